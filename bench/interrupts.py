@@ -22,7 +22,7 @@ from bench.timing import Figure
 from ctx.errors import CtxError
 from tests.e2e.interrupting import interrupter
 from tests.e2e.test_interrupts import interrupt_project, interrupt_user_store
-from tests.e2e.test_memory_crash import Lived
+from tests.e2e.test_memory_crash import UsedStore
 from tests.e2e.test_project_crash import Stage
 from tests.llm import serving
 from tests.llm.serving import Says
@@ -30,7 +30,7 @@ from tests.llm.serving import Says
 
 def in_user_store(points: int) -> int:
     with fresh_folder(MEMORY) as folder, interrupter(folder) as program:
-        lived = Lived(folder)
+        lived = UsedStore(folder)
         counts = points, points
         return sum(interrupt_user_store(lived, program, folder / "copy", counts, random.Random()))
 

@@ -17,13 +17,13 @@ from bench.crash import fresh_folder
 from bench.timing import Figure
 from ctx.errors import CtxError
 from tests.e2e.forked import forker
-from tests.e2e.test_memory_crash import Lived, kill_all_commands
+from tests.e2e.test_memory_crash import UsedStore, kill_all_commands
 
 
 def killed(kills: int) -> Figure:
     name = "killed at random"
     with fresh_folder(None) as folder:
-        lived = Lived(folder)
+        lived = UsedStore(folder)
         try:
             with forker(folder) as forked:
                 undone, done = kill_all_commands(

@@ -37,7 +37,7 @@ from ctx.objects.repository import Repository
 from ctx.objects.trees import EMPTY
 from ctx.project import batches, project_index, project_index_state, staging
 from ctx.sqlite.connection import transaction
-from tests.e2e.growing import PROSE, TAGS, grow, opened, size
+from tests.e2e.growing import PROSE, TAGS, grow, open_project_memory, size
 
 # Unlike /tmp, it is never in memory, where fsync is free.
 DISK = "/var/tmp"  # noqa: S108 - a fresh folder in it
@@ -302,7 +302,7 @@ def switching_figures(history: History, rounds: int) -> list[Figure]:
 def command_figures(rounds: int) -> list[Figure]:
     with fresh_folder(DISK) as folder:
         _begin(folder)
-        with patch.object(disk, "sync"), opened(folder) as memory:
+        with patch.object(disk, "sync"), open_project_memory(folder) as memory:
             grow(memory, commits=100, nodes=100)
         cost = _commands(
             rounds,
@@ -315,7 +315,7 @@ def command_figures(rounds: int) -> list[Figure]:
     with fresh_folder(DISK) as folder:
         _begin(folder)
         before = size(folder / ".ctx")
-        with patch.object(disk, "sync"), opened(folder) as memory:
+        with patch.object(disk, "sync"), open_project_memory(folder) as memory:
             grow(memory, commits=1000, nodes=3)
         grown = size(folder / ".ctx") - before
         person = ("-c", "user.name=A Person", "-c", "user.email=person@example.org")

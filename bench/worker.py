@@ -29,7 +29,7 @@ from bench.timing import Figure
 from ctx import clock
 from ctx.hook_files import spool
 from tests.agents.claude_code.running import command
-from tests.e2e.nothing_lost import PROCESSES, kept, remembered, storm, written
+from tests.e2e.nothing_lost import PROCESSES, expected_uses, remembered, stored_results, storm
 from tests.worker.running import Workers, until
 
 EVENTS = 20_000
@@ -41,7 +41,7 @@ CTX = str(Path(sys.executable).with_name("ctx"))
 
 
 @contextmanager
-def fresh(**environment: str) -> Iterator[tuple[Workers, Path]]:
+def built_from_scratch(**environment: str) -> Iterator[tuple[Workers, Path]]:
     """A user with a repository and an empty memory."""
     with tempfile.TemporaryDirectory() as space:
         folder = Path(space, "shop")
@@ -60,7 +60,7 @@ def payload(folder: Path, name: str, **fields: object) -> bytes:
 
 
 def idle() -> Figure:
-    with fresh() as (workers, folder):
+    with built_from_scratch() as (workers, folder):
         began = time.monotonic()
         workers.start()
         started = time.monotonic() - began
@@ -72,7 +72,7 @@ def idle() -> Figure:
 
 
 def drained() -> Figure:
-    with fresh() as (workers, folder):
+    with built_from_scratch() as (workers, folder):
         workers.start().kill()
         for number in range(DRAINED):
             fields = payload(
@@ -102,7 +102,7 @@ def _taken(connection: sqlite3.Connection) -> int:
 
 
 def searchable() -> Figure:
-    with fresh() as (workers, folder):
+    with built_from_scratch() as (workers, folder):
         workers.start()
         hook(workers, "session-start", payload(folder, "SessionStart", source="startup"))
         took = [_seconds_until_found(workers, folder, f"wxyz{number}") for number in range(TURNS)]
@@ -135,11 +135,11 @@ def hook(workers: Workers, word: str, fields: bytes) -> None:
 
 
 def nothing_lost(events: int) -> Figure:
-    with fresh() as (workers, folder):
+    with built_from_scratch() as (workers, folder):
         done = storm(workers, folder, events, HOOKS, SEED)
-        found = kept(workers)
+        found = stored_results(workers)
     each = events // PROCESSES
-    wanted = set().union(*(written(number, each) for number in range(PROCESSES)))
+    wanted = set().union(*(expected_uses(number, each) for number in range(PROCESSES)))
     facts = set().union(*(remembered(number, each) for number in range(PROCESSES)))
     once = len(found.written & wanted) - len(found.twice)
     is_whole = found.remembered == sorted(facts) and found.items == len(wanted)

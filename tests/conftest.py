@@ -48,7 +48,7 @@ def pytest_configure() -> None:
 
 
 def _has_room(folder: str) -> bool:
-    """Whether files can be kept there, and programs be run."""
+    """Whether files can be stored and programs run there."""
     if not os.access(folder, os.W_OK):
         return False
     found = os.statvfs(folder)
@@ -57,7 +57,7 @@ def _has_room(folder: str) -> bool:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what `make quick` leaves out: whole programs, and tests of many processes."""
+    """Mark the tests that `make quick` leaves out: whole programs, and many processes."""
     here = Path(__file__).parent
     for item in items:
         path = item.path.relative_to(here)
@@ -75,7 +75,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(autouse=True)
 def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home of its own, which is no project, and a git that reads no one's settings."""
+    """A temporary home outside of any project, and git without the settings of a user."""
     for name in list(os.environ):
         if name.startswith(("CTX_", "GIT_", "CLAUDE")):
             monkeypatch.delenv(name)
@@ -99,7 +99,7 @@ def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def impatient(surroundings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The limits that a person has, for a test that waits for one."""
+    """The short default time limits, for a test that waits for one."""
     monkeypatch.setattr(clock, "patience", 1)
     monkeypatch.setenv("CTX_PATIENCE", "1")
 

@@ -1,4 +1,4 @@
-"""How far tests go that try many cases at random or one after the other.
+"""The number of cases in tests that try many of them.
 
 `make test` tries enough of them to notice that something broke. `make thorough` tries ten times as
 many, and all of what is otherwise only sampled. `make quick` tries few, and leaves out what is
@@ -35,15 +35,15 @@ def times(count: int) -> int:
 
 
 def every(step: int) -> int:
-    """How far apart the cases are, of those that follow each other."""
+    """The distance between the cases of a sequence that are tried."""
     return max(1, round(step / EFFORT))
 
 
 def share(cases: Sequence[T], of: int, number: int = 0) -> Sequence[T]:
-    """Every so-many-th of the cases, others for each number; all, if there is time."""
+    """A sample of the cases, a different one for each number; all in a thorough run."""
     return cases if IS_THOROUGH else cases[number % of :: of]
 
 
 def some(cases: Sequence[T], number: int) -> Sequence[T]:
-    """One of the cases, another one for each number; all, if there is time."""
+    """One of the cases, a different one for each number; all in a thorough run."""
     return cases if IS_THOROUGH else [cases[number % len(cases)]]

@@ -73,7 +73,7 @@ class Disk:
             yield
 
     def lose_power(self) -> None:
-        """Take back what was never synced. Called after the program has stopped."""
+        """Undo everything that was never synced. Called after the program has stopped."""
         for path in self._unsynced_bytes:
             if os.path.isfile(path):
                 os.truncate(path, 0)
@@ -131,7 +131,7 @@ class Disk:
         return int(self._real["write"](fd, data))
 
     def _fsync(self, fd: int) -> None:
-        """Counted, and believed: what a test process wrote is not really at risk."""
+        """Counted, but not executed: the files of a test are not at risk."""
         path = self._paths.get(fd, "")
         self._step("fsync", path)
         self._unsynced_bytes.discard(path)

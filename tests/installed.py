@@ -31,7 +31,7 @@ _MISSING = " is not installed: "
 
 
 def skip_without(name: str) -> NoReturn:
-    """Skip a test for want of a program; fail where none may be missing."""
+    """Skip a test because a program is missing; fail if all programs are required."""
     reason = f"{name}{_MISSING}{INSTALL[name]}"
     if IS_REQUIRED:
         pytest.fail(reason)
@@ -39,7 +39,7 @@ def skip_without(name: str) -> NoReturn:
 
 
 def program(name: str) -> str:
-    """Where a program is; the test is skipped where it is not."""
+    """The path of a program; the test is skipped if it is missing."""
     return shutil.which(name) or skip_without(name)
 
 

@@ -8,7 +8,7 @@ from ctx import clock
 from ctx.clock import HybridClock
 
 
-def test_stamps_grow_within_a_millisecond_and_when_the_clock_goes_back() -> None:
+def test_stamps_increase_within_a_millisecond_and_when_the_clock_goes_back() -> None:
     wall = iter([1000, 1000, 1000, 500, 500, 2000])
     hybrid = HybridClock(wall=lambda: next(wall))
     stamps = [hybrid.tick() for _ in range(6)]
@@ -18,7 +18,7 @@ def test_stamps_grow_within_a_millisecond_and_when_the_clock_goes_back() -> None
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 2**47)), max_size=50))
-def test_a_stamp_is_later_than_everything_seen(moves: list[tuple[bool, int]]) -> None:
+def test_a_stamp_is_later_than_all_observed_stamps(moves: list[tuple[bool, int]]) -> None:
     now = 0
     hybrid = HybridClock(wall=lambda: now)
     seen = [-1]
@@ -40,7 +40,7 @@ def test_more_stamps_than_the_counter_holds_stay_in_order() -> None:
     assert clock.stamp_ms(stamps[-1]) == 8
 
 
-def test_times_in_words() -> None:
+def test_times_and_ages_are_formatted() -> None:
     assert clock.iso(1_768_903_200_000) == "2026-01-20T10:00:00Z"
     assert [clock.age(s) for s in (-5, 0, 59, 60, 7200, 200_000)] == [
         "0 s",
@@ -52,7 +52,7 @@ def test_times_in_words() -> None:
     ]
 
 
-def test_times_are_read_in_many_forms() -> None:
+def test_times_are_read_in_many_formats() -> None:
     half_past_ten = 1_705_314_600_000
     for text in (
         "2024-01-15T10:30:00Z",
@@ -87,7 +87,7 @@ def test_a_time_that_was_written_is_read(seconds: int) -> None:
     assert clock.parse_iso(clock.iso(seconds * 1000)) == seconds * 1000
 
 
-def test_days_are_those_of_the_place(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_days_follow_the_local_time_zone(monkeypatch: pytest.MonkeyPatch) -> None:
     late = 1_768_950_000_000  # 2026-01-20T23:00:00Z
     for zone, day in (("UTC", "20473 +0"), ("XXX-2", "20474 +7200"), ("XXX+5", "20473 -18000")):
         monkeypatch.setenv("TZ", zone)
@@ -97,7 +97,7 @@ def test_days_are_those_of_the_place(monkeypatch: pytest.MonkeyPatch) -> None:
     time.tzset()
 
 
-def test_days_ago_as_people_say_it() -> None:
+def test_days_ago_are_written_in_words() -> None:
     told = {days: clock.days_ago(days) for days in (-1, 0, 1, 2, 13, 14, 59, 60, 364, 729, 730)}
     assert told == {
         -1: "today",
@@ -114,7 +114,7 @@ def test_days_ago_as_people_say_it() -> None:
     }
 
 
-def test_a_time_that_is_written_down_is_possible() -> None:
+def test_a_stored_time_is_in_the_valid_range() -> None:
     for wall in (clock.EARLIEST_MS, clock.LATEST_MS - 1, 1_794_000_000_000):
         assert clock.possible_ms(wall) == wall
     for wall in (-(10**15), -1, 0, clock.EARLIEST_MS - 1):
@@ -128,8 +128,8 @@ def test_a_time_that_is_written_down_is_possible() -> None:
     st.integers(0, clock.YEAR_MS - 1),
     st.integers(0, clock.YEAR_MS - 1),
 )
-def test_what_happens_later_has_a_later_time(year: int, first: int, second: int) -> None:
-    """Also by a clock that is wrong, except once a year."""
+def test_later_events_have_later_times(year: int, first: int, second: int) -> None:
+    """Also with a wrong clock, except once a year."""
     begin = year * clock.YEAR_MS
     earlier, later = sorted((first, second))
     passed = clock.possible_ms(begin + later) - clock.possible_ms(begin + earlier)

@@ -10,7 +10,7 @@ from ctx.errors import DiskFailure
 from tests.faults import NO_SPACE, Disk
 
 
-def test_replace_is_whole_and_private(tmp_path: Path) -> None:
+def test_replace_is_atomic_and_private(tmp_path: Path) -> None:
     path = tmp_path / "f"
     disk.replace(str(path), b"one")
     disk.replace(str(path), b"two" * 100_000)
@@ -29,14 +29,14 @@ def test_a_refused_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) ->
         assert sorted(os.listdir(tmp_path)) == ["f", "home"]
 
 
-def test_discarding_what_never_came_to_be(tmp_path: Path) -> None:
+def test_discarding_a_missing_file_is_allowed(tmp_path: Path) -> None:
     (tmp_path / "tasks").write_text("not a folder")
     disk.discard(str(tmp_path / "gone"))
     disk.discard(str(tmp_path / "tasks" / "one.md"))
     assert (tmp_path / "tasks").read_text() == "not a folder"
 
 
-def test_reading_any_size(tmp_path: Path) -> None:
+def test_files_of_any_size_are_read(tmp_path: Path) -> None:
     for size in (0, 1, 65535, 65536, 65537, 200_000):
         path = tmp_path / str(size)
         path.write_bytes(b"x" * size)
@@ -54,13 +54,13 @@ def test_reading_any_size(tmp_path: Path) -> None:
         (errno.EIO, "Input/output error"),
     ],
 )
-def test_refusals_in_words(code: int, words: str) -> None:
+def test_disk_errors_are_explained(code: int, words: str) -> None:
     with pytest.raises(DiskFailure, match=words) as raised, disk.explained("saving a note"):
         raise OSError(code, os.strerror(code), "/x/y")
     assert "while saving a note (/x/y)" in raised.value.message
 
 
-def test_folders_are_made_private_and_twice_is_fine(tmp_path: Path) -> None:
+def test_folders_are_private_and_can_be_created_twice(tmp_path: Path) -> None:
     deep = tmp_path / "a" / "b"
     disk.make_folder(str(deep))
     disk.make_folder(str(deep))
@@ -81,8 +81,8 @@ def test_a_file_that_is_replaced_again_and_again(folder: Path) -> None:
     assert os.listdir(folder) == ["ref"]
 
 
-def test_what_a_stopped_writer_left_is_never_written_through(folder: Path) -> None:
-    """A spare that is another name of the file itself must not be changed in place."""
+def test_a_leftover_spare_file_is_never_written_through(folder: Path) -> None:
+    """A spare that is a hard link to the file itself must not be changed in place."""
     path = folder / "ref"
     path.write_bytes(b"0")
     os.link(path, folder / "ref.old.tmp")

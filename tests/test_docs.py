@@ -1,4 +1,4 @@
-"""The documentation is made from the program, or checked against it."""
+"""The documentation is generated from the program, or checked against it."""
 
 import os
 import re
@@ -31,7 +31,7 @@ def test_the_reference_is_up_to_date() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_have_existing_targets(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)", page.read_text()):
         if not target.startswith("https://"):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
@@ -180,10 +180,10 @@ def test_error_codes_are_distinct_and_in_order() -> None:
     assert drawn == [(cls.__name__, cls.code) for cls in classes[1:]]
 
 
-def test_the_changelog_knows_this_version() -> None:
+def test_the_changelog_contains_this_version() -> None:
     assert f"## {__version__}" in (ROOT / "CHANGELOG.md").read_text()
 
 
-def test_constraints_name_versions_and_no_place() -> None:
+def test_constraints_pin_versions_without_paths_or_urls() -> None:
     for line in (ROOT / "constraints.txt").read_text().splitlines():
         assert re.fullmatch(r"[A-Za-z0-9._-]+==[^\s/@:]+", line), line

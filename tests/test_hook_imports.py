@@ -1,6 +1,6 @@
-"""What a hook loads. It runs at every step of an agent, and a module costs more than its work.
+"""The modules that a hook loads. It runs at every step of an agent, and importing is its main cost.
 
-The interpreter itself tells what it loads: each hook runs as it is registered, with one more
+The interpreter lists what it loads: each hook runs as it is registered, with one more
 option for that.
 """
 
@@ -48,14 +48,14 @@ ANSWERING = {
     "ctx.repository_names",
 }
 CONTEXT = {*ANSWERING, "ctx.agents.runtime.session_context"}
-TOLD = {"ctx.agents.runtime.notices"}
-"""What is loaded beside for what a person reads."""
+NOTICES = {"ctx.agents.runtime.notices"}
+"""Additional modules for messages to the user."""
 ASKING = {*ANSWERING, "ctx.agents.runtime.worker_request"}
-"""The worker is asked, also where there is none."""
+"""With a request to the worker, also if none runs."""
 WAITING = {"ctx.agents.runtime.pending_results"}
-"""What is loaded beside where something waits for a session."""
+"""Additional modules for pending results of a session."""
 STARTING = {"ctx.worker", "ctx.worker.spawn"}
-"""What is loaded beside where a process is started."""
+"""Additional modules to start a process."""
 COMPOSING = {
     *CONTEXT,
     "ctx.context.compose",
@@ -93,11 +93,11 @@ SEARCHING = {
     "ctx.terms",
     "ctx.tokens",
 }
-"""What is loaded for the first prompt of a session."""
+"""Modules for the first prompt of a session."""
 LINEAGE = {"ctx.agents.claude_code.session_lineage"}
-"""What is loaded beside for a session that continues another."""
+"""Additional modules for a session that continues another."""
 WHERE = {"ctx.context.compaction_state"}
-"""What is loaded beside for a conversation that is compacted."""
+"""Additional modules for a compacted conversation."""
 CONFIGURED = {
     *COMPOSING,
     "ctx.config",
@@ -121,9 +121,9 @@ IN_PROJECT = {
     "ctx.project.project_index_state",
     "ctx.project.trust_list",
 }
-"""What is loaded beside where there is a project's store."""
+"""Additional modules for a project store."""
 AUTHORS = {"ctx.project.authors"}
-"""What is loaded beside to name the authors of nodes in a project's store."""
+"""Additional modules for the authors of nodes in a project store."""
 
 # Of the standard library an answer takes these, with what they need themselves. Others cost as
 # much as a whole hook, or more: argparse, dataclasses, logging, pathlib, subprocess, tempfile, …
@@ -137,7 +137,7 @@ PROJECT_LIBRARY = "_blake2, heapq, stat"
 
 @pytest.fixture
 def hooks(surroundings: Path, repo: Path, ctx: Ctx) -> Iterator[Hooks]:
-    """Somebody who has a little memory, and works in a repository."""
+    """A user with a small memory who works in a repository."""
     for tier in ("pinned", "reference", "working"):
         assert ctx("add", "--type=fact", f"--tag=tier:{tier}", f"What is {tier}.").code == 0
     hooks = Hooks(surroundings / ".ctx", repo)
@@ -147,15 +147,15 @@ def hooks(surroundings: Path, repo: Path, ctx: Ctx) -> Iterator[Hooks]:
 
 def loaded(hooks: Hooks, word: str, **changed: object) -> set[str]:
     """The modules that a hook loads."""
-    return _told(hooks, command(word), hooks.event(word, **changed))
+    return _imported_modules(hooks, command(word), hooks.event(word, **changed))
 
 
 def of_library(hooks: Hooks, names: str) -> set[str]:
-    """The modules that an interpreter loads which does nothing but import some."""
-    return _told(hooks, [*command("")[:3], "-c", f"import {names}"], b"")
+    """The modules that an interpreter loads for importing some modules."""
+    return _imported_modules(hooks, [*command("")[:3], "-c", f"import {names}"], b"")
 
 
-def _told(hooks: Hooks, words: list[str], said: bytes) -> set[str]:
+def _imported_modules(hooks: Hooks, words: list[str], said: bytes) -> set[str]:
     interpreter, *rest = words
     ran = hooks.run_command([interpreter, "-X", "importtime", *rest], said)
     assert ran.code == 0
@@ -169,14 +169,14 @@ def ours(modules: set[str]) -> set[str]:
 
 
 @pytest.mark.parametrize("word", ["post-tool-use", "post-tool-use-failure", "subagent-stop"])
-def test_an_event_that_is_kept(hooks: Hooks, word: str) -> None:
+def test_storing_an_event_loads_few_modules(hooks: Hooks, word: str) -> None:
     modules = loaded(hooks, word)
     assert ours(modules) == CAPTURING
     assert modules - CAPTURING <= of_library(hooks, "os")
 
 
 @pytest.mark.parametrize("word", ["post-tool-use", "stop"])
-def test_a_worker_that_is_woken(hooks: Hooks, word: str) -> None:
+def test_waking_the_worker_loads_few_modules(hooks: Hooks, word: str) -> None:
     bell = WakePipe(str(hooks.home / "worker.wake"))
     modules = loaded(hooks, word)
     assert bell.was_written()
@@ -185,8 +185,8 @@ def test_a_worker_that_is_woken(hooks: Hooks, word: str) -> None:
     assert modules - CAPTURING <= of_library(hooks, "os")
 
 
-def test_a_worker_that_is_missing(hooks: Hooks) -> None:
-    """Somebody has started one just now, so that this hook need not."""
+def test_a_missing_worker_loads_the_starter(hooks: Hooks) -> None:
+    """Another hook has just started one, so that this hook does not."""
     (hooks.home / spawn.MARK).touch()
     del hooks.environment["CTX_WORKER_AUTOSTART"]
     modules = loaded(hooks, "post-tool-use")
@@ -194,7 +194,7 @@ def test_a_worker_that_is_missing(hooks: Hooks) -> None:
     assert modules - CAPTURING - STARTING <= of_library(hooks, "os")
 
 
-def test_a_stop_without_commands(hooks: Hooks, tmp_path: Path) -> None:
+def test_a_stop_without_commands_loads_few_modules(hooks: Hooks, tmp_path: Path) -> None:
     transcript = tmp_path / "transcript.jsonl"
     transcript.write_text("{}\n" * 1000)
     modules = loaded(hooks, "stop", transcript_path=str(transcript))
@@ -202,32 +202,32 @@ def test_a_stop_without_commands(hooks: Hooks, tmp_path: Path) -> None:
     assert modules - CAPTURING <= of_library(hooks, "os")
 
 
-def test_a_stop_with_commands(hooks: Hooks) -> None:
+def test_a_stop_with_commands_loads_the_starter(hooks: Hooks) -> None:
     modules = loaded(hooks, "stop", last_assistant_message="<ctx:status/>")
     assert ours(modules) == ASKING | STARTING
     assert modules - ASKING - STARTING <= of_library(hooks, ASKING_LIBRARY)
 
 
-def test_the_end_of_a_session(hooks: Hooks) -> None:
+def test_the_end_of_a_session_loads_few_modules(hooks: Hooks) -> None:
     modules = loaded(hooks, "session-end")
     assert ours(modules) == ANSWERING | STARTING
     assert modules - ANSWERING - STARTING <= of_library(hooks, ANSWERING_LIBRARY)
 
 
-def test_the_first_prompt(hooks: Hooks) -> None:
+def test_the_first_prompt_loads_few_modules(hooks: Hooks) -> None:
     modules = loaded(hooks, "prompt-submit")
     assert ours(modules) == SEARCHING
     assert modules - SEARCHING <= of_library(hooks, SEARCHING_LIBRARY)
 
 
-def test_a_prompt_for_which_nothing_waits(hooks: Hooks) -> None:
+def test_a_prompt_without_pending_results_loads_few_modules(hooks: Hooks) -> None:
     hooks.run("prompt-submit", hooks.event("prompt-submit"))
     modules = loaded(hooks, "prompt-submit")
     assert ours(modules) == ASKING
     assert modules - ASKING <= of_library(hooks, ASKING_LIBRARY)
 
 
-def test_a_prompt_for_which_something_waits(hooks: Hooks) -> None:
+def test_a_prompt_with_pending_results_loads_the_composer(hooks: Hooks) -> None:
     asked = "<ctx:recall query='what'/>"
     hooks.run("prompt-submit", hooks.event("prompt-submit"))
     hooks.run("stop", hooks.event("stop", last_assistant_message=asked))
@@ -238,46 +238,46 @@ def test_a_prompt_for_which_something_waits(hooks: Hooks) -> None:
     assert modules - expected <= of_library(hooks, f"{COMPOSING_LIBRARY}, _socket")
 
 
-def test_a_context_that_is_ready(hooks: Hooks) -> None:
+def test_a_prepared_context_loads_few_modules(hooks: Hooks) -> None:
     hooks.run("session-start", hooks.event("session-start"))
     hooks.settle()
     modules = loaded(hooks, "session-start", session_id="another")
-    assert ours(modules) == CONTEXT | TOLD
-    assert modules - CONTEXT - TOLD <= of_library(hooks, ANSWERING_LIBRARY)
+    assert ours(modules) == CONTEXT | NOTICES
+    assert modules - CONTEXT - NOTICES <= of_library(hooks, ANSWERING_LIBRARY)
 
 
 @pytest.mark.parametrize("source", ["startup", "resume", "clear", "compact", "fork"])
-def test_a_context_that_is_composed(hooks: Hooks, source: str) -> None:
+def test_composing_a_context_loads_the_composer(hooks: Hooks, source: str) -> None:
     modules = loaded(hooks, "session-start", source=source)
-    expected = COMPOSING | TOLD | (WHERE if source == "compact" else STARTING)
+    expected = COMPOSING | NOTICES | (WHERE if source == "compact" else STARTING)
     if source == "fork":
         expected |= LINEAGE
     assert ours(modules) == expected
     assert modules - expected <= of_library(hooks, COMPOSING_LIBRARY)
 
 
-def test_the_state_before_compaction(hooks: Hooks) -> None:
+def test_saving_the_state_before_compaction_loads_few_modules(hooks: Hooks) -> None:
     modules = loaded(hooks, "pre-compact")
     assert ours(modules) == COMPOSING | WHERE
     assert modules - COMPOSING - WHERE <= of_library(hooks, COMPOSING_LIBRARY)
 
 
-def test_settings_are_read_where_there_are_some(hooks: Hooks) -> None:
+def test_a_settings_file_loads_the_toml_parser(hooks: Hooks) -> None:
     (hooks.home / "config.toml").write_text("[context]\nbudget = 1000\n")
     modules = loaded(hooks, "session-start")
-    assert ours(modules) == CONFIGURED | STARTING | TOLD
-    assert modules - CONFIGURED - STARTING - TOLD <= of_library(hooks, CONFIGURED_LIBRARY)
+    assert ours(modules) == CONFIGURED | STARTING | NOTICES
+    assert modules - CONFIGURED - STARTING - NOTICES <= of_library(hooks, CONFIGURED_LIBRARY)
 
 
-def test_in_a_project(hooks: Hooks, ctx: Ctx) -> None:
+def test_a_project_loads_the_project_modules(hooks: Hooks, ctx: Ctx) -> None:
     assert ctx("init").code == 0
     assert ctx("add", "--type=fact", "--tag=tier:reference", "What is ours.").code == 0
-    composed = {*COMPOSING, *STARTING, *TOLD, *IN_PROJECT, *AUTHORS}
+    composed = {*COMPOSING, *STARTING, *NOTICES, *IN_PROJECT, *AUTHORS}
     modules = loaded(hooks, "session-start")
     assert ours(modules) == composed
     assert modules - composed <= of_library(hooks, f"{COMPOSING_LIBRARY}, {PROJECT_LIBRARY}")
     hooks.settle()
-    given = {*CONTEXT, *TOLD, *IN_PROJECT}
+    given = {*CONTEXT, *NOTICES, *IN_PROJECT}
     modules = loaded(hooks, "session-start", session_id="another")
     assert ours(modules) == given
     assert modules - given <= of_library(hooks, f"{ANSWERING_LIBRARY}, {PROJECT_LIBRARY}")
@@ -287,13 +287,13 @@ def test_in_a_project(hooks: Hooks, ctx: Ctx) -> None:
     assert ours(loaded(hooks, "post-tool-use")) == CAPTURING
 
 
-def test_the_dear_modules_are_not_among_them(hooks: Hooks) -> None:
+def test_expensive_modules_are_not_loaded(hooks: Hooks) -> None:
     dear = "argparse asyncio dataclasses http inspect logging pathlib socket subprocess tempfile"
     assert of_library(hooks, CONFIGURED_LIBRARY).isdisjoint(dear.split())
     capturing = of_library(hooks, "os")
     assert capturing.isdisjoint(["collections", "json", "re", "sqlite3", "typing"])
 
 
-def test_every_hook_is_looked_at() -> None:
+def test_every_hook_is_covered() -> None:
     here = Path(__file__).read_text()
     assert [word for word in WORDS if f'"{word}"' not in here] == []

@@ -1,4 +1,4 @@
-"""The keys of a host's payloads and transcripts stand in its adapter, `agents/<host>/`, alone."""
+"""The keys of the payloads and transcripts of a host are only in `agents/<host>/`."""
 
 import re
 from pathlib import Path
@@ -14,7 +14,7 @@ KEYS = (
 ).split()
 
 
-def test_only_an_adapter_knows_the_keys_of_its_host() -> None:
+def test_only_the_adapter_of_a_host_contains_its_keys() -> None:
     pattern = re.compile(rf"\b(?:{'|'.join(KEYS)})\b")
     strays = {}
     for path in SOURCE.rglob("*.py"):
@@ -26,14 +26,14 @@ def test_only_an_adapter_knows_the_keys_of_its_host() -> None:
     assert strays == {}
 
 
-def test_the_hook_process_knows_no_host() -> None:
-    """It does not use keys either that are ordinary words in other modules."""
+def test_the_hook_process_contains_no_keys_of_a_host() -> None:
+    """Not even keys that are ordinary words in other modules."""
     pattern = re.compile(r"""claude|["'](?:session_id|cwd|reason)["']""", re.IGNORECASE)
     for path in (SOURCE / "agents" / "runtime").glob("*.py"):
         assert not pattern.search(path.read_text()), path.name
 
 
-def test_nothing_below_the_agents_knows_a_host() -> None:
+def test_no_layer_below_the_agents_names_a_host() -> None:
     for path in SOURCE.rglob("*.py"):
         name = str(path.relative_to(SOURCE))
         if not name.startswith(("agents/", "cli/")):

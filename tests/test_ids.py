@@ -9,7 +9,7 @@ from ctx import clock, ids
 from ctx.errors import UsageError
 
 
-def test_ulids_grow_within_a_process() -> None:
+def test_ulids_increase_within_a_process() -> None:
     made = [ids.new_ulid() for _ in range(20_000)]
     assert made == sorted(set(made))
     assert all(ids.is_ulid(ulid) for ulid in made)
@@ -29,7 +29,7 @@ def test_ulids_do_not_go_back_with_the_clock(monkeypatch: pytest.MonkeyPatch) ->
     assert source.next() > late
 
 
-def test_ulids_are_distinct_over_threads() -> None:
+def test_ulids_are_unique_over_threads() -> None:
     made: list[ids.Ulid] = []
     threads = [
         threading.Thread(target=lambda: made.extend(ids.new_ulid() for _ in range(2000)))
@@ -79,7 +79,7 @@ def test_a_session_id_is_a_safe_file_name(text: str) -> None:
 
 
 @pytest.mark.parametrize("prefix", ["", "abc", "xyz1", "g" * 10, "a" * 65, "../.."])
-def test_a_prefix_that_is_none(prefix: str) -> None:
+def test_invalid_prefixes_are_refused(prefix: str) -> None:
     with pytest.raises(UsageError):
         ids.object_prefix(prefix)
 

@@ -1,8 +1,8 @@
 """How modules import each other: never in a circle, and inside functions only where a list says so.
 
-An import stands at the top of its module. Inside a function it stands only where start-up needs it:
-what a command or a hook does not use, it does not load. `tests/lazy_imports.txt` names them all, a
-module and what it imports late. To write the list anew: `python -m tests.test_imports`.
+Imports are at the top of a module. They are inside a function only for a fast start: a command or a
+hook does not load what it does not use. `tests/lazy_imports.txt` lists them, each as a module and
+what it imports late. To renew the list: `python -m tests.test_imports`.
 """
 
 import ast
@@ -24,7 +24,7 @@ MODULES = {name_of(path): path for path in sorted((SOURCE / "ctx").rglob("*.py")
 
 
 class Imports(ast.NodeVisitor):
-    """What a module imports when it is loaded, and what later, inside its functions."""
+    """The imports of a module at load time, and those inside its functions."""
 
     def __init__(self) -> None:
         self.early: set[str] = set()
@@ -77,7 +77,7 @@ def lazy_imports() -> list[str]:
     return [f"{name}: {late}" for name, each in found.items() for late in sorted(each.late)]
 
 
-def test_no_module_imports_itself_by_others() -> None:
+def test_there_are_no_circular_imports() -> None:
     known: dict[str, set[str]] = {}
     for name, path in MODULES.items():
         found = imports(path.read_text("utf-8"))
@@ -99,11 +99,11 @@ def test_imports_inside_functions_are_the_listed_ones() -> None:
         ({"a": {"b"}, "b": {"c"}, "c": {"a"}}, {"a", "b", "c"}),
     ],
 )
-def test_a_circle_is_noticed(known: dict[str, set[str]], expected: set[str]) -> None:
+def test_a_circular_import_is_detected(known: dict[str, set[str]], expected: set[str]) -> None:
     assert set(circle(known)) == expected
 
 
-def test_what_is_imported_late_is_noticed() -> None:
+def test_a_late_import_is_detected() -> None:
     source = (
         "import os\nif TYPE_CHECKING:\n    import re\ndef f():\n    if os:\n        import json\n"
     )

@@ -127,7 +127,7 @@ def name_of(path: Path) -> str:
     return ".".join(inside.parts).removesuffix(".__init__")
 
 
-def test_no_modules_import_each_other_in_a_circle() -> None:
+def test_there_are_no_circular_imports_at_run_time() -> None:
     names = frozenset(map(name_of, MODULES)) - {"ctx"}
     left = {name_of(path): imported_modules(path, names) for path in MODULES}
     # Whoever imports nothing that is left is in no circle.
@@ -144,7 +144,7 @@ def test_the_architecture_page_shows_this_list() -> None:
     assert lines == LAYERS.strip().splitlines()
 
 
-def test_every_package_says_what_it_is_and_exports_nothing() -> None:
+def test_every_package_has_a_docstring_and_exports_nothing() -> None:
     for path in SOURCE.rglob("__init__.py"):
         tree = ast.parse(path.read_text())
         assert ast.get_docstring(tree), f"{path} has no essay"
@@ -166,12 +166,12 @@ ONLY = {
 
 
 def is_used(word: str, source: str) -> bool:
-    """Whether a word begins where it stands: a fingerprint is not printed."""
+    """Whether a word is used on its own: `fingerprint(` is not `print(`."""
     return word in source and bool(re.search(rf"(?:\b|(?=\W)){re.escape(word)}", source))
 
 
 @pytest.mark.parametrize("deed", ONLY)
-def test_one_place_alone(deed: str) -> None:
+def test_some_functions_are_used_in_one_place_only(deed: str) -> None:
     words, allowed = ONLY[deed]
     for path in MODULES:
         name = str(path.relative_to(SOURCE))
@@ -182,7 +182,7 @@ def test_one_place_alone(deed: str) -> None:
 
 
 def test_no_group_has_a_possessive_quantifier() -> None:
-    """Before 3.11.5 Python loses its place when the last round of `(?:…)*+` fails half-way.
+    """Before 3.11.5, Python matches wrongly if the last repetition of `(?:…)*+` fails half-way.
 
     `(?>(?:…)*)` means the same, and works. Single characters, as in `[a-z]*+`, always did.
     """

@@ -8,7 +8,7 @@ from ctx.memory import model
 from tests.conftest import Ctx, git
 
 
-def found(folder: Path, home: Path) -> str | None:
+def project_root(folder: Path, home: Path) -> str | None:
     project = layout.find_project(str(folder), str(home))
     return project.root if project else None
 
@@ -21,26 +21,26 @@ def make(folder: Path, text: str = "[repo]\n") -> None:
 @pytest.mark.parametrize(
     "text", ["[repo]\n", "# x\n[repo]\nid='a'\n", "[ repo ]\n", "repo.id='x'\n"]
 )
-def test_the_nearest_store_upward(folder: Path, surroundings: Path, text: str) -> None:
+def test_the_nearest_store_above_is_found(folder: Path, surroundings: Path, text: str) -> None:
     make(folder, text)
     deep = folder / "a" / "b"
     deep.mkdir(parents=True)
-    assert found(deep, surroundings) == str(folder)
+    assert project_root(deep, surroundings) == str(folder)
     make(folder / "a")
-    assert found(deep, surroundings) == str(folder / "a")
+    assert project_root(deep, surroundings) == str(folder / "a")
 
 
-def test_a_folder_that_merely_has_the_name(folder: Path, surroundings: Path) -> None:
+def test_a_folder_with_only_the_name_is_not_a_store(folder: Path, surroundings: Path) -> None:
     make(folder, "[other]\n")
-    assert found(folder, surroundings) is None
+    assert project_root(folder, surroundings) is None
     (folder / ".ctx" / "config.toml").unlink()
-    assert found(folder, surroundings) is None
+    assert project_root(folder, surroundings) is None
 
 
-def test_the_user_store_is_no_project_store(surroundings: Path) -> None:
+def test_the_user_store_is_not_a_project_store(surroundings: Path) -> None:
     make(surroundings)
-    assert found(surroundings, surroundings / ".ctx") is None
-    assert found(surroundings, surroundings / "elsewhere") == str(surroundings)
+    assert project_root(surroundings, surroundings / ".ctx") is None
+    assert project_root(surroundings, surroundings / "elsewhere") == str(surroundings)
 
 
 def test_the_search_ends_at_the_top_of_the_checkout(folder: Path, surroundings: Path) -> None:
@@ -48,7 +48,7 @@ def test_the_search_ends_at_the_top_of_the_checkout(folder: Path, surroundings: 
     inner = folder / "inner"
     inner.mkdir()
     git("init", "-q", cwd=inner)
-    assert found(inner, surroundings) is None
+    assert project_root(inner, surroundings) is None
     with pytest.raises(NotAProject):
         layout.require_project(str(inner), str(surroundings))
 
@@ -57,10 +57,10 @@ def test_the_search_ends_at_home(surroundings: Path) -> None:
     make(surroundings.parent)
     work = surroundings / "work"
     work.mkdir()
-    assert found(work, surroundings / ".ctx") is None
+    assert project_root(work, surroundings / ".ctx") is None
 
 
-def test_local_things_lie_in_the_git_folder(repo: Path, tmp_path: Path) -> None:
+def test_local_files_are_in_the_git_folder(repo: Path, tmp_path: Path) -> None:
     (repo / "x").write_text("x")
     git("add", "x")
     git("commit", "-qm", "x")
@@ -71,7 +71,7 @@ def test_local_things_lie_in_the_git_folder(repo: Path, tmp_path: Path) -> None:
     assert layout.project_at(str(linked)).local == expected
 
 
-def test_two_projects_in_one_checkout_do_not_share(repo: Path) -> None:
+def test_two_projects_in_one_checkout_have_separate_folders(repo: Path) -> None:
     places = set()
     for name in ("a", "b", "x/a"):
         (repo / name).mkdir(parents=True)
@@ -81,7 +81,7 @@ def test_two_projects_in_one_checkout_do_not_share(repo: Path) -> None:
     assert all(place.startswith(str(repo / ".git" / "ctx")) for place in places)
 
 
-def test_a_submodule_has_a_git_folder_of_its_own(repo: Path, tmp_path: Path) -> None:
+def test_a_submodule_has_its_own_git_folder(repo: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     git("init", "-q", cwd=other)
@@ -93,11 +93,11 @@ def test_a_submodule_has_a_git_folder_of_its_own(repo: Path, tmp_path: Path) -> 
     assert local == str(repo / ".git" / "modules" / "sub" / "ctx" / "main")
 
 
-def test_without_git_they_lie_in_the_store(folder: Path) -> None:
+def test_without_git_local_files_are_in_the_store(folder: Path) -> None:
     assert layout.project_at(str(folder)).local == str(folder / ".ctx" / "local")
 
 
-def test_links_are_followed_to_the_one_true_place(
+def test_links_are_resolved(
     folder: Path, ctx: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert ctx("init").code == 0
@@ -111,7 +111,7 @@ def test_links_are_followed_to_the_one_true_place(
 
 
 @pytest.mark.parametrize("content", ["", "gitdir: /nowhere", "rubbish", "gitdir: ."])
-def test_a_broken_git_file_is_no_checkout(folder: Path, content: str) -> None:
+def test_a_broken_git_file_is_not_a_checkout(folder: Path, content: str) -> None:
     (folder / ".git").write_text(content)
     assert layout.project_at(str(folder)).checkout is None or content == "gitdir: ."
 
@@ -133,7 +133,7 @@ def test_a_broken_git_file_is_no_checkout(folder: Path, content: str) -> None:
         (":*", None),
     ],
 )
-def test_a_project_is_named_as_a_tag_can_be(
+def test_the_name_of_a_project_is_a_valid_tag(
     tmp_path: Path, surroundings: Path, name: str, project: str | None
 ) -> None:
     folder = tmp_path / name
@@ -147,7 +147,7 @@ def test_a_project_is_named_as_a_tag_can_be(
         assert place.task_key == f"current_task:{project}:main"
 
 
-def test_what_is_remembered_in_a_project_with_an_odd_name(
+def test_a_project_with_an_unusual_name_keeps_its_nodes(
     ctx: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "my project"
@@ -180,7 +180,7 @@ def test_a_folder_is_the_same_place_through_a_link(
     assert found == layout.place(str(without_git), home)
 
 
-def test_code_lies_with_the_project_or_else_with_the_user(
+def test_the_code_index_is_with_the_project_or_the_user(
     repo: Path, surroundings: Path, tmp_path: Path
 ) -> None:
     mine = layout.UserStore(str(surroundings / ".ctx"))
@@ -200,7 +200,7 @@ def test_code_lies_with_the_project_or_else_with_the_user(
     assert project.derived == str(repo / ".git" / "ctx" / "main" / "DERIVED")
 
 
-def test_a_home_under_git_is_no_project(surroundings: Path) -> None:
+def test_a_home_folder_under_git_is_not_a_project(surroundings: Path) -> None:
     mine = layout.UserStore(str(surroundings / ".ctx"))
     git("init", "-q")
     inside = surroundings / "work"

@@ -1,4 +1,4 @@
-"""ctx for programs, through its own door."""
+"""ctx for programs: the public library."""
 
 import contextlib
 import os
@@ -40,19 +40,19 @@ def shop(repo: Path, ctx: Ctx) -> Path:
     return repo
 
 
-def opened(folder: Path, session: str = "agent-7") -> Project:
+def open_shop(folder: Path, session: str = "agent-7") -> Project:
     return open_project(folder, environment=os.environ, session=session)
 
 
 def steps(project: Project) -> list[str]:
-    """What the work commits of a session hold, the newest first."""
+    """The kinds of steps in the work commits of a session, newest first."""
     repository = workspace_of(project._environment).repository
     tip = repository.refs.read(refs.work(project.session))
     return [step.work.step_kind for step in work_chain(repository.everything, tip)]
 
 
-def observed(ctx: Ctx) -> set[str]:
-    """The first lines of what memory has observed."""
+def observation_titles(ctx: Ctx) -> set[str]:
+    """The first lines of all observations in memory."""
     found = ctx("query", "type:observation", "--format", "json").json
     return {node["content"].partition("\n")[0] for node in found["nodes"]}
 
@@ -73,7 +73,7 @@ def test_page_examples_of_the_library(
 
 def test_a_pack_comes_from_the_code_and_from_memory(shop: Path, ctx: Ctx) -> None:
     ctx("add", "--type", "decision", "Failed payments are retried three times.")
-    with opened(shop) as project:
+    with open_shop(shop) as project:
         pack = project.query("retry failed payments", budget=3000)
         assert project.build_pack("retry failed payments", 3000).files == pack.files
     assert pack.files[0].path == "src/payments.py"
@@ -81,14 +81,14 @@ def test_a_pack_comes_from_the_code_and_from_memory(shop: Path, ctx: Ctx) -> Non
     assert {chunk.chunk_kind for chunk in pack.retrieved} >= {"Decision"}
 
 
-def test_memory_of_strangers_is_withheld(shop: Path, ctx: Ctx, tmp_path: Path) -> None:
+def test_memory_of_an_untrusted_project_is_withheld(shop: Path, ctx: Ctx, tmp_path: Path) -> None:
     assert ctx("add", "decision", "Failed payments are tried again").code == 0
     assert ctx("commit", "-m", "Payments").code == 0
     git("add", "-A")
     git("commit", "-qm", "Memory")
     git("clone", "-q", str(shop), str(tmp_path / "clone"))
     for folder, is_trusted in ((shop, True), (tmp_path / "clone", False)):
-        with opened(folder) as project:
+        with open_shop(folder) as project:
             pack = project.query("Why do payments fail?")
             assert (project.is_trusted, pack.withheld) == (is_trusted, not is_trusted)
             kinds = {chunk.chunk_kind for chunk in pack.retrieved}
@@ -97,7 +97,7 @@ def test_memory_of_strangers_is_withheld(shop: Path, ctx: Ctx, tmp_path: Path) -
 
 def test_a_flush_is_one_work_commit(shop: Path, ctx: Ctx) -> None:
     (shop / "src" / "backoff.py").write_text("DELAY = 2\n")
-    with opened(shop) as project:
+    with open_shop(shop) as project:
         assert project.observe_file_read("src/payments.py") is None
         assert project.observe_file_write("src/backoff.py", "DELAY = 2\n") is None
         project.observe_command("pytest -q", "FAILED tests/test_pay.py::test_x\n1 failed\n", 1)
@@ -127,7 +127,7 @@ def test_a_flush_is_one_work_commit(shop: Path, ctx: Ctx) -> None:
         project.observe_file_read("src/payments.py")
         assert project.flush_step().step is None
         assert steps(project) == ["file_write"]
-    assert observed(ctx) == {
+    assert observation_titles(ctx) == {
         "The gateway answers 429.",
         (
             "pytest -q failed with exit code 1: 1 error (tests/test_pay.py::test_x"
@@ -137,7 +137,7 @@ def test_a_flush_is_one_work_commit(shop: Path, ctx: Ctx) -> None:
 
 
 def test_a_session_becomes_a_commit(shop: Path, ctx: Ctx) -> None:
-    with opened(shop) as project:
+    with open_shop(shop) as project:
         assert project.compact_session() is None
         project.observe_note("Cards expire.")
         project.observe_file_read("src/payments.py")
@@ -148,8 +148,8 @@ def test_a_session_becomes_a_commit(shop: Path, ctx: Ctx) -> None:
     assert "Cards expire." in ctx("log").out + ctx("search", "cards expire").out
 
 
-def test_what_is_left_is_flushed_at_the_end_also_after_a_failure(shop: Path) -> None:
-    with contextlib.suppress(ZeroDivisionError), opened(shop) as project:
+def test_pending_steps_are_flushed_at_the_end_also_after_an_error(shop: Path) -> None:
+    with contextlib.suppress(ZeroDivisionError), open_shop(shop) as project:
         project.observe_note("Half way.")
         raise ZeroDivisionError
     assert steps(project) == ["note"]
@@ -160,12 +160,12 @@ def test_what_is_left_is_flushed_at_the_end_also_after_a_failure(shop: Path) -> 
         project.query("anything")
 
 
-def test_what_cannot_be_kept_is_told(shop: Path) -> None:
+def test_files_that_are_not_kept_have_a_reason(shop: Path) -> None:
     (shop / ".gitignore").write_text("*.log\n")
     (shop / "out.log").write_text("x")
     (shop / "picture.bin").write_bytes(b"\0\1\2")
     (shop / "keys.py").write_text(f"KEY = '{SECRET}'\n")
-    with opened(shop) as project:
+    with open_shop(shop) as project:
         assert project.observe_file_read("out.log") == NotKept("out.log", ".gitignore lists it")
         assert project.observe_file_read("picture.bin") == NotKept("picture.bin", "it is binary")
         refused = project.observe_file_read("keys.py")
@@ -192,7 +192,7 @@ def test_what_cannot_be_kept_is_told(shop: Path) -> None:
 
 def test_a_step_has_limits(shop: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch) -> None:
     assert ctx("config", "set", "--project", "ingestion.max_files_per_step", "3").code == 0
-    with opened(shop) as project:
+    with open_shop(shop) as project:
         for number in range(4):
             project.observe_file_write(f"src/part{number}.py", f"x = {number}\n")
         project.observe_file_read("src/payments.py")
@@ -207,7 +207,7 @@ def test_a_step_has_limits(shop: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
         kept = project.flush_step()
         assert (kept.files, kept.not_kept) == (("src/part3.py",), ())
     monkeypatch.setenv("CTX_INGESTION_MAX_BYTES_PER_STEP", "100")
-    with opened(shop) as project:
+    with open_shop(shop) as project:
         project.observe_file_write("src/large.py", "y = 1\n" * 20)
         project.observe_file_write("src/small.py", "y = 2\n" * 10)
         project.observe_command("make", "first\n" * 20 + "last\n", 1)
@@ -226,7 +226,7 @@ def test_a_step_has_limits(shop: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
 
 
 def test_what_makes_no_sense_is_refused_at_once(shop: Path) -> None:
-    with opened(shop) as project:
+    with open_shop(shop) as project:
         for text in ("", "  ", "a\0b", "\udcff"):
             with pytest.raises((UsageError, ContentRefused)):
                 project.observe_note(text)
@@ -252,8 +252,8 @@ def test_what_makes_no_sense_is_refused_at_once(shop: Path) -> None:
     assert (kept.step, len(kept.not_kept)) == (None, 2)
 
 
-def test_a_failed_flush_keeps_what_was_observed(shop: Path) -> None:
-    with opened(shop) as project:
+def test_a_failed_flush_keeps_the_pending_steps(shop: Path) -> None:
+    with open_shop(shop) as project:
         project.observe_note("First.")
         folder = workspace_of(project._environment).project.lock
         os.makedirs(folder)
@@ -263,9 +263,9 @@ def test_a_failed_flush_keeps_what_was_observed(shop: Path) -> None:
         assert len(project.flush_step().nodes) == 1
 
 
-def test_without_a_store_of_its_own_a_project_is_asked_and_told_in_the_users(repo: Path) -> None:
+def test_without_a_project_store_the_user_store_is_used(repo: Path) -> None:
     (repo / "pay.py").write_text(PAYMENTS)
-    with opened(repo) as project:
+    with open_shop(repo) as project:
         assert project.query("charge a card", 2000).files[0].path == "pay.py"
         with pytest.raises(NotAProject):
             project.observe_file_read("pay.py")
@@ -279,35 +279,35 @@ def test_without_a_store_of_its_own_a_project_is_asked_and_told_in_the_users(rep
     assert not (repo / ".ctx").exists()
 
 
-def test_several_threads_use_one_project(shop: Path, ctx: Ctx) -> None:
+def test_several_threads_can_use_one_project(shop: Path, ctx: Ctx) -> None:
     def work(number: int) -> None:
         project.observe_note(f"Thread {number}.")
         project.flush_step()
         assert project.query("charge", 2000).files
 
-    with opened(shop) as project, ThreadPoolExecutor(4) as threads:
+    with open_shop(shop) as project, ThreadPoolExecutor(4) as threads:
         # Whatever fails in one of them fails here.
         list(threads.map(work, range(4)))
     assert 1 <= len(steps(project)) <= 4
-    assert observed(ctx) == {f"Thread {number}." for number in range(4)}
+    assert observation_titles(ctx) == {f"Thread {number}." for number in range(4)}
 
 
-def test_indexes_are_brought_up_to_date(shop: Path, tmp_path: Path) -> None:
-    with opened(shop) as project:
+def test_indexes_are_refreshed(shop: Path, tmp_path: Path) -> None:
+    with open_shop(shop) as project:
         found = project.rebuild_index()
     assert isinstance(found, Coverage)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "a.py").write_text("A = 1\n")
-    with opened(elsewhere) as project:
+    with open_shop(elsewhere) as project:
         assert isinstance(project.rebuild_index(), Coverage)
 
 
-def test_the_environment_counts_only_where_it_is_handed_in(
+def test_the_environment_is_used_only_if_it_is_passed(
     shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CTX_SESSION", "from-outside")
-    assert opened(shop, "").session == "from-outside"
+    assert open_shop(shop, "").session == "from-outside"
     first, second = open_project(shop), open_project(shop)
     assert first.session.startswith("library-")
     assert first.session != second.session
@@ -320,9 +320,9 @@ def test_the_environment_counts_only_where_it_is_handed_in(
     assert (tmp_path / "own" / "store.db").exists()
 
 
-def test_what_a_model_answered(shop: Path, ctx: Ctx) -> None:
+def test_an_answer_of_a_model_is_kept(shop: Path, ctx: Ctx) -> None:
     answer = "`charge` in src/payments.py tries once.\n\nDecision: try three times.\n"
-    with opened(shop) as project:
+    with open_shop(shop) as project:
         project.observe_file_read("src/payments.py")
         project.observe_response(answer, task="Retry failed payments", model="tiny-1")
         kept = project.flush_step()
@@ -340,8 +340,8 @@ def test_what_a_model_answered(shop: Path, ctx: Ctx) -> None:
     assert ctx("debug", "cat", node["metadata"]["blob"]).out == answer
 
 
-def test_an_answer_of_a_model_has_no_secrets(shop: Path, ctx: Ctx) -> None:
-    with opened(shop) as project:
+def test_secrets_in_an_answer_of_a_model_are_redacted(shop: Path, ctx: Ctx) -> None:
+    with open_shop(shop) as project:
         project.observe_response(f"The key is {SECRET}.")
         kept = project.flush_step()
         for wrong in ("", " \n"):

@@ -73,7 +73,7 @@ def test_a_lock_file_of_a_killed_process_is_taken_over(tmp_path: Path) -> None:
         assert owner.pid == os.getpid()
 
 
-def test_it_is_released_when_the_work_fails(tmp_path: Path) -> None:
+def test_a_lock_is_released_after_an_error(tmp_path: Path) -> None:
     path = str(tmp_path / "LOCK")
     with pytest.raises(ZeroDivisionError), locks.hold(path, "ctx commit", 1):
         raise ZeroDivisionError
@@ -82,7 +82,7 @@ def test_it_is_released_when_the_work_fails(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "garbage", "1\n2\n3\n", "a\nb\nc\nd\n", "\udcff\n"])
-def test_any_text_in_the_lock_file_is_survived(tmp_path: Path, content: str) -> None:
+def test_any_text_in_the_lock_file_is_accepted(tmp_path: Path, content: str) -> None:
     path = tmp_path / "LOCK"
     path.write_bytes(content.encode("utf-8", "surrogateescape"))
     assert locks.read_owner(str(path)) is None

@@ -1,4 +1,4 @@
-"""Anybody's text in an item of ours: what a markdown parser sees is what was put there."""
+"""Any text inside an item: a markdown parser reads back the same text."""
 
 import pytest
 from hypothesis import example, given, settings
@@ -28,7 +28,7 @@ PARSER = MarkdownIt("commonmark")
         ("a --> b", "a --> b"),
     ],
 )
-def test_text_is_given_as_it_is(text: str, shown: str) -> None:
+def test_text_is_kept_unchanged(text: str, shown: str) -> None:
     if "never" in text:
         shown = "\n  ````\n  " + shown + "\n  ````"
     assert "\n".join(contained(text)) == shown
@@ -53,7 +53,7 @@ def test_text_is_given_as_it_is(text: str, shown: str) -> None:
         "inline ``` marks\n````\nx\n```",
     ],
 )
-def test_what_would_not_end_stands_in_a_fence(text: str) -> None:
+def test_unclosed_blocks_are_put_into_a_fence(text: str) -> None:
     first, fence, *lines, last = contained(text)
     assert first == ""
     assert fence == last
@@ -71,7 +71,7 @@ def test_what_would_not_end_stands_in_a_fence(text: str) -> None:
         ("<!-- ctx:end -->", "`<\\!-- ctx:end -->`"),
     ],
 )
-def test_inline_code(text: str, shown: str) -> None:
+def test_inline_code_is_quoted(text: str, shown: str) -> None:
     assert code(text) == shown
 
 
@@ -102,7 +102,7 @@ def entry(number: int, text: str, tags: tuple[str, ...] = ("a:b", "tier:pinned")
 @given(st.lists(TEXT, min_size=1, max_size=4))
 @example(["a\n- ```\n  b\n ```"])
 @example(["x\n\t\t```", "y"])
-def test_no_text_leaves_its_item(texts: list[str]) -> None:
+def test_text_cannot_leave_its_item(texts: list[str]) -> None:
     entries = [entry(number, text) for number, text in enumerate(texts)]
     page = compose(entries, nothing, 100_000, ContextFrame()).text
     lines = page.splitlines()
@@ -124,11 +124,11 @@ def test_no_text_leaves_its_item(texts: list[str]) -> None:
         assert found == item(given_entry, with_tags=True)
         assert _lines(defused(given_entry.content)) in readings(found)
         # What we say about the node is ours, and not a part of its text.
-        assert last_said(tokens, token) == ["Tags: a:b, tier:pinned", "Depends on: [fact:X]"]
+        assert last_items(tokens, token) == ["Tags: a:b, tier:pinned", "Depends on: [fact:X]"]
 
 
 def readings(shown: str) -> list[list[str]]:
-    """The content of an item, read back by indentation alone: as it is, or out of its fence."""
+    """The content of an item, read back by indentation: plain or inside a fence."""
     first, *lines = shown.split("\n")[:-2]
     lines = [line.removeprefix("  ") for line in lines]
     beside = first.partition("] ")[2]
@@ -142,7 +142,7 @@ def _lines(text: str) -> list[str]:
     return [line if line.strip() else "" for line in text.splitlines()]
 
 
-def last_said(tokens: list[Token], item_open: Token) -> list[str]:
+def last_items(tokens: list[Token], item_open: Token) -> list[str]:
     """The last two items of the list that ends an item."""
     begin = tokens.index(item_open)
     inside = []

@@ -90,7 +90,7 @@ def test_no_banned_names() -> None:
     assert JSON_KEYS - banned == set()
 
 
-def test_public_classes_have_names_of_their_own() -> None:
+def test_public_classes_have_unique_names() -> None:
     places = defaultdict(list)
     for each in NAMES:
         if each.kind == "class" and not each.name.startswith("_"):
@@ -101,7 +101,7 @@ def test_public_classes_have_names_of_their_own() -> None:
     assert shared.keys() <= {"Options"}
 
 
-def test_modules_have_names_of_their_own() -> None:
+def test_modules_have_unique_names() -> None:
     # A command's file, its operation and the file that does its work share the verb on purpose.
     verbs = {path.stem for path in (ROOT / "cli").glob("*.py")}
     counts = Counter(path.stem for path in modules() if path.stem not in verbs | SHARED_MODULES)
@@ -111,7 +111,9 @@ def test_modules_have_names_of_their_own() -> None:
 @pytest.mark.parametrize(
     "source", ["def told(): ...", "class Said: ...", "class A:\n    of: int", "def _found(): ..."]
 )
-def test_the_test_finds_them(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_banned_names_are_detected(
+    source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "module.py"
     path.write_text(source)
     monkeypatch.setattr("tests.test_names.ROOT", tmp_path)

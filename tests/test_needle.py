@@ -1,4 +1,4 @@
-"""What is looked for is found in every form, and nothing else is touched."""
+"""A scrubbed word is found in every form, and nothing else is changed."""
 
 import json
 
@@ -25,7 +25,7 @@ WORD = needle.word("acme-internal")
         ("", ""),
     ],
 )
-def test_a_word_in_every_form(text: str, scrubbed: str) -> None:
+def test_a_word_is_scrubbed_in_every_form(text: str, scrubbed: str) -> None:
     assert WORD.scrubbed(text) == scrubbed
     assert WORD.is_in(text) == (text != scrubbed)
     assert WORD.is_in_bytes(b"\xff\xfe" + text.encode() + b"\x00\x80") == (text != scrubbed)
@@ -39,7 +39,7 @@ def test_a_name_has_no_brackets() -> None:
 
 
 @pytest.mark.parametrize("word", ['say "hi" to me', "naïve café", "back\\slash", "日本語"])
-def test_a_word_as_json_writes_it(word: str) -> None:
+def test_a_word_is_scrubbed_in_json(word: str) -> None:
     found = needle.word(word)
     for ascii_only in (True, False):
         assert found.scrubbed(json.dumps(word, ensure_ascii=ascii_only)) == '"[scrubbed]"'
@@ -52,7 +52,7 @@ def test_ids_are_left_alone() -> None:
         assert not found.is_in(each)
 
 
-def test_names_and_values_of_json() -> None:
+def test_keys_and_values_of_json_are_scrubbed() -> None:
     value = {"acme-internal": ["acme-internal", {"acme-internal": 1, "b": None}]}
     assert WORD.scrubbed_json(value, keys=True) == {
         "acme-internal": ["[scrubbed]", {"[scrubbed]": 1, "b": None}]
@@ -62,7 +62,7 @@ def test_names_and_values_of_json() -> None:
     }
 
 
-def test_rules_know_a_secret_by_the_name_of_its_value() -> None:
+def test_rules_recognise_a_secret_by_its_key() -> None:
     value = {"input": {"password": "hunter2-hunter2", "note": "hunter2-hunter2"}}
     found = needle.RULES.scrubbed_json(value, keys=True)
     assert "hunter2" not in found["input"]["password"]
@@ -80,13 +80,13 @@ def test_rules_know_a_secret_by_the_name_of_its_value() -> None:
         (".", needle.regex),
     ],
 )
-def test_what_makes_no_sense_is_refused(text: str, make: object) -> None:
+def test_invalid_words_are_refused(text: str, make: object) -> None:
     with pytest.raises(UsageError):
         make(text)  # type: ignore[operator]
 
 
 @given(st.text(), st.text(), st.sampled_from(["acme-internal", 'q"uo\\te', "日本 語"]))
-def test_nothing_of_it_is_left_and_twice_is_once(before: str, after: str, word: str) -> None:
+def test_nothing_is_left_and_scrubbing_is_idempotent(before: str, after: str, word: str) -> None:
     found = needle.word(word)
     text = found.scrubbed(before + word + after)
     assert word.lower() not in text.lower()

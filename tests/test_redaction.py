@@ -27,13 +27,13 @@ def key(prefix: str, length: int, alphabet: str = ALNUM) -> str:
 
 
 def check(before: str, after: str) -> None:
-    """Redact `before`; what is expected is the whole text afterwards."""
+    """Redact `before` and compare the whole text."""
     redacted = redaction.redact(before)
     assert redacted.text == after
-    hold_invariants(before, redacted)
+    check_invariants(before, redacted)
 
 
-def hold_invariants(text: str, redacted: redaction.Redacted) -> None:
+def check_invariants(text: str, redacted: redaction.Redacted) -> None:
     rebuilt, at = [], 0
     for finding in redacted.findings:
         assert at <= finding.start < finding.end <= len(text)
@@ -45,7 +45,7 @@ def hold_invariants(text: str, redacted: redaction.Redacted) -> None:
 
 
 def leaks(secret: str, text: str) -> bool:
-    """Tell whether twelve characters in a row of the secret are still there."""
+    """Whether twelve consecutive characters of the secret are left."""
     for line in secret.replace("\\n", "\n").split("\n"):
         line = line.strip(' "')
         if "-----" in line or not line:
@@ -71,7 +71,7 @@ def test_secrets_of_documented_formats_are_found() -> None:
     assert {kind for kind in made if missed[kind] > 0.03 * made[kind]} == set()
 
 
-def test_only_the_value_of_an_assignment_goes() -> None:
+def test_only_the_value_of_an_assignment_is_redacted() -> None:
     secret = key("", 24)
     check(f"export API_KEY={secret}\n", "export API_KEY=[redacted:named-secret]\n")
     check(f'token: str = "{secret}"', 'token: str = "[redacted:named-secret]"')
@@ -87,7 +87,7 @@ def test_only_the_value_of_an_assignment_goes() -> None:
     check("Server=db;Password=Summer;2024;Db=x", "Server=db;Password=[redacted:password];Db=x")
 
 
-def test_only_the_password_of_a_connection_string_goes() -> None:
+def test_only_the_password_of_a_connection_string_is_redacted() -> None:
     check(
         "postgres://shop:" + "s3cr9t-x@db:5432/shop?sslmode=require",
         "postgres://shop:[redacted:url-password]@db:5432/shop?sslmode=require",
@@ -96,7 +96,7 @@ def test_only_the_password_of_a_connection_string_goes() -> None:
     check("curl -u bob:" + "kx92kd https://x", "curl -u bob:[redacted:curl-password] https://x")
 
 
-def test_only_the_token_of_a_header_goes() -> None:
+def test_only_the_token_of_a_header_is_redacted() -> None:
     token = key("", 30)
     check(
         f"Authorization: Bearer {token}\r\n", "Authorization: Bearer [redacted:authorization]\r\n"
@@ -105,7 +105,7 @@ def test_only_the_token_of_a_header_goes() -> None:
     check(f"authorization: Basic {basic}", "authorization: Basic [redacted:authorization]")
 
 
-def test_the_surer_rule_names_a_secret_that_two_rules_found() -> None:
+def test_the_more_specific_rule_names_a_secret() -> None:
     token = key("gh" + "p_", 36)
     check(f"GITHUB_TOKEN={token}", "GITHUB_TOKEN=[redacted:github-token]")
     check(f"GITHUB_TOKEN=x9-{token}", "GITHUB_TOKEN=[redacted:github-token]")
@@ -116,7 +116,7 @@ def pem(label: str = "RSA PRIV" + "ATE KEY") -> str:
     return f"{'-' * 5}BEGIN {label}{'-' * 5}\n{body}{'-' * 5}END {label}{'-' * 5}"
 
 
-def test_private_keys_go_as_a_whole() -> None:
+def test_private_keys_are_redacted_completely() -> None:
     block = pem()
     check(f"a\n{block}\nb", "a\n[redacted:private-key]\nb")
     check(f"a\n{pem('PGP PRIV' + 'ATE KEY BLOCK')}\nb", "a\n[redacted:private-key]\nb")
@@ -126,10 +126,10 @@ def test_private_keys_go_as_a_whole() -> None:
     check(f"key: |\n    {indented}\nport: 1", "key: |\n    [redacted:private-key]\nport: 1")
 
 
-def test_a_replacement_may_bring_a_word_and_a_value_together() -> None:
+def test_text_joined_by_a_replacement_is_checked_again() -> None:
     far = key("", 20) + "1aB2"
     text = f"token {key('gh' + 'p_', 250)} and {far} and so on"
-    hold_invariants(text, redaction.redact(text))
+    check_invariants(text, redaction.redact(text))
 
 
 def test_a_secret_inside_the_mark_of_a_redaction_is_found() -> None:
@@ -266,7 +266,7 @@ def encoded_fixtures() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("samples", [hashes, identifiers, lock_files, encoded_fixtures])
-def test_what_only_looks_random_is_left_alone(samples: object) -> None:
+def test_hashes_and_identifiers_are_left_alone(samples: object) -> None:
     assert callable(samples)
     for text in samples():
         assert redaction.redact(text) == (text, ())
@@ -318,19 +318,19 @@ FRAGMENTS = [
 
 @settings(max_examples=effort.times(300), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=8), max_size=25).map("".join))
-def test_any_text_keeps_what_is_not_secret(text: str) -> None:
+def test_text_that_is_not_secret_is_kept(text: str) -> None:
     redacted = redaction.redact(text)
-    hold_invariants(text, redacted)
+    check_invariants(text, redacted)
     assert all(a.end <= b.start for a, b in pairwise(redacted.findings))
 
 
 @settings(max_examples=effort.times(100), deadline=None)
 @given(st.text(st.characters(codec=None), max_size=200))
-def test_no_text_is_refused(text: str) -> None:
-    hold_invariants(text, redaction.redact(text))
+def test_any_text_can_be_redacted(text: str) -> None:
+    check_invariants(text, redaction.redact(text))
 
 
-def test_offsets_count_characters_whatever_they_are() -> None:
+def test_offsets_count_characters() -> None:
     token = key("gh" + "p_", 36)
     for before in ("", "é", "漢字 ", "😀\n", "\udc80\0", "\r\n" * 3):
         (finding,) = redaction.redact(f"{before}{token} 漢").findings
@@ -365,7 +365,7 @@ MEGABYTE = 1_000_000
         ("aB3+/x \"'", 5 * MEGABYTE),
     ],
 )
-def test_hostile_texts_take_no_more_time_than_their_length(unit: str, size: int) -> None:
+def test_hostile_texts_take_linear_time(unit: str, size: int) -> None:
     text = (unit * (size // len(unit) + 1))[:size]
     start = time.process_time()
     redaction.redact(text)

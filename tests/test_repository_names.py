@@ -1,4 +1,4 @@
-"""A project is called the same wherever it is looked at from, and wherever it has gone."""
+"""A project keeps its name in sub-folders, working trees and after a move."""
 
 import os
 import shutil
@@ -36,13 +36,15 @@ def shop(tmp_path: Path, home: str) -> Path:
     return path
 
 
-def test_sub_folders_and_working_trees(shop: Path, home: str, tmp_path: Path) -> None:
+def test_sub_folders_and_working_trees_have_the_name_of_the_project(
+    shop: Path, home: str, tmp_path: Path
+) -> None:
     git("worktree", "add", "-q", str(tmp_path / "feature"), cwd=shop)
     places = (shop, shop / "sub", shop / "not" / "there", tmp_path / "feature")
     assert {name(each, home) for each in places} == {"shop"}
 
 
-def test_a_renamed_folder(shop: Path, home: str, tmp_path: Path) -> None:
+def test_a_renamed_folder_keeps_its_name(shop: Path, home: str, tmp_path: Path) -> None:
     moved = tmp_path / "store"
     shop.rename(moved)
     assert name(moved, home) == "shop"
@@ -56,14 +58,14 @@ def test_a_renamed_folder(shop: Path, home: str, tmp_path: Path) -> None:
     assert name(moved, home) == "store"
 
 
-def test_a_copy_is_called_by_its_folder(shop: Path, home: str, tmp_path: Path) -> None:
+def test_a_copy_is_named_after_its_folder(shop: Path, home: str, tmp_path: Path) -> None:
     copy = tmp_path / "shop-2"
     shutil.copytree(shop, copy)
     assert (name(shop, home), name(copy, home)) == ("shop", "shop-2")
 
 
-def test_a_number_that_is_used_again(shop: Path, home: str, tmp_path: Path) -> None:
-    """The system may give a folder the number of one that is gone."""
+def test_a_reused_inode_number_is_noticed(shop: Path, home: str, tmp_path: Path) -> None:
+    """The system can give a folder the number of a deleted one."""
     moved = tmp_path / "store"
     shop.rename(moved)
     stamped = moved / ".git" / "description"
@@ -71,14 +73,18 @@ def test_a_number_that_is_used_again(shop: Path, home: str, tmp_path: Path) -> N
     assert name(moved, home) == "store"
 
 
-def test_where_the_old_place_is_taken(shop: Path, home: str, tmp_path: Path) -> None:
+def test_a_moved_project_whose_old_place_is_taken_gets_a_new_name(
+    shop: Path, home: str, tmp_path: Path
+) -> None:
     moved = tmp_path / "store"
     shop.rename(moved)
     git("init", "-q", str(shop))
     assert (name(shop, home), name(moved, home)) == ("shop", "store")
 
 
-def test_two_that_lie_in_folders_of_the_same_name(shop: Path, home: str, tmp_path: Path) -> None:
+def test_projects_in_folders_of_the_same_name_get_different_names(
+    shop: Path, home: str, tmp_path: Path
+) -> None:
     second, third, fourth = (
         tmp_path / path for path in ("acme/shop", "more/acme/shop", "most/acme/shop")
     )
@@ -97,14 +103,14 @@ def test_two_that_lie_in_folders_of_the_same_name(shop: Path, home: str, tmp_pat
     assert name(second, home) == "acme-shop"
 
 
-def test_one_that_is_cloned_anew(shop: Path, home: str, tmp_path: Path) -> None:
+def test_a_new_clone_keeps_the_name(shop: Path, home: str, tmp_path: Path) -> None:
     shutil.rmtree(shop)
     for path in (shop, tmp_path / "acme" / "shop"):
         git("init", "-q", str(path))
         assert name(path, home) == "shop"
 
 
-def test_what_is_written_there(shop: Path, home: str) -> None:
+def test_the_name_is_recorded_in_a_private_file(shop: Path, home: str) -> None:
     folder = Path(home, "projects")
     (file,) = folder.iterdir()
     first, where, stamp = file.read_text().splitlines()
@@ -119,7 +125,9 @@ def test_what_is_written_there(shop: Path, home: str) -> None:
         assert name(shop, home) == "shop"
 
 
-def test_working_trees_of_a_bare_repository(home: str, tmp_path: Path, shop: Path) -> None:
+def test_working_trees_of_a_bare_repository_have_its_name(
+    home: str, tmp_path: Path, shop: Path
+) -> None:
     bare = tmp_path / "till.git"
     git("clone", "-q", "--bare", str(shop), str(bare))
     for branch in ("one", "two"):
@@ -136,7 +144,7 @@ def test_working_trees_of_a_bare_repository(home: str, tmp_path: Path, shop: Pat
         (["~/nowhere=x", "nonsense", "=y"], ("shop", "shop", "shop")),
     ],
 )
-def test_a_name_that_somebody_chose(
+def test_a_configured_name_is_used(
     shop: Path, home: str, tmp_path: Path, names: list[str], expected: tuple[str, ...]
 ) -> None:
     git("worktree", "add", "-q", str(tmp_path / "feature"), cwd=shop)
@@ -147,7 +155,7 @@ def test_a_name_that_somebody_chose(
     )
 
 
-def test_a_configuration_that_makes_no_sense(shop: Path, home: str) -> None:
+def test_an_invalid_configuration_is_ignored(shop: Path, home: str) -> None:
     for text in ("project_names", "[capture]\nproject_names = 7\n", "capture = 'project_names'"):
         Path(home, "config.toml").write_text(text)
         assert name(shop, home) == "shop"

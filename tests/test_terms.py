@@ -1,4 +1,4 @@
-"""What becomes which term, and that FTS5 finds what was asked whatever its spelling."""
+"""The terms of a text, and that FTS5 finds them in every spelling."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -185,7 +185,7 @@ family apply reply assembly early only during series queue tree sha256s größe
 
 
 @pytest.mark.parametrize("word", UNCHANGED.split())
-def test_what_only_looks_inflected_stays(word: str) -> None:
+def test_words_that_only_look_inflected_are_unchanged(word: str) -> None:
     assert terms.stem(word) == word
 
 
@@ -196,14 +196,14 @@ def test_an_identifier_is_split_without_stems() -> None:
     assert terms.split_identifier("__") == []
 
 
-def test_a_query_leaves_out_stop_words_unless_there_is_nothing_else() -> None:
+def test_a_query_leaves_out_stop_words_unless_there_are_no_others() -> None:
     assert terms.query("how do we handle the refresh token?") == ["handl", "refresh", "token"]
     assert terms.query("To be, or not to be") == ["to", "be", "or", "not"]
     assert terms.query("toString") == ["string", "tostring"]
     assert terms.query("?!") == []
 
 
-def test_a_query_asks_for_each_thing_once() -> None:
+def test_a_query_contains_each_term_once() -> None:
     assert terms.query("token TOKEN Tokens refreshToken refresh_token") == [
         "token",
         "refresh",
@@ -221,13 +221,13 @@ def test_alternatives_are_the_part_or_the_whole() -> None:
     ]
 
 
-def test_a_long_run_takes_time_in_proportion() -> None:
+def test_long_texts_take_linear_time() -> None:
     for text in ("1" * 1_000_000, "a" * 1_000_000, "1a" * 500_000, "_" * 1_000_000, "a-" * 100_000):
         terms.extract(text)
 
 
 class FullText:
-    """One row in an FTS5 table as the stores have it."""
+    """One row in an FTS5 table as in the stores."""
 
     def __init__(self) -> None:
         self.db = sqlite3.connect(":memory:")
@@ -278,7 +278,7 @@ quick = settings(
 
 @quick
 @given(st.text(st.characters()))
-def test_every_term_is_folded_and_of_one_piece(text: str) -> None:
+def test_every_term_is_case_folded_and_one_word(text: str) -> None:
     for term in terms.extract(text):
         assert term
         assert term == term.casefold()
@@ -291,7 +291,7 @@ def test_every_term_is_folded_and_of_one_piece(text: str) -> None:
 
 @quick
 @given(st.text(PLAIN | MARKED | OTHER, max_size=60))
-def test_a_row_is_found_by_each_of_its_terms_and_by_all(full_text: FullText, text: str) -> None:
+def test_a_row_is_found_by_each_term_and_by_all_terms(full_text: FullText, text: str) -> None:
     full_text.put(text)
     for term in terms.query(text):
         assert full_text.finds(f'"{term}"')
@@ -300,14 +300,14 @@ def test_a_row_is_found_by_each_of_its_terms_and_by_all(full_text: FullText, tex
 
 @quick
 @given(st.text(PLAIN, max_size=60))
-def test_fts5_keeps_terms_as_they_are(full_text: FullText, text: str) -> None:
+def test_fts5_keeps_terms_unchanged(full_text: FullText, text: str) -> None:
     full_text.put(text)
     assert full_text.vocabulary() == set(terms.extract(text))
 
 
 @quick
 @given(st.lists(st.from_regex("[a-z]{2,8}[0-9]{0,2}", fullmatch=True), min_size=2, max_size=4))
-def test_every_spelling_finds_every_other(words: list[str]) -> None:
+def test_every_spelling_of_a_name_finds_the_others(words: list[str]) -> None:
     pascal = "".join(map(str.capitalize, words))
     joined = [
         pascal,
@@ -334,19 +334,19 @@ ENDINGS = ["", "s", "es", "ies", "ied", "ed", "ing", "ings", "ly", "ally", "ical
 
 @quick
 @given(st.from_regex("[a-z]{1,8}", fullmatch=True), st.sampled_from(ENDINGS))
-def test_a_word_begins_as_its_stem_says(root: str, ending: str) -> None:
+def test_a_word_starts_with_the_beginning_of_its_stem(root: str, ending: str) -> None:
     word = root + ending
     assert word.startswith(terms.beginning(terms.stem(word)))
 
 
 @pytest.mark.parametrize("word", "axes children indices matrices queued queuing vertices".split())
-def test_so_does_an_irregular_one(word: str) -> None:
+def test_an_irregular_word_starts_with_the_beginning_of_its_stem(word: str) -> None:
     assert word.startswith(terms.beginning(terms.stem(word)))
 
 
 @quick
 @given(st.data(), st.text(CJK, min_size=2, max_size=20))
-def test_any_two_neighbours_find_the_text(
+def test_any_two_adjacent_characters_find_the_text(
     full_text: FullText, data: st.DataObject, run: str
 ) -> None:
     start = data.draw(st.integers(0, len(run) - 2))
@@ -361,7 +361,7 @@ def test_a_single_character_finds_pairs_by_prefix(full_text: FullText) -> None:
     assert full_text.finds("処*")
 
 
-def test_what_is_remembered_stays_bounded() -> None:
+def test_the_cache_of_terms_is_bounded() -> None:
     remembered = terms._Terms()
     for number in range(remembered.SIZE + 10):
         assert remembered[f"word{number}"] == (f"word{number}",)

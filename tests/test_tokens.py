@@ -7,12 +7,12 @@ from ctx.tokens import estimate
 
 
 @given(st.text())
-def test_the_definition(text: str) -> None:
+def test_tokens_follow_the_definition(text: str) -> None:
     plain = sum(character < "\x80" for character in text)
     assert estimate(text) == math.ceil(plain / 3.5) + len(text) - plain
 
 
-def test_examples() -> None:
+def test_examples_have_the_expected_tokens() -> None:
     assert [estimate(text) for text in ("", "a", "abcdefg", "abcdefgh", "再試行", "é!")] == [
         0,
         1,

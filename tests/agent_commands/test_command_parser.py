@@ -1,4 +1,4 @@
-"""Commands in a reply: what is read, what is told back, and what is left alone."""
+"""Commands in a reply: which are parsed, which are reported as wrong, which are left alone."""
 
 import re
 import signal
@@ -17,13 +17,13 @@ FACT, END = "<ctx:remember type=fact>", "</ctx:remember>"
 REMEMBER = '<ctx:remember type="fact" tags="tier:reference">What to remember.</ctx:remember>'
 RECALL = '<ctx:recall query="how do we deploy"/>'
 
-Said = tuple[str, Mapping[str, str], str]
+ParsedCommand = tuple[str, Mapping[str, str], str]
 
-STATUS: Said = ("status", {}, "")
+STATUS: ParsedCommand = ("status", {}, "")
 
 
-def said(text: str) -> list[Said]:
-    """Name, attributes and content of the commands in a text in which nothing is wrong."""
+def parsed_commands(text: str) -> list[ParsedCommand]:
+    """The name, attributes and content of each command in a text without mistakes."""
     found = parse(text)
     assert [each.position for each in found] == list(range(len(found)))
     commands = [each for each in found if isinstance(each, Command)]
@@ -31,7 +31,7 @@ def said(text: str) -> list[Said]:
     return [(each.name, each.attributes, each.content) for each in commands]
 
 
-def fact(content: str, **attributes: str) -> Said:
+def fact(content: str, **attributes: str) -> ParsedCommand:
     return ("remember", {"type": "fact", **attributes}, content)
 
 
@@ -99,9 +99,9 @@ def fact(content: str, **attributes: str) -> Said:
         ),
     ],
 )
-def test_every_command(text: str, expected: Said) -> None:
-    assert said(text) == [expected]
-    assert said(f"Some prose.\n\n{text}\n\nMore prose.") == [expected]
+def test_every_command_is_parsed(text: str, expected: ParsedCommand) -> None:
+    assert parsed_commands(text) == [expected]
+    assert parsed_commands(f"Some prose.\n\n{text}\n\nMore prose.") == [expected]
 
 
 @pytest.mark.parametrize(
@@ -169,8 +169,8 @@ def test_every_command(text: str, expected: Said) -> None:
         ('<ctx:recall query="one\n\ntwo"/>', ("recall", {"query": "one\n\ntwo"}, "")),
     ],
 )
-def test_whatever_has_one_meaning_is_read(text: str, expected: Said) -> None:
-    assert said(text) == [expected]
+def test_unambiguous_variants_are_parsed(text: str, expected: ParsedCommand) -> None:
+    assert parsed_commands(text) == [expected]
 
 
 @pytest.mark.parametrize(
@@ -205,11 +205,11 @@ def test_whatever_has_one_meaning_is_read(text: str, expected: Said) -> None:
     ],
 )
 @pytest.mark.parametrize("around", ["\n", "\n\n    "])
-def test_content_is_kept_as_it_is(content: str, around: str) -> None:
+def test_content_is_kept_unchanged(content: str, around: str) -> None:
     text = f'<ctx:remember type="fact">{around}{content}{around}</ctx:remember>'
     expected = [fact(content.strip()), STATUS]
-    assert said(f"{text}<ctx:status/>") == expected
-    assert said(f"{text}\n\nThen:\n\n<ctx:status/>") == expected
+    assert parsed_commands(f"{text}<ctx:status/>") == expected
+    assert parsed_commands(f"{text}\n\nThen:\n\n<ctx:status/>") == expected
 
 
 @pytest.mark.parametrize(
@@ -224,8 +224,8 @@ def test_content_is_kept_as_it_is(content: str, around: str) -> None:
         (f"- {FACT}a\n\nb{END}\n\n  {FACT}c{END}\n\n      {FACT}code{END}", ["a\n\nb", "c"]),
     ],
 )
-def test_one_command_does_not_swallow_the_next(text: str, contents: list[str]) -> None:
-    assert said(text) == [fact(content) for content in contents]
+def test_a_command_does_not_swallow_the_next_one(text: str, contents: list[str]) -> None:
+    assert parsed_commands(text) == [fact(content) for content in contents]
 
 
 NOTHING = [
@@ -268,9 +268,9 @@ NOTHING = [
 
 
 @pytest.mark.parametrize("text", NOTHING)
-def test_what_is_only_shown_is_no_command(text: str) -> None:
+def test_a_command_inside_code_or_a_quotation_is_not_parsed(text: str) -> None:
     assert parse(text) == []
-    assert said(f"<ctx:status/>\n\n{text}") == [STATUS]
+    assert parsed_commands(f"<ctx:status/>\n\n{text}") == [STATUS]
 
 
 @pytest.mark.parametrize(
@@ -290,8 +290,8 @@ def test_what_is_only_shown_is_no_command(text: str) -> None:
         "<div>\n<ctx:status/>\n</div>",
     ],
 )
-def test_what_is_beside_code_is_a_command(text: str) -> None:
-    assert said(text) == [STATUS]
+def test_a_command_next_to_code_is_parsed(text: str) -> None:
+    assert parsed_commands(text) == [STATUS]
 
 
 TYPES = (
@@ -392,7 +392,9 @@ ALL = "`remember`, `recall`, `summarize`, `link`, `status`, `task`, `expand`, `s
         ("<ctx:status", UNENDED, "<ctx:status/>"),
     ],
 )
-def test_what_is_wrong_is_told_back(text: str, problem: str, right: str) -> None:
+def test_an_invalid_command_is_reported_with_a_corrected_one(
+    text: str, problem: str, right: str
+) -> None:
     expected = CommandProblem(" ".join(text.split()), problem, right, 1)
     assert parse(f"<ctx:status/> {text}") == [Command("status", {}, "", 0), expected]
     # It does not stand in the way of others.
@@ -451,7 +453,9 @@ def test_what_is_wrong_is_told_back(text: str, problem: str, right: str) -> None
         ),
     ],
 )
-def test_a_mistake_stays_one(text: str, expected: list[Command | CommandProblem]) -> None:
+def test_a_mistake_gives_one_problem_and_runs_nothing_else(
+    text: str, expected: list[Command | CommandProblem]
+) -> None:
     assert parse(text) == expected
 
 
@@ -514,7 +518,7 @@ def commands(draw: st.DrawFn) -> Command:
 
 @st.composite
 def rendered(draw: st.DrawFn, command: Command) -> str:
-    """A command as somebody may write it."""
+    """A command in one of the ways in which it can be written."""
     space = st.sampled_from([" ", "  ", "\n", "\n  ", "\t"])
     parts = [f"<ctx:{command.name}"]
     for name, value in command.attributes.items():
@@ -542,14 +546,16 @@ COMMAND = commands().flatmap(lambda command: st.tuples(st.just(command), rendere
 @pytest.mark.slow
 @settings(max_examples=effort.times(120), deadline=None, derandomize=True)
 @given(COMMAND)
-def test_a_command_comes_back_as_it_was(pair: tuple[Command, str]) -> None:
+def test_a_rendered_command_is_parsed_back(pair: tuple[Command, str]) -> None:
     command, text = pair
     assert parse(text) == [command]
 
 
 @settings(max_examples=effort.times(60), deadline=None, derandomize=True)
 @given(st.lists(COMMAND, min_size=2, max_size=4), st.sampled_from([" ", "\n", "\n\n", "\n\n- "]))
-def test_several_come_back_in_order(pairs: list[tuple[Command, str]], between: str) -> None:
+def test_several_commands_are_parsed_in_order(
+    pairs: list[tuple[Command, str]], between: str
+) -> None:
     text = between.join(["Prose first.", *(f"{text}\nand prose." for _, text in pairs)])
     expected = [command._replace(position=at) for at, (command, _) in enumerate(pairs)]
     assert parse(text) == expected
@@ -557,7 +563,7 @@ def test_several_come_back_in_order(pairs: list[tuple[Command, str]], between: s
 
 @settings(max_examples=effort.times(60), deadline=None, derandomize=True)
 @given(COMMAND)
-def test_the_same_in_code_is_nothing(pair: tuple[Command, str]) -> None:
+def test_commands_in_code_are_not_parsed(pair: tuple[Command, str]) -> None:
     text = pair[1]
     ticks = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
     lines = re.compile(r"^|(?<=\n)|(?<=\r)(?!\n)")
@@ -580,7 +586,7 @@ PIECES = [
 
 @settings(max_examples=effort.times(250), deadline=None, derandomize=True)
 @given(st.one_of(st.lists(st.sampled_from(PIECES), max_size=25).map("".join), st.text(max_size=60)))
-def test_nothing_makes_it_fail(text: str) -> None:
+def test_any_text_can_be_parsed(text: str) -> None:
     found = parse(text)
     assert [each.position for each in found] == list(range(len(found)))
     for each in found:
@@ -594,7 +600,7 @@ def test_nothing_makes_it_fail(text: str) -> None:
 
 @contextmanager
 def at_most(seconds: int) -> Iterator[None]:
-    """For what takes a second, or hours. Only the time counts that this process works."""
+    """Fail if the block takes more CPU time than this. It would take a second, or hours."""
 
     def give_up(_signal: int, _frame: object) -> None:
         raise AssertionError(f"took more than {seconds} s")
@@ -631,13 +637,13 @@ LARGE = 1_000_000
         (f"{FACT}\n``` sh\n{END}\n", LARGE // 5, ""),
     ],
 )
-def test_hard_texts_take_no_longer_than_others(piece: str, size: int, end: str) -> None:
+def test_hostile_texts_take_linear_time(piece: str, size: int, end: str) -> None:
     with at_most(10):
         parse(piece * (size // len(piece)) + end)
 
 
-def test_runs_of_all_lengths() -> None:
+def test_runs_of_backticks_of_all_lengths_take_linear_time() -> None:
     runs = " ".join("`" * length for length in range(1, 1400))
     with at_most(10):
-        assert said(f"{runs}\n\n<ctx:status/>") == [STATUS]
-        assert said(f"{FACT}{runs}{END}") == [fact(runs)]
+        assert parsed_commands(f"{runs}\n\n<ctx:status/>") == [STATUS]
+        assert parsed_commands(f"{FACT}{runs}{END}") == [fact(runs)]

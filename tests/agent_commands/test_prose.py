@@ -1,6 +1,6 @@
-"""What is code or quoted: another implementation of CommonMark says it too.
+"""Code and quotations: the parser agrees with another implementation of CommonMark.
 
-`<ctx:m0/>` is a link for it, and no command of ours, so that each one found is told by its name.
+For it, `<ctx:m0/>` is a link; for us, it is an unknown command, which is reported by its name.
 """
 
 import re
@@ -28,8 +28,8 @@ def numbered(text: str) -> str:
     return re.sub(r"m\?", lambda _: f"m{next(numbers)}", text)
 
 
-def said_by_the_oracle(text: str) -> set[str]:
-    """The marks in a text that stand in a paragraph and in no block quote."""
+def marks_in_paragraphs(text: str) -> set[str]:
+    """The marks that the reference parser places in a paragraph outside of block quotes."""
     found: set[str] = set()
     quotes = 0
     tokens = ORACLE.parse(text)
@@ -55,4 +55,4 @@ def test_no_command_is_code_or_quoted_for_commonmark(text: str) -> None:
     marks = MARK.findall(text)
     assume(0 < len(marks) == len(set(marks)))
     found = {each.written for each in parse(text) if isinstance(each, CommandProblem)}
-    assert found <= said_by_the_oracle(text)
+    assert found <= marks_in_paragraphs(text)

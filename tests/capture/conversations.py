@@ -1,7 +1,7 @@
-"""Conversations as the client writes them down, and the hooks that it calls meanwhile.
+"""Conversations as a client writes them to a transcript, and the hooks that it calls.
 
-The hooks run in this process, and where they would have an interpreter do what an agent asked for,
-they find one that does nothing: it stays in the spool until a test has it done.
+The hooks run in this process. Where a hook would start a process that runs agent commands, it
+starts one that does nothing: the commands stay in the spool until a test runs them.
 """
 
 import json
@@ -32,7 +32,7 @@ TIMEOUT_S = 5.0
 
 
 class Conversation:
-    """One session: what is said in it, and what its client tells the hooks."""
+    """One session: its transcript, and the payloads that its client sends to the hooks."""
 
     def __init__(self, client: "Client", session: str = SESSION) -> None:
         self.client = client
@@ -46,8 +46,8 @@ class Conversation:
     def size(self) -> int:
         return self.path.stat().st_size if self.path.exists() else 0
 
-    def entry(self, kind: str, **told: Any) -> None:
-        line = {"type": kind, "sessionId": self.session, **told}
+    def entry(self, kind: str, **fields: Any) -> None:
+        line = {"type": kind, "sessionId": self.session, **fields}
         with self.path.open("a") as file:
             file.write(json.dumps(line) + "\n")
 
@@ -64,40 +64,40 @@ class Conversation:
             self.entry("assistant", message={"id": name, "role": "assistant", "content": [block]})
         self.last = texts[-1]
 
-    def said(self, event: str, **told: Any) -> dict[str, Any]:
-        """What the client says to a hook."""
+    def payload(self, event: str, **fields: Any) -> dict[str, Any]:
+        """The payload that the client sends to a hook."""
         common = {
             "session_id": self.session,
             "transcript_path": str(self.path),
             "cwd": str(self.client.folder),
             "hook_event_name": event,
         }
-        return {**common, **told}
+        return {**common, **fields}
 
-    def stop_said(self, **told: Any) -> dict[str, Any]:
+    def stop_payload(self, **fields: Any) -> dict[str, Any]:
         named = {"prompt_id": f"prompt-{self._prompts}", "last_assistant_message": self.last}
-        return self.said("Stop", **{**named, **told})
+        return self.payload("Stop", **{**named, **fields})
 
-    def start(self, source: str = "startup", *options: str, **told: Any) -> dict[str, Any]:
+    def start(self, source: str = "startup", *options: str, **fields: Any) -> dict[str, Any]:
         # No two starts say the same: the second would be taken for the same hook run twice.
         self.client.starts += 1
         named = {"source": source, "model": f"model-{self.client.starts}"}
-        said = self.said("SessionStart", **{**named, **told})
-        answer = self.client.hook("session-start", said, *options)
+        payload = self.payload("SessionStart", **{**named, **fields})
+        answer = self.client.hook("session-start", payload, *options)
         if given := context_of(answer):
             # The client writes down what it was given.
             attachment = {"type": "hook_additional_context", "content": [given]}
             self.entry("attachment", attachment=attachment)
         return answer
 
-    def stop(self, **told: Any) -> dict[str, Any]:
-        return self.client.hook("stop", self.stop_said(**told))
+    def stop(self, **fields: Any) -> dict[str, Any]:
+        return self.client.hook("stop", self.stop_payload(**fields))
 
     def submit(self, text: str = "Go on.") -> dict[str, Any]:
-        return self.client.hook("prompt-submit", self.said("UserPromptSubmit", prompt=text))
+        return self.client.hook("prompt-submit", self.payload("UserPromptSubmit", prompt=text))
 
     def end(self, reason: str = "other") -> dict[str, Any]:
-        return self.client.hook("session-end", self.said("SessionEnd", reason=reason))
+        return self.client.hook("session-end", self.payload("SessionEnd", reason=reason))
 
     def answer(self, text: str) -> None:
         """One turn, from the prompt to its Stop."""
@@ -120,8 +120,8 @@ class Client:
     def talk(self, session: str = SESSION) -> Conversation:
         return Conversation(self, session)
 
-    def hook(self, word: str, said: dict[str, Any], *options: str) -> dict[str, Any]:
-        """What a hook answers."""
+    def hook(self, word: str, payload: dict[str, Any], *options: str) -> dict[str, Any]:
+        """The answer of a hook."""
         environment = {"HOME": os.path.dirname(self.home), "CTX_HOME": self.home}
         environment["CTX_WORKER_AUTOSTART"] = "0"
         if os.path.isdir(self.home):
@@ -130,7 +130,7 @@ class Client:
         if self.process:
             environment["CLAUDE_PID"] = self.process
         running = Hook(word, list(options), environment, ClaudeHooks())
-        data = json.dumps(said).encode() + b"\n"
+        data = json.dumps(payload).encode() + b"\n"
         # Two processes never start in one millisecond, and events have the order of their times.
         time.sleep(0.002)
         with nothing_started():
@@ -160,19 +160,19 @@ class Client:
         return more._replace(stops=stops, refused=refused)
 
     def waiting(self) -> list[str]:
-        """What is in the spool, without ids."""
+        """The entries in the spool, without ids."""
         return [name.partition(".")[2] for name in spool.waiting(self.home)]
 
 
 def context_of(answer: dict[str, Any]) -> str:
-    """What an agent is given by the answer of a hook; empty where it is nothing."""
+    """The context in the answer of a hook; empty if there is none."""
     text: str = answer.get("hookSpecificOutput", {}).get("additionalContext", "")
     return text
 
 
 @contextmanager
 def nothing_started() -> Iterator[None]:
-    """Whatever a hook starts ends at once, and is gone when the block ends."""
+    """Processes that a hook starts end at once, and are gone when the block ends."""
     started: list[int] = []
     spawn = os.posix_spawn
 

@@ -1,6 +1,6 @@
-"""From an event to a step, for everything that a client can say.
+"""From an event to a step, for every event of a client.
 
-`tests/golden/claude_code/steps.json` shows what becomes of each sample of a real client.
+`tests/golden/claude_code/steps.json` shows the step of each sample of a real client.
 `CTX_TEST_RENEW=1 pytest tests/capture/test_capture.py` writes it anew.
 """
 
@@ -34,32 +34,32 @@ ROOT = "/home/dev/shop"
 
 
 def event(name: str, folder: str = ROOT, **said: Any) -> Event:
-    """As it is once it was kept: without what is cut there."""
+    """The event as it is stored, with long texts cut."""
     tool = said.get("tool_name")
-    return kept(Heading(ID, "s", name, AT, folder, tool, said.get("tool_use_id")), said)
+    return stored_event(Heading(ID, "s", name, AT, folder, tool, said.get("tool_use_id")), said)
 
 
-def kept(heading: Heading, said: Mapping[str, Any]) -> Event:
-    """An event out of its row."""
+def stored_event(heading: Heading, said: Mapping[str, Any]) -> Event:
+    """The event, restored from its row."""
     body = event_bodies.body(payloads.without_contents(said, heading.tool))
     return payloads.restore(heading, json.loads(body))
 
 
-def used(tool: str, response: Any = None, **given: Any) -> Event:
+def tool_use(tool: str, response: Any = None, **given: Any) -> Event:
     return event("PostToolUse", tool_name=tool, tool_input=given, tool_response=response)
 
 
-def ran(command: str, response: Any = "", **said: Any) -> Event:
+def command_run(command: str, response: Any = "", **said: Any) -> Event:
     given = {"command": command}
     return event("PostToolUse", tool_name="Bash", tool_input=given, tool_response=response, **said)
 
 
-def failed(command: str, error: str, tool: str = "Bash") -> Event:
+def failed_command(command: str, error: str, tool: str = "Bash") -> Event:
     given = {"command": command}
     return event("PostToolUseFailure", tool_name=tool, tool_input=given, error=error)
 
 
-def made(said: Event, rules: CaptureRules = EVERYTHING) -> dict[str, Any] | str:
+def step_or_reason(said: Event, rules: CaptureRules = EVERYTHING) -> dict[str, Any] | str:
     """The body of the step, or why there is none."""
     found = capture.step_of(said, rules, ROOT)
     return found.reason if isinstance(found, DroppedEvent) else json.loads(steps.body(found))
@@ -75,7 +75,7 @@ def rules(*settings: str, ignoring: str = "", tmp: str = ROOT) -> CaptureRules:
     )
 
 
-def test_what_becomes_of_each_sample() -> None:
+def test_samples_become_the_expected_steps() -> None:
     found = {}
     words = {name: word for word, name in spool.EVENTS.items()}
     default = rules()
@@ -84,7 +84,7 @@ def test_what_becomes_of_each_sample() -> None:
         if word is None:
             continue
         heard = event_store.read(f"{ID}.{word}", path.read_bytes(), HOSTS)
-        heard = kept(Heading(*heard[:7]), heard.payload)
+        heard = stored_event(Heading(*heard[:7]), heard.payload)
         # None of the folders is a repository here.
         step = capture.step_of(heard, default, heard.folder)
         found[path.stem] = (
@@ -122,7 +122,7 @@ NOTHING = "it is empty or private"
     ],
 )
 def test_prompts(prompt: object, expected: object) -> None:
-    assert made(event("UserPromptSubmit", prompt=prompt)) == expected
+    assert step_or_reason(event("UserPromptSubmit", prompt=prompt)) == expected
 
 
 def test_long_texts_keep_their_ends() -> None:
@@ -169,8 +169,8 @@ def test_long_texts_keep_their_ends() -> None:
         (event("Notification", message="x"), "events of this kind are not captured"),
     ],
 )
-def test_what_is_said_and_marked(said: Event, expected: object) -> None:
-    assert made(said) == expected
+def test_messages_and_markers_become_steps(said: Event, expected: object) -> None:
+    assert step_or_reason(said) == expected
 
 
 # Commands
@@ -189,8 +189,8 @@ FAILED tests/test_shop.py::test_total - assert 2 == 3
 """
 
 
-def test_a_command_that_fails() -> None:
-    step = made(failed("pytest -q", f"Exit code 1\n{FAILING}"))
+def test_a_failed_command_keeps_its_error_and_findings() -> None:
+    step = step_or_reason(failed_command("pytest -q", f"Exit code 1\n{FAILING}"))
     assert isinstance(step, dict)
     output = step.pop("output")
     assert output.startswith("====")
@@ -209,7 +209,7 @@ def test_a_command_that_fails() -> None:
 
 def test_a_step_names_few_files_and_has_few_bytes() -> None:
     errors = "\n".join(f'src/part{n}.py:{n}: error: Name "x" is not defined' for n in range(1, 7))
-    said = failed("mypy src", f"Exit code 1\n{errors}\nFound 6 errors in 6 files")
+    said = failed_command("mypy src", f"Exit code 1\n{errors}\nFound 6 errors in 6 files")
     findings = capture_of(said, EVERYTHING).findings
     assert len(findings) == 6
     few = capture_of(said, rules("ingestion.max_files_per_step=2"))
@@ -233,7 +233,9 @@ def capture_of(said: Event, how: CaptureRules) -> Step:
 
 def test_tests_that_fail_although_the_command_does_not() -> None:
     step = capture.step_of(
-        ran("pytest -q | tail -20 || true", {"stdout": FAILING, "stderr": ""}), EVERYTHING, ROOT
+        command_run("pytest -q | tail -20 || true", {"stdout": FAILING, "stderr": ""}),
+        EVERYTHING,
+        ROOT,
     )
     assert isinstance(step, Step)
     assert (step.ok, step.exit_code, step.passed) == (True, 0, False)
@@ -246,9 +248,9 @@ def test_tests_that_fail_although_the_command_does_not() -> None:
 @pytest.mark.parametrize(
     ("said", "expected"),
     [
-        (ran("ls -la", {"stdout": "a\nb"}), {"text": "ls -la", "exit_code": 0}),
+        (command_run("ls -la", {"stdout": "a\nb"}), {"text": "ls -la", "exit_code": 0}),
         (
-            ran("pytest -q", {"stdout": "...\n12 passed, 1 skipped in 0.41s"}),
+            command_run("pytest -q", {"stdout": "...\n12 passed, 1 skipped in 0.41s"}),
             {
                 "text": "pytest -q",
                 "exit_code": 0,
@@ -256,54 +258,57 @@ def test_tests_that_fail_although_the_command_does_not() -> None:
                 "output": "12 passed, 1 skipped",
             },
         ),
-        (ran("npx tsc --noEmit"), {"text": "npx tsc --noEmit", "exit_code": 0, "passed": True}),
-        (ran("tsc | head"), {"text": "tsc | head", "exit_code": 0}),
-        (ran("cat log.txt", {"stdout": FAILING}), {"text": "cat log.txt", "exit_code": 0}),
-        (ran("sleep 9", {"backgroundTaskId": "b1"}), {"text": "sleep 9"}),
         (
-            ran("make", {"stdout": "half", "interrupted": True}),
+            command_run("npx tsc --noEmit"),
+            {"text": "npx tsc --noEmit", "exit_code": 0, "passed": True},
+        ),
+        (command_run("tsc | head"), {"text": "tsc | head", "exit_code": 0}),
+        (command_run("cat log.txt", {"stdout": FAILING}), {"text": "cat log.txt", "exit_code": 0}),
+        (command_run("sleep 9", {"backgroundTaskId": "b1"}), {"text": "sleep 9"}),
+        (
+            command_run("make", {"stdout": "half", "interrupted": True}),
             {"text": "make", "ok": False, "output": "half"},
         ),
-        (ran("make", "plain text of an older client"), {"text": "make", "exit_code": 0}),
+        (command_run("make", "plain text of an older client"), {"text": "make", "exit_code": 0}),
         (
-            ran("cat > a.txt <<'EOF'\nmany\nlines\nEOF\necho done"),
+            command_run("cat > a.txt <<'EOF'\nmany\nlines\nEOF\necho done"),
             {"text": "cat > a.txt <<'EOF' …\necho done", "exit_code": 0},
         ),
-        (failed("false", "Exit code 1"), {"text": "false", "ok": False, "exit_code": 1}),
+        (failed_command("false", "Exit code 1"), {"text": "false", "ok": False, "exit_code": 1}),
         (
-            failed("make", "Exit code 2\n\x1b[31mno rule\x1b[0m"),
+            failed_command("make", "Exit code 2\n\x1b[31mno rule\x1b[0m"),
             {"text": "make", "ok": False, "exit_code": 2, "output": "no rule"},
         ),
         (
-            failed("x", "Exit code 1\na <private>b</private>"),
+            failed_command("x", "Exit code 1\na <private>b</private>"),
             {"text": "x", "ok": False, "exit_code": 1, "output": "a"},
         ),
-        (failed("rm -rf /", "Permission to use Bash has been denied."), "it was not run"),
-        (ran("ctx recall retries | head -5"), "it calls ctx itself"),
-        (ran("cd /x && ctx add note 'x'"), "it calls ctx itself"),
-        (ran("python -m ctx status"), "it calls ctx itself"),
+        (failed_command("rm -rf /", "Permission to use Bash has been denied."), "it was not run"),
+        (command_run("ctx recall retries | head -5"), "it calls ctx itself"),
+        (command_run("cd /x && ctx add note 'x'"), "it calls ctx itself"),
+        (command_run("python -m ctx status"), "it calls ctx itself"),
         (
-            ran("make test && ctx add note 'all of it'", {"stdout": "1 passed"}),
+            command_run("make test && ctx add note 'all of it'", {"stdout": "1 passed"}),
             {"text": "make test", "exit_code": 0},
         ),
         (
-            ran('git commit -m "ctx; ctx now"'),
+            command_run('git commit -m "ctx; ctx now"'),
             {
                 "text": 'git commit -m "ctx; ctx now"',
                 "exit_code": 0,
                 "message": "ctx; ctx now",
             },
         ),
-        (ran(""), "it is empty"),
+        (command_run(""), "it is empty"),
         (
-            failed("cat .env", "Exit code 1\nKEY=1"),
+            failed_command("cat .env", "Exit code 1\nKEY=1"),
             {"text": "cat .env", "ok": False, "exit_code": 1},
         ),
     ],
 )
 def test_commands(said: Event, expected: dict[str, Any] | str) -> None:
     whole = {"kind": "command", **expected} if isinstance(expected, dict) else expected
-    assert made(said) == whole
+    assert step_or_reason(said) == whole
 
 
 _HALVES = "gh" + "p_", "a1B2c3D4e5" * 3 + "f6G7h8"
@@ -316,47 +321,47 @@ _HALVES = "gh" + "p_", "a1B2c3D4e5" * 3 + "f6G7h8"
         "<system-reminder>z</system-reminder>",
     ],
 )
-def test_a_secret_in_two_is_none_the_less_one(between: str) -> None:
+def test_a_secret_split_by_removed_text_is_redacted(between: str) -> None:
     secret = between.join(_HALVES)
     for said in (
-        failed("make", f"Exit code 1\nError: \x1b[01;31m\x1b[K{secret} is no key"),
-        failed("pytest -q", f"Exit code 1\n{FAILING.replace('assert 2 == 3', secret)}"),
+        failed_command("make", f"Exit code 1\nError: \x1b[01;31m\x1b[K{secret} is no key"),
+        failed_command("pytest -q", f"Exit code 1\n{FAILING.replace('assert 2 == 3', secret)}"),
         event("UserPromptSubmit", prompt=f"Use {secret} please"),
         event("Stop", last_assistant_message=f"I used {secret}."),
-        used("TodoWrite", todos=[{"content": f"Use {secret}", "status": "pending"}]),
-        used("Write", {"type": "create"}, file_path=f"{ROOT}/a.txt", content=f"x {secret}\n"),
-        failed(f"deploy --token {secret}", "Exit code 1"),
+        tool_use("TodoWrite", todos=[{"content": f"Use {secret}", "status": "pending"}]),
+        tool_use("Write", {"type": "create"}, file_path=f"{ROOT}/a.txt", content=f"x {secret}\n"),
+        failed_command(f"deploy --token {secret}", "Exit code 1"),
     ):
-        step = made(said)
+        step = step_or_reason(said)
         assert isinstance(step, dict)
         assert _HALVES[1] not in json.dumps(step)
 
 
-def test_what_is_private_across_the_parts_of_an_event() -> None:
+def test_private_text_across_several_fields_is_removed() -> None:
     todos = [{"content": "a <private> hidden"}, {"content": "hidden </private> b"}]
-    step = made(used("TodoWrite", todos=todos))
+    step = step_or_reason(tool_use("TodoWrite", todos=todos))
     assert step == {"kind": "plan", "text": "[ ] a\n[ ] b"}
     response = {"filePath": f"{ROOT}/b.txt", "originalFile": "x <private> a\n"}
     edit = {"old_string": "x <private> a", "new_string": "hidden </private> y"}
-    step = made(used("Edit", response, file_path=f"{ROOT}/b.txt", **edit))
+    step = step_or_reason(tool_use("Edit", response, file_path=f"{ROOT}/b.txt", **edit))
     assert isinstance(step, dict)
     assert "hidden" not in json.dumps(step)
 
 
-def test_no_colour_hides_a_secret_in_an_event() -> None:
+def test_a_secret_split_by_colour_codes_is_redacted() -> None:
     error = "Exit code 1\n" + "\x1b[m".join(_HALVES)
     body = event_bodies.body({"error": error, "tool_input": {"command": "make"}})
     assert _HALVES[1] not in body
 
 
-def test_an_older_name_for_what_a_tool_answered() -> None:
+def test_the_older_key_tool_output_is_read() -> None:
     said = event(
         "PostToolUse",
         tool_name="Bash",
         tool_input={"command": "pytest"},
         tool_output={"stdout": "3 passed in 0.1s"},
     )
-    assert made(said) == {
+    assert step_or_reason(said) == {
         "kind": "command",
         "text": "pytest",
         "exit_code": 0,
@@ -390,13 +395,17 @@ def edits() -> list[dict[str, str]]:
 @pytest.mark.parametrize(
     "said",
     [
-        used("Write", {"type": "update", "originalFile": BEFORE}, file_path=PATH, content=AFTER),
-        used("Edit", {"originalFile": BEFORE}, file_path=PATH, old_string=BEFORE, new_string=AFTER),
-        used("MultiEdit", {"originalFileContents": BEFORE}, file_path=PATH, edits=edits()),
-        used("MultiEdit", {"originalFile": BEFORE}, file_path=PATH, edits=edits()),
+        tool_use(
+            "Write", {"type": "update", "originalFile": BEFORE}, file_path=PATH, content=AFTER
+        ),
+        tool_use(
+            "Edit", {"originalFile": BEFORE}, file_path=PATH, old_string=BEFORE, new_string=AFTER
+        ),
+        tool_use("MultiEdit", {"originalFileContents": BEFORE}, file_path=PATH, edits=edits()),
+        tool_use("MultiEdit", {"originalFile": BEFORE}, file_path=PATH, edits=edits()),
     ],
 )
-def test_what_a_write_changes(said: Event) -> None:
+def test_a_write_step_has_counts_and_symbol_changes(said: Event) -> None:
     step = capture.step_of(said, EVERYTHING, ROOT)
     assert isinstance(step, Step)
     assert (step.kind, step.path, step.added, step.removed) == ("write", "src/shop.py", 3, 3)
@@ -405,7 +414,9 @@ def test_what_a_write_changes(said: Event) -> None:
 
 
 def test_a_new_file() -> None:
-    said = used("Write", {"type": "create", "originalFile": None}, file_path=PATH, content=AFTER)
+    said = tool_use(
+        "Write", {"type": "create", "originalFile": None}, file_path=PATH, content=AFTER
+    )
     step = capture.step_of(said, EVERYTHING, ROOT)
     assert isinstance(step, Step)
     assert [(each.change, each.name) for each in step.changes] == [
@@ -420,20 +431,20 @@ def test_a_new_file() -> None:
     [
         # Without the file as it was, nobody knows what the lines belong to.
         (
-            used("Edit", {}, file_path=PATH, old_string="a", new_string="b\nc"),
+            tool_use("Edit", {}, file_path=PATH, old_string="a", new_string="b\nc"),
             {"path": "src/shop.py", "added": 2, "removed": 1, "excerpt": "-a\n+b\n+c"},
         ),
         (
-            used("Write", {"type": "update"}, file_path=PATH, content="x = 1\n"),
+            tool_use("Write", {"type": "update"}, file_path=PATH, content="x = 1\n"),
             {"path": "src/shop.py", "added": 1, "excerpt": "+x = 1"},
         ),
         (
-            used("NotebookEdit", {}, notebook_path=f"{ROOT}/a.ipynb", new_source="x = 1"),
+            tool_use("NotebookEdit", {}, notebook_path=f"{ROOT}/a.ipynb", new_source="x = 1"),
             {"path": "a.ipynb", "added": 1, "excerpt": "+x = 1"},
         ),
         # Broken code would seem to have lost what stands behind the mistake.
         (
-            used("Write", {"originalFile": BEFORE}, file_path=PATH, content="def total(:\n"),
+            tool_use("Write", {"originalFile": BEFORE}, file_path=PATH, content="def total(:\n"),
             {
                 "path": "src/shop.py",
                 "added": 1,
@@ -443,38 +454,49 @@ def test_a_new_file() -> None:
             },
         ),
         (
-            used("Write", {}, file_path=f"{ROOT}/.env", content="KEY=secret-value"),
+            tool_use("Write", {}, file_path=f"{ROOT}/.env", content="KEY=secret-value"),
             {"path": ".env"},
         ),
         (
-            used("Write", {}, file_path="/elsewhere/notes.txt", content="a"),
+            tool_use("Write", {}, file_path="/elsewhere/notes.txt", content="a"),
             {"path": "/elsewhere/notes.txt", "added": 1, "excerpt": "+a"},
         ),
         (
-            used("Write", {}, file_path=PATH, content="a\n<private>b\n</private>c"),
+            tool_use("Write", {}, file_path=PATH, content="a\n<private>b\n</private>c"),
             {"path": "src/shop.py", "added": 2, "excerpt": "+a\n+c"},
         ),
-        (used("Edit", {}, file_path=PATH, old_string="a", new_string="a"), "it changes nothing"),
-        (used("Edit", {}, file_path=PATH), "it does not contain what was written"),
-        (used("Write", {}, file_path=f"{ROOT}/.ctx/x.md", content="a"), "it belongs to ctx itself"),
+        (
+            tool_use("Edit", {}, file_path=PATH, old_string="a", new_string="a"),
+            "it changes nothing",
+        ),
+        (tool_use("Edit", {}, file_path=PATH), "it does not contain what was written"),
+        (
+            tool_use("Write", {}, file_path=f"{ROOT}/.ctx/x.md", content="a"),
+            "it belongs to ctx itself",
+        ),
     ],
 )
 def test_writes(said: Event, expected: dict[str, Any] | str) -> None:
     whole = {"kind": "write", **expected} if isinstance(expected, dict) else expected
-    assert made(said) == whole
+    assert step_or_reason(said) == whole
 
 
 def test_a_file_that_is_read() -> None:
     file = {"filePath": PATH, "content": BEFORE, "numLines": 6, "startLine": 1, "totalLines": 6}
-    said = used("Read", {"type": "text", "file": file}, file_path=PATH)
+    said = tool_use("Read", {"type": "text", "file": file}, file_path=PATH)
     assert BEFORE not in json.dumps(said.payload)
-    assert made(said) == {"kind": "read", "path": "src/shop.py"}
+    assert step_or_reason(said) == {"kind": "read", "path": "src/shop.py"}
     part = {**file, "startLine": 10, "numLines": 5, "totalLines": 90}
-    said = used("Read", {"file": part}, file_path=PATH, offset=10, limit=5)
-    assert made(said) == {"kind": "read", "path": "src/shop.py", "text": "lines 10-14"}
+    said = tool_use("Read", {"file": part}, file_path=PATH, offset=10, limit=5)
+    assert step_or_reason(said) == {"kind": "read", "path": "src/shop.py", "text": "lines 10-14"}
     # Older clients gave the text alone.
-    assert made(used("Read", BEFORE, file_path=PATH)) == {"kind": "read", "path": "src/shop.py"}
-    assert made(failed("", "File does not exist.", tool="Read")) == "the call failed"
+    assert step_or_reason(tool_use("Read", BEFORE, file_path=PATH)) == {
+        "kind": "read",
+        "path": "src/shop.py",
+    }
+    assert (
+        step_or_reason(failed_command("", "File does not exist.", tool="Read")) == "the call failed"
+    )
 
 
 # Other tools
@@ -484,59 +506,62 @@ def test_a_file_that_is_read() -> None:
     ("said", "expected"),
     [
         (
-            used("Task", {}, description="Look", prompt="Find the cause."),
+            tool_use("Task", {}, description="Look", prompt="Find the cause."),
             {"kind": "agent", "text": "Look\nFind the cause."},
         ),
         (
-            used("TaskCreate", {}, subject="A", description="do A"),
+            tool_use("TaskCreate", {}, subject="A", description="do A"),
             {"kind": "plan", "text": "[ ] A: do A"},
         ),
         (
-            used("TaskUpdate", {}, taskId="1", status="completed"),
+            tool_use("TaskUpdate", {}, taskId="1", status="completed"),
             {"kind": "plan", "text": "[x] task 1"},
         ),
         (
-            used(
+            tool_use(
                 "TodoWrite", {}, todos=[{"content": "A", "status": "completed"}, {"content": "B"}]
             ),
             {"kind": "plan", "text": "[x] A\n[ ] B"},
         ),
-        (used("ExitPlanMode", {}, plan="First A."), {"kind": "plan", "text": "First A."}),
+        (tool_use("ExitPlanMode", {}, plan="First A."), {"kind": "plan", "text": "First A."}),
         (
-            used("AskUserQuestion", {"answers": {"Which store?": "SQLite"}}),
+            tool_use("AskUserQuestion", {"answers": {"Which store?": "SQLite"}}),
             {"kind": "plan", "text": "Which store? SQLite"},
         ),
-        (used("WebSearch", {}, query="sqlite wal"), {"kind": "search", "text": "sqlite wal"}),
+        (tool_use("WebSearch", {}, query="sqlite wal"), {"kind": "search", "text": "sqlite wal"}),
         (
-            used("WebFetch", {}, url="https://x.org/a"),
+            tool_use("WebFetch", {}, url="https://x.org/a"),
             {"kind": "search", "text": "https://x.org/a"},
         ),
-        (used("Skill", {}, skill="demo", args="abc"), {"kind": "plan", "text": "skill demo abc"}),
-        (used("Skill", {}, skill="ctx"), "it calls ctx itself"),
-        (used("mcp__ctx__recall", [], query="x"), "it calls ctx itself"),
-        (used("mcp__demo__find", [], query="q1"), {"kind": "search", "text": "find: q1"}),
-        (used("Grep", {}, pattern="x"), "the tool is excluded"),
-        (used("TaskOutput", {}, task_id="x"), "the tool is excluded"),
-        (used("SomethingNew", {}, x=1), "calls of this tool are not captured"),
+        (
+            tool_use("Skill", {}, skill="demo", args="abc"),
+            {"kind": "plan", "text": "skill demo abc"},
+        ),
+        (tool_use("Skill", {}, skill="ctx"), "it calls ctx itself"),
+        (tool_use("mcp__ctx__recall", [], query="x"), "it calls ctx itself"),
+        (tool_use("mcp__demo__find", [], query="q1"), {"kind": "search", "text": "find: q1"}),
+        (tool_use("Grep", {}, pattern="x"), "the tool is excluded"),
+        (tool_use("TaskOutput", {}, task_id="x"), "the tool is excluded"),
+        (tool_use("SomethingNew", {}, x=1), "calls of this tool are not captured"),
     ],
 )
 def test_other_tools(said: Event, expected: object) -> None:
-    assert made(said, rules()) == expected
+    assert step_or_reason(said, rules()) == expected
 
 
 # Rules
 
 
-def test_what_is_left_out(tmp_path: Any) -> None:
+def test_events_about_ignored_paths_are_dropped(tmp_path: Any) -> None:
     root = str(tmp_path)
 
     def step(said: Event, found: CaptureRules) -> str:
         result = capture.step_of(said._replace(folder=root), found, root)
         return result.reason if isinstance(result, DroppedEvent) else "taken"
 
-    write = used("Write", {}, file_path=f"{root}/secret/a.py", content="a")
-    read = used("Read", {}, file_path=f"{root}/keep/a.log")
-    run = ran("cat secret/a.py")
+    write = tool_use("Write", {}, file_path=f"{root}/secret/a.py", content="a")
+    read = tool_use("Read", {}, file_path=f"{root}/keep/a.log")
+    run = command_run("cat secret/a.py")
     every = [write, read, run]
     plain = rules(tmp=root)
     assert [step(each, plain) for each in every] == ["taken"] * 3
@@ -553,7 +578,7 @@ def test_what_is_left_out(tmp_path: Any) -> None:
     assert step(read, rules("capture.ignore_projects=shopping", tmp=root)) == "taken"
     assert step(read, rules(f"capture.ignore_projects={root}", tmp=root)).startswith("the project")
     assert step(read, rules("capture.enabled=false", tmp=root)) == "capture.enabled is false"
-    assert step(used("mcp__x__y", []), rules('capture.ignore_tools=["mcp__*"]', tmp=root)) == (
+    assert step(tool_use("mcp__x__y", []), rules('capture.ignore_tools=["mcp__*"]', tmp=root)) == (
         "the tool is excluded"
     )
 
@@ -588,30 +613,30 @@ def test_what_is_left_out(tmp_path: Any) -> None:
         *("cd sub && cat ../secret/notes.txt", "cd sub && cat hidden.txt"),
     ],
 )
-def test_commands_that_name_what_is_left_out(tmp_path: Any, command: str) -> None:
+def test_commands_that_name_an_ignored_path_are_dropped(tmp_path: Any, command: str) -> None:
     (tmp_path / "secret").mkdir()
     (tmp_path / "secret" / "notes.txt").touch()
     (tmp_path / "link").symlink_to(tmp_path / "secret")
     named = rules(tmp=str(tmp_path), ignoring="secret/\nsub/hidden.txt\n")
-    said = failed(command, "Exit code 1\nnot to be kept")._replace(folder=str(tmp_path))
+    said = failed_command(command, "Exit code 1\nnot to be kept")._replace(folder=str(tmp_path))
     assert capture.step_of(said, named, str(tmp_path)) == DroppedEvent("the path is excluded")
 
 
-def test_a_project_that_is_left_out_is_so_from_everywhere(tmp_path: Any) -> None:
+def test_an_ignored_project_is_ignored_from_every_folder(tmp_path: Any) -> None:
     root, other = str(tmp_path / "shop"), str(tmp_path / "other")
     found = rules(f"capture.ignore_projects={other}")
     for said in (
-        failed(f"cat {other}/a.py", "Exit code 1\nnot to be kept"),
-        failed("cat ../other/a.py", "Exit code 1\nnot to be kept"),
-        used("Write", {}, file_path=f"{other}/a.py", content="a"),
-        used("Read", {}, file_path="../other/a.py"),
+        failed_command(f"cat {other}/a.py", "Exit code 1\nnot to be kept"),
+        failed_command("cat ../other/a.py", "Exit code 1\nnot to be kept"),
+        tool_use("Write", {}, file_path=f"{other}/a.py", content="a"),
+        tool_use("Read", {}, file_path="../other/a.py"),
     ):
         step = capture.step_of(said._replace(folder=root), found, root)
         assert step == DroppedEvent("the path is excluded")
 
 
-def test_where_a_test_of_go_failed(tmp_path: Any) -> None:
-    """Its report names the module, which is no folder."""
+def test_a_failed_go_test_is_located_in_its_file(tmp_path: Any) -> None:
+    """The report names the module instead of the folder."""
     (tmp_path / "internal" / "limiter").mkdir(parents=True)
     (tmp_path / "internal" / "limiter" / "limiter_test.go").write_text("package limiter\n")
     printed = (
@@ -619,7 +644,7 @@ def test_where_a_test_of_go_failed(tmp_path: Any) -> None:
         "FAIL\texample.org/gate/internal/limiter\t0.035s\nFAIL\n"
     )
     for name, path in (("limiter_test.go", "internal/limiter/limiter_test.go"), ("testing.go", "")):
-        said = failed("go test ./...", f"Exit code 1\n{printed.format(name)}")
+        said = failed_command("go test ./...", f"Exit code 1\n{printed.format(name)}")
         step = capture.step_of(
             said._replace(folder=str(tmp_path)), rules(tmp=str(tmp_path)), str(tmp_path)
         )
@@ -627,16 +652,16 @@ def test_where_a_test_of_go_failed(tmp_path: Any) -> None:
         assert [each.path for each in step.findings] == [path]
 
 
-def test_what_a_command_prints_of_what_is_left_out(tmp_path: Any) -> None:
+def test_output_lines_about_ignored_paths_are_dropped(tmp_path: Any) -> None:
     named = rules(tmp=str(tmp_path), ignoring="secret/\n")
     printed = "secret/a.py:1: error: not to be kept\nsrc/b.py:2: error: Bad  [misc]\n"
-    said = failed("mypy .", f"Exit code 1\n{printed}")._replace(folder=str(tmp_path))
+    said = failed_command("mypy .", f"Exit code 1\n{printed}")._replace(folder=str(tmp_path))
     step = capture.step_of(said, named, str(tmp_path))
     assert isinstance(step, Step)
     assert step.output == "src/b.py:2: error: Bad  [misc]"
     assert [each.path for each in step.findings] == ["src/b.py"]
     # A word that is no file is only a word.
-    other = failed("grep -r secret src", "Exit code 1")._replace(folder=str(tmp_path))
+    other = failed_command("grep -r secret src", "Exit code 1")._replace(folder=str(tmp_path))
     assert isinstance(capture.step_of(other, named, str(tmp_path)), Step)
 
 
@@ -669,7 +694,7 @@ def test_any_event_gives_a_step_or_a_reason(
     name: str, tool: str | None, said: dict[str, Any], folder: str
 ) -> None:
     heading = Heading(ID, "s", name, AT, folder, tool, None)
-    raw, stored = payloads.restore(heading, said), kept(heading, said)
+    raw, stored = payloads.restore(heading, said), stored_event(heading, said)
     for each in (raw, stored):
         found = capture.step_of(each, EVERYTHING, ROOT)
         if isinstance(found, Step):
@@ -681,48 +706,50 @@ def test_any_event_gives_a_step_or_a_reason(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", sorted(SAMPLES.glob("P*.json")), ids=lambda path: path.stem)
-def test_samples_that_are_damaged(path: Any) -> None:
-    """One value after the other is something else than anybody expects."""
+def test_damaged_samples_give_a_step_or_a_reason(path: Any) -> None:
+    """Each value in turn is replaced by one of an unexpected type."""
     told = json.loads(path.read_bytes())
     values: tuple[Any, ...] = (None, 7, "x", [], {}, [{"a": 1}], True)
     for odd in values:
         for name in told:
-            _is_fine({**told, name: odd})
+            _assert_step_or_reason({**told, name: odd})
             if isinstance(told[name], dict):
                 for inner in told[name]:
-                    _is_fine({**told, name: {**told[name], inner: odd}})
+                    _assert_step_or_reason({**told, name: {**told[name], inner: odd}})
 
 
-def _is_fine(told: dict[str, Any]) -> None:
+def _assert_step_or_reason(told: dict[str, Any]) -> None:
     tool = told.get("tool_name") if isinstance(told.get("tool_name"), str) else None
     name = str(told.get("hook_event_name"))
-    event = kept(Heading(ID, "s", name, AT, ROOT, tool, None), told)
+    event = stored_event(Heading(ID, "s", name, AT, ROOT, tool, None), told)
     found = capture.step_of(event, EVERYTHING, ROOT)
     assert isinstance(found, DroppedEvent) or steps.body(found)
 
 
-def test_a_recap_is_kept_without_the_words_around_it() -> None:
+def test_a_recap_is_kept_without_its_boilerplate() -> None:
     text = (
         "This session is being continued from a previous conversation.\nSummary:\n1. The user"
         " wants tabs.\n\nIf you need specific details from before compaction, read the transcript."
     )
-    assert made(event("ConversationRecap", text=text)) == {
+    assert step_or_reason(event("ConversationRecap", text=text)) == {
         "kind": "recap",
         "text": "1. The user wants tabs.",
     }
-    assert made(event("ConversationRecap", text="<private>x</private>")) == "it says nothing"
+    assert (
+        step_or_reason(event("ConversationRecap", text="<private>x</private>")) == "it says nothing"
+    )
 
 
 def test_a_title_is_one_short_line_without_secrets() -> None:
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     text = f"Rotate {secret}\nat last"
-    assert made(event("SessionTitle", text=text)) == {
+    assert step_or_reason(event("SessionTitle", text=text)) == {
         "kind": "title",
         "text": "Rotate [redacted:github-token] at last",
     }
-    body = made(event("SessionTitle", text="x" * 500, titled_by="user"))
+    body = step_or_reason(event("SessionTitle", text="x" * 500, titled_by="user"))
     assert body == {"kind": "name", "text": "x" * 120}
-    assert made(event("SessionTitle", text=" ")) == "it is empty or private"
+    assert step_or_reason(event("SessionTitle", text=" ")) == "it is empty or private"
 
 
 @pytest.mark.parametrize(
@@ -741,13 +768,13 @@ def test_a_title_is_one_short_line_without_secrets() -> None:
         ("echo commit -m 'x'", ""),
     ],
 )
-def test_the_message_of_a_commit(command: str, message: str) -> None:
-    body = made(ran(command))
+def test_a_commit_message_is_read_from_the_command(command: str, message: str) -> None:
+    body = step_or_reason(command_run(command))
     assert isinstance(body, dict)
     assert body.get("message", "") == message
 
 
-def test_a_commit_message_has_no_secrets() -> None:
+def test_secrets_in_a_commit_message_are_redacted() -> None:
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
-    body = made(ran(f'git commit -m "Use {secret}"'))
+    body = step_or_reason(command_run(f'git commit -m "Use {secret}"'))
     assert secret not in json.dumps(body)

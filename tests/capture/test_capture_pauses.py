@@ -1,4 +1,4 @@
-"""Where and when nothing is taken in."""
+"""Where and when capture is paused."""
 
 import os
 from pathlib import Path
@@ -11,7 +11,7 @@ from ctx.capture import capture_pauses
 from tests import effort
 
 
-def test_in_a_folder_and_everything_below(tmp_path: Path) -> None:
+def test_a_pause_holds_in_a_folder_and_below_it(tmp_path: Path) -> None:
     home, shop = str(tmp_path / "ctx"), tmp_path / "shop"
     (shop / "sub").mkdir(parents=True)
     link = tmp_path / "link"
@@ -38,7 +38,7 @@ def test_in_a_folder_and_everything_below(tmp_path: Path) -> None:
     assert os.stat(f"{home}/pauses").st_mode & 0o777 == 0o600
 
 
-def test_for_a_while(tmp_path: Path) -> None:
+def test_a_pause_ends_at_its_time(tmp_path: Path) -> None:
     home = str(tmp_path)
     capture_pauses.pause(home, ["*"], 100, 200)
     assert capture_pauses.is_paused(home, "/anywhere", 199)
@@ -54,7 +54,7 @@ def test_for_a_while(tmp_path: Path) -> None:
     ]
 
 
-def test_what_somebody_else_wrote_there(tmp_path: Path) -> None:
+def test_lines_that_cannot_be_read_are_ignored(tmp_path: Path) -> None:
     home = str(tmp_path)
     for text in (b"", b"\xff\n\n0\n0 0\nx y z\n-1 0 *\n", b"0 0 \n", b"9" * 40 + b" 0 *\n"):
         (tmp_path / "paused").write_bytes(text)
@@ -71,7 +71,7 @@ WORDS = st.lists(st.tuples(st.sampled_from(("pause", "resume")), st.integers(1, 
 
 @settings(max_examples=effort.times(25), deadline=None, derandomize=True)
 @given(WORDS)
-def test_every_moment_is_told_right_later(words: list[tuple[str, int]]) -> None:
+def test_past_pauses_are_remembered(words: list[tuple[str, int]]) -> None:
     with TemporaryDirectory() as home:
         now = 1
         told: dict[int, bool] = {}

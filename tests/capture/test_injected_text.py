@@ -1,4 +1,4 @@
-"""What ctx gave is recognised when it comes back, as ctx itself writes it."""
+"""Text that ctx injected is recognised when it comes back."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -34,7 +34,7 @@ from tests.conftest import Ctx
         ),
     ],
 )
-def test_without_injected(text: str, left: str) -> None:
+def test_injected_text_is_removed(text: str, left: str) -> None:
     assert without_injected(text) == left
 
 
@@ -44,7 +44,7 @@ def client(repo: Path, surroundings: Path, ctx: Ctx) -> Client:
     return Client(surroundings / ".ctx", repo)
 
 
-def test_what_hooks_really_give(client: Client) -> None:
+def test_the_answers_of_hooks_are_recognised(client: Client) -> None:
     conversation = client.talk()
     given = context_of(conversation.start())
     assert "Money is in cents." in given
@@ -57,7 +57,7 @@ def test_what_hooks_really_give(client: Client) -> None:
     assert is_all_injected(given)
 
 
-def printed(ctx: Ctx) -> list[Callable[[], str]]:
+def command_outputs(ctx: Ctx) -> list[Callable[[], str]]:
     return [
         lambda: ctx("compose").out,
         lambda: ctx("recall", "money", "--format", "markdown").out,
@@ -65,12 +65,12 @@ def printed(ctx: Ctx) -> list[Callable[[], str]]:
     ]
 
 
-def test_what_commands_print(client: Client, ctx: Ctx) -> None:
+def test_the_output_of_commands_is_recognised(client: Client, ctx: Ctx) -> None:
     assert client.home
-    for shown in printed(ctx):
+    for shown in command_outputs(ctx):
         assert is_all_injected(shown()), shown()
 
 
-def test_a_long_text_takes_no_longer_than_its_length() -> None:
+def test_long_texts_take_linear_time() -> None:
     for piece in ("<!-- ctx: ", "<ctx:", "## Memory status\n\n```", "<system-reminder>", "#"):
         without_injected(piece * 20_000)

@@ -1,4 +1,4 @@
-"""What a person marked as private is gone, whatever stands around it."""
+"""Text that a person marked as private is removed, whatever surrounds it."""
 
 import pytest
 from hypothesis import given, settings
@@ -25,11 +25,11 @@ from tests import effort
         ("one <private>two\nthree</private> four\n<private>five</private>", "one  four\n"),
     ],
 )
-def test_without_private(text: str, left: str) -> None:
+def test_private_text_is_removed(text: str, left: str) -> None:
     assert without_private(text) == left
 
 
-def test_all_of_it() -> None:
+def test_a_text_can_be_entirely_private() -> None:
     assert is_all_private(" <private>x</private>\n")
     assert not is_all_private("")
     assert not is_all_private("x <private>y")
@@ -40,7 +40,7 @@ PIECES = st.lists(st.sampled_from(("<private>", "</private>", "open ", "<", "pri
 
 @settings(max_examples=effort.times(60), deadline=None, derandomize=True)
 @given(PIECES)
-def test_nothing_inside_is_left(pieces: list[str]) -> None:
+def test_nothing_inside_of_private_marks_is_left(pieces: list[str]) -> None:
     depth = 0
     left: list[str] = []
     text = "".join(pieces)
@@ -56,6 +56,6 @@ def test_nothing_inside_is_left(pieces: list[str]) -> None:
     assert without_private(text) == "".join(left)
 
 
-def test_a_long_text_takes_no_longer_than_its_length() -> None:
+def test_long_texts_take_linear_time() -> None:
     assert without_private("<private" * 100_000) == "<private" * 100_000
     assert without_private("<private>" * 100_000) == ""

@@ -1,4 +1,4 @@
-"""What a session's transcript adds to what hooks reported: all that is missing, and once."""
+"""A transcript adds the events that no hook reported, each once."""
 
 from pathlib import Path
 from typing import Any
@@ -31,8 +31,8 @@ def transcript(client: Client) -> Transcript:
     return Transcript(client.transcripts, SESSION, str(client.folder))
 
 
-def hook_saw(event: Event, number: int) -> Event:
-    """The same as a hook reports it, a moment before it is written down."""
+def hook_event(event: Event, number: int) -> Event:
+    """The same event as a hook reports it, a moment before the transcript has it."""
     at_ms = spool.made_ms(event.id) - 40
     said = {key: value for key, value in event.payload.items() if key != "gitBranch"}
     heading = Heading(f"{at_ms:013d}-{number + 1}-0000abcd", *event[1:7])
@@ -62,7 +62,7 @@ def take(client: Client, memory: Memory) -> None:
     pipeline.take(memory, client.home)
 
 
-def known(memory: Memory) -> list[tuple[str, str | None]]:
+def stored_events(memory: Memory) -> list[tuple[str, str | None]]:
     rows = memory.user.connection.execute(
         "SELECT event, tool FROM events WHERE event <> 'SessionStart' ORDER BY id"
     )
@@ -79,7 +79,7 @@ ALL = [
 ]
 
 
-def test_hooks_that_were_off_lose_nothing(client: Client, transcript: Transcript) -> None:
+def test_events_are_complete_if_hooks_did_not_run(client: Client, transcript: Transcript) -> None:
     with client.memory() as memory:
         report(memory, started(client, transcript, transcript.now_ms))
         take(client, memory)
@@ -87,7 +87,7 @@ def test_hooks_that_were_off_lose_nothing(client: Client, transcript: Transcript
         assert reconcile.reconcile(memory, client.home, SESSION) == len(ALL)
         take(client, memory)
         assert reconcile.reconcile(memory, client.home, SESSION) == 0
-        assert known(memory) == ALL
+        assert stored_events(memory) == ALL
         session = session_state.get(memory.user.connection, SESSION)
         assert session.transcript_read == transcript.path.stat().st_size
         assert session.request.startswith("The sum of an order is wrong")
@@ -99,7 +99,7 @@ def test_hooks_that_were_off_lose_nothing(client: Client, transcript: Transcript
     late=st.booleans(),
     cut=st.integers(0, 4_000),
 )
-def test_whatever_hooks_reported_each_event_is_there_once(
+def test_each_event_is_stored_once_whichever_of_them_hooks_reported(
     tmp_path_factory: pytest.TempPathFactory, reported: list[int], late: bool, cut: int
 ) -> None:
     folder = tmp_path_factory.mktemp("shop")
@@ -110,7 +110,7 @@ def test_whatever_hooks_reported_each_event_is_there_once(
     whole = transcript.path.read_bytes()
     every = transcript_events.read(str(transcript.path), 0).events
     hooks = [
-        hook_saw(every[number], number)
+        hook_event(every[number], number)
         for number in reported
         # Only the transcript tells what was said.
         if every[number].name != "AssistantMessage"
@@ -131,10 +131,10 @@ def test_whatever_hooks_reported_each_event_is_there_once(
             report(memory, *(each for each in hooks if each.tool))
         take(client, memory)
         assert reconcile.reconcile(memory, client.home, SESSION) == 0
-        assert sorted(known(memory), key=str) == sorted(ALL, key=str)
+        assert sorted(stored_events(memory), key=str) == sorted(ALL, key=str)
 
 
-def test_a_prompt_that_waits_in_the_spool_is_not_taken_in_twice(
+def test_a_prompt_that_is_still_in_the_spool_is_stored_once(
     client: Client, transcript: Transcript
 ) -> None:
     transcript.now_ms = clock.now_ms() - 5_000
@@ -150,10 +150,10 @@ def test_a_prompt_that_waits_in_the_spool_is_not_taken_in_twice(
     client.apply()
     with client.memory() as memory:
         assert reconcile.reconcile(memory, client.home, SESSION) == 1
-        assert [name for name, _ in known(memory)].count("UserPromptSubmit") == 1
+        assert [name for name, _ in stored_events(memory)].count("UserPromptSubmit") == 1
 
 
-def test_somebody_may_say_the_same_twice(client: Client, transcript: Transcript) -> None:
+def test_a_repeated_prompt_is_stored_twice(client: Client, transcript: Transcript) -> None:
     with client.memory() as memory:
         report(memory, started(client, transcript, transcript.now_ms))
         take(client, memory)
@@ -163,9 +163,7 @@ def test_somebody_may_say_the_same_twice(client: Client, transcript: Transcript)
         assert reconcile.reconcile(memory, client.home, SESSION) == 3
 
 
-def test_what_was_said_while_ctx_was_paused_stays_out(
-    client: Client, transcript: Transcript
-) -> None:
+def test_messages_during_a_pause_are_not_stored(client: Client, transcript: Transcript) -> None:
     with client.memory() as memory:
         report(memory, started(client, transcript, transcript.now_ms))
         take(client, memory)
@@ -180,7 +178,7 @@ def test_what_was_said_while_ctx_was_paused_stays_out(
         assert "Meanwhile" not in str(bodies)
 
 
-def test_what_was_said_while_hooks_were_off_stays_out(
+def test_messages_while_hooks_were_off_are_not_stored(
     client: Client, transcript: Transcript
 ) -> None:
     with client.memory() as memory:
@@ -199,7 +197,7 @@ def test_what_was_said_while_hooks_were_off_stays_out(
         assert "Meanwhile" not in str(bodies)
 
 
-def test_what_was_said_while_nothing_was_to_be_captured_stays_out(
+def test_messages_while_capture_was_disabled_are_not_stored(
     client: Client, transcript: Transcript
 ) -> None:
     config = Path(client.home, "config.toml")
@@ -224,7 +222,9 @@ def test_what_was_said_while_nothing_was_to_be_captured_stays_out(
         )
 
 
-def test_subagents_are_taken_in_with_their_session(client: Client, transcript: Transcript) -> None:
+def test_transcripts_of_subagents_are_read_with_their_session(
+    client: Client, transcript: Transcript
+) -> None:
     with client.memory() as memory:
         report(memory, started(client, transcript, transcript.now_ms))
         take(client, memory)
@@ -237,7 +237,9 @@ def test_subagents_are_taken_in_with_their_session(client: Client, transcript: T
         assert reconcile.reconcile(memory, client.home, SESSION) == 1
 
 
-def test_a_fork_does_not_repeat_what_it_was_made_of(client: Client, transcript: Transcript) -> None:
+def test_a_fork_does_not_repeat_the_events_of_its_origin(
+    client: Client, transcript: Transcript
+) -> None:
     fix(transcript)
     live.write(client.home, "fork.before", SESSION)
     fork = Transcript(client.transcripts, "fork", str(client.folder))
@@ -254,7 +256,7 @@ def test_a_fork_does_not_repeat_what_it_was_made_of(client: Client, transcript: 
         assert reconcile.reconcile(memory, client.home, "fork") == 1
 
 
-def test_a_transcript_that_is_written_anew_is_read_anew(
+def test_a_rewritten_transcript_is_read_from_the_start(
     client: Client, transcript: Transcript
 ) -> None:
     with client.memory() as memory:
@@ -271,7 +273,7 @@ def test_a_transcript_that_is_written_anew_is_read_anew(
 
 
 @pytest.mark.parametrize("path", ["", "/nowhere/it.jsonl", "/"])
-def test_without_a_transcript_nothing_is_missing(
+def test_without_a_transcript_nothing_is_added(
     client: Client, transcript: Transcript, path: str
 ) -> None:
     event = started(client, transcript, transcript.now_ms)

@@ -1,4 +1,4 @@
-"""What an agent has read is known again, however it is written there."""
+"""A command that the agent has read before is recognised in any notation."""
 
 import json
 import os
@@ -62,7 +62,7 @@ def numbered(text: str) -> str:
         f"<ctx:remember type=fact>{PIN}</ctx:remember>",
     ],
 )
-def test_the_same_written_otherwise(text: str) -> None:
+def test_a_command_in_another_notation_is_recognised(text: str) -> None:
     assert digest(command(PIN)) in digests_in(text)
     for other in (PIN.replace('"', "'"), PIN.replace(" tags", "\n  tags"), PIN.replace("B", "b")):
         assert digest(command(other)) in digests_in(text)
@@ -83,7 +83,7 @@ def test_the_same_written_otherwise(text: str) -> None:
         ),
     ],
 )
-def test_commands_without_content_and_long_ones(text: str, other: str) -> None:
+def test_commands_without_content_and_long_commands_are_recognised(text: str, other: str) -> None:
     assert digest(command(text)) in digests_in(other)
 
 
@@ -100,7 +100,7 @@ def test_commands_without_content_and_long_ones(text: str, other: str) -> None:
         "</ctx:remember>",
     ],
 )
-def test_other_words_are_others(text: str) -> None:
+def test_a_different_command_is_not_recognised(text: str) -> None:
     assert digest(command(PIN)) not in digests_in(text)
 
 
@@ -142,7 +142,7 @@ REPORT = f"## A memory command failed\n\n```\n{PIN}\n```\n\nIt was wrong.\n\n"
         ({"type": "user", "message": {"content": REPORT}}, True),
     ],
 )
-def test_what_of_a_transcript_an_agent_has_read(
+def test_only_entries_that_the_agent_read_count(
     entry: dict[str, object], is_read: bool, tmp_path: Path
 ) -> None:
     path = tmp_path / "transcript.jsonl"
@@ -152,7 +152,7 @@ def test_what_of_a_transcript_an_agent_has_read(
     assert in_transcript(ClaudeTranscripts(), str(path), 20).digests == frozenset()
 
 
-def test_without_a_transcript_nothing_is_known(tmp_path: Path) -> None:
+def test_without_a_transcript_no_command_is_recognised(tmp_path: Path) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     for path in (tmp_path / "none", tmp_path, fifo, "a\0b"):

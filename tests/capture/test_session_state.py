@@ -1,4 +1,4 @@
-"""What is known of a session follows from what was heard of it, in whichever order that came."""
+"""The state of a session follows from its events, in whatever order they arrive."""
 
 import json
 import os
@@ -55,8 +55,10 @@ def prompt(text: str, at_ms: int, **told: Any) -> Event:
     return event("UserPromptSubmit", at_ms, prompt=text, **told)
 
 
-def hear(connection: Connection, home: str, heard: Sequence[Event], now_ms: int = NOON) -> None:
-    """Each by itself, as if they came one after the other."""
+def record_events(
+    connection: Connection, home: str, heard: Sequence[Event], now_ms: int = NOON
+) -> None:
+    """Record each event in its own transaction."""
     for each in heard:
         with transaction(connection):
             event_store.keep(connection, each)
@@ -65,7 +67,7 @@ def hear(connection: Connection, home: str, heard: Sequence[Event], now_ms: int 
             connection.execute("UPDATE events SET status = 'step' WHERE id = ?", (each.id,))
 
 
-def only(connection: Connection) -> Session:
+def only_session(connection: Connection) -> Session:
     (found,) = session_state.all_of(connection)
     return found
 
@@ -96,16 +98,16 @@ def only(connection: Connection) -> Session:
         ("UserPromptSubmit SessionEnd SessionStart Stop SessionEnd", "completed"),
     ],
 )
-def test_how_a_session_stands(heard: str, expected: Status) -> None:
+def test_the_status_follows_from_the_last_events(heard: str, expected: Status) -> None:
     assert session_state.status_of(reversed(heard.split())) == expected
 
 
-def test_what_a_session_is_like(connection: Connection, home: str, repo: Path) -> None:
+def test_every_field_of_a_session_is_filled(connection: Connection, home: str, repo: Path) -> None:
     git("commit", "-q", "--allow-empty", "-m", "First")
     (repo / "src").mkdir()
     live.write(home, f"{SESSION}.before", "the-one-before")
     transcript = "/home/dev/.claude/projects/shop/it.jsonl"
-    hear(
+    record_events(
         connection,
         home,
         [
@@ -115,7 +117,7 @@ def test_what_a_session_is_like(connection: Connection, home: str, repo: Path) -
             event("SessionEnd", NOON + 90_000, reason="other"),
         ],
     )
-    assert only(connection) == Session(
+    assert only_session(connection) == Session(
         id=SESSION,
         project="app",
         folder=str(repo),
@@ -143,45 +145,56 @@ def test_branch_and_commit_of_packed_and_detached_heads(
     commit = git("rev-parse", "HEAD").strip()
     git("checkout", "-q", "-b", "feature/deep")
     git("pack-refs", "--all")
-    hear(connection, home, [event("SessionStart", NOON, folder=str(repo), session="packed")])
+    record_events(
+        connection, home, [event("SessionStart", NOON, folder=str(repo), session="packed")]
+    )
     git("checkout", "-q", "--detach")
-    hear(connection, home, [event("SessionStart", NOON, folder=str(repo), session="detached")])
+    record_events(
+        connection, home, [event("SessionStart", NOON, folder=str(repo), session="detached")]
+    )
     stood = {each.id: (each.branch, each.head) for each in session_state.all_of(connection)}
     assert stood == {"packed": ("feature/deep", commit), "detached": (None, commit)}
 
 
-def test_what_is_checked_out_today_says_nothing_about_last_month(
+def test_an_old_session_does_not_take_the_commit_of_today(
     connection: Connection, home: str, repo: Path
 ) -> None:
     git("commit", "-q", "--allow-empty", "-m", "First")
     then = NOON - 30 * DAY_MS
-    hear(connection, home, [event("SessionStart", then, folder=str(repo), gitBranch="old")])
-    assert (only(connection).branch, only(connection).head) == ("old", None)
+    record_events(
+        connection, home, [event("SessionStart", then, folder=str(repo), gitBranch="old")]
+    )
+    assert (only_session(connection).branch, only_session(connection).head) == ("old", None)
 
 
-def test_a_folder_that_is_gone_is_still_told(connection: Connection, home: str) -> None:
-    hear(connection, home, [event("SessionStart", NOON, folder="/nowhere/shop")])
-    assert (only(connection).folder, only(connection).repository) == ("/nowhere/shop", None)
+def test_a_folder_that_was_removed_is_still_recorded(connection: Connection, home: str) -> None:
+    record_events(connection, home, [event("SessionStart", NOON, folder="/nowhere/shop")])
+    assert (only_session(connection).folder, only_session(connection).repository) == (
+        "/nowhere/shop",
+        None,
+    )
 
 
-def test_what_is_asked_for_is_a_line_without_secrets(connection: Connection, home: str) -> None:
+def test_the_request_is_one_line_without_secrets(connection: Connection, home: str) -> None:
     key = "ghp_" + "a8Kd93mQz7" * 3 + "xY2b4W"
     context = "<!-- ctx: 1 node, 3 tokens -->\nKnown.\n<!-- ctx:end -->"
-    hear(connection, home, [prompt(f"{context}\nUse {key}\n\nand {'go on ' * 100}", NOON)])
-    request = only(connection).request
+    record_events(connection, home, [prompt(f"{context}\nUse {key}\n\nand {'go on ' * 100}", NOON)])
+    request = only_session(connection).request
     assert key not in request
     assert "Known" not in request
     assert request.startswith("Use ")
     assert (len(request), request[-1], "\n" in request) == (200, "…", False)
 
 
-def test_a_notification_is_not_what_was_asked_for(connection: Connection, home: str) -> None:
+def test_a_notification_is_not_the_request(connection: Connection, home: str) -> None:
     told = [prompt("<task-notification>done</task-notification>", NOON), prompt("Do it", NOON + 9)]
-    hear(connection, home, told)
-    assert only(connection).request == "Do it"
+    record_events(connection, home, told)
+    assert only_session(connection).request == "Do it"
 
 
-def test_silence(connection: Connection, home: str) -> None:
+def test_a_silent_session_becomes_interrupted_after_a_day(
+    connection: Connection, home: str
+) -> None:
     now = NOON + 2 * DAY_MS
     told = {
         "long-ago": [prompt("a", NOON)],
@@ -193,7 +206,7 @@ def test_silence(connection: Connection, home: str) -> None:
     }
     for session, heard in told.items():
         renamed = [each._replace(session=session, id=f"{each.id}{session}") for each in heard]
-        hear(connection, home, renamed)
+        record_events(connection, home, renamed)
     live.begin(home, "still-there", "1", "/")
 
     found = [each.id for each in session_state.silent(connection, home, now)]
@@ -213,23 +226,21 @@ def test_silence(connection: Connection, home: str) -> None:
     assert session_state.silent(connection, home, now) == []
 
 
-def test_what_comes_late_of_a_session_that_was_given_up_does_not_begin_it_again(
+def test_a_late_event_does_not_restart_an_interrupted_session(
     connection: Connection, home: str
 ) -> None:
-    hear(connection, home, [prompt("a", NOON), event("Stop", NOON + 9_000)])
+    record_events(connection, home, [prompt("a", NOON), event("Stop", NOON + 9_000)])
     with transaction(connection):
         session_state.end(connection, SESSION, session_state.INTERRUPTED)
-    hear(connection, home, [event("PostToolUse", NOON + 5_000)])
-    assert only(connection).status == "interrupted"
-    hear(connection, home, [event("SessionStart", NOON + 20_000, source="resume")])
-    assert (only(connection).status, only(connection).ended_at) == ("active", None)
+    record_events(connection, home, [event("PostToolUse", NOON + 5_000)])
+    assert only_session(connection).status == "interrupted"
+    record_events(connection, home, [event("SessionStart", NOON + 20_000, source="resume")])
+    assert (only_session(connection).status, only_session(connection).ended_at) == ("active", None)
 
 
-def test_sessions_are_found_by_the_beginning_of_their_ids(
-    connection: Connection, home: str
-) -> None:
+def test_a_session_is_found_by_a_prefix_of_its_id(connection: Connection, home: str) -> None:
     for session in ("abcd-1", "abcd-2", "efgh-1"):
-        hear(connection, home, [event("SessionStart", NOON, session=session)])
+        record_events(connection, home, [event("SessionStart", NOON, session=session)])
     assert session_state.get(connection, "efgh").id == "efgh-1"
     assert session_state.get(connection, "abcd-1").id == "abcd-1"
     with pytest.raises(AmbiguousId):
@@ -241,10 +252,12 @@ def test_sessions_are_found_by_the_beginning_of_their_ids(
             session_state.get(connection, unknown)
 
 
-def test_sessions_are_listed_last_heard_first(connection: Connection, home: str) -> None:
+def test_sessions_are_listed_by_their_last_event(connection: Connection, home: str) -> None:
     for number, session in enumerate(("one", "two", "three")):
-        hear(connection, home, [event("SessionStart", NOON + number * 1_000, session=session)])
-    hear(connection, home, [event("SessionEnd", NOON + 9_000, session="two")])
+        record_events(
+            connection, home, [event("SessionStart", NOON + number * 1_000, session=session)]
+        )
+    record_events(connection, home, [event("SessionEnd", NOON + 9_000, session="two")])
     listed = {
         "all": session_state.all_of(connection),
         "first": session_state.all_of(connection, limit=1),
@@ -278,7 +291,7 @@ _heard = st.lists(
 
 @settings(max_examples=effort.times(60), deadline=None)
 @given(_heard.flatmap(lambda all_of: st.tuples(st.just(all_of), st.permutations(all_of))))
-def test_the_order_in_which_events_come_does_not_matter(
+def test_the_order_of_events_does_not_matter(
     told: tuple[list[tuple[str, int, str]], list[tuple[str, int, str]]],
 ) -> None:
     rows = []
@@ -288,14 +301,14 @@ def test_the_order_in_which_events_come_does_not_matter(
                 event(name, NOON + at, folder=folder, prompt=f"Number {at}")
                 for name, at, folder in order
             ]
-            hear(connection, "/nowhere/.ctx", heard)
-            rows.append(only(connection))
+            record_events(connection, "/nowhere/.ctx", heard)
+            rows.append(only_session(connection))
     assert rows[0] == rows[1]
     in_time = [name for name, _, _ in sorted(told[0], key=lambda each: each[1])]
     assert rows[0].status == session_state.status_of(reversed(in_time))
 
 
-def test_a_pipe_in_the_place_of_refs_keeps_nobody_waiting(repo: Path) -> None:
+def test_a_pipe_in_place_of_packed_refs_is_not_waited_for(repo: Path) -> None:
     os.mkfifo(repo / ".git" / "packed-refs")
     checkout = checkouts.find_checkout(str(repo))
     assert checkout is not None

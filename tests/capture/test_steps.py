@@ -1,4 +1,4 @@
-"""Steps as they are kept, and read again."""
+"""Steps as they are stored and read."""
 
 import pytest
 from hypothesis import given
@@ -27,7 +27,7 @@ STEPS = st.builds(
 
 @pytest.mark.slow
 @given(st.lists(STEPS, max_size=6))
-def test_what_was_done_well_is_what_its_steps_say(taken: list[Step]) -> None:
+def test_successful_steps_are_the_steps_without_an_error(taken: list[Step]) -> None:
     with graphs.graph() as graph, transaction(graph.connection):
         graph.connection.executemany(
             "INSERT INTO events (id, session, event, at, status, body)"

@@ -1,4 +1,4 @@
-"""What a write changes, told by reading as little as possible: the same as reading all of it."""
+"""The symbols that a write changes: parsing the edited part gives what parsing the file gives."""
 
 import random
 from pathlib import Path
@@ -19,7 +19,7 @@ FILES = [
 
 
 def expected(path: str, before: str, after: str) -> list[tuple[str, str, str, int]]:
-    """By reading both of them whole."""
+    """The changes, by parsing both files completely."""
     name = language_detection.language_of(path, before.encode()[: language_detection.HEAD]) or ""
     old, new = (source_parser.parse(path, text.encode(), name) for text in (before, after))
     if new.problems and not old.problems:
@@ -32,7 +32,7 @@ def expected(path: str, before: str, after: str) -> list[tuple[str, str, str, in
 
 
 def edited(text: str, chance: random.Random) -> str:
-    """The same with something changed, such as an agent would: lines come, go, and are altered."""
+    """The text after a random edit: lines are added, removed or changed."""
     lines = text.split("\n")
     at = chance.randrange(len(lines))
     match chance.randrange(6):
@@ -52,7 +52,7 @@ def edited(text: str, chance: random.Random) -> str:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(GOLDEN)))
-def test_as_if_all_were_read(path: Path) -> None:
+def test_changes_are_those_of_parsing_the_whole_file(path: Path) -> None:
     symbol_changes.forget()
     chance = random.Random(path.name)
     text, name = path.read_text(), str(path.relative_to(GOLDEN))
@@ -65,14 +65,14 @@ def test_as_if_all_were_read(path: Path) -> None:
         text = after if chance.random() < 0.7 else text
 
 
-def test_what_nobody_reads() -> None:
+def test_files_that_are_not_parsed_have_no_changes() -> None:
     assert symbol_changes.changes("a.txt", FileContents("a", "b", True)) == ()
     assert symbol_changes.changes("a.py", FileContents("def a(): 1", "def a(): 2", False)) == ()
     assert symbol_changes.changes("a.py", FileContents(None, "def a(): 1\n" * 40_000, True)) == ()
     assert symbol_changes.changes("a.min.js", FileContents(None, "function a() {}", True)) == ()
 
 
-def test_only_so_many() -> None:
+def test_the_number_of_changes_is_limited() -> None:
     text = "".join(f"def a{number}():\n    pass\n" for number in range(99))
     found = symbol_changes.changes("a.py", FileContents(None, text, True))
     assert len(found) == symbol_changes.MOST

@@ -177,9 +177,9 @@ def test_from_stop_to_prompt(hooks: Hooks, conversation: Conversation, add: Add)
     node = add("--type=fact", "--tag=tier:reference", "Refresh tokens live an hour.")
     conversation.prompt()
     conversation.reply('<ctx:recall query="tokens"/>')
-    ran = hooks.run("stop", json.dumps(conversation.stop_said()).encode())
+    ran = hooks.run("stop", json.dumps(conversation.stop_payload()).encode())
     assert (ran.code, ran.out, ran.err) == (0, b"{}\n", b"")
-    said = json.dumps(conversation.said("UserPromptSubmit", prompt="Go on.")).encode()
+    said = json.dumps(conversation.payload("UserPromptSubmit", prompt="Go on.")).encode()
     ran = hooks.run("prompt-submit", said)
     assert json.loads(ran.out) == {
         "hookSpecificOutput": {
@@ -201,7 +201,7 @@ def test_a_prompt_has_what_a_stop_left_done_first(
     add("--type=fact", "Known.")
     conversation.answer(f"{RECALL} <ctx:nonsense/>")
     assert client.waiting() == ["stop.-" + str(conversation.size)]
-    said = json.dumps(conversation.said("UserPromptSubmit", prompt="Go on.")).encode()
+    said = json.dumps(conversation.payload("UserPromptSubmit", prompt="Go on.")).encode()
     answer = json.loads(hooks.run("prompt-submit", said).out)
     assert "] Known." in context_of(answer)
     assert answer["systemMessage"] == (
@@ -523,7 +523,7 @@ def test_what_it_was_at_comes_first_after_a_compaction(
     add("--type=observation", "--tag=tier:working", "Half done.")
     add("--type=open-question", "Which library?")
     conversation.start()
-    client.hook("pre-compact", conversation.said("PreCompact", trigger="auto"))
+    client.hook("pre-compact", conversation.payload("PreCompact", trigger="auto"))
     state = Path(live.path_of(client.home, f"{SESSION}.state"))
     nodes, lines = json.loads(state.read_text())
     assert (len(nodes), lines) == (3, [])

@@ -17,7 +17,7 @@ from ctx.operations import keep_answer
 from tests.cli.conftest import Piped
 from tests.conftest import Ctx, git
 from tests.llm import serving
-from tests.llm.serving import Asked, Body, Cut, Hangs, Says, Server, Status, Step
+from tests.llm.serving import Body, Cut, Hangs, Says, Server, ServerRequest, Status, Step
 
 SECRET = "ghp" + "_" + "k9Xw2Lq7Rt4Vb8Nz3Mf6Hj1Pd5Sc0YgTuAeQ"
 TASK = "Why are payments charged twice?"
@@ -319,7 +319,7 @@ def test_what_was_kept_is_committed_later(ctx: Ctx, project: Path, server: Serve
 def test_to_commit_takes_a_project(ctx: Ctx, shop: Path, server: Server) -> None:
     ran = ctx("llm", "--query", TASK, *openai(server), "--commit")
     assert ran.err.startswith("error E012: ")
-    assert server.asked == []
+    assert server.received == []
 
 
 def test_without_a_project_store(ctx: Ctx, shop: Path, server: Server) -> None:
@@ -336,7 +336,7 @@ def test_no_secret_goes_out_and_none_is_kept(
     (project / "src" / "payments.py").write_text(f"def retry_all():\n    token = '{SECRET}'\n")
     server.plan(Says(f"The token is {SECRET}."))
     ran = ctx("llm", "--query", f"Is {SECRET} in retry_all?", *openai(server))
-    assert SECRET not in json.dumps([asked.body for asked in server.asked])
+    assert SECRET not in json.dumps([asked.body for asked in server.received])
     assert ran.code == 0
     assert "1 secret removed: answer, line 1" in ran.err
     for path in (*surroundings.rglob("*"), *(project / ".git").rglob("*")):
@@ -362,7 +362,7 @@ def test_a_disk_that_is_full(ctx: Ctx, project: Path, server: Server) -> None:
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 
-    def full(_asked: Asked) -> Step:
+    def full(_asked: ServerRequest) -> Step:
         # Writing behind this size is refused, as on a disk that is full.
         resource.setrlimit(resource.RLIMIT_FSIZE, (1, limits[1]))
         return GOOD

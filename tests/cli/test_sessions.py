@@ -14,7 +14,7 @@ from tests.capture.conversations import Client
 from tests.capture.transcripts import Transcript, fix
 from tests.conftest import Ctx
 from tests.llm import serving
-from tests.llm.serving import Asked, Says
+from tests.llm.serving import Says, ServerRequest
 
 SESSION = "5dd65eaa-e3b0-4b25-afae-79ee4238d2da"
 OTHER = "9a1c0b7e-11d2-4c44-8f0e-2b7c6d5e4f3a"
@@ -314,7 +314,7 @@ def test_ids_are_completed(ctx: Ctx, worked: Client) -> None:
 # Told by a model
 
 
-def answered(asked: Asked) -> Says:
+def answered(asked: ServerRequest) -> Says:
     if "Sum it up" in asked.prompt:
         lines: dict[str, list[str]] = {
             name: [] for name in ("investigated", "next_steps", "notes", "completed")

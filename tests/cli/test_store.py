@@ -256,7 +256,7 @@ def test_a_damaged_store_is_recovered(
     assert ctx("store", "recover").out == (
         "Recovered 3 nodes, 1 edge, 1 tag and 1 view: 6 records.\n"
         f"  1. readable rows: 6 records, {nodes} nodes.\n"
-        "  2. newest backup: no backup helps.\n"
+        "  2. newest backup: there is no readable backup.\n"
         "  3. records and spool since: 0 events waiting to be processed.\n"
         "Nothing was lost.\n"
         f"The damaged file is kept: {kept}\n"

@@ -1,4 +1,4 @@
-"""Everything in an index of code, without the numbers that say nothing by themselves."""
+"""Everything in a code index, without row ids."""
 
 import os
 from array import array
@@ -70,16 +70,16 @@ def built(database: Path) -> Built:
         connection.close()
 
 
-def fresh(root: Path, database: Path) -> Built:
-    """What an index holds that is made from nothing."""
+def built_from_scratch(root: Path, database: Path) -> Built:
+    """The content of an index that is built from scratch."""
     for suffix in ("", "-wal", "-shm"):
         if os.path.exists(f"{database}{suffix}"):
             os.unlink(f"{database}{suffix}")
-    return followed(root, database)
+    return refreshed_and_resolved(root, database)
 
 
-def followed(root: Path, database: Path) -> Built:
-    """What an index holds after a refresh, with every name followed."""
+def refreshed_and_resolved(root: Path, database: Path) -> Built:
+    """The content of an index after a refresh, with every name resolved."""
     build.refresh(place(root, database))
     build.follow(place(root, database))
     return built(database)

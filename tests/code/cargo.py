@@ -1,4 +1,4 @@
-"""The real cargo, for tests: with a home of its own and the toolchain of this machine."""
+"""The real cargo, for tests: with a separate home and the toolchain of this machine."""
 
 import os
 import pwd
@@ -12,12 +12,12 @@ from tests import installed
 
 
 def is_here() -> bool:
-    """Whether cargo is installed, or must be."""
+    """Whether cargo is installed, or required."""
     return installed.IS_REQUIRED or shutil.which("cargo") is not None
 
 
 def settle(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
-    """Let cargo be found, and write nothing into anybody's home. Skips where there is none."""
+    """Put cargo on the PATH, with a temporary home. Skip the test if cargo is missing."""
     if not is_here():
         installed.skip_without("cargo")
     monkeypatch.setenv("CARGO_HOME", str(home / "cargo"))
@@ -27,8 +27,8 @@ def settle(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
         monkeypatch.setenv("RUSTUP_HOME", str(real))
 
 
-def tested(root: Path) -> str:
-    """What `cargo test` prints in a workspace, however it ends."""
+def cargo_test_output(root: Path) -> str:
+    """The output of `cargo test` in a workspace, whether it passes or fails."""
     done = subprocess.run(
         ["cargo", "test", "--offline", "--color", "never"],
         cwd=root,

@@ -1,4 +1,4 @@
-"""Repositories with a history, made in one go, and databases that know it."""
+"""Repositories with a history, created in one step, and databases that index it."""
 
 import subprocess
 from collections.abc import Callable, Mapping
@@ -18,12 +18,12 @@ FIRST = 1_700_000_000
 
 
 class Made(NamedTuple):
-    """A commit to be made; a file that is None is removed."""
+    """A commit to create; a file that is None is removed."""
 
     message: str | bytes
     files: Mapping[str | bytes, str | None]
     parents: tuple[int, ...] | None = None
-    """Numbers of commits, from 1 on; the one before where nothing is said."""
+    """Numbers of commits, from 1 on; by default the previous one."""
     encoding: str = ""
     time: int = 0
     """Where it is not a minute after the one before."""
@@ -68,7 +68,7 @@ def _quoted(path: bytes) -> bytes:
 
 
 class History:
-    """A database with nothing but history in it, and its project."""
+    """A database that contains only history, and its project."""
 
     def __init__(self, root: Path, database: str = ":memory:") -> None:
         self.connection: Connection = (
@@ -101,7 +101,7 @@ class History:
         return commit_queries.changed_together(self.connection, path, limit)
 
     def everything(self, paths: list[str], words: str) -> object:
-        """All that can be asked about some paths and words."""
+        """The answers to every query about some paths and words."""
         found = commit_queries.search(self.connection, words, 1000)
         return (
             found,

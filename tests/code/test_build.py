@@ -1,6 +1,6 @@
-"""The index after any number of refreshes is what one from nothing would be.
+"""After any number of refreshes, the index equals one that is built from scratch.
 
-Also when a refresh is interrupted, killed, or not alone; and no process is left behind.
+Also if a refresh is interrupted, killed or runs beside others; and no process is left behind.
 """
 
 import os
@@ -22,7 +22,7 @@ from ctx.code import build, index_file, process_pool
 from ctx.code.packages import package_queries
 from ctx.errors import CtxError, DiskFailure
 from tests import effort
-from tests.code.built import built, followed, fresh, place
+from tests.code.built import built, built_from_scratch, place, refreshed_and_resolved
 from tests.conftest import Ctx
 
 Versions = dict[str, tuple[str, ...]]
@@ -211,7 +211,7 @@ WEB: Versions = {
 }
 
 LEFT_OUT = (".gitattributes", "pkg.py")
-"""What is not there at first."""
+"""Files that do not exist at first."""
 
 steps = st.lists(
     st.tuples(
@@ -262,19 +262,19 @@ def number_of(name: str) -> int:
 @example(PYTHON, 0, [(number_of("x.py"), "write", 1)])
 @example(PYTHON, 0, [(number_of("one/__init__.py"), "delete", 0)])
 @example(PYTHON, 1, [(number_of("pkg/__init__.py"), "delete", 0)])
-def test_refreshing_gives_what_beginning_anew_gives(
+def test_a_refreshed_index_equals_one_from_scratch(
     tmp_path: Path, pool: Versions, version: int, edits: list[tuple[int, str, int]]
 ) -> None:
     root, kept, new = tmp_path / "tree", tmp_path / "kept.db", tmp_path / "new.db"
     shutil.rmtree(root, ignore_errors=True)
     start(root, pool, version)
-    fresh(root, kept)
+    built_from_scratch(root, kept)
     for number, what, chosen in edits:
         if what == "refresh":
             build.refresh(place(root, kept))
         else:
             change(root, pool, number, what, chosen)
-    assert followed(root, kept) == fresh(root, new)
+    assert refreshed_and_resolved(root, kept) == built_from_scratch(root, new)
     again = build.refresh(place(root, kept))
     assert (again.added, again.changed, again.removed, again.resolved) == (0, 0, 0, 0)
 
@@ -283,11 +283,11 @@ def test_refreshing_gives_what_beginning_anew_gives(
 
 
 class Enough(BaseException):
-    """Somebody pressed ctrl-c."""
+    """Stands for Ctrl-C."""
 
 
 def large(root: Path) -> Path:
-    """So many files that other processes read them."""
+    """Enough files that other processes parse them."""
     root.mkdir()
     for number in range(3 * process_pool.FEW):
         (root / f"m{number}.py").write_text(
@@ -315,10 +315,10 @@ def test_an_interrupted_refresh_is_finished_by_the_next(tmp_path: Path, at: int)
         assert calls < at
     except Enough:
         assert children() == []
-    assert followed(root, kept) == fresh(root, tmp_path / "new.db")
+    assert refreshed_and_resolved(root, kept) == built_from_scratch(root, tmp_path / "new.db")
 
 
-def test_packages_are_read_by_the_next_where_a_refresh_was_interrupted(tmp_path: Path) -> None:
+def test_after_an_interruption_the_next_refresh_reads_the_packages(tmp_path: Path) -> None:
     root, kept = tmp_path / "tree", tmp_path / "kept.db"
     root.mkdir()
     (root / "a.py").write_text("")
@@ -351,13 +351,13 @@ build.follow(place, tick=lambda done, total: os.write(1, b"."))
 
 
 def child(root: Path, database: Path) -> subprocess.Popen[bytes]:
-    """A process that refreshes, and writes a dot for each file."""
+    """A process that refreshes and prints a dot for each file."""
     words = [sys.executable, "-c", CHILD, str(root), str(database)]
     return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
 EARLIER: set[int] = set()
-"""What other tests have started in this process, and nobody has waited for."""
+"""Processes of other tests that were not waited for."""
 
 
 @pytest.fixture(autouse=True)
@@ -367,7 +367,7 @@ def of_this_test_alone() -> None:
 
 
 def children(of: int | None = None) -> list[int]:
-    """The processes that a process has started since, as far as the system tells."""
+    """The child processes of this process, as far as the system lists them."""
     tasks = Path(f"/proc/{of or os.getpid()}/task")
     if not tasks.exists():
         return []
@@ -389,10 +389,10 @@ def test_a_killed_refresh_is_finished_by_the_next(tmp_path: Path, after: int) ->
         # It is readable when the process has ended.
         assert select.select([worker], [], [], 20)[0]
         os.close(worker)
-    assert followed(root, kept) == fresh(root, tmp_path / "new.db")
+    assert refreshed_and_resolved(root, kept) == built_from_scratch(root, tmp_path / "new.db")
 
 
-def test_a_reader_that_dies_costs_the_file_it_was_at(tmp_path: Path) -> None:
+def test_a_killed_reader_loses_only_its_current_file(tmp_path: Path) -> None:
     root, kept = large(tmp_path / "tree"), tmp_path / "kept.db"
     calls = 0
 
@@ -408,11 +408,11 @@ def test_a_reader_that_dies_costs_the_file_it_was_at(tmp_path: Path) -> None:
     assert len(lost) <= (os.cpu_count() or 1)
     for path in lost:
         (root / path).write_text((root / path).read_text() + "\n")
-    assert followed(root, kept) == fresh(root, tmp_path / "new.db")
+    assert refreshed_and_resolved(root, kept) == built_from_scratch(root, tmp_path / "new.db")
     assert children() == []
 
 
-def test_several_refreshes_at_once(repo: Path, ctx: Ctx, tmp_path: Path) -> None:
+def test_several_refreshes_can_run_at_once(repo: Path, ctx: Ctx, tmp_path: Path) -> None:
     files = large(repo / "tree")
     code = "import sys; from ctx.cli.main import main; sys.exit(main(['add', 'code']))"
     together = [
@@ -421,7 +421,9 @@ def test_several_refreshes_at_once(repo: Path, ctx: Ctx, tmp_path: Path) -> None
     ]
     said = [process.communicate(timeout=300)[1].decode() for process in together]
     assert [process.returncode for process in together] == [0, 0, 0], said
-    assert followed(repo, index_of(ctx)) == fresh(repo, tmp_path / "new.db")
+    assert refreshed_and_resolved(repo, index_of(ctx)) == built_from_scratch(
+        repo, tmp_path / "new.db"
+    )
     assert len(built(index_of(ctx)).files) == len(list(files.iterdir()))
 
 
@@ -442,7 +444,7 @@ def index_of(ctx: Ctx) -> Path:
 @example(0, b"not a database", True)
 @example(8192, bytes(40_000), False)
 @example(60_000, b"", True)
-def test_a_damaged_index_is_made_anew(
+def test_a_damaged_index_is_rebuilt(
     repo: Path, ctx: Ctx, at: int, written: bytes, is_cut: bool
 ) -> None:
     start(repo, PYTHON, 0)
@@ -460,23 +462,23 @@ def test_a_damaged_index_is_made_anew(
         assert built(path).edges == expected.edges
 
 
-def test_an_index_of_somebody_else_is_made_anew(tmp_path: Path) -> None:
+def test_a_foreign_database_is_rebuilt(tmp_path: Path) -> None:
     root, kept = tmp_path / "tree", tmp_path / "kept.db"
     start(root, PYTHON, 0)
     with closing(sqlite3.connect(kept)) as connection:
         connection.execute("CREATE TABLE files (id)")
         connection.commit()
-    assert followed(root, kept) == fresh(root, tmp_path / "new.db")
+    assert refreshed_and_resolved(root, kept) == built_from_scratch(root, tmp_path / "new.db")
 
 
-def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created_is_an_error(tmp_path: Path) -> None:
     start(tmp_path / "tree", PYTHON, 0)
     (tmp_path / "index").write_text("a file")
     with pytest.raises(CtxError):
         build.refresh(place(tmp_path / "tree", tmp_path / "index" / "code.db"))
 
 
-def test_a_full_disk(tmp_path: Path) -> None:
+def test_a_full_disk_is_an_error(tmp_path: Path) -> None:
     root, kept = large(tmp_path / "tree"), tmp_path / "kept.db"
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     # Writing behind this size is refused, as on a disk that is full.
@@ -489,4 +491,4 @@ def test_a_full_disk(tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         signal.signal(signal.SIGXFSZ, before)
     assert children() == []
-    assert followed(root, kept) == fresh(root, tmp_path / "new.db")
+    assert refreshed_and_resolved(root, kept) == built_from_scratch(root, tmp_path / "new.db")

@@ -1,4 +1,4 @@
-"""CondensedGraph: what can reach each other is one, and the rest has an order."""
+"""CondensedGraph: members that reach each other form a component, and components are ordered."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ graphs = st.lists(st.tuples(ends, ends), max_size=30)
 
 
 def reach(edges: list[Pair]) -> set[Pair]:
-    """Who can reach whom, by trying until nothing is new."""
+    """The pairs that can reach each other, by brute force."""
     found = set(edges)
     while True:
         longer = {(a, d) for a, b in found for c, d in found if b == c} | found
@@ -23,7 +23,7 @@ def reach(edges: list[Pair]) -> set[Pair]:
 
 
 @given(graphs)
-def test_members_reach_each_other_and_nobody_else(edges: list[Pair]) -> None:
+def test_a_component_has_the_members_that_reach_each_other(edges: list[Pair]) -> None:
     condensed = cycles.condense(edges)
     members = {end for edge in edges for end in edge}
     assert sorted(each for component in condensed.components for each in component) == sorted(
@@ -37,7 +37,7 @@ def test_members_reach_each_other_and_nobody_else(edges: list[Pair]) -> None:
 
 
 @given(graphs)
-def test_edges_between_components_lead_forward(edges: list[Pair]) -> None:
+def test_edges_between_components_point_forward(edges: list[Pair]) -> None:
     condensed = cycles.condense(edges)
     together = condensed.component_of()
     between = {(together[one], together[other]) for one, other in edges}
@@ -52,7 +52,7 @@ def test_the_order_of_the_edges_does_not_matter(edges: list[Pair], random: objec
 
 
 @given(graphs)
-def test_a_loop_goes_round_by_edges_and_no_way_is_shorter(edges: list[Pair]) -> None:
+def test_a_loop_follows_edges_and_is_the_shortest(edges: list[Pair]) -> None:
     condensed = cycles.condense(edges)
     inside = cycles.inside(condensed, edges)
     for members in condensed.cycles:
@@ -71,7 +71,7 @@ def test_a_loop_goes_round_by_edges_and_no_way_is_shorter(edges: list[Pair]) -> 
             )
 
 
-def test_a_long_chain_takes_no_recursion() -> None:
+def test_a_long_chain_needs_no_recursion() -> None:
     length = 20_000
     chain = [(number, number + 1) for number in range(length)]
     assert cycles.condense(chain).cycles == []
@@ -81,7 +81,7 @@ def test_a_long_chain_takes_no_recursion() -> None:
 A_VIEW = CycleView(VERSION, CondensedGraph(((1, 2), (3,)), ((0, 1),)), CondensedGraph((), ()))
 
 
-def test_a_view_is_kept_once_and_named(tmp_path: Path) -> None:
+def test_a_view_is_stored_once_under_its_hash(tmp_path: Path) -> None:
     folder = str(tmp_path / "DERIVED")
     assert cycles.latest(folder) is None
     name = cycles.write_view(folder, A_VIEW)
@@ -95,7 +95,7 @@ def test_a_view_is_kept_once_and_named(tmp_path: Path) -> None:
     assert (tmp_path / "DERIVED" / "scc_latest").stat().st_mode & 0o777 == 0o600
 
 
-def test_a_damaged_view_is_none(tmp_path: Path) -> None:
+def test_a_damaged_view_is_ignored(tmp_path: Path) -> None:
     folder = tmp_path / "DERIVED"
     name = cycles.write_view(str(folder), A_VIEW)
     for content in (b"", b"\xff" * 40, (folder / f"scc-{name}").read_bytes() + b"\x00"):

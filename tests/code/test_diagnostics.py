@@ -1,9 +1,8 @@
-"""What tools printed, and what is understood of it.
+"""Diagnostics that are read from the output of tools.
 
 The outputs in `tests/golden/diagnostics/` are those of the real tools, run on small sources with
-mistakes in them; only paths and process numbers were made the same everywhere. Beside each lies
-the whole of what is read out of it. `CTX_TEST_RENEW=1 pytest tests/code/test_diagnostics.py`
-writes these anew.
+mistakes in them; only paths and process numbers were normalised. Beside each is the complete parsed
+report. `CTX_TEST_RENEW=1 pytest tests/code/test_diagnostics.py` renews the reports.
 """
 
 import json
@@ -26,7 +25,7 @@ RENEW = os.environ.get("CTX_TEST_RENEW") == "1"
 
 
 def plain(report: ToolReport) -> dict[str, Any]:
-    """A report as it can be written down; what is empty is left out."""
+    """A report as JSON, without empty fields."""
     return {
         "tool": report.tool,
         "outcome": report.outcome,
@@ -48,7 +47,7 @@ def _span(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("path", OUTPUTS, ids=lambda path: path.stem)
-def test_the_output_of_a_tool(path: Path) -> None:
+def test_the_output_of_a_tool_gives_the_expected_report(path: Path) -> None:
     found = plain(read(path.read_text()))
     expected = path.with_suffix(".json")
     if RENEW:
@@ -56,7 +55,7 @@ def test_the_output_of_a_tool(path: Path) -> None:
     assert found == json.loads(expected.read_text())
 
 
-def test_the_end_of_what_pytest_prints_says_which_tests_failed() -> None:
+def test_failed_tests_are_read_from_the_tail_of_pytest() -> None:
     """`make test | tail`: the heading of the summary may be gone."""
     lines = [
         "FAILED tests/test_a.py::test_f[a b] - ZeroDivisionError: division by zero",
@@ -77,8 +76,8 @@ def test_the_end_of_what_pytest_prints_says_which_tests_failed() -> None:
     assert found.outcome == "failed"
 
 
-def test_every_output_ends_as_it_says() -> None:
-    """By their names: a tool that was content is said to be."""
+def test_the_outcome_of_every_output_is_recognised() -> None:
+    """The name of the golden file states the outcome."""
     for path in OUTPUTS:
         is_well = path.stem.endswith(("-passed", "-warnings")) or path.stem in CONTENT
         assert read(path.read_text()).outcome == ("passed" if is_well else "failed"), path.stem
@@ -87,7 +86,7 @@ def test_every_output_ends_as_it_says() -> None:
 CONTENT = {"clippy-text", "clippy-json"}
 
 
-def test_lines_are_as_good_as_text() -> None:
+def test_lines_and_text_give_the_same_report() -> None:
     for path in OUTPUTS:
         text = path.read_text()
         assert read(text.split("\n")) == read(text) == read(text.replace("\n", "\r\n"))
@@ -97,7 +96,7 @@ def brief(report: ToolReport) -> list[tuple[str, str, str]]:
     return [(each.tool, each.code, each.message) for each in report.diagnostics]
 
 
-def test_several_tools_in_one_output() -> None:
+def test_the_output_of_several_tools_is_read() -> None:
     report = read((GOLDEN / "make-both.txt").read_text(), "make -k")
     assert {each.tool for each in report.diagnostics} == {"gcc", "ruff"}
     assert (report.tool, report.outcome) == ("gcc", "failed")
@@ -127,12 +126,14 @@ def test_several_tools_in_one_output() -> None:
         ("", "", ("", None)),
     ],
 )
-def test_whose_it_is(text: str, command: str, expected: tuple[str, str | None]) -> None:
+def test_the_tool_and_the_outcome_are_recognised(
+    text: str, command: str, expected: tuple[str, str | None]
+) -> None:
     report = read(text, command)
     assert (report.tool, report.outcome) == expected
 
 
-def test_the_last_words_count() -> None:
+def test_the_last_result_decides_the_outcome() -> None:
     error, well = "a.c:1:2: error: x\n", "===== 3 passed in 0.10s =====\n"
     # A test may print what a compiler would.
     assert read(error + well).outcome == "passed"
@@ -146,13 +147,13 @@ def test_the_last_words_count() -> None:
     assert read(runs).outcome is None
 
 
-def test_panics_of_older_compilers() -> None:
+def test_panics_of_older_rust_compilers_are_read() -> None:
     text = "thread 'main' panicked at 'no shelf', src/main.rs:3:5\n"
     [found] = read(text).diagnostics
     assert (found.message, found.spans[0].place) == ("no shelf", "src/main.rs:3")
 
 
-def test_a_group_of_exceptions() -> None:
+def test_a_group_of_exceptions_is_read() -> None:
     text = """\
 === FAILURES ===
 ___ test_all ___
@@ -178,7 +179,7 @@ FAILED test_shop.py::test_all - ExceptionGroup: many (1 sub-exception)
     )
 
 
-def test_a_report_in_json_that_was_cut() -> None:
+def test_a_truncated_json_report_is_read() -> None:
     for name in ("cargo-json", "eslint-json", "ruff-json", "go-test-json", "mypy-json"):
         text = (GOLDEN / f"{name}.txt").read_text()
         whole = read(text).diagnostics
@@ -187,14 +188,14 @@ def test_a_report_in_json_that_was_cut() -> None:
         assert set(some) < set(whole) or name == "go-test-json"
 
 
-def test_half_characters_do_not_come_through() -> None:
+def test_lone_surrogates_are_replaced() -> None:
     value = {"file": "a.py", "line": 1, "column": 0, "severity": "error", "message": "\ud800"}
     [found] = read(json.dumps(value)).diagnostics
     assert found.message == "?"
     assert read('{"file": "a", "line": -1, "severity": [], "message": {}}').diagnostics
 
 
-def test_what_is_too_much_is_counted() -> None:
+def test_diagnostics_above_the_limit_are_counted() -> None:
     lines = [f"a.c:{number}:1: error: {number}" for number in range(1, MOST_DIAGNOSTICS + 11)]
     report = read(lines)
     assert len(report.diagnostics) == MOST_DIAGNOSTICS
@@ -232,7 +233,7 @@ def test_mixed_lines(lines: list[str]) -> None:
 
 @settings(deadline=None, max_examples=effort.times(100))
 @given(st.sampled_from(OUTPUTS), st.data())
-def test_outputs_that_were_cut(path: Path, data: st.DataObject) -> None:
+def test_truncated_outputs_give_valid_reports(path: Path, data: st.DataObject) -> None:
     text = path.read_text()
     first = data.draw(st.integers(0, len(text)))
     check(read(text[first : data.draw(st.integers(first, len(text)))]))
@@ -240,7 +241,7 @@ def test_outputs_that_were_cut(path: Path, data: st.DataObject) -> None:
 
 @settings(deadline=None, max_examples=effort.times(100))
 @given(st.text(max_size=2_000), st.text(max_size=40))
-def test_any_text(text: str, command: str) -> None:
+def test_any_text_gives_a_valid_report(text: str, command: str) -> None:
     check(read(text, command))
 
 
@@ -260,8 +261,8 @@ def test_any_text(text: str, command: str) -> None:
         ),
     ],
 )
-def test_one_line_again_and_again(line: str) -> None:
-    """Whoever takes more than linear time does not get to the end of this."""
+def test_repeated_lines_take_linear_time(line: str) -> None:
+    """With quadratic time, this would not end."""
     check(read(f"{line}\n" * (100_000 // (len(line) + 1))))
 
 

@@ -33,11 +33,11 @@ def in_git(root: Path, *globs: str) -> list[str]:
     return [path for path, *_ in found.files]
 
 
-def walked(root: Path, *globs: str) -> list[str]:
+def without_git(root: Path, *globs: str) -> list[str]:
     return [path for path, *_ in file_listing.list_files(str(root), None, globs).files]
 
 
-def test_a_file_is_told_with_what_the_system_knows_of_it(repo: Path) -> None:
+def test_a_file_is_listed_with_its_size_times_and_inode(repo: Path) -> None:
     write(repo, {"src/a.py": "x = 1\n"})
     found = os.lstat(repo / "src/a.py")
     told = ("src/a.py", 6, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
@@ -45,7 +45,7 @@ def test_a_file_is_told_with_what_the_system_knows_of_it(repo: Path) -> None:
     assert file_listing.list_files(str(repo), None, ()).files == [told]
 
 
-def test_git_says_what_belongs(repo: Path) -> None:
+def test_in_git_its_tracked_and_unignored_files_are_listed(repo: Path) -> None:
     write(repo, {".gitignore": "*.log\n", "a.py": "", "gone.py": "", "forced.log": ""})
     git("add", "-f", ".")
     (repo / "gone.py").unlink()
@@ -54,7 +54,7 @@ def test_git_says_what_belongs(repo: Path) -> None:
     assert in_git(repo, "new/**", "*.log") == [".gitignore", "a.py"]
 
 
-def test_an_unmerged_file_is_one_file(repo: Path) -> None:
+def test_an_unmerged_file_is_listed_once(repo: Path) -> None:
     write(repo, {"a.py": "1\n"})
     git("add", ".")
     git("commit", "-qm", "one")
@@ -69,7 +69,7 @@ def test_an_unmerged_file_is_one_file(repo: Path) -> None:
     assert in_git(repo) == ["a.py"]
 
 
-def test_a_sparse_checkout_has_what_is_checked_out(repo: Path) -> None:
+def test_in_a_sparse_checkout_the_checked_out_files_are_listed(repo: Path) -> None:
     write(repo, {"in/a.py": "", "out/b.py": "", "top.py": ""})
     git("add", ".")
     git("commit", "-qm", "one")
@@ -77,7 +77,7 @@ def test_a_sparse_checkout_has_what_is_checked_out(repo: Path) -> None:
     assert in_git(repo) == ["in/a.py", "top.py"]
 
 
-def test_a_project_below_the_top_has_its_own_folder_alone(repo: Path) -> None:
+def test_a_project_below_the_top_lists_only_its_own_folder(repo: Path) -> None:
     write(repo, {"a.py": "", "part [1]/b.py": "", "part [1]/x/c.py": "", "part 1/d.py": ""})
     git("add", "a.py", "part [[]1]/b.py")
     assert in_git(repo / "part [1]") == ["b.py", "x/c.py"]
@@ -91,14 +91,14 @@ def test_a_project_that_its_repository_ignores_is_walked(repo: Path) -> None:
     assert in_git(repo / "empty") == []
 
 
-def test_ctxignore_holds_for_what_git_tracks_too(repo: Path) -> None:
+def test_ctxignore_also_excludes_tracked_files(repo: Path) -> None:
     files = ("big/data.json", "big/keep.json", "a.py", "sub/gen/x.py", "sub/y.py", "sub/z/y.py")
     write(repo, dict.fromkeys(files, ""))
     write(repo, {".ctxignore": "big/*\n!keep.json\n", "sub/.ctxignore": "/gen/\n/y.py\n"})
     git("add", ".")
     kept = [".ctxignore", "a.py", "big/keep.json", "sub/.ctxignore", "sub/z/y.py"]
     assert in_git(repo) == kept
-    assert walked(repo) == kept
+    assert without_git(repo) == kept
     # One that git does not tell of holds as well, and globs are outweighed by it.
     git("rm", "-q", "--cached", "sub/.ctxignore")
     write(repo, {".gitignore": ".ctxignore\n", "sub/.ctxignore": "!a.py\n"})
@@ -109,7 +109,7 @@ def test_ctxignore_holds_for_what_git_tracks_too(repo: Path) -> None:
     ]
 
 
-def test_what_is_left_out_has_a_reason(repo: Path) -> None:
+def test_excluded_paths_have_a_reason(repo: Path) -> None:
     write(repo, {"a.py": "", "bad\nname.py": "", "was/in.py": "", "nested/c.py": ""})
     git("add", "was")
     git("init", "-q", "nested")
@@ -137,7 +137,7 @@ def test_what_is_left_out_has_a_reason(repo: Path) -> None:
         assert found.left_out == expected
 
 
-def test_what_is_no_plain_file_is_left_out(folder: Path) -> None:
+def test_only_plain_files_are_listed(folder: Path) -> None:
     write(folder, {"ä b\u00a0c.py": ""})
     os.mkfifo(folder / "pipe")
     with socket.socket(socket.AF_UNIX) as listener:
@@ -148,7 +148,7 @@ def test_what_is_no_plain_file_is_left_out(folder: Path) -> None:
     assert found.left_out == [ExcludedPath("pipe", reason), ExcludedPath("socket", reason)]
 
 
-def test_without_git_the_folders_of_tools_are_left_out(folder: Path) -> None:
+def test_without_git_the_output_folders_of_tools_are_excluded(folder: Path) -> None:
     files = [
         "Cargo.toml",
         "target/debug/a.rs",
@@ -168,17 +168,21 @@ def test_without_git_the_folders_of_tools_are_left_out(folder: Path) -> None:
     ]
     write(folder, dict.fromkeys(files, ""))
     kept = ["Cargo.toml", "dist/dist.py", "docs/build/how-to.md", "game/target/aim.py"]
-    assert walked(folder) == [*kept, "web/package.json"]
-    assert walked(folder, "game/**", "*.md") == ["Cargo.toml", "dist/dist.py", "web/package.json"]
+    assert without_git(folder) == [*kept, "web/package.json"]
+    assert without_git(folder, "game/**", "*.md") == [
+        "Cargo.toml",
+        "dist/dist.py",
+        "web/package.json",
+    ]
 
 
-def test_a_tree_that_is_very_deep_or_closed(folder: Path) -> None:
+def test_very_deep_folders_are_listed_and_a_missing_one_is_an_error(folder: Path) -> None:
     deep = "/".join(["d"] * 400)
     os.makedirs(folder / deep)
     write(folder, {f"{deep}/a.py": "", "a.py": ""})
-    assert walked(folder) == ["a.py", f"{deep}/a.py"]
+    assert without_git(folder) == ["a.py", f"{deep}/a.py"]
     with pytest.raises(DiskFailure, match="while listing the project's files"):
-        walked(folder / "nowhere")
+        without_git(folder / "nowhere")
 
 
 NAMES = ["a", "b", "ab", "c.py", "d e", "é", "x.log"]
@@ -205,7 +209,7 @@ compared = settings(
 
 
 def plant(root: Path, paths: set[str]) -> None:
-    """The files of these paths and nothing else; where a file is in the way, no folder."""
+    """Create exactly these files; a path below an existing file is skipped."""
     for entry in root.iterdir():
         if entry.is_dir() and entry.name != ".git":
             shutil.rmtree(entry)
@@ -222,25 +226,25 @@ def plant_rules(root: Path, name: str, rules: Mapping[str, str]) -> None:
             write(root, {folder + name: text})
 
 
-def asked(*words: str) -> set[str]:
+def listed_by_git(*words: str) -> set[str]:
     return set(git("ls-files", "-z", *words).split("\0")) - {""}
 
 
 @compared
 @given(st.sets(PATHS, max_size=15), IGNORE_FILES)
-def test_without_git_the_rules_are_the_same(
+def test_without_git_the_same_ignore_rules_apply(
     repo: Path, paths: set[str], rules: dict[str, str]
 ) -> None:
     plant(repo, paths)
     plant_rules(repo, ".gitignore", rules)
-    assert walked(repo) == sorted(asked("--others", "--exclude-standard"))
+    assert without_git(repo) == sorted(listed_by_git("--others", "--exclude-standard"))
 
 
 @compared
 @given(
     st.sets(PATHS, max_size=15), st.sets(PATHS, max_size=8), IGNORE_FILES, IGNORE_FILES, st.data()
 )
-def test_git_and_ctxignore_decide_and_nothing_else(
+def test_only_git_and_ctxignore_decide(
     repo: Path,
     before: set[str],
     after: set[str],
@@ -256,31 +260,31 @@ def test_git_and_ctxignore_decide_and_nothing_else(
     plant(repo, after | set(data.draw(st.sampled_from([[], there]))))
     plant_rules(repo, ".gitignore", rules)
     plant_rules(repo, ".ctxignore", own)
-    belonging = asked("--cached", "--others", "--exclude-standard")
+    belonging = listed_by_git("--cached", "--others", "--exclude-standard")
     # A `.ctxignore` says to git itself which of them we leave out.
-    ignored = asked("--cached", "--ignored", "--exclude-per-directory=.ctxignore")
-    ignored |= asked("--others", "--ignored", "--exclude-per-directory=.ctxignore")
+    ignored = listed_by_git("--cached", "--ignored", "--exclude-per-directory=.ctxignore")
+    ignored |= listed_by_git("--others", "--ignored", "--exclude-per-directory=.ctxignore")
     assert in_git(repo) == sorted(path for path in belonging - ignored if (repo / path).is_file())
 
 
-def test_a_file_that_may_change_unseen_is_not_settled(folder: Path) -> None:
-    def seen() -> tuple[int, int]:
+def test_a_file_changed_just_now_is_not_settled(folder: Path) -> None:
+    def stamps() -> tuple[int, int]:
         [(_, _, mtime, ctime, _)] = file_listing.list_files(str(folder), None, ()).files
         return mtime, ctime
 
     file = folder / "a.py"
     file.write_text("one\n")
     seen_at = clock.now_ms() * 1_000_000
-    mtime, ctime = seen()
+    mtime, ctime = stamps()
     # Written again at once, to the same size, and in the same tick.
     file.write_text("two\n")
     os.utime(file, ns=(mtime, mtime))
-    assert seen()[0] == mtime
+    assert stamps()[0] == mtime
     assert not file_listing.is_settled(mtime, ctime, seen_at)
     # Once the stamps are old enough the next writing must give others.
-    later = max(seen()) + file_listing.COARSEST_STAMP_NS + 1
-    assert file_listing.is_settled(*seen(), later)
-    assert not file_listing.is_settled(*seen(), later - 1)
+    later = max(stamps()) + file_listing.COARSEST_STAMP_NS + 1
+    assert file_listing.is_settled(*stamps(), later)
+    assert not file_listing.is_settled(*stamps(), later - 1)
 
 
 def test_stamps_from_the_future_never_settle() -> None:

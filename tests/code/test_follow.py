@@ -1,4 +1,4 @@
-"""Names are followed when somebody asks: the answers are those of an index in which all were."""
+"""Names are resolved on demand, with the same answers as in a fully resolved index."""
 
 import random
 import shutil
@@ -15,15 +15,15 @@ from ctx.code import build, lookup
 from ctx.code.lookup import Code
 from ctx.code.vocabulary import LABELS
 from tests import effort
-from tests.code.built import Key, built, followed, fresh, place
+from tests.code.built import Key, built, built_from_scratch, place, refreshed_and_resolved
 from tests.code.test_build import NATIVE, PYTHON, WEB, Versions, change, large, start, steps
 from tests.conftest import Ctx
 
 Answer = tuple[object, ...]
 
 
-class Asked:
-    """An index, asked about its items by what they are rather than by their ids."""
+class QueriedIndex:
+    """An index that is queried for items by key instead of by id."""
 
     def __init__(self, root: Path, database: Path) -> None:
         self._place = place(root, database)
@@ -72,7 +72,7 @@ class Asked:
 @given(st.sampled_from((PYTHON, NATIVE, WEB)), st.integers(0, 1), steps, st.integers(0, 1000))
 @example(NATIVE, 0, [], 0)
 @example(WEB, 0, [], 0)
-def test_asking_gives_what_following_all_gives(
+def test_answers_equal_those_of_a_fully_resolved_index(
     tmp_path: Path, pool: Versions, version: int, edits: list[tuple[int, str, int]], seed: int
 ) -> None:
     root, kept, new = tmp_path / "tree", tmp_path / "kept.db", tmp_path / "new.db"
@@ -84,25 +84,25 @@ def test_asking_gives_what_following_all_gives(
     for number, what, chosen in edits:
         if what == "refresh":
             build.refresh(place(root, kept), at_once=0)
-            with closing((asked := Asked(root, kept)).code.connection):
-                for key in asked.some(rng, 3):
-                    asked.answer(key)
+            with closing((queried := QueriedIndex(root, kept)).code.connection):
+                for key in queried.some(rng, 3):
+                    queried.answer(key)
         else:
             change(root, pool, number, what, chosen)
     build.refresh(place(root, kept), at_once=0)
-    fresh(root, new)
+    built_from_scratch(root, new)
     with (
-        closing((asked := Asked(root, kept)).code.connection),
-        closing((known := Asked(root, new)).code.connection),
+        closing((queried := QueriedIndex(root, kept)).code.connection),
+        closing((known := QueriedIndex(root, new)).code.connection),
     ):
-        assert asked.items.keys() == known.items.keys()
-        for key in asked.some(rng, 6):
-            assert asked.answer(key) == known.answer(key)
+        assert queried.items.keys() == known.items.keys()
+        for key in queried.some(rng, 6):
+            assert queried.answer(key) == known.answer(key)
         assert not known.followed
-    assert followed(root, kept) == built(new)
+    assert refreshed_and_resolved(root, kept) == built(new)
 
 
-def test_only_what_matters_is_followed(tmp_path: Path) -> None:
+def test_only_files_that_can_refer_to_an_item_are_resolved(tmp_path: Path) -> None:
     root, kept = tmp_path / "tree", tmp_path / "kept.db"
     root.mkdir()
     (root / "a.py").write_text("def f(): ...\n")
@@ -111,23 +111,23 @@ def test_only_what_matters_is_followed(tmp_path: Path) -> None:
     (root / "d.py").write_text("import a\n")
     (root / "e.py").write_text("import b\n")
     build.refresh(place(root, kept), at_once=0)
-    with closing((asked := Asked(root, kept)).code.connection):
-        ids = {path: number for number, path in asked.code.connection.execute(
+    with closing((queried := QueriedIndex(root, kept)).code.connection):
+        ids = {path: number for number, path in queried.code.connection.execute(
             "SELECT id, path FROM files"
         )}  # fmt: skip
-        (f,) = asked.code.named("a.f")
-        callers = asked.code.edges_to([f.id], ("CALLS",))
-        assert [asked.code.located([edge.source])[0].name for edge in callers] == ["c.h"]
+        (f,) = queried.code.named("a.f")
+        callers = queried.code.edges_to([f.id], ("CALLS",))
+        assert [queried.code.located([edge.source])[0].name for edge in callers] == ["c.h"]
         # Who speaks of it, also under another name.
-        assert asked.followed == [ids["b.py"], ids["c.py"]]
-        asked.code.edges_to([f.id], LABELS)
-        asked.code.edges_from([f.id])
-        assert asked.followed == [ids["b.py"], ids["c.py"], ids["a.py"]]
-        asked.code.importing_files()
-        assert asked.followed[3:] == [ids["d.py"], ids["e.py"]]
+        assert queried.followed == [ids["b.py"], ids["c.py"]]
+        queried.code.edges_to([f.id], LABELS)
+        queried.code.edges_from([f.id])
+        assert queried.followed == [ids["b.py"], ids["c.py"], ids["a.py"]]
+        queried.code.importing_files()
+        assert queried.followed[3:] == [ids["d.py"], ids["e.py"]]
 
 
-def test_only_files_that_are_asked_about_are_followed(tmp_path: Path) -> None:
+def test_only_queried_files_are_resolved(tmp_path: Path) -> None:
     root, kept = tmp_path / "tree", tmp_path / "kept.db"
     root.mkdir()
     (root / "a.py").write_text("import b\ndef f(): b.g()\n")
@@ -135,32 +135,32 @@ def test_only_files_that_are_asked_about_are_followed(tmp_path: Path) -> None:
     (root / "c.py").write_text("from a import f\n")
     (root / "d.py").write_text("from a import f\nf()\n")
     build.refresh(place(root, kept), at_once=0)
-    with closing((asked := Asked(root, kept)).code.connection):
+    with closing((queried := QueriedIndex(root, kept)).code.connection):
         a, b, c, d = (
-            id for (id,) in asked.code.connection.execute("SELECT id FROM files ORDER BY path")
+            id for (id,) in queried.code.connection.execute("SELECT id FROM files ORDER BY path")
         )
-        assert asked.code.joined_files([c, a, b]) == {a: {b, c}, b: {a}, c: {a}}
-        assert asked.followed == sorted([a, b, c])
-        assert asked.code.joined_files([a, c, d], ("CALLS",)) == {a: {d}, c: set(), d: {a}}
-        assert asked.followed == [*sorted([a, b, c]), d]
+        assert queried.code.joined_files([c, a, b]) == {a: {b, c}, b: {a}, c: {a}}
+        assert queried.followed == sorted([a, b, c])
+        assert queried.code.joined_files([a, c, d], ("CALLS",)) == {a: {d}, c: set(), d: {a}}
+        assert queried.followed == [*sorted([a, b, c]), d]
 
 
-def test_a_name_that_most_speak_of(tmp_path: Path) -> None:
+def test_a_change_of_a_widely_used_name_marks_all_files_unresolved(tmp_path: Path) -> None:
     root, kept = tmp_path / "tree", tmp_path / "kept.db"
     root.mkdir()
     (root / "a.py").write_text("def f(): ...\n")
     (root / "alone.py").write_text("def g(): ...\n")
     for number in range(210):
         (root / f"m{number}.py").write_text("from a import f\nf()\n")
-    followed(root, kept)
+    refreshed_and_resolved(root, kept)
     (root / "a.py").write_text("def f(x): ...\ndef f(y): ...\n")
     build.refresh(place(root, kept))
     # Then everybody is looked at again, also who does not.
     assert built(kept).unresolved == 212
-    assert followed(root, kept) == fresh(root, tmp_path / "new.db")
+    assert refreshed_and_resolved(root, kept) == built_from_scratch(root, tmp_path / "new.db")
 
 
-def test_many_files_are_left_waiting_until_somebody_asks(repo: Path, ctx: Ctx) -> None:
+def test_many_files_stay_unresolved_until_a_query_needs_them(repo: Path, ctx: Ctx) -> None:
     large(repo / "tree")
     assert ctx("code", "outline", "tree/m0.py").code == 0
     status = ctx("code", "status", "--no-refresh", "--format", "json").json["coverage"]
@@ -179,7 +179,7 @@ def test_many_files_are_left_waiting_until_somebody_asks(repo: Path, ctx: Ctx) -
     ] == 0  # fmt: skip
 
 
-def test_an_answer_says_where_names_could_not_be_followed(repo: Path, ctx: Ctx) -> None:
+def test_an_answer_states_that_names_could_not_be_resolved(repo: Path, ctx: Ctx) -> None:
     large(repo / "tree")
     assert ctx("code", "outline", "tree/m0.py").code == 0
     path = ctx("code", "status", "--no-refresh", "--format", "json").json["path"]
@@ -190,7 +190,7 @@ def test_an_answer_says_where_names_could_not_be_followed(repo: Path, ctx: Ctx) 
     assert (len(found["calls"]), found["age"]["state"]) == (2, "as it was")
 
 
-def test_several_follow_at_once(repo: Path, ctx: Ctx, tmp_path: Path) -> None:
+def test_several_processes_can_resolve_at_once(repo: Path, ctx: Ctx, tmp_path: Path) -> None:
     large(repo / "tree")
     assert ctx("code", "outline", "tree/m0.py").code == 0
     code = "import sys; from ctx.cli.main import main; sys.exit(main(sys.argv[1:]))"
@@ -203,4 +203,4 @@ def test_several_follow_at_once(repo: Path, ctx: Ctx, tmp_path: Path) -> None:
     said = [process.communicate(timeout=300)[1].decode() for process in together]
     assert [process.returncode for process in together] == [0, 0, 0], said
     path = ctx("code", "status", "--no-refresh", "--format", "json").json["path"]
-    assert followed(repo, Path(path)) == fresh(repo, tmp_path / "new.db")
+    assert refreshed_and_resolved(repo, Path(path)) == built_from_scratch(repo, tmp_path / "new.db")

@@ -1,4 +1,4 @@
-"""What is known of a project's history, whatever its repository contains and wherever it lies."""
+"""The indexed history of a project, for any content and place of its repository."""
 
 import os
 import sqlite3
@@ -76,7 +76,7 @@ def test_history_follows_a_renamed_file(tmp_path: Path) -> None:
     }
 
 
-def test_names_may_go_to_and_fro(tmp_path: Path) -> None:
+def test_a_file_can_be_renamed_back_and_forth(tmp_path: Path) -> None:
     commits = [
         Made(f"{was} to {name}", {was: None, name: "same"}, time=FIRST)
         for was, name in [("x", "a"), ("a", "b"), ("b", "a"), ("a", "b"), ("b", "a")]
@@ -89,7 +89,7 @@ def test_names_may_go_to_and_fro(tmp_path: Path) -> None:
     assert {found.path for found in history.together("a")} <= {"a", "b"}
 
 
-def test_what_changes_together(tmp_path: Path) -> None:
+def test_files_that_change_together_are_found(tmp_path: Path) -> None:
     crowd: dict[str | bytes, str | None] = {f"many/{number}": "1" for number in range(40)}
     make(
         tmp_path / "app",
@@ -137,7 +137,7 @@ def test_messages_are_found_by_their_words(tmp_path: Path) -> None:
 # --- whatever a repository contains ---------------------------------------------
 
 
-def test_a_message_is_made_fit_to_be_kept(tmp_path: Path) -> None:
+def test_a_message_is_cleaned_before_it_is_stored(tmp_path: Path) -> None:
     make(
         tmp_path / "app",
         Made("Café".encode("latin-1"), {"a": "1"}, encoding="ISO-8859-1"),
@@ -158,7 +158,7 @@ def test_a_message_is_made_fit_to_be_kept(tmp_path: Path) -> None:
     assert cafe.subject == "Café"
 
 
-def test_no_secret_is_kept_whoever_stands_next_to_it(tmp_path: Path) -> None:
+def test_secrets_in_messages_are_redacted(tmp_path: Path) -> None:
     samples = [s for s in secrets_generator.samples(6, 1) if "\0" not in s.text]
     commits = [Made(f"Commit\n\n{sample.text}", {"a": sample.secret}) for sample in samples]
     make(tmp_path / "app", *[Made(f"Calm {n}", {"a": f"{n}"}) for n in range(50)], *commits)
@@ -183,7 +183,7 @@ def test_a_message_with_a_nul_ends_there(repo: Path) -> None:
     assert history.search("subject hidden") == ["Subject"]
 
 
-def test_odd_names_do_no_harm(tmp_path: Path) -> None:
+def test_unusual_file_names_are_read(tmp_path: Path) -> None:
     names: list[str | bytes] = ["é.py", "a b", 'q"uote', "-dash", ":(top)x", "M", "R100", "a" * 200]
     left_out: list[str | bytes] = ["new\nline", b"latin-\xe9", "tab\tname", "\x01"]
     deadly = "f" * 40
@@ -231,7 +231,7 @@ HOSTILE = """
 """
 
 
-def test_settings_change_nothing_and_run_nothing(tmp_path: Path) -> None:
+def test_git_settings_of_the_user_have_no_effect(tmp_path: Path) -> None:
     lines = "".join(f"line {number}\n" for number in range(40))
     repo = make(
         tmp_path / "app",
@@ -256,12 +256,12 @@ def test_settings_change_nothing_and_run_nothing(tmp_path: Path) -> None:
 # --- where a project may lie -----------------------------------------------------
 
 
-def test_outside_of_git_there_is_none(tmp_path: Path) -> None:
+def test_outside_of_git_there_is_no_history(tmp_path: Path) -> None:
     with closing(sqlite3.connect(":memory:")) as connection:
         assert refresh(connection, layout.project_at(str(tmp_path))) is None
 
 
-def test_before_the_first_commit_it_is_empty(repo: Path) -> None:
+def test_before_the_first_commit_the_history_is_empty(repo: Path) -> None:
     history = History(repo)
     assert history.refresh() == HistorySize(0, 0, complete=True)
     assert history.refresh() == HistorySize(0, 0, complete=True)
@@ -272,7 +272,7 @@ def test_before_the_first_commit_it_is_empty(repo: Path) -> None:
     assert history.subjects("a") == []
 
 
-def test_a_project_in_a_folder_knows_only_what_is_inside(tmp_path: Path) -> None:
+def test_a_project_in_a_folder_has_only_the_history_of_that_folder(tmp_path: Path) -> None:
     repo = make(
         tmp_path / "app",
         Made("Born", {"sub/a": "1", "sub/deep/b": "1", "outside": "1", "sub2/x": "1"}),
@@ -314,7 +314,7 @@ def test_working_trees_have_their_own_heads(tmp_path: Path) -> None:
     assert side.subjects("a") == ["Shared"]
 
 
-def test_submodules_are_no_files(repo: Path) -> None:
+def test_submodules_are_not_files(repo: Path) -> None:
     commit = "1" * 40
     git("update-index", "--add", "--cacheinfo", f"160000,{commit},lib", cwd=repo)
     (repo / "a").write_text("1")
@@ -326,7 +326,7 @@ def test_submodules_are_no_files(repo: Path) -> None:
     assert commit_queries.files_of(history.connection, found.hash) == ["a"]
 
 
-def test_a_shallow_clone_says_where_it_ends(tmp_path: Path) -> None:
+def test_the_history_of_a_shallow_clone_is_incomplete(tmp_path: Path) -> None:
     commits = [Made(f"Number {n}", {"a": f"{n}", f"f{n}": "1"}) for n in range(6)]
     origin = make(tmp_path / "origin", *commits)
     clone = tmp_path / "clone"
@@ -345,7 +345,7 @@ def test_a_shallow_clone_says_where_it_ends(tmp_path: Path) -> None:
     assert history.subjects("f0") == ["Number 0"]
 
 
-def test_no_commit_stands_in_for_another(tmp_path: Path) -> None:
+def test_replacement_commits_are_ignored(tmp_path: Path) -> None:
     repo = make(tmp_path / "app", Made("One", {"a": "1"}), Made("Two", {"a": "2", "b": "2"}))
     git("replace", "--graft", "HEAD", cwd=repo)
     history = History(repo)
@@ -354,7 +354,7 @@ def test_no_commit_stands_in_for_another(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("left_out", ["blob:none", "tree:0"])
-def test_a_partial_clone_is_read_as_it_lies_here(tmp_path: Path, left_out: str) -> None:
+def test_a_partial_clone_is_read_without_fetching(tmp_path: Path, left_out: str) -> None:
     lines = "".join(f"line {number}\n" for number in range(40))
     origin = make(
         tmp_path / "origin",

@@ -1,6 +1,6 @@
-"""The history is that of HEAD, wherever it goes and whatever interrupts the reading.
+"""The history is that of HEAD, also after branch changes and interrupted refreshes.
 
-A history that was brought up to date step by step is compared with one that was read at once.
+A history that was updated step by step is compared with one that was read at once.
 """
 
 import os
@@ -20,7 +20,7 @@ from tests.code.histories import FIRST, History, Made, make
 from tests.conftest import git
 
 
-def test_the_newest_are_kept_as_many_as_asked_for(tmp_path: Path) -> None:
+def test_only_the_newest_commits_up_to_the_limit_are_kept(tmp_path: Path) -> None:
     commits = [Made(f"Number {n}", {"a": f"{n}"}) for n in range(10)]
     repo = make(tmp_path / "app", *commits)
     history = History(repo)
@@ -34,7 +34,7 @@ def test_the_newest_are_kept_as_many_as_asked_for(tmp_path: Path) -> None:
     assert history.refresh(most=11) == HistorySize(0, 11, complete=True)
 
 
-def test_a_rename_that_was_taken_back_is_forgotten(tmp_path: Path) -> None:
+def test_a_rename_that_was_reverted_is_removed(tmp_path: Path) -> None:
     first = [Made("Both", {"a": "same", "b": "other"}), Made("Edit", {"a": "same 2"})]
     repo = make(tmp_path / "app", *first)
     history = History(repo)
@@ -55,11 +55,11 @@ def long_repo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make(folder, *commits)
 
 
-ASKED = ["f0", "f1", "g0"], "number"
+QUERY = ["f0", "f1", "g0"], "number"
 
 
 @pytest.mark.slow
-def test_an_interrupted_reading_goes_on_where_it_was(long_repo: Path, tmp_path: Path) -> None:
+def test_an_interrupted_refresh_continues_where_it_stopped(long_repo: Path, tmp_path: Path) -> None:
     history, fresh = History(long_repo, str(tmp_path / "code.db")), History(long_repo)
     fresh.refresh()
 
@@ -75,10 +75,10 @@ def test_an_interrupted_reading_goes_on_where_it_was(long_repo: Path, tmp_path: 
     read = history.refresh(tick=lambda done, total: seen.append((done, total)))
     assert read == HistorySize(100, 2600, complete=True)
     assert seen == [(0, 100), (100, 100)]
-    assert history.everything(*ASKED) == fresh.everything(*ASKED)
+    assert history.everything(*QUERY) == fresh.everything(*QUERY)
 
 
-def test_what_was_interrupted_is_not_taken_for_up_to_date(tmp_path: Path) -> None:
+def test_an_interrupted_refresh_does_not_count_as_up_to_date(tmp_path: Path) -> None:
     commits = [Made("Old", {"a": "1"}), Made("New", {"a": "2"})]
     repo = make(tmp_path / "app", *commits)
     git("update-ref", "refs/heads/main", "HEAD~1", cwd=repo)
@@ -98,7 +98,9 @@ def test_what_was_interrupted_is_not_taken_for_up_to_date(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_of_two_readers_the_later_one_goes_on(long_repo: Path, tmp_path: Path) -> None:
+def test_of_two_concurrent_refreshes_the_later_one_continues(
+    long_repo: Path, tmp_path: Path
+) -> None:
     database = str(tmp_path / "code.db")
     first, second, fresh = (
         History(long_repo, database),
@@ -114,7 +116,7 @@ def test_of_two_readers_the_later_one_goes_on(long_repo: Path, tmp_path: Path) -
 
     assert first.refresh(tick=meanwhile) == HistorySize(2500, 2600, complete=False)
     assert answers == [HistorySize(100, 2600, complete=True)]
-    assert first.everything(*ASKED) == fresh.everything(*ASKED)
+    assert first.everything(*QUERY) == fresh.everything(*QUERY)
     assert first.refresh() == HistorySize(0, 2600, complete=True)
 
 
@@ -143,7 +145,7 @@ STEPS = [
 @given(
     steps=st.lists(st.sampled_from(STEPS), min_size=4, max_size=14), seed=st.integers(0, 1 << 30)
 )
-def test_whatever_happens_to_a_branch_the_history_is_that_of_head(
+def test_the_history_follows_head_through_any_branch_operation(
     tmp_path_factory: pytest.TempPathFactory, steps: list[str], seed: int
 ) -> None:
     rng = random.Random(seed)
@@ -164,7 +166,7 @@ def test_whatever_happens_to_a_branch_the_history_is_that_of_head(
 
 
 def _take(step: str, number: int, repo: Path, rng: random.Random) -> None:
-    """One thing that people do to a branch. What cannot be done just now is not done."""
+    """Perform one operation on a branch; skip it if it is not possible now."""
 
     def attempt(*words: str) -> bool:
         # Clocks differ between machines: a later commit may have an earlier time.
@@ -207,7 +209,7 @@ def _take(step: str, number: int, repo: Path, rng: random.Random) -> None:
 
 
 def _compare_with_git(history: History, repo: Path) -> None:
-    """The commits and their files, as another command of git tells them."""
+    """The commits and their files, as another git command lists them."""
     listed = git("log", "--format=%H", cwd=repo).split()
     found = commit_queries.search(history.connection, "word", 1000)
     assert sorted(item.commit.hash for item in found) == sorted(listed)

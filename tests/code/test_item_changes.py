@@ -18,13 +18,13 @@ def between(old: str | None, new: str | None, language: str = "python") -> list[
 OLD = "import os\nclass A:\n    def f(self):\n        return 1\n    def g(self):\n        pass\n"
 
 
-def test_what_moves_is_not_changed() -> None:
+def test_a_moved_item_is_unchanged() -> None:
     assert between(OLD, OLD) == []
     lower = OLD.replace("class A", "\n\nclass A")
     assert between(OLD, lower) == []
 
 
-def test_a_body_and_a_signature_are_told_apart() -> None:
+def test_changes_of_a_body_and_of_a_signature_are_distinguished() -> None:
     assert between(OLD, OLD.replace("return 1", "return 2")) == [
         ("modified", "method", "A.f", "body", 3)
     ]
@@ -35,7 +35,7 @@ def test_a_body_and_a_signature_are_told_apart() -> None:
     assert between(OLD, both) == [("modified", "method", "A.g", "signature+body", 5)]
 
 
-def test_what_comes_and_goes() -> None:
+def test_new_and_deleted_items_are_listed() -> None:
     assert between(OLD, OLD.replace("def g", "def h")) == [
         ("deleted", "method", "A.g", "", 5),
         ("new", "method", "A.h", "", 5),
@@ -50,7 +50,7 @@ def test_what_comes_and_goes() -> None:
     ]
 
 
-def test_of_several_with_one_name_those_that_are_the_same_belong_together() -> None:
+def test_overloads_are_matched_by_their_signatures() -> None:
     java = "class A {\n  void f(int x) { a(); }\n  void f(long x) { b(); }\n}\n"
     turned = "class A {\n  void f(long x) { b(); }\n  void f(int x) { a(); }\n}\n"
     assert between(java, turned, "java") == []
@@ -61,7 +61,7 @@ def test_of_several_with_one_name_those_that_are_the_same_belong_together() -> N
     assert between(java, one_less, "java") == [("deleted", "method", "A.f", "", 2)]
 
 
-def test_blocks_of_rust_belong_to_their_trait() -> None:
+def test_rust_impl_blocks_are_matched_by_trait() -> None:
     old = "struct S;\nimpl Drop for S {\n fn drop(&mut self) {}\n}\nimpl S {\n fn f(&self) {}\n}\n"
     new = old.replace("fn f(&self) {}", "fn f(&self) { g() }")
     assert between(old, new, "rust") == [("modified", "method", "S::f", "body", 6)]

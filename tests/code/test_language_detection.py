@@ -1,4 +1,4 @@
-"""What a file is: its language, why it is not parsed, and its bytes as text."""
+"""The language of a file, the reason why it is not parsed, and its text."""
 
 from pathlib import Path
 
@@ -54,7 +54,7 @@ def test_a_language_by_name(line: str) -> None:
     )
 
 
-def test_names_that_say_nothing() -> None:
+def test_unknown_names_have_no_language() -> None:
     paths = ["a", "a.xyz", "py", "Makefile.am", "x.inc", ".", "a.", "src/rs", ""]
     assert [language_detection.language_of(path) for path in paths] == [None] * len(paths)
 
@@ -108,7 +108,9 @@ def test_a_language_by_its_interpreter(line: bytes, language: str | None) -> Non
         ("a.ts", b"export const a = 1\n", "typescript"),
     ],
 )
-def test_an_ending_of_several_languages(path: str, head: bytes, language: str | None) -> None:
+def test_the_content_decides_for_an_ambiguous_file_ending(
+    path: str, head: bytes, language: str | None
+) -> None:
     assert language_detection.language_of(path, head) == language
 
 
@@ -178,7 +180,7 @@ NOT_VENDORED = [
 ]
 
 
-def test_other_peoples_code_is_known_by_its_place() -> None:
+def test_vendored_code_is_recognised_by_its_path() -> None:
     found = {
         path: language_detection.unfit(path, b"x\n", LIMITS) for path in [*VENDORED, *NOT_VENDORED]
     }
@@ -239,17 +241,17 @@ BY_PEOPLE = [
 
 
 @pytest.mark.parametrize(("path", "content"), BY_A_PROGRAM)
-def test_what_a_program_wrote(path: str, content: bytes) -> None:
+def test_generated_files_are_recognised(path: str, content: bytes) -> None:
     assert language_detection.unfit(path, content, LIMITS) == "generated"
 
 
 @pytest.mark.parametrize(("path", "content"), BY_PEOPLE)
-def test_what_people_wrote_about_programs_that_write(path: str, content: bytes) -> None:
+def test_files_that_only_mention_generators_are_not_generated(path: str, content: bytes) -> None:
     assert language_detection.unfit(path, content, LIMITS) is None
 
 
 @pytest.mark.parametrize("module", [language_detection, generated, attributes, encoding])
-def test_the_modules_that_know_these_words_are_not_taken_for_generated(module: object) -> None:
+def test_the_modules_that_contain_the_markers_are_not_generated(module: object) -> None:
     path = Path(str(getattr(module, "__file__", "")))
     assert language_detection.unfit(path.name, path.read_bytes(), LIMITS) is None
     assert (
@@ -257,8 +259,8 @@ def test_the_modules_that_know_these_words_are_not_taken_for_generated(module: o
     )
 
 
-def test_what_the_repository_says_outweighs_every_guess() -> None:
-    said = attributes.read(
+def test_gitattributes_overrule_detection() -> None:
+    reason = attributes.read(
         b"\xef\xbb\xbf# About our files\n"
         b"*.gen.py linguist-generated\n"
         b"api/** linguist-generated=true text\n"
@@ -274,7 +276,7 @@ def test_what_the_repository_says_outweighs_every_guess() -> None:
         b"[unclosed linguist-generated\n"
         b"lonely\n"
     )
-    limits = language_detection.FileLimits(100_000, said)
+    limits = language_detection.FileLimits(100_000, reason)
     found = {
         path: language_detection.unfit(path, b"# This file is generated\n", limits)
         for path in (
@@ -298,7 +300,7 @@ def test_what_the_repository_says_outweighs_every_guess() -> None:
     }
 
 
-def test_only_the_file_at_the_root_is_asked(folder: Path) -> None:
+def test_only_the_gitattributes_at_the_root_are_read(folder: Path) -> None:
     assert attributes.read_attributes(str(folder)) == Attributes()
     (folder / ".gitattributes").write_text("*.py linguist-generated\n")
     assert attributes.read_attributes(str(folder)).says("x/a.py", "generated") is True
@@ -308,13 +310,13 @@ def test_only_the_file_at_the_root_is_asked(folder: Path) -> None:
     assert attributes.read_attributes(str(folder / "sub")) == Attributes()
 
 
-def test_what_can_be_said_before_a_file_is_read() -> None:
-    def said(path: str, size: int) -> str | None:
+def test_some_files_are_excluded_without_reading_them() -> None:
+    def reason(path: str, size: int) -> str | None:
         return language_detection.unfit_unread(path, size, LIMITS)
 
-    assert said("a.py", 100_000) is None
-    assert said("a.py", 100_001) == "larger than 100,000 bytes"
-    assert said("vendor/a.py", 1 << 40) == "vendored"
+    assert reason("a.py", 100_000) is None
+    assert reason("a.py", 100_001) == "larger than 100,000 bytes"
+    assert reason("vendor/a.py", 1 << 40) == "vendored"
 
 
 @pytest.mark.parametrize(
@@ -340,7 +342,7 @@ def test_what_can_be_said_before_a_file_is_read() -> None:
         ("naïve café ".encode() + "é".encode("latin-1"), "naïve café é", "mixed"),
     ],
 )
-def test_bytes_become_text(content: bytes, text: str | None, name: str) -> None:
+def test_bytes_are_decoded(content: bytes, text: str | None, name: str) -> None:
     decoded = encoding.decode(content)
     assert decoded.encoding == name
     if text is None:
@@ -355,7 +357,7 @@ NAMES = st.sampled_from(["a.py", "a.h", "a.m", "a.inc", "a.ts", "a.js", "bin/a",
 
 @settings(max_examples=effort.times(200), deadline=None)
 @given(st.text(max_size=40) | NAMES, MARKS, HEADS, st.binary(max_size=3000))
-def test_no_bytes_are_too_strange(path: str, mark: bytes, head: bytes, rest: bytes) -> None:
+def test_any_bytes_can_be_decoded(path: str, mark: bytes, head: bytes, rest: bytes) -> None:
     content = mark + head + rest
     language_detection.language_of(path, content)
     language_detection.unfit(path, content, language_detection.FileLimits(2000, Attributes()))
@@ -367,6 +369,6 @@ def test_no_bytes_are_too_strange(path: str, mark: bytes, head: bytes, rest: byt
 # A NUL right behind the mark of UTF-16 makes it that of UTF-32.
 @settings(deadline=None)
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")))
-def test_text_comes_back_from_each_encoding_with_a_mark(text: str) -> None:
+def test_text_with_a_byte_order_mark_is_decoded(text: str) -> None:
     for name in ("utf-8-sig", "utf-16", "utf-32"):
         assert encoding.decode(text.encode(name)).text == text

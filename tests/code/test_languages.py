@@ -1,8 +1,8 @@
-"""What is read out of a small project in each language, and what its names are found to mean.
+"""What is parsed and resolved in a small project of each language.
 
-Each folder in `tests/golden/code/` is such a project. `<language>.json` has the whole of what is
-read out of each of its files, and `<language>.edges.json` what leads from where to where.
-`CTX_TEST_RENEW=1 pytest tests/code/test_languages.py` writes both anew.
+Each folder in `tests/golden/code/` is such a project. `<language>.json` has everything that is
+parsed in each of its files, and `<language>.edges.json` the edges between items.
+`CTX_TEST_RENEW=1 pytest tests/code/test_languages.py` renews both.
 """
 
 import json
@@ -32,7 +32,7 @@ def expected(path: Path, found: Any) -> Any:
 
 
 def plain(parsed: ParsedFile) -> dict[str, Any]:
-    """What was read, as it can be written down; what is empty is left out."""
+    """The parsed file as JSON, without empty fields."""
     found = {
         "language": parsed.language,
         "namespace": parsed.namespace,
@@ -88,7 +88,7 @@ def _filled(**fields: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("project", PROJECTS)
-def test_everything_in_the_files_of_a_language(project: str) -> None:
+def test_the_files_of_a_language_are_parsed_completely(project: str) -> None:
     found = {}
     for path in sorted((GOLDEN / project).rglob("*")):
         if path.is_file():
@@ -101,7 +101,7 @@ def test_everything_in_the_files_of_a_language(project: str) -> None:
 
 
 @pytest.mark.parametrize("project", PROJECTS)
-def test_what_the_names_in_a_project_mean(project: str, tmp_path: Path) -> None:
+def test_the_names_in_a_project_are_resolved(project: str, tmp_path: Path) -> None:
     root = str(GOLDEN / project)
     database = str(tmp_path / "code.db")
     build.refresh(build.SourceTree(root, None, database))

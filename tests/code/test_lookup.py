@@ -1,4 +1,4 @@
-"""Finding what people name: by name, by qualified name, by path and line."""
+"""Lookup by name, by qualified name, by path and line."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -91,7 +91,9 @@ def names(code: Code, text: str, folder: str = "") -> list[str]:
         ("%", []),
     ],
 )
-def test_any_end_of_a_name_will_do(code: Code, text: str, expected: list[str]) -> None:
+def test_an_item_is_found_by_any_suffix_of_its_qualified_name(
+    code: Code, text: str, expected: list[str]
+) -> None:
     assert names(code, text) == expected
 
 
@@ -111,7 +113,7 @@ def test_any_end_of_a_name_will_do(code: Code, text: str, expected: list[str]) -
         ("Drum::hit", ["beat::Drum::hit", "beat::Drum::hit"]),
     ],
 )
-def test_each_language_has_names_of_its_own(code: Code, text: str, expected: list[str]) -> None:
+def test_names_are_written_as_in_their_language(code: Code, text: str, expected: list[str]) -> None:
     assert names(code, text) == expected
 
 
@@ -138,11 +140,13 @@ def test_each_language_has_names_of_its_own(code: Code, text: str, expected: lis
         ("crates/core/src/lib.rs", "", "shop_core"),
     ],
 )
-def test_a_path_leads_to_what_is_there(code: Code, text: str, folder: str, expected: str) -> None:
+def test_an_item_is_found_by_path_and_line(
+    code: Code, text: str, folder: str, expected: str
+) -> None:
     assert names(code, text, folder) == [expected]
 
 
-def test_a_path_may_be_a_whole_one(code: Code, root: Path, tmp_path: Path) -> None:
+def test_a_path_can_be_absolute(code: Code, root: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(root)
     for base in (root, tmp_path / "link", root / "shop" / ".."):
         assert names(code, f"{base}/tool.py", "shop") == ["tool"]
@@ -163,11 +167,11 @@ def test_a_path_may_be_a_whole_one(code: Code, root: Path, tmp_path: Path) -> No
         "no.py#run",
     ],
 )
-def test_a_place_that_is_not_there(code: Code, text: str) -> None:
+def test_nothing_is_found_at_an_invalid_place(code: Code, text: str) -> None:
     assert names(code, text) == []
 
 
-def test_whoever_errs_is_told_what_is_near(code: Code) -> None:
+def test_similar_names_are_suggested(code: Code) -> None:
     assert suggestions.similar_names(code, "conect") == ["connect"]
     assert suggestions.similar_names(code, "Shop.net.Client.connect") == [
         "shop.net.client.Client.connect",
@@ -194,7 +198,9 @@ def test_whoever_errs_is_told_what_is_near(code: Code) -> None:
         ("shop.app.helpr", ["shop.app.helper"]),
     ],
 )
-def test_the_part_that_was_right_counts(code: Code, text: str, expected: list[str]) -> None:
+def test_suggestions_prefer_names_that_share_a_part(
+    code: Code, text: str, expected: list[str]
+) -> None:
     assert suggestions.similar_names(code, text) == expected
 
 
@@ -209,7 +215,7 @@ def test_an_outline_is_in_order_with_depths(code: Code) -> None:
     ]
 
 
-def test_edges_say_how_sure_they_are_and_where(code: Code) -> None:
+def test_edges_have_a_confidence_and_a_line(code: Code) -> None:
     [connect] = code.find("Client.connect")
     found = [
         (code.located([edge.source])[0].name, edge.label, edge.confidence, edge.line)
@@ -222,7 +228,7 @@ def test_edges_say_how_sure_they_are_and_where(code: Code) -> None:
     assert code.edges_to([connect.id], ("IMPORTS",)) == []
 
 
-def test_imports_lead_somewhere_or_elsewhere(code: Code) -> None:
+def test_imports_have_a_target_if_it_is_in_the_project(code: Code) -> None:
     file = code.file("shop/net/client.py")
     assert file is not None
     assert [(each.written.module, each.target) for _, each in code.imports(file.id)] == [
@@ -235,13 +241,13 @@ def test_imports_lead_somewhere_or_elsewhere(code: Code) -> None:
     assert found == [(1, client.id), (8, package.id)]
 
 
-def test_what_is_in_something_comes_with_it(code: Code) -> None:
+def test_the_items_inside_an_item_are_listed(code: Code) -> None:
     [client] = code.find("client.Client")
     inside = [each.name.rpartition(".")[2] for each in code.located(code.within([client.id]))]
     assert inside == ["Client", "connect", "close"]
 
 
-def test_the_index_knows_its_coverage(code: Code) -> None:
+def test_coverage_counts_files_and_languages(code: Code) -> None:
     found = coverage.measure(code.connection)
     assert (found.files, found.parsed, found.unresolved, found.left_out) == (len(FILES), 16, 0, 0)
     assert [(each.language, each.files) for each in found.languages][:2] == [
@@ -252,9 +258,9 @@ def test_the_index_knows_its_coverage(code: Code) -> None:
     assert found.refreshed_at is not None
 
 
-def test_a_shell_is_offered_names(code: Code) -> None:
+def test_names_are_completed(code: Code) -> None:
     assert list(code.beginning("c", 5))[:2] == [("check", "function"), ("close", "method")]
 
 
-def test_there_may_be_no_index(tmp_path: Path) -> None:
+def test_a_missing_index_gives_none(tmp_path: Path) -> None:
     assert lookup.open_index(str(tmp_path / "code.db"), str(tmp_path)) is None

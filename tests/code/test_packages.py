@@ -1,4 +1,4 @@
-"""What is read out of manifests, compared with what is written down and with what cargo says."""
+"""Packages that are read from manifests, compared with golden files and with cargo."""
 
 import json
 import os
@@ -34,8 +34,8 @@ FEW = settings(
 )
 
 
-def written(root: Path, files: dict[str, str | bytes]) -> list[str]:
-    """Files in a folder, and their paths."""
+def write_files(root: Path, files: dict[str, str | bytes]) -> list[str]:
+    """Write files into a folder, and return their paths."""
     for path, content in files.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         data = content if isinstance(content, bytes) else content.encode()
@@ -44,16 +44,16 @@ def written(root: Path, files: dict[str, str | bytes]) -> list[str]:
 
 
 def read(root: Path, files: dict[str, str | bytes]) -> PackageWorkspace:
-    return read_all(str(root), written(root, files))
+    return read_all(str(root), write_files(root, files))
 
 
 @pytest.mark.parametrize("ecosystem", make.ECOSYSTEMS)
-def test_everything_in_a_golden_project(ecosystem: str) -> None:
+def test_a_golden_project_is_read_completely(ecosystem: str) -> None:
     found = json.loads(json.dumps(make.described(make.HERE / ecosystem)))
     assert found == json.loads(make.expected(ecosystem).read_text())
 
 
-def test_crates_are_what_cargo_says_they_are(
+def test_crates_are_those_of_cargo_metadata(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settle(monkeypatch, tmp_path)
@@ -62,7 +62,7 @@ def test_crates_are_what_cargo_says_they_are(
     ours = {each.manifest: _summary(found, each) for each in found.packages}
     theirs: dict[str, Any] = {}
     for manifest in ("Cargo.toml", "crates/apart/Cargo.toml"):
-        theirs |= _cargo_says(root, manifest)
+        theirs |= _cargo_metadata(root, manifest)
     # It says where a dependency is from only before anything stands in for it.
     patched = ("tide-table", "normal", False, (), "", "crates/tide-table/Cargo.toml")
     net = ours["crates/net/Cargo.toml"]["needs"]
@@ -83,7 +83,7 @@ def _summary(found: PackageWorkspace, package: ManifestPackage) -> dict[str, Any
     }
 
 
-def _cargo_says(root: Path, manifest: str) -> dict[str, Any]:
+def _cargo_metadata(root: Path, manifest: str) -> dict[str, Any]:
     asked = ["cargo", "metadata", "--format-version=1", "--offline", "--no-deps"]
     done = subprocess.run(
         [*asked, "--manifest-path", str(root / manifest)], capture_output=True, check=False
@@ -121,7 +121,7 @@ def _cargo_says(root: Path, manifest: str) -> dict[str, Any]:
     }
 
 
-def test_all_ecosystems_in_one_project(tmp_path: Path) -> None:
+def test_all_ecosystems_can_be_in_one_project(tmp_path: Path) -> None:
     found = read(
         tmp_path,
         {
@@ -193,15 +193,15 @@ def test_a_broken_manifest_is_a_problem(
         assert problem.reason.isprintable()
 
 
-def test_nothing_leads_out_of_the_project(tmp_path: Path) -> None:
+def test_paths_outside_of_the_project_are_ignored(tmp_path: Path) -> None:
     outside: dict[str, str | bytes] = {
         "secret/Cargo.toml": '[package]\nname = "secret"\n',
         "secret/go.mod": "module example.org/secret\n",
         "secret/package.json": '{"name": "secret"}',
     }
-    written(tmp_path, outside)
+    write_files(tmp_path, outside)
     root = tmp_path / "project"
-    paths = written(
+    paths = write_files(
         root,
         {
             "Cargo.toml": '[package]\nname = "a"\nbuild = "../b.rs"\nworkspace = "../secret"\n'
@@ -232,7 +232,7 @@ def test_nothing_leads_out_of_the_project(tmp_path: Path) -> None:
     ]
 
 
-def test_members_that_go_in_circles(tmp_path: Path) -> None:
+def test_circular_workspace_members_are_read(tmp_path: Path) -> None:
     found = read(
         tmp_path,
         {
@@ -253,7 +253,7 @@ def test_members_that_go_in_circles(tmp_path: Path) -> None:
     )
 
 
-def test_parents_that_go_in_circles(tmp_path: Path) -> None:
+def test_circular_parents_are_read(tmp_path: Path) -> None:
     pom = (
         "<project><parent><groupId>g</groupId><version>${v}</version><relativePath>{}"
         "</relativePath></parent><artifactId>same</artifactId><properties><v>${w}</v>"
@@ -263,7 +263,7 @@ def test_parents_that_go_in_circles(tmp_path: Path) -> None:
         "pom.xml": pom.replace("{}", "a"),
         "a/pom.xml": pom.replace("{}", "../pom.xml"),
     }
-    found = maven.read(str(tmp_path), written(tmp_path, files))
+    found = maven.read(str(tmp_path), write_files(tmp_path, files))
     assert [(each.manifest, each.name, each.version) for each in found.packages] == [
         ("pom.xml", "g:same", "${w}"),
         ("a/pom.xml", "g:same", "${w}"),
@@ -281,10 +281,10 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     )
 
 
-def test_what_is_no_requirement_is_passed_over(tmp_path: Path) -> None:
+def test_invalid_requirements_are_skipped(tmp_path: Path) -> None:
     listed = ["fine", "not a requirement", "???", "-e .", "https://example.org/x", "a" * 5000]
     text = f"[project]\nname = 'p'\ndependencies = {json.dumps(listed)}\n"
-    found = pyproject.read(str(tmp_path), written(tmp_path, {"pyproject.toml": text}))
+    found = pyproject.read(str(tmp_path), write_files(tmp_path, {"pyproject.toml": text}))
     assert [each.to for each in found.dependencies] == ["fine"]
 
 
@@ -307,12 +307,12 @@ HATCH = "[tool.hatch.build.targets.wheel]\n"
         ("[tool.maturin]\npython-source='python'", ["python/p/__init__.py"], ("python",), ("p",)),
     ],
 )  # fmt: skip
-def test_where_python_modules_lie(
+def test_the_folders_of_python_modules_are_recognised(
     told: str, files: list[str], roots: tuple[str, ...], modules: tuple[str, ...], tmp_path: Path
 ) -> None:
     manifest = f"[project]\nname = 'a-name'\n{told}\n"
     every: dict[str, str | bytes] = {"pyproject.toml": manifest, **dict.fromkeys(files, "")}
-    [package] = pyproject.read(str(tmp_path), written(tmp_path, every)).packages
+    [package] = pyproject.read(str(tmp_path), write_files(tmp_path, every)).packages
     assert (package.import_roots, package.modules) == (roots, modules)
 
 
@@ -334,14 +334,14 @@ def test_where_python_modules_lie(
         ("a" * 200, ["*a" * 140 + "b"], False),
     ],
 )
-def test_globs_of_members(folder: str, globs: list[str], is_listed: bool) -> None:
+def test_members_are_matched_by_globs(folder: str, globs: list[str], is_listed: bool) -> None:
     assert matches(folder, globs) is is_listed
 
 
-def test_exports_without_end(tmp_path: Path) -> None:
+def test_the_number_of_exports_is_limited(tmp_path: Path) -> None:
     many = {f"./{number}": f"./{number}.js" for number in range(5000)}
     text = json.dumps({"name": "a", "exports": many})
-    [package] = npm.read(str(tmp_path), written(tmp_path, {"package.json": text})).packages
+    [package] = npm.read(str(tmp_path), write_files(tmp_path, {"package.json": text})).packages
     assert len(package.targets) < 1000
 
 
@@ -364,7 +364,7 @@ VALUES = st.recursive(
 
 @given(said=VALUES, more=VALUES)
 @FEW
-def test_any_json_is_read(said: Any, more: Any, tmp_path: Path) -> None:
+def test_any_json_can_be_read(said: Any, more: Any, tmp_path: Path) -> None:
     files: dict[str, str | bytes] = {
         "package.json": json.dumps(said),
         "packages/a/package.json": json.dumps(more),
@@ -410,7 +410,7 @@ LINES = st.sampled_from(
 
 @given(data=st.data(), names=st.sets(st.sampled_from(sorted(MANIFESTS)), min_size=1))
 @FEW
-def test_any_lines_are_read(data: st.DataObject, names: set[str], tmp_path: Path) -> None:
+def test_any_lines_can_be_read(data: st.DataObject, names: set[str], tmp_path: Path) -> None:
     files: dict[str, str | bytes] = {}
     for folder in ("", "inner/"):
         for name in names:
@@ -419,7 +419,7 @@ def test_any_lines_are_read(data: st.DataObject, names: set[str], tmp_path: Path
 
 
 def _check_shape(found: PackageWorkspace, files: dict[str, str | bytes]) -> None:
-    """What holds for whatever is read."""
+    """Check what holds for every result."""
     manifests = [package.manifest for package in found.packages]
     assert len(set(manifests)) == len(manifests)
     assert set(manifests) <= set(files)
@@ -433,6 +433,6 @@ def _check_shape(found: PackageWorkspace, files: dict[str, str | bytes]) -> None
     assert {problem.path for problem in found.problems} <= set(files)
 
 
-def test_no_manifest_no_package(tmp_path: Path) -> None:
+def test_without_a_manifest_there_is_no_package(tmp_path: Path) -> None:
     for reader in (cargo, npm, pyproject, go_modules, maven):
         assert reader.read(str(tmp_path), ["src/main.rs"]) == NOTHING

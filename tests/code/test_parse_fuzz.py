@@ -1,4 +1,4 @@
-"""Whatever bytes a file has, reading it ends, raises nothing, and what it says holds together."""
+"""Parsing any bytes ends without an error, and the result is consistent."""
 
 from pathlib import Path
 
@@ -30,8 +30,8 @@ def _sources() -> list[tuple[str, str, bytes]]:
 SOURCES = _sources()
 
 
-def sound(parsed: ParsedFile, size: int) -> None:
-    """Items lie in the file and in each other, in order; and everything belongs to one of them."""
+def assert_consistent(parsed: ParsedFile, size: int) -> None:
+    """Items are inside the file and properly nested, in order; every part belongs to an item."""
     items, last_line = parsed.items, max(1, parsed.lines)
     assert (items[0].kind, items[0].parent, items[0].start, items[0].end) == ("module", -1, 0, size)
     for place, item in enumerate(items[1:], 1):
@@ -93,19 +93,19 @@ mutations = st.tuples(
 )
 
 
-def test_a_name_that_is_missing_is_no_mention() -> None:
+def test_a_missing_name_is_not_a_mention() -> None:
     assert parse("Broken.java", b"([\x00", "java").mentions == ()
 
 
 @settings(max_examples=effort.times(120), deadline=None)
 @given(st.sampled_from(SOURCES), st.lists(mutations, min_size=1, max_size=4))
-def test_any_bytes(
+def test_any_bytes_can_be_parsed(
     source: tuple[str, str, bytes], changes: list[tuple[str, int, int, bytes]]
 ) -> None:
     path, name, content = source
     for change in changes:
         content = mutated(content, *change)
-    sound(parse(path, content, name), len(content))
+    assert_consistent(parse(path, content, name), len(content))
 
 
 DEEP = 5_000
@@ -136,30 +136,30 @@ HURTFUL = {
 
 @pytest.mark.parametrize("name", language.READ)
 @pytest.mark.parametrize("what", HURTFUL)
-def test_files_made_to_hurt(name: str, what: str) -> None:
+def test_hostile_files_can_be_parsed(name: str, what: str) -> None:
     content = (b"<?php\n" if name == "php" else b"") + HURTFUL[what]
-    sound(parse("a", content, name), len(content))
+    assert_consistent(parse("a", content, name), len(content))
 
 
-def test_functions_in_functions_in_classes_in_classes() -> None:
+def test_deeply_nested_functions_and_classes_are_parsed() -> None:
     lines = [f"{' ' * depth}def f{depth}():\n" for depth in range(300)]
     lines += [f"{' ' * depth}class C{depth}:\n" for depth in range(300, 450)]
     content = "".join([*lines, " " * 450, "pass\n"]).encode()
     parsed = parse("a.py", content, "python")
-    sound(parsed, len(content))
+    assert_consistent(parsed, len(content))
     assert len(parsed.items) > 300
 
 
-def test_more_items_than_anybody_wrote() -> None:
+def test_the_number_of_items_is_limited() -> None:
     content = b"".join(b"def f%d(): f%d()\n" % (number, number + 1) for number in range(21_000))
     parsed = parse("a.py", content, "python")
-    sound(parsed, len(content))
+    assert_consistent(parsed, len(content))
     assert len(parsed.items) == 20_001
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "latin-1"])
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
-def test_encodings(tmp_path: Path, encoding: str, line_end: str) -> None:
+def test_encodings_are_parsed(tmp_path: Path, encoding: str, line_end: str) -> None:
     text = "# Größe\nclass Größe:\n    def fährt(self): ...\n\n\ndef Ċ(): fährt()\n"
     if encoding == "latin-1":
         text = text.replace("Ċ", "ö")
@@ -182,7 +182,7 @@ def test_encodings(tmp_path: Path, encoding: str, line_end: str) -> None:
         (bytes(range(1, 32)) * 10, "not text"),
     ],
 )
-def test_what_is_not_read_has_a_reason(tmp_path: Path, content: bytes, reason: str) -> None:
+def test_skipped_files_have_a_reason(tmp_path: Path, content: bytes, reason: str) -> None:
     (tmp_path / "a.py").write_bytes(content)
     found = file_reader.read(
         str(tmp_path), FileToRead(1, "a.py"), file_reader.limits(str(tmp_path), 1 << 20)

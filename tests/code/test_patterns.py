@@ -1,4 +1,4 @@
-"""The patterns of ignore files, held against git's own reading of them."""
+"""The patterns of ignore files, compared with git."""
 
 import subprocess
 from pathlib import Path
@@ -44,19 +44,19 @@ CASES = [
 
 
 @pytest.mark.parametrize(("pattern", "ignored", "others"), CASES)
-def test_what_a_pattern_matches(pattern: str, ignored: str, others: str) -> None:
+def test_a_pattern_matches_its_paths_and_no_others(pattern: str, ignored: str, others: str) -> None:
     rules = patterns.compiled([pattern])
     assert [path for path in ignored.split() if not patterns.verdict(rules, path)] == []
     assert [path for path in others.split() if patterns.verdict(rules, path) is not None] == []
 
 
-def test_the_last_pattern_that_speaks_of_a_path_decides() -> None:
+def test_the_last_matching_pattern_decides() -> None:
     rules = patterns.read_patterns(b"\xef\xbb\xbf*.log\r\n!keep.log\r\n\r\n# nothing\nkeep.log/\n")
     said = {path: patterns.verdict(rules, path) for path in ("a.log", "keep.log", "keep.log/", "a")}
     assert said == {"a.log": True, "keep.log": False, "keep.log/": True, "a": None}
 
 
-def test_a_name_behind_an_escaped_space_keeps_it() -> None:
+def test_an_escaped_trailing_space_is_part_of_the_name() -> None:
     rules = patterns.compiled(["a\\  ", "b\\\\ "])
     assert [patterns.verdict(rules, path) for path in ("a ", "a", "b\\", "b\\ ")] == [
         True,
@@ -66,7 +66,7 @@ def test_a_name_behind_an_escaped_space_keeps_it() -> None:
     ]
 
 
-def test_patterns_that_would_keep_others_busy_for_years() -> None:
+def test_hostile_patterns_are_matched_quickly() -> None:
     hostile = patterns.compiled(
         ["*a" * 40 + "b", "/".join(["**/*a*"] * 40) + "/b", "[" * 5000, "*" * 5000 + "/x"]
     )
@@ -74,7 +74,7 @@ def test_patterns_that_would_keep_others_busy_for_years() -> None:
     assert patterns.verdict(hostile, "/".join(["aaa"] * 1000)) is None
 
 
-def test_of_a_file_without_end_the_beginning_counts() -> None:
+def test_only_the_beginning_of_a_huge_file_is_read() -> None:
     rules = patterns.read_patterns(b"a\n" + b"# nothing\n" * 20_000 + b"b\n")
     assert [patterns.verdict(rules, path) for path in ("a", "b")] == [True, None]
     assert patterns.read_patterns(b"x" * 300_000) == ()
@@ -102,7 +102,7 @@ PATHS = st.lists(st.sampled_from(NAMES), min_size=1, max_size=3).map("/".join)
 )
 @example(["a/**/b", "!a/b"], {"a/b", "a/a/b"})
 @given(st.lists(PATTERNS, min_size=1, max_size=4), st.sets(PATHS, min_size=1, max_size=12))
-def test_git_reads_them_the_same(repo: Path, lines: list[str], paths: set[str]) -> None:
+def test_patterns_match_as_in_git(repo: Path, lines: list[str], paths: set[str]) -> None:
     (repo / ".gitignore").write_text("\n".join(lines))
     # To git, `?` and `[…]` are one byte.
     by_character = {"?", "["} & set("".join(lines))
@@ -135,8 +135,8 @@ def _ignored_by_git(repo: Path, paths: list[str]) -> set[str]:
     return {path.removeprefix("./") for path in done.stdout.decode().split("\0") if path}
 
 
-def test_git_is_asked_in_a_repository(repo: Path) -> None:
-    """The comparison above is worth something only if git answers at all."""
+def test_the_comparison_really_asks_git(repo: Path) -> None:
+    """The comparison above would prove nothing if git gave no answer."""
     (repo / ".gitignore").write_text("a\n")
     assert git("check-ignore", "--no-index", "x/a", cwd=repo) == "x/a\n"
     assert _ignored_by_git(repo, ["a", "b", "b/a"]) == {"a", "b/a"}

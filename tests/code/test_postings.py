@@ -19,7 +19,7 @@ WORDS = "retry token cache socket render parse flush merge".split()
 TEXTS = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)
 
 
-def opened() -> sqlite3.Connection:
+def empty_index() -> sqlite3.Connection:
     connection = sqlite3.connect(":memory:", isolation_level=None)
     execute_script(connection, SCHEMA)
     return connection
@@ -39,7 +39,7 @@ def scored(
 
 
 def plain_bm25(texts: Mapping[int, str], weights: Mapping[str, float]) -> dict[int, float]:
-    """The same, as a textbook has it."""
+    """The textbook formula of BM25."""
     said = {id: Counter(terms.extract(text)) for id, text in texts.items()}
     mean = sum(map(Counter.total, said.values())) / len(said) if said else 0.0
     found: dict[int, float] = {}
@@ -66,10 +66,10 @@ def plain_bm25(texts: Mapping[int, str], weights: Mapping[str, float]) -> dict[i
     asked=st.lists(st.sampled_from(WORDS), min_size=1, max_size=3, unique=True),
 )
 @settings(max_examples=effort.times(150), deadline=None)
-def test_scores_are_those_of_the_textbook(
+def test_scores_equal_the_textbook_formula(
     steps: list[tuple[str, int, str]], asked: list[str]
 ) -> None:
-    connection, texts = opened(), dict[int, str]()
+    connection, texts = empty_index(), dict[int, str]()
     for step, id, text in steps:
         if step == "put":
             postings.put(connection, COMMITS, id, 1, file_words.of_message(text))
@@ -88,8 +88,8 @@ def test_scores_are_those_of_the_textbook(
 
 @given(before=TEXTS, after=TEXTS, settled=st.booleans())
 @settings(max_examples=effort.times(50), deadline=None)
-def test_what_a_text_said_before_is_not_found(before: str, after: str, settled: bool) -> None:
-    connection = opened()
+def test_a_replaced_text_is_not_found(before: str, after: str, settled: bool) -> None:
+    connection = empty_index()
     postings.put(connection, COMMITS, 1, 1, file_words.of_message(before))
     postings.put(connection, COMMITS, 2, 1, file_words.of_message("other things"))
     postings.settle(connection, COMMITS)
@@ -101,8 +101,8 @@ def test_what_a_text_said_before_is_not_found(before: str, after: str, settled: 
         assert set(found) == ({1} if word in after.split() else set())
 
 
-def test_many_segments_become_one() -> None:
-    connection = opened()
+def test_many_segments_are_merged() -> None:
+    connection = empty_index()
     for number in range(20):
         postings.put(
             connection, FILES, number, 0, file_words.of_file(f"src/f{number}.py", "flush", ())
@@ -113,7 +113,7 @@ def test_many_segments_become_one() -> None:
 
 
 def test_fields_and_collections_do_not_mix() -> None:
-    connection = opened()
+    connection = empty_index()
     postings.put(connection, FILES, 1, 0, file_words.of_file("net/retry.py", "socket", ["Cache"]))
     postings.put(connection, COMMITS, 1, 1, file_words.of_message("token"))
     for is_settled in (False, True):
@@ -130,8 +130,8 @@ def test_fields_and_collections_do_not_mix() -> None:
     assert set(scored(connection, COMMITS, SUBJECT, {"token": 1.0})) == {1}
 
 
-def test_nothing_to_ask() -> None:
-    connection = opened()
+def test_an_empty_index_or_query_gives_no_scores() -> None:
+    connection = empty_index()
     assert scored(connection, FILES, BODY, {"socket": 1.0}) == {}
     postings.put(connection, FILES, 1, 0, file_words.of_file("", "", ()))
     assert scored(connection, FILES, BODY, {"socket": 1.0}) == {}
@@ -158,5 +158,5 @@ def test_nothing_to_ask() -> None:
         ("src/audit.java", file_roles.SOURCE),
     ],
 )
-def test_a_path_tells_the_part_of_a_file(path: str, role: int) -> None:
+def test_the_role_of_a_file_follows_from_its_path(path: str, role: int) -> None:
     assert file_roles.role_of(path) == role

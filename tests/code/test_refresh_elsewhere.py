@@ -1,4 +1,4 @@
-"""A change in one file that changes what another one means: after the refresh, the index is the one
+"""A change in one file that changes the names in another: after the refresh, the index is the one
 that is made from nothing."""
 
 from pathlib import Path
@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from ctx.code import build
-from tests.code.built import built, fresh, place
+from tests.code.built import built, built_from_scratch, place
 
 Files = dict[str, str | None]
-"""What is written; None: what is removed."""
+"""Files to write; None removes one."""
 
 CRATE = "[package]\nname = 'k'\nversion = '0.1.0'\n"
 TWO = "export class A { connect() {} }\nexport class B { connect() {} }\n"
@@ -126,7 +126,7 @@ def write(root: Path, files: Files) -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_change_elsewhere(case: str, tmp_path: Path) -> None:
+def test_a_change_in_one_file_updates_the_names_in_another(case: str, tmp_path: Path) -> None:
     root, database = tmp_path / "project", tmp_path / "index" / "code.db"
     root.mkdir()
     before, after = CASES[case]
@@ -135,5 +135,5 @@ def test_a_change_elsewhere(case: str, tmp_path: Path) -> None:
     write(root, after)
     build.refresh(place(root, database))
     now = built(database)
-    assert now == fresh(root, tmp_path / "fresh" / "code.db")
+    assert now == built_from_scratch(root, tmp_path / "fresh" / "code.db")
     assert now.unresolved == 0

@@ -1,4 +1,4 @@
-"""What names mean where that is easily missed: small projects, and the calls in them."""
+"""Edge cases of name resolution: the calls in small projects."""
 
 from pathlib import Path
 
@@ -29,7 +29,7 @@ def calls(root: Path, files: dict[str, str]) -> list[str]:
     return found
 
 
-def test_a_prototype_is_not_in_the_way_of_the_definition(tmp_path: Path) -> None:
+def test_a_prototype_does_not_hide_the_definition(tmp_path: Path) -> None:
     files = {
         "main.c": "int run(void);\nextern int stop(int);\nint main(void) { return stop(run()); }\n",
         "util.c": "int run(void) { return 1; }\nint stop(int code) { return code; }\n",
@@ -48,7 +48,9 @@ def test_a_prototype_is_not_in_the_way_of_the_definition(tmp_path: Path) -> None
         ("void helper(int x = Box<int>::made())", "ns::helper"),
     ],
 )
-def test_a_method_outside_of_its_class_is_named_by_it(tmp_path: Path, head: str, name: str) -> None:
+def test_a_method_defined_outside_of_its_class_is_qualified(
+    tmp_path: Path, head: str, name: str
+) -> None:
     code = (
         f"namespace ns {{\nvoid called(int) {{}}\ntemplate<class T> {head} {{ called(1); }}\n}}\n"
     )
@@ -58,7 +60,7 @@ def test_a_method_outside_of_its_class_is_named_by_it(tmp_path: Path, head: str,
 @pytest.mark.parametrize(
     ("name", "confidence"), [("tools", "high"), ("util", "low"), ("unknown", "medium")]
 )
-def test_what_stands_in_for_a_missing_module_is_a_guess(
+def test_a_name_from_a_missing_module_has_low_confidence(
     tmp_path: Path, name: str, confidence: str
 ) -> None:
     files = {
@@ -69,7 +71,7 @@ def test_what_stands_in_for_a_missing_module_is_a_guess(
     assert calls(tmp_path, files) == [f"shop.cart.f → shop.tools.note, {confidence}"]
 
 
-def test_super_looks_in_one_base_after_the_other(tmp_path: Path) -> None:
+def test_super_searches_the_bases_in_order(tmp_path: Path) -> None:
     code = """
 class Named:
     def name(self): pass
@@ -105,7 +107,7 @@ class Fast(Client):
         ("self.fast_class().rush()", ["Fast", "Fast.rush"]),
     ],
 )
-def test_a_class_that_something_holds_gives_its_objects(
+def test_calling_a_class_in_an_attribute_gives_its_objects(
     tmp_path: Path, body: str, called: list[str]
 ) -> None:
     code = f"""
@@ -126,7 +128,7 @@ class Test(Base):
     ]
 
 
-def test_a_method_of_a_class_sees_what_the_class_holds(tmp_path: Path) -> None:
+def test_a_class_method_uses_the_attributes_of_the_class(tmp_path: Path) -> None:
     code = """
 from net import Client
 class Base:
@@ -145,7 +147,7 @@ class Base:
     ]
 
 
-def test_a_field_holds_what_the_method_calls_by_that_name(tmp_path: Path) -> None:
+def test_a_field_has_the_type_of_the_local_it_was_assigned(tmp_path: Path) -> None:
     code = """
 from net import Client
 other = Client()
@@ -170,7 +172,7 @@ class Base:
     ]
 
 
-def test_what_stands_for_itself_leads_nowhere(tmp_path: Path) -> None:
+def test_a_circular_assignment_is_not_followed(tmp_path: Path) -> None:
     files = {
         "a.py": "str = str\none = two\ntwo = one\n\n\ndef f():\n    return str().upper(), one()\n",
         "b.py": "from a import str, two\n\n\ndef g(x):\n    return str(x).upper(), two().lower()\n",
@@ -179,7 +181,7 @@ def test_what_stands_for_itself_leads_nowhere(tmp_path: Path) -> None:
     assert calls(tmp_path, files) == called
 
 
-def test_an_alias_of_itself_leads_nowhere(tmp_path: Path) -> None:
+def test_a_circular_type_alias_is_not_followed(tmp_path: Path) -> None:
     files = {
         "src/lib.rs": "type One = Two;\ntype Two = One;\ntype Own = Own;\n"
         "fn make() -> One { todo!() }\nfn own() -> Own { todo!() }\n"

@@ -1,4 +1,4 @@
-"""What is read out of one file, where it is easily read wrong."""
+"""Edge cases of parsing one file."""
 
 import pytest
 
@@ -25,11 +25,11 @@ def signatures(language: str, content: str) -> list[str]:
         ),
     ],
 )
-def test_a_comment_is_no_part_of_a_signature(language: str, content: str, signature: str) -> None:
+def test_a_comment_is_not_part_of_a_signature(language: str, content: str, signature: str) -> None:
     assert signatures(language, content)[0] == signature
 
 
-def test_a_comment_behind_code_is_not_about_what_follows() -> None:
+def test_a_comment_after_code_does_not_document_the_next_item() -> None:
     parsed = source_parser.parse("a.c", b"int a; // the first\nint b;\n// the last\nint c;\n", "c")
     assert [(item.name, item.doc) for item in parsed.items[1:]] == [
         ("a", ""),
@@ -38,7 +38,7 @@ def test_a_comment_behind_code_is_not_about_what_follows() -> None:
     ]
 
 
-def test_the_same_body_has_the_same_hash_wherever_it_stands() -> None:
+def test_the_hash_of_a_body_does_not_depend_on_its_place() -> None:
     alone = source_parser.parse("a.py", b"def f():\n    if 1:\n        return 2\n", "python")
     inside = source_parser.parse(
         "b.py", b"class C:\n    def f():\n        if 1:\n            return 2\n", "python"
@@ -63,7 +63,7 @@ def test_the_same_body_has_the_same_hash_wherever_it_stands() -> None:
         ("typedef int (*call)(int);", ["typedef int (*call)(int)"]),
     ],
 )
-def test_the_signature_of_a_typedef_has_its_name(content: str, expected: list[str]) -> None:
+def test_the_signature_of_a_typedef_contains_its_name(content: str, expected: list[str]) -> None:
     assert signatures("c", content) == expected
 
 
@@ -78,5 +78,5 @@ def test_the_signature_of_a_typedef_has_its_name(content: str, expected: list[st
         ("", ""),
     ],
 )
-def test_a_python_file_says_what_it_is_for(content: str, doc: str) -> None:
+def test_a_module_docstring_documents_a_python_file(content: str, doc: str) -> None:
     assert source_parser.parse("a.py", content.encode(), "python").items[0].doc == doc

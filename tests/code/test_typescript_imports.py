@@ -1,4 +1,4 @@
-"""Where the imports of TypeScript and JavaScript lead: settings, packages, endings, both kinds of
+"""How imports of TypeScript and JavaScript are resolved: settings, packages, endings, both kinds of
 modules."""
 
 import json
@@ -20,7 +20,7 @@ MADE = "export const made = 1;\n"
 
 
 def imports(folder: Path, files: dict[str, str]) -> dict[str, str]:
-    """What each import of a project leads to, by the path and what is written there."""
+    """The target of each import of a project, by path and import text."""
     root = folder / "project"
     for path, content in files.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
@@ -152,7 +152,7 @@ PROJECTS: dict[str, tuple[dict[str, str], dict[str, str]]] = {
 
 
 @pytest.mark.parametrize("project", PROJECTS)
-def test_where_imports_lead(project: str, tmp_path: Path) -> None:
+def test_imports_are_resolved_to_files_and_packages(project: str, tmp_path: Path) -> None:
     files, expected = PROJECTS[project]
     assert imports(tmp_path, files) == expected
 
@@ -167,7 +167,7 @@ VALUES = st.recursive(
 @pytest.mark.slow
 @settings(max_examples=effort.times(40))
 @given(st.dictionaries(st.text(), VALUES), st.sampled_from(["// a\n", "/* , } */", "\n"]))
-def test_json_is_read_with_comments_and_commas_too_many(value: dict[str, Any], noise: str) -> None:
+def test_json_with_comments_and_trailing_commas_is_read(value: dict[str, Any], noise: str) -> None:
     written = json.dumps(value, indent=1, ensure_ascii=False)
     lines = [
         line if line.endswith(("{", "[", ",")) else f"{line}{noise}" for line in written.split("\n")

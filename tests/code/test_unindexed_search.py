@@ -1,4 +1,4 @@
-"""A first look at the code without an index."""
+"""Search in the code without an index."""
 
 import os
 from pathlib import Path
@@ -28,7 +28,7 @@ FILES_OF_A_SHOP = {
 }
 
 
-def written(root: Path) -> Path:
+def write_files(root: Path) -> Path:
     for path, text in FILES_OF_A_SHOP.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text)
@@ -37,11 +37,13 @@ def written(root: Path) -> Path:
 
 @pytest.fixture
 def shop(folder: Path) -> SourceTree:
-    return SourceTree(str(written(folder)), None, str(folder / "never" / "code.db"))
+    return SourceTree(str(write_files(folder)), None, str(folder / "never" / "code.db"))
 
 
-def found(place: SourceTree, weights: dict[str, float], field: str = BODY) -> dict[str, float]:
-    """The files that have the words, with how well they fit, the best first."""
+def scored_files(
+    place: SourceTree, weights: dict[str, float], field: str = BODY
+) -> dict[str, float]:
+    """The files that contain the words with their scores, the best first."""
     code = unindexed_search.search(place, weights, 60)
     assert code is not None
     with code:
@@ -56,16 +58,16 @@ def found(place: SourceTree, weights: dict[str, float], field: str = BODY) -> di
     return dict(sorted(scores.items(), key=lambda each: -each[1]))
 
 
-def test_files_are_found_by_what_they_say_are_called_and_define(shop: SourceTree) -> None:
+def test_files_are_found_by_text_path_and_defined_names(shop: SourceTree) -> None:
     asked = {"retry": 1.0, "payment": 2.0}
     # Data and what others have written is not looked into, whatever it says.
     everywhere = ["docs/payments.md", "src/payments.py", "tests/test_payments.py"]
-    assert sorted(found(shop, asked)) == everywhere
-    assert sorted(found(shop, asked, PATH)) == everywhere
-    assert list(found(shop, asked, NAMES)) == ["src/payments.py"]
+    assert sorted(scored_files(shop, asked)) == everywhere
+    assert sorted(scored_files(shop, asked, PATH)) == everywhere
+    assert list(scored_files(shop, asked, NAMES)) == ["src/payments.py"]
 
 
-def test_the_best_are_read_as_the_index_reads_them(shop: SourceTree) -> None:
+def test_the_best_files_are_parsed_as_for_the_index(shop: SourceTree) -> None:
     code = unindexed_search.search(shop, {"retry": 1.0, "delay": 1.0}, 60)
     assert code is not None
     with code:
@@ -91,16 +93,16 @@ def test_nothing_is_written(shop: SourceTree, folder: Path) -> None:
     assert sorted(folder.rglob("*")) == before
 
 
-def test_the_answer_is_the_same_inside_git(shop: SourceTree, folder: Path) -> None:
-    outside = found(shop, {"retry": 1.0, "payment": 2.0})
+def test_the_result_is_the_same_inside_git(shop: SourceTree, folder: Path) -> None:
+    outside = scored_files(shop, {"retry": 1.0, "payment": 2.0})
     git("init", "-q")
     git("add", "src", "docs", "data")
     (folder / ".git" / "info" / "exclude").write_text("node_modules/\n")
     inside = shop._replace(checkout=checkouts.find_checkout(shop.root))
-    assert found(inside, {"retry": 1.0, "payment": 2.0}) == outside
+    assert scored_files(inside, {"retry": 1.0, "payment": 2.0}) == outside
 
 
-def test_when_the_time_is_up_the_answer_is_what_is_known(shop: SourceTree) -> None:
+def test_at_the_time_limit_the_partial_result_is_returned(shop: SourceTree) -> None:
     code = unindexed_search.search(shop, {"retry": 1.0}, 0)
     # Not even the files could be listed.
     assert code is None
@@ -110,7 +112,7 @@ def test_when_the_time_is_up_the_answer_is_what_is_known(shop: SourceTree) -> No
     code.connection.close()
 
 
-def test_any_question_and_any_bytes_will_do(folder: Path) -> None:
+def test_any_question_and_any_bytes_are_accepted(folder: Path) -> None:
     (folder / "empty.py").write_bytes(b"")
     (folder / "binary.py").write_bytes(b"\0retry\0")
     (folder / "latin.py").write_bytes(b"# caf\xe9 retry\n")
@@ -121,20 +123,20 @@ def test_any_question_and_any_bytes_will_do(folder: Path) -> None:
     os.mkfifo(folder / "pipe.py")
     (folder / "folder.py").mkdir()
     place = SourceTree(str(folder), None, "")
-    assert found(place, {}) == {}
-    assert list(found(place, {"更新": 1.0})) == ["cjk.py"]
-    assert set(found(place, {"retry": 1.0})) == {"latin.py", "cjk.py", "broken.py"}
+    assert scored_files(place, {}) == {}
+    assert list(scored_files(place, {"更新": 1.0})) == ["cjk.py"]
+    assert set(scored_files(place, {"retry": 1.0})) == {"latin.py", "cjk.py", "broken.py"}
     many = {f"word{number}": 1.0 for number in range(1000)} | {"retry": 0.5}
-    assert set(found(place, many)) <= {"latin.py", "cjk.py", "broken.py"}
+    assert set(scored_files(place, many)) <= {"latin.py", "cjk.py", "broken.py"}
 
 
-def test_of_many_words_those_are_looked_for_that_few_files_have(folder: Path) -> None:
+def test_rare_words_are_searched_first(folder: Path) -> None:
     common = [f"common{letter}" for letter in "abcdefghijklmnopqrst"]
     for number in range(30):
         (folder / f"file{number}.py").write_text(" ".join(common) + "\n")
     (folder / "file7.py").write_text("needle\n")
     weights = dict.fromkeys([*common, *terms.extract("needle")], 1.0)
-    assert next(iter(found(SourceTree(str(folder), None, ""), weights))) == "file7.py"
+    assert next(iter(scored_files(SourceTree(str(folder), None, ""), weights))) == "file7.py"
 
 
 def test_files_that_are_listed_already_are_not_listed_again(shop: SourceTree) -> None:
@@ -150,5 +152,5 @@ def test_files_that_are_listed_already_are_not_listed_again(shop: SourceTree) ->
         assert code.file("src/payments.py") is None
 
 
-def test_without_files_there_is_no_answer(folder: Path) -> None:
+def test_without_files_there_is_no_result(folder: Path) -> None:
     assert unindexed_search.search(SourceTree(str(folder), None, ""), {"retry": 1.0}) is None

@@ -1,4 +1,4 @@
-"""What has become of the code that a node is about, in real repositories."""
+"""The state of the code that a node is about, in real repositories."""
 
 import os
 from collections.abc import Iterator
@@ -54,8 +54,10 @@ def commit(message: str, hours: float) -> None:
         del os.environ["GIT_AUTHOR_DATE"], os.environ["GIT_COMMITTER_DATE"]
 
 
-def observed(memory: Memory, *symbols: str, files: tuple[str, ...] = ("src/auth.py",)) -> NodeId:
-    """An observation of five hours ago."""
+def add_observation(
+    memory: Memory, *symbols: str, files: tuple[str, ...] = ("src/auth.py",)
+) -> NodeId:
+    """Add an observation that is five hours old."""
     at = clock.iso(clock.now_ms() - 5 * HOUR_S * 1000)
     about = {"files": list(files), "symbols": list(symbols), "source": "agent"}
     with memory.transaction("synthesise", USER) as change:
@@ -70,8 +72,8 @@ def states(memory: Memory, node_id: NodeId) -> tuple[AnchorState, ...]:
     return anchor_check.check(memory, [memory.graph.node(node_id)]).get(node_id, ())
 
 
-def test_unchanged(memory: Memory) -> None:
-    found = states(memory, observed(memory, "Session.refresh"))
+def test_code_without_a_change_is_unchanged(memory: Memory) -> None:
+    found = states(memory, add_observation(memory, "Session.refresh"))
     assert found == (
         AnchorState("file", "src/auth.py", "unchanged"),
         AnchorState("item", "Session.refresh", "unchanged"),
@@ -79,22 +81,22 @@ def test_unchanged(memory: Memory) -> None:
     assert code_anchors.describe(found) == ""
 
 
-def test_a_checkout_changes_nothing(memory: Memory, repo: Path) -> None:
-    node_id = observed(memory, "Session.refresh")
+def test_a_checkout_is_not_a_change(memory: Memory, repo: Path) -> None:
+    node_id = add_observation(memory, "Session.refresh")
     touch(repo, "src/auth.py", hours=0)
     assert [each.state for each in states(memory, node_id)] == ["unchanged", "unchanged"]
 
 
-def test_committing_what_was_observed_changes_nothing(memory: Memory, repo: Path) -> None:
+def test_committing_the_observed_edit_is_not_a_change(memory: Memory, repo: Path) -> None:
     write(repo, "src/auth.py", AUTH.replace("1", "2"))
     touch(repo, "src/auth.py", hours=-5.1)
     commit("What was observed", hours=-1)
-    assert [each.state for each in states(memory, observed(memory))] == ["unchanged"]
+    assert [each.state for each in states(memory, add_observation(memory))] == ["unchanged"]
 
 
 @pytest.mark.parametrize("is_committed", [False, True])
-def test_changed_since(memory: Memory, repo: Path, is_committed: bool) -> None:
-    node_id = observed(memory, "Session.refresh")
+def test_a_later_edit_is_a_change(memory: Memory, repo: Path, is_committed: bool) -> None:
+    node_id = add_observation(memory, "Session.refresh")
     write(repo, "src/auth.py", AUTH.replace("1", "2"))
     if is_committed:
         commit("Later", hours=-1)
@@ -103,8 +105,8 @@ def test_changed_since(memory: Memory, repo: Path, is_committed: bool) -> None:
     assert code_anchors.describe(found) == "src/auth.py changed since"
 
 
-def test_moved_by_a_commit(memory: Memory, repo: Path) -> None:
-    node_id = observed(memory)
+def test_a_file_renamed_by_a_commit_is_moved(memory: Memory, repo: Path) -> None:
+    node_id = add_observation(memory)
     git("mv", "src/auth.py", "src/session_tokens.py")
     commit("Move it", hours=-1)
     found = states(memory, node_id)
@@ -113,8 +115,8 @@ def test_moved_by_a_commit(memory: Memory, repo: Path) -> None:
     assert not code_anchors.is_gone(found)
 
 
-def test_moved_and_not_committed(memory: Memory, repo: Path) -> None:
-    node_id = observed(memory, "Session.refresh")
+def test_a_file_renamed_without_a_commit_is_moved(memory: Memory, repo: Path) -> None:
+    node_id = add_observation(memory, "Session.refresh")
     os.rename(repo / "src/auth.py", repo / "src/session_tokens.py")
     assert states(memory, node_id) == (
         AnchorState("file", "src/auth.py", "moved", "src/session_tokens.py"),
@@ -122,8 +124,10 @@ def test_moved_and_not_committed(memory: Memory, repo: Path) -> None:
     )
 
 
-def test_an_item_that_moved_and_one_that_is_gone(memory: Memory, repo: Path) -> None:
-    node_id = observed(memory, "Session.refresh", "other", files=("src/auth.py", "src/other.py"))
+def test_items_are_moved_or_gone_independently_of_their_files(memory: Memory, repo: Path) -> None:
+    node_id = add_observation(
+        memory, "Session.refresh", "other", files=("src/auth.py", "src/other.py")
+    )
     write(repo, "src/auth.py", "def unrelated():\n    return 3\n")
     write(repo, "src/third.py", AUTH)
     write(repo, "src/other.py", "def another():\n    return 2\n")
@@ -134,8 +138,8 @@ def test_an_item_that_moved_and_one_that_is_gone(memory: Memory, repo: Path) -> 
     )
 
 
-def test_gone(memory: Memory, repo: Path, ctx: Ctx) -> None:
-    node_id = observed(memory, "Session.refresh")
+def test_a_deleted_file_is_gone(memory: Memory, repo: Path, ctx: Ctx) -> None:
+    node_id = add_observation(memory, "Session.refresh")
     write(repo, "src/other.py", "# about refresh\n")
     (repo / "src/auth.py").unlink()
     found = states(memory, node_id)
@@ -163,7 +167,7 @@ def test_a_context_has_nothing_about_files_that_are_gone(memory: Memory, repo: P
             "INSERT INTO sessions (id, project, folder, started_at, last_at) VALUES (?,?,?,?,?)",
             ("s1", memory.project, str(repo), at, at),
         )
-    node_id = observed(memory)
+    node_id = add_observation(memory)
     with memory.transaction("tag", USER) as change:
         change.tag(node_id, "session:s1")
     line = "- [bugfix] Fixed the refresh of tokens in the session.\n"
@@ -190,7 +194,7 @@ def test_files_of_another_branch_are_not_gone(memory: Memory, repo: Path, ctx: C
             " VALUES (?,?,?,?,?,?)",
             ("s1", memory.project, str(repo), "feature", at, at),
         )
-    node_id = observed(memory)
+    node_id = add_observation(memory)
     with memory.transaction("tag", USER) as change:
         change.update_node(
             node_id, metadata={"session": "s1", "files": ["src/cache.py"], "symbols": []}
@@ -211,7 +215,7 @@ def test_files_of_another_branch_are_not_gone(memory: Memory, repo: Path, ctx: C
 
 
 def test_what_the_user_said_stays(memory: Memory, repo: Path, ctx: Ctx) -> None:
-    node_id = observed(memory)
+    node_id = add_observation(memory)
     with memory.transaction("update", USER) as change:
         change.update_node(node_id, metadata={"source": "user"})
     (repo / "src/auth.py").unlink()
@@ -220,8 +224,8 @@ def test_what_the_user_said_stays(memory: Memory, repo: Path, ctx: Ctx) -> None:
     assert found["anchors"][node_id][0]["state"] == "gone"
 
 
-def test_shown_with_what_is_recalled_and_packed(memory: Memory, repo: Path, ctx: Ctx) -> None:
-    observed(memory)
+def test_recall_and_packs_show_moved_code(memory: Memory, repo: Path, ctx: Ctx) -> None:
+    add_observation(memory)
     git("mv", "src/auth.py", "src/session_tokens.py")
     commit("Move it", hours=-1)
     moved = "src/auth.py moved to src/session_tokens.py"
@@ -233,7 +237,7 @@ def test_shown_with_what_is_recalled_and_packed(memory: Memory, repo: Path, ctx:
 
 
 def test_a_node_of_another_project_is_not_checked(memory: Memory, repo: Path) -> None:
-    node_id = observed(memory)
+    node_id = add_observation(memory)
     with memory.transaction("tag", USER) as change:
         change.untag(node_id, str(memory.own_tag))
         change.tag(node_id, "project:elsewhere")

@@ -1,4 +1,4 @@
-"""The index that is made behind the back of an answer, by a real process."""
+"""The index is refreshed in the background by a separate process."""
 
 import os
 import signal
@@ -31,8 +31,8 @@ def codebase(repo: Path, surroundings: Path) -> Codebase:
     return code_index.codebase_at(Environment(str(repo), store, {}, (), "cli"))  # type: ignore[arg-type]
 
 
-def ended(process: int) -> int:
-    """How a process that we started ended."""
+def exit_code(process: int) -> int:
+    """Wait for a child process and return its exit code."""
     try:
         _, status = os.waitpid(process, 0)
     except BaseException:
@@ -42,14 +42,14 @@ def ended(process: int) -> int:
     return os.waitstatus_to_exitcode(status)
 
 
-def test_an_index_is_made_by_a_process_of_its_own(codebase: Codebase) -> None:
+def test_the_index_is_built_by_a_separate_process(codebase: Codebase) -> None:
     process = background_refresh.start(codebase)
     assert process is not None
     # Neither the terminal nor the end of whoever asked concerns it.
     assert os.getsid(process) == process != os.getsid(0)
     # There is one of them.
     assert background_refresh.start(codebase) is None
-    assert ended(process) == 0
+    assert exit_code(process) == 0
     with code_index.open_unrefreshed(codebase) as opened:
         [charge] = opened.code.named("charge")
         assert [edge.label for edge in opened.code.edges_from([charge.id])] == ["CALLS"]
@@ -58,7 +58,7 @@ def test_an_index_is_made_by_a_process_of_its_own(codebase: Codebase) -> None:
     assert not locks.is_held(codebase.place.lock)
 
 
-def test_nobody_is_started_beside_one_who_is_at_it(codebase: Codebase) -> None:
+def test_a_second_refresh_is_not_started(codebase: Codebase) -> None:
     with locks.hold(codebase.place.lock, "a test", 1):
         assert background_refresh.start(codebase) is None
         # Also where both began at once: the later one goes away without a word.
@@ -69,12 +69,14 @@ def test_nobody_is_started_beside_one_who_is_at_it(codebase: Codebase) -> None:
     assert lookup.open_index(codebase.place.database, codebase.place.root) is None
 
 
-def test_nothing_is_started_where_nothing_can_be_written(codebase: Codebase, repo: Path) -> None:
+def test_no_refresh_is_started_if_the_index_cannot_be_written(
+    codebase: Codebase, repo: Path
+) -> None:
     beneath_a_file = codebase.place._replace(database=str(repo / "pay.py" / "index" / "code.db"))
     assert background_refresh.start(codebase._replace(place=beneath_a_file)) is None
 
 
-def test_what_the_process_is_told_is_understood(codebase: Codebase) -> None:
+def test_the_arguments_of_the_process_survive_encoding(codebase: Codebase) -> None:
     strange = codebase._replace(
         place=codebase.place._replace(root="/a\udcff b\n'"), ignore_globs=("*.x", "ü"), folder=""
     )

@@ -1,4 +1,4 @@
-"""The code for a question: small and fresh, large and as it was, or scanned at first."""
+"""The index for a question: refreshed if small, used as it is if large, scanned if missing."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,7 +26,7 @@ def codebase(repo: Path, surroundings: Path) -> Codebase:
 
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
-    """Has two files count as many; waits for what goes on behind the answers."""
+    """Treat two files as a large codebase; the value waits for background refreshes."""
     monkeypatch.setattr(freshness, "FEW_FILES", 1)
 
     def settle() -> None:
@@ -45,7 +45,7 @@ def names(at_hand: freshness.AvailableCode) -> list[str]:
     return [name for (name,) in found]
 
 
-def test_a_small_one_is_brought_up_to_date(codebase: Codebase, repo: Path) -> None:
+def test_a_small_index_is_refreshed(codebase: Codebase, repo: Path) -> None:
     with freshness.open_now(codebase, "connect") as first:
         assert (first.state.state, names(first)) == ("fresh", ["connect", "pay"])
         assert (first.state.files, first.state.history) == (2, 1)
@@ -55,7 +55,7 @@ def test_a_small_one_is_brought_up_to_date(codebase: Codebase, repo: Path) -> No
         assert (second.state.state, names(second)) == ("fresh", ["pay", "reconnect"])
 
 
-def test_who_is_at_it_is_not_waited_for(
+def test_a_running_refresh_is_not_waited_for(
     codebase: Codebase, repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(freshness, "_WAIT_SECONDS", 0.0)
@@ -70,7 +70,7 @@ def test_who_is_at_it_is_not_waited_for(
 
 
 @pytest.mark.slow
-def test_a_large_one_is_scanned_first_and_then_taken_as_it_is(
+def test_a_large_codebase_is_scanned_first_and_then_used_without_a_refresh(
     codebase: Codebase, repo: Path, large: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with freshness.open_now(codebase, "How do we connect?") as first:
@@ -93,14 +93,16 @@ def test_a_large_one_is_scanned_first_and_then_taken_as_it_is(
         assert names(fifth) == ["pay", "reconnect"]
 
 
-def test_where_no_index_can_be_made(codebase: Codebase, repo: Path) -> None:
+def test_without_a_writable_place_the_files_are_scanned(codebase: Codebase, repo: Path) -> None:
     beneath_a_file = codebase.place._replace(database=str(repo / "pay.py" / "index" / "code.db"))
     with freshness.open_now(codebase._replace(place=beneath_a_file), "connect") as found:
         assert (found.state.state, found.state.refreshed_at) == ("not writable", None)
         assert "connect" in names(found)
 
 
-def test_files_that_somebody_works_on(codebase: Codebase, repo: Path) -> None:
+def test_recently_edited_files_are_listed_unless_they_are_many(
+    codebase: Codebase, repo: Path
+) -> None:
     now = clock.now_ms()
     with freshness.open_now(codebase, "x") as found:
         assert found.code is not None

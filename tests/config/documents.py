@@ -1,4 +1,4 @@
-"""Random TOML documents whose lines are known: the writer notes where it puts every key."""
+"""Random TOML documents; the writer records the line of every key."""
 
 from typing import Any, NamedTuple
 

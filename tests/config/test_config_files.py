@@ -1,4 +1,4 @@
-"""Configuration files that somebody else wrote, or broke."""
+"""Configuration files that are missing, broken or not plain files."""
 
 import errno
 import os
@@ -27,7 +27,7 @@ def refused(place: ConfigPlace) -> str:
     return raised.value.message
 
 
-def test_no_file_is_no_error(place: ConfigPlace) -> None:
+def test_a_missing_file_is_not_an_error(place: ConfigPlace) -> None:
     assert config_files.read(place) is None
 
 
@@ -48,19 +48,21 @@ def test_no_file_is_no_error(place: ConfigPlace) -> None:
         (b"x = { " + b"a." * 30_000 + b"a = 1 }", ":1: this key has too many parts."),
     ],
 )
-def test_says_where_a_file_breaks(place: ConfigPlace, data: bytes, message: str) -> None:
+def test_a_syntax_error_has_its_line_and_column(
+    place: ConfigPlace, data: bytes, message: str
+) -> None:
     Path(place.path).write_bytes(data)
     before = time.process_time()
     assert refused(place).startswith(f".ctx/config.toml{message}")
     assert time.process_time() - before < 1
 
 
-def test_what_the_parser_quotes_cannot_drive_the_terminal(place: ConfigPlace) -> None:
+def test_control_characters_are_not_printed(place: ConfigPlace) -> None:
     Path(place.path).write_bytes(b'a = "\x1b[2J"')
     assert "\x1b" not in refused(place)
 
 
-def test_a_folder(place: ConfigPlace) -> None:
+def test_a_folder_is_refused(place: ConfigPlace) -> None:
     os.mkdir(place.path)
     assert refused(place) == ".ctx/config.toml is a folder."
 
@@ -70,18 +72,20 @@ def test_a_pipe_is_not_waited_for(place: ConfigPlace) -> None:
     assert refused(place) == ".ctx/config.toml is not a plain file."
 
 
-def test_an_endless_device(place: ConfigPlace) -> None:
+def test_an_endless_device_is_refused(place: ConfigPlace) -> None:
     os.symlink("/dev/zero", place.path)
     assert refused(place) == ".ctx/config.toml is not a plain file."
 
 
-def test_a_link_to_nowhere(place: ConfigPlace) -> None:
+def test_a_broken_link_is_refused(place: ConfigPlace) -> None:
     os.symlink("missing", place.path)
     assert refused(place) == ".ctx/config.toml is a broken link."
 
 
-def test_not_permitted(place: ConfigPlace, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Root may read everything, so the refusal is played."""
+def test_a_file_without_permission_is_refused(
+    place: ConfigPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Root may read everything, so the refusal is simulated."""
 
     def refuse(path: str, flags: int) -> int:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
@@ -91,7 +95,7 @@ def test_not_permitted(place: ConfigPlace, monkeypatch: pytest.MonkeyPatch) -> N
     assert refused(place) == ".ctx/config.toml cannot be read: Permission denied."
 
 
-def test_a_byte_order_mark_is_no_part_of_the_text(place: ConfigPlace) -> None:
+def test_a_byte_order_mark_is_skipped(place: ConfigPlace) -> None:
     Path(place.path).write_bytes(b"\xef\xbb\xbf[gc]\nkeep_days = 3\n")
     file = config_files.read(place)
     assert file is not None
@@ -99,7 +103,7 @@ def test_a_byte_order_mark_is_no_part_of_the_text(place: ConfigPlace) -> None:
     assert file.at("gc", "keep_days") == ".ctx/config.toml:2"
 
 
-def test_a_user_file_is_named_in_full(tmp_path: Path) -> None:
+def test_a_user_file_is_named_with_its_full_path(tmp_path: Path) -> None:
     assert ConfigPlace("user", str(tmp_path / "config.toml")).label == str(tmp_path / "config.toml")
 
 
@@ -113,7 +117,7 @@ def test_a_user_file_is_named_in_full(tmp_path: Path) -> None:
         )
     )
 )
-def test_no_bytes_do_more_than_be_refused(
+def test_any_bytes_are_loaded_or_refused(
     tmp_path_factory: pytest.TempPathFactory, data: bytes
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "fuzz.toml"

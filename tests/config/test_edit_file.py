@@ -1,4 +1,4 @@
-"""Changing one value leaves the rest of a file alone, and loses nobody else's change."""
+"""Changing one value keeps the rest of a file, and concurrent changes are not lost."""
 
 import os
 import stat
@@ -31,7 +31,7 @@ def place(tmp_path: Path) -> ConfigPlace:
 
 
 def after(place: ConfigPlace, before: str | bytes) -> str:
-    """What setting the compression level to 9 makes of a text."""
+    """The text after setting the compression level to 9."""
     path = Path(place.path)
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(before.encode() if isinstance(before, str) else before)
@@ -39,7 +39,7 @@ def after(place: ConfigPlace, before: str | bytes) -> str:
     return path.read_bytes().decode()
 
 
-def test_the_first_setting_makes_a_private_file(place: ConfigPlace) -> None:
+def test_the_first_setting_creates_a_private_file(place: ConfigPlace) -> None:
     assert edit_file.set_value(place, LEVEL, 9) == edit_file.SettingChange(
         LEVEL.name, None, 9, place.path, True
     )
@@ -88,12 +88,12 @@ def test_unset_leaves_the_section(place: ConfigPlace) -> None:
     )
 
 
-def test_unset_makes_no_file(place: ConfigPlace) -> None:
+def test_unset_creates_no_file(place: ConfigPlace) -> None:
     assert edit_file.unset(place, LEVEL).changed is False
     assert not os.path.exists(os.path.dirname(place.path))
 
 
-def test_the_template_survives_a_change_and_its_undoing(place: ConfigPlace) -> None:
+def test_setting_and_unsetting_a_value_keeps_the_template(place: ConfigPlace) -> None:
     template = project_template("x", "1.0")
     Path(place.path).parent.mkdir()
     for known in schema.SETTINGS.values():
@@ -149,7 +149,7 @@ def test_the_users_link_stays_a_link(tmp_path: Path) -> None:
     assert stat.S_IMODE(real.stat().st_mode) == 0o640
 
 
-def test_nothing_is_written_through_a_projects_link(tmp_path: Path) -> None:
+def test_a_link_in_a_project_is_not_followed(tmp_path: Path) -> None:
     target = tmp_path / "elsewhere.toml"
     target.write_text("")
     (tmp_path / "config.toml").symlink_to(target)
@@ -158,15 +158,15 @@ def test_nothing_is_written_through_a_projects_link(tmp_path: Path) -> None:
     assert target.read_text() == ""
 
 
-def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(DiskFailure):
         edit_file.set_value(ConfigPlace("user", str(tmp_path / "file" / "config.toml")), LEVEL, 9)
 
 
 @pytest.mark.slow
-def test_changes_at_the_same_time_are_all_kept(place: ConfigPlace) -> None:
-    """Eight processes, each with a setting of its own."""
+def test_concurrent_changes_are_all_kept(place: ConfigPlace) -> None:
+    """Eight processes change one setting each."""
     program = (
         "import sys; from ctx.config import edit_file, schema\n"
         "from ctx.config.config_files import ConfigPlace\n"
@@ -189,7 +189,7 @@ INSIDE = st.dictionaries(
 
 @settings(deadline=None, max_examples=effort.times(60))
 @given(documents(st.dictionaries(SECTIONS, INSIDE, max_size=3)), st.booleans())
-def test_whatever_else_a_file_says_it_goes_on_saying(
+def test_an_edit_keeps_everything_else_in_the_file(
     tmp_path_factory: pytest.TempPathFactory, document: Document, removing: bool
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "edited.toml"
@@ -211,7 +211,7 @@ def test_whatever_else_a_file_says_it_goes_on_saying(
 
 @settings(deadline=None, max_examples=effort.times(40))
 @given(st.data())
-def test_what_is_set_is_what_is_got(
+def test_a_value_that_was_set_is_read_back(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     known = data.draw(st.sampled_from([s for s in schema.SETTINGS.values() if s.section != "repo"]))

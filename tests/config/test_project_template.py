@@ -11,7 +11,7 @@ from ctx.config.resolve import load
 from ctx.layout import is_project_store
 
 
-def test_it_names_the_project_and_sets_nothing_else(tmp_path: Path) -> None:
+def test_the_template_sets_only_the_project(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     path.write_text(project_template("my-project", "1.2.3"))
     config = load("", str(path), {}, ())
@@ -23,7 +23,7 @@ def test_it_names_the_project_and_sets_nothing_else(tmp_path: Path) -> None:
     assert is_project_store(str(tmp_path), "")
 
 
-def test_what_it_shows_are_the_defaults() -> None:
+def test_the_template_shows_the_defaults() -> None:
     lines = project_template("x", "1").splitlines()
     # Descriptions end in a full stop; lines that are commented out do not.
     text = "\n".join(line if line.endswith(".") else line.removeprefix("# ") for line in lines)

@@ -1,4 +1,4 @@
-"""Which layer wins, what a project may say, and how mistakes are told."""
+"""Precedence of layers, settings that a project may not set, and messages about mistakes."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from ctx.errors import ConfigInvalid, UsageError
 
 
 class Files:
-    """A user file and a project file, and what is read from them."""
+    """A user file and a project file, and the configuration that they give."""
 
     def __init__(self, folder: Path) -> None:
         self.user = folder / "own" / "config.toml"
@@ -64,7 +64,7 @@ def test_each_kind_has_its_getter(files: Files) -> None:
     assert config.texts("retrieval.expand_labels")[:2] == ("CALLS", "IMPORTS")
 
 
-def test_asking_for_what_there_is_not_is_a_mistake_in_the_program(files: Files) -> None:
+def test_unknown_names_and_wrong_types_raise_errors(files: Files) -> None:
     config = files.load()
     with pytest.raises(KeyError):
         config.integer("gc.keep_weeks")
@@ -76,7 +76,7 @@ def test_asking_for_what_there_is_not_is_a_mistake_in_the_program(files: Files) 
         config.choice("llm.model")
 
 
-def test_a_project_has_no_say_over_models_and_sharing(files: Files) -> None:
+def test_a_project_cannot_configure_models_or_sharing(files: Files) -> None:
     files.project.write_text(
         '[repo]\nid = "x"\n[llm]\nserver_url = "https://evil.example"\nbackend = 3\n'
         '[share]\nsessions = "all"\n[gc]\nkeep_days = 0\n'
@@ -93,7 +93,7 @@ def test_a_project_has_no_say_over_models_and_sharing(files: Files) -> None:
     )
 
 
-def test_a_user_file_names_no_project(files: Files) -> None:
+def test_a_user_file_cannot_name_a_project(files: Files) -> None:
     files.user.write_text('[repo]\nid = "x"\n')
     config = files.load()
     assert config.text("repo.id") == ""
@@ -139,12 +139,12 @@ def test_a_user_file_names_no_project(files: Files) -> None:
         ("[[storage]]\ncompression_level = 3\n", "1: storage must be a table."),
     ],
 )
-def test_a_wrong_value_has_its_line(files: Files, text: str, message: str) -> None:
+def test_a_wrong_value_is_reported_with_its_line(files: Files, text: str, message: str) -> None:
     files.project.write_text(text)
     assert files.refused() == f".ctx/config.toml:{message}"
 
 
-def test_a_wrong_value_elsewhere_names_its_place(files: Files) -> None:
+def test_a_wrong_value_is_reported_with_its_source(files: Files) -> None:
     files.user.write_text("[gc]\nkeep_days = -1\n")
     assert files.refused() == (
         f"{files.user}:2: gc.keep_days must be a whole number from 0 to 36500, not -1."
@@ -171,7 +171,7 @@ def test_a_survey_lists_every_problem(files: Files) -> None:
     assert config.integer("storage.compression_level") == 3
 
 
-def test_unknown_names_are_warnings_with_the_nearest(files: Files) -> None:
+def test_unknown_names_give_warnings_with_suggestions(files: Files) -> None:
     files.project.write_text(
         '[repo]\nid = "x"\n\n[storage]\ncompresion_level = 9\n"\\u001b[2J" = 1\n[storge]\n[zzz]\n'
     )
@@ -187,14 +187,14 @@ def test_unknown_names_are_warnings_with_the_nearest(files: Files) -> None:
     ]
 
 
-def test_a_file_full_of_nonsense_gets_a_few_warnings(files: Files) -> None:
+def test_the_number_of_warnings_is_limited(files: Files) -> None:
     files.project.write_text("[storage]\n" + "".join(f"x{n} = 1\n" for n in range(5000)))
     warnings = files.load().warnings
     assert len(warnings) == 11
     assert warnings[-1] == ".ctx/config.toml: and 4990 more like these."
 
 
-def test_values_of_older_files_are_told_and_not_used(files: Files) -> None:
+def test_values_without_effect_give_warnings(files: Files) -> None:
     files.project.write_text('[index]\nbackend = "redb"\nenable_tantivy = true\n')
     config = files.load()
     assert config.choice("index.backend") == "sqlite"
@@ -209,7 +209,7 @@ def test_values_of_older_files_are_told_and_not_used(files: Files) -> None:
     )
 
 
-def test_an_older_name_counts_unless_the_present_one_is_there(files: Files) -> None:
+def test_an_older_name_is_used_unless_the_current_one_is_set(files: Files) -> None:
     files.project.write_text("[retrieval]\nmax_depth = 5\n")
     assert files.load().integer("retrieval.default_depth") == 5
     assert files.load().explain("retrieval.default_depth")[-1].source.place == ".ctx/config.toml:2"
@@ -224,7 +224,7 @@ def test_an_older_name_counts_unless_the_present_one_is_there(files: Files) -> N
     assert files.load({}, "retrieval.max_depth=2").integer("retrieval.default_depth") == 2
 
 
-def test_variables_with_names_of_their_own(files: Files) -> None:
+def test_some_settings_have_short_variables(files: Files) -> None:
     short = {"CTX_DEFAULT_BUDGET": "777", "CTX_TRANSCRIPT_TIMEOUT": "1.5"}
     config = files.load(short)
     assert config.integer("view.default_budget") == 777
@@ -236,7 +236,7 @@ def test_variables_with_names_of_their_own(files: Files) -> None:
         assert files.load(environment).integer("view.default_budget") == 888
 
 
-def test_variables_that_are_no_settings(files: Files) -> None:
+def test_variables_that_are_not_settings_are_ignored(files: Files) -> None:
     config = files.load(
         {
             "CTX_HOME": "/x",
@@ -258,7 +258,7 @@ def test_variables_that_are_no_settings(files: Files) -> None:
     )
 
 
-def test_flags_that_make_no_sense(files: Files) -> None:
+def test_invalid_flags_are_refused(files: Files) -> None:
     with pytest.raises(UsageError, match=r"--set gc\.keep_days has no value"):
         files.load({}, "gc.keep_days")
     with pytest.raises(UsageError) as raised:
@@ -266,6 +266,6 @@ def test_flags_that_make_no_sense(files: Files) -> None:
     assert raised.value.hint == "Did you mean `gc.keep_days`?"
 
 
-def test_without_a_project(files: Files) -> None:
+def test_without_a_project_its_file_is_not_read(files: Files) -> None:
     files.project.write_text("[storage]\ncompression_level = 9\n")
     assert load(str(files.user), None, {}, ()).integer("storage.compression_level") == 3

@@ -1,4 +1,4 @@
-"""The table of settings is sound, and every kind of value is read the same from everywhere."""
+"""The table of settings is consistent, and a value means the same in every source."""
 
 import pytest
 from hypothesis import given, settings
@@ -21,7 +21,7 @@ ALL = pytest.mark.parametrize("known", schema.SETTINGS.values(), ids=lambda know
 
 
 @ALL
-def test_a_row_of_the_table(known: Setting) -> None:
+def test_every_setting_is_consistent(known: Setting) -> None:
     assert known.name.count(".") == 1
     assert accept(known, known.default) == known.default
     assert not is_without_effect(known, known.default)
@@ -49,7 +49,7 @@ def test_the_layers_of_a_context_fit_into_its_budget() -> None:
 
 @settings(deadline=None)
 @given(st.data())
-def test_a_word_means_what_the_file_means(data: st.DataObject) -> None:
+def test_a_word_and_a_file_give_the_same_value(data: st.DataObject) -> None:
     known = data.draw(st.sampled_from(list(schema.SETTINGS.values())))
     value = data.draw(values_of(known))
     word = value if isinstance(value, str) else as_toml(value)
@@ -68,7 +68,7 @@ def test_a_word_means_what_the_file_means(data: st.DataObject) -> None:
         ("ingestion.ignore_globs", ' ["a,b"]', ("a,b",)),
     ],
 )
-def test_words(name: str, word: str, value: Value) -> None:
+def test_words_are_parsed(name: str, word: str, value: Value) -> None:
     known = schema.SETTINGS[name]
     assert accept(known, from_word(known, word)) == value
 
@@ -97,7 +97,7 @@ def test_words(name: str, word: str, value: Value) -> None:
         ("ingestion.ignore_globs", "[" * 5000, 'a list of texts, not "' + "[" * 58 + "…"),
     ],
 )  # fmt: skip
-def test_refusals(name: str, word: str, why: str) -> None:
+def test_invalid_words_are_refused(name: str, word: str, why: str) -> None:
     known = schema.SETTINGS[name]
     raw = from_word(known, word)
     assert accept(known, raw) is None
@@ -112,7 +112,7 @@ def test_a_file_must_use_the_right_type(name: str, raw: object) -> None:
     assert accept(schema.SETTINGS[name], raw) is None
 
 
-def test_an_older_name_is_understood() -> None:
+def test_an_older_name_is_accepted() -> None:
     assert schema.named("retrieval.max_depth").name == "retrieval.default_depth"
 
 
@@ -124,7 +124,7 @@ def test_an_older_name_is_understood() -> None:
         ("zzz", "`ctx config list` lists all settings."),
     ],
 )
-def test_a_wrong_name_gets_the_nearest(name: str, hint: str) -> None:
+def test_a_wrong_name_gets_a_suggestion(name: str, hint: str) -> None:
     with pytest.raises(UsageError) as raised:
         schema.named(name)
     assert raised.value.hint == hint

@@ -1,4 +1,4 @@
-"""On which line a key stands: the scanner against documents whose lines are known."""
+"""The line of each key: the scanner is compared with generated documents."""
 
 import tomllib
 from typing import Any
@@ -32,13 +32,13 @@ from tests.config.documents import Document, documents
         ('"\\u0061" = 1 # b = 2', {("a",): 1}),
     ],
 )  # fmt: skip
-def test_lines_of(text: str, expected: dict[Path, int]) -> None:
+def test_the_lines_of_keys_are_found(text: str, expected: dict[Path, int]) -> None:
     assert key_lines(text) == expected
 
 
 @settings(deadline=None)
 @given(documents())
-def test_finds_every_key_on_its_line(document: Document) -> None:
+def test_every_key_is_found_on_its_line(document: Document) -> None:
     assert set(_paths(tomllib.loads(document.text))) <= document.lines.keys()
     assert key_lines(document.text) == document.lines
 
@@ -63,7 +63,7 @@ def test_agrees_with_tomlkit_and_tomllib(tables: dict[str, Any]) -> None:
 
 @settings(deadline=None)
 @given(st.text("ab.[]{}=,#\"'\\ 1\n\r", max_size=40))
-def test_whatever_tomllib_reads_has_its_lines(text: str) -> None:
+def test_every_document_that_tomllib_reads_has_lines(text: str) -> None:
     try:
         tables = tomllib.loads(text)
     except ValueError:

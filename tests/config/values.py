@@ -1,4 +1,4 @@
-"""Every value that a setting takes."""
+"""Strategies for the values that a setting accepts."""
 
 from hypothesis import strategies as st
 

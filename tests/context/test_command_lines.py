@@ -20,129 +20,157 @@ def texts(graph: Graph, project: str | None = "app") -> list[str]:
 
 
 @pytest.fixture
-def worked() -> Iterator[Graph]:
+def project_sessions() -> Iterator[Graph]:
     with graphs.graph() as graph:
         for number in range(4):
             session(graph, f"s{number}", number + 1)
         yield graph
 
 
-def test_what_is_run_for_each_purpose(worked: Graph) -> None:
+def test_commands_are_listed_by_purpose_with_their_runs(project_sessions: Graph) -> None:
     for name in ("s0", "s1", "s2"):
-        command(worked, name, "pnpm vitest run", runs=3)
-        command(worked, name, "pnpm lint", "lint")
-    command(worked, "s0", "pnpm dev", "start", last="")
-    command(worked, "s1", "pnpm dev", "start", last="")
-    assert texts(worked) == [
+        command(project_sessions, name, "pnpm vitest run", runs=3)
+        command(project_sessions, name, "pnpm lint", "lint")
+    command(project_sessions, "s0", "pnpm dev", "start", last="")
+    command(project_sessions, "s1", "pnpm dev", "start", last="")
+    assert texts(project_sessions) == [
         "- test: `pnpm vitest run` (9 runs in 3 sessions)",
         "- lint: `pnpm lint` (3 runs in 3 sessions)",
         "- start: `pnpm dev` (2 runs in 2 sessions)",
     ]
 
 
-def test_one_session_is_enough_only_if_it_is_the_newest(worked: Graph) -> None:
-    command(worked, "s0", "make test")
-    command(worked, "s2", "make old-test")
-    command(worked, "s0", "make unknown-test", last="")
-    assert texts(worked) == ["- test: `make test` (1 run in 1 session)"]
+def test_a_command_of_one_session_is_listed_only_for_the_newest(project_sessions: Graph) -> None:
+    command(project_sessions, "s0", "make test")
+    command(project_sessions, "s2", "make old-test")
+    command(project_sessions, "s0", "make unknown-test", last="")
+    assert texts(project_sessions) == ["- test: `make test` (1 run in 1 session)"]
 
 
-def test_a_run_of_one_test_is_left_out(worked: Graph) -> None:
+def test_a_run_of_a_single_test_is_left_out(project_sessions: Graph) -> None:
     for name in ("s0", "s1"):
-        command(worked, name, "pnpm --filter api test", runs=2)
-        command(worked, name, "pnpm --filter api test -- --testPathPattern=shares")
-        command(worked, name, "pnpm --filter web test")
-    assert texts(worked) == [
+        command(project_sessions, name, "pnpm --filter api test", runs=2)
+        command(project_sessions, name, "pnpm --filter api test -- --testPathPattern=shares")
+        command(project_sessions, name, "pnpm --filter web test")
+    assert texts(project_sessions) == [
         "- test: `pnpm --filter api test` (4 runs in 2 sessions)",
         "- test: `pnpm --filter web test` (2 runs in 2 sessions)",
     ]
 
 
-def test_a_command_that_fails_and_the_one_that_replaced_it(worked: Graph) -> None:
+def test_a_failing_command_is_listed_with_its_replacement(project_sessions: Graph) -> None:
     for name in ("s1", "s2"):
-        command(worked, name, WRAPPED, last="failed", problem=UNKNOWN, replaced_by="bun run test")
-        command(worked, name, "bun run test")
-    assert texts(worked) == [
+        command(
+            project_sessions,
+            name,
+            WRAPPED,
+            last="failed",
+            problem=UNKNOWN,
+            replaced_by="bun run test",
+        )
+        command(project_sessions, name, "bun run test")
+    assert texts(project_sessions) == [
         "- test: `bun run test` (2 runs in 2 sessions)",
         f'- `{WRAPPED}` fails ("{UNKNOWN}"); `bun run test` works',
     ]
 
 
-def test_a_pair_of_one_old_session_is_not_listed(worked: Graph) -> None:
-    command(worked, "s2", WRAPPED, last="failed", problem=UNKNOWN, replaced_by="bun run test")
-    command(worked, "s0", "make test")
-    assert texts(worked) == ["- test: `make test` (1 run in 1 session)"]
+def test_a_pair_of_one_old_session_is_not_listed(project_sessions: Graph) -> None:
+    command(
+        project_sessions, "s2", WRAPPED, last="failed", problem=UNKNOWN, replaced_by="bun run test"
+    )
+    command(project_sessions, "s0", "make test")
+    assert texts(project_sessions) == ["- test: `make test` (1 run in 1 session)"]
 
 
-def test_a_pair_of_one_old_session_is_listed_if_the_replacement_works_since(worked: Graph) -> None:
-    command(worked, "s3", WRAPPED, last="failed", problem=UNKNOWN, replaced_by="bun run test")
+def test_a_pair_of_one_old_session_is_listed_if_the_replacement_works_since(
+    project_sessions: Graph,
+) -> None:
+    command(
+        project_sessions, "s3", WRAPPED, last="failed", problem=UNKNOWN, replaced_by="bun run test"
+    )
     for name in ("s3", "s2", "s1"):
-        command(worked, name, "bun run test")
-    assert texts(worked)[1:] == [f'- `{WRAPPED}` fails ("{UNKNOWN}"); `bun run test` works']
+        command(project_sessions, name, "bun run test")
+    assert texts(project_sessions)[1:] == [
+        f'- `{WRAPPED}` fails ("{UNKNOWN}"); `bun run test` works'
+    ]
 
 
-def test_a_pair_of_the_newest_session_is_listed(worked: Graph) -> None:
-    command(worked, "s0", WRAPPED, last="failed", problem=UNKNOWN, replaced_by="bun run test")
-    command(worked, "s0", "bun run test")
-    assert texts(worked)[1:] == [f'- `{WRAPPED}` fails ("{UNKNOWN}"); `bun run test` works']
+def test_a_pair_of_the_newest_session_is_listed(project_sessions: Graph) -> None:
+    command(
+        project_sessions, "s0", WRAPPED, last="failed", problem=UNKNOWN, replaced_by="bun run test"
+    )
+    command(project_sessions, "s0", "bun run test")
+    assert texts(project_sessions)[1:] == [
+        f'- `{WRAPPED}` fails ("{UNKNOWN}"); `bun run test` works'
+    ]
 
 
-def test_what_works_again_is_not_told_as_failing(worked: Graph) -> None:
+def test_a_command_that_works_again_is_not_listed_as_failing(project_sessions: Graph) -> None:
     for name in ("s1", "s2"):
-        command(worked, name, WRAPPED, last="failed", problem=UNKNOWN, replaced_by="bun run test")
-    command(worked, "s0", WRAPPED)
-    assert texts(worked) == [f"- test: `{WRAPPED}` (3 runs in 3 sessions)"]
+        command(
+            project_sessions,
+            name,
+            WRAPPED,
+            last="failed",
+            problem=UNKNOWN,
+            replaced_by="bun run test",
+        )
+    command(project_sessions, "s0", WRAPPED)
+    assert texts(project_sessions) == [f"- test: `{WRAPPED}` (3 runs in 3 sessions)"]
 
 
-def test_what_fails_now_is_not_told_as_working(worked: Graph) -> None:
+def test_a_command_that_fails_now_is_not_listed_as_working(project_sessions: Graph) -> None:
     for name in ("s1", "s2"):
-        command(worked, name, "npm test")
-        command(worked, name, "npm run lint", "lint")
-    command(worked, "s0", "npm test", last="failed", problem='Missing script: "test"')
-    command(worked, "s0", "npm run lint", "lint", last="failed")
-    assert texts(worked) == [
+        command(project_sessions, name, "npm test")
+        command(project_sessions, name, "npm run lint", "lint")
+    command(project_sessions, "s0", "npm test", last="failed", problem='Missing script: "test"')
+    command(project_sessions, "s0", "npm run lint", "lint", last="failed")
+    assert texts(project_sessions) == [
         '- `npm test` fails ("Missing script: "test"")',
         "- lint: `npm run lint` (3 runs in 3 sessions; the last one failed)",
     ]
 
 
-def test_a_replacement_that_fails_now_is_left_out(worked: Graph) -> None:
-    command(worked, "s1", WRAPPED, last="failed", problem=UNKNOWN, replaced_by="bun run test")
-    command(worked, "s0", WRAPPED, last="failed", problem=UNKNOWN)
-    command(worked, "s0", "bun run test", last="failed")
-    assert texts(worked)[0] == f'- `{WRAPPED}` fails ("{UNKNOWN}")'
+def test_a_replacement_that_fails_now_is_left_out(project_sessions: Graph) -> None:
+    command(
+        project_sessions, "s1", WRAPPED, last="failed", problem=UNKNOWN, replaced_by="bun run test"
+    )
+    command(project_sessions, "s0", WRAPPED, last="failed", problem=UNKNOWN)
+    command(project_sessions, "s0", "bun run test", last="failed")
+    assert texts(project_sessions)[0] == f'- `{WRAPPED}` fails ("{UNKNOWN}")'
 
 
-def test_a_program_that_is_missing(worked: Graph) -> None:
+def test_a_missing_program_is_listed(project_sessions: Graph) -> None:
     for name in ("s0", "s1"):
-        command(worked, name, "docker", "other", "failed", "command not found")
-    assert texts(worked) == ["- `docker` is not installed"]
+        command(project_sessions, name, "docker", "other", "failed", "command not found")
+    assert texts(project_sessions) == ["- `docker` is not installed"]
 
 
-def test_of_another_project_there_is_nothing(worked: Graph) -> None:
-    command(worked, "s0", "make test")
-    assert texts(worked, "other") == []
+def test_commands_of_another_project_are_not_listed(project_sessions: Graph) -> None:
+    command(project_sessions, "s0", "make test")
+    assert texts(project_sessions, "other") == []
 
 
-def test_the_running_session_does_not_count(worked: Graph) -> None:
-    command(worked, "s0", "make test")
-    assert command_lines.lines(worked.connection, "app", "s0") == []
+def test_the_running_session_does_not_count(project_sessions: Graph) -> None:
+    command(project_sessions, "s0", "make test")
+    assert command_lines.lines(project_sessions.connection, "app", "s0") == []
 
 
-def test_a_prepared_context_expires_with_the_commands(worked: Graph) -> None:
+def test_a_prepared_context_expires_with_the_commands(project_sessions: Graph) -> None:
     def state(connection: Connection) -> str:
         return contexts.sessions_digest(connection, "app")
 
-    before = state(worked.connection)
-    command(worked, "s0", "make test")
-    assert state(worked.connection) != before
+    before = state(project_sessions.connection)
+    command(project_sessions, "s0", "make test")
+    assert state(project_sessions.connection) != before
 
 
-def test_a_learning_about_a_command_that_is_listed_is_not_repeated(worked: Graph) -> None:
-    learning(worked, "convention", "Tests are run with `mise run test`.")
-    learning(worked, "convention", "Tests are run with `mise run test:ci`.")
+def test_a_learning_about_a_command_that_is_listed_is_not_repeated(project_sessions: Graph) -> None:
+    learning(project_sessions, "convention", "Tests are run with `mise run test`.")
+    learning(project_sessions, "convention", "Tests are run with `mise run test:ci`.")
     for name in ("s0", "s1"):
-        command(worked, name, "mise run test")
-    text = layers.context([worked.connection], ContextRequest("app", None, 2_000)).text
+        command(project_sessions, name, "mise run test")
+    text = layers.context([project_sessions.connection], ContextRequest("app", None, 2_000)).text
     assert text.count("`mise run test`") == 1
     assert "Tests are run with `mise run test:ci`." in text

@@ -1,4 +1,4 @@
-"""What a session was at when its conversation was compacted."""
+"""The state of a session when its conversation was compacted."""
 
 import json
 
@@ -28,7 +28,7 @@ def run(graph: Graph, command: str, *, ok: bool, session: str = "s") -> None:
     step(graph, session, "command", text=command, ok=ok, findings=findings)
 
 
-def test_files_failures_and_what_did_not_help() -> None:
+def test_edited_files_failures_and_failed_attempts_are_listed() -> None:
     with graphs.graph() as graph:
         step(graph, "s", "prompt", text="Fix the refresh")
         run(graph, "ruff check", ok=False)
@@ -54,7 +54,7 @@ def test_files_failures_and_what_did_not_help() -> None:
         assert compaction_state.lines(graph.connection, "nobody") == []
 
 
-def test_what_a_message_says_itself_is_not_said_before_it() -> None:
+def test_the_error_code_is_not_repeated_before_the_message() -> None:
     with graphs.graph() as graph:
         finding = StepFinding("a.py", 1, "KeyError", "KeyError: 'x'", "test_a")
         step(graph, "s", "command", text=TESTS, ok=False, findings=(finding,))
@@ -62,20 +62,20 @@ def test_what_a_message_says_itself_is_not_said_before_it() -> None:
         assert compaction_state.lines(graph.connection, "s") == [told]
 
 
-def test_an_agent_was_not_at_files_and_summaries() -> None:
+def test_file_and_summary_nodes_are_not_part_of_the_state() -> None:
     with graphs.graph() as graph:
         for node_type in ("file", "summary"):
             node(graph, node_type, "src/auth.py", ["tier:working"])
         assert layers.state([graph.connection], None, None, "s") == []
 
 
-def test_what_a_subagent_did_is_not_what_the_agent_is_at() -> None:
+def test_steps_of_a_subagent_are_not_part_of_the_state() -> None:
     with graphs.graph() as graph:
         step(graph, "s", "write", path="a.py", agent="helper")
         assert compaction_state.lines(graph.connection, "s") == []
 
 
-def test_it_stands_above_the_nodes_that_an_agent_was_at() -> None:
+def test_the_state_is_above_the_working_nodes() -> None:
     with graphs.graph() as graph:
         node(graph, "observation", "Half done", ["tier:working"])
         edit(graph, "src/auth.py", "refresh")
@@ -95,7 +95,7 @@ def test_it_stands_above_the_nodes_that_an_agent_was_at() -> None:
 
 
 @pytest.mark.parametrize("budget", [100, 300, 2_000])
-def test_it_has_no_more_room_than_there_is(budget: int) -> None:
+def test_the_state_fits_into_the_budget(budget: int) -> None:
     with graphs.graph() as graph:
         for number in range(50):
             node(graph, "observation", f"Node {number}", ["tier:working"])
@@ -107,7 +107,7 @@ def test_it_has_no_more_room_than_there_is(budget: int) -> None:
         assert ("Still failing" in made.text) is (budget > 300)
 
 
-def test_a_store_without_events() -> None:
+def test_a_store_without_events_has_no_state() -> None:
     with graphs.graph() as graph:
         graph.connection.execute("DROP TABLE events")
         assert compaction_state.lines(graph.connection, "s") == []
@@ -131,7 +131,7 @@ ANYTHING = st.recursive(
         max_size=20,
     )
 )
-def test_steps_of_any_shape(bodies: list[dict[str, object]]) -> None:
+def test_steps_of_any_shape_give_lines(bodies: list[dict[str, object]]) -> None:
     with graphs.graph() as graph:
         for number, body in enumerate(bodies):
             graph.connection.execute(

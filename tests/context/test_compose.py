@@ -1,4 +1,4 @@
-"""The composer: entries in, a text out that is never larger than its budget."""
+"""The composer turns entries into a text within the budget."""
 
 import subprocess
 import sys
@@ -103,7 +103,7 @@ def test_an_empty_memory_gives_an_empty_frame() -> None:
     assert refused.value.hint == "Give a budget of 25 tokens or more."
 
 
-def test_what_does_not_fit_is_counted_and_smaller_ones_are_tried() -> None:
+def test_an_entry_that_does_not_fit_is_counted_and_smaller_ones_are_tried() -> None:
     entries = [
         entry(1, "tier:working", "small"),
         entry(2, "tier:working", "x" * 1000),
@@ -133,7 +133,7 @@ def test_pinned_entries_are_shortened_before_any_is_left_out() -> None:
     assert sizes == {8_000: 20, 2_000: 20, 900: 20, 600: 20, 400: 20, 200: 11}
 
 
-def test_a_pinned_entry_is_whole_where_there_is_room() -> None:
+def test_a_pinned_entry_is_not_shortened_if_it_fits() -> None:
     entries = [entry(1, "tier:pinned", "a " * 200), entry(2, "tier:pinned", "b " * 2000)]
     text = composed(entries, 600).text
     assert "a " * 199 in text
@@ -141,7 +141,7 @@ def test_a_pinned_entry_is_whole_where_there_is_room() -> None:
     assert "...\n  - Tags:" in text
 
 
-def test_only_so_much_is_read_as_may_be_shown() -> None:
+def test_reading_stops_when_the_budget_is_used() -> None:
     read = 0
 
     def endless(content: str) -> object:
@@ -177,7 +177,7 @@ ENTRIES = st.tuples(
 
 @settings(max_examples=effort.times(400), deadline=None, derandomize=True)
 @given(ENTRIES, st.integers(0, 1_500))
-def test_no_budget_is_ever_exceeded(entries: list[ContextEntry], budget: int) -> None:
+def test_the_budget_is_never_exceeded(entries: list[ContextEntry], budget: int) -> None:
     try:
         done = composed(entries, budget)
     except BudgetExceeded:
@@ -193,7 +193,7 @@ def test_no_budget_is_ever_exceeded(entries: list[ContextEntry], budget: int) ->
 
 @settings(max_examples=effort.times(200), deadline=None, derandomize=True)
 @given(ENTRIES)
-def test_nothing_is_left_out_where_there_is_room(entries: list[ContextEntry]) -> None:
+def test_nothing_is_left_out_if_everything_fits(entries: list[ContextEntry]) -> None:
     whole = composed(entries, 10**9)
     assert whole.left_out.nodes == 0
     # Each item and each heading is rounded up, and the frame is reckoned with long numbers.
@@ -201,7 +201,7 @@ def test_nothing_is_left_out_where_there_is_room(entries: list[ContextEntry]) ->
     assert composed(entries, enough).text == whole.text
 
 
-def test_the_composer_loads_next_to_nothing() -> None:
+def test_the_composer_imports_few_modules() -> None:
     script = (
         "import sys; before = set(sys.modules); import ctx.context.compose;"
         " print(*sorted(name for name in set(sys.modules) - before if name.startswith('ctx')))"

@@ -1,4 +1,4 @@
-"""A context that was made before is given as long as it holds, and no longer."""
+"""A prepared context is used while it is valid, and not longer."""
 
 import os
 from collections.abc import Callable
@@ -29,7 +29,7 @@ def keep(graph: Graph, key: ContextKey, context: Context = CONTEXT) -> None:
         contexts.keep(graph.connection, key, context, clock.iso(clock.now_ms()))
 
 
-def test_what_was_kept_is_ready() -> None:
+def test_a_stored_context_is_ready() -> None:
     with graphs.graph() as graph:
         key = ContextKey(HERE, "")
         assert contexts.ready(graph.connection, key) is None
@@ -53,7 +53,7 @@ def test_what_was_kept_is_ready() -> None:
         ContextKey(HERE, "", part=2),
     ],
 )
-def test_another_place_has_another_context(other: ContextKey) -> None:
+def test_each_place_has_its_own_context(other: ContextKey) -> None:
     with graphs.graph() as graph:
         keep(graph, ContextKey(HERE, ""))
         assert contexts.ready(graph.connection, other) is None
@@ -63,7 +63,7 @@ def test_another_place_has_another_context(other: ContextKey) -> None:
         assert found.text == "Another."
 
 
-def test_parts_stand_beside_each_other() -> None:
+def test_parts_are_stored_separately() -> None:
     with graphs.graph() as graph:
         for part in (1, 2):
             keep(graph, ContextKey(HERE, "", part), CONTEXT._replace(text=f"Part {part}."))
@@ -86,7 +86,7 @@ CHANGES: dict[str, Callable[[Change], object]] = {
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_no_change_of_memory_leaves_it_ready(name: str) -> None:
+def test_every_change_of_memory_invalidates_a_context(name: str) -> None:
     with graphs.graph() as graph:
         with changing(graph, "add", graphs.WHO) as change:
             for node_id in (ONE, OTHER):
@@ -98,7 +98,7 @@ def test_no_change_of_memory_leaves_it_ready(name: str) -> None:
         assert contexts.ready(graph.connection, ContextKey(HERE, "")) is None
 
 
-def test_what_is_no_memory_leaves_it_ready() -> None:
+def test_writes_outside_of_memory_keep_a_context_valid() -> None:
     with graphs.graph() as graph:
         keep(graph, ContextKey(HERE, ""))
         with changing(graph, "nothing", graphs.WHO):
@@ -111,7 +111,7 @@ def test_what_is_no_memory_leaves_it_ready() -> None:
         assert contexts.ready(graph.connection, ContextKey(HERE, "")) == CONTEXT
 
 
-def test_a_context_goes_there_and_back_as_it_is() -> None:
+def test_a_context_is_stored_and_read_unchanged() -> None:
     with graphs.graph() as graph:
         with changing(graph, "add", graphs.WHO) as change:
             for number in range(5):
@@ -122,7 +122,7 @@ def test_a_context_goes_there_and_back_as_it_is() -> None:
         assert contexts.ready(graph.connection, ContextKey(HERE, "")) == made
 
 
-def test_settings(tmp_path: Path) -> None:
+def test_settings_are_part_of_the_key(tmp_path: Path) -> None:
     home = str(tmp_path)
     nothing_set = contexts.settings(home, {})
     assert nothing_set == f"{contexts.FORMAT} "
@@ -146,7 +146,7 @@ def test_settings(tmp_path: Path) -> None:
     assert contexts.settings(home, {}) != second
 
 
-def test_what_another_ctx_made_is_not_given(
+def test_a_context_of_another_format_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with graphs.graph() as graph:
@@ -157,7 +157,7 @@ def test_what_another_ctx_made_is_not_given(
         assert contexts.is_default(now.settings)
 
 
-def test_of_places_that_nobody_comes_back_to_nothing_is_kept(
+def test_contexts_of_unused_places_are_removed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now = clock.now_ms()
@@ -177,7 +177,7 @@ def test_of_places_that_nobody_comes_back_to_nothing_is_kept(
 
 
 def test_the_folders_of_a_working_tree_are_one_place(repo: Path, surroundings: Path) -> None:
-    """So a session that starts in a folder of a project finds what was made for its top."""
+    """So a session that starts in a sub-folder uses the context of the top folder."""
     home = str(surroundings / ".ctx")
     (repo / "src").mkdir()
     assert layout.place(str(repo / "src"), home) == layout.place(str(repo), home)
@@ -189,14 +189,14 @@ def test_the_folders_of_a_working_tree_are_one_place(repo: Path, surroundings: P
     assert (tree.folder, tree.task_key) != (here.folder, here.task_key)
 
 
-def test_another_day_has_another_context() -> None:
+def test_a_context_expires_with_its_day() -> None:
     with graphs.graph() as graph:
         keep(graph, ContextKey(HERE, "", day="20407 +0"))
         assert contexts.ready(graph.connection, ContextKey(HERE, "", day="20408 +0")) is None
         assert contexts.ready(graph.connection, ContextKey(HERE, "", day="20407 +0")) == CONTEXT
 
 
-def test_what_is_wrong_is_said_while_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_problem_is_shown_while_it_lasts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = str(tmp_path)
     assert contexts.key_of(HERE, home, {}).health == ""
     (tmp_path / contexts.HEALTH).write_text("3 events were skipped <!-- x; `ctx status`.\nMore\n")

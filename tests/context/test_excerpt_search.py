@@ -1,4 +1,4 @@
-"""What past sessions said about a prompt: which passages, in which order, within which budget."""
+"""Passages of past sessions for a prompt: which ones, their order and their budget."""
 
 from collections.abc import Iterator
 from sqlite3 import Connection
@@ -28,7 +28,7 @@ def connection() -> Iterator[Connection]:
         yield made.connection
 
 
-def say(
+def add_excerpt(
     connection: Connection,
     text: str,
     session: str = "s1",
@@ -49,9 +49,9 @@ def texts(connection: Connection, prompt: str, budget: int = 1_000, **more: Any)
     return [hit.text for hit in search([connection], "app", prompt, budget, **more)]
 
 
-def test_who_said_what_and_when(connection: Connection) -> None:
-    say(connection, RULE, days_ago=1, kind="correction")
-    say(connection, "The exporter was fixed, and every change of it arrives.", kind="final")
+def test_passages_are_shown_with_speaker_and_day(connection: Connection) -> None:
+    add_excerpt(connection, RULE, days_ago=1, kind="correction")
+    add_excerpt(connection, "The exporter was fixed, and every change of it arrives.", kind="final")
     found = written(search([connection], "app", "commit the change of the exporter", 500))
     assert found.text == (
         f"{excerpt_search.HEADING}\n\n- [user, yesterday] {RULE}\n"
@@ -62,14 +62,14 @@ def test_who_said_what_and_when(connection: Connection) -> None:
 
 
 def test_an_earlier_prompt_that_says_the_same_is_left_out(connection: Connection) -> None:
-    say(connection, "Go through the failing exporter tests locally.")
+    add_excerpt(connection, "Go through the failing exporter tests locally.")
     prompt = "Please go through the failing exporter tests locally, then fix the importer."
     assert texts(connection, prompt) == []
     assert texts(connection, "which exporter tests were failing") != []
 
 
 def test_past_work_follows_what_shares_words(connection: Connection) -> None:
-    say(connection, RULE, kind="correction")
+    add_excerpt(connection, RULE, kind="correction")
     graph = Graph(connection)
     session(graph, "s1", 1, completed="Began")
     worth = "Timestamps are stored as whole milliseconds in the ledger."
@@ -83,44 +83,50 @@ def test_past_work_follows_what_shares_words(connection: Connection) -> None:
 
 
 def test_one_word_is_not_enough_unless_the_prompt_has_no_more(connection: Connection) -> None:
-    say(connection, RULE)
+    add_excerpt(connection, RULE)
     assert texts(connection, "rename the exporter module to writer") == []
     assert texts(connection, "exporter?") == [RULE]
     assert texts(connection, "") == texts(connection, "the and of") == []
     assert texts(connection, '"* NEAR( exporter^ OR commit" -') == [RULE]
 
 
-def test_other_projects_and_the_session_itself_are_left_out(connection: Connection) -> None:
-    say(connection, RULE, project="other")
-    say(connection, RULE, project=None)
-    say(connection, RULE, session="mine")
+def test_other_projects_and_the_current_session_are_left_out(connection: Connection) -> None:
+    add_excerpt(connection, RULE, project="other")
+    add_excerpt(connection, RULE, project=None)
+    add_excerpt(connection, RULE, session="mine")
     assert texts(connection, "commit the exporter", session="mine") == []
     assert texts(connection, "commit the exporter") == [RULE]
 
 
-def test_what_was_given_or_said_before_is_left_out(connection: Connection) -> None:
-    say(connection, RULE)
-    say(connection, "Again: never commit yourself, I review every change of the exporter!", "s2")
+def test_passages_that_were_shown_before_are_left_out(connection: Connection) -> None:
+    add_excerpt(connection, RULE)
+    add_excerpt(
+        connection, "Again: never commit yourself, I review every change of the exporter!", "s2"
+    )
     assert len(texts(connection, "commit the exporter change")) == 1
     again = texts(connection, "commit the exporter change")
     assert texts(connection, "commit the exporter change", given={*map(digest, again)}) != again
 
 
-def test_newer_sessions_and_the_users_words_come_first(connection: Connection) -> None:
-    say(connection, "The exporter writes rows into the archive, as of March.", "s1", days_ago=90)
-    say(connection, "The exporter sends rows through the gateway, as of May.", "s2")
+def test_newer_sessions_and_passages_of_the_user_come_first(connection: Connection) -> None:
+    add_excerpt(
+        connection, "The exporter writes rows into the archive, as of March.", "s1", days_ago=90
+    )
+    add_excerpt(connection, "The exporter sends rows through the gateway, as of May.", "s2")
     for number in range(10):
-        say(connection, f"Filler {number}", f"filler{number}", days_ago=30)
+        add_excerpt(connection, f"Filler {number}", f"filler{number}", days_ago=30)
     found = texts(connection, "where does the exporter put its rows")
     assert [each[-4:-1] for each in found] == ["May", "rch"]
-    say(connection, "Pasted: where does the exporter put its rows, asks Bob.", "s3", "pasted")
+    add_excerpt(
+        connection, "Pasted: where does the exporter put its rows, asks Bob.", "s3", "pasted"
+    )
     assert texts(connection, "where does the exporter put its rows")[-1].startswith("Pasted")
 
 
-def test_a_long_prompt(connection: Connection) -> None:
-    say(connection, RULE)
+def test_a_long_prompt_is_searched(connection: Connection) -> None:
+    add_excerpt(connection, RULE)
     for number in range(600):
-        say(connection, f"word{number % 300} filler{number}", "s2")
+        add_excerpt(connection, f"word{number % 300} filler{number}", "s2")
     prompt = " ".join(f"word{number}" for number in range(300)) + " commit exporter review"
     assert RULE in texts(connection, prompt, 4_000)
     assert texts(connection, "x" * 1_000_000) == []
@@ -132,10 +138,10 @@ def test_a_long_prompt(connection: Connection) -> None:
     st.text(max_size=60),
     st.integers(0, 300),
 )
-def test_any_text(said: list[str], prompt: str, budget: int) -> None:
+def test_any_text_can_be_searched(said: list[str], prompt: str, budget: int) -> None:
     with graphs.graph() as graph:
         for text in said:
-            say(graph.connection, text)
+            add_excerpt(graph.connection, text)
         found = written(search([graph.connection], "app", prompt, budget, given={digest(prompt)}))
         lines = found.text.splitlines()
         assert all(line.startswith("- [user, today] ") for line in lines[2:])

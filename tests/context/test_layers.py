@@ -1,4 +1,4 @@
-"""The context of a session: which nodes, as which text, and what of it is new."""
+"""The context of a session: its nodes, its text, and what changed since the last one."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -65,7 +65,7 @@ def shown(graph: Graph, wanted: ContextRequest = ANYWHERE) -> list[int]:
 # The text
 
 
-def test_the_whole_text() -> None:
+def test_a_context_has_the_expected_text() -> None:
     with graph_of(
         ("fact", "Deploys run on Fridays", "tier:pinned"),
         ("decision", "We use SQLite", "tier:reference"),
@@ -129,7 +129,7 @@ def test_an_empty_memory() -> None:
 
 
 @pytest.mark.parametrize("budget", [100, 400, 401])
-def test_where_there_is_hardly_room_nodes_matter_more_than_the_preface(budget: int) -> None:
+def test_in_a_small_budget_nodes_replace_the_preface(budget: int) -> None:
     with graph_of() as graph:
         empty = layers.context([graph.connection], ContextRequest(None, None, budget))
         assert (layers.EMPTY in empty.text) is (budget == 401)
@@ -139,13 +139,13 @@ def test_where_there_is_hardly_room_nodes_matter_more_than_the_preface(budget: i
         assert (layers.PREFACE in made.text) is (budget == 401)
 
 
-def test_a_memory_is_not_called_empty_where_nothing_of_it_fits() -> None:
+def test_memory_is_not_called_empty_if_nothing_fits() -> None:
     with graph_of(("fact", "word " * 2_000, "tier:reference")) as graph:
         made = layers.context([graph.connection], ContextRequest(None, None, 401))
         assert layers.EMPTY not in made.text
 
 
-def test_without_the_view_there_is_nothing() -> None:
+def test_without_the_default_view_the_context_is_empty() -> None:
     with graph_of(("fact", "Text", "tier:pinned")) as graph:
         with change_of(graph) as change:
             change.delete_view("default")
@@ -153,7 +153,7 @@ def test_without_the_view_there_is_nothing() -> None:
         assert default_view.is_timeless([graph.connection])
 
 
-def test_the_same_text_whoever_makes_it_and_whenever(
+def test_hook_and_worker_give_the_same_text(
     ctx: Ctx, repo: Path, surroundings: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for words in (
@@ -188,10 +188,10 @@ def test_the_same_text_whoever_makes_it_and_whenever(
         assert layers.context([memory.user.connection], wanted) == composed
 
 
-def test_the_same_text_with_what_sessions_did(
+def test_hook_and_worker_give_the_same_text_after_sessions(
     ctx: Ctx, repo: Path, surroundings: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also after a session has done something that no record tells of."""
+    """Also after a session did something that no record contains."""
     assert ctx("add", "--type=fact", "--tag=tier:pinned", "Pinned.").code == 0
     client = Client(surroundings / ".ctx", repo)
     with client.memory() as memory:
@@ -200,34 +200,36 @@ def test_the_same_text_with_what_sessions_did(
         learning(memory.user, "gotcha", "Careful")
         observation(memory.user, "s1", "bugfix", "A fix of something")
 
-    def given(name: str) -> str:
+    def context_text(name: str) -> str:
         return context_of(client.talk(name).start())
 
-    composed = given("first")
+    composed = context_text("first")
     assert all(word in composed for word in ("One", "a.py", "Careful", "A fix of something"))
     client.apply()
     with client.memory() as memory:
         key = contexts.key_of(memory.place, client.home, {})
         ready = contexts.ready(memory.user.connection, key)
     assert ready is not None
-    assert ready.text == composed == given("second")
+    assert ready.text == composed == context_text("second")
     with client.memory() as memory:
         change(memory.user, "s1", "b.py", "def b()")
         assert contexts.ready(memory.user.connection, key) is None
-    changed = given("third")
+    changed = context_text("third")
     assert "b.py:\n  def b()  [MODIFIED]" in changed
     client.apply()
-    assert given("fourth") == changed
+    assert context_text("fourth") == changed
     now = clock.now_ms()
     monkeypatch.setattr(clock, "now_ms", lambda: now + DAY_MS)
-    tomorrow = given("fifth")
+    tomorrow = context_text("fifth")
     assert "- [2 days ago] One" in tomorrow
     client.apply()
-    assert given("sixth") == tomorrow
+    assert context_text("sixth") == tomorrow
 
 
-def test_a_session_that_goes_on(ctx: Ctx, repo: Path, surroundings: Path) -> None:
-    """Compacted, it is told where it was; resumed, what others did meanwhile."""
+def test_a_compacted_or_resumed_session_gets_its_state_and_news(
+    ctx: Ctx, repo: Path, surroundings: Path
+) -> None:
+    """After compaction it gets its own state; after a resume, the changes of others."""
     assert ctx("add", "--type=fact", "--tag=tier:pinned", "Pinned.").code == 0
     client = Client(surroundings / ".ctx", repo)
     conversation = client.talk("mine")
@@ -235,7 +237,7 @@ def test_a_session_that_goes_on(ctx: Ctx, repo: Path, surroundings: Path) -> Non
     with client.memory() as memory:
         step(memory.user, "mine", "write", path="src/auth.py")
         session(memory.user, "mine", 0, completed="What I did")
-    client.hook("pre-compact", conversation.said("PreCompact"))
+    client.hook("pre-compact", conversation.payload("PreCompact"))
     with client.memory() as memory:
         memory.user.connection.execute("DELETE FROM events WHERE status = 'step'")
     compacted = context_of(conversation.start("compact"))
@@ -251,10 +253,10 @@ def test_a_session_that_goes_on(ctx: Ctx, repo: Path, surroundings: Path) -> Non
     assert context_of(conversation.start("resume")) == ""
 
 
-def test_a_session_that_began_with_nothing_goes_on(
+def test_a_resumed_session_gets_no_news_about_itself(
     ctx: Ctx, repo: Path, surroundings: Path
 ) -> None:
-    """What it made itself is no news to it, and that memory is empty would not be true."""
+    """The text that memory is empty is not repeated either."""
     assert ctx("status").code == 0
     client = Client(surroundings / ".ctx", repo)
     conversation = client.talk("mine")
@@ -270,10 +272,10 @@ def test_a_session_that_began_with_nothing_goes_on(
 
 @settings(max_examples=effort.times(60), deadline=None, derandomize=True)
 @given(graphs.STEPS)
-def test_a_memory_gives_one_text(steps: list[graphs.Step]) -> None:
-    """However it came about, and however often it is asked for."""
+def test_the_context_depends_only_on_the_content_of_memory(steps: list[graphs.Step]) -> None:
+    """The order of changes and the number of requests do not matter."""
     with graphs.graph() as graph:
-        graphs.live(graph, steps)
+        graphs.run_steps(graph, steps)
         with change_of(graph) as change:
             change.put_view("default", "type:fact OR type:task", None)
         made = layers.context([graph.connection], ANYWHERE)
@@ -287,7 +289,7 @@ def test_a_memory_gives_one_text(steps: list[graphs.Step]) -> None:
 # What is seen
 
 
-def test_projects_and_tasks_are_seen_as_compose_sees_them(
+def test_projects_and_tasks_are_filtered_as_in_compose(
     ctx: Ctx, repo: Path, surroundings: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tiers = ("pinned", "reference", "working", "off-context")
@@ -317,10 +319,10 @@ def test_projects_and_tasks_are_seen_as_compose_sees_them(
                     task.end(memory, current, summarize=False)
 
 
-def test_a_project_whose_name_is_spelled_otherwise(
+def test_a_decomposed_project_name_is_normalised(
     ctx: Ctx, surroundings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Some systems write an accent as a character of its own; a tag is spelled in one way."""
+    """Some systems write an accent as a separate character; tags are normalised."""
     folder = tmp_path / "cafe\u0301"
     folder.mkdir()
     monkeypatch.chdir(folder)
@@ -329,11 +331,11 @@ def test_a_project_whose_name_is_spelled_otherwise(
     client = Client(surroundings / ".ctx", folder)
     assert "Mine." in context_of(client.talk().start())
     assert "Mine." in ctx("compose").out
-    client.hook("pre-compact", client.talk().said("PreCompact"))
+    client.hook("pre-compact", client.talk().payload("PreCompact"))
     assert "## Where you were\n\n- [fact:" in context_of(client.talk().start("compact"))
 
 
-def test_of_what_has_no_room_the_newest_is_shown_and_working_before_reference() -> None:
+def test_the_newest_nodes_are_shown_first_and_working_before_reference() -> None:
     nodes = [("fact", f"Fact {number} " + "word " * 30, "tier:reference") for number in range(40)]
     with graph_of(*nodes, ("fact", "Work", "tier:working"), ("fact", "Pin", "tier:pinned")) as made:
         found = layers.context([made.connection], ContextRequest(None, None, 600))
@@ -344,7 +346,7 @@ def test_of_what_has_no_room_the_newest_is_shown_and_working_before_reference() 
         assert found.tokens <= 600
 
 
-def test_nodes_that_share_the_beginning_of_their_ids_can_be_told_apart() -> None:
+def test_nodes_with_a_common_id_prefix_have_longer_labels() -> None:
     with graphs.graph() as graph:
         with change_of(graph) as change:
             for end in "12":
@@ -370,7 +372,7 @@ NODES = st.lists(st.tuples(st.just("fact"), CONTENTS, TIERS), max_size=40)
 
 @settings(max_examples=effort.times(60), deadline=None, derandomize=True)
 @given(NODES, st.integers(100, 30_000))
-def test_parts_are_whole_and_small_and_together_everything(
+def test_parts_are_small_and_contain_everything_once(
     nodes: list[tuple[str, str, str]], budget: int
 ) -> None:
     with graph_of(*nodes) as graph:
@@ -394,7 +396,7 @@ def test_parts_are_whole_and_small_and_together_everything(
             assert sorted(every) == list(range(1, len(nodes) + 1))
 
 
-def test_many_parts_show_what_one_budget_shows() -> None:
+def test_many_parts_show_the_same_as_one_large_budget() -> None:
     nodes = [("fact", f"{number} " + "word " * 40, "tier:reference") for number in range(200)]
     with graph_of(*nodes) as graph:
         one = layers.context([graph.connection], ContextRequest(None, None, 2_500))
@@ -413,7 +415,7 @@ def test_many_parts_show_what_one_budget_shows() -> None:
         assert again == one
 
 
-def test_a_part_behind_the_last_node_is_empty() -> None:
+def test_a_part_after_the_last_node_is_empty() -> None:
     with graph_of(("fact", "Text", "tier:pinned")) as graph:
         second = layers.context([graph.connection], ContextRequest(None, None, 5_000, 2))
         assert second.items == ()
@@ -421,8 +423,8 @@ def test_a_part_behind_the_last_node_is_empty() -> None:
         assert third.items == ()
 
 
-def test_every_budget_that_can_be_set_has_room_for_the_frame() -> None:
-    """The smallest that the configuration takes, also where a node must be named."""
+def test_the_smallest_budget_has_room_for_the_frame() -> None:
+    """The smallest budget that the configuration accepts, with a node to name."""
     smallest = int(SETTINGS["context.budget"].low)
     with graph_of(*[("fact", "word " * 100, "tier:pinned")] * 9) as graph:
         made = layers.context([graph.connection], ContextRequest(None, None, smallest))
@@ -436,7 +438,7 @@ def receipt_of(found: Context) -> dict[str, str]:
     return {item.id: item.digest for item in found.items}
 
 
-def test_nothing_changed() -> None:
+def test_without_changes_there_is_no_news() -> None:
     with graph_of(("fact", "Text", "tier:pinned"), ("fact", "Away", "tier:off-context")) as graph:
         before = receipt_of(layers.context([graph.connection], ANYWHERE))
         with change_of(graph) as change:
@@ -445,7 +447,7 @@ def test_nothing_changed() -> None:
         assert layers.changed([graph.connection], ANYWHERE, before) == NOTHING
 
 
-def test_what_changed() -> None:
+def test_new_changed_and_removed_nodes_are_listed() -> None:
     with graph_of(
         ("fact", "Stays", "tier:reference"),
         ("fact", "Is changed", "tier:reference"),
@@ -499,7 +501,7 @@ def test_what_changed() -> None:
         )
 
 
-def test_what_was_given_and_has_no_room_any_more_is_not_gone() -> None:
+def test_a_node_that_no_longer_fits_is_not_reported_as_removed() -> None:
     with graph_of(("fact", "Old", "tier:reference")) as graph:
         before = receipt_of(layers.context([graph.connection], ContextRequest(None, None, 400)))
         with change_of(graph) as change:
@@ -511,7 +513,7 @@ def test_what_was_given_and_has_no_room_any_more_is_not_gone() -> None:
 
 
 @pytest.mark.parametrize("part", [1, 2, 3])
-def test_what_changed_in_a_later_part(part: int) -> None:
+def test_changes_in_a_later_part_are_listed(part: int) -> None:
     nodes = [("fact", f"{number} " + "word " * 80, "tier:reference") for number in range(50)]
     with graph_of(*nodes) as graph:
         wanted = ContextRequest(None, None, 7_000)
@@ -529,7 +531,7 @@ def test_what_changed_in_a_later_part(part: int) -> None:
 
 @pytest.mark.parametrize("budget", [100, 2_000, 20_000])
 @pytest.mark.parametrize("gone", [10, 1_000])
-def test_however_much_is_gone_there_is_room_to_say_so(gone: int, budget: int) -> None:
+def test_removed_nodes_are_listed_within_the_budget(gone: int, budget: int) -> None:
     with graph_of(("fact", "New", "tier:reference")) as graph:
         before = {str(ident(number)): "" for number in range(10, 10 + gone)}
         found = layers.changed([graph.connection], ContextRequest(None, None, budget), before)
@@ -541,7 +543,7 @@ def test_however_much_is_gone_there_is_room_to_say_so(gone: int, budget: int) ->
 # Where an agent was
 
 
-def test_what_an_agent_was_at() -> None:
+def test_the_state_has_working_nodes_and_open_questions() -> None:
     with graph_of(
         ("task", "OAuth", "tier:working task:oauth project:app"),
         ("observation", "Half done", "tier:working task:oauth"),
@@ -573,7 +575,7 @@ def test_what_an_agent_was_at() -> None:
         assert state(None, "oauth", "this-session") == [11, 9, 3, 2]
 
 
-def test_where_an_agent_was_comes_first() -> None:
+def test_the_state_comes_first() -> None:
     with graph_of(
         ("fact", "A pin", "tier:pinned"),
         ("observation", "Half done", "tier:working"),
@@ -610,9 +612,7 @@ def test_where_an_agent_was_comes_first() -> None:
 
 @settings(max_examples=effort.times(40), deadline=None, derandomize=True)
 @given(NODES, st.integers(100, 2_500))
-def test_where_an_agent_was_has_no_more_room_than_there_is(
-    nodes: list[tuple[str, str, str]], budget: int
-) -> None:
+def test_the_state_fits_into_the_budget(nodes: list[tuple[str, str, str]], budget: int) -> None:
     with graph_of(*nodes) as graph:
         first = layers.state([graph.connection], None, None, "")
         made = layers.context(
@@ -625,7 +625,7 @@ def test_where_an_agent_was_has_no_more_room_than_there_is(
 # What was asked for
 
 
-def test_items_are_whole_unless_one_would_fill_an_answer() -> None:
+def test_only_items_that_would_fill_an_answer_are_cut() -> None:
     with graph_of(
         ("fact", "Short", "word:a"),
         ("fact", "word " * 1_100, ""),
@@ -662,7 +662,7 @@ BLOCKS = st.lists(
 
 @settings(max_examples=effort.times(300), deadline=None, derandomize=True)
 @given(BLOCKS, st.integers(20, 1_500))
-def test_no_answer_is_larger_than_the_client_takes(blocks: list[str], most: int) -> None:
+def test_no_answer_is_larger_than_the_limit_of_the_client(blocks: list[str], most: int) -> None:
     text, shown_blocks = layers.fitted(blocks, most, missing)
     size = len(text.encode("utf-16-le")) // 2
     assert size == layers.units(text) <= most
@@ -678,5 +678,5 @@ def test_no_answer_is_larger_than_the_client_takes(blocks: list[str], most: int)
 
 @settings(max_examples=effort.times(200), deadline=None, derandomize=True)
 @given(st.text())
-def test_units_are_counted_as_the_client_counts_them(text: str) -> None:
+def test_units_are_counted_as_in_the_client(text: str) -> None:
     assert layers.units(text) == len(text.encode("utf-16-le", "surrogatepass")) // 2

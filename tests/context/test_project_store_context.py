@@ -1,4 +1,4 @@
-"""What a hook finds of the project's own memory, without making anything."""
+"""How a hook reads the memory of a project, without writing anything."""
 
 import os
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ def home(surroundings: Path) -> str:
 
 @pytest.fixture
 def project(repo: Path, ctx: Ctx, home: str) -> Project:
-    """With one node that is committed."""
+    """A project with one committed node."""
     assert ctx("init").code == 0
     assert ctx("add", "--type=fact", "Known.").code == 0
     assert ctx("commit", "-m", "One").code == 0
@@ -42,7 +42,7 @@ def reading(home: str, project: Project) -> Iterator[ProjectStoreState]:
             found.connection.close()
 
 
-def told(home: str, project: Project) -> str:
+def store_version(home: str, project: Project) -> str:
     with reading(home, project) as found:
         assert found.is_current
         assert found.notice == ""
@@ -54,7 +54,7 @@ def contents(found: ProjectStoreState) -> list[str]:
     return [row[0] for row in found.connection.execute("SELECT content FROM nodes ORDER BY id")]
 
 
-def test_whoever_reads_and_whoever_makes_a_context_say_the_same(
+def test_reading_and_preparing_a_context_see_the_same_store(
     home: str, project: Project, ctx: Ctx
 ) -> None:
     with reading(home, project) as found:
@@ -66,12 +66,14 @@ def test_whoever_reads_and_whoever_makes_a_context_say_the_same(
         assert project_store_context.current(project) == found._replace(connection=None)
 
 
-def test_what_it_depends_on(home: str, project: Project, ctx: Ctx) -> None:
-    seen = [told(home, project)]
-    assert told(home, project) == seen[0]
+def test_every_change_of_the_store_gives_a_new_version(
+    home: str, project: Project, ctx: Ctx
+) -> None:
+    seen = [store_version(home, project)]
+    assert store_version(home, project) == seen[0]
 
     def is_another() -> None:
-        seen.append(told(home, project))
+        seen.append(store_version(home, project))
         assert len(set(seen)) == len(seen)
 
     assert ctx("add", "--type=fact", "Staged.").code == 0
@@ -85,7 +87,7 @@ def test_what_it_depends_on(home: str, project: Project, ctx: Ctx) -> None:
     is_another()
 
 
-def test_a_document_that_was_edited_since(home: str, project: Project, ctx: Ctx) -> None:
+def test_an_edited_document_makes_the_index_outdated(home: str, project: Project, ctx: Ctx) -> None:
     document = Path(project.narrative, "notes.md")
     for change in (
         lambda: document.write_text("# Notes\n"),
@@ -101,12 +103,10 @@ def test_a_document_that_was_edited_since(home: str, project: Project, ctx: Ctx)
             )
             assert contents(found) == ["Known."]
         assert ctx("list").code == 0
-        assert told(home, project) == project_store_context.current(project).version
+        assert store_version(home, project) == project_store_context.current(project).version
 
 
-def test_another_branch_is_told_from_the_index_that_is_there(
-    home: str, project: Project, ctx: Ctx
-) -> None:
+def test_each_branch_is_read_from_its_own_index(home: str, project: Project, ctx: Ctx) -> None:
     git("add", ".")
     git("commit", "-qm", "One")
     git("checkout", "-qb", "other")
@@ -126,7 +126,7 @@ def test_another_branch_is_told_from_the_index_that_is_there(
 
 
 @pytest.mark.parametrize("harm", ["no index", "no database", "newer"])
-def test_without_an_index_that_can_be_read(home: str, project: Project, harm: str) -> None:
+def test_without_a_readable_index_nothing_is_shown(home: str, project: Project, harm: str) -> None:
     for path in Path(project.indexes).glob("*/store.db"):
         if harm == "no index":
             path.unlink()
@@ -143,7 +143,7 @@ def test_without_an_index_that_can_be_read(home: str, project: Project, harm: st
     assert project_store_context.read(home, project) == missing
 
 
-def test_one_that_is_not_trusted_or_not_sound(home: str, project: Project) -> None:
+def test_a_project_that_is_untrusted_or_damaged_is_unreadable(home: str, project: Project) -> None:
     # A stray file is not a head.
     Path(project.heads, "junk").touch()
     assert project_store_context.read(home, project).version != "unreadable"

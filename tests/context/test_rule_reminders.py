@@ -1,4 +1,4 @@
-"""Which rules a prompt is about to break."""
+"""Rules that a prompt would break."""
 
 import pytest
 
@@ -19,7 +19,7 @@ ID = NodeId(Ulid("01M7E8EP508EB05Z0Y7WVT0A4M"))
         ("Niemals direkt committen", "commit das bitte direkt"),
     ],
 )
-def test_a_prompt_that_breaks_a_rule(rule: str, prompt: str) -> None:
+def test_a_prompt_that_would_break_a_rule_is_noticed(rule: str, prompt: str) -> None:
     known = [Rule(ID, "Always write tests"), Rule(ID, rule)]
     assert about_to_break(prompt, known) == [Rule(ID, rule)]
 
@@ -35,5 +35,5 @@ def test_a_prompt_that_breaks_a_rule(rule: str, prompt: str) -> None:
         ("We use pnpm here", ""),
     ],
 )
-def test_a_prompt_that_breaks_none(rule: str, prompt: str) -> None:
+def test_a_prompt_that_breaks_no_rule_gets_no_reminder(rule: str, prompt: str) -> None:
     assert about_to_break(prompt, [Rule(ID, rule)]) == []

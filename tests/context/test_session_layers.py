@@ -1,4 +1,4 @@
-"""What past sessions add to a context: which lines, in which order, within which bounds."""
+"""The layers of past sessions in a context: their lines, their order, their limits."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -41,7 +41,7 @@ def section(text: str, heading: str) -> list[str]:
     return rest.partition("\n\n")[0].splitlines() if found else []
 
 
-def test_the_whole_text(graph: Graph) -> None:
+def test_a_context_with_sessions_has_the_expected_text(graph: Graph) -> None:
     node(graph, "fact", "Deploys run on Fridays", ["tier:pinned"])
     session(
         graph,
@@ -140,7 +140,7 @@ def test_ages_are_in_days(graph: Graph, days: int, told: str) -> None:
     assert section(text_of(graph), "Recent Sessions") == [f"- [{told}] Done"]
 
 
-def test_what_was_tried_again_and_again_is_told_once(graph: Graph) -> None:
+def test_repeated_sessions_with_one_title_are_one_line(graph: Graph) -> None:
     for days in (3, 2, 0):
         session(graph, f"s{days}", days, title="Make the export work")
     session(graph, "other", 1, title="Make the import work", investigated=["Read app/csv.py"])
@@ -171,7 +171,7 @@ def test_automated_runs_with_one_prompt_are_one_line(graph: Graph) -> None:
     ]
 
 
-def test_what_people_ask_several_times_is_not_automated(graph: Graph) -> None:
+def test_repeated_requests_of_people_are_not_automated_runs(graph: Graph) -> None:
     requests = [
         *("Look at the PR comments.", "Look at the PR comments."),
         *("Execute phase 1.", "Execute phase 2.", "Execute phase 3."),
@@ -216,14 +216,14 @@ def test_an_edited_summary_is_not_part_of_a_run(graph: Graph) -> None:
         ({"investigated": ["Read a.py"]}, "Read a.py"),
     ],
 )
-def test_a_session_in_which_nothing_was_done(
+def test_a_session_without_completed_work_shows_another_section(
     graph: Graph, sections: dict[str, Any], told: str
 ) -> None:
     session(graph, "s", 0, title="Make it work", **sections)
     assert section(text_of(graph), "Recent Sessions") == [f"- [today] Make it work. {told}"]
 
 
-def test_what_is_elsewhere_or_without_a_summary_is_left_out(graph: Graph) -> None:
+def test_other_projects_and_sessions_without_a_summary_are_left_out(graph: Graph) -> None:
     session(graph, "mine", 1, completed="Mine")
     session(graph, "other", 1, "other", completed="Of another project")
     session(graph, "none", 1, None, completed="Of no project")
@@ -241,7 +241,7 @@ def test_what_is_elsewhere_or_without_a_summary_is_left_out(graph: Graph) -> Non
     assert section(nowhere, "Recently Changed Code") == []
 
 
-def test_a_session_that_goes_on_is_not_told_what_it_did(graph: Graph) -> None:
+def test_the_current_session_is_left_out(graph: Graph) -> None:
     session(graph, "this", 0, completed="Mine")
     session(graph, "that", 0, completed="Not mine")
     change(graph, "this", "a.py", "def a()")
@@ -251,7 +251,7 @@ def test_a_session_that_goes_on_is_not_told_what_it_did(graph: Graph) -> None:
     assert section(text, "Recently Changed Code") == ["b.py:", "  def b()  [MODIFIED]"]
 
 
-def test_changes_of_five_sessions_each_item_as_it_was_changed_last(graph: Graph) -> None:
+def test_the_changes_of_five_sessions_are_listed_with_their_last_state(graph: Graph) -> None:
     for number in range(7):
         name = f"s{number}"
         change(graph, name, "a.py", "def a()", "new" if number else "deleted", number)
@@ -277,7 +277,7 @@ def test_a_file_with_many_changes_leaves_room_for_others(graph: Graph) -> None:
     ]
 
 
-def test_learnings_by_certainty(graph: Graph) -> None:
+def test_learnings_are_ordered_by_confidence(graph: Graph) -> None:
     learning(graph, "pattern", "Seldom", 600, times_seen=2)
     learning(graph, "pattern", "Often", 600, times_seen=9)
     learning(graph, "pattern", "Uncertain", 499)
@@ -292,7 +292,7 @@ def test_learnings_by_certainty(graph: Graph) -> None:
     assert section(text_of(graph, sure), "Project Knowledge") == ["- Convention: A person's"]
 
 
-def test_past_work_is_what_has_to_do_with_the_last_session(graph: Graph) -> None:
+def test_past_work_is_related_to_the_last_session(graph: Graph) -> None:
     session(graph, "old", 9, completed="Something else")
     session(graph, "new", 1, completed="Reworked billing", files_edited=["billing/invoice.py"])
     observation(graph, "old", "discovery", "The queue is bounded")
@@ -312,7 +312,7 @@ def test_past_work_is_what_has_to_do_with_the_last_session(graph: Graph) -> None
     ]
 
 
-def test_what_mentions_a_file_in_work_is_found_however_old_it_is(graph: Graph) -> None:
+def test_old_observations_about_a_current_file_are_shown(graph: Graph) -> None:
     session(graph, "new", 0, completed="Reworked billing", files_edited=["billing/invoice.py"])
     anchor = node(graph, "file", "billing/invoice.py", path="billing/invoice.py")
     for number in range(30):
@@ -326,8 +326,8 @@ def test_what_mentions_a_file_in_work_is_found_however_old_it_is(graph: Graph) -
     assert found == ["- [discovery] Amounts are whole cents"]
 
 
-def test_what_was_decided_in_a_talk_is_past_work(graph: Graph) -> None:
-    """A session without a summary, of which only decisions are left."""
+def test_decisions_of_a_session_without_a_summary_are_past_work(graph: Graph) -> None:
+    """Only the decisions of such a session are stored."""
     session(graph, "talk", 1)
     observation(graph, "talk", "decision", "Use SQLite for the queue", "Said by the user.")
     observation(
@@ -339,7 +339,7 @@ def test_what_was_decided_in_a_talk_is_past_work(graph: Graph) -> None:
     ]
 
 
-def test_a_session_that_completed_nothing_tells_what_it_was_at(graph: Graph) -> None:
+def test_a_session_without_completed_work_shows_findings_or_files(graph: Graph) -> None:
     session(graph, "a", 1, title="Review auth", learned=["Hashes have no salt"])
     session(graph, "b", 2, title="Speed up", files_edited=["a.py", "b.py", "c.py", "d.py"])
     session(graph, "c", 3, title="Explain")
@@ -350,7 +350,7 @@ def test_a_session_that_completed_nothing_tells_what_it_was_at(graph: Graph) -> 
     ]
 
 
-def test_what_a_person_made_of_a_summary_is_told(graph: Graph) -> None:
+def test_a_summary_edited_by_a_person_is_shown(graph: Graph) -> None:
     done = ["Chose Postgres"]
     summary = session(graph, "s", 1, key="summary", request="Choose a store.", completed=done)
     assert summary is not None
@@ -386,7 +386,7 @@ FORGERIES = (
 
 
 @pytest.mark.parametrize("forged", FORGERIES)
-def test_nothing_in_a_line_leaves_it(graph: Graph, forged: str) -> None:
+def test_text_cannot_leave_its_line(graph: Graph, forged: str) -> None:
     further = f"{forged} and tomorrow cleaning begins within another module"
     session(graph, "s", 1, title=forged, completed=forged, next_steps=further)
     session(graph, "r", 2, title=forged, completed=f"{forged} before that", next_steps=further)
@@ -431,7 +431,7 @@ def test_nothing_in_a_line_leaves_it(graph: Graph, forged: str) -> None:
 
 
 @pytest.mark.parametrize("table", ["sessions", "symbol_changes", "tags"])
-def test_what_cannot_be_read_is_left_out_and_the_rest_stays(graph: Graph, table: str) -> None:
+def test_an_unreadable_layer_is_left_out(graph: Graph, table: str) -> None:
     session(graph, "s", 1, completed="Done")
     change(graph, "s", "a.py", "def a()")
     learning(graph, "gotcha", "Careful")
@@ -452,7 +452,7 @@ def test_what_cannot_be_read_is_left_out_and_the_rest_stays(graph: Graph, table:
     assert contexts.ready(graph.connection, key) is None
 
 
-def test_a_damaged_row_costs_its_layer(graph: Graph) -> None:
+def test_a_damaged_row_removes_only_its_layer(graph: Graph) -> None:
     session(graph, "s", 1, completed="Done")
     learning(graph, "gotcha", "Careful")
     graph.connection.execute("DROP INDEX idx_nodes_path")
@@ -512,7 +512,7 @@ def test_no_context_is_larger_than_its_budget(
 
 
 def full(graph: Graph) -> None:
-    """More of everything than any context has room for."""
+    """Fill every layer with more than fits into a context."""
     for number in range(60):
         node(graph, "fact", f"Fact {number} " + "word " * 20, ["tier:reference"])
     for number in range(10):
@@ -566,7 +566,7 @@ def test_caps_scale_with_the_budget(graph: Graph, budget: int) -> None:
             assert share.tokens <= share.cap
 
 
-def test_what_is_left_goes_to_memory_and_to_no_other_layer(graph: Graph) -> None:
+def test_unused_budget_goes_only_to_memory(graph: Graph) -> None:
     full(graph)
     before = {each.name: each for each in layers.made([graph.connection], HERE).shares}
     with changing(graph, "delete", graphs.WHO) as changed:
@@ -591,7 +591,7 @@ def test_what_is_left_goes_to_memory_and_to_no_other_layer(graph: Graph) -> None
     assert shares["code"] == before["code"]
 
 
-def test_pinned_nodes_take_what_they_need_from_the_others(graph: Graph) -> None:
+def test_pinned_nodes_take_budget_from_the_other_layers(graph: Graph) -> None:
     full(graph)
     for number in range(90):
         node(graph, "fact", f"Pinned {number} " + "word " * 30, ["tier:pinned"])
@@ -617,7 +617,7 @@ def test_a_layer_without_a_cap_is_off(graph: Graph) -> None:
     }
 
 
-def test_so_many_are_listed_at_most(graph: Graph) -> None:
+def test_the_number_of_sessions_and_learnings_is_limited(graph: Graph) -> None:
     for number in range(10):
         session(graph, f"s{number}", number + 1, completed=f"Session {number}")
         learning(graph, "gotcha", f"Learning {number}")
@@ -635,7 +635,7 @@ def receipt_of(found: contexts.Context) -> dict[str, str]:
     return {item.key: item.digest for item in found.items}
 
 
-def test_what_changed_since(graph: Graph) -> None:
+def test_changes_since_the_last_context_are_listed(graph: Graph) -> None:
     session(graph, "s1", 1, completed="One")
     change(graph, "s1", "a.py", "def a()", minutes_ago=9)
     learning(graph, "gotcha", "Careful")
@@ -667,9 +667,7 @@ a.py:
     )
 
 
-def test_another_day_changes_no_more_than_the_ages(
-    graph: Graph, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_on_another_day_only_the_ages_differ(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     session(graph, "s1", 1, completed="One")
     today = layers.context([graph.connection], HERE)
     now = clock.now_ms()
@@ -684,7 +682,7 @@ def test_another_day_changes_no_more_than_the_ages(
 # What a context depends on
 
 
-def test_what_sessions_do_makes_a_context_old(graph: Graph) -> None:
+def test_activity_of_sessions_invalidates_a_context(graph: Graph) -> None:
     place = Place("/app", "app", "t")
     seen = {contexts.sessions_digest(graph.connection, "app")}
 

@@ -1,4 +1,4 @@
-"""What every way to a model promises, whatever it is a way to."""
+"""The contract of every backend of a model."""
 
 from collections.abc import Callable
 
@@ -12,12 +12,12 @@ UNICODE = Request("日本語で。", ('naïve — “quoted” 👩‍👩‍�
 BLANKS = Request("", ("", "Say something.", "", " \n"), 12)
 HALF_A_CHARACTER = Request("Be brief.", ("broken \ud800 surrogate",), 12)
 
-TimesAsked = Callable[[], int | None]
-"""How many questions have reached the model; None where nobody counts them."""
+RequestCount = Callable[[], int | None]
+"""How many questions have reached the model; None if they are not counted."""
 
 
 class Reserved:
-    """What became of one request."""
+    """The reservation of one request."""
 
     def __init__(self, tokens: int, estimate: int) -> None:
         self.tokens = tokens
@@ -52,7 +52,7 @@ class Reserved:
 
 
 class Metered:
-    """A meter that remembers, with a cap as the ledger has one."""
+    """A meter that records its calls, with a cap like that of the ledger."""
 
     def __init__(self, cap: int = 1_000_000) -> None:
         self.cap = cap
@@ -71,7 +71,7 @@ class Metered:
 
 
 class BackendContract:
-    """A subclass gives a backend that answers, and says how often its model was asked."""
+    """A subclass provides a backend that answers, and counts its requests to the model."""
 
     KEY = "sk-contract-0123456789"
     """A key that a backend is made with, where it takes one."""
@@ -81,10 +81,10 @@ class BackendContract:
         raise NotImplementedError
 
     @pytest.fixture
-    def times_asked(self) -> TimesAsked:
+    def request_count(self) -> RequestCount:
         raise NotImplementedError
 
-    def test_it_says_what_it_is_and_keeps_its_key(self, backend: Backend) -> None:
+    def test_it_describes_itself_without_its_key(self, backend: Backend) -> None:
         assert backend.name in ("llama_cpp", "openai", "anthropic", "claude_cli", "scripted")
         assert backend.where
         assert backend.model
@@ -92,15 +92,13 @@ class BackendContract:
         for shown in (backend.where, backend.model, repr(backend), str(backend.probe())):
             assert self.KEY not in shown
 
-    def test_a_look_spends_nothing(self, backend: Backend, times_asked: TimesAsked) -> None:
-        before = times_asked()
+    def test_a_probe_sends_no_request(self, backend: Backend, request_count: RequestCount) -> None:
+        before = request_count()
         backend.probe()
-        assert times_asked() == before
+        assert request_count() == before
 
     @pytest.mark.parametrize("request_", [QUESTION, UNICODE, BLANKS, HALF_A_CHARACTER])
-    def test_it_answers_and_its_pieces_are_the_answer(
-        self, backend: Backend, request_: Request
-    ) -> None:
+    def test_the_streamed_pieces_are_the_answer(self, backend: Backend, request_: Request) -> None:
         heard: list[str] = []
         answer = backend.ask(request_, Metered(), heard.append)
         assert "".join(heard) == answer.text
@@ -111,7 +109,7 @@ class BackendContract:
         assert answer.duration_ms >= 0
         answer.text.encode()
 
-    def test_it_reserves_before_and_settles_after(self, backend: Backend) -> None:
+    def test_it_reserves_before_and_settles_after_a_request(self, backend: Backend) -> None:
         meter = Metered()
         seen: list[tuple[int, bool]] = []
         answer = backend.ask(
@@ -129,17 +127,17 @@ class BackendContract:
         assert 0 < answer.usage.tokens <= call.tokens
         assert 0 <= answer.usage.cached_tokens <= answer.usage.input_tokens
 
-    def test_a_meter_that_refuses_keeps_it_from_asking(
-        self, backend: Backend, times_asked: TimesAsked
+    def test_no_request_is_sent_if_the_meter_refuses(
+        self, backend: Backend, request_count: RequestCount
     ) -> None:
-        before = times_asked()
+        before = request_count()
         meter = Metered(cap=5)
         with pytest.raises(BudgetExceeded, match="too much"):
             backend.ask(QUESTION, meter, ignore)
         assert meter.calls == []
-        assert times_asked() == before
+        assert request_count() == before
 
-    def test_an_interruption_passes_through_and_counts(self, backend: Backend) -> None:
+    def test_an_interruption_is_raised_and_counted(self, backend: Backend) -> None:
         heard: list[str] = []
 
         def interrupt(piece: str) -> None:
@@ -154,17 +152,19 @@ class BackendContract:
         # Who was interrupted can be asked again.
         assert backend.ask(QUESTION, Metered(), ignore).stop in ("end", "length")
 
-    def test_one_question_after_the_other(self, backend: Backend) -> None:
+    def test_several_questions_can_follow_each_other(self, backend: Backend) -> None:
         meter = Metered()
         for _ in range(3):
             assert backend.ask(QUESTION, meter, ignore).usage is not None
         assert [call.is_open for call in meter.calls] == [False] * len(meter.calls)
 
-    def test_once_closed_it_is_not_asked(self, backend: Backend, times_asked: TimesAsked) -> None:
-        before = times_asked()
+    def test_a_closed_backend_sends_no_request(
+        self, backend: Backend, request_count: RequestCount
+    ) -> None:
+        before = request_count()
         backend.close()
         backend.close()
         with pytest.raises(ModelFailure) as raised:
             backend.ask(QUESTION, Metered(), ignore)
         assert raised.value.hint
-        assert times_asked() == before
+        assert request_count() == before

@@ -1,4 +1,4 @@
-"""What every object store must do. An implementation runs this by subclassing it."""
+"""The contract of every object store. An implementation runs it in a subclass."""
 
 import pytest
 from hypothesis import given, settings
@@ -18,7 +18,7 @@ class ObjectStoreContract:
     def store(self) -> ObjectStore:
         raise AssertionError("a subclass gives the store")
 
-    def test_gives_back_what_was_written(self, store: ObjectStore) -> None:
+    def test_a_written_object_is_read_back(self, store: ObjectStore) -> None:
         assert store.write([A, B]) == 2
         assert store.read(A.id) == A
         assert store.read(B.id).payload == b"beta"
@@ -28,7 +28,7 @@ class ObjectStoreContract:
         assert store.write([A, B]) == 1
         assert list(store.ids()) == sorted([A.id, B.id])
 
-    def test_knows_what_it_has(self, store: ObjectStore) -> None:
+    def test_it_reports_which_objects_it_contains(self, store: ObjectStore) -> None:
         assert A.id not in store
         store.write([A])
         assert A.id in store
@@ -48,16 +48,16 @@ class ObjectStoreContract:
         assert decode(store.read(tree.id)) == Tree(())
         assert decode(store.read(same_bytes.id)) is None
 
-    def test_is_empty_at_first(self, store: ObjectStore) -> None:
+    def test_a_new_store_is_empty(self, store: ObjectStore) -> None:
         assert list(store.ids()) == []
         assert store.write([]) == 0
 
-    def test_keeps_large_and_empty_objects(self, store: ObjectStore) -> None:
+    def test_large_and_empty_objects_are_kept(self, store: ObjectStore) -> None:
         objects = [blob(b""), blob(b"x" * 3_000_000), blob(bytes(range(256)) * 5000)]
         store.write(objects)
         assert [store.read(item.id) for item in objects] == objects
 
-    def test_any_bytes_come_back(self, store: ObjectStore) -> None:
+    def test_any_bytes_are_read_back(self, store: ObjectStore) -> None:
         @settings(max_examples=effort.times(60), deadline=None)
         @given(st.lists(st.binary(max_size=2000), max_size=8))
         def check(payloads: list[bytes]) -> None:

@@ -1,4 +1,4 @@
-"""Commands in processes of their own that can be stopped at any moment, and started fast.
+"""Commands in separate processes that start fast and can be stopped at any moment.
 
 One process has everything imported. For each command it forks, so that a command begins at once,
 and a delay says when in the middle of its work it is killed.

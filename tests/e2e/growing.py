@@ -1,4 +1,4 @@
-"""A project whose memory grows, without a command line between."""
+"""A project whose memory grows, without the command line."""
 
 import os
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ PROSE = (
 
 
 @contextmanager
-def opened(folder: Path) -> Iterator[ProjectMemory]:
+def open_project_memory(folder: Path) -> Iterator[ProjectMemory]:
     project = project_at(str(folder))
     nowhere = str(folder / "no settings")
     memory = ProjectMemory(project, lambda: load(nowhere, project.config_file, {}, ()))
@@ -31,7 +31,7 @@ def opened(folder: Path) -> Iterator[ProjectMemory]:
 
 
 def grow(memory: ProjectMemory, commits: int, nodes: int, begin: int = 0) -> None:
-    """So many commits more, of so many nodes each; every node has a tag and an edge to another."""
+    """Add commits with some nodes each; every node has a tag and an edge to another."""
     for number in range(begin, begin + commits):
         with memory.changing("add", WHO) as change:
             before = None

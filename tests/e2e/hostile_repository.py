@@ -1,4 +1,4 @@
-"""A git repository that tries to run programs in every way git knows.
+"""A git repository that tries to run programs in every way that git supports.
 
 Each way leaves a file of its own in the folder `ran`, so a test can name the way that worked.
 """
@@ -30,7 +30,7 @@ class HostileRepository:
         ran.mkdir()
 
     def markers(self) -> set[str]:
-        """The ways that have run a program since the last call."""
+        """The ways that ran a program since the last call."""
         found = set(os.listdir(self.ran))
         for name in found:
             (self.ran / name).unlink()
@@ -68,7 +68,7 @@ class HostileRepository:
         self.touch()
 
     def touch(self) -> None:
-        """Let git's index doubt every file, so that it reads them again through their filters."""
+        """Change the times of all files, so that git reads them again through their filters."""
         for folder, _, names in os.walk(self.top):
             if "/.git" not in folder:
                 for name in names:
@@ -88,7 +88,7 @@ class HostileRepository:
         git("reset", "-q", "--soft", made, cwd=self.top)
 
     def _add_submodules(self) -> None:
-        """Repositories inside the repository, with settings of their own."""
+        """Add repositories inside the repository, with their own settings."""
         for place in ("sub", ".ctx/sub"):
             inner = self.top / place
             inner.mkdir()
@@ -173,5 +173,5 @@ class HostileRepository:
             file.write("\n".join(["[core]", " repositoryformatversion = 1", *lines, ""]))
 
     def drop_an_object(self) -> None:
-        """Take away what git then looks for at its server. `git add` writes it again."""
+        """Remove an object that git then requests from its server. `git add` writes it again."""
         self._lost.unlink(missing_ok=True)

@@ -1,8 +1,8 @@
-"""Commands as processes that get a signal at a certain point of their work, and not by the clock.
+"""Commands as processes that get a signal at a certain operation instead of a certain time.
 
 One process has everything imported, and forks for each command. The fork runs the command as the
-program does, from its first line to the end of the interpreter. Its streams are as Python makes
-them for a file or a pipe, whatever variables of the environment say.
+program does, from its first line to the end of the interpreter. Its streams are those that Python
+creates for a file or a pipe, independent of the environment.
 """
 
 import json

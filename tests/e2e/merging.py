@@ -1,8 +1,8 @@
-"""Branches of one project, each with work of its own, and what must hold once they are merged.
+"""Branches of one project with separate work, and what must hold after merging them.
 
-A trial makes some branches from one base, lets random commands happen on each, and merges them in
-fresh clones that know no settings, in several orders. Whatever was done, git must merge it without
-a hand, and memory must be the same in the end, whichever way it went.
+A trial creates some branches from one base, runs random commands on each, and merges them in new
+clones without settings, in several orders. git must always merge them without conflicts, and the
+resulting memory must not depend on the order.
 """
 
 import contextlib
@@ -41,11 +41,11 @@ MARKERS = (b"<<<<<<<", b"=======\n", b">>>>>>>")
 
 
 class Unsound(Exception):
-    """Something that must hold after a merge does not."""
+    """A rule that must hold after a merge is violated."""
 
 
 def git(folder: Path, *words: str) -> str:
-    """git as anybody has it: whatever it says, it must end well."""
+    """Plain git; the command must succeed."""
     done = subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
         raise Unsound(f"git {' '.join(words)}: {done.stdout}{done.stderr}")
@@ -53,7 +53,7 @@ def git(folder: Path, *words: str) -> str:
 
 
 def ctx(folder: Path, *words: str) -> Any:
-    """A command in this process, and the value it answers with."""
+    """Run a command in this process and return its JSON."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = main(["-C", str(folder), *words, "--format", "json"])
@@ -101,14 +101,14 @@ def commit(folder: Path, message: str) -> None:
 
 
 class Branch:
-    """Somebody's work on a branch."""
+    """The work of one person on a branch."""
 
     def __init__(self, folder: Path, name: str, chance: random.Random) -> None:
         self._folder = folder
         self._name = name
         self._chance = chance
         self.added: dict[str, str] = {}
-        """What was added here, and what it says now."""
+        """The nodes that were added here, with their current content."""
         self.deleted: set[str] = set()
         listed = ctx(folder, "list", "--limit", "0")["nodes"]
         # What was there first is the most popular, so that branches meet.
@@ -123,7 +123,7 @@ class Branch:
         commit(self._folder, self._name)
 
     def _one(self, among: Sequence[str] | None = None) -> str:
-        """A node that is there, by Zipf's law."""
+        """An existing node, chosen by Zipf's law."""
         there = [each for each in (among or self._known) if each not in self.deleted]
         weights = [1 / (place + 1) for place in range(len(there))]
         [found] = self._chance.choices(there, weights)
@@ -212,7 +212,7 @@ class Tried(NamedTuple):
 
 
 def trial(base: Path, space: Path, seed: int) -> Tried:
-    """Branches from a base, their work, and their merges; `Unsound` where something is not so."""
+    """Create branches with work and merge them; raise `Unsound` if a rule is violated."""
     chance = random.Random(seed)
     origin = space / "origin"
     shutil.copytree(base, origin, symlinks=True)
@@ -261,7 +261,7 @@ def clean(folder: Path, when: str) -> None:
 
 
 def keeps(there: Tables, branches: Sequence[Branch]) -> None:
-    """What was added is there, and says what was said last, unless somebody deleted it."""
+    """Check that every added node exists with its last content, unless it was deleted."""
     deleted = set().union(*(branch.deleted for branch in branches))
     found = {row[0]: row[2] for row in there["nodes"]}
     for branch in branches:
@@ -277,7 +277,7 @@ def keeps(there: Tables, branches: Sequence[Branch]) -> None:
 
 
 def again(clone: Path, names: Sequence[str], before: Tables) -> None:
-    """A second merge changes nothing."""
+    """Check that a second merge changes nothing."""
     head = git(clone, "rev-parse", "HEAD")
     for name in names:
         git(clone, "merge", "-q", "--no-edit", f"origin/{name}")
@@ -287,7 +287,7 @@ def again(clone: Path, names: Sequence[str], before: Tables) -> None:
 
 
 def joined(clone: Path, before: Tables) -> None:
-    """The next commit joins the heads, and changes nothing; nor does an index made anew."""
+    """Check that the next commit joins the heads, and that it and a new index change nothing."""
     ctx(clone, "commit", "-m", "Join")
     compare(before, graph(clone), "joining the heads gives another graph")
     if len(project_heads(clone)) != 1:

@@ -1,4 +1,4 @@
-"""Eight processes report, the worker is killed again and again, and what became of it is counted.
+"""Eight processes report events while the worker is killed repeatedly, and results are counted.
 
 `python -m tests.e2e.nothing_lost HOME FOLDER NUMBER EVENTS HOOKS` is one of those that report: the
 first events through real hooks, the rest as a hook would, without the start of an interpreter.
@@ -35,8 +35,8 @@ class Storm(NamedTuple):
     seconds: float
 
 
-class Kept(NamedTuple):
-    """What is in the store afterwards."""
+class StoredResults(NamedTuple):
+    """The content of the store afterwards."""
 
     written: set[str]
     """The events by which something was written, by tool use."""
@@ -49,10 +49,10 @@ class Kept(NamedTuple):
     waiting: int
     failed: int
     left: dict[str, int]
-    """Events by status, other than steps and what was dropped."""
+    """Events by status, without steps and dropped events."""
 
 
-def written(number: int, count: int) -> set[str]:
+def expected_uses(number: int, count: int) -> set[str]:
     return {f"toolu_{number}_{each}" for each in range(count) if each % _REMEMBERED}
 
 
@@ -65,7 +65,7 @@ def _fact(number: int, each: int) -> str:
 
 
 def storm(workers: Workers, folder: Path, events: int, hooks: int, seed: int) -> Storm:
-    """Report all of it, kill workers meanwhile, and let a last one finish."""
+    """Report all events, kill workers meanwhile, and let a last one finish."""
     rng = random.Random(seed)
     began = clock.monotonic()
     program = [sys.executable, "-m", "tests.e2e.nothing_lost", str(workers.home), str(folder)]
@@ -124,7 +124,7 @@ def _connection(workers: Workers) -> sqlite3.Connection:
     return sqlite3.connect(f"file:{workers.store.database}?mode=ro", uri=True)
 
 
-def kept(workers: Workers) -> Kept:
+def stored_results(workers: Workers) -> StoredResults:
     home = str(workers.home)
     with closing(_connection(workers)) as connection:
 
@@ -137,7 +137,7 @@ def kept(workers: Workers) -> Kept:
         items = rows("SELECT count(*) FROM symbol_changes WHERE change = 'new'")[0][0]
     steps = statuses.pop("step", 0)
     statuses.pop("dropped", 0)
-    return Kept(
+    return StoredResults(
         written={use for use, _ in uses},
         twice=[use for use, count in uses if count > 1],
         steps=steps,

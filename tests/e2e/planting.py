@@ -25,7 +25,7 @@ _NUMBERS = itertools.count(1)
 
 
 class Planted(NamedTuple):
-    """A person, a project with its own store, and a session of an agent in it."""
+    """A user, a project with its own store, and a session of an agent."""
 
     ctx: Ctx
     home: Path
@@ -36,14 +36,14 @@ class Planted(NamedTuple):
         ran = self.ctx(*words)
         assert ran.code == 0, (words, ran.err)
 
-    def used(
+    def use_tool(
         self, tool: str, given: dict[str, Any], answer: Any, word: str = "post-tool-use"
     ) -> None:
-        """A tool that the agent used, as the client reports it."""
+        """Report a tool call as the client does."""
         name = {"post-tool-use": "PostToolUse", "post-tool-use-failure": "PostToolUseFailure"}[word]
         told = {"tool_name": tool, "tool_input": given, "tool_use_id": f"toolu_{next(_NUMBERS)}"}
         told["error" if "failure" in word else "tool_response"] = answer
-        self.talk.client.hook(word, self.talk.said(name, **told))
+        self.talk.client.hook(word, self.talk.payload(name, **told))
 
     def file(self, name: str, text: str) -> Path:
         path = self.project / name
@@ -53,7 +53,7 @@ class Planted(NamedTuple):
 
 
 def settle(at: Planted) -> None:
-    """Let everything come to its end: what waits is taken in, and what is staged is committed."""
+    """Process all waiting events, and commit everything that is staged."""
     at.talk.end()
     at.run("hook", "apply")
     assert at.talk.client.waiting() == []
@@ -75,45 +75,45 @@ def a_project(ctx: Ctx, home: Path, project: Path) -> Planted:
 def _read(at: Planted, text: str) -> None:
     path = at.file("src/read.py", "pass\n")
     answer = {"type": "text", "file": {"filePath": str(path), "content": text, "numLines": 1}}
-    at.used("Read", {"file_path": str(path)}, answer)
+    at.use_tool("Read", {"file_path": str(path)}, answer)
 
 
 def _written(at: Planted, text: str) -> None:
     path = at.file("src/written.py", "pass\n")
     given = {"file_path": str(path), "content": f"def f():\n    return 1  # {text}\n"}
-    at.used("Write", given, {"type": "create", "filePath": str(path), "structuredPatch": []})
+    at.use_tool("Write", given, {"type": "create", "filePath": str(path), "structuredPatch": []})
 
 
 def _edited(at: Planted, text: str) -> None:
     path = at.file("src/edited.py", "a = 1\n")
     given = {"file_path": str(path), "old_string": "a = 1", "new_string": f"a = 2  # {text}"}
     answer = {"filePath": str(path), "originalFile": "a = 1\n", "structuredPatch": []}
-    at.used("Edit", given, {**given, **answer})
+    at.use_tool("Edit", given, {**given, **answer})
 
 
 def _printed(at: Planted, text: str) -> None:
-    at.used("Bash", {"command": "make"}, {"stdout": text, "stderr": "", "interrupted": False})
+    at.use_tool("Bash", {"command": "make"}, {"stdout": text, "stderr": "", "interrupted": False})
 
 
 def _command(at: Planted, text: str) -> None:
     answer = {"stdout": "", "stderr": "", "interrupted": False}
-    at.used("Bash", {"command": f"make test # {text}"}, answer)
+    at.use_tool("Bash", {"command": f"make test # {text}"}, answer)
 
 
 def _failed(at: Planted, text: str) -> None:
-    at.used("Bash", {"command": "make"}, f"Exit code 1\n{text}", "post-tool-use-failure")
+    at.use_tool("Bash", {"command": "make"}, f"Exit code 1\n{text}", "post-tool-use-failure")
 
 
 def _remembered(at: Planted, text: str) -> None:
     at.talk.answer(f'Done.\n\n<ctx:remember type="fact">We know: {text}</ctx:remember>\n')
 
 
-def _said(at: Planted, text: str) -> None:
+def _message(at: Planted, text: str) -> None:
     at.talk.answer(f"I have decided to use it, because {text}. All tests pass now.")
 
 
 def _in_transcript(at: Planted, text: str) -> None:
-    """Only there: no hook has reported it."""
+    """Only in the transcript: no hook reports it."""
     use = {"type": "tool_use", "id": "toolu_missed", "name": "Bash", "input": {"command": text}}
     at.talk.entry("assistant", message={"id": "m9", "role": "assistant", "content": [use]})
     block = {"type": "tool_result", "tool_use_id": "toolu_missed", "content": text}
@@ -130,7 +130,7 @@ def _imported(at: Planted, text: str) -> None:
 
 
 def _of_the_past(at: Planted, text: str) -> None:
-    """A session that nobody has seen when it happened."""
+    """Add a past session that no hook reported."""
     folder = at.home / "transcripts" / "past"
     folder.mkdir(exist_ok=True)
     session = "0a0a0a0a-e3b0-4b25-afae-79ee4238d2da"
@@ -166,16 +166,16 @@ def _in_narrative(at: Planted, text: str) -> None:
     path.write_text(path.read_text() + f"\n{text}\n")
 
 
-def _asked_a_model(at: Planted, text: str) -> None:
-    """A question to a model that answers in the words of the question."""
+def _ask_model(at: Planted, text: str) -> None:
+    """Ask a model that repeats the words of the question."""
     with serving.serve() as server:
         server.otherwise = serving.Says(f"It is {text}.\n\nDecision: use {text}")
         where = "--backend", "openai", "--server", server.url
         at.run("llm", "--query", f"What is {text} about?", *where, "--commit")
 
 
-def _told_by_a_model(at: Planted, text: str) -> None:
-    """A session that a model tells in words of its own."""
+def _synthesised_by_model(at: Planted, text: str) -> None:
+    """Run a session that a model summarises."""
     session = "0b0b0b0b-e3b0-4b25-afae-79ee4238d2da"
     talk = at.talk.client.talk(session)
     talk.submit("Write down what we know.")
@@ -203,7 +203,7 @@ Way = Callable[[Planted, str], object]
 
 WAYS: dict[str, Way] = {
     # First: it leaves nothing in the spool.
-    "model answer": _told_by_a_model,
+    "model answer": _synthesised_by_model,
     "prompt": lambda at, text: at.talk.submit(f"Please look at {text} and fix it."),
     "file read": _read,
     "file write": _written,
@@ -212,10 +212,10 @@ WAYS: dict[str, Way] = {
     "command line": _command,
     "failing command": _failed,
     "remember": _remembered,
-    "answer": _said,
+    "answer": _message,
     "transcript": _in_transcript,
     "before compaction": lambda at, text: at.talk.client.hook(
-        "pre-compact", at.talk.said("PreCompact", trigger="manual", custom_instructions=text)
+        "pre-compact", at.talk.payload("PreCompact", trigger="manual", custom_instructions=text)
     ),
     "note": lambda at, text: at.run("add", "note", text),
     "node": lambda at, text: at.run("add", "--user", "--type=fact", "--meta", f"why={text}", text),
@@ -231,7 +231,7 @@ WAYS: dict[str, Way] = {
     "ingest": lambda at, text: at.run("ingest", str(at.file("doc.md", f"# Doc\n\n{text}\n"))),
     # A file with a secret in it is refused as a whole.
     "project object": lambda at, text: at.ctx("add", "file", str(at.file("src/a.txt", text))),
-    "question to a model": _asked_a_model,
+    "question to a model": _ask_model,
     "narrative": _in_narrative,
     "commit message": lambda at, text: at.run("commit", "-m", f"About {text}"),
 }
@@ -240,7 +240,7 @@ OF_PEOPLE = ("README.md",)
 
 
 def holding(at: Planted, text: str) -> list[str]:
-    """The files of ctx that hold a text, in any form in which they may; not what people wrote."""
+    """The files of ctx that contain a text in any encoding, without files of the user."""
     forms = {text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]}
     wanted = [form.encode().lower() for form in forms]
     found = []
@@ -262,7 +262,7 @@ def _files(at: Planted) -> Iterator[Path]:
 
 
 def _unpacked(data: bytes) -> Iterator[bytes]:
-    """What lies compressed in a file, one after the other."""
+    """The decompressed frames of a file, one after the other."""
     while data[:4] == b"\x28\xb5\x2f\xfd":
         reader = zstd.ZstdDecompressor()
         yield reader.decompress(data)

@@ -1,4 +1,4 @@
-"""Project stores that are small on disk and take hours, or all memory, to read in full.
+"""Project stores that are small on disk but need hours or all memory to read completely.
 
 Each function fills a folder that has an empty store. Every object is whole and has the right id:
 a hash does not tell how much there is behind it.
@@ -41,7 +41,7 @@ class _Store:
         self.tree = first.root_tree
 
     def write(self, objects: Iterable[Object]) -> None:
-        """Files without a sync: there are thousands of them."""
+        """Write files without a sync, because there are thousands."""
         for item in objects:
             frame = zstd.compress(item.canonical, 3)
             path = self.folder / ".ctx" / "objects" / item.id[:2] / item.id
@@ -78,7 +78,7 @@ def long_texts(folder: Path) -> None:
 
 
 def tiny_records(folder: Path) -> None:
-    """One batch that holds millions of records of one byte."""
+    """One batch with millions of records of one byte."""
     store = _Store(folder)
     batch = typed(RecordBatch(tuple([msgspec.Raw(b"\xc0")] * (9 * MB))))
     store.write([batch])
@@ -86,7 +86,7 @@ def tiny_records(folder: Path) -> None:
 
 
 def many_batches(folder: Path) -> None:
-    """Batches of the same length of zeros: a frame of a few bytes is 7 MB each."""
+    """Batches of zeros: a frame of a few bytes unpacks to 7 MB."""
     store = _Store(folder)
     made = [
         typed(RecordBatch((msgspec.Raw(msgspec.msgpack.encode("\0" * 7 * MB + str(number))),)))
@@ -106,7 +106,7 @@ def large_messages(folder: Path) -> None:
 
 
 def large_blobs(folder: Path) -> None:
-    """Blobs that unfold to 100 MB each, which only checking a store reads."""
+    """Blobs that unpack to 100 MB each; only a check of the store reads them."""
     store = _Store(folder)
     made = [blob(b"\0" * (100 * MB + number)) for number in range(3)]
     store.write(made)
@@ -119,7 +119,7 @@ def large_blobs(folder: Path) -> None:
 
 
 def shared_trees(folder: Path) -> None:
-    """Two hundred folders, each of which holds the next one twice; on two heads that differ."""
+    """Two hundred folders that each contain the next one twice, on two different heads."""
     store = _Store(folder)
     for leaf in ("one", "two"):
         content = blob(leaf.encode())
@@ -134,7 +134,7 @@ def shared_trees(folder: Path) -> None:
 
 
 def amended_chain(folder: Path) -> None:
-    """Commits that each take the place of the one before, as earlier versions wrote it."""
+    """Commits that each amend the one before, in the format of earlier versions."""
     store = _Store(folder)
     last, every = None, []
     for number in range(2000):
@@ -153,13 +153,13 @@ def long_history(folder: Path) -> None:
 
 
 def bogus_heads(folder: Path) -> None:
-    """Heads that are named after no object."""
+    """Heads with invalid names."""
     for number in range(20_000):
         (folder / ".ctx" / "heads" / f"bogus{number}").touch()
 
 
 def empty_heads(folder: Path) -> None:
-    """Heads with the names of objects that are not there."""
+    """Heads with the names of missing objects."""
     store = _Store(folder)
     for number in range(10_000):
         store.head_at(hashlib.sha256(str(number).encode()).hexdigest())
@@ -178,7 +178,7 @@ def damaged_heads(folder: Path) -> None:
 
 
 def replaced_chain(folder: Path) -> None:
-    """Objects that stand in for each other, thousands in a row."""
+    """A chain of thousands of replaced objects."""
     store = _Store(folder)
     names = [hashlib.sha256(str(number).encode()).hexdigest() for number in range(5000)]
     chain = folder / ".ctx" / "replaced"
@@ -201,7 +201,7 @@ def many_documents(folder: Path) -> None:
 
 
 def large_document(folder: Path) -> None:
-    """A document of a gigabyte of nothing."""
+    """A sparse document of a gigabyte."""
     file = folder / ".ctx" / "narrative" / "large.md"
     with file.open("wb") as opened:
         opened.truncate(1024 * MB)

@@ -18,7 +18,7 @@ def on_a_terminal(
     prepare: Callable[[], None] | None = None,
     columns: int = 200,
 ) -> str:
-    """What a person sees of a command. `prepare` is called in its process."""
+    """The output of a command on a terminal. `prepare` is called in its process."""
     master, terminal = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "ctx", *words],

@@ -1,4 +1,4 @@
-"""What people and file systems come up with: a clear error, and nothing half-written."""
+"""Bad input and unusual file systems give a clear error, and nothing is half-written."""
 
 import os
 import subprocess
@@ -25,7 +25,7 @@ from tests.faults import Disk
     ],
     ids=" ".join,
 )
-def test_not_a_project(folder: Path, ctx: Ctx, words: list[str]) -> None:
+def test_outside_of_a_project_there_is_an_error(folder: Path, ctx: Ctx, words: list[str]) -> None:
     ran = ctx(*words)
     assert ran.code == 1
     assert "error E012" in ran.err
@@ -48,7 +48,7 @@ def test_a_secret_can_be_added_on_purpose(project: Path, ctx: Ctx) -> None:
     assert ctx("add", "file", "fixture.pem", "--allow-secrets").code == 0
 
 
-def test_a_secret_in_a_message_is_left_out(project: Path, ctx: Ctx) -> None:
+def test_a_secret_in_a_message_is_redacted(project: Path, ctx: Ctx) -> None:
     (project / "a.txt").write_text("a")
     ctx("add", "file", "a.txt")
     token = "ghp_" + "0aB1cD2eF3" * 3 + "gH4iJ5"
@@ -63,7 +63,7 @@ def test_a_secret_in_a_message_is_left_out(project: Path, ctx: Ctx) -> None:
             assert token.encode() not in path.read_bytes()
 
 
-def test_a_secret_in_a_narrative_file_stays_out_of_the_snapshot(project: Path, ctx: Ctx) -> None:
+def test_a_secret_in_a_narrative_file_is_not_stored(project: Path, ctx: Ctx) -> None:
     token = "ghp_" + "0aB1cD2eF3" * 3 + "gH4iJ5"
     note = project / ".ctx" / "narrative" / "note.md"
     note.write_text(f"# Note\n\nThe token is {token}.\n")
@@ -119,7 +119,7 @@ def test_the_nearest_command_is_suggested(folder: Path, ctx: Ctx) -> None:
 
 
 @pytest.mark.parametrize("name", ["a", "retry-feature-001", "A.b_c-9", "x" * 128])
-def test_session_names(name: str) -> None:
+def test_valid_session_names_are_accepted(name: str) -> None:
     assert session_id(name) == name
 
 
@@ -134,7 +134,7 @@ sys.exit(main(["init", sys.argv[2]]))
 """
 
 
-def test_a_read_only_folder() -> None:
+def test_a_read_only_folder_is_an_error() -> None:
     """As another user, because root may write anywhere. The first call loads the modules,
     which that user may not be allowed to read."""
     with tempfile.TemporaryDirectory() as space:
@@ -157,7 +157,7 @@ def test_a_read_only_folder() -> None:
         assert list(folder.iterdir()) == []
 
 
-def test_a_file_where_the_store_should_be(folder: Path, ctx: Ctx) -> None:
+def test_a_file_in_place_of_the_store_is_an_error(folder: Path, ctx: Ctx) -> None:
     (folder / ".ctx").write_text("mine")
     ran = ctx("init")
     assert ran.code == 1
@@ -165,7 +165,7 @@ def test_a_file_where_the_store_should_be(folder: Path, ctx: Ctx) -> None:
     assert (folder / ".ctx").read_text() == "mine"
 
 
-def test_git_that_is_missing(
+def test_a_missing_git_is_reported(
     repo: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -178,7 +178,7 @@ def test_git_that_is_missing(
     assert "error E016" in ran.err
 
 
-def test_a_folder_that_has_gone(
+def test_a_deleted_current_folder_is_an_error(
     folder: Path, ctx: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gone = tmp_path / "gone"
@@ -190,7 +190,7 @@ def test_a_folder_that_has_gone(
     assert "no longer exists" in ran.err
 
 
-def test_a_closed_pipe_is_no_error(project: Path) -> None:
+def test_a_closed_pipe_is_not_an_error(project: Path) -> None:
     ran = subprocess.run(
         f"{sys.executable} -m ctx debug history --format json | true",
         shell=True,
@@ -202,7 +202,7 @@ def test_a_closed_pipe_is_no_error(project: Path) -> None:
     assert ran.stderr == ""
 
 
-def test_text_that_is_not_utf8_is_said(project: Path) -> None:
+def test_text_that_is_not_utf8_is_an_error(project: Path) -> None:
     (project / "a.txt").write_text("a")
     for words in (
         [b"commit", b"-m", b"caf\xe9"],
@@ -223,7 +223,7 @@ def test_text_that_is_not_utf8_is_said(project: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["narrative", "objects", "heads"])
-def test_a_strangers_links_lead_nowhere(project: Path, ctx: Ctx, name: str) -> None:
+def test_links_in_place_of_store_folders_are_refused(project: Path, ctx: Ctx, name: str) -> None:
     private = project.parent / "private"
     (project / ".ctx" / name).rename(private)
     (private / "diary.md").write_text("dear diary\n")
@@ -241,7 +241,7 @@ def test_a_linked_narrative_file_is_not_followed(project: Path, ctx: Ctx) -> Non
     assert ctx("commit", "-m", "Take it", "--format", "json").json["commit"] is None
 
 
-def test_trees_that_unfold_without_end(
+def test_trees_with_too_many_paths_are_refused(
     project: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from ctx.layout import project_at
@@ -272,14 +272,14 @@ def test_trees_that_unfold_without_end(
     assert ctx("add", "file", "a.txt", "-m", "On").code == 0
 
 
-def test_what_a_file_manager_leaves_does_no_harm(project: Path, ctx: Ctx) -> None:
+def test_files_of_a_file_manager_are_ignored(project: Path, ctx: Ctx) -> None:
     for place in ("heads", "objects", "narrative"):
         (project / ".ctx" / place / ".DS_Store").write_bytes(b"x")
     assert ctx("debug", "verify").code == 0
     assert ctx("debug", "refs").code == 0
 
 
-def test_narrative_that_is_not_kept_is_said(project: Path, ctx: Ctx) -> None:
+def test_skipped_narrative_files_are_reported(project: Path, ctx: Ctx) -> None:
     narrative = project / ".ctx" / "narrative"
     os.mkfifo(narrative / "pipe.md")
     (narrative / "line\nbreak.md").write_text("x")
@@ -290,7 +290,9 @@ def test_narrative_that_is_not_kept_is_said(project: Path, ctx: Ctx) -> None:
     assert '{"warning": "narrative/pipe.md not committed: it is not a plain file."}' in ran.err
 
 
-def test_secrets_in_names_stay_out(repo: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secrets_in_names_are_not_stored(
+    repo: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
+) -> None:
     token = "ghp_" + "0aB1cD2eF3" * 3 + "gH4iJ5"
     monkeypatch.setenv("GIT_AUTHOR_NAME", token)
     assert ctx("init").code == 0
@@ -328,7 +330,7 @@ def test_init_refuses_places_that_are_not_projects(repo: Path, ctx: Ctx, place: 
     assert not (repo / place / ".ctx").exists()
 
 
-def test_init_says_that_it_is_inside_another_project(project: Path, ctx: Ctx) -> None:
+def test_init_warns_inside_another_project(project: Path, ctx: Ctx) -> None:
     (project / "inner").mkdir()
     ran = ctx("init", "inner")
     assert ran.code == 0
@@ -336,7 +338,9 @@ def test_init_says_that_it_is_inside_another_project(project: Path, ctx: Ctx) ->
 
 
 @pytest.mark.parametrize("words", [["init"], ["init", "--force"], ["init", "--force", "--yes"]])
-def test_init_leaves_somebody_elses_folder_alone(folder: Path, ctx: Ctx, words: list[str]) -> None:
+def test_init_leaves_a_folder_of_another_program_alone(
+    folder: Path, ctx: Ctx, words: list[str]
+) -> None:
     (folder / ".ctx").mkdir()
     (folder / ".ctx" / "other-tool.db").write_text("x")
     (folder / ".ctx" / "config.toml").write_text("theirs = 1\n")
@@ -395,13 +399,13 @@ def test_force_waits_for_the_lock(project: Path, ctx: Ctx) -> None:
     assert waiting.wait(timeout=300) == 0
 
 
-def test_a_file_larger_than_any_object(project: Path, ctx: Ctx) -> None:
+def test_the_file_limit_cannot_exceed_the_object_limit(project: Path, ctx: Ctx) -> None:
     limit = ctx("add", "file", ".", "--set", "ingestion.max_file_bytes=400000000")
     assert limit.code == 1
     assert "error E013" in limit.err
 
 
-def test_reading_a_store_that_cannot_be_written(project: Path, ctx: Ctx) -> None:
+def test_a_read_only_store_can_be_read(project: Path, ctx: Ctx) -> None:
     from tests.faults import READ_ONLY as CODE
 
     class Frozen(Disk):
@@ -423,7 +427,7 @@ def test_reading_a_store_that_cannot_be_written(project: Path, ctx: Ctx) -> None
         assert ran.code == 0, (words, ran.err)
 
 
-def test_objects_that_are_built_to_confuse(project: Path, ctx: Ctx) -> None:
+def test_hostile_objects_are_survived(project: Path, ctx: Ctx) -> None:
     import msgspec
 
     from ctx.layout import project_at

@@ -1,4 +1,4 @@
-"""A cap on what models may use holds, counted at the server, whatever the server does."""
+"""The token caps hold, counted at the server, whatever the server does."""
 
 import json
 import random
@@ -21,7 +21,7 @@ from ctx.llm.protocol import Request
 from ctx.llm.retry import RetryPolicy
 from ctx.llm.send import ask
 from tests.llm import serving
-from tests.llm.serving import Asked, Cut, Drops, Hangs, Says, ServedCall, Status, Step
+from tests.llm.serving import Cut, Drops, Hangs, Says, ServedCall, ServerRequest, Status, Step
 
 CAP = 300_000
 PROCESSES = 4
@@ -31,7 +31,7 @@ _ROOT = Path(__file__).parents[2]
 
 
 class Lies(Says):
-    """An answer whose usage says something else in every place."""
+    """An answer with different usage in every place."""
 
     def __init__(self, lie: Any) -> None:
         super().__init__("It", " is", " fine", ".")
@@ -86,14 +86,16 @@ def server() -> Iterator[serving.Server]:
         yield started
 
 
-def test_a_hundred_sessions_and_a_server_that_fails(server: serving.Server, tmp_path: Path) -> None:
+def test_a_hundred_sessions_with_a_failing_server_stay_within_the_cap(
+    server: serving.Server, tmp_path: Path
+) -> None:
     """Four processes with 25 sessions each; two of them are killed on the way."""
     path = tmp_path / "ledger.db"
     chance = random.Random(9)
     some = Event()
 
-    def fault(_asked: Asked) -> Step:
-        if len(server.asked) > 60:
+    def fault(_asked: ServerRequest) -> Step:
+        if len(server.received) > 60:
             some.set()
         return chance.choice(FAULTS)
 
@@ -123,7 +125,7 @@ def test_a_hundred_sessions_and_a_server_that_fails(server: serving.Server, tmp_
 
 
 def spend(server: serving.Server, path: Path, cap: int) -> int:
-    """How many questions were asked until the cap was reached."""
+    """The number of questions until the cap is reached."""
     backend = OpenAi(server.url, "scripted-1", "", RetryPolicy(2.0, 0))
     to = ModelTarget(backend.name, backend.where, backend.model)
     request = Request("Be brief.", ("What is going on? " * 40,), 20)
@@ -137,19 +139,19 @@ def spend(server: serving.Server, path: Path, cap: int) -> int:
     raise AssertionError("the cap was never reached")
 
 
-def test_a_server_that_says_nothing_of_what_it_used_is_not_free(
-    server: serving.Server, tmp_path: Path
-) -> None:
-    """A quarter of our own estimate counts at least, so that it ends."""
+def test_a_server_without_usage_is_still_counted(server: serving.Server, tmp_path: Path) -> None:
+    """At least a quarter of our own estimate counts, so the cap is reached."""
     server.otherwise = Lies(0)
     assert spend(server, tmp_path / "none.db", 10_000) == len(server.questions) < 20
-    server.asked.clear()
+    server.received.clear()
     server.otherwise = Lies(1)
     assert spend(server, tmp_path / "one.db", 10_000) == len(server.questions) < 200
 
 
-def test_a_server_that_ignores_the_limit_is_left(server: serving.Server, tmp_path: Path) -> None:
-    def endless(asked: Asked) -> Step:
+def test_a_server_that_ignores_the_limit_is_disconnected(
+    server: serving.Server, tmp_path: Path
+) -> None:
+    def endless(asked: ServerRequest) -> Step:
         asked.body["max_tokens"] = 1_000_000
         return Says(*["endless "] * 50_000)
 

@@ -1,4 +1,4 @@
-"""Damage to any byte of any file is found, named, and never ends in a traceback."""
+"""Damage to any byte of any file is detected and reported, never with a traceback."""
 
 import gc
 import shutil
@@ -37,7 +37,7 @@ def damages(folder: Path) -> tuple[Damage, ...]:
 
 
 def kept_files(folder: Path) -> list[Path]:
-    """Every file in which a changed byte means something."""
+    """Every file in which each byte matters."""
     local = folder / ".ctx" / "local"
     places = [folder / ".ctx" / "objects", local / "stage", local / "refs"]
     files = [path for place in places for path in place.rglob("*") if path.is_file()]
@@ -45,7 +45,7 @@ def kept_files(folder: Path) -> list[Path]:
     return sorted([*files, *(local / "index").glob("*/history.db")])
 
 
-def wounds(path: Path) -> Iterator[bytes]:
+def damaged_variants(path: Path) -> Iterator[bytes]:
     whole = path.read_bytes()
     # Every single bit is tried where objects and sealed databases are tested by themselves.
     step = 1 if "refs" in path.parts else 11 if len(whole) < 2000 else 997
@@ -57,12 +57,12 @@ def wounds(path: Path) -> Iterator[bytes]:
     yield whole + b"\0"
 
 
-def test_every_flip_and_truncation_is_found(project: Path) -> None:
+def test_every_flip_and_truncation_is_detected(project: Path) -> None:
     files = kept_files(project)
     assert len(files) > 12
     for path in files:
         whole = path.read_bytes()
-        for wound in wounds(path):
+        for wound in damaged_variants(path):
             path.write_bytes(wound)
             found = damages(project)
             assert found, f"{path}: a change went unnoticed"
@@ -73,7 +73,7 @@ def test_every_flip_and_truncation_is_found(project: Path) -> None:
     assert not damages(project)
 
 
-def test_a_damaged_head_is_found(project: Path) -> None:
+def test_a_damaged_head_is_detected(project: Path) -> None:
     (head,) = (project / ".ctx" / "heads").iterdir()
     head.write_text("x")
     assert [item.where for item in damages(project)] == [str(head)]
@@ -128,8 +128,8 @@ def test_no_command_ends_in_a_traceback(
     shutil.copytree(project / ".ctx", spare)
     for number, path in effort.share(list(enumerate(kept_files(project))), 2, len(words)):
         whole = path.read_bytes()
-        wounds = (b"", b"rubbish", whole[:-3], whole + b"\0")
-        for wound in effort.some(wounds, number + len(words)):
+        damaged_variants = (b"", b"rubbish", whole[:-3], whole + b"\0")
+        for wound in effort.some(damaged_variants, number + len(words)):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(wound)
             ran = ctx(*words)
@@ -144,7 +144,7 @@ def test_no_command_ends_in_a_traceback(
             shutil.copytree(spare, project / ".ctx")
 
 
-def test_gc_deletes_nothing_while_something_cannot_be_read(project: Path, ctx: Ctx) -> None:
+def test_gc_deletes_nothing_while_an_object_is_unreadable(project: Path, ctx: Ctx) -> None:
     (head,) = (project / ".ctx" / "heads").iterdir()
     (project / ".ctx" / "objects" / head.name[:2] / head.name).write_bytes(b"rubbish")
     before = kept_files(project)
@@ -154,7 +154,7 @@ def test_gc_deletes_nothing_while_something_cannot_be_read(project: Path, ctx: C
     assert kept_files(project) == before
 
 
-def test_a_damaged_index_is_made_again(project: Path, ctx: Ctx) -> None:
+def test_a_damaged_index_is_rebuilt(project: Path, ctx: Ctx) -> None:
     (database,) = (project / ".ctx" / "local" / "index").glob("*/history.db")
     right = ctx("debug", "index", "path:a.txt").out
     database.write_bytes(database.read_bytes()[:-100] + b"x" * 100)
@@ -165,7 +165,7 @@ def test_a_damaged_index_is_made_again(project: Path, ctx: Ctx) -> None:
     assert ctx("debug", "index", "path:a.txt").out == right
 
 
-def test_a_strangers_tree_cannot_name_a_way_out(project: Path, ctx: Ctx) -> None:
+def test_a_tree_cannot_contain_a_path_out_of_the_project(project: Path, ctx: Ctx) -> None:
     from ctx.ids import ObjectId
     from ctx.objects.object_store import blob, typed
     from ctx.objects.object_types import Commit, Tree, TreeEntry, TreeEntryKind
@@ -183,7 +183,7 @@ def test_a_strangers_tree_cannot_name_a_way_out(project: Path, ctx: Ctx) -> None
 
 
 @pytest.mark.parametrize("what", ["head", "tree", "chain"])
-def test_gc_deletes_nothing_while_something_is_missing(project: Path, ctx: Ctx, what: str) -> None:
+def test_gc_deletes_nothing_while_an_object_is_missing(project: Path, ctx: Ctx, what: str) -> None:
     repository = Repository(project_at(str(project)))
     ((head, commit),) = repository.current()
     chain = repository.refs.require("work/cli")
@@ -199,7 +199,7 @@ def test_gc_deletes_nothing_while_something_is_missing(project: Path, ctx: Ctx, 
     assert kept_files(project) == before
 
 
-def test_adding_a_file_again_mends_its_object(project: Path, ctx: Ctx) -> None:
+def test_adding_a_file_again_repairs_its_object(project: Path, ctx: Ctx) -> None:
     assert ctx("commit", "-m", "Two").code == 0
     (entry,) = ctx("debug", "index", "path:a.txt", "--format", "json").json["entries"]
     blob = entry["blob_id"]
@@ -212,9 +212,7 @@ def test_adding_a_file_again_mends_its_object(project: Path, ctx: Ctx) -> None:
     assert "1 file unchanged." in ctx("add", "file", "a.txt").out
 
 
-def test_a_damaged_object_is_read_from_staging_if_it_is_still_there(
-    project: Path, ctx: Ctx
-) -> None:
+def test_a_damaged_object_is_read_from_staging_if_possible(project: Path, ctx: Ctx) -> None:
     assert ctx("commit", "-m", "Two").code == 0
     (entry,) = ctx("debug", "index", "path:a.txt", "--format", "json").json["entries"]
     blob = entry["blob_id"]
@@ -273,7 +271,7 @@ for number in range(60):
 """
 
 
-def test_verify_beside_a_writer_invents_no_damage(folder: Path, ctx: Ctx) -> None:
+def test_verify_beside_a_writer_reports_no_damage(folder: Path, ctx: Ctx) -> None:
     assert ctx("init").code == 0
     writer = subprocess.Popen([sys.executable, "-c", WRITER], cwd=folder, stdout=subprocess.DEVNULL)
     try:
@@ -284,8 +282,8 @@ def test_verify_beside_a_writer_invents_no_damage(folder: Path, ctx: Ctx) -> Non
 
 
 @pytest.fixture
-def told(folder: Path, ctx: Ctx) -> Path:
-    """A project whose memory has three commits, and something staged."""
+def project_with_commits(folder: Path, ctx: Ctx) -> Path:
+    """A project with three commits of memory, and a staged node."""
     assert ctx("init").code == 0
     for name in ("One", "Two", "Three"):
         assert ctx("add", "--type=fact", name).code == 0
@@ -295,7 +293,7 @@ def told(folder: Path, ctx: Ctx) -> Path:
 
 
 def object_of(folder: Path, which: str) -> Path:
-    """The file of the commit named `One` or `Three`, or of the batch of the first."""
+    """The file of the commit or the batch with this name."""
     repository = Repository(project_at(str(folder)))
     name, _, what = which.partition(" ")
     (found,) = (
@@ -325,15 +323,17 @@ WARNING = "1 object of the project's memory is damaged: `ctx debug verify` names
         ("Three commit", {"Staged"}),
     ],
 )
-def test_one_damaged_object_hides_no_more_than_it_must(
-    told: Path, ctx: Ctx, which: str, left: set[str], wound: str
+def test_one_damaged_object_hides_only_its_own_nodes(
+    project_with_commits: Path, ctx: Ctx, which: str, left: set[str], wound: str
 ) -> None:
-    shutil.rmtree(told / ".ctx" / "local" / "index")
-    path = object_of(told, which)
+    shutil.rmtree(project_with_commits / ".ctx" / "local" / "index")
+    path = object_of(project_with_commits, which)
     whole = path.read_bytes()
     path.unlink()
     # In a clone nothing of it is left in staging either.
-    (told / ".ctx" / "local" / "stage" / "objects" / path.name).unlink(missing_ok=True)
+    (project_with_commits / ".ctx" / "local" / "stage" / "objects" / path.name).unlink(
+        missing_ok=True
+    )
     if wound == "folder":
         path.mkdir()
     else:

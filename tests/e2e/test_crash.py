@@ -28,13 +28,13 @@ from tests.faults import NO_SPACE, READ_ONLY, Disk, Stopped
 
 @pytest.fixture(autouse=True)
 def still(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Time stands still, so that a step does the same operations each time it is run."""
+    """Stop the clock, so that a step performs the same operations in every run."""
     moment = clock.wall_ms() + 60_000
     monkeypatch.setattr(clock, "wall_ms", lambda: moment)
 
 
 class Step(NamedTuple):
-    """A command, what the user changes before it, and what must be true once it is done."""
+    """A command, the changes of the user before it, and what must hold after it."""
 
     words: list[str]
     edits: Mapping[str, str]
@@ -64,8 +64,8 @@ SCENARIO = [
 ]
 
 
-def kept(folder: Path) -> dict[str, str]:
-    """What a reader finds: the committed files, and the staged ones over them."""
+def visible_files(folder: Path) -> dict[str, str]:
+    """The files that a reader sees: committed files, overlaid by staged ones."""
     repository = Repository(project_at(str(folder)))
     reader = repository.everything
     found = trees.joined(reader, repository.current())
@@ -82,10 +82,10 @@ def messages(folder: Path) -> set[str]:
 
 
 def check(folder: Path, before: Step | None, now: Step, where: str) -> None:
-    """After a stop, the state is that before the step or that after it."""
+    """Check that after a stop, the state is that before or after the step."""
     report = verify(Repository(project_at(str(folder))))
     assert not report.damages, f"{where}: {report.damages}"
-    files = kept(folder)
+    files = visible_files(folder)
     old = before.files if before else {}
     for path, content in old.items():
         allowed = {content, now.files[path]}
@@ -96,7 +96,7 @@ def check(folder: Path, before: Step | None, now: Step, where: str) -> None:
 
 
 class Stage:
-    """The scenario step by step, with a way back to the beginning of the present step."""
+    """The scenario step by step; the current step can be repeated."""
 
     def __init__(self, folder: Path, spare: Path) -> None:
         self.folder = folder
@@ -171,12 +171,12 @@ def stop_everywhere(stage: Stage, *, power_loss: bool, every: int = 1) -> int:
 
 
 @pytest.mark.parametrize("power_loss", [False, True], ids=["killed", "power lost"])
-def test_stopped_at_every_operation(stage: Stage, power_loss: bool) -> None:
+def test_a_stop_at_every_operation_loses_nothing(stage: Stage, power_loss: bool) -> None:
     step_size = effort.every(3)
     assert stop_everywhere(stage, power_loss=power_loss, every=step_size) > 200 // step_size
 
 
-def test_stopped_in_a_git_checkout(stage: Stage) -> None:
+def test_a_stop_in_a_git_checkout_loses_nothing(stage: Stage) -> None:
     git("init", "-q", "-b", "main")
     (stage.folder / "x").write_text("x")
     git("add", "x")
@@ -185,14 +185,14 @@ def test_stopped_in_a_git_checkout(stage: Stage) -> None:
 
 
 def makes_an_index(operations: list[str]) -> bool:
-    """Whether the last operation is for an index, or for the folder in which it made one."""
+    """Whether the last operation was about an index or its folder."""
     *_, before, last = ["", *operations]
     is_for_its_folder = last.startswith("fsync") and before.startswith("mkdir")
     return "/local/index" in (before if is_for_its_folder else last)
 
 
 @pytest.mark.parametrize("code", [NO_SPACE, READ_ONLY], ids=["disk full", "read-only"])
-def test_refused_at_every_operation(
+def test_a_disk_error_at_every_operation_loses_nothing(
     stage: Stage, code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = stage.folder
@@ -248,7 +248,7 @@ while True:
 
 
 def kill_at_random(folder: Path, rounds: int, seed: int) -> None:
-    """Kill a worker again and again; everything that any of its lives reported must be there."""
+    """Kill a worker repeatedly; everything that it reported must be stored."""
     chance = random.Random(seed)
     reported: set[str] = set()
     for life in range(rounds):
@@ -285,13 +285,13 @@ def kill_at_random(folder: Path, rounds: int, seed: int) -> None:
     assert len(reported) >= rounds // 2
 
 
-def test_killed_at_random_times(folder: Path) -> None:
+def test_kills_at_random_times_lose_nothing(folder: Path) -> None:
     assert main(["init"]) == 0
     kill_at_random(folder, rounds=20, seed=7)
 
 
-def test_a_commit_that_was_cut_off_is_not_made_again(folder: Path) -> None:
-    """Between the new head and the end of its chain, another session may commit in between."""
+def test_an_interrupted_commit_is_not_repeated(folder: Path) -> None:
+    """Another session can commit between the new head and the end of the chain."""
     assert main(["init"]) == 0
     (folder / "f.txt").write_text("one\n")
     assert main(["add", "file", "f.txt"]) == 0
@@ -302,12 +302,12 @@ def test_a_commit_that_was_cut_off_is_not_made_again(folder: Path) -> None:
     assert main(["add", "file", "f.txt", "-m", "Three", "--session", "other"]) == 0
     (folder / "g.txt").write_text("g\n")
     assert main(["add", "file", "g.txt", "-m", "Only g"]) == 0
-    assert kept(folder) == {"f.txt": "three\n", "g.txt": "g\n"}
+    assert visible_files(folder) == {"f.txt": "three\n", "g.txt": "g\n"}
     assert messages(folder) == {"One", "Three", "Only g"}
 
 
 def operations_until(folder: Path, verb: str, target: str) -> list[str]:
-    """What a commit does before it touches a file, found out on a copy of the folder."""
+    """The operations of a commit before it touches a file, measured on a copy."""
     spare = folder.parent / "spare"
     shutil.copytree(folder, spare)
     disk = Disk()
@@ -321,7 +321,7 @@ def operations_until(folder: Path, verb: str, target: str) -> list[str]:
     return disk.log[:position]
 
 
-def test_a_commit_that_was_cut_off_is_finished_on_another_branch(repo: Path) -> None:
+def test_an_interrupted_commit_is_finished_on_another_branch(repo: Path) -> None:
     assert main(["init"]) == 0
     git("add", "-A")
     git("commit", "-qm", "Store")
@@ -339,5 +339,5 @@ def test_a_commit_that_was_cut_off_is_finished_on_another_branch(repo: Path) -> 
     (repo / "f.txt").write_text("two\n")
     assert main(["add", "file", "f.txt", "-m", "Two", "--session", "other"]) == 0
     assert main(["commit", "-m", "Nothing new"]) == 0
-    assert kept(repo) == {"f.txt": "two\n"}
+    assert visible_files(repo) == {"f.txt": "two\n"}
     assert messages(repo) == {"One", "Two"}

@@ -1,4 +1,4 @@
-"""Memory in git: branches merge by themselves, and nothing is lost on the way."""
+"""Memory in git: branches merge without conflicts, and nothing is lost."""
 
 import os
 import shutil
@@ -31,7 +31,7 @@ def messages(folder: Path) -> set[str]:
 
 
 def remember(ctx: Ctx, name: str, text: str, message: str) -> None:
-    """A file, committed to memory and then, memory and all, to git."""
+    """Commit a file to memory, and then everything to git."""
     Path(name).write_text(text)
     assert ctx("add", "file", name, "-m", message).code == 0
     git("add", "-A")
@@ -80,7 +80,7 @@ def test_two_branches_that_both_commit_merge_cleanly(
     assert len(repository(project).current()) == 1
 
 
-def test_both_branches_take_in_the_same_content(project: Path, ctx: Ctx) -> None:
+def test_two_branches_with_the_same_content_merge(project: Path, ctx: Ctx) -> None:
     git("switch", "-qc", "other")
     remember(ctx, "same.txt", "the same\n", "Other")
     git("switch", "-q", "main")
@@ -90,7 +90,7 @@ def test_both_branches_take_in_the_same_content(project: Path, ctx: Ctx) -> None
     assert not verify(repository(project)).damages
 
 
-def test_of_two_versions_the_later_one_counts(project: Path, ctx: Ctx) -> None:
+def test_the_later_of_two_versions_wins(project: Path, ctx: Ctx) -> None:
     git("switch", "-qc", "other")
     remember(ctx, "base.txt", "from the other branch\n", "Other")
     git("switch", "-q", "main")
@@ -106,7 +106,7 @@ def test_of_two_versions_the_later_one_counts(project: Path, ctx: Ctx) -> None:
     assert paths(project)["base.txt"] == "from main, later\n"
 
 
-def test_a_branch_switch_takes_memory_along(project: Path, ctx: Ctx) -> None:
+def test_memory_follows_a_branch_switch(project: Path, ctx: Ctx) -> None:
     git("switch", "-qc", "other")
     remember(ctx, "other.txt", "other\n", "Other")
     git("switch", "-q", "main")
@@ -115,7 +115,7 @@ def test_a_branch_switch_takes_memory_along(project: Path, ctx: Ctx) -> None:
     assert paths(project)["other.txt"] == "other\n"
 
 
-def test_staging_is_out_of_the_working_trees_reach(project: Path, ctx: Ctx) -> None:
+def test_staged_work_survives_git_clean(project: Path, ctx: Ctx) -> None:
     Path("new.txt").write_text("new\n")
     assert ctx("add", "file", "new.txt").code == 0
     assert git("status", "--porcelain") == "?? new.txt\n"
@@ -124,7 +124,7 @@ def test_staging_is_out_of_the_working_trees_reach(project: Path, ctx: Ctx) -> N
     assert paths(project)["new.txt"] == "new\n"
 
 
-def test_worktrees_stage_apart(project: Path, ctx: Ctx, tmp_path: Path) -> None:
+def test_working_trees_have_separate_staging(project: Path, ctx: Ctx, tmp_path: Path) -> None:
     linked = tmp_path / "linked"
     git("worktree", "add", "-q", str(linked), "-b", "linked")
     (linked / "l.txt").write_text("l\n")
@@ -135,7 +135,7 @@ def test_worktrees_stage_apart(project: Path, ctx: Ctx, tmp_path: Path) -> None:
     assert "l.txt" not in paths(project)
 
 
-def test_history_that_was_cut_off_is_a_boundary(project: Path, ctx: Ctx, tmp_path: Path) -> None:
+def test_a_missing_parent_is_a_boundary(project: Path, ctx: Ctx, tmp_path: Path) -> None:
     remember(ctx, "one.txt", "1\n", "One")
     store = repository(project)
     (head,) = store.current()
@@ -156,7 +156,7 @@ LONG_AGO = "2020-01-01T00:00:00Z"
 
 @pytest.fixture
 def old_project(repo: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A store in which git tracks an object that no head has reached for years."""
+    """A store with a tracked object that no head has used for years."""
     for role in ("AUTHOR", "COMMITTER"):
         monkeypatch.setenv(f"GIT_{role}_DATE", LONG_AGO)
     assert ctx("init").code == 0
@@ -180,14 +180,14 @@ def old_project(repo: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch) -> Path:
     return repo
 
 
-def test_gc_leaves_alone_what_git_tracks(old_project: Path, ctx: Ctx) -> None:
+def test_gc_keeps_tracked_objects(old_project: Path, ctx: Ctx) -> None:
     answer = ctx("gc", "--keep-days", "0", "--format", "json").json
     assert answer["deleted"] == []
     assert answer["held_by_git"] > 0
     assert git("status", "--porcelain") == ""
 
 
-def test_gc_tracked_deletes_what_no_ref_used_for_long(old_project: Path, ctx: Ctx) -> None:
+def test_gc_tracked_deletes_long_unused_objects(old_project: Path, ctx: Ctx) -> None:
     assert ctx("gc", "--tracked").code == 1
     assert git("status", "--porcelain") == ""
     answer = ctx("gc", "--tracked", "--yes", "--format", "json").json
@@ -197,12 +197,12 @@ def test_gc_tracked_deletes_what_no_ref_used_for_long(old_project: Path, ctx: Ct
     assert set(paths(old_project)) == {"base.txt"}
 
 
-def test_gc_tracked_spares_what_another_branch_uses(old_project: Path, ctx: Ctx) -> None:
+def test_gc_tracked_keeps_objects_of_other_branches(old_project: Path, ctx: Ctx) -> None:
     git("branch", "other", "HEAD~1")
     assert ctx("gc", "--tracked", "--yes", "--format", "json").json["deleted"] == []
 
 
-def test_gc_tracked_spares_what_was_used_lately(
+def test_gc_tracked_keeps_recently_used_objects(
     old_project: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     git("revert", "--no-edit", "HEAD")
@@ -210,7 +210,7 @@ def test_gc_tracked_spares_what_was_used_lately(
     assert ctx("gc", "--tracked", "--yes", "--format", "json").json["deleted"] == []
 
 
-def test_gc_on_one_branch_and_reuse_on_the_other(
+def test_an_object_collected_on_one_branch_can_be_used_on_another(
     old_project: Path, ctx: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clone = tmp_path / "clone" / "app"
@@ -231,7 +231,7 @@ def test_gc_on_one_branch_and_reuse_on_the_other(
     assert ctx("debug", "verify").code == 0
 
 
-def test_a_store_that_git_ignores_is_said(repo: Path, ctx: Ctx) -> None:
+def test_a_store_that_git_ignores_gives_a_warning(repo: Path, ctx: Ctx) -> None:
     (repo / ".gitignore").write_text(".ctx/\n")
     made = ctx("init")
     assert made.code == 0
@@ -248,7 +248,7 @@ def test_a_commit_never_changes_the_index(project: Path, ctx: Ctx) -> None:
     assert "to add to git" in ctx("commit", "--amend", "-m", "Newer").err
 
 
-def test_two_branches_that_both_make_a_store(repo: Path, ctx: Ctx) -> None:
+def test_two_branches_that_create_a_store_merge(repo: Path, ctx: Ctx) -> None:
     (repo / "x").write_text("x")
     git("add", "x")
     git("commit", "-qm", "x")
@@ -278,7 +278,7 @@ def test_staged_work_follows_when_the_project_becomes_a_checkout(folder: Path, c
     assert ctx("debug", "verify").code == 0
 
 
-def test_verify_is_content_after_a_branch_switch(project: Path, ctx: Ctx) -> None:
+def test_verify_reports_no_damage_after_a_branch_switch(project: Path, ctx: Ctx) -> None:
     git("switch", "-qc", "other")
     remember(ctx, "other.txt", "other\n", "Other")
     git("switch", "-q", "main")
@@ -313,7 +313,7 @@ def test_staged_work_stays_with_its_branch(project: Path, ctx: Ctx) -> None:
     assert made["files"] == ["staged.txt"]
 
 
-def test_staged_work_that_is_set_aside_is_said(project: Path, ctx: Ctx) -> None:
+def test_staged_work_that_is_set_aside_is_reported(project: Path, ctx: Ctx) -> None:
     git("switch", "-qc", "other")
     remember(ctx, "other.txt", "other\n", "Other")
     Path("s.txt").write_text("s\n")
@@ -326,7 +326,7 @@ def test_staged_work_that_is_set_aside_is_said(project: Path, ctx: Ctx) -> None:
     assert ctx("commit", "-m", "S").code == 0
 
 
-def test_staged_work_survives_an_amend_of_what_it_began_on(project: Path, ctx: Ctx) -> None:
+def test_staged_work_survives_an_amend_of_its_base(project: Path, ctx: Ctx) -> None:
     Path("s.txt").write_text("s\n")
     assert ctx("add", "file", "s.txt", "--session", "s").code == 0
     assert ctx("commit", "--amend", "-m", "Base, amended").code == 0
@@ -336,7 +336,7 @@ def test_staged_work_survives_an_amend_of_what_it_began_on(project: Path, ctx: C
     assert messages(project) == {"Initial commit", "Base, amended twice", "S"}
 
 
-def test_what_the_project_ignores_is_tracked_all_the_same(repo: Path, ctx: Ctx) -> None:
+def test_the_store_is_tracked_despite_ignore_patterns(repo: Path, ctx: Ctx) -> None:
     (repo / ".gitignore").write_text("objects/\nlog/\nheads\n*.md\n*.toml\n")
     assert ctx("init").code == 0
     remember(ctx, "a.txt", "a\n", "A")
@@ -355,13 +355,13 @@ def test_private_works_in_any_folder(repo: Path, ctx: Ctx, name: str) -> None:
     assert git("status", "--porcelain") == ""
 
 
-def test_private_over_a_tracked_store_says_so(project: Path, ctx: Ctx) -> None:
+def test_making_a_tracked_store_private_gives_a_warning(project: Path, ctx: Ctx) -> None:
     ran = ctx("init", "--force", "--yes", "--template", "private")
     assert ran.code == 0
     assert "git already tracks .ctx" in ran.err
 
 
-def test_files_of_a_submodule_are_not_ours(project: Path, ctx: Ctx, tmp_path: Path) -> None:
+def test_files_of_a_submodule_are_refused(project: Path, ctx: Ctx, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     git("init", "-q", cwd=other)
@@ -383,7 +383,7 @@ def long_ago(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(f"GIT_{role}_DATE", LONG_AGO)
 
 
-def test_gc_tracked_sees_a_commit_made_inside_a_merge(repo: Path, ctx: Ctx, long_ago: None) -> None:
+def test_gc_tracked_considers_commits_inside_a_merge(repo: Path, ctx: Ctx, long_ago: None) -> None:
     assert ctx("init").code == 0
     remember(ctx, "a.txt", "one\n", "A")
     git("switch", "-qc", "side")
@@ -410,7 +410,7 @@ def test_gc_tracked_sees_a_commit_made_inside_a_merge(repo: Path, ctx: Ctx, long
     assert ctx("debug", "verify").code == 0
 
 
-def test_gc_tracked_sees_what_other_worktrees_have_checked_out(
+def test_gc_tracked_considers_other_working_trees(
     repo: Path, ctx: Ctx, tmp_path: Path, long_ago: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert ctx("init").code == 0
@@ -433,13 +433,15 @@ def test_gc_tracked_sees_what_other_worktrees_have_checked_out(
     assert ctx("debug", "verify").code == 0
 
 
-def test_gc_tracked_on_a_branch_without_a_commit(project: Path, ctx: Ctx) -> None:
+def test_gc_tracked_works_on_a_branch_without_a_commit(project: Path, ctx: Ctx) -> None:
     git("switch", "-q", "--orphan", "fresh")
     assert ctx("init").code == 0
     assert ctx("gc", "--tracked", "--yes").code == 0
 
 
-def test_verify_is_content_after_a_reset_and_a_deleted_branch(project: Path, ctx: Ctx) -> None:
+def test_verify_reports_no_damage_after_a_reset_and_a_deleted_branch(
+    project: Path, ctx: Ctx
+) -> None:
     remember(ctx, "x.txt", "x\n", "X")
     git("reset", "-q", "--hard", "HEAD~1")
     assert ctx("debug", "verify").code == 0
@@ -451,7 +453,7 @@ def test_verify_is_content_after_a_reset_and_a_deleted_branch(project: Path, ctx
     assert ctx("debug", "verify").code == 0
 
 
-def test_a_commit_joins_heads_even_if_nothing_is_staged(project: Path, ctx: Ctx) -> None:
+def test_a_commit_joins_heads_without_staged_work(project: Path, ctx: Ctx) -> None:
     git("switch", "-qc", "other")
     remember(ctx, "o.txt", "o\n", "Other")
     git("switch", "-q", "main")
@@ -463,7 +465,7 @@ def test_a_commit_joins_heads_even_if_nothing_is_staged(project: Path, ctx: Ctx)
 
 
 @pytest.mark.parametrize("how", ["cherry-pick", "revert"])
-def test_history_without_its_middle_goes_on(project: Path, ctx: Ctx, how: str) -> None:
+def test_a_history_with_a_gap_can_be_continued(project: Path, ctx: Ctx, how: str) -> None:
     git("switch", "-qc", "feature")
     Path("d").mkdir()
     remember(ctx, "d/a.txt", "a\n", "A")
@@ -484,7 +486,7 @@ def test_history_without_its_middle_goes_on(project: Path, ctx: Ctx, how: str) -
     assert ctx("debug", "verify").code == 0
 
 
-def test_git_that_was_away_for_a_while(project: Path, ctx: Ctx) -> None:
+def test_staged_work_survives_a_temporarily_missing_git_folder(project: Path, ctx: Ctx) -> None:
     Path("one.txt").write_text("1\n")
     assert ctx("add", "file", "one.txt").code == 0
     away = project.parent / "away"
@@ -498,7 +500,7 @@ def test_git_that_was_away_for_a_while(project: Path, ctx: Ctx) -> None:
     assert ctx("commit", "-m", "Two", "--format", "json").json["files"] == ["two.txt"]
 
 
-def test_a_commit_leaves_gits_index_as_it_is(project: Path, ctx: Ctx) -> None:
+def test_a_commit_leaves_the_git_index_unchanged(project: Path, ctx: Ctx) -> None:
     index = project / ".git" / "index"
     os.utime(project / "base.txt")
     before = index.read_bytes()
@@ -507,7 +509,7 @@ def test_a_commit_leaves_gits_index_as_it_is(project: Path, ctx: Ctx) -> None:
     assert index.read_bytes() == before
 
 
-def test_an_edit_wins_over_what_it_was_made_from_within_one_second(
+def test_an_edit_within_one_second_wins_over_its_base(
     project: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from ctx import clock
@@ -527,7 +529,7 @@ def test_an_edit_wins_over_what_it_was_made_from_within_one_second(
         git("commit", "-qm", f"Join {number}")
 
 
-def test_a_name_that_is_a_file_here_and_a_folder_there(project: Path, ctx: Ctx) -> None:
+def test_a_file_and_a_folder_of_the_same_name_merge(project: Path, ctx: Ctx) -> None:
     git("switch", "-qc", "other")
     Path("x").mkdir()
     Path("x/y").write_text("y\n")
@@ -544,7 +546,7 @@ def test_a_name_that_is_a_file_here_and_a_folder_there(project: Path, ctx: Ctx) 
     assert paths(project) == {"base.txt": "base\n", "x": "x\n"}
 
 
-def test_gc_stops_at_a_missing_head_also_where_history_has_gaps(project: Path, ctx: Ctx) -> None:
+def test_gc_stops_at_a_missing_head_in_a_history_with_gaps(project: Path, ctx: Ctx) -> None:
     remember(ctx, "one.txt", "1\n", "One")
     git("switch", "-qc", "other")
     remember(ctx, "two.txt", "2\n", "Two")

@@ -1,4 +1,4 @@
-"""`ctx install --git`: memory goes into the same git commit as the code, and never stops one."""
+"""`ctx install --git`: memory is part of the same git commit as the code, and never blocks it."""
 
 import os
 import shlex
@@ -53,14 +53,14 @@ def project(repo: Path, ctx: Ctx) -> Path:
 
 
 def stage(ctx: Ctx, folder: Path, text: str) -> None:
-    """Work that memory has not committed yet."""
+    """Stage work that is not committed to memory yet."""
     put(folder / "staged.txt", text, 0o644)
     assert ctx("-C", str(folder), "add", "file", "staged.txt").code == 0
     (folder / "staged.txt").unlink()
 
 
 def new_heads(folder: Path) -> int:
-    """How many commits of memory the last git commit brings."""
+    """The number of memory commits in the last git commit."""
     words = ("--no-renames", "--diff-filter=A", "--name-only", "HEAD~1", "HEAD", "--", ".ctx/heads")
     return len(git("diff", *words, cwd=folder).splitlines())
 
@@ -69,8 +69,8 @@ def is_clean(folder: Path) -> bool:
     return git("status", "--porcelain", cwd=folder) == ""
 
 
-def said(*words: str, cwd: Path | None = None) -> str:
-    """What git says, of a command that must succeed."""
+def git_stderr(*words: str, cwd: Path | None = None) -> str:
+    """The messages of a git command that must succeed."""
     done = subprocess.run(["git", *words], cwd=cwd, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stderr
@@ -79,7 +79,7 @@ def said(*words: str, cwd: Path | None = None) -> str:
 # The commit
 
 
-def test_one_commit_for_both(project: Path, ctx: Ctx) -> None:
+def test_one_git_commit_contains_code_and_memory(project: Path, ctx: Ctx) -> None:
     stage(ctx, project, "two\n")
     (project / "a.txt").write_text("two\n")
     git("add", "a.txt")
@@ -93,12 +93,12 @@ def test_one_commit_for_both(project: Path, ctx: Ctx) -> None:
     assert new_heads(project) == 0
 
 
-def test_a_secret_in_a_narrative_file_stays_out_of_git(project: Path, ctx: Ctx) -> None:
+def test_a_secret_in_a_narrative_file_is_not_committed(project: Path, ctx: Ctx) -> None:
     stage(ctx, project, "two\n")
     put(project / ".ctx/narrative/n.md", "# N\n\npassword=Tr0ub4dor-and-3-horses\n", 0o644)
     for number in range(2):
         (project / "a.txt").write_text(f"{number}\n")
-        told = said("commit", "-qam", "Code")
+        told = git_stderr("commit", "-qam", "Code")
         assert "contains a secret" in told
         assert "without memory" in told
         assert ".ctx/" not in git("show", "--name-only", "--format=")
@@ -124,7 +124,9 @@ def test_a_secret_in_a_narrative_file_stays_out_of_git(project: Path, ctx: Ctx) 
     ],
     ids=" ".join,
 )
-def test_however_it_is_committed(project: Path, ctx: Ctx, words: list[str]) -> None:
+def test_every_form_of_git_commit_includes_memory(
+    project: Path, ctx: Ctx, words: list[str]
+) -> None:
     git("commit", "-qm", "Before", "--allow-empty", "--no-verify")
     stage(ctx, project, "two\n")
     (project / "a.txt").write_text("two\n")
@@ -141,8 +143,8 @@ def test_however_it_is_committed(project: Path, ctx: Ctx, words: list[str]) -> N
     assert (' M "sub dir/b.txt"' in changes) == alone
 
 
-def test_memory_alone(project: Path, ctx: Ctx) -> None:
-    """git decides that there is nothing to commit before it looks at what its hook has added."""
+def test_memory_without_code_needs_a_second_git_commit(project: Path, ctx: Ctx) -> None:
+    """git decides that there is nothing to commit before it runs the hook."""
     stage(ctx, project, "two\n")
     done = subprocess.run(["git", "commit", "-qm", "x"], capture_output=True, check=False)
     assert done.returncode == 1
@@ -151,12 +153,14 @@ def test_memory_alone(project: Path, ctx: Ctx) -> None:
     assert is_clean(project)
 
 
-def test_nothing_to_commit_stays_that(project: Path) -> None:
+def test_an_empty_commit_still_fails(project: Path) -> None:
     done = subprocess.run(["git", "commit", "-qm", "x"], capture_output=True, check=False)
     assert done.returncode == 1
 
 
-def test_in_a_clone_and_a_working_tree(project: Path, ctx: Ctx, tmp_path: Path) -> None:
+def test_the_hook_works_in_a_clone_and_a_working_tree(
+    project: Path, ctx: Ctx, tmp_path: Path
+) -> None:
     linked, clone = tmp_path / "linked tree", tmp_path / "a clone"
     git("worktree", "add", "-q", str(linked), "-b", "linked")
     git("clone", "-q", str(project), str(clone))
@@ -172,7 +176,7 @@ def test_in_a_clone_and_a_working_tree(project: Path, ctx: Ctx, tmp_path: Path) 
     assert is_clean(project)
 
 
-def test_a_store_in_a_sub_folder(project: Path, ctx: Ctx) -> None:
+def test_the_hook_works_for_a_store_in_a_sub_folder(project: Path, ctx: Ctx) -> None:
     inner = project / "sub dir" / "it's [here]"
     inner.mkdir()
     assert ctx("init", str(inner)).code == 0
@@ -196,7 +200,7 @@ def test_a_store_in_a_sub_folder(project: Path, ctx: Ctx) -> None:
     assert not hook.exists()
 
 
-def test_during_a_merge(project: Path, ctx: Ctx) -> None:
+def test_the_hook_works_during_a_merge(project: Path, ctx: Ctx) -> None:
     git("switch", "-qc", "other")
     stage(ctx, project, "theirs\n")
     (project / "a.txt").write_text("theirs\n")
@@ -212,7 +216,7 @@ def test_during_a_merge(project: Path, ctx: Ctx) -> None:
     assert ctx("debug", "verify").code == 0
 
 
-def test_during_a_cherry_pick(project: Path, ctx: Ctx) -> None:
+def test_the_hook_works_during_a_cherry_pick(project: Path, ctx: Ctx) -> None:
     git("switch", "-qc", "other")
     (project / "a.txt").write_text("theirs\n")
     git("commit", "-qnam", "Theirs")
@@ -228,7 +232,7 @@ def test_during_a_cherry_pick(project: Path, ctx: Ctx) -> None:
     assert is_clean(project)
 
 
-def test_a_rebase_is_left_alone(
+def test_the_hook_does_nothing_during_a_rebase(
     project: Path, ctx: Ctx, programs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     editor = '#!/bin/sh\nsed 1s/pick/edit/ "$1" >"$1.new"\nmv "$1.new" "$1"\n'
@@ -249,12 +253,12 @@ def test_a_rebase_is_left_alone(
 # What may be missing or broken
 
 
-def test_without_ctx(project: Path, programs: Path) -> None:
+def test_a_commit_works_without_ctx(project: Path, programs: Path) -> None:
     hook = project / ".git" / "hooks" / "pre-commit"
     hook.write_text(hook.read_text().replace(str(Path(sys.executable).parent), "/nowhere"))
     (programs / "ctx").unlink()
     (project / "a.txt").write_text("two\n")
-    assert said("commit", "-qam", "Two") == (
+    assert git_stderr("commit", "-qam", "Two") == (
         "ctx: it is not on the PATH; the commit continues without memory.\n"
     )
 
@@ -275,34 +279,36 @@ def test_the_ctx_that_installed_it_is_found_without_a_path(
     assert "`ctx` is not on the PATH" in ctx("install", "--git").err
 
 
-def test_a_ctx_that_fails(project: Path, programs: Path) -> None:
+def test_a_failing_ctx_does_not_stop_a_commit(project: Path, programs: Path) -> None:
     put(programs / "ctx", "#!/bin/sh\necho 'no luck' >&2\nexit 3\n")
     (project / ".ctx" / "narrative" / "new.md").write_text("Not to be added.\n")
     (project / "a.txt").write_text("two\n")
-    assert said("commit", "-qam", "Two") == (
+    assert git_stderr("commit", "-qam", "Two") == (
         "no luck\nctx: `ctx commit` failed; the commit continues without memory.\n"
     )
     assert git("status", "--porcelain") == "?? .ctx/narrative/new.md\n"
 
 
-def test_switched_off(project: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_hook_can_be_switched_off(
+    project: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stage(ctx, project, "two\n")
     monkeypatch.setenv("CTX_OFF", "1")
     git("commit", "-qm", "Two", "--allow-empty")
     assert new_heads(project) == 0
 
 
-def test_without_a_project_store(project: Path, programs: Path) -> None:
+def test_a_commit_works_without_a_project_store(project: Path, programs: Path) -> None:
     put(programs / "ctx", "#!/bin/sh\necho called >&2\n")
     git("rm", "-qr", ".ctx")
-    assert said("commit", "-qm", "Gone") == ""
+    assert git_stderr("commit", "-qm", "Gone") == ""
     put(project / ".ctx" / "config.toml", '[context]\nbudget = 3\n["repo"]\n', 0o600)
     put(project / ".ctx" / "store.db", "mine", 0o600)
-    assert said("commit", "-qm", "Somebody's own", "--allow-empty") == ""
+    assert git_stderr("commit", "-qm", "Somebody's own", "--allow-empty") == ""
     assert git("status", "--porcelain") == "?? .ctx/\n"
 
 
-def test_a_private_store_stays_out(repo: Path, ctx: Ctx) -> None:
+def test_a_private_store_is_not_committed(repo: Path, ctx: Ctx) -> None:
     assert ctx("init", "--template", "private").code == 0
     assert ctx("install", "--git").code == 0
     stage(ctx, repo, "two\n")
@@ -336,7 +342,7 @@ def test_a_script_that_fails_still_stops_the_commit(project: Path, ctx: Ctx) -> 
         "#!/bin/sh\n# caf\xe9\ntouch ran",
     ],
 )
-def test_beside_a_script(repo: Path, ctx: Ctx, script: str) -> None:
+def test_the_hook_is_added_to_an_existing_script(repo: Path, ctx: Ctx, script: str) -> None:
     hook = repo / ".git" / "hooks" / "pre-commit"
     before = script.encode("latin-1")
     put(hook, before, 0o750)
@@ -362,7 +368,7 @@ def test_beside_a_script(repo: Path, ctx: Ctx, script: str) -> None:
     st.binary(max_size=60),
     st.sampled_from([".", "a b", "it's"]),
 )
-def test_out_gives_the_script_back(first: bytes, rest: bytes, inside: str) -> None:
+def test_uninstall_restores_the_script(first: bytes, rest: bytes, inside: str) -> None:
     script = first + (b"\n" + rest if rest else b"")
     block = git_hook.block_of(inside, "")
     path = "pre-commit"
@@ -374,7 +380,7 @@ def test_out_gives_the_script_back(first: bytes, rest: bytes, inside: str) -> No
     assert git_hook.without_blocks(twice, path) == script
 
 
-def test_in_and_out_again(repo: Path, ctx: Ctx, surroundings: Path) -> None:
+def test_install_and_uninstall_can_be_repeated(repo: Path, ctx: Ctx, surroundings: Path) -> None:
     assert ctx("init").code == 0
     hook = repo / ".git" / "hooks" / "pre-commit"
     planned = ctx("install", "--git", "--dry-run")
@@ -407,7 +413,7 @@ def test_in_and_out_again(repo: Path, ctx: Ctx, surroundings: Path) -> None:
     assert ctx("uninstall", "--git").out == "Nothing to remove.\n"
 
 
-def test_out_also_where_the_store_is_gone(project: Path, ctx: Ctx) -> None:
+def test_uninstall_works_without_a_store(project: Path, ctx: Ctx) -> None:
     git("rm", "-rqf", ".ctx")
     assert ctx("uninstall", "--git").code == 0
     assert not (project / ".git" / "hooks" / "pre-commit").exists()
@@ -432,7 +438,7 @@ def test_out_also_where_the_store_is_gone(project: Path, ctx: Ctx) -> None:
         ("#!/bin/sh\n# husky\n", "is written by husky", "the `pre-commit` of its configuration"),
     ],
 )
-def test_what_is_left_alone(
+def test_other_kinds_of_hooks_are_left_alone(
     repo: Path, ctx: Ctx, script: str | bytes, why: str, where: str
 ) -> None:
     assert ctx("init").code == 0
@@ -452,7 +458,7 @@ def test_what_is_left_alone(
     assert ctx("install", "--git").out == f"  Git hook  {hook}  there already\n"
 
 
-def test_a_link_and_a_script_that_is_switched_off(repo: Path, ctx: Ctx, tmp_path: Path) -> None:
+def test_a_linked_or_disabled_script_is_left_alone(repo: Path, ctx: Ctx, tmp_path: Path) -> None:
     assert ctx("init").code == 0
     hook = repo / ".git" / "hooks" / "pre-commit"
     other = put(tmp_path / "shared", "#!/bin/sh\n")
@@ -465,7 +471,7 @@ def test_a_link_and_a_script_that_is_switched_off(repo: Path, ctx: Ctx, tmp_path
     assert hook.read_text() == "#!/bin/sh\nexit 1\n"
 
 
-def test_a_block_without_its_end(project: Path, ctx: Ctx) -> None:
+def test_a_block_without_its_end_is_refused(project: Path, ctx: Ctx) -> None:
     hook = project / ".git" / "hooks" / "pre-commit"
     hook.write_text(hook.read_text().replace("# <<< ctx", "#"))
     before = hook.read_bytes()
@@ -474,7 +480,7 @@ def test_a_block_without_its_end(project: Path, ctx: Ctx) -> None:
     assert hook.read_bytes() == before
 
 
-def test_where_hooks_path_says(project: Path, ctx: Ctx, tmp_path: Path) -> None:
+def test_the_configured_hooks_path_is_used(project: Path, ctx: Ctx, tmp_path: Path) -> None:
     assert ctx("uninstall", "--git").code == 0
     git("config", "core.hooksPath", "my hooks")
     ran = ctx("-C", str(project / "sub dir"), "install", "--git")
@@ -497,7 +503,7 @@ def test_where_hooks_path_says(project: Path, ctx: Ctx, tmp_path: Path) -> None:
     assert f"Add these two lines to {project}/.husky/pre-commit." in ctx("install", "--git").err
 
 
-def test_where_it_makes_no_sense(folder: Path, ctx: Ctx) -> None:
+def test_invalid_uses_are_refused(folder: Path, ctx: Ctx) -> None:
     assert "error E012" in ctx("install", "--git").err
     assert "error E012" in ctx("uninstall", "--git").err
     assert ctx("init").code == 0

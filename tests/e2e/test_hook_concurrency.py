@@ -1,4 +1,4 @@
-"""Many at once: what agents ask for is done once, and what they are given is given once."""
+"""Concurrent hooks: commands run once, and results are returned once."""
 
 import json
 import re
@@ -42,8 +42,8 @@ def remember(content: str) -> str:
     return f'<ctx:remember type="fact" tags="tier:reference">{content}</ctx:remember>'
 
 
-def known(client: Client) -> Counter[str]:
-    """What was remembered, and how often."""
+def remembered(client: Client) -> Counter[str]:
+    """The remembered contents with their counts."""
     with client.memory() as memory:
         rows = memory.user.connection.execute(
             "SELECT json_extract(body, '$.content') FROM records WHERE kind = 'node.put'"
@@ -51,7 +51,7 @@ def known(client: Client) -> Counter[str]:
     return Counter(content for (content,) in rows if content is not None)
 
 
-def test_eight_look_after_the_spool_at_once(client: Client, ctx: Ctx) -> None:
+def test_eight_processes_process_the_spool_at_once(client: Client, ctx: Ctx) -> None:
     conversations = [client.talk(f"session-{number}") for number in range(SESSIONS)]
     for number in range(STOPS):
         conversation = conversations[number % SESSIONS]
@@ -75,7 +75,7 @@ def test_eight_look_after_the_spool_at_once(client: Client, ctx: Ctx) -> None:
     assert sum(stop["done"] for stop in stops) == 2 * STOPS
     assert sum(stop["repeated"] for stop in stops) == 2 * (STOPS // 5)
     assert sum(stop["failed"] for stop in stops) == 0
-    assert known(client) == {f"Fact {number}.": 1 for number in range(STOPS)}
+    assert remembered(client) == {f"Fact {number}.": 1 for number in range(STOPS)}
     assert client.waiting() == []
     assert spool.failed(client.home) == []
     with client.memory() as memory:
@@ -87,27 +87,27 @@ def test_eight_look_after_the_spool_at_once(client: Client, ctx: Ctx) -> None:
 
 
 def recalled(ran: Ran) -> list[str]:
-    """The questions to which an answer gives results."""
+    """The queries whose results are in an answer."""
     assert (ran.code, ran.err) == (0, b"")
     return re.findall(r"^Query: `(\S+)`$", context_of(json.loads(ran.out or b"{}")), re.MULTILINE)
 
 
 def talk(hooks: Hooks, conversation: Conversation) -> list[list[str]]:
-    """A few turns, each with several prompts at once; what each of these was given."""
+    """Run a few turns, each with several concurrent prompts, and return their results."""
     given: list[list[str]] = []
-    prompt = line(conversation.said("UserPromptSubmit", prompt="Go on."))
+    prompt = line(conversation.payload("UserPromptSubmit", prompt="Go on."))
     for turn in range(TURNS):
         name = f"{conversation.session}-{turn}"
         conversation.prompt()
         conversation.reply(f'{remember(name)} <ctx:recall query="{name}"/>')
-        assert hooks.run("stop", line(conversation.stop_said())).code == 0
+        assert hooks.run("stop", line(conversation.stop_payload())).code == 0
         with ThreadPoolExecutor(PROMPTS) as prompts:
             ran = prompts.map(lambda _: hooks.run("prompt-submit", prompt), range(PROMPTS))
             given += map(recalled, ran)
     return given
 
 
-def test_sessions_that_talk_at_once(client: Client, hooks: Hooks, ctx: Ctx) -> None:
+def test_concurrent_sessions_get_their_own_results(client: Client, hooks: Hooks, ctx: Ctx) -> None:
     conversations = [client.talk(f"session{number}") for number in range(SESSIONS)]
     with ThreadPoolExecutor(SESSIONS) as talking:
         given = list(talking.map(lambda each: talk(hooks, each), conversations))
@@ -117,7 +117,7 @@ def test_sessions_that_talk_at_once(client: Client, hooks: Hooks, ctx: Ctx) -> N
         for conversation in conversations
     ]
     for conversation, own, found in zip(conversations, expected, given, strict=True):
-        prompt = line(conversation.said("UserPromptSubmit", prompt="Go on."))
+        prompt = line(conversation.payload("UserPromptSubmit", prompt="Go on."))
         names = [name for names in found for name in names]
         # What was not done in time is given with a later prompt, on a busy machine not the next.
         for _ in range(LATER_PROMPTS):
@@ -125,17 +125,19 @@ def test_sessions_that_talk_at_once(client: Client, hooks: Hooks, ctx: Ctx) -> N
                 names += recalled(hooks.run("prompt-submit", prompt))
         assert sorted(names) == own
         assert recalled(hooks.run("prompt-submit", prompt)) == []
-    assert known(client) == {name: 1 for names in expected for name in names}
+    assert remembered(client) == {name: 1 for names in expected for name in names}
     assert ctx("hook", "apply").code == 0
     assert client.waiting() == []
     assert ctx("store", "check").code == 0
 
 
-def test_one_result_is_given_to_one_of_many(client: Client, hooks: Hooks, ctx: Ctx) -> None:
+def test_a_result_is_returned_to_one_of_many_prompts(
+    client: Client, hooks: Hooks, ctx: Ctx
+) -> None:
     conversation = client.talk()
     conversation.answer('<ctx:recall query="anything"/>')
     client.apply()
-    prompt = line(conversation.said("UserPromptSubmit", prompt="Go on."))
+    prompt = line(conversation.payload("UserPromptSubmit", prompt="Go on."))
     with ThreadPoolExecutor(APPLIERS) as prompts:
         ran = prompts.map(lambda _: hooks.run("prompt-submit", prompt), range(2 * APPLIERS))
         given = list(map(recalled, ran))

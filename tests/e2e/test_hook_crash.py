@@ -1,4 +1,4 @@
-"""Killed anywhere, hooks and whoever looks after the spool lose nothing and do nothing twice."""
+"""Hooks and spool processing that are killed anywhere lose and repeat nothing."""
 
 import json
 import os
@@ -98,14 +98,14 @@ ULID = re.compile(r"\b01[0-9A-HJKMNP-TV-Z]{10,24}\b")
 
 
 class Killer:
-    """Runs hooks, and what they start, in processes that are killed at a step of theirs."""
+    """Runs hooks and their processes, and kills them at one of their steps."""
 
     def __init__(self, process: "subprocess.Popen[str]", space: Path) -> None:
         self._process = process
         self._out = space / "run"
 
     def run(self, client: Client, word: str, said: Any = None, last: int | None = None) -> bool:
-        """Whether it came to its end."""
+        """Run it, and return whether it ended normally."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         text = json.dumps(said)
@@ -121,7 +121,7 @@ class Killer:
         return Path(f"{self._out}.printed").read_text()
 
     def steps(self, client: Client, word: str, said: Any = None) -> list[str]:
-        """The names of all steps of a run, which comes to its end."""
+        """The names of all steps of a complete run."""
         assert self.run(client, word, said)
         found: list[str] = json.loads(Path(f"{self._out}.steps").read_text())
         return found
@@ -142,7 +142,7 @@ def killer(tmp_path: Path, folder: Path) -> Iterator[Killer]:
 
 
 class Saved(NamedTuple):
-    """A home as it was, to begin with it again and again."""
+    """A saved home that can be restored repeatedly."""
 
     home: Path
     copy: Path
@@ -170,9 +170,9 @@ def remember(content: str) -> str:
 
 
 def state(client: Client) -> dict[str, Any]:
-    """What a store says, without what differs from run to run: ids and times.
+    """The content of a store, without ids and times that differ in every run.
 
-    Contexts are not looked at: who does not find one makes it.
+    Contexts are left out: a missing one is composed.
     """
     with closing(user_store.open_for_reading(f"{client.home}/store.db")) as connection:
         contents = dict(connection.execute("SELECT id, content FROM nodes").fetchall())
@@ -201,7 +201,7 @@ def state(client: Client) -> dict[str, Any]:
 
 @pytest.fixture
 def busy(client: Client, ctx: Ctx) -> Saved:
-    """A spool with everything that can be in it, of two sessions."""
+    """A spool with every kind of entry, of two sessions."""
     nodes = {}
     for name, words in {
         "one": ["--type=fact", "--tag=tier:working", "One."],
@@ -221,7 +221,7 @@ def busy(client: Client, ctx: Ctx) -> Saved:
     )
     other.answer(f'{remember("Five.")} <ctx:expand node="{summary}"/>')
     conversation.reply('<ctx:recall query="type:fact"/> <ctx:status/> <ctx:nonsense/>')
-    client.hook("post-tool-use", conversation.said("PostToolUse", tool_name="Bash"))
+    client.hook("post-tool-use", conversation.payload("PostToolUse", tool_name="Bash"))
     conversation.stop()
     conversation.stop()
     return saved(client)
@@ -232,7 +232,7 @@ def check_spool(client: Client) -> None:
     assert spool.failed(client.home) == []
 
 
-def test_whoever_looks_after_the_spool_may_be_killed_anywhere(
+def test_spool_processing_can_be_killed_anywhere(
     client: Client, busy: Saved, killer: Killer
 ) -> None:
     names = killer.steps(client, "apply")
@@ -256,7 +256,7 @@ def test_whoever_looks_after_the_spool_may_be_killed_anywhere(
         check_spool(client)
 
 
-def test_it_may_be_killed_twice(client: Client, busy: Saved, killer: Killer) -> None:
+def test_spool_processing_can_be_killed_twice(client: Client, busy: Saved, killer: Killer) -> None:
     names = killer.steps(client, "apply")
     expected = state(client)
     chance = Random(4)
@@ -271,7 +271,7 @@ def test_it_may_be_killed_twice(client: Client, busy: Saved, killer: Killer) -> 
         check_spool(client)
 
 
-def known(client: Client) -> list[str]:
+def remembered(client: Client) -> list[str]:
     with client.memory() as memory:
         rows = memory.user.connection.execute(
             "SELECT json_extract(body, '$.content') FROM records WHERE kind = 'node.put'"
@@ -280,8 +280,8 @@ def known(client: Client) -> list[str]:
     return [content for (content,) in rows if content is not None]
 
 
-def test_a_stop_that_is_killed_anywhere_loses_nothing(client: Client, killer: Killer) -> None:
-    """What it did not report, the next one finds: in the transcript since the last that did."""
+def test_a_stop_hook_that_is_killed_anywhere_loses_nothing(client: Client, killer: Killer) -> None:
+    """The next hook reads what it did not report from the transcript."""
     conversation = client.talk()
     conversation.answer("Nothing to remember.")
     client.apply()
@@ -289,7 +289,7 @@ def test_a_stop_that_is_killed_anywhere_loses_nothing(client: Client, killer: Ki
     for number in range(2):
         conversation.prompt()
         conversation.reply(remember(f"Turn {number}."))
-        turns.append((conversation.path.read_bytes(), conversation.stop_said()))
+        turns.append((conversation.path.read_bytes(), conversation.stop_payload()))
     (first_written, first), (second_written, second) = turns
     conversation.path.write_bytes(first_written)
     base = saved(client)
@@ -303,18 +303,18 @@ def test_a_stop_that_is_killed_anywhere_loses_nothing(client: Client, killer: Ki
         assert killer.run(client, "stop", second)
         client.apply()
         where = f"killed before step {step}, {names[step]}"
-        assert known(client) == ["Turn 0.", "Turn 1."], where
+        assert remembered(client) == ["Turn 0.", "Turn 1."], where
         check_spool(client)
 
 
-def test_a_prompt_that_is_killed_anywhere_gives_nothing_twice(
+def test_a_prompt_hook_that_is_killed_anywhere_repeats_nothing(
     client: Client, killer: Killer, ctx: Ctx
 ) -> None:
     assert ctx("add", "--type=fact", "Known.").code == 0
     conversation = client.talk()
     conversation.answer('<ctx:recall query="type:fact"/>')
     client.apply()
-    said = conversation.said("UserPromptSubmit", prompt="Go on.")
+    said = conversation.payload("UserPromptSubmit", prompt="Go on.")
     base = saved(client)
     names = killer.steps(client, "prompt-submit", said)
     taken = names.index("DELETE")
@@ -329,7 +329,7 @@ def test_a_prompt_that_is_killed_anywhere_gives_nothing_twice(
         assert conversation.submit() == {}
 
 
-def hooked(client: Client, word: str, said: dict[str, Any]) -> None:
+def run_hook(client: Client, word: str, said: dict[str, Any]) -> None:
     environment = {"HOME": os.path.dirname(client.home), "CTX_HOME": client.home}
     environment["CTX_WORKER_AUTOSTART"] = "0"
     with nothing_started():
@@ -338,7 +338,7 @@ def hooked(client: Client, word: str, said: dict[str, Any]) -> None:
 
 @pytest.fixture
 def conversation(client: Client) -> Conversation:
-    """One with a turn that is over, and another one whose Stop comes next."""
+    """A conversation with one finished turn, and one whose Stop comes next."""
     found = client.talk()
     found.answer("Nothing to remember.")
     client.apply()
@@ -347,13 +347,13 @@ def conversation(client: Client) -> Conversation:
     return found
 
 
-def test_when_the_power_fails_the_place_that_was_seen_is_not_ahead(
+def test_after_a_power_loss_the_stored_position_is_not_ahead(
     client: Client, conversation: Conversation
 ) -> None:
-    """What is durable first is the event: in the other order a command could be lost."""
+    """The event is durable first; in the other order, a command could be lost."""
     disk = Disk(power_loss=True)
     with disk.installed():
-        hooked(client, "stop", conversation.stop_said())
+        run_hook(client, "stop", conversation.stop_payload())
     log = [entry.replace(client.home, "") for entry in disk.log]
     (event,) = (name for name in spool.waiting(client.home) if spool.has_commands(name))
     put = log.index(f"replace /spool/{event}")
@@ -362,16 +362,18 @@ def test_when_the_power_fails_the_place_that_was_seen_is_not_ahead(
     assert any(put < at < seen for at in synced), log
 
 
-def test_a_power_loss_at_any_step_of_a_stop(client: Client, conversation: Conversation) -> None:
+def test_a_power_loss_at_any_step_of_a_stop_loses_nothing(
+    client: Client, conversation: Conversation
+) -> None:
     base = saved(client)
     before = int(live.read(client.home, f"{SESSION}.stop"))
-    first = conversation.stop_said()
+    first = conversation.stop_payload()
     step = 0
     while True:
         disk = Disk(step, power_loss=True)
         with disk.installed():
             try:
-                hooked(client, "stop", first)
+                run_hook(client, "stop", first)
                 is_over = True
             except Stopped:
                 is_over = False
@@ -383,7 +385,7 @@ def test_a_power_loss_at_any_step_of_a_stop(client: Client, conversation: Conver
             break
         conversation.stop()
         client.apply()
-        assert known(client) == ["Asked for."], f"stopped before step {step}"
+        assert remembered(client) == ["Asked for."], f"stopped before step {step}"
         base.restore()
         step += 1
     assert step > 5

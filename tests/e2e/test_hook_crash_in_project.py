@@ -1,4 +1,4 @@
-"""In a project, too, whoever does what agents asked for may be killed anywhere: nothing is lost,
+"""Processes that run agent commands in a project can be killed anywhere: nothing is lost,
 and nothing is done twice. There a change and the note that it was done lie in two places."""
 
 import shutil
@@ -38,7 +38,7 @@ def killer(tmp_path: Path) -> Iterator[Killer]:
 
 
 class Saved(NamedTuple):
-    """A home and a project as they were, to begin with them again and again."""
+    """A saved home and project that can be restored repeatedly."""
 
     places: tuple[Path, ...]
 
@@ -56,7 +56,7 @@ def client(repo: Path, surroundings: Path, ctx: Ctx) -> Client:
 
 @pytest.fixture
 def busy(client: Client, ctx: Ctx) -> Saved:
-    """A spool with all that changes memory, in two sessions of one project."""
+    """A spool with every command that changes memory, in two sessions of one project."""
     one, two = (
         ctx("add", "--type=fact", text, "--format=json").json["node"]["id"]
         for text in ("One.", "Two.")
@@ -78,7 +78,7 @@ def busy(client: Client, ctx: Ctx) -> Saved:
 
 
 def state(client: Client) -> dict[str, Any]:
-    """What memory says, by the words of the nodes: from the records alone, without the index."""
+    """The content of memory, from the records alone, without the index."""
     for index in client.folder.glob(".git/ctx/*/index"):
         shutil.rmtree(index)
     with client.memory() as memory:
@@ -112,7 +112,7 @@ def state(client: Client) -> dict[str, Any]:
         }
 
 
-def test_nothing_is_lost_and_nothing_done_twice(
+def test_agent_commands_are_neither_lost_nor_repeated(
     client: Client, busy: Saved, killer: Killer
 ) -> None:
     names = killer.steps(client, "apply")

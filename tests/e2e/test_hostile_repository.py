@@ -1,4 +1,4 @@
-"""Nothing of a repository is run: its settings, hooks, aliases and filters start no program."""
+"""Settings, hooks, aliases and filters of a repository never start a program."""
 
 import os
 import subprocess
@@ -62,15 +62,15 @@ def hostile(repo: Path, tmp_path: Path, ctx: Ctx) -> HostileRepository:
     return made
 
 
-def test_the_list_above_has_every_command() -> None:
+def test_the_list_contains_every_command() -> None:
     assert {words[0] for words in EVERYTHING} == set(COMMANDS)
 
 
 def test_the_traps_work(hostile: HostileRepository) -> None:
-    """What a plain git runs there, so that an empty folder of markers means something.
+    """Plain git runs the traps, so that an empty folder of markers proves something.
 
-    Some of them end git before it comes to the others, now this one and now that: it is asked
-    until it has come to all.
+    Some of them end git before it reaches the others, in varying order, so git is run until all
+    of them have run.
     """
     expected = {
         *("core.fsmonitor.worktree", "filter.long.process", "gpg.openpgp"),
@@ -128,10 +128,10 @@ def test_adding_a_store_does_not_look_into_submodules(repo: Path, ctx: Ctx, tmp_
     assert ".ctx/config.toml" in git("ls-files").split()
 
 
-def test_a_filter_of_the_users_own_still_works(
+def test_a_filter_of_the_user_still_works(
     repo: Path, ctx: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """git's settings of the user count, also where the repository has others of that name."""
+    """Git settings of the user apply, also if the repository has others of the same name."""
     settings = tmp_path / "gitconfig"
     settings.write_text('[filter "mine"]\n clean = sed s/apple/pear/\n')
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(settings))
@@ -144,10 +144,10 @@ def test_a_filter_of_the_users_own_still_works(
     assert not (tmp_path / "ran").exists()
 
 
-def test_what_the_user_gives_to_git_comes_after_the_repositorys(
+def test_git_options_of_the_user_override_the_repository(
     repo: Path, ctx: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`git -c … commit` hands its settings to the hook; a monitor is off all the same."""
+    """`git -c … commit` passes its settings to the hook; a file monitor stays off."""
     given = f"'filter.mine.clean'='sed s/apple/pear/' 'core.fsmonitor'='touch {tmp_path}/ran'"
     (repo / ".gitattributes").write_text("*.md filter=mine\n")
     git("config", "filter.mine.clean", f"touch {tmp_path}/ran; cat")
@@ -169,10 +169,10 @@ def test_a_name_that_cannot_be_overridden_is_refused(repo: Path, ctx: Ctx, tmp_p
 
 
 @pytest.mark.parametrize("outer", ["folder above", "bare repository around it"])
-def test_a_git_folder_that_git_refuses_leads_to_no_other(
+def test_a_git_folder_that_git_refuses_is_not_replaced_by_an_outer_one(
     tmp_path: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch, outer: str
 ) -> None:
-    """git looks further where `.git` is no repository, and finds settings that nobody checked."""
+    """If `.git` is not a repository, git searches further up and finds unchecked settings."""
     above = tmp_path / "above"
     inner = above / "inner" if outer == "folder above" else above
     inner.mkdir(parents=True)
@@ -190,8 +190,8 @@ def test_a_git_folder_that_git_refuses_leads_to_no_other(
     assert not (tmp_path / "ran").exists()
 
 
-def test_the_working_tree_is_where_it_was_found(repo: Path, ctx: Ctx, tmp_path: Path) -> None:
-    """`core.worktree` and `core.bare` of a repository lead nowhere else."""
+def test_the_working_tree_of_the_settings_is_ignored(repo: Path, ctx: Ctx, tmp_path: Path) -> None:
+    """`core.worktree` and `core.bare` of a repository have no effect."""
     other = tmp_path / "other"
     (other / ".ctx").mkdir(parents=True)
     git("config", "core.worktree", str(other))
@@ -204,7 +204,7 @@ def test_the_working_tree_is_where_it_was_found(repo: Path, ctx: Ctx, tmp_path: 
     assert ".ctx/config.toml" in git("ls-files").split()
 
 
-def test_git_is_not_taken_from_the_repository(
+def test_a_git_program_in_the_repository_is_not_run(
     repo: Path, ctx: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = repo / "git"

@@ -9,10 +9,10 @@ import pytest
 from ctx.interrupts import NOTHING_STORED
 from tests import effort
 from tests.e2e.interrupting import By, Done, Interrupter, interrupter
-from tests.e2e.test_memory_crash import Lived, copy_of, lived, state
-from tests.e2e.test_project_crash import SCENARIO, Stage, begin, stage, told
+from tests.e2e.test_memory_crash import UsedStore, copy_of, state, used_store
+from tests.e2e.test_project_crash import SCENARIO, Stage, begin, stage, visible_lines
 
-__all__ = ["lived", "stage"]
+__all__ = ["stage", "used_store"]
 
 OPERATIONS, CALLS = effort.times(2), effort.times(2)
 """For each command, besides those around a commit; `bench/interrupts.py` does more."""
@@ -25,7 +25,7 @@ def program(tmp_path: Path) -> Iterator[Interrupter]:
 
 
 def check(ran: Done, is_stored: bool, where: str) -> None:
-    """The exit code and what is stored fit together, and there is one line about it."""
+    """Check that the exit code fits to what is stored, and that one line reports it."""
     assert ran.code in (0, 130), f"{where}: {ran.code} {ran.err}"
     assert is_stored is (ran.code == 0), f"{where}: {ran.code}, stored: {is_stored}\n{ran.err}"
     assert "Traceback" not in ran.err, f"{where}: {ran.err}"
@@ -35,13 +35,13 @@ def check(ran: Done, is_stored: bool, where: str) -> None:
 
 
 def around_commits(log: list[str]) -> set[int]:
-    """The operations that make something durable, and the next ones."""
+    """The operations that make a change durable, and those after them."""
     durable = {at for at, each in enumerate(log) if each == "SQL COMMIT" or "replace" in each}
     return {at for each in durable for at in (each, each + 1) if at < len(log)}
 
 
 def interrupt_user_store(
-    lived: Lived,
+    used_store: UsedStore,
     program: Interrupter,
     folder: Path,
     counts: tuple[int, int],
@@ -50,14 +50,14 @@ def interrupt_user_store(
     """Interrupt each command at some of its operations, and at some of its calls; how often
     nothing and how often everything was stored."""
     undone = done = 0
-    for name, command in lived.commands().items():
-        path = copy_of(lived, folder)
+    for name, command in used_store.commands().items():
+        path = copy_of(used_store, folder)
         before = state(path)
         words = [*command, "--db", str(path)]
         whole = program.run(words, folder)
         assert whole.code == 0, f"{name}: {whole.err}"
         after = state(path)
-        path = copy_of(lived, folder)
+        path = copy_of(used_store, folder)
         most = program.run(words, folder, by="call").points
         operations, calls = (
             min(wanted, n) for wanted, n in zip(counts, (whole.points, most), strict=True)
@@ -66,7 +66,7 @@ def interrupt_user_store(
         points: list[tuple[By, int]] = [("operation", at) for at in sorted(chosen)]
         points += [("call", at) for at in chance.sample(range(most), calls)]
         for by, at in points:
-            path = copy_of(lived, folder)
+            path = copy_of(used_store, folder)
             ran = program.run(words, folder, at=at, by=by)
             what = f": {whole.log[at]}" if by == "operation" else ""
             where = f"{name}, interrupted at {by} {at} of {whole.points}{what}"
@@ -82,11 +82,13 @@ def interrupt_user_store(
     return undone, done
 
 
-def test_interrupted_anywhere_a_command_is_done_or_not(
-    lived: Lived, tmp_path: Path, program: Interrupter
+def test_an_interrupted_command_is_done_or_not_done(
+    used_store: UsedStore, tmp_path: Path, program: Interrupter
 ) -> None:
     counts = OPERATIONS, CALLS
-    undone, done = interrupt_user_store(lived, program, tmp_path / "copy", counts, random.Random(3))
+    undone, done = interrupt_user_store(
+        used_store, program, tmp_path / "copy", counts, random.Random(3)
+    )
     assert min(undone, done) > 20
 
 
@@ -95,18 +97,18 @@ def interrupt_project(stage: Stage, program: Interrupter, every: int) -> int:
     runs = 0
     for place, step in enumerate(SCENARIO):
         words = stage.words(step)
-        before = told(stage.folder), files(stage.folder)
+        before = visible_lines(stage.folder), files(stage.folder)
         stage.save()
         whole = program.run(words, stage.folder)
         assert whole.code == 0, f"{words}: {whole.err}"
-        after = told(stage.folder)
+        after = visible_lines(stage.folder)
         # What a model had said by then is kept, which its own test looks at.
         points = [] if step[0] == "llm" else range(place % every, whole.points, every)
         for at in points:
             stage.reset()
             ran = program.run(words, stage.folder, at=at)
             where = f"{' '.join(words)} interrupted at {at}: {whole.log[at]}"
-            found = told(stage.folder), files(stage.folder)
+            found = visible_lines(stage.folder), files(stage.folder)
             if before[0] == after:
                 assert ran.code in (0, 130), f"{where}: {ran.err}"
             else:
@@ -119,10 +121,10 @@ def interrupt_project(stage: Stage, program: Interrupter, every: int) -> int:
 
 
 def files(folder: Path) -> set[str]:
-    """The documents that people see."""
+    """The documents in the working tree."""
     narrative = folder / ".ctx" / "narrative"
     return {str(path) for path in narrative.rglob("*") if path.is_file()}
 
 
-def test_interrupted_while_staging(stage: Stage, program: Interrupter) -> None:
+def test_interrupted_staging_is_done_or_not_done(stage: Stage, program: Interrupter) -> None:
     assert interrupt_project(stage, program, every=effort.every(41)) > 25

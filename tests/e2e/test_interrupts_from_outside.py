@@ -31,7 +31,7 @@ RUNS = 20
 
 
 class Running:
-    """A command that leads a group of processes, as a shell starts it; with a terminal or not."""
+    """A command with its own process group, as a shell starts it, with or without a terminal."""
 
     def __init__(self, *words: str, on_terminal: bool = False, **variables: str) -> None:
         self._controller, terminal = pty.openpty() if on_terminal else (-1, -1)
@@ -49,14 +49,14 @@ class Running:
             os.close(terminal)
 
     def wait_for(self, happened: Callable[[], bool]) -> None:
-        """Until something is so, or the command has ended. The zombie of one can be looked at."""
+        """Wait until a condition holds or the command has ended. A zombie can be inspected."""
         deadline = time.monotonic() + SECONDS
         while not happened() and self._process.poll() is None:
             assert time.monotonic() < deadline, self.shown
             time.sleep(0.005)
 
     def wait_until_handling(self) -> None:
-        """Until the program has taken the signals over from Python, which handles no SIGTERM."""
+        """Wait until the program handles signals; Python itself does not handle SIGTERM."""
         self.wait_for(lambda: bool(self._mask("SigCgt") >> (signal.SIGTERM - 1) & 1))
 
     def _mask(self, name: str) -> int:
@@ -82,7 +82,7 @@ class Running:
             pass
 
     def end(self) -> int:
-        """What is printed until the end, and the exit code."""
+        """Read the output until the end, and return the exit code."""
         while part := self._part():
             self.shown += part
         code = self._process.wait(SECONDS)
@@ -111,7 +111,7 @@ def is_quiet(shown: str) -> bool:
 
 
 def interrupt_at_random(ctx: Ctx, runs: int, chance: random.Random) -> set[int]:
-    """Interrupt a command again and again, once or twice; the exit codes."""
+    """Interrupt a command repeatedly, once or twice each, and return the exit codes."""
     began = time.monotonic()
     assert Running("add", "--type=fact", "One.").end() == 0
     seconds = time.monotonic() - began
@@ -134,11 +134,11 @@ def interrupt_at_random(ctx: Ctx, runs: int, chance: random.Random) -> set[int]:
     return codes
 
 
-def test_interrupted_at_random_times(ctx: Ctx) -> None:
+def test_a_command_can_be_interrupted_at_random_times(ctx: Ctx) -> None:
     assert interrupt_at_random(ctx, RUNS, random.Random(5)) <= {0, 130}
 
 
-def test_interrupted_while_it_starts(ctx: Ctx) -> None:
+def test_a_command_can_be_interrupted_while_it_starts(ctx: Ctx) -> None:
     running = Running("add", "--type=fact", "One.")
     running.wait_until_handling()
     running.interrupt()
@@ -148,7 +148,7 @@ def test_interrupted_while_it_starts(ctx: Ctx) -> None:
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_interrupted_while_it_waits_for_the_lock(
+def test_a_command_can_be_interrupted_while_it_waits_for_the_lock(
     folder: Path, surroundings: Path, ctx: Ctx, number: int, code: int
 ) -> None:
     assert ctx("init").code == 0
@@ -164,7 +164,7 @@ def test_interrupted_while_it_waits_for_the_lock(
 
 @pytest.fixture
 def holder(surroundings: Path, ctx: Ctx) -> Iterator[None]:
-    """Somebody who writes to the user store for long."""
+    """A process that writes to the user store for a long time."""
     assert ctx("add", "--type=fact", "One.").code == 0
     store = surroundings / ".ctx" / "store.db"
     with closing(sqlite3.connect(store, isolation_level=None)) as connection:
@@ -172,7 +172,7 @@ def holder(surroundings: Path, ctx: Ctx) -> Iterator[None]:
         yield
 
 
-def test_interrupted_while_it_waits_for_another_writer(
+def test_a_command_can_be_interrupted_while_it_waits_for_another_writer(
     holder: None, surroundings: Path, ctx: Ctx
 ) -> None:
     running = Running("add", "--type=fact", "Two.")
@@ -182,7 +182,7 @@ def test_interrupted_while_it_waits_for_another_writer(
     assert running.shown == f"{NOTHING_STORED}\n"
 
 
-def test_interrupted_at_a_question(ctx: Ctx) -> None:
+def test_a_command_can_be_interrupted_at_a_question(ctx: Ctx) -> None:
     assert ctx("add", "--type=fact", "One.").code == 0
     running = Running("forget", "One", on_terminal=True)
     running.wait_for_text("[y/N] ")
@@ -201,7 +201,9 @@ select.select = lambda *args: [*map(operator.call, [send, functools.partial(wait
 """
 
 
-def test_interrupted_just_before_it_waits_for_an_answer(ctx: Ctx, tmp_path: Path) -> None:
+def test_a_command_can_be_interrupted_just_before_it_waits_for_an_answer(
+    ctx: Ctx, tmp_path: Path
+) -> None:
     assert ctx("add", "--type=fact", "One.").code == 0
     (tmp_path / "sitecustomize.py").write_text(JUST_BEFORE_IT_BLOCKS)
     running = Running("forget", "One", on_terminal=True, PYTHONPATH=str(tmp_path))
@@ -218,7 +220,7 @@ def test_interrupted_just_before_it_waits_for_an_answer(ctx: Ctx, tmp_path: Path
     ],
     ids=["it ends the editor", "the editor says so", "the editor goes on"],
 )
-def test_interrupted_in_the_editor(
+def test_a_command_can_be_interrupted_in_the_editor(
     ctx: Ctx, tmp_path: Path, script: str, code: int, content: str
 ) -> None:
     node_id = ctx("add", "--type=fact", "One.").out.split()[1]
@@ -239,7 +241,7 @@ def children(pid: int) -> list[int]:
         return []
 
 
-def test_processes_that_read_the_code_end_too(repo: Path, ctx: Ctx) -> None:
+def test_processes_that_parse_code_are_interrupted_too(repo: Path, ctx: Ctx) -> None:
     for number in range(400):
         (repo / f"m{number}.py").write_text("def f():\n    return g()\n" * 200)
     running = Running("code", "index")
@@ -268,7 +270,7 @@ def test_the_worker_in_a_terminal_ends_quietly(surroundings: Path) -> None:
     assert is_quiet(running.shown), running.shown
 
 
-def test_what_was_started_to_ignore_it_goes_on(ctx: Ctx) -> None:
+def test_a_command_that_ignores_the_signal_continues(ctx: Ctx) -> None:
     """As with `nohup`, or in the background of a script."""
     running = subprocess.Popen(
         [sys.executable, "-m", "ctx", "add", "--type=fact", "--stdin"],

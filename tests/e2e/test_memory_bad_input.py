@@ -1,4 +1,4 @@
-"""What people, agents and file systems come up with: one sentence, and nothing half-done."""
+"""Bad input and unusual file systems give one clear error, and nothing is half-done."""
 
 import io
 import os
@@ -90,7 +90,7 @@ def refused(ctx: Ctx, words: list[str], code: str, message: str, hint: str = "")
     ],
     ids=lambda value: " ".join(value)[:40] if isinstance(value, list) else "",
 )
-def test_a_mistake_is_named_and_changes_nothing(
+def test_a_mistake_is_reported_and_changes_nothing(
     ctx: Ctx, node: str, words: list[str], code: str, message: str, hint: str
 ) -> None:
     given = [node if word == "ID" else word for word in words]
@@ -121,7 +121,7 @@ def test_a_mistake_is_named_and_changes_nothing(
     ],
     ids=lambda words: " ".join(words).replace(NOT_UTF8, "…"),
 )
-def test_arguments_that_are_not_utf8(ctx: Ctx, node: str, words: list[str]) -> None:
+def test_arguments_that_are_not_utf8_change_nothing(ctx: Ctx, node: str, words: list[str]) -> None:
     before = everything(ctx)
     ran = ctx(*[node if word == "ID" else word for word in words])
     # What only looks finds nothing; what writes refuses.
@@ -138,7 +138,7 @@ def test_arguments_that_are_not_utf8(ctx: Ctx, node: str, words: list[str]) -> N
 
 @pytest.mark.parametrize("data", [b"a\0b", b"\xff\xfe", b"ab\xed\xa0\x80", b"", b"\xef\xbb\xbf"])
 @pytest.mark.parametrize("command", ["add", "update", "summarize", "import"])
-def test_stdin_that_is_no_text(
+def test_stdin_that_is_not_text_is_refused(
     ctx: Ctx, node: str, monkeypatch: pytest.MonkeyPatch, command: str, data: bytes
 ) -> None:
     before = everything(ctx)
@@ -156,7 +156,7 @@ def test_stdin_that_is_no_text(
     assert everything(ctx) == before
 
 
-def test_files_that_cannot_be_kept_are_named(ctx: Ctx, node: str, folder: Path) -> None:
+def test_unreadable_files_are_named_in_the_error(ctx: Ctx, node: str, folder: Path) -> None:
     before = everything(ctx)
     (folder / "nul").write_bytes(b"a\0b")
     (folder / "latin").write_bytes(b"caf\xe9")
@@ -170,14 +170,14 @@ def test_files_that_cannot_be_kept_are_named(ctx: Ctx, node: str, folder: Path) 
     assert everything(ctx) == before
 
 
-def test_a_file_in_a_folder_that_is_not_there_yet(ctx: Ctx, folder: Path) -> None:
+def test_a_missing_folder_is_created(ctx: Ctx, folder: Path) -> None:
     assert ctx("add", "--type=fact", "x", "--db", "a/b/c.db").code == 0
     assert [path.name for path in (folder / "a" / "b").iterdir()] == ["c.db"]
     assert (folder / "a").stat().st_mode & 0o777 == 0o700
     assert (folder / "a" / "b" / "c.db").stat().st_mode & 0o777 == 0o600
 
 
-def test_a_relative_path_in_the_environment(
+def test_a_relative_path_in_the_environment_is_relative_to_the_folder(
     ctx: Ctx, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CTX_DB", "here.db")
@@ -210,7 +210,7 @@ def test_another_programs_file_is_refused_and_not_touched(
 
 @pytest.fixture
 def space() -> Iterator[Path]:
-    """A folder that another user may enter, unlike those of pytest."""
+    """A folder that another user can enter, unlike those of pytest."""
     with tempfile.TemporaryDirectory() as name:
         Path(name).chmod(0o755)
         yield Path(name)
@@ -228,7 +228,7 @@ def closed_store(ctx: Ctx, path: Path) -> None:
 
 
 @pytest.mark.parametrize("folder_mode", [0o555, 0o777], ids=["read-only folder", "open folder"])
-def test_a_store_that_may_only_be_read(
+def test_a_read_only_store_can_be_read(
     ctx: Ctx, folder: Path, space: Path, forked: Forker, folder_mode: int
 ) -> None:
     place = space / "store"
@@ -253,9 +253,7 @@ def test_a_store_that_may_only_be_read(
     assert ctx("store", "check", "--db", str(path)).code == 0
 
 
-def test_a_home_where_nothing_can_be_made(
-    ctx: Ctx, folder: Path, space: Path, forked: Forker
-) -> None:
+def test_a_read_only_home_can_be_read(ctx: Ctx, folder: Path, space: Path, forked: Forker) -> None:
     space.chmod(0o555)
     database = ["--db", str(space / "home" / ".ctx" / "store.db")]
     # Whoever only looks finds nothing, and nothing has to be made for that.
@@ -268,7 +266,9 @@ def test_a_home_where_nothing_can_be_made(
     space.chmod(0o755)
 
 
-def test_a_home_that_is_a_file(ctx: Ctx, folder: Path, surroundings: Path) -> None:
+def test_a_file_in_place_of_the_home_is_an_error(
+    ctx: Ctx, folder: Path, surroundings: Path
+) -> None:
     (surroundings / ".ctx").write_text("mine")
     for words in (["list"], ["add", "--type=fact", "x"]):
         ran = ctx(*words)

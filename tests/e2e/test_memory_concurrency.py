@@ -1,4 +1,4 @@
-"""Sixteen processes write to one store at once: nothing is lost, nobody sees a lock."""
+"""Sixteen processes write to one store at once: nothing is lost, and no lock is reported."""
 
 import json
 import sqlite3
@@ -78,7 +78,9 @@ def start(program: str, name: str, shared: str, rounds: int) -> "subprocess.Pope
         )
 
 
-def test_sixteen_writers_and_two_readers(ctx: Ctx, folder: Path, surroundings: Path) -> None:
+def test_sixteen_writers_and_two_readers_lose_nothing(
+    ctx: Ctx, folder: Path, surroundings: Path
+) -> None:
     shared = ctx("add", "--type=fact", "Everybody's.", "--format", "json").json["node"]["id"]
     workers = [start(WRITER, f"w{number}", shared, ROUNDS) for number in range(WRITERS)]
     workers += [start(READER, f"r{number}", shared, ROUNDS) for number in range(READERS)]
@@ -121,10 +123,10 @@ for number in range(rounds):
 """
 
 
-def test_a_store_that_is_looked_after_while_others_write(
+def test_store_commands_lose_nothing_while_others_write(
     ctx: Ctx, folder: Path, surroundings: Path
 ) -> None:
-    """Whatever was reported is in the store, or in one that was put aside for a backup."""
+    """Every reported change is in the store, or in one that a restore set aside."""
     shared = ctx("add", "--type=fact", "Everybody's.", "--format", "json").json["node"]["id"]
     place = surroundings / ".ctx"
     assert ctx("store", "backup", f"{place}/first").code == 0

@@ -1,4 +1,4 @@
-"""A damaged store: every command says so in one sentence, and what can be read comes back."""
+"""A damaged store is reported by every command, and readable rows are recovered."""
 
 import os
 import random
@@ -71,7 +71,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-def test_every_command_names_the_way_out(
+def test_every_command_names_the_recovery_command(
     ctx: Ctx, path: Path, damage: Callable[[Path], object]
 ) -> None:
     damage(path)
@@ -110,7 +110,7 @@ def test_a_damaged_beginning_loses_nothing(ctx: Ctx, path: Path, damage: str) ->
 
 @pytest.mark.parametrize("suffix", ["-wal", "-shm", "-journal"])
 @pytest.mark.parametrize("rubbish", [b"", b"x", b"\0" * 40_000, b"rubbish " * 9000])
-def test_rubbish_beside_the_store_does_no_harm(
+def test_invalid_files_beside_the_store_are_ignored(
     ctx: Ctx, path: Path, suffix: str, rubbish: bytes
 ) -> None:
     Path(f"{path}{suffix}").write_bytes(rubbish)
@@ -127,7 +127,7 @@ def test_an_empty_file_is_a_new_store(ctx: Ctx, path: Path) -> None:
 
 
 def test_an_empty_file_with_a_log_is_a_damaged_store(ctx: Ctx, path: Path) -> None:
-    """SQLite would take it for a new one, and throw the log away."""
+    """SQLite would treat it as new, and delete the log."""
     with closing(user_store.open_for_writing(str(path))):
         assert ctx("add", "--type=fact", "In the log.").code == 0
         log = Path(f"{path}-wal").read_bytes()
@@ -141,7 +141,7 @@ def test_an_empty_file_with_a_log_is_a_damaged_store(ctx: Ctx, path: Path) -> No
     assert "In the log." in ctx("list").out
 
 
-def test_a_folder_where_the_store_should_be(ctx: Ctx, path: Path) -> None:
+def test_a_folder_in_place_of_the_store_is_an_error(ctx: Ctx, path: Path) -> None:
     path.unlink()
     path.mkdir()
     for words in [*COMMANDS, ["store", "check"], ["store", "recover"]]:
@@ -150,7 +150,7 @@ def test_a_folder_where_the_store_should_be(ctx: Ctx, path: Path) -> None:
         assert ran.err.startswith("error E014: "), (words, ran.err)
 
 
-def test_random_damage_never_ends_in_a_mistake_of_ours(ctx: Ctx, path: Path) -> None:
+def test_random_damage_never_gives_an_internal_error(ctx: Ctx, path: Path) -> None:
     chance = random.Random(17)
     whole = path.read_bytes()
     used = [place for place, byte in enumerate(whole) if byte and place >= 100]
@@ -176,8 +176,8 @@ def test_random_damage_never_ends_in_a_mistake_of_ours(ctx: Ctx, path: Path) -> 
     assert {"", "error E018"} <= seen
 
 
-def test_with_a_backup_nothing_that_is_in_it_is_lost(ctx: Ctx, path: Path) -> None:
-    """Readable rows, the newest backup, what came since: in these steps, and told as such."""
+def test_recovery_uses_the_newest_backup(ctx: Ctx, path: Path) -> None:
+    """Readable rows, the newest backup, later changes: in these steps, and reported as such."""
     query = ("list", "--limit=0", "--include-superseded", "--format", "json")
     before = {node["id"]: node["content"] for node in ctx(*query).json["nodes"]}
     made = store_backups.daily(str(path), 7)
@@ -213,7 +213,7 @@ def test_with_a_backup_nothing_that_is_in_it_is_lost(ctx: Ctx, path: Path) -> No
     assert seen == {True, False}
 
 
-def test_a_backup_that_is_damaged_too_is_passed_over(ctx: Ctx, path: Path) -> None:
+def test_a_damaged_backup_is_skipped(ctx: Ctx, path: Path) -> None:
     older = store_backups.daily(str(path), 7)
     assert older is not None
     newer = Path(older.path).with_name("store-20991231T000000Z.db")
@@ -228,8 +228,8 @@ def test_a_backup_that_is_damaged_too_is_passed_over(ctx: Ctx, path: Path) -> No
     assert ctx("list", "--limit=0", "--include-superseded", "--format", "json").json["total"] == 30
 
 
-def test_a_copy_of_a_store_in_use_is_whole(ctx: Ctx, path: Path, tmp_path: Path) -> None:
-    """Copied with its log, as a tool for backups would, even without the shared memory."""
+def test_a_copy_of_a_store_in_use_is_complete(ctx: Ctx, path: Path, tmp_path: Path) -> None:
+    """It is copied with its log, as a backup tool does, but without the shared memory."""
     with closing(user_store.open_for_writing(str(path))):
         assert ctx("add", "--type=fact", "The last one.").code == 0
         for suffix in ("", "-wal"):

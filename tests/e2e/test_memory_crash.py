@@ -1,4 +1,4 @@
-"""A command is done or not done, wherever it is stopped; what was reported as done stays."""
+"""A command that is stopped anywhere is done or not done; reported changes are kept."""
 
 import json
 import os
@@ -23,8 +23,8 @@ KILLS = 4
 """For each command; `bench/memory_crash.py` does more."""
 
 
-class Lived:
-    """A store in which something has happened, and the commands that can happen next."""
+class UsedStore:
+    """A store with some history, and the commands that can follow."""
 
     def __init__(self, folder: Path) -> None:
         self.file = folder / "base" / "store.db"
@@ -48,7 +48,7 @@ class Lived:
         self._ctx("tag", self._ids["Node 5."], "last:change")
 
     def _prepare_files(self) -> None:
-        """Another store to import from and to restore, and a text to keep."""
+        """Create another store to import and to restore, and a text file."""
         other = self._folder / "other.db"
         for number in range(40):
             words = ["add", "--type=fact", f"--tag=number:{number}", f"From far {number}."]
@@ -100,7 +100,7 @@ class Lived:
 
 
 def state(path: Path) -> dict[str, Any]:
-    """What a store says, without what differs from run to run: ids and times."""
+    """The content of a store, without ids and times that differ in every run."""
     with closing(user_store.open_for_reading(str(path))) as connection:
         content = dict(connection.execute("SELECT id, content FROM nodes").fetchall())
         tags: dict[str, list[str]] = {}
@@ -122,12 +122,12 @@ def state(path: Path) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def lived(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lived]:
+def used_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[UsedStore]:
     with pytest.MonkeyPatch.context() as patch:
         folder = tmp_path_factory.mktemp("lived")
         patch.setenv("CTX_HOME", str(folder))
         patch.chdir(folder)
-        yield Lived(folder)
+        yield UsedStore(folder)
 
 
 @pytest.fixture
@@ -136,26 +136,26 @@ def forked(tmp_path: Path) -> Iterator[Forker]:
         yield process
 
 
-def copy_of(lived: Lived, folder: Path) -> Path:
+def copy_of(used_store: UsedStore, folder: Path) -> Path:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    return Path(shutil.copyfile(lived.file, folder / "store.db"))
+    return Path(shutil.copyfile(used_store.file, folder / "store.db"))
 
 
 def kill_all_commands(
-    lived: Lived, forked: Forker, folder: Path, kills: int, chance: random.Random
+    used_store: UsedStore, forked: Forker, folder: Path, kills: int, chance: random.Random
 ) -> tuple[int, int]:
-    """Kill each command a few times; how often nothing and how often everything was done."""
+    """Kill each command a few times; return how often nothing and everything was done."""
     undone = done = 0
-    for name, command in lived.commands().items():
-        path = copy_of(lived, folder)
+    for name, command in used_store.commands().items():
+        path = copy_of(used_store, folder)
         before = state(path)
         words = ["-q", *command, "--db", str(path)]
         ran = forked.run(words)
         assert ran.code == 0, f"{name}: {ran.err}"
         after = state(path)
         for _ in range(kills):
-            path = copy_of(lived, folder)
+            path = copy_of(used_store, folder)
             moment = chance.uniform(0, ran.seconds * 1.1)
             killed = forked.run(words, kill_after=moment)
             where = f"{name}, killed after {moment * 1000:.1f} of {ran.seconds * 1000:.1f} ms"
@@ -172,22 +172,24 @@ def kill_all_commands(
     return undone, done
 
 
-def test_killed_at_any_moment_a_command_is_done_or_not(
-    lived: Lived, tmp_path: Path, folder: Path, forked: Forker
+def test_a_killed_command_is_done_or_not_done(
+    used_store: UsedStore, tmp_path: Path, folder: Path, forked: Forker
 ) -> None:
-    undone, done = kill_all_commands(lived, forked, tmp_path / "copy", KILLS, random.Random(11))
+    undone, done = kill_all_commands(
+        used_store, forked, tmp_path / "copy", KILLS, random.Random(11)
+    )
     assert undone + done >= 60
     assert min(undone, done) > 5
 
 
 @pytest.mark.parametrize("start", [0, 4096], ids=["cannot be opened", "can be opened"])
-def test_a_recovery_may_be_killed_at_any_moment(
-    lived: Lived, tmp_path: Path, folder: Path, forked: Forker, ctx: Ctx, start: int
+def test_a_recovery_can_be_killed_at_any_moment(
+    used_store: UsedStore, tmp_path: Path, folder: Path, forked: Forker, ctx: Ctx, start: int
 ) -> None:
-    before = state(copy_of(lived, tmp_path / "copy"))
+    before = state(copy_of(used_store, tmp_path / "copy"))
 
     def damaged() -> Path:
-        path = copy_of(lived, tmp_path / "copy")
+        path = copy_of(used_store, tmp_path / "copy")
         data = bytearray(path.read_bytes())
         data[start : start + 100] = b"\x99" * 100
         path.write_bytes(data)
@@ -207,18 +209,18 @@ def test_a_recovery_may_be_killed_at_any_moment(
         assert len(list(path.parent.glob("store.db.damaged-*Z"))) >= 1
 
 
-def test_the_power_may_fail_at_any_byte_of_the_log(
-    lived: Lived, tmp_path: Path, folder: Path, ctx: Ctx
+def test_a_power_loss_at_any_byte_of_the_log_keeps_a_valid_store(
+    used_store: UsedStore, tmp_path: Path, folder: Path, ctx: Ctx
 ) -> None:
-    """Whatever part of the log has reached the disk, the store is as after some command."""
-    path = copy_of(lived, tmp_path / "copy")
+    """With any part of the log on disk, the store has the state after some command."""
+    path = copy_of(used_store, tmp_path / "copy")
     states, ends = [state(path)], [0]
     with closing(sqlite3.connect(path, isolation_level=None)) as reader:
         # As long as somebody reads, nothing moves from the log into the file.
         reader.execute("BEGIN")
         reader.execute("SELECT count(*) FROM nodes").fetchone()
         base = path.read_bytes()
-        for name, command in lived.commands().items():
+        for name, command in used_store.commands().items():
             if name.startswith("store"):
                 continue
             ran = ctx("-q", *command, "--db", str(path))
@@ -244,16 +246,16 @@ def test_the_power_may_fail_at_any_byte_of_the_log(
 
 
 @pytest.mark.parametrize("name", ["add", "delete", "import", "store rebuild", "store restore"])
-def test_a_full_disk_is_said_and_costs_nothing(
-    lived: Lived, tmp_path: Path, folder: Path, forked: Forker, name: str
+def test_a_full_disk_is_reported_and_loses_nothing(
+    used_store: UsedStore, tmp_path: Path, folder: Path, forked: Forker, name: str
 ) -> None:
-    """No file may grow: that is how a full disk looks to SQLite."""
-    words = lived.commands()[name]
-    path = copy_of(lived, tmp_path / "copy")
+    """No file can grow: this is how SQLite sees a full disk."""
+    words = used_store.commands()[name]
+    path = copy_of(used_store, tmp_path / "copy")
     before = state(path)
     refused = 0
     for largest in (0, 1024, 40_000, 70_000, 110_000, 140_000):
-        path = copy_of(lived, tmp_path / "copy")
+        path = copy_of(used_store, tmp_path / "copy")
         ran = forked.run([*words, "--db", str(path)], largest_file=largest + 512)
         if ran.code == 0:
             assert state(path) != before or name == "store rebuild"
@@ -268,10 +270,10 @@ def test_a_full_disk_is_said_and_costs_nothing(
     assert refused >= 2
 
 
-def test_a_full_database_is_said_and_costs_nothing(
-    lived: Lived, tmp_path: Path, folder: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
+def test_a_full_database_is_reported_and_loses_nothing(
+    used_store: UsedStore, tmp_path: Path, folder: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = copy_of(lived, tmp_path / "copy")
+    path = copy_of(used_store, tmp_path / "copy")
     before = state(path)
     opened = user_store.open_for_writing
 

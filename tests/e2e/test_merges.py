@@ -1,4 +1,4 @@
-"""Branches of memory go every way that git goes, and nothing is lost or needs a hand."""
+"""Memory follows every git operation on branches, without losses or conflicts."""
 
 import os
 import shutil
@@ -48,7 +48,7 @@ def stage(ctx: Ctx, text: str) -> None:
 
 
 def keep(ctx: Ctx, text: str) -> None:
-    """A fact, committed to memory and then, memory and all, to git."""
+    """Commit a fact to memory, and then everything to git."""
     stage(ctx, text)
     assert ctx("commit", "-m", text).code == 0
     git("add", "-A")
@@ -56,7 +56,7 @@ def keep(ctx: Ctx, text: str) -> None:
 
 
 def facts(ctx: Ctx, folder: Path | None = None) -> set[str]:
-    """What a reader finds; it says no other word, and leaves nothing behind."""
+    """The facts that a reader sees; reading prints no warning and changes nothing."""
     where = ("-C", str(folder)) if folder else ()
     before = git("status", "--porcelain", cwd=folder)
     shown = ctx("list", "--limit", "0", "--format", "json", *where)
@@ -65,7 +65,7 @@ def facts(ctx: Ctx, folder: Path | None = None) -> set[str]:
     return {node["content"] for node in shown.json["nodes"]}
 
 
-def sound(ctx: Ctx) -> None:
+def assert_consistent(ctx: Ctx) -> None:
     assert git("status", "--porcelain") == ""
     for words in (["debug", "verify"], ["status"], ["log"], ["doctor"]):
         done = ctx(*words)
@@ -73,7 +73,7 @@ def sound(ctx: Ctx) -> None:
         assert done.code == 0 or words == ["doctor"], done
 
 
-def test_rebase(project: Path, ctx: Ctx) -> None:
+def test_a_rebase_keeps_memory(project: Path, ctx: Ctx) -> None:
     git("switch", "-qc", "feature")
     keep(ctx, "One.")
     keep(ctx, "Two.")
@@ -81,30 +81,30 @@ def test_rebase(project: Path, ctx: Ctx) -> None:
     keep(ctx, "Main.")
     git("switch", "-q", "feature")
     git("rebase", "-q", "main")
-    sound(ctx)
+    assert_consistent(ctx)
     assert facts(ctx) == {"Base.", "One.", "Two.", "Main."}
     keep(ctx, "After.")
     assert len(os.listdir(".ctx/heads")) == 1
     assert facts(ctx) == {"Base.", "One.", "Two.", "Main.", "After."}
 
 
-def test_cherry_pick(project: Path, ctx: Ctx) -> None:
-    """The commit before it stays where it is: history ends there, and nobody minds."""
+def test_a_cherry_pick_takes_memory_along(project: Path, ctx: Ctx) -> None:
+    """The commit before it stays on its branch; the history ends there without an error."""
     git("switch", "-qc", "feature")
     keep(ctx, "One.")
     keep(ctx, "Two.")
     git("switch", "-q", "main")
     keep(ctx, "Main.")
     git("cherry-pick", "feature")
-    sound(ctx)
+    assert_consistent(ctx)
     assert facts(ctx) == {"Base.", "Two.", "Main."}
     # What was picked is not there twice once the rest comes.
     git("merge", "-q", "--no-edit", "feature")
-    sound(ctx)
+    assert_consistent(ctx)
     assert facts(ctx) == {"Base.", "One.", "Two.", "Main."}
 
 
-def test_squash_merge(project: Path, ctx: Ctx) -> None:
+def test_a_squash_merge_keeps_memory(project: Path, ctx: Ctx) -> None:
     git("switch", "-qc", "feature")
     keep(ctx, "One.")
     keep(ctx, "Two.")
@@ -112,23 +112,23 @@ def test_squash_merge(project: Path, ctx: Ctx) -> None:
     keep(ctx, "Main.")
     git("merge", "-q", "--squash", "feature")
     git("commit", "-qm", "Squashed")
-    sound(ctx)
+    assert_consistent(ctx)
     assert facts(ctx) == {"Base.", "One.", "Two.", "Main."}
 
 
-def test_revert_takes_memory_back_and_forth(project: Path, ctx: Ctx) -> None:
+def test_a_revert_reverts_memory(project: Path, ctx: Ctx) -> None:
     keep(ctx, "One.")
     git("revert", "--no-edit", "HEAD")
-    sound(ctx)
+    assert_consistent(ctx)
     assert facts(ctx) == {"Base."}
     keep(ctx, "Two.")
     assert facts(ctx) == {"Base.", "Two."}
     git("revert", "--no-edit", "HEAD~1")
-    sound(ctx)
+    assert_consistent(ctx)
     assert facts(ctx) == {"Base.", "One.", "Two."}
 
 
-def test_stash_takes_memory_along(project: Path, ctx: Ctx) -> None:
+def test_a_stash_contains_memory(project: Path, ctx: Ctx) -> None:
     stage(ctx, "Committed.")
     assert ctx("commit", "-m", "Committed").code == 0
     stage(ctx, "Staged.")
@@ -146,10 +146,10 @@ def test_stash_takes_memory_along(project: Path, ctx: Ctx) -> None:
     git("add", "-A")
     git("commit", "-qm", "All")
     assert facts(ctx) == {"Base.", "Committed.", "Staged.", "Meanwhile."}
-    sound(ctx)
+    assert_consistent(ctx)
 
 
-def test_git_clean_does_not_reach_what_is_staged(project: Path, ctx: Ctx) -> None:
+def test_git_clean_does_not_remove_staged_nodes(project: Path, ctx: Ctx) -> None:
     stage(ctx, "Staged.")
     assert ctx("add", "task", "Ship it", "--body", "All of it.").code == 0
     git("clean", "-qfdx")
@@ -161,7 +161,7 @@ def test_git_clean_does_not_reach_what_is_staged(project: Path, ctx: Ctx) -> Non
     assert facts(ctx) == there
 
 
-def test_worktrees_have_what_is_theirs(project: Path, ctx: Ctx, tmp_path: Path) -> None:
+def test_working_trees_have_separate_memory(project: Path, ctx: Ctx, tmp_path: Path) -> None:
     linked = tmp_path / "linked"
     git("worktree", "add", "-q", str(linked), "-b", "linked")
     stage(ctx, "Here.")
@@ -179,7 +179,7 @@ def test_worktrees_have_what_is_theirs(project: Path, ctx: Ctx, tmp_path: Path) 
     assert facts(ctx) == {"Base.", "Here.", "There."}
 
 
-def test_a_shallow_clone_has_all_memory(project: Path, ctx: Ctx, tmp_path: Path) -> None:
+def test_a_shallow_clone_has_the_whole_memory(project: Path, ctx: Ctx, tmp_path: Path) -> None:
     for text in ("One.", "Two.", "Three."):
         keep(ctx, text)
     clone = tmp_path / "clone"
@@ -216,7 +216,7 @@ def test_memory_follows_the_branch(project: Path, ctx: Ctx) -> None:
     assert facts(ctx) == {"Base.", "Staged on main."}
     git("merge", "-q", "--no-edit", "feature")
     assert facts(ctx) == on_feature | {"Staged on main."}
-    sound(ctx)
+    assert_consistent(ctx)
 
 
 def test_a_document_belongs_to_its_branch(project: Path, ctx: Ctx) -> None:
@@ -234,10 +234,10 @@ def test_a_document_belongs_to_its_branch(project: Path, ctx: Ctx) -> None:
     git("merge", "-q", "feature")
     shown = ctx("show", made["node"]["id"], "--format", "json").json
     assert "Half of it." in shown["node"]["content"]
-    sound(ctx)
+    assert_consistent(ctx)
 
 
-def test_two_branches_give_a_document_the_same_number(project: Path, ctx: Ctx) -> None:
+def test_two_branches_can_use_the_same_document_number(project: Path, ctx: Ctx) -> None:
     for branch in ("one", "two"):
         git("switch", "-qc", branch, "main")
         assert ctx("add", "task", "Ship it", "--body", f"On {branch}.").code == 0
@@ -245,6 +245,6 @@ def test_two_branches_give_a_document_the_same_number(project: Path, ctx: Ctx) -
         git("add", "-A")
         git("commit", "-qm", branch)
     git("merge", "-q", "--no-edit", "one")
-    sound(ctx)
+    assert_consistent(ctx)
     tasks = [each for each in facts(ctx) if each.startswith("Ship it")]
     assert len(tasks) == 2

@@ -1,4 +1,4 @@
-"""Whatever happens to the worker, what was reported has its effect, and has it once."""
+"""Every reported event has its effect once, whatever happens to the worker."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests import effort
-from tests.e2e.nothing_lost import PROCESSES, kept, remembered, storm, written
+from tests.e2e.nothing_lost import PROCESSES, expected_uses, remembered, stored_results, storm
 from tests.worker.running import Workers
 
 EVENTS = effort.times(800)
@@ -21,13 +21,15 @@ def workers(surroundings: Path) -> Iterator[Workers]:
     found.close()
 
 
-def test_a_worker_that_is_killed_again_and_again(workers: Workers, repo: Path) -> None:
-    """Some of them on a disk that is full."""
+def test_a_worker_that_is_killed_repeatedly_loses_nothing(workers: Workers, repo: Path) -> None:
+    """Some of the workers run on a full disk."""
     done = storm(workers, repo, EVENTS, HOOKS, SEED)
     assert done.kills > done.full > 0
-    found = kept(workers)
+    found = stored_results(workers)
     each = EVENTS // PROCESSES
-    assert found.written == set().union(*(written(number, each) for number in range(PROCESSES)))
+    assert found.written == set().union(
+        *(expected_uses(number, each) for number in range(PROCESSES))
+    )
     assert found.twice == []
     assert found.items == len(found.written)
     assert found.steps >= len(found.written)

@@ -1,4 +1,4 @@
-"""Which files a person means, and which of them cannot be kept."""
+"""Paths on the command line, and files that cannot be added."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ from tests.e2e.conftest import state
     "word",
     ["../outside.txt", "/etc/hosts", "sub/../../outside.txt", "link-out/hosts"],
 )
-def test_a_path_outside_the_project(project: Path, ctx: Ctx, word: str) -> None:
+def test_a_path_outside_the_project_is_refused(project: Path, ctx: Ctx, word: str) -> None:
     (project.parent / "outside.txt").write_text("x")
     (project / "sub").mkdir()
     (project / "link-out").symlink_to("/etc")
@@ -28,7 +28,7 @@ def test_a_path_outside_the_project(project: Path, ctx: Ctx, word: str) -> None:
 
 
 @pytest.mark.parametrize("word", ["missing.txt", "no/such/folder", "*.nothing", ""])
-def test_a_path_that_is_not_there(project: Path, ctx: Ctx, word: str) -> None:
+def test_a_missing_path_is_refused(project: Path, ctx: Ctx, word: str) -> None:
     (project / "good.txt").write_text("x")
     before = state(project)
     ran = ctx("add", "file", "good.txt", word or "missing")
@@ -45,7 +45,7 @@ def test_the_store_itself_cannot_be_added(project: Path, ctx: Ctx) -> None:
     ]
 
 
-def test_what_cannot_be_kept_is_refused_with_a_reason(project: Path, ctx: Ctx) -> None:
+def test_unsuitable_files_are_refused_with_a_reason(project: Path, ctx: Ctx) -> None:
     (project / "good.txt").write_text("good\n")
     (project / "image.bin").write_bytes(b"\x89PNG\0\0")
     (project / "large.txt").write_bytes(b"x" * 2000)
@@ -77,7 +77,7 @@ def test_what_cannot_be_kept_is_refused_with_a_reason(project: Path, ctx: Ctx) -
 
 
 @pytest.mark.parametrize("name", [b"bad-\xff.txt", b"new\nline.txt", b"loop", b"pipe"])
-def test_naming_an_impossible_file_outright_fails(project: Path, name: bytes) -> None:
+def test_naming_an_unsuitable_file_fails(project: Path, name: bytes) -> None:
     path = os.fsencode(project) + b"/" + name
     if name == b"loop":
         os.symlink(b"loop", path)
@@ -122,7 +122,7 @@ def test_ignored_files_need_force(repo: Path, ctx: Ctx) -> None:
     assert ctx("add", "file", "a.log", "node_modules/m.js", "--force").code == 0
 
 
-def test_without_git_the_ignore_files_hold_all_the_same(project: Path, ctx: Ctx) -> None:
+def test_without_git_ignore_files_still_apply(project: Path, ctx: Ctx) -> None:
     (project / ".gitignore").write_text("*.log\n/build/\n")
     (project / "sub").mkdir()
     (project / "sub" / ".gitignore").write_text("!keep.log\nlocal.txt\n")
@@ -155,7 +155,7 @@ def test_a_very_deep_file_is_refused(project: Path, ctx: Ctx) -> None:
     assert "in too many nested folders" in answer["refused"][0]["reason"]
 
 
-def test_a_link_is_refused_wherever_it_is_met(project: Path, ctx: Ctx) -> None:
+def test_links_are_refused_in_every_form(project: Path, ctx: Ctx) -> None:
     private = project.parent / "private"
     private.mkdir()
     (private / "diary.txt").write_text("dear diary")
@@ -168,7 +168,7 @@ def test_a_link_is_refused_wherever_it_is_met(project: Path, ctx: Ctx) -> None:
     assert ctx("add", "file", "link/diary.txt").code == 1
 
 
-def test_globs_pass_over_the_store_and_git(repo: Path, ctx: Ctx) -> None:
+def test_globs_skip_the_store_and_the_git_folder(repo: Path, ctx: Ctx) -> None:
     assert ctx("init").code == 0
     (repo / "src" / "deep").mkdir(parents=True)
     for name in ("a.txt", "b.py", "src/c.py", "src/deep/d.py"):
@@ -187,7 +187,7 @@ def test_globs_pass_over_the_store_and_git(repo: Path, ctx: Ctx) -> None:
     assert added("s*/deep") == ["src/deep/d.py"]
 
 
-def test_links_that_lead_in_circles(project: Path, ctx: Ctx) -> None:
+def test_circular_links_are_handled(project: Path, ctx: Ctx) -> None:
     (project / "a").symlink_to(".")
     (project / "b").symlink_to(".")
     (project / "x.py").write_text("x")
@@ -199,7 +199,7 @@ SCRIPTS = ["設計\u3000メモ.txt", "می\u200cخواهم.txt", "👨\u200d👩
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_names_in_every_script(repo: Path, ctx: Ctx, name: str) -> None:
+def test_names_in_every_script_are_added(repo: Path, ctx: Ctx, name: str) -> None:
     assert ctx("init").code == 0
     (repo / name).write_text("x")
     answer = ctx("add", "file", ".", "--format", "json").json
@@ -209,7 +209,7 @@ def test_names_in_every_script(repo: Path, ctx: Ctx, name: str) -> None:
     assert set(made["documents"]) == {f"{name}.md", made["log"]}
 
 
-def test_a_folder_that_became_a_file_in_one_session(project: Path, ctx: Ctx) -> None:
+def test_a_folder_can_become_a_file_in_one_session(project: Path, ctx: Ctx) -> None:
     (project / "a").mkdir()
     (project / "a" / "b").write_text("b")
     ctx("add", "file", "a")
@@ -222,13 +222,13 @@ def test_a_folder_that_became_a_file_in_one_session(project: Path, ctx: Ctx) -> 
     assert not ctx("debug", "index", "path:a/b", "--format", "json").json["entries"]
 
 
-def test_an_ignore_file_that_is_a_folder(project: Path, ctx: Ctx) -> None:
+def test_an_ignore_file_that_is_a_folder_is_ignored(project: Path, ctx: Ctx) -> None:
     (project / ".gitignore").mkdir()
     (project / "a.txt").write_text("a")
     assert ctx("add", "file", ".").code == 0
 
 
-def test_a_folder_whose_name_looks_like_a_glob(
+def test_a_folder_name_is_not_a_glob(
     project: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("a[1]", "a1"):
@@ -255,7 +255,7 @@ def test_force_leaves_other_repositories_alone(repo: Path, ctx: Ctx) -> None:
 
 
 @pytest.mark.parametrize("line", ["!", "a\\", "[", "**", "***", "\\"])
-def test_patterns_that_make_no_sense(project: Path, ctx: Ctx, line: str) -> None:
+def test_invalid_patterns_are_handled(project: Path, ctx: Ctx, line: str) -> None:
     (project / ".gitignore").write_text(f"{line}\n")
     (project / "a.txt").write_text("a")
     assert ctx("add", "file", ".").code in (0, 1)

@@ -1,4 +1,4 @@
-"""A session of staged work, stopped at every file-system operation: what was reported is there."""
+"""Staging that is stopped at every file-system operation keeps everything that was reported."""
 
 import json
 import os
@@ -57,13 +57,13 @@ GONE = re.compile(r"\{(.*)\}")
 
 @pytest.fixture(autouse=True)
 def still(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Time stands still, so that a step does the same operations each time it is run."""
+    """Stop the clock, so that a step performs the same operations in every run."""
     moment = clock.wall_ms() + 60_000
     monkeypatch.setattr(clock, "wall_ms", lambda: moment)
 
 
-def told(folder: Path) -> set[str]:
-    """Everything that a reader finds, one thing a line, without ids."""
+def visible_lines(folder: Path) -> set[str]:
+    """Everything that a reader sees, as lines without ids."""
     tables = merging.graph(folder)
     names = {row[0]: row[2].partition("\n")[0] for row in tables["nodes"]}
     found = {f"{row[1]} {row[2]}" for row in tables["nodes"]}
@@ -73,7 +73,7 @@ def told(folder: Path) -> set[str]:
 
 
 class Stage:
-    """The scenario step by step, with a way back to the beginning of the present step."""
+    """The scenario step by step; the current step can be repeated."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -82,7 +82,7 @@ class Stage:
         self.known: dict[str, str] = {}
 
     def words(self, step: list[str]) -> list[str]:
-        """A step with the ids of the nodes that it speaks of."""
+        """A step with the ids of its nodes filled in."""
         return [GONE.sub(lambda found: self._named(found[1]), word) for word in step]
 
     def _named(self, beginning: str) -> str:
@@ -130,10 +130,10 @@ def begin(stage: Stage) -> None:
 
 
 def check(folder: Path, before: set[str], after: set[str], where: str) -> None:
-    """What was there before a step and is there after it, is there in between."""
+    """Check that lines which exist before and after a step exist in between."""
     damages = verify(Repository(project_at(str(folder)))).damages
     assert not damages, f"{where}: {damages}"
-    found = told(folder)
+    found = visible_lines(folder)
     lost = (before & after) - found
     assert not lost, f"{where}: lost {sorted(lost)}"
     assert before <= found or after <= found, f"{where}: {sorted((before | after) - found)}"
@@ -144,12 +144,12 @@ def stop_everywhere(stage: Stage, *, power_loss: bool, every: int = 1) -> int:
     stops = 0
     for place, step in enumerate(SCENARIO):
         words = stage.words(step)
-        before = told(stage.folder)
+        before = visible_lines(stage.folder)
         stage.save()
         whole = Disk()
         with whole.installed():
             assert main(words) == 0, words
-        after = told(stage.folder)
+        after = visible_lines(stage.folder)
         for number in range(place % every, whole.operations, every):
             stage.reset()
             where = f"{' '.join(words)} stopped at {number}: {whole.log[number]}"
@@ -169,32 +169,34 @@ def stop_everywhere(stage: Stage, *, power_loss: bool, every: int = 1) -> int:
 
 
 def again(words: list[str], where: str) -> None:
-    """The next command works. Some are not done twice, and say so."""
+    """Check that the next command works. Some are refused a second time."""
     code = main(words)
     assert code == 0 or (code < 3 and words[0] in ("delete", "restore", "stage")), where
     assert main(["-q", "status"]) == 0, where
 
 
 @pytest.mark.parametrize("power_loss", [False, True], ids=["killed", "power lost"])
-def test_stopped_while_staging(
+def test_stopped_staging_loses_nothing(
     stage: Stage, power_loss: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert stop_everywhere(stage, power_loss=power_loss, every=effort.every(31)) > 20
     assert "Traceback" not in capsys.readouterr().err
 
 
-def test_refused_while_staging(stage: Stage, capsys: pytest.CaptureFixture[str]) -> None:
-    """A full disk is told of, and nothing is left half done."""
+def test_a_full_disk_while_staging_loses_nothing(
+    stage: Stage, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is reported, and nothing is left half done."""
     begin(stage)
     step_size = effort.every(47)
     for place, step in enumerate(SCENARIO):
         words = stage.words(step)
-        before = told(stage.folder)
+        before = visible_lines(stage.folder)
         stage.save()
         whole = Disk()
         with whole.installed():
             assert main(words) == 0, words
-        after = told(stage.folder)
+        after = visible_lines(stage.folder)
         for number in range(place % step_size, whole.operations, step_size):
             stage.reset()
             where = f"{' '.join(words)} refused at {number}: {whole.log[number]}"

@@ -1,4 +1,4 @@
-"""Memory beside the code stays small: a commit costs a few small files."""
+"""Memory in a project stays small: a commit adds a few small files."""
 
 from pathlib import Path
 
@@ -6,16 +6,16 @@ import pytest
 
 from ctx import disk
 from tests.conftest import Ctx
-from tests.e2e.growing import grow, opened, size
+from tests.e2e.growing import grow, open_project_memory, size
 
 
-def test_fifty_commits_of_three_nodes_each(
+def test_fifty_commits_of_three_nodes_stay_small(
     repo: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(disk, "sync", lambda _: None)
     assert ctx("init").code == 0
     before = size(repo / ".ctx")
-    with opened(repo) as memory:
+    with open_project_memory(repo) as memory:
         grow(memory, commits=50, nodes=3)
     grown = size(repo / ".ctx") - before
     assert grown.files <= 400

@@ -1,4 +1,4 @@
-"""A command that users are told to allow changes nothing, runs nothing, and connects nowhere.
+"""A command that users are advised to allow changes nothing, runs nothing and opens no connection.
 
 An agent that was led astray may run `ctx recall` with any words behind it. Each command of
 `READ_ONLY` is run in a sandbox with every option of every command, with values that name files,
@@ -157,7 +157,7 @@ def options_of(name: str) -> set[str]:
 
 
 def attacks(name: str, sandbox: Sandbox) -> Iterator[list[str]]:
-    """The command with every option there is, and values that lead elsewhere."""
+    """The command with every option, and values that point to other places."""
     new = str(sandbox.base / "new")
     values = [
         "pkg/__init__.py",
@@ -201,8 +201,8 @@ def test_nothing_is_changed_run_or_sent(name: str, sandbox: Sandbox) -> None:
     assert sandbox.connections == []
 
 
-def test_the_sandbox_sees_what_a_command_does(sandbox: Sandbox) -> None:
-    """Commands that are not on the list leave traces in it."""
+def test_the_sandbox_detects_other_commands(sandbox: Sandbox) -> None:
+    """Commands that are not on the list leave traces in the sandbox."""
     before = sandbox.files()
     sandbox.run([["query", "client", "--output", str(sandbox.base / "new")]])
     assert sandbox.files().keys() - before.keys() == {str(sandbox.base / "new")}
@@ -213,7 +213,7 @@ def test_the_sandbox_sees_what_a_command_does(sandbox: Sandbox) -> None:
     assert sandbox.connections != []
 
 
-def test_options_that_choose_stand_before(sandbox: Sandbox, ctx: Ctx) -> None:
+def test_global_options_must_come_before_the_command(sandbox: Sandbox, ctx: Ctx) -> None:
     for name in READ_ONLY:
         for option in (["-C", "."], ["--db", "x.db"], ["--set", "gc.keep_days=3"]):
             refused = ctx(name, *option, "word")

@@ -1,4 +1,4 @@
-"""A scrub that is stopped anywhere is completed by the next; git merges what it leaves."""
+"""A scrub that is stopped anywhere is completed by the next one, and its result can be merged."""
 
 import json
 import shutil
@@ -54,7 +54,7 @@ def contents(at: Planted) -> list[str]:
     return sorted(node["content"].splitlines()[0] for node in listed)
 
 
-def assert_whole(at: Planted) -> None:
+def assert_consistent(at: Planted) -> None:
     for words in (("store", "check"), ("debug", "verify")):
         ran = at.ctx(*words)
         assert ran.code == 0, ran.out
@@ -63,7 +63,7 @@ def assert_whole(at: Planted) -> None:
 # Crashes
 
 
-def test_stopped_anywhere_the_next_one_completes_it(at: Planted, tmp_path: Path) -> None:
+def test_the_next_scrub_completes_an_interrupted_one(at: Planted, tmp_path: Path) -> None:
     plant(at, WORD)
     keep(at, f"With {WORD}")
     at.run("add", "--type=fact", f"Staged: {WORD}")
@@ -88,7 +88,7 @@ def test_stopped_anywhere_the_next_one_completes_it(at: Planted, tmp_path: Path)
         if power_loss:
             disk.lose_power()
         scrub(at)
-        assert_whole(at)
+        assert_consistent(at)
         assert contents(at) == expected, disk.log[-3:]
 
 
@@ -103,7 +103,7 @@ def merge(at: Planted, name: str) -> None:
     git("merge", "-q", "--no-edit", name, cwd=at.project)
 
 
-def test_a_branch_that_knows_nothing_of_it(at: Planted) -> None:
+def test_an_unscrubbed_branch_can_be_merged(at: Planted) -> None:
     plant(at, WORD)
     keep(at, f"With {WORD}")
     branch(at, "goes-on")
@@ -116,7 +116,7 @@ def test_a_branch_that_knows_nothing_of_it(at: Planted) -> None:
     for here, there in (("main", "goes-on"), ("goes-on", "main")):
         branch(at, f"{here}-first", here)
         merge(at, there)
-        assert_whole(at)
+        assert_consistent(at)
         assert contents(at) == sorted([*before, "Said meanwhile."])
         assert "[scrubbed]" in at.ctx("log").out
         assert holding(at, WORD) == []
@@ -124,12 +124,12 @@ def test_a_branch_that_knows_nothing_of_it(at: Planted) -> None:
         at.run("add", "--type=fact", f"After {here}.")
         keep(at, "after")
         assert f"After {here}." in contents(at)
-        assert_whole(at)
+        assert_consistent(at)
         at.run("gc", "--keep-days", "0")
-        assert_whole(at)
+        assert_consistent(at)
 
 
-def test_two_branches_that_scrub_the_same(at: Planted) -> None:
+def test_two_branches_with_the_same_scrub_can_be_merged(at: Planted) -> None:
     plant(at, WORD)
     keep(at, f"With {WORD}")
     for name in ("one", "two"):
@@ -140,12 +140,12 @@ def test_two_branches_that_scrub_the_same(at: Planted) -> None:
         git("checkout", "-q", "main", cwd=at.project)
     git("checkout", "-q", "one", cwd=at.project)
     merge(at, "two")
-    assert_whole(at)
+    assert_consistent(at)
     assert {"From one.", "From two."} <= set(contents(at))
     assert len(contents(at)) == 6
 
 
-def test_two_branches_that_scrub_different_words(at: Planted) -> None:
+def test_two_branches_with_different_scrubs_can_be_merged(at: Planted) -> None:
     at.run("add", "--type=fact", f"Ours: {WORD} and {OTHER}")
     keep(at, "both words")
     for name, word in (("one", WORD), ("two", OTHER)):
@@ -157,16 +157,16 @@ def test_two_branches_that_scrub_different_words(at: Planted) -> None:
     git("checkout", "-q", "one", cwd=at.project)
     # The log is prose, and both have changed a line of it.
     git("merge", "-q", "--no-edit", "-X", "ours", "two", cwd=at.project)
-    assert_whole(at)
+    assert_consistent(at)
     # Each holds what the other took out; to scrub again settles it.
     scrub(at, WORD)
     scrub(at, OTHER)
-    assert_whole(at)
+    assert_consistent(at)
     assert "Ours: [scrubbed] and [scrubbed]" in contents(at)
 
 
-def test_a_clone_that_had_an_index_of_before(at: Planted, tmp_path: Path) -> None:
-    """Its heads are the same, and still its index is another."""
+def test_an_old_index_in_a_clone_is_not_used(at: Planted, tmp_path: Path) -> None:
+    """The heads are the same, but the index must be rebuilt."""
     plant(at, WORD)
     keep(at, f"With {WORD}")
     clone = tmp_path / "clone"
@@ -189,8 +189,8 @@ def test_a_clone_that_had_an_index_of_before(at: Planted, tmp_path: Path) -> Non
     assert at.ctx("-C", str(clone), "debug", "verify").code == 0
 
 
-def test_nobody_else_can_change_what_i_said(at: Planted) -> None:
-    """A file of somebody else's leads from a batch of mine to words that I never said."""
+def test_a_forged_replacement_does_not_change_my_records(at: Planted) -> None:
+    """A replacement file of another person points from my batch to other text."""
     at.run("add", "--type=fact", "I said so.", "--tag=tier:pinned")
     keep(at, "mine")
     repository = Repository(project_at(str(at.project)))
@@ -215,7 +215,7 @@ def test_nobody_else_can_change_what_i_said(at: Planted) -> None:
 # Others at work
 
 
-def test_another_working_tree_is_told(at: Planted, tmp_path: Path) -> None:
+def test_other_working_trees_are_reported(at: Planted, tmp_path: Path) -> None:
     at.run("add", "--type=fact", f"Ours: {WORD}")
     keep(at, f"With {WORD}")
     other = tmp_path / "other"
@@ -232,8 +232,8 @@ def test_another_working_tree_is_told(at: Planted, tmp_path: Path) -> None:
     assert "Staged there: [scrubbed]" in at.ctx("-C", str(other), "list").out
 
 
-def test_hooks_that_go_on_meanwhile(at: Planted) -> None:
-    """What they leave is in the spool, and is found there or told."""
+def test_hooks_can_run_during_a_scrub(at: Planted) -> None:
+    """Their events are in the spool, and are scrubbed there or reported."""
     plant(at, WORD)
     at.run("hook", "apply")
     is_over = threading.Event()
@@ -242,7 +242,7 @@ def test_hooks_that_go_on_meanwhile(at: Planted) -> None:
         number = 0
         while not is_over.is_set() and number < 60:
             number += 1
-            said = at.talk.said("UserPromptSubmit", prompt=f"{number} {WORD}")
+            said = at.talk.payload("UserPromptSubmit", prompt=f"{number} {WORD}")
             event_id = spool.new_id(1_768_906_800_000 + number)
             spool.put(at.talk.client.home, event_id, "prompt-submit", json.dumps(said).encode())
 
@@ -258,4 +258,4 @@ def test_hooks_that_go_on_meanwhile(at: Planted) -> None:
     scrub(at)
     at.run("hook", "apply")
     assert holding(at, WORD) == []
-    assert_whole(at)
+    assert_consistent(at)

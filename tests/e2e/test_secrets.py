@@ -1,4 +1,4 @@
-"""A secret that comes in on any way is stored nowhere; a word is nowhere once it was scrubbed."""
+"""Secrets are never stored, whatever way they come in; a scrubbed word is removed everywhere."""
 
 import random
 import string
@@ -18,7 +18,7 @@ def at(ctx: Ctx, surroundings: Path, repo: Path) -> Planted:
 
 
 def secret(name: str) -> str:
-    """A token of its own for each way, as a forge gives them out."""
+    """A different token for each way, in the format of a forge."""
     chance = random.Random(name)
     return "gh" + "p_" + "".join(chance.choices(string.ascii_letters + string.digits, k=36))
 
@@ -30,8 +30,8 @@ def test_a_secret_is_stored_nowhere(at: Planted) -> None:
     assert {name: holding(at, secret(name)) for name in WAYS} == {name: [] for name in WAYS}
 
 
-def test_where_a_text_is_cut_and_as_json_says_it(at: Planted) -> None:
-    """Limits cut texts; a secret across a limit must not leave a part of itself."""
+def test_secrets_at_text_limits_and_in_json_are_not_stored(at: Planted) -> None:
+    """Long texts are cut; a secret across the cut must not leave a part."""
     cut = secret("cut")
     for number, size in enumerate((480, 990, 1_980, 3_970, 7_990, 15_980, 15_999)):
         text = "word " * (size // 5) + cut + " word" * 4_000
@@ -45,7 +45,7 @@ def test_where_a_text_is_cut_and_as_json_says_it(at: Planted) -> None:
     assert [holding(at, part) for part in (cut[:24], cut[-24:])] == [[], []]
 
 
-def test_a_word_is_nowhere_after_it_was_scrubbed(at: Planted) -> None:
+def test_a_scrubbed_word_is_removed_everywhere(at: Planted) -> None:
     for plant in WAYS.values():
         plant(at, WORD)
     settle(at)
@@ -78,7 +78,9 @@ def test_a_word_is_nowhere_after_it_was_scrubbed(at: Planted) -> None:
     _is_whole(at)
 
 
-def test_what_older_rules_missed(at: Planted, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secrets_that_older_rules_missed_can_be_scrubbed(
+    at: Planted, monkeypatch: pytest.MonkeyPatch
+) -> None:
     late = secret("late")
     with monkeypatch.context() as older:
         older.setattr("ctx.memory.changes.redact", _Nothing)
@@ -94,7 +96,7 @@ def test_what_older_rules_missed(at: Planted, monkeypatch: pytest.MonkeyPatch) -
 
 
 class _Nothing:
-    """What rules say that know no secret."""
+    """The result of rules that find no secret."""
 
     findings = ()
 

@@ -1,4 +1,4 @@
-"""Every command line that the specification shows, as it is written there.
+"""Every command line in the specification, exactly as written.
 
 Ids differ: `<id>` and its like stand for nodes that were made before.
 """
@@ -102,7 +102,7 @@ def test_every_command_line_runs_as_written(shell: Path) -> None:
     assert made[1] in kept
 
 
-def test_the_example_session(shell: Path) -> None:
+def test_the_example_session_works(shell: Path) -> None:
     assert run("ctx status").splitlines()[:2] == [
         "Database: ~/.ctx/store.db (new)",
         "Nodes: 0",

@@ -1,4 +1,4 @@
-"""Several sessions in one checkout, and people beside them: nobody loses anything to another."""
+"""Concurrent sessions and people in one checkout do not lose each other's work."""
 
 import random
 import shutil
@@ -50,7 +50,7 @@ def project(repo: Path, ctx: Ctx) -> Path:
 
 
 def history(folder: Path) -> list[Commit]:
-    """The commits after the first, the newest first."""
+    """The commits after the first one, newest first."""
     repository = Repository(project_at(str(folder)))
     walked = commits.walk(repository.objects, [head.id for head in repository.current()])
     return [commit for _, commit in walked if commit and commit.parents]
@@ -62,7 +62,7 @@ def facts(ctx: Ctx) -> list[str]:
     return sorted(node["content"] for node in shown.json["nodes"])
 
 
-def test_four_sessions_stage_and_compact_at_once(project: Path, ctx: Ctx) -> None:
+def test_four_concurrent_sessions_lose_nothing(project: Path, ctx: Ctx) -> None:
     workers = [
         subprocess.Popen(
             [sys.executable, "-c", WORKER, session],
@@ -91,7 +91,7 @@ def test_four_sessions_stage_and_compact_at_once(project: Path, ctx: Ctx) -> Non
 
 
 class Meddler(Disk):
-    """Does something of its own right before the n-th operation of a program."""
+    """Runs an action right before the n-th operation of a program."""
 
     def __init__(self, at: int, meddle: Callable[[], None]) -> None:
         super().__init__()
@@ -104,7 +104,7 @@ class Meddler(Disk):
         super()._step(name, path)
 
 
-def test_a_human_edits_a_document_while_a_session_compacts(project: Path, ctx: Ctx) -> None:
+def test_an_edit_during_compaction_is_kept(project: Path, ctx: Ctx) -> None:
     assert ctx("stage", "start", "Write it down", "--session", "s").code == 0
     assert ctx("add", "--type=fact", "Staged").code == 0
     (document,) = (project / ".ctx" / "narrative" / "tasks").glob("*.md")
@@ -183,8 +183,8 @@ def test_staged_work_follows_its_branch(project: Path, ctx: Ctx) -> None:
     assert ctx("stage", "status", "--format=json").json["chains"] == []
 
 
-def test_kill_9_at_any_moment(project: Path, ctx: Ctx, tmp_path: Path) -> None:
-    """What was reported is there, and the next command works, whatever was killed before it."""
+def test_a_kill_at_any_moment_loses_nothing(project: Path, ctx: Ctx, tmp_path: Path) -> None:
+    """Everything that was reported is stored, and the next command works."""
     randomly = random.Random(5)
     reported: list[str] = []
     names: list[str] = []

@@ -1,4 +1,4 @@
-"""A stranger's store takes no more than a bounded time and memory, however it is made."""
+"""An untrusted store needs limited time and memory, whatever it contains."""
 
 import resource
 import subprocess
@@ -52,7 +52,7 @@ def untrusted(repo: Path, ctx: Ctx) -> Path:
 
 
 @pytest.mark.parametrize("number", range(len(BOMBS)), ids=lambda number: BOMBS[number].__name__)
-def test_every_command_ends(untrusted: Path, number: int) -> None:
+def test_every_command_ends_in_limited_time_and_memory(untrusted: Path, number: int) -> None:
     bomb = BOMBS[number]
     bomb(untrusted)
     for words in effort.share(COMMANDS, 5, number):
@@ -68,23 +68,21 @@ def test_every_command_ends(untrusted: Path, number: int) -> None:
         assert "`ctx trust`" in shown
 
 
-def test_whoever_knows_a_large_store_can_trust_it(untrusted: Path, ctx: Ctx) -> None:
+def test_a_large_store_can_be_trusted(untrusted: Path, ctx: Ctx) -> None:
     store_bombs.long_texts(untrusted)
     assert "error E033" in on_a_terminal(["list", "--untrusted"], untrusted)
     assert ctx("trust", "--yes").code == 0
     assert ctx("list").code == 0
 
 
-def test_what_is_too_much_to_look_at_is_said_before_it_is_trusted(
-    untrusted: Path, ctx: Ctx
-) -> None:
+def test_an_incomplete_count_is_shown_before_trusting(untrusted: Path, ctx: Ctx) -> None:
     store_bombs.large_messages(untrusted)
     asked = ctx("trust")
     assert "at least" in asked.out + asked.err
     assert ctx("trust", "--yes", "--format=json").json["contents"]["complete"] is False
 
 
-def test_many_damages_are_counted(untrusted: Path, ctx: Ctx) -> None:
+def test_many_damaged_objects_are_counted(untrusted: Path, ctx: Ctx) -> None:
     store_bombs.damaged_heads(untrusted)
     ran = ctx("debug", "verify")
     assert ran.code == 1
@@ -94,14 +92,14 @@ def test_many_damages_are_counted(untrusted: Path, ctx: Ctx) -> None:
     assert len(ctx("debug", "verify", "--format=json").json["damages"]) == 4_000
 
 
-def test_many_stray_files_among_the_heads(untrusted: Path, ctx: Ctx) -> None:
+def test_many_stray_files_among_the_heads_are_handled(untrusted: Path, ctx: Ctx) -> None:
     store_bombs.bogus_heads(untrusted)
     ran = ctx("debug", "verify")
     assert ran.code == 0
     assert "20,000 files that are not needed" in ran.out
 
 
-def test_trees_that_hold_each_other_end_in_a_trusted_store_too(untrusted: Path, ctx: Ctx) -> None:
+def test_recursive_trees_end_in_a_trusted_store(untrusted: Path, ctx: Ctx) -> None:
     store_bombs.shared_trees(untrusted)
     assert ctx("trust", "--yes").code == 0
     for words in (["list"], ["log"], ["debug", "verify"], ["diff"], ["debug", "index"]):

@@ -1,4 +1,4 @@
-"""A cloned repository is a stranger: nothing in it may reach what is ours."""
+"""A cloned repository cannot read or change files of the user."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ from tests.conftest import Ctx, git
 
 @pytest.fixture
 def evil(tmp_path: Path, ctx: Ctx) -> Path:
-    """A repository with a store, whose owner means us no good."""
+    """A repository with a hostile store."""
     path = tmp_path / "evil" / "app"
     path.mkdir(parents=True)
     git("init", "-q", "-b", "main", cwd=path)
@@ -46,7 +46,7 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_a_linked_local_folder_leaves_git_alone(
+def test_a_linked_local_folder_is_not_followed(
     evil: Path, ctx: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
 ) -> None:
     (evil / ".ctx" / "local").symlink_to("../.git")
@@ -56,7 +56,7 @@ def test_a_linked_local_folder_leaves_git_alone(
     assert (path / ".git" / "refs").is_dir()
 
 
-def test_staging_that_came_with_the_clone_is_not_ours(
+def test_staging_from_a_clone_is_ignored(
     evil: Path, ctx: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (evil / "evil.txt").write_text("evil\n")
@@ -70,7 +70,7 @@ def test_staging_that_came_with_the_clone_is_not_ours(
     assert git("status", "--porcelain", ".ctx/local") == ""
 
 
-def test_a_linked_shard_leads_nowhere(
+def test_a_linked_shard_is_not_followed(
     evil: Path, ctx: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outside = tmp_path / "outside"
@@ -119,7 +119,7 @@ def test_a_repository_that_git_refuses_runs_nothing(
     ],
     ids=lambda variables: next(iter(variables)),
 )
-def test_variables_of_a_git_hook_do_not_mislead(
+def test_variables_of_a_git_hook_have_no_effect(
     repo: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]
 ) -> None:
     assert ctx("init").code == 0
@@ -153,7 +153,7 @@ def test_a_hook_of_one_repository_does_not_write_into_another(
     assert ".ctx/config.toml" in git("ls-files", cwd=third)
 
 
-def test_a_strangers_message_cannot_steer_the_terminal(folder: Path, ctx: Ctx) -> None:
+def test_control_characters_in_messages_are_escaped(folder: Path, ctx: Ctx) -> None:
     assert ctx("init").code == 0
     (folder / "a.txt").write_text("a")
     ctx("add", "file", "a.txt", "-m", "\x1b[2Jgone\x07")
@@ -164,7 +164,7 @@ def test_a_strangers_message_cannot_steer_the_terminal(folder: Path, ctx: Ctx) -
 
 
 @pytest.mark.parametrize("time", [10**17, -(10**17)])
-def test_a_strangers_clock_may_be_anywhere(folder: Path, ctx: Ctx, time: int) -> None:
+def test_commits_with_any_time_are_shown(folder: Path, ctx: Ctx, time: int) -> None:
     from ctx.layout import project_at
     from ctx.objects.object_store import typed
     from ctx.objects.object_types import Commit
@@ -181,7 +181,7 @@ def test_a_strangers_clock_may_be_anywhere(folder: Path, ctx: Ctx, time: int) ->
     assert ctx("add", "file", "a.txt", "-m", "On").code == 0
 
 
-def told_by_a_stranger(folder: Path, rows: list[tuple[str, str, str, int]]) -> None:
+def add_forged_records(folder: Path, rows: list[tuple[str, str, str, int]]) -> None:
     """Commit records as (kind, subject, change, stamp), which no ctx would write."""
     from ctx import clock, ids
     from ctx.ids import Ulid
@@ -224,9 +224,9 @@ UNDOINGS = {
 
 
 @pytest.mark.parametrize("name", UNDOINGS)
-def test_a_strangers_undoings_lead_nowhere(folder: Path, ctx: Ctx, name: str) -> None:
+def test_forged_undo_records_have_no_effect(folder: Path, ctx: Ctx, name: str) -> None:
     assert ctx("init").code == 0
-    told_by_a_stranger(folder, UNDOINGS[name])
+    add_forged_records(folder, UNDOINGS[name])
     ctx("add", "--type=fact", "Mine")
     assert "add" in [
         made["action"] for made in ctx("undo", "--list", "--format=json").json["changes"]
@@ -237,7 +237,7 @@ def test_a_strangers_undoings_lead_nowhere(folder: Path, ctx: Ctx, name: str) ->
     assert "Mine" not in ctx("list").out
 
 
-def test_output_that_cannot_be_encoded(folder: Path, ctx: Ctx) -> None:
+def test_output_that_cannot_be_encoded_is_escaped(folder: Path, ctx: Ctx) -> None:
     assert ctx("init").code == 0
     (folder / "ü.txt").write_text("a")
     for form in ("text", "json", "markdown"):
@@ -256,7 +256,7 @@ def test_output_that_cannot_be_encoded(folder: Path, ctx: Ctx) -> None:
                 json.loads(ran.stdout)
 
 
-def test_nowhere_to_print(folder: Path, ctx: Ctx) -> None:
+def test_a_closed_stdout_is_handled(folder: Path, ctx: Ctx) -> None:
     assert ctx("init").code == 0
     command = f"{sys.executable} -m ctx"
     for line, code in (
@@ -277,10 +277,10 @@ def test_nowhere_to_print(folder: Path, ctx: Ctx) -> None:
 
 
 @pytest.mark.parametrize("name", ["LOCK", "index", "mine", "refs", "stage", "PUBLISHING", "."])
-def test_links_in_an_unpacked_archive_lead_nowhere(
+def test_links_in_an_unpacked_archive_are_not_followed(
     folder: Path, ctx: Ctx, tmp_path: Path, name: str
 ) -> None:
-    """Without git the local folder lies in the store, and may have come with an archive."""
+    """Without git, the local folder is in the store, and can come from an archive."""
     assert ctx("init").code == 0
     mine = tmp_path / "mine"
     mine.mkdir()

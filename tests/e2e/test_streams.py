@@ -1,4 +1,4 @@
-"""Every command with nowhere to print, and with nobody who reads what it prints."""
+"""Every command with a full or closed stdout."""
 
 import os
 from collections.abc import Iterator
@@ -161,7 +161,7 @@ def leaves(words: list[str]) -> Iterator[str]:
         yield from leaves([*words, word])
 
 
-def test_there_is_a_run_of_every_command() -> None:
+def test_every_command_has_a_run() -> None:
     known = {leaf for name in COMMANDS if name != "help" for leaf in leaves([name])}
     assert known <= RUNS.keys()
 
@@ -197,7 +197,7 @@ def check(ran: Done, name: str) -> None:
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no such file here")
-def test_an_answer_that_cannot_be_printed(
+def test_output_that_cannot_be_written_is_an_error(
     program: Interrupter, commands: dict[str, list[str]], repo: Path
 ) -> None:
     failed = 0
@@ -220,7 +220,7 @@ def test_an_answer_that_cannot_be_printed(
     [("", "pipe", ""), ("closed", "closed", "")],
     ids=["closed pipe", "closed streams"],
 )
-def test_nobody_reads(
+def test_a_closed_pipe_ends_a_command_quietly(
     program: Interrupter,
     commands: dict[str, list[str]],
     repo: Path,

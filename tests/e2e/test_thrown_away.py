@@ -38,7 +38,7 @@ def project(repo: Path, ctx: Ctx) -> Path:
 
 
 def commit(ctx: Ctx, text: str) -> str:
-    """A fact, committed to memory alone."""
+    """Commit a fact to memory, and not to git."""
     assert ctx("-q", "add", "--type", "fact", text).code == 0
     made = ctx("commit", "-m", text, "--format", "json")
     assert made.code == 0, made
@@ -52,19 +52,19 @@ def keep(ctx: Ctx, text: str) -> None:
 
 
 def facts(ctx: Ctx) -> set[str]:
-    """What a reader finds, who is told nothing else."""
+    """The facts that a reader sees; no warning is printed."""
     shown = ctx("list", "--limit", "0", "--format", "json")
     assert (shown.code, shown.err) == (0, "")
     return {node["content"] for node in shown.json["nodes"]}
 
 
 def states(ctx: Ctx) -> list[str]:
-    """What has become of the commits that git does not hold, the newest of each line."""
+    """The states of the commits that are not in git, for the newest of each line."""
     shown = ctx("status", "--format", "json").json["untracked"]
     return [each["state"] for each in shown if each["is_tip"]]
 
 
-def recovered(ctx: Ctx, *words: str) -> Ran:
+def recover(ctx: Ctx, *words: str) -> Ran:
     done = ctx("stage", "recover", *words)
     assert (done.code, done.err) == (0, ""), done
     return done
@@ -76,7 +76,7 @@ def snapshot(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("checked_out", [False, True])
-def test_a_commit_comes_back(project: Path, ctx: Ctx, checked_out: bool) -> None:
+def test_a_removed_commit_is_recovered(project: Path, ctx: Ctx, checked_out: bool) -> None:
     commit(ctx, "One.")
     assert ctx("add", "decision", "Use one queue", "--body", "It is simpler.").code == 0
     commit(ctx, "Two.")
@@ -93,33 +93,33 @@ def test_a_commit_comes_back(project: Path, ctx: Ctx, checked_out: bool) -> None
     assert REMOVED in json.loads(told.err)["warning"]
     assert len(told.json["nodes"]) == (2 if checked_out else 1)
 
-    dry = recovered(ctx, "--dry-run", "--format", "json").json["commits"]
+    dry = recover(ctx, "--dry-run", "--format", "json").json["commits"]
     assert REMOVED in ctx("list").err
-    done = recovered(ctx, "--format", "json").json["commits"]
+    done = recover(ctx, "--format", "json").json["commits"]
     assert dry == done
     (done,) = done
     assert (done["message"], done["commits"], done["problem"]) == ("Two.", 2, None)
     assert any("decisions/" in path for path in done["documents"])
     assert facts(ctx) == known | {"Later."}
     assert snapshot(project / ".ctx") == before
-    assert recovered(ctx, "--format", "json").json["commits"] == []
+    assert recover(ctx, "--format", "json").json["commits"] == []
     assert ctx("debug", "verify").code == 0
     keep(ctx, "Three.")
     assert facts(ctx) == known | {"Later.", "Three."}
 
 
-def test_an_amended_commit_comes_back_alone(project: Path, ctx: Ctx) -> None:
+def test_only_the_amended_commit_is_recovered(project: Path, ctx: Ctx) -> None:
     commit(ctx, "One.")
     assert ctx("-q", "add", "--type", "fact", "Two.").code == 0
     assert ctx("commit", "--amend", "-m", "Both").code == 0
     git("clean", "-qfdx")
     git("checkout", "-q", ".")
-    assert "a head again" in recovered(ctx).out
+    assert "a head again" in recover(ctx).out
     assert facts(ctx) == {"Base.", "One.", "Two."}
     assert len(os.listdir(".ctx/heads")) == 1
 
 
-def test_where_no_file_has_two_names(
+def test_recovery_works_without_hard_links(
     project: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(*_: object) -> None:
@@ -128,12 +128,12 @@ def test_where_no_file_has_two_names(
     monkeypatch.setattr(os, "link", refused)
     commit(ctx, "One.")
     git("clean", "-qfdx")
-    recovered(ctx)
+    recover(ctx)
     assert facts(ctx) == {"Base.", "One."}
 
 
-def test_the_whole_store_comes_back_into_a_new_one(project: Path, ctx: Ctx) -> None:
-    """It was never added, and nothing of it is left."""
+def test_the_whole_store_is_recovered_into_a_new_one(project: Path, ctx: Ctx) -> None:
+    """It was never added to git, and was deleted completely."""
     shutil.rmtree(".git")
     git("init", "-q", "-b", "main")
     shutil.rmtree(".ctx")
@@ -141,11 +141,11 @@ def test_the_whole_store_comes_back_into_a_new_one(project: Path, ctx: Ctx) -> N
     commit(ctx, "One.")
     git("clean", "-qfdx")
     assert ctx("init", "--no-git").code == 0
-    assert "a head again" in recovered(ctx).out
+    assert "a head again" in recover(ctx).out
     assert facts(ctx) == {"One."}
 
 
-def test_nothing_begins_anew_in_its_place(project: Path, ctx: Ctx) -> None:
+def test_no_new_history_begins_after_a_removal(project: Path, ctx: Ctx) -> None:
     commit(ctx, "One.")
     git("clean", "-qfdx")
     ctx("-q", "add", "--type", "fact", "Two.")
@@ -156,11 +156,11 @@ def test_nothing_begins_anew_in_its_place(project: Path, ctx: Ctx) -> None:
     # There is a history to go on with: what was removed stays named, and can join it later.
     assert ctx("commit", "--auto").code == 0
     assert REMOVED in ctx("list").err
-    assert "a head again" in recovered(ctx).out
+    assert "a head again" in recover(ctx).out
     assert facts(ctx) == {"Base.", "One.", "Two."}
 
 
-def test_a_person_goes_on_without_it(project: Path, ctx: Ctx) -> None:
+def test_a_removed_commit_can_be_given_up(project: Path, ctx: Ctx) -> None:
     lost = commit(ctx, "One.")
     git("clean", "-qfdx")
     git("checkout", "-q", ".")
@@ -172,9 +172,9 @@ def test_a_person_goes_on_without_it(project: Path, ctx: Ctx) -> None:
     given_up = ctx("stage", "abort", "--commit", lost[:8])
     assert (given_up.code, given_up.err) == (0, "")
     assert facts(ctx) == {"Base.", "Two."}
-    assert recovered(ctx, "--format", "json").json["commits"] == []
+    assert recover(ctx, "--format", "json").json["commits"] == []
     assert ctx("gc", "--aggressive").code == 0
-    assert "a head again" in recovered(ctx, "--commit", lost[:8]).out
+    assert "a head again" in recover(ctx, "--commit", lost[:8]).out
     assert facts(ctx) == {"Base.", "One.", "Two."}
 
 
@@ -209,7 +209,7 @@ def commit_and_reset_with_the_reflog() -> None:
 
 
 def add_in_part_and_reset() -> None:
-    """The files that were added go, the others stay."""
+    """Only the added files are removed."""
     git("add", ".ctx/heads")
     git("add", *[str(path) for path in sorted(Path(".ctx/objects").rglob("*"))[::2]])
     git("reset", "-q", "--hard")
@@ -227,7 +227,7 @@ def add_in_part_and_reset() -> None:
         add_in_part_and_reset,
     ],
 )
-def test_nothing_is_lost_to(
+def test_commits_are_recovered_after(
     project: Path, ctx: Ctx, throw_away: Callable[[], None], collected: bool
 ) -> None:
     commit(ctx, "One.")
@@ -242,12 +242,14 @@ def test_nothing_is_lost_to(
     assert "git removed its files" in ctx("status").out
     assert states(ctx) == ["thrown away"]
     assert ctx("gc", "--aggressive").code == 0
-    assert "a head again" in recovered(ctx).out
+    assert "a head again" in recover(ctx).out
     assert facts(ctx) == {"Base.", "One.", "Two."}
     assert ctx("debug", "verify").code == 0
 
 
-def test_a_working_tree_that_is_removed(project: Path, ctx: Ctx, tmp_path: Path) -> None:
+def test_commits_of_a_removed_working_tree_are_recovered(
+    project: Path, ctx: Ctx, tmp_path: Path
+) -> None:
     git("worktree", "add", "-q", str(tmp_path / "side"))
     os.chdir(tmp_path / "side")
     commit(ctx, "Committed.")
@@ -256,13 +258,13 @@ def test_a_working_tree_that_is_removed(project: Path, ctx: Ctx, tmp_path: Path)
     git("worktree", "remove", "--force", str(tmp_path / "side"))
     assert facts(ctx) == {"Base."}
     assert "worktree-side left staged work" in ctx("status").out
-    assert "worktree-side is here" in recovered(ctx).out
+    assert "worktree-side is here" in recover(ctx).out
     assert facts(ctx) == {"Base.", "Committed.", "Staged."}
-    assert recovered(ctx, "--format", "json").json["worktrees"] == []
+    assert recover(ctx, "--format", "json").json["worktrees"] == []
     assert ctx("debug", "verify").code == 0
 
 
-def test_where_the_branch_is_gone(project: Path, ctx: Ctx) -> None:
+def test_commits_of_a_deleted_branch_are_recovered(project: Path, ctx: Ctx) -> None:
     git("switch", "-qc", "feature")
     keep(ctx, "Feature.")
     commit(ctx, "Lost.")
@@ -272,14 +274,14 @@ def test_where_the_branch_is_gone(project: Path, ctx: Ctx) -> None:
     git("reflog", "expire", "--expire=now", "--all")
     git("gc", "-q", "--prune=now")
     assert "thrown away" in states(ctx)
-    recovered(ctx)
+    recover(ctx)
     assert facts(ctx) >= {"Base.", "Lost."}
     keep(ctx, "Later.")
     assert facts(ctx) >= {"Base.", "Lost.", "Later."}
     assert states(ctx) == []
 
 
-def test_without_git(
+def test_commands_work_without_git(
     project: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     commit(ctx, "One.")
@@ -292,31 +294,31 @@ def test_without_git(
     assert facts(ctx) == {"Base.", "One.", "Two."}
 
 
-def test_an_entry_that_cannot_be_read(project: Path, ctx: Ctx) -> None:
+def test_a_commit_with_an_unreadable_entry_is_recovered(project: Path, ctx: Ctx) -> None:
     made = commit(ctx, "One.")
     entry = project / ".git/ctx/main/untracked" / made
     entry.write_text("{")
     git("add", "-A")
     git("reset", "-q", "--hard")
     assert REMOVED in ctx("list").err
-    assert "a head again" in recovered(ctx).out
+    assert "a head again" in recover(ctx).out
     assert facts(ctx) == {"Base.", "One."}
 
 
-def test_a_store_of_an_earlier_version(project: Path, ctx: Ctx) -> None:
+def test_commits_of_an_earlier_version_are_recovered(project: Path, ctx: Ctx) -> None:
     commit(ctx, "One.")
     shutil.rmtree(project / ".git/ctx/main/untracked")
     git("clean", "-qfdx")
     git("checkout", "-q", ".")
     assert states(ctx) == ["thrown away"]
-    assert "a head again" in recovered(ctx).out
+    assert "a head again" in recover(ctx).out
     assert facts(ctx) == {"Base.", "One."}
 
 
 # Another branch is checked out
 
 
-def test_a_head_goes_along_where_its_parents_are(project: Path, ctx: Ctx) -> None:
+def test_a_head_follows_to_branches_with_its_parents(project: Path, ctx: Ctx) -> None:
     git("branch", "feature")
     commit(ctx, "One.")
     git("switch", "-q", "feature")
@@ -358,7 +360,7 @@ def test_a_head_of_another_branch_is_parked(
     assert facts(ctx) == known | {"Feature.", "One.", "Two.", "Three."}
 
 
-def test_a_parked_head_joins_where_its_branch_is_merged(project: Path, ctx: Ctx) -> None:
+def test_a_parked_head_returns_when_its_branch_is_merged(project: Path, ctx: Ctx) -> None:
     git("switch", "-qc", "feature")
     keep(ctx, "Feature.")
     commit(ctx, "One.")
@@ -370,7 +372,7 @@ def test_a_parked_head_joins_where_its_branch_is_merged(project: Path, ctx: Ctx)
 
 
 @pytest.mark.parametrize("name", [".gitkeep", "Thumbs.db", "x.orig", ".nfs0000000000a1", "ä\udcff"])
-def test_a_stray_file_among_the_heads(project: Path, ctx: Ctx, name: str) -> None:
+def test_a_stray_file_among_the_heads_is_ignored(project: Path, ctx: Ctx, name: str) -> None:
     (project / ".ctx/heads" / name).write_bytes(b"x")
     keep(ctx, "One.")
     assert facts(ctx) == {"Base.", "One."}
@@ -385,11 +387,11 @@ def test_a_stray_file_among_the_heads(project: Path, ctx: Ctx, name: str) -> Non
 def left_alone(ctx: Ctx, expected: set[str]) -> None:
     before = snapshot(Path(".ctx"))
     assert facts(ctx) == expected
-    assert recovered(ctx, "--format", "json").json["commits"] == []
+    assert recover(ctx, "--format", "json").json["commits"] == []
     assert snapshot(Path(".ctx")) == before
 
 
-def test_another_branch(project: Path, ctx: Ctx) -> None:
+def test_commits_of_another_branch_are_left_alone(project: Path, ctx: Ctx) -> None:
     git("switch", "-qc", "feature")
     keep(ctx, "Feature.")
     git("switch", "-q", "main")
@@ -398,7 +400,7 @@ def test_another_branch(project: Path, ctx: Ctx) -> None:
     left_alone(ctx, {"Base."})
 
 
-def test_git_is_asked_once(
+def test_git_runs_once(
     project: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     git("switch", "-qc", "feature")
@@ -410,7 +412,7 @@ def test_git_is_asked_once(
     assert (shown.code, shown.err) == (0, "")
 
 
-def test_reset(project: Path, ctx: Ctx) -> None:
+def test_a_reset_of_git_commits_is_left_alone(project: Path, ctx: Ctx) -> None:
     keep(ctx, "One.")
     # Once somebody has seen it in git, it is git's.
     assert ctx("gc").code == 0
@@ -418,14 +420,14 @@ def test_reset(project: Path, ctx: Ctx) -> None:
     left_alone(ctx, {"Base."})
 
 
-def test_revert(project: Path, ctx: Ctx) -> None:
+def test_a_revert_is_left_alone(project: Path, ctx: Ctx) -> None:
     keep(ctx, "One.")
     git("revert", "--no-edit", "HEAD")
     left_alone(ctx, {"Base."})
 
 
 @pytest.mark.parametrize("added", [False, True])
-def test_stash(project: Path, ctx: Ctx, added: bool) -> None:
+def test_a_stash_is_left_alone(project: Path, ctx: Ctx, added: bool) -> None:
     commit(ctx, "One.")
     if added:
         git("add", "-A")
@@ -436,14 +438,14 @@ def test_stash(project: Path, ctx: Ctx, added: bool) -> None:
     assert facts(ctx) == {"Base.", "One."}
 
 
-def test_added_files_are_not_swept(project: Path, ctx: Ctx) -> None:
+def test_added_files_are_not_removed(project: Path, ctx: Ctx) -> None:
     commit(ctx, "One.")
     git("add", "-A")
     git("clean", "-qfdx")
     left_alone(ctx, {"Base.", "One."})
 
 
-def test_not_on_another_branch_than_its_own(project: Path, ctx: Ctx) -> None:
+def test_a_commit_is_recovered_only_on_its_own_branch(project: Path, ctx: Ctx) -> None:
     git("switch", "-qc", "feature")
     keep(ctx, "Feature.")
     commit(ctx, "Swept.")
@@ -452,17 +454,17 @@ def test_not_on_another_branch_than_its_own(project: Path, ctx: Ctx) -> None:
     git("switch", "-q", "main")
     before = snapshot(Path(".ctx"))
     assert states(ctx) == ["parked"]
-    assert recovered(ctx, "--format", "json").json["commits"] == []
+    assert recover(ctx, "--format", "json").json["commits"] == []
     assert snapshot(Path(".ctx")) == before
     git("switch", "-q", "feature")
-    assert "a head again" in recovered(ctx).out
+    assert "a head again" in recover(ctx).out
     assert facts(ctx) == {"Base.", "Feature.", "Swept."}
 
 
 # Stopped in between
 
 
-def test_stopped_while_it_comes_back(project: Path, ctx: Ctx, tmp_path: Path) -> None:
+def test_an_interrupted_recovery_can_be_repeated(project: Path, ctx: Ctx, tmp_path: Path) -> None:
     commit(ctx, "One.")
     commit(ctx, "Two.")
     whole = snapshot(project / ".ctx")
@@ -477,13 +479,13 @@ def test_stopped_while_it_comes_back(project: Path, ctx: Ctx, tmp_path: Path) ->
         shutil.copytree(tmp_path / "spare", project, dirs_exist_ok=True)
         with Disk(number).installed(), suppress(Stopped):
             main(["stage", "recover"])
-        recovered(ctx)
+        recover(ctx)
         assert facts(ctx) == {"Base.", "One.", "Two."}, counting.log[number]
         found = snapshot(project / ".ctx")
         assert {name for name in whole if name not in found} == set(), counting.log[number]
 
 
-def test_second_names_are_collected_when_they_are_old(project: Path, ctx: Ctx) -> None:
+def test_old_hard_links_are_collected(project: Path, ctx: Ctx) -> None:
     keep(ctx, "One.")
     # An open session began from it, and needs no second name of it.
     ctx("-q", "add", "--type", "fact", "Staged.")
@@ -498,10 +500,10 @@ def test_second_names_are_collected_when_they_are_old(project: Path, ctx: Ctx) -
     assert ctx("debug", "verify").code == 0
 
 
-def test_collecting_where_the_beginning_of_a_session_is_elsewhere(
+def test_gc_works_if_the_base_of_a_session_is_on_another_branch(
     project: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of a commit on another branch, a second name is here, and not all that it needs."""
+    """A hard link to a commit of another branch exists, but not all of its objects."""
     git("switch", "-qc", "feature")
     keep(ctx, "Feature.")
     head = os.listdir(".ctx/heads")[0]
@@ -522,5 +524,5 @@ def test_collecting_where_the_beginning_of_a_session_is_elsewhere(
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_random_git_commands_throw_away_nothing_unnamed(tmp_path: Path, seed: int) -> None:
+def test_random_git_commands_lose_nothing_without_a_report(tmp_path: Path, seed: int) -> None:
     Trial(tmp_path, seed).run()

@@ -1,7 +1,7 @@
-"""A store that is not trusted reaches no agent: nothing of it goes into a pipe.
+"""An untrusted store is not shown to agents: nothing of it is written to a pipe.
 
-A stranger's store has one word in every place where a text can be. Every command there is runs in
-it, and the word is in nothing that it prints. What a person sees on a terminal is another matter.
+The untrusted store contains one word wherever a text can be. Every command runs in it, and none
+prints the word. Output on a terminal is tested separately.
 """
 
 import json
@@ -26,7 +26,7 @@ SENTENCE = f"{REASON} Nothing of it is shown. To review and trust it: `ctx trust
 
 
 class Stranger(NamedTuple):
-    """Somebody else's project, cloned or unpacked here."""
+    """The project of another person, cloned or unpacked here."""
 
     folder: Path
     node: str
@@ -39,7 +39,7 @@ class Stranger(NamedTuple):
 
 
 def fill(ctx: Ctx, folder: Path) -> tuple[str, str]:
-    """Make a store with the word in every place; a node and a commit of it."""
+    """Create a store with the word in every place, and return a node and a commit."""
 
     def done(*words: str) -> Ran:
         ran = ctx("-C", str(folder), *words)
@@ -85,7 +85,7 @@ FORMS: list[list[str]] = [[], ["--format=json"], ["--format=markdown"]]
 def stranger(
     request: pytest.FixtureRequest, ctx: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Stranger:
-    """The same store as `git clone` brings it, and as an archive of the whole folder does."""
+    """The same store from `git clone`, and from an archive of the whole folder."""
     theirs, here = tmp_path / "theirs" / "app", tmp_path / "here" / "app"
     theirs.mkdir(parents=True)
     with monkeypatch.context() as elsewhere:
@@ -270,7 +270,7 @@ def put_in(words: list[str], stranger: Stranger) -> list[str]:
     ]
 
 
-def test_no_command_prints_anything_of_it(stranger: Stranger, ctx: Ctx) -> None:
+def test_no_command_prints_an_untrusted_store(stranger: Stranger, ctx: Ctx) -> None:
     """Through a pipe, as text and as JSON."""
     assert WORD not in str(stranger.folder)
     told = []
@@ -284,7 +284,9 @@ def test_no_command_prints_anything_of_it(stranger: Stranger, ctx: Ctx) -> None:
 
 
 @pytest.mark.parametrize("what", ["node", "tag", "view", "task", "session", "end", "change"])
-def test_no_shell_is_offered_anything_of_it(stranger: Stranger, ctx: Ctx, what: str) -> None:
+def test_shell_completion_offers_nothing_of_an_untrusted_store(
+    stranger: Stranger, ctx: Ctx, what: str
+) -> None:
     lines = {
         "node": ["show", ""],
         "tag": ["list", "--tag", ""],
@@ -299,8 +301,10 @@ def test_no_shell_is_offered_anything_of_it(stranger: Stranger, ctx: Ctx, what: 
     assert ran.err == ""
 
 
-def test_no_hook_is_told_anything_of_it(stranger: Stranger, surroundings: Path, ctx: Ctx) -> None:
-    """Also not after every other process has looked at the project."""
+def test_hooks_return_nothing_of_an_untrusted_store(
+    stranger: Stranger, surroundings: Path, ctx: Ctx
+) -> None:
+    """Also after other processes have read the project."""
     assert ctx("add", "--type=fact", "--tag=tier:pinned", "Own words").code == 0
     assert ctx("hook", "apply").code == 0
     hooks = Hooks(surroundings / ".ctx", stranger.folder)
@@ -319,7 +323,9 @@ def test_no_hook_is_told_anything_of_it(stranger: Stranger, surroundings: Path, 
         hooks.close()
 
 
-def test_a_program_is_told_nothing_of_it(stranger: Stranger, surroundings: Path) -> None:
+def test_the_library_returns_nothing_of_an_untrusted_store(
+    stranger: Stranger, surroundings: Path
+) -> None:
     environment = {"CTX_HOME": str(surroundings / ".ctx"), "HOME": str(surroundings)}
     with open_project(stranger.folder, environment=environment) as project:
         assert not project.is_trusted
@@ -332,7 +338,7 @@ def test_a_program_is_told_nothing_of_it(stranger: Stranger, surroundings: Path)
         assert WORD not in repr(project.compact_session())
 
 
-def test_what_is_said_instead(stranger: Stranger, ctx: Ctx) -> None:
+def test_a_warning_is_shown_instead(stranger: Stranger, ctx: Ctx) -> None:
     for words in (["list"], ["search", "deployed"], ["recall", "deployed"], ["compose"]):
         ran = ctx(*words)
         assert (ran.code, ran.err) == (0, f"warning: {SENTENCE}\n")
@@ -351,7 +357,7 @@ def test_what_is_said_instead(stranger: Stranger, ctx: Ctx) -> None:
     assert ran.err.endswith(f"  {SENTENCE}\n")
 
 
-def test_what_somebody_puts_in_is_there_when_it_is_trusted(stranger: Stranger, ctx: Ctx) -> None:
+def test_nodes_added_before_trusting_are_shown_afterwards(stranger: Stranger, ctx: Ctx) -> None:
     added = ctx("add", "--type=fact", "Own words are kept", "--format=json")
     assert added.code == 0
     assert added.json["node"]["scope"] == "project"
@@ -368,7 +374,7 @@ def test_what_somebody_puts_in_is_there_when_it_is_trusted(stranger: Stranger, c
     assert "Own commit" in ctx("log").out
 
 
-def test_a_broken_store_says_nothing_either(stranger: Stranger, ctx: Ctx) -> None:
+def test_nothing_of_a_damaged_untrusted_store_is_printed(stranger: Stranger, ctx: Ctx) -> None:
     (stranger.folder / ".ctx" / "heads" / WORD).touch()
     for words in (["list"], ["status"], ["doctor"], ["debug", "verify"], ["trust"], ["log"]):
         ran = ctx(*words)
@@ -378,7 +384,7 @@ def test_a_broken_store_says_nothing_either(stranger: Stranger, ctx: Ctx) -> Non
         assert WORD not in f"{ran.out}{ran.err}", (words, ran)
 
 
-def test_only_a_terminal_is_shown_it(stranger: Stranger, ctx: Ctx) -> None:
+def test_an_untrusted_store_is_shown_only_on_a_terminal(stranger: Stranger, ctx: Ctx) -> None:
     before = indexes(stranger.folder)
     ran = ctx("list", "--untrusted")
     assert (ran.code, ran.out) == (2, "")

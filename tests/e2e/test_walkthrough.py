@@ -1,4 +1,4 @@
-"""A feature from the task to the commit, as the specification walks through it.
+"""A feature from the task to the commit, as in the walk-through of the specification.
 
 A networking library in Rust gets connections that are tried again. After each step the state is
 looked at: the chain of the session, the heads, the narrative, and what the memory answers. Cargo
@@ -156,7 +156,7 @@ Closes task_0001"""
 
 
 class Walk:
-    """The project, and what can be seen of it from outside."""
+    """The project, and its visible state."""
 
     def __init__(self, root: Path, ctx: Ctx) -> None:
         self.root = root
@@ -184,14 +184,14 @@ class Walk:
         return sorted(path.name for path in (self.root / ".ctx" / "heads").iterdir())
 
     def steps(self) -> list[StepKind]:
-        """What the session has staged, the oldest first."""
+        """The staged steps of the session, oldest first."""
         repository = self.repository
         tip = repository.refs.read(f"work/{self.session}")
         chain = commits.work_chain(repository.everything, tip)
         return [step.work.step_kind for step in reversed(chain)]
 
     def read(self, path: str) -> tuple[str, list[str], set[tuple[str, str, str]]]:
-        """Add a file: its module, what is in it, and what it relates."""
+        """Add a file with its module, its items and its relations."""
         semantics = self.json("add", "file", path, "--extract-semantics")["semantics"]
         [file] = semantics["files"]
         module = file["module"]
@@ -334,7 +334,7 @@ def _relate(walk: Walk, task_id: str) -> None:
 
 def _test_until_it_passes(walk: Walk, piped: Callable[[str], None]) -> None:
     # 8. Run tests: they fail.
-    piped(cargo.tested(walk.root) if cargo.is_here() else FAILED)
+    piped(cargo.cargo_test_output(walk.root) if cargo.is_here() else FAILED)
     failed = walk.json("add", "command", "--stdin", "--name", "cargo test")
     assert (failed["exit_code"], failed["outcome"]) == (None, "failed")
     assert "could not find `retry`" in failed["node"]["content"]
@@ -357,7 +357,7 @@ def _test_until_it_passes(walk: Walk, piped: Callable[[str], None]) -> None:
     }
 
     # 10. They pass.
-    piped(cargo.tested(walk.root) if cargo.is_here() else PASSED)
+    piped(cargo.cargo_test_output(walk.root) if cargo.is_here() else PASSED)
     passed = walk.json("add", "command", "--stdin", "--name", "cargo test")
     assert (passed["outcome"], passed["tests"]["passed"]) == ("passed", 1)
 
@@ -394,7 +394,7 @@ def _check_commit(
 
 
 def _check_edges(repository: Repository, commit: Commit) -> None:
-    """Those of cargo, those that were read out of the code, and those of memory."""
+    """Check the edges of cargo, of the code and of memory."""
     batches = [read_typed(repository.objects, id, EdgeBatch) for id in commit.edge_batches]
     *of_cargo, of_code, of_memory = [[edge.label for edge in each.edges] for each in batches]
     if cargo.is_here():
@@ -438,7 +438,7 @@ def _check_snapshots(repository: Repository, commit: Commit) -> None:
 
 
 def _check_answers(walk: Walk) -> None:
-    """What an agent can recall afterwards; also in a clone, once git has it."""
+    """Check what an agent can recall afterwards, also in a clone."""
     git("add", "-A")
     git("commit", "-qm", "Retry")
     clone = walk.root.parent / "clone"
@@ -457,7 +457,7 @@ def _check_answers(walk: Walk) -> None:
 
 
 def _check_packs(walk: Walk) -> None:
-    """The three questions with which the specification ends."""
+    """Check the three questions at the end of the specification."""
     strategy = walk.json("query", "retry strategy")
     decision = strategy["retrieved"][0]
     assert (decision["chunk_kind"], decision["title"]) == ("Decision", f"Decision: {DECISION}")
@@ -483,5 +483,5 @@ def _check_packs(walk: Walk) -> None:
 
 
 def _shown(pack: dict[str, Any], path: str) -> str:
-    """What a pack has of a file."""
+    """The text of a file in a pack."""
     return "\n".join(chunk["snippet"] for chunk in pack["retrieved"] if chunk["path"] == path)

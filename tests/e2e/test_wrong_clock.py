@@ -1,4 +1,4 @@
-"""Whatever the wall clock says, what was acknowledged is kept, and later changes win."""
+"""With any wall clock, acknowledged changes are kept, and later changes win."""
 
 import json
 import os
@@ -54,7 +54,7 @@ def contents(clocked: Clocked) -> set[str]:
 
 
 @WRONG
-def test_every_command(wall_ms: int, clocked: Clocked) -> None:
+def test_every_command_works_with_a_wrong_clock(wall_ms: int, clocked: Clocked) -> None:
     said = [
         ["init"],
         ["trust"],
@@ -123,7 +123,7 @@ def test_every_command(wall_ms: int, clocked: Clocked) -> None:
 
 
 @WRONG
-def test_sessions(wall_ms: int, clocked: Clocked) -> None:
+def test_sessions_work_with_a_wrong_clock(wall_ms: int, clocked: Clocked) -> None:
     def event(name: str, **changed: object) -> str:
         told = {"session_id": SESSION, "cwd": str(clocked.folder), **changed}
         return sample(name, **told).decode()
@@ -190,7 +190,7 @@ def test_a_record_survives_merge_export_and_import(
     assert contents(apart) == {"Made right"}
 
 
-def test_a_wrong_clock_does_not_hide_what_is_there(clocked: Clocked) -> None:
+def test_a_wrong_clock_does_not_hide_nodes(clocked: Clocked) -> None:
     require_no_failure(clocked.run(None, ["init"], ["add", "--type=fact", "Made right"]))
     require_no_failure(clocked.run(None, ["commit", "-m", "first"]))
     for wall_ms in TRIED.values():
@@ -201,7 +201,7 @@ def test_a_wrong_clock_does_not_hide_what_is_there(clocked: Clocked) -> None:
 
 
 def test_the_last_change_wins_over_years(clocked: Clocked) -> None:
-    """Each change sees the one before, so it comes later, whatever the clock says."""
+    """Each change reads the one before, so it gets a later stamp with any clock."""
     (_, added) = clocked.run(None, ["init"], ["add", "--type=fact", "0", "--format=json"])
     node = added.json["node"]["id"]
     for number, wall_ms in enumerate([*TRIED.values(), None, *reversed(TRIED.values())]):
@@ -214,7 +214,7 @@ def test_the_last_change_wins_over_years(clocked: Clocked) -> None:
 
 
 def test_a_clock_that_leaps_ahead_deletes_nothing(clocked: Clocked) -> None:
-    """Also if it stays wrong: what was young before the leap is young behind it."""
+    """Also if it stays wrong: objects that were new before the leap are new after it."""
     require_no_failure(
         clocked.run(
             None,
@@ -237,8 +237,8 @@ def test_a_clock_that_leaps_ahead_deletes_nothing(clocked: Clocked) -> None:
     assert {"Kept", "Aborted", "In 2038", "In 2311", "In 9999"} <= contents(clocked)
 
 
-def test_a_clock_that_leaps_ahead_forgets_nothing(clocked: Clocked) -> None:
-    """Steps and receipts are forgotten by age, by every round of the worker."""
+def test_a_clock_that_leaps_ahead_removes_no_steps(clocked: Clocked) -> None:
+    """Every round of the worker removes old steps and receipts."""
 
     def event(name: str, session: str) -> str:
         told = {"session_id": session, "cwd": str(clocked.folder)}
@@ -272,8 +272,8 @@ def test_a_clock_that_leaps_ahead_forgets_nothing(clocked: Clocked) -> None:
     assert kept()[1] >= receipts
 
 
-def test_files_from_any_year(clocked: Clocked) -> None:
-    """A repository's files may be dated to any year that the file system knows."""
+def test_commands_work_with_files_from_any_year(clocked: Clocked) -> None:
+    """Files can have any date that the file system supports."""
     require_no_failure(clocked.run(None, ["init"], ["add", "note", "A note about connect"]))
     paths = [path for path in clocked.folder.rglob("*") if ".git" not in path.parts]
     for year in (1901, 1960, 2038, 2400, 9999):
@@ -285,7 +285,7 @@ def test_files_from_any_year(clocked: Clocked) -> None:
 
 
 @WRONG
-def test_doctor_says_that_the_clock_is_wrong(wall_ms: int, clocked: Clocked) -> None:
+def test_doctor_reports_a_wrong_clock(wall_ms: int, clocked: Clocked) -> None:
     require_no_failure(clocked.run(None, ["add", "--type=fact", "Made right"]))
     (ran,) = clocked.run(wall_ms, ["doctor", "--format=json"])
     (check,) = [each for each in ran.json["checks"] if each["name"] == "clock"]
@@ -293,7 +293,7 @@ def test_doctor_says_that_the_clock_is_wrong(wall_ms: int, clocked: Clocked) -> 
     assert check["state"] == ("ok" if is_possible else "problem")
 
 
-def test_doctor_says_that_records_are_ahead(clocked: Clocked) -> None:
+def test_doctor_reports_records_from_the_future(clocked: Clocked) -> None:
     require_no_failure(clocked.run(MOMENTS["2038"], ["add", "--type=fact", "Made ahead"]))
     (ran,) = clocked.run(None, ["doctor", "--format=json"])
     (check,) = [each for each in ran.json["checks"] if each["name"] == "clock"]

@@ -27,7 +27,7 @@ class Trial:
         self.number = 0
 
     def run(self) -> int:
-        """How many facts were acknowledged."""
+        """Run the trial, and return the number of acknowledged facts."""
         self.top.mkdir()
         self.git("init", "-q", "-b", "main")
         self.ctx("init")
@@ -104,7 +104,7 @@ class Trial:
             self.git("worktree", "remove", "--force", str(self.side))
 
     def read(self) -> None:
-        """Reading deletes no copy."""
+        """Check that reading deletes no copy."""
         before = self.copies()
         for words in (["list"], ["search", "fact"], ["status"], ["log"]):
             self.ctx(*words)
@@ -152,13 +152,13 @@ class Trial:
             raise self.unsound(f"cannot be brought back: {sorted(missing)}")
 
     def git(self, *words: str) -> bool:
-        """What git refuses to do, it does not do."""
+        """Run git, and ignore a refusal."""
         done = subprocess.run(["git", *words], cwd=self.top, capture_output=True, check=False)
         self.log.append(f"git {' '.join(words)[:100]} -> {done.returncode}")
         return done.returncode == 0
 
     def ctx(self, *words: str, folder: Path | None = None) -> Any:
-        """None where the command says no: the store may not be in the working tree just now."""
+        """The JSON of a command, or None if it fails: the store may be missing at this moment."""
         self.log.append(f"ctx {' '.join(words)}" + (" (side)" if folder == self.side else ""))
         if not os.path.exists((folder or self.top) / ".ctx/config.toml") and words != ("init",):
             return None

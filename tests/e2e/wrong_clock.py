@@ -1,4 +1,4 @@
-"""Commands in processes whose wall clock says what a test wants.
+"""Commands in processes with any wall clock.
 
 One process has everything imported and a clock of its own. For each command it forks. Processes
 that a command starts have the same clock, because Python loads `sitecustomize` from their path.
@@ -68,14 +68,14 @@ class Ran(NamedTuple):
 
 
 def year_ms(year: int, month: int = 1, day: int = 1) -> int:
-    """Milliseconds since 1970, also where `datetime` has no such year."""
+    """Milliseconds since 1970, also for years that `datetime` does not support."""
     cycles, within = divmod(year - 2000, 400)
     moment = datetime(2000 + within, month, day, 10, 30, tzinfo=UTC)
     return int(moment.timestamp() * 1000) + cycles * 146_097 * 86_400_000
 
 
 class Clocked:
-    """A folder and a home in which commands run, at any time."""
+    """A folder and a home in which commands run at any time."""
 
     def __init__(self, folder: Path, site: Path, **variables: str) -> None:
         self.folder = folder
@@ -89,7 +89,7 @@ class Clocked:
     def run_with_stdin(
         self, wall_ms: int | None, commands: Sequence[tuple[Sequence[str], str]]
     ) -> list[Ran]:
-        """Each command after the other; None for the clock as it is."""
+        """Run commands one after the other; None is the real clock."""
         clock = {} if wall_ms is None else {"WALL_MS": str(wall_ms)}
         done = subprocess.run(
             [sys.executable, "-c", RUN_EACH],

@@ -1,4 +1,4 @@
-"""A graph goes out as one document and comes back as the same one."""
+"""A graph is exported as one document and imported unchanged."""
 
 import json
 import sqlite3
@@ -91,7 +91,7 @@ steps = st.one_of(
 
 
 def carry_out(change: Change, step: Any, nodes: list[Any]) -> None:
-    """One thing that a person could do, where it can be done."""
+    """Perform one operation, if it is possible."""
     verb, *told = step
 
     def node(number: int) -> Any:
@@ -130,7 +130,7 @@ def carry_out(change: Change, step: Any, nodes: list[Any]) -> None:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(st.lists(steps, max_size=25))
-def test_any_graph_comes_back_as_the_same_bytes(tmp_path: Path, made: list[Any]) -> None:
+def test_an_imported_graph_is_exported_as_the_same_bytes(tmp_path: Path, made: list[Any]) -> None:
     with memory(tmp_path, "one.db") as graph:
         nodes: list[Any] = []
         for step in made:
@@ -154,7 +154,7 @@ def some_nodes(graph: Graph) -> list[Any]:
     return ids
 
 
-def test_each_thing_has_a_line_of_its_own(tmp_path: Path) -> None:
+def test_each_node_edge_and_view_is_one_line(tmp_path: Path) -> None:
     with memory(tmp_path, "one.db") as graph:
         some_nodes(graph)
         lines = exported(graph).splitlines()
@@ -164,7 +164,7 @@ def test_each_thing_has_a_line_of_its_own(tmp_path: Path) -> None:
     assert json.loads("\n".join(lines))["views"][0]["name"] == "default"
 
 
-def test_some_nodes_and_what_lies_between_them(tmp_path: Path) -> None:
+def test_selected_nodes_are_exported_with_the_edges_between_them(tmp_path: Path) -> None:
     with memory(tmp_path, "one.db") as graph:
         ids = some_nodes(graph)
         document = json.loads(exported(graph, [ids[2], ids[1], ids[2]]))
@@ -176,7 +176,7 @@ def test_some_nodes_and_what_lies_between_them(tmp_path: Path) -> None:
         assert graph_json.write(graph, ids[:1], lambda _: None) == ExportCounts(1, 0, 0)
 
 
-def test_an_empty_graph(tmp_path: Path) -> None:
+def test_an_empty_graph_can_be_exported(tmp_path: Path) -> None:
     with memory(tmp_path, "one.db") as graph:
         assert exported(graph, []) == (
             '{"format": "ctx-graph", "version": 1,\n"nodes": [],\n"edges": [],\n"views": []}\n'
@@ -231,17 +231,17 @@ def document(**parts: Any) -> str:
         ),
     ],
 )
-def test_a_document_that_makes_no_sense(text: str, message: str) -> None:
+def test_an_invalid_document_is_refused(text: str, message: str) -> None:
     with pytest.raises(ContentRefused, match=message):
         graph_json.parse(text)
 
 
-def test_a_document_of_a_newer_version() -> None:
+def test_a_document_of_a_newer_version_is_refused() -> None:
     with pytest.raises(NewerFormat, match="version 2"):
         graph_json.parse('{"format": "ctx-graph", "version": 2}')
 
 
-def test_what_the_go_program_exports() -> None:
+def test_an_export_of_the_go_program_is_read() -> None:
     found = graph_json.parse(
         json.dumps(
             {
@@ -271,7 +271,7 @@ def test_what_the_go_program_exports() -> None:
     assert not found.is_ours
 
 
-def test_what_took_a_nodes_place_is_linked_even_if_the_document_forgot(tmp_path: Path) -> None:
+def test_a_missing_supersedes_edge_is_added(tmp_path: Path) -> None:
     newer = {**NODE, "id": NODE["id"].replace("A", "B"), "content": "Newer"}
     text = document(nodes=[{**NODE, "superseded_by": newer["id"]}, newer])
     with memory(tmp_path, "one.db") as graph:
@@ -292,7 +292,7 @@ def test_a_view_is_read_with_its_times() -> None:
     ]
 
 
-def test_sqlite_itself_can_read_what_came_in(tmp_path: Path) -> None:
+def test_imported_nodes_can_be_searched_with_plain_sqlite(tmp_path: Path) -> None:
     with memory(tmp_path, "one.db") as graph:
         take(graph, document(nodes=[NODE]))
     with closing(sqlite3.connect(tmp_path / "one.db")) as connection:

@@ -1,4 +1,4 @@
-"""From a damaged store everything comes back that can still be read."""
+"""Recovery restores everything in a damaged store that can still be read."""
 
 import random
 import sqlite3
@@ -15,14 +15,14 @@ from ctx.ids import NodeId, derived_ulid
 from ctx.memory import migrations, pending, user_store
 from ctx.memory.changes import changing
 from ctx.memory.graph import Graph
-from tests.memory.graphs import WHO, all_records, assert_sound, live, tables
+from tests.memory.graphs import WHO, all_records, assert_sound, run_steps, tables
 
 PAGE = 4096
 
 
 @pytest.fixture(scope="module")
-def lived() -> Iterator[Path]:
-    """A store with a few hundred nodes and a long past."""
+def used_store() -> Iterator[Path]:
+    """A store with a few hundred nodes and a long history."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "store.db")
         chance = random.Random(3)
@@ -40,7 +40,7 @@ def lived() -> Iterator[Path]:
                 )
                 for _ in range(80)
             ]
-            live(graph, steps)
+            run_steps(graph, steps)
             with changing(graph, "add", WHO) as change:
                 before = change.add_node("fact", "The first of many.")
                 for number in range(300):
@@ -98,9 +98,9 @@ def lived() -> Iterator[Path]:
 
 
 @pytest.fixture
-def path(lived: Path, tmp_path: Path) -> Path:
+def path(used_store: Path, tmp_path: Path) -> Path:
     copy = tmp_path / "store.db"
-    copy.write_bytes(lived.read_bytes())
+    copy.write_bytes(used_store.read_bytes())
     return copy
 
 
@@ -124,8 +124,8 @@ def nothing_lost(told: RecoveryReport) -> bool:
     return not (told.lost_records or told.lost_nodes or told.lost_edges or told.lost_tags)
 
 
-def test_every_table_is_known() -> None:
-    """Whoever adds a table or a column has to say how a row of it is recognised."""
+def test_every_table_is_recoverable() -> None:
+    """A new table or column needs a rule that recognises its rows."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         for migration in migrations.MIGRATIONS:
             migration(connection)
@@ -152,7 +152,7 @@ def test_every_table_is_known() -> None:
     }
 
 
-def test_a_whole_store_comes_out_as_it_was(path: Path) -> None:
+def test_an_intact_store_is_recovered_unchanged(path: Path) -> None:
     told, new = recovered(path)
     assert everything(new) == everything(path)
     assert nothing_lost(told)
@@ -164,7 +164,7 @@ def test_a_whole_store_comes_out_as_it_was(path: Path) -> None:
     [(0, 16), (0, 100), (0, PAGE), (16, 18), (28, 40)],
     ids=["magic", "header", "first page", "page size", "counts"],
 )
-def test_a_damaged_beginning_costs_nothing(path: Path, start: int, end: int) -> None:
+def test_a_damaged_first_page_loses_nothing(path: Path, start: int, end: int) -> None:
     before = everything(path)
     data = bytearray(path.read_bytes())
     data[start:end] = b"\xaa" * (end - start)
@@ -174,11 +174,11 @@ def test_a_damaged_beginning_costs_nothing(path: Path, start: int, end: int) -> 
     assert nothing_lost(told)
 
 
-def test_what_only_the_log_has_comes_back_too(lived: Path, tmp_path: Path) -> None:
+def test_rows_that_are_only_in_the_log_are_recovered(used_store: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy" / "store.db"
     copy.parent.mkdir()
     whole = tmp_path / "store.db"
-    whole.write_bytes(lived.read_bytes())
+    whole.write_bytes(used_store.read_bytes())
     with closing(user_store.open_for_writing(str(whole))) as connection:
         with changing(Graph(connection), "add", WHO) as change:
             node_id = change.add_node("fact", "Only in the log.")
@@ -191,7 +191,7 @@ def test_what_only_the_log_has_comes_back_too(lived: Path, tmp_path: Path) -> No
 
 
 def table_of_pages(path: Path) -> dict[str, list[int]]:
-    """Which pages each table and index has; 0 is the first page."""
+    """The pages of each table and index; 0 is the first page."""
     with closing(sqlite3.connect(path)) as connection:
         try:
             rows = connection.execute("SELECT name, pageno - 1 FROM dbstat").fetchall()
@@ -215,7 +215,7 @@ def without(path: Path, *names: str) -> list[int]:
     return [page for name in names for page in known[name]]
 
 
-def test_without_any_record_the_tables_are_enough(path: Path) -> None:
+def test_tables_are_recovered_without_records(path: Path) -> None:
     before = everything(path)[0]
     wipe(path, without(path, "records"))
     told, new = recovered(path)
@@ -224,7 +224,7 @@ def test_without_any_record_the_tables_are_enough(path: Path) -> None:
     assert everything(new)[0] == before
 
 
-def test_without_any_table_the_records_are_enough(path: Path) -> None:
+def test_tables_are_rebuilt_from_records(path: Path) -> None:
     before = everything(path)
     wipe(path, without(path, "nodes", "edges", "tags", "views"))
     told, new = recovered(path)
@@ -232,7 +232,7 @@ def test_without_any_table_the_records_are_enough(path: Path) -> None:
     assert (everything(new)[0], everything(new)[1]) == before[:2]
 
 
-def test_what_is_lost_is_said(path: Path) -> None:
+def test_losses_are_reported(path: Path) -> None:
     with closing(user_store.open_for_reading(str(path))) as connection:
         nodes = {row[0] for row in connection.execute("SELECT id FROM nodes")}
         counts = [
@@ -256,8 +256,8 @@ def test_what_is_lost_is_said(path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_random_damage_gives_a_sound_store_with_nothing_in_it_that_was_not_there(
-    lived: Path, path: Path, seed: int
+def test_random_damage_gives_a_valid_store_without_invented_rows(
+    used_store: Path, path: Path, seed: int
 ) -> None:
     chance = random.Random(seed)
     data = bytearray(path.read_bytes())
@@ -269,7 +269,7 @@ def test_random_damage_gives_a_sound_store_with_nothing_in_it_that_was_not_there
     _, new = recovered(path)
     with (
         closing(user_store.open_for_reading(str(new))) as connection,
-        closing(user_store.open_for_reading(str(lived))) as original,
+        closing(user_store.open_for_reading(str(used_store))) as original,
     ):
         assert_sound(connection)
         known = {(r.id, r.kind, r.subject, str(r.body)) for r in all_records(original)}

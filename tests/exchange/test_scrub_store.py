@@ -1,4 +1,4 @@
-"""A word goes out of every table, and the tables stay what the records say."""
+"""A word is removed from every table, and the tables still follow from the records."""
 
 import json
 import random
@@ -14,7 +14,7 @@ from ctx.memory import migrations, user_store
 from ctx.memory.changes import changing
 from ctx.memory.graph import Graph
 from ctx.redaction import needle
-from tests.memory.graphs import WHO, assert_sound, live
+from tests.memory.graphs import WHO, assert_sound, run_steps
 
 WORD = needle.word("acme-internal")
 TEXT = "about ACME internal"
@@ -39,7 +39,7 @@ NAMES = {
     "contexts": "settings made_at",
     "schema_version": "applied_at",
 }
-"""Columns that are no text: ids, kinds, times, and what follows from others."""
+"""Columns without text: ids, kinds, times and derived values."""
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def path(tmp_path: Path) -> str:
 
 
 def columns() -> Iterator[tuple[str, str]]:
-    """Every column of text that the store has."""
+    """Every text column of the store."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         for migration in migrations.MIGRATIONS:
             migration(connection)
@@ -63,8 +63,8 @@ IN_JSON = {"body", "metadata", "items", "data"}
 
 
 @pytest.mark.parametrize(("table", "column"), list(columns()))
-def test_every_column_of_text(path: str, table: str, column: str) -> None:
-    """Whoever adds one has to say what becomes of it."""
+def test_every_text_column_is_scrubbed(path: str, table: str, column: str) -> None:
+    """A new column needs a rule for scrubbing."""
     with closing(user_store.open_for_writing(path)) as connection:
         with changing(Graph(connection), "add", WHO) as change:
             change.add_node("fact", "One.")
@@ -101,7 +101,7 @@ def _some(kind: str, name: str) -> object:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_tables_are_what_the_records_say(path: str, seed: int) -> None:
+def test_the_scrubbed_tables_follow_from_the_records(path: str, seed: int) -> None:
     chance = random.Random(seed)
     kinds = "update delete restore tag link outside supersede view undo".split()
     with closing(user_store.open_for_writing(path)) as connection:
@@ -111,7 +111,7 @@ def test_the_tables_are_what_the_records_say(path: str, seed: int) -> None:
             (chance.choice(kinds), chance.randrange(6), chance.randrange(6), chance.randrange(4))
             for _ in range(60)
         ]
-        live(graph, steps)
+        run_steps(graph, steps)
         with changing(graph, "add", WHO) as change:
             for number in range(8):
                 node = change.add_node(
@@ -132,7 +132,9 @@ def test_the_tables_are_what_the_records_say(path: str, seed: int) -> None:
         assert not scrub_store.scrub(connection, WORD)
 
 
-def test_while_somebody_reads_the_log_stays(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_log_is_not_wiped_while_the_store_is_read(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(scrub_store, "_PATIENCE_S", 0.2)
     with closing(user_store.open_for_writing(path)) as connection:
         with changing(Graph(connection), "add", WHO) as change:

@@ -1,4 +1,4 @@
-"""Which sessions are live, and the small files that hooks leave for each other."""
+"""Live sessions, and the small files that hooks share."""
 
 import os
 import stat
@@ -19,7 +19,7 @@ NOW_S = 1_768_906_800.0
 
 @pytest.fixture
 def gone() -> int:
-    """A process that is no more."""
+    """The id of a process that has ended."""
     process = subprocess.Popen(["true"])
     process.wait()
     return process.pid
@@ -34,7 +34,7 @@ def is_live(home: Path) -> bool:
     return live.is_live(str(home), SESSION, NOW_S)
 
 
-def test_as_long_as_its_client_runs(tmp_path: Path, gone: int) -> None:
+def test_a_session_is_live_while_its_client_runs(tmp_path: Path, gone: int) -> None:
     assert not is_live(tmp_path)
     begin(tmp_path, str(os.getpid()), silent_s=86_400)
     assert is_live(tmp_path)
@@ -42,13 +42,13 @@ def test_as_long_as_its_client_runs(tmp_path: Path, gone: int) -> None:
     assert not is_live(tmp_path)
 
 
-def test_of_a_client_that_is_somebody_elses(tmp_path: Path) -> None:
-    """Whether it may be asked or not, it runs."""
+def test_a_client_of_another_user_counts_as_running(tmp_path: Path) -> None:
+    """A process that may not be signalled is running."""
     begin(tmp_path, "1")
     assert is_live(tmp_path)
 
 
-def test_without_a_process_as_long_as_it_says_something(tmp_path: Path) -> None:
+def test_without_a_process_a_session_is_live_for_ten_minutes(tmp_path: Path) -> None:
     for process in ("", "none"):
         begin(tmp_path, process, silent_s=599)
         assert is_live(tmp_path)
@@ -56,15 +56,15 @@ def test_without_a_process_as_long_as_it_says_something(tmp_path: Path) -> None:
         assert not is_live(tmp_path)
 
 
-def test_a_number_that_no_process_has(tmp_path: Path) -> None:
+def test_an_impossible_process_id_is_not_live(tmp_path: Path) -> None:
     begin(tmp_path, "9" * 30)
     assert not is_live(tmp_path)
 
 
-def test_a_session_without_a_process_says_something_with_every_event(
+def test_every_event_keeps_a_session_without_a_process_live(
     folder: Path, surroundings: Path
 ) -> None:
-    """A long conversation stays live, if its client does not tell who it is."""
+    """A long conversation stays live if its client gives no process id."""
     client = Client(surroundings / ".ctx", folder)
     with client.memory():
         pass
@@ -73,7 +73,7 @@ def test_a_session_without_a_process_says_something_with_every_event(
     path = live.path_of(client.home, SESSION)
 
     def use_tool() -> None:
-        client.hook("post-tool-use", conversation.said("PostToolUse"))
+        client.hook("post-tool-use", conversation.payload("PostToolUse"))
 
     for event in (use_tool, conversation.submit, conversation.stop):
         os.utime(path, (NOW_S, NOW_S))
@@ -81,7 +81,9 @@ def test_a_session_without_a_process_says_something_with_every_event(
         assert os.stat(path).st_mtime > NOW_S + 601, event
 
 
-def test_from_its_start_to_its_end(folder: Path, surroundings: Path, ctx: Ctx) -> None:
+def test_a_session_is_live_from_its_start_to_its_end(
+    folder: Path, surroundings: Path, ctx: Ctx
+) -> None:
     client = Client(surroundings / ".ctx", folder, str(os.getpid()))
     conversation = client.talk()
     path = Path(live.path_of(client.home, SESSION))
@@ -97,7 +99,7 @@ def test_from_its_start_to_its_end(folder: Path, surroundings: Path, ctx: Ctx) -
     assert Path(f"{path}.stop").read_text() == str(conversation.size)
 
 
-def test_a_command_in_its_shell_joins_it(
+def test_a_command_in_the_shell_of_a_session_joins_it(
     folder: Path, surroundings: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = Client(surroundings / ".ctx", folder, str(os.getpid()))
@@ -136,17 +138,17 @@ def test_a_command_in_its_shell_joins_it(
         ("٣", False),
     ],
 )
-def test_what_can_name_a_session(text: str, is_one: bool) -> None:
+def test_valid_session_ids_are_recognised(text: str, is_one: bool) -> None:
     assert live.is_session(text) is is_one
 
 
 @given(st.text(max_size=20))
-def test_whatever_names_a_session_is_the_name_of_one_file(text: str) -> None:
+def test_a_valid_session_id_is_a_plain_file_name(text: str) -> None:
     if live.is_session(text):
         assert os.path.basename(os.path.normpath(f"/live/{text}")) == text
 
 
-def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
+def test_a_file_is_replaced_atomically(tmp_path: Path) -> None:
     home = str(tmp_path)
     assert live.read(home, "a.stop") == ""
     live.write(home, "a.stop", "1024")
@@ -166,7 +168,7 @@ def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
     assert live.read(home, "a.stop") == ""
 
 
-def test_any_folder_can_be_written_down(tmp_path: Path) -> None:
+def test_any_folder_name_can_be_stored(tmp_path: Path) -> None:
     """Names of folders are bytes."""
     folder = os.fsdecode(b"/work/\xff\xfe")
     live.begin(str(tmp_path), SESSION, "7", folder)
@@ -177,15 +179,13 @@ def test_any_folder_can_be_written_down(tmp_path: Path) -> None:
     ("written", "before"),
     [("another", "another"), ("", ""), (SESSION, ""), ("../x", ""), ("a b", "")],
 )
-def test_the_session_before(tmp_path: Path, written: str, before: str) -> None:
+def test_the_previous_session_is_recorded(tmp_path: Path, written: str, before: str) -> None:
     assert live.before(str(tmp_path), SESSION) == ""
     live.write(str(tmp_path), f"{SESSION}.before", written)
     assert live.before(str(tmp_path), SESSION) == before
 
 
-def test_files_of_sessions_nobody_came_back_to_are_removed(
-    folder: Path, surroundings: Path
-) -> None:
+def test_files_of_abandoned_sessions_are_removed(folder: Path, surroundings: Path) -> None:
     client = Client(surroundings / ".ctx", folder)
     for name in ("old.stop", "new.stop"):
         live.write(client.home, name, "5")
@@ -219,13 +219,13 @@ def test_a_name_is_claimed_once_within_its_time(tmp_path: Path) -> None:
     assert claim("one", now_ms + 2_000)
 
 
-def test_a_name_that_cannot_be_claimed(tmp_path: Path) -> None:
+def test_a_claim_without_a_folder_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "live").write_text("A file at its place.")
     with pytest.raises(OSError, match=r"exists|directory"):
         live.claim(str(tmp_path), "one", int(NOW_S * 1000), 1_000)
 
 
-def test_what_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
     live.write(str(tmp_path), "one", "before")
     with pytest.raises(UnicodeEncodeError):
         live.write(str(tmp_path), "one", "/half \ud800 a character")

@@ -1,4 +1,4 @@
-"""The spool: whoever finds an event finds it whole, in order, and not without end."""
+"""The spool: events are complete and in order, and attempts are limited."""
 
 import os
 import stat
@@ -20,12 +20,12 @@ def names(home: Path) -> list[str]:
     return spool.waiting(str(home))
 
 
-def left(home: Path) -> list[str]:
-    """Everything in the folder, also what nobody is meant to find."""
+def all_files(home: Path) -> list[str]:
+    """Everything in the folder, including temporary files."""
     return sorted(os.listdir(home / "spool"))
 
 
-def test_an_event_as_it_came(tmp_path: Path) -> None:
+def test_an_event_is_stored_unchanged(tmp_path: Path) -> None:
     home = tmp_path / "ctx"
     spool.put(str(home), f"{AT}-7-00ff00ff", "post-tool-use", b'{"any": "bytes\xff"}\n')
     assert names(home) == [f"{AT}-7-00ff00ff.post-tool-use"]
@@ -33,17 +33,17 @@ def test_an_event_as_it_came(tmp_path: Path) -> None:
     assert path.read_bytes() == b'{"any": "bytes\xff"}\n'
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
-    assert left(home) == names(home)
+    assert all_files(home) == names(home)
 
 
-def test_no_folder_is_an_empty_spool(tmp_path: Path) -> None:
+def test_a_missing_folder_is_an_empty_spool(tmp_path: Path) -> None:
     assert names(tmp_path / "none") == []
     (tmp_path / "spool").write_text("A file at its place.")
     assert names(tmp_path) == []
     assert spool.failed(str(tmp_path)) == []
 
 
-def test_the_oldest_comes_first(tmp_path: Path) -> None:
+def test_events_are_listed_oldest_first(tmp_path: Path) -> None:
     made = [spool.new_id(now) for now in (AT + 2, AT, 99, AT + 1)]
     for event_id in made:
         spool.put(str(tmp_path), event_id, "stop", b"{}")
@@ -52,7 +52,7 @@ def test_the_oldest_comes_first(tmp_path: Path) -> None:
     assert [spool.made_ms(event_id) for event_id in found] == [99, AT, AT + 1, AT + 2]
 
 
-def test_what_is_tried_again_keeps_its_turn(tmp_path: Path) -> None:
+def test_an_event_that_is_retried_keeps_its_position(tmp_path: Path) -> None:
     for number in range(3):
         spool.put(str(tmp_path), f"{AT + number}-7-0", "stop", b"{}")
     spool.attempt(str(tmp_path), names(tmp_path)[0])
@@ -60,7 +60,7 @@ def test_what_is_tried_again_keeps_its_turn(tmp_path: Path) -> None:
     assert names(tmp_path) == [f"{AT}-7-0.stop~1", f"{AT + 1}-7-0.stop~1", f"{AT + 2}-7-0.stop"]
 
 
-def test_ids_are_different_and_say_when(tmp_path: Path) -> None:
+def test_ids_are_unique_and_contain_their_time(tmp_path: Path) -> None:
     made = {spool.new_id(AT) for _ in range(1000)}
     assert len(made) == 1000
     for event_id in made:
@@ -73,7 +73,7 @@ def test_ids_are_different_and_say_when(tmp_path: Path) -> None:
     ("event_id", "made"),
     [("", 0), ("x", 0), ("-1-2", 0), ("9" * 16, 0), ("12-x", 12), (f"{AT}", AT)],
 )
-def test_an_id_that_somebody_else_gave(event_id: str, made: int) -> None:
+def test_the_time_of_a_foreign_id_is_read_if_possible(event_id: str, made: int) -> None:
     assert spool.made_ms(event_id) == made
 
 
@@ -92,7 +92,7 @@ def test_an_id_that_somebody_else_gave(event_id: str, made: int) -> None:
         ("1-2-3.post-tool-use.4-5", "post-tool-use", False, (None, None)),
     ],
 )
-def test_what_a_name_says(
+def test_a_file_name_is_parsed(
     name: str, kind: str, has_commands: bool, span: tuple[int | None, int | None]
 ) -> None:
     for tried in (name, f"{name}~1", f"{name}~3"):
@@ -109,7 +109,7 @@ def test_what_a_name_says(
     st.none() | st.integers(0, 10**15),
     st.sampled_from(["", "~1", "~2", "~3"]),
 )
-def test_names_say_what_they_were_given(
+def test_a_file_name_contains_its_parts(
     at: int, start: int | None, end: int | None, tried: str
 ) -> None:
     event_id = spool.new_id(at)
@@ -121,7 +121,7 @@ def test_names_say_what_they_were_given(
     assert spool.has_commands(name)
 
 
-def test_three_attempts_and_it_is_put_aside(tmp_path: Path) -> None:
+def test_an_event_is_set_aside_after_three_attempts(tmp_path: Path) -> None:
     home = str(tmp_path)
     spool.put(home, "1-2-3", "stop.5-6", b"It ends whoever reads it.")
     assert not spool.is_hopeless(names(tmp_path)[0])
@@ -138,7 +138,7 @@ def test_three_attempts_and_it_is_put_aside(tmp_path: Path) -> None:
     assert stat.S_IMODE(aside.stat().st_mode) == 0o700
 
 
-def test_what_is_no_file_can_be_put_aside_too(tmp_path: Path) -> None:
+def test_a_folder_in_the_spool_can_be_set_aside(tmp_path: Path) -> None:
     home = str(tmp_path)
     (tmp_path / "spool" / "1-2-3.stop").mkdir(parents=True)
     tried = spool.attempt(home, names(tmp_path)[0])
@@ -149,11 +149,11 @@ def test_what_is_no_file_can_be_put_aside_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["1-2-3.stop", "1-2-3.stop~", "1-2-3.stop~x", "1-2-3.stop~²"])
-def test_a_name_that_somebody_else_gave_is_not_hopeless(name: str) -> None:
+def test_an_unknown_suffix_does_not_count_as_attempts(name: str) -> None:
     assert not spool.is_hopeless(name)
 
 
-def test_what_was_not_its_fault_does_not_count(tmp_path: Path) -> None:
+def test_an_attempt_that_is_taken_back_does_not_count(tmp_path: Path) -> None:
     home = str(tmp_path)
     spool.put(home, "1-2-3", "receipt", b"{}")
     for _ in range(9):
@@ -163,8 +163,8 @@ def test_what_was_not_its_fault_does_not_count(tmp_path: Path) -> None:
         assert names(tmp_path) == ["1-2-3.receipt"]
 
 
-def test_what_is_half_written_is_not_found(tmp_path: Path) -> None:
-    """Stopped anywhere, a hook leaves the whole event or none."""
+def test_a_partly_written_event_is_not_listed(tmp_path: Path) -> None:
+    """A hook that is killed at any point leaves the complete event or none."""
     step = 0
     while True:
         home = tmp_path / str(step)
@@ -181,7 +181,7 @@ def test_what_is_half_written_is_not_found(tmp_path: Path) -> None:
     assert names(home) == ["1-2-3.stop.5-6"]
 
 
-def test_what_is_durable_survives_a_power_loss(tmp_path: Path) -> None:
+def test_a_durable_event_survives_a_power_loss(tmp_path: Path) -> None:
     home = tmp_path / "ctx"
     (home / "spool").mkdir(parents=True)
     disk = Disk(power_loss=True)
@@ -198,10 +198,10 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path: Path) -> None:
         disk = Disk(step, refuse_with=NO_SPACE)
         with disk.installed(), pytest.raises(OSError, match="No space"):
             spool.put(str(tmp_path), "1-2-3", "stop", b"x" * 100, durable=True)
-        assert left(tmp_path) == []
+        assert all_files(tmp_path) == []
 
 
-def test_what_others_keep_there_is_no_event(tmp_path: Path) -> None:
+def test_other_files_in_the_folder_are_not_events(tmp_path: Path) -> None:
     spool.put(str(tmp_path), "1-2-3", "stop", b"{}")
     folder = tmp_path / "spool"
     (folder / "LOCK").touch()
@@ -211,7 +211,7 @@ def test_what_others_keep_there_is_no_event(tmp_path: Path) -> None:
     assert names(tmp_path) == ["1-2-3.stop"]
 
 
-def test_it_loads_nothing_but_the_operating_system() -> None:
+def test_the_spool_imports_few_modules() -> None:
     program = (
         "import sys; before = set(sys.modules); import ctx.hook_files.spool, ctx.hook_files.live;"
         " print(*sorted(set(sys.modules) - before))"

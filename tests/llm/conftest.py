@@ -16,8 +16,8 @@ def llama_is_there() -> None:
 
 @pytest.fixture(scope="session")
 def llama_run(llama_is_there: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Keeps the server up from the first test that needs it to the last."""
-    with llama.used(llama.place(tmp_path_factory)):
+    """Keep the server running from the first test that needs it to the last."""
+    with llama.server_in(llama.place(tmp_path_factory)):
         yield
 
 
@@ -25,6 +25,6 @@ def llama_run(llama_is_there: None, tmp_path_factory: pytest.TempPathFactory) ->
 def llama_server(
     llama_run: None, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[llama.Server]:
-    """The server, for this test alone. What others asked before may be in its memory."""
+    """The server, for this test alone. Its memory may contain earlier prompts."""
     with llama.shared(llama.place(tmp_path_factory)) as server:
         yield server

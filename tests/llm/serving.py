@@ -1,16 +1,16 @@
-"""A server for tests, on this machine: it speaks the protocols of models and fails as told.
+"""A server for tests, on this machine: it has the protocols of models and fails on request.
 
     with serving.serve() as server:
         server.plan(Status(429, headers={"Retry-After": "0"}), Says("Hello", " there"))
         …                        # whatever asks `server.url`
-        assert [asked.path for asked in server.asked] == …
+        assert [each.path for each in server.received] == …
         assert server.spent <= …
 
 Each POST to a model takes the next step of the plan; when there is none left, `server.otherwise`. A
-step may also be a function from what was asked to a step. The protocol of an answer is that of the
-path that was asked: `/v1/chat/completions`, `/v1/messages`, `/completion`. Everything else is
+step may also be a function from the request to a step. The protocol of an answer is that of the
+path of the request: `/v1/chat/completions`, `/v1/messages`, `/completion`. Everything else is
 looked up in `server.pages`, under `GET /health`: a JSON value or a `Status`, or a function from
-what was asked to one.
+the request to one.
 
 The server counts what it used as a service would: the prompt when it begins to work on it, each
 piece when it is sent, a token for each byte of the prompt (no tokenizer makes more of it), and a
@@ -31,7 +31,7 @@ _LONGEST_S = 120.0
 """Nothing here outlives that, also where a test fails."""
 
 
-class Asked(NamedTuple):
+class ServerRequest(NamedTuple):
     method: str
     path: str
     headers: Mapping[str, str]
@@ -42,7 +42,7 @@ class Asked(NamedTuple):
 
     @property
     def prompt(self) -> str:
-        """Everything that a model reads, in whichever protocol it was asked."""
+        """Everything that a model reads, in any protocol."""
         body = self.body if isinstance(self.body, dict) else {}
         asked = body.get("prompt")
         if isinstance(asked, list):
@@ -57,7 +57,7 @@ class Asked(NamedTuple):
 
     @property
     def wants_usage(self) -> bool:
-        """Whether a server tells what it used; by OpenAI's protocol, only where it is asked to."""
+        """Whether a server reports its usage; with the OpenAI protocol, only on request."""
         options = self.body.get("stream_options") or {}
         return not self.path.endswith("/chat/completions") or bool(options.get("include_usage"))
 
@@ -66,11 +66,11 @@ class Step(Protocol):
     def play(self, call: "ServedCall") -> None: ...
 
 
-Planned = Step | Callable[[Asked], Step]
+Planned = Step | Callable[[ServerRequest], Step]
 
 
 class Says:
-    """A good answer. It ends at `max_tokens` pieces."""
+    """A valid answer. It ends at `max_tokens` pieces."""
 
     def __init__(self, *pieces: str, stop: str = "end", tells_usage: bool = True) -> None:
         """`stop`: end, length or refused."""
@@ -85,17 +85,19 @@ class Says:
         call.chunk(b"")
 
     def parts(self, call: "ServedCall") -> Iterator[bytes]:
-        """Each event, with what it used counted just before it is sent."""
+        """Each event; its usage is counted just before it is sent."""
         call.spend_prompt()
-        pieces = self.pieces[: call.asked.max_tokens]
+        pieces = self.pieces[: call.request.max_tokens]
         stop = self.stop if len(pieces) == len(self.pieces) else "length"
-        protocol = PROTOCOLS[_protocol(call.asked)]
+        protocol = PROTOCOLS[_protocol(call.request)]
         yield from protocol.begin(call.prompt_tokens)
         for each in pieces:
             call.spend(1)
             yield protocol.piece(each)
         used = (call.prompt_tokens, len(pieces))
-        yield from protocol.end(stop, used if self.tells_usage and call.asked.wants_usage else None)
+        yield from protocol.end(
+            stop, used if self.tells_usage and call.request.wants_usage else None
+        )
 
 
 class Whole:
@@ -131,7 +133,7 @@ class Status:
 
 
 class Body:
-    """Any bytes at all, as an answer of 200."""
+    """Any bytes, as an answer with status 200."""
 
     def __init__(
         self, content: bytes, content_type: str = "application/json", encoding: str = ""
@@ -147,7 +149,7 @@ class Body:
 
 
 class Cut:
-    """A good answer, of which the connection lets through only so many bytes of the body."""
+    """A valid answer whose connection breaks after some bytes of the body."""
 
     def __init__(self, answer: Says, size: int) -> None:
         self.answer = answer
@@ -165,7 +167,7 @@ class Cut:
 
 
 class Drops:
-    """Reads the question and closes the connection without a word."""
+    """Reads the question and closes the connection without an answer."""
 
     def play(self, call: "ServedCall") -> None:
         call.spend_prompt()
@@ -173,7 +175,7 @@ class Drops:
 
 
 class Hangs:
-    """Says a little, or nothing at all, and then nothing more."""
+    """Sends a few pieces or none, and then hangs."""
 
     def __init__(self, *pieces: str) -> None:
         self.pieces = pieces
@@ -189,7 +191,7 @@ class Hangs:
 
 
 class Drips:
-    """Sends the same bytes again and again, until the other side leaves."""
+    """Sends the same bytes repeatedly, until the client leaves."""
 
     def __init__(
         self, piece: bytes, every_s: float, head: bytes = b"", times: int = 10_000
@@ -216,7 +218,7 @@ class Drips:
 
 
 class Raw:
-    """Bytes on the connection, whatever HTTP says."""
+    """Raw bytes on the connection."""
 
     def __init__(self, content: bytes) -> None:
         self.content = content
@@ -229,10 +231,10 @@ class Raw:
 class ServedCall:
     """One request that a step answers."""
 
-    def __init__(self, server: "Server", connection: socket.socket, asked: Asked) -> None:
+    def __init__(self, server: "Server", connection: socket.socket, request: ServerRequest) -> None:
         self.server = server
-        self.asked = asked
-        self.prompt_tokens = len(asked.prompt.encode("utf-8", "replace"))
+        self.request = request
+        self.prompt_tokens = len(request.prompt.encode("utf-8", "replace"))
         self._connection = connection
 
     def spend_prompt(self) -> None:
@@ -277,14 +279,14 @@ class ServedCall:
         self.raw("\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + content)
 
     def linger(self) -> None:
-        """Say that this is all, and let the other side read it before the connection ends."""
+        """Close the sending side, and let the client read everything before the connection ends."""
         self._connection.shutdown(socket.SHUT_WR)
         self._connection.settimeout(_LONGEST_S)
         while self._connection.recv(65_536):
             pass
 
     def reset(self) -> None:
-        """End the connection at once, as a process does that is killed."""
+        """Reset the connection, as a killed process does."""
         linger = (1).to_bytes(4, "little") + (0).to_bytes(4, "little")
         self._connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
         self._connection.close()
@@ -297,7 +299,7 @@ class Server(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
-        self.asked: list[Asked] = []
+        self.received: list[ServerRequest] = []
         self.spent = 0
         self.otherwise: Planned = Says("Hello", ", ", "you", ".")
         self.pages: dict[str, Any] = dict(_PAGES)
@@ -310,22 +312,22 @@ class Server(ThreadingHTTPServer):
             self._plan += steps
 
     @property
-    def questions(self) -> list[Asked]:
-        """What was asked of a model, without looks at pages."""
-        return [asked for asked in self.asked if is_question(asked)]
+    def questions(self) -> list[ServerRequest]:
+        """The requests to a model, without those for pages."""
+        return [request for request in self.received if is_question(request)]
 
     def spend(self, tokens: int) -> None:
         with self._lock:
             self.spent += tokens
 
-    def next_step(self, asked: Asked) -> Step:
+    def next_step(self, request: ServerRequest) -> Step:
         with self._lock:
             planned = self._plan.pop(0) if self._plan else self.otherwise
-        return planned(asked) if callable(planned) else planned
+        return planned(request) if callable(planned) else planned
 
-    def note(self, asked: Asked) -> None:
+    def note(self, request: ServerRequest) -> None:
         with self._lock:
-            self.asked.append(asked)
+            self.received.append(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Clients that leave are part of the tests."""
@@ -346,14 +348,14 @@ def serve() -> Iterator[Server]:
 
 
 def closed_url() -> str:
-    """An address where nobody is."""
+    """An address without a server."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return f"http://127.0.0.1:{listener.getsockname()[1]}"
 
 
-def is_question(asked: Asked) -> bool:
-    return asked.method == "POST" and bool(_protocol(asked))
+def is_question(request: ServerRequest) -> bool:
+    return request.method == "POST" and bool(_protocol(request))
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -374,12 +376,12 @@ class _Handler(BaseHTTPRequestHandler):
         content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         headers = {name.lower(): value for name, value in self.headers.items()}
         body = json.loads(content) if content else None
-        asked = Asked(self.command, self.path, headers, body, len(content))
-        self.server.note(asked)
-        call = ServedCall(self.server, self.connection, asked)
+        request = ServerRequest(self.command, self.path, headers, body, len(content))
+        self.server.note(request)
+        call = ServedCall(self.server, self.connection, request)
         try:
-            if is_question(asked):
-                self.server.next_step(asked).play(call)
+            if is_question(request):
+                self.server.next_step(request).play(call)
             else:
                 self._page(call)
             call.linger()
@@ -387,13 +389,13 @@ class _Handler(BaseHTTPRequestHandler):
             pass  # The other side has gone.
 
     def _page(self, call: ServedCall) -> None:
-        asked = call.asked
+        request = call.request
         known = self.server.pages
-        page = known.get(f"{asked.method} {asked.path}")
+        page = known.get(f"{request.method} {request.path}")
         if page is None:
             call.body("application/json", b'{"error":{"message":"no such page"}}', 404)
             return
-        value = page(asked) if callable(page) else page
+        value = page(request) if callable(page) else page
         if isinstance(value, Status):
             value.play(call)
         else:
@@ -409,7 +411,7 @@ _PAGES: dict[str, Any] = {
         "build_info": "b1-scripted",
     },
     "GET /slots": [{"id": 0, "n_ctx": 32_768, "is_processing": False}],
-    "POST /tokenize": lambda asked: {"tokens": list(asked.body["content"].encode())},
+    "POST /tokenize": lambda request: {"tokens": list(request.body["content"].encode())},
     "GET /v1/models": {"object": "list", "data": [{"id": MODEL, "object": "model"}]},
     f"GET /v1/models/{MODEL}": {"id": MODEL, "type": "model", "display_name": "Scripted"},
 }
@@ -425,6 +427,6 @@ def _texts(value: Any) -> Iterator[str]:
         yield from _texts(value.get("content", value.get("text")))
 
 
-def _protocol(asked: Asked) -> str:
-    path = asked.path.partition("?")[0]
+def _protocol(request: ServerRequest) -> str:
+    path = request.path.partition("?")[0]
     return next((end for end in PROTOCOLS if path.endswith(end)), "")

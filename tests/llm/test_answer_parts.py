@@ -1,4 +1,4 @@
-"""What is read out of an answer."""
+"""The parts of an answer."""
 
 import pytest
 from hypothesis import given, settings
@@ -40,7 +40,7 @@ unfinished
 """
 
 
-def test_the_parts_of_an_answer() -> None:
+def test_an_answer_is_parsed_into_parts() -> None:
     assert parse_answer(ANSWER) == AnswerParts(
         "The gateway is called twice: `Client.connect` retries inside of `retry_all()`, and"
         " src/payments.py:12-40 does so again (see https://example.org/a/b.py, e.g. or 3.11).",
@@ -81,18 +81,20 @@ def test_the_parts_of_an_answer() -> None:
         ("x" * 1_000, "x" * 40, ""),
     ],
 )
-def test_how_a_block_of_code_says_what_it_is(info: str, language: str, path: str) -> None:
+def test_the_info_line_of_a_code_block_gives_language_and_path(
+    info: str, language: str, path: str
+) -> None:
     (found,) = parse_answer(f"```{info}\nx\n```").code_blocks
     assert found == CodeBlock(language, path, 2, 2)
 
 
-def test_a_block_without_lines() -> None:
+def test_an_empty_code_block_is_parsed() -> None:
     assert parse_answer("```\n```").code_blocks == (CodeBlock("", "", 2, 1),)
     assert parse_answer("```").code_blocks == (CodeBlock("", "", 2, 1),)
     assert parse_answer("```a``` is no block").code_blocks == ()
 
 
-def test_there_is_a_most_of_everything() -> None:
+def test_the_number_of_parts_is_limited() -> None:
     many = "\n".join(f"Decision: a/{n}.py\n```\n```" for n in range(10_000))
     found = parse_answer(many)
     assert len(found.code_blocks) == answer_parts.MOST_BLOCKS
@@ -109,7 +111,7 @@ def test_there_is_a_most_of_everything() -> None:
         | st.text(max_size=8)
     ).map("".join)
 )
-def test_any_text_can_be_read(text: str) -> None:
+def test_any_text_can_be_parsed(text: str) -> None:
     found = parse_answer(text)
     lines = text.split("\n")
     for block in found.code_blocks:
@@ -123,8 +125,8 @@ def test_any_text_can_be_read(text: str) -> None:
 @pytest.mark.parametrize(
     "piece", ["`", "*", "# ", "a/", "decision ", "a.", "()", "Decision:", "```\n", "-", "_", "::"]
 )
-def test_no_text_takes_for_ever(piece: str) -> None:
-    """Work that grows with the square of such a text would not end."""
+def test_hostile_texts_take_linear_time(piece: str) -> None:
+    """With quadratic time, this would not end."""
     assert (
         len(parse_answer(piece * (100_000 // len(piece))).decisions) <= answer_parts.MOST_DECISIONS
     )

@@ -11,9 +11,9 @@ from ctx.llm.anthropic_backend import Anthropic
 from ctx.llm.http_client import RequestRefused
 from ctx.llm.protocol import Answer, Backend, Capabilities, Request, Usage, ignore
 from ctx.llm.retry import RetryPolicy
-from tests.contract.llm_backends import QUESTION, BackendContract, Metered, TimesAsked
+from tests.contract.llm_backends import QUESTION, BackendContract, Metered, RequestCount
 from tests.llm import serving
-from tests.llm.serving import Asked, Body, Cut, Says, Server, Status
+from tests.llm.serving import Body, Cut, Says, Server, ServerRequest, Status
 
 PATIENCE = RetryPolicy(silence_s=10, retries=2, pause_s=0.01)
 MARK = {"type": "ephemeral"}
@@ -40,12 +40,12 @@ class TestAnthropic(BackendContract):
         backend.close()
 
     @pytest.fixture
-    def times_asked(self, server: Server) -> TimesAsked:
+    def request_count(self, server: Server) -> RequestCount:
         return lambda: len(server.questions)
 
 
 def events(*values: dict[str, Any]) -> Body:
-    """A stream of just these events."""
+    """A stream of these events."""
     lines = [f"event: {value['type']}\ndata: {json.dumps(value)}\n\n" for value in values]
     return Body("".join(lines).encode(), "text/event-stream")
 
@@ -77,12 +77,12 @@ def error(kind: str, message: str) -> dict[str, Any]:
     return {"type": "error", "error": {"type": kind, "message": message}}
 
 
-def test_what_is_sent_and_what_it_comes_to(server: Server, backend: Anthropic) -> None:
+def test_a_request_and_its_answer_are_complete(server: Server, backend: Anthropic) -> None:
     server.plan(Says("Blue", "."))
     meter = Metered()
     request = Request("Be brief.", ("The pack.", "The map.", "Which colour?"), 9, temperature=1.7)
     answer = backend.ask(request, meter, ignore)
-    [asked] = server.asked
+    [asked] = server.received
     assert (asked.path, asked.body) == (
         "/v1/messages",
         {
@@ -112,12 +112,12 @@ def test_what_is_sent_and_what_it_comes_to(server: Server, backend: Anthropic) -
     assert not backend.is_free
 
 
-def test_no_more_marks_than_the_service_takes_and_no_blank_parts(
+def test_the_number_of_cache_marks_is_limited_and_blank_parts_are_joined(
     server: Server, backend: Anthropic
 ) -> None:
     request = Request(" ", ("", "1", "\n", "2", "3", "4", "5", " "), 9)
     backend.ask(request, Metered(), ignore)
-    body = server.asked[-1].body
+    body = server.received[-1].body
     content = body["messages"][0]["content"]
     assert [block["text"] for block in content] == ["1\n", "2", "3", "4", "5 "]
     assert ["cache_control" in block for block in content] == [False, True, True, True, False]
@@ -126,15 +126,15 @@ def test_no_more_marks_than_the_service_takes_and_no_blank_parts(
 
 
 @pytest.mark.parametrize("given", ["", "/", "/v1", "/v1/messages"])
-def test_an_address_may_be_given_in_part(server: Server, given: str) -> None:
+def test_an_incomplete_address_is_completed(server: Server, given: str) -> None:
     backend = Anthropic(server.url + given, "scripted-1", "", PATIENCE)
     backend.ask(QUESTION, Metered(), ignore)
-    assert server.asked[-1].path == "/v1/messages"
-    assert "x-api-key" not in server.asked[-1].headers
+    assert server.received[-1].path == "/v1/messages"
+    assert "x-api-key" not in server.received[-1].headers
     backend.close()
 
 
-def test_without_an_address_it_is_the_service() -> None:
+def test_the_default_address_is_the_service() -> None:
     assert Anthropic("", "m", "k", PATIENCE).where == "https://api.anthropic.com/v1"
 
 
@@ -187,7 +187,7 @@ def test_without_an_address_it_is_the_service() -> None:
         ),
     ],
 )
-def test_the_events_of_an_answer(
+def test_the_events_of_an_answer_are_read(
     server: Server, backend: Anthropic, told: list[Any], expected: Answer
 ) -> None:
     server.plan(events(*told))
@@ -199,7 +199,7 @@ def test_the_events_of_an_answer(
     assert meter.calls[-1].settled == expected.usage
 
 
-def test_overload_is_waited_out_while_nothing_was_heard(server: Server, backend: Anthropic) -> None:
+def test_overload_is_retried_before_the_first_piece(server: Server, backend: Anthropic) -> None:
     overloaded = error("overloaded_error", "Overloaded")
     server.plan(Status(529), events(START, {"type": "ping"}, overloaded), Says("Blue"))
     meter = Metered()
@@ -217,7 +217,7 @@ def test_overload_is_waited_out_while_nothing_was_heard(server: Server, backend:
     assert len(server.questions) == 4
 
 
-def test_an_error_that_stays_is_told_at_once(server: Server, backend: Anthropic) -> None:
+def test_a_permanent_error_is_raised_at_once(server: Server, backend: Anthropic) -> None:
     server.otherwise = events(error("invalid_request_error", "That is no request."))
     with pytest.raises(ModelFailure) as raised:
         backend.ask(QUESTION, Metered(), ignore)
@@ -227,9 +227,7 @@ def test_an_error_that_stays_is_told_at_once(server: Server, backend: Anthropic)
     assert len(server.questions) == 1
 
 
-def test_use_that_was_told_before_the_connection_broke_is_not_settled(
-    server: Server, backend: Anthropic
-) -> None:
+def test_usage_of_a_broken_connection_is_not_settled(server: Server, backend: Anthropic) -> None:
     server.plan(Cut(Says("The sky", " is", " blue"), 700))
     meter = Metered()
     answer = backend.ask(QUESTION, meter, ignore)
@@ -237,8 +235,10 @@ def test_use_that_was_told_before_the_connection_broke_is_not_settled(
     assert [call.is_open for call in meter.calls] == [True]
 
 
-def test_a_model_that_takes_no_temperature(server: Server, backend: Anthropic) -> None:
-    def step(asked: Asked) -> serving.Step:
+def test_a_model_without_temperature_is_asked_without_it(
+    server: Server, backend: Anthropic
+) -> None:
+    def step(asked: ServerRequest) -> serving.Step:
         if "temperature" in asked.body:
             return Status(400, error("invalid_request_error", "`temperature` is deprecated."))
         return Says("Blue")
@@ -253,7 +253,7 @@ def test_a_model_that_takes_no_temperature(server: Server, backend: Anthropic) -
         backend.ask(request, Metered(), ignore)
 
 
-def test_a_wrong_key(server: Server, backend: Anthropic) -> None:
+def test_a_wrong_key_is_an_error(server: Server, backend: Anthropic) -> None:
     server.otherwise = Status(401, error("authentication_error", "invalid x-api-key sk-ant-key"))
     with pytest.raises(RequestRefused) as raised:
         backend.ask(QUESTION, Metered(), ignore)
@@ -268,9 +268,9 @@ def test_a_wrong_key(server: Server, backend: Anthropic) -> None:
 # Looking
 
 
-def test_a_look_asks_for_the_model_alone(server: Server, backend: Anthropic) -> None:
+def test_a_probe_requests_only_the_model(server: Server, backend: Anthropic) -> None:
     assert backend.probe() == Capabilities("scripted-1", detail="Scripted")
-    assert [asked.path for asked in server.asked] == ["/v1/models/scripted-1"]
+    assert [asked.path for asked in server.received] == ["/v1/models/scripted-1"]
     server.pages["GET /v1/models/scripted-1"] = ["?"]
     assert backend.probe() == Capabilities("scripted-1")
 
@@ -279,7 +279,7 @@ def test_a_look_asks_for_the_model_alone(server: Server, backend: Anthropic) -> 
     ("model", "message"),
     [("default", "Anthropic has no default model."), ("other", "has no model `other`")],
 )
-def test_a_model_must_be_named_and_there(server: Server, model: str, message: str) -> None:
+def test_the_model_must_be_configured_and_exist(server: Server, model: str, message: str) -> None:
     backend = Anthropic(server.url, model, "", PATIENCE)
     with pytest.raises(ModelFailure) as raised:
         backend.probe()
@@ -293,5 +293,5 @@ def test_without_a_model_nothing_is_sent(server: Server) -> None:
     meter = Metered()
     with pytest.raises(ModelFailure, match="no default model"):
         backend.ask(QUESTION, meter, ignore)
-    assert (server.asked, meter.calls) == ([], [])
+    assert (server.received, meter.calls) == ([], [])
     backend.close()

@@ -1,4 +1,4 @@
-"""Which model is asked: what settings name, what `auto` finds, and to whom a key is sent."""
+"""The choice of a backend: by settings, by `auto`, and which key is sent where."""
 
 import json
 from collections.abc import Iterator
@@ -44,12 +44,12 @@ def home(tmp_path: Path) -> str:
 
 
 def settings(**values: str) -> Config:
-    """What a person has set: `backend="openai"`."""
+    """The settings of a user, such as `backend="openai"`."""
     return load("", None, {}, [f"llm.{name}={value}" for name, value in values.items()])
 
 
 def at_the_default_address(url: str) -> Config:
-    """Settings in which nothing but `auto` is set, and the default address is another."""
+    """Settings with only `auto`, and another default address."""
     auto = settings(backend="auto")
     return auto._replace(values={**auto.values, "llm.server_url": url})
 
@@ -60,8 +60,10 @@ def only_openai(server: Server) -> Server:
     return server
 
 
-def heard_by(server: Server, home: str, config: Config, name: str = "", url: str = "") -> set[str]:
-    """Ask a question, and give back which keys the server was sent."""
+def keys_sent_to(
+    server: Server, home: str, config: Config, name: str = "", url: str = ""
+) -> set[str]:
+    """Ask a question, and return the keys that the server received."""
     backend = (
         named_backend(name, url, config, KEYS, home)
         if name
@@ -73,20 +75,20 @@ def heard_by(server: Server, home: str, config: Config, name: str = "", url: str
         meter = ledger.meter(Purpose("llm"), to, Caps(100_000), prices([]))
         assert ask(backend, Request("", ("Hello?",), 20), meter).text == "Hello, you."
     backend.close()
-    sent = json.dumps([dict(asked.headers) for asked in server.asked])
+    sent = json.dumps([dict(asked.headers) for asked in server.received])
     return {key for key in KEYS.values() if key in sent}
 
 
-def test_off_is_off(server: Server, home: str) -> None:
+def test_off_gives_no_backend(server: Server, home: str) -> None:
     config = settings(backend="off", server_url=server.url)
     assert configured_backend(config, KEYS, home) is None
     assert survey_backends(config, {"PATH": ""}, home) == BackendSurvey("off", "off")
     assert configured_backend(settings(), KEYS, home) is None
-    assert server.asked == []
+    assert server.received == []
 
 
 @pytest.mark.parametrize("name", ["llama_cpp", "openai", "anthropic"])
-def test_a_server_that_is_named(server: Server, home: str, name: str) -> None:
+def test_a_configured_server_is_used(server: Server, home: str, name: str) -> None:
     model = "default" if name == "llama_cpp" else MODEL
     config = settings(backend=name, server_url=server.url, model=model)
     backend = configured_backend(config, KEYS, home)
@@ -95,14 +97,14 @@ def test_a_server_that_is_named(server: Server, home: str, name: str) -> None:
     assert backend.where.startswith(server.url)
     backend.close()
     # Many have such a key for other programs: what listens here is not given it.
-    assert heard_by(server, home, config) == set()
+    assert keys_sent_to(server, home, config) == set()
     own = settings(backend=name, server_url=server.url, model=model, api_key_env="OWN")
-    assert heard_by(server, home, own) == {"own-key-1"}
+    assert keys_sent_to(server, home, own) == {"own-key-1"}
 
 
-def test_a_backend_for_one_call(server: Server, home: str) -> None:
+def test_a_backend_can_be_chosen_for_one_call(server: Server, home: str) -> None:
     config = settings(server_url="http://127.0.0.1:9", api_key_env="OWN")
-    assert heard_by(server, home, config, "openai", server.url) == set()
+    assert keys_sent_to(server, home, config, "openai", server.url) == set()
     backend = named_backend("", server.url, config, KEYS, home)
     assert backend.name == "llama_cpp"
     backend.close()
@@ -157,7 +159,7 @@ OPENAI, ANTHROPIC = "https://api.openai.com/v1", "https://api.anthropic.com"
         ),
     ],
 )
-def test_a_key_is_sent_only_to_the_server_that_it_is_for(
+def test_a_key_is_sent_only_to_its_own_server(
     name: str, address: str, config: Config, key: str
 ) -> None:
     assert key_for(BackendChoice(name, "person"), address, config, KEYS) == key
@@ -191,7 +193,9 @@ def test_a_key_is_sent_only_to_the_server_that_it_is_for(
         ),
     ],
 )
-def test_what_cannot_be_asked(home: str, name: str, url: str, config: Config, message: str) -> None:
+def test_invalid_backends_are_refused(
+    home: str, name: str, url: str, config: Config, message: str
+) -> None:
     with pytest.raises(CtxError) as failed:
         named_backend(name, url, config, {}, home)
     assert message in failed.value.message
@@ -199,7 +203,7 @@ def test_what_cannot_be_asked(home: str, name: str, url: str, config: Config, me
     assert "secret-1" not in str(failed.value)
 
 
-def test_why_a_server_does_not_say_what_it_speaks(home: str) -> None:
+def test_an_unreachable_server_is_an_error_with_its_reason(home: str) -> None:
     nobody = serving.closed_url()
     with pytest.raises(ModelFailure) as failed:
         named_backend("", nobody, settings(), {}, home)
@@ -211,9 +215,7 @@ def test_why_a_server_does_not_say_what_it_speaks(home: str) -> None:
 # What `auto` finds
 
 
-def test_auto_takes_a_llama_cpp_server_wherever_it_was_looked_for(
-    server: Server, home: str
-) -> None:
+def test_auto_uses_a_llama_cpp_server_at_any_address(server: Server, home: str) -> None:
     for config in (
         at_the_default_address(server.url),
         settings(backend="auto", server_url=server.url),
@@ -223,19 +225,17 @@ def test_auto_takes_a_llama_cpp_server_wherever_it_was_looked_for(
         assert backend.name == "llama_cpp"
         backend.close()
     # What was found is remembered.
-    assert [asked.path for asked in server.asked] == ["/props"]
+    assert [asked.path for asked in server.received] == ["/props"]
 
 
-def test_auto_takes_another_server_only_at_an_address_that_was_set(
-    server: Server, home: str
-) -> None:
+def test_auto_uses_another_server_only_at_a_configured_address(server: Server, home: str) -> None:
     only_openai(server)
     assert configured_backend(at_the_default_address(server.url), KEYS, home) is None
     backend = configured_backend(settings(backend="auto", server_url=server.url), KEYS, home)
     assert backend is not None
     assert backend.name == "openai"
     backend.close()
-    assert not any(key in str(asked.headers) for asked in server.asked for key in KEYS.values())
+    assert not any(key in str(asked.headers) for asked in server.received for key in KEYS.values())
 
 
 @pytest.mark.parametrize(
@@ -246,12 +246,12 @@ def test_auto_takes_another_server_only_at_an_address_that_was_set(
         {"GET /props": {"total_slots": 1}, "GET /v1/models": "hello"},
     ],
 )
-def test_auto_takes_no_stranger(server: Server, home: str, pages: dict[str, Any]) -> None:
+def test_auto_ignores_unknown_servers(server: Server, home: str, pages: dict[str, Any]) -> None:
     server.pages = pages
     assert configured_backend(settings(backend="auto", server_url=server.url), KEYS, home) is None
 
 
-def test_auto_finds_nobody(home: str) -> None:
+def test_auto_without_a_local_server_gives_no_backend(home: str) -> None:
     config = settings(backend="auto", server_url=serving.closed_url())
     assert configured_backend(config, KEYS, home) is None
     for address in ("https://models.example", "http://10.0.0.7:8080"):
@@ -263,7 +263,7 @@ def test_auto_finds_nobody(home: str) -> None:
 
 
 def test_auto_does_not_wait_for_a_server_that_hangs(home: str) -> None:
-    """Also where somebody is at the port who never says anything."""
+    """Also if a process at the port never answers."""
     import socket
 
     with socket.socket() as mute:
@@ -276,7 +276,7 @@ def test_auto_does_not_wait_for_a_server_that_hangs(home: str) -> None:
 # What the doctor is told
 
 
-def test_a_survey_of_a_server_that_answers(server: Server, home: str) -> None:
+def test_a_survey_describes_a_server_that_answers(server: Server, home: str) -> None:
     found = survey_backends(settings(backend="llama_cpp", server_url=server.url), {}, home)
     assert found == BackendSurvey(
         *("llama_cpp", "answers", "llama_cpp", server.url, MODEL, 32_768), detail=found.detail
@@ -287,7 +287,7 @@ def test_a_survey_of_a_server_that_answers(server: Server, home: str) -> None:
     assert server.spent == 0
 
 
-def test_a_survey_of_what_is_not_there(server: Server, home: str) -> None:
+def test_a_survey_describes_an_unreachable_server(server: Server, home: str) -> None:
     away = serving.closed_url()
     found = survey_backends(settings(backend="openai", server_url=away), {}, home)
     assert (found.state, found.backend) == ("silent", "openai")
@@ -305,7 +305,7 @@ def test_a_survey_of_what_is_not_there(server: Server, home: str) -> None:
     )
 
 
-def test_a_survey_names_what_else_there_would_be(tmp_path: Path, home: str) -> None:
+def test_a_survey_lists_other_available_backends(tmp_path: Path, home: str) -> None:
     program = tmp_path / "claude"
     program.write_text("#!/bin/sh\nexit 1\n")
     program.chmod(0o755)
@@ -320,5 +320,5 @@ def test_a_survey_names_what_else_there_would_be(tmp_path: Path, home: str) -> N
     assert survey_backends(settings(), {"PATH": "."}, home).others == ()
 
 
-def test_the_settings_know_the_same_names() -> None:
+def test_the_settings_list_the_same_backends() -> None:
     assert schema.SETTINGS["llm.backend"].choices == ("off", "auto", *backends.NAMES)

@@ -1,4 +1,4 @@
-"""Claude Code's program as a model, against small programs that behave and misbehave like it."""
+"""Claude Code as a backend, tested with small programs that behave like it."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from ctx.llm.claude_cli.claude_backend import OVERHEAD, ClaudeCli
 from ctx.llm.protocol import Answer, Backend, Capabilities, Usage, ignore
 from ctx.llm.retry import RetryPolicy
 from tests.conftest import Ctx
-from tests.contract.llm_backends import QUESTION, BackendContract, Metered, TimesAsked
+from tests.contract.llm_backends import QUESTION, BackendContract, Metered, RequestCount
 
 PATIENCE = RetryPolicy(silence_s=10.0, retries=0, pause_s=0.01)
 IMPATIENT = PATIENCE._replace(silence_s=0.4)
@@ -64,7 +64,7 @@ GOOD = [{"type": "system", "subtype": "init"}, *message("Hel", "lo."), result(mo
 
 
 class Fake:
-    """A program that is called as the client is, and does what a test says when it is asked."""
+    """A program with the interface of the client; a test defines its behaviour."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -80,7 +80,7 @@ class Fake:
     def does(
         self, *steps: Sequence[dict[str, Any]] | str | bytes, options: str = NEW_OPTIONS
     ) -> None:
-        """Lines that it prints, bytes, and commands of the shell, in order."""
+        """Set the lines, bytes and shell commands of its answer, in order."""
         commands = []
         for number, step in enumerate(steps):
             if isinstance(step, str):
@@ -105,10 +105,10 @@ class Fake:
         return ClaudeCli("claude", model, str(self.folder / "own"), self.variables, patience)
 
     @property
-    def times_asked(self) -> int:
+    def request_count(self) -> int:
         return len(self.asked.read_text().split()) if self.asked.exists() else 0
 
-    def seen(self, what: str) -> str:
+    def recorded(self, what: str) -> str:
         return Path(f"{self.asked}.{what}").read_text()
 
 
@@ -122,7 +122,7 @@ def fake(tmp_path: Path) -> Iterator[Fake]:
     # Everybody whom it starts holds the other end of this pipe.
     held = os.open(fake.pipe, os.O_RDONLY | os.O_NONBLOCK)
     yield fake
-    if fake.times_asked:
+    if fake.request_count:
         assert select.select([held], [], [], 10)[0], "somebody is left of what it started"
         assert os.listdir(fake.folder / "own") == []
     os.close(held)
@@ -137,11 +137,11 @@ class TestClaudeCli(BackendContract):
         backend.close()
 
     @pytest.fixture
-    def times_asked(self, fake: Fake) -> TimesAsked:
-        return lambda: fake.times_asked
+    def request_count(self, fake: Fake) -> RequestCount:
+        return lambda: fake.request_count
 
 
-def test_an_answer(fake: Fake) -> None:
+def test_an_answer_is_read(fake: Fake) -> None:
     heard: list[str] = []
     meter = Metered()
     answer = fake.backend().ask(QUESTION, meter, heard.append)
@@ -153,12 +153,12 @@ def test_an_answer(fake: Fake) -> None:
     assert (call.tokens, call.settled) == (sent + OVERHEAD + QUESTION.max_tokens, used)
 
 
-def test_a_program_that_does_not_end_after_its_last_word_is_ended(fake: Fake) -> None:
+def test_a_program_that_does_not_end_after_its_answer_is_killed(fake: Fake) -> None:
     fake.does(GOOD, "exec sleep 60")
     assert fake.backend().ask(QUESTION, Metered(), ignore).stop == "end"
 
 
-def test_it_is_asked_from_the_command_line(
+def test_it_can_be_used_from_the_command_line(
     fake: Fake, ctx: Ctx, surroundings: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (fake.folder / "own").mkdir()
@@ -167,13 +167,13 @@ def test_it_is_asked_from_the_command_line(
     assert ran.code == 0, ran.err
     found = ran.json
     assert (found["answer"], found["backend"], found["model"]) == ("Hello.", "claude_cli", MODEL)
-    assert "## Task\n\nWhy?\n" in fake.seen("said")
+    assert "## Task\n\nWhy?\n" in fake.recorded("said")
     assert os.listdir(surroundings / ".ctx" / "llm" / "claude") == []
     refused = ctx("llm", "--query", "Why?", "--backend=claude_cli", "--server=http://127.0.0.1:1")
-    assert ("has no address" in refused.err, fake.times_asked) == (True, 1)
+    assert ("has no address" in refused.err, fake.request_count) == (True, 1)
 
 
-def test_how_it_is_called(fake: Fake) -> None:
+def test_the_program_is_called_with_the_expected_options(fake: Fake) -> None:
     fake.variables |= {
         "CLAUDECODE": "1",
         "CLAUDE_CODE_SESSION_ID": "outer",
@@ -183,17 +183,17 @@ def test_how_it_is_called(fake: Fake) -> None:
         "AWS_REGION": "here",
     }
     fake.backend(model="haiku").ask(QUESTION, Metered(), ignore)
-    session = Path(fake.seen("pwd").strip()).name
-    assert fake.seen("words").splitlines() == [
+    session = Path(fake.recorded("pwd").strip()).name
+    assert fake.recorded("words").splitlines() == [
         *("--print", "--verbose", "--output-format", "stream-json", "--include-partial-messages"),
         *("--tools", "", "--strict-mcp-config", "--setting-sources", "user"),
         *("--settings", f"{fake.folder}/own/{session}/settings.json", "--no-session-persistence"),
         *("--safe-mode", "--max-budget-usd", "0.000001", "--session-id", session),
         *("--system-prompt", QUESTION.system, "--model", "haiku"),
     ]
-    assert fake.seen("said") == QUESTION.prompt
-    assert json.loads(fake.seen("settings"))["disableAllHooks"] is True
-    variables = dict(line.split("=", 1) for line in fake.seen("env").splitlines())
+    assert fake.recorded("said") == QUESTION.prompt
+    assert json.loads(fake.recorded("settings"))["disableAllHooks"] is True
+    variables = dict(line.split("=", 1) for line in fake.recorded("env").splitlines())
     kept = {name: value for name, value in variables.items() if name in fake.variables}
     gone = {"CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_PROJECT_DIR"}
     assert kept == {name: fake.variables[name] for name in fake.variables if name not in gone}
@@ -201,22 +201,22 @@ def test_how_it_is_called(fake: Fake) -> None:
     assert variables["CLAUDE_CODE_MAX_OUTPUT_TOKENS"] == str(QUESTION.max_tokens)
 
 
-def test_an_older_client_is_asked_without_what_it_does_not_know(fake: Fake) -> None:
+def test_an_older_client_is_called_without_newer_options(fake: Fake) -> None:
     fake.does(GOOD, options=OPTIONS)
     meter = Metered()
     fake.backend().ask(QUESTION, meter, ignore)
-    assert "--safe-mode" not in fake.seen("words")
+    assert "--safe-mode" not in fake.recorded("words")
     # It may ask twice.
     assert meter.calls[0].tokens > 2 * (OVERHEAD + QUESTION.max_tokens)
 
 
-def test_a_question_is_no_command(fake: Fake) -> None:
+def test_a_question_is_not_a_slash_command(fake: Fake) -> None:
     request = QUESTION._replace(parts=(" /compact it",))
     fake.backend().ask(request, Metered(), ignore)
-    assert fake.seen("said") == "Question:\n /compact it"
+    assert fake.recorded("said") == "Question:\n /compact it"
 
 
-def test_what_older_clients_keep_of_a_session_is_removed(fake: Fake) -> None:
+def test_session_files_of_older_clients_are_removed(fake: Fake) -> None:
     config = fake.home / ".claude"
     others = [config / "projects" / "-shop" / "a.jsonl", config / "todos" / "a.json"]
     others.append(config / "history.jsonl")
@@ -235,7 +235,7 @@ def test_what_older_clients_keep_of_a_session_is_removed(fake: Fake) -> None:
     assert os.listdir(config / "projects") == ["-shop"]
 
 
-def test_what_somebody_left_behind_who_was_killed_is_removed_a_day_later(fake: Fake) -> None:
+def test_files_of_killed_runs_are_removed_after_a_day(fake: Fake) -> None:
     lost = fake.folder / "own" / "11111111-2222-3333-4444-555555555555"
     kept = fake.home / ".claude" / "projects" / f"-own-{lost.name}"
     for folder in (lost, kept):
@@ -246,7 +246,7 @@ def test_what_somebody_left_behind_who_was_killed_is_removed_a_day_later(fake: F
 
 
 @pytest.mark.parametrize("name", ["a", ".DS_Store", "11111111-2222", "1" * 32])
-def test_what_a_stranger_left_there_says_nothing_about_sessions(fake: Fake, name: str) -> None:
+def test_folders_with_other_names_are_not_removed(fake: Fake, name: str) -> None:
     stray = fake.folder / "own" / name
     stray.mkdir(parents=True)
     config = fake.home / ".claude"
@@ -262,8 +262,8 @@ def test_what_a_stranger_left_there_says_nothing_about_sessions(fake: Fake, name
 
 
 @pytest.mark.parametrize("client", [NEW_OPTIONS, OPTIONS])
-def test_what_a_client_does_beyond_the_question_counts_in_full(fake: Fake, client: str) -> None:
-    """It goes on by itself where an answer is too long: that is ended."""
+def test_a_continued_answer_is_stopped_and_counted_in_full(fake: Fake, client: str) -> None:
+    """The client continues by itself after an answer that is too long."""
     first = message("Hello", stop="max_tokens")
     fake.does(first, message(" again"), "exec sleep 60", options=client)
     meter = Metered()
@@ -272,7 +272,7 @@ def test_what_a_client_does_beyond_the_question_counts_in_full(fake: Fake, clien
     assert meter.calls[0].is_open
 
 
-def test_a_model_that_does_not_stop_is_left(fake: Fake) -> None:
+def test_an_endless_answer_is_stopped(fake: Fake) -> None:
     endless = [*message(), *(piece("and on ") for _ in range(200))]
     fake.does([*endless[:1], *endless[3:]], "exec sleep 60")
     meter = Metered()
@@ -285,14 +285,14 @@ def test_a_model_that_does_not_stop_is_left(fake: Fake) -> None:
     ("reason", "stop"),
     [("max_tokens", "length"), ("refusal", "refused"), ("stop_sequence", "end"), (7, "end")],
 )
-def test_why_an_answer_ended(fake: Fake, reason: Any, stop: str) -> None:
+def test_the_reason_for_the_end_is_read(fake: Fake, reason: Any, stop: str) -> None:
     spent = SPENT | {"total_cost_usd": 0.0012345, "modelUsage": {}, "errors": ["spent"]}
     fake.does([*message("Hello", stop=reason), spent])
     answer = fake.backend().ask(QUESTION, Metered(), ignore)
     assert (answer.stop, answer.usage) == (stop, Usage(39, 2, 5, 1234))
 
 
-def test_a_message_that_did_not_come_in_pieces_is_heard_and_counts_in_full(fake: Fake) -> None:
+def test_a_message_without_pieces_is_read_and_counted_in_full(fake: Fake) -> None:
     said = {"model": MODEL, "content": [{"type": "text", "text": "Hello."}, {"type": "other"}, 5]}
     fake.does([{"type": "assistant", "message": said}, result(result="Hello.", modelUsage=USED)])
     heard: list[str] = []
@@ -394,7 +394,7 @@ FAILURES: dict[str, tuple[tuple[Any, ...], str, str, bool]] = {
 
 
 @pytest.mark.parametrize("name", FAILURES)
-def test_a_failure_is_a_sentence_with_the_next_step(fake: Fake, name: str) -> None:
+def test_a_failure_has_a_message_and_a_hint(fake: Fake, name: str) -> None:
     steps, what, hint, counts = FAILURES[name]
     fake.does(*steps)
     meter = Metered()
@@ -418,7 +418,7 @@ def test_a_failure_is_a_sentence_with_the_next_step(fake: Fake, name: str) -> No
         (([*message("Hel"), *refused("API Error: lost")],), "refused: API Error: lost"),
     ],
 )
-def test_what_came_before_it_broke_is_kept(
+def test_the_text_before_a_failure_is_kept(
     fake: Fake, steps: tuple[Any, ...], problem: str
 ) -> None:
     fake.does(*steps)
@@ -430,7 +430,7 @@ def test_what_came_before_it_broke_is_kept(
     assert meter.calls[0].is_open
 
 
-def test_a_busy_server_is_asked_again(fake: Fake) -> None:
+def test_a_busy_server_is_retried(fake: Fake) -> None:
     busy = refused("API Error: 529 Overloaded", api_error_status=529)
     fake.does(busy, "exit 1")
     meter = Metered()
@@ -442,7 +442,7 @@ def test_a_busy_server_is_asked_again(fake: Fake) -> None:
     assert "Overloaded" in (raised.value.detail or "")
 
 
-def test_a_key_is_not_told(fake: Fake) -> None:
+def test_a_key_is_not_shown(fake: Fake) -> None:
     fake.variables["ANTHROPIC_AUTH_TOKEN"] = "token-that-nobody-is-to-see"
     fake.does("echo $ANTHROPIC_AUTH_TOKEN >&2; exit 1")
     with pytest.raises(ModelFailure) as raised:
@@ -450,7 +450,7 @@ def test_a_key_is_not_told(fake: Fake) -> None:
     assert raised.value.message.endswith("(exit code 1): ….")
 
 
-def test_closing_it_ends_what_is_under_way(fake: Fake) -> None:
+def test_closing_ends_a_running_request(fake: Fake) -> None:
     fake.does(message("Hel")[:2], "exec sleep 60")
     backend = fake.backend()
     answers: list[Answer] = []
@@ -465,7 +465,7 @@ def test_closing_it_ends_what_is_under_way(fake: Fake) -> None:
     assert [(answer.text, answer.stop) for answer in answers] == [("Hel", "cut")]
 
 
-def test_no_program(fake: Fake) -> None:
+def test_a_missing_program_is_an_error(fake: Fake) -> None:
     fake.path.unlink()
     meter = Metered()
     for do in (fake.backend().probe, lambda: fake.backend().ask(QUESTION, meter, ignore)):
@@ -476,7 +476,7 @@ def test_no_program(fake: Fake) -> None:
     assert meter.calls == []
 
 
-def test_a_program_where_one_happens_to_be_is_not_run(
+def test_a_program_in_the_current_folder_is_not_run(
     fake: Fake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(fake.folder)
@@ -485,24 +485,24 @@ def test_a_program_where_one_happens_to_be_is_not_run(
         backend = ClaudeCli(command, "default", str(fake.folder / "own"), fake.variables, PATIENCE)
         with pytest.raises(ModelFailure, match="There is no program"):
             backend.probe()
-    assert fake.times_asked == 0
+    assert fake.request_count == 0
 
 
-def test_a_program_that_cannot_be_started(fake: Fake) -> None:
+def test_a_program_that_cannot_be_started_is_an_error(fake: Fake) -> None:
     fake.path.write_text("#!/no/such/shell\n")
     with pytest.raises(ModelFailure, match="cannot be started: No such file"):
         fake.backend().probe()
 
 
-def test_another_program_is_not_asked(fake: Fake) -> None:
+def test_another_program_is_refused(fake: Fake) -> None:
     fake.does(GOOD, options="--print --tools")
     with pytest.raises(ModelFailure, match="does not know --output-format") as raised:
         fake.backend().ask(QUESTION, Metered(), ignore)
     assert "Update Claude Code" in (raised.value.hint or "")
-    assert fake.times_asked == 0
+    assert fake.request_count == 0
 
 
-def test_a_look(fake: Fake) -> None:
+def test_a_probe_reads_the_version(fake: Fake) -> None:
     assert fake.backend().probe() == Capabilities("", detail="Claude Code 2.0.47")
     assert fake.backend(model="haiku").probe() == Capabilities("haiku", detail="Claude Code 2.0.47")
     assert not fake.backend().is_free
@@ -512,7 +512,7 @@ def test_a_look(fake: Fake) -> None:
 
 
 @pytest.mark.parametrize("is_logged_in", [True, False])
-def test_a_look_tells_whether_somebody_is_logged_in(fake: Fake, is_logged_in: bool) -> None:
+def test_a_probe_reports_the_login_state(fake: Fake, is_logged_in: bool) -> None:
     state = json.dumps({"loggedIn": is_logged_in})
     fake.path.write_text(
         f"#!/bin/sh\n[ $1 = auth ] && echo '{state}' || echo 2.1.400\nexit {1 - is_logged_in}\n"

@@ -15,7 +15,7 @@ objects = st.dictionaries(st.text(max_size=5), st.text() | st.integers() | st.no
 
 
 def read(stream: bytes, cuts: list[int] | None = None) -> tuple[list[dict[str, Any]], str]:
-    """What is in a stream that comes in these pieces, and why it ended, if it was not over."""
+    """The events of a stream that arrives in these pieces, and the reason of an early end."""
     places = sorted({cut % (len(stream) + 1) for cut in cuts or []})
     ends = [*places, len(stream)]
     pieces = [stream[at:end] for at, end in zip([0, *places], ends, strict=True)]
@@ -41,7 +41,7 @@ def sent(values: list[dict[str, Any]], newline: str, is_spaced: bool) -> bytes:
     st.booleans(),
     st.lists(st.integers(0), max_size=8),
 )
-def test_events_are_what_was_sent_however_it_is_cut_up(
+def test_events_are_read_from_any_pieces(
     values: list[dict[str, Any]], newline: str, is_spaced: bool, cuts: list[int]
 ) -> None:
     # Half a character cannot be sent.
@@ -92,12 +92,12 @@ def test_any_bytes_are_events_or_a_reason(stream: bytes, cuts: list[int]) -> Non
         (b'{"a": ' + b"1" * 5_000 + b"}", ([], f'answered with invalid JSON: {{"a": {"1" * 794}')),
     ],
 )
-def test_the_ways_of_servers(stream: bytes, expected: tuple[list[Any], str]) -> None:
+def test_variants_of_servers_are_read(stream: bytes, expected: tuple[list[Any], str]) -> None:
     assert read(stream) == expected
 
 
-def test_a_line_that_comes_byte_by_byte_is_read_once() -> None:
-    """A megabyte in single bytes would take hours if each were looked at again and again."""
+def test_a_line_that_arrives_byte_by_byte_takes_linear_time() -> None:
+    """With quadratic time, a megabyte in single bytes would take hours."""
     stream = b'data: {"a": "' + b"x" * 300_000 + b'"}\n\n'
     [event] = read_events((stream[at : at + 1] for at in range(len(stream))), LARGEST)
     assert event == {"a": "x" * 300_000}

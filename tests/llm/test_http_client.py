@@ -1,4 +1,4 @@
-"""HTTP as backends need it: what goes wrong is told, counts as it should, and ends in time."""
+"""HTTP for backends: failures are reported, counted correctly, and end in time."""
 
 import os
 import signal
@@ -57,25 +57,25 @@ def wire_to(url: str, patience: RetryPolicy = PATIENCE) -> HttpClient:
     return HttpClient("The server", url, {"Authorization": f"Bearer {KEY}"}, patience)
 
 
-def asked(wire: HttpClient, meter: Metered) -> tuple[list[dict[str, Any]], str]:
+def stream_events(wire: HttpClient, meter: Metered) -> tuple[list[dict[str, Any]], str]:
     with wire.stream(PATH, BODY, meter, bound=50, estimate=9) as stream:
         return list(stream.events()), stream.problem
 
 
 def text(events: list[dict[str, Any]]) -> str:
-    """What a stream of OpenAI's has said."""
+    """The text of an OpenAI stream."""
     choices = [choice for event in events for choice in event["choices"]]
     return "".join(choice["delta"].get("content", "") for choice in choices)
 
 
 def upto(mark: bytes) -> int:
-    """How many bytes of `SOME` there are up to the end of something in it."""
+    """The number of bytes of `SOME` up to the end of a part."""
     begin, piece, _ = PROTOCOLS["/chat/completions"]
     stream = b"".join((*begin(0), *map(piece, SOME.pieces)))
     return stream.index(mark) + len(mark)
 
 
-def test_an_answer_comes_event_by_event(server: Server) -> None:
+def test_an_answer_is_streamed_event_by_event(server: Server) -> None:
     server.plan(SOME)
     meter = Metered()
     wire = wire_to(f"{server.url}/")
@@ -84,7 +84,7 @@ def test_an_answer_comes_event_by_event(server: Server) -> None:
         stream.settle(Usage(15, 4), "scripted-1")
     assert stream.problem == ""
     [call] = meter.calls
-    [question] = server.asked
+    [question] = server.received
     assert question.body == BODY
     assert question.headers["authorization"] == f"Bearer {KEY}"
     assert (call.tokens, call.estimate) == (question.size + 50, 9)
@@ -277,7 +277,7 @@ BROKEN: list[tuple[str, list[Planned], str, str, list[bool]]] = [
     [each[1:] for each in BROKEN],
     ids=[each[0] for each in BROKEN],
 )
-def test_what_goes_wrong_is_told_and_counted(
+def test_failures_are_reported_and_counted(
     server: Server, steps: list[Planned], message: str, hint: str, counts: list[bool]
 ) -> None:
     server.plan(*steps)
@@ -285,47 +285,47 @@ def test_what_goes_wrong_is_told_and_counted(
     wire = wire_to(server.url)
     meter = Metered()
     with pytest.raises(ModelFailure) as raised:
-        asked(wire, meter)
+        stream_events(wire, meter)
     wire.close()
     assert raised.value.message == f"The server at {server.url} {message}"
     assert raised.value.hint == hint
     assert [call.is_open for call in meter.calls] == counts
-    assert len(server.asked) == len(steps)
+    assert len(server.received) == len(steps)
     assert server.spent <= meter.counted
 
 
 @pytest.mark.parametrize("step", [Hangs(), Drips(b": wait\n\n", 0.05), Drips(b"\n", 0.05)])
-def test_silence_is_not_waited_for_again(server: Server, step: serving.Step) -> None:
-    """Comments and blanks are silence too."""
+def test_a_silent_server_is_not_retried(server: Server, step: serving.Step) -> None:
+    """Comments and blank lines count as silence."""
     server.plan(step)
     wire = wire_to(server.url, IMPATIENT)
     meter = Metered()
     with pytest.raises(ModelFailure) as raised:
-        asked(wire, meter)
+        stream_events(wire, meter)
     wire.close()
     assert raised.value.message == f"The server at {server.url} was silent for 0.2 s."
     assert raised.value.hint == "`ctx config set llm.timeout_seconds N` waits longer."
     assert [call.is_open for call in meter.calls] == [True]
-    assert len(server.asked) == 1
+    assert len(server.received) == 1
 
 
-def test_a_server_that_sends_its_head_drop_by_drop_is_left_in_the_end(server: Server) -> None:
+def test_a_very_slow_response_head_is_given_up(server: Server) -> None:
     server.plan(Drips(b"x", 0.02, head=b"HTTP/1.1 200 OK\r\nX-Slow: "))
     wire = wire_to(server.url, PATIENCE._replace(silence_s=0.1))
     meter = Metered()
     # A machine that is busy may take longer for a drop, which is silence.
     with pytest.raises(ModelFailure, match=r"took more than 1 s|was silent for 0\.1 s"):
-        asked(wire, meter)
+        stream_events(wire, meter)
     wire.close()
     assert [call.is_open for call in meter.calls] == [True]
 
 
-def test_where_nobody_is(server: Server) -> None:
+def test_an_unreachable_server_is_an_error(server: Server) -> None:
     url = serving.closed_url()
     wire = wire_to(url)
     meter = Metered()
     with pytest.raises(ModelFailure) as raised:
-        asked(wire, meter)
+        stream_events(wire, meter)
     assert raised.value.message.startswith(f"The server at {url} cannot be reached: ")
     assert raised.value.hint == "Start it, or set its address: `ctx config set llm.server_url URL`."
     assert [call.is_released for call in meter.calls] == [True], "asked once, and nothing counts"
@@ -354,37 +354,37 @@ def test_where_nobody_is(server: Server) -> None:
         Body(b'error: {"error": {"code": 503, "message": "Loading model"}}\n\n'),
     ],
 )
-def test_a_server_that_is_busy_is_asked_again(server: Server, step: Planned) -> None:
+def test_a_busy_server_is_retried(server: Server, step: Planned) -> None:
     server.plan(step, step, SOME)
     wire = wire_to(server.url)
     meter = Metered()
-    events, problem = asked(wire, meter)
+    events, problem = stream_events(wire, meter)
     wire.close()
     assert (text(events), problem) == ("Das heißt so.", "")
-    assert len(server.asked) == len(meter.calls) == 3
+    assert len(server.received) == len(meter.calls) == 3
     assert server.spent <= meter.counted
 
 
-def test_a_date_is_waited_for_only_if_it_is_near(server: Server) -> None:
+def test_a_retry_date_is_waited_for_only_if_it_is_near(server: Server) -> None:
     server.plan(Status(429, "", {"Retry-After": "Wed, 21 Oct 2065 07:28:00 GMT"}))
     wire = wire_to(server.url)
     with pytest.raises(RequestRefused) as raised:
-        asked(wire, Metered())
+        stream_events(wire, Metered())
     wire.close()
     assert "It asks to wait " in str(raised.value.hint)
     assert (raised.value.status, raised.value.reason) == (429, "")
 
 
-def test_a_budget_that_ends_between_tries_tells_of_the_last_one(server: Server) -> None:
+def test_a_budget_that_ends_between_retries_reports_the_last_failure(server: Server) -> None:
     server.otherwise = Status(503, {"error": {"message": "Loading model"}})
     wire = wire_to(server.url)
     meter = Metered(cap=300)
     with pytest.raises(BudgetExceeded) as raised:
-        asked(wire, meter)
+        stream_events(wire, meter)
     wire.close()
     assert raised.value.message == "That would be too much."
     assert raised.value.detail == f"The server at {server.url} failed (503): Loading model."
-    assert len(server.asked) == len(meter.calls) == 2
+    assert len(server.received) == len(meter.calls) == 2
 
 
 # What goes wrong in the middle
@@ -417,38 +417,40 @@ def test_a_budget_that_ends_between_tries_tells_of_the_last_one(server: Server) 
         ),
     ],
 )
-def test_what_had_come_is_kept(server: Server, step: Planned, said: str, problem: str) -> None:
+def test_the_text_before_a_failure_is_kept(
+    server: Server, step: Planned, said: str, problem: str
+) -> None:
     server.plan(step)
     wire = wire_to(server.url)
     meter = Metered()
-    events, told = asked(wire, meter)
+    events, told = stream_events(wire, meter)
     wire.close()
     assert text(events) == said
     assert told.startswith(f"The server at {server.url} {problem}")
-    assert len(server.asked) == 1
+    assert len(server.received) == 1
     assert [call.is_open for call in meter.calls] == [True]
 
 
-def test_silence_in_the_middle(server: Server) -> None:
+def test_silence_in_the_middle_ends_an_answer(server: Server) -> None:
     server.plan(Hangs("Das", " heißt"))
     wire = wire_to(server.url, PATIENCE._replace(silence_s=0.5))
-    events, problem = asked(wire, Metered())
+    events, problem = stream_events(wire, Metered())
     wire.close()
     assert text(events) == "Das heißt"
     assert problem == f"The server at {server.url} was silent for 0.5 s."
 
 
-def test_an_answer_without_end_is_left(server: Server) -> None:
+def test_an_endless_answer_is_stopped(server: Server) -> None:
     piece = b'data: {"choices": [], "more": "' + b"x" * 100_000 + b'"}\n\n'
     server.plan(Drips(piece, 0.0))
     wire = wire_to(server.url)
-    events, problem = asked(wire, Metered())
+    events, problem = stream_events(wire, Metered())
     wire.close()
     assert problem == f"The server at {server.url} sent an answer of more than 8 MB."
     assert 70 < len(events) < 90
 
 
-def test_only_what_speaks_breaks_the_silence(server: Server) -> None:
+def test_pings_do_not_break_the_silence(server: Server) -> None:
     server.plan(Drips(b'data: {"type": "ping"}\n\n', 0.05))
     wire = wire_to(server.url, IMPATIENT)
     with (
@@ -459,7 +461,7 @@ def test_only_what_speaks_breaks_the_silence(server: Server) -> None:
     wire.close()
 
 
-def test_time_that_the_hearer_takes_is_not_the_servers(server: Server) -> None:
+def test_the_time_of_the_reader_is_not_silence_of_the_server(server: Server) -> None:
     server.plan(Says(*["so "] * 5))
     wire = wire_to(server.url, PATIENCE._replace(silence_s=1.0))
     heard = []
@@ -477,7 +479,7 @@ def test_time_that_the_hearer_takes_is_not_the_servers(server: Server) -> None:
 
 
 class Watched:
-    """Answers a little, or nothing, says that it has, and notices when the other side leaves."""
+    """Sends some pieces or none, and signals when it began and when the client leaves."""
 
     def __init__(self, *pieces: str) -> None:
         self.pieces = pieces
@@ -494,7 +496,7 @@ class Watched:
             self.left.set()
 
 
-def test_ctrl_c_before_the_first_word_ends_the_connection(server: Server) -> None:
+def test_ctrl_c_before_the_first_piece_ends_the_connection(server: Server) -> None:
     step = Watched()
     server.plan(step)
     wire = wire_to(server.url)
@@ -510,17 +512,17 @@ def test_ctrl_c_before_the_first_word_ends_the_connection(server: Server) -> Non
     thread.start()
     try:
         with pytest.raises(KeyboardInterrupt):
-            asked(wire, meter)
+            stream_events(wire, meter)
     finally:
         thread.join()
         signal.signal(signal.SIGINT, before)
     assert step.left.wait(300)
     assert [call.is_open for call in meter.calls] == [True]
-    assert len(server.asked) == 1
+    assert len(server.received) == 1
     wire.close()
 
 
-def test_who_leaves_in_the_middle_ends_the_connection(server: Server) -> None:
+def test_leaving_a_stream_ends_the_connection(server: Server) -> None:
     step = Watched("Das")
     server.plan(step)
     wire = wire_to(server.url)
@@ -531,14 +533,14 @@ def test_who_leaves_in_the_middle_ends_the_connection(server: Server) -> None:
 
 
 @pytest.mark.parametrize("step", [Watched(), Watched("Das")])
-def test_closing_ends_what_another_thread_waits_for(server: Server, step: Watched) -> None:
+def test_closing_ends_the_request_of_another_thread(server: Server, step: Watched) -> None:
     server.plan(step)
     wire = wire_to(server.url)
     ended: list[Any] = []
 
     def ask() -> None:
         try:
-            ended.append(asked(wire, Metered())[1])
+            ended.append(stream_events(wire, Metered())[1])
         except ModelFailure as failure:
             ended.append(failure.message)
 
@@ -550,10 +552,10 @@ def test_closing_ends_what_another_thread_waits_for(server: Server, step: Watche
     assert step.left.wait(300)
     assert [told.partition(" broke ")[0] for told in ended] == [f"The server at {server.url}"]
     with pytest.raises(ModelFailure, match="was closed"):
-        asked(wire, Metered())
+        stream_events(wire, Metered())
     with pytest.raises(ModelFailure, match="was closed"):
         wire.get("/health")
-    assert len(server.asked) == 1
+    assert len(server.received) == 1
 
 
 # Addresses and keys
@@ -562,7 +564,7 @@ def test_closing_ends_what_another_thread_waits_for(server: Server, step: Watche
 @pytest.mark.parametrize(
     "url", ["", "nowhere", "ftp://127.0.0.1", "http://", "http://127.0.0.1:99999", "http://[::1"]
 )
-def test_what_is_no_address(url: str) -> None:
+def test_invalid_addresses_are_refused(url: str) -> None:
     with pytest.raises(ConfigInvalid, match="not the address of a server"):
         wire_to(url)
 
@@ -580,7 +582,7 @@ def test_what_is_no_address(url: str) -> None:
         ("http://127.0.0.1.example.com", False),
     ],
 )
-def test_what_is_on_this_machine(url: str, is_local: bool) -> None:
+def test_local_addresses_are_recognised(url: str, is_local: bool) -> None:
     assert wire_to(url).is_local == is_local
 
 
@@ -590,14 +592,14 @@ def test_a_password_in_an_address_is_sent_and_never_shown(server: Server) -> Non
     server.plan(Status(403, "me p@ss-word p%40ss-word"))
     assert wire.display_url == f"{server.url}/a"
     with pytest.raises(RequestRefused) as raised:
-        asked(wire, Metered())
+        stream_events(wire, Metered())
     wire.close()
     assert raised.value.message == f"The server at {server.url}/a refused (403): me … …."
-    assert server.asked[0].path == f"/a{PATH}?key=k123"
-    assert server.asked[0].headers["authorization"] == "Basic bWU6cEBzcy13b3Jk"
+    assert server.received[0].path == f"/a{PATH}?key=k123"
+    assert server.received[0].headers["authorization"] == "Basic bWU6cEBzcy13b3Jk"
 
 
-def test_what_is_secret_in_an_address_is_not_told_by_its_server(server: Server) -> None:
+def test_secrets_in_an_address_are_removed_from_errors(server: Server) -> None:
     place = server.url.removeprefix("http://")
     wire = HttpClient(
         "The server", f"http://me:hunter2pw@{place}/?key=Q%2BSECRET&v=1", {}, PATIENCE
@@ -610,7 +612,7 @@ def test_what_is_secret_in_an_address_is_not_told_by_its_server(server: Server) 
     told = []
     for _ in range(3):
         with pytest.raises(RequestRefused) as raised:
-            asked(wire, Metered())
+            stream_events(wire, Metered())
         told.append(raised.value.message.removeprefix(f"The server at {server.url} "))
     wire.close()
     assert told == [
@@ -621,18 +623,18 @@ def test_what_is_secret_in_an_address_is_not_told_by_its_server(server: Server) 
 
 
 @pytest.mark.parametrize("name", ["....", "a" * 70 + ".invalid", "a..invalid"])
-def test_a_name_that_no_machine_has(name: str) -> None:
+def test_an_invalid_host_name_is_an_error(name: str) -> None:
     wire = wire_to(f"http://{name}:8080")
     meter = Metered()
     with pytest.raises(ModelFailure) as raised:
-        asked(wire, meter)
+        stream_events(wire, meter)
     wire.close()
     assert raised.value.message.startswith(f"The server at http://{name}:8080 cannot be ")
     assert [call.is_released for call in meter.calls] == [True]
 
 
 @pytest.mark.parametrize("content", [None, b"no certificate"])
-def test_certificates_that_cannot_be_read(
+def test_unreadable_certificates_are_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None
 ) -> None:
     file = tmp_path / "own.pem"
@@ -642,7 +644,7 @@ def test_certificates_that_cannot_be_read(
     wire = wire_to("https://model.invalid")
     meter = Metered()
     with pytest.raises(ModelFailure) as raised:
-        asked(wire, meter)
+        stream_events(wire, meter)
     wire.close()
     assert raised.value.message.startswith(
         "The server at https://model.invalid cannot be used: the certificates cannot be read: "
@@ -652,45 +654,47 @@ def test_certificates_that_cannot_be_read(
 
 
 @pytest.mark.parametrize("key", ["sk-secret\nX-Evil: 1", "sk-sécret-key", "sk-secret\x00"])
-def test_a_key_that_is_none_is_not_sent_and_not_told(server: Server, key: str) -> None:
+def test_an_invalid_key_is_not_sent_and_not_shown(server: Server, key: str) -> None:
     wire = HttpClient("The server", server.url, {"Authorization": f"Bearer {key}"}, PATIENCE)
     meter = Metered()
     with pytest.raises(ModelFailure) as raised:
-        asked(wire, meter)
+        stream_events(wire, meter)
     wire.close()
     assert raised.value.message == (
         f"The server at {server.url} cannot be used: the key contains invalid characters."
     )
     assert meter.counted == 0
-    assert server.asked == []
+    assert server.received == []
 
 
-def test_a_proxy_is_not_asked_for_this_machine(
+def test_a_proxy_is_not_used_for_local_addresses(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HTTP_PROXY", serving.closed_url())
     wire = wire_to(server.url)
-    assert text(asked(wire, Metered())[0]) == "Hello, you."
+    assert text(stream_events(wire, Metered())[0]) == "Hello, you."
     wire.close()
 
 
-def test_a_proxy_is_asked_for_others(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_is_used_for_other_addresses(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HTTP_PROXY", server.url)
     monkeypatch.delenv("NO_PROXY", raising=False)
     monkeypatch.delenv("no_proxy", raising=False)
     wire = wire_to("http://model.invalid")
-    assert text(asked(wire, Metered())[0]) == "Hello, you."
+    assert text(stream_events(wire, Metered())[0]) == "Hello, you."
     wire.close()
-    assert server.asked[0].path == f"http://model.invalid{PATH}"
+    assert server.received[0].path == f"http://model.invalid{PATH}"
 
 
 @pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:9", "nonsense://127.0.0.1:9"])
-def test_a_proxy_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch, proxy: str) -> None:
+def test_an_invalid_proxy_is_an_error(monkeypatch: pytest.MonkeyPatch, proxy: str) -> None:
     monkeypatch.setenv("ALL_PROXY", proxy)
     wire = wire_to("http://model.invalid")
     meter = Metered()
     with pytest.raises(ModelFailure, match=r"http://model\.invalid cannot be used: "):
-        asked(wire, meter)
+        stream_events(wire, meter)
     wire.close()
     assert meter.counted == 0
 
@@ -698,7 +702,7 @@ def test_a_proxy_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch, proxy: str
 # Small calls
 
 
-def test_small_calls(server: Server) -> None:
+def test_small_requests_return_json(server: Server) -> None:
     server.pages["POST /slots/0?action=save"] = lambda asked: {"saved": asked.body}
     wire = wire_to(server.url)
     assert wire.get("/health") == {"status": "ok"}
@@ -726,7 +730,7 @@ def test_small_calls(server: Server) -> None:
 def test_a_whole_answer_is_one_event(server: Server) -> None:
     server.plan(Whole("Ganz."))
     wire = wire_to(server.url)
-    events, problem = asked(wire, Metered())
+    events, problem = stream_events(wire, Metered())
     wire.close()
     assert [event["choices"][0]["message"]["content"] for event in events] == ["Ganz."]
     assert problem == ""

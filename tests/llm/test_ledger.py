@@ -1,4 +1,4 @@
-"""The ledger: what may be used is set aside before it is, whatever happens then."""
+"""The ledger: tokens are reserved before each request, whatever happens afterwards."""
 
 import multiprocessing
 import os
@@ -54,7 +54,7 @@ def counted(path: str) -> int:
         return int(connection.execute("SELECT coalesce(sum(counted), 0) FROM calls").fetchone()[0])
 
 
-def test_what_may_be_used_is_set_aside_and_the_rest_given_back(path: str) -> None:
+def test_tokens_are_reserved_and_the_rest_is_returned(path: str) -> None:
     with metering(path, 1_000) as meter:
         first = meter.reserve(600, 100)
         with pytest.raises(BudgetExceeded) as refused:
@@ -74,7 +74,7 @@ def test_what_may_be_used_is_set_aside_and_the_rest_given_back(path: str) -> Non
     assert oct(os.stat(path).st_mode & 0o777) == "0o600"
 
 
-def test_what_becomes_of_a_call_is_said_once(path: str) -> None:
+def test_a_call_is_settled_once(path: str) -> None:
     with metering(path, 1_000) as meter:
         call = meter.reserve(500, 10)
         call.settle(Usage(20, 20), "")
@@ -87,7 +87,7 @@ def test_what_becomes_of_a_call_is_said_once(path: str) -> None:
         assert counted(path) == 40
 
 
-def test_a_session_has_a_cap_of_its_own_for_what_is_told_of_it(path: str) -> None:
+def test_a_session_has_a_separate_cap_for_synthesis(path: str) -> None:
     with Ledger(path) as opened:
         caps = Caps(10_000, 1_000)
         told = opened.meter(Purpose("synthesis", "s1"), TO, caps, FREE)
@@ -115,7 +115,7 @@ def test_a_session_has_a_cap_of_its_own_for_what_is_told_of_it(path: str) -> Non
         Usage(5, float("nan")),  # type: ignore[arg-type]
     ],
 )
-def test_numbers_that_cannot_be_true_are_no_answer(path: str, usage: Usage) -> None:
+def test_impossible_usage_is_ignored(path: str, usage: Usage) -> None:
     with metering(path, 1_000) as meter:
         meter.reserve(300, 100).settle(usage, "small")
     assert counted(path) == 300
@@ -132,22 +132,20 @@ def test_numbers_that_cannot_be_true_are_no_answer(path: str, usage: Usage) -> N
         (Usage(0, 0), 25),
     ],
 )
-def test_what_counts_is_what_the_server_says_if_it_is_no_less_than_it_can_be(
-    path: str, usage: Usage, counts: int
-) -> None:
+def test_reported_usage_counts_if_it_is_plausible(path: str, usage: Usage, counts: int) -> None:
     with metering(path, 1_000) as meter:
         meter.reserve(300, 100).settle(usage, "small")
         assert counted(path) == counts
 
 
-def test_who_used_more_than_was_set_aside_asks_no_more(path: str) -> None:
+def test_usage_above_the_reservation_counts_against_the_cap(path: str) -> None:
     with metering(path, 1_000) as meter:
         meter.reserve(300, 100).settle(Usage(80, 5_000), "small")
         with pytest.raises(BudgetExceeded, match="5,080 are used"):
             meter.reserve(1, 1)
 
 
-def test_what_came_beyond_a_limit_counts_unless_the_server_says_what_it_used(path: str) -> None:
+def test_text_beyond_the_limit_counts_until_usage_is_reported(path: str) -> None:
     with metering(path, 1_000) as meter:
         call = meter.reserve(100, 10)
         call.exceed(2_000)
@@ -159,7 +157,7 @@ def test_what_came_beyond_a_limit_counts_unless_the_server_says_what_it_used(pat
         assert counted(path) == 30
 
 
-def test_a_call_belongs_to_the_day_on_which_it_was_allowed(
+def test_a_call_belongs_to_the_day_of_its_reservation(
     path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     midnight = NOON + 12 * 3_600_000
@@ -192,10 +190,10 @@ ACTIONS = st.lists(
 
 @settings(max_examples=effort.times(40), deadline=None)
 @given(actions=ACTIONS, cap=st.integers(0, 1_500))
-def test_any_order_of_calls_keeps_to_the_cap(
+def test_any_order_of_calls_stays_within_the_cap(
     tmp_path_factory: pytest.TempPathFactory, actions: list[Any], cap: int
 ) -> None:
-    """Several ledgers of one file, against a model of it in a few lines."""
+    """Several ledgers on one file, compared with a small model."""
     path = str(tmp_path_factory.mktemp("ledger") / "ledger.db")
     counts: list[int] = []
     under_way: list[tuple[int, int, Any]] = []
@@ -239,7 +237,7 @@ def _reserve_all(path: str, cap: int, results: Any) -> None:
 
 @pytest.mark.slow
 def test_processes_share_one_cap(path: str) -> None:
-    """Also the ledger itself is made by all of them at once."""
+    """All of them create the ledger at the same time."""
     context = multiprocessing.get_context("spawn")
     results: Any = context.Queue()
     crew = [context.Process(target=_reserve_all, args=(path, 255, results)) for _ in range(3)]
@@ -305,7 +303,7 @@ def _foreign(path: str) -> None:
         (_foreign, "ledger.db is a database of another program; it was not touched."),
     ],
 )
-def test_without_a_sound_ledger_nothing_is_asked(path: str, make: Any, message: str) -> None:
+def test_with_a_damaged_ledger_no_request_is_allowed(path: str, make: Any, message: str) -> None:
     os.makedirs(os.path.dirname(path))
     make(path)
     with pytest.raises(CtxError) as failed, metering(path, 1_000) as meter:
@@ -319,7 +317,7 @@ def test_without_a_sound_ledger_nothing_is_asked(path: str, make: Any, message: 
     assert trouble.hint == failed.value.hint
 
 
-def test_an_answer_is_not_lost_over_a_ledger_that_cannot_be_written(path: str) -> None:
+def test_an_answer_is_kept_if_the_ledger_cannot_be_written(path: str) -> None:
     with metering(path, 1_000) as meter:
         call = meter.reserve(300, 100)
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
@@ -341,7 +339,7 @@ def test_an_empty_file_is_a_new_ledger(path: str) -> None:
     assert counted(path) == 10
 
 
-def test_looking_makes_nothing(path: str) -> None:
+def test_reading_creates_no_file(path: str) -> None:
     with ledger.reading(path) as connection:
         assert connection is None
     assert ledger.problem(path) is None
@@ -392,7 +390,7 @@ def test_calls_are_added_up(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
         ]
 
 
-def test_a_server_may_call_its_model_anything(path: str) -> None:
+def test_any_model_name_is_accepted(path: str) -> None:
     with metering(path, 1_000) as meter:
         for name in ("x" * 5_000, "\ud800 \x1b[31m", ""):
             meter.reserve(100, 10).settle(Usage(10, 5, cost_micros=-3), name)
@@ -400,7 +398,7 @@ def test_a_server_may_call_its_model_anything(path: str) -> None:
     assert found == [("x" * 200, None), ("? \x1b[31m", None), ("small", None)]
 
 
-def test_a_word_is_taken_out_of_names_and_what_was_used_stays(path: str) -> None:
+def test_scrubbing_a_word_keeps_the_usage(path: str) -> None:
     with metering(path, 1_000) as meter:
         meter.reserve(300, 100).settle(Usage(80, 20), "small")
     needle = word("shop")
@@ -414,8 +412,8 @@ def test_a_word_is_taken_out_of_names_and_what_was_used_stays(path: str) -> None
     assert (found.what, found.counted) == (needle.name("shop"), 100)
 
 
-def test_a_disk_that_is_full(path: str) -> None:
-    """Nothing is asked; what was asked before counts in full, and its answer is not lost."""
+def test_with_a_full_disk_no_request_is_allowed(path: str) -> None:
+    """A running request is counted in full, and its answer is kept."""
     with metering(path, 10**6) as meter:
         call = meter.reserve(300, 100)
         soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -14,7 +14,7 @@ from ctx.llm.llama_cpp.llama_backend import LlamaCpp
 from ctx.llm.prices import Prices
 from ctx.llm.protocol import Answer, Backend, Cache, Capabilities, Request, Usage, ignore
 from ctx.llm.retry import RetryPolicy
-from tests.contract.llm_backends import BackendContract, TimesAsked
+from tests.contract.llm_backends import BackendContract, RequestCount
 from tests.llm import llama
 
 MODEL = "SmolLM2-135M-Instruct.Q4_1"
@@ -40,8 +40,8 @@ Make = Callable[[llama.Server], LlamaCpp]
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> Iterator[Make]:
-    """A backend as a process makes it: what was known before is in its folder alone."""
+def make_backend(tmp_path: Path) -> Iterator[Make]:
+    """Creates backends like separate processes: only the folder is shared."""
     backends: list[LlamaCpp] = []
 
     def make(server: llama.Server) -> LlamaCpp:
@@ -67,8 +67,8 @@ def ask(backend: LlamaCpp, ledger: Ledger, *parts: str, **more: Any) -> Answer:
     return backend.ask(request, meter, ignore)
 
 
-def told(answer: Answer) -> tuple[str, int]:
-    """What became of the prompt, and how many of its tokens the server evaluated."""
+def cache_state(answer: Answer) -> tuple[str, int]:
+    """The cache state of the prompt, and the number of tokens that the server evaluated."""
     assert answer.cache
     assert answer.usage
     return answer.cache.state, answer.usage.input_tokens - answer.usage.cached_tokens
@@ -83,82 +83,84 @@ class TestLlamaCpp(BackendContract):
         backend.close()
 
     @pytest.fixture
-    def times_asked(self, llama_server: llama.Server) -> TimesAsked:
+    def request_count(self, llama_server: llama.Server) -> RequestCount:
         # The number of the last question in the only slot.
         return lambda: int(llama_server.get("/slots")[0].get("id_task", -1))
 
 
-def test_a_look_tells_the_model_and_what_it_takes(llama_server: llama.Server, made: Make) -> None:
-    backend = made(llama_server)
+def test_a_probe_returns_the_model_and_its_context(
+    llama_server: llama.Server, make_backend: Make
+) -> None:
+    backend = make_backend(llama_server)
     assert backend.probe() == Capabilities(MODEL, llama.CONTEXT_TOKENS, "b0-unknown")
     assert (backend.name, backend.where, backend.is_free) == ("llama_cpp", llama_server.url, True)
 
 
-def test_what_was_read_is_not_read_again(
-    llama_server: llama.Server, made: Make, ledger: Ledger
+def test_an_evaluated_prompt_is_cached(
+    llama_server: llama.Server, make_backend: Make, ledger: Ledger
 ) -> None:
     llama_server.forget()
-    first = ask(made(llama_server), ledger, PACK, "What does add_one do?")
+    first = ask(make_backend(llama_server), ledger, PACK, "What does add_one do?")
     assert first.cache
     assert first.cache._replace(prompt_ms=0) == Cache("fresh", "", 0, 0, saved=True)
-    whole = told(first)[1]
+    whole = cache_state(first)[1]
     # In the server's memory, then from its disk.
     for state in ("kept", "restored"):
-        again = ask(made(llama_server), ledger, PACK, "What does add_two do?")
+        again = ask(make_backend(llama_server), ledger, PACK, "What does add_two do?")
         assert again.cache
         assert again.usage
         assert again.usage.input_tokens == whole
-        assert told(again)[0] == state
-        assert told(again)[1] < whole // 4
+        assert cache_state(again)[0] == state
+        assert cache_state(again)[1] < whole // 4
         assert again.cache.prefix
         assert again.cache.saved
         llama_server.forget()
     # Another pack begins anew, with nothing of this one.
-    other = ask(made(llama_server), ledger, "Some other words.\n", "What do they mean?")
+    other = ask(make_backend(llama_server), ledger, "Some other words.\n", "What do they mean?")
     assert other.usage
-    assert told(other) == ("fresh", other.usage.input_tokens)
+    assert cache_state(other) == ("fresh", other.usage.input_tokens)
 
 
-def test_a_server_that_was_restarted_goes_on_where_it_was(
-    llama_is_there: None, made: Make, ledger: Ledger, tmp_path: Path
+def test_a_restarted_server_restores_its_cache(
+    llama_is_there: None, make_backend: Make, ledger: Ledger, tmp_path: Path
 ) -> None:
     with llama.running(tmp_path / "server") as server:
-        first = ask(made(server), ledger, PACK, "What does add_one do?")
+        first = ask(make_backend(server), ledger, PACK, "What does add_one do?")
     port = int(server.url.rpartition(":")[2])
     with llama.running(tmp_path / "server", port=port) as server:
-        again = ask(made(server), ledger, PACK, "What does add_two do?")
-    assert [told(first)[0], told(again)[0]] == ["fresh", "restored"]
-    assert told(again)[1] < told(first)[1] // 4
+        again = ask(make_backend(server), ledger, PACK, "What does add_two do?")
+    assert [cache_state(first)[0], cache_state(again)[0]] == ["fresh", "restored"]
+    assert cache_state(again)[1] < cache_state(first)[1] // 4
 
 
-def test_a_server_that_cannot_save_answers_all_the_same(
-    llama_is_there: None, made: Make, ledger: Ledger, tmp_path: Path
+def test_a_server_that_cannot_save_still_answers(
+    llama_is_there: None, make_backend: Make, ledger: Ledger, tmp_path: Path
 ) -> None:
     with llama.running(tmp_path / "server", "--forgetful") as server:
         states = []
         for _ in range(2):
-            answer = ask(made(server), ledger, "Name a colour.")
+            answer = ask(make_backend(server), ledger, "Name a colour.")
             assert answer.text
             assert answer.cache
             states.append((answer.cache.state, answer.cache.saved))
     assert states == [("fresh", False), ("kept", False)]
 
 
-def test_a_file_that_is_damaged_starts_fresh(
-    llama_server: llama.Server, made: Make, ledger: Ledger
+def test_a_damaged_cache_file_is_ignored(
+    llama_server: llama.Server, make_backend: Make, ledger: Ledger
 ) -> None:
-    ask(made(llama_server), ledger, SHORT, "?")
+    ask(make_backend(llama_server), ledger, SHORT, "?")
     llama_server.forget()
     assert list(llama_server.slots.iterdir())
     for path in llama_server.slots.iterdir():
         path.write_bytes(b"nothing that a server wrote")
-    answer = ask(made(llama_server), ledger, SHORT, "?")
+    answer = ask(make_backend(llama_server), ledger, SHORT, "?")
     assert answer.cache
     assert (answer.cache.state, answer.cache.saved) == ("fresh", True)
 
 
 def test_an_answer_follows_its_schema(
-    llama_server: llama.Server, made: Make, ledger: Ledger
+    llama_server: llama.Server, make_backend: Make, ledger: Ledger
 ) -> None:
     schema = {
         "type": "object",
@@ -166,16 +168,18 @@ def test_an_answer_follows_its_schema(
         "required": ["kind", "is_done"],
         "additionalProperties": False,
     }
-    answer = ask(made(llama_server), ledger, "A crash was mended.", schema=schema, max_tokens=60)
+    answer = ask(
+        make_backend(llama_server), ledger, "A crash was mended.", schema=schema, max_tokens=60
+    )
     found = json.loads(answer.text)
     assert answer.stop == "end"
     assert set(found) == {"kind", "is_done"}
     assert found["kind"] in ("bugfix", "feature")
 
 
-def test_marks_in_a_text_are_text(llama_server: llama.Server, made: Make) -> None:
-    """A stranger's text cannot begin a turn of its own."""
-    backend = made(llama_server)
+def test_control_tokens_in_a_text_are_text(llama_server: llama.Server, make_backend: Make) -> None:
+    """Text in a prompt cannot begin a turn."""
+    backend = make_backend(llama_server)
     marks = llama_server.post("/tokenize", {"content": "<|im_end|>"})["tokens"]
     assert len(marks) == 1
     assert backend.count("<|im_end|>") == 7
@@ -183,10 +187,10 @@ def test_marks_in_a_text_are_text(llama_server: llama.Server, made: Make) -> Non
 
 
 def test_a_prompt_that_is_too_large_is_not_sent(
-    llama_server: llama.Server, made: Make, ledger: Ledger
+    llama_server: llama.Server, make_backend: Make, ledger: Ledger
 ) -> None:
     with pytest.raises(BudgetExceeded) as caught:
-        ask(made(llama_server), ledger, "word " * 3_000)
+        ask(make_backend(llama_server), ledger, "word " * 3_000)
     assert caught.value.message == (
         f"The prompt has 3,021 tokens, and the model at {llama_server.url} takes 2,048 with its"
         " answer."
@@ -194,22 +198,22 @@ def test_a_prompt_that_is_too_large_is_not_sent(
     assert caught.value.hint
     assert "A pack that is built with `--budget 2600` fits" in caught.value.hint
     assert ledger.connection.execute("SELECT count(*) FROM calls").fetchone() == (0,)
-    assert made(llama_server).count("word " * int(2_600 * 3.5 / 5)) < 2_048
+    assert make_backend(llama_server).count("word " * int(2_600 * 3.5 / 5)) < 2_048
 
 
-def test_an_answer_ends_where_the_context_does(
-    llama_server: llama.Server, made: Make, ledger: Ledger
+def test_an_answer_ends_at_its_token_limit(
+    llama_server: llama.Server, make_backend: Make, ledger: Ledger
 ) -> None:
-    answer = ask(made(llama_server), ledger, "Hello", max_tokens=2)
+    answer = ask(make_backend(llama_server), ledger, "Hello", max_tokens=2)
     assert (answer.stop, answer.model, answer.problem) == ("length", MODEL, "")
     assert answer.usage
     assert answer.usage.output_tokens == 2
 
 
-def test_what_is_set_aside_is_never_less_than_what_is_used(
-    llama_server: llama.Server, made: Make, ledger: Ledger
+def test_the_reservation_covers_the_usage(
+    llama_server: llama.Server, make_backend: Make, ledger: Ledger
 ) -> None:
-    backend = made(llama_server)
+    backend = make_backend(llama_server)
     asked = [TEXTS[name] for name in ("JSON", "Japanese", "emoji", "marks")]
     for text in asked:
         ask(backend, ledger, text, max_tokens=1)
@@ -222,10 +226,12 @@ def test_what_is_set_aside_is_never_less_than_what_is_used(
         assert reserved >= used == counted
 
 
-def test_the_estimate_beside_what_the_model_counts(llama_server: llama.Server, made: Make) -> None:
-    """This model was taught English: of other scripts it makes more tokens than the estimate says,
-    and every digit is one to it."""
-    backend = made(llama_server)
+def test_the_estimate_is_compared_with_the_tokens_of_the_model(
+    llama_server: llama.Server, make_backend: Make
+) -> None:
+    """This model was trained on English: other scripts give more tokens than the estimate,
+    and every digit is one token."""
+    backend = make_backend(llama_server)
     found = {name: (tokens.estimate(text), backend.count(text)) for name, text in TEXTS.items()}
     assert found == {
         "English": (23, 17),
@@ -243,8 +249,8 @@ def test_the_estimate_beside_what_the_model_counts(llama_server: llama.Server, m
         assert backend.count(text) <= len(text.encode())
 
 
-def test_who_interrupts_an_answer_stops_the_server(
-    llama_server: llama.Server, made: Make, ledger: Ledger
+def test_interrupting_an_answer_stops_the_server(
+    llama_server: llama.Server, make_backend: Make, ledger: Ledger
 ) -> None:
     heard: list[str] = []
 
@@ -257,7 +263,7 @@ def test_who_interrupts_an_answer_stops_the_server(
     )
     request = Request("", ("Count from one to a thousand.",), 1_500, 0.0)
     with pytest.raises(KeyboardInterrupt):
-        made(llama_server).ask(request, meter, interrupt)
+        make_backend(llama_server).ask(request, meter, interrupt)
     assert len(heard) == 1
     is_in_time = clock.deadline(10)
     while llama_server.get("/slots")[0]["is_processing"]:
@@ -268,8 +274,8 @@ def test_who_interrupts_an_answer_stops_the_server(
 
 
 def test_usage_is_what_the_server_counted(
-    llama_server: llama.Server, made: Make, ledger: Ledger
+    llama_server: llama.Server, make_backend: Make, ledger: Ledger
 ) -> None:
     llama_server.forget()
-    answer = ask(made(llama_server), ledger, "Say", " hello", "", ".")
+    answer = ask(make_backend(llama_server), ledger, "Say", " hello", "", ".")
     assert answer.usage == Usage(23, 3, 0)

@@ -1,4 +1,4 @@
-"""The llama.cpp backend, against servers that are old, busy, broken, or none of that kind."""
+"""The llama.cpp backend, with old, busy, broken or different servers."""
 
 import json
 import re
@@ -44,12 +44,14 @@ def text(tokens: list[int]) -> str:
     return bytes(tokens).decode()
 
 
-def templated(asked: serving.Asked) -> dict[str, str]:
+def templated(asked: serving.ServerRequest) -> dict[str, str]:
     turns = "".join(f"<{each['role']}>{each['content']}</>" for each in asked.body["messages"])
     return {"prompt": f"{turns}<assistant>"}
 
 
-def test_a_question_as_it_is_sent(server: serving.Server, backend: LlamaCpp) -> None:
+def test_a_question_is_sent_with_the_template_of_the_model(
+    server: serving.Server, backend: LlamaCpp
+) -> None:
     server.pages["POST /apply-template"] = templated
     schema = {"type": "object"}
     answer = backend.ask(QUESTION._replace(schema=schema), Metered(), ignore)
@@ -76,8 +78,10 @@ def test_a_server_without_a_template_gets_plain_text(
     assert text(sent(server)["prompt"]) == "Be brief.\n\nSome context.\nWhich colour?\n"
 
 
-def test_a_template_that_takes_no_system(server: serving.Server, backend: LlamaCpp) -> None:
-    def without_system(asked: serving.Asked) -> dict[str, str]:
+def test_a_template_without_a_system_role_gets_one_message(
+    server: serving.Server, backend: LlamaCpp
+) -> None:
+    def without_system(asked: serving.ServerRequest) -> dict[str, str]:
         # As templates do that leave out what they do not know.
         asked.body["messages"] = asked.body["messages"][-1:]
         return templated(asked)
@@ -89,9 +93,7 @@ def test_a_template_that_takes_no_system(server: serving.Server, backend: LlamaC
     )
 
 
-def test_a_server_that_comes_back_with_another_model(
-    server: serving.Server, backend: LlamaCpp
-) -> None:
+def test_a_change_of_the_model_is_noticed(server: serving.Server, backend: LlamaCpp) -> None:
     backend.ask(QUESTION, Metered(), ignore)
     server.pages["POST /apply-template"] = templated
     other = {"model_path": "/models/other.gguf"}
@@ -103,20 +105,22 @@ def test_a_server_that_comes_back_with_another_model(
     ]
 
 
-def test_a_question_without_a_system(server: serving.Server, backend: LlamaCpp) -> None:
+def test_a_question_without_a_system_text_is_sent(
+    server: serving.Server, backend: LlamaCpp
+) -> None:
     server.pages["POST /apply-template"] = templated
     backend.ask(QUESTION._replace(system=""), Metered(), ignore)
     assert text(sent(server)["prompt"]) == "<user>Some context.\nWhich colour?</><assistant>"
 
 
-def test_marks_are_text_where_the_server_finds_them_everywhere(
+def test_control_tokens_are_text_on_servers_that_parse_them(
     server: serving.Server, backend: LlamaCpp
 ) -> None:
-    """As old servers do, and models whose marks are declared as words."""
+    """Old servers do so, and models whose control tokens are declared as words."""
     numbers = {"<system>": 1001, "<user>": 1002, "</>": 1003, "<assistant>": 1004}
     pieces = {number: piece for piece, number in numbers.items()}
 
-    def tokenize(asked: serving.Asked) -> dict[str, Any]:
+    def tokenize(asked: serving.ServerRequest) -> dict[str, Any]:
         content = asked.body["content"]
         found: list[int] = []
         for each in content if isinstance(content, list) else [content]:
@@ -136,24 +140,24 @@ def test_marks_are_text_where_the_server_finds_them_everywhere(
     assert [each for each in prompt if each > 255] == [1002, 1003, 1004]
     said = "".join(pieces.get(each) or chr(each) for each in prompt)
     assert said == f"<user>{stranger}?</><assistant>"
-    assert len(server.asked) < 20
+    assert len(server.received) < 20
 
 
-def test_many_parts_are_few_questions(server: serving.Server, backend: LlamaCpp) -> None:
+def test_many_parts_need_few_requests(server: serving.Server, backend: LlamaCpp) -> None:
     parts = tuple(f"part {number}\n" for number in range(500))
     backend.ask(QUESTION._replace(parts=parts), Metered(), ignore)
     assert "".join(parts) in text(sent(server)["prompt"])
-    assert sum(asked.path == "/tokenize" for asked in server.asked) < 40
+    assert sum(asked.path == "/tokenize" for asked in server.received) < 40
 
 
-def test_what_the_model_thinks_is_not_its_answer(server: serving.Server, backend: LlamaCpp) -> None:
+def test_thoughts_are_not_part_of_the_answer(server: serving.Server, backend: LlamaCpp) -> None:
     server.plan(Says("<think>", "blue?", "</think>", "\n\n", "Blue", "."))
     heard: list[str] = []
     assert backend.ask(QUESTION, Metered(), heard.append).text == "Blue."
     assert heard == ["Blue", "."]
 
 
-def test_a_schema_that_the_server_does_not_understand_is_left_out(
+def test_a_schema_that_the_server_refuses_is_left_out(
     server: serving.Server, backend: LlamaCpp
 ) -> None:
     server.plan(Status(400, {"error": {"message": "JSON schema conversion failed"}}))
@@ -164,24 +168,26 @@ def test_a_schema_that_the_server_does_not_understand_is_left_out(
     assert [call.is_released for call in meter.calls] == [True, False]
 
 
-def test_a_named_model_is_named_everywhere(server: serving.Server, tmp_path: Path) -> None:
+def test_a_configured_model_is_sent_with_every_request(
+    server: serving.Server, tmp_path: Path
+) -> None:
     server.pages["GET /props?model=small%2Fone"] = server.pages["GET /props"]
     backend = LlamaCpp(server.url, "small/one", "sk-local", RetryPolicy(2, 0), str(tmp_path))
     backend.ask(QUESTION, Metered(), ignore)
     assert backend.model == "small/one"
-    posts = [asked for asked in server.asked if asked.method == "POST"]
+    posts = [asked for asked in server.received if asked.method == "POST"]
     assert {asked.body["model"] for asked in posts} == {"small/one"}
-    assert {asked.headers["authorization"] for asked in server.asked} == {"Bearer sk-local"}
+    assert {asked.headers["authorization"] for asked in server.received} == {"Bearer sk-local"}
 
 
-def test_it_waits_for_a_model_that_is_loading(server: serving.Server, backend: LlamaCpp) -> None:
+def test_a_loading_model_is_waited_for(server: serving.Server, backend: LlamaCpp) -> None:
     states = iter([Status(503, LOADING), {"status": "ok"}])
     server.pages["GET /health"] = lambda _asked: next(states)
     assert backend.probe() == Capabilities("scripted-1", 32_768, "b1-scripted")
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_model_that_loads_for_too_long(server: serving.Server, tmp_path: Path) -> None:
+def test_a_model_that_loads_too_long_is_an_error(server: serving.Server, tmp_path: Path) -> None:
     server.pages["GET /health"] = Status(503, LOADING)
     backend = LlamaCpp(server.url, "default", "", RetryPolicy(0.3, 0), str(tmp_path))
     with pytest.raises(ModelFailure) as raised:
@@ -193,7 +199,9 @@ def test_a_model_that_loads_for_too_long(server: serving.Server, tmp_path: Path)
 
 
 @pytest.mark.parametrize("page", [None, "hello", {"object": "list"}, []])
-def test_another_server_is_told(page: Any, server: serving.Server, backend: LlamaCpp) -> None:
+def test_another_kind_of_server_is_an_error(
+    page: Any, server: serving.Server, backend: LlamaCpp
+) -> None:
     server.pages["GET /props"] = page
     for act in (backend.probe, lambda: backend.ask(QUESTION, Metered(), ignore)):
         with pytest.raises(ModelFailure, match=r"is not a llama\.cpp server") as raised:
@@ -202,7 +210,7 @@ def test_another_server_is_told(page: Any, server: serving.Server, backend: Llam
     assert server.questions == []
 
 
-def test_nobody_is_there(tmp_path: Path) -> None:
+def test_an_unreachable_server_is_an_error(tmp_path: Path) -> None:
     url = serving.closed_url()
     meter = Metered()
     backend = LlamaCpp(url, "default", "", RetryPolicy(1, 3), str(tmp_path))
@@ -213,13 +221,15 @@ def test_nobody_is_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("tokens", [None, "many", ["a"], [1.5], [-1], [2**40]])
-def test_tokens_that_are_none(tokens: Any, server: serving.Server, backend: LlamaCpp) -> None:
+def test_invalid_tokens_are_an_error(
+    tokens: Any, server: serving.Server, backend: LlamaCpp
+) -> None:
     server.pages["POST /tokenize"] = {"tokens": tokens}
     with pytest.raises(ModelFailure, match="other than a list of tokens"):
         backend.count("text")
 
 
-def test_an_answer_that_was_cut_is_kept_and_counts(
+def test_an_answer_that_was_cut_is_kept_and_counted(
     server: serving.Server, backend: LlamaCpp
 ) -> None:
     server.plan(Cut(Says("Blue", " and", " green"), 120))
@@ -231,9 +241,7 @@ def test_an_answer_that_was_cut_is_kept_and_counts(
     assert answer.cache is None
 
 
-def test_an_answer_that_goes_on_past_its_limit_is_left(
-    server: serving.Server, backend: LlamaCpp
-) -> None:
+def test_an_answer_beyond_its_limit_is_stopped(server: serving.Server, backend: LlamaCpp) -> None:
     server.plan(lambda asked: Says(*["and on "] * 5_000) if asked.body.pop("n_predict") else Says())
     meter = Metered()
     answer = backend.ask(QUESTION, meter, ignore)
@@ -255,7 +263,7 @@ def test_no_answer_at_all_is_an_error(
     assert [call.is_open for call in meter.calls] == [True]
 
 
-def test_a_prompt_that_only_the_server_finds_too_large(
+def test_a_prompt_that_the_server_finds_too_large_is_an_error(
     server: serving.Server, backend: LlamaCpp
 ) -> None:
     server.pages["GET /props"] = {"default_generation_settings": {}}
@@ -267,7 +275,7 @@ def test_a_prompt_that_only_the_server_finds_too_large(
     assert meter.counted == 0
 
 
-def test_an_answer_is_as_long_as_the_context_leaves_room(
+def test_the_length_of_an_answer_is_limited_by_the_context(
     server: serving.Server, backend: LlamaCpp
 ) -> None:
     size = len("Be brief.\n\nSome context.\nWhich colour?\n")
@@ -298,7 +306,7 @@ def test_an_answer_is_as_long_as_the_context_leaves_room(
         ),
     ],
 )
-def test_whatever_the_last_event_tells(
+def test_usage_and_stop_are_read_from_the_last_event(
     told: dict[str, Any],
     usage: Usage | None,
     stop: str,
@@ -311,7 +319,9 @@ def test_whatever_the_last_event_tells(
     assert answer.model == "scripted-1"
 
 
-def test_a_strangers_words_can_be_kept_and_shown(server: serving.Server, backend: LlamaCpp) -> None:
+def test_invalid_characters_of_a_server_are_replaced(
+    server: serving.Server, backend: LlamaCpp
+) -> None:
     server.plan(
         serving.Body(
             _event({"content": "Blue \ud83d"})

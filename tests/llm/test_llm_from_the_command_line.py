@@ -1,5 +1,5 @@
-"""`ctx llm` against a real server with a real model: it answers, and the second time it need not
-read again what it has read."""
+"""`ctx llm` against a real server with a real model: it answers, and the second time it uses
+its cache."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,9 @@ from tests.llm import llama
 from tests.packs.test_pack_text import CALLED
 
 
-def test_a_pack_is_asked_about_twice(ctx: Ctx, repo: Path, llama_server: llama.Server) -> None:
+def test_the_second_question_about_a_pack_uses_the_cache(
+    ctx: Ctx, repo: Path, llama_server: llama.Server
+) -> None:
     assert ctx("init").code == 0
     (repo / "src").mkdir()
     (repo / "src" / "net.py").write_text("def send(text):\n    return text\n")

@@ -1,4 +1,4 @@
-"""A backend that speaks OpenAI's chat protocol, against a server over HTTP."""
+"""The backend for the OpenAI chat protocol, with a server over HTTP."""
 
 import json
 from collections.abc import Iterator
@@ -11,9 +11,9 @@ from ctx.llm.http_client import RequestRefused
 from ctx.llm.openai_backend import OpenAi
 from ctx.llm.protocol import Answer, Backend, Capabilities, Request, Usage, ignore
 from ctx.llm.retry import RetryPolicy
-from tests.contract.llm_backends import QUESTION, BackendContract, Metered, TimesAsked
+from tests.contract.llm_backends import QUESTION, BackendContract, Metered, RequestCount
 from tests.llm import serving
-from tests.llm.serving import Asked, Body, Cut, Says, Server, Status, Whole
+from tests.llm.serving import Body, Cut, Says, Server, ServerRequest, Status, Whole
 
 PATIENCE = RetryPolicy(silence_s=10, retries=1, pause_s=0.01)
 SCHEMA = {"type": "object", "properties": {"answer": {"type": "string"}}}
@@ -40,12 +40,12 @@ class TestOpenAi(BackendContract):
         backend.close()
 
     @pytest.fixture
-    def times_asked(self, server: Server) -> TimesAsked:
+    def request_count(self, server: Server) -> RequestCount:
         return lambda: len(server.questions)
 
 
 def events(*values: Any) -> Body:
-    """A stream of just these events."""
+    """A stream of these events."""
     lines = [f"data: {json.dumps(value)}\n\n" for value in values]
     return Body("".join([*lines, "data: [DONE]\n\n"]).encode(), "text/event-stream")
 
@@ -54,12 +54,12 @@ def choice(finish: str | None = None, **delta: Any) -> dict[str, Any]:
     return {"model": "m", "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
 
 
-def test_what_is_sent_and_what_it_comes_to(server: Server, backend: OpenAi) -> None:
+def test_a_request_and_its_answer_are_complete(server: Server, backend: OpenAi) -> None:
     server.plan(Says("Blue", ".", stop="end"))
     meter = Metered()
     request = Request("Be brief.", ("The sky.", " Which colour?"), 9, temperature=0.2)
     answer = backend.ask(request, meter, ignore)
-    [asked] = server.asked
+    [asked] = server.received
     assert (asked.path, asked.body) == (
         "/v1/chat/completions",
         {
@@ -92,28 +92,30 @@ def test_what_is_sent_and_what_it_comes_to(server: Server, backend: OpenAi) -> N
         ("/deep?api-version=7", "/deep/v1/chat/completions?api-version=7"),
     ],
 )
-def test_an_address_may_be_given_in_part(server: Server, given: str, path: str) -> None:
+def test_an_incomplete_address_is_completed(server: Server, given: str, path: str) -> None:
     backend = OpenAi(server.url + given, "m", "a key\n", PATIENCE)
     backend.ask(QUESTION, Metered(), ignore)
-    assert server.asked[-1].path == path
-    assert server.asked[-1].headers["authorization"] == "Bearer a key"
+    assert server.received[-1].path == path
+    assert server.received[-1].headers["authorization"] == "Bearer a key"
     assert backend.is_free
     backend.close()
 
 
-def test_what_is_no_address_is_said_at_once() -> None:
+def test_an_invalid_address_is_refused_at_once() -> None:
     with pytest.raises(ConfigInvalid, match="not the address of a server"):
         OpenAi("127.0.0.1:8080", "m", "", PATIENCE)
     assert not OpenAi("https://api.example.com/v1", "m", "", PATIENCE).is_free
 
 
 @pytest.mark.parametrize(("stop", "expected"), [("length", "length"), ("refused", "refused")])
-def test_why_it_stopped(server: Server, backend: OpenAi, stop: str, expected: str) -> None:
+def test_the_reason_for_the_end_is_read(
+    server: Server, backend: OpenAi, stop: str, expected: str
+) -> None:
     server.plan(Says("I", " can", stop=stop))
     assert backend.ask(QUESTION, Metered(), ignore).stop == expected
 
 
-def test_a_server_that_tells_no_use_counts_in_full(server: Server, backend: OpenAi) -> None:
+def test_an_answer_without_usage_is_counted_in_full(server: Server, backend: OpenAi) -> None:
     server.plan(Says("Blue", tells_usage=False), events(choice("stop", content="Blue")))
     server.plan(events({**choice("stop", content="B"), "usage": {"prompt_tokens": 0}}))
     server.plan(events({**choice("stop", content="B"), "usage": {"prompt_tokens": 10**40}}))
@@ -124,7 +126,7 @@ def test_a_server_that_tells_no_use_counts_in_full(server: Server, backend: Open
     assert all(call.is_open for call in meter.calls)
 
 
-def test_a_server_that_does_not_stream(server: Server, backend: OpenAi) -> None:
+def test_a_server_without_streaming_works(server: Server, backend: OpenAi) -> None:
     server.plan(Whole("All at once."))
     heard: list[str] = []
     answer = backend.ask(QUESTION, Metered(), heard.append)
@@ -189,7 +191,7 @@ def test_a_server_that_does_not_stream(server: Server, backend: OpenAi) -> None:
         ),
     ],
 )
-def test_the_ways_of_servers(
+def test_variants_of_servers_are_read(
     server: Server, backend: OpenAi, told: list[Any], expected: Answer
 ) -> None:
     server.plan(events(*told))
@@ -200,9 +202,9 @@ def test_the_ways_of_servers(
 
 
 def picky(refused: str, said: str) -> serving.Planned:
-    """A server that does not take something."""
+    """A server that refuses some parameters."""
 
-    def step(asked: Asked) -> serving.Step:
+    def step(asked: ServerRequest) -> serving.Step:
         if refused in json.dumps(asked.body):
             return Status(400, {"error": {"message": said}})
         return Says("Fine", ".")
@@ -228,7 +230,7 @@ def picky(refused: str, said: str) -> serving.Planned:
         ("response_format", "response_format is not supported", "response_format"),
     ],
 )
-def test_what_a_server_does_not_take_is_left_out_for_good(
+def test_a_refused_parameter_is_left_out_from_then_on(
     server: Server, backend: OpenAi, refused: str, said: str, without: str
 ) -> None:
     server.otherwise = picky(refused, said)
@@ -243,7 +245,7 @@ def test_what_a_server_does_not_take_is_left_out_for_good(
     assert without not in json.dumps(server.questions[-1].body)
 
 
-def test_a_server_that_takes_nothing_is_not_asked_for_ever(server: Server, backend: OpenAi) -> None:
+def test_a_server_that_refuses_everything_is_given_up(server: Server, backend: OpenAi) -> None:
     said = "stream_options temperature response_format max_completion_tokens instead"
     server.otherwise = Status(400, {"error": said})
     with pytest.raises(RequestRefused) as raised:
@@ -259,7 +261,7 @@ def test_a_server_that_takes_nothing_is_not_asked_for_ever(server: Server, backe
         "max_tokens is too large: 99999. This model supports at most 4096 completion tokens.",
     ],
 )
-def test_another_refusal_is_told(server: Server, backend: OpenAi, said: str) -> None:
+def test_other_refusals_are_errors(server: Server, backend: OpenAi, said: str) -> None:
     server.otherwise = Status(400, {"error": {"message": said, "type": "invalid_request_error"}})
     with pytest.raises(RequestRefused) as raised:
         backend.ask(QUESTION, Metered(), ignore)
@@ -269,13 +271,13 @@ def test_another_refusal_is_told(server: Server, backend: OpenAi, said: str) -> 
     assert len(server.questions) == 1
 
 
-def test_use_that_is_no_number_is_not_told(server: Server, backend: OpenAi) -> None:
+def test_invalid_usage_is_ignored(server: Server, backend: OpenAi) -> None:
     used = {"prompt_tokens": True, "completion_tokens": True}
     server.plan(events(choice("stop", content="Blue."), {"usage": used}))
     assert backend.ask(QUESTION, Metered(), ignore).usage is None
 
 
-def test_a_server_that_does_not_keep_to_the_limit_is_left(server: Server, backend: OpenAi) -> None:
+def test_an_answer_beyond_its_limit_is_stopped(server: Server, backend: OpenAi) -> None:
     # It thinks that it may say as much as it likes.
     server.otherwise = lambda asked: (
         Says(*["and on "] * 5_000) if asked.body.pop("max_tokens") else Says()
@@ -289,7 +291,7 @@ def test_a_server_that_does_not_keep_to_the_limit_is_left(server: Server, backen
     assert [(call.is_open, call.excess) for call in meter.calls] == [(True, heard * 7 // 4 - 12)]
 
 
-def test_a_limit_holds_however_many_tokens_come_at_once(server: Server, backend: OpenAi) -> None:
+def test_the_limit_holds_for_large_pieces(server: Server, backend: OpenAi) -> None:
     at_once = "some words of the answer " * 20
     server.plan(
         events(*[choice(content=at_once)] * 40, choice("stop")),
@@ -304,9 +306,7 @@ def test_a_limit_holds_however_many_tokens_come_at_once(server: Server, backend:
     assert [call.excess for call in meter.calls] == [500 // 4 - 12, 500 // 4 - 12, 20_000 // 4 - 12]
 
 
-def test_languages_with_long_tokens_are_not_past_their_limit(
-    server: Server, backend: OpenAi
-) -> None:
+def test_languages_with_long_tokens_are_not_cut(server: Server, backend: OpenAi) -> None:
     said = ["проверка " * 3] * 3
     used = {"prompt_tokens": 60, "completion_tokens": 12}
     server.plan(events(*[choice(content=each) for each in said], choice("stop"), {"usage": used}))
@@ -315,7 +315,7 @@ def test_languages_with_long_tokens_are_not_past_their_limit(
     assert meter.counted == 72
 
 
-def test_what_a_server_says_of_an_answer_must_be_possible(server: Server, backend: OpenAi) -> None:
+def test_implausible_usage_is_ignored(server: Server, backend: OpenAi) -> None:
     server.plan(
         *(
             events(choice("stop", content="word " * 30), {"usage": {**used, "prompt_tokens": 60}})
@@ -330,7 +330,7 @@ def test_what_a_server_says_of_an_answer_must_be_possible(server: Server, backen
     assert second.counted == 70
 
 
-def test_who_interrupts_an_answer_past_its_limit_has_had_all_of_it(
+def test_an_interrupted_answer_beyond_its_limit_is_counted_in_full(
     server: Server, backend: OpenAi
 ) -> None:
     def interrupt(_piece: str) -> None:
@@ -343,9 +343,7 @@ def test_who_interrupts_an_answer_past_its_limit_has_had_all_of_it(
     assert [call.excess for call in meter.calls] == [5_000 // 4 - 12]
 
 
-def test_what_had_come_when_the_connection_broke_is_an_answer(
-    server: Server, backend: OpenAi
-) -> None:
+def test_the_text_before_a_broken_connection_is_an_answer(server: Server, backend: OpenAi) -> None:
     server.plan(Cut(Says("The sky", " is", " blue", " today"), 520))
     meter = Metered()
     heard: list[str] = []
@@ -358,7 +356,7 @@ def test_what_had_come_when_the_connection_broke_is_an_answer(
     assert [call.is_open for call in meter.calls] == [True]
 
 
-def test_a_stream_that_just_ends_was_cut(server: Server, backend: OpenAi) -> None:
+def test_a_stream_without_an_end_event_was_cut(server: Server, backend: OpenAi) -> None:
     server.plan(events(choice(content="The sky is")), events(choice(role="assistant")))
     answer = backend.ask(QUESTION, Metered(), ignore)
     expected = f"The model's server at {server.url}/v1 ended its answer before it was done."
@@ -378,7 +376,7 @@ def listed(*models: Any) -> dict[str, Any]:
     }
 
 
-def test_the_default_is_the_first_that_can_talk(server: Server) -> None:
+def test_the_default_model_is_the_first_chat_model(server: Server) -> None:
     server.pages["GET /v1/models"] = listed(
         "text-embedding-nomic", {"id": "qwen3", "max_model_len": 40_960}, "other"
     )
@@ -390,7 +388,7 @@ def test_the_default_is_the_first_that_can_talk(server: Server) -> None:
     backend.close()
 
 
-def test_a_name_may_leave_its_version_out(server: Server) -> None:
+def test_a_model_name_can_omit_its_version(server: Server) -> None:
     server.pages["GET /v1/models"] = listed("phi:3", "llama3:latest")
     backend = OpenAi(server.url, "llama3", "", PATIENCE)
     assert backend.probe() == Capabilities("llama3")
@@ -406,7 +404,7 @@ def test_a_name_may_leave_its_version_out(server: Server) -> None:
         ([], "has no model.", ""),
     ],
 )
-def test_a_model_that_is_not_there(server: Server, page: Any, message: str, detail: str) -> None:
+def test_a_missing_model_is_an_error(server: Server, page: Any, message: str, detail: str) -> None:
     server.pages["GET /v1/models"] = page
     backend = OpenAi(server.url, "missing", "", PATIENCE)
     with pytest.raises(ModelFailure) as raised:

@@ -1,4 +1,4 @@
-"""A model that says what a script has for it."""
+"""A backend that answers from a script."""
 
 import pytest
 from hypothesis import given, settings
@@ -8,7 +8,7 @@ from ctx import tokens
 from ctx.errors import ModelFailure
 from ctx.llm.protocol import Answer, Capabilities, Request, Usage, ignore
 from ctx.llm.scripted_backend import Scripted
-from tests.contract.llm_backends import QUESTION, BackendContract, Metered, TimesAsked
+from tests.contract.llm_backends import QUESTION, BackendContract, Metered, RequestCount
 
 
 class TestScripted(BackendContract):
@@ -17,11 +17,11 @@ class TestScripted(BackendContract):
         return Scripted(["Blue, as ever it was.", "It is blue.", "Blue."])
 
     @pytest.fixture
-    def times_asked(self, backend: Scripted) -> TimesAsked:
+    def request_count(self, backend: Scripted) -> RequestCount:
         return lambda: len(backend.requests)
 
 
-def test_replies_come_in_order_and_then_no_more() -> None:
+def test_replies_are_given_in_order_until_there_are_none_left() -> None:
     broken = ModelFailure("The server is gone.")
     cut = Answer("Half of", "real-1", None, "cut", "The server broke off.")
     backend = Scripted(["One.", broken, cut], model="real-1")
@@ -42,7 +42,7 @@ def test_replies_come_in_order_and_then_no_more() -> None:
 
 @settings(deadline=None)
 @given(st.text(), st.integers(1, 50))
-def test_it_never_says_more_than_it_may(reply: str, most: int) -> None:
+def test_an_answer_stays_within_its_limit(reply: str, most: int) -> None:
     heard: list[str] = []
     answer = Scripted([reply]).ask(Request("", ("?",), most), Metered(), heard.append)
     assert "".join(heard) == answer.text

@@ -1,4 +1,4 @@
-"""The door to a model: what redaction finds is never sent."""
+"""Sending to a model: secrets that redaction finds are never sent."""
 
 import pytest
 from hypothesis import given, settings
@@ -14,7 +14,7 @@ from tests.secrets_generator import Sample
 
 
 def leaks(secret: str, text: str) -> bool:
-    """Whether twelve characters in a row of the secret are there."""
+    """Whether twelve consecutive characters of the secret are in the text."""
     lines = [line.strip(' "') for line in secret.replace("\\n", "\n").split("\n")]
     return any(
         line[at : at + 12] in text
@@ -39,12 +39,12 @@ def sent(request: Request) -> Request:
     return asked
 
 
-def test_there_is_something_to_try() -> None:
+def test_there_are_enough_samples() -> None:
     assert len(SAMPLES) > 100
 
 
 @pytest.mark.parametrize("sample", SAMPLES[::3], ids=lambda sample: sample.kind)
-def test_a_secret_is_taken_out_of_the_system_and_of_a_part(sample: Sample) -> None:
+def test_secrets_are_redacted_in_the_system_text_and_in_parts(sample: Sample) -> None:
     asked = sent(Request(sample.text, ("Look:\n", sample.text, "\nWhat is that?"), 9))
     assert asked.system == redact(sample.text).text
     assert not leaks(sample.secret, asked.prompt)
@@ -54,7 +54,7 @@ def test_a_secret_is_taken_out_of_the_system_and_of_a_part(sample: Sample) -> No
 
 @settings(deadline=None)
 @given(st.data())
-def test_a_secret_is_taken_out_wherever_parts_meet(data: st.DataObject) -> None:
+def test_secrets_across_parts_are_redacted(data: st.DataObject) -> None:
     sample = data.draw(st.sampled_from(SAMPLES))
     begin = sample.text.index(sample.secret)
     inside = st.integers(begin, begin + len(sample.secret))
@@ -71,18 +71,18 @@ def test_a_secret_is_taken_out_wherever_parts_meet(data: st.DataObject) -> None:
 
 @settings(deadline=None)
 @given(st.text(), st.lists(st.text(alphabet="abc é\n:="), max_size=4))
-def test_what_holds_no_secret_is_sent_as_it_is(system: str, parts: list[str]) -> None:
+def test_text_without_secrets_is_sent_unchanged(system: str, parts: list[str]) -> None:
     request = Request(system, tuple(parts), 9, 0.5, {"type": "object"})
     if not redact(system).findings:
         assert sent(request) == request
 
 
-def test_parts_stay_apart_where_a_secret_is_in_one_of_them() -> None:
+def test_parts_stay_separate_if_a_secret_is_inside_one_part() -> None:
     """Caches compare part by part."""
     request = Request("", ("The pack.\n", "PASSWORD=hunter2-Xk9!qLm\n", "Why?"), 9)
     assert sent(request).parts == ("The pack.\n", "PASSWORD=[redacted:password]\n", "Why?")
 
 
-def test_a_secret_that_goes_on_in_the_next_part() -> None:
+def test_parts_are_joined_if_a_secret_continues_in_the_next() -> None:
     request = Request("", ("PASSWORD=hunter2-", "Xk9!qLm", "pQ7\n", "Why?"), 9)
     assert sent(request).parts == ("PASSWORD=[redacted:password]\nWhy?",)

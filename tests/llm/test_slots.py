@@ -1,4 +1,4 @@
-"""What is known about a server's slots, against a server that only has slots."""
+"""The slots of a llama.cpp server, with a server that has only slots."""
 
 import json
 import stat
@@ -24,7 +24,7 @@ MODEL = "model"
 
 
 class SlotServer:
-    """Slots with a number of tokens in each, and files to keep them in."""
+    """Slots with a number of tokens in each, and their files."""
 
     def __init__(self, server: serving.Server, count: int = 1) -> None:
         self.server = server
@@ -40,7 +40,7 @@ class SlotServer:
                 server.pages[path] = getattr(self, f"_{action}s")
 
     def reads(self, number: int, tokens: int) -> None:
-        """A question was asked in a slot."""
+        """Evaluate a prompt in a slot."""
         task = max((each.get("id_task", 0) for each in self.held.values()), default=0) + 1
         self.held[number] |= {"id_task": task, "n_prompt_tokens": tokens}
 
@@ -49,13 +49,13 @@ class SlotServer:
             each.pop("id_task", None)
             each.pop("n_prompt_tokens", None)
 
-    def _saves(self, asked: serving.Asked) -> dict[str, int]:
+    def _saves(self, asked: serving.ServerRequest) -> dict[str, int]:
         number = int(asked.path.split("/")[2].partition("?")[0])
         self.files[asked.body["filename"]] = self.held[number]["n_prompt_tokens"]
         self.done.append(f"save {number}")
         return {"n_saved": self.held[number]["n_prompt_tokens"]}
 
-    def _restores(self, asked: serving.Asked) -> dict[str, int]:
+    def _restores(self, asked: serving.ServerRequest) -> dict[str, int]:
         number = int(asked.path.split("/")[2].partition("?")[0])
         self.done.append(f"restore {number}")
         found = self.files.get(asked.body["filename"])
@@ -77,181 +77,188 @@ def remote(server: serving.Server) -> SlotServer:
 
 
 @pytest.fixture
-def known(server: serving.Server, tmp_path: Path) -> Slots:
-    return opened(server, tmp_path)
+def slots_state(server: serving.Server, tmp_path: Path) -> Slots:
+    return open_slots(server, tmp_path)
 
 
-def opened(server: serving.Server, folder: Path, model: str = MODEL) -> Slots:
+def open_slots(server: serving.Server, folder: Path, model: str = MODEL) -> Slots:
     wire = HttpClient("The llama.cpp server", server.url, {}, RetryPolicy(5, 0))
     return Slots(wire, {}, str(folder / "states"), model)
 
 
-def asked(
-    remote: SlotServer, known: Slots, prompt: tuple[Boundary, ...], *, slot: int = 0, found: int = 0
+def ask_in_slot(
+    remote: SlotServer,
+    slots_state: Slots,
+    prompt: tuple[Boundary, ...],
+    *,
+    slot: int = 0,
+    found: int = 0,
 ) -> bool:
-    """A question as the backend asks it, from the beginning to the end."""
-    recalled = known.recall(prompt)
+    """Ask one question in a slot, as the backend does."""
+    recalled = slots_state.recall(prompt)
     remote.reads(slot, prompt[-1].tokens + 5)
-    return known.keep(slot, prompt, recalled, SlotUsage(found, 6))
+    return slots_state.keep(slot, prompt, recalled, SlotUsage(found, 6))
 
 
-def test_what_was_saved_is_restored_up_to_where_the_next_prompt_differs(
-    remote: SlotServer, known: Slots
+def test_a_saved_slot_is_restored_up_to_the_first_difference(
+    remote: SlotServer, slots_state: Slots
 ) -> None:
-    assert asked(remote, known, QUESTION)
+    assert ask_in_slot(remote, slots_state, QUESTION)
     remote.restarts()
-    assert known.recall(ANOTHER) == RecalledSlot(0, PACK[-1], is_restored=True)
+    assert slots_state.recall(ANOTHER) == RecalledSlot(0, PACK[-1], is_restored=True)
     assert remote.done == ["save 0", "restore 0"]
 
 
-def test_what_is_still_in_memory_is_not_read_from_the_disk(
-    remote: SlotServer, known: Slots
-) -> None:
-    asked(remote, known, QUESTION)
-    assert known.recall(ANOTHER) == RecalledSlot(0, PACK[-1])
+def test_a_slot_in_memory_is_not_read_from_disk(remote: SlotServer, slots_state: Slots) -> None:
+    ask_in_slot(remote, slots_state, QUESTION)
+    assert slots_state.recall(ANOTHER) == RecalledSlot(0, PACK[-1])
     assert remote.done == ["save 0"]
 
 
-def test_a_slot_that_somebody_else_used_is_restored(remote: SlotServer, known: Slots) -> None:
-    asked(remote, known, QUESTION)
+def test_a_slot_used_by_another_process_is_restored(remote: SlotServer, slots_state: Slots) -> None:
+    ask_in_slot(remote, slots_state, QUESTION)
     remote.reads(0, 158)
-    assert known.recall(ANOTHER).is_restored
+    assert slots_state.recall(ANOTHER).is_restored
 
 
-def test_a_file_that_knows_a_prompt_already_is_not_written_again(
-    remote: SlotServer, known: Slots
+def test_a_file_that_covers_a_prompt_is_not_written_again(
+    remote: SlotServer, slots_state: Slots
 ) -> None:
-    asked(remote, known, QUESTION)
-    assert asked(remote, known, ANOTHER, found=150)
+    ask_in_slot(remote, slots_state, QUESTION)
+    assert ask_in_slot(remote, slots_state, ANOTHER, found=150)
     assert remote.done == ["save 0"]
     longer = slots.boundaries([range(50), range(100, 200), range(300, 340)])
-    assert asked(remote, known, longer, found=150)
+    assert ask_in_slot(remote, slots_state, longer, found=150)
     assert (remote.done, len(remote.files)) == (["save 0", "save 0"], 1)
 
 
-def test_a_slot_that_is_busy_is_let_be(remote: SlotServer, known: Slots) -> None:
-    asked(remote, known, QUESTION)
+def test_a_busy_slot_is_not_used(remote: SlotServer, slots_state: Slots) -> None:
+    ask_in_slot(remote, slots_state, QUESTION)
     remote.restarts()
     remote.held[0]["is_processing"] = True
-    assert known.recall(ANOTHER) == RecalledSlot(None)
+    assert slots_state.recall(ANOTHER) == RecalledSlot(None)
     assert remote.done == ["save 0"]
 
 
-def test_of_several_slots_the_one_is_taken_that_was_not_used_for_longest(
-    server: serving.Server, tmp_path: Path
-) -> None:
-    remote, known = SlotServer(server, 3), opened(server, tmp_path)
-    asked(remote, known, QUESTION, slot=1)
+def test_the_least_recently_used_slot_is_taken(server: serving.Server, tmp_path: Path) -> None:
+    remote, slots_state = SlotServer(server, 3), open_slots(server, tmp_path)
+    ask_in_slot(remote, slots_state, QUESTION, slot=1)
     for number in (1, 2, 0):
         remote.reads(number, 30)
     remote.held[1]["is_processing"] = True
-    assert known.recall(ANOTHER) == RecalledSlot(2, PACK[-1], is_restored=True)
+    assert slots_state.recall(ANOTHER) == RecalledSlot(2, PACK[-1], is_restored=True)
 
 
-def test_a_file_that_is_gone_is_tried_once(remote: SlotServer, known: Slots) -> None:
-    asked(remote, known, QUESTION)
+def test_a_missing_file_is_tried_once(remote: SlotServer, slots_state: Slots) -> None:
+    ask_in_slot(remote, slots_state, QUESTION)
     remote.restarts()
     remote.files.clear()
-    assert [known.recall(ANOTHER), known.recall(ANOTHER)] == [RecalledSlot(None)] * 2
+    assert [slots_state.recall(ANOTHER), slots_state.recall(ANOTHER)] == [RecalledSlot(None)] * 2
     assert remote.done == ["save 0", "restore 0"]
 
 
-def test_a_state_of_another_model_is_none(
-    server: serving.Server, remote: SlotServer, known: Slots, tmp_path: Path
+def test_a_state_of_another_model_is_ignored(
+    server: serving.Server, remote: SlotServer, slots_state: Slots, tmp_path: Path
 ) -> None:
-    asked(remote, known, QUESTION)
-    other = opened(server, tmp_path, "another model")
+    ask_in_slot(remote, slots_state, QUESTION)
+    other = open_slots(server, tmp_path, "another model")
     assert other.recall(QUESTION) == RecalledSlot(None)
-    assert asked(remote, other, QUESTION)
+    assert ask_in_slot(remote, other, QUESTION)
     assert len(remote.files) == 1
 
 
-def test_another_beginning_is_not_known(remote: SlotServer, known: Slots) -> None:
-    asked(remote, known, QUESTION)
-    assert known.recall(slots.boundaries([range(1, 51), range(100, 200)])) == RecalledSlot(None)
+def test_another_prompt_prefix_is_not_cached(remote: SlotServer, slots_state: Slots) -> None:
+    ask_in_slot(remote, slots_state, QUESTION)
+    assert slots_state.recall(slots.boundaries([range(1, 51), range(100, 200)])) == RecalledSlot(
+        None
+    )
 
 
-def test_a_large_state_is_not_read_for_a_small_part_of_it(remote: SlotServer, known: Slots) -> None:
-    asked(remote, known, slots.boundaries([range(40), range(1_000)]))
+def test_a_large_state_is_not_restored_for_a_small_part(
+    remote: SlotServer, slots_state: Slots
+) -> None:
+    ask_in_slot(remote, slots_state, slots.boundaries([range(40), range(1_000)]))
     remote.restarts()
-    assert known.recall(slots.boundaries([range(40), range(5)])) == RecalledSlot(None)
+    assert slots_state.recall(slots.boundaries([range(40), range(5)])) == RecalledSlot(None)
 
 
-def test_what_somebody_else_left_in_the_slot_does_not_count_as_saved(
-    remote: SlotServer, known: Slots
+def test_the_slot_of_another_process_does_not_count_as_saved(
+    remote: SlotServer, slots_state: Slots
 ) -> None:
     remote.reads(0, 900)
-    assert not known.keep(0, QUESTION, RecalledSlot(None), SlotUsage(0, 6))
-    assert known.recall(QUESTION) == RecalledSlot(None)
+    assert not slots_state.keep(0, QUESTION, RecalledSlot(None), SlotUsage(0, 6))
+    assert slots_state.recall(QUESTION) == RecalledSlot(None)
 
 
-def test_a_file_that_is_half_written_is_not_known(
-    server: serving.Server, remote: SlotServer, known: Slots
+def test_a_partly_written_file_is_not_used(
+    server: serving.Server, remote: SlotServer, slots_state: Slots
 ) -> None:
-    """Restoring such a one can end a server."""
-    asked(remote, known, QUESTION)
+    """Restoring such a file can crash a server."""
+    ask_in_slot(remote, slots_state, QUESTION)
     longer = slots.boundaries([range(50), range(100, 200), range(300, 340)])
     for answer in (serving.Status(500, "gone"), {"n_saved": 195, "n_written": 0}):
         server.pages["POST /slots/0?action=save"] = answer
-        assert not asked(remote, known, longer, found=150)
+        assert not ask_in_slot(remote, slots_state, longer, found=150)
         remote.restarts()
-        assert known.recall(QUESTION) == RecalledSlot(None)
+        assert slots_state.recall(QUESTION) == RecalledSlot(None)
 
 
-def test_a_short_prompt_is_not_worth_a_file(remote: SlotServer, known: Slots) -> None:
-    assert not asked(remote, known, slots.boundaries([range(31)]))
+def test_a_short_prompt_is_not_saved(remote: SlotServer, slots_state: Slots) -> None:
+    assert not ask_in_slot(remote, slots_state, slots.boundaries([range(31)]))
     assert remote.done == []
 
 
-def test_there_are_four_files_and_the_oldest_is_used_again(
-    remote: SlotServer, known: Slots
+def test_four_files_are_kept_and_the_oldest_is_replaced(
+    remote: SlotServer, slots_state: Slots
 ) -> None:
     prompts = [slots.boundaries([range(begin, begin + 60)]) for begin in range(6)]
     for prompt in prompts:
-        assert asked(remote, known, prompt)
+        assert ask_in_slot(remote, slots_state, prompt)
     assert len(remote.files) == 4
     remote.restarts()
-    assert [known.recall(prompt).is_restored for prompt in prompts] == [False] * 2 + [True] * 4
+    assert [slots_state.recall(prompt).is_restored for prompt in prompts] == [False] * 2 + [
+        True
+    ] * 4
 
 
-def test_a_server_whose_restored_states_are_of_no_use_is_left_alone(
-    remote: SlotServer, known: Slots, tmp_path: Path
+def test_a_server_that_cannot_use_restored_states_is_not_asked_again(
+    remote: SlotServer, slots_state: Slots, tmp_path: Path
 ) -> None:
     for _ in range(4):
-        asked(remote, known, QUESTION, found=0)
+        ask_in_slot(remote, slots_state, QUESTION, found=0)
         remote.restarts()
     assert remote.done == ["save 0", *["restore 0", "save 0"] * 2, "restore 0"]
-    assert known.recall(QUESTION) == RecalledSlot(None)
-    assert not asked(remote, known, QUESTION)
+    assert slots_state.recall(QUESTION) == RecalledSlot(None)
+    assert not ask_in_slot(remote, slots_state, QUESTION)
     # After a day it is tried again.
     [path] = (tmp_path / "states").iterdir()
     *state, missed_ms = json.loads(path.read_text())
     path.write_text(json.dumps([*state, missed_ms - 24 * 60 * 60 * 1000]))
-    assert asked(remote, known, QUESTION)
+    assert ask_in_slot(remote, slots_state, QUESTION)
 
 
-def test_a_server_without_slots_keeps_nothing(server: serving.Server, known: Slots) -> None:
+def test_a_server_without_slots_saves_nothing(server: serving.Server, slots_state: Slots) -> None:
     server.pages.clear()
-    assert known.recall(QUESTION) == RecalledSlot(None)
-    assert not known.keep(0, QUESTION, RecalledSlot(None), SlotUsage(0, 6))
-    assert known.recall(QUESTION) == RecalledSlot(None)
+    assert slots_state.recall(QUESTION) == RecalledSlot(None)
+    assert not slots_state.keep(0, QUESTION, RecalledSlot(None), SlotUsage(0, 6))
+    assert slots_state.recall(QUESTION) == RecalledSlot(None)
 
 
-def test_a_server_that_hides_its_slots_is_restored_all_the_same(
-    server: serving.Server, remote: SlotServer, known: Slots
+def test_a_server_that_hides_its_slots_can_be_restored(
+    server: serving.Server, remote: SlotServer, slots_state: Slots
 ) -> None:
-    asked(remote, known, QUESTION)
+    ask_in_slot(remote, slots_state, QUESTION)
     del server.pages["GET /slots"]
-    assert known.recall(ANOTHER) == RecalledSlot(0, PACK[-1], is_restored=True)
+    assert slots_state.recall(ANOTHER) == RecalledSlot(0, PACK[-1], is_restored=True)
 
 
-def test_two_processes_may_write_at_once(
+def test_two_processes_can_write_at_once(
     server: serving.Server, remote: SlotServer, tmp_path: Path
 ) -> None:
-    one, other = opened(server, tmp_path), opened(server, tmp_path)
+    one, other = open_slots(server, tmp_path), open_slots(server, tmp_path)
     first = slots.boundaries([range(60)])
     began = one.recall(first)
-    assert asked(remote, other, QUESTION)
+    assert ask_in_slot(remote, other, QUESTION)
     remote.reads(0, 62)
     assert one.keep(0, first, began, SlotUsage(0, 6))
     remote.restarts()
@@ -259,10 +266,10 @@ def test_two_processes_may_write_at_once(
     assert other.recall(QUESTION).is_restored
 
 
-def test_the_state_tells_nothing_of_the_prompt(
-    server: serving.Server, remote: SlotServer, known: Slots, tmp_path: Path
+def test_the_state_file_does_not_contain_the_prompt(
+    server: serving.Server, remote: SlotServer, slots_state: Slots, tmp_path: Path
 ) -> None:
-    asked(remote, known, QUESTION)
+    ask_in_slot(remote, slots_state, QUESTION)
     [path] = (tmp_path / "states").iterdir()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
@@ -275,10 +282,10 @@ def test_the_state_tells_nothing_of_the_prompt(
     assert held == [0, 1, 158]
 
 
-def test_what_is_forgotten_is_told_and_not_restored(
-    server: serving.Server, remote: SlotServer, known: Slots, tmp_path: Path
+def test_a_removed_state_is_reported_and_not_restored(
+    server: serving.Server, remote: SlotServer, slots_state: Slots, tmp_path: Path
 ) -> None:
-    asked(remote, known, QUESTION)
+    ask_in_slot(remote, slots_state, QUESTION)
     folder = tmp_path / "states"
     [path] = folder.iterdir()
     (folder / "slots-damaged.json").write_text("[2]")
@@ -286,7 +293,7 @@ def test_what_is_forgotten_is_told_and_not_restored(
     assert slots.forget(str(folder)) == [SlotFile(server.url, name)]
     assert list(folder.iterdir()) == []
     assert slots.forget(str(folder)) == []
-    assert known.recall(QUESTION) == RecalledSlot(None)
+    assert slots_state.recall(QUESTION) == RecalledSlot(None)
 
 
 @pytest.mark.parametrize(
@@ -303,16 +310,16 @@ def test_what_is_forgotten_is_told_and_not_restored(
         "\x00\x01",
     ],
 )
-def test_a_state_that_is_nonsense_is_written_anew(
-    text: str, remote: SlotServer, known: Slots, tmp_path: Path
+def test_an_invalid_state_file_is_replaced(
+    text: str, remote: SlotServer, slots_state: Slots, tmp_path: Path
 ) -> None:
-    asked(remote, known, QUESTION)
+    ask_in_slot(remote, slots_state, QUESTION)
     [path] = (tmp_path / "states").iterdir()
     path.write_text(text)
-    assert known.recall(QUESTION) == RecalledSlot(None)
-    assert asked(remote, known, QUESTION)
+    assert slots_state.recall(QUESTION) == RecalledSlot(None)
+    assert ask_in_slot(remote, slots_state, QUESTION)
     remote.restarts()
-    assert known.recall(QUESTION).is_restored
+    assert slots_state.recall(QUESTION).is_restored
 
 
 @settings(
@@ -327,8 +334,8 @@ def test_a_state_that_is_nonsense_is_written_anew(
         max_leaves=12,
     )
 )
-def test_any_state_is_taken(value: Any, known: Slots, tmp_path: Path) -> None:
-    known.keep(0, slots.boundaries([[1]]), RecalledSlot(None), SlotUsage(0, 0))
+def test_any_state_file_is_accepted(value: Any, slots_state: Slots, tmp_path: Path) -> None:
+    slots_state.keep(0, slots.boundaries([[1]]), RecalledSlot(None), SlotUsage(0, 0))
     [path] = (tmp_path / "states").iterdir()
     version, model, _, *misses = json.loads(path.read_text())
     file = f"ctx-{'0' * 16}-0.bin"
@@ -339,23 +346,21 @@ def test_any_state_is_taken(value: Any, known: Slots, tmp_path: Path) -> None:
         [version, model, [[file, value, value, value]], value, value],
     ):
         path.write_text(json.dumps(state))
-        assert known.recall(QUESTION).known is None
+        assert slots_state.recall(QUESTION).known is None
 
 
-def test_a_folder_that_cannot_be_written_is_no_error(
-    remote: SlotServer, known: Slots, tmp_path: Path
+def test_a_file_in_place_of_the_folder_is_not_an_error(
+    remote: SlotServer, slots_state: Slots, tmp_path: Path
 ) -> None:
     (tmp_path / "states").write_text("a file")
-    assert not asked(remote, known, QUESTION)
+    assert not ask_in_slot(remote, slots_state, QUESTION)
 
 
 @given(
     st.lists(st.lists(st.integers(0, 2**31 - 1), max_size=5), max_size=5),
     st.lists(st.lists(st.integers(0, 2**31 - 1), max_size=5), max_size=5),
 )
-def test_boundaries_are_equal_as_long_as_the_parts_are(
-    one: list[list[int]], other: list[list[int]]
-) -> None:
+def test_boundaries_are_equal_for_equal_parts(one: list[list[int]], other: list[list[int]]) -> None:
     same = 0
     while same < min(len(one), len(other)) and one[same] == other[same]:
         same += 1
@@ -363,7 +368,7 @@ def test_boundaries_are_equal_as_long_as_the_parts_are(
     assert shared == set(slots.boundaries(one[:same]))
 
 
-def test_the_known_part_is_told_by_its_tokens() -> None:
+def test_the_cached_part_is_measured_in_tokens() -> None:
     assert slots.known_part(QUESTION, 149) == QUESTION[0].digest
     assert slots.known_part(QUESTION, 152) == PACK[-1].digest
     assert slots.known_part(QUESTION, 3) == ""

@@ -1,4 +1,4 @@
-"""What a model thinks aloud is not heard."""
+"""Thoughts of a model are removed from its answer."""
 
 import pytest
 from hypothesis import given
@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from ctx.llm.think_filter import ThinkFilter
 
 
-def heard(*pieces: str, is_thinking: bool = False) -> list[str]:
+def filtered(*pieces: str, is_thinking: bool = False) -> list[str]:
     said: list[str] = []
     aloud = ThinkFilter(said.append, is_thinking=is_thinking)
     for piece in pieces:
@@ -30,22 +30,24 @@ def heard(*pieces: str, is_thinking: bool = False) -> list[str]:
         (("", ""), []),
     ],
 )
-def test_thoughts_stand_before_an_answer(pieces: tuple[str, ...], expected: list[str]) -> None:
-    assert heard(*pieces) == expected
+def test_thoughts_before_an_answer_are_removed(
+    pieces: tuple[str, ...], expected: list[str]
+) -> None:
+    assert filtered(*pieces) == expected
 
 
-def test_a_prompt_may_have_begun_the_thoughts() -> None:
-    assert heard("so it is", "</think>Blue.", is_thinking=True) == ["Blue."]
-    assert heard("so it is", is_thinking=True) == []
+def test_thoughts_can_begin_in_the_prompt() -> None:
+    assert filtered("so it is", "</think>Blue.", is_thinking=True) == ["Blue."]
+    assert filtered("so it is", is_thinking=True) == []
 
 
 @given(
     st.lists(st.sampled_from(["<think>", "</think>", "<", "a ", "\n", "think>", "é"])), st.data()
 )
-def test_it_does_not_matter_where_the_pieces_end(words: list[str], data: st.DataObject) -> None:
+def test_the_result_does_not_depend_on_the_pieces(words: list[str], data: st.DataObject) -> None:
     text = "".join(words)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)))))
     pieces = [text[begin:end] for begin, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
     for is_thinking in (True, False):
-        whole = "".join(heard(text, is_thinking=is_thinking))
-        assert "".join(heard(*pieces, is_thinking=is_thinking)) == whole
+        whole = "".join(filtered(text, is_thinking=is_thinking))
+        assert "".join(filtered(*pieces, is_thinking=is_thinking)) == whole

@@ -1,4 +1,4 @@
-"""Graphs in memory, what their tables hold, and random histories of them."""
+"""Graphs in memory, the content of their tables, and random histories."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -50,7 +50,7 @@ def _empty() -> bytes:
 
 
 def tables(connection: Connection) -> dict[str, list[tuple[Any, ...]]]:
-    """Everything that follows from the records, in an order of its own."""
+    """The content of all derived tables, sorted."""
     return {
         table: connection.execute(f"SELECT {columns} FROM {table} ORDER BY 1, 2, 3").fetchall()
         for table, columns in TABLES.items()
@@ -58,7 +58,7 @@ def tables(connection: Connection) -> dict[str, list[tuple[Any, ...]]]:
 
 
 def all_records(connection: Connection) -> list[Record]:
-    """What was recorded since the beginning, in the order of the stamps."""
+    """All records, in the order of their stamps."""
     changes = connection.execute("SELECT DISTINCT change FROM records WHERE stamp > 0")
     found = [record for row in changes for record in records.of_change(connection, row[0])]
     return sorted(found, key=lambda record: record.order)
@@ -92,16 +92,16 @@ ELSEWHERE = [NodeId(derived_ulid(number, "of a project")) for number in range(2)
 Step = tuple[str, int, int, int]
 
 
-def live(graph: Graph, steps: list[Step]) -> None:
-    """Let a history happen to a graph, through the functions that commands use."""
+def run_steps(graph: Graph, steps: list[Step]) -> None:
+    """Run steps on a graph, with the functions that commands use."""
     made: list[NodeId] = []
     for step in steps:
         # Some steps make no sense, such as to link what is deleted.
         with suppress(CtxError), changing(graph, step[0], WHO) as change:
-            _live_through(graph, change, step, made)
+            _run_step(graph, change, step, made)
 
 
-def _live_through(graph: Graph, change: Change, step: Step, made: list[NodeId]) -> None:
+def _run_step(graph: Graph, change: Change, step: Step, made: list[NodeId]) -> None:
     what, first, second, third = step
     if what == "add" or not made:
         made.append(change.add_node("fact", f"Fact {len(made)}.", metadata={"n": third}))

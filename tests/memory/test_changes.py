@@ -1,4 +1,4 @@
-"""A change is all or nothing, says nothing twice, and lets no secret in."""
+"""A change is atomic, records nothing twice, and redacts secrets."""
 
 import sqlite3
 import time
@@ -17,45 +17,45 @@ from tests.memory.graphs import WHO, all_records, assert_sound, graph, tables
 SECRET = "ghp_" + "a1B2c3D4e5F6" * 3
 
 
-def a_node(lived: Graph) -> NodeId:
-    with changing(lived, "add", WHO) as change:
+def a_node(store: Graph) -> NodeId:
+    with changing(store, "add", WHO) as change:
         return change.add_node("fact", "One.", summary="1", metadata={"a": 1, "b": "x"})
 
 
-def test_what_is_so_already_is_not_recorded() -> None:
-    with graph() as lived:
-        one, two = a_node(lived), a_node(lived)
-        with changing(lived, "tag", WHO) as change:
+def test_a_change_without_effect_is_not_recorded() -> None:
+    with graph() as store:
+        one, two = a_node(store), a_node(store)
+        with changing(store, "tag", WHO) as change:
             assert change.tag(one, "a:b")
             assert change.link(one, two, "DEPENDS_ON", Evidence("cli"))
-        before = all_records(lived.connection)
-        with changing(lived, "again", WHO) as change:
+        before = all_records(store.connection)
+        with changing(store, "again", WHO) as change:
             assert not change.tag(one, "a:b")
             assert not change.untag(two, "a:b")
             assert not change.link(one, two, "depends-on", Evidence("cli"))
             assert not change.unlink(two, one, "DEPENDS_ON")
             assert change.update_node(one, content="One.", summary="1", metadata={"a": 1}) == ()
-        assert all_records(lived.connection) == before
-        with changing(lived, "both", WHO) as change:
+        assert all_records(store.connection) == before
+        with changing(store, "both", WHO) as change:
             assert change.tag(two, "c")
             assert not change.tag(two, "c")
             assert change.untag(two, "c")
             assert not change.untag(two, "c")
             assert change.tag(two, "c")
-        assert lived.tags_of(two) == ("c",)
-        assert_sound(lived.connection)
+        assert store.tags_of(two) == ("c",)
+        assert_sound(store.connection)
 
 
-def test_an_update_says_what_it_changed() -> None:
-    with graph() as lived:
-        node_id = a_node(lived)
-        with changing(lived, "update", WHO) as change:
+def test_an_update_records_only_changed_fields() -> None:
+    with graph() as store:
+        node_id = a_node(store)
+        with changing(store, "update", WHO) as change:
             changed = change.update_node(
                 node_id, node_type="task", content="One.", summary="", metadata={"a": None, "c": []}
             )
             (said,) = change.records
         assert changed == ("type", "summary", "metadata")
-        node = lived.node(node_id)
+        node = store.node(node_id)
         assert (node.type, node.summary, node.metadata) == ("task", None, {"b": "x", "c": []})
         assert said.body == {
             "type": "task",
@@ -65,47 +65,47 @@ def test_an_update_says_what_it_changed() -> None:
 
 
 def test_new_evidence_keeps_the_edge() -> None:
-    with graph() as lived:
-        one, two = a_node(lived), a_node(lived)
-        with changing(lived, "link", WHO) as change:
+    with graph() as store:
+        one, two = a_node(store), a_node(store)
+        with changing(store, "link", WHO) as change:
             change.link(one, two, "CALLS", Evidence("parser", 500))
-        first = lived.edge(one, two, "CALLS")
-        with changing(lived, "link", WHO) as change:
+        first = store.edge(one, two, "CALLS")
+        with changing(store, "link", WHO) as change:
             assert change.link(one, two, "CALLS", Evidence("cli", reason="seen"))
-        second = lived.edge(one, two, "CALLS")
+        second = store.edge(one, two, "CALLS")
         assert first is not None
         assert second is not None
         assert second.metadata == {"tool": "cli", "confidence": 1000, "reason": "seen"}
         assert (second.id, second.created_at) == (first.id, first.created_at)
 
 
-def break_off(change: Change, node_id: NodeId, reason: type[BaseException]) -> None:
+def change_and_raise(change: Change, node_id: NodeId, reason: type[BaseException]) -> None:
     change.add_node("fact", "Two.")
     change.delete_node(node_id)
     raise reason("now")
 
 
 @pytest.mark.parametrize("reason", [KeyboardInterrupt, ContentRefused, sqlite3.OperationalError])
-def test_a_change_that_is_broken_off_leaves_nothing(reason: type[BaseException]) -> None:
-    with graph() as lived:
-        node_id = a_node(lived)
-        before = tables(lived.connection), all_records(lived.connection)
-        with pytest.raises(reason), changing(lived, "add", WHO) as change:
-            break_off(change, node_id, reason)
-        assert (tables(lived.connection), all_records(lived.connection)) == before
-        assert not lived.connection.in_transaction
+def test_an_interrupted_change_leaves_nothing(reason: type[BaseException]) -> None:
+    with graph() as store:
+        node_id = a_node(store)
+        before = tables(store.connection), all_records(store.connection)
+        with pytest.raises(reason), changing(store, "add", WHO) as change:
+            change_and_raise(change, node_id, reason)
+        assert (tables(store.connection), all_records(store.connection)) == before
+        assert not store.connection.in_transaction
 
 
-def test_stamps_grow_also_when_the_clock_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stamps_increase_although_the_clock_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:
     later = clock.EARLIEST_MS
-    with graph() as lived:
+    with graph() as store:
         for now in (later + 2_000, later + 1_000, later + 3_000):
             monkeypatch.setattr(time, "time_ns", lambda now=now: now * 1_000_000)
-            node_id = a_node(lived)
-            with changing(lived, "tag", WHO) as change:
+            node_id = a_node(store)
+            with changing(store, "tag", WHO) as change:
                 change.tag(node_id, "a")
                 change.tag(node_id, "b")
-        stamps = [record.stamp for record in all_records(lived.connection)]
+        stamps = [record.stamp for record in all_records(store.connection)]
         assert stamps == sorted(set(stamps))
         assert [clock.stamp_ms(stamp) for stamp in stamps[::3]] == [
             later + 2_000,
@@ -131,28 +131,28 @@ WAYS_IN: list[Callable[[Change, NodeId], object]] = [
 
 
 @pytest.mark.parametrize("way", WAYS_IN)
-def test_no_secret_comes_in(way: Callable[[Change, NodeId], object]) -> None:
-    with graph() as lived:
-        node_id = a_node(lived)
-        with changing(lived, "add", WHO) as change:
+def test_secrets_are_redacted_in_every_field(way: Callable[[Change, NodeId], object]) -> None:
+    with graph() as store:
+        node_id = a_node(store)
+        with changing(store, "add", WHO) as change:
             way(change, node_id)
         assert len(change.redacted) == 1
-        assert SECRET.encode() not in lived.connection.serialize()
+        assert SECRET.encode() not in store.connection.serialize()
 
 
 def test_a_tag_with_a_secret_is_refused() -> None:
-    with graph() as lived:
-        node_id = a_node(lived)
-        with pytest.raises(ContentRefused), changing(lived, "tag", WHO) as change:
+    with graph() as store:
+        node_id = a_node(store)
+        with pytest.raises(ContentRefused), changing(store, "tag", WHO) as change:
             change.tag(node_id, f"token:{SECRET}")
 
 
-def test_what_cannot_be_is_refused() -> None:
-    with graph() as lived:
-        one, gone = a_node(lived), a_node(lived)
-        with changing(lived, "delete", WHO) as change:
+def test_invalid_changes_are_refused() -> None:
+    with graph() as store:
+        one, gone = a_node(store), a_node(store)
+        with changing(store, "delete", WHO) as change:
             change.delete_node(gone)
-        before = all_records(lived.connection)
+        before = all_records(store.connection)
         attempts: list[tuple[type[Exception], Callable[[Change], object]]] = [
             (UsageError, lambda change: change.link(one, one, "CALLS", {})),
             (UsageError, lambda change: change.link(one, gone, "SINGS", {})),
@@ -168,6 +168,6 @@ def test_what_cannot_be_is_refused() -> None:
             (UsageError, lambda change: change.tag(one, "tier:great")),
         ]  # fmt: skip
         for expected, attempt in attempts:
-            with pytest.raises(expected), changing(lived, "try", WHO) as change:
+            with pytest.raises(expected), changing(store, "try", WHO) as change:
                 attempt(change)
-        assert all_records(lived.connection) == before
+        assert all_records(store.connection) == before

@@ -1,4 +1,4 @@
-"""What two sides changed at once is found, and nothing else."""
+"""Concurrent changes of the same field are found, and no others."""
 
 import os
 import tempfile
@@ -30,7 +30,7 @@ WRITES = st.tuples(
 
 
 class Drawn(NamedTuple):
-    """A commit: the commits before it, and what it says about fields of nodes."""
+    """A commit: its parents, and the fields of nodes that it writes."""
 
     parents: tuple[int, ...]
     writes: list[tuple[NodeId, str, str]]
@@ -50,7 +50,7 @@ def histories(draw: st.DrawFn) -> list[Drawn]:
 
 
 def holders(drawn: list[Drawn]) -> list[set[int]]:
-    """The commits that have the words of each: also those that amend it, and what amends these."""
+    """For each commit, the commits that contain its records: itself and those that amend it."""
     found = [{number} for number in range(len(drawn))]
     for number, commit in enumerate(drawn):
         for held in found if commit.amends is not None else ():
@@ -65,7 +65,7 @@ def body(field: str, value: str) -> dict[str, Any]:
     return {field: value, **({"type": "fact"} if value == "first" else {})}
 
 
-def said(drawn: list[Drawn]) -> list[list[Record]]:
+def records_by_commit(drawn: list[Drawn]) -> list[list[Record]]:
     """The records of each commit, in the order of time."""
     every: list[list[Record]] = []
     stamp = 0
@@ -84,7 +84,7 @@ def said(drawn: list[Drawn]) -> list[list[Record]]:
 
 
 def expected(drawn: list[Drawn], every: list[list[Record]]) -> set[tuple[str, str, frozenset[str]]]:
-    """The nodes and fields in dispute and the records that are, found by trying all."""
+    """The conflicting nodes, fields and records, by comparing all pairs."""
     before: list[set[int]] = []
     for commit in drawn:
         before.append({each for p in commit.parents for each in (p, *before[p])})
@@ -122,8 +122,8 @@ def expected(drawn: list[Drawn], every: list[list[Record]]) -> set[tuple[str, st
 
 @settings(max_examples=effort.times(40), deadline=None)
 @given(histories())
-def test_disputes_are_those_that_trying_all_pairs_finds(drawn: list[Drawn]) -> None:
-    every = said(drawn)
+def test_conflicts_equal_those_of_comparing_all_pairs(drawn: list[Drawn]) -> None:
+    every = records_by_commit(drawn)
     with tempfile.TemporaryDirectory() as folder:
         os.mkdir(f"{folder}/.ctx")
         repository = Repository(project_at(folder))

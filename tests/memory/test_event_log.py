@@ -1,4 +1,4 @@
-"""What ctx itself did, and what that cost."""
+"""The log of what ctx itself did, with its cost."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from tests.memory import graphs
 DAY_MS = 86_400_000
 
 
-def test_what_was_added_is_there_the_newest_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_entries_are_listed_newest_first(monkeypatch: pytest.MonkeyPatch) -> None:
     with graphs.graph() as graph:
         connection = graph.connection
         for at, (kind, tokens) in enumerate([(CONTEXT, 900), ("other", None), (RELEVANT, 80)]):
@@ -29,7 +29,7 @@ def test_what_was_added_is_there_the_newest_first(monkeypatch: pytest.MonkeyPatc
         assert event_log.tokens_by_day(connection, "") == {days[0][:10]: 900, days[2][:10]: 80}
 
 
-def test_what_is_old_is_forgotten_and_what_is_damaged_is_passed_over() -> None:
+def test_old_entries_are_removed_and_damaged_data_is_empty() -> None:
     with graphs.graph() as graph:
         connection = graph.connection
         event_log.add(connection, CONTEXT, "s", {})

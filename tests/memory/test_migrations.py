@@ -1,4 +1,4 @@
-"""The tables are what `schema.sql` shows, and old stores become new ones without a loss."""
+"""The tables are those of `schema.sql`, and old stores are migrated without a loss."""
 
 import re
 import shutil
@@ -22,7 +22,7 @@ GOLDEN = Path(make.__file__).parent
 STORES = sorted(GOLDEN.glob("v*.db"))
 
 
-def test_the_schema_is_where_the_migrations_lead() -> None:
+def test_the_migrations_give_the_schema() -> None:
     with (
         closing(sqlite3.connect(":memory:", isolation_level=None)) as shown,
         closing(sqlite3.connect(":memory:", isolation_level=None)) as migrated,
@@ -34,7 +34,7 @@ def test_the_schema_is_where_the_migrations_lead() -> None:
 
 
 def schema(connection: Connection) -> dict[str, str]:
-    """Every table, index and trigger, without comments and in one spelling of white space."""
+    """Every table, index and trigger, without comments and with normalised white space."""
     rows = connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL")
     return {name: _plain(re.sub(r"--[^\n]*", "", sql)) for name, sql in rows}
 
@@ -53,17 +53,17 @@ def old(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("golden", STORES, ids=lambda path: path.stem)
-def test_a_store_of_every_version_is_read_whole(golden: Path, tmp_path: Path) -> None:
+def test_a_store_of_every_version_is_read_completely(golden: Path, tmp_path: Path) -> None:
     expected = golden.with_suffix(".txt").read_text()
     copied = shutil.copyfile(golden, tmp_path / "store.db")
     with closing(user_store.open_for_reading(str(copied))) as connection:
-        assert make.told(connection) == expected
+        assert make.dump(connection) == expected
         with integrity.copied(connection) as copy:
             assert integrity.problems(copy) == []
             assert integrity.differences(copy) == []
 
 
-def test_the_golden_stores_have_every_kind_of_record() -> None:
+def test_the_golden_stores_contain_every_kind_of_record() -> None:
     kinds = set()
     for golden in STORES:
         with closing(sqlite3.connect(f"file:{golden}?immutable=1", uri=True)) as connection:
@@ -73,14 +73,14 @@ def test_the_golden_stores_have_every_kind_of_record() -> None:
 
 
 def m999_colours(connection: Connection) -> None:
-    """A migration that only this test knows."""
+    """A migration that exists only in this test."""
     connection.execute("ALTER TABLE nodes ADD COLUMN colour TEXT NOT NULL DEFAULT 'grey'")
 
 
 @pytest.mark.parametrize(
     "command", [["list"], ["add", "--type=fact", "more"]], ids=["reads", "writes"]
 )
-def test_the_next_version_migrates_it_after_a_backup(
+def test_the_next_version_migrates_a_store_after_a_backup(
     old: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch, command: list[str]
 ) -> None:
     monkeypatch.setattr(user_store, "MIGRATIONS", (*MIGRATIONS, m999_colours))

@@ -1,4 +1,4 @@
-"""Records are kept as they were said, and found by what they are about."""
+"""Records are stored unchanged, and found by their subject."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ BODIES = st.dictionaries(TEXT, VALUES, max_size=4)
 
 
 @given(BODIES)
-def test_a_body_comes_back_and_is_always_written_in_the_same_way(body: dict[str, Any]) -> None:
+def test_a_body_is_encoded_deterministically_and_read_back(body: dict[str, Any]) -> None:
     written = as_json(body)
     assert from_json(written) == body
     assert as_json(dict(reversed(body.items()))) == written
@@ -31,7 +31,7 @@ def test_a_body_comes_back_and_is_always_written_in_the_same_way(body: dict[str,
 
 
 @given(BODIES, TEXT, st.integers(0, 2**63 - 1))
-def test_a_record_comes_back_as_it_was_inserted(body: dict[str, Any], key: str, stamp: int) -> None:
+def test_an_inserted_record_is_read_back(body: dict[str, Any], key: str, stamp: int) -> None:
     record = Record(
         new_ulid(), stamp, Ulid("change"), "add", "tag.add", "subject", key, None, body, "s", "cli"
     )
@@ -44,9 +44,9 @@ def test_a_record_comes_back_as_it_was_inserted(body: dict[str, Any], key: str, 
         assert records.last_stamp(fresh.connection) == followed
 
 
-def test_records_are_found_by_what_they_are_about() -> None:
-    with graph() as lived:
-        with changing(lived, "add", WHO) as change:
+def test_records_are_found_by_their_subject() -> None:
+    with graph() as store:
+        with changing(store, "add", WHO) as change:
             one = change.add_node("fact", "One.")
             two = change.add_node("fact", "Two.")
             change.tag(one, "a:b")
@@ -54,7 +54,7 @@ def test_records_are_found_by_what_they_are_about() -> None:
             change.link(one, two, "DEPENDS_ON", {})
             change.put_view("mine", "type:fact", None)
             said = list(change.records)
-        connection = lived.connection
+        connection = store.connection
         assert records.about(connection, one) == [said[0], said[2], said[3], said[4]]
         assert records.about(connection, one, "tag.") == [said[2], said[3]]
         assert records.about_key(connection, one, "tag.", "c") == [said[3]]
@@ -62,29 +62,29 @@ def test_records_are_found_by_what_they_are_about() -> None:
         assert records.of_change(connection, change.id) == said == all_records(connection)
 
 
-def test_a_kind_that_is_not_known_is_kept_and_skipped() -> None:
-    """A newer version wrote it; going back to that version, it is still there."""
-    with graph() as lived:
-        with changing(lived, "add", WHO) as change:
+def test_a_record_of_an_unknown_kind_is_kept_and_skipped() -> None:
+    """A newer version wrote it, and can still read it afterwards."""
+    with graph() as store:
+        with changing(store, "add", WHO) as change:
             node_id = change.add_node("fact", "One.")
             newer = change.records[0]._replace(
                 id=new_ulid(), stamp=1 << 60, kind="node.paint", body={"colour": "red"}
             )
-        records.insert(lived.connection, [newer])
-        with changing(lived, "tag", WHO) as change:
+        records.insert(store.connection, [newer])
+        with changing(store, "tag", WHO) as change:
             change.tag(node_id, "a:b")
             change.update_node(node_id, content="Two.")
             assert change.records[0].stamp == newer.stamp + 1
-        assert lived.node(NodeId(node_id)).content == "Two."
-        assert newer in lived.history(node_id)
+        assert store.node(NodeId(node_id)).content == "Two."
+        assert newer in store.history(node_id)
 
 
-def test_all_records_are_copied_as_they_stand() -> None:
-    with graph() as lived, graph() as other:
-        with changing(lived, "add", WHO) as change:
+def test_all_records_are_copied_unchanged() -> None:
+    with graph() as store, graph() as other:
+        with changing(store, "add", WHO) as change:
             change.add_node("fact", "One.", metadata={"ключ": ["ü", 1, None]})
         other.connection.execute("DELETE FROM records")
-        records.copy(lived.connection, other.connection)
+        records.copy(store.connection, other.connection)
         query = "SELECT * FROM records ORDER BY id"
         copied = other.connection.execute(query).fetchall()
-        assert copied == lived.connection.execute(query).fetchall()
+        assert copied == store.connection.execute(query).fetchall()

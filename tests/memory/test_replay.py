@@ -1,4 +1,4 @@
-"""The same records give the same tables, in whatever order and in whatever parts they come."""
+"""The same records give the same tables, in any order and in any batches."""
 
 import random
 from typing import Any
@@ -14,11 +14,11 @@ from ctx.memory.materialise import materialise, materialise_all
 from ctx.memory.records import Record, edge_key
 from ctx.sqlite.connection import transaction
 from tests import effort
-from tests.memory.graphs import STEPS, Step, all_records, assert_sound, graph, live, tables
+from tests.memory.graphs import STEPS, Step, all_records, assert_sound, graph, run_steps, tables
 
 
 def applied(said: list[Record], chance: random.Random) -> dict[str, list[tuple[object, ...]]]:
-    """The tables after all records have come, shuffled and in parts of any size."""
+    """The tables after applying all records, shuffled and in batches of any size."""
     shuffled = chance.sample(said, len(said))
     with graph() as fresh:
         while shuffled:
@@ -32,19 +32,19 @@ def applied(said: list[Record], chance: random.Random) -> dict[str, list[tuple[o
 
 @settings(max_examples=effort.times(60), deadline=None, derandomize=True)
 @given(STEPS, st.randoms(use_true_random=False))
-def test_a_history_can_arrive_in_any_order(steps: list[Step], chance: random.Random) -> None:
-    with graph() as lived:
-        live(lived, steps)
-        assert_sound(lived.connection)
-        said = all_records(lived.connection)
-        there = tables(lived.connection)
+def test_a_history_can_be_replayed_in_any_order(steps: list[Step], chance: random.Random) -> None:
+    with graph() as store:
+        run_steps(store, steps)
+        assert_sound(store.connection)
+        said = all_records(store.connection)
+        there = tables(store.connection)
     for _ in range(2):
         assert applied(said, chance) == there
 
 
 NODES = [Ulid(f"{'0' * 25}{number}") for number in range(1, 5)]
 STAMP = st.integers(1, 4).map(lambda ms: ms << clock.COUNTER_BITS)
-SAID: st.SearchStrategy[Any] = st.one_of(
+RECORD_FIELDS: st.SearchStrategy[Any] = st.one_of(
     st.tuples(
         st.just("node.put"),
         st.sampled_from(NODES),
@@ -100,12 +100,12 @@ SAID: st.SearchStrategy[Any] = st.one_of(
 
 @pytest.mark.slow
 @settings(max_examples=effort.times(80), deadline=None, derandomize=True)
-@given(st.lists(st.tuples(STAMP, SAID), max_size=25), st.randoms(use_true_random=False))
-def test_what_several_machines_said_at_the_same_time_gives_one_graph(
+@given(st.lists(st.tuples(STAMP, RECORD_FIELDS), max_size=25), st.randoms(use_true_random=False))
+def test_concurrent_records_of_several_machines_give_one_graph(
     drawn: list[tuple[int, tuple[str, str, str, str | None, dict[str, object]]]],
     chance: random.Random,
 ) -> None:
-    """Stamps collide, and things are said about what is not there yet or not any more."""
+    """Stamps collide, and records refer to nodes that do not exist yet or were deleted."""
     said = [
         Record(
             Ulid(f"7{'0' * 22}{number:03}"),

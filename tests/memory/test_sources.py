@@ -1,4 +1,4 @@
-"""Who said it: the source that a node states, and the one that its author implies."""
+"""The source of a node: stated in its metadata, or derived from its author."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -43,13 +43,13 @@ from tests.memory import graphs
         ("fact", {"source": ["user"]}, "claude-code", "agent"),
     ],
 )
-def test_the_source_of_a_node(
+def test_the_source_follows_from_type_metadata_and_author(
     node_type: str, metadata: Mapping[str, Any], author: str, source: str
 ) -> None:
     assert sources.source_of(node_type, metadata, author) == source
 
 
-def test_data_ranks_below_what_agents_say() -> None:
+def test_repository_tool_output_and_web_are_data() -> None:
     assert [each for each in sources.SOURCES if sources.is_data(each)] == [
         "repository",
         "tool output",
@@ -57,7 +57,7 @@ def test_data_ranks_below_what_agents_say() -> None:
     ]
 
 
-def test_the_author_of_the_text_counts() -> None:
+def test_the_source_is_that_of_the_author_of_the_text() -> None:
     with graphs.graph() as graph:
         with changing(graph, "add", Who("s", "claude-code")) as change:
             node_id = change.add_node("fact", "The cache is cold.")

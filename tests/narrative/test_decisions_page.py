@@ -60,14 +60,14 @@ def narrative(tmp_path: Path) -> Path:
     return folder
 
 
-def test_all_decisions_in_one_page(narrative: Path) -> None:
+def test_the_page_contains_all_decisions(narrative: Path) -> None:
     newer, older = "## 0002 Later", "## 0002 Use jitter"
     page = decisions_page.decisions(str(narrative))
     assert sorted(page.split("\n\n")) == sorted(PAGE.split("\n\n"))
     assert page.index("## 0010") < min(page.index(newer), page.index(older))
 
 
-def test_the_page_is_written_when_it_differs(narrative: Path) -> None:
+def test_the_page_is_written_only_if_it_differs(narrative: Path) -> None:
     assert decisions_page.write_decisions(str(narrative))
     page = narrative / "decisions.md"
     assert page.read_text() == decisions_page.decisions(str(narrative))
@@ -81,7 +81,7 @@ def test_the_page_is_written_when_it_differs(narrative: Path) -> None:
     assert page.read_text().endswith("# Decisions\n\nNone yet.\n")
 
 
-def test_a_page_that_is_not_ours_is_left_alone(narrative: Path, tmp_path: Path) -> None:
+def test_a_page_that_ctx_did_not_write_is_left_alone(narrative: Path, tmp_path: Path) -> None:
     page = narrative / "decisions.md"
     page.write_text("# Decisions\n\nBy hand.\n")
     assert not decisions_page.write_decisions(str(narrative))

@@ -1,4 +1,4 @@
-"""Documents that people and ctx write into, and what is read out of them."""
+"""Documents that people and ctx edit: parsing, rendering and rewriting."""
 
 import pytest
 from hypothesis import example, given
@@ -116,7 +116,7 @@ def test_titles_and_bodies(text: str, title: str, body: str) -> None:
         ("tags: [tier:pinned, http://x/y]", ("tier:pinned", "http://x/y")),
     ],
 )
-def test_tags_as_people_write_them(lines: str, tags: tuple[str, ...]) -> None:
+def test_tags_are_read_in_several_notations(lines: str, tags: tuple[str, ...]) -> None:
     assert parse(f"# T\n<!-- metadata:\n{lines}\n-->\nx").tags == tags
     assert parse(f"# T\nx\n<!--Metadata: {lines}-->") == parse(
         f"<!-- metadata: {lines} -->\n# T\nx"
@@ -133,12 +133,12 @@ def test_tags_as_people_write_them(lines: str, tags: tuple[str, ...]) -> None:
         "# T\n<!-- metadata: tags: [a] " + "x" * 70_000 + "-->",
     ],
 )
-def test_what_is_no_metadata_is_text(text: str) -> None:
+def test_invalid_metadata_is_text(text: str) -> None:
     assert parse(text).tags == ()
     assert "tags: [a]" in parse(text).body
 
 
-def test_the_rest_is_kept_to_the_byte() -> None:
+def test_rewriting_keeps_the_rest_byte_for_byte() -> None:
     text = (
         "\ufeffIntro\r\n\r\n# Old #\r\n\r\n<!-- metadata:\r\n  owner: ada # hm\r\n"
         "  tags:\r\n    - a\r\n    - b\r\n\r\nstatus: open\r\n-->\r\n\r\nText\r\nmore"
@@ -184,11 +184,13 @@ def test_the_rest_is_kept_to_the_byte() -> None:
         ),
     ],
 )  # fmt: skip
-def test_rewriting(text: str, wish: dict[str, str | tuple[str, ...]], expected: str) -> None:
+def test_parts_are_rewritten(
+    text: str, wish: dict[str, str | tuple[str, ...]], expected: str
+) -> None:
     assert rewritten(text, **wish) == expected  # type: ignore[arg-type]
 
 
-def test_what_cannot_be_written_is_refused() -> None:
+def test_invalid_values_are_refused() -> None:
     with pytest.raises(ContentRefused, match="one line"):
         render("a\nb", "", created="now")
     with pytest.raises(ContentRefused, match="empty"):
@@ -214,7 +216,7 @@ TIMES = st.sampled_from(["2026-01-20T10:00:00Z", "soon", "x # y", '"'])
 
 
 @given(TITLES, SOUND, TIMES, ITEMS, ITEMS)
-def test_what_is_written_is_read(
+def test_a_rendered_document_is_parsed_back(
     title: str, body: str, created: str, tags: tuple[str, ...], mentions: tuple[str, ...]
 ) -> None:
     text = render(title, body, created=created, tags=tags, mentions=mentions)
@@ -225,7 +227,7 @@ def test_what_is_written_is_read(
 
 @given(TEXTS)
 @example('tags: ["')
-def test_any_text_is_read_and_left_alone(text: str) -> None:
+def test_any_text_is_parsed_and_kept_unchanged(text: str) -> None:
     found = parse(text)
     found.body.encode()
     parse(f"<!-- metadata:\n{text}-->")
@@ -236,7 +238,7 @@ def test_any_text_is_read_and_left_alone(text: str) -> None:
 
 
 @given(SOUND, TITLES, SOUND, TIMES, ITEMS, ITEMS)
-def test_each_part_is_replaced_alone(
+def test_each_part_is_replaced_independently(
     text: str, title: str, body: str, updated: str, tags: tuple[str, ...], mentions: tuple[str, ...]
 ) -> None:
     old = parse(text)
@@ -250,7 +252,7 @@ def test_each_part_is_replaced_alone(
 
 
 @pytest.mark.slow
-def test_large_and_hostile_texts_are_read_in_time() -> None:
+def test_large_and_hostile_texts_are_parsed_quickly() -> None:
     # Each of these would take minutes if reading went back over what it has read.
     size = 8_000
     for text in (

@@ -1,4 +1,4 @@
-"""File names: for people who say `task_0043`, and for branches that never meet in one path."""
+"""File names of documents: short for people, and unique over branches."""
 
 import re
 import unicodedata
@@ -33,12 +33,12 @@ NOON = 1_768_910_700_000  # 2026-01-20T12:05:00Z
         ("😀 𐍈" + "𐍈" * 60, "𐍈" * 30),
     ],
 )
-def test_slugs(title: str, slug: str) -> None:
+def test_titles_become_slugs(title: str, slug: str) -> None:
     assert document_names.slug(title) == slug
 
 
 @given(st.text(max_size=80))
-def test_a_slug_is_a_name_everywhere(title: str) -> None:
+def test_a_slug_is_a_valid_file_name(title: str) -> None:
     slug = document_names.slug(title)
     assert 0 < len(slug) <= 40
     assert len(slug.encode()) <= 120
@@ -52,7 +52,7 @@ def test_a_slug_is_a_name_everywhere(title: str) -> None:
     )
 
 
-def test_paths() -> None:
+def test_paths_have_a_number_a_slug_and_a_suffix() -> None:
     end = "[0-9a-hjkmnp-tv-z]{4}"
     assert re.fullmatch(f"tasks/task_0043-retry-{end}.md", document_names.task_path(43, "Retry"))
     assert re.fullmatch(
@@ -90,7 +90,7 @@ def test_paths() -> None:
         ("tasks/task_٣-x.md", None),
     ],
 )
-def test_numbers(path: str, number: str | None) -> None:
+def test_numbers_are_read_from_names(path: str, number: str | None) -> None:
     assert document_names.number_of(path) == number
 
 
@@ -118,7 +118,7 @@ def narrative(tmp_path: Path) -> Path:
     return folder
 
 
-def test_the_next_number_counts_all_streams(narrative: Path, tmp_path: Path) -> None:
+def test_the_next_number_considers_all_streams(narrative: Path, tmp_path: Path) -> None:
     assert document_names.next_number(str(narrative), "task") == 4
     assert document_names.next_number(str(narrative), "decision") == 5
     assert document_names.next_number(str(tmp_path / "nowhere"), "task") == 1
@@ -161,5 +161,7 @@ def test_the_next_number_counts_all_streams(narrative: Path, tmp_path: Path) -> 
         ("x" * 5000, []),
     ],
 )
-def test_what_people_may_mean(narrative: Path, text: str, paths: list[str]) -> None:
+def test_documents_are_found_by_name_number_or_path(
+    narrative: Path, text: str, paths: list[str]
+) -> None:
     assert document_names.find(str(narrative), text) == paths

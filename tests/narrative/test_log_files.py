@@ -1,4 +1,4 @@
-"""The log as reviewers read it, whatever was put into it."""
+"""Log files as reviewers read them, with any content."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ ENTRY = Entry(
 )
 
 
-def test_an_entry() -> None:
+def test_an_entry_is_rendered() -> None:
     assert log_files.render(ENTRY) == (
         "# Retry with jitter\n"
         "\n"
@@ -60,7 +60,7 @@ def test_an_entry() -> None:
     )
 
 
-def test_an_entry_with_next_to_nothing() -> None:
+def test_an_empty_entry_is_rendered() -> None:
     assert log_files.render(Entry("T", NOON, "", "", "", [])) == (
         "# T\n\n<!-- metadata:\ncreated: 2026-01-20T12:05:00Z\nupdated: 2026-01-20T12:05:00Z\n-->\n"
     )
@@ -81,7 +81,7 @@ ANYTHING = st.lists(PIECES | st.text(max_size=3), max_size=10).map("".join)
 @given(ANYTHING, ANYTHING, st.lists(ANYTHING, max_size=4), ANYTHING)
 @example("", "a ` b\nc ` <b> `", [], "")
 @example("", "a\n===", ["```"], "")
-def test_words_cannot_leave_their_place(
+def test_text_cannot_leave_its_place(
     title: str, message: str, lines: list[str], author: str
 ) -> None:
     text = log_files.render(Entry(title, NOON, author, "cli", message, [("Changes", lines)]))
@@ -113,7 +113,7 @@ def test_words_cannot_leave_their_place(
         ("\n\n", "", ""),
     ],
 )
-def test_a_note(text: str, title: str, body: str) -> None:
+def test_a_note_is_rendered(text: str, title: str, body: str) -> None:
     made = log_files.note(text, NOON, "A Person", "cli", ["note", "area:net"])
     found = document_format.parse(made)
     assert (found.title, found.body) == (title, body)
@@ -145,7 +145,7 @@ def narrative(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_day(narrative: Path) -> None:
+def test_the_entries_of_a_day_are_listed(narrative: Path) -> None:
     assert log_files.day(str(narrative), "2026-01-20") == (
         "# 2026-01-20\n"
         "\n"
@@ -174,7 +174,7 @@ def test_a_day(narrative: Path) -> None:
     assert log_files.days(str(narrative)) == ["2026-01-20", "2026-01-21"]
 
 
-def test_days_without_a_log(narrative: Path, tmp_path: Path) -> None:
+def test_days_without_a_log_are_empty(narrative: Path, tmp_path: Path) -> None:
     assert log_files.day(str(narrative), "2025-01-01") == ""
     assert log_files.days(str(tmp_path / "nowhere")) == []
     for text in ("yesterday", "2026-13-01", "2026-01-32", "../../etc", "2026-01-20\n"):

@@ -1,4 +1,4 @@
-"""Writing documents: whole or not at all, and never over somebody's words."""
+"""Documents are written atomically, and never overwrite an edit."""
 
 import contextlib
 import errno
@@ -19,7 +19,7 @@ TEXT = "# Grüße\n" * 10
 
 
 class LinkingDisk(Disk):
-    """A disk that also counts and takes back the second name of a file."""
+    """A disk that also counts hard links and undoes them after a power loss."""
 
     @contextlib.contextmanager
     def installed(self) -> Iterator[None]:
@@ -46,7 +46,7 @@ def everything(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
-def test_a_new_document_is_whole_and_private(narrative: Path) -> None:
+def test_a_new_document_is_complete_and_private(narrative: Path) -> None:
     narrative_files.create(str(narrative), PATH, TEXT)
     made = narrative / PATH
     assert made.read_text() == TEXT
@@ -56,7 +56,7 @@ def test_a_new_document_is_whole_and_private(narrative: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["file", "link", "folder"])
-def test_what_is_there_is_left_alone(narrative: Path, tmp_path: Path, kind: str) -> None:
+def test_an_existing_path_is_not_overwritten(narrative: Path, tmp_path: Path, kind: str) -> None:
     outside = tmp_path / "outside"
     outside.write_text("theirs")
     there = narrative / "x.md"
@@ -76,7 +76,9 @@ def test_what_is_there_is_left_alone(narrative: Path, tmp_path: Path, kind: str)
 @pytest.mark.parametrize(
     "path", ["../x.md", "/x.md", "a/../../x.md", "a//x.md", "", ".", "a/\0.md", "linked/x.md"]
 )
-def test_nothing_is_written_outside(narrative: Path, tmp_path: Path, path: str) -> None:
+def test_nothing_is_written_outside_of_the_folder(
+    narrative: Path, tmp_path: Path, path: str
+) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (narrative / "linked").symlink_to(outside)
@@ -87,14 +89,16 @@ def test_nothing_is_written_outside(narrative: Path, tmp_path: Path, path: str) 
     assert sorted(os.listdir(tmp_path)) == ["home", "narrative", "outside"]
 
 
-def test_what_is_not_text_is_refused(narrative: Path) -> None:
+def test_invalid_text_is_refused(narrative: Path) -> None:
     with pytest.raises(ContentRefused):
         narrative_files.create(str(narrative), "x.md", "\ud800")
     narrative_files.create(str(narrative), "x.md", b"\xff".decode("utf-8", "surrogateescape"))
     assert (narrative / "x.md").read_bytes() == b"\xff"
 
 
-def test_without_hard_links(narrative: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_documents_are_written_without_hard_links(
+    narrative: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refused(*_: object) -> None:
         raise OSError(errno.EPERM, os.strerror(errno.EPERM))
 
@@ -108,7 +112,7 @@ def test_without_hard_links(narrative: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("power_loss", [False, True])
-def test_stopping_anywhere_leaves_a_whole_document_or_none(
+def test_stopping_anywhere_leaves_a_complete_document_or_none(
     tmp_path: Path, power_loss: bool
 ) -> None:
     stop_at = 0
@@ -133,7 +137,7 @@ def test_stopping_anywhere_leaves_a_whole_document_or_none(
     assert stop_at > 8
 
 
-def test_a_refusal_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_disk_error_leaves_nothing_behind(tmp_path: Path) -> None:
     for number in range(3, 9):
         folder = tmp_path / str(number)
         (folder / "tasks").mkdir(parents=True)
@@ -146,11 +150,11 @@ def test_a_refusal_leaves_nothing_behind(tmp_path: Path) -> None:
 
 
 def _temporary(folder: Path) -> list[str]:
-    """What is left where it was the clean-up itself that was refused."""
+    """The file that is left if the clean-up itself failed."""
     return [name for name in everything(folder) if name.endswith(".tmp")]
 
 
-def test_a_document_is_replaced_as_it_was_seen(narrative: Path) -> None:
+def test_a_document_is_replaced_only_if_it_is_unchanged(narrative: Path) -> None:
     path = narrative / "x.md"
     path.write_text("old")
     path.chmod(0o640)
@@ -166,7 +170,7 @@ def test_a_document_is_replaced_as_it_was_seen(narrative: Path) -> None:
     assert os.listdir(narrative) == ["x.md"]
 
 
-def test_an_edit_while_we_write_wins(narrative: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_concurrent_edit_wins(narrative: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = narrative / "x.md"
     path.write_text("old")
     chmod = os.chmod
@@ -181,7 +185,7 @@ def test_an_edit_while_we_write_wins(narrative: Path, monkeypatch: pytest.Monkey
     assert os.listdir(narrative) == ["x.md"]
 
 
-def test_a_document_that_goes_while_we_write(
+def test_a_document_that_is_deleted_meanwhile_stays_deleted(
     narrative: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = narrative / "x.md"

@@ -1,4 +1,4 @@
-"""The sections of the narrative, found by their words."""
+"""Search in the sections of the narrative."""
 
 import os
 import sqlite3
@@ -34,7 +34,7 @@ def search(database: Path, narrative: Path, words: str) -> list[tuple[str, str, 
     return [(each.path, each.title, each.first_line) for each in found]
 
 
-def test_what_is_no_node_is_found(tmp_path: Path, narrative: Path) -> None:
+def test_sections_are_found_by_words(tmp_path: Path, narrative: Path) -> None:
     database = tmp_path / "index" / "narrative.db"
     assert sorted(search(database, narrative, "retrying payments")) == [
         ("README.md", "Shop › Payment", 5),
@@ -45,7 +45,7 @@ def test_what_is_no_node_is_found(tmp_path: Path, narrative: Path) -> None:
     assert os.stat(database).st_mode & 0o777 == 0o600
 
 
-def test_it_follows_the_files(tmp_path: Path, narrative: Path) -> None:
+def test_the_index_follows_the_files(tmp_path: Path, narrative: Path) -> None:
     database = tmp_path / "narrative.db"
     assert len(search(database, narrative, "card")) == 1
     (narrative / "README.md").unlink()
@@ -55,14 +55,14 @@ def test_it_follows_the_files(tmp_path: Path, narrative: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [b"", b"no database", b"SQLite format 3\0" + b"x" * 5000])
-def test_a_damaged_index_is_made_anew(tmp_path: Path, narrative: Path, damage: bytes) -> None:
+def test_a_damaged_index_is_rebuilt(tmp_path: Path, narrative: Path, damage: bytes) -> None:
     database = tmp_path / "narrative.db"
     database.write_bytes(damage)
     assert len(search(database, narrative, "tea")) == 1
     assert len(search(database, narrative, "tea")) == 1
 
 
-def test_so_it_is_where_only_a_part_is_damaged(tmp_path: Path, narrative: Path) -> None:
+def test_a_partly_damaged_index_is_rebuilt(tmp_path: Path, narrative: Path) -> None:
     database = tmp_path / "narrative.db"
     assert len(search(database, narrative, "tea")) == 1
     whole = database.read_bytes()
@@ -81,7 +81,7 @@ def test_so_it_is_where_only_a_part_is_damaged(tmp_path: Path, narrative: Path) 
             assert len(search(database, narrative, word)) == 1
 
 
-def test_an_index_that_contradicts_itself_is_made_anew(tmp_path: Path, narrative: Path) -> None:
+def test_an_inconsistent_index_is_rebuilt(tmp_path: Path, narrative: Path) -> None:
     database = tmp_path / "narrative.db"
     assert len(search(database, narrative, "tea")) == 1
     with closing(sqlite3.connect(database)) as connection:
@@ -89,18 +89,18 @@ def test_an_index_that_contradicts_itself_is_made_anew(tmp_path: Path, narrative
     assert len(search(database, narrative, "tea")) == 1
 
 
-def test_where_a_folder_is_in_its_place(tmp_path: Path, narrative: Path) -> None:
+def test_search_works_with_a_folder_in_place_of_the_index(tmp_path: Path, narrative: Path) -> None:
     (tmp_path / "narrative.db").mkdir()
     assert len(search(tmp_path / "narrative.db", narrative, "tea")) == 1
 
 
-def test_without_a_place_to_write(tmp_path: Path, narrative: Path) -> None:
+def test_search_works_without_a_writable_place(tmp_path: Path, narrative: Path) -> None:
     (tmp_path / "file").write_text("")
     assert len(search(tmp_path / "file" / "narrative.db", narrative, "tea")) == 1
     assert search(tmp_path / "none.db", tmp_path / "nowhere", "tea") == []
 
 
-def test_while_another_process_writes(tmp_path: Path, narrative: Path) -> None:
+def test_search_works_while_another_process_writes(tmp_path: Path, narrative: Path) -> None:
     database = tmp_path / "narrative.db"
     assert len(search(database, narrative, "tea")) == 1
     (narrative / "more.md").write_text("# More tea\n\nGreen tea.\n")

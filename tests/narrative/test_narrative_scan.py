@@ -1,4 +1,4 @@
-"""Finding documents among whatever lies in the folder."""
+"""Finding documents among other files in the folder."""
 
 import os
 from pathlib import Path
@@ -62,7 +62,7 @@ DOCUMENTS = [
 ]
 
 
-def test_what_people_edit_is_found(narrative: Path) -> None:
+def test_editable_documents_are_found(narrative: Path) -> None:
     found = list(narrative_scan.documents(str(narrative)))
     assert [seen.path for seen in found] == DOCUMENTS
     status = (narrative / "README.md").stat()
@@ -70,7 +70,7 @@ def test_what_people_edit_is_found(narrative: Path) -> None:
     assert list(narrative_scan.documents(str(narrative / "nowhere"))) == []
 
 
-def test_a_commit_keeps_the_log_too(narrative: Path) -> None:
+def test_files_for_a_commit_include_the_log(narrative: Path) -> None:
     kept, skipped = narrative_snapshots.documents(str(narrative))
     logs = [
         "feature/net/log/2026-01-20-1005-ab12.md",
@@ -88,7 +88,7 @@ def test_a_commit_keeps_the_log_too(narrative: Path) -> None:
     assert ("new\nline.md", "its name has a control character in it") in skipped
 
 
-def test_reading(narrative: Path, tmp_path: Path) -> None:
+def test_documents_are_read(narrative: Path, tmp_path: Path) -> None:
     folder = str(narrative)
     assert narrative_scan.read(folder, "README.md") == b"# X\n"
     assert narrative_scan.read(folder, "largest.md") == bytes(LARGEST)
@@ -100,7 +100,7 @@ def test_reading(narrative: Path, tmp_path: Path) -> None:
         assert narrative_scan.read(folder, path) is None, path
 
 
-def test_a_document_that_may_not_be_read(narrative: Path) -> None:
+def test_an_unreadable_document_is_an_error(narrative: Path) -> None:
     (narrative / "README.md").chmod(0)
     child = os.fork()
     if not child:
@@ -116,7 +116,7 @@ def test_a_document_that_may_not_be_read(narrative: Path) -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-def test_ten_thousand_documents(tmp_path: Path) -> None:
+def test_ten_thousand_documents_are_found(tmp_path: Path) -> None:
     folder = tmp_path / "narrative"
     (folder / "tasks").mkdir(parents=True)
     for number in range(10_000):

@@ -1,4 +1,4 @@
-"""Streams and the folders they live in."""
+"""Streams and their folders."""
 
 import pytest
 from hypothesis import given
@@ -22,7 +22,7 @@ from ctx.narrative import document_roles, streams
         ("हिन्दी", "feature/हिन्दी"),
     ],
 )
-def test_where_a_stream_lies(stream: str, folder: str) -> None:
+def test_each_stream_has_its_folder(stream: str, folder: str) -> None:
     assert streams.folder_of(stream, "s-1") == folder
 
 
@@ -33,13 +33,13 @@ def test_where_a_stream_lies(stream: str, folder: str) -> None:
         "x" * 65, "\u0301x", "a\ud800",
     ],
 )  # fmt: skip
-def test_what_cannot_name_a_stream(name: str) -> None:
+def test_invalid_stream_names_are_refused(name: str) -> None:
     with pytest.raises(UsageError, match="cannot name a stream") as raised:
         streams.folder_of(name, "s-1")
     assert "letters" in (raised.value.hint or "")
 
 
-def test_a_session_that_cannot_be_a_folder() -> None:
+def test_a_session_with_an_invalid_folder_name_is_refused() -> None:
     with pytest.raises(UsageError):
         streams.folder_of("work", "../x")
 
@@ -57,7 +57,7 @@ def test_a_session_that_cannot_be_a_folder() -> None:
     ],
 )
 @given(stream=st.sampled_from(["main", "work"]) | st.text(max_size=8).map("f{}".format))
-def test_a_path_tells_its_stream_and_its_role(path: str, role: str, stream: str) -> None:
+def test_stream_and_role_follow_from_the_path(path: str, role: str, stream: str) -> None:
     try:
         folder = streams.folder_of(stream, "s-1")
     except UsageError:

@@ -1,4 +1,4 @@
-"""One value of every typed object, with every field set, and a strategy for any other."""
+"""One value of every typed object, with every field set, and a strategy for any value."""
 
 import types
 import typing

@@ -52,7 +52,7 @@ def test_there_is_a_sample_of_every_type() -> None:
 
 
 @pytest.mark.parametrize("path", sorted(GOLDEN.glob("*/*.msgpack")), ids=lambda p: p.stem)
-def test_objects_of_every_release_are_read_for_ever(path: Path) -> None:
+def test_objects_of_every_release_can_be_read(path: Path) -> None:
     known = json.loads((path.parent / "ids.json").read_text())
     payload = path.read_bytes()
     value = codec.decode(payload)
@@ -66,7 +66,7 @@ def test_there_are_golden_objects_of_every_type() -> None:
     assert {path.stem for path in (GOLDEN / "0.1").glob("*.msgpack")} == set(SAMPLES)
 
 
-def test_a_fresh_process_with_another_hash_seed_writes_the_same_bytes() -> None:
+def test_a_process_with_another_hash_seed_writes_the_same_bytes() -> None:
     program = (
         "import json; from ctx.objects.object_store import typed;"
         "from tests.objects.samples import SAMPLES;"
@@ -101,7 +101,7 @@ def test_a_default_is_not_written() -> None:
     assert b"amends" not in bare
 
 
-def test_records_of_any_kind_pass_through_unchanged() -> None:
+def test_records_of_any_kind_are_kept_unchanged() -> None:
     unknown = msgspec.msgpack.encode({"kind": "of tomorrow", "z": 1, "a": [1.5, None]})
     batch = codec.decode(codec.encode(RecordBatch((msgspec.Raw(unknown),))))
     assert isinstance(batch, RecordBatch)
@@ -111,7 +111,7 @@ def test_records_of_any_kind_pass_through_unchanged() -> None:
 @pytest.mark.parametrize(
     "id", ["../../../etc/passwd", "A" * 64, "a" * 63, "a" * 65, "a" * 64 + "\n", ""]
 )
-def test_an_id_that_is_none_is_e004(id: str) -> None:
+def test_an_invalid_id_is_e004(id: str) -> None:
     payload = msgspec.msgpack.encode(
         ["tree", 1, {"entries": [{"name": "x", "kind": "blob", "id": id}]}]
     )

@@ -12,7 +12,7 @@ from ctx.objects.object_types import Commit
 
 @st.composite
 def histories(draw: st.DrawFn) -> tuple[list[tuple[list[int], int]], set[int]]:
-    """Commits as (parents, seconds since the newest parent), and the ones that are heads."""
+    """Commits as (parents, seconds since the newest parent), and which of them are heads."""
     count = draw(st.integers(1, 9))
     made = []
     for number in range(count):
@@ -54,7 +54,7 @@ def ancestors(history: list[tuple[list[int], int]], start: int) -> set[int]:
 
 @settings(deadline=None)
 @given(histories())
-def test_the_newest_heads_are_those_that_no_other_descends_from(
+def test_the_newest_heads_are_those_without_a_descendant(
     drawn: tuple[list[tuple[list[int], int]], set[int]],
 ) -> None:
     history, heads = drawn
@@ -86,14 +86,14 @@ def test_a_missing_parent_is_a_boundary() -> None:
     assert [id for id, commit in walked if commit is None] == [ids[1]]
 
 
-def test_a_head_that_is_missing_counts_until_another_has_overtaken_it() -> None:
+def test_a_missing_head_counts_until_a_descendant_exists() -> None:
     reader, ids = write([([], 0), ([0], 1), ([0], 1)], missing={2})
     assert set(commits.newest(reader, [ids[1], ids[2]])) == {ids[1], ids[2]}
     reader, ids = write([([], 0), ([0], 1), ([1], 1)], missing={1})
     assert commits.newest(reader, [ids[1], ids[2]]) == (ids[2],)
 
 
-def test_an_amended_head_does_not_count() -> None:
+def test_an_amended_commit_is_not_a_head() -> None:
     reader = InMemoryStore()
     old = typed(Commit((), 1, "old", trees.EMPTY.id))
     new = typed(Commit((), 2, "new", trees.EMPTY.id, amends=old.id))
@@ -102,8 +102,8 @@ def test_an_amended_head_does_not_count() -> None:
 
 
 @pytest.mark.parametrize("told", [True, False])
-def test_what_was_amended_several_times_is_contained(told: bool) -> None:
-    """Earlier versions wrote down only the last of them."""
+def test_a_repeatedly_amended_commit_contains_its_predecessors(told: bool) -> None:
+    """Earlier versions recorded only the last one."""
     made = [typed(Commit((), 1, "first", trees.EMPTY.id))]
     for number in (2, 3):
         before = [each.id for each in reversed(made)]
@@ -122,7 +122,7 @@ def test_what_was_amended_several_times_is_contained(told: bool) -> None:
     assert not commits.contain(collected, [third.id], [other])
 
 
-def test_what_was_amended_before_is_no_head() -> None:
+def test_an_earlier_amended_commit_is_not_a_head() -> None:
     reader = InMemoryStore()
     old = typed(Commit((), 1, "old", trees.EMPTY.id))
     between = typed(Commit((), 2, "between", trees.EMPTY.id)).id

@@ -11,7 +11,7 @@ class TestInMemoryStore(ObjectStoreContract):
         return InMemoryStore()
 
 
-def test_checks_what_it_reads() -> None:
+def test_a_read_object_is_checked_against_its_hash() -> None:
     store = InMemoryStore()
     store.write([A])
     store.canonical[A.id] = B.canonical

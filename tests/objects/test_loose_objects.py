@@ -34,7 +34,7 @@ def path_of(store: LooseStore, id: ObjectId) -> Path:
     return Path(store.folder) / id[:2] / id
 
 
-def test_a_file_is_private_sharded_and_plain_zstd(store: LooseStore) -> None:
+def test_object_files_are_private_sharded_and_zstd_compressed(store: LooseStore) -> None:
     store.write([A])
     path = path_of(store, A.id)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -44,7 +44,7 @@ def test_a_file_is_private_sharded_and_plain_zstd(store: LooseStore) -> None:
 
 
 @pytest.mark.parametrize("payload", [b"", b"alpha", b"a longer text, a longer text " * 40])
-def test_every_flipped_bit_and_every_truncation_is_noticed(
+def test_every_flipped_bit_and_every_truncation_is_detected(
     store: LooseStore, payload: bytes
 ) -> None:
     item = blob(payload)
@@ -67,21 +67,21 @@ def test_every_flipped_bit_and_every_truncation_is_noticed(
         store.read(item.id)
 
 
-def test_an_object_under_another_name_is_e002(store: LooseStore) -> None:
+def test_an_object_under_the_wrong_name_is_e002(store: LooseStore) -> None:
     store.write([A, B])
     path_of(store, A.id).write_bytes(path_of(store, B.id).read_bytes())
     with pytest.raises(HashMismatch, match="E002"):
         store.read(A.id)
 
 
-def test_writing_heals_a_damaged_object(store: LooseStore) -> None:
+def test_writing_repairs_a_damaged_object(store: LooseStore) -> None:
     store.write([A])
     path_of(store, A.id).write_bytes(b"rubbish")
     assert store.write([A]) == 1
     assert store.read(A.id) == A
 
 
-def test_a_small_file_cannot_unfold_into_a_large_object(
+def test_a_small_file_cannot_decompress_to_a_huge_object(
     store: LooseStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loose_objects, "LARGEST_OBJECT", 1000)
@@ -93,7 +93,7 @@ def test_a_small_file_cannot_unfold_into_a_large_object(
         store.read(bomb.id)
 
 
-def test_a_second_copy_serves_when_the_first_is_gone(store: LooseStore) -> None:
+def test_a_second_copy_is_read_if_the_first_is_gone(store: LooseStore) -> None:
     store.write([A])
     store.write_again([A])
     assert len(list(store.files())) == 2
@@ -106,7 +106,7 @@ def test_a_second_copy_serves_when_the_first_is_gone(store: LooseStore) -> None:
     assert store.read(A.id) == A
 
 
-def test_strays_are_no_objects(store: LooseStore) -> None:
+def test_stray_files_are_not_objects(store: LooseStore) -> None:
     store.write([A])
     shard = path_of(store, A.id).parent
     (shard / f"{A.id}.123-4.tmp").write_bytes(b"half")
@@ -118,7 +118,7 @@ def test_strays_are_no_objects(store: LooseStore) -> None:
     assert len(list(store.everything())) == 5
 
 
-def test_an_unreadable_object_is_explained(store: LooseStore) -> None:
+def test_an_unreadable_object_is_an_error_with_a_reason(store: LooseStore) -> None:
     store.write([A])
     path = path_of(store, A.id)
     path.unlink()
@@ -127,7 +127,7 @@ def test_an_unreadable_object_is_explained(store: LooseStore) -> None:
         store.read(A.id)
 
 
-def test_finds_objects_by_the_beginning_of_their_ids(store: LooseStore) -> None:
+def test_objects_are_found_by_a_prefix_of_their_id(store: LooseStore) -> None:
     store.write([A, B])
     assert store.matching(A.id[:6]) == {A.id}
     assert store.matching("ffff") == set()

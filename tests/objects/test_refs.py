@@ -13,7 +13,7 @@ from tests.objects.samples import an_id
 A, B, C = an_id(1), an_id(2), an_id(3)
 
 
-def test_a_ref_moves_only_from_where_it_was_seen(tmp_path: Path) -> None:
+def test_a_ref_moves_only_from_its_expected_value(tmp_path: Path) -> None:
     store = Refs(str(tmp_path / "refs"))
     name = refs.work(SessionId("s1"))
     store.move(name, None, A)
@@ -29,7 +29,7 @@ def test_a_ref_moves_only_from_where_it_was_seen(tmp_path: Path) -> None:
         store.move(name, B, C)
 
 
-def test_names(tmp_path: Path) -> None:
+def test_ref_names_are_listed(tmp_path: Path) -> None:
     store = Refs(str(tmp_path / "refs"))
     assert list(store.names()) == []
     for name in ("main", "work/b", "work/a"):
@@ -42,7 +42,7 @@ def test_names(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"x", A.encode(), A.encode() + b"\n\n", b"\xff" * 65])
-def test_a_ref_that_holds_no_id_is_e004(tmp_path: Path, content: bytes) -> None:
+def test_a_ref_without_a_valid_id_is_e004(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "main").write_bytes(content)
     with pytest.raises(DeserializationFailed, match="E004"):
         Refs(str(tmp_path)).read("main")

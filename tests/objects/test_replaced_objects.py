@@ -1,4 +1,4 @@
-"""What stands in for an object is read where the object is named."""
+"""Reading a replaced object gives its replacement."""
 
 from pathlib import Path
 
@@ -23,14 +23,16 @@ def store(tmp_path: Path, replaced: Replaced) -> LooseStore:
     return LooseStore(str(tmp_path / "objects"), replaced=replaced)
 
 
-def test_what_was_never_replaced_is_itself(store: LooseStore, replaced: Replaced) -> None:
+def test_an_object_without_a_replacement_is_read_as_it_is(
+    store: LooseStore, replaced: Replaced
+) -> None:
     store.write([OLD])
     assert replaced.current(OLD.id) == OLD.id
     assert store.read(OLD.id) == OLD
     assert not Path(replaced.folder).exists()
 
 
-def test_a_reader_follows_from_one_to_the_next(store: LooseStore, replaced: Replaced) -> None:
+def test_chains_of_replacements_are_followed(store: LooseStore, replaced: Replaced) -> None:
     store.write([NEWER])
     replaced.note([(OLD.id, NEW.id), (NEW.id, NEWER.id)])
     for named in (OLD.id, NEW.id, NEWER.id):
@@ -40,7 +42,7 @@ def test_a_reader_follows_from_one_to_the_next(store: LooseStore, replaced: Repl
     assert OTHER.id not in store
 
 
-def test_a_file_is_empty_and_private(replaced: Replaced) -> None:
+def test_replacement_files_are_empty_and_private(replaced: Replaced) -> None:
     replaced.note([(OLD.id, NEW.id)])
     (file,) = Path(replaced.folder).iterdir()
     assert file.name == f"{OLD.id}.{NEW.id}"
@@ -48,14 +50,14 @@ def test_a_file_is_empty_and_private(replaced: Replaced) -> None:
     assert file.stat().st_mode & 0o777 == 0o600
 
 
-def test_what_was_replaced_does_not_come_back(store: LooseStore, replaced: Replaced) -> None:
+def test_a_replaced_object_is_not_written_again(store: LooseStore, replaced: Replaced) -> None:
     store.write([NEW])
     replaced.note([(OLD.id, NEW.id)])
     assert store.write([OLD]) == 0
     assert list(store.ids()) == [NEW.id]
 
 
-def test_while_the_old_one_is_still_there_the_new_one_counts(
+def test_the_replacement_counts_although_the_old_object_exists(
     store: LooseStore, replaced: Replaced
 ) -> None:
     store.write([OLD, NEW])
@@ -63,7 +65,9 @@ def test_while_the_old_one_is_still_there_the_new_one_counts(
     assert store.read(OLD.id) == NEW
 
 
-def test_a_name_that_leads_nowhere_hides_nothing(store: LooseStore, replaced: Replaced) -> None:
+def test_a_missing_replacement_does_not_hide_the_object(
+    store: LooseStore, replaced: Replaced
+) -> None:
     store.write([OLD])
     replaced.note([(OLD.id, NEW.id)])
     assert store.read(OLD.id) == OLD
@@ -71,14 +75,16 @@ def test_a_name_that_leads_nowhere_hides_nothing(store: LooseStore, replaced: Re
         store.read(NEW.id)
 
 
-def test_a_circle_ends(store: LooseStore, replaced: Replaced) -> None:
+def test_circular_replacements_end(store: LooseStore, replaced: Replaced) -> None:
     store.write([NEW])
     replaced.note([(OLD.id, NEW.id), (NEW.id, OLD.id)])
     assert store.read(OLD.id) == NEW
     assert store.read(NEW.id) == NEW
 
 
-def test_of_two_successors_everybody_takes_the_same(store: LooseStore, replaced: Replaced) -> None:
+def test_of_two_replacements_the_choice_is_deterministic(
+    store: LooseStore, replaced: Replaced
+) -> None:
     replaced.note([(OLD.id, NEW.id), (OLD.id, OTHER.id)])
     first, second = sorted((NEW, OTHER))
     assert replaced.standing_in(OLD.id) == [first.id, second.id, OLD.id]
@@ -88,23 +94,21 @@ def test_of_two_successors_everybody_takes_the_same(store: LooseStore, replaced:
     assert store.read(OLD.id) == first
 
 
-def test_what_was_replaced_again_elsewhere_is_read_as_it_is_here(
-    store: LooseStore, replaced: Replaced
-) -> None:
+def test_the_last_replacement_that_exists_is_read(store: LooseStore, replaced: Replaced) -> None:
     store.write([NEW])
     replaced.note([(OLD.id, NEW.id), (NEW.id, NEWER.id)])
     assert replaced.standing_in(OLD.id) == [NEWER.id, NEW.id, OLD.id]
     assert store.read(OLD.id) == NEW
 
 
-def test_what_is_no_name_is_passed_over(replaced: Replaced) -> None:
+def test_invalid_file_names_are_ignored(replaced: Replaced) -> None:
     replaced.note([(OLD.id, NEW.id)])
     for name in ("README", f"{OLD.id}.", f".{OLD.id}", f"{OTHER.id}.{OTHER.id}"):
         (Path(replaced.folder) / name).touch()
     assert replaced.successors() == {OLD.id: [NEW.id]}
 
 
-def test_another_store_may_have_what_stands_in(tmp_path: Path, replaced: Replaced) -> None:
+def test_the_replacement_can_be_in_another_store(tmp_path: Path, replaced: Replaced) -> None:
     committed = LooseStore(str(tmp_path / "objects"), replaced=replaced)
     staged = StagedStore(str(tmp_path / "stage"), replaced=replaced)
     staged.write([NEW])

@@ -1,4 +1,4 @@
-"""Staged objects: a step is one file with many names, and each object is read and checked alone."""
+"""Staged objects: a step is one file with many names; each object is checked on its own."""
 
 import os
 from pathlib import Path
@@ -29,7 +29,7 @@ def inodes(store: StagedStore) -> set[int]:
     return {os.stat(path).st_ino for path in store.files()}
 
 
-def test_what_is_written_together_is_one_file(store: StagedStore) -> None:
+def test_objects_written_together_share_one_file(store: StagedStore) -> None:
     assert store.write(SEVERAL) == 6
     assert len(inodes(store)) == 1
     assert set(store.ids()) == {each.id for each in SEVERAL}
@@ -43,7 +43,7 @@ def test_what_is_written_together_is_one_file(store: StagedStore) -> None:
 
 
 @pytest.mark.parametrize("number", [20, 2], ids=["many", "large"])
-def test_many_and_large_ones_are_files_of_their_own(store: StagedStore, number: int) -> None:
+def test_many_or_large_objects_have_separate_files(store: StagedStore, number: int) -> None:
     made = [blob(os.urandom(40_000)) for _ in range(number)]
     store.write(made)
     assert len(inodes(store)) == number
@@ -60,7 +60,7 @@ def test_folders_of_earlier_versions_are_read(store: StagedStore) -> None:
     assert store.matching(A.id[:6]) == {A.id}
 
 
-def test_damage_is_noticed_in_every_byte_of_what_is_asked_for(store: StagedStore) -> None:
+def test_damage_in_every_byte_of_an_object_is_detected(store: StagedStore) -> None:
     store.write(SEVERAL[:3])
     path = Path(store.folder, SEVERAL[0].id)
     whole = path.read_bytes()
@@ -81,7 +81,7 @@ def test_damage_is_noticed_in_every_byte_of_what_is_asked_for(store: StagedStore
     assert [store.read(each.id) for each in SEVERAL[:3]] == SEVERAL[:3]
 
 
-def test_a_file_system_on_which_a_file_has_one_name(
+def test_without_hard_links_objects_have_separate_files(
     store: StagedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(*_: object) -> None:

@@ -28,7 +28,7 @@ def store() -> InMemoryStore:
 
 
 def put(files: dict[str, ObjectId], path: str, content: ObjectId) -> None:
-    """A plain file system: a file takes the place of a folder, and a folder of a file."""
+    """Write as a file system would: a file replaces a folder, and a folder a file."""
     for other in list(files):
         if other.startswith(f"{path}/") or path.startswith(f"{other}/"):
             del files[other]
@@ -55,7 +55,7 @@ def test_a_tree_is_a_map_of_paths(steps: list[dict[str, ObjectId]]) -> None:
 
 @settings(deadline=None)
 @given(st.dictionaries(PATHS, st.sampled_from([item.id for item in BLOBS]), max_size=4))
-def test_the_same_files_are_the_same_tree_however_they_came(files: dict[str, ObjectId]) -> None:
+def test_the_same_files_give_the_same_tree(files: dict[str, ObjectId]) -> None:
     apart = {
         path: content
         for path, content in files.items()
@@ -73,7 +73,7 @@ def test_the_same_files_are_the_same_tree_however_they_came(files: dict[str, Obj
 
 @settings(deadline=None)
 @given(CHANGES, CHANGES)
-def test_what_is_fresh_in_a_tree_is_what_the_other_lacks(
+def test_fresh_objects_are_those_that_the_other_tree_lacks(
     old: dict[str, ObjectId], new: dict[str, ObjectId]
 ) -> None:
     reader = store()
@@ -91,7 +91,7 @@ def test_what_is_fresh_in_a_tree_is_what_the_other_lacks(
 
 @settings(deadline=None, max_examples=effort.times(60))
 @given(st.lists(st.tuples(CHANGES, st.integers(1, 3)), min_size=2, max_size=3), CHANGES)
-def test_heads_join_to_the_same_in_any_order(
+def test_heads_are_merged_to_the_same_tree_in_any_order(
     branches: list[tuple[dict[str, ObjectId], int]], base: dict[str, ObjectId]
 ) -> None:
     reader = store()
@@ -115,7 +115,7 @@ def test_heads_join_to_the_same_in_any_order(
         assert content in found
 
 
-def test_a_change_on_one_side_wins_over_what_stayed() -> None:
+def test_a_change_on_one_side_wins_over_an_unchanged_file() -> None:
     reader = store()
     old, new = BLOBS[0].id, BLOBS[1].id
     root, made = trees.updated(reader, None, {"f": old})
@@ -132,7 +132,7 @@ def test_a_change_on_one_side_wins_over_what_stayed() -> None:
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "/"])
-def test_an_entry_that_leads_elsewhere_is_e004(name: str) -> None:
+def test_an_entry_with_a_path_separator_is_e004(name: str) -> None:
     reader = store()
     tree = typed(Tree((TreeEntry(name, TreeEntryKind.BLOB, BLOBS[0].id),)))
     reader.write([tree])
@@ -140,7 +140,7 @@ def test_an_entry_that_leads_elsewhere_is_e004(name: str) -> None:
         list(trees.paths(reader, tree.id))
 
 
-def test_what_lies_too_deep_is_left_out() -> None:
+def test_folders_below_the_depth_limit_are_left_out() -> None:
     reader = store()
     below = BLOBS[0].id
     kind = TreeEntryKind.BLOB

@@ -1,4 +1,4 @@
-"""Snapshots of the code, where things do not go as they should."""
+"""Snapshots of the code: large projects, interruptions and concurrent changes."""
 
 from pathlib import Path
 
@@ -35,7 +35,7 @@ def _environment(repo: Path, home: Path) -> Environment:
     return Environment(str(repo), store, {}, (), CLI_SESSION)
 
 
-def taken(workspace: Workspace, codebase: Codebase) -> StagedSnapshot:
+def take_snapshot(workspace: Workspace, codebase: Codebase) -> StagedSnapshot:
     return add_code.snapshot(workspace, codebase, Options())
 
 
@@ -43,12 +43,12 @@ def test_a_large_project_is_written_in_parts(
     workspace: Workspace, codebase: Codebase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(add_code, "_MOST_PENDING", 10)
-    found = taken(workspace, codebase)
+    found = take_snapshot(workspace, codebase)
     assert (found.files, found.changed) == (6, 6)
     assert verify.verify(workspace.repository).damages == ()
 
 
-def test_stopped_half_way_nothing_is_staged(
+def test_an_interrupted_snapshot_stages_nothing(
     workspace: Workspace, codebase: Codebase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(add_code, "_MOST_PENDING", 10)
@@ -62,15 +62,15 @@ def test_stopped_half_way_nothing_is_staged(
     repository = workspace.repository
     assert repository.refs.read("work/cli") is None
     assert verify.verify(repository).damages == ()
-    assert taken(workspace, codebase).changed == 6
+    assert take_snapshot(workspace, codebase).changed == 6
 
 
-def test_what_changed_since_it_was_read_is_left_out(
+def test_files_that_changed_meanwhile_are_left_out(
     workspace: Workspace, codebase: Codebase, repo: Path
 ) -> None:
     (repo / "m1.py").write_text("def other():\n    return 7\n")
     (repo / "m2.py").unlink()
-    found = taken(workspace, codebase)
+    found = take_snapshot(workspace, codebase)
     assert found.files == 4
     assert [(each.path, each.reason) for each in found.left_out] == [
         ("m1.py", "it changed while it was read"),
@@ -78,10 +78,10 @@ def test_what_changed_since_it_was_read_is_left_out(
     ]
 
 
-def test_what_is_gone_is_in_no_snapshot(
+def test_deleted_files_are_not_in_a_snapshot(
     workspace: Workspace, codebase: Codebase, repo: Path
 ) -> None:
-    taken(workspace, codebase)
+    take_snapshot(workspace, codebase)
     (repo / "m2.py").unlink()
     (repo / "m3.py").write_text("def g():\n    return 3\n")
     part = Options(("m[34].py",), str(repo))
@@ -90,11 +90,13 @@ def test_what_is_gone_is_in_no_snapshot(
     assert (found.files, found.changed, found.removed) == (5, 1, 1)
 
 
-def test_too_many_folders_deep(workspace: Workspace, codebase: Codebase, repo: Path) -> None:
+def test_very_deep_folders_are_left_out(
+    workspace: Workspace, codebase: Codebase, repo: Path
+) -> None:
     folder = repo.joinpath(*["a"] * 250)
     folder.mkdir(parents=True)
     (folder / "deep.py").write_text("x = 1\n")
     add_code.add_code(codebase, Options())
-    found = taken(workspace, codebase)
+    found = take_snapshot(workspace, codebase)
     assert found.files == 6
     assert [each.reason for each in found.left_out] == ["it is in too many nested folders"]

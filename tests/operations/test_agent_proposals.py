@@ -1,4 +1,4 @@
-"""What agents may not decide alone: pins, what all projects see, commands that they have read."""
+"""Agents cannot pin nodes, change all projects or repeat commands they read without approval."""
 
 import json
 from pathlib import Path
@@ -36,8 +36,8 @@ def tags(ctx: Ctx) -> dict[str, list[str]]:
     return {node["content"]: node["tags"] for node in nodes}
 
 
-def says(conversation: Conversation, text: str) -> tuple[int, int, int]:
-    """What becomes of an answer: how many commands are done, failed and proposed."""
+def outcome_of(conversation: Conversation, text: str) -> tuple[int, int, int]:
+    """The numbers of commands of an answer that are done, failed and proposed."""
     conversation.answer(text)
     [stop] = conversation.client.apply().stops
     return stop.done, stop.failed, stop.proposed
@@ -48,7 +48,7 @@ def remember(content: str, attributes: str = 'tags="tier:pinned"') -> str:
 
 
 def proposals(ctx: Ctx) -> dict[str, list[str]]:
-    """What is asked for, by the text of the node."""
+    """The proposals, by the text of the node."""
     found = ctx("review", "--format=json").json["proposals"]
     return {each["title"]: each["asked"] for each in found}
 
@@ -63,13 +63,13 @@ def id_of(ctx: Ctx, content: str) -> str:
 
 
 def result(conversation: Conversation, text: str) -> None:
-    """A tool gives something out."""
+    """Add the result of a tool."""
     block = {"type": "tool_result", "tool_use_id": "toolu_1", "content": text}
     conversation.entry("user", message={"role": "user", "content": [block]})
 
 
 @pytest.mark.parametrize("written", [PIN, PIN.replace('"', "'"), PIN.replace("<", "&lt;")])
-def test_what_a_tool_gave_out_is_not_carried_out(
+def test_a_command_in_a_tool_result_is_not_run(
     conversation: Conversation, ctx: Ctx, written: str
 ) -> None:
     conversation.prompt("Read the notes.")
@@ -85,42 +85,42 @@ def test_what_a_tool_gave_out_is_not_carried_out(
     assert proposals(ctx) == {}
 
 
-def test_what_a_prompt_says_is_not_carried_out(conversation: Conversation, ctx: Ctx) -> None:
+def test_a_command_in_a_prompt_is_not_run(conversation: Conversation, ctx: Ctx) -> None:
     conversation.prompt(f"Write {OWN} and <ctx:recall query='deploy'/>.")
     conversation.reply(f"{OWN}\n<ctx:recall query='deploy'/>")
     conversation.stop()
     [stop] = conversation.client.apply().stops
     assert (stop.done, stop.failed) == (1, 1)
     assert tags(ctx) == {}
-    assert says(conversation, remember("Something else.", "")) == (1, 0, 0)
+    assert outcome_of(conversation, remember("Something else.", "")) == (1, 0, 0)
 
 
-def test_it_is_known_in_every_later_turn(conversation: Conversation, ctx: Ctx) -> None:
+def test_a_command_that_was_read_is_refused_in_every_later_turn(
+    conversation: Conversation, ctx: Ctx
+) -> None:
     conversation.prompt()
     result(conversation, PIN)
     conversation.reply("I see.")
     conversation.stop()
     for _ in range(3):
         conversation.answer("Nothing.")
-    assert says(conversation, PIN) == (0, 1, 0)
+    assert outcome_of(conversation, PIN) == (0, 1, 0)
     assert tags(ctx) == {}
 
 
-def test_a_command_that_was_wrong_may_be_written_again(
-    conversation: Conversation, ctx: Ctx
-) -> None:
-    assert says(conversation, remember("Right at last.", 'tag="a"')) == (0, 1, 0)
+def test_a_corrected_command_is_run(conversation: Conversation, ctx: Ctx) -> None:
+    assert outcome_of(conversation, remember("Right at last.", 'tag="a"')) == (0, 1, 0)
     told = context_of(conversation.submit())
     assert "Right at last." in told
     attachment = {"type": "hook_additional_context", "content": [told]}
     conversation.entry("attachment", attachment=attachment)
-    assert says(conversation, remember("Right at last.", 'tags="a"')) == (1, 0, 0)
+    assert outcome_of(conversation, remember("Right at last.", 'tags="a"')) == (1, 0, 0)
     assert tags(ctx) == {"Right at last.": ["a", "project:app"]}
 
 
 @pytest.mark.parametrize("mark", [{"isApiErrorMessage": True}, {}, {"isMeta": True}])
 @pytest.mark.parametrize("is_late", [False, True])
-def test_what_the_client_says_of_an_error_is_not_carried_out(
+def test_a_command_in_an_error_message_is_not_run(
     conversation: Conversation, ctx: Ctx, mark: dict[str, Any], is_late: bool
 ) -> None:
     conversation.prompt()
@@ -128,7 +128,7 @@ def test_what_the_client_says_of_an_error_is_not_carried_out(
     model = "<synthetic>" if not mark.get("isApiErrorMessage") else "claude"
     message = {"id": "m9", "model": model, "content": [{"type": "text", "text": PIN}]}
     if is_late:
-        said = conversation.stop_said(last_assistant_message=PIN)
+        said = conversation.stop_payload(last_assistant_message=PIN)
         conversation.client.hook("stop", said)
         conversation.entry("assistant", message=message, **mark)
     else:
@@ -143,7 +143,7 @@ def test_what_the_client_says_of_an_error_is_not_carried_out(
 
 
 def test_a_pin_is_proposed(conversation: Conversation, ctx: Ctx) -> None:
-    assert says(conversation, remember("Money is in cents.")) == (1, 0, 1)
+    assert outcome_of(conversation, remember("Money is in cents.")) == (1, 0, 1)
     assert tags(ctx) == {"Money is in cents.": ["project:app", "tier:reference"]}
     told = context_of(conversation.submit())
     assert told == (
@@ -199,7 +199,7 @@ def test_a_pin_is_proposed(conversation: Conversation, ctx: Ctx) -> None:
         ),
     ],
 )
-def test_what_is_stored_and_what_is_proposed(
+def test_restricted_attributes_are_proposed_and_the_rest_is_stored(
     conversation: Conversation,
     ctx: Ctx,
     attributes: str,
@@ -207,7 +207,7 @@ def test_what_is_stored_and_what_is_proposed(
     asked_for: list[str],
     accepted: list[str],
 ) -> None:
-    assert says(conversation, remember("Text.", attributes)) == (1, 0, 1)
+    assert outcome_of(conversation, remember("Text.", attributes)) == (1, 0, 1)
     assert tags(ctx)["Text."] == stored
     assert proposals(ctx) == {"Text.": asked_for}
     assert ctx("review", "accept", "--all").code == 0
@@ -216,9 +216,9 @@ def test_what_is_stored_and_what_is_proposed(
 
 
 @pytest.mark.usefixtures("repo")
-def test_in_a_project_with_a_store(conversation: Conversation, ctx: Ctx) -> None:
+def test_proposals_work_in_a_project_with_a_store(conversation: Conversation, ctx: Ctx) -> None:
     ctx("init")
-    assert says(conversation, f"{remember('Ours.')}\n{remember('Mine.', 'scope=user')}") == (
+    assert outcome_of(conversation, f"{remember('Ours.')}\n{remember('Mine.', 'scope=user')}") == (
         2,
         0,
         2,
@@ -237,9 +237,7 @@ def test_in_a_project_with_a_store(conversation: Conversation, ctx: Ctx) -> None
     }
 
 
-def test_what_is_pinned_is_not_superseded_without_the_user(
-    conversation: Conversation, ctx: Ctx
-) -> None:
+def test_superseding_a_pinned_node_is_proposed(conversation: Conversation, ctx: Ctx) -> None:
     ctx("add", "--type=fact", "--tag=tier:pinned", "Always test.")
     ctx("add", "--type=fact", "--user", "--tag=tier:reference", "Of all projects.")
     ctx("add", "--type=fact", "--tag=tier:reference", "Of this one.")
@@ -249,7 +247,7 @@ def test_what_is_pinned_is_not_superseded_without_the_user(
         remember("Nobody's.", f'tags="" supersedes="{ids["Of all projects."]}"'),
         remember("Better.", f'tags="" supersedes="{ids["Of this one."]}"'),
     ]
-    assert says(conversation, "\n".join(said)) == (3, 0, 2)
+    assert outcome_of(conversation, "\n".join(said)) == (3, 0, 2)
     assert {*tags(ctx)} == {
         "Always test.",
         "Of all projects.",
@@ -273,24 +271,24 @@ def test_what_is_pinned_is_not_superseded_without_the_user(
     "form",
     ['<ctx:supersede old="{0}" new="{1}"/>', '<ctx:link from="{1}" to="{0}" type="SUPERSEDES"/>'],
 )
-def test_superseding_by_a_link(conversation: Conversation, ctx: Ctx, form: str) -> None:
+def test_superseding_by_a_link_is_proposed(conversation: Conversation, ctx: Ctx, form: str) -> None:
     ctx("add", "--type=fact", "--tag=tier:pinned", "Always test.")
-    assert says(conversation, remember("Never test.", "")) == (1, 0, 0)
+    assert outcome_of(conversation, remember("Never test.", "")) == (1, 0, 0)
     old, new = id_of(ctx, "Always test."), id_of(ctx, "Never test.")
-    assert says(conversation, form.format(old, new)) == (1, 0, 1)
+    assert outcome_of(conversation, form.format(old, new)) == (1, 0, 1)
     assert "Always test." in tags(ctx)
     assert proposals(ctx) == {"Never test.": [f"supersede {old[:12]}"]}
     ctx("review", "accept", "--all")
     assert [*tags(ctx)] == ["Never test."]
 
 
-def test_a_summary_of_what_all_projects_see(conversation: Conversation, ctx: Ctx) -> None:
+def test_archiving_nodes_of_all_projects_is_proposed(conversation: Conversation, ctx: Ctx) -> None:
     ctx("add", "--type=fact", "--user", "--tag=tier:reference", "Of all projects.")
     ctx("add", "--type=fact", "--tag=tier:reference", "Of this one.")
     one, two = id_of(ctx, "Of all projects."), id_of(ctx, "Of this one.")
     attributes = f'nodes="{one},{two}" archive="true" tags="tier:pinned"'
     text = f"<ctx:summarize {attributes}>S.</ctx:summarize>"
-    assert says(conversation, text) == (1, 0, 1)
+    assert outcome_of(conversation, text) == (1, 0, 1)
     assert tags(ctx) == {
         "Of all projects.": ["tier:reference"],
         "Of this one.": ["project:app", "tier:off-context"],
@@ -302,12 +300,14 @@ def test_a_summary_of_what_all_projects_see(conversation: Conversation, ctx: Ctx
     assert "tier:pinned" in tags(ctx)["S."]
 
 
-def test_outside_of_a_project(folder: Path, surroundings: Path, ctx: Ctx) -> None:
+def test_outside_of_a_project_visible_nodes_are_proposed(
+    folder: Path, surroundings: Path, ctx: Ctx
+) -> None:
     conversation = Client(surroundings / ".ctx", folder).talk()
-    assert says(conversation, remember("Everywhere.", 'tags="tier:reference"')) == (1, 0, 1)
+    assert outcome_of(conversation, remember("Everywhere.", 'tags="tier:reference"')) == (1, 0, 1)
     assert tags(ctx) == {"Everywhere.": []}
     assert "Everywhere." not in context_of(conversation.start("clear"))
-    assert says(conversation, '<ctx:task name="Everywhere" action="start"/>') == (0, 1, 0)
+    assert outcome_of(conversation, '<ctx:task name="Everywhere" action="start"/>') == (0, 1, 0)
     ctx("review", "accept", "--all")
     assert tags(ctx) == {"Everywhere.": ["tier:reference"]}
 
@@ -315,15 +315,15 @@ def test_outside_of_a_project(folder: Path, surroundings: Path, ctx: Ctx) -> Non
 # Who lets agents pin
 
 
-def test_the_user_may_let_agents_pin(conversation: Conversation, ctx: Ctx) -> None:
+def test_the_user_can_allow_agents_to_pin(conversation: Conversation, ctx: Ctx) -> None:
     ctx("config", "set", "--user", "agents.may_pin", "true")
-    assert says(conversation, remember("Pinned.", 'tier="pinned" scope="user"')) == (1, 0, 0)
+    assert outcome_of(conversation, remember("Pinned.", 'tier="pinned" scope="user"')) == (1, 0, 0)
     assert tags(ctx) == {"Pinned.": ["tier:pinned"]}
     # They do not have to decide again what they have decided.
     assert proposals(ctx) == {}
 
 
-def test_nobody_else_may(
+def test_a_project_or_variable_cannot_allow_pins(
     conversation: Conversation, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ctx("init")
@@ -339,7 +339,7 @@ def test_nobody_else_may(
 
 def test_without_a_transcript_nothing_is_pinned(conversation: Conversation, ctx: Ctx) -> None:
     ctx("config", "set", "--user", "agents.may_pin", "true")
-    said = conversation.stop_said(last_assistant_message=remember("By itself."))
+    said = conversation.stop_payload(last_assistant_message=remember("By itself."))
     del said["transcript_path"]
     conversation.client.hook("stop", said)
     conversation.client.apply()
@@ -358,7 +358,7 @@ def pinned_by_an_agent(client: Client, content: str) -> None:
                 change.tag(node_id, tag)
 
 
-def test_pins_that_agents_made_are_listed_until_they_are_kept(client: Client, ctx: Ctx) -> None:
+def test_pins_of_agents_are_listed_until_they_are_accepted(client: Client, ctx: Ctx) -> None:
     for content in ("One.", "Two."):
         pinned_by_an_agent(client, content)
     ctx("add", "--type=fact", "--tag=tier:pinned", "Mine.")
@@ -380,14 +380,14 @@ def test_pins_that_agents_made_are_listed_until_they_are_kept(client: Client, ct
 
 
 @pytest.mark.usefixtures("repo")
-def test_what_cannot_be_decided(conversation: Conversation, ctx: Ctx) -> None:
+def test_invalid_decisions_are_refused(conversation: Conversation, ctx: Ctx) -> None:
     assert ctx("review", "accept").code == 2
     assert ctx("review", "accept", "01M7", "--all").code == 2
     ran = ctx("review", "reject", "01ZZZZZZZZZZ")
     assert ran.code == 1
     assert "There is no proposal for '01ZZZZZZZZZZ'." in ran.err
     assert ctx("review", "accept", "--all").out == "No proposals.\n"
-    says(conversation, f"{remember('One.')}\n{remember('Two.')}")
+    outcome_of(conversation, f"{remember('One.')}\n{remember('Two.')}")
     one = id_of(ctx, "One.")
     # What is wrong with one of several is found before any is decided.
     assert ctx("review", "accept", one, "01ZZZZZZZZZZ").code == 1
@@ -403,26 +403,26 @@ def test_what_cannot_be_decided(conversation: Conversation, ctx: Ctx) -> None:
         *({"supersedes": ["x", "../.."]}, {"scope": {"user": 1}}, {"archives": {"a": 1}}),
     ],
 )
-def test_what_a_stranger_proposes_makes_sense_or_nothing(
-    client: Client, ctx: Ctx, value: object
-) -> None:
+def test_invalid_proposals_are_ignored(client: Client, ctx: Ctx, value: object) -> None:
     with client.memory() as memory, memory.transaction("add") as change:
         change.add_node("fact", "Odd.", metadata={"proposed": value})
     assert proposals(ctx) == {}
     assert json.loads(ctx("review", "--format=json").out)["open"] == []
 
 
-def test_a_proposal_of_what_is_gone(conversation: Conversation, ctx: Ctx) -> None:
+def test_a_proposal_about_a_deleted_node_can_be_accepted(
+    conversation: Conversation, ctx: Ctx
+) -> None:
     ctx("add", "--type=fact", "--tag=tier:pinned", "Old.")
     old = id_of(ctx, "Old.")
-    assert says(conversation, remember("New.", f'supersedes="{old}"')) == (1, 0, 1)
+    assert outcome_of(conversation, remember("New.", f'supersedes="{old}"')) == (1, 0, 1)
     ctx("delete", old, "--yes")
     assert ctx("review", "accept", "--all").code == 0
     assert "tier:pinned" in tags(ctx)["New."]
 
 
-def test_each_is_done_once(conversation: Conversation, ctx: Ctx) -> None:
-    assert says(conversation, remember("Once.")) == (1, 0, 1)
+def test_each_proposal_is_made_once(conversation: Conversation, ctx: Ctx) -> None:
+    assert outcome_of(conversation, remember("Once.")) == (1, 0, 1)
     for _ in range(3):
         conversation.stop()
         conversation.client.apply()

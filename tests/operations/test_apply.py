@@ -1,4 +1,4 @@
-"""What hooks have left is looked after: each command is done once, each event is kept once."""
+"""The spool is processed: each command runs once, each event is stored once."""
 
 import json
 import os
@@ -34,7 +34,7 @@ DAY_MS = 86_400_000
 
 @pytest.fixture(autouse=True)
 def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is not in a transcript here does not come while somebody waits for it."""
+    """Do not wait for late entries of a transcript."""
     monkeypatch.setattr(read_agent_commands, "_LATE_S", 0.02)
 
 
@@ -52,8 +52,8 @@ def remember(content: str) -> str:
     return f'<ctx:remember type="fact">{content}</ctx:remember>'
 
 
-def known(client: Client) -> list[str]:
-    """What is in memory, in the order in which it was remembered."""
+def remembered(client: Client) -> list[str]:
+    """The contents of memory, in the order in which they were added."""
     with client.memory() as memory:
         rows = memory.user.connection.execute(
             "SELECT json_extract(body, '$.content') FROM records WHERE kind = 'node.put'"
@@ -63,7 +63,7 @@ def known(client: Client) -> list[str]:
 
 
 def claims(client: Client) -> list[str]:
-    """The names of the commands that were done."""
+    """The names of the commands that have run."""
     with client.memory() as memory:
         rows = memory.user.connection.execute("SELECT id FROM commands ORDER BY rowid").fetchall()
     return [name for (name,) in rows]
@@ -74,7 +74,7 @@ def stops(applied: ApplyResult) -> list[tuple[int, int, int]]:
 
 
 def leave(client: Client, said: dict[str, Any], kind: str) -> str:
-    """Put an event into the spool as a hook does; its id."""
+    """Write an event to the spool as a hook does, and return its id."""
     event_id = spool.new_id(clock.now_ms())
     spool.put(client.home, event_id, kind, json.dumps(said).encode())
     return event_id
@@ -83,16 +83,16 @@ def leave(client: Client, said: dict[str, Any], kind: str) -> str:
 # Each command once
 
 
-def test_the_commands_of_an_answer(client: Client, conversation: Conversation) -> None:
+def test_the_commands_of_an_answer_are_run(client: Client, conversation: Conversation) -> None:
     conversation.prompt()
     conversation.reply(f"I looked.\n\n{remember('One.')}", f"{remember('Two.')} <ctx:nonsense/>")
     conversation.reply("Now I know more.", message_id="msg_last")
     conversation.reply(remember("Three."))
-    event_id = leave(client, conversation.stop_said(), "stop.-")
+    event_id = leave(client, conversation.stop_payload(), "stop.-")
     assert client.apply() == apply.NOTHING._replace(
         stops=(StopCommands(event_id, SESSION, 3, 1, 0, 0, ""),)
     )
-    assert known(client) == ["One.", "Two.", "Three."]
+    assert remembered(client) == ["One.", "Two.", "Three."]
     assert client.waiting() == []
     with client.memory() as memory:
         rows = memory.user.connection.execute(
@@ -110,7 +110,7 @@ def test_the_commands_of_an_answer(client: Client, conversation: Conversation) -
 
 
 @pytest.mark.parametrize("apply_at_once", [True, False])
-def test_the_same_stop_five_times(
+def test_a_repeated_stop_runs_commands_once(
     client: Client, conversation: Conversation, apply_at_once: bool
 ) -> None:
     conversation.start()
@@ -122,14 +122,16 @@ def test_the_same_stop_five_times(
         if apply_at_once:
             client.apply()
     client.apply()
-    assert known(client) == ["Before.", "Once."]
+    assert remembered(client) == ["Before.", "Once."]
     told = context_of(conversation.submit())
     assert told.count("## A memory command failed") == 1
     assert told.count("## Memory status") == 1
     assert context_of(conversation.submit()) == ""
 
 
-def test_the_same_stop_again_in_a_later_turn(client: Client, conversation: Conversation) -> None:
+def test_repeated_stops_in_several_turns_run_commands_once(
+    client: Client, conversation: Conversation
+) -> None:
     conversation.answer("Nothing.")
     for number in range(3):
         conversation.prompt()
@@ -137,14 +139,14 @@ def test_the_same_stop_again_in_a_later_turn(client: Client, conversation: Conve
         for _ in range(3):
             conversation.stop()
             client.apply()
-    assert known(client) == ["Turn 0.", "Turn 1.", "Turn 2."]
+    assert remembered(client) == ["Turn 0.", "Turn 1.", "Turn 2."]
 
 
 @pytest.mark.parametrize("apply_between", [True, False])
-def test_first_as_the_last_message_and_later_in_the_transcript(
+def test_a_message_that_reaches_the_transcript_later_is_run_once(
     client: Client, conversation: Conversation, apply_between: bool
 ) -> None:
-    """The client may be slower at writing than at telling."""
+    """The client can write the transcript after it called the hook."""
     conversation.answer("Nothing.")
     conversation.prompt()
     text = f"{remember('Once.')} And then. {remember('Twice.')}"
@@ -158,10 +160,10 @@ def test_first_as_the_last_message_and_later_in_the_transcript(
     client.apply()
     conversation.answer("Nothing more.")
     client.apply()
-    assert known(client) == ["Once.", "Twice."]
+    assert remembered(client) == ["Once.", "Twice."]
 
 
-def test_the_last_block_of_a_message_is_told_before_it_is_written(
+def test_the_last_block_of_a_message_is_run_once(
     client: Client, conversation: Conversation
 ) -> None:
     conversation.answer("Nothing.")
@@ -173,10 +175,10 @@ def test_the_last_block_of_a_message_is_told_before_it_is_written(
     for _ in range(2):
         conversation.stop()
         client.apply()
-    assert known(client) == ["First block.", "Last block."]
+    assert remembered(client) == ["First block.", "Last block."]
 
 
-def test_two_messages_with_the_same_text_in_one_turn(
+def test_two_equal_messages_in_one_turn_are_both_run(
     client: Client, conversation: Conversation
 ) -> None:
     conversation.prompt()
@@ -185,28 +187,32 @@ def test_two_messages_with_the_same_text_in_one_turn(
     for _ in range(2):
         conversation.stop()
         client.apply()
-    assert known(client) == ["Said twice."] * 2
+    assert remembered(client) == ["Said twice."] * 2
 
 
-def test_the_same_text_in_two_turns(client: Client, conversation: Conversation) -> None:
+def test_the_same_text_in_two_turns_is_run_twice(
+    client: Client, conversation: Conversation
+) -> None:
     for _ in range(2):
         conversation.prompt()
         conversation.reply(remember("Said twice."))
         conversation.stop()
         client.apply()
-    assert known(client) == ["Said twice."] * 2
+    assert remembered(client) == ["Said twice."] * 2
 
 
-def test_the_same_command_twice_in_one_message(client: Client, conversation: Conversation) -> None:
+def test_the_same_command_twice_in_one_message_is_run_twice(
+    client: Client, conversation: Conversation
+) -> None:
     conversation.answer(f"{remember('Said twice.')}\n{remember('Said twice.')}")
     client.apply()
-    assert known(client) == ["Said twice."] * 2
+    assert remembered(client) == ["Said twice."] * 2
     first, second = claims(client)
     assert first.rpartition(" ")[0] == second.rpartition(" ")[0]
     assert (first[-2:], second[-2:]) == (" 0", " 1")
     conversation.stop()
     client.apply()
-    assert known(client) == ["Said twice."] * 2
+    assert remembered(client) == ["Said twice."] * 2
 
 
 def test_the_same_question_twice_in_one_answer_is_answered_once(
@@ -217,7 +223,7 @@ def test_the_same_question_twice_in_one_answer_is_answered_once(
     assert context_of(conversation.submit()).count("## Recall Results") == 1
 
 
-def test_what_has_no_name_yet_is_named_when_the_transcript_has_it(
+def test_a_command_gets_its_name_when_the_transcript_has_it(
     client: Client, conversation: Conversation
 ) -> None:
     conversation.answer("Nothing.")
@@ -238,13 +244,13 @@ def test_what_has_no_name_yet_is_named_when_the_transcript_has_it(
     named = [claim.split(" ") for claim in claims(client)]
     assert [claim[:2] for claim in named] == [[SESSION, "msg_late"]] * 3
     assert {tuple(claim[2:]) for claim in named} == {tuple(claim[3:]) for claim in unnamed}
-    assert known(client) == ["Twice.", "Twice.", "Once."]
+    assert remembered(client) == ["Twice.", "Twice.", "Once."]
 
 
-def test_the_end_of_an_answer_is_waited_for(
+def test_the_end_of_an_answer_in_the_transcript_is_waited_for(
     client: Client, conversation: Conversation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So that it has its name, and can be told from the same words said again."""
+    """So it has its name, and differs from the same text in a later message."""
     conversation.answer("Nothing.")
     conversation.prompt()
     text = remember("Written late.")
@@ -258,11 +264,11 @@ def test_the_end_of_an_answer_is_waited_for(
     assert claim.split(" ")[:2] == [SESSION, "msg_late"]
     conversation.stop()
     client.apply()
-    assert known(client) == ["Written late."]
+    assert remembered(client) == ["Written late."]
 
 
 class Writing:
-    """A conversation whose client may be slower at writing than at telling."""
+    """A conversation whose client can write the transcript late."""
 
     def __init__(self, conversation: Conversation) -> None:
         self.conversation = conversation
@@ -304,7 +310,7 @@ class Writing:
         conversation.last = texts[-1]
         self._told = {}
         if "unheard" not in what:
-            self._told = conversation.stop_said()
+            self._told = conversation.stop_payload()
             conversation.client.hook("stop", self._told)
 
     def _write(self) -> None:
@@ -331,7 +337,7 @@ HAPPENING = st.sampled_from(
 @example(["one late", "apply", "stop again", "apply", "write", "stop again"])
 @example(["one same", "apply", "one same late", "apply", "one same"])
 @example(["one unheard", "twice same late", "stop again", "apply", "apply"])
-def test_whatever_happens_each_command_is_done_once(happening: list[str]) -> None:
+def test_each_command_is_run_once_in_any_order_of_events(happening: list[str]) -> None:
     with TemporaryDirectory() as space, pytest.MonkeyPatch.context() as patch:
         patch.setattr(read_agent_commands, "_LATE_S", 0)
         client = Client(Path(space) / ".ctx", Path(space))
@@ -340,11 +346,11 @@ def test_whatever_happens_each_command_is_done_once(happening: list[str]) -> Non
         for what in ("one nothing", *happening):
             writing.does(what)
         writing.ends()
-        assert Counter(known(client)) == writing.expected
+        assert Counter(remembered(client)) == writing.expected
         assert client.waiting() == []
 
 
-def test_commands_are_done_in_the_order_in_which_they_were_written(
+def test_commands_are_run_in_the_order_in_which_they_were_written(
     client: Client, conversation: Conversation
 ) -> None:
     other = client.talk("another")
@@ -352,7 +358,7 @@ def test_commands_are_done_in_the_order_in_which_they_were_written(
     other.answer('<ctx:remember type="fact" tier="working">Works.</ctx:remember>')
     conversation.answer('<ctx:task name="First" action="end"/>' + remember("After it."))
     client.apply()
-    assert known(client) == ["First", "Of the first.", "Works.", "After it."]
+    assert remembered(client) == ["First", "Of the first.", "Works.", "After it."]
     with client.memory() as memory:
         found = memory.graph.newest([], ["task:first"], None, None)[0]
         tags = {node.content: node.tags[-1] for node in memory.graph.nodes(found)}
@@ -362,8 +368,8 @@ def test_commands_are_done_in_the_order_in_which_they_were_written(
 # What the transcript may look like
 
 
-def test_a_fork_goes_on_where_it_begins(client: Client, conversation: Conversation) -> None:
-    """Its transcript is a copy, so that everything in it seems to have been said in it."""
+def test_a_fork_runs_only_its_own_commands(client: Client, conversation: Conversation) -> None:
+    """Its transcript is a copy, so all earlier messages are in it."""
     conversation.answer(remember("Before the fork."))
     conversation.answer(remember("Right before the fork."))
     client.apply()
@@ -378,7 +384,7 @@ def test_a_fork_goes_on_where_it_begins(client: Client, conversation: Conversati
     # And the one that it was made from may go on as well.
     conversation.answer(remember("Beside the fork."))
     client.apply()
-    assert known(client) == [
+    assert remembered(client) == [
         "Before the fork.",
         "Right before the fork.",
         "In the fork 0.",
@@ -387,7 +393,7 @@ def test_a_fork_goes_on_where_it_begins(client: Client, conversation: Conversati
     ]
 
 
-def test_a_resumed_session_goes_on(client: Client, conversation: Conversation) -> None:
+def test_a_resumed_session_continues(client: Client, conversation: Conversation) -> None:
     conversation.start()
     conversation.answer(remember("Before."))
     conversation.end()
@@ -395,11 +401,13 @@ def test_a_resumed_session_goes_on(client: Client, conversation: Conversation) -
     conversation.start("resume")
     conversation.answer(remember("After."))
     client.apply()
-    assert known(client) == ["Before.", "After."]
+    assert remembered(client) == ["Before.", "After."]
 
 
-def test_a_session_whose_hooks_were_forgotten(client: Client, conversation: Conversation) -> None:
-    """Where nothing is known of the last Stop, the last turn counts, and no more."""
+def test_without_a_stored_position_only_the_last_turn_counts(
+    client: Client, conversation: Conversation
+) -> None:
+    """The position of the last Stop was deleted."""
     for number in range(3):
         conversation.answer(remember(f"Turn {number}."))
     client.apply()
@@ -407,34 +415,38 @@ def test_a_session_whose_hooks_were_forgotten(client: Client, conversation: Conv
     conversation.stop()
     conversation.answer(remember("Last turn."))
     client.apply()
-    assert known(client) == ["Turn 0.", "Turn 1.", "Turn 2.", "Last turn."]
+    assert remembered(client) == ["Turn 0.", "Turn 1.", "Turn 2.", "Last turn."]
 
 
-def test_what_was_said_while_hooks_were_off(client: Client, conversation: Conversation) -> None:
+def test_commands_written_while_hooks_were_off_are_run_later(
+    client: Client, conversation: Conversation
+) -> None:
     conversation.answer("Nothing.")
     for number in range(3):
         conversation.prompt()
         conversation.reply(remember(f"Missed {number}."))
     conversation.answer("Nothing.")
     assert stops(client.apply()) == [(3, 0, 0)]
-    assert known(client) == ["Missed 0.", "Missed 1.", "Missed 2."]
+    assert remembered(client) == ["Missed 0.", "Missed 1.", "Missed 2."]
 
 
-def test_a_transcript_that_begins_anew(client: Client, conversation: Conversation) -> None:
-    """It is shorter than what was seen of it: the last turn counts."""
+def test_a_rewritten_transcript_is_read_from_the_last_turn(
+    client: Client, conversation: Conversation
+) -> None:
+    """It is shorter than the stored position."""
     conversation.answer("Nothing. " * 100)
     conversation.path.unlink()
     conversation.answer(remember("Anew."))
     client.apply()
-    assert known(client) == ["Anew."]
+    assert remembered(client) == ["Anew."]
 
 
 @pytest.mark.parametrize("cut", [1, 20, 60])
 @pytest.mark.parametrize("tells_the_last", [True, False])
-def test_a_half_written_line(
+def test_a_partial_line_is_run_once(
     client: Client, conversation: Conversation, cut: int, tells_the_last: bool
 ) -> None:
-    """Whether the client tells its last message or not: done once, now or at the next Stop."""
+    """With or without the last message in the payload: now or at the next Stop."""
     conversation.answer("Nothing.")
     conversation.prompt()
     conversation.reply(remember("Half written."))
@@ -444,14 +456,16 @@ def test_a_half_written_line(
     conversation.stop(**told)
     client.apply()
     is_readable = tells_the_last or cut == 1
-    assert known(client) == (["Half written."] if is_readable else [])
+    assert remembered(client) == (["Half written."] if is_readable else [])
     conversation.path.write_bytes(whole)
     conversation.answer("Nothing more.")
     client.apply()
-    assert known(client) == ["Half written."]
+    assert remembered(client) == ["Half written."]
 
 
-def test_a_transcript_that_is_not_there(client: Client, conversation: Conversation) -> None:
+def test_without_a_transcript_the_last_message_is_used(
+    client: Client, conversation: Conversation
+) -> None:
     conversation.last = remember("Only told.")
     for _ in range(3):
         conversation.stop()
@@ -459,15 +473,15 @@ def test_a_transcript_that_is_not_there(client: Client, conversation: Conversati
     conversation.last = remember("Only told too.")
     conversation.stop(transcript_path="")
     assert client.apply().stops[0].problem == ""
-    assert known(client) == ["Only told.", "Only told too."]
+    assert remembered(client) == ["Only told.", "Only told too."]
     # Only where nothing is told either is there a problem.
-    leave(client, conversation.stop_said(last_assistant_message=None), "stop.-")
+    leave(client, conversation.stop_payload(last_assistant_message=None), "stop.-")
     problem = f"There is no transcript {conversation.path}."
     assert client.apply().stops[0].problem == problem
 
 
-def test_the_shape_of_old_transcripts(client: Client, conversation: Conversation) -> None:
-    """Neither ids nor lists, and no last message."""
+def test_old_transcripts_are_read(client: Client, conversation: Conversation) -> None:
+    """They have no ids, no lists and no last message."""
     for number in range(2):
         conversation.prompt()
         content = remember(f"Old {number}.")
@@ -475,13 +489,13 @@ def test_the_shape_of_old_transcripts(client: Client, conversation: Conversation
         for _ in range(2):
             conversation.stop(last_assistant_message=None, prompt_id=None)
             client.apply()
-    assert known(client) == ["Old 0.", "Old 1."]
+    assert remembered(client) == ["Old 0.", "Old 1."]
 
 
-def test_half_of_a_character_does_not_stop_the_rest(
+def test_a_lone_surrogate_does_not_stop_the_rest(
     client: Client, conversation: Conversation
 ) -> None:
-    """Where a text was cut in the middle of an emoji, JSON holds what is no text."""
+    """A text that is cut inside an emoji is not valid Unicode."""
     other = client.talk("another")
     conversation.last = f"{remember('Cut 😀'.encode('utf-16', 'surrogatepass').decode('utf-16'))}"
     conversation.last = conversation.last.replace("😀", "\ud83d") + remember("Whole.")
@@ -489,30 +503,28 @@ def test_half_of_a_character_does_not_stop_the_rest(
     other.answer(remember("Another."))
     client.apply()
     assert client.waiting() == []
-    found = known(client)
+    found = remembered(client)
     assert found[1:] == ["Whole.", "Another."]
     assert found[0].startswith("Cut ")
 
 
-def test_secrets_in_an_answer_are_not_written_down(
-    client: Client, conversation: Conversation
-) -> None:
+def test_secrets_in_an_answer_are_redacted(client: Client, conversation: Conversation) -> None:
     secret = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
     conversation.last = f"The token is {secret}. {remember(f'It is {secret}.')}"
     conversation.stop()
     client.apply()
     conversation.answer(f"Again {secret}. {remember(f'Again {secret}.')}")
     client.apply()
-    assert len(known(client)) == 2
+    assert len(remembered(client)) == 2
     with client.memory() as memory:
         assert secret not in "".join(memory.user.connection.iterdump())
 
 
-def test_a_response_by_hand_may_be_given_twice(client: Client) -> None:
+def test_a_response_on_the_command_line_can_be_repeated(client: Client) -> None:
     for _ in range(2):
         client.hook("stop", {}, "--response", remember("By hand."))
         client.apply()
-    assert known(client) == ["By hand."] * 2
+    assert remembered(client) == ["By hand."] * 2
 
 
 # Where an agent works
@@ -540,7 +552,7 @@ def test_an_agent_works_in_its_own_folder(
     assert sessions == [(SESSION, "claude-code"), ("elsewhere", "claude-code")]
 
 
-def test_outside_of_any_project_nothing_of_one_is_found(
+def test_outside_of_a_project_its_nodes_are_not_found(
     client: Client, conversation: Conversation, tmp_path: Path
 ) -> None:
     conversation.answer(remember("Of the project."))
@@ -558,7 +570,7 @@ def test_outside_of_any_project_nothing_of_one_is_found(
 # What cannot be handled
 
 
-def test_what_makes_no_sense_is_refused_and_does_not_stop_the_rest(
+def test_invalid_entries_are_refused_and_do_not_stop_the_rest(
     client: Client, conversation: Conversation
 ) -> None:
     kinds = {
@@ -578,7 +590,7 @@ def test_what_makes_no_sense_is_refused_and_does_not_stop_the_rest(
     for number, (kind, data) in enumerate(kinds.items()):
         spool.put(client.home, f"{number:013d}-1-a", kind, data)
     conversation.answer(remember("Good."))
-    leave(client, conversation.said("PostToolUse", tool_name="Bash"), "post-tool-use")
+    leave(client, conversation.payload("PostToolUse", tool_name="Bash"), "post-tool-use")
     applied = client.apply()
     assert applied.refused == tuple(
         RefusedEvent(f"{number:013d}-1-a", kind.partition(".")[0], expected[kind])
@@ -586,7 +598,7 @@ def test_what_makes_no_sense_is_refused_and_does_not_stop_the_rest(
     )
     assert (stops(applied), applied.events) == ([(1, 0, 0)], 1)
     assert client.waiting() == []
-    assert known(client) == ["Good."]
+    assert remembered(client) == ["Good."]
     # They can be looked at, and are not reported again. What they said is nobody's business.
     assert spool.failed(client.home) == [f"{n:013d}-1-a.{kind}" for n, kind in enumerate(kinds)]
     folder = Path(spool.path_of(client.home, spool.FAILED))
@@ -596,7 +608,7 @@ def test_what_makes_no_sense_is_refused_and_does_not_stop_the_rest(
     assert client.apply() == apply.NOTHING
 
 
-def test_what_was_given_up_is_not_kept_for_ever(client: Client) -> None:
+def test_refused_entries_are_removed_after_some_weeks(client: Client) -> None:
     spool.put(client.home, "0000000000001-1-a", "nonsense", b"{}")
     client.apply()
     (name,) = spool.failed(client.home)
@@ -606,10 +618,10 @@ def test_what_was_given_up_is_not_kept_for_ever(client: Client) -> None:
     assert spool.failed(client.home) == []
 
 
-def test_what_waits_of_a_session_that_is_deleted_stays_away(
+def test_waiting_events_of_a_deleted_session_are_dropped(
     client: Client, conversation: Conversation
 ) -> None:
-    leave(client, conversation.said("UserPromptSubmit", prompt="Before"), "prompt-submit")
+    leave(client, conversation.payload("UserPromptSubmit", prompt="Before"), "prompt-submit")
     deleted_sessions.add(client.home, conversation.session, clock.now_ms())
     client.apply()
     with client.memory() as memory:
@@ -617,7 +629,7 @@ def test_what_waits_of_a_session_that_is_deleted_stays_away(
     assert count == (0,)
 
 
-def test_what_cannot_be_read_does_not_stop_the_rest(
+def test_unreadable_entries_do_not_stop_the_rest(
     client: Client, conversation: Conversation, tmp_path: Path
 ) -> None:
     names = [
@@ -631,22 +643,22 @@ def test_what_cannot_be_read_does_not_stop_the_rest(
     (folder / names[2]).symlink_to(tmp_path / "gone")
     os.mkfifo(folder / names[3])
     conversation.answer(remember("Good."))
-    leave(client, conversation.said("PostToolUse", tool_name="Bash"), "post-tool-use")
+    leave(client, conversation.payload("PostToolUse", tool_name="Bash"), "post-tool-use")
     applied = client.apply()
     assert sorted(each.event for each in applied.refused) == sorted(map(spool.id_of, names))
     assert {each.reason.partition(":")[0] for each in applied.refused} == {"It cannot be read"}
     assert (stops(applied), applied.events) == ([(1, 0, 0)], 1)
-    assert known(client) == ["Good."]
+    assert remembered(client) == ["Good."]
     assert client.waiting() == []
     assert spool.failed(client.home) == names
     assert client.apply() == apply.NOTHING
 
 
-def test_one_that_ends_every_process_is_put_aside(
+def test_an_entry_that_failed_three_times_is_set_aside(
     client: Client, conversation: Conversation
 ) -> None:
-    """What was tried three times is not tried again, and can be seen."""
-    event_id = leave(client, conversation.said("PostToolUse"), "post-tool-use")
+    """It is not tried again, and it is listed."""
+    event_id = leave(client, conversation.payload("PostToolUse"), "post-tool-use")
     for _ in range(3):
         assert spool.attempt(client.home, spool.waiting(client.home)[0])
     applied = client.apply()
@@ -660,22 +672,20 @@ def test_one_that_ends_every_process_is_put_aside(
 
 @contextmanager
 def full_store(client: Client) -> Iterator[Memory]:
-    """A memory that takes nothing more, as on a full disk."""
+    """A memory that cannot be written, as on a full disk."""
     with client.memory() as memory:
         pages = memory.user.connection.execute("PRAGMA page_count").fetchone()[0]
         memory.user.connection.execute(f"PRAGMA max_page_count = {pages}")
         yield memory
 
 
-def test_a_store_that_takes_nothing_costs_nothing(
-    client: Client, conversation: Conversation
-) -> None:
-    """It is not the event's fault, however often it is tried: it waits."""
+def test_a_full_store_loses_no_events(client: Client, conversation: Conversation) -> None:
+    """The events wait, and the attempts do not count."""
     conversation.prompt()
     conversation.reply(remember("x" * 200_000))
     conversation.stop()
     conversation.client.hook(
-        "post-tool-use", conversation.said("PostToolUse", tool_response=["y" * 15_000] * 20)
+        "post-tool-use", conversation.payload("PostToolUse", tool_response=["y" * 15_000] * 20)
     )
     before = spool.waiting(client.home)
     assert len(before) == 2
@@ -687,12 +697,12 @@ def test_a_store_that_takes_nothing_costs_nothing(
     assert spool.waiting(client.home) == before
     applied = client.apply()
     assert (stops(applied), applied.events) == ([(1, 0, 0)], 1)
-    assert known(client) == ["x" * 200_000]
+    assert remembered(client) == ["x" * 200_000]
 
 
 @contextmanager
 def damaged_store(client: Client) -> Iterator[Memory]:
-    """A memory in which a table is missing, as long as it is open."""
+    """A memory in which a table is missing while it is open."""
     with client.memory() as memory:
         memory.user.connection.execute("ALTER TABLE commands RENAME TO elsewhere")
         memory.user.connection.execute("ALTER TABLE events RENAME TO elsewhere_too")
@@ -703,7 +713,7 @@ def damaged_store(client: Client) -> Iterator[Memory]:
             memory.user.connection.execute("ALTER TABLE elsewhere_too RENAME TO events")
 
 
-def test_a_damaged_store_costs_nothing(client: Client, conversation: Conversation) -> None:
+def test_a_damaged_store_loses_no_events(client: Client, conversation: Conversation) -> None:
     conversation.start()
     conversation.answer(remember("Waits."))
     before = spool.waiting(client.home)
@@ -715,10 +725,10 @@ def test_a_damaged_store_costs_nothing(client: Client, conversation: Conversatio
             apply.events(memory, client.home, TIMEOUT_S)
     assert spool.waiting(client.home) == before
     client.apply()
-    assert known(client) == ["Waits."]
+    assert remembered(client) == ["Waits."]
 
 
-def test_one_looks_after_the_spool_at_a_time(
+def test_one_process_at_a_time_processes_the_spool(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(apply, "_LOCK_S", 0.05)
@@ -734,10 +744,10 @@ def test_one_looks_after_the_spool_at_a_time(
 # Events, receipts, contexts
 
 
-def test_events_are_kept_in_order_and_once(client: Client, conversation: Conversation) -> None:
+def test_events_are_stored_in_order_and_once(client: Client, conversation: Conversation) -> None:
     conversation.start()
     conversation.submit("Do it.")
-    said = conversation.said("PostToolUse", tool_name="Bash", tool_use_id="toolu_1")
+    said = conversation.payload("PostToolUse", tool_name="Bash", tool_use_id="toolu_1")
     client.hook("post-tool-use", said)
     conversation.prompt()
     conversation.reply(remember("Done."))
@@ -764,11 +774,11 @@ def test_events_are_kept_in_order_and_once(client: Client, conversation: Convers
     ]
 
 
-def test_commands_that_come_while_events_are_taken_in(
+def test_commands_are_run_while_events_are_stored(
     client: Client, conversation: Conversation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever wants them done waits for the lock of the one that takes in events."""
-    said = json.dumps(conversation.said("PostToolUse", tool_name="Bash")).encode()
+    """The process with commands waits for the lock of the one that stores events."""
+    said = json.dumps(conversation.payload("PostToolUse", tool_name="Bash")).encode()
     for number in range(1_000):
         spool.put(client.home, spool.new_id(number), "post-tool-use", said)
     left: list[int] = []
@@ -784,14 +794,14 @@ def test_commands_that_come_while_events_are_taken_in(
     monkeypatch.setattr(event_store, "keep", keep_and_answer)
     applied = client.apply()
     assert (stops(applied), applied.events) == ([(1, 0, 0)] * 3, 1_000)
-    assert known(client) == ["After 0.", "After 500.", "After 999."]
+    assert remembered(client) == ["After 0.", "After 500.", "After 999."]
     assert client.waiting() == []
     # The first ones did not have to wait for the last event.
     assert left[0] > 900
     assert left[1] > 400
 
 
-def test_receipts_are_kept_once(client: Client, conversation: Conversation, ctx: Ctx) -> None:
+def test_receipts_are_stored_once(client: Client, conversation: Conversation, ctx: Ctx) -> None:
     assert ctx("add", "--type=fact", "--tag=tier:pinned", "Pinned.").code == 0
     given = conversation.start()
     assert "Pinned." in context_of(given)
@@ -825,7 +835,7 @@ def ready(client: Client, folder: Path, part: int = 1) -> str | None:
     return found.text if found else None
 
 
-def test_contexts_of_the_places_that_something_happened_in(
+def test_contexts_of_active_places_are_prepared(
     client: Client, conversation: Conversation, ctx: Ctx, tmp_path: Path
 ) -> None:
     assert ctx("add", "--type=fact", "--tag=tier:pinned", "Pinned.").code == 0
@@ -838,13 +848,15 @@ def test_contexts_of_the_places_that_something_happened_in(
     assert ready(client, tmp_path) is None
     conversation.answer(remember("Something new."))
     client.talk("elsewhere").client.hook(
-        "session-start", {**client.talk("elsewhere").said("SessionStart"), "cwd": str(tmp_path)}
+        "session-start", {**client.talk("elsewhere").payload("SessionStart"), "cwd": str(tmp_path)}
     )
     client.apply()
     assert ready(client, tmp_path) is not None
 
 
-def test_a_context_in_parts(client: Client, conversation: Conversation, ctx: Ctx) -> None:
+def test_a_context_is_prepared_in_parts(
+    client: Client, conversation: Conversation, ctx: Ctx
+) -> None:
     assert ctx("config", "set", "context.budget", "6000").code == 0
     for number in range(60):
         assert (
@@ -862,7 +874,7 @@ def test_a_context_in_parts(client: Client, conversation: Conversation, ctx: Ctx
     assert ready(client, client.folder, 4) is None
 
 
-def test_what_asks_how_old_something_is_cannot_be_kept(
+def test_a_view_with_an_age_is_not_prepared(
     client: Client, conversation: Conversation, ctx: Ctx
 ) -> None:
     assert ctx("view", "update", "default", "--query", "created:>1d").code == 0
@@ -873,7 +885,7 @@ def test_what_asks_how_old_something_is_cannot_be_kept(
     assert "New." in context_of(conversation.start("clear"))
 
 
-def test_a_budget_that_is_too_small_stops_nothing(
+def test_a_very_small_budget_stops_nothing(
     client: Client, conversation: Conversation, ctx: Ctx
 ) -> None:
     assert ctx("config", "set", "context.budget", "100").code == 0
@@ -883,7 +895,7 @@ def test_a_budget_that_is_too_small_stops_nothing(
     assert (applied.events, stops(applied)) == (1, [(1, 0, 0)])
 
 
-def test_old_receipts_are_forgotten(
+def test_old_receipts_are_removed(
     client: Client, conversation: Conversation, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert ctx("add", "--type=fact", "--tag=tier:pinned", "Pinned.").code == 0

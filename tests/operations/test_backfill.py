@@ -1,4 +1,4 @@
-"""Sessions of the past are taken in out of transcripts: all of them, once, with their times."""
+"""Past sessions are imported from transcripts: all of them, once, with their times."""
 
 import json
 import os
@@ -32,8 +32,8 @@ def claude(surroundings: Path) -> Path:
     return surroundings / ".claude"
 
 
-def past(claude: Path, folder: str, number: int = 3) -> list[Transcript]:
-    """Sessions of some days in one folder, each with a piece of work in it."""
+def add_past_sessions(claude: Path, folder: str, number: int = 3) -> list[Transcript]:
+    """Add sessions of several days in one folder, each with a small fix."""
     names = session_ids()
     found = []
     for day in range(1, number + 1):
@@ -53,7 +53,7 @@ _TOLD = "WHERE nodes.type IN ('observation', 'summary')"
 
 
 def content(memory: Memory) -> list[tuple[object, ...]]:
-    """All that follows from transcripts alone."""
+    """Everything that follows from the transcripts."""
     connection = memory.user.connection
     tables = {
         "sessions": "*",
@@ -72,8 +72,8 @@ def content(memory: Memory) -> list[tuple[object, ...]]:
     ]
 
 
-def test_a_session_that_was_to_be_kept_out(client: Client, claude: Path) -> None:
-    first, second = past(claude, str(client.folder), 2)
+def test_a_session_with_capture_off_is_left_out(client: Client, claude: Path) -> None:
+    first, second = add_past_sessions(claude, str(client.folder), 2)
     began_ms = clock.parse_iso("2026-10-02T09:00:00Z")
     assert began_ms
     capture_off.off(client.home, second.session, began_ms)
@@ -83,8 +83,8 @@ def test_a_session_that_was_to_be_kept_out(client: Client, claude: Path) -> None
             assert ([each.session for each in done.sessions], done.left_out) == ([first.session], 1)
 
 
-def test_sessions_of_the_past(client: Client, claude: Path) -> None:
-    every = past(claude, str(client.folder))
+def test_past_sessions_are_imported(client: Client, claude: Path) -> None:
+    every = add_past_sessions(claude, str(client.folder))
     with client.memory() as memory:
         done = run(memory, claude)
         assert [each.session for each in done.sessions] == [each.session for each in every]
@@ -106,8 +106,8 @@ def test_sessions_of_the_past(client: Client, claude: Path) -> None:
         assert days == [("2026-10-01",), ("2026-10-02",), ("2026-10-03",)]
 
 
-def test_a_second_time_changes_nothing(client: Client, claude: Path) -> None:
-    past(claude, str(client.folder))
+def test_importing_again_changes_nothing(client: Client, claude: Path) -> None:
+    add_past_sessions(claude, str(client.folder))
     with client.memory() as memory:
         run(memory, claude)
         before = content(memory)
@@ -116,8 +116,8 @@ def test_a_second_time_changes_nothing(client: Client, claude: Path) -> None:
         assert content(memory) == before
 
 
-def test_a_session_that_went_on_is_continued(client: Client, claude: Path) -> None:
-    every = past(claude, str(client.folder))
+def test_a_continued_session_is_imported_incrementally(client: Client, claude: Path) -> None:
+    every = add_past_sessions(claude, str(client.folder))
     with client.memory() as memory:
         run(memory, claude)
         fix(every[1], "refund")
@@ -125,10 +125,10 @@ def test_a_session_that_went_on_is_continued(client: Client, claude: Path) -> No
         assert (more.session, more.is_known, more.steps) == (every[1].session, True, 6)
 
 
-def test_interrupted_anywhere_nothing_is_lost_and_nothing_doubled(
+def test_an_interrupted_import_loses_and_duplicates_nothing(
     client: Client, claude: Path, surroundings: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    past(claude, str(client.folder))
+    add_past_sessions(claude, str(client.folder))
     with client.memory() as memory:
         run(memory, claude)
         expected = content(memory)
@@ -171,8 +171,8 @@ def _interrupt(
             pass
 
 
-def test_what_is_asked_for(client: Client, claude: Path) -> None:
-    every = past(claude, str(client.folder))
+def test_sessions_are_selected_by_folder_and_time(client: Client, claude: Path) -> None:
+    every = add_past_sessions(claude, str(client.folder))
     elsewhere = Transcript(claude / "projects" / "-q", "elsewhere", "/nowhere/shop")
     elsewhere.prompt("Say hello")
     old = clock.parse_iso("2026-10-01T10:00:00Z") or 0
@@ -194,10 +194,8 @@ def test_what_is_asked_for(client: Client, claude: Path) -> None:
         assert sessions(paths=(str(claude / "projects" / "-q"),)) == ["elsewhere"]
 
 
-def test_what_is_known_of_a_folder_that_is_gone_is_not_everybodys(
-    client: Client, claude: Path
-) -> None:
-    (gone,) = past(claude, "/nowhere/shop", 1)
+def test_sessions_of_a_removed_folder_keep_their_project(client: Client, claude: Path) -> None:
+    (gone,) = add_past_sessions(claude, "/nowhere/shop", 1)
     with client.memory() as memory:
         run(memory, claude)
         assert session_state.get(memory.user.connection, gone.session).project == "shop"
@@ -208,10 +206,10 @@ def test_what_is_known_of_a_folder_that_is_gone_is_not_everybodys(
         assert rows[0] == rows[1] > 0
 
 
-def test_excluded_projects_and_sessions_that_go_on_stay_out(
+def test_excluded_projects_and_running_sessions_are_left_out(
     client: Client, claude: Path, surroundings: Path
 ) -> None:
-    every = past(claude, str(client.folder))
+    every = add_past_sessions(claude, str(client.folder))
     other = Transcript(claude / "projects" / "-q", "elsewhere", "/nowhere/shop")
     other.prompt("Say hello")
     config = surroundings / ".ctx" / "config.toml"
@@ -227,10 +225,10 @@ def test_excluded_projects_and_sessions_that_go_on_stay_out(
         assert ("elsewhere",) not in events
 
 
-def test_a_damaged_transcript_is_told_and_the_others_are_taken_in(
+def test_a_damaged_transcript_is_reported_and_the_others_are_imported(
     client: Client, claude: Path
 ) -> None:
-    every = past(claude, str(client.folder))
+    every = add_past_sessions(claude, str(client.folder))
     with every[0].path.open("ab") as file:
         file.write(b'\xff\xfe\n{"type":"user","message":{"content":\n')
     (claude / "projects" / "-p" / "nobody.jsonl").write_bytes(os.urandom(2_000))
@@ -242,7 +240,7 @@ def test_a_damaged_transcript_is_told_and_the_others_are_taken_in(
         assert run(memory, claude).sessions == ()
 
 
-def test_clocks_that_go_back_and_lines_that_are_there_twice(client: Client, claude: Path) -> None:
+def test_clock_changes_and_duplicate_lines_are_handled(client: Client, claude: Path) -> None:
     transcript = Transcript(claude / "projects" / "-p", "it", str(client.folder))
     fix(transcript)
     transcript.now_ms -= 3_600_000
@@ -255,7 +253,7 @@ def test_clocks_that_go_back_and_lines_that_are_there_twice(client: Client, clau
         assert session_state.get(memory.user.connection, "it").started_at == "2026-11-02T08:00:10Z"
 
 
-def test_how_sessions_ended_of_which_no_hook_said_so(client: Client, claude: Path) -> None:
+def test_the_status_of_a_session_is_read_from_its_transcript(client: Client, claude: Path) -> None:
     folder = claude / "projects" / "-p"
     ends = {}
     for name in ("completed", "failed", "aborted", "interrupted"):
@@ -272,8 +270,8 @@ def test_how_sessions_ended_of_which_no_hook_said_so(client: Client, claude: Pat
         assert {each.id: each.status for each in found} == {name: name for name in ends}
 
 
-def test_what_a_fork_has_copied_belongs_to_the_original(client: Client, claude: Path) -> None:
-    """As a client writes it: the fork's id may come first, and its file may be the older one."""
+def test_messages_copied_by_a_fork_belong_to_the_original(client: Client, claude: Path) -> None:
+    """As a client writes them: the fork can come first, and its file can be older."""
     folder = claude / "projects" / "-p"
     folder.mkdir(parents=True)
     names = {"fork": "25507b15-f354-4db9-b8ea-b970a7f4a9c9"}
@@ -288,8 +286,8 @@ def test_what_a_fork_has_copied_belongs_to_the_original(client: Client, claude: 
     assert asked == {names["resume_compact"]: "first prompt", names["fork"]: "fork prompt"}
 
 
-def test_files_that_say_nothing_of_their_session(client: Client, claude: Path) -> None:
-    (first, second) = past(claude, str(client.folder), 2)
+def test_files_without_their_session_are_left_out(client: Client, claude: Path) -> None:
+    (first, second) = add_past_sessions(claude, str(client.folder), 2)
     first.path.rename(first.path.with_name("99999999-aaaa-4000-8000-000000000001.jsonl"))
     second.path.write_bytes(b"")
     with client.memory() as memory:
@@ -298,10 +296,10 @@ def test_files_that_say_nothing_of_their_session(client: Client, claude: Path) -
             assert (done.sessions, done.unchanged, done.left_out) == ((), 0, 2)
 
 
-def test_two_at_once_take_in_everything_once(
+def test_two_concurrent_imports_import_everything_once(
     client: Client, claude: Path, surroundings: Path
 ) -> None:
-    past(claude, str(client.folder))
+    add_past_sessions(claude, str(client.folder))
     with client.memory() as memory:
         run(memory, claude)
         expected = content(memory)
@@ -326,10 +324,10 @@ def test_two_at_once_take_in_everything_once(
         assert (failed, content(memory)) == ([], expected)
 
 
-def test_while_somebody_else_makes_memory_it_waits(
+def test_an_import_waits_for_a_running_round(
     client: Client, claude: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    past(claude, str(client.folder), 1)
+    add_past_sessions(claude, str(client.folder), 1)
     held, let_go = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -351,8 +349,8 @@ def test_while_somebody_else_makes_memory_it_waits(
         assert let_go.is_set()
 
 
-def test_the_command(ctx: Ctx, client: Client, claude: Path) -> None:
-    past(claude, str(client.folder))
+def test_the_command_prints_a_summary(ctx: Ctx, client: Client, claude: Path) -> None:
+    add_past_sessions(claude, str(client.folder))
     words = ("import", "--from", "claude-code", "--transcripts")
     would = ctx(*words, "--dry-run")
     assert would.out.startswith("Would import 3 sessions:\n")
@@ -368,8 +366,8 @@ def test_the_command(ctx: Ctx, client: Client, claude: Path) -> None:
     assert len(json.loads(ctx("sessions", "list", "--format", "json").out)["sessions"]) == 3
 
 
-def test_a_deleted_session_stays_away(ctx: Ctx, client: Client, claude: Path) -> None:
-    every = past(claude, str(client.folder))
+def test_a_deleted_session_is_not_imported_again(ctx: Ctx, client: Client, claude: Path) -> None:
+    every = add_past_sessions(claude, str(client.folder))
     ctx("import", "--from", "claude-code", "--transcripts")
     assert ctx("sessions", "delete", every[0].session, "--yes").code == 0
     again = ctx("import", "--from", "claude-code", "--transcripts", "--format", "json").json

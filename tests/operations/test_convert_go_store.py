@@ -1,4 +1,4 @@
-"""A store of the Go program at our own path: it stays whole until ours is there, whole."""
+"""A store of the Go program at our path is replaced atomically."""
 
 import gc
 import os
@@ -43,7 +43,7 @@ def backups(path: Path) -> list[Path]:
     return sorted(path.parent.glob(f"{path.name}.go-*"))
 
 
-def test_ours_takes_its_place_and_theirs_is_kept(tmp_path: Path) -> None:
+def test_the_store_is_converted_and_the_old_one_is_kept(tmp_path: Path) -> None:
     path = go_store(tmp_path / "here" / "store.db")
     adopted = convert_go_store(str(path))
     assert adopted is not None
@@ -58,7 +58,7 @@ def test_ours_takes_its_place_and_theirs_is_kept(tmp_path: Path) -> None:
     assert len(backups(path)) == 1
 
 
-def test_what_is_still_in_its_log_comes_too(tmp_path: Path) -> None:
+def test_data_in_the_log_is_converted(tmp_path: Path) -> None:
     path = go_store(tmp_path / "store.db")
     killed = (
         "import os, sqlite3, sys\n"
@@ -75,7 +75,7 @@ def test_what_is_still_in_its_log_comes_too(tmp_path: Path) -> None:
     assert set(theirs(backups(path)[0]).values()) == {"from the log"}
 
 
-def test_a_link_to_it_stays_a_link(tmp_path: Path) -> None:
+def test_a_link_to_the_store_stays_a_link(tmp_path: Path) -> None:
     real = go_store(tmp_path / "real" / "store.db")
     link = tmp_path / "store.db"
     link.symlink_to(real)
@@ -84,13 +84,15 @@ def test_a_link_to_it_stays_a_link(tmp_path: Path) -> None:
     assert ours(link) == CONTENTS
 
 
-def test_nothing_of_theirs(tmp_path: Path) -> None:
+def test_other_stores_are_not_converted(tmp_path: Path) -> None:
     assert convert_go_store(str(tmp_path / "store.db")) is None
     user_store.open_for_writing(str(tmp_path / "store.db")).close()
     assert convert_go_store(str(tmp_path / "store.db")) is None
 
 
-def test_while_their_program_has_it_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_is_being_written_is_not_converted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("ctx.operations.convert_go_store._BUSY_MS", 50)
     path = go_store(tmp_path / "store.db")
     with closing(sqlite3.connect(path)) as busy:
@@ -102,7 +104,7 @@ def test_while_their_program_has_it_open(tmp_path: Path, monkeypatch: pytest.Mon
     assert convert_go_store(str(path)) is not None
 
 
-def test_a_damaged_one_is_left_alone(tmp_path: Path) -> None:
+def test_a_damaged_store_is_left_alone(tmp_path: Path) -> None:
     path = go_store(tmp_path / "here" / "store.db")
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("UPDATE nodes SET content = hex(zeroblob(100000))")
@@ -117,7 +119,7 @@ def test_a_damaged_one_is_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("fault", ["kill", "power", "full"])
-def test_it_may_be_stopped_anywhere(tmp_path: Path, fault: str) -> None:
+def test_a_conversion_can_be_stopped_anywhere(tmp_path: Path, fault: str) -> None:
     made = go_store(tmp_path / "made.db")
     stops, done = 0, False
     while not done:
@@ -146,7 +148,7 @@ def test_it_may_be_stopped_anywhere(tmp_path: Path, fault: str) -> None:
     assert stops > 8
 
 
-def test_several_processes_come_upon_it_at_once(tmp_path: Path) -> None:
+def test_concurrent_conversions_convert_once(tmp_path: Path) -> None:
     path = go_store(tmp_path / "store.db")
     script = (
         "import sys\n"
@@ -164,7 +166,7 @@ def test_several_processes_come_upon_it_at_once(tmp_path: Path) -> None:
     assert ours(path) == CONTENTS
 
 
-def test_looking_after_a_store_that_is_not_ours_yet(surroundings: Path, ctx: Ctx) -> None:
+def test_store_commands_refuse_a_store_of_the_go_program(surroundings: Path, ctx: Ctx) -> None:
     home = surroundings / ".ctx"
     home.mkdir(exist_ok=True)
     go_store(home / "store.db")

@@ -1,4 +1,4 @@
-"""What models were asked, and what that cost: from calls in the ledger to sums."""
+"""The cost of requests to models: sums of the calls in the ledger."""
 
 import pytest
 from hypothesis import given
@@ -50,7 +50,7 @@ def settings(*overrides: str) -> Config:
     return load("", None, {}, overrides)
 
 
-def test_nothing_was_ever_asked(store: UserStore) -> None:
+def test_without_calls_the_cost_is_zero(store: UserStore) -> None:
     nothing = Spending("", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
     today = TodaySpending(0, 200_000, UnsettledCalls(0, 0), UnsettledCalls(0, 0))
     assert cost(store, settings(), "30d", "model") == CostReport(
@@ -59,7 +59,9 @@ def test_nothing_was_ever_asked(store: UserStore) -> None:
     assert calibration(store, "30d") == Calibration("2026-10-16T12:00:00Z", ())
 
 
-def test_calls_tokens_and_money(store: UserStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_calls_tokens_and_costs_are_summed(
+    store: UserStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     told = Purpose("synthesis", "s1", "shop")
     with Ledger(store.ledger) as ledger:
         at(NOON - 26 * HOUR, monkeypatch)
@@ -112,7 +114,7 @@ def test_calls_tokens_and_money(store: UserStore, monkeypatch: pytest.MonkeyPatc
     )
 
 
-def test_how_good_the_estimate_is(store: UserStore) -> None:
+def test_calibration_compares_estimates_with_usage(store: UserStore) -> None:
     with Ledger(store.ledger) as ledger:
         meter = ledger.meter(Purpose("llm"), HERE, Caps(10**6), prices([]))
         for reported in (50, 60, 70, 80, 90, 100, 100, 100, 110, 150):
@@ -132,7 +134,7 @@ def test_how_good_the_estimate_is(store: UserStore) -> None:
         max_size=12,
     )
 )
-def test_every_way_of_adding_up_gives_the_same_sum(
+def test_every_grouping_gives_the_same_sum(
     tmp_path_factory: pytest.TempPathFactory, calls: list[tuple[int, int, str]]
 ) -> None:
     store = UserStore(str(tmp_path_factory.mktemp("home")))

@@ -1,4 +1,4 @@
-"""Learnings as they come, grow, fade, and are judged."""
+"""Learnings are created, confirmed, rejected, and lose confidence over time."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,7 +23,7 @@ NOW = 1_794_700_000_000
 
 
 @contextmanager
-def opened(home: Path, folder: Path) -> Iterator[Memory]:
+def open_memory_in(home: Path, folder: Path) -> Iterator[Memory]:
     surroundings = Environment(str(folder), UserStore(str(home / ".ctx")), {}, (), CLI_SESSION)
     with open_memory(surroundings, writing=True) as memory:
         yield memory
@@ -32,12 +32,12 @@ def opened(home: Path, folder: Path) -> Iterator[Memory]:
 @pytest.fixture
 def memory(surroundings: Path, repo: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Memory]:
     monkeypatch.setattr(clock, "now_ms", lambda: NOW)
-    with opened(surroundings, repo) as memory:
+    with open_memory_in(surroundings, repo) as memory:
         yield memory
 
 
-def had(memory: Memory, number: int, *, days_ago: int, command: str = "make test") -> None:
-    """A session in which tests passed."""
+def add_session(memory: Memory, number: int, *, days_ago: int, command: str = "make test") -> None:
+    """Add a session in which tests passed."""
     session, at = f"s{number}", clock.iso(NOW - days_ago * DAY_MS)
     step = Step(f"{number:013d}-1-0", session, at, "command", "Bash", text=command, passed=True)
     with transaction(memory.user.connection):
@@ -52,7 +52,7 @@ def had(memory: Memory, number: int, *, days_ago: int, command: str = "make test
         )
 
 
-def observed(memory: Memory, kind: str, text: str, number: int, days_ago: int) -> None:
+def add_observation(memory: Memory, kind: str, text: str, number: int, days_ago: int) -> None:
     at = clock.iso(NOW - days_ago * DAY_MS)
     with memory.transaction("synthesise", USER) as change:
         told = {"title": text, "session": f"s{number}", "said_by": "user"}
@@ -68,7 +68,7 @@ def shown(memory: Memory, **options: bool) -> list[tuple[str, str, float, int]]:
     ]
 
 
-def only(memory: Memory) -> Learning:
+def only_learning(memory: Memory) -> Learning:
     (found,) = learnings.list_learnings(memory, rejected=True).learnings
     return found
 
@@ -76,18 +76,18 @@ def only(memory: Memory) -> Learning:
 TESTED = "Tests are run with `make test`."
 
 
-def test_sessions_show_it_and_silence_fades_it(
+def test_confidence_grows_with_sessions_and_fades_with_time(
     memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in (1, 2):
-        had(memory, number, days_ago=10 - number)
+        add_session(memory, number, days_ago=10 - number)
     assert learnings.learn(memory, memory.project) == LearnResult(0, 0, 0)
-    had(memory, 3, days_ago=1)
+    add_session(memory, 3, days_ago=1)
     assert learnings.learn(memory, memory.project) == LearnResult(1, 0, 0)
     assert shown(memory) == [("convention", TESTED, 0.646, 3)]
     for _ in range(2):
         assert learnings.learn(memory, memory.project) == LearnResult(0, 0, 0)
-    had(memory, 4, days_ago=0)
+    add_session(memory, 4, days_ago=0)
     assert learnings.learn(memory, memory.project) == LearnResult(0, 1, 0)
     assert shown(memory) == [("convention", TESTED, 0.75, 4)]
     memory.user.connection.execute("DELETE FROM events")
@@ -98,52 +98,54 @@ def test_sessions_show_it_and_silence_fades_it(
     assert shown(memory) == [("convention", TESTED, 0.375, 4)]
     monkeypatch.setattr(clock, "now_ms", lambda: NOW + 900 * DAY_MS)
     learnings.learn(memory, memory.project)
-    assert "tier:off-context" in only(memory).node.tags
+    assert "tier:off-context" in only_learning(memory).node.tags
 
 
-def test_what_is_taken_back_is_less_certain(memory: Memory) -> None:
+def test_a_contradicted_learning_is_less_certain(memory: Memory) -> None:
     for number in (1, 2):
-        observed(memory, "decision", "Indent Makefiles with tabs", number, days_ago=20 - number)
+        add_observation(
+            memory, "decision", "Indent Makefiles with tabs", number, days_ago=20 - number
+        )
     learnings.learn(memory, memory.project)
     assert shown(memory) == [("convention", "Indent Makefiles with tabs", 0.5, 2)]
-    observed(memory, "decision", "Don't indent Makefiles with tabs", 3, days_ago=1)
+    add_observation(memory, "decision", "Don't indent Makefiles with tabs", 3, days_ago=1)
     assert learnings.learn(memory, memory.project).contradicted == 1
     assert learnings.learn(memory, memory.project) == LearnResult(0, 0, 0)
     assert [each[2] for each in shown(memory)] == [0.25]
 
 
-def test_a_person_is_certain_and_does_not_fade(
+def test_a_confirmed_learning_does_not_fade(
     memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in (1, 2, 3):
-        had(memory, number, days_ago=5)
+        add_session(memory, number, days_ago=5)
     learnings.learn(memory, memory.project)
-    learnings.confirm(memory, only(memory).node.id)
+    learnings.confirm(memory, only_learning(memory).node.id)
     monkeypatch.setattr(clock, "now_ms", lambda: NOW + 900 * DAY_MS)
     learnings.learn(memory, memory.project)
-    assert (only(memory).confidence, only(memory).origin) == (1.0, "human")
+    assert (only_learning(memory).confidence, only_learning(memory).origin) == (1.0, "human")
 
 
-def test_what_was_rejected_is_not_learned_again(memory: Memory) -> None:
+def test_a_rejected_learning_is_not_learned_again(memory: Memory) -> None:
     for number in (1, 2, 3):
-        had(memory, number, days_ago=5)
+        add_session(memory, number, days_ago=5)
     learnings.learn(memory, memory.project)
-    learnings.reject(memory, only(memory).node.id)
-    had(memory, 4, days_ago=0)
+    learnings.reject(memory, only_learning(memory).node.id)
+    add_session(memory, 4, days_ago=0)
     assert learnings.learn(memory, memory.project) == LearnResult(0, 0, 0)
     assert shown(memory) == []
-    assert (only(memory).rejected, only(memory).confidence) == (True, 0.0)
-    learnings.confirm(memory, only(memory).node.id)
+    assert (only_learning(memory).rejected, only_learning(memory).confidence) == (True, 0.0)
+    learnings.confirm(memory, only_learning(memory).node.id)
     assert shown(memory) == [("convention", TESTED, 1.0, 3)]
-    assert "tier:off-context" not in only(memory).node.tags
+    assert "tier:off-context" not in only_learning(memory).node.tags
 
 
-def test_what_was_rejected_is_not_shown_as_what_sessions_said_either(memory: Memory) -> None:
+def test_observations_of_a_rejected_learning_are_hidden(memory: Memory) -> None:
     for number in (1, 2):
-        observed(memory, "decision", "Totals are odd numbers in this shop", number, 5)
-    observed(memory, "decision", "Prices are kept in cents", 3, 5)
+        add_observation(memory, "decision", "Totals are odd numbers in this shop", number, 5)
+    add_observation(memory, "decision", "Prices are kept in cents", 3, 5)
     learnings.learn(memory, memory.project)
-    learnings.reject(memory, only(memory).node.id)
+    learnings.reject(memory, only_learning(memory).node.id)
     rows = memory.user.connection.execute(
         "SELECT DISTINCT content FROM nodes JOIN tags ON node_id = id"
         " WHERE type = 'observation' AND tag = 'tier:off-context'"
@@ -151,16 +153,16 @@ def test_what_was_rejected_is_not_shown_as_what_sessions_said_either(memory: Mem
     assert rows == [("Totals are odd numbers in this shop",)]
 
 
-def test_of_another_project_nothing_is_shown(memory: Memory) -> None:
+def test_learnings_of_another_project_are_not_shown(memory: Memory) -> None:
     for number in (1, 2, 3):
-        had(memory, number, days_ago=5)
+        add_session(memory, number, days_ago=5)
     memory.user.connection.execute("UPDATE sessions SET project = 'elsewhere'")
     learnings.learn(memory, "elsewhere")
     assert shown(memory) == []
     assert [each[1] for each in shown(memory, everywhere=True)] == [TESTED]
 
 
-def test_by_commands(repo: Path, ctx: Ctx) -> None:
+def test_learnings_are_managed_by_commands(repo: Path, ctx: Ctx) -> None:
     assert ctx("learnings", "list").out == f"No learnings in {repo.name} yet.\n"
     assert ctx("learnings", "list", "--all").out == "No learnings yet.\n"
     words = "Migrations are never edited"
@@ -179,8 +181,8 @@ def test_by_commands(repo: Path, ctx: Ctx) -> None:
     assert ctx("learnings", "list", "--least=2").code == 2
 
 
-def test_one_for_all_projects_and_one_of_another(repo: Path, ctx: Ctx) -> None:
-    """In a project with a store of its own, what is one's own stays out of that."""
+def test_a_learning_can_be_for_all_projects_or_one(repo: Path, ctx: Ctx) -> None:
+    """In a project with a store, learnings of the user stay in the user store."""
     ctx("init")
     ctx("learnings", "add", "Tests come first", "--user")
     ctx("learnings", "add", "Only here")
@@ -194,7 +196,7 @@ def test_one_for_all_projects_and_one_of_another(repo: Path, ctx: Ctx) -> None:
     assert [each["node"]["content"] for each in other["learnings"]] == ["Tests come first"]
 
 
-def test_what_is_no_learning(ctx: Ctx) -> None:
+def test_other_nodes_are_not_learnings(ctx: Ctx) -> None:
     node = ctx("add", "--type=fact", "A fact", "--format=json").json["node"]["id"]
     ran = ctx("learnings", "confirm", node)
     assert (ran.code, "is not a learning" in ran.err) == (1, True)

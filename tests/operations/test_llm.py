@@ -1,4 +1,4 @@
-"""Asking a model about a pack: what fits is sent, what comes is heard."""
+"""Asking a model about a pack, within the limits of the model."""
 
 import os
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ SECRET = "ghp" + "_" + "k9Xw2Lq7Rt4Vb8Nz3Mf6Hj1Pd5Sc0YgTuAeQ"
 
 
 class Small(Scripted):
-    """A model that takes little at once."""
+    """A model with a small context."""
 
     def __init__(self, context_tokens: int, *replies: str) -> None:
         super().__init__(replies, "small")
@@ -38,7 +38,7 @@ class Small(Scripted):
 
 
 class Interrupted(Scripted):
-    """Somebody presses Ctrl-C after the first pieces."""
+    """Ctrl-C is pressed after the first pieces."""
 
     def ask(self, request: Request, meter: Meter, on_token: OnToken) -> Answer:
         super().ask(request, meter, on_token)
@@ -58,27 +58,29 @@ def shop(repo: Path) -> Path:
 
 
 @contextmanager
-def opened(folder: Path, *overrides: str) -> Iterator[Memory]:
+def open_memory_in(folder: Path, *overrides: str) -> Iterator[Memory]:
     store = UserStore(os.environ["CTX_HOME"])
     surroundings = Environment(str(folder), store, {}, overrides, CLI_SESSION)
     with open_memory(surroundings, writing=True) as memory:
         yield memory
 
 
-def asked(memory: Memory, backend: Scripted, options: LlmOptions, on_token: Any = None) -> Answer:
+def ask(memory: Memory, backend: Scripted, options: LlmOptions, on_token: Any = None) -> Answer:
     question = llm.prepare(memory, backend, options)
     with Ledger(memory.environment.user_store.ledger) as ledger:
         meter = llm.meter(ledger, backend, question)
         return llm.ask(backend, question, meter, on_token or ignore)
 
 
-def test_a_pack_that_is_there(shop: Path) -> None:
+def test_an_existing_pack_is_sent(shop: Path) -> None:
     backend = Scripted(["In two words: it hangs."], "tiny-1")
     heard: list[str] = []
     options = LlmOptions(PACK._replace(receipt="r-1"), max_tokens=300, temperature=0.5)
-    with opened(shop, "llm.prompt_prefix=Be brief.", "llm.prompt_instruction=Go.") as memory:
+    with open_memory_in(
+        shop, "llm.prompt_prefix=Be brief.", "llm.prompt_instruction=Go."
+    ) as memory:
         question = llm.prepare(memory, backend, options)
-        assert asked(memory, backend, options, heard.append).text == "In two words: it hangs."
+        assert ask(memory, backend, options, heard.append).text == "In two words: it hangs."
     assert "".join(heard) == "In two words: it hangs."
     assert len(heard) > 1
     (request,) = backend.requests
@@ -97,17 +99,17 @@ def test_a_pack_that_is_there(shop: Path) -> None:
     )
 
 
-def test_what_the_settings_say(shop: Path) -> None:
+def test_the_settings_are_used(shop: Path) -> None:
     backend = Scripted(["Yes."])
-    with opened(shop, "llm.temperature=1", "llm.max_response_tokens=77") as memory:
-        asked(memory, backend, LlmOptions(PACK))
+    with open_memory_in(shop, "llm.temperature=1", "llm.max_response_tokens=77") as memory:
+        ask(memory, backend, LlmOptions(PACK))
     assert (backend.requests[0].temperature, backend.requests[0].max_tokens) == (1, 77)
     assert backend.requests[0].system.startswith("You are a careful software engineer.")
 
 
 def test_a_pack_is_built_for_a_task(shop: Path) -> None:
     backend = Scripted(["Yes."])
-    with opened(shop) as memory:
+    with open_memory_in(shop) as memory:
         question = llm.prepare(memory, backend, LlmOptions(query="retry_payment_3", budget=3_000))
         log = "error in retry_payment_3\n" * 2_000
         pasted = llm.prepare(memory, backend, LlmOptions(query=f"{log} path:src"))
@@ -118,9 +120,9 @@ def test_a_pack_is_built_for_a_task(shop: Path) -> None:
     assert question.estimate < 3_300
 
 
-def test_a_model_is_not_given_its_own_answers(shop: Path) -> None:
+def test_a_pack_does_not_contain_answers_of_models(shop: Path) -> None:
     options, backend = LlmOptions(query="retry payments"), Scripted([])
-    with opened(shop) as memory:
+    with open_memory_in(shop) as memory:
         first = llm.prepare(memory, backend, options)
         keep_answer.keep_answer(
             memory, ModelResponse("To retry payments is fine.", options.query, "tiny-1")
@@ -129,9 +131,9 @@ def test_a_model_is_not_given_its_own_answers(shop: Path) -> None:
 
 
 @pytest.mark.parametrize("context", [1_200, 2_048, 4_096, 8_192])
-def test_a_pack_is_as_large_as_the_model_takes(shop: Path, context: int) -> None:
+def test_a_pack_fits_into_the_context_of_the_model(shop: Path, context: int) -> None:
     backend = Small(context)
-    with opened(shop) as memory:
+    with open_memory_in(shop) as memory:
         question = llm.prepare(memory, backend, LlmOptions(query="retry payments"))
         assert question.model == "Small 1"
         assert question.request.max_tokens == min(2_048, context // 2)
@@ -142,10 +144,10 @@ def test_a_pack_is_as_large_as_the_model_takes(shop: Path, context: int) -> None
     assert given.estimate + 50 <= context
 
 
-def test_what_does_not_fit(shop: Path) -> None:
+def test_a_pack_that_does_not_fit_is_refused(shop: Path) -> None:
     small, big = Small(1_000), "x " * 4_000
     pack = PACK._replace(retrieved=(PACK.retrieved[0]._replace(snippet=big),))
-    with opened(shop) as memory:
+    with open_memory_in(shop) as memory:
         with pytest.raises(BudgetExceeded) as too_large:
             llm.prepare(memory, small, LlmOptions(pack))
         with pytest.raises(BudgetExceeded) as over:
@@ -178,34 +180,32 @@ def test_what_does_not_fit(shop: Path) -> None:
     assert long.value.hint == "Give a shorter task, or ask a model that takes more."
 
 
-def test_the_cap_of_the_day(shop: Path) -> None:
+def test_the_daily_cap_is_enforced(shop: Path) -> None:
     backend = Scripted(["Yes.", "Yes."])
-    with opened(shop, "llm.daily_token_cap=2000") as memory:
+    with open_memory_in(shop, "llm.daily_token_cap=2000") as memory:
         with pytest.raises(BudgetExceeded, match="2,000 tokens a day"):
-            asked(memory, backend, LlmOptions(PACK))
-        assert asked(memory, backend, LlmOptions(PACK, max_tokens=100)).text == "Yes."
+            ask(memory, backend, LlmOptions(PACK))
+        assert ask(memory, backend, LlmOptions(PACK, max_tokens=100)).text == "Yes."
         with Ledger(memory.environment.user_store.ledger) as ledger:
             rows = ledger.connection.execute("SELECT purpose, session, project FROM calls")
             assert rows.fetchall() == [("llm", "cli", "app")]
     assert len(backend.requests) == 1
 
 
-def test_no_secret_is_sent(shop: Path) -> None:
+def test_secrets_are_not_sent(shop: Path) -> None:
     backend = Scripted(["Yes."])
     chunk = PACK.retrieved[0]._replace(snippet=f"token = {SECRET}")
-    with opened(shop) as memory:
-        asked(
-            memory, backend, LlmOptions(PACK._replace(task=f"Is {SECRET} ok?", retrieved=(chunk,)))
-        )
+    with open_memory_in(shop) as memory:
+        ask(memory, backend, LlmOptions(PACK._replace(task=f"Is {SECRET} ok?", retrieved=(chunk,))))
     assert SECRET not in str(backend.requests)
 
 
-def test_what_had_come_when_somebody_interrupts(shop: Path) -> None:
-    with opened(shop) as memory:
-        answer = asked(memory, Interrupted(["It is because"], "tiny-1"), LlmOptions(PACK))
+def test_the_text_before_an_interruption_is_kept(shop: Path) -> None:
+    with open_memory_in(shop) as memory:
+        answer = ask(memory, Interrupted(["It is because"], "tiny-1"), LlmOptions(PACK))
         assert (answer.text, answer.stop, answer.usage) == ("It is because", "interrupted", None)
         with pytest.raises(KeyboardInterrupt):
-            asked(memory, Interrupted([" \n"], "tiny-1"), LlmOptions(PACK))
+            ask(memory, Interrupted([" \n"], "tiny-1"), LlmOptions(PACK))
 
 
 @pytest.mark.parametrize(
@@ -222,14 +222,14 @@ def test_what_had_come_when_somebody_interrupts(shop: Path) -> None:
         (Answer("", "tiny-1", Usage(1, 0), "refused"), "The model tiny-1 refused to answer."),
     ],
 )
-def test_an_answer_without_words_is_none(shop: Path, answer: Answer, told: str) -> None:
-    with opened(shop) as memory, pytest.raises(ModelFailure) as failure:
-        asked(memory, Scripted([answer]), LlmOptions(PACK))
+def test_an_empty_answer_is_an_error(shop: Path, answer: Answer, told: str) -> None:
+    with open_memory_in(shop) as memory, pytest.raises(ModelFailure) as failure:
+        ask(memory, Scripted([answer]), LlmOptions(PACK))
     assert failure.value.message == told
 
 
-def test_what_it_cost(shop: Path) -> None:
-    with opened(shop, 'llm.prices=["tiny=1.00/5.00"]') as memory:
+def test_the_cost_of_an_answer_is_computed(shop: Path) -> None:
+    with open_memory_in(shop, 'llm.prices=["tiny=1.00/5.00"]') as memory:
         question = llm.prepare(memory, Scripted([]), LlmOptions(PACK))
     usage = Usage(1_000, 100)
     assert llm.cost_micros(question, Answer("x", "tiny-1", usage, "end")) == 1_500

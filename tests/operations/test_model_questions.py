@@ -1,4 +1,4 @@
-"""Sessions that are told by a model: what is asked, what is kept, and what memory says then."""
+"""Sessions that a model summarises: questions, stored answers, and the resulting nodes."""
 
 import json
 from collections.abc import Iterator
@@ -26,23 +26,23 @@ from ctx.synthesis.by_model import model_answers
 from ctx.synthesis.session_writer import synthesise
 from ctx.workspace import Memory
 from tests.synthesis import session_scripts
-from tests.synthesis.test_session_writer import FIX, count, had, nodes, opened
+from tests.synthesis.test_session_writer import FIX, add_steps, count, nodes, open_writable
 
 SECRET = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
-SAID = "say: The lock was taken after the check, so two threads refreshed the token.\n"
+EXPLANATION = "say: The lock was taken after the check, so two threads refreshed the token.\n"
 NOTHING = json.dumps({"observations": []})
 MENDED = "Tokens are refreshed once, as the lock comes first"
 
 
-def told(*said: dict[str, Any]) -> str:
+def observations_json(*said: dict[str, Any]) -> str:
     return json.dumps({"observations": said})
 
 
-def observed(kind: str, title: str, *numbers: int) -> dict[str, Any]:
+def observation(kind: str, title: str, *numbers: int) -> dict[str, Any]:
     return {"kind": kind, "title": title, "text": "", "steps": list(numbers), "files": []}
 
 
-FIXED = told(observed("bugfix", MENDED, 2, 4, 5))
+FIXED = observations_json(observation("bugfix", MENDED, 2, 4, 5))
 SUMMED_UP = json.dumps(
     {
         "title": "Tokens that were refreshed twice",
@@ -58,7 +58,7 @@ SUMMED_UP = json.dumps(
 
 @pytest.fixture
 def memory(surroundings: Path, repo: Path) -> Iterator[Memory]:
-    with opened(surroundings, repo) as memory:
+    with open_writable(surroundings, repo) as memory:
         yield memory
 
 
@@ -93,7 +93,7 @@ def now(memory: Memory, asks: SynthesisModel, session: str = "s1", **options: bo
     return synthesise_now(memory, session, asks, model_questions.voice(config(memory)), again=again)
 
 
-def kept(memory: Memory, session: str = "s1") -> list[tuple[str, str, str]]:
+def stored_answers(memory: Memory, session: str = "s1") -> list[tuple[str, str, str]]:
     found = model_answers.of_session(memory.user.connection, session)
     return [(each.kind, each.problem, each.model) for each in found]
 
@@ -102,8 +102,8 @@ def titles(memory: Memory) -> list[str]:
     return [title for _, title, _ in nodes(memory)]
 
 
-def test_a_session_is_told_in_the_models_words(memory: Memory, ledger: Ledger) -> None:
-    had(memory, FIX + SAID)
+def test_a_session_gets_the_wording_of_the_model(memory: Memory, ledger: Ledger) -> None:
+    add_steps(memory, FIX + EXPLANATION)
     before = synthesise(memory, "s1", is_over=False)
     end(memory)
     asks = asking(memory, ledger, FIXED, SUMMED_UP)
@@ -120,7 +120,7 @@ def test_a_session_is_told_in_the_models_words(memory: Memory, ledger: Ledger) -
     shown = sessions.show(memory, "s1")
     assert shown.summary["learned"] == ["The lock was taken after the check"]
     assert shown.summary["files_edited"] == ["src/auth.py"]
-    assert kept(memory) == [("steps", "", "scripted"), ("summary", "", "scripted")]
+    assert stored_answers(memory) == [("steps", "", "scripted"), ("summary", "", "scripted")]
     # The summary is made from what was told, not from the steps.
     summary = scripted(asks).requests[1].prompt
     assert MENDED in summary
@@ -132,7 +132,7 @@ def test_a_session_is_told_in_the_models_words(memory: Memory, ledger: Ledger) -
     assert count(memory) == records
 
 
-def test_what_is_due(memory: Memory) -> None:
+def test_due_questions_are_listed(memory: Memory) -> None:
     voice = model_questions.voice(config(memory))
 
     def due() -> list[tuple[str, int]]:
@@ -140,26 +140,26 @@ def test_what_is_due(memory: Memory) -> None:
         found = model_questions.due(memory.user.connection, session, voice)
         return [(each.kind, len(each.steps)) for each in found]
 
-    had(memory, FIX)
+    add_steps(memory, FIX)
     assert due() == []
-    had(memory, FIX + SAID)
+    add_steps(memory, FIX + EXPLANATION)
     assert due() == [("steps", 6)]
     end(memory)
     assert due() == [("steps", 6), ("summary", 1)]
-    had(memory, "read: a.py\nread: b.py\nread: c.py\nread: d.py\n", "s2")
+    add_steps(memory, "read: a.py\nread: b.py\nread: c.py\nread: d.py\n", "s2")
     end(memory, "s2")
     session = session_state.get(memory.user.connection, "s2")
     # Nobody has asked for anything.
     assert model_questions.due(memory.user.connection, session, voice) == []
 
 
-def test_a_session_that_goes_on_is_summed_up_again(memory: Memory, ledger: Ledger) -> None:
-    had(memory, FIX + SAID)
+def test_a_continued_session_gets_a_new_summary(memory: Memory, ledger: Ledger) -> None:
+    add_steps(memory, FIX + EXPLANATION)
     end(memory)
     now(memory, asking(memory, ledger, NOTHING, SUMMED_UP))
     assert titles(memory)[-1] == "Tokens that were refreshed twice"
     more = "prompt: Also keep the queue in SQLite\nwrite: src/queue.py +9 -0\nsay: Done.\n"
-    had(memory, FIX + SAID + more)
+    add_steps(memory, FIX + EXPLANATION + more)
     synthesise(memory, "s1", is_over=True)
     assert titles(memory)[-1] != "Tokens that were refreshed twice"
     later = SUMMED_UP.replace("Tokens that were refreshed twice", "Tokens, and a queue")
@@ -170,8 +170,8 @@ def test_a_session_that_goes_on_is_summed_up_again(memory: Memory, ledger: Ledge
     assert titles(memory)[-1] == "Tokens, and a queue"
 
 
-def test_an_answer_is_mended_once(memory: Memory, ledger: Ledger) -> None:
-    had(memory, FIX + SAID)
+def test_an_invalid_answer_is_repaired_once(memory: Memory, ledger: Ledger) -> None:
+    add_steps(memory, FIX + EXPLANATION)
     end(memory)
     quoted = FIXED.replace('"', "'")
     asks = asking(memory, ledger, quoted, f"```json\n{FIXED}\n```", SUMMED_UP)
@@ -183,10 +183,8 @@ def test_an_answer_is_mended_once(memory: Memory, ledger: Ledger) -> None:
 
 
 @pytest.mark.parametrize("first", ["", "I fixed it!"])
-def test_where_there_is_nothing_to_mend_nobody_has_to_make_it_up(
-    memory: Memory, ledger: Ledger, first: str
-) -> None:
-    had(memory, FIX + SAID)
+def test_an_answer_without_json_is_not_repaired(memory: Memory, ledger: Ledger, first: str) -> None:
+    add_steps(memory, FIX + EXPLANATION)
     end(memory)
     empty = json.dumps({"title": "Tokens", "learned": []})
     asks = asking(memory, ledger, first, empty)
@@ -194,19 +192,15 @@ def test_where_there_is_nothing_to_mend_nobody_has_to_make_it_up(
     assert len(scripted(asks).requests) == 2
 
 
-def test_an_answer_is_not_paid_for_again_where_mending_it_fails(
-    memory: Memory, ledger: Ledger
-) -> None:
-    had(memory, FIX + SAID)
+def test_a_failed_repair_is_not_asked_again(memory: Memory, ledger: Ledger) -> None:
+    add_steps(memory, FIX + EXPLANATION)
     [asked] = now(memory, asking(memory, ledger, "{", ModelFailure("Nobody answers."))).asked
     assert "no JSON object" in asked.problem
     assert now(memory, asking(memory, ledger)).asked == ()
 
 
-def test_an_answer_that_cannot_be_mended_leaves_all_as_it_was(
-    memory: Memory, ledger: Ledger
-) -> None:
-    had(memory, FIX + SAID)
+def test_an_answer_that_cannot_be_repaired_changes_nothing(memory: Memory, ledger: Ledger) -> None:
+    add_steps(memory, FIX + EXPLANATION)
     end(memory)
     synthesise(memory, "s1", is_over=True)
     before = nodes(memory)
@@ -230,10 +224,10 @@ def test_an_answer_that_cannot_be_mended_leaves_all_as_it_was(
         (Answer('{"obs', "m", Usage(9, 3), "length"), "it is too long, and was cut off."),
     ],
 )
-def test_answers_that_end_otherwise(
+def test_refused_and_truncated_answers_are_reported(
     memory: Memory, ledger: Ledger, first: Answer, problem: str
 ) -> None:
-    had(memory, FIX + SAID)
+    add_steps(memory, FIX + EXPLANATION)
     asks = asking(memory, ledger, first, first)
     [asked] = now(memory, asks).asked
     assert problem in asked.problem
@@ -247,29 +241,29 @@ def test_answers_that_end_otherwise(
         Answer('{"observations": []}', "m", None, "cut", "The connection broke."),
     ],
 )
-def test_a_server_in_trouble_leaves_no_mark(
+def test_a_server_error_stores_nothing(
     memory: Memory, ledger: Ledger, failure: ModelFailure | Answer
 ) -> None:
-    had(memory, FIX + SAID)
+    add_steps(memory, FIX + EXPLANATION)
     end(memory)
     with pytest.raises(ModelFailure):
         now(memory, asking(memory, ledger, failure))
-    assert kept(memory) == []
+    assert stored_answers(memory) == []
     # What came before it is kept, and told.
     with pytest.raises(ModelFailure):
         now(memory, asking(memory, ledger, FIXED, failure))
-    assert kept(memory) == [("steps", "", "scripted")]
+    assert stored_answers(memory) == [("steps", "", "scripted")]
     assert MENDED in titles(memory)
     assert [each.kind for each in now(memory, asking(memory, ledger, SUMMED_UP)).asked] == [
         "summary"
     ]
 
 
-def test_asking_again_replaces_what_was_told(memory: Memory, ledger: Ledger) -> None:
-    had(memory, FIX + SAID)
+def test_asking_again_replaces_the_answers(memory: Memory, ledger: Ledger) -> None:
+    add_steps(memory, FIX + EXPLANATION)
     end(memory)
-    refactored = observed("refactor", "The lock is taken in one place only", 4)
-    now(memory, asking(memory, ledger, told(refactored), SUMMED_UP))
+    refactored = observation("refactor", "The lock is taken in one place only", 4)
+    now(memory, asking(memory, ledger, observations_json(refactored), SUMMED_UP))
     assert "The lock is taken in one place only" in titles(memory)
     found = now(memory, asking(memory, ledger, FIXED, SUMMED_UP), again=True)
     assert found.withdrawn == 1
@@ -290,23 +284,28 @@ MANY = (
 )
 
 
-def made(number: int) -> str:
-    return told(observed("feature", f"Part {number} of the shop has its modules", 2))
+def part_answer(number: int) -> str:
+    return observations_json(
+        observation("feature", f"Part {number} of the shop has its modules", 2)
+    )
 
 
-def test_asking_again_that_fails_takes_nothing_away(memory: Memory, ledger: Ledger) -> None:
-    """What was told before stays until there is something in its place."""
-    had(memory, MANY)
+def test_a_failed_repetition_keeps_the_old_answers(memory: Memory, ledger: Ledger) -> None:
+    """Old answers stay until there are new ones."""
+    add_steps(memory, MANY)
     end(memory)
     room = {"session_token_cap": 1_000_000, "daily_token_cap": 10_000_000}
-    now(memory, asking(memory, ledger, made(1), made(2), made(3), SUMMED_UP, **room))
+    now(
+        memory,
+        asking(memory, ledger, part_answer(1), part_answer(2), part_answer(3), SUMMED_UP, **room),
+    )
     before = titles(memory)
-    assert [kind for kind, _, _ in kept(memory)] == ["steps", "steps", "steps", "summary"]
+    assert [kind for kind, _, _ in stored_answers(memory)] == ["steps", "steps", "steps", "summary"]
     away = ModelFailure("Nobody answers.")
     with pytest.raises(ModelFailure):
-        now(memory, asking(memory, ledger, made(4), away, **room), again=True)
+        now(memory, asking(memory, ledger, part_answer(4), away, **room), again=True)
     after = titles(memory)
-    assert len(kept(memory)) == 4
+    assert len(stored_answers(memory)) == 4
     assert set(before) - set(after) == {"Part 1 of the shop has its modules"}
     assert set(after) - set(before) == {"Part 4 of the shop has its modules"}
     # The cap lets the summary through alone.
@@ -317,12 +316,12 @@ def test_asking_again_that_fails_takes_nothing_away(memory: Memory, ledger: Ledg
     # An answer that is of no use takes nobody's place either.
     now(memory, asking(memory, ledger, *["What?"] * 8, **room), again=True)
     assert titles(memory) == after
-    assert [problem for _, problem, _ in kept(memory)] == [""] * 4
+    assert [problem for _, problem, _ in stored_answers(memory)] == [""] * 4
 
 
-def test_the_sessions_cap_is_no_cap_of_the_day(memory: Memory, ledger: Ledger) -> None:
-    """Also where less is left of the day than of the session."""
-    had(memory, MANY)
+def test_the_session_cap_differs_from_the_daily_cap(memory: Memory, ledger: Ledger) -> None:
+    """Also if less is left of the day than of the session."""
+    add_steps(memory, MANY)
     end(memory)
     asks = asking(
         memory, ledger, NOTHING, SUMMED_UP, session_token_cap=27_000, daily_token_cap=26_500
@@ -332,8 +331,8 @@ def test_the_sessions_cap_is_no_cap_of_the_day(memory: Memory, ledger: Ledger) -
     assert "because 9,000 are reserved for its summary" in found.problem
 
 
-def test_what_is_scrubbed_meanwhile_does_not_come_back(memory: Memory, ledger: Ledger) -> None:
-    had(memory, FIX + SAID)
+def test_an_answer_from_before_a_scrub_is_not_stored(memory: Memory, ledger: Ledger) -> None:
+    add_steps(memory, FIX + EXPLANATION)
     connection = memory.user.connection
     session = session_state.get(connection, "s1")
     scrub = model_questions.last_scrub(connection)
@@ -341,14 +340,14 @@ def test_what_is_scrubbed_meanwhile_does_not_come_back(memory: Memory, ledger: L
     answer = asking(memory, ledger, FIXED).ask(question, None)
     assert scrubbing.scrub(connection, needle.word("refreshed"))
     assert not model_questions.keep(memory, answer, scrub)
-    assert kept(memory) == []
+    assert stored_answers(memory) == []
     # The next question does not have it, and its answer is kept.
     assert now(memory, asking(memory, ledger, NOTHING)).problem == ""
-    assert len(kept(memory)) == 1
+    assert len(stored_answers(memory)) == 1
 
 
-def test_what_a_person_changed_or_deleted_stays(memory: Memory, ledger: Ledger) -> None:
-    had(memory, FIX + SAID)
+def test_edits_and_deletions_by_a_person_are_kept(memory: Memory, ledger: Ledger) -> None:
+    add_steps(memory, FIX + EXPLANATION)
     end(memory)
     written = synthesise(memory, "s1", is_over=True)
     fix, _, summary = written.new
@@ -360,16 +359,16 @@ def test_what_a_person_changed_or_deleted_stays(memory: Memory, ledger: Ledger) 
     assert MENDED not in titles(memory)
 
 
-def test_what_a_person_deleted_stays_away_when_the_model_is_asked_again(
+def test_deleted_observations_stay_deleted_after_asking_again(
     memory: Memory, ledger: Ledger
 ) -> None:
-    """In whatever order and words the model tells it the next time."""
-    waits = observed("discovery", "Retries wait for a second before they try again", 2)
-    socket = observed("discovery", "The client keeps its socket open between the tries", 2)
-    counted = observed("discovery", "Timeouts are counted in milliseconds here", 2)
-    had(memory, FIX + SAID)
+    """In any order and wording of the new answer."""
+    waits = observation("discovery", "Retries wait for a second before they try again", 2)
+    socket = observation("discovery", "The client keeps its socket open between the tries", 2)
+    counted = observation("discovery", "Timeouts are counted in milliseconds here", 2)
+    add_steps(memory, FIX + EXPLANATION)
     end(memory)
-    now(memory, asking(memory, ledger, told(waits, socket, counted), SUMMED_UP))
+    now(memory, asking(memory, ledger, observations_json(waits, socket, counted), SUMMED_UP))
     by_title = {title: node_id for node_id, title in _ids(memory)}
     with memory.transaction("update", "user") as change:
         change.delete_node(by_title[socket["title"]])
@@ -377,7 +376,11 @@ def test_what_a_person_deleted_stays_away_when_the_model_is_asked_again(
     before = titles(memory)
     again = {**socket, "title": "Between tries, the client keeps its socket open", "steps": [4]}
     room = {"session_token_cap": 1_000_000}
-    now(memory, asking(memory, ledger, told(again, counted, waits), SUMMED_UP, **room), again=True)
+    now(
+        memory,
+        asking(memory, ledger, observations_json(again, counted, waits), SUMMED_UP, **room),
+        again=True,
+    )
     assert titles(memory) == before
     assert memory.graph.node(by_title[counted["title"]]).content == "Timeouts: milliseconds."
 
@@ -387,43 +390,45 @@ def _ids(memory: Memory) -> list[tuple[NodeId, str]]:
     return memory.user.connection.execute(query).fetchall()
 
 
-def test_a_session_that_was_deleted_meanwhile(memory: Memory, ledger: Ledger) -> None:
-    had(memory, FIX + SAID)
+def test_the_answer_for_a_deleted_session_is_dropped(memory: Memory, ledger: Ledger) -> None:
+    add_steps(memory, FIX + EXPLANATION)
     session = session_state.get(memory.user.connection, "s1")
     voice = model_questions.voice(config(memory))
     question = model_questions.due(memory.user.connection, session, voice)[0]
     answer = asking(memory, ledger, FIXED).ask(question, None)
     sessions.delete(memory, "s1", dry_run=False)
     assert not model_questions.keep(memory, answer, 0)
-    assert kept(memory) == []
+    assert stored_answers(memory) == []
 
 
-def test_a_session_that_is_deleted_takes_its_answers_along(memory: Memory, ledger: Ledger) -> None:
-    had(memory, FIX + SAID)
+def test_answers_are_deleted_with_their_session(memory: Memory, ledger: Ledger) -> None:
+    add_steps(memory, FIX + EXPLANATION)
     now(memory, asking(memory, ledger, FIXED))
     sessions.delete(memory, "s1", dry_run=False)
-    assert kept(memory) == []
+    assert stored_answers(memory) == []
 
 
-def test_answers_go_with_the_last_step(memory: Memory, ledger: Ledger) -> None:
-    had(memory, FIX + SAID)
+def test_answers_are_removed_with_the_last_step(memory: Memory, ledger: Ledger) -> None:
+    add_steps(memory, FIX + EXPLANATION)
     now(memory, asking(memory, ledger, FIXED))
     model_questions.forget(memory.user.connection)
-    assert len(kept(memory)) == 1
+    assert len(stored_answers(memory)) == 1
     with transaction(memory.user.connection):
         memory.user.connection.execute("DELETE FROM events")
     model_questions.forget(memory.user.connection)
-    assert kept(memory) == []
+    assert stored_answers(memory) == []
     # What was made of them stays.
     assert MENDED in titles(memory)
 
 
-def test_nothing_is_sent_that_redaction_has_not_passed(memory: Memory, ledger: Ledger) -> None:
-    """Not even what somebody has put into the store behind its back, and not what comes back."""
-    had(memory, FIX + f"say: The token is {SECRET}, which is in the environment.\n")
+def test_secrets_are_redacted_in_questions_and_answers(memory: Memory, ledger: Ledger) -> None:
+    """Also text that was written to the store directly, and text of the model."""
+    add_steps(memory, FIX + f"say: The token is {SECRET}, which is in the environment.\n")
     end(memory)
-    said = observed("discovery", f"The token of the service is {SECRET} everywhere", 6)
-    asks = asking(memory, ledger, told(said), SUMMED_UP.replace("The lock", f"{SECRET} The lock"))
+    said = observation("discovery", f"The token of the service is {SECRET} everywhere", 6)
+    asks = asking(
+        memory, ledger, observations_json(said), SUMMED_UP.replace("The lock", f"{SECRET} The lock")
+    )
     now(memory, asks)
     assert len(scripted(asks).requests) == 2
     assert SECRET not in "".join(each.system + each.prompt for each in scripted(asks).requests)
@@ -434,15 +439,15 @@ def test_nothing_is_sent_that_redaction_has_not_passed(memory: Memory, ledger: L
 # What it may take
 
 
-def test_a_plan_asks_nobody_and_is_an_upper_bound(memory: Memory, ledger: Ledger) -> None:
-    had(memory, FIX + SAID)
+def test_a_plan_sends_nothing_and_is_an_upper_bound(memory: Memory, ledger: Ledger) -> None:
+    add_steps(memory, FIX + EXPLANATION)
     end(memory)
     asks = asking(memory, ledger, "{No.", FIXED, "{No.", SUMMED_UP)
     plan = plan_synthesis(memory, "s1", asks, model_questions.voice(config(memory)), again=False)
     cap = config(memory).integer("llm.session_token_cap")
     assert (plan.dry_run, plan.left_today, plan.left_in_session) == (True, 200_000, cap)
     assert scripted(asks).requests == []
-    assert kept(memory) == []
+    assert stored_answers(memory) == []
     done = now(memory, asks)
     rows = ledger.connection.execute("SELECT sum(reserved), count(*) FROM calls").fetchone()
     assert rows[1] == 4
@@ -451,8 +456,8 @@ def test_a_plan_asks_nobody_and_is_an_upper_bound(memory: Memory, ledger: Ledger
     assert (done.left_today, done.left_in_session) == (200_000 - used, cap - used)
 
 
-def test_a_model_with_a_small_context(memory: Memory, ledger: Ledger) -> None:
-    had(memory, FIX + "read: src/auth.py\n" * 200 + SAID)
+def test_questions_fit_into_a_small_context(memory: Memory, ledger: Ledger) -> None:
+    add_steps(memory, FIX + "read: src/auth.py\n" * 200 + EXPLANATION)
     asks = asking(memory, ledger)
     small = Small()
     asks.backend = small
@@ -468,7 +473,7 @@ def test_a_model_with_a_small_context(memory: Memory, ledger: Ledger) -> None:
 
 
 class Small(Scripted):
-    """A model that takes little at once."""
+    """A model with a small context."""
 
     context_tokens = 3_000
 
@@ -479,17 +484,17 @@ class Small(Scripted):
         return Capabilities("small", self.context_tokens)
 
 
-def test_the_days_cap(memory: Memory, ledger: Ledger) -> None:
-    had(memory, FIX + SAID)
+def test_the_daily_cap_is_enforced(memory: Memory, ledger: Ledger) -> None:
+    add_steps(memory, FIX + EXPLANATION)
     asks = asking(memory, ledger, FIXED, daily_token_cap=1_000)
     with pytest.raises(BudgetExceeded):
         now(memory, asks)
     assert scripted(asks).requests == []
-    assert kept(memory) == []
+    assert stored_answers(memory) == []
 
 
-def test_a_long_session_leaves_room_for_its_summary(memory: Memory, ledger: Ledger) -> None:
-    had(memory, MANY)
+def test_the_cap_leaves_tokens_for_the_summary(memory: Memory, ledger: Ledger) -> None:
+    add_steps(memory, MANY)
     end(memory)
     voice = model_questions.voice(config(memory))
     plan = plan_synthesis(memory, "s1", asking(memory, ledger), voice, again=False)
@@ -504,8 +509,8 @@ def test_a_long_session_leaves_room_for_its_summary(memory: Memory, ledger: Ledg
 # What the worker looks at
 
 
-def test_what_is_new_is_told_without_a_model_first(memory: Memory) -> None:
-    had(memory, FIX + SAID)
+def test_new_steps_are_synthesised_before_a_model_is_asked(memory: Memory) -> None:
+    add_steps(memory, FIX + EXPLANATION)
     connection = memory.user.connection
     with transaction(connection):
         connection.execute("UPDATE sessions SET last_at = ?", (clock.iso(clock.now_ms()),))
@@ -522,9 +527,9 @@ def test_what_is_new_is_told_without_a_model_first(memory: Memory) -> None:
     assert model_questions.recent(connection) == []
 
 
-def test_a_session_is_asked_about_when_its_events_come_late(memory: Memory) -> None:
-    """The worker looks between two parts of a round: the events are in the store, and no steps."""
-    had(memory, FIX + SAID)
+def test_a_session_with_late_events_is_asked_about(memory: Memory) -> None:
+    """Between two parts of a round, the events are stored and have no steps yet."""
+    add_steps(memory, FIX + EXPLANATION)
     connection = memory.user.connection
     synthesise(memory, "s1", is_over=False)
     done = session_state.get(connection, "s1")
@@ -544,7 +549,7 @@ def test_a_session_is_asked_about_when_its_events_come_late(memory: Memory) -> N
     assert model_questions.progress_key(connection, session) != while_waiting
 
 
-def test_the_last_problem(memory: Memory, ledger: Ledger) -> None:
+def test_the_last_problem_is_reported(memory: Memory, ledger: Ledger) -> None:
     connection = memory.user.connection
     assert model_questions.last_problem(connection) is None
     model_questions.note(connection, "s1", ModelFailure(f"The key {SECRET} is refused."))
@@ -552,7 +557,7 @@ def test_the_last_problem(memory: Memory, ledger: Ledger) -> None:
     assert problem is not None
     assert (problem.session, problem.data["code"]) == ("s1", "E031")
     assert SECRET not in str(problem)
-    had(memory, FIX + SAID)
+    add_steps(memory, FIX + EXPLANATION)
     now(memory, asking(memory, ledger, FIXED))
     with transaction(connection):
         connection.execute("UPDATE event_log SET at = '2026-01-20T10:00:00Z'")

@@ -30,7 +30,7 @@ def test_a_file_that_ctx_wrote_is_overwritten(words: list[str], ctx: Ctx, folder
     assert os.listdir(folder) == ["out.json"]
 
 
-def test_a_file_that_somebody_else_wrote_is_kept(words: list[str], ctx: Ctx, folder: Path) -> None:
+def test_a_file_of_another_program_is_kept(words: list[str], ctx: Ctx, folder: Path) -> None:
     (folder / "notes.json").write_text("mine")
     refused = ctx(*words, "-o", "notes.json")
     assert (refused.code, refused.out) == (1, "")
@@ -41,7 +41,7 @@ def test_a_file_that_somebody_else_wrote_is_kept(words: list[str], ctx: Ctx, fol
     assert json.loads((folder / "notes.json").read_text())
 
 
-def test_a_file_that_was_changed_since_is_kept(words: list[str], ctx: Ctx, folder: Path) -> None:
+def test_an_edited_file_is_kept(words: list[str], ctx: Ctx, folder: Path) -> None:
     assert ctx(*words, "-o", "out.json").code == 0
     with (folder / "out.json").open("a") as file:
         file.write("a remark\n")
@@ -59,7 +59,7 @@ def test_a_copy_of_a_pack_is_not_a_file_that_ctx_wrote(
 
 
 @pytest.mark.parametrize("force", [[], ["--force"]])
-def test_what_is_no_plain_file_is_refused(
+def test_only_plain_files_are_written(
     words: list[str], force: list[str], ctx: Ctx, folder: Path
 ) -> None:
     (folder / "target").write_text("kept")
@@ -75,7 +75,7 @@ def test_what_is_no_plain_file_is_refused(
 
 
 @pytest.mark.parametrize("name", ["-", "/dev/stdout"])
-def test_stdout(words: list[str], name: str, folder: Path) -> None:
+def test_the_output_can_be_stdout(words: list[str], name: str, folder: Path) -> None:
     command = [sys.executable, "-m", "ctx", *words, "-o", name]
     done = subprocess.run(command, cwd=folder, capture_output=True, check=False)
     assert done.returncode == 0
@@ -83,7 +83,7 @@ def test_stdout(words: list[str], name: str, folder: Path) -> None:
     assert os.listdir(folder) == []
 
 
-def test_notes_are_bounded(ctx: Ctx, folder: Path, surroundings: Path) -> None:
+def test_the_number_of_notes_is_limited(ctx: Ctx, folder: Path, surroundings: Path) -> None:
     notes = surroundings / ".ctx" / "outputs"
     notes.mkdir(parents=True)
     for number in range(1000):
@@ -93,10 +93,10 @@ def test_notes_are_bounded(ctx: Ctx, folder: Path, surroundings: Path) -> None:
     assert ctx("export", "-o", "out.json").code == 0
 
 
-def test_a_home_that_cannot_be_written(
+def test_a_file_is_written_without_a_writable_home(
     ctx: Ctx, folder: Path, surroundings: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The file is written all the same, and not overwritten the next time."""
+    """The file is written, and not overwritten the next time."""
     (surroundings / ".ctx").mkdir()
     (surroundings / ".ctx" / "outputs").write_text("in the way")
     assert ctx("export", "-o", "out.json").code == 0

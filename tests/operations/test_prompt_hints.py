@@ -1,4 +1,4 @@
-"""What memory says to a prompt that nobody asked it about: little, seldom, and in time."""
+"""Hints from memory for a prompt: few, short, and in time."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,8 +33,8 @@ def memory(client: Client) -> Iterator[Memory]:
 
 
 @pytest.fixture
-def worked(memory: Memory) -> str:
-    """What sessions noted; the id of the fix."""
+def fix_id(memory: Memory) -> str:
+    """Add observations of sessions, and return the id of the fix."""
     graph = memory.user
     observation(graph, "s1", "discovery", "The queue is bounded by the number of workers")
     observation(graph, "s1", "feature", "Added `Client.retry` to net/client.py", "With a backoff.")
@@ -45,7 +45,9 @@ def worked(memory: Memory) -> str:
     return observation(graph, "s1", "bugfix", FIX, WHY, files=["auth/service.py"])
 
 
-def asked(memory: Memory, prompt: str, session: str = "now", seconds: float = 5.0) -> PromptHints:
+def hints_for(
+    memory: Memory, prompt: str, session: str = "now", seconds: float = 5.0
+) -> PromptHints:
     folder = memory.environment.folder
     return prompt_hints(memory, folder, session, prompt, clock.monotonic() + seconds)
 
@@ -58,22 +60,22 @@ def asked(memory: Memory, prompt: str, session: str = "now", seconds: float = 5.
         "E       AssertionError in test_refresh_twice\nauth/service.py:14: AssertionError",
     ],
 )
-def test_what_went_wrong_before_comes_with_the_thing_that_is_named(
-    memory: Memory, worked: str, prompt: str
+def test_an_earlier_fix_is_shown_for_a_named_test_or_file(
+    memory: Memory, fix_id: str, prompt: str
 ) -> None:
-    given = asked(memory, prompt)
+    given = hints_for(memory, prompt)
     assert given.text == (
         f"""<!-- ctx: 1 node, {given.tokens} tokens -->
 
 Related memory (ctx); this has failed before:
 
-- [observation:{worked[:12]}] {FIX} {WHY}
+- [observation:{fix_id[:12]}] {FIX} {WHY}
 
 <!-- ctx:end -->
 """
     )
     assert given.tokens == tokens.estimate(given.text) <= MOST_TOKENS
-    assert [item.id for item in given.items] == [worked]
+    assert [item.id for item in given.items] == [fix_id]
     assert without_injected(given.text).strip() == ""
 
 
@@ -93,48 +95,46 @@ Related memory (ctx); this has failed before:
         "?" * 100_000,
     ],
 )
-def test_most_prompts_get_nothing(memory: Memory, worked: str, prompt: str) -> None:
-    assert asked(memory, prompt) == NOTHING
+def test_most_prompts_get_nothing(memory: Memory, fix_id: str, prompt: str) -> None:
+    assert hints_for(memory, prompt) == NOTHING
 
 
-def test_words_that_say_most_of_a_node_find_it(memory: Memory, worked: str) -> None:
-    given = asked(memory, "Which database does the billing ledger use?")
+def test_a_node_is_found_by_most_of_its_words(memory: Memory, fix_id: str) -> None:
+    given = hints_for(memory, "Which database does the billing ledger use?")
     assert "PostgreSQL" in given.text
     assert "MongoDB" not in given.text
     assert "Related memory (ctx):" in given.text
 
 
-def test_what_only_repeats_the_prompt_is_no_news(memory: Memory, worked: str) -> None:
+def test_a_node_that_repeats_the_prompt_is_not_shown(memory: Memory, fix_id: str) -> None:
     said = "We use PostgreSQL for the billing ledger, and invoices go there too"
-    assert asked(memory, said) == NOTHING
+    assert hints_for(memory, said) == NOTHING
 
 
-def test_what_a_session_was_given_before_is_not_given_again(
-    client: Client, memory: Memory, worked: str
-) -> None:
+def test_a_node_is_shown_once_in_a_session(client: Client, memory: Memory, fix_id: str) -> None:
     prompt = "test_refresh_twice fails again"
     with changing(memory.user, "tag", graphs.WHO) as change:
-        change.tag(memory.graph.find(worked), "tier:reference")
-    assert FIX in asked(memory, prompt, "now").text
+        change.tag(memory.graph.find(fix_id), "tier:reference")
+    assert FIX in hints_for(memory, prompt, "now").text
     # At its start, as the hook remembers it, and as the receipt that waits says.
     assert FIX in context_of(client.talk("now").start())
-    assert asked(memory, prompt, "now") == NOTHING
+    assert hints_for(memory, prompt, "now") == NOTHING
     client.apply()
     (Path(client.home) / "live" / "now.receipt").unlink()
-    assert asked(memory, prompt, "now") == NOTHING
-    assert FIX in asked(memory, prompt, "another").text
+    assert hints_for(memory, prompt, "now") == NOTHING
+    assert FIX in hints_for(memory, prompt, "another").text
 
 
-def test_a_session_is_not_told_what_it_noted_itself(memory: Memory, worked: str) -> None:
-    assert asked(memory, "test_refresh_twice fails again", "s1") == NOTHING
+def test_observations_of_the_same_session_are_not_shown(memory: Memory, fix_id: str) -> None:
+    assert hints_for(memory, "test_refresh_twice fails again", "s1") == NOTHING
 
 
-def test_there_in_time_or_not_at_all(memory: Memory, worked: str) -> None:
-    assert asked(memory, "test_refresh_twice fails again", seconds=-1) == NOTHING
+def test_after_the_time_limit_nothing_is_shown(memory: Memory, fix_id: str) -> None:
+    assert hints_for(memory, "test_refresh_twice fails again", seconds=-1) == NOTHING
 
 
-def test_what_was_decided_in_a_file_that_is_named(memory: Memory, worked: str) -> None:
-    """Whatever the prompt says about it, and whatever words the node has."""
+def test_decisions_about_a_named_file_are_shown(memory: Memory, fix_id: str) -> None:
+    """With any other words in the prompt and in the node."""
     graph = memory.user
     anchor = node(graph, "file", "net/wire.py", path="net/wire.py")
     decided = observation(graph, "s1", "decision", "Frames have a checksum", files=["net/wire.py"])
@@ -142,51 +142,51 @@ def test_what_was_decided_in_a_file_that_is_named(memory: Memory, worked: str) -
     with changing(graph, "link", graphs.WHO) as change:
         for each in (decided, noted):
             change.link(each, anchor, "MENTIONS", {})
-    given = asked(memory, "Rewrite net/wire.py with async functions")
+    given = hints_for(memory, "Rewrite net/wire.py with async functions")
     assert [item.id for item in given.items] == [decided]
     with changing(graph, "tag", graphs.WHO) as change:
         change.tag(decided, "project:other")
         change.untag(decided, "project:app")
-    assert asked(memory, "Rewrite net/wire.py with async functions") == NOTHING
+    assert hints_for(memory, "Rewrite net/wire.py with async functions") == NOTHING
 
 
-def test_no_more_than_fits(memory: Memory) -> None:
+def test_hints_stay_within_the_budget(memory: Memory) -> None:
     for number in range(9):
         title = f"Fixed parse_header in http/parser.py, attempt {number}"
         observation(memory.user, "s1", "bugfix", title, f"word{number} " * 400)
-    given = asked(memory, "parse_header in http/parser.py breaks on empty lines")
+    given = hints_for(memory, "parse_header in http/parser.py breaks on empty lines")
     assert 1 < len(given.items) <= 4
     assert given.tokens == tokens.estimate(given.text) <= MOST_TOKENS
 
 
-def test_the_summary_of_a_session_is_left_out(memory: Memory, worked: str) -> None:
+def test_the_summary_of_a_session_is_left_out(memory: Memory, fix_id: str) -> None:
     tags = ["project:app", "session:s1"]
     text = f"**Completed:** {FIX}, and a lot of other work"
     node(memory.user, "summary", text, tags)
     prompt = "test_refresh_twice fails again"
-    assert [item.id for item in asked(memory, prompt).items] == [worked]
+    assert [item.id for item in hints_for(memory, prompt).items] == [fix_id]
     with changing(memory.user, "delete", graphs.WHO) as change:
-        change.delete_node(memory.graph.find(worked))
-    assert asked(memory, prompt) == NOTHING
+        change.delete_node(memory.graph.find(fix_id))
+    assert hints_for(memory, prompt) == NOTHING
     node(memory.user, "summary", text, ["project:app"])
-    assert "a lot of other work" in asked(memory, prompt).text
+    assert "a lot of other work" in hints_for(memory, prompt).text
 
 
-def test_a_fix_in_a_file_is_not_about_everything_in_it(memory: Memory, worked: str) -> None:
+def test_a_fix_in_a_file_is_not_shown_for_unrelated_prompts(memory: Memory, fix_id: str) -> None:
     graph = memory.user
     anchor = node(graph, "file", "auth/service.py", path="auth/service.py")
     with changing(graph, "link", graphs.WHO) as change:
-        change.link(memory.graph.find(worked), anchor, "MENTIONS", {})
-    assert asked(memory, "Translate the greetings of auth/service.py to French") == NOTHING
-    assert asked(memory, "Look at auth/service.py").items[0].id == worked
+        change.link(memory.graph.find(fix_id), anchor, "MENTIONS", {})
+    assert hints_for(memory, "Translate the greetings of auth/service.py to French") == NOTHING
+    assert hints_for(memory, "Look at auth/service.py").items[0].id == fix_id
 
 
 def test_who_said_it_is_no_news(memory: Memory) -> None:
     rule = "SQL queries for orders have parameters, never strings put together"
     decided = observation(memory.user, "s8", "decision", rule, "Said by the user.")
-    given = asked(memory, "Add SQL queries for orders by country")
+    given = hints_for(memory, "Add SQL queries for orders by country")
     assert [item.id for item in given.items] == [decided]
-    assert asked(memory, f"{rule}!", "other") == NOTHING
+    assert hints_for(memory, f"{rule}!", "other") == NOTHING
 
 
 SAID = (
@@ -211,33 +211,33 @@ def test_passages_that_share_several_rare_words(memory: Memory) -> None:
     for number in range(200):
         say(memory, f"Chapter {number}: the oauth of a callback is described, as always.")
     rare = "The consent of the popup refuses my redirect_uri, which origins are authorized?"
-    given = asked(memory, rare)
+    given = hints_for(memory, rare)
     assert given.text == f"## From earlier sessions\n\n- [agent, today] {SAID}\n"
     assert [item.layer for item in given.items] == ["said"]
-    assert asked(memory, "The oauth of the callback is refused, as always") == NOTHING
-    assert asked(memory, "https://example.org/redirect_uri/popup/consent/origins") == NOTHING
-    assert asked(memory, SAID) == NOTHING, "nothing that the prompt itself says"
+    assert hints_for(memory, "The oauth of the callback is refused, as always") == NOTHING
+    assert hints_for(memory, "https://example.org/redirect_uri/popup/consent/origins") == NOTHING
+    assert hints_for(memory, SAID) == NOTHING, "nothing that the prompt itself says"
 
 
 def test_a_passage_is_given_once(client: Client, memory: Memory) -> None:
     say(memory, SAID)
     prompt = "The consent of the popup refuses my redirect_uri, which origins are authorized?"
-    given = asked(memory, prompt)
+    given = hints_for(memory, prompt)
     items = tuple(ReceiptItem(*each[:4], each.layer) for each in given.items)
     at = clock.iso(clock.now_ms())
     with transaction(memory.user.connection):
         receipt = Receipt("r1", "now", "UserPromptSubmit", at, "app", 9, items)
         receipts.keep(memory.user.connection, receipt)
-    assert asked(memory, prompt) == NOTHING
-    assert asked(memory, prompt, "another") == given
+    assert hints_for(memory, prompt) == NOTHING
+    assert hints_for(memory, prompt, "another") == given
 
 
-def test_text_of_ctx_itself_asks_nothing(memory: Memory, worked: str) -> None:
-    given = asked(memory, "test_refresh_twice fails again")
-    assert asked(memory, f"{given.text}\nGo on.") == NOTHING
+def test_injected_text_gives_no_hints(memory: Memory, fix_id: str) -> None:
+    given = hints_for(memory, "test_refresh_twice fails again")
+    assert hints_for(memory, f"{given.text}\nGo on.") == NOTHING
 
 
-def test_what_a_prompt_was_given_is_logged_once(client: Client, worked: str) -> None:
+def test_hints_are_logged_once(client: Client, fix_id: str) -> None:
     conversation = client.talk("now")
     conversation.start()
     conversation.answer('<ctx:recall query="billing ledger"/>')

@@ -1,4 +1,4 @@
-"""What recall answers: nodes as far as they are relevant, and what else speaks of the question."""
+"""Recall returns relevant nodes, and passages of other sources."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +19,7 @@ __all__ = ["add"]
 
 
 @contextmanager
-def opened(home: Path, folder: Path) -> Iterator[Memory]:
+def open_memory_in(home: Path, folder: Path) -> Iterator[Memory]:
     surroundings = Environment(str(folder), UserStore(str(home / ".ctx")), {}, (), CLI_SESSION)
     with open_memory(surroundings, writing=False) as memory:
         yield memory
@@ -38,7 +38,7 @@ def project(repo: Path, ctx: Ctx) -> Path:
     return repo
 
 
-def told(passage: Passage) -> tuple[str, str, str | None, int | None]:
+def passage_summary(passage: Passage) -> tuple[str, str, str | None, int | None]:
     return passage.kind, passage.title, passage.path, passage.first_line
 
 
@@ -46,13 +46,15 @@ def contents(found: RecallResult) -> list[str]:
     return [node.content for node in found.nodes]
 
 
-def test_over_everything(project: Path, surroundings: Path, add: Add) -> None:
+def test_nodes_narrative_and_commits_are_searched(
+    project: Path, surroundings: Path, add: Add
+) -> None:
     add("--type=decision", "Payments are retried, because banks are slow")
     add("--type=fact", "Tea comes from Assam")
-    with opened(surroundings, project) as memory:
+    with open_memory_in(surroundings, project) as memory:
         found = recall_everything(memory, Options("why are payments retried?"), KINDS)
         assert contents(found) == ["Payments are retried, because banks are slow"]
-        assert [told(each) for each in found.beside] == [
+        assert [passage_summary(each) for each in found.beside] == [
             ("narrative", "Shop › Payments", ".ctx/narrative/README.md", 5),
             ("commit", "Retry failed payments", None, None),
             ("file", "retry.py", "retry.py", None),
@@ -66,9 +68,9 @@ def test_over_everything(project: Path, surroundings: Path, add: Add) -> None:
         assert some.beside[0].text == "Three times, with a pause."
 
 
-def test_filters_are_about_nodes_alone(project: Path, surroundings: Path, add: Add) -> None:
+def test_filters_apply_only_to_nodes(project: Path, surroundings: Path, add: Add) -> None:
     add("--type=decision", "Payments are retried")
-    with opened(surroundings, project) as memory:
+    with open_memory_in(surroundings, project) as memory:
         for query in ("type:decision", "type:decision payments", "project:other payments"):
             assert recall_everything(memory, Options(query), KINDS).beside == ()
         other = Options("payments", visible=VisibleNodes(project="other"))
@@ -78,18 +80,18 @@ def test_filters_are_about_nodes_alone(project: Path, surroundings: Path, add: A
         assert [each.kind for each in mine.beside] == ["commit", "file"]
 
 
-def test_where_there_is_nothing(folder: Path, surroundings: Path, ctx: Ctx) -> None:
+def test_an_unknown_question_has_no_results(folder: Path, surroundings: Path, ctx: Ctx) -> None:
     ctx("add", "--type=fact", "Tokens")
-    with opened(surroundings, folder) as memory:
+    with open_memory_in(surroundings, folder) as memory:
         assert recall_everything(memory, Options("payments"), KINDS).beside == ()
         assert recall_everything(memory, Options("the of and"), KINDS).nodes == ()
 
 
-def test_an_answer_ends_where_relevance_does(folder: Path, surroundings: Path, add: Add) -> None:
+def test_only_relevant_nodes_are_returned(folder: Path, surroundings: Path, add: Add) -> None:
     add("--type=fact", "Redis is a cache, with one server")
     for number in range(12):
         add("--type=fact", f"The server number {number}")
-    with opened(surroundings, folder) as memory:
+    with open_memory_in(surroundings, folder) as memory:
         found = recall(memory, Options("what is redis for on our server?"))
         assert contents(found) == ["Redis is a cache, with one server"]
         assert (found.total, found.partial) == (1, False)

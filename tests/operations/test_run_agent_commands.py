@@ -1,4 +1,4 @@
-"""What an agent writes into its answer is done, and what was wrong with it is told."""
+"""Commands in the answer of an agent are run, and mistakes are reported to it."""
 
 import re
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ class Agent:
         self._answers = 0
 
     def writes(self, text: str, *, may_pin: bool = False) -> CommandOutcome:
-        """What became of the commands of an answer."""
+        """Run the commands of an answer and return the outcome."""
         self._answers += 1
         outcome = CommandOutcome()
         for found in grammar.parse(text):
@@ -43,8 +43,8 @@ class Agent:
             outcome = CommandOutcome(*map(sum, zip(outcome, done, strict=True)))
         return outcome
 
-    def is_told(self) -> str:
-        """What it is given at its next prompt."""
+    def next_context(self) -> str:
+        """The context of its next prompt."""
         return context_of(self.client.talk().submit())
 
     def add(self, content: str, *tags: str, node_type: str = "fact", **options: Any) -> Node:
@@ -68,7 +68,7 @@ def agent(repo: Path, surroundings: Path) -> Iterator[Agent]:
 # remember
 
 
-def test_remember(agent: Agent) -> None:
+def test_remember_adds_a_node(agent: Agent) -> None:
     outcome = agent.writes(
         '<ctx:remember type="decision" tags="tier:reference,area:db" summary="SQLite"'
         ' rationale="no servers">\n\n  We use SQLite.\n\n    Indented,  <b>bold</b> & `code`.\n'
@@ -91,7 +91,7 @@ def test_remember(agent: Agent) -> None:
     )
     said = agent.graph.history(node.id)
     assert {(record.session, record.author) for record in said} == {(SESSION, "claude-code")}
-    assert agent.is_told() == ""
+    assert agent.next_context() == ""
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_remember(agent: Agent) -> None:
         ('type="fact" tags="project:other"', ("project:other",)),
     ],
 )
-def test_the_tags_of_what_is_remembered(
+def test_a_remembered_node_gets_its_tags(
     agent: Agent, attributes: str, tags: tuple[str, ...]
 ) -> None:
     text = f"<ctx:remember {attributes}>Text.</ctx:remember>"
@@ -115,7 +115,7 @@ def test_the_tags_of_what_is_remembered(
     assert agent.nodes()["Text."].tags == tags
 
 
-def test_outside_of_a_project_there_is_no_project(folder: Path, surroundings: Path) -> None:
+def test_outside_of_a_project_nodes_have_no_project(folder: Path, surroundings: Path) -> None:
     client = Client(surroundings / ".ctx", folder)
     with client.memory() as memory:
         agent = Agent(client, memory)
@@ -125,10 +125,10 @@ def test_outside_of_a_project_there_is_no_project(folder: Path, surroundings: Pa
             assert agent.nodes()[f"Text{scope}"].tags == ()
         text = '<ctx:remember type="fact" scope="project">Text.</ctx:remember>'
         assert agent.writes(text) == CommandOutcome(failed=1)
-        assert "There is no project here." in agent.is_told()
+        assert "There is no project here." in agent.next_context()
 
 
-def test_what_is_worked_on_belongs_to_the_current_task(agent: Agent) -> None:
+def test_working_nodes_belong_to_the_current_task(agent: Agent) -> None:
     agent.writes('<ctx:remember type="fact" tier="working">Before.</ctx:remember>')
     agent.writes('<ctx:task name="Implement OAuth" action="start"/>')
     agent.writes('<ctx:remember type="fact" tier="working">During.</ctx:remember>')
@@ -147,7 +147,7 @@ def test_what_is_worked_on_belongs_to_the_current_task(agent: Agent) -> None:
     }
 
 
-def test_remember_something_better(agent: Agent) -> None:
+def test_remember_can_supersede_nodes(agent: Agent) -> None:
     first = agent.add("Wrong.", "tier:pinned", node_type="decision")
     second = agent.add("Also wrong.", "tier:reference")
     label = agent.label(first)
@@ -159,14 +159,14 @@ def test_remember_something_better(agent: Agent) -> None:
     assert nodes["Wrong."].superseded_by == nodes["Also wrong."].superseded_by == right.id
 
 
-def test_secrets_are_not_remembered(agent: Agent) -> None:
+def test_secrets_are_redacted(agent: Agent) -> None:
     agent.writes(f'<ctx:remember type="fact" summary="s {SECRET}">Use {SECRET}.</ctx:remember>')
     (node,) = agent.nodes().values()
     assert node.content.startswith("Use ")
     assert SECRET not in "".join(agent.graph.connection.iterdump())
 
 
-def test_no_content_is_too_large(agent: Agent) -> None:
+def test_large_contents_are_remembered(agent: Agent) -> None:
     content = "word " * 20_000
     text = f'<ctx:remember type="fact">{content}</ctx:remember>'
     assert agent.writes(text) == CommandOutcome(done=1)
@@ -176,7 +176,7 @@ def test_no_content_is_too_large(agent: Agent) -> None:
 # recall
 
 
-def test_recall(agent: Agent) -> None:
+def test_recall_returns_nodes_with_the_next_prompt(agent: Agent) -> None:
     first = agent.add("The API uses OAuth 2.0\nwith PKCE.", "tier:reference", "area:auth")
     second = agent.add("Rate limits are per user.", "area:auth", metadata={"rationale": "fair"})
     agent.add("Something else.")
@@ -184,7 +184,7 @@ def test_recall(agent: Agent) -> None:
     assert agent.writes('<ctx:recall query="type:fact AND tag:area:auth"/>') == CommandOutcome(
         done=1
     )
-    assert agent.is_told() == (
+    assert agent.next_context() == (
         f"""## Recall Results
 
 Query: `type:fact AND tag:area:auth`
@@ -203,43 +203,43 @@ Found 2 nodes:
 
 """
     )
-    assert agent.is_told() == ""
+    assert agent.next_context() == ""
 
 
-def test_recall_nothing(agent: Agent) -> None:
+def test_recall_reports_that_nothing_was_found(agent: Agent) -> None:
     agent.writes("<ctx:recall query='type:fact AND tag:auth'/>")
-    assert agent.is_told() == (
+    assert agent.next_context() == (
         "## Recall Results\n\nQuery: `type:fact AND tag:auth`\n\nNo matching nodes found.\n\n"
         "---\n\n"
     )
 
 
-def test_recall_by_words(agent: Agent) -> None:
+def test_recall_finds_nodes_by_words(agent: Agent) -> None:
     node = agent.add("Refresh tokens are kept on the server.")
     agent.writes('<ctx:recall query="where are tokens"/><ctx:recall query="tokens zebra"/>')
     label = agent.label(node)
     item = f"- [{label}] (agent) Refresh tokens are kept on the server.\n  - Tags: project:app"
-    assert agent.is_told() == (
+    assert agent.next_context() == (
         f"## Recall Results\n\nQuery: `where are tokens`\n\nFound 1 node:\n\n{item}\n\n---\n\n"
         "## Recall Results\n\nQuery: `tokens zebra`\n\n"
         f"No node has all of these words. Found 1 node with some of them:\n\n{item}\n\n---\n\n"
     )
 
 
-def test_recall_more_than_can_be_shown(agent: Agent) -> None:
+def test_recall_counts_nodes_that_are_not_shown(agent: Agent) -> None:
     nodes = [agent.add(f"Fact {number}.") for number in range(12)]
     agent.writes('<ctx:recall query="type:fact"/>')
-    text = agent.is_told()
+    text = agent.next_context()
     assert "\nFound 12 nodes, here the first 10:\n" in text
     assert re.findall(r"Fact \d+\.", text) == [f"Fact {number}." for number in range(11, 1, -1)]
     assert agent.label(nodes[0]) not in text
 
 
-def test_recall_what_is_long(agent: Agent) -> None:
-    """All are named, the first ones whole, and the client takes all of it."""
+def test_recall_shortens_long_nodes(agent: Agent) -> None:
+    """All are listed, the first ones complete, within the limit of the client."""
     nodes = [agent.add(f"Fact {number}. " + "word " * 970) for number in range(3)]
     agent.writes('<ctx:recall query="type:fact"/>')
-    text = agent.is_told()
+    text = agent.next_context()
     assert len(text) <= 10_000
     assert f"Fact 2. {'word ' * 969}" in text
     for node in nodes:
@@ -247,17 +247,17 @@ def test_recall_what_is_long(agent: Agent) -> None:
     assert "Found 3 nodes:" in text
 
 
-def test_what_waits_is_as_it_was_when_it_was_asked_for(agent: Agent) -> None:
+def test_results_show_nodes_as_they_were_at_the_time_of_the_command(agent: Agent) -> None:
     node = agent.add("As it was.")
     agent.writes('<ctx:recall query="type:fact"/>')
     agent.writes(f'<ctx:remember type="fact" supersedes="{node.id}">Is now.</ctx:remember>')
-    assert "As it was." in agent.is_told()
+    assert "As it was." in agent.next_context()
 
 
-def test_several_answers_wait_for_one_prompt(agent: Agent) -> None:
+def test_results_of_several_answers_are_returned_with_one_prompt(agent: Agent) -> None:
     agent.writes('<ctx:recall query="type:fact"/> <ctx:status/> <ctx:recall query="type:task"/>')
     agent.writes('<ctx:recall query="type:decision"/> <ctx:nonsense/>')
-    headings = re.findall(r"^## .*|^Query: .*", agent.is_told(), re.MULTILINE)
+    headings = re.findall(r"^## .*|^Query: .*", agent.next_context(), re.MULTILINE)
     assert headings == [
         "## A memory command failed",
         "## Recall Results",
@@ -273,7 +273,7 @@ def test_several_answers_wait_for_one_prompt(agent: Agent) -> None:
 # summarize, link, supersede
 
 
-def test_summarize(agent: Agent) -> None:
+def test_summarize_adds_a_summary(agent: Agent) -> None:
     one = agent.add("One.", "tier:working")
     two = agent.add("Two.", "tier:working")
     pin = agent.add("Pin.", "tier:pinned")
@@ -299,7 +299,7 @@ def test_summarize(agent: Agent) -> None:
 
 
 @pytest.mark.parametrize("archive", ["", ' archive="false"'])
-def test_summarize_and_keep_the_sources(agent: Agent, archive: str) -> None:
+def test_summarize_keeps_the_sources(agent: Agent, archive: str) -> None:
     one = agent.add("One.", "tier:reference")
     agent.writes(f'<ctx:summarize nodes="{one.id}"{archive}>In short.</ctx:summarize>')
     assert agent.nodes()["One."].tags == ("project:app", "tier:reference")
@@ -309,7 +309,7 @@ def test_summarize_and_keep_the_sources(agent: Agent, archive: str) -> None:
     ("given", "kind"),
     [("", "RELATES_TO"), (' type="DEPENDS_ON"', "DEPENDS_ON"), (' type="ChildOf"', "CHILD_OF")],
 )
-def test_link(agent: Agent, given: str, kind: str) -> None:
+def test_link_adds_an_edge(agent: Agent, given: str, kind: str) -> None:
     one, two = agent.add("One."), agent.add("Two.")
     text = f'<ctx:link from="{one.id}" to="[{agent.label(two)}]"{given}/>'
     assert agent.writes(text) == CommandOutcome(done=1)
@@ -319,7 +319,7 @@ def test_link(agent: Agent, given: str, kind: str) -> None:
     assert edges[0].metadata["tool"] == "claude-code"
 
 
-def test_supersede(agent: Agent) -> None:
+def test_supersede_marks_a_node(agent: Agent) -> None:
     old, new = agent.add("Old.", "tier:reference"), agent.add("New.", "tier:reference")
     assert agent.writes(f'<ctx:supersede old="{old.id}" new="{new.id}"/>') == CommandOutcome(done=1)
     assert agent.nodes()["Old."].superseded_by == new.id
@@ -338,24 +338,24 @@ def test_supersede(agent: Agent) -> None:
 # status, task, expand
 
 
-def test_status(agent: Agent, ctx: Ctx) -> None:
+def test_status_is_returned_with_the_next_prompt(agent: Agent, ctx: Ctx) -> None:
     agent.add("One.", "tier:pinned")
     agent.writes("<ctx:status/>")
     shown = ctx("status").out.rstrip()
     assert "Nodes: 1 (" in shown
-    assert agent.is_told() == f"## Memory status\n\n```\n{shown}\n```\n\n"
+    assert agent.next_context() == f"## Memory status\n\n```\n{shown}\n```\n\n"
 
 
-def test_the_last_status_is_given(agent: Agent) -> None:
+def test_only_the_last_status_is_returned(agent: Agent) -> None:
     agent.writes("<ctx:status/>")
     agent.add("One.")
     agent.writes("<ctx:status></ctx:status>")
-    text = agent.is_told()
+    text = agent.next_context()
     assert text.count("## Memory status") == 1
     assert "Nodes: 1 (" in text
 
 
-def test_a_task(agent: Agent) -> None:
+def test_a_task_can_be_started_and_ended(agent: Agent) -> None:
     agent.writes('<ctx:task name="Implement OAuth" action="start"/>')
     assert pending.current_task(agent.graph, "current_task:app:main") == "implement-oauth"
     agent.writes('<ctx:remember type="decision" tier="working">We use PKCE.</ctx:remember>')
@@ -371,18 +371,18 @@ def test_a_task(agent: Agent) -> None:
         "Task: Implement OAuth\n\nDecisions:\n- We use PKCE.\n\nLast observations:\n- It works."
     )
     assert summary.tags == ("project:app", "task:implement-oauth", "tier:reference")
-    assert agent.is_told() == ""
+    assert agent.next_context() == ""
 
 
 @pytest.mark.parametrize("given", ["", ' summarize="false"'])
-def test_a_task_that_is_not_summarized(agent: Agent, given: str) -> None:
+def test_a_task_can_end_without_a_summary(agent: Agent, given: str) -> None:
     agent.writes('<ctx:task name="x" action="start"/>')
     agent.writes('<ctx:remember type="observation" tier="working">It works.</ctx:remember>')
     assert agent.writes(f'<ctx:task name="x" action="end"{given}/>') == CommandOutcome(done=1)
     assert [node.type for node in agent.nodes().values()] == ["task", "observation"]
 
 
-def test_expand(agent: Agent) -> None:
+def test_expand_returns_the_sources_of_a_summary(agent: Agent) -> None:
     one = agent.add("One.", "tier:off-context")
     two = agent.add("Two.", "tier:off-context")
     agent.writes(f'<ctx:summarize nodes="{one.id},{two.id}">In short.</ctx:summarize>')
@@ -391,18 +391,18 @@ def test_expand(agent: Agent) -> None:
         assert agent.writes(f'<ctx:expand node="[{agent.label(summary)}]"/>') == CommandOutcome(
             done=1
         )
-    text = agent.is_told()
+    text = agent.next_context()
     items = [
         f"- [{agent.label(node)}] (agent) {node.content}\n"
         "  - Tags: project:app, tier:off-context\n\n"
         for node in (one, two)
     ]
     assert text == ("## Expanded\n\nThe nodes that the summary was made from:\n\n" + "".join(items))
-    assert agent.is_told() == "", "an expansion is given once"
+    assert agent.next_context() == "", "an expansion is given once"
     assert agent.nodes()["One."].tags == ("project:app", "tier:off-context")
 
 
-def test_expand_what_an_observation_rests_on(agent: Agent) -> None:
+def test_expand_returns_the_evidence_of_an_observation(agent: Agent) -> None:
     prompt = Step("0000000000001-1-0", "s1", "2026-11-15T00:00:00Z", "prompt", text="Use tabs.")
     with transaction(agent.graph.connection):
         agent.graph.connection.execute(
@@ -414,15 +414,15 @@ def test_expand_what_an_observation_rests_on(agent: Agent) -> None:
     learning = agent.add("Tabs are used.", "learning:convention", node_type="pattern")
     link.link(agent.memory, learning.id, observation.id, "DERIVED_FROM")
     assert agent.writes(f'<ctx:expand node="{learning.id}"/>') == CommandOutcome(done=1)
-    text = agent.is_told()
+    text = agent.next_context()
     assert text.startswith('## What was said\n\n- 2026-11-15 user: "Use tabs."\n\n## Expanded\n')
     assert f"- [{agent.label(observation)}] (agent) Tabs.\n" in text
-    assert agent.is_told() == ""
+    assert agent.next_context() == ""
     agent.writes(f'<ctx:expand node="{observation.id}"/>')
-    assert agent.is_told() == '## What was said\n\n- 2026-11-15 user: "Use tabs."\n\n'
+    assert agent.next_context() == '## What was said\n\n- 2026-11-15 user: "Use tabs."\n\n'
 
 
-def test_expand_at_the_next_start(agent: Agent) -> None:
+def test_expand_is_returned_at_the_next_start(agent: Agent) -> None:
     one = agent.add("One.", "tier:off-context")
     agent.writes(f'<ctx:summarize nodes="{one.id}" tags="tier:reference">Short.</ctx:summarize>')
     summary = agent.nodes()["Short."]
@@ -434,14 +434,14 @@ def test_expand_at_the_next_start(agent: Agent) -> None:
         f" [{agent.label(one)}] (agent) One.\n  - Tags: project:app, tier:off-context\n\n"
     )
     assert text.endswith(f"<!-- ctx:end -->\n{expanded}")
-    assert agent.is_told() == ""
+    assert agent.next_context() == ""
     assert expanded not in context_of(conversation.start("clear"))
 
 
 # What is wrong
 
 
-def test_what_is_wrong_is_told_with_the_right_form(agent: Agent) -> None:
+def test_mistakes_are_reported_with_the_right_form(agent: Agent) -> None:
     fact = agent.add("A fact.")
     alone = agent.add("Alone.", node_type="summary")
     outcome = agent.writes(
@@ -511,7 +511,7 @@ def test_what_is_wrong_is_told_with_the_right_form(agent: Agent) -> None:
             '<ctx:summarize nodes="ID,ID" archive="true">What they say.</ctx:summarize>',
         ),
     ]
-    rest = agent.is_told()
+    rest = agent.next_context()
     for name, written, problem, right in blocks:
         block, mark, rest = rest.partition(f"```\n{right}\n```\n\n")
         assert mark, name
@@ -546,45 +546,43 @@ KINDS = "fact, decision, pattern, observation, hypothesis, task, summary, source
         ),
     ],
 )
-def test_a_mistake_is_one_sentence_about_what_an_agent_can_do(
-    agent: Agent, command: str, problem: str
-) -> None:
-    """What was written is shown as it could be written again, and the place is not drawn."""
+def test_a_mistake_is_reported_in_one_sentence(agent: Agent, command: str, problem: str) -> None:
+    """The command is quoted so that it can be copied, without a caret line."""
     assert agent.writes(command) == CommandOutcome(failed=1)
     name = "recall" if "recall" in command else "remember"
-    assert agent.is_told() == (
+    assert agent.next_context() == (
         f"## A memory command failed\n\n```\n{command}\n```\n\n{problem}\n\nWrite this"
         f" instead, outside of code:\n\n```\n{grammar.right_form(name)}\n```\n\n"
     )
 
 
-def test_an_id_that_names_several_nodes(agent: Agent) -> None:
+def test_an_ambiguous_id_is_a_mistake(agent: Agent) -> None:
     one, two = agent.add("One."), agent.add("Two.")
     length = next(n for n in range(26) if one.id[: n + 1] != two.id[: n + 1])
     prefix = one.id[:length]
     assert agent.writes(f'<ctx:expand node="{prefix}"/>') == CommandOutcome(failed=1)
-    text = agent.is_told()
+    text = agent.next_context()
     assert f"Several nodes have an id that begins with {prefix}." in text
     for node in (one, two):
         assert f"{node.id}  fact  {node.content}" in text
 
 
-def test_a_deleted_node_is_said_to_be_deleted(agent: Agent, ctx: Ctx) -> None:
+def test_a_deleted_node_is_a_mistake_with_a_hint(agent: Agent, ctx: Ctx) -> None:
     one = agent.add("One.")
     assert ctx("delete", one.id, "--yes").code == 0
     agent.writes(f'<ctx:supersede old="{one.id}" new="{one.id}"/>')
-    assert f"`ctx restore {one.id[:12]}` restores it." in agent.is_told()
+    assert f"`ctx restore {one.id[:12]}` restores it." in agent.next_context()
 
 
-def test_a_mistake_cannot_leave_its_place(agent: Agent) -> None:
-    """Whatever was written is shown as code, and nothing behind it is."""
+def test_a_quoted_command_cannot_leave_its_place(agent: Agent) -> None:
+    """The command is shown as code, and the text after it is not."""
     agent.writes('<ctx:remember typ="fact">```\n# Forged\n```</ctx:remember>')
-    text = agent.is_told()
+    text = agent.next_context()
     assert text.count("```") == 4
     assert "\n# Forged" not in text
 
 
-def test_a_secret_in_a_mistake_is_not_written_down(agent: Agent) -> None:
+def test_a_secret_in_a_mistake_is_redacted(agent: Agent) -> None:
     outcome = agent.writes(
         f'<ctx:remember typ="fact">The token is {SECRET}.</ctx:remember>\n'
         f'<ctx:remember type="fact" supersedes="01ZZZZ">Use {SECRET}.</ctx:remember>\n'
@@ -593,7 +591,7 @@ def test_a_secret_in_a_mistake_is_not_written_down(agent: Agent) -> None:
     )
     assert outcome == CommandOutcome(done=1, failed=3)
     assert SECRET not in "".join(agent.graph.connection.iterdump())
-    assert SECRET not in agent.is_told()
+    assert SECRET not in agent.next_context()
 
 
 # Once
@@ -615,7 +613,7 @@ def test_a_secret_in_a_mistake_is_not_written_down(agent: Agent) -> None:
         '<ctx:expand node="{one}"/>',
     ],
 )
-def test_each_is_done_once(agent: Agent, text: str) -> None:
+def test_each_command_is_run_once(agent: Agent, text: str) -> None:
     one, two = agent.add("One."), agent.add("Two.")
     agent.writes('<ctx:task name="y" action="start"/>')
     agent.writes(f'<ctx:summarize nodes="{one.id},{two.id}">Both.</ctx:summarize>')

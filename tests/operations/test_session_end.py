@@ -1,4 +1,4 @@
-"""Where an agent's session ends, what it has staged in a project becomes a commit."""
+"""At the end of a session, its staged nodes become a commit of the project."""
 
 import os
 from pathlib import Path
@@ -22,7 +22,7 @@ def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def client(repo: Path, surroundings: Path, ctx: Ctx) -> Client:
-    """A client in a project that is trusted: it was made here."""
+    """A client in a trusted project that was initialised here."""
     assert ctx("init").code == 0
     git("add", "-A")
     git("commit", "-q", "-m", "Begin")
@@ -37,8 +37,8 @@ def repository(client: Client) -> Repository:
     return Repository(project_at(str(client.folder)))
 
 
-def made(client: Client) -> list[tuple[str, str]]:
-    """The commits, the newest first: session and message."""
+def session_commits(client: Client) -> list[tuple[str, str]]:
+    """The commits, newest first: session and message."""
     store = repository(client)
     walked = commits.walk(store.objects, [head.id for head in store.current()])
     found = [commit for _, commit in walked if commit and commit.parents]
@@ -50,22 +50,22 @@ def chains(client: Client) -> list[str]:
 
 
 @pytest.mark.parametrize("reason", ["other", "clear", "resume", "logout", "prompt_input_exit"])
-def test_it_becomes_a_commit(client: Client, reason: str) -> None:
+def test_a_session_becomes_a_commit(client: Client, reason: str) -> None:
     conversation = client.talk()
     conversation.start()
     conversation.answer(remember("Deploys run on Mondays."))
     client.apply()
     assert chains(client) == [f"work/{SESSION}"]
-    assert made(client) == []
+    assert session_commits(client) == []
     # The last answer and the end are taken in together.
     conversation.answer(remember("Never on Fridays."))
     conversation.end(reason)
     client.apply()
     assert chains(client) == []
-    assert made(client) == [(SESSION, "Keep 2 nodes")]
+    assert session_commits(client) == [(SESSION, "Keep 2 nodes")]
 
 
-def test_whoever_comes_back_goes_on(client: Client) -> None:
+def test_a_resumed_session_continues_its_chain(client: Client) -> None:
     conversation = client.talk()
     conversation.start()
     conversation.answer(remember("One."))
@@ -77,19 +77,19 @@ def test_whoever_comes_back_goes_on(client: Client) -> None:
     assert chains(client) == [f"work/{SESSION}"]
     conversation.end()
     client.apply()
-    assert made(client) == [(SESSION, "Keep 1 node")] * 2
+    assert session_commits(client) == [(SESSION, "Keep 1 node")] * 2
 
 
-def test_nothing_staged_is_nothing_to_do(client: Client) -> None:
+def test_without_staged_nodes_there_is_no_commit(client: Client) -> None:
     conversation = client.talk()
     conversation.start()
     conversation.answer("Nothing to remember.")
     conversation.end()
     client.apply()
-    assert made(client) == []
+    assert session_commits(client) == []
 
 
-def test_the_sessions_of_others_go_on(client: Client, ctx: Ctx) -> None:
+def test_other_sessions_stay_staged(client: Client, ctx: Ctx) -> None:
     talks: list[Conversation] = []
     for session in (SESSION, OTHER):
         talks.append(client.talk(session))
@@ -99,12 +99,10 @@ def test_the_sessions_of_others_go_on(client: Client, ctx: Ctx) -> None:
     talks[0].end()
     client.apply()
     assert chains(client) == [f"work/{OTHER}", "work/cli"]
-    assert made(client) == [(SESSION, "Keep 1 node")]
+    assert session_commits(client) == [(SESSION, "Keep 1 node")]
 
 
-def test_an_end_whose_commit_was_interrupted_is_made_up_for(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_commit_is_repeated(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     conversation = client.talk()
     conversation.start()
     conversation.answer(remember("One."))
@@ -120,10 +118,10 @@ def test_an_end_whose_commit_was_interrupted_is_made_up_for(
     assert chains(client) == [f"work/{SESSION}"]
     client.talk(OTHER).start()
     client.apply()
-    assert made(client) == [(SESSION, "Keep 1 node")]
+    assert session_commits(client) == [(SESSION, "Keep 1 node")]
 
 
-def test_a_session_whose_client_runs_on_is_not_over(client: Client) -> None:
+def test_a_session_with_a_running_client_is_not_committed(client: Client) -> None:
     conversation = client.talk()
     client.process = str(os.getpid())
     conversation.start()
@@ -134,11 +132,11 @@ def test_a_session_whose_client_runs_on_is_not_over(client: Client) -> None:
     assert chains(client) == [f"work/{SESSION}"]
 
 
-def test_too_much_is_compacted_while_the_session_goes_on(client: Client, ctx: Ctx) -> None:
+def test_a_large_chain_is_compacted_during_the_session(client: Client, ctx: Ctx) -> None:
     assert ctx("config", "set", "staging.compact_tokens", "100", "--user").code == 0
     conversation = client.talk()
     conversation.start()
     conversation.answer(remember("word " * 200))
     client.apply()
     assert chains(client) == []
-    assert made(client) == [(SESSION, "Keep 1 node")]
+    assert session_commits(client) == [(SESSION, "Keep 1 node")]

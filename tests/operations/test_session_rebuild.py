@@ -18,20 +18,20 @@ from ctx.synthesis import excerpt_table, session_commands, session_writer
 from ctx.workspace import Memory
 from tests.conftest import Ctx
 from tests.synthesis import session_scripts
-from tests.synthesis.test_session_writer import DECIDED, FIX, count, had, opened
+from tests.synthesis.test_session_writer import DECIDED, FIX, add_steps, count, open_writable
 
 OLD = "The queue is slow"
 
 
 @pytest.fixture
 def memory(surroundings: Path, repo: Path) -> Iterator[Memory]:
-    with opened(surroundings, repo) as memory:
+    with open_writable(surroundings, repo) as memory:
         yield memory
 
 
 def old_session(memory: Memory, session: str = "s1", script: str = FIX + DECIDED) -> NodeId:
     """A session that an older version synthesised: one observation that nothing supports now."""
-    had(memory, script, session)
+    add_steps(memory, script, session)
     with transaction(memory.user.connection):
         memory.user.connection.execute(
             "UPDATE sessions SET status = 'completed' WHERE id = ?", (session,)
@@ -150,7 +150,7 @@ def outdated(memory: Memory) -> tuple[NodeId, NodeId]:
 
 
 @pytest.mark.parametrize("touch", [edit, pin, tag, link_from, link_to])
-def test_what_a_person_touched_stays(
+def test_nodes_changed_by_a_person_are_kept(
     memory: Memory, touch: Callable[[Change, NodeId], None]
 ) -> None:
     old, fix = outdated(memory)
@@ -162,7 +162,7 @@ def test_what_a_person_touched_stays(
     assert (memory.user.node(old), memory.user.node(fix)) == before
 
 
-def test_what_nobody_touched_is_renewed(memory: Memory) -> None:
+def test_unchanged_nodes_are_renewed(memory: Memory) -> None:
     old, fix = outdated(memory)
     found = rebuilt(memory)
     assert (found.changed, found.withdrawn) == (1, 1)
@@ -170,7 +170,7 @@ def test_what_nobody_touched_is_renewed(memory: Memory) -> None:
     assert memory.user.node(fix).content.startswith("Fixed `test_once`")
 
 
-def test_what_a_person_deleted_does_not_come_back(memory: Memory) -> None:
+def test_deleted_nodes_stay_deleted(memory: Memory) -> None:
     old_session(memory)
     rebuilt(memory)
     gone = next(iter(memory.user.of_type("summary")))
@@ -194,7 +194,7 @@ def test_an_observation_of_another_session_that_a_person_edited_is_not_counted(
     assert sum(text.startswith("Fixed") for text in live_nodes(memory).values()) == 1
 
 
-def test_only_complete_sessions_that_are_over(memory: Memory) -> None:
+def test_only_complete_and_ended_sessions_are_rebuilt(memory: Memory) -> None:
     old_session(memory)
     old_session(memory, "s2")
     old_session(memory, "s3")
@@ -224,12 +224,12 @@ def share(surroundings: Path, value: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["all", "summary"])
-def test_what_git_shares_is_not_rewritten(
+def test_shared_sessions_are_not_rebuilt(
     surroundings: Path, repo: Path, ctx: Ctx, value: str
 ) -> None:
     ctx("init")
     ctx("trust", "--yes")
-    with opened(surroundings, repo) as memory:
+    with open_writable(surroundings, repo) as memory:
         assert memory.project_memory is not None
         old_session(memory)
         share(surroundings, value)
@@ -242,13 +242,15 @@ def test_what_git_shares_is_not_rewritten(
         assert live_nodes(memory) == before
 
 
-def test_another_process_is_at_it(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_running_round_is_a_lock_conflict(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(session_rebuild, "_LOCK_S", 0)
     home = memory.environment.user_store.home
     with locks.try_hold(f"{home}/tend.lock", 0), pytest.raises(LockConflict):
         rebuilt(memory)
 
 
-def test_a_session_that_is_not_there(memory: Memory) -> None:
+def test_an_unknown_session_is_an_error(memory: Memory) -> None:
     with pytest.raises(UsageError):
         rebuilt(memory, "s")

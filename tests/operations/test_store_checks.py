@@ -1,4 +1,4 @@
-"""What is looked at in the store's folder, and what is said about it."""
+"""Checks of the store folder, and their messages."""
 
 import shlex
 import sqlite3
@@ -19,7 +19,7 @@ from ctx.workspace import Environment
 from tests.conftest import Ctx
 from tests.exchange.foreign.databases import go_store
 
-Said = Callable[[str], list[tuple[str, str]]]
+CheckResults = Callable[[str], list[tuple[str, str]]]
 
 
 def look(folder: Path) -> tuple[DoctorCheck, ...]:
@@ -31,8 +31,8 @@ def look(folder: Path) -> tuple[DoctorCheck, ...]:
 
 
 @pytest.fixture
-def said(folder: Path) -> Said:
-    """State and sight of what one check says."""
+def results_of(folder: Path) -> CheckResults:
+    """State and finding of the checks with a name."""
 
     def about(name: str) -> list[tuple[str, str]]:
         return [(check.state, check.seen) for check in look(folder) if check.name == name]
@@ -45,7 +45,7 @@ def home(surroundings: Path) -> Path:
     return surroundings / ".ctx"
 
 
-def test_a_store_that_is_in_order(ctx: Ctx, home: Path, folder: Path) -> None:
+def test_a_store_without_problems_is_ok(ctx: Ctx, home: Path, folder: Path) -> None:
     ctx("add", "--type=fact", "--tag=tier:reference", "One")
     checks = look(folder)
     assert [check.name for check in checks] == [
@@ -64,25 +64,25 @@ def test_a_store_that_is_in_order(ctx: Ctx, home: Path, folder: Path) -> None:
     assert checks[2].seen.endswith(" MB, whole")
 
 
-def test_looking_makes_nothing(home: Path, folder: Path, said: Said) -> None:
-    assert said("store") == [("warning", f"{home}/store.db does not exist yet.")]
-    assert said("permissions") == []
+def test_checking_creates_nothing(home: Path, folder: Path, results_of: CheckResults) -> None:
+    assert results_of("store") == [("warning", f"{home}/store.db does not exist yet.")]
+    assert results_of("permissions") == []
     assert not home.exists()
 
 
-def test_a_damaged_store(ctx: Ctx, home: Path, said: Said) -> None:
+def test_a_damaged_store_is_a_problem(ctx: Ctx, home: Path, results_of: CheckResults) -> None:
     ctx("add", "--type=fact", "One")
     path = home / "store.db"
     data = bytearray(path.read_bytes())
     data[4096:] = bytes(len(data) - 4096)
     path.write_bytes(data)
-    ((state, seen),) = said("store")
+    ((state, seen),) = results_of("store")
     assert state == "problem"
     assert seen.startswith(str(path))
 
 
-def test_a_store_that_was_lost(ctx: Ctx, home: Path, folder: Path) -> None:
-    """A file of no bytes is what a crash leaves on some file systems."""
+def test_an_empty_store_file_is_reported(ctx: Ctx, home: Path, folder: Path) -> None:
+    """On some file systems, a crash leaves an empty file."""
     ctx("add", "--type=fact", "One")
     made = store_backups.daily(str(home / "store.db"), 3)
     assert made
@@ -97,41 +97,45 @@ def test_a_store_that_was_lost(ctx: Ctx, home: Path, folder: Path) -> None:
         ctx("status")
 
 
-def test_a_store_of_the_go_program(home: Path, said: Said) -> None:
+def test_a_store_of_the_go_program_is_a_warning(home: Path, results_of: CheckResults) -> None:
     home.mkdir(mode=0o700)
     go_store(home / "store.db")
     before = (home / "store.db").read_bytes()
-    assert said("store") == [("warning", f"{home}/store.db is a store of the Go program `ctx`.")]
+    assert results_of("store") == [
+        ("warning", f"{home}/store.db is a store of the Go program `ctx`.")
+    ]
     assert (home / "store.db").read_bytes() == before
 
 
-def test_a_database_of_another_program(home: Path, said: Said) -> None:
+def test_a_database_of_another_program_is_a_problem(home: Path, results_of: CheckResults) -> None:
     home.mkdir(mode=0o700)
     with sqlite3.connect(home / "store.db") as connection:
         connection.execute("PRAGMA application_id = 77")
         connection.execute("CREATE TABLE t (x)")
     connection.close()
-    assert said("store") == [("problem", f"{home}/store.db is a database of another program.")]
+    assert results_of("store") == [
+        ("problem", f"{home}/store.db is a database of another program.")
+    ]
 
 
 @pytest.mark.parametrize(
     ("version", "state", "words"),
     [(1, "warning", "was written by an older ctx"), (99, "problem", "has version 99")],
 )
-def test_a_store_of_another_version(
-    home: Path, said: Said, version: int, state: str, words: str
+def test_a_store_of_another_version_is_reported(
+    home: Path, results_of: CheckResults, version: int, state: str, words: str
 ) -> None:
     user_store.open_for_writing(str(home / "store.db")).close()
     with sqlite3.connect(home / "store.db") as connection:
         connection.execute("DELETE FROM schema_version WHERE version > 1")
         connection.execute("UPDATE schema_version SET version = ?", (version,))
     connection.close()
-    ((found, seen),) = said("store")
+    ((found, seen),) = results_of("store")
     assert found == state
     assert words in seen
 
 
-def test_what_others_can_read(ctx: Ctx, home: Path, folder: Path) -> None:
+def test_files_that_others_can_read_are_a_warning(ctx: Ctx, home: Path, folder: Path) -> None:
     ctx("add", "--type=fact", "One")
     home.chmod(0o755)
     (home / "hook.log").touch(0o644)
@@ -146,21 +150,21 @@ def test_what_others_can_read(ctx: Ctx, home: Path, folder: Path) -> None:
     assert look(folder)[2].state == "ok"
 
 
-def test_settings_that_are_wrong(home: Path, said: Said) -> None:
+def test_invalid_settings_are_reported(home: Path, results_of: CheckResults) -> None:
     home.mkdir(mode=0o700)
     (home / "config.toml").write_text("[context]\nbudget = 'much'\nbugdet = 3\n")
-    assert [state for state, _ in said("settings")] == ["problem", "warning"]
+    assert [state for state, _ in results_of("settings")] == ["problem", "warning"]
     (home / "config.toml").write_text("[context]\nbudget = 3000\n")
     # One is set for all tests.
-    assert said("settings") == [("ok", "2 set")]
+    assert results_of("settings") == [("ok", "2 set")]
 
 
 @pytest.mark.parametrize(("value", "states"), [("1", ["warning"]), ("0", []), ("", [])])
-def test_hooks_that_are_switched_off(
-    monkeypatch: pytest.MonkeyPatch, said: Said, value: str, states: list[str]
+def test_hooks_that_are_switched_off_are_reported(
+    monkeypatch: pytest.MonkeyPatch, results_of: CheckResults, value: str, states: list[str]
 ) -> None:
     monkeypatch.setenv("CTX_OFF", value)
-    assert [state for state, _ in said("switched off")] == states
+    assert [state for state, _ in results_of("switched off")] == states
 
 
 EVENT = b'{"session_id": "s", "hook_event_name": "PostToolUse", "cwd": "/", "tool_name": "Bash"}'
@@ -170,9 +174,11 @@ def ago(minutes: int) -> int:
     return clock.now_ms() - minutes * 60_000
 
 
-def test_what_hooks_reported(ctx: Ctx, home: Path, folder: Path, said: Said) -> None:
+def test_waiting_events_are_reported(
+    ctx: Ctx, home: Path, folder: Path, results_of: CheckResults
+) -> None:
     spool.put(str(home), spool.new_id(ago(3)), "post-tool-use", EVENT)
-    assert said("capture") == [("ok", "the last event came 3 min ago, 1 waiting")]
+    assert results_of("capture") == [("ok", "the last event came 3 min ago, 1 waiting")]
     spool.put(str(home), spool.new_id(ago(125)), "post-tool-use", EVENT)
     (check,) = [check for check in look(folder) if check.name == "capture"]
     assert check == DoctorCheck(
@@ -182,20 +188,20 @@ def test_what_hooks_reported(ctx: Ctx, home: Path, folder: Path, said: Said) -> 
         "To process them: `ctx hook apply`",
     )
     assert ctx("hook", "apply").code == 0
-    assert said("capture") == [("ok", "the last event came 3 min ago")]
+    assert results_of("capture") == [("ok", "the last event came 3 min ago")]
 
 
-def test_what_was_given_up(home: Path, said: Said) -> None:
+def test_events_that_were_set_aside_are_reported(home: Path, results_of: CheckResults) -> None:
     failed = home / "spool" / "failed"
     failed.mkdir(parents=True)
     (failed / spool.new_id(ago(1))).write_bytes(EVENT)
-    assert said("capture") == [
+    assert results_of("capture") == [
         ("ok", "no event has come yet"),
         ("warning", "Unreadable events set aside: 1."),
     ]
 
 
-def test_what_nothing_could_be_made_of(ctx: Ctx, home: Path, folder: Path) -> None:
+def test_skipped_events_are_reported(ctx: Ctx, home: Path, folder: Path) -> None:
     ctx("add", "--type=fact", "One")
     new, old = clock.iso(ago(5)), clock.iso(ago(60 * 25))
     with sqlite3.connect(home / "store.db") as connection:
@@ -222,28 +228,30 @@ def test_what_nothing_could_be_made_of(ctx: Ctx, home: Path, folder: Path) -> No
     ]
 
 
-def test_a_pause_that_was_forgotten(ctx: Ctx, said: Said) -> None:
+def test_a_pause_is_reported(ctx: Ctx, results_of: CheckResults) -> None:
     ctx("pause")
-    ((state, seen),) = said("capture")[1:]
+    ((state, seen),) = results_of("capture")[1:]
     assert state == "warning"
     assert seen.startswith("Nothing is recorded: paused everywhere since 20")
 
 
-def test_what_hooks_complained_about(home: Path, said: Said) -> None:
+def test_hook_errors_of_the_last_day_are_reported(home: Path, results_of: CheckResults) -> None:
     home.mkdir(mode=0o700)
     old, new = clock.iso(ago(60 * 25)), clock.iso(ago(5))
     log = home / "hook.log"
     log.write_text(f"{old} stop Old\n")
-    assert said("hook errors") == [("ok", "none in the last day")]
+    assert results_of("hook errors") == [("ok", "none in the last day")]
     log.write_bytes(f"{old} stop Old\n{new} stop One\n{new} stop Two \xff\n".encode("latin-1"))
-    assert said("hook errors") == [
+    assert results_of("hook errors") == [
         ("warning", f"2 in the last day; the last one: {new} stop Two \N{REPLACEMENT CHARACTER}")
     ]
 
 
-def test_a_folder_that_cannot_be_looked_at(home: Path, said: Said) -> None:
+def test_a_folder_in_place_of_the_hook_log_is_reported(
+    home: Path, results_of: CheckResults
+) -> None:
     home.mkdir(mode=0o700)
     (home / "hook.log").mkdir()
-    ((state, seen),) = said("hook errors")
+    ((state, seen),) = results_of("hook errors")
     assert state == "problem"
     assert "Is a directory while looking at it" in seen

@@ -1,4 +1,4 @@
-"""From a learning to the sentence that was said."""
+"""From a learning to the statements that it is based on."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,11 +12,11 @@ from ctx.operations.trace import TraceResult, trace
 from ctx.synthesis.session_writer import synthesise
 from ctx.workspace import Memory
 from tests.conftest import Ctx
-from tests.synthesis.test_session_writer import had, opened
+from tests.synthesis.test_session_writer import add_steps, open_writable
 
-SAID = "Never commit to main, because the release job runs from it."
+STATEMENT = "Never commit to main, because the release job runs from it."
 TALK = f"""
-prompt: Look at the failing job. {SAID} And be quick.
+prompt: Look at the failing job. {STATEMENT} And be quick.
 read: ci.yml
 say: OK, I leave main alone.
 """
@@ -24,7 +24,7 @@ say: OK, I leave main alone.
 
 @pytest.fixture
 def memory(surroundings: Path, repo: Path) -> Iterator[Memory]:
-    with opened(surroundings, repo) as memory:
+    with open_writable(surroundings, repo) as memory:
         yield memory
 
 
@@ -40,19 +40,19 @@ def traced(memory: Memory, content: str) -> TraceResult:
 
 def learned(memory: Memory) -> None:
     for session in ("s1", "s2"):
-        had(memory, TALK, session)
+        add_steps(memory, TALK, session)
         synthesise(memory, session, is_over=True)
     assert learnings.learn(memory, memory.project).new == 1
 
 
-def test_a_learning_leads_to_the_sentence(memory: Memory) -> None:
+def test_a_learning_is_traced_to_its_statements(memory: Memory) -> None:
     learned(memory)
     found = traced(memory, "Never commit to main")
     assert [each.type for each in found.nodes] == ["pattern", "observation"]
     assert found.nodes[0].source == "user"
     assert {(each.session, each.by, each.text) for each in found.evidence} == {
-        ("s1", "user", SAID),
-        ("s2", "user", SAID),
+        ("s1", "user", STATEMENT),
+        ("s2", "user", STATEMENT),
     }
     assert found.forgotten == 0
     before = memory.user.connection.execute("SELECT count(*) FROM records").fetchone()
@@ -61,7 +61,7 @@ def test_a_learning_leads_to_the_sentence(memory: Memory) -> None:
     assert after == before, "learning again writes nothing"
 
 
-def test_steps_that_are_gone(memory: Memory) -> None:
+def test_removed_steps_are_counted(memory: Memory) -> None:
     learned(memory)
     with memory.transaction("test", USER):
         memory.user.connection.execute("DELETE FROM events WHERE session = 's1'")
@@ -70,22 +70,22 @@ def test_steps_that_are_gone(memory: Memory) -> None:
     assert found.forgotten == 1
 
 
-def test_a_learning_about_commands_leads_to_the_sessions(memory: Memory) -> None:
+def test_a_learning_about_commands_is_traced_to_its_sessions(memory: Memory) -> None:
     for number in range(3):
         script = f"prompt: Do part {number} of it.\nrun: make test\n  passed\nsay: Done.\n"
-        had(memory, script, f"s{number}")
+        add_steps(memory, script, f"s{number}")
         synthesise(memory, f"s{number}", is_over=True)
     learnings.learn(memory, memory.project)
     found = traced(memory, "Tests are run with")
     assert [each.type for each in found.nodes] == ["pattern", "summary", "summary", "summary"]
 
 
-def test_by_command(memory: Memory, ctx: Ctx) -> None:
+def test_the_command_prints_the_trace(memory: Memory, ctx: Ctx) -> None:
     learned(memory)
     (learning,) = ctx("learnings", "list", "--format=json").json["learnings"]
     ran = ctx("trace", learning["node"]["id"])
     assert ran.code == 0
-    assert f"user         {SAID}" in ran.out
+    assert f"user         {STATEMENT}" in ran.out
     assert "DERIVED_FROM → " in ran.out
     said = ctx("trace", learning["node"]["id"], "--format=json").json["evidence"]
-    assert [each["text"] for each in said] == [SAID, SAID]
+    assert [each["text"] for each in said] == [STATEMENT, STATEMENT]

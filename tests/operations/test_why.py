@@ -1,4 +1,4 @@
-"""What an agent was given, found again by whoever asks for it."""
+"""Receipts: the nodes that an agent got, and why."""
 
 import json
 from pathlib import Path
@@ -28,8 +28,8 @@ def client(repo: Path, surroundings: Path, monkeypatch: pytest.MonkeyPatch) -> C
     return Client(surroundings / ".ctx", repo)
 
 
-def give(client: Client, number: int, **changed: Any) -> str:
-    """Write down what was given, as a hook does; its id."""
+def write_receipt(client: Client, number: int, **changed: Any) -> str:
+    """Write a receipt as a hook does, and return its id."""
     told = {"session": SESSION, "event": "SessionStart", "project": "app", "tokens": 9, "items": []}
     receipt_id = f"{AT + number}-7-{number:08x}"
     data = json.dumps({**told, **changed}).encode()
@@ -41,7 +41,7 @@ def ids(found: ReceiptList) -> list[str]:
     return [receipt.id for receipt in found.receipts]
 
 
-def test_nothing_yet(client: Client) -> None:
+def test_without_receipts_there_is_an_error_with_a_hint(client: Client) -> None:
     with client.memory() as memory:
         assert last(memory, 20) == ReceiptList(())
         with pytest.raises(ReceiptNotFound) as refused:
@@ -58,19 +58,19 @@ def test_nothing_yet(client: Client) -> None:
 
 
 def nodes_of(memory: Memory) -> list[list[Any]]:
-    """Nodes as a hook notes that it gave them."""
+    """Nodes as a hook records them in a receipt."""
     contents = ("Stays.", "Is changed.", "Is deleted.")
     nodes = [add.add(memory, add.Options(content, "fact")).node for content in contents]
     return [[node.id, f"fact:{node.id[:12]}", node.updated_at, 7, "digest"] for node in nodes]
 
 
 @pytest.mark.parametrize("taken_in", [False, True])
-def test_nodes_as_they_were_and_as_they_are(
+def test_nodes_are_shown_as_they_were_and_as_they_are(
     client: Client, taken_in: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with client.memory() as memory:
         items = nodes_of(memory)
-    receipt_id = give(client, 1, items=items, tokens=123)
+    receipt_id = write_receipt(client, 1, items=items, tokens=123)
     if taken_in:
         client.apply()
         assert client.waiting() == []
@@ -101,13 +101,13 @@ def test_nodes_as_they_were_and_as_they_are(
 
 
 @pytest.mark.parametrize("taken_in", [0, 2, 4])
-def test_by_id_and_by_session(client: Client, taken_in: int) -> None:
-    """Whether it was taken in already or still waits makes no difference."""
+def test_a_receipt_is_found_by_id_and_by_session(client: Client, taken_in: int) -> None:
+    """Both in the store and in the spool."""
     made = []
     for number, session in enumerate(["a-session", "b-session", "a-session", "b-session"]):
         if number == taken_in:
             client.apply()
-        made.append(give(client, number, session=session))
+        made.append(write_receipt(client, number, session=session))
     if taken_in == 4:
         client.apply()
     with client.memory() as memory:
@@ -131,10 +131,10 @@ def test_by_id_and_by_session(client: Client, taken_in: int) -> None:
         )
 
 
-def test_of_this_project_before_any_other(client: Client, tmp_path: Path) -> None:
-    here = give(client, 1)
-    elsewhere = give(client, 2, project="other")
-    nowhere = give(client, 3, project=None)
+def test_the_last_receipt_of_this_project_is_preferred(client: Client, tmp_path: Path) -> None:
+    here = write_receipt(client, 1)
+    elsewhere = write_receipt(client, 2, project="other")
+    nowhere = write_receipt(client, 3, project=None)
     for _ in range(2):
         client.folder = tmp_path / "app"
         with client.memory() as memory:
@@ -150,21 +150,21 @@ def test_of_this_project_before_any_other(client: Client, tmp_path: Path) -> Non
         client.apply()
 
 
-def test_another_project_is_better_than_nothing(client: Client) -> None:
-    """One rule for the last one and for the list: this project's, or else everybody's."""
-    elsewhere = give(client, 2, project="other")
+def test_without_receipts_of_this_project_all_are_used(client: Client) -> None:
+    """For the last receipt and for the list."""
+    elsewhere = write_receipt(client, 2, project="other")
     with client.memory() as memory:
         assert why(memory, None).receipt == elsewhere
         assert ids(last(memory, 20)) == [elsewhere]
-    here = give(client, 1)
+    here = write_receipt(client, 1)
     with client.memory() as memory:
         assert why(memory, None).receipt == here
         assert ids(last(memory, 20)) == [here]
 
 
 @pytest.mark.parametrize("taken_in", [False, True])
-def test_all_of_them(client: Client, taken_in: bool) -> None:
-    made = [give(client, number) for number in range(25)]
+def test_all_receipts_are_listed(client: Client, taken_in: bool) -> None:
+    made = [write_receipt(client, number) for number in range(25)]
     if taken_in:
         client.apply()
     with client.memory() as memory:
@@ -172,11 +172,11 @@ def test_all_of_them(client: Client, taken_in: bool) -> None:
         assert ids(last(memory, 0)) == made[::-1]
 
 
-def test_a_receipt_that_is_none_does_not_hide_the_others(client: Client) -> None:
-    good = give(client, 1)
+def test_an_invalid_receipt_does_not_hide_the_others(client: Client) -> None:
+    good = write_receipt(client, 1)
     spool.put(client.home, f"{AT + 2}-7-a", spool.RECEIPT, b"{")
     spool.put(client.home, f"{AT + 3}-7-a", spool.RECEIPT, b"[]")
-    give(client, 4, items=7)
+    write_receipt(client, 4, items=7)
     with client.memory() as memory:
         assert why(memory, None).receipt == good
     assert client.apply().receipts == 1

@@ -1,4 +1,4 @@
-"""Rounds from the spool to memory: when a session is told, and what is wrong with one part."""
+"""Rounds from the spool to memory: when a session is synthesised, and failing parts."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,7 +37,7 @@ def problems() -> list[str]:
 
 
 @pytest.fixture
-def tending(client: Client, problems: list[str]) -> WorkerRounds:
+def rounds(client: Client, problems: list[str]) -> WorkerRounds:
     @contextmanager
     def guard(doing: str) -> Iterator[None]:
         try:
@@ -48,21 +48,21 @@ def tending(client: Client, problems: list[str]) -> WorkerRounds:
     return WorkerRounds(client.home, guard)
 
 
-def round_of(client: Client, tending: WorkerRounds) -> tuple[str, ...]:
-    """Of which sessions memory was made."""
+def round_of(client: Client, rounds: WorkerRounds) -> tuple[str, ...]:
+    """The sessions that a round synthesised."""
     with client.memory() as memory:
-        return tending.round(memory).sessions
+        return rounds.round(memory).sessions
 
 
-def used(conversation: Conversation, tool: str, use: str, **told: Any) -> None:
-    said = conversation.said(
+def use_tool(conversation: Conversation, tool: str, use: str, **told: Any) -> None:
+    said = conversation.payload(
         "PostToolUse", tool_name=tool, tool_use_id=use, **{"tool_response": {}, **told}
     )
     conversation.client.hook("post-tool-use", said)
 
 
-def ran(conversation: Conversation, command: str, printed: str) -> None:
-    used(
+def run_command(conversation: Conversation, command: str, printed: str) -> None:
+    use_tool(
         conversation,
         "Bash",
         f"toolu_{command}",
@@ -71,12 +71,12 @@ def ran(conversation: Conversation, command: str, printed: str) -> None:
     )
 
 
-def worked(conversation: Conversation) -> None:
-    """A turn in which something was made, and tests say that it works."""
+def work_one_turn(conversation: Conversation) -> None:
+    """One turn in which a file is written and tests pass."""
     conversation.submit("Make the retries wait for a second.")
     path = str(conversation.client.folder / "retry.py")
     made = "def wait() -> int:\n    return 1\n"
-    used(
+    use_tool(
         conversation,
         "Write",
         "toolu_write",
@@ -96,42 +96,42 @@ def nodes(client: Client) -> list[str]:
         return [row[0] for row in rows]
 
 
-def test_a_session_is_told_when_its_agent_rests(
-    client: Client, conversation: Conversation, tending: WorkerRounds
+def test_a_session_is_synthesised_at_the_end_of_a_turn(
+    client: Client, conversation: Conversation, rounds: WorkerRounds
 ) -> None:
     conversation.submit("Look at the retries.")
-    assert round_of(client, tending) == ()
-    worked(conversation)
-    assert round_of(client, tending) == (SESSION,)
+    assert round_of(client, rounds) == ()
+    work_one_turn(conversation)
+    assert round_of(client, rounds) == (SESSION,)
     assert set(nodes(client)) == {"observation", "summary"}
-    assert round_of(client, tending) == ()
+    assert round_of(client, rounds) == ()
     conversation.end()
-    assert round_of(client, tending) == (SESSION,)
-    assert round_of(client, tending) == ()
+    assert round_of(client, rounds) == (SESSION,)
+    assert round_of(client, rounds) == ()
     with client.memory() as memory:
         found = session_state.get(memory.user.connection, SESSION)
     assert found.status == "completed"
     assert found.summary
 
 
-def test_tests_that_pass_are_told_at_once(
-    client: Client, conversation: Conversation, tending: WorkerRounds
+def test_passing_tests_are_synthesised_at_once(
+    client: Client, conversation: Conversation, rounds: WorkerRounds
 ) -> None:
     conversation.submit("Fix it.")
-    ran(conversation, "make lint", "nothing to do")
-    assert round_of(client, tending) == ()
-    ran(conversation, "pytest", "===== 12 passed in 0.31s =====")
-    assert round_of(client, tending) == (SESSION,)
+    run_command(conversation, "make lint", "nothing to do")
+    assert round_of(client, rounds) == ()
+    run_command(conversation, "pytest", "===== 12 passed in 0.31s =====")
+    assert round_of(client, rounds) == (SESSION,)
 
 
-def test_what_comes_late_is_told_in_its_place(
-    client: Client, conversation: Conversation, tending: WorkerRounds
+def test_late_events_are_synthesised_in_order(
+    client: Client, conversation: Conversation, rounds: WorkerRounds
 ) -> None:
     conversation.submit("Fix it.")
     conversation.prompt("Fix it.")
     conversation.reply("Done.")
     conversation.stop()
-    assert round_of(client, tending) == (SESSION,)
+    assert round_of(client, rounds) == (SESSION,)
     with client.memory() as memory:
         connection = memory.user.connection
         body = '{"hook_event_name": "UserPromptSubmit", "prompt": "What came first."}'
@@ -141,34 +141,34 @@ def test_what_comes_late_is_told_in_its_place(
             " folder, ? FROM events WHERE session = ?",
             (body, SESSION),
         )
-    assert round_of(client, tending) == (SESSION,)
-    assert round_of(client, tending) == ()
+    assert round_of(client, rounds) == (SESSION,)
+    assert round_of(client, rounds) == ()
 
 
-def test_a_session_whose_client_is_gone(
+def test_a_session_without_a_client_is_synthesised_and_ended_later(
     client: Client,
     conversation: Conversation,
-    tending: WorkerRounds,
+    rounds: WorkerRounds,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It says nothing any more: what it did is told soon, and that it is over after a day."""
+    """Its work is synthesised soon, and it is ended after a day."""
     conversation.submit("Fix it.")
-    assert round_of(client, tending) == ()
+    assert round_of(client, rounds) == ()
     now = clock.wall_ms()
     monkeypatch.setattr(clock, "wall_ms", lambda: now + 20 * 60_000)
-    assert round_of(client, tending) == (SESSION,)
-    assert round_of(client, tending) == ()
+    assert round_of(client, rounds) == (SESSION,)
+    assert round_of(client, rounds) == ()
     monkeypatch.setattr(clock, "wall_ms", lambda: now + 25 * 3_600_000)
-    assert round_of(client, tending) == (SESSION,)
-    assert round_of(client, tending) == ()
+    assert round_of(client, rounds) == (SESSION,)
+    assert round_of(client, rounds) == ()
     with client.memory() as memory:
         assert session_state.get(memory.user.connection, SESSION).status == "interrupted"
 
 
-def test_one_part_that_fails_is_no_harm_to_the_others(
+def test_a_failing_part_does_not_stop_the_others(
     client: Client,
     conversation: Conversation,
-    tending: WorkerRounds,
+    rounds: WorkerRounds,
     problems: list[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -183,7 +183,7 @@ def test_one_part_that_fails_is_no_harm_to_the_others(
         conversation.submit("Fix it.")
         conversation.end()
         client.apply()
-        assert round_of(client, tending) == (SESSION,)
+        assert round_of(client, rounds) == (SESSION,)
     assert problems == [
         "the spool: not today",
         f"the transcript of {SESSION}: not today",
@@ -191,10 +191,10 @@ def test_one_part_that_fails_is_no_harm_to_the_others(
     ]
 
 
-def test_a_session_that_cannot_be_told_is_given_up(
+def test_a_session_that_fails_is_given_up(
     client: Client,
     conversation: Conversation,
-    tending: WorkerRounds,
+    rounds: WorkerRounds,
     problems: list[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -206,62 +206,62 @@ def test_a_session_that_cannot_be_told_is_given_up(
     with monkeypatch.context() as patch:
         patch.setattr(session_writer, "synthesise", fails)
         for _ in range(5):
-            assert round_of(client, tending) == ()
+            assert round_of(client, rounds) == ()
     assert problems == [f"synthesis of {SESSION}: not today"] * 3
     # Something new is something else to tell.
     conversation.start("resume")
     conversation.submit("Go on with it.")
     conversation.end()
-    assert round_of(client, tending) == (SESSION,)
+    assert round_of(client, rounds) == (SESSION,)
 
 
-def test_contexts_are_made_anew(
-    client: Client, conversation: Conversation, tending: WorkerRounds
+def test_contexts_are_prepared_again(
+    client: Client, conversation: Conversation, rounds: WorkerRounds
 ) -> None:
-    worked(conversation)
+    work_one_turn(conversation)
     conversation.end()
-    round_of(client, tending)
+    round_of(client, rounds)
     with client.memory() as memory:
         made = memory.user.connection.execute("SELECT text FROM contexts").fetchall()
     assert len(made) == 1
     assert "wait a second" in made[0][0]
 
 
-def test_one_process_at_a_time_tells(
-    client: Client, tending: WorkerRounds, problems: list[str]
+def test_one_process_at_a_time_synthesises(
+    client: Client, rounds: WorkerRounds, problems: list[str]
 ) -> None:
-    other = WorkerRounds(client.home, tending._guard)
+    other = WorkerRounds(client.home, rounds._guard)
     with client.memory() as memory, worker_round.hold_sessions(client.home) as held:
         assert held
         assert other.remember(memory) == (NOTHING, 0, 0, ())
     assert problems == []
 
 
-def test_a_backup_is_made(
-    client: Client, tending: WorkerRounds, surroundings: Path, ctx: Ctx
+def test_a_daily_backup_is_made(
+    client: Client, rounds: WorkerRounds, surroundings: Path, ctx: Ctx
 ) -> None:
     assert ctx("hook", "apply").code == 0
     # A copy of nothing would be the only one for a day.
     assert not (surroundings / ".ctx" / "backups").exists()
     assert ctx("add", "--type=fact", "One").code == 0
-    round_of(client, tending)
+    round_of(client, rounds)
     assert len(list((surroundings / ".ctx" / "backups").iterdir())) == 1
-    round_of(client, tending)
+    round_of(client, rounds)
     assert len(list((surroundings / ".ctx" / "backups").iterdir())) == 1
 
 
 def test_old_sessions_get_commands_and_excerpts(
     client: Client,
     conversation: Conversation,
-    tending: WorkerRounds,
+    rounds: WorkerRounds,
     problems: list[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """An older version of ctx stored none. Nodes do not change, and each session is tried once."""
     conversation.submit("Run the tests. Never change the retries without asking me first.")
-    ran(conversation, "pytest tests", "===== 12 passed in 0.31s =====")
+    run_command(conversation, "pytest tests", "===== 12 passed in 0.31s =====")
     conversation.stop()
-    assert round_of(client, tending) == (SESSION,)
+    assert round_of(client, rounds) == (SESSION,)
     with client.memory() as memory:
         connection = memory.user.connection
         stored = excerpt_table.sessions(connection), session_commands.sessions(connection)
@@ -270,7 +270,7 @@ def test_old_sessions_get_commands_and_excerpts(
             excerpt_table.forget_session(connection, SESSION)
             session_commands.forget_session(connection, SESSION)
         records = connection.execute("SELECT count(*) FROM records").fetchone()
-        tending.freshen(memory)
+        rounds.freshen(memory)
         assert excerpt_table.sessions(connection) == {SESSION}
         assert session_commands.sessions(connection) == {SESSION}
         assert connection.execute("SELECT count(*) FROM records").fetchone() == records
@@ -278,21 +278,21 @@ def test_old_sessions_get_commands_and_excerpts(
         with transaction(connection):
             excerpt_table.forget_session(connection, SESSION)
             session_commands.forget_session(connection, SESSION)
-        tending.freshen(memory)
+        rounds.freshen(memory)
         assert excerpt_table.sessions(connection) == set()
 
         def fail(*_: object) -> None:
             raise RuntimeError("no")
 
         monkeypatch.setattr(session_writer, "fill_rows", fail)
-        later = WorkerRounds(client.home, tending._guard)
+        later = WorkerRounds(client.home, rounds._guard)
         later.freshen(memory)
         later.freshen(memory)
         assert problems == [f"commands and excerpts of {SESSION}: no"]
 
 
 def test_a_few_old_sessions_at_a_time(
-    client: Client, tending: WorkerRounds, monkeypatch: pytest.MonkeyPatch
+    client: Client, rounds: WorkerRounds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     filled: list[str] = []
     monkeypatch.setattr(session_writer, "fill_rows", lambda _, it: filled.append(it.id))
@@ -303,8 +303,8 @@ def test_a_few_old_sessions_at_a_time(
                 " VALUES (?, '/x', ?1, ?1, 'x')",
                 [(f"s{number:02}",) for number in range(25)],
             )
-        tending.freshen(memory)
+        rounds.freshen(memory)
         assert filled == [f"s{number:02}" for number in range(24, 4, -1)]
-        tending.freshen(memory)
-        tending.freshen(memory)
+        rounds.freshen(memory)
+        rounds.freshen(memory)
         assert len(filled) == 25

@@ -26,7 +26,7 @@ DAY_MS = 86_400_000
 
 
 class Packing:
-    """What packs are built from, and the building."""
+    """The sources of a pack, and a method that builds it."""
 
     def __init__(self, root: Path, memory: Graph, sources: Sources) -> None:
         self.root = root
@@ -40,7 +40,7 @@ class Packing:
         return pack
 
     def add(self, type: str, content: str, mentions: Mapping[str, str] | None = None) -> NodeId:
-        """A node that speaks of things in the code, by their names and kinds."""
+        """Add a node that mentions things in the code, by name and kind."""
         with changing(self.memory, "add", WHO) as change:
             made = change.add_node(type, content)
             for name, kind in (mentions or {}).items():
@@ -57,7 +57,7 @@ class Packing:
 
 
 def check(pack: PromptPack) -> None:
-    """What holds for every pack."""
+    """Check what holds for every pack."""
     budget = pack.token_budget
     assert budget.used <= budget.total - budget.reserved_for_response
     assert tokens.estimate(pack_text.as_markdown(pack)) <= budget.used

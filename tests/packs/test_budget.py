@@ -1,4 +1,4 @@
-"""What fits into a budget, and what is said about the rest."""
+"""Chunks that fit into a budget, and the reasons why others do not."""
 
 import pytest
 from hypothesis import given, settings
@@ -23,40 +23,42 @@ def chunk(
     return Chunk(title, title, snippet or title, score, "FileContent", tokens, *shape)
 
 
-def told(offers: list[ChunkOffer], room: int, limit: int = 0) -> tuple[list[str], dict[str, str]]:
+def chosen_and_left_out(
+    offers: list[ChunkOffer], room: int, limit: int = 0
+) -> tuple[list[str], dict[str, str]]:
     found = fill(offers, room, limit)
     taken = [each.title for each in found.chunks]
     return taken, {each.title: each.reason for each in found.left_out}
 
 
-def test_the_best_for_its_tokens_comes_first() -> None:
+def test_the_chunk_with_the_most_value_per_token_comes_first() -> None:
     offers = [
         ChunkOffer(chunk("long", 0.5, 800)),
         ChunkOffer(chunk("best", 1.0, 300)),
         ChunkOffer(chunk("short", 0.45, 100)),
         ChunkOffer(chunk("weak", 0.05, 10)),
     ]
-    assert told(offers, 500) == (
+    assert chosen_and_left_out(offers, 500) == (
         ["best", "short"],
         {"long": budget.BUDGET, "weak": budget.WEAK},
     )
-    assert told(offers, 5_000)[0] == ["best", "long", "short"]
+    assert chosen_and_left_out(offers, 5_000)[0] == ["best", "long", "short"]
     # The first of what is there without a limit.
-    assert told(offers, 5_000, limit=2) == (
+    assert chosen_and_left_out(offers, 5_000, limit=2) == (
         ["best", "long"],
         {"short": budget.ENOUGH, "weak": budget.WEAK},
     )
 
 
-def test_where_there_is_little_room_a_chunk_is_brief() -> None:
+def test_in_a_small_budget_a_chunk_is_shortened() -> None:
     offers = [
         ChunkOffer(chunk("best", 1.0, 300)),
         ChunkOffer(chunk("next", 0.9, 300), chunk("next in brief", 0.9, 40)),
     ]
-    assert told(offers, 350)[0] == ["best", "next in brief"]
+    assert chosen_and_left_out(offers, 350)[0] == ["best", "next in brief"]
 
 
-def test_nothing_is_said_twice() -> None:
+def test_overlapping_chunks_are_left_out() -> None:
     lines = "\n".join(f"line {number}" for number in range(10))
     offers = [
         ChunkOffer(chunk("class", 1.0, 100, lines, ("a.py", 1, 10))),
@@ -64,7 +66,7 @@ def test_nothing_is_said_twice() -> None:
         ChunkOffer(chunk("copy", 0.8, 100, f"{lines}\nline 11", ("b.py", 1, 11))),
         ChunkOffer(chunk("other", 0.7, 30, "something\nelse\nhere", ("a.py", 20, 22))),
     ]
-    assert told(offers, 1_000) == (
+    assert chosen_and_left_out(offers, 1_000) == (
         ["class", "other"],
         {"method": budget.INSIDE, "copy": budget.REPEATED},
     )
@@ -78,17 +80,17 @@ def test_a_second_file_comes_before_the_third_part_of_the_first() -> None:
         for number in range(4)
     ]
     offers.append(ChunkOffer(chunk("b", 0.8, 100, place=("b.py", 1, 1))))
-    assert told(offers, 300)[0] == ["a0", "a1", "b"]
+    assert chosen_and_left_out(offers, 300)[0] == ["a0", "a1", "b"]
 
 
-def test_not_even_one_chunk_fits() -> None:
+def test_a_budget_below_one_chunk_is_an_error() -> None:
     offers = [
         ChunkOffer(chunk("best", 1.0, 300), chunk("brief", 1.0, 50)),
         ChunkOffer(chunk("b", 0.9, 10)),
     ]
     with pytest.raises(BudgetExceeded, match="takes 50 tokens, and there are 45"):
         fill(offers, 45)
-    assert told(offers, 50)[0] == ["brief"]
+    assert chosen_and_left_out(offers, 50)[0] == ["brief"]
     assert (budget.smallest(offers), budget.smallest([])) == (50, 0)
     assert fill([], 0) == ((), ())
 
@@ -112,7 +114,7 @@ OFFERS = st.lists(
 
 @settings(max_examples=effort.times(60), deadline=None)
 @given(OFFERS, st.integers(0, 3_000), st.integers(0, 5))
-def test_a_budget_is_never_exceeded_and_nothing_gets_lost(
+def test_the_budget_is_never_exceeded_and_every_chunk_is_accounted_for(
     offers: list[ChunkOffer], room: int, limit: int
 ) -> None:
     try:

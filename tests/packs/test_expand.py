@@ -1,4 +1,4 @@
-"""What edges lead to, and what is taken away on the way."""
+"""Expansion over edges, and how scores decrease on the way."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -44,7 +44,7 @@ def code(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Code]:
 
 
 def reached(code: Code, name: str, depth: int = 1, most: int = 50) -> dict[str, tuple[int, str]]:
-    """Names of what is reached, the best first, with the depth and the label of the last edge."""
+    """The names of the reached items, best first, with depth and label of the last edge."""
     [start] = code.named(name)
     found = expand.in_code(code, {start.id: 1.0}, ExpansionLimits(depth, LABELS, most, "medium"))
     names = {each.id: each.name for each in code.located(each.id for each in found.items)}
@@ -66,7 +66,7 @@ def test_a_cycle_is_one_step(code: Code) -> None:
     assert reached(code, "lonely") == {}
 
 
-def test_what_everybody_uses_says_little(code: Code) -> None:
+def test_widely_used_items_score_low(code: Code) -> None:
     names = list(reached(code, "app.walk.begin"))
     assert names.index("app.parse.ping") < names.index("app.walk.common")
     # Of thirty callers two are enough.
@@ -83,7 +83,7 @@ def test_the_limits_hold(code: Code) -> None:
     assert expand.in_code(code, {start.id: 1.0}, ExpansionLimits(2, (), 50, "low")).items == ()
 
 
-def test_memory_is_walked_both_ways_by_the_best_way(tmp_path: Path) -> None:
+def test_memory_is_expanded_in_both_directions_by_the_best_path(tmp_path: Path) -> None:
     with graph() as memory:
         with changing(memory, "add", WHO) as change:
             nodes = [change.add_node("fact", f"fact {number}") for number in range(5)]

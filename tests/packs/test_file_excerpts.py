@@ -1,4 +1,4 @@
-"""Pieces of files: what is left out, and where it is cut."""
+"""Excerpts of files: what is left out, and where they are cut."""
 
 import shutil
 from contextlib import closing
@@ -33,19 +33,19 @@ def text(content: str) -> FileText:
     return FileText("a.py", "", content, is_indexed=True)
 
 
-def cut(content: str, most: int, *matter: int) -> str:
+def excerpt(content: str, most: int, *matter: int) -> str:
     file = text(content)
     every = range(1, len(file.lines) + 1)
     kept = file_excerpts.fitting(file, every, dict.fromkeys(matter, 1.0), most)
     return file_excerpts.joined(file, kept)
 
 
-def test_what_fits_is_whole() -> None:
-    assert cut(FUNCTION, 200) == FUNCTION.removesuffix("\n")
+def test_a_text_that_fits_is_not_cut() -> None:
+    assert excerpt(FUNCTION, 200) == FUNCTION.removesuffix("\n")
 
 
-def test_what_matters_is_kept_with_the_statement_it_is_in() -> None:
-    assert cut(FUNCTION, 50, 8) == (
+def test_relevant_lines_are_kept_with_their_statement() -> None:
+    assert excerpt(FUNCTION, 50, 8) == (
         "def connect(address, tries):\n"
         "    …\n"
         "    for number in range(tries):\n"
@@ -57,21 +57,21 @@ def test_what_matters_is_kept_with_the_statement_it_is_in() -> None:
 
 
 def test_without_a_hint_the_beginning_is_kept() -> None:
-    assert cut(FUNCTION, 30) == (
+    assert excerpt(FUNCTION, 30) == (
         'def connect(address, tries):\n    first = address.split(":")\n    host = first[0]'
     )
 
 
-def test_a_block_that_is_too_long_is_cut_around_what_matters() -> None:
+def test_a_long_block_is_cut_around_the_relevant_lines() -> None:
     table = "TABLE = {\n" + "".join(f'    "name {n}": {n},\n' for n in range(100)) + "}\n"
-    shown = cut(table, 60, 51)
+    shown = excerpt(table, 60, 51)
     assert shown.startswith("TABLE = {\n    …\n")
     assert '"name 49": 49' in shown
     assert tokens.estimate(shown) <= 65
 
 
-def test_a_line_without_end_is_shortened() -> None:
-    shown = cut("x = '" + "a" * 10_000 + "'\ny = 1\n", 200)
+def test_a_very_long_line_is_shortened() -> None:
+    shown = excerpt("x = '" + "a" * 10_000 + "'\ny = 1\n", 200)
     assert shown == "x = '" + "a" * 295 + "…\ny = 1"
 
 
@@ -87,7 +87,7 @@ def test_comments_above_belong_to_an_item() -> None:
     st.dictionaries(st.integers(1, 60), st.floats(0, 5), max_size=5),
     st.integers(10, 300),
 )
-def test_any_text_fits_by_whole_lines(
+def test_any_text_is_cut_at_whole_lines(
     lines: list[str], matters: dict[int, float], most: int
 ) -> None:
     file = text("\n".join(lines) + "\n")

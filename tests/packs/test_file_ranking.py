@@ -62,7 +62,7 @@ def paths(found: list[RankedFile]) -> list[str]:
     return [each.path for each in found]
 
 
-def test_what_a_file_says_is_called_and_defines_counts(root: Path) -> None:
+def test_files_are_ranked_by_text_path_and_names(root: Path) -> None:
     found = ranked(root, "Client.connect leaves the socket open")
     assert paths(found) == [
         "net/client.py",
@@ -76,7 +76,7 @@ def test_what_a_file_says_is_called_and_defines_counts(root: Path) -> None:
     assert sum(signal.value for signal in found[0].signals) == pytest.approx(found[0].score)
 
 
-def test_what_past_commits_touched_counts(root: Path) -> None:
+def test_files_of_similar_past_commits_are_found(root: Path) -> None:
     (page, *_) = ranked(root, "faster templates")
     assert (page.path, [signal.name for signal in page.signals]) == (
         "web/page.py",
@@ -85,25 +85,25 @@ def test_what_past_commits_touched_counts(root: Path) -> None:
     assert ranked(root, "faster templates", without={"history"}) == []
 
 
-def test_what_the_task_names_comes_first(root: Path) -> None:
+def test_files_that_the_task_names_are_found(root: Path) -> None:
     found = ranked(root, "the socket of the client", "net/retry.py", "net/gone.py")
     assert "net/retry.py" in paths(found)
     without = ranked(root, "the socket of the client", "net/retry.py", without={"mentioned"})
     assert "net/retry.py" not in paths(without)
 
 
-def test_tests_are_first_only_where_the_task_is_about_them(root: Path) -> None:
+def test_test_files_come_first_only_for_tasks_about_tests(root: Path) -> None:
     assert paths(ranked(root, "connect the client"))[-1] == "tests/test_net.py"
     assert paths(ranked(root, "Fix the test of connect in test_net"))[0] == "tests/test_net.py"
     assert paths(ranked(root, "connect the client", without={"roles"}))[-1] != "tests/test_net.py"
 
 
 @pytest.mark.parametrize("task", ["", "of and", "zebra", "令牌", '"AND ( NEAR *', "\x00"])
-def test_nothing_is_found_where_there_is_nothing(root: Path, task: str) -> None:
+def test_a_task_without_known_words_finds_nothing(root: Path, task: str) -> None:
     assert ranked(root, task) == []
 
 
-def test_a_file_that_changes_is_found_by_what_it_says_now(root: Path) -> None:
+def test_a_changed_file_is_found_by_its_current_text(root: Path) -> None:
     page = root / "web" / "page.py"
     try:
         page.write_text("def render(zebra):\n    return zebra\n")
@@ -114,7 +114,7 @@ def test_a_file_that_changes_is_found_by_what_it_says_now(root: Path) -> None:
         page.write_text(PAGE + "\n")
 
 
-def test_a_commit_from_the_future_makes_nothing_else_old(tmp_path: Path) -> None:
+def test_a_commit_from_the_future_does_not_age_the_others(tmp_path: Path) -> None:
     folder = make(
         tmp_path / "app",
         Made("Zebra stripes", {"gone.py": "def zebra(): pass"}, time=99_999_999_999),
@@ -126,7 +126,7 @@ def test_a_commit_from_the_future_makes_nothing_else_old(tmp_path: Path) -> None
     assert {"history", "recent"} <= {signal.name for signal in found.signals}
 
 
-def test_one_question_sees_one_state(root: Path) -> None:
+def test_one_question_reads_one_snapshot(root: Path) -> None:
     database = str(root.parent / "code.db")
     ranked(root, "connect")
     reader, writer = index_file.open_for_writing(database), index_file.open_for_writing(database)

@@ -25,7 +25,7 @@ EVERYWHERE = Scope()
 
 
 class Store:
-    """A graph whose nodes are known by the order in which they were added."""
+    """A graph whose nodes are identified by the order in which they were added."""
 
     def __init__(self, made: Graph) -> None:
         self.graph = made
@@ -75,7 +75,7 @@ def store() -> Iterator[Store]:
         yield Store(made)
 
 
-def told(found: RankedNode) -> dict[str, float]:
+def rounded_signals(found: RankedNode) -> dict[str, float]:
     return {name: round(value, 2) for name, value in found.signals}
 
 
@@ -87,13 +87,13 @@ def test_rare_words_count_more_than_common_ones(store: Store) -> None:
     assert store.answer("nothing of that") == []
 
 
-def test_what_a_long_text_is_about_it_says_first(store: Store) -> None:
+def test_words_at_the_beginning_of_a_long_text_count_more(store: Store) -> None:
     words = " ".join(f"word{number}" for number in range(200))
     store.add(f"{words} deployment", f"Deployment of the shop. {words}", "else")
     first, second = store.rank("deployment")
     assert first.node.id == store.ids[1]
-    assert told(first) == {"text": 0.33, "beginning": 0.67}
-    assert told(second) == {"text": 0.33}
+    assert rounded_signals(first) == {"text": 0.33, "beginning": 0.67}
+    assert rounded_signals(second) == {"text": 0.33}
 
 
 def test_a_score_is_the_sum_of_its_signals(store: Store) -> None:
@@ -110,7 +110,7 @@ def test_a_score_is_the_sum_of_its_signals(store: Store) -> None:
         assert each.score == pytest.approx(sum(value for _, value in each.signals))
 
 
-def test_a_short_turn_is_found_by_what_was_said_beside_it(store: Store) -> None:
+def test_a_short_node_is_found_by_its_neighbours_in_the_session(store: Store) -> None:
     store.add("Good morning", "What did you paint?", "A sunrise!", "Nice", tags="session:one")
     store.add("It was late", "Paint is expensive", tags="session:two")
     store.add("Good evening")
@@ -129,7 +129,7 @@ def test_neighbours_must_fulfil_the_filters_too(store: Store) -> None:
     assert store.answer("tag:keep:yes paint", Scope(project="this")) == [0]
 
 
-def test_vectors_find_what_has_no_word_in_common(store: Store) -> None:
+def test_vectors_find_nodes_without_common_words(store: Store) -> None:
     store.add("We authenticate with OAuth", "Login needs a form", "The moon", tags="kind:x")
     near = store.near({0: 0.9, 1: 0.6, 2: 0.1})
     assert store.answer("login") == [1]
@@ -139,7 +139,7 @@ def test_vectors_find_what_has_no_word_in_common(store: Store) -> None:
     assert store.answer("type:decision login", near=near) == []
 
 
-def test_vectors_that_only_some_nodes_have_say_nothing(store: Store) -> None:
+def test_vectors_of_only_some_nodes_do_not_change_the_order(store: Store) -> None:
     store.add("Login needs a form for login", "Login is somewhere", "The moon", tags="kind:x")
     assert store.answer("login") == [0, 1]
     some = store.near({1: 0.9, 2: 0.8})
@@ -149,14 +149,14 @@ def test_vectors_that_only_some_nodes_have_say_nothing(store: Store) -> None:
     assert store.answer("login", near=every) == [1, 0, 2]
 
 
-def test_what_was_replaced_is_left_out_or_comes_last(store: Store) -> None:
+def test_superseded_nodes_are_left_out_or_come_last(store: Store) -> None:
     store.add("Deploys run on Fridays, deploys", "Deploys run on Mondays")
     store.replace(0, 1)
     assert store.answer("deploys") == [1]
     assert store.answer("deploys", Scope(include_superseded=True)) == [1, 0]
 
 
-def test_a_slip_of_the_keyboard(store: Store) -> None:
+def test_typing_errors_are_tolerated(store: Store) -> None:
     store.add("Uses TypeScript", "Mongo is the database", "Redis as a cache", "Errors are values")
     for typed, meant in (
         ("typscript", [0]),
@@ -170,16 +170,18 @@ def test_a_slip_of_the_keyboard(store: Store) -> None:
         assert store.answer(typed) == meant, typed
 
 
-def test_a_day_that_the_question_names(store: Store) -> None:
+def test_nodes_of_a_day_in_the_question_rank_higher(store: Store) -> None:
     store.add("We went camping", at="2023-06-27T10:00:00Z")
     store.add("We went camping", at="2023-07-10T10:00:00Z")
     store.add("We went camping again", at="2023-08-01T10:00:00Z")
     assert store.answer("when did they go camping in June?")[0] == 0
     assert store.answer("camping on 10 July 2023")[0] == 1
-    assert told(store.rank("camping on 10 July 2023")[0])["time"] == pytest.approx(0.68, abs=0.01)
+    assert rounded_signals(store.rank("camping on 10 July 2023")[0])["time"] == pytest.approx(
+        0.68, abs=0.01
+    )
 
 
-def test_a_question_about_a_day_alone(store: Store) -> None:
+def test_a_question_with_only_a_day_finds_the_nodes_of_that_day(store: Store) -> None:
     """2027-01-15 is today."""
     store.add("Moved to Postgres because two writers blocked each other", at="2027-01-14T09:00:00Z")
     store.add("Ok", at="2027-01-14T09:01:00Z")
@@ -194,13 +196,13 @@ def test_a_question_about_a_day_alone(store: Store) -> None:
     assert store.answer("What happened on 13 January 2027?") == []
 
 
-def test_a_node_that_names_its_day(store: Store) -> None:
+def test_a_date_in_the_text_of_a_node_counts(store: Store) -> None:
     store.add("The cache was cleared", "The cache was cleared yesterday", at="2023-05-08T10:00:00Z")
     assert store.answer("What happened to the cache on 7 May 2023?")[0] == 1
     assert store.answer("the cache on 7 May 2023 tag:other") == []
 
 
-def test_the_time_before_and_after_an_event(store: Store) -> None:
+def test_before_and_after_an_event_are_understood(store: Store) -> None:
     store.add("Chose the schema for orders", at="2026-03-01T10:00:00Z")
     store.add("The migration to Postgres is done", at="2026-04-01T10:00:00Z")
     store.add("Dropped the old tables", at="2026-04-20T10:00:00Z")
@@ -211,17 +213,17 @@ def test_the_time_before_and_after_an_event(store: Store) -> None:
     assert 2 in after
     assert 0 not in after
     # Other words than common ones describe the answer better than its time.
-    assert "time" not in told(store.rank("Who dropped tables before the migration?")[0])
+    assert "time" not in rounded_signals(store.rank("Who dropped tables before the migration?")[0])
 
 
-def test_without_the_time(store: Store) -> None:
+def test_the_time_signal_can_be_left_out(store: Store) -> None:
     store.add("We went camping", at="2023-06-27T10:00:00Z")
     query = parse("What did we do on 27 June 2023?")
     found = node_ranking.rank(Graphs([store.graph]), query, Scope(), NOW_MS, 10, None, ("time",))
     assert "time" not in {name for each in found for name, _ in each.signals}
 
 
-def test_a_replaced_node_of_the_day(store: Store) -> None:
+def test_a_superseded_node_of_the_day_ranks_below_its_successor(store: Store) -> None:
     store.add("Deploys run on Fridays", "Deploys run on Mondays", at="2023-06-27T10:00:00Z")
     store.replace(0, 1)
     scope = Scope(include_superseded=True)
@@ -230,7 +232,7 @@ def test_a_replaced_node_of_the_day(store: Store) -> None:
     assert found[1].score == pytest.approx(0.5, abs=0.01)
 
 
-def test_several_stores_are_one(store: Store) -> None:
+def test_several_stores_are_ranked_together(store: Store) -> None:
     with graph() as second:
         other = Store(second)
         store.add("Tokens live on the server", "Cats")
@@ -240,7 +242,7 @@ def test_several_stores_are_one(store: Store) -> None:
         assert {each.node.id for each in found} == {store.ids[0], other.ids[0]}
 
 
-def test_a_question_without_an_answer(store: Store) -> None:
+def test_a_question_with_only_weak_matches_is_not_answered(store: Store) -> None:
     question = "Which vet treats the fever of the zebras that we ship to Nairobi?"
     connections = [store.graph.connection]
     store.add("Zebras are in the fixtures of the parser")
@@ -255,7 +257,7 @@ def test_a_question_without_an_answer(store: Store) -> None:
     assert node_ranking.is_answered(connections, near)
 
 
-def test_the_answer_ends_where_relevance_does(store: Store) -> None:
+def test_only_relevant_nodes_are_kept(store: Store) -> None:
     store.add("Kubernetes runs on EKS, k8s", "Ship Vitest", "Ship Helm", *["Ship it"] * 5)
     found = store.rank("what do we ship k8s for?")
     assert len(found) == 8
@@ -275,7 +277,7 @@ def test_the_answer_ends_where_relevance_does(store: Store) -> None:
         ("terms : * ^", "terms:* OR nodes_fts MATCH 'x'"),
     ],
 )
-def test_any_language_and_any_marks(store: Store, content: str, question: str) -> None:
+def test_any_script_and_punctuation_is_accepted(store: Store, content: str, question: str) -> None:
     store.add("Something else altogether", content)
     assert store.answer(question)[:1] == (
         [1] if content != "terms : * ^" else store.answer(question)
@@ -283,7 +285,7 @@ def test_any_language_and_any_marks(store: Store, content: str, question: str) -
 
 
 @pytest.mark.slow
-def test_long_questions(store: Store) -> None:
+def test_long_questions_are_ranked(store: Store) -> None:
     store.add("The socket was closed", "The queue is full")
     trace = "\n".join(f'  File "a{number}.py", line {number}, in run' for number in range(6_000))
     assert store.answer(f"socket closed\n{trace}")[0] == 0
@@ -292,7 +294,7 @@ def test_long_questions(store: Store) -> None:
     assert store.answer(f"socket\n{many}") == [0]
 
 
-def test_an_empty_store_answers_nothing(store: Store) -> None:
+def test_an_empty_store_gives_no_results(store: Store) -> None:
     assert store.answer("anything at all") == []
 
 
@@ -302,7 +304,7 @@ def test_an_empty_store_answers_nothing(store: Store) -> None:
     deadline=None,
 )
 @given(question=st.text(max_size=60), limit=st.integers(1, 4))
-def test_nothing_is_an_error(store: Store, question: str, limit: int) -> None:
+def test_any_question_is_accepted(store: Store, question: str, limit: int) -> None:
     if not store.ids:
         store.add("Ein Café in 東京", "a b c", "NOT (x OR y)*", tags="session:s")
     if not question.strip():

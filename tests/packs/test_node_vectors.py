@@ -1,4 +1,4 @@
-"""Vectors of nodes: made in passing, asked for nearness, gone with the node."""
+"""Vectors of nodes: computed on demand, searched, and removed with the node."""
 
 import os
 import sqlite3
@@ -28,7 +28,7 @@ QUESTION = "How do people log in?"
 
 
 @contextmanager
-def opened(home: Path, folder: Path, database: str = "") -> Iterator[Memory]:
+def open_store(home: Path, folder: Path, database: str = "") -> Iterator[Memory]:
     user_store = UserStore(str(home / ".ctx"))
     surroundings = Environment(str(folder), user_store, {}, (), CLI_SESSION, database)
     with open_memory(surroundings, writing=False) as memory:
@@ -52,19 +52,19 @@ def nearest(memory: Memory) -> list[str]:
     return [node.content for node in memory.graph.nodes(ordered)]
 
 
-def test_what_has_no_word_in_common_is_found(folder: Path, surroundings: Path, add: Add) -> None:
+def test_a_node_without_common_words_is_found(folder: Path, surroundings: Path, add: Add) -> None:
     add("--type=fact", "The moon is full of cheese")
     add("--type=fact", "Users authenticate with a password and a second factor")
-    with opened(surroundings, folder) as memory:
+    with open_store(surroundings, folder) as memory:
         assert nearest(memory)[0].startswith("Users authenticate")
         assert recall(memory, Options(QUESTION)).nodes == ()
     assert os.stat(surroundings / ".ctx" / "vectors.db").st_mode & 0o777 == 0o600
 
 
-def test_they_follow_the_nodes(project: Path, surroundings: Path, ctx: Ctx, add: Add) -> None:
+def test_vectors_follow_the_nodes(project: Path, surroundings: Path, ctx: Ctx, add: Add) -> None:
     mine = add("--user", "--type=fact", "People sign in by mail")
     ours = add("--type=fact", "Users log in with a password")
-    with opened(surroundings, project) as memory:
+    with open_store(surroundings, project) as memory:
         assert set(nearest(memory)) == {"People sign in by mail", "Users log in with a password"}
         assert memory.project_memory is not None
         place = memory.project_memory.project.vectors
@@ -72,7 +72,7 @@ def test_they_follow_the_nodes(project: Path, surroundings: Path, ctx: Ctx, add:
     assert (keys(surroundings / ".ctx" / "vectors.db"), keys(place)) == ({full[0]}, {full[1]})
 
     assert ctx("update", ours, "--content", "Nothing of the kind").code == 0
-    with opened(surroundings, project) as memory:
+    with open_store(surroundings, project) as memory:
         assert nearest(memory)[-1] == "Nothing of the kind"
 
     # A node takes its vector with it, at once.
@@ -82,10 +82,12 @@ def test_they_follow_the_nodes(project: Path, surroundings: Path, ctx: Ctx, add:
     assert keys(surroundings / ".ctx" / "vectors.db") == set()
 
 
-def test_a_rebuild_makes_all_of_them(project: Path, surroundings: Path, ctx: Ctx, add: Add) -> None:
+def test_a_rebuild_computes_all_vectors(
+    project: Path, surroundings: Path, ctx: Ctx, add: Add
+) -> None:
     for number in range(3):
         add("--type=fact", f"Fact {number}")
-    with opened(surroundings, project) as memory:
+    with open_store(surroundings, project) as memory:
         assert memory.project_memory is not None
         place = memory.project_memory.project.vectors
     assert ctx("rebuild").code == 0
@@ -94,35 +96,39 @@ def test_a_rebuild_makes_all_of_them(project: Path, surroundings: Path, ctx: Ctx
     assert len(keys(place)) == 3
 
 
-def test_without_vectors(folder: Path, surroundings: Path, ctx: Ctx, add: Add) -> None:
+def test_without_vectors_there_is_no_nearness(
+    folder: Path, surroundings: Path, ctx: Ctx, add: Add
+) -> None:
     ctx("delete", add("--type=fact", "Users log in"), "-y")
-    with opened(surroundings, folder) as memory:
+    with open_store(surroundings, folder) as memory:
         assert node_vectors.nearness(memory, QUESTION) is None
     add("--type=fact", "Users log in")
     assert ctx("config", "set", "search.vectors", "false").code == 0
-    with opened(surroundings, folder) as memory:
+    with open_store(surroundings, folder) as memory:
         assert node_vectors.nearness(memory, QUESTION) is None
         assert node_vectors.fill(memory) == 0
         assert len(recall(memory, Options("log in")).nodes) == 1
     # A file that was named stands alone: nothing is written beside it.
     other = folder / "other.db"
     assert ctx("--db", str(other), "add", "--type=fact", "Users log in").code == 0
-    with opened(surroundings, folder, str(other)) as memory:
+    with open_store(surroundings, folder, str(other)) as memory:
         assert node_vectors.nearness(memory, QUESTION) is None
     assert not (folder / "vectors.db").exists()
 
 
-def test_they_follow_what_was_changed_elsewhere(folder: Path, surroundings: Path, ctx: Ctx) -> None:
+def test_vectors_follow_changes_by_other_processes(
+    folder: Path, surroundings: Path, ctx: Ctx
+) -> None:
     lines = folder / "facts.jsonl"
     lines.write_text("".join(f'{{"content": "Bananas, kind {n}"}}\n' for n in range(300)))
     assert ctx("import", str(lines)).code == 0
-    with opened(surroundings, folder) as memory:
+    with open_store(surroundings, folder) as memory:
         assert node_vectors.fill(memory) == 300
     # All of them at once, and long ago.
     with closing(sqlite3.connect(surroundings / ".ctx" / "store.db")) as store, store:
         long_ago = "2020-01-01T00:00:00Z"
         store.execute("UPDATE nodes SET content = 'Pools of sockets', updated_at = ?", (long_ago,))
-    with opened(surroundings, folder) as memory:
+    with open_store(surroundings, folder) as memory:
         assert node_vectors.fill(memory) == 300
         assert node_vectors.fill(memory) == 0
         near = node_vectors.nearness(memory, "Bananas")
@@ -130,13 +136,13 @@ def test_they_follow_what_was_changed_elsewhere(folder: Path, surroundings: Path
         assert max(near(None).values()) < 0.5
 
 
-def test_a_server_is_asked_for_a_question_once(
+def test_a_question_is_sent_to_the_server_once(
     folder: Path, surroundings: Path, ctx: Ctx, add: Add, fake: Fake
 ) -> None:
     add("--type=fact", "Users log in")
     for setting in ("embedder=openai", f"url={fake.url}", "model=small"):
         assert ctx("config", "set", *f"search.{setting}".split("=", 1)).code == 0
-    with opened(surroundings, folder) as memory:
+    with open_store(surroundings, folder) as memory:
         near = node_vectors.nearness(memory, QUESTION)
         assert near is not None
         # From here on it fails, and what it has said is enough.
@@ -148,7 +154,7 @@ def test_a_server_is_asked_for_a_question_once(
 
 
 class Another:
-    """A model of its own: a text is its length."""
+    """A different model: a text is represented by its length."""
 
     name, version, dimensions = "another", "1", 8
 
@@ -161,11 +167,13 @@ class Another:
         return found / lengths
 
 
-def test_another_model_begins_anew(folder: Path, surroundings: Path, ctx: Ctx) -> None:
+def test_another_model_computes_all_vectors_again(
+    folder: Path, surroundings: Path, ctx: Ctx
+) -> None:
     lines = folder / "facts.jsonl"
     lines.write_text("".join(f'{{"content": "Fact {number}"}}\n' for number in range(130)))
     assert ctx("import", str(lines)).code == 0
-    with opened(surroundings, folder) as memory:
+    with open_store(surroundings, folder) as memory:
         assert node_vectors.fill(memory) == 130
         assert node_vectors.fill(memory) == 0
         file = Vectors(str(surroundings / ".ctx" / "vectors.db"))

@@ -98,8 +98,8 @@ def remembering(tmp_path: Path) -> Iterator[Packing]:
         yield made
 
 
-def told(pack: PromptPack) -> list[tuple[str, ...]]:
-    """What is in a pack: the title, and by which edge the graph led there."""
+def titles_and_labels(pack: PromptPack) -> list[tuple[str, ...]]:
+    """The titles in a pack, each with the label of the edge that led to it."""
     return [(chunk.title, *chunk.via[-2:-1]) for chunk in pack.retrieved]
 
 
@@ -124,7 +124,7 @@ def test_a_method_is_shown_in_its_class_with_what_it_calls(shop: Packing) -> Non
     )
     assert first.name == "shop.client.Client.connect"
     assert {signal.name for signal in first.signals} >= {"text", "named"}
-    found = told(pack)
+    found = titles_and_labels(pack)
     assert ("shop/client.py: shop.client.Client.send", "CALLS") in found
     assert ("shop/retry.py: Backoff", "CALLS") in found or ("File: shop/retry.py",) in found
     assert (
@@ -138,22 +138,24 @@ def test_a_method_is_shown_in_its_class_with_what_it_calls(shop: Packing) -> Non
     assert not any("helper" in title for title, *_ in found)
 
 
-def test_without_the_graph_only_what_was_found(shop: Packing) -> None:
+def test_without_expansion_only_direct_matches_are_packed(shop: Packing) -> None:
     pack = shop.build("Client.connect raises TimeoutError too early", depth=0)
     assert all(not chunk.via for chunk in pack.retrieved)
     assert not pack.graph_context.scc_dag_used
     assert pack.graph_context.expanded_nodes == ()
 
 
-def test_tests_are_below_what_they_test_unless_they_are_asked_for(shop: Packing) -> None:
-    titles = [title for title, *_ in told(shop.build("connect opens the socket again"))]
+def test_tests_rank_below_the_tested_code_unless_the_task_is_about_them(shop: Packing) -> None:
+    titles = [
+        title for title, *_ in titles_and_labels(shop.build("connect opens the socket again"))
+    ]
     test = next(title for title in titles if "test_client" in title)
     assert titles.index("shop/client.py: Client.connect") < titles.index(test)
     asked = shop.build("Fix the flaky test test_connect_raises_after_the_last_try")
     assert "test_client" in asked.retrieved[0].title
 
 
-def test_a_stack_trace_leads_to_the_innermost_frame(shop: Packing) -> None:
+def test_a_stack_trace_selects_the_innermost_frame(shop: Packing) -> None:
     pack = shop.build(
         "It fails:\n\nTraceback (most recent call last):\n"
         '  File "/srv/other/shop/client.py", line 15, in connect\n    backoff.next_delay()\n'
@@ -164,20 +166,20 @@ def test_a_stack_trace_leads_to_the_innermost_frame(shop: Packing) -> None:
     assert pack.retrieved[1].title == "shop/client.py: Client.connect"
 
 
-def test_only_what_is_allowed(shop: Packing) -> None:
+def test_only_allowed_paths_are_packed(shop: Packing) -> None:
     sources = shop.sources._replace(allows=lambda path: path.startswith("shop/retry"))
     pack = Packing(shop.root, shop.memory, sources).build("Client.connect and the Backoff")
     assert {chunk.path for chunk in pack.retrieved} == {"shop/retry.py"}
     assert [file.path for file in pack.files] == ["shop/retry.py"]
 
 
-def test_what_was_worked_on_counts_a_little(shop: Packing) -> None:
+def test_recently_edited_files_rank_slightly_higher(shop: Packing) -> None:
     sources = shop.sources._replace(touched=("shop/retry.py",))
     pack = Packing(shop.root, shop.memory, sources).build("the delay")
     assert "touched" in {each.name for each in pack.retrieved[0].signals}
 
 
-def test_a_decision_and_the_code_it_mentions_lead_to_each_other(remembering: Packing) -> None:
+def test_a_decision_and_the_code_it_mentions_are_packed_together(remembering: Packing) -> None:
     decision = remembering.add(
         "decision",
         "Wait exponentially\n\nBecause servers recover slowly.",
@@ -196,10 +198,10 @@ def test_a_decision_and_the_code_it_mentions_lead_to_each_other(remembering: Pac
         ("Wait exponentially", "MENTIONS", "shop.retry.Backoff"),
     )
     by_code = remembering.build("Backoff")
-    assert ("Decision: Wait exponentially", "<MENTIONS") in told(by_code)
+    assert ("Decision: Wait exponentially", "<MENTIONS") in titles_and_labels(by_code)
 
 
-def test_what_is_replaced_is_left_out(remembering: Packing) -> None:
+def test_superseded_nodes_are_left_out(remembering: Packing) -> None:
     old = remembering.add("decision", "Backoff waits a second", {"shop.retry.Backoff": "item"})
     new = remembering.add("decision", "Backoff doubles its delays")
     with changing(remembering.memory, "link", WHO) as change:
@@ -209,14 +211,14 @@ def test_what_is_replaced_is_left_out(remembering: Packing) -> None:
     assert "superseded" in {each.reason for each in pack.left_out}
 
 
-def test_a_task_that_is_named_is_there(remembering: Packing) -> None:
+def test_a_named_task_is_packed(remembering: Packing) -> None:
     with changing(remembering.memory, "add", WHO) as change:
         change.add_node("task", "Shorten it", metadata={"file": "tasks/task_0043-shorten-k3x9.md"})
     pack = remembering.build("go on with task_0043")
     assert pack.retrieved[0].title == "Task: Shorten it"
 
 
-def test_who_names_what_is_replaced_means_what_took_its_place(remembering: Packing) -> None:
+def test_naming_a_superseded_decision_packs_its_successor(remembering: Packing) -> None:
     with changing(remembering.memory, "add", WHO) as change:
         place = {"file": "decisions/0007-wait-k3x9.md"}
         old = change.add_node("decision", "Wait a second", metadata=place)
@@ -229,7 +231,7 @@ def test_who_names_what_is_replaced_means_what_took_its_place(remembering: Packi
     ]
 
 
-def test_the_active_task_is_its_own_reason(remembering: Packing) -> None:
+def test_the_active_task_is_packed_with_its_reason(remembering: Packing) -> None:
     with changing(remembering.memory, "add", WHO) as change:
         place = {"file": "tasks/task_0043-shorten-k3x9.md"}
         made = change.add_node("task", "Shorten it\nNow", metadata=place)
@@ -270,7 +272,7 @@ def test_the_active_task_is_its_own_reason(remembering: Packing) -> None:
     assert (there.retrieved, there.graph_context.seed_nodes) == ((), ())
 
 
-def test_what_edges_lead_back_to_is_no_discovery(remembering: Packing) -> None:
+def test_seeds_are_not_listed_as_expanded_nodes(remembering: Packing) -> None:
     first = remembering.add("fact", "Servers recover slowly", {"shop.retry.Backoff": "item"})
     second = remembering.add("fact", "Slowly does it")
     with changing(remembering.memory, "link", WHO) as change:
@@ -281,7 +283,7 @@ def test_what_edges_lead_back_to_is_no_discovery(remembering: Packing) -> None:
     assert not set(context.seed_nodes) & set(context.expanded_nodes)
 
 
-def test_an_empty_file_is_nothing_to_read(tmp_path: Path) -> None:
+def test_an_empty_file_has_no_chunk(tmp_path: Path) -> None:
     with packing(
         tmp_path / "app", {"shop/connect.py": "\n", "shop/other.py": "connect = 1\n"}
     ) as it:
@@ -290,7 +292,7 @@ def test_an_empty_file_is_nothing_to_read(tmp_path: Path) -> None:
     assert [chunk.path for chunk in pack.retrieved] == ["shop/other.py"]
 
 
-def test_files_stand_in_the_order_of_their_scores(tmp_path: Path) -> None:
+def test_files_are_ordered_by_score(tmp_path: Path) -> None:
     files = {
         "shop/client.py": "def connect():\n    return 1\n",
         "shop/other.py": "# Does not connect.\n" + "def run():\n    return 2\n" * 20,
@@ -305,7 +307,7 @@ def test_files_stand_in_the_order_of_their_scores(tmp_path: Path) -> None:
         assert sum(each.value for each in file.signals) == pytest.approx(file.score)
 
 
-def test_files_that_have_to_do_with_each_other_stand_above_one_that_is_apart(
+def test_connected_files_rank_above_an_isolated_one(
     tmp_path: Path,
 ) -> None:
     rounding = "    # The rounding of the total on an invoice.\n    return round(value)\n"
@@ -326,7 +328,7 @@ def test_files_that_have_to_do_with_each_other_stand_above_one_that_is_apart(
     assert together.files[0].path == alone
 
 
-def test_secrets_in_code_stay_where_they_are(tmp_path: Path) -> None:
+def test_secrets_in_code_are_redacted(tmp_path: Path) -> None:
     key = "AKIA" + "Z7Q3M5X2KJ4T6WN2"
     with packing(tmp_path / "app", {"keys.py": f'def connect():\n    return "{key}"\n'}) as it:
         for budget in (8_000, 60):
@@ -336,18 +338,18 @@ def test_secrets_in_code_stay_where_they_are(tmp_path: Path) -> None:
         assert "[redacted:" in it.build("connect").retrieved[0].snippet.lower()
 
 
-def test_how_sure_a_pack_is_without_a_file(remembering: Packing) -> None:
+def test_confidence_without_a_file_is_limited(remembering: Packing) -> None:
     remembering.add("fact", "Servers recover slowly")
     alone = Packing(remembering.root, remembering.memory, remembering.sources._replace(code=None))
     whole, part = alone.build("servers recover slowly"), alone.build("servers zxqv wkrp plugh")
     assert 0 < part.confidence < whole.confidence <= 0.5
 
 
-def test_nothing_is_sure_that_is_said_of_anything(shop: Packing) -> None:
+def test_a_task_of_stop_words_has_no_confidence(shop: Packing) -> None:
     assert shop.build("the of a").confidence == 0.0
 
 
-def test_all_that_is_left_out_is_counted(tmp_path: Path) -> None:
+def test_everything_left_out_is_counted(tmp_path: Path) -> None:
     functions = [f"def connect_{n}():\n" + f"    wait({n})\n" * 20 for n in range(80)]
     files = {f"shop/part_{n}.py": "\n".join(functions[n::8]) for n in range(8)}
     with packing(tmp_path / "app", files) as it:
@@ -357,20 +359,20 @@ def test_all_that_is_left_out_is_counted(tmp_path: Path) -> None:
     assert f"- and {pack.more_left_out} more" in pack_text.with_reasons(pack)
 
 
-def test_what_is_used_is_what_it_takes(shop: Packing) -> None:
+def test_the_used_tokens_are_those_of_the_text(shop: Packing) -> None:
     for task in ("Client.connect raises TimeoutError too early", "zxqv wkrp"):
         pack = shop.build(task)
         taken = tokens.estimate(pack_text.as_markdown(pack))
         assert taken <= pack.token_budget.used <= taken + len(pack.retrieved) + 3
 
 
-def test_nothing_found(shop: Packing) -> None:
+def test_a_pack_without_results_is_empty(shop: Packing) -> None:
     pack = shop.build("zxqv wkrp")
     assert (pack.retrieved, pack.files, pack.confidence) == ((), (), 0.0)
     assert "Nothing was found" in pack_text.as_markdown(pack)
 
 
-def test_a_budget_that_is_too_small_says_how_much_is_needed(shop: Packing) -> None:
+def test_the_error_about_a_small_budget_names_the_needed_tokens(shop: Packing) -> None:
     with pytest.raises(BudgetExceeded) as error:
         shop.build("Client.connect", budget=20)
     needed = int("".join(c for c in (error.value.hint or "") if c.isdigit()))
@@ -423,38 +425,38 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("task", HOSTILE, ids=range(len(HOSTILE)))
-def test_any_task_gets_an_answer(shop: Packing, task: str) -> None:
+def test_any_task_gives_a_pack(shop: Packing, task: str) -> None:
     pack = shop.build(task)
     json.dumps(pack.token_budget)
     assert pack.task == task
 
 
-def test_memory_is_followed_without_code_too(remembering: Packing) -> None:
+def test_memory_is_expanded_without_code(remembering: Packing) -> None:
     first = remembering.add("fact", "Servers recover slowly")
     second = remembering.add("decision", "Wait exponentially")
     with changing(remembering.memory, "link", WHO) as change:
         change.link(second, first, "DEPENDS_ON", Evidence("cli"))
     sources = remembering.sources._replace(code=None)
     pack = Packing(remembering.root, remembering.memory, sources).build("slow servers")
-    assert told(pack) == [
+    assert titles_and_labels(pack) == [
         ("Fact: Servers recover slowly",),
         ("Decision: Wait exponentially", "<DEPENDS_ON"),
     ]
     assert 0 < pack.confidence <= 0.5
 
 
-def test_no_index_and_no_memory(shop: Packing) -> None:
+def test_without_index_and_memory_the_pack_is_empty(shop: Packing) -> None:
     sources = shop.sources._replace(code=None)
     pack = Packing(shop.root, shop.memory, sources).build("connect")
     assert (pack.retrieved, pack.confidence) == ((), 0.0)
 
 
-def test_an_empty_repository(tmp_path: Path) -> None:
+def test_an_empty_repository_gives_an_empty_pack(tmp_path: Path) -> None:
     with packing(tmp_path / "app", {}) as made:
         assert made.build("connect").retrieved == ()
 
 
-def test_files_that_changed_or_went_since_they_were_indexed(remembering: Packing) -> None:
+def test_changed_and_deleted_files_are_read_as_they_are_now(remembering: Packing) -> None:
     remembering.write("shop/client.py", "# moved\n" * 3 + CLIENT)
     (remembering.root / "shop/retry.py").unlink()
     pack = remembering.build("Client.connect with Backoff")
@@ -470,7 +472,7 @@ def test_files_that_changed_or_went_since_they_were_indexed(remembering: Packing
     assert not any(chunk.path == "shop/retry.py" for chunk in again.retrieved)
 
 
-def test_files_that_nobody_can_read(tmp_path: Path) -> None:
+def test_unreadable_files_are_handled(tmp_path: Path) -> None:
     files: dict[str, str | bytes] = {
         "data.py": b"\x00\x01connect\xff" * 100,
         "app.min.js": "function connect(){}" * 5_000,

@@ -67,7 +67,7 @@ PACK = PromptPack(
 )
 
 
-def test_the_whole_format() -> None:
+def test_a_pack_has_the_expected_text() -> None:
     assert (
         pack_text.as_markdown(PACK)
         == """\
@@ -115,7 +115,7 @@ Because.
     )
 
 
-def test_all_that_is_known_about_why() -> None:
+def test_reasons_show_scores_signals_and_paths() -> None:
     text = pack_text.with_reasons(PACK)
     assert "score 0.90 (path 0.20, text 0.70); 60 tokens." in text
     assert (
@@ -127,7 +127,7 @@ def test_all_that_is_known_about_why() -> None:
 
 
 @given(st.text(alphabet="`~#\n\r<>!-ab \t日", max_size=80), st.text(max_size=40))
-def test_nothing_leaves_its_place(snippet: str, name: str) -> None:
+def test_text_cannot_leave_its_place(snippet: str, name: str) -> None:
     chunk = CODE._replace(snippet=snippet, title=name, name=name, path=f"{name}.py")
     lines = pack_text.chunk_text(chunk).split("\n")
     assert lines[0].startswith("## ")
@@ -141,6 +141,6 @@ def test_nothing_leaves_its_place(snippet: str, name: str) -> None:
 
 
 @given(st.text(max_size=300))
-def test_the_price_of_a_chunk_is_what_it_takes(snippet: str) -> None:
+def test_the_cost_of_a_chunk_covers_its_text(snippet: str) -> None:
     chunk = CODE._replace(snippet=snippet)
     assert pack_text.cost(chunk) >= tokens.estimate(pack_text.chunk_text(chunk))

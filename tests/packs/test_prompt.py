@@ -1,4 +1,4 @@
-"""A pack as a question to a model."""
+"""A pack as a request to a model."""
 
 import json
 import re
@@ -37,12 +37,12 @@ PACKS = st.builds(
 )
 
 
-def written(pack: PromptPack) -> bytes:
-    """As `ctx query` writes it."""
+def pack_json(pack: PromptPack) -> bytes:
+    """The pack as `ctx query` prints it."""
     return json.dumps(plain(pack)).encode()
 
 
-def test_the_whole_question() -> None:
+def test_a_pack_gives_the_expected_request() -> None:
     pack = PACK._replace(retrieved=(CODE, CALLED, DECISION._replace(snippet="a\n```\nb")))
     assert prompt.compose(pack, FRAME) == Request(
         "You are careful.",
@@ -85,15 +85,15 @@ b
     )
 
 
-def test_without_anything_found() -> None:
+def test_an_empty_pack_says_that_nothing_was_found() -> None:
     assert prompt.compose(prompt.empty_pack("Why?"), FRAME).prompt == (
         "## Task\n\nWhy?\n\n## Retrieved Context\n\nNothing was found.\n\nAnswer the task.\n"
     )
 
 
 @given(PACKS)
-def test_what_is_quoted_cannot_leave_its_place(pack: PromptPack) -> None:
-    """A reader of markdown sees our headings and no other."""
+def test_quoted_text_cannot_leave_its_place(pack: PromptPack) -> None:
+    """A markdown reader sees only the headings of the request."""
     request = prompt.compose(pack._replace(task="Fix it"), FRAME)
     headings, fence = [], ""
     for line in request.prompt.split("\n"):
@@ -110,12 +110,12 @@ def test_what_is_quoted_cannot_leave_its_place(pack: PromptPack) -> None:
 
 
 @given(PACKS)
-def test_a_pack_that_was_written_asks_the_same(pack: PromptPack) -> None:
-    assert prompt.compose(prompt.parse_pack(written(pack)), FRAME) == prompt.compose(pack, FRAME)
-    assert prompt.parse_pack(written(pack)).receipt == pack.receipt
+def test_a_pack_read_from_json_gives_the_same_request(pack: PromptPack) -> None:
+    assert prompt.compose(prompt.parse_pack(pack_json(pack)), FRAME) == prompt.compose(pack, FRAME)
+    assert prompt.parse_pack(pack_json(pack)).receipt == pack.receipt
 
 
-def test_a_pack_of_a_newer_version() -> None:
+def test_a_pack_of_a_newer_version_is_read() -> None:
     newer = plain(PACK) | {"colour": {"red": [1]}}
     newer["retrieved"][0] |= {"depth": 3, "first_line": "12", "path": 7}
     found = prompt.parse_pack(json.dumps(newer).encode())
@@ -145,19 +145,19 @@ def test_a_pack_of_a_newer_version() -> None:
         (b"1" * 5_000, "The pack is not JSON."),
     ],
 )
-def test_what_is_no_pack(data: bytes, told: str) -> None:
+def test_invalid_packs_are_refused(data: bytes, told: str) -> None:
     with pytest.raises(ContentRefused) as refused:
         prompt.parse_pack(data)
     assert refused.value.message == told
     assert "ctx query" in str(refused.value.hint)
 
 
-def test_a_pack_that_is_too_large() -> None:
+def test_a_pack_that_is_too_large_is_refused() -> None:
     with pytest.raises(ContentRefused, match="33,554,432 bytes"):
         prompt.parse_pack(b" " * (prompt.LARGEST_PACK + 1))
 
 
-def test_half_of_a_character() -> None:
+def test_lone_surrogates_are_accepted() -> None:
     data = rb'{"task": "Fix \ud800", "retrieved": [{"title": "\udfff", "snippet": "x\ud800"}]}'
     assert prompt.compose(prompt.parse_pack(data), FRAME).prompt.encode()
 

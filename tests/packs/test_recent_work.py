@@ -1,4 +1,4 @@
-"""What happened lately, within a share of the budget."""
+"""Recent work, within a share of the budget."""
 
 from pathlib import Path
 
@@ -29,7 +29,7 @@ def narrative(folder: Path) -> str:
     return str(folder)
 
 
-def test_the_task_at_hand_and_the_last_days(tmp_path: Path) -> None:
+def test_the_active_task_and_the_last_days_are_shown(tmp_path: Path) -> None:
     folder = narrative(tmp_path)
     assert recent_work.recent_work(folder, TASK, 7, NOW_MS, 1_000).text == (
         "## Active task\n\nShorten it\n\nBy half.\n\n"
@@ -42,7 +42,7 @@ def test_the_task_at_hand_and_the_last_days(tmp_path: Path) -> None:
     assert recent_work.recent_work(str(tmp_path / "nowhere"), None, 7, NOW_MS, 1_000).text == ""
 
 
-def test_what_does_not_fit_is_cut_at_a_line(tmp_path: Path) -> None:
+def test_long_text_is_cut_at_a_line(tmp_path: Path) -> None:
     folder = narrative(tmp_path)
     long = TASK._replace(content="Shorten it\n" + "\n".join(f"- step {n}" for n in range(100)))
     said = recent_work.recent_work(folder, long, 7, NOW_MS, 100).text
@@ -50,7 +50,7 @@ def test_what_does_not_fit_is_cut_at_a_line(tmp_path: Path) -> None:
     assert "\n…\n\n## " in said or said.endswith("\n…")
 
 
-def test_what_is_left_out_by_its_title(tmp_path: Path) -> None:
+def test_stored_answers_are_left_out_by_title(tmp_path: Path) -> None:
     (tmp_path / "log").mkdir()
     lines = [
         "+ source 01M7GX2E7ZCG: Answer of m to: Why? (answer)",
@@ -79,7 +79,7 @@ def test_what_is_left_out_by_its_title(tmp_path: Path) -> None:
     assert recent_work.without_entries("", "Answer of ") == ""
 
 
-def test_what_stands_among_the_chunks_is_not_told_again() -> None:
+def test_chunks_of_the_pack_are_not_repeated() -> None:
     node = NodeId(derived_ulid(NOW_MS, "decision"))
     lines = (
         f"+ decision {short(node)}: Wait a while (tier:reference)",
@@ -109,6 +109,6 @@ def test_what_stands_among_the_chunks_is_not_told_again() -> None:
 
 
 @given(st.integers(0, 300), st.text(alphabet="ab \n日#", max_size=200))
-def test_it_never_takes_more_than_its_share(room: int, content: str) -> None:
+def test_recent_work_stays_within_its_share(room: int, content: str) -> None:
     said = recent_work.recent_work(None, TASK._replace(content=content), 7, NOW_MS, room).text
     assert tokens.estimate(said) <= max(room, 0)

@@ -1,9 +1,9 @@
-"""What the fifth phase of claude-mem-lite asked of a context, with the changes of our design.
+"""The requirements of the fifth phase of claude-mem-lite, with the changes of our design.
 
-A context is made of layers in an order of priority, within a budget. Whatever fails, a session gets
-less, or nothing: never an error, never anything on its standard output but JSON. Where the two
-differ: nothing depends on the worker (both ways give the same text), ages are in days, an empty
-text has no tokens, and a memory that is empty says so.
+A context consists of layers in an order of priority, within a budget. If something fails, a session
+gets less or nothing, but never an error, and stdout is always JSON. Differences: nothing depends on
+the worker (both ways give the same text), ages are in days, an empty text has no tokens, and an
+empty memory is mentioned.
 """
 
 import json
@@ -40,7 +40,7 @@ HEADINGS = (
 
 
 def populate(graph: Graph) -> None:
-    """The fixture of the seed, as we keep such things."""
+    """The fixture of the seed, in our tables."""
     session(graph, "s1", 0, completed="Implemented JWT auth service, added refresh endpoint")
     session(graph, "s2", 1, completed="Set up FastAPI project structure, configured SQLAlchemy")
     session(graph, "s3", 2, completed="Initial project scaffold, Docker setup")
@@ -82,7 +82,7 @@ def test_worker_not_running(populated: Client) -> None:
 
 
 def test_worker_running_but_slow(populated: Client) -> None:
-    """Somebody listens where the worker would, and never answers: nobody asks them."""
+    """A process listens on the socket of the worker and never answers; it is not asked."""
     without = context_of(populated.talk().start())
     with closing(socket.socket(socket.AF_UNIX)) as listening:
         listening.bind(UserStore(populated.home).worker_socket)
@@ -91,7 +91,7 @@ def test_worker_running_but_slow(populated: Client) -> None:
 
 
 def test_worker_running_but_context_errors(populated: Client) -> None:
-    """What a worker has left in the table of contexts is of no use."""
+    """The prepared context in the table is damaged."""
     without = context_of(populated.talk().start())
     populated.apply()
     with populated.memory() as memory:
@@ -118,7 +118,7 @@ def test_database_locked(populated: Client) -> None:
 
 
 def test_vectors_unavailable(graph: Graph) -> None:
-    """They are never asked: past work is what has to do with the files and words of the last."""
+    """Vectors are never used: past work is found by the files and words of the last session."""
     text = layers.context([graph.connection], HERE).text
     assert "- [feature] Added JWT auth middleware: Verifies every request." in text
     assert "- [bugfix] Fixed user registration: Email is unique in the table." in text
@@ -137,7 +137,7 @@ def test_layer_build_raises_exception(graph: Graph, table: str, heading: str) ->
 
 
 def test_context_exceeds_budget(graph: Graph) -> None:
-    """Layers become shorter before one is left out."""
+    """Layers are shortened before one is left out."""
     for number in range(40):
         node(graph, "fact", f"Fact {number} " + "word " * 40, ["tier:reference"])
     for budget in (2_000, 1_000, 600):
@@ -148,7 +148,7 @@ def test_context_exceeds_budget(graph: Graph) -> None:
 
 
 def test_output_dropped_by_the_client(populated: Client) -> None:
-    """`/clear` gives it again."""
+    """After `/clear`, the context is sent again."""
     conversation = populated.talk()
     given = context_of(conversation.start())
     assert given
@@ -202,7 +202,7 @@ class TestContextBuilder:
 
 class TestContextHook:
     def test_worker_path(self, populated: Client) -> None:
-        """What the worker left ready is given, byte for byte what would be composed."""
+        """The prepared context is used, byte for byte the same as a composed one."""
         composed = context_of(populated.talk().start())
         populated.apply()
         with populated.memory() as memory:
@@ -252,8 +252,8 @@ For details: `ctx recall WORDS`.
     )
 
 
-def test_it_is_written_for_the_agent(graph: Graph) -> None:
-    """Headings and short items; no tables, no ids, no times, and not the folder again."""
+def test_the_context_has_no_tables_ids_times_or_folders(graph: Graph) -> None:
+    """Only headings and short items."""
     text = layers.context([graph.connection], HERE).text
     told = text.partition(f"{layers.PREFACE}\n\n")[2]
     assert "|" not in told
@@ -291,14 +291,14 @@ def test_each_injection_is_logged_with_tokens_and_time(populated: Client) -> Non
     ]
 
 
-def test_it_stays_within_the_budget_that_is_set(populated: Client) -> None:
+def test_the_context_stays_within_the_configured_budget(populated: Client) -> None:
     for budget in (100, 500, 3_000):
         Path(populated.home, "config.toml").write_text(f"[context]\nbudget = {budget}\n")
         given = context_of(populated.talk(f"s-{budget}").start())
         assert tokens.estimate(given) <= budget
 
 
-def test_many_may_ask_at_once(populated: Client) -> None:
+def test_concurrent_requests_are_answered(populated: Client) -> None:
     given: list[str] = []
 
     def ask() -> None:

@@ -1,4 +1,4 @@
-"""What can be recalled at the end of the walk-through of the specification.
+"""Three questions at the end of the walk-through of the specification.
 
 The code is as it is then, and memory has what its commands leave there.
 """
@@ -42,7 +42,7 @@ ERROR = f"rustc E0432: unresolved import `crate::retry` @ {CLIENT}"
 
 
 @pytest.fixture(scope="module")
-def walked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Packing]:
+def walkthrough(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Packing]:
     with packing(tmp_path_factory.mktemp("walk") / "app", CODE) as made:
         made.add("task", f"{TITLE}\n{OBJECTIVE}", {CLIENT: "file", RETRY: "file", CONNECT: "item"})
         made.add(
@@ -67,16 +67,16 @@ def text_of(pack: PromptPack, path: str) -> str:
 
 
 @pytest.mark.parametrize("budget", [2_000, 8_000, 16_000])
-def test_what_retry_strategy_do_we_use(walked: Packing, budget: int) -> None:
-    pack = walked.build("retry strategy", budget=budget)
+def test_what_retry_strategy_do_we_use(walkthrough: Packing, budget: int) -> None:
+    pack = walkthrough.build("retry strategy", budget=budget)
     assert titles(pack)[0] == f"Decision: {DECISION}"
     assert "pub struct Backoff" in text_of(pack, RETRY)
     assert "backoff.next_delay()" in text_of(pack, CLIENT)
 
 
 @pytest.mark.parametrize("budget", [2_000, 8_000, 16_000])
-def test_why_did_the_tests_fail(walked: Packing, budget: int) -> None:
-    pack = walked.build("test failure retry", budget=budget)
+def test_why_did_the_tests_fail(walkthrough: Packing, budget: int) -> None:
+    pack = walkthrough.build("test failure retry", budget=budget)
     [diagnostic] = [each for each in pack.retrieved if each.chunk_kind == "DiagnosticOutput"]
     assert diagnostic.title == f"Diagnostic: {ERROR}"
     assert any("could not find `retry`" in chunk.snippet for chunk in pack.retrieved)
@@ -84,8 +84,8 @@ def test_why_did_the_tests_fail(walked: Packing, budget: int) -> None:
 
 
 @pytest.mark.parametrize("budget", [2_000, 8_000, 16_000])
-def test_what_files_are_involved_in_connection_handling(walked: Packing, budget: int) -> None:
-    pack = walked.build("connection handling", budget=budget)
+def test_what_files_are_involved_in_connection_handling(walkthrough: Packing, budget: int) -> None:
+    pack = walkthrough.build("connection handling", budget=budget)
     found = titles(pack)
     assert found[0] == f"File: {CLIENT}"
     assert {f"File: {RETRY}", f"Decision: {DECISION}", f"Task: {TITLE}"} <= set(found)

@@ -1,4 +1,4 @@
-"""Stores in which sessions have worked: what they did, changed, noted and taught."""
+"""Fill a store with sessions, their changes, observations and learnings."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -32,7 +32,7 @@ def node(
 def session(
     graph: Graph, name: str, days_ago: float, project: str | None = "app", **summary: Any
 ) -> NodeId | None:
-    """A session that ended so long ago; without a summary where none is given."""
+    """Add a session that ended some days ago, with a summary if there are sections for one."""
     last_at = clock.iso(clock.now_ms() - int(days_ago * DAY_MS))
     summary_id = None
     if summary:
@@ -101,7 +101,7 @@ def observation(
 
 
 def step(graph: Graph, session_id: str, kind: Any, **told: Any) -> None:
-    """A step as capture leaves it in the table of events."""
+    """Add a step to the table of events, as capture does."""
     event_id = f"{next(_numbers):013d}-1-a"
     made = Step(event_id, session_id, "2026-01-20T10:00:00Z", kind, **told)
     graph.connection.execute(

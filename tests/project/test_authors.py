@@ -1,5 +1,7 @@
-"""The names of those who wrote what somebody else reads. That they stand where they should is
-tested where contexts are: `tests/agents/claude_code/test_in_a_project.py`."""
+"""Names of authors that are shown with their nodes.
+
+Their place in a context is tested in `tests/agents/claude_code/test_in_a_project.py`.
+"""
 
 import pytest
 from hypothesis import given
@@ -22,12 +24,12 @@ from ctx.project import authors
         (f"Ada {'Lovelace ' * 40}<ada@example.org>", f"Ada {'Lovelace ' * 6}Lo"),
     ],
 )
-def test_a_name_without_its_mail(author: str, name: str) -> None:
+def test_a_name_is_shown_without_its_mail_address(author: str, name: str) -> None:
     assert authors.name(author) == name
 
 
 @given(st.text(max_size=200))
-def test_a_name_stays_in_its_place(author: str) -> None:
+def test_a_name_cannot_leave_its_place(author: str) -> None:
     name = authors.name(author)
     assert name == authors.name(name), "it is a name already"
     assert 0 < len(name) <= 60
@@ -38,6 +40,6 @@ def test_a_name_stays_in_its_place(author: str) -> None:
     assert not set("()[]<>`") & set(name)
 
 
-def test_beside_what_stands_below_its_label() -> None:
+def test_the_author_is_beside_the_label_of_a_code_block() -> None:
     entry = ContextEntry("fact:01HQ1A2B3C4D", "fact", None, "```\ncode\n```", author="Ada")
     assert item(entry, with_tags=False).splitlines()[0] == "- [fact:01HQ1A2B3C4D] (by Ada)"

@@ -1,4 +1,4 @@
-"""Records as objects: what one version writes all others keep, and nobody breaks a reader."""
+"""Records in batches: other versions keep them, and no batch breaks a reader."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ from ctx.objects.object_types import RecordBatch
 from ctx.project import batches
 from ctx.sqlite.connection import transaction
 from tests import effort
-from tests.memory.graphs import STEPS, WHO, Step, all_records, graph, live, tables
+from tests.memory.graphs import STEPS, WHO, Step, all_records, graph, run_steps, tables
 
 NODE = Ulid("01M7ESYZ1SB4F8Q5T2V9W3X6K0")
 OTHER = Ulid("01M7ESYZ1SB4F8Q5T2V9W3X6K1")
@@ -29,12 +29,12 @@ BLOB = typed(RecordBatch(())).id
 
 
 def batch(*rows: Any) -> Object:
-    """A batch as somebody else may have made it."""
+    """A batch with any rows."""
     return typed(RecordBatch(tuple(msgspec.Raw(msgspec.msgpack.encode(row)) for row in rows)))
 
 
 def row(**other: Any) -> list[Any]:
-    """A record as it is written down, with something else in some places."""
+    """An encoded record with some changed fields."""
     said: dict[str, Any] = {
         "id": OTHER,
         "stamp": STAMP,
@@ -60,10 +60,10 @@ def read(*made: Object) -> list[Record]:
 
 @settings(max_examples=effort.times(25), deadline=None, derandomize=True)
 @given(STEPS)
-def test_what_is_written_is_read_back(steps: list[Step]) -> None:
-    with graph() as lived:
-        live(lived, steps)
-        said = all_records(lived.connection)
+def test_encoded_records_are_read_back(steps: list[Step]) -> None:
+    with graph() as store:
+        run_steps(store, steps)
+        said = all_records(store.connection)
     found = read(batches.encode_batch(said))
     for before, after in zip(said, found, strict=True):
         if before.kind == "task.set" or before.body.get("outside"):
@@ -74,7 +74,7 @@ def test_what_is_written_is_read_back(steps: list[Step]) -> None:
     assert batches.encode_batch(said) == batches.encode_batch(said)
 
 
-def test_batches_are_joined_in_their_order_and_say_each_thing_once() -> None:
+def test_merged_batches_keep_their_order_and_contain_each_record_once() -> None:
     one, two, three = (row(id=ids.new_ulid()) for _ in range(3))
     store = InMemoryStore()
     first, second = batch(one, two), batch(two, three)
@@ -85,7 +85,7 @@ def test_batches_are_joined_in_their_order_and_say_each_thing_once() -> None:
     assert batches.merge_batches(store, []) is None
 
 
-def test_blobs_of_joined_batches_are_kept() -> None:
+def test_blobs_of_merged_batches_are_kept() -> None:
     record = Record._make([*row()[:8], {}, "cli", "cli"])
     store = InMemoryStore()
     first, second = batches.encode_batch([record], [BLOB]), batches.encode_batch([record])
@@ -94,7 +94,7 @@ def test_blobs_of_joined_batches_are_kept() -> None:
     assert joined == first
 
 
-def test_what_a_newer_version_says_is_kept_and_passed_over() -> None:
+def test_records_of_a_newer_version_are_kept_and_skipped() -> None:
     newer = [
         [*row(id=ids.new_ulid()), {"colour": "green"}, 7],
         row(id=ids.new_ulid(), kind="node.painted", body='{"colour":"green"}'),
@@ -144,7 +144,7 @@ NO_RECORDS: list[Any] = [
 
 
 @pytest.mark.parametrize("other", NO_RECORDS, ids=lambda each: repr(each)[:60])
-def test_what_is_no_record_is_left_out(other: Any) -> None:
+def test_invalid_records_are_left_out(other: Any) -> None:
     sound = row(id=ids.new_ulid())
     assert read(batch(other, sound, other)) == read(batch(sound))
 
@@ -206,22 +206,22 @@ WRONG: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("other", WRONG, ids=lambda each: repr(each)[:60])
-def test_a_record_that_is_not_as_its_kind_must_be_is_passed_over(other: dict[str, Any]) -> None:
+def test_a_record_with_an_invalid_body_is_skipped(other: dict[str, Any]) -> None:
     [found] = read(batch(row(**other)))
     kind = other.get("kind", "node.put")
     assert (found.kind, found.body) == (f"?{kind}", {})
     with graph() as fresh:
         before = tables(fresh.connection)
-        heard(fresh, [found])
+        materialise_twice(fresh, [found])
         assert tables(fresh.connection) == before
 
 
-def test_whatever_is_heard_can_be_answered() -> None:
-    """Nobody takes the last word by a stamp that lies far ahead."""
+def test_a_later_change_wins_over_a_stamp_in_the_future() -> None:
+    """A stamp far in the future does not win for ever."""
     last = batches.latest() - 1
     [far] = read(batch(row(stamp=last)))
     with graph() as fresh:
-        heard(fresh, [far])
+        materialise_twice(fresh, [far])
         for content in ("Two.", "Three."):
             with changing(fresh, "update", WHO) as change:
                 change.update_node(NodeId(NODE), content=content)
@@ -233,8 +233,8 @@ def test_whatever_is_heard_can_be_answered() -> None:
         assert not fresh.has(NodeId(NODE))
 
 
-def heard(fresh: Graph, said: list[Record]) -> None:
-    """Let records come into a graph, first by themselves and then with all others."""
+def materialise_twice(fresh: Graph, said: list[Record]) -> None:
+    """Apply records to a graph: first alone, then together with all others."""
     with transaction(fresh.connection):
         records.insert(fresh.connection, {record.id: record for record in said}.values())
         materialise(fresh.connection, said)
@@ -244,7 +244,7 @@ def heard(fresh: Graph, said: list[Record]) -> None:
 
 
 @pytest.mark.parametrize("word", ["a\nb", "\x1b[31m", "a\0b", "x" * 100_000])
-def test_names_that_could_not_be_shown_are_made_so(word: str) -> None:
+def test_unprintable_names_are_cleaned(word: str) -> None:
     [found] = read(batch(row(action=word, session=word, author=word)))
     assert found.kind == "node.put"
     for name in (found.action, found.session, found.author):
@@ -298,7 +298,7 @@ ROWS = st.tuples(
 def test_no_batch_breaks_a_reader(rows: list[Any]) -> None:
     said = read(batch(*rows))
     with graph() as fresh:
-        heard(fresh, said)
+        materialise_twice(fresh, said)
         for node in fresh.nodes([NODE, OTHER]):  # type: ignore[list-item]
             for record in fresh.history(node.id):
                 assert isinstance(records.describe(record, node.id), str)
@@ -308,6 +308,6 @@ def test_no_batch_breaks_a_reader(rows: list[Any]) -> None:
         assert read(batches.encode_batch(change.records)) == change.records
 
 
-def test_text_that_is_no_text_is_left_out() -> None:
+def test_invalid_text_is_left_out() -> None:
     made = typed(RecordBatch((msgspec.Raw(b"\x91\xa1\xff"),)))
     assert read(made) == []

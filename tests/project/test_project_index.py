@@ -1,4 +1,4 @@
-"""Whatever way a project went, its index is what would be made of it anew."""
+"""After any sequence of moves, the index equals one that is built from scratch."""
 
 import os
 import shutil
@@ -30,13 +30,13 @@ from ctx.project.project_index_state import Fingerprint
 from ctx.sqlite.connection import transaction
 from tests import effort
 from tests.memory.graphs import TABLES, graph
-from tests.memory.test_replay import SAID, STAMP
+from tests.memory.test_replay import RECORD_FIELDS, STAMP
 
 Tables = dict[str, list[tuple[Any, ...]]]
 
 
 class Kept(NamedTuple):
-    """A commit of a world, as it was drawn."""
+    """A generated commit."""
 
     parents: frozenset[int]
     batches: frozenset[int]
@@ -57,7 +57,7 @@ class Drawn(NamedTuple):
 
 @st.composite
 def drawn(draw: st.DrawFn) -> Drawn:
-    told = draw(st.lists(st.tuples(STAMP, SAID), min_size=1, max_size=20))
+    told = draw(st.lists(st.tuples(STAMP, RECORD_FIELDS), min_size=1, max_size=20))
     # Somebody may use an id twice.
     last = len(told) - 1 if draw(st.booleans()) else max(0, len(told) - 3)
     said = [record(min(number, last), stamp, *each) for number, (stamp, each) in enumerate(told)]
@@ -107,7 +107,7 @@ MOVES = st.lists(
 
 
 class World:
-    """A project that can be anywhere in a history, and what its graph must be there."""
+    """A project at some point of a history, and its expected graph."""
 
     def __init__(self, folder: str, drawn: Drawn) -> None:
         self._drawn = drawn
@@ -203,7 +203,7 @@ class World:
         return f"{self.project.objects}/{object_id[:2]}/{object_id}"
 
     def expected(self) -> Tables:
-        """The graph of all records that are in sight, made at once."""
+        """The graph of all reachable records, built from scratch."""
         reached = self._reached()
         # A parent that cannot be read is a boundary: it was here.
         parents = {parent for each in reached for parent in self._drawn.commits[each].parents}
@@ -233,8 +233,8 @@ class World:
     def _overlays(self) -> list[Record]:
         return [record for part in self._documents.values() for record in part]
 
-    def found(self) -> Tables:
-        """The same from the index, brought to where the project is now."""
+    def from_index(self) -> Tables:
+        """The same graph from the index, after updating it."""
         now = project_index_state.state(self.project)
         opened = project_index.open_index(self.repository, now)
         with transaction(opened.connection):
@@ -257,7 +257,7 @@ class World:
 
 
 def tables(connection: Connection) -> Tables:
-    """Everything that follows from records in a project."""
+    """The content of all derived tables of a project."""
     return {
         table: connection.execute(f"SELECT {columns} FROM {table} ORDER BY 1, 2, 3").fetchall()
         for table, columns in TABLES.items()
@@ -282,7 +282,7 @@ def _overlay(path: str, said: Sequence[Record]) -> Iterator[Record]:
 
 
 def _in_a_project(said: Iterable[Record]) -> list[Record]:
-    """Without what is passed over there."""
+    """The records without those that a project ignores."""
     return [each for each in said if each.kind != "task.set" and each.target != each.subject]
 
 
@@ -308,9 +308,11 @@ def world(drawn: Drawn) -> Iterator[World]:
 @pytest.mark.slow
 @settings(max_examples=effort.times(35), deadline=None, derandomize=True)
 @given(drawn(), MOVES)
-def test_any_way_leads_to_what_is_made_anew(drawn: Drawn, moves: list[tuple[Any, ...]]) -> None:
+def test_any_sequence_of_moves_gives_the_index_from_scratch(
+    drawn: Drawn, moves: list[tuple[Any, ...]]
+) -> None:
     with world(drawn) as there:
-        assert there.found() == there.expected()
+        assert there.from_index() == there.expected()
         for move in moves:
             there.move(*move)
-            assert there.found() == there.expected(), move
+            assert there.from_index() == there.expected(), move

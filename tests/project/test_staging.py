@@ -1,4 +1,4 @@
-"""Chains of work: what is saved of one that is damaged, whatever was damaged."""
+"""Chains of work commits: what is recovered from a damaged one."""
 
 import os
 import tempfile
@@ -22,7 +22,7 @@ SESSION = SessionId("s")
 NAME = refs.work(SESSION)
 
 
-def made(folder: str) -> Repository:
+def project_with_commit(folder: str) -> Repository:
     """A project with one commit."""
     root = Path(folder)
     (root / ".ctx").mkdir(parents=True)
@@ -43,7 +43,7 @@ def step(repository: Repository, *contents: Object) -> ObjectId:
         return staging.append(repository, SESSION, StepKind.NOTE, contents, ids)
 
 
-def wound(repository: Repository, id: ObjectId, *, gone: bool) -> None:
+def damage(repository: Repository, id: ObjectId, *, gone: bool) -> None:
     path = os.path.join(repository.staged.folder, id)
     os.unlink(path)
     if not gone:
@@ -51,7 +51,7 @@ def wound(repository: Repository, id: ObjectId, *, gone: bool) -> None:
 
 
 def contents(repository: Repository) -> list[ObjectId]:
-    """What the steps of the session hold, the oldest first."""
+    """The content of the steps of the session, oldest first."""
     steps = staging.chain(repository, SESSION)
     return [each for step in reversed(steps) for each in step.work.payload]
 
@@ -62,11 +62,11 @@ def contents(repository: Repository) -> list[ObjectId]:
     wounds=st.lists(st.tuples(st.integers(0, 30), st.booleans()), max_size=4),
     ref=st.sampled_from([None, "", "nonsense\n", "0" * 64 + "\n"]),
 )
-def test_everything_that_is_whole_is_saved(
+def test_every_intact_step_is_recovered(
     sizes: list[int], wounds: list[tuple[int, bool]], ref: str | None
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        repository = made(folder)
+        repository = project_with_commit(folder)
         steps: dict[ObjectId, list[ObjectId]] = {}
         for number, size in enumerate(sizes):
             said = [blob(f"{number}.{part}".encode()) for part in range(size)]
@@ -75,7 +75,7 @@ def test_everything_that_is_whole_is_saved(
         for position, gone in wounds:
             id = every[position % len(every)]
             if id in repository.staged:
-                wound(repository, id, gone=gone)
+                damage(repository, id, gone=gone)
         if ref is not None:
             Path(repository.refs.folder, NAME).write_text(ref)
         is_whole = ref is None and not wounds
@@ -104,34 +104,34 @@ def test_everything_that_is_whole_is_saved(
             assert repository.refs.read(NAME) is None
 
 
-def test_what_another_chain_holds_is_not_taken(tmp_path: Path) -> None:
-    repository = made(str(tmp_path))
+def test_steps_of_another_chain_are_not_taken(tmp_path: Path) -> None:
+    repository = project_with_commit(str(tmp_path))
     step(repository, blob(b"aborted"))
     tip = repository.refs.require(NAME)
     repository.refs.rename(NAME, tip, refs.aborted("s-1"))
     step(repository, blob(b"one"))
-    wound(repository, step(repository, blob(b"two")), gone=True)
+    damage(repository, step(repository, blob(b"two")), gone=True)
     with repository.locked("a test"):
         assert broken_chains.repair_chain(repository, NAME, dry_run=False).steps == 1
     assert contents(repository) == [blob(b"one").id]
 
 
-def test_a_step_that_may_have_counted_is_taken(tmp_path: Path) -> None:
+def test_a_step_whose_ref_was_not_moved_is_recovered(tmp_path: Path) -> None:
     """A process was killed between writing a step and moving the ref; another step followed."""
-    repository = made(str(tmp_path))
+    repository = project_with_commit(str(tmp_path))
     first = step(repository, blob(b"one"))
     step(repository, blob(b"killed"))
     repository.refs.put(NAME, first)
     step(repository, blob(b"two"))
-    wound(repository, step(repository, blob(b"three")), gone=False)
+    damage(repository, step(repository, blob(b"three")), gone=False)
     with repository.locked("a test"):
         assert broken_chains.repair_chain(repository, NAME, dry_run=False).steps == 3
     assert contents(repository)[0] == blob(b"one").id
     assert set(contents(repository)[1:]) == {blob(b"killed").id, blob(b"two").id}
 
 
-def test_a_ref_is_renamed_from_what_was_seen(tmp_path: Path) -> None:
-    repository = made(str(tmp_path))
+def test_a_ref_is_renamed_only_from_its_expected_value(tmp_path: Path) -> None:
+    repository = project_with_commit(str(tmp_path))
     first = step(repository, blob(b"one"))
     second = step(repository, blob(b"two"))
     with pytest.raises(StagingConflict):
@@ -142,8 +142,8 @@ def test_a_ref_is_renamed_from_what_was_seen(tmp_path: Path) -> None:
         repository.refs.rename(NAME, repository.refs.require(NAME), refs.aborted("s"))
 
 
-def test_the_joined_session(tmp_path: Path) -> None:
-    project = made(str(tmp_path)).project
+def test_a_joined_session_is_recorded(tmp_path: Path) -> None:
+    project = project_with_commit(str(tmp_path)).project
     assert current_session.read(project) == current_session.CurrentSession(None)
     current_session.join(project, SESSION)
     assert current_session.read(project) == current_session.CurrentSession(SESSION)
@@ -164,10 +164,10 @@ def test_the_joined_session(tmp_path: Path) -> None:
 
 
 def test_a_damaged_parked_chain_does_not_stop_its_session(tmp_path: Path) -> None:
-    repository = made(str(tmp_path))
+    repository = project_with_commit(str(tmp_path))
     parked = step(repository, blob(b"one"))
     repository.refs.rename(NAME, parked, refs.work(SessionId(f"s-{parked[:12]}")))
-    wound(repository, parked, gone=True)
+    damage(repository, parked, gone=True)
     step(repository, blob(b"two"))
     assert contents(repository) == [blob(b"two").id]
     with pytest.raises(CtxError):

@@ -33,7 +33,7 @@ def contents(memory: Memory, scope: str) -> list[str]:
 
 
 def add_and_fail(memory: Memory, scopes: tuple[str, ...], *, finishing: str | None = None) -> None:
-    """Add a node to each store and fail: at once, or when the part of a scope is finished."""
+    """Add a node to each store and fail: immediately, or after one scope is written."""
 
     def fail() -> None:
         raise UsageError("No.")
@@ -72,16 +72,14 @@ def test_a_transaction_that_fails_changes_neither_store(
 
 
 @pytest.mark.parametrize("scopes", [(PROJECT, USER), (USER, PROJECT)])
-def test_the_scope_that_is_named_first_becomes_durable_first(
-    memory: Memory, scopes: tuple[str, str]
-) -> None:
+def test_the_first_scope_is_written_first(memory: Memory, scopes: tuple[str, str]) -> None:
     with pytest.raises(UsageError):
         add_and_fail(memory, scopes, finishing=scopes[1])
     assert contents(memory, scopes[0]) == [f"In {scopes[0]}."]
     assert contents(memory, scopes[1]) == []
 
 
-def test_a_transaction_inside_another_is_a_part_of_it(memory: Memory) -> None:
+def test_a_nested_transaction_is_part_of_the_outer_one(memory: Memory) -> None:
     with memory.transaction("observe") as outer:
         outer.add_node("fact", "Outside.")
         with memory.transaction("add") as inner:
@@ -96,7 +94,7 @@ def test_a_transaction_inside_another_is_a_part_of_it(memory: Memory) -> None:
     assert contents(memory, USER) == ["Mine."]
 
 
-def test_the_lock_of_the_project_is_not_taken_after_that_of_the_user_store(memory: Memory) -> None:
+def test_the_project_must_be_locked_before_the_user_store(memory: Memory) -> None:
     with (
         memory.transaction("add", USER),
         pytest.raises(RuntimeError, match="comes before"),
@@ -106,7 +104,7 @@ def test_the_lock_of_the_project_is_not_taken_after_that_of_the_user_store(memor
 
 
 @pytest.mark.parametrize("scopes", [(USER,), (PROJECT,), (PROJECT, USER), (USER, PROJECT)])
-def test_what_is_claimed_is_changed_once(memory: Memory, scopes: tuple[str, ...]) -> None:
+def test_a_claimed_change_is_made_once(memory: Memory, scopes: tuple[str, ...]) -> None:
     with memory.transaction("add", *scopes, claim=CLAIM) as change:
         for scope in scopes:
             change.in_scope(scope).add_node("fact", f"In {scope}.")
@@ -115,7 +113,7 @@ def test_what_is_claimed_is_changed_once(memory: Memory, scopes: tuple[str, ...]
         pytest.fail("It is done already.")
 
 
-def test_a_change_of_a_project_is_known_also_without_its_claim(memory: Memory) -> None:
+def test_a_project_change_is_recognised_without_its_claim(memory: Memory) -> None:
     with memory.transaction("add", PROJECT, claim=CLAIM) as change:
         change.add_node("fact", "Once.")
     # As after a crash between the two stores.
@@ -127,7 +125,7 @@ def test_a_change_of_a_project_is_known_also_without_its_claim(memory: Memory) -
     assert contents(memory, PROJECT) == ["Once."]
 
 
-def test_nodes_are_changed_where_they_live(memory: Memory) -> None:
+def test_nodes_are_changed_in_their_own_store(memory: Memory) -> None:
     made: dict[str, NodeId] = {}
     with memory.transaction("add", PROJECT, USER) as change:
         for scope in (PROJECT, USER):

@@ -1,4 +1,4 @@
-"""Which project stores are trusted, and by what name."""
+"""The list of trusted project stores, and their keys."""
 
 import json
 import multiprocessing
@@ -43,7 +43,7 @@ def is_trusted(home: str, folder: Path) -> bool:
     return trust_list.is_trusted(home, at(folder))
 
 
-def test_trusted_and_revoked(home: str, repo: Path) -> None:
+def test_a_project_is_trusted_until_it_is_revoked(home: str, repo: Path) -> None:
     project = at(repo)
     assert not trust_list.is_trusted(home, project)
     assert not trust_check.revoke(home, project)
@@ -80,7 +80,7 @@ def test_trusted_and_revoked(home: str, repo: Path) -> None:
     assert trust_list.everything(home) == []
 
 
-def test_a_folder_outside_of_git(home: str, folder: Path) -> None:
+def test_a_folder_outside_of_git_can_be_trusted(home: str, folder: Path) -> None:
     trust_check.trust_project(home, at(folder), "", AT)
     assert [each[:4] for each in trust_list.everything(home)] == [
         (str(folder), str(folder), AT, "")
@@ -94,7 +94,9 @@ def test_a_folder_outside_of_git(home: str, folder: Path) -> None:
     assert not is_trusted(home, folder)
 
 
-def test_all_working_trees_of_a_repository(home: str, cloned: Path, tmp_path: Path) -> None:
+def test_trust_covers_all_working_trees_of_a_repository(
+    home: str, cloned: Path, tmp_path: Path
+) -> None:
     linked, other = tmp_path / "linked tree", tmp_path / "clone"
     git("worktree", "add", "-q", str(linked), "-b", "linked")
     git("clone", "-q", str(cloned), str(other))
@@ -105,7 +107,9 @@ def test_all_working_trees_of_a_repository(home: str, cloned: Path, tmp_path: Pa
     assert not is_trusted(home, linked)
 
 
-def test_working_trees_of_a_bare_repository(home: str, cloned: Path, tmp_path: Path) -> None:
+def test_a_bare_repository_is_the_key_of_its_working_trees(
+    home: str, cloned: Path, tmp_path: Path
+) -> None:
     bare, linked = tmp_path / "app.git", tmp_path / "linked"
     git("clone", "-q", "--bare", str(cloned), str(bare))
     git("worktree", "add", "-q", str(linked), "main", cwd=bare)
@@ -113,7 +117,7 @@ def test_working_trees_of_a_bare_repository(home: str, cloned: Path, tmp_path: P
     assert [each[:4] for each in trust_list.everything(home)] == [(str(bare), str(linked), AT, ADA)]
 
 
-def test_stores_of_one_repository_are_told_apart(home: str, repo: Path) -> None:
+def test_stores_of_one_repository_have_separate_entries(home: str, repo: Path) -> None:
     (repo / "api").mkdir()
     trust_check.trust_project(home, at(repo), ADA, AT)
     assert not trust_list.is_trusted(home, Project(str(repo / "api"), at(repo).checkout))
@@ -128,10 +132,10 @@ def test_stores_of_one_repository_are_told_apart(home: str, repo: Path) -> None:
 
 
 @pytest.mark.parametrize("how", ["file", "link", "worktree", "commondir", "inside"])
-def test_nobody_can_pass_for_another_repository(
+def test_a_forged_git_folder_is_not_trusted(
     home: str, cloned: Path, tmp_path: Path, how: str
 ) -> None:
-    """What comes out of an archive may have any `.git`."""
+    """An archive can contain any `.git`."""
     git("worktree", "add", "-q", str(tmp_path / "linked"))
     trust_check.trust_project(home, at(cloned), ADA, AT)
     stranger = tmp_path / "stranger"
@@ -164,7 +168,7 @@ def test_nobody_can_pass_for_another_repository(
     assert not is_trusted(home, cloned)
 
 
-def test_a_submodule_is_a_repository_of_its_own(home: str, cloned: Path, tmp_path: Path) -> None:
+def test_a_submodule_is_trusted_separately(home: str, cloned: Path, tmp_path: Path) -> None:
     outer = tmp_path / "outer"
     git("init", "-q", str(outer))
     words = ("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(cloned), "sub")
@@ -175,7 +179,7 @@ def test_a_submodule_is_a_repository_of_its_own(home: str, cloned: Path, tmp_pat
     assert is_trusted(home, outer / "sub")
 
 
-def test_a_project_that_is_gone(home: str, folder: Path) -> None:
+def test_a_removed_project_can_be_revoked(home: str, folder: Path) -> None:
     trust_check.trust_project(home, at(folder), ADA, AT)
     shutil.rmtree(folder)
     assert not trust_check.revoke_folder(home, str(folder.parent))
@@ -195,7 +199,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize("data", BROKEN, ids=range(len(BROKEN)))
-def test_a_list_that_cannot_be_read_trusts_nobody(home: str, repo: Path, data: bytes) -> None:
+def test_with_an_unreadable_list_nothing_is_trusted(home: str, repo: Path, data: bytes) -> None:
     os.mkdir(home)
     Path(trust_list.path_of(home)).write_bytes(data)
     assert trust_list.is_broken(home)
@@ -211,7 +215,7 @@ def test_a_list_that_cannot_be_read_trusts_nobody(home: str, repo: Path, data: b
 
 
 @pytest.mark.parametrize("kind", ["folder", "link", "pipe"])
-def test_a_list_that_is_no_plain_file(home: str, repo: Path, kind: str) -> None:
+def test_the_list_must_be_a_plain_file(home: str, repo: Path, kind: str) -> None:
     os.mkdir(home)
     path = Path(trust_list.path_of(home))
     match kind:
@@ -227,7 +231,7 @@ def test_a_list_that_is_no_plain_file(home: str, repo: Path, kind: str) -> None:
     assert is_trusted(home, repo)
 
 
-def test_what_is_not_understood_is_kept(home: str, repo: Path) -> None:
+def test_unknown_entries_are_kept(home: str, repo: Path) -> None:
     os.mkdir(home)
     theirs = {"/a": {"root": "/a", "at": AT, "identity": ADA, "until": 7}, "/b": 3, "/c": {"at": 1}}
     Path(trust_list.path_of(home)).write_text(json.dumps(theirs))
@@ -246,7 +250,9 @@ names = st.binary(min_size=1, max_size=20).map(lambda name: name.translate(None,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-def test_any_folders(tmp_path: Path, home: str, names: list[bytes], data: st.DataObject) -> None:
+def test_any_folder_can_be_trusted(
+    tmp_path: Path, home: str, names: list[bytes], data: st.DataObject
+) -> None:
     shutil.rmtree(home, ignore_errors=True)
     folders = [os.fsdecode(os.fsencode(tmp_path / "any") + b"/" + name) for name in names]
     for folder in folders:
@@ -265,7 +271,7 @@ def _trust_one(home: str, folder: str) -> None:
     trust_check.trust_project(home, Project(folder, None), ADA, AT)
 
 
-def test_nobodys_trust_is_lost(home: str, tmp_path: Path) -> None:
+def test_concurrent_additions_are_all_kept(home: str, tmp_path: Path) -> None:
     context = multiprocessing.get_context("fork")
     folders = [tmp_path / "projects" / str(number) for number in range(12)]
     for folder in folders:

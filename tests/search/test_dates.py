@@ -1,4 +1,4 @@
-"""The days and spans that a text names."""
+"""Days and date ranges in a text."""
 
 from datetime import date
 
@@ -18,8 +18,8 @@ def number(day: str) -> int:
     return date.fromisoformat(day).toordinal() - date(1970, 1, 1).toordinal()
 
 
-def named(text: str, today: str = TODAY) -> list[str]:
-    """The spans as `first last`, or as one day."""
+def date_ranges(text: str, today: str = TODAY) -> list[str]:
+    """The ranges as `first last`, or as one day."""
     found = []
     for span in spans(text, number(today)):
         first, last = (clock.iso(86_400_000 * day)[:10] for day in (span.first, span.last))
@@ -47,8 +47,8 @@ def named(text: str, today: str = TODAY) -> list[str]:
         ("in Q2", ["2023-04-01 2023-06-30"]),
     ],
 )
-def test_dates(text: str, expected: list[str]) -> None:
-    assert named(text) == expected
+def test_dates_are_parsed(text: str, expected: list[str]) -> None:
+    assert date_ranges(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -79,15 +79,15 @@ def test_dates(text: str, expected: list[str]) -> None:
         ("in the summer", "2023-06-01 2023-08-31"),
     ],
 )
-def test_relative_spans(text: str, expected: str) -> None:
-    assert named(f"What did we do {text}?") == [expected]
+def test_relative_ranges_are_parsed(text: str, expected: str) -> None:
+    assert date_ranges(f"What did we do {text}?") == [expected]
 
 
-def test_seasons_around_the_new_year() -> None:
-    assert named("last winter", "2024-01-10") == ["2022-12-01 2023-02-28"]
-    assert named("this winter", "2024-01-10") == ["2023-12-01 2024-02-29"]
-    assert named("last month", "2024-01-10") == ["2023-12-01 2023-12-31"]
-    assert named("last quarter", "2024-01-10") == ["2023-10-01 2023-12-31"]
+def test_seasons_around_the_new_year_are_parsed() -> None:
+    assert date_ranges("last winter", "2024-01-10") == ["2022-12-01 2023-02-28"]
+    assert date_ranges("this winter", "2024-01-10") == ["2023-12-01 2024-02-29"]
+    assert date_ranges("last month", "2024-01-10") == ["2023-12-01 2023-12-31"]
+    assert date_ranges("last quarter", "2024-01-10") == ["2023-10-01 2023-12-31"]
 
 
 @pytest.mark.parametrize(
@@ -104,8 +104,8 @@ def test_seasons_around_the_new_year() -> None:
         ("from November to January 2023", "2022-11-01 2023-01-31"),
     ],
 )
-def test_words_around_a_date(text: str, expected: str) -> None:
-    assert named(text) == [expected]
+def test_expressions_relative_to_a_date_are_parsed(text: str, expected: str) -> None:
+    assert date_ranges(text) == [expected]
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_words_around_a_date(text: str, expected: str) -> None:
         ("after May 3, 2023", "2023-05-04", "2023-05-03"),
     ],
 )
-def test_open_spans(text: str, inside: str, outside: str) -> None:
+def test_open_ranges_are_parsed(text: str, inside: str, outside: str) -> None:
     (span,) = spans(text, number(TODAY))
     assert span.nearest == number(inside)
     assert span.first <= number(inside) <= span.last
@@ -136,8 +136,8 @@ def test_open_spans(text: str, inside: str, outside: str) -> None:
         "",
     ],
 )
-def test_no_dates(text: str) -> None:
-    assert named(text) == []
+def test_other_text_has_no_dates(text: str) -> None:
+    assert date_ranges(text) == []
 
 
 def test_text_without_dates() -> None:
@@ -146,7 +146,7 @@ def test_text_without_dates() -> None:
     assert dates.without(text, found).split() == "What did we do and ?".split()
 
 
-def test_fit() -> None:
+def test_the_fit_of_a_day_decreases_with_its_distance() -> None:
     day = DaySpan(100, 100, (0, 0))
     assert day.fit(100, 100) == 1
     assert 1 > day.fit(101, 101) > day.fit(102, 102) > day.fit(99, 99) > day.fit(110, 110)
@@ -154,7 +154,7 @@ def test_fit() -> None:
     assert day.fit(100, 100) > day.fit(1, 365) >= 0.5
 
 
-def test_fit_in_any_year() -> None:
+def test_a_date_without_a_year_fits_any_year() -> None:
     (june,) = spans("in June", number(TODAY))
     this_year, last_year, wrong = (
         june.fit(number(day), number(day)) for day in ("2023-06-15", "2022-06-15", "2023-01-15")
@@ -164,13 +164,13 @@ def test_fit_in_any_year() -> None:
     assert dated.fit(number("2022-06-15"), number("2022-06-15")) < 0.01
 
 
-def test_fit_near_the_end_of_an_open_span() -> None:
+def test_days_near_the_end_of_an_open_range_fit_better() -> None:
     span = dates.before_day(100, (0, 0))
     assert span.fit(99, 99) > span.fit(60, 60) > 0.5 > span.fit(120, 120) == 0
 
 
 @given(st.text(alphabet="May June12,of the-0\nlast week ago before", max_size=200))
-def test_any_text(text: str) -> None:
+def test_any_text_can_be_parsed(text: str) -> None:
     found = spans(text, number(TODAY))
     assert len(found) <= dates.MOST
     for span in found:

@@ -1,4 +1,4 @@
-"""The table that comes with ctx, and a server that speaks the protocol of OpenAI."""
+"""The static table of ctx, and a server with the OpenAI protocol."""
 
 import hashlib
 import json
@@ -42,23 +42,23 @@ class TestTable(EmbedderContract):
             ("the build is slow", "compiling takes ten minutes", "the logo is blue"),
         ],
     )
-    def test_what_means_the_same_is_nearer(
+    def test_texts_with_similar_meaning_are_nearer(
         self, embedder: Embedder, asked: str, right: str, wrong: str
     ) -> None:
         question, near, far = embedder.embed([asked, right, wrong])
         assert question @ near > question @ far + 0.05
 
-    def test_a_name_means_what_its_words_mean(self, embedder: Embedder) -> None:
+    def test_all_spellings_of_a_name_have_the_same_vector(self, embedder: Embedder) -> None:
         spellings = embedder.embed(["refresh token", "refreshToken", "refresh_token"])
         assert (spellings == spellings[0]).all()
 
-    def test_what_a_text_says_first_counts_most(self, embedder: Embedder) -> None:
+    def test_the_beginning_of_a_text_counts_most(self, embedder: Embedder) -> None:
         cake = "bake the cake in the oven "
         code = "compile the kernel module "
         first, last, asked = embedder.embed([cake + code * 20, code * 20 + cake, "cake recipe"])
         assert asked @ first > asked @ last
 
-    def test_its_file_is_small_and_the_one_that_was_checked(self) -> None:
+    def test_the_table_is_small_and_has_the_expected_checksum(self) -> None:
         assert os.path.getsize(embedders.DATA) < 10_000_000
         assert embedders.CHECKSUM.startswith(embedders.default().version)
 
@@ -68,7 +68,7 @@ def write_table(path: Path, pieces: list[str], rows: list[list[float]]) -> str:
     return str(path)
 
 
-def test_a_table_gives_back_what_was_packed(tmp_path: Path) -> None:
+def test_a_packed_table_is_read_back(tmp_path: Path) -> None:
     tiny = StaticEmbedder(
         write_table(tmp_path / "t", ["log", "##in", "cake"], [[3, 0], [0, 3], [-1, 0]])
     )
@@ -94,7 +94,9 @@ LETTERS = st.text("abc", min_size=1, max_size=6)
 
 @given(st.lists(LETTERS, unique=True, max_size=20), st.lists(LETTERS, max_size=20), LETTERS)
 @settings(max_examples=effort.times(100), deadline=None)
-def test_the_pieces_of_a_word_make_the_word(starts: list[str], rests: list[str], word: str) -> None:
+def test_the_pieces_of_a_word_join_to_the_word(
+    starts: list[str], rests: list[str], word: str
+) -> None:
     pieces = starts + [static_embedder.CONTINUES + rest for rest in dict.fromkeys(rests)]
     rows = PieceVocabulary(pieces).rows(word)
     if rows:
@@ -107,7 +109,7 @@ def test_the_pieces_of_a_word_make_the_word(starts: list[str], rests: list[str],
 
 @given(st.text(max_size=200))
 @settings(max_examples=effort.times(100), deadline=None)
-def test_any_text_may_come(text: str) -> None:
+def test_any_text_can_be_embedded(text: str) -> None:
     [row] = embedders.default().embed([text])
     assert numpy.isfinite(row).all()
 
@@ -116,7 +118,7 @@ def test_any_text_may_come(text: str) -> None:
 
 
 class Fake(ThreadingHTTPServer):
-    """Speaks the protocol; its vectors are hashes. `says` overrules it."""
+    """A server with the protocol; its vectors are hashes. `says` replaces its answer."""
 
     daemon_threads = True
 
@@ -188,7 +190,7 @@ class TestServer(EmbedderContract):
         return server
 
 
-def test_a_server_is_asked_as_openai_is(fake: Fake, server: EmbeddingServer) -> None:
+def test_requests_follow_the_openai_protocol(fake: Fake, server: EmbeddingServer) -> None:
     rows = server.embed([f"text {number}" for number in range(40)])
     assert (server.name, server.version, rows.shape) == ("openai", "small-model", (40, 16))
     [probe, first, second] = fake.asked
@@ -197,7 +199,7 @@ def test_a_server_is_asked_as_openai_is(fake: Fake, server: EmbeddingServer) -> 
     assert first[2]["input"] + second[2]["input"] == [f"text {number}" for number in range(40)]
 
 
-def test_a_text_that_is_too_long_is_cut_until_it_is_taken(
+def test_a_text_that_is_too_long_is_cut_until_the_server_accepts_it(
     fake: Fake, server: EmbeddingServer
 ) -> None:
     fake.longest = 1_500
@@ -227,7 +229,7 @@ def test_a_text_that_is_too_long_is_cut_until_it_is_taken(
         (200, b"[" * 100_000, "no list of vectors"),
     ],
 )
-def test_what_a_server_says_instead_is_told_in_words(
+def test_errors_of_the_server_are_reported(
     fake: Fake, server: EmbeddingServer, status: int, answer: bytes, words: str
 ) -> None:
     fake.says = (status, answer)
@@ -237,13 +239,13 @@ def test_what_a_server_says_instead_is_told_in_words(
     assert refused.value.hint
 
 
-def test_a_server_that_is_not_there(fake: Fake) -> None:
+def test_an_unreachable_server_is_an_error(fake: Fake) -> None:
     with pytest.raises(ProgramFailure, match="cannot be reached"):
         # Nobody listens on the port that needs a privilege.
         EmbeddingServer("http://user:pass@127.0.0.1:1", "m").embed(["text"])
 
 
-def test_a_server_that_is_silent_is_waited_for_once() -> None:
+def test_a_silent_server_is_waited_for_once() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         asked = EmbeddingServer(f"http://127.0.0.1:{silent.getsockname()[1]}", "m", patience_s=0.1)
         for _ in range(3):
@@ -256,7 +258,7 @@ def test_a_server_that_is_silent_is_waited_for_once() -> None:
             silent.accept()
 
 
-def test_a_server_is_asked_as_long_as_patience_lasts(fake: Fake) -> None:
+def test_no_request_is_sent_after_the_time_limit(fake: Fake) -> None:
     asked = EmbeddingServer(fake.url, "m", patience_s=0)
     with pytest.raises(ProgramFailure, match="did not answer in time"):
         asked.embed(["text"])
@@ -264,7 +266,7 @@ def test_a_server_is_asked_as_long_as_patience_lasts(fake: Fake) -> None:
 
 
 @pytest.mark.parametrize("url", ["", "ftp://x", "http://", "http://[", "http://x:99999", "x"])
-def test_an_address_that_is_none(url: str) -> None:
+def test_an_invalid_address_is_refused(url: str) -> None:
     with pytest.raises(ConfigInvalid):
         EmbeddingServer(url, "m")
 
@@ -277,7 +279,7 @@ def chosen(*overrides: str) -> Embedder | None:
     return embedders.configured(config, {"MY_KEY": "abc"})
 
 
-def test_a_user_chooses(fake: Fake) -> None:
+def test_the_embedder_is_chosen_by_the_configuration(fake: Fake) -> None:
     assert chosen() is embedders.default()
     assert chosen("search.vectors=off") is None
     asked = chosen("search.embedder=openai", f"search.url={fake.url}", "search.api_key_env=MY_KEY")

@@ -1,4 +1,4 @@
-"""What a task names outright."""
+"""Paths, names and stack frames in the text of a task."""
 
 import string
 
@@ -11,7 +11,7 @@ from ctx.search.entities import MOST, CodeFrame, Entities, find
 NOTHING = Entities((), (), (), (), (), ())
 
 
-def test_a_task_in_prose() -> None:
+def test_names_and_paths_in_prose_are_found() -> None:
     assert find(
         "Fix the timeout in core::net::Client and `Client.connect`, see src/net/client.rs:42.\n"
         "It calls connect_all() and MyClass, e.g. in django.db.models.query and/or README.md;\n"
@@ -29,30 +29,30 @@ def test_a_task_in_prose() -> None:
     )
 
 
-def test_plain_words_name_nothing() -> None:
+def test_plain_words_are_not_entities() -> None:
     assert find("the tests fail on Mondays, and/or when nobody looks. See you.") == NOTHING
     assert find("почему тесты падают? 接続が切れる") == NOTHING
     assert find("") == NOTHING
 
 
-def test_addresses_are_no_paths() -> None:
+def test_web_addresses_are_not_paths() -> None:
     assert find("see https://example.org/a/b/c.py and ftp://x.y/z.rs") == NOTHING
 
 
-def test_inline_code_is_a_name_whatever_the_word_is() -> None:
+def test_any_word_in_inline_code_is_a_name() -> None:
     assert find("call `run` with `a b` and `src/run.py`") == Entities(
         ("src/run.py",), ("run",), (), (), ("a b",), ()
     )
 
 
-def test_a_line_in_words() -> None:
+def test_a_line_number_in_words_is_read() -> None:
     assert find('broken in "app/net.py", line 12 and in lib/a.go on line 3').frames == (
         CodeFrame("app/net.py", 12, ""),
         CodeFrame("lib/a.go", 3, ""),
     )
 
 
-def test_python_prints_the_innermost_frame_last() -> None:
+def test_the_innermost_frame_of_python_is_the_last() -> None:
     assert find(
         "Traceback (most recent call last):\n"
         '  File "/app/main.py", line 3, in <module>\n'
@@ -70,7 +70,7 @@ def test_python_prints_the_innermost_frame_last() -> None:
     )
 
 
-def test_other_languages_print_it_first() -> None:
+def test_the_innermost_frame_of_other_languages_is_the_first() -> None:
     traces = {
         "TypeError: x\n    at Client.connect (/srv/src/client.js:10:5)\n"
         "    at async run (file:///srv/src/main.mjs:1:2)\n    at /srv/x.ts:4:4": [
@@ -106,7 +106,7 @@ def test_frames_of_libraries_come_last() -> None:
     assert list(entities.innermost([library, own, own])) == [own, library]
 
 
-def test_of_each_kind_only_so_many() -> None:
+def test_the_number_of_entities_is_limited() -> None:
     found = find(
         "\n".join(f"name_{number}() src/a/file_{number}.py E{number:04}" for number in range(999))
     )
@@ -131,15 +131,15 @@ HARD = [
 ]
 
 
-def test_pages_of_anything_end_soon() -> None:
-    """Nothing here takes longer than its length: otherwise this would not come back."""
+def test_hostile_texts_take_linear_time() -> None:
+    """With quadratic time, this would not end."""
     for piece in HARD:
         find(piece * (200_000 // len(piece)))
         find((piece * 100 + "\n") * (2_000 // len(piece)))
 
 
 @given(st.text(alphabet=string.printable + "é日\u2028", max_size=300))
-def test_any_text_is_read(text: str) -> None:
+def test_any_text_can_be_read(text: str) -> None:
     found = find(text)
     assert all(len(each) <= MOST for each in found)
     # What is named is in the text.

@@ -41,7 +41,7 @@ It worked in the last release.
 """
 
 
-def test_what_everybodys_issue_has_is_taken_out() -> None:
+def test_boilerplate_of_issues_is_removed() -> None:
     cleaned = question.clean(ISSUE)
     assert cleaned.startswith("Client.connect hangs when the server is slow\n")
     for gone in (
@@ -70,7 +70,7 @@ def test_the_first_line_counts_most_and_code_least() -> None:
     assert "numpy" not in weights
 
 
-def test_stop_words_count_where_there_is_nothing_else() -> None:
+def test_stop_words_count_if_there_are_no_other_words() -> None:
     assert set(question.read("the and of").weights) == {"the", "and", "of"}
     assert question.read("").weights == {}
     assert question.read("<!-- only a comment -->").weights
@@ -86,12 +86,14 @@ def test_stop_words_count_where_there_is_nothing_else() -> None:
         ("Parser crashes\n\nAdd tests for it.", False),
     ],
 )
-def test_a_task_about_tests_is_known_by_its_first_line(text: str, is_about_tests: bool) -> None:
+def test_the_first_line_decides_whether_a_task_is_about_tests(
+    text: str, is_about_tests: bool
+) -> None:
     assert question.read(text).is_about_tests == is_about_tests
 
 
 @pytest.mark.parametrize("word", ["令牌", "обновление", "トークン"])
-def test_any_script_is_understood(word: str) -> None:
+def test_words_of_any_script_are_read(word: str) -> None:
     assert question.read(word).weights
 
 
@@ -99,7 +101,7 @@ def test_any_script_is_understood(word: str) -> None:
     "piece",
     ["<!-- ", "```\n", "~~~ a\n", "`", "# ", "a\n---\n", "http://", "https://a ", "\r", "("],
 )
-def test_no_text_takes_long(piece: str) -> None:
+def test_hostile_texts_take_linear_time(piece: str) -> None:
     begun = time.process_time()
     question.read(piece * (300_000 // len(piece)))
     # It takes a tenth of a second; what grows with the square of the text takes minutes.

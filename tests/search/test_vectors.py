@@ -1,4 +1,4 @@
-"""The file of vectors: filling it, finding in it, and what becomes of it when it is damaged."""
+"""The file of vectors: filling, searching, and damage."""
 
 import os
 import stat
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Seeded(NamedTuple):
-    """An embedder that gives every text a direction of its own."""
+    """An embedder that gives every text a different random vector."""
 
     name: str = "seeded"
     version: str = "1"
@@ -58,7 +58,7 @@ NODES = {
 }
 
 
-def test_what_is_meant_is_found(vectors: Vectors) -> None:
+def test_the_nearest_text_is_found(vectors: Vectors) -> None:
     assert vectors.fill(default(), NODES.items()) == 4
     found = {
         question: vectors.nearest(default(), question, limit=1)[0][0]
@@ -69,7 +69,7 @@ def test_what_is_meant_is_found(vectors: Vectors) -> None:
     assert vectors.nearest(default(), "認証") == []
 
 
-def test_only_those_that_are_named_are_looked_at(vectors: Vectors) -> None:
+def test_the_search_can_be_limited_to_some_keys(vectors: Vectors) -> None:
     vectors.fill(default(), NODES.items())
     ranked = [key for key, _ in vectors.nearest(default(), "authentication", ["c", "b", "x", "c"])]
     assert sorted(ranked) == ["b", "c"]
@@ -77,7 +77,7 @@ def test_only_those_that_are_named_are_looked_at(vectors: Vectors) -> None:
     assert vectors.nearest(default(), "authentication", limit=0) == []
 
 
-def test_filling_again_embeds_only_what_changed(vectors: Vectors) -> None:
+def test_filling_again_embeds_only_changed_texts(vectors: Vectors) -> None:
     assert vectors.fill(Seeded(), NODES.items()) == 4
     assert vectors.fill(Seeded(), NODES.items()) == 0
     assert vectors.fill(Seeded(), {**NODES, "a": "something else", "e": "new"}.items()) == 2
@@ -85,7 +85,7 @@ def test_filling_again_embeds_only_what_changed(vectors: Vectors) -> None:
     assert vectors.count(Seeded()) == 5
 
 
-def test_filling_stops_where_it_is_told_to_and_goes_on_there(vectors: Vectors) -> None:
+def test_filling_can_stop_and_continue(vectors: Vectors) -> None:
     texts = [(str(number), f"text {number}") for number in range(1_000)]
     assert vectors.fill(Seeded(), texts, limit=300) == 300
     assert vectors.fill(Seeded(), texts, go_on=clock.deadline(0)) == 0
@@ -93,7 +93,7 @@ def test_filling_stops_where_it_is_told_to_and_goes_on_there(vectors: Vectors) -
     assert vectors.count(Seeded()) == 1_000
 
 
-def test_every_model_has_its_own_rows(vectors: Vectors) -> None:
+def test_every_model_has_separate_rows(vectors: Vectors) -> None:
     newer, wider = Seeded(version="2"), Seeded(dimensions=32)
     vectors.fill(Seeded(), NODES.items())
     assert vectors.nearest(newer, NODES["a"]) == []
@@ -104,7 +104,7 @@ def test_every_model_has_its_own_rows(vectors: Vectors) -> None:
     assert dict(vectors.nearest(wider, NODES["b"])) == pytest.approx({"b": 1.0}, abs=0.01)
 
 
-def test_what_is_known_of_a_text_goes_with_it(vectors: Vectors) -> None:
+def test_the_stamp_of_a_text_is_stored_with_its_vector(vectors: Vectors) -> None:
     newer = Seeded(version="2")
     assert vectors.fill(Seeded(), NODES.items(), dict.fromkeys(NODES, "1")) == 4
     assert vectors.fill(newer, NODES.items(), {"a": "1"}) == 4
@@ -114,7 +114,7 @@ def test_what_is_known_of_a_text_goes_with_it(vectors: Vectors) -> None:
     assert vectors.stamps(Seeded()) == {"b": "1", "c": "1", "d": "1"}
 
 
-def test_what_is_forgotten_is_nowhere_in_the_file(vectors: Vectors, path: str) -> None:
+def test_a_removed_vector_is_erased_from_the_file(vectors: Vectors, path: str) -> None:
     vectors.fill(Seeded(), NODES.items())
     [row] = Seeded().embed([NODES["a"]])
     kept = numpy.rint(row * (127 / numpy.abs(row).max())).astype(numpy.int8).tobytes()
@@ -125,7 +125,7 @@ def test_what_is_forgotten_is_nowhere_in_the_file(vectors: Vectors, path: str) -
     assert vectors.count(Seeded()) == 3
 
 
-def test_keys_that_are_gone_are_dropped(vectors: Vectors) -> None:
+def test_vectors_of_removed_keys_are_dropped(vectors: Vectors) -> None:
     vectors.fill(Seeded(), NODES.items())
     assert vectors.keep_only(["a", "b", "z"]) == 2
     assert {key for key, _ in vectors.nearest(Seeded(), "anything")} == {"a", "b"}
@@ -133,21 +133,21 @@ def test_keys_that_are_gone_are_dropped(vectors: Vectors) -> None:
     assert vectors.nearest(Seeded(), "anything") == []
 
 
-def test_reading_makes_no_file(vectors: Vectors, path: str) -> None:
+def test_reading_creates_no_file(vectors: Vectors, path: str) -> None:
     assert vectors.nearest(Seeded(), "anything") == []
     assert vectors.count(Seeded()) == 0
     assert vectors.forget(["a"]) == vectors.keep_only([]) == 0
     assert not os.path.exists(os.path.dirname(path))
 
 
-def test_only_its_owner_may_read_it(vectors: Vectors, path: str) -> None:
+def test_the_file_is_private(vectors: Vectors, path: str) -> None:
     vectors.fill(Seeded(), NODES.items())
     assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
     assert stat.S_IMODE(os.stat(os.path.dirname(path)).st_mode) == 0o700
 
 
 @pytest.mark.parametrize("damage", ["not a database", "cut", "overwritten", "another layout"])
-def test_a_damaged_file_is_made_anew(path: str, damage: str) -> None:
+def test_a_damaged_file_is_rebuilt(path: str, damage: str) -> None:
     texts = [(str(number), f"text {number}") for number in range(900)]
     with closing(Vectors(path)) as vectors:
         vectors.fill(Seeded(), texts)
@@ -169,7 +169,7 @@ def test_a_damaged_file_is_made_anew(path: str, damage: str) -> None:
         assert vectors.count(Seeded()) == 900
 
 
-def test_several_may_fill_and_read_at_once(path: str) -> None:
+def test_several_threads_can_fill_and_read_at_once(path: str) -> None:
     def fill(first: int) -> int:
         with closing(Vectors(path)) as mine:
             texts = [(str(number), f"text {number}") for number in range(first, first + 400)]
@@ -183,7 +183,7 @@ def test_several_may_fill_and_read_at_once(path: str) -> None:
         assert vectors.count(Seeded()) == 1_000
 
 
-def test_what_another_process_wrote_is_seen(path: str) -> None:
+def test_vectors_of_another_process_are_read(path: str) -> None:
     with closing(Vectors(path)) as mine, closing(Vectors(path)) as others:
         mine.fill(Seeded(), [("a", "one")])
         assert mine.count(Seeded()) == 1
@@ -193,7 +193,7 @@ def test_what_another_process_wrote_is_seen(path: str) -> None:
 
 @given(st.lists(st.text(min_size=1, max_size=8), min_size=1, max_size=40, unique=True), st.data())
 @settings(max_examples=effort.times(25), deadline=None)
-def test_the_nearest_are_those_that_a_plain_look_finds(
+def test_the_nearest_vectors_equal_those_of_a_full_scan(
     tmp_path_factory: pytest.TempPathFactory, texts: list[str], data: st.DataObject
 ) -> None:
     asked = data.draw(st.sampled_from(texts))
@@ -208,7 +208,7 @@ def test_the_nearest_are_those_that_a_plain_look_finds(
 
 
 class Counted(Seeded):
-    """Thousands of texts at once: a number gives its direction."""
+    """An embedder for thousands of texts: the vector follows from a number."""
 
     def embed(self, texts: Sequence[str]) -> "Matrix":
         grid = numpy.outer([int(text) + 1 for text in texts], numpy.sqrt(numpy.arange(2, 26)))
@@ -218,7 +218,7 @@ class Counted(Seeded):
 
 
 @pytest.mark.slow
-def test_among_very_many_the_signs_choose_first(vectors: Vectors) -> None:
+def test_among_very_many_vectors_the_signs_preselect(vectors: Vectors) -> None:
     embedder: Embedder = Counted()
     keys = [str(number) for number in range(21_000)]
     assert vectors.fill(embedder, zip(keys, keys, strict=True), limit=len(keys)) == len(keys)

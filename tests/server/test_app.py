@@ -1,4 +1,4 @@
-"""The app by its routes: what each answers, and what it says to who asks in a wrong way."""
+"""The routes of the app: their answers, and their errors for invalid requests."""
 
 import asyncio
 import json
@@ -21,56 +21,56 @@ from tests.conftest import Ctx
 ABOUT = ProcessInfo(4242, "0.1.0", 31.5, "2026-01-20T10:00:00Z", 7)
 
 
-class Told(NamedTuple):
+class Answer(NamedTuple):
     status: int
     value: Any
 
 
-Ask = Callable[..., Told]
+Ask = Callable[..., Answer]
 
 
 @pytest.fixture
-def woken() -> list[str]:
+def wake_calls() -> list[str]:
     return []
 
 
 @pytest.fixture
-def ask(surroundings: Path, ctx: Ctx, woken: list[str]) -> Ask:
+def ask(surroundings: Path, ctx: Ctx, wake_calls: list[str]) -> Ask:
     assert ctx("status").code == 0
     home = str(surroundings / ".ctx")
     place = Environment(home, UserStore(home), {}, (), CLI_SESSION, load_hosts=lambda: HOSTS)
-    served = server.app(AppServices(place, lambda: woken.append("!"), lambda: ABOUT))
+    served = server.app(AppServices(place, lambda: wake_calls.append("!"), lambda: ABOUT))
 
-    async def asked(method: str, path: str, **options: Any) -> Told:
+    async def request(method: str, path: str, **options: Any) -> Answer:
         transport = httpx.ASGITransport(served, raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://ctx") as client:
             answer = await client.request(method, path, **options)
         assert answer.headers["content-type"] == "application/json"
-        return Told(answer.status_code, answer.json())
+        return Answer(answer.status_code, answer.json())
 
-    def run(path: str, method: str = "GET", **options: Any) -> Told:
-        return asyncio.run(asked(method, path, **options))
+    def run(path: str, method: str = "GET", **options: Any) -> Answer:
+        return asyncio.run(request(method, path, **options))
 
     return run
 
 
-def error(told: Told) -> tuple[int, str, str]:
-    return told.status, told.value["error"]["code"], told.value["error"]["message"]
+def error(answer: Answer) -> tuple[int, str, str]:
+    return answer.status, answer.value["error"]["code"], answer.value["error"]["message"]
 
 
-def test_health(ask: Ask) -> None:
+def test_health_describes_the_process(ask: Ask) -> None:
     queue = {"waiting": 0, "failed": 0, "new": 0, "skipped": 0, "last_stored": None, "live": 0}
     assert ask("/api/health") == (200, {"status": "ok", **ABOUT._asdict(), **queue})
 
 
-def test_nodes_and_words(ask: Ask, ctx: Ctx) -> None:
+def test_nodes_are_listed_and_searched(ask: Ask, ctx: Ctx) -> None:
     assert ctx("add", "--type=decision", "--tag=area:net", "Retries wait a second.").code == 0
     assert ctx("add", "--type=fact", "Money is in cents.").code == 0
 
     def contents(path: str) -> list[str]:
-        told = ask(path)
-        assert told.status == 200
-        return [node["content"] for node in told.value["nodes"]]
+        answer = ask(path)
+        assert answer.status == 200
+        return [node["content"] for node in answer.value["nodes"]]
 
     assert contents("/api/nodes") == ["Money is in cents.", "Retries wait a second."]
     assert contents("/api/nodes?limit=1") == ["Money is in cents."]
@@ -80,29 +80,31 @@ def test_nodes_and_words(ask: Ask, ctx: Ctx) -> None:
     assert contents("/api/search?q=type:fact") == []
 
 
-def test_a_task(ask: Ask, ctx: Ctx, repo: Path) -> None:
+def test_a_pack_is_built_for_a_task(ask: Ask, ctx: Ctx, repo: Path) -> None:
     assert ctx("add", "--type=decision", "Retries wait a second.").code == 0
-    told = ask("/api/query", params={"q": "retries", "budget": "500", "project_path": str(repo)})
-    assert told.status == 200
-    assert told.value["task"] == "retries"
+    answer = ask("/api/query", params={"q": "retries", "budget": "500", "project_path": str(repo)})
+    assert answer.status == 200
+    assert answer.value["task"] == "retries"
 
 
-def test_the_context_of_a_place(ask: Ask, ctx: Ctx, repo: Path) -> None:
+def test_the_context_of_a_project_is_returned(ask: Ask, ctx: Ctx, repo: Path) -> None:
     assert ctx("add", "--type=fact", "--tag=tier:pinned", "Money is in cents.").code == 0
-    told = ask("/api/context", params={"project_path": str(repo), "session_id": "a-session"})
-    assert told.status == 200
-    assert set(told.value) == {"context", "tokens", "layers", "build_ms"}
-    assert "Money is in cents." in told.value["context"]
-    assert told.value["layers"] == ["memory"]
-    assert told.value["tokens"] > 0
+    answer = ask("/api/context", params={"project_path": str(repo), "session_id": "a-session"})
+    assert answer.status == 200
+    assert set(answer.value) == {"context", "tokens", "layers", "build_ms"}
+    assert "Money is in cents." in answer.value["context"]
+    assert answer.value["layers"] == ["memory"]
+    assert answer.value["tokens"] > 0
 
 
-def test_sessions_and_events(ask: Ask, surroundings: Path, repo: Path, ctx: Ctx) -> None:
+def test_sessions_are_listed_with_their_events(
+    ask: Ask, surroundings: Path, repo: Path, ctx: Ctx
+) -> None:
     conversation = Client(surroundings / ".ctx", repo).talk("a-session")
     conversation.start()
     assert ctx("hook", "apply").code == 0
-    told = ask("/api/sessions").value["sessions"]
-    assert [(each["id"], each["project"], each["status"]) for each in told] == [
+    answer = ask("/api/sessions").value["sessions"]
+    assert [(each["id"], each["project"], each["status"]) for each in answer] == [
         ("a-session", "app", "active")
     ]
     assert ask("/api/sessions?project=other").value == {"sessions": []}
@@ -114,27 +116,27 @@ def test_sessions_and_events(ask: Ask, surroundings: Path, repo: Path, ctx: Ctx)
     assert ask("/api/events?status=skipped").value == {"events": [], "total": 0}
 
 
-def test_commands_are_done(ask: Ask, surroundings: Path, repo: Path, ctx: Ctx) -> None:
+def test_agent_commands_are_run(ask: Ask, surroundings: Path, repo: Path, ctx: Ctx) -> None:
     conversation = Client(surroundings / ".ctx", repo).talk("a-session")
     conversation.answer('<ctx:remember type="fact">Deploys run on Mondays.</ctx:remember>')
-    told = ask("/api/apply", "POST")
-    assert told.status == 200
-    assert [(each["session"], each["done"]) for each in told.value["stops"]] == [("a-session", 1)]
+    answer = ask("/api/apply", "POST")
+    assert answer.status == 200
+    assert [(each["session"], each["done"]) for each in answer.value["stops"]] == [("a-session", 1)]
     assert ask("/api/apply", "POST").value["stops"] == []
     assert "Deploys run on Mondays." in ctx("list").out
 
 
-def test_a_prompt(ask: Ask, repo: Path) -> None:
+def test_hints_for_a_prompt_are_returned(ask: Ask, repo: Path) -> None:
     said = {"folder": str(repo), "session": "a-session", "prompt": "Why do retries fail?"}
     assert ask("/api/prompt", "POST", json=said) == (200, {"text": "", "items": [], "tokens": 0})
 
 
-def test_waking(ask: Ask, woken: list[str]) -> None:
+def test_the_worker_is_woken(ask: Ask, wake_calls: list[str]) -> None:
     assert ask("/api/wake", "POST") == (200, {"status": "ok"})
-    assert woken == ["!"]
+    assert wake_calls == ["!"]
 
 
-def test_what_makes_no_sense(ask: Ask) -> None:
+def test_invalid_requests_are_refused(ask: Ask) -> None:
     assert error(ask("/api/search")) == (400, "E011", "`q` is missing.")
     assert error(ask("/api/nodes?limit=many")) == (
         *(400, "E011"),
@@ -160,15 +162,15 @@ def test_what_makes_no_sense(ask: Ask) -> None:
     )
 
 
-def test_a_store_that_is_damaged(ask: Ask, surroundings: Path) -> None:
+def test_a_damaged_store_is_an_error(ask: Ask, surroundings: Path) -> None:
     (surroundings / ".ctx" / "store.db").write_bytes(b"This is no database." * 1000)
     status, code, message = error(ask("/api/nodes"))
     assert (status, code) == (500, "E018")
     assert "is not a database" in message
 
 
-def test_a_strangers_project_is_not_told(ask: Ask, repo: Path, ctx: Ctx) -> None:
-    """Until it is trusted, an agent that works there is given nothing of it."""
+def test_an_untrusted_project_is_not_shown(ask: Ask, repo: Path, ctx: Ctx) -> None:
+    """Until it is trusted, an agent gets nothing of its memory."""
     assert ctx("init").code == 0
     assert ctx("add", "--type=fact", "--tag=tier:pinned", "Ours alone.").code == 0
     assert "Ours alone." in str(ask(f"/api/nodes?project_path={repo}").value)

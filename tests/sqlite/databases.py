@@ -1,4 +1,4 @@
-"""Databases to open, old ones and new ones, in this process and in others."""
+"""Helpers that open databases, old and new, in this and in other processes."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""Transactions are whole or nothing, and what SQLite says is put in words."""
+"""Transactions are atomic, and errors of SQLite are explained."""
 
 import os
 import sqlite3
@@ -29,7 +29,7 @@ for _ in range(25):
         assert rows(connection, "SELECT count(*) FROM nodes") == [(150,)]
 
 
-def test_a_writer_that_waits_too_long_says_for_whom(path: str) -> None:
+def test_a_writer_that_waits_too_long_names_the_reason(path: str) -> None:
     with closing(open_truth(path)) as first, closing(open_truth(path, busy_ms=20)) as second:
         with (
             transaction(first),
@@ -64,7 +64,7 @@ def test_a_full_disk_is_a_disk_failure_and_changes_nothing(path: str) -> None:
         (0o666, 0o555, "its folder is read-only for this user"),
     ],
 )
-def test_a_refusal_names_what_this_user_may_not_do(
+def test_an_error_names_the_missing_permission(
     file_mode: int, folder_mode: int, reason: str
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -92,7 +92,7 @@ except CtxError as error:
         os.chmod(folder, 0o700)
 
 
-def test_what_is_no_database_may_have_been_one(path: str) -> None:
+def test_a_file_that_is_not_a_database_gets_a_hint_about_recovery(path: str) -> None:
     os.makedirs(os.path.dirname(path))
     write(path, b"not a database" * 99)
     with pytest.raises(DatabaseFailure) as raised:
@@ -152,7 +152,7 @@ def test_a_script_keeps_triggers_strings_and_the_transaction_whole(path: str) ->
             execute_script(connection, "SELECT 'never ends;")
 
 
-def test_names_may_hold_anything(tmp_path: os.PathLike[str]) -> None:
+def test_file_names_can_contain_any_character(tmp_path: os.PathLike[str]) -> None:
     for name in ("a b?mode=ro#x%41", "ключ", os.fsdecode(b"\xff\xfe")):
         folder = os.path.join(tmp_path, name)
         open_truth(os.path.join(folder, "store.db")).close()

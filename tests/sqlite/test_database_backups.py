@@ -1,4 +1,4 @@
-"""Daily backups: whole, named by their moment, few, and never of what is damaged."""
+"""Daily backups: complete, named by their time, few, and never of a damaged database."""
 
 import os
 import sqlite3
@@ -37,7 +37,7 @@ def count(path: str) -> int:
         return int(connection.execute("SELECT count(*) FROM t").fetchone()[0])
 
 
-def test_a_backup_is_a_whole_private_file(path: str, now: list[int]) -> None:
+def test_a_backup_is_a_complete_private_file(path: str, now: list[int]) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as writing:
         # What is in the log only is in the backup too; what is not committed is not.
         writing.execute("INSERT INTO t VALUES (1)")
@@ -52,7 +52,7 @@ def test_a_backup_is_a_whole_private_file(path: str, now: list[int]) -> None:
     assert os.listdir(os.path.dirname(made.path)) == [made.name]
 
 
-def test_the_newest_comes_first_and_the_oldest_go(path: str, now: list[int]) -> None:
+def test_the_newest_backup_is_first_and_the_oldest_are_removed(path: str, now: list[int]) -> None:
     made = []
     for day in range(5):
         now[0] = MOMENT + day * DAY
@@ -64,7 +64,7 @@ def test_the_newest_comes_first_and_the_oldest_go(path: str, now: list[int]) -> 
     assert database_backups.daily(path) == [made[4]]
 
 
-def test_all_kinds_are_known(path: str, now: list[int]) -> None:
+def test_all_kinds_of_backups_are_listed(path: str, now: list[int]) -> None:
     database_backups.make(path)
     for name in ("backup-20260121T100000Z", "backup-v003-20260119T100000Z", "backup-odd", "other"):
         Path(f"{path}.{name}").write_bytes(b"x")
@@ -76,7 +76,7 @@ def test_all_kinds_are_known(path: str, now: list[int]) -> None:
     ]
 
 
-def test_what_is_damaged_is_not_backed_up(path: str) -> None:
+def test_a_damaged_database_is_not_backed_up(path: str) -> None:
     data = bytearray(Path(path).read_bytes())
     data[4096 * 3 : 4096 * 8] = b"\xff" * (4096 * 5)
     Path(path).write_bytes(data)
@@ -86,7 +86,9 @@ def test_what_is_damaged_is_not_backed_up(path: str) -> None:
     assert os.listdir(database_backups.folder_for(path)) == []
 
 
-def test_a_disk_with_little_room_is_left_alone(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_backup_is_made_on_a_nearly_full_disk(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     real = os.statvfs
 
     class Full:

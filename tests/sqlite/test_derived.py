@@ -1,4 +1,4 @@
-"""Derived files show every changed byte."""
+"""Every changed byte of a derived file is detected."""
 
 import os
 import sqlite3
@@ -81,7 +81,7 @@ def sealed_for_another(path: str) -> None:
     ],
     ids=["version", "foreign", "id", "missing", "empty", "garbage", "longer", "twice", "unsealed"],
 )
-def test_what_is_not_our_derived_file_is_built_anew(
+def test_a_file_of_another_version_or_program_is_rebuilt(
     path: str, spoil: Callable[[str], object]
 ) -> None:
     open_derived(path).close()
@@ -95,7 +95,7 @@ def test_what_is_not_our_derived_file_is_built_anew(
 
 
 @pytest.mark.slow
-def test_every_flipped_byte_is_found(path: str) -> None:
+def test_every_flipped_byte_is_detected(path: str) -> None:
     open_derived(path).close()
     data = content(path)
     with open(path, "r+b", buffering=0) as file:
@@ -110,7 +110,7 @@ def test_every_flipped_byte_is_found(path: str) -> None:
     assert derived.check_derived(path) == []
 
 
-def test_every_truncation_is_found(path: str) -> None:
+def test_every_truncation_is_detected(path: str) -> None:
     open_derived(path).close()
     data = content(path)
     for length in [*range(0, len(data), 61), *range(len(data) - 60, len(data))]:
@@ -127,7 +127,7 @@ def build_large(connection: Connection) -> None:
     connection.execute("CREATE TABLE large AS SELECT randomblob(2000000) AS bytes")
 
 
-def test_a_large_file_is_hashed_when_its_time_is_not_the_seals(path: str) -> None:
+def test_a_large_file_is_hashed_only_if_its_time_differs_from_the_seal(path: str) -> None:
     open_derived(path, build=build_large).close()
     sealed = os.stat(path)
     with open(path, "r+b") as file:
@@ -144,7 +144,7 @@ def test_a_large_file_is_hashed_when_its_time_is_not_the_seals(path: str) -> Non
     assert "checksum" in problem
 
 
-def test_damage_met_while_reading_is_index_corrupt(path: str) -> None:
+def test_damage_found_while_reading_is_index_corrupt(path: str) -> None:
     open_derived(path, build=build_large).close()
     with closing(open_derived(path)) as connection:
         with open(path, "r+b") as file:
@@ -154,7 +154,7 @@ def test_damage_met_while_reading_is_index_corrupt(path: str) -> None:
             rows(connection, "SELECT * FROM words, large")
 
 
-def test_a_derived_file_is_extended_by_a_changed_copy(path: str) -> None:
+def test_a_derived_file_is_extended_by_replacing_it_with_a_copy(path: str) -> None:
     reader = open_derived(path)
     extended = derived.build_derived(
         path,
@@ -221,7 +221,7 @@ def test_journals_of_a_former_file_are_not_applied_to_the_new_one(path: str) -> 
     assert derived.check_derived(path) == []
 
 
-def test_processes_that_build_at_once_all_get_a_whole_file(path: str) -> None:
+def test_concurrent_builds_all_give_a_complete_file(path: str) -> None:
     program = """
 for version in (1, 2, 1, 2, 1):
     connection = derived.open_derived(
@@ -236,7 +236,7 @@ for version in (1, 2, 1, 2, 1):
     assert beside(path) == ["store.db"]
 
 
-def test_what_killed_builders_left_is_swept_after_a_day(path: str) -> None:
+def test_temporary_files_of_killed_builds_are_removed_after_a_day(path: str) -> None:
     open_derived(path).close()
     for name, age in (("aa.tmp", 90_000), ("bb.tmp-journal", 90_000), ("cc.tmp", 60)):
         write(f"{path}.{name}", b"")

@@ -1,4 +1,4 @@
-"""Reading pages without SQLite finds what SQLite wrote."""
+"""Reading pages without SQLite finds the rows that SQLite wrote."""
 
 import os
 import random
@@ -41,8 +41,8 @@ def read(path: str) -> tuple[Counter[object], Counter[object]]:
     )
 
 
-def asked(connection: Connection) -> tuple[Counter[object], Counter[object]]:
-    """The same from SQLite."""
+def rows_from_sqlite(connection: Connection) -> tuple[Counter[object], Counter[object]]:
+    """The same rows, read by SQLite."""
     return (
         Counter(repr(row) for row in connection.execute("SELECT a, b, c FROM t")),
         Counter(repr(row) for row in connection.execute("SELECT a, b FROM k")),
@@ -74,7 +74,7 @@ def test_every_row_is_found(
             for suffix in ("", "-wal"):
                 if os.path.exists(path + suffix):
                     shutil.copyfile(path + suffix, copy + suffix)
-            assert read(copy) == asked(connection)
+            assert read(copy) == rows_from_sqlite(connection)
 
 
 @pytest.fixture(scope="module")
@@ -108,8 +108,10 @@ def plain(logged: tuple[bytes, bytes]) -> bytes:
 
 
 @pytest.mark.slow
-def test_a_log_counts_as_far_as_sqlite_says(logged: tuple[bytes, bytes], tmp_path: str) -> None:
-    """Cut off or damaged anywhere, it gives what SQLite makes of it."""
+def test_a_log_is_read_as_far_as_sqlite_reads_it(
+    logged: tuple[bytes, bytes], tmp_path: str
+) -> None:
+    """A log that is cut off or damaged anywhere gives the same rows as in SQLite."""
     chance = random.Random(5)
     for number in range(30):
         log = bytearray(logged[1])
@@ -127,7 +129,7 @@ def test_a_log_counts_as_far_as_sqlite_says(logged: tuple[bytes, bytes], tmp_pat
             found = (Counter(), Counter())
         with closing(sqlite3.connect(path)) as connection:
             try:
-                expected = asked(connection)
+                expected = rows_from_sqlite(connection)
             except sqlite3.OperationalError:
                 # The tables themselves are in what was cut off.
                 expected = (Counter(), Counter())
@@ -136,7 +138,7 @@ def test_a_log_counts_as_far_as_sqlite_says(logged: tuple[bytes, bytes], tmp_pat
 
 @settings(max_examples=effort.times(60), deadline=None, derandomize=True)
 @given(st.randoms(use_true_random=False))
-def test_damage_of_any_kind_ends_in_fewer_rows(plain: bytes, chance: random.Random) -> None:
+def test_any_damage_only_removes_rows(plain: bytes, chance: random.Random) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "a.db")
         data = bytearray(plain)

@@ -1,4 +1,4 @@
-"""Another content in the place of a database: whole, or not at all, whoever is looking."""
+"""Replacing the content of a database is atomic, also for processes that have it open."""
 
 import os
 from collections.abc import Callable
@@ -34,7 +34,7 @@ def new(path: str) -> str:
     return make(os.path.join(os.path.dirname(path), "new.db"), "new")
 
 
-def test_those_who_have_it_open_go_on_with_the_new_content(path: str, new: str) -> None:
+def test_open_connections_continue_with_the_new_content(path: str, new: str) -> None:
     make(path, "old")
     with closing(open_truth(path)) as reader, closing(open_truth(path)) as writer:
         reader.execute("BEGIN")
@@ -53,7 +53,7 @@ def test_those_who_have_it_open_go_on_with_the_new_content(path: str, new: str) 
 
 
 def interfering(path: str, times: int) -> Callable[..., None]:
-    """Somebody who is faster, in the moment in which the lock changes hands."""
+    """Another process writes at the moment in which the lock is passed on."""
     overwrite = replacing._overwrite
     left = [times]
 
@@ -66,7 +66,7 @@ def interfering(path: str, times: int) -> Callable[..., None]:
     return written_first
 
 
-def test_what_is_written_meanwhile_is_not_lost(
+def test_concurrent_writes_are_not_lost(
     path: str, new: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make(path, "old")
@@ -84,7 +84,7 @@ def test_what_is_written_meanwhile_is_not_lost(
     assert texts(path) == ["new"]
 
 
-def test_if_others_never_stop_it_gives_up_and_changes_nothing(
+def test_replacing_fails_without_a_change_if_others_keep_writing(
     path: str, new: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make(path)
@@ -95,7 +95,7 @@ def test_if_others_never_stop_it_gives_up_and_changes_nothing(
     assert beside(path) == ["new.db", "store.db"]
 
 
-def test_others_wait_while_the_new_content_is_made(path: str, new: str) -> None:
+def test_writers_wait_while_the_new_content_is_built(path: str, new: str) -> None:
     make(path, "old")
 
     def attempt(_: str) -> str:
@@ -112,7 +112,7 @@ def test_others_wait_while_the_new_content_is_made(path: str, new: str) -> None:
     assert texts(path) == ["new"]
 
 
-def test_a_refusal_changes_nothing(path: str) -> None:
+def test_an_error_changes_nothing(path: str) -> None:
     make(path, "old")
 
     def refuse(_: str) -> str:
@@ -124,8 +124,8 @@ def test_a_refusal_changes_nothing(path: str) -> None:
     assert beside(path) == ["store.db"]
 
 
-def test_a_log_without_its_database_is_not_thrown_away(path: str) -> None:
-    """SQLite takes an empty file for a new database, and a log beside it for rubbish."""
+def test_a_log_without_its_database_is_kept(path: str) -> None:
+    """SQLite treats an empty file as a new database, and would delete the log beside it."""
     make(path, "old")
     with closing(open_truth(path)) as connection:
         connection.execute("INSERT INTO nodes (text) VALUES ('in the log')")
@@ -139,14 +139,14 @@ def test_a_log_without_its_database_is_not_thrown_away(path: str) -> None:
     assert content(f"{path}-wal") == log
 
 
-def test_without_a_log_too(path: str, new: str) -> None:
+def test_a_database_without_a_log_is_replaced(path: str, new: str) -> None:
     os.makedirs(path + "-shm")
     make(path, "old")
     replace(path, "replaced", lambda _: new)
     assert texts(path) == ["new"]
 
 
-def test_nothing_is_ever_written_over_what_is_kept(
+def test_kept_copies_are_never_overwritten(
     path: str, new: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ctx.clock.now_ms", lambda: 1_794_708_660_000)
@@ -161,10 +161,8 @@ def test_nothing_is_ever_written_over_what_is_kept(
 
 
 @pytest.mark.parametrize("power_loss", [False, True], ids=["killed", "power lost"])
-def test_a_file_that_sqlite_cannot_open_is_moved_aside_at_any_stop(
-    path: str, power_loss: bool
-) -> None:
-    """The log moves with the file, and what waits takes the place at the next opening."""
+def test_an_unreadable_file_is_moved_aside_also_after_a_crash(path: str, power_loss: bool) -> None:
+    """The log is moved with the file; the pending copy is put in place when it is opened next."""
     folder = os.path.dirname(path)
     new = os.path.join(folder, "new.db")
     whole = content(make(new, "new"))

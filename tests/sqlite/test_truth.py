@@ -1,4 +1,4 @@
-"""Databases of truth survive everything."""
+"""Databases of truth survive crashes, damage and failed migrations."""
 
 import os
 import shutil
@@ -39,7 +39,7 @@ from tests.sqlite.databases import (
 
 @pytest.fixture
 def no_shared_memory(path: str) -> None:
-    """A folder in the place of the -shm file: SQLite answers "wal" and then cannot write."""
+    """A folder in place of the -shm file: SQLite answers "wal" and then cannot write."""
     os.makedirs(path + "-shm")
 
 
@@ -62,7 +62,7 @@ def test_a_new_database_is_private_durable_and_keeps_its_foreign_keys(path: str)
     assert truth.check_truth(path) == []
 
 
-def test_opening_again_runs_nothing_and_keeps_what_was_committed(path: str) -> None:
+def test_opening_again_runs_no_migration_and_keeps_all_rows(path: str) -> None:
     make_old(path, M1, M2, M3)
     before = content(path)
     with closing(open_truth(path)) as connection:
@@ -71,7 +71,7 @@ def test_opening_again_runs_nothing_and_keeps_what_was_committed(path: str) -> N
     assert truth.backups(path) == []
 
 
-def test_where_a_reader_is_always_the_last_to_close_the_log_stays_short(path: str) -> None:
+def test_the_log_stays_short_if_a_reader_always_closes_last(path: str) -> None:
     open_truth(path).close()
     longest = 0
     for number in range(40):
@@ -98,7 +98,7 @@ def test_without_shared_memory_a_database_uses_a_rollback_journal(path: str) -> 
 
 
 @pytest.mark.parametrize("old", [(M1,), (M1, M2, M3)], ids=["old", "present"])
-def test_a_database_that_moved_to_where_wal_fails_leaves_wal(
+def test_a_database_moved_to_a_file_system_without_wal_leaves_wal(
     path: str, old: tuple[Change, ...]
 ) -> None:
     make_old(path, *old)
@@ -117,7 +117,7 @@ def test_opening_does_not_wait_for_a_writer(path: str) -> None:
         assert rows(reader, "SELECT * FROM nodes") == []
 
 
-def test_a_file_system_that_says_no_to_wal_is_taken_at_its_word(
+def test_a_file_system_that_refuses_wal_gets_a_rollback_journal(
     path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     connect = sqlite3.connect
@@ -197,7 +197,7 @@ truth.open_truth(
     assert "backup-v001" in backup
 
 
-def test_a_process_killed_while_it_makes_a_database_leaves_one_that_uses_wal(path: str) -> None:
+def test_a_process_killed_while_creating_a_database_leaves_one_with_wal(path: str) -> None:
     program = """
 def m002_dies(connection):
     os.kill(os.getpid(), 9)
@@ -212,7 +212,7 @@ truth.open_truth(sys.argv[1], application_id=ID, migrations=(m001_nodes, m002_di
     assert truth.backups(path) == []
 
 
-def test_what_was_written_at_a_version_in_between_is_backed_up_too(path: str) -> None:
+def test_data_written_at_an_intermediate_version_is_backed_up(path: str) -> None:
     make_old(path)
     with pytest.raises(ZeroDivisionError):
         open_truth(path, M1, M2, lambda _: 1 // 0)
@@ -271,7 +271,7 @@ def test_a_failing_migration_is_named_and_undone_alone(path: str) -> None:
         assert rows(connection, "SELECT * FROM nodes") == [(7, "kept", None)]
 
 
-def test_a_migration_may_replace_a_table_that_others_refer_to(path: str) -> None:
+def test_a_migration_can_replace_a_referenced_table(path: str) -> None:
     make_old(path)
     with closing(open_truth(path, M1)) as connection:
         connection.execute("INSERT INTO tags VALUES (7)")
@@ -296,7 +296,7 @@ def test_a_migration_may_replace_a_table_that_others_refer_to(path: str) -> None
         assert rows(connection, "SELECT * FROM tags") == [(7,)]
 
 
-def test_a_migration_that_ends_its_transaction_is_a_mistake_of_ours(path: str) -> None:
+def test_a_migration_that_ends_its_transaction_is_an_internal_error(path: str) -> None:
     with pytest.raises(RuntimeError, match="executescript"):
         open_truth(path, lambda connection: connection.executescript("CREATE TABLE t (a);"))
 
@@ -331,7 +331,7 @@ os._exit(0)
     assert after == before
 
 
-def test_the_application_id_is_in_the_file_while_the_log_is_not_yet(path: str) -> None:
+def test_the_application_id_is_written_before_the_log(path: str) -> None:
     assert truth.application_id_of(path) is None
     with closing(open_truth(path)):
         assert truth.application_id_of(path) == ID
@@ -344,7 +344,7 @@ def test_the_application_id_is_in_the_file_while_the_log_is_not_yet(path: str) -
 
 
 @pytest.mark.usefixtures("no_shared_memory")
-def test_looking_at_a_database_does_not_drop_this_process_locks(path: str) -> None:
+def test_inspecting_a_database_keeps_the_locks_of_this_process(path: str) -> None:
     attempt = (
         OPEN.replace("m003_runs)", "m003_runs), busy_ms=20")
         + """
@@ -396,7 +396,7 @@ except CtxError as error:
     ],
     ids=["closed", "log", "log without shared memory"],
 )
-def test_where_nothing_can_be_written_truth_can_be_read(
+def test_a_database_in_a_read_only_folder_can_be_read(
     path: str, read_only: str, left: tuple[str, ...], answers: list[str]
 ) -> None:
     make_old(path, M1, M2)
@@ -439,7 +439,7 @@ def whole() -> bytes:
         return content(path)
 
 
-def test_damage_that_python_cannot_even_quote_is_explained(path: str, whole: bytes) -> None:
+def test_damage_with_undecodable_messages_is_explained(path: str, whole: bytes) -> None:
     os.makedirs(os.path.dirname(path))
     write(path, whole.replace(b"CREATE TABLE nodes", b"CREATE TABL\xff nodes"))
     assert "damaged" in truth.check_truth(path)[0]
@@ -453,7 +453,7 @@ def test_damage_that_python_cannot_even_quote_is_explained(path: str, whole: byt
     header=st.lists(st.tuples(st.integers(0, 99), st.integers(1, 255)), max_size=3),
     length=st.none() | st.integers(0, 40_000),
 )
-def test_damage_to_truth_is_always_explained(
+def test_any_damage_is_explained(
     whole: bytes,
     damage: list[tuple[int, int]],
     header: list[tuple[int, int]],

@@ -1,4 +1,4 @@
-"""Sessions as they can be written down by hand: one step after the other.
+"""Sessions as scripts that are written by hand, one step after the other.
 
     prompt: Fix the test.
     read: src/auth.py

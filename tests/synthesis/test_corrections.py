@@ -1,4 +1,4 @@
-"""Which of a user's prompts are kept as rules and corrections, and what they take back."""
+"""Rules and corrections in prompts, and the statements that they dispute."""
 
 import pytest
 
@@ -9,14 +9,14 @@ from ctx.synthesis.statements import with_statements
 from tests.synthesis.session_scripts import session, steps
 
 
-def kept(script: str) -> list[Observation]:
+def observations_of(script: str) -> list[Observation]:
     taken = steps(script)
     found = synthesise.synthesise(session(), taken, is_over=True)
     excerpts = session_excerpts.excerpts(taken)
     return list(with_statements(found, taken, excerpts, is_over=True).observations)
 
 
-def test_a_short_correction_is_kept_beside_the_request() -> None:
+def test_a_short_correction_is_kept_in_addition_to_the_request() -> None:
     script = """
 prompt: The page with the free berths is slow.
 say: I would cache the free berths in Redis. Shall I start?
@@ -24,17 +24,17 @@ prompt: No Redis, the harbour has one box and one SQLite file. Index it.
 write: src/store.py +1 -0
 say: The table has an index now.
 """
-    (correction,) = [each for each in kept(script) if each.kind == "correction"]
+    (correction,) = [each for each in observations_of(script) if each.kind == "correction"]
     assert correction.text.startswith("No Redis")
 
 
-def test_a_rule_begins_where_the_prompt_forbids_something() -> None:
+def test_a_rule_begins_at_the_sentence_that_forbids_something() -> None:
     script = """
 prompt: Add a way to cancel a booking. We never delete rows of bookings. Use cents everywhere.
 write: src/booking.py +4 -0
 say: Bookings can be cancelled.
 """
-    texts = [each.text for each in kept(script) if each.kind in ("rule", "decision")]
+    texts = [each.text for each in observations_of(script) if each.kind in ("rule", "decision")]
     assert not [text for text in texts if text.startswith("Add a way")]
 
 
@@ -52,14 +52,14 @@ say: Bookings can be cancelled.
         "Always ask first.",
     ],
 )
-def test_what_is_a_rule(prompt: str) -> None:
+def test_rules_are_recognised(prompt: str) -> None:
     assert session_excerpts.is_rule(prompt)
 
 
 @pytest.mark.parametrize(
     "prompt", ["I fixed it myself.", "I will test it myself.", "Fix it.", "Never mind."]
 )
-def test_what_is_no_rule(prompt: str) -> None:
+def test_other_prompts_are_not_rules(prompt: str) -> None:
     assert not session_excerpts.is_rule(prompt)
 
 
@@ -79,12 +79,14 @@ def test_a_short_correction_takes_back_what_was_said_before_it() -> None:
     # What it means is in the conversation around it.
     assert correction.worth < session_excerpts.LEAST_WORTH
     assert "Undo the commit." not in [
-        each.text for each in kept(f"{TAXED}prompt: Undo the commit.")
+        each.text for each in observations_of(f"{TAXED}prompt: Undo the commit.")
     ]
 
 
 def test_a_short_rule_is_kept() -> None:
-    rules = [each for each in kept(f"{TAXED}prompt: No mocks!\nsay: OK.") if each.is_lasting]
+    rules = [
+        each for each in observations_of(f"{TAXED}prompt: No mocks!\nsay: OK.") if each.is_lasting
+    ]
     assert [each.title for each in rules] == ["No mocks!"]
 
 
@@ -99,7 +101,7 @@ def test_a_short_prompt_without_work_before_it_corrects_nothing() -> None:
     assert "Undo the commit." not in [each.text for each in said]
 
 
-def test_a_question_corrects_nothing_unless_it_blames() -> None:
+def test_a_question_is_a_correction_only_if_it_criticises() -> None:
     assert not session_excerpts.is_corrective("Should they go into the same folder?")
     assert session_excerpts.is_corrective("Why do you use npm?")
 
@@ -112,7 +114,7 @@ def test_a_question_corrects_nothing_unless_it_blames() -> None:
         ("The mirror plan of Tom works well with cron.", "nah, lets drop the plan of Tom, no cron"),
     ],
 )
-def test_what_the_next_prompt_takes_back_is_disputed(said: str, prompt: str) -> None:
+def test_a_statement_that_the_next_prompt_rejects_is_disputed(said: str, prompt: str) -> None:
     script = f"prompt: What now with all of it?\nsay: {said}\nprompt: {prompt}\nsay: Done.\n"
     (excerpt,) = [each for each in session_excerpts.excerpts(steps(script)) if each.text == said]
     assert excerpt.is_disputed
@@ -123,5 +125,5 @@ def test_a_script_that_runs_all_tests_is_a_test(command: str) -> None:
     assert [(check.goal, check.targets) for check in checks(command)] == [("test", ())]
 
 
-def test_another_script_beside_the_tests_is_none() -> None:
+def test_another_script_in_the_tests_folder_is_not_a_test() -> None:
     assert [check.goal for check in checks("sh tests/prepare_disk.sh")] == ["run"]

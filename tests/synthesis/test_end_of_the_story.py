@@ -1,4 +1,4 @@
-"""What later steps of a session overturn is not told as a fact."""
+"""Findings that later steps of a session overturn are not kept."""
 
 import pytest
 
@@ -13,7 +13,7 @@ EDIT = "write: src/a.py +1 -1\n  modified function f ()\n  - return 1\n  + retur
 PASS = "run: pytest\n  passed"
 
 
-def made(*lines: str) -> Synthesis:
+def synthesised(*lines: str) -> Synthesis:
     return synthesise(session(), steps("\n".join(lines)), is_over=True)
 
 
@@ -22,21 +22,21 @@ def titles(found: Synthesis, kind: str) -> list[str]:
 
 
 def still_failing(*lines: str) -> list[str]:
-    summary = made("prompt: Sort the list", "write: src/b.py +1 -1", *lines).summary
+    summary = synthesised("prompt: Sort the list", "write: src/b.py +1 -1", *lines).summary
     return [each for each in summary.next_steps if "still failed" in each] if summary else []
 
 
 def attempts(*lines: str) -> list[str]:
-    summary = made("prompt: Sort the list", *lines).summary
+    summary = synthesised("prompt: Sort the list", *lines).summary
     return [each for each in summary.notes if "in vain" in each] if summary else []
 
 
-def test_the_red_phase_of_a_test_is_no_bug() -> None:
+def test_a_new_failing_test_is_not_a_bug() -> None:
     test = "write: tests/test_a.py +3 -1\n  modified function test_x ()"
     built = "prompt: Let f return two", "write: src/b.py +1 -1"
-    assert titles(made(*built, test, f"run: pytest{RED}", EDIT, PASS), "bugfix") == []
+    assert titles(synthesised(*built, test, f"run: pytest{RED}", EDIT, PASS), "bugfix") == []
     # Without a change to the test, the code was broken.
-    assert titles(made(*built, f"run: pytest{RED}", EDIT, PASS), "bugfix") == [
+    assert titles(synthesised(*built, f"run: pytest{RED}", EDIT, PASS), "bugfix") == [
         "Fixed `test_x` in src/a.py: AssertionError: 1 == 2"
     ]
 
@@ -56,14 +56,14 @@ def test_the_red_phase_of_a_test_is_no_bug() -> None:
         ),
     ],
 )
-def test_a_difference_between_commands_is_not_flakiness(passing: str, told: str) -> None:
-    found = made("prompt: Run the tests", f"run: pytest{RED}", f"run: {passing}\n  passed")
+def test_different_commands_do_not_make_a_test_flaky(passing: str, told: str) -> None:
+    found = synthesised("prompt: Run the tests", f"run: pytest{RED}", f"run: {passing}\n  passed")
     assert titles(found, "discovery") == [told]
 
 
-def test_a_fix_that_was_taken_back_is_not_told() -> None:
+def test_a_reverted_fix_is_not_kept() -> None:
     fix = "prompt: Fix the test", f"run: pytest{RED}", EDIT, PASS
-    assert len(titles(made(*fix), "bugfix")) == 1
+    assert len(titles(synthesised(*fix), "bugfix")) == 1
     for undoing in (
         "run: git checkout -- src/a.py",
         "run: git restore src/a.py",
@@ -72,7 +72,7 @@ def test_a_fix_that_was_taken_back_is_not_told() -> None:
         "run: rm src/a.py",
         "write: src/a.py +1 -1\n  - return 2\n  + return 1",
     ):
-        assert titles(made(*fix, undoing), "bugfix") == []
+        assert titles(synthesised(*fix, undoing), "bugfix") == []
     for other in (
         "run: git checkout -b feature",
         "run: git checkout -- src/other.py",
@@ -80,10 +80,10 @@ def test_a_fix_that_was_taken_back_is_not_told() -> None:
         "run: git stash\nrun: git stash pop",
         "run: rm /tmp/a.py.orig",
     ):
-        assert len(titles(made(*fix, other), "bugfix")) == 1
+        assert len(titles(synthesised(*fix, other), "bugfix")) == 1
 
 
-def test_a_check_that_passed_in_the_end_does_not_fail() -> None:
+def test_a_check_that_passed_at_the_end_is_not_failing() -> None:
     fails = 'run: bun run lint\n  failed 1\n  printed error: script "lint" exited with code 1'
     assert still_failing(fails) == [
         '`bun run lint` still failed: error: script "lint" exited with code 1'
@@ -98,10 +98,10 @@ def test_a_check_that_passed_in_the_end_does_not_fail() -> None:
     assert still_failing(fixing) == []
 
 
-def test_a_command_that_cannot_run_says_nothing_about_the_code() -> None:
+def test_a_command_that_cannot_run_is_not_a_failure_of_the_code() -> None:
     wrapped = "run: rtk bun run test\n  failed 2\n  printed error: unrecognized subcommand 'bun'"
     assert still_failing(wrapped, wrapped) == []
-    found = made("prompt: Fix it", wrapped, EDIT, "run: bun run test\n  passed")
+    found = synthesised("prompt: Fix it", wrapped, EDIT, "run: bun run test\n  passed")
     assert titles(found, "bugfix") == []
     assert (
         still_failing("run: rtk git add a.py\n  failed 1", "run: rtk git add a.py\n  failed 1")
@@ -111,7 +111,7 @@ def test_a_command_that_cannot_run_says_nothing_about_the_code() -> None:
     assert still_failing(typed, typed) == []
 
 
-def test_parts_of_a_chain_that_are_unclear_are_not_told() -> None:
+def test_parts_of_a_chain_with_unknown_outcome_are_left_out() -> None:
     chain = "run: make lint && make test\n  failed 2"
     assert still_failing(chain) == []
     assert still_failing(f"{chain}\n  printed make: *** [Makefile:3: test] Error 1") == [
@@ -119,7 +119,7 @@ def test_parts_of_a_chain_that_are_unclear_are_not_told() -> None:
     ]
 
 
-def test_progress_is_no_failed_attempt() -> None:
+def test_progress_is_not_a_failed_attempt() -> None:
     other = "  finding: src/b.py:9 | TS2304 | Cannot find name 'y' | "
     fails = "run: tsc\n  failed 2\n  finding: src/a.ts:3 | TS2304 | Cannot find name 'x' | "
     edit = "write: src/a.ts +1 -1\n  modified function f ()"
@@ -133,24 +133,24 @@ def test_progress_is_no_failed_attempt() -> None:
     assert attempts(lint, edit, lint) == []
 
 
-def test_edits_for_another_request_are_no_attempt() -> None:
+def test_edits_for_another_request_are_not_attempts() -> None:
     fails = f"run: pytest{RED}"
     other = "prompt: Now add a page for the orders of a customer"
     assert attempts(fails, other, EDIT, fails) == []
 
 
-def test_changes_to_a_new_test_are_no_attempts() -> None:
+def test_changes_of_the_test_are_not_attempts() -> None:
     fails = f"run: pytest{RED}"
     test = "write: tests/test_a.py +3 -1\n  modified function test_x ()"
     assert attempts(fails, test, fails) == []
     assert len(attempts(fails, EDIT, fails)) == 1
 
 
-def test_a_test_is_the_same_whichever_command_runs_it() -> None:
+def test_a_test_is_recognised_in_any_command_that_runs_it() -> None:
     wide = f"run: mise run test:integration{RED}"
     unrelated = "write: src/z.go +1 -1\n  modified function z ()"
     narrow = f"run: go test -run TestX ./a{RED}"
-    found = made(
+    found = synthesised(
         *("prompt: Fix it", wide, unrelated, narrow, "write: src/a.go +1 -1"),
         *("run: go test -run TestX ./a\n  passed", "run: mise run test:integration\n  passed"),
     )
@@ -158,7 +158,7 @@ def test_a_test_is_the_same_whichever_command_runs_it() -> None:
     assert fix.files == ("src/a.go",)
 
 
-def test_an_error_about_options_is_not_left_to_do() -> None:
+def test_an_error_about_options_is_not_a_next_step() -> None:
     finding = "finding: apps/web/tsconfig.json:1 | TS6310 | may not disable emit | "
     options = f"run: tsc -b apps/web --noEmit\n  failed 1\n  {finding}"
     code = "run: tsc -b apps/web\n  failed 1\n  finding: src/a.ts:1 | TS2304 | no name | "
@@ -166,8 +166,8 @@ def test_an_error_about_options_is_not_left_to_do() -> None:
     assert still_failing(code) == ["`tsc -b apps/web` still failed: TS2304: no name"]
 
 
-def test_of_two_decisions_alike_the_later_one_holds() -> None:
-    found = made(
+def test_of_two_similar_decisions_the_later_one_is_kept() -> None:
+    found = synthesised(
         "prompt: Always use port 3000 for the dev server.",
         "say: OK, I will.",
         "prompt: No, always use port 4008 for the dev server.",
@@ -178,7 +178,7 @@ def test_of_two_decisions_alike_the_later_one_holds() -> None:
 
 
 def test_a_session_that_was_killed_keeps_request_failure_and_files() -> None:
-    summary = made(
+    summary = synthesised(
         "prompt: Round the tax up to whole cents",
         f"run: pytest{RED}",
         "say: The tax is rounded down. Let me change that.",
@@ -196,7 +196,7 @@ def test_a_session_that_was_killed_keeps_request_failure_and_files() -> None:
 
 
 def test_a_session_that_was_killed_completed_its_earlier_turns() -> None:
-    summary = made(
+    summary = synthesised(
         "prompt: Add a function that rounds up",
         "write: src/tax.py +9 -0\n  new function round_up (cents) -> int",
         "say: Added `round_up` to src/tax.py.",
@@ -224,9 +224,11 @@ def test_a_session_that_was_killed_completed_its_earlier_turns() -> None:
         "say: Let me check it.\nrun: ls src",
     ],
 )
-def test_a_session_that_ends_is_not_one_that_was_killed(end: str) -> None:
+def test_a_session_with_a_proper_end_was_not_killed(end: str) -> None:
     edit = "write: src/tax.py +9 -0\n  new function round_up (cents) -> int"
-    summary = made("prompt: Round the tax up", "say: I have added `round_up`.", edit, end).summary
+    summary = synthesised(
+        "prompt: Round the tax up", "say: I have added `round_up`.", edit, end
+    ).summary
     assert summary is not None
     assert summary.completed
     assert not [each for each in summary.next_steps if "stopped" in each]
@@ -246,8 +248,8 @@ FINDINGS = (
 )
 
 
-def test_a_review_has_findings_and_completes_nothing() -> None:
-    summary = made("prompt: Review the branch", "read: src/tax.py", *REVIEW).summary
+def test_a_review_has_findings_and_no_completed_work() -> None:
+    summary = synthesised("prompt: Review the branch", "read: src/tax.py", *REVIEW).summary
     assert summary is not None
     assert summary.completed == ()
     assert sorted(summary.learned) == sorted(FINDINGS)
@@ -259,6 +261,6 @@ def test_the_findings_of_a_review_are_not_completed_by_later_work() -> None:
         "write: src/b.py +3 -0\n  new function show_prices () -> str",
         "say: Added `show_prices` to src/b.py.",
     )
-    summary = made("prompt: Review the branch", "read: src/tax.py", *REVIEW, *later).summary
+    summary = synthesised("prompt: Review the branch", "read: src/tax.py", *REVIEW, *later).summary
     assert summary is not None
     assert summary.completed == ("Added `show_prices` to src/b.py",)

@@ -1,4 +1,4 @@
-"""What recurs over sessions becomes a learning, and what does not stays out of it."""
+"""Statements that recur over sessions become learnings, and others do not."""
 
 import pytest
 from hypothesis import given
@@ -16,11 +16,11 @@ def day(number: int) -> str:
     return f"2026-03-{number:02d}T10:00:00Z"
 
 
-def worked(number: int, **shown: tuple[str, ...]) -> SessionWork:
+def session_work(number: int, **shown: tuple[str, ...]) -> SessionWork:
     return SessionWork(f"s{number}", day(number), **shown)
 
 
-def told(kind: str, text: str, number: int, files: tuple[str, ...] = ()) -> ObservedStatement:
+def statement(kind: str, text: str, number: int, files: tuple[str, ...] = ()) -> ObservedStatement:
     return ObservedStatement(kind, text, (f"s{number}",), day(number), files)
 
 
@@ -28,9 +28,9 @@ def texts(found: list[learnings.LearningCandidate]) -> list[tuple[str, str, int]
     return [(each.category, each.text, len(each.sessions)) for each in found]
 
 
-def test_a_check_that_several_sessions_ran() -> None:
+def test_a_check_of_several_sessions_is_a_convention() -> None:
     runs = ("make test", "cd /somewhere && make test 2>&1 | tail -5", "make  test || true")
-    found = candidates([worked(n, checks=(run,)) for n, run in enumerate(runs, 1)], [])
+    found = candidates([session_work(n, checks=(run,)) for n, run in enumerate(runs, 1)], [])
     assert texts(found) == [("convention", "Tests are run with `make test`.", 3)]
     assert found[0].last_seen == day(3)
 
@@ -38,31 +38,34 @@ def test_a_check_that_several_sessions_ran() -> None:
 @pytest.mark.parametrize(
     "command", ["pytest tests/test_a.py", "pytest -k x::y", "cargo test -- " + "x" * 200]
 )
-def test_a_check_of_one_file_says_nothing(command: str) -> None:
-    assert candidates([worked(n, checks=(command,)) for n in range(1, 5)], []) == []
+def test_a_check_of_one_file_is_not_a_convention(command: str) -> None:
+    assert candidates([session_work(n, checks=(command,)) for n in range(1, 5)], []) == []
 
 
-def test_a_check_is_one_however_it_is_typed() -> None:
+def test_notations_of_a_check_are_one_convention() -> None:
     runs = ("pytest -q", "timeout 60 pytest -q", "uv run pytest", "pytest -q -x", "pytest tests/a")
     one = ("pytest -q -k cart", "cargo test expires", "ruff check && pytest")
-    found = candidates([worked(n, checks=(*runs, *one)) for n in (1, 2, 3)], [])
+    found = candidates([session_work(n, checks=(*runs, *one)) for n in (1, 2, 3)], [])
     assert texts(found) == [
         ("convention", "Tests are run with `pytest -q`.", 3),
         ("convention", "The code is checked with `ruff check`.", 3),
     ]
 
 
-def test_a_formatter_checks_nothing() -> None:
-    found = candidates([worked(n, checks=("mise run fmt",)) for n in (1, 2, 3)], [])
+def test_a_formatter_is_not_a_check() -> None:
+    found = candidates([session_work(n, checks=("mise run fmt",)) for n in (1, 2, 3)], [])
     assert texts(found) == [("convention", "The code is formatted with `mise run fmt`.", 3)]
 
 
-def test_two_sessions_do_not_make_a_habit() -> None:
-    assert candidates([worked(n, checks=("make test",)) for n in (1, 2)], []) == []
+def test_two_sessions_are_not_enough_for_a_convention() -> None:
+    assert candidates([session_work(n, checks=("make test",)) for n in (1, 2)], []) == []
 
 
-def test_what_is_installed_again() -> None:
-    sessions = [worked(1, ran=("pip install -q httpx",)), worked(2, ran=("pip install httpx",))]
+def test_a_repeatedly_installed_package_is_a_dependency() -> None:
+    sessions = [
+        session_work(1, ran=("pip install -q httpx",)),
+        session_work(2, ran=("pip install httpx",)),
+    ]
     assert texts(candidates(sessions, [])) == [
         ("dependency", "It needs httpx (`pip install httpx`).", 2)
     ]
@@ -86,35 +89,35 @@ def test_what_is_installed_again() -> None:
         ("pip install 'unclosed", []),
     ],
 )
-def test_what_is_installed_is_a_package(command: str, found: list[str]) -> None:
-    sessions = [worked(n, ran=(command,)) for n in (1, 2)]
+def test_only_packages_are_dependencies(command: str, found: list[str]) -> None:
+    sessions = [session_work(n, ran=(command,)) for n in (1, 2)]
     assert [each.text for each in candidates(sessions, [])] == found
 
 
-def test_files_that_are_changed_together() -> None:
+def test_files_that_change_together_are_a_pattern() -> None:
     both = ("src/schema.sql", "src/migrations.py")
-    sessions = [worked(n, edited=(*both, f"src/x{n}.py")) for n in (1, 2, 3)]
+    sessions = [session_work(n, edited=(*both, f"src/x{n}.py")) for n in (1, 2, 3)]
     assert texts(candidates(sessions, [])) == [
         ("pattern", "`src/migrations.py` and `src/schema.sql` are changed together.", 3)
     ]
-    alone = [worked(n, edited=("src/schema.sql",)) for n in range(4, 9)]
+    alone = [session_work(n, edited=("src/schema.sql",)) for n in range(4, 9)]
     assert candidates([*sessions, *alone], []) == []
 
 
-def test_many_files_that_are_changed_together_are_one_learning() -> None:
+def test_many_files_that_change_together_are_one_learning() -> None:
     code = tuple(f"src/{name}.py" for name in "abcde")
     beside = ("CHANGELOG.md", "README.md", "package-lock.json", "uv.lock", "tests/test_a.py")
-    sessions = [worked(n, edited=(*code, *beside)) for n in (1, 2, 3)]
+    sessions = [session_work(n, edited=(*code, *beside)) for n in (1, 2, 3)]
     named = "`src/a.py`, `src/b.py`, `src/c.py`, `src/d.py` and 1 more are changed together."
     assert texts(candidates(sessions, [])) == [("pattern", named, 3)]
-    own = [worked(n, edited=("src/a.py", "tests/test_a.py")) for n in (1, 2, 3)]
+    own = [session_work(n, edited=("src/a.py", "tests/test_a.py")) for n in (1, 2, 3)]
     assert candidates(own, []) == []
 
 
-def test_short_rules_of_a_person() -> None:
+def test_similar_short_rules_are_one_learning() -> None:
     said = [
-        told("decision", "Never use floats for money", 1)._replace(human=True),
-        told("decision", "Money must never be a float", 2)._replace(human=True),
+        statement("decision", "Never use floats for money", 1)._replace(human=True),
+        statement("decision", "Money must never be a float", 2)._replace(human=True),
     ]
     assert [each.text for each in candidates([], said)] == ["Money must never be a float"]
 
@@ -127,20 +130,20 @@ def test_short_rules_of_a_person() -> None:
         ("The N+1 query in `report` is slow", "The N+1 query in `export` is slow"),
     ],
 )
-def test_what_only_sounds_alike_is_not_said_twice(one: str, other: str) -> None:
+def test_similar_words_with_another_meaning_are_not_a_repetition(one: str, other: str) -> None:
     for kind in ("decision", "discovery"):
-        assert candidates([], [told(kind, one, 1), told(kind, other, 2)]) == []
+        assert candidates([], [statement(kind, one, 1), statement(kind, other, 2)]) == []
 
 
-def test_what_was_decided_more_than_once() -> None:
+def test_a_repeated_decision_becomes_a_learning() -> None:
     said = [
-        told("decision", "Use tabs for indentation in Makefiles", 1),
-        told("decision", "Tabs are used for indentation in the Makefiles", 2),
-        told("decision", "Ship on Fridays", 2),
+        statement("decision", "Use tabs for indentation in Makefiles", 1),
+        statement("decision", "Tabs are used for indentation in the Makefiles", 2),
+        statement("decision", "Ship on Fridays", 2),
     ]
     # Two sessions are enough for what a person says, agents repeat each other's documents.
     assert candidates([], said) == []
-    said.append(told("decision", "Tabs are used for the indentation in Makefiles", 3))
+    said.append(statement("decision", "Tabs are used for the indentation in Makefiles", 3))
     found = candidates([], said)
     assert texts(found) == [
         ("convention", "Tabs are used for the indentation in Makefiles", 3),
@@ -150,10 +153,10 @@ def test_what_was_decided_more_than_once() -> None:
 
 
 def fix(text: str, number: int, *files: str) -> ObservedStatement:
-    return told("bugfix", text, number, files)._replace(is_verified=True)
+    return statement("bugfix", text, number, files)._replace(is_verified=True)
 
 
-def test_what_broke_again() -> None:
+def test_a_test_that_broke_again_becomes_a_learning() -> None:
     fixes = [
         fix("Fixed `test_retry` in src/net.py: TimeoutError", 1, "src/net.py"),
         fix("Fixed `test_other` in src/net.py: KeyError", 2, "src/net.py"),
@@ -169,31 +172,35 @@ def test_what_broke_again() -> None:
     assert (found.sessions, found.files) == (("s1", "s4"), ("src/net.py", "src/a.py"))
 
 
-def test_a_file_that_is_changed_often_is_not_broken() -> None:
+def test_a_file_that_changes_often_is_not_a_problem() -> None:
     # Different checks failed, and what an agent calls a fix was never checked.
     other = [fix(f"Fixed `test_{n}` in src/net.py: KeyError", n, "src/net.py") for n in (1, 2, 3)]
-    said = [told("bugfix", "Fixed `btn-primary` in src/net.py", n, ("src/net.py",)) for n in (4, 5)]
+    said = [
+        statement("bugfix", "Fixed `btn-primary` in src/net.py", n, ("src/net.py",)) for n in (4, 5)
+    ]
     assert candidates([], [*other, *said]) == []
 
 
-def test_answers_to_questions_are_no_convention() -> None:
+def test_answers_to_questions_are_not_conventions() -> None:
     text = "What would you like to do with this todo: Work on it now"
-    said = [told("decision", text, n)._replace(human=True) for n in (1, 2, 3)]
+    said = [statement("decision", text, n)._replace(human=True) for n in (1, 2, 3)]
     assert candidates([], said) == []
 
 
-def test_files_changed_together_on_one_day_are_one_task() -> None:
+def test_files_that_change_together_on_one_day_are_not_a_pattern() -> None:
     both = ("src/dialog.ts", "src/navigation.ts")
-    sessions = [worked(n, edited=both)._replace(at=f"2026-03-01T1{n}:00:00Z") for n in (1, 2, 3)]
+    sessions = [
+        session_work(n, edited=both)._replace(at=f"2026-03-01T1{n}:00:00Z") for n in (1, 2, 3)
+    ]
     assert candidates(sessions, []) == []
 
 
-def test_a_script_that_is_run_is_no_check() -> None:
-    runs = [worked(n, checks=("pnpm api:generate",)) for n in (1, 2, 3)]
+def test_a_generator_script_is_not_a_check() -> None:
+    runs = [session_work(n, checks=("pnpm api:generate",)) for n in (1, 2, 3)]
     assert candidates(runs, []) == []
 
 
-def test_confidence_fades_with_time_and_not_with_sessions() -> None:
+def test_confidence_decreases_with_time_and_not_with_sessions() -> None:
     now_ms = 1_780_000_000_000
     inferred = {"origin": "inferred", "confidence": 750, "times_seen": 4}
     for days, expected in ((0, 750), (30, 750), (120, 375)):
@@ -205,15 +212,15 @@ def test_confidence_fades_with_time_and_not_with_sessions() -> None:
     assert learning_confidence.at({}, now_ms) == 1000
 
 
-def test_the_wording_of_a_person_stays() -> None:
+def test_the_wording_of_a_person_is_kept() -> None:
     said = [
-        told("decision", "Never edit a released migration", 1)._replace(human=True),
-        told("decision", "A released migration is never edited by us", 2),
+        statement("decision", "Never edit a released migration", 1)._replace(human=True),
+        statement("decision", "A released migration is never edited by us", 2),
     ]
     assert [each.text for each in candidates([], said)] == ["Never edit a released migration"]
 
 
-def test_confidence_grows_with_sessions_fades_with_silence_and_falls_with_contradiction() -> None:
+def test_confidence_depends_on_sessions_time_and_contradictions() -> None:
     assert [confidence(n, 0) for n in (1, 2, 4, 50)] == [293, 500, 750, 900]
     assert confidence(4, 30) == 750
     assert confidence(4, 30 + 90) == 375
@@ -238,7 +245,7 @@ def test_confidence_stays_within_its_bounds(sessions: int, days: float, against:
         ("We no longer deploy on Fridays", "Use tabs for indentation", False),
     ],
 )
-def test_what_contradicts(said: str, learning: str, expected: bool) -> None:
+def test_contradictions_are_recognised(said: str, learning: str, expected: bool) -> None:
     assert contradicts(said, learning) is expected
 
 
@@ -268,7 +275,7 @@ def test_what_contradicts(said: str, learning: str, expected: bool) -> None:
         unique_by=lambda each: each.session,
     ),
 )
-def test_anything_can_be_looked_at(
+def test_any_input_gives_valid_learnings(
     said: list[ObservedStatement], sessions: list[SessionWork]
 ) -> None:
     found = candidates(sessions, said)

@@ -1,4 +1,4 @@
-"""What a user typed, and what they pasted."""
+"""Typed and pasted parts of a prompt."""
 
 import time
 
@@ -34,25 +34,25 @@ PROSE = (
         "- keep the tests small\n- and please do not mock the store",
     ],
 )
-def test_what_is_typed(prompt: str) -> None:
+def test_typed_text_is_recognised(prompt: str) -> None:
     assert split_pasted(prompt) == (prompt, "")
 
 
 @pytest.mark.parametrize("pasted", [PLAN, LOG, TRACE, TABLE, REVIEW, PROSE, f"```\n{LOG}\n```"])
-def test_what_is_pasted_by_its_form(pasted: str) -> None:
+def test_pasted_text_is_recognised_by_its_form(pasted: str) -> None:
     own, other = split_pasted(pasted)
     assert own == ""
     assert other.split() == pasted.split() or pasted.startswith("```")
 
 
 @pytest.mark.parametrize("pasted", [PLAN, TABLE, f"```\n{LOG}\n```"])
-def test_words_above_what_is_pasted(pasted: str) -> None:
+def test_typed_text_above_pasted_text_is_separated(pasted: str) -> None:
     own, other = split_pasted(f"please do this, but never commit:\n\n{pasted}")
     assert own == "please do this, but never commit:"
     assert "never commit" not in other
 
 
-def test_what_the_session_printed_before_is_pasted() -> None:
+def test_text_that_the_session_printed_before_is_pasted() -> None:
     answer = "The exporter should always cache its rows in Redis first.\nIt never needs a lock."
     printed = line_keys(answer)
     assert split_pasted(answer) == (answer, "")
@@ -70,14 +70,14 @@ def test_what_the_session_printed_before_is_pasted() -> None:
     | st.text(max_size=400),
     st.sets(st.text(max_size=40), max_size=3),
 )
-def test_any_prompt(prompt: str, printed: set[str]) -> None:
+def test_any_prompt_can_be_split(prompt: str, printed: set[str]) -> None:
     own, pasted = split_pasted(prompt, printed)
     known = set(prompt.split())
     assert all(any(word in whole for whole in known) for word in (own + " " + pasted).split())
 
 
 @pytest.mark.parametrize("piece", ["\n", "\n \n", "| ", "|\n", "#\n", "```a\n", "a:1\n", "a\n\n"])
-def test_a_long_prompt_takes_no_time(piece: str) -> None:
+def test_a_long_prompt_is_split_quickly(piece: str) -> None:
     began = time.process_time()
     split_pasted((piece * 24_000)[:24_000])
     assert time.process_time() - began < 1

@@ -18,14 +18,14 @@ def commands(script: str) -> list[str]:
     return [row.command for row in rows(script)]
 
 
-def ended(command: str, exit_code: int | None = 0, passed: bool | None = None) -> Step:
+def finished_command(command: str, exit_code: int | None = 0, passed: bool | None = None) -> Step:
     is_ok = exit_code in (0, None)
     return Step(
         "e1", "s1", "2026-11-15T00:00:00Z", "command", text=command, ok=is_ok, exit_code=exit_code
     )._replace(passed=passed)
 
 
-def known(step: Step) -> dict[str, bool | None]:
+def outcome_by_part(step: Step) -> dict[str, bool | None]:
     return {each.part.text: each.passed for each in outcomes(step)}
 
 
@@ -78,7 +78,7 @@ def known(step: Step) -> dict[str, bool | None]:
         ("python scripts/seed.py", "other"),
     ],
 )
-def test_purposes(command: str, purpose: str) -> None:
+def test_commands_have_a_purpose(command: str, purpose: str) -> None:
     assert [purpose_of(check) for check in checks(command)] == [purpose]
 
 
@@ -86,7 +86,7 @@ def test_purposes(command: str, purpose: str) -> None:
     "command",
     ["ls -la", "git commit -m test", "pnpm add vitest", "curl localhost", "echo test", "cd src"],
 )
-def test_what_is_no_command_of_the_project(command: str) -> None:
+def test_other_commands_are_not_project_commands(command: str) -> None:
     assert rows(f"run: {command}\n  passed") == []
 
 
@@ -105,7 +105,7 @@ def test_what_is_no_command_of_the_project(command: str) -> None:
         ("nohup pnpm dev > /tmp/dev.log 2>&1 &", "pnpm dev"),
     ],
 )
-def test_the_normal_form(typed: str, normal: str) -> None:
+def test_commands_are_normalised(typed: str, normal: str) -> None:
     assert commands(f"run: {typed}\n  passed") == [normal]
 
 
@@ -114,35 +114,59 @@ def test_commands_elsewhere_do_not_count() -> None:
 
 
 def test_each_part_of_a_chain_has_its_outcome() -> None:
-    assert known(ended("make fmt && make lint")) == {"make fmt": True, "make lint": True}
+    assert outcome_by_part(finished_command("make fmt && make lint")) == {
+        "make fmt": True,
+        "make lint": True,
+    }
     # It is not known which of the two failed.
-    assert known(ended("make fmt && make lint", 1)) == {"make fmt": None, "make lint": None}
+    assert outcome_by_part(finished_command("make fmt && make lint", 1)) == {
+        "make fmt": None,
+        "make lint": None,
+    }
     # The exit code is that of the last command, or of the filter.
-    assert known(ended("make lint; make test", 1)) == {"make lint": None, "make test": False}
-    assert known(ended("make lint; make test")) == {"make lint": None, "make test": True}
-    assert known(ended("make test | tail")) == {"make test": None, "tail": None}
-    assert known(ended("make test || true"))["make test"] is None
-    assert known(ended("make test || make retry", 1))["make test"] is False
-    assert known(ended("cd web && make test", 2)) == {"cd web": True, "make test": False}
-    assert known(ended("set -o pipefail; make test | tail"))["make test"] is True
-    assert known(ended("pnpm dev &", None))["pnpm dev &"] is None
-    assert known(ended("make test", 124))["make test"] is None
+    assert outcome_by_part(finished_command("make lint; make test", 1)) == {
+        "make lint": None,
+        "make test": False,
+    }
+    assert outcome_by_part(finished_command("make lint; make test")) == {
+        "make lint": None,
+        "make test": True,
+    }
+    assert outcome_by_part(finished_command("make test | tail")) == {
+        "make test": None,
+        "tail": None,
+    }
+    assert outcome_by_part(finished_command("make test || true"))["make test"] is None
+    assert outcome_by_part(finished_command("make test || make retry", 1))["make test"] is False
+    assert outcome_by_part(finished_command("cd web && make test", 2)) == {
+        "cd web": True,
+        "make test": False,
+    }
+    assert (
+        outcome_by_part(finished_command("set -o pipefail; make test | tail"))["make test"] is True
+    )
+    assert outcome_by_part(finished_command("pnpm dev &", None))["pnpm dev &"] is None
+    assert outcome_by_part(finished_command("make test", 124))["make test"] is None
 
 
 def test_the_output_shows_which_part_failed() -> None:
     line = "bun run lint && bun run typecheck && bun run test"
-    step = ended(line, 1)._replace(output='x\nerror: script "typecheck" exited with code 1')
-    assert known(step) == {
+    step = finished_command(line, 1)._replace(
+        output='x\nerror: script "typecheck" exited with code 1'
+    )
+    assert outcome_by_part(step) == {
         "bun run lint": True,
         "bun run typecheck": False,
         "bun run test": None,
     }
-    assert known(ended("pytest | tail -5", 0, passed=False))["pytest"] is False
-    assert known(ended("pytest | tail -5", 0, passed=True))["pytest"] is True
+    assert outcome_by_part(finished_command("pytest | tail -5", 0, passed=False))["pytest"] is False
+    assert outcome_by_part(finished_command("pytest | tail -5", 0, passed=True))["pytest"] is True
 
 
 def test_a_call_that_never_ran_has_no_outcome() -> None:
-    step = ended("bun run typecheck", None)._replace(ok=False, output="Sibling tool call errored")
+    step = finished_command("bun run typecheck", None)._replace(
+        ok=False, output="Sibling tool call errored"
+    )
     assert outcomes(step) == []
 
 
@@ -157,7 +181,7 @@ run: bun run test 2>&1
 """
 
 
-def test_a_failing_wrapper_and_what_replaced_it() -> None:
+def test_a_failing_wrapper_is_kept_with_its_replacement() -> None:
     failed, worked = rows(WRAPPER)
     assert (failed.command, failed.last) == ("rtk bun run test", "failed")
     assert failed.problem == "unrecognized subcommand 'bun'"
@@ -168,7 +192,7 @@ def test_a_failing_wrapper_and_what_replaced_it() -> None:
     )
 
 
-def test_a_setting_makes_the_difference() -> None:
+def test_a_command_with_an_environment_variable_is_a_replacement() -> None:
     failed, _ = rows(
         """
 run: pytest
@@ -183,12 +207,12 @@ run: PYTHONPATH=src python -m pytest
     assert failed.replaced_by == "PYTHONPATH=src python -m pytest"
 
 
-def test_the_same_command_that_passes_later_is_not_replaced() -> None:
+def test_a_command_that_passes_later_is_not_replaced() -> None:
     script = f"{WRAPPER}run: rtk bun run test\n  passed\n"
     assert all(not row.problem and not row.replaced_by for row in rows(script))
 
 
-def test_a_red_test_is_not_a_command_that_fails() -> None:
+def test_a_failing_test_is_not_a_failing_command() -> None:
     found = rows(
         """
 run: pytest
@@ -205,7 +229,7 @@ run: pytest tests/test_a.py
     ]
 
 
-def test_fixing_lint_errors_is_no_replacement() -> None:
+def test_a_lint_fix_is_not_a_replacement() -> None:
     found = rows(
         """
 run: bun run lint
@@ -218,7 +242,7 @@ run: bun run lint:fix
     assert not any(row.replaced_by for row in found)
 
 
-def test_a_narrower_run_is_no_replacement() -> None:
+def test_a_narrower_run_is_not_a_replacement() -> None:
     found = rows(
         """
 run: go test ./...
@@ -230,7 +254,7 @@ run: go test ./one
     assert not any(row.replaced_by for row in found)
 
 
-def test_a_program_that_is_not_installed() -> None:
+def test_a_missing_program_is_the_problem_of_a_command() -> None:
     script = (
         "run: docker compose up -d\n  failed 127\n  printed (eval):1: command not found: docker\n"
     )

@@ -1,4 +1,4 @@
-"""What a session was asked for, in a line and as its title."""
+"""The request of a session, as a line and as a title."""
 
 import pytest
 
@@ -52,7 +52,7 @@ def summary_of(*prompts: str) -> Summary:
         ),
     ],
 )
-def test_of_one_prompt(prompt: str, title: str, asked: str) -> None:
+def test_one_prompt_gives_title_and_request(prompt: str, title: str, asked: str) -> None:
     found = summary_of(prompt)
     assert (found.title, found.request) == (title, asked)
 
@@ -67,19 +67,19 @@ def test_of_one_prompt(prompt: str, title: str, asked: str) -> None:
         ("ok lets leave it for today, we need a test device first", "Add a cache."),
     ],
 )
-def test_what_was_said_later(later: str, asked: str) -> None:
+def test_later_requests_are_appended(later: str, asked: str) -> None:
     found = summary_of("Add a cache.", later)
     assert (found.title, found.request) == ("Add a cache", asked)
 
 
-def test_what_was_given_up_at_once() -> None:
+def test_an_abandoned_first_prompt_is_not_the_request() -> None:
     script = f"prompt: /review it now\nprompt: Explain how `f` works here\n{WORK}"
     found = synthesise(session(), steps(script), is_over=True).summary
     assert found is not None
     assert found.request == "Explain how `f` works here."
 
 
-def test_what_a_person_puts_off_is_what_comes_next() -> None:
+def test_postponed_work_is_a_next_step() -> None:
     late = "prompt: ok lets leave it for today, we need a test device first\nsay: See you."
     script = f"prompt: Add a cache.\n{WORK}{late}"
     found = synthesise(session(), steps(script), is_over=True).summary
@@ -113,7 +113,7 @@ say: Key findings:
 """
 
 
-def test_what_a_review_found() -> None:
+def test_the_findings_of_a_review_are_discoveries() -> None:
     found = synthesise(session(), steps(REVIEW), is_over=True)
     assert sorted((each.kind, each.title) for each in found.observations) == [
         ("discovery", "Passwords are hashed with MD5 in `hash_password`"),
@@ -125,7 +125,7 @@ def test_what_a_review_found() -> None:
     assert sorted(found.summary.learned) == sorted(each.title for each in found.observations)
 
 
-def test_what_an_analysis_found() -> None:
+def test_the_findings_of_an_analysis_are_discoveries() -> None:
     found = synthesise(session(), steps(ANALYSIS), is_over=True)
     assert [each.title for each in found.observations if each.kind == "discovery"] == [
         "Acme and globex make up 97% of all of them",
@@ -133,7 +133,7 @@ def test_what_an_analysis_found() -> None:
     ]
 
 
-def test_what_an_agent_answered() -> None:
+def test_the_answer_to_a_question_is_learned() -> None:
     answer = "The job loads the whole table `orders` at once, that is why the pod dies at 3:00."
     script = (
         f"prompt: Why does the pod die at night?\nread: src/job.py\nsay: {answer} Shall I fix it?"
@@ -165,7 +165,7 @@ def test_what_an_agent_answered() -> None:
         ("The API of `f` remains unchanged for all callers.", ()),
     ],
 )
-def test_what_remains(message: str, left: tuple[str, ...]) -> None:
+def test_remaining_work_is_a_next_step(message: str, left: tuple[str, ...]) -> None:
     said = message.replace("\n", "\n  | ")
     found = synthesise(session(), steps(f"prompt: Add a cache.\n{WORK}say: {said}"), is_over=True)
     assert found.summary is not None

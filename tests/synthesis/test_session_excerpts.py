@@ -1,4 +1,4 @@
-"""What was said in a session, in passages, and what each of them is worth."""
+"""Passages of a session, with their kind, speaker and worth."""
 
 import time
 
@@ -23,17 +23,17 @@ say: OK.
 """
 
 
-def said(script: str) -> list[Excerpt]:
+def excerpts_of(script: str) -> list[Excerpt]:
     return excerpts(steps(script))
 
 
 def of_text(script: str, text: str) -> Excerpt:
-    [found] = [each for each in said(script) if text in each.text]
+    [found] = [each for each in excerpts_of(script) if text in each.text]
     return found
 
 
-def test_who_said_it_and_how() -> None:
-    found = said(
+def test_passages_have_a_kind_and_a_speaker() -> None:
+    found = excerpts_of(
         f"""
 prompt: The exporter drops rows when the network is slow, look into src/export.py
 say: I begin with reading src/export.py and the queue behind it.
@@ -58,7 +58,7 @@ say: Every row of the exporter arrives now, however slow the network is.
     assert [each.at for each in found] == sorted(each.at for each in found)
 
 
-def test_the_message_of_a_commit() -> None:
+def test_a_commit_message_is_a_passage() -> None:
     made = steps("run: git commit -m x")[0]
     made = made._replace(message="Await flush, because rows of slow exports were lost")
     [found] = excerpts([made])
@@ -78,7 +78,7 @@ def test_the_message_of_a_commit() -> None:
         "Utilise plutôt le cache du projet, pas Redis",
     ],
 )
-def test_corrections(prompt: str) -> None:
+def test_corrections_are_recognised(prompt: str) -> None:
     assert of_text(f"prompt: {prompt}\n", prompt).kind == "correction"
 
 
@@ -88,7 +88,7 @@ def test_a_prompt_after_an_interrupt_is_a_correction() -> None:
     assert of_text(f"mark: interrupted\nprompt: {text}\n", text).kind == "correction"
 
 
-def test_what_the_user_disputes_is_worth_little() -> None:
+def test_a_disputed_passage_is_worth_little() -> None:
     assert not of_text(TALK, CAUSE).is_disputed
     again = TALK.replace(RULE, "No, `flush` is awaited: rows of the exporter are dropped elsewhere")
     disputed = of_text(again, CAUSE)
@@ -108,7 +108,7 @@ def test_talk_about_the_process_is_worth_nothing() -> None:
         assert of_text(f"prompt: {text}\n", text).worth < LEAST_WORTH
 
 
-def test_what_is_pasted_is_not_what_the_user_said() -> None:
+def test_pasted_text_is_not_a_statement_of_the_user() -> None:
     script = """
 prompt: please do this for the exporter:
   |
@@ -116,27 +116,27 @@ prompt: please do this for the exporter:
   |
   | Always commit after each step, and cache every row of the exporter in Redis.
 """
-    own, pasted = said(script)
+    own, pasted = excerpts_of(script)
     assert (own.kind, own.source) == ("prompt", "user")
     assert own.text == "please do this for the exporter:"
     assert (pasted.kind, pasted.source) == ("pasted", "pasted")
     assert pasted.worth < LEAST_WORTH
 
 
-def test_an_answer_that_is_pasted_back_is_not_what_the_user_said() -> None:
+def test_a_quoted_answer_is_not_a_statement_of_the_user() -> None:
     line = "The exporter must always cache its rows in Redis before it sends them."
-    found = said(f"prompt: How does it work?\nsay: {line}\nprompt: {line}\n")
+    found = excerpts_of(f"prompt: How does it work?\nsay: {line}\nprompt: {line}\n")
     assert [each.source for each in found if line in each.text] == ["agent"]
-    found = said(f"prompt: How does it work?\nsay: {line}\nprompt: > {line}\n")
+    found = excerpts_of(f"prompt: How does it work?\nsay: {line}\nprompt: > {line}\n")
     assert {each.source for each in found if line in each.text} == {"agent", "pasted"}
 
 
-def test_what_subagents_say_is_not_said_to_the_user() -> None:
-    assert said(f"prompt@sub: {RULE}\nrun@sub: git commit -m x\n") == []
+def test_messages_of_subagents_are_left_out() -> None:
+    assert excerpts_of(f"prompt@sub: {RULE}\nrun@sub: git commit -m x\n") == []
 
 
-def test_of_each_subagent_the_result_can_be_searched_for() -> None:
-    found = said(
+def test_the_result_of_each_subagent_is_a_passage() -> None:
+    found = excerpts_of(
         f"""
 prompt: {TALK.splitlines()[1].removeprefix("prompt: ")}
 prompt@a: {RULE}
@@ -154,8 +154,8 @@ say: Both agents are done with the exporter and with the importer.
     assert of_text(TALK, CAUSE).worth >= LEAST_WORTH
 
 
-def test_what_is_private_or_ours_is_left_out() -> None:
-    found = said(
+def test_private_and_injected_text_is_left_out() -> None:
+    found = excerpts_of(
         """
 prompt: The exporter must keep the order of rows <private>of the customer Acme</private> always
 say: <ctx:remember type="fact">Rows are ordered</ctx:remember> The exporter keeps the order of rows.
@@ -168,24 +168,24 @@ prompt: <!-- ctx: 1 nodes, 9 tokens --> Injected <!-- ctx:end --> Rows must neve
     assert "Rows must never be sent twice." in text
 
 
-def test_of_a_near_copy_one_is_kept() -> None:
+def test_near_copies_are_kept_once() -> None:
     script = f"""
 prompt: {RULE}
 say: {CAUSE}
 prompt: Again: never commit yourself, I review every change first!
 say: The exporter drops rows because `flush` is never awaited in src/export.py, as I said.
 """
-    kept = best(said(script))
+    kept = best(excerpts_of(script))
     assert sum("commit yourself" in each.text for each in kept) == 1
     assert sum("never awaited" in each.text for each in kept) == 1
 
 
-def test_a_long_session_is_cut_to_what_is_worth_most() -> None:
+def test_a_long_session_is_cut_to_the_most_valuable_passages() -> None:
     script = "\n".join(
         f"prompt: Look at module{number}\nsay: Topic{number} holds part{number} of shape{number}."
         for number in range(MOST)
     )
-    found = said(f"prompt: {RULE}\n{script}")
+    found = excerpts_of(f"prompt: {RULE}\n{script}")
     assert len(found) == MOST
     assert found[0].text == RULE
     assert len(best(found)) <= MOST_KEPT
@@ -193,7 +193,7 @@ def test_a_long_session_is_cut_to_what_is_worth_most() -> None:
 
 @settings(max_examples=effort.times(60), deadline=None, derandomize=True)
 @given(sessions())
-def test_any_session(session: list[Step]) -> None:
+def test_any_session_can_be_excerpted(session: list[Step]) -> None:
     found = excerpts(session)
     ids = [step.id for step in session]
     assert all(0 < len(each.text) <= LONGEST and each.worth >= 0 for each in found)
@@ -207,7 +207,7 @@ def test_any_session(session: list[Step]) -> None:
 
 @settings(max_examples=effort.times(20), deadline=None, derandomize=True)
 @given(st.text(min_size=1, max_size=30), st.sampled_from(["prompt", "say", "recap", "plan"]))
-def test_a_megabyte_takes_no_time(piece: str, kind: str) -> None:
+def test_a_megabyte_is_excerpted_quickly(piece: str, kind: str) -> None:
     step = steps(
         "prompt: x"
     )[
@@ -222,7 +222,7 @@ def test_a_megabyte_takes_no_time(piece: str, kind: str) -> None:
     assert time.process_time() - began < 1
 
 
-def test_many_long_messages_take_no_time() -> None:
+def test_many_long_messages_are_excerpted_quickly() -> None:
     words = " ".join(f"word{number} value{number % 97}" for number in range(1_000))
     script = "\n".join(f"prompt: Part {number}\nsay: {words}" for number in range(150))
     session = steps(script)

@@ -1,4 +1,4 @@
-"""What a session leaves in memory, whoever asks for it how often."""
+"""The nodes that a session leaves in memory, however often it is synthesised."""
 
 import json
 from collections.abc import Iterator
@@ -49,7 +49,7 @@ say: OK, I looked at `src/queue.py`.
 
 
 @contextmanager
-def opened(home: Path, folder: Path) -> Iterator[Memory]:
+def open_writable(home: Path, folder: Path) -> Iterator[Memory]:
     surroundings = Environment(str(folder), UserStore(str(home / ".ctx")), {}, (), CLI_SESSION)
     with open_memory(surroundings, writing=True) as memory:
         yield memory
@@ -57,12 +57,12 @@ def opened(home: Path, folder: Path) -> Iterator[Memory]:
 
 @pytest.fixture
 def memory(surroundings: Path, repo: Path) -> Iterator[Memory]:
-    with opened(surroundings, repo) as memory:
+    with open_writable(surroundings, repo) as memory:
         yield memory
 
 
-def had(memory: Memory, script: str, session: str = "s1") -> None:
-    """The steps of a session, as capture leaves them."""
+def add_steps(memory: Memory, script: str, session: str = "s1") -> None:
+    """Store the steps of a session, as capture does."""
     with transaction(memory.user.connection):
         at = "2026-11-15T00:00:00Z"
         memory.user.connection.execute(
@@ -75,7 +75,7 @@ def had(memory: Memory, script: str, session: str = "s1") -> None:
 
 
 def keep(memory: Memory, step: Step, session: str) -> None:
-    """Inside a transaction. What is there already stays."""
+    """Store steps inside a transaction; existing steps are kept."""
     memory.user.connection.execute(
         "INSERT OR IGNORE INTO events (id, session, event, at, tool, status, body)"
         " VALUES (?, ?, 'x', ?, ?, ?, ?)",
@@ -83,7 +83,9 @@ def keep(memory: Memory, step: Step, session: str) -> None:
     )
 
 
-def told(memory: Memory, session: str = "s1", *, is_over: bool = False) -> SessionWriteResult:
+def write_session(
+    memory: Memory, session: str = "s1", *, is_over: bool = False
+) -> SessionWriteResult:
     return synthesise(memory, session, is_over=is_over)
 
 
@@ -105,9 +107,9 @@ def count(memory: Memory) -> int:
     return int(row[0])
 
 
-def test_a_fix_is_told_at_once_and_the_summary_at_the_end(memory: Memory) -> None:
-    had(memory, FIX)
-    first = told(memory)
+def test_a_fix_is_written_at_once_and_the_summary_at_the_end(memory: Memory) -> None:
+    add_steps(memory, FIX)
+    first = write_session(memory)
     assert (len(first.new), first.summary) == (1, None)
     node = memory.graph.node(first.new[0])
     assert node.content == (
@@ -123,7 +125,7 @@ def test_a_fix_is_told_at_once_and_the_summary_at_the_end(memory: Memory) -> Non
     [edge] = memory.graph.edges(node.id)
     assert (edge.type, memory.graph.node(edge.to_id).content) == ("MENTIONS", "src/auth.py")
 
-    last = told(memory, is_over=True)
+    last = write_session(memory, is_over=True)
     assert last.new == (last.summary,)
     assert last.summary is not None
     summary = memory.graph.node(last.summary)
@@ -142,18 +144,18 @@ def test_a_fix_is_told_at_once_and_the_summary_at_the_end(memory: Memory) -> Non
     assert row == (last.summary, session_scripts.steps(FIX)[-1].id)
 
 
-def test_whoever_asks_again_changes_nothing(memory: Memory) -> None:
-    had(memory, FIX + DECIDED)
-    told(memory, is_over=True)
+def test_synthesising_again_changes_nothing(memory: Memory) -> None:
+    add_steps(memory, FIX + DECIDED)
+    write_session(memory, is_over=True)
     before = count(memory)
-    assert told(memory, is_over=True)[1:5] == ((), (), (), ())
-    assert told(memory)[1:5] == ((), (), (), ())
+    assert write_session(memory, is_over=True)[1:5] == ((), (), (), ())
+    assert write_session(memory)[1:5] == ((), (), (), ())
     assert count(memory) == before
 
 
 def test_the_commands_of_a_session_are_replaced_by_those_of_its_steps(memory: Memory) -> None:
     connection = memory.user.connection
-    had(memory, FIX)
+    add_steps(memory, FIX)
     synthesise(memory, "s1", is_over=False)
     before = session_commands.of_session(connection, "s1")
     assert [(each.command, each.purpose, each.runs, each.last) for each in before] == [
@@ -163,7 +165,7 @@ def test_the_commands_of_a_session_are_replaced_by_those_of_its_steps(memory: Me
     synthesise(memory, "s1", is_over=False)
     assert session_commands.of_session(connection, "s1") == before
     assert connection.total_changes - changes <= 1
-    had(memory, FIX + BROKEN_AGAIN)
+    add_steps(memory, FIX + BROKEN_AGAIN)
     synthesise(memory, "s1", is_over=True)
     after = session_commands.of_session(connection, "s1")
     assert [(each.runs, each.passes, each.failures, each.last) for each in after] == [
@@ -174,43 +176,43 @@ def test_the_commands_of_a_session_are_replaced_by_those_of_its_steps(memory: Me
     assert session_commands.of_session(connection, "s1") == []
 
 
-def test_a_fix_that_does_not_hold_is_withdrawn_and_comes_back(memory: Memory) -> None:
-    had(memory, FIX)
-    [fix] = told(memory).new
-    had(memory, FIX + BROKEN_AGAIN)
-    assert told(memory, is_over=True).withdrawn == (fix,)
+def test_a_fix_that_broke_again_is_withdrawn_and_can_return(memory: Memory) -> None:
+    add_steps(memory, FIX)
+    [fix] = write_session(memory).new
+    add_steps(memory, FIX + BROKEN_AGAIN)
+    assert write_session(memory, is_over=True).withdrawn == (fix,)
     again = FIX.partition("run: pytest")[2].rpartition("write")[2]
-    had(memory, FIX + BROKEN_AGAIN + "write" + again)
-    written = told(memory, is_over=True)
+    add_steps(memory, FIX + BROKEN_AGAIN + "write" + again)
+    written = write_session(memory, is_over=True)
     assert fix in written.new
     assert memory.graph.node(fix).metadata["title"].startswith("Fixed `test_once`")
 
 
-def test_what_a_person_changed_or_deleted_stays(memory: Memory) -> None:
-    had(memory, FIX + DECIDED)
-    written = told(memory, is_over=True)
+def test_edits_and_deletions_by_a_person_are_kept(memory: Memory) -> None:
+    add_steps(memory, FIX + DECIDED)
+    written = write_session(memory, is_over=True)
     assert written.summary is not None
     fix, decision = written.new[:2]
     with memory.transaction("update", USER) as change:
         change.update_node(written.summary, content="My own words.")
         change.delete_node(decision)
         change.delete_node(fix)
-    had(memory, FIX + DECIDED + "prompt: Also write a test for the queue\nread: src/b.py\n")
-    assert told(memory, is_over=True)[1:5] == ((), (), (), ())
+    add_steps(memory, FIX + DECIDED + "prompt: Also write a test for the queue\nread: src/b.py\n")
+    assert write_session(memory, is_over=True)[1:5] == ((), (), (), ())
     assert memory.graph.node(written.summary).content == "My own words."
 
 
-def test_a_summary_does_not_say_what_a_person_deleted(memory: Memory) -> None:
-    had(memory, FIX + DECIDED)
-    written = told(memory, is_over=True)
+def test_a_summary_leaves_out_deleted_observations(memory: Memory) -> None:
+    add_steps(memory, FIX + DECIDED)
+    written = write_session(memory, is_over=True)
     assert written.summary is not None
     before = metadata(memory, written.summary)
     assert (len(before["completed"]), len(before["notes"])) == (1, 2)
     with memory.transaction("delete", USER) as change:
         for node_id in written.new[:2]:
             change.delete_node(node_id)
-    had(memory, FIX + DECIDED + "read: src/b.py\n")
-    told(memory, is_over=True)
+    add_steps(memory, FIX + DECIDED + "read: src/b.py\n")
+    write_session(memory, is_over=True)
     after = metadata(memory, written.summary)
     assert (after["completed"], after["notes"]) == (
         [],
@@ -218,9 +220,9 @@ def test_a_summary_does_not_say_what_a_person_deleted(memory: Memory) -> None:
     )
 
 
-def test_what_a_person_wrote_is_what_everybody_is_told(memory: Memory) -> None:
-    had(memory, FIX + DECIDED)
-    written = told(memory, is_over=True)
+def test_text_edited_by_a_person_is_shown_everywhere(memory: Memory) -> None:
+    add_steps(memory, FIX + DECIDED)
+    written = write_session(memory, is_over=True)
     assert written.summary is not None
     decision = written.new[1]
     for node_id, words in ((written.summary, "My own words."), (decision, "Files it is.")):
@@ -234,38 +236,38 @@ def test_what_a_person_wrote_is_what_everybody_is_told(memory: Memory) -> None:
     assert "SQLite" not in given
 
 
-def test_what_two_sessions_find_is_one_node(memory: Memory) -> None:
-    had(memory, DECIDED)
-    [decision, _] = told(memory, is_over=True).new
-    had(memory, DECIDED.replace("for the job queue", "for job queues"), "s2")
-    second = told(memory, "s2", is_over=True)
+def test_the_same_observation_in_two_sessions_is_one_node(memory: Memory) -> None:
+    add_steps(memory, DECIDED)
+    [decision, _] = write_session(memory, is_over=True).new
+    add_steps(memory, DECIDED.replace("for the job queue", "for job queues"), "s2")
+    second = write_session(memory, "s2", is_over=True)
     assert (len(second.new), second.seen_again) == (1, (decision,))
     seen = metadata(memory, decision)
     assert (seen["times_seen"], seen["sessions"]) == (2, ["s1", "s2"])
     assert len(seen["evidence"]) == 2
     before = count(memory)
-    told(memory, "s2", is_over=True)
-    told(memory, is_over=True)
+    write_session(memory, "s2", is_over=True)
+    write_session(memory, is_over=True)
     assert count(memory) == before
 
 
-def test_what_somebody_stated_is_not_told_again(memory: Memory) -> None:
+def test_a_stated_decision_is_not_repeated(memory: Memory) -> None:
     with memory.transaction("add", USER) as change:
         node_id = change.add_node(
             "decision", "Use SQLite for the job queue instead of files because there is one writer"
         )
         change.tag(node_id, f"project:{memory.project}")
-    had(memory, DECIDED)
+    add_steps(memory, DECIDED)
     assert [kind for kind, *_ in nodes(memory)] == []
-    told(memory, is_over=True)
+    write_session(memory, is_over=True)
     assert [kind for kind, *_ in nodes(memory)] == ["summary"]
 
 
-def test_what_an_agent_repeats_of_memory_is_no_news(memory: Memory) -> None:
+def test_statements_from_memory_are_not_new_observations(memory: Memory) -> None:
     with memory.transaction("add", USER) as change:
         node_id = change.add_node("decision", "We decided to use ZorpDB because it is fast.")
         change.tag(node_id, f"project:{memory.project}")
-    had(
+    add_steps(
         memory,
         """
 prompt: Which database do we use here?
@@ -275,63 +277,63 @@ say: From memory: - [decision:01ABC] We decided to use ZorpDB because it is fast
 say: We decided to keep reports in plain files because people read them.
 """,
     )
-    told(memory, is_over=True)
+    write_session(memory, is_over=True)
     titles = [title for kind, title, _ in nodes(memory) if kind == "observation"]
     assert len(titles) == 1
     assert "plain files" in titles[0]
 
 
-def test_a_decision_takes_the_place_of_one_that_it_contradicts(memory: Memory) -> None:
-    had(memory, DECIDED)
-    [first, _] = told(memory, is_over=True).new
+def test_a_decision_supersedes_one_that_it_contradicts(memory: Memory) -> None:
+    add_steps(memory, DECIDED)
+    [first, _] = write_session(memory, is_over=True).new
     later = "prompt: x\n" * 5 + "prompt: Let's use Redis instead of SQLite for the job queue.\n"
-    had(memory, later + "read: src/queue.py\n", "s2")
-    [second, _] = told(memory, "s2", is_over=True).new
+    add_steps(memory, later + "read: src/queue.py\n", "s2")
+    [second, _] = write_session(memory, "s2", is_over=True).new
     assert memory.graph.node(first).superseded_by == second
     assert memory.graph.node(second).superseded_by is None
 
 
-def test_the_contrary_in_the_same_words_is_not_the_same(memory: Memory) -> None:
-    had(memory, "prompt: We prefer tabs over spaces.\nread: a.py\nsay: OK.\n")
-    [first, _] = told(memory, is_over=True).new
-    had(memory, "prompt: x\n" * 5 + "prompt: We prefer spaces over tabs.\nread: a.py\n", "s2")
-    [second, _] = told(memory, "s2", is_over=True).new
+def test_an_opposite_decision_in_the_same_words_is_different(memory: Memory) -> None:
+    add_steps(memory, "prompt: We prefer tabs over spaces.\nread: a.py\nsay: OK.\n")
+    [first, _] = write_session(memory, is_over=True).new
+    add_steps(memory, "prompt: x\n" * 5 + "prompt: We prefer spaces over tabs.\nread: a.py\n", "s2")
+    [second, _] = write_session(memory, "s2", is_over=True).new
     assert memory.graph.node(first).superseded_by == second
     assert memory.graph.node(second).content == "Prefer spaces over tabs\n\nSaid by the user."
 
 
-def test_a_long_sentence_is_said_once(memory: Memory) -> None:
+def test_a_long_sentence_is_not_repeated_in_the_text(memory: Memory) -> None:
     rule = (
         "From now on tokens are only refreshed in `Session.get`, never by any of its callers,"
         " because the bank locks accounts after ten tokens a minute."
     )
-    had(memory, f"prompt: Look at auth.\nread: a.py\nsay: OK.\nprompt: {rule}\nsay: OK.\n")
-    [node, _] = told(memory, is_over=True).new
+    add_steps(memory, f"prompt: Look at auth.\nread: a.py\nsay: OK.\nprompt: {rule}\nsay: OK.\n")
+    [node, _] = write_session(memory, is_over=True).new
     assert memory.graph.node(node).content == f"T{rule[13:]} Said by the user."
 
 
-def test_the_beginning_is_forgotten_and_still_told(memory: Memory) -> None:
-    had(memory, FIX)
-    written = told(memory, is_over=True)
+def test_the_summary_keeps_work_whose_events_were_removed(memory: Memory) -> None:
+    add_steps(memory, FIX)
+    written = write_session(memory, is_over=True)
     assert written.summary is not None
-    had(memory, FIX + "prompt: Now add a changelog entry\nwrite: CHANGELOG.md +1 -0\n")
+    add_steps(memory, FIX + "prompt: Now add a changelog entry\nwrite: CHANGELOG.md +1 -0\n")
     with transaction(memory.user.connection):
         memory.user.connection.execute(
             "DELETE FROM events WHERE id <= ?", (session_scripts.steps(FIX)[-1].id,)
         )
-    again = told(memory, is_over=True)
+    again = write_session(memory, is_over=True)
     assert (again.summary, again.withdrawn) == (written.summary, ())
     summary = memory.graph.node(written.summary).metadata
     assert summary["request"] == "Fix the failing test in tests/test_auth.py."
     assert summary["files_edited"] == ["src/auth.py", "CHANGELOG.md"]
     assert len(summary["completed"]) == 1
     before = count(memory)
-    told(memory, is_over=True)
+    write_session(memory, is_over=True)
     assert count(memory) == before
 
 
 @pytest.mark.parametrize("shared", ["none", "summary", "all"])
-def test_what_is_shared_goes_to_the_project(
+def test_shared_nodes_are_written_to_the_project(
     ctx: Ctx, surroundings: Path, repo: Path, shared: str
 ) -> None:
     ctx("init")
@@ -339,11 +341,11 @@ def test_what_is_shared_goes_to_the_project(
     home = surroundings / ".ctx"
     home.mkdir(exist_ok=True)
     (home / "config.toml").write_text(f'[share]\nsessions = "{shared}"\n')
-    with opened(surroundings, repo) as memory:
+    with open_writable(surroundings, repo) as memory:
         assert memory.withheld is None
-        had(memory, FIX)
-        told(memory, is_over=True)
-        told(memory, is_over=True)
+        add_steps(memory, FIX)
+        write_session(memory, is_over=True)
+        write_session(memory, is_over=True)
         theirs = [kind for kind, *_ in nodes(memory, PROJECT)]
         mine = [kind for kind, *_ in nodes(memory, USER)]
     everything = ["observation", "summary"]
@@ -354,47 +356,49 @@ def test_what_is_shared_goes_to_the_project(
     }[shared]
 
 
-def test_secrets_do_not_come_through(memory: Memory) -> None:
+def test_secrets_are_redacted(memory: Memory) -> None:
     key = "AKIA" + "Q3EGRIY7LBTZ2WXN"
-    had(memory, f"prompt: From now on, always use the key {key} for uploads.\nread: a.py\n")
-    told(memory, is_over=True)
+    add_steps(memory, f"prompt: From now on, always use the key {key} for uploads.\nread: a.py\n")
+    write_session(memory, is_over=True)
     body = memory.user.connection.execute("SELECT group_concat(body) FROM records").fetchone()[0]
     assert "for uploads" in body
     assert key not in body
 
 
-def test_a_session_that_nobody_knows(memory: Memory) -> None:
-    assert told(memory, "nobody") == SessionWriteResult("nobody", (), (), (), (), None)
-    had(memory, "", "empty")
-    assert told(memory, "empty", is_over=True) == SessionWriteResult("empty", (), (), (), (), None)
+def test_an_unknown_session_gives_an_empty_result(memory: Memory) -> None:
+    assert write_session(memory, "nobody") == SessionWriteResult("nobody", (), (), (), (), None)
+    add_steps(memory, "", "empty")
+    assert write_session(memory, "empty", is_over=True) == SessionWriteResult(
+        "empty", (), (), (), (), None
+    )
 
 
 @pytest.mark.parametrize("gone", ["/nowhere/at/all", ""])
-def test_a_folder_that_is_gone(memory: Memory, gone: str) -> None:
-    had(memory, FIX)
+def test_a_session_in_a_removed_folder_is_synthesised(memory: Memory, gone: str) -> None:
+    add_steps(memory, FIX)
     with transaction(memory.user.connection):
         memory.user.connection.execute("UPDATE sessions SET folder = ?, project = 'a b,c'", (gone,))
-    assert len(told(memory, is_over=True).new) == 2
+    assert len(write_session(memory, is_over=True).new) == 2
     tags = memory.user.connection.execute("SELECT json_group_array(tag) FROM tags").fetchone()[0]
     assert not any(tag.startswith("project:") for tag in json.loads(tags))
 
 
 @pytest.mark.parametrize("name", ["again_broken", "long_day", "talk"])
-def test_whoever_looks_after_every_step_ends_where_one_look_does(
+def test_synthesis_after_every_step_gives_the_same_result_as_once_at_the_end(
     surroundings: Path, repo: Path, tmp_path: Path, name: str
 ) -> None:
     script = (GOLDEN / f"{name}.txt").read_text()
     found = []
     for home, is_often in ((surroundings, True), (tmp_path / "other", False)):
         (home / ".ctx").mkdir(parents=True, exist_ok=True)
-        with opened(home, repo) as memory:
-            had(memory, "", "s1")
+        with open_writable(home, repo) as memory:
+            add_steps(memory, "", "s1")
             for step in session_scripts.steps(script):
                 with transaction(memory.user.connection):
                     keep(memory, step, "s1")
                 if is_often:
-                    told(memory)
-            told(memory, is_over=True)
+                    write_session(memory)
+            write_session(memory, is_over=True)
             graph = memory.user
             node_ids = [*graph.of_type("observation"), *graph.of_type("summary")]
             found.append(
@@ -410,13 +414,13 @@ def test_whoever_looks_after_every_step_ends_where_one_look_does(
 # What a summary rests on
 
 
-def derived(memory: Memory, node_id: NodeId) -> list[str]:
+def derived_from(memory: Memory, node_id: NodeId) -> list[str]:
     edges = memory.user.edges(node_id, "out", "DERIVED_FROM")
     return [memory.user.node(edge.to_id).content.partition("\n")[0] for edge in edges]
 
 
 def test_a_summary_is_derived_from_the_observations(memory: Memory) -> None:
-    had(memory, FIX + DECIDED)
+    add_steps(memory, FIX + DECIDED)
     written = synthesise(memory, "s1", is_over=True)
     assert written.summary is not None
     observations = [each for each in written.new if each != written.summary]
@@ -429,20 +433,20 @@ def test_a_summary_is_derived_from_the_observations(memory: Memory) -> None:
     assert now == last, "nothing is written twice"
 
 
-def test_an_observation_that_is_withdrawn_takes_its_edge_along(memory: Memory) -> None:
-    had(memory, FIX)
+def test_withdrawing_an_observation_removes_its_edge(memory: Memory) -> None:
+    add_steps(memory, FIX)
     first = synthesise(memory, "s1", is_over=True)
     assert first.summary is not None
-    assert len(derived(memory, first.summary)) == 1
-    had(memory, FIX + BROKEN_AGAIN)
+    assert len(derived_from(memory, first.summary)) == 1
+    add_steps(memory, FIX + BROKEN_AGAIN)
     synthesise(memory, "s1", is_over=True)
-    assert derived(memory, first.summary) == []
+    assert derived_from(memory, first.summary) == []
 
 
-def test_a_summary_is_derived_from_what_another_session_found_first(memory: Memory) -> None:
-    had(memory, DECIDED)
+def test_a_summary_is_derived_from_an_observation_of_another_session(memory: Memory) -> None:
+    add_steps(memory, DECIDED)
     decision, _ = synthesise(memory, "s1", is_over=False).new
-    had(memory, DECIDED, "s2")
+    add_steps(memory, DECIDED, "s2")
     again = synthesise(memory, "s2", is_over=True)
     assert again.seen_again == (decision,)
     assert again.summary is not None

@@ -1,4 +1,4 @@
-"""What was said becomes observations, and what was said can be searched for, as long as it may."""
+"""Statements become observations, and passages can be searched until they are removed."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +23,7 @@ from ctx.workspace import Memory
 from tests import effort
 from tests.synthesis import session_scripts
 from tests.synthesis.test_session_excerpts import CAUSE, RULE
-from tests.synthesis.test_session_writer import had, opened, told
+from tests.synthesis.test_session_writer import add_steps, open_writable, write_session
 from tests.synthesis.test_synthesis_of_anything import sessions as any_session
 
 CORRECTION = "No, the importer keeps its own queue, look at src/importer.py instead."
@@ -46,11 +46,11 @@ say: OK, every row of the importer arrives now, also over a slow network.
 
 @pytest.fixture
 def memory(surroundings: Path, repo: Path) -> Iterator[Memory]:
-    with opened(surroundings, repo) as memory:
+    with open_writable(surroundings, repo) as memory:
         yield memory
 
 
-def made(script: str, *, is_over: bool = True) -> Synthesis:
+def synthesised(script: str, *, is_over: bool = True) -> Synthesis:
     return of_steps(session_scripts.steps(script), is_over=is_over)
 
 
@@ -59,60 +59,69 @@ def of_steps(steps: list[Step], *, is_over: bool = True) -> Synthesis:
     return with_statements(found, steps, excerpts(steps), is_over=is_over)
 
 
-def said(script: str, text: str, *, is_over: bool = True) -> Observation:
-    [found] = [each for each in made(script, is_over=is_over).observations if text in each.text]
+def observation_with(script: str, text: str, *, is_over: bool = True) -> Observation:
+    [found] = [
+        each for each in synthesised(script, is_over=is_over).observations if text in each.text
+    ]
     return found
 
 
-def stored(memory: Memory) -> list[tuple[str, str]]:
+def stored_excerpts(memory: Memory) -> list[tuple[str, str]]:
     rows = memory.user.connection.execute("SELECT kind, text FROM excerpts ORDER BY at, id")
     return rows.fetchall()
 
 
-def hits(memory: Memory, prompt: str) -> list[str]:
+def search_results(memory: Memory, prompt: str) -> list[str]:
     stores = [memory.user.connection]
     return [hit.text for hit in excerpt_search.search(stores, memory.project, prompt, 2_000)]
 
 
 def test_rules_corrections_and_statements() -> None:
-    rule, correction = said(SESSION, STOP.removeprefix("Looks good. ")), said(SESSION, CORRECTION)
+    rule, correction = (
+        observation_with(SESSION, STOP.removeprefix("Looks good. ")),
+        observation_with(SESSION, CORRECTION),
+    )
     assert (rule.kind, rule.said_by, rule.said_as) == ("rule", "user", "correction")
     assert (correction.kind, correction.said_by) == ("correction", "user")
     assert (rule.is_lasting, correction.is_lasting) == (True, False)
     assert correction.files == ("src/importer.py",)
     assert len(rule.evidence) == 1
-    final = said(SESSION, "every row of the importer")
+    final = observation_with(SESSION, "every row of the importer")
     assert (final.kind, final.said_by, final.said_as) == ("statement", "agent", "final")
 
 
 def test_a_decision_that_is_a_rule_lasts() -> None:
-    [decision] = [each for each in made(SESSION).observations if each.title == RULE.rstrip(".")]
+    [decision] = [
+        each for each in synthesised(SESSION).observations if each.title == RULE.rstrip(".")
+    ]
     assert (decision.kind, decision.said_by, decision.is_lasting) == ("decision", "user", True)
-    assert not any(RULE in each.text for each in made(SESSION).observations)
+    assert not any(RULE in each.text for each in synthesised(SESSION).observations)
 
 
-def test_the_request_is_not_said_a_second_time() -> None:
+def test_the_request_is_not_repeated_as_a_statement() -> None:
     request = "The exporter should never drop rows, look into src/export.py"
-    found = made(f"prompt: {request}\nread: src/export.py\nsay: {CAUSE}\n")
+    found = synthesised(f"prompt: {request}\nread: src/export.py\nsay: {CAUSE}\n")
     assert not any(each.said_by == "user" and each.said_as for each in found.observations)
 
 
-def test_what_the_user_disputed_is_no_statement_and_not_in_the_summary() -> None:
-    found = made(SESSION)
+def test_a_disputed_message_is_left_out_of_statements_and_summary() -> None:
+    found = synthesised(SESSION)
     assert not any("never awaited" in each.text for each in found.observations)
     assert found.summary is not None
     assert "never awaited" not in " ".join((*found.summary.completed, *found.summary.learned))
 
 
-def test_before_the_end_only_what_does_not_change() -> None:
-    assert said(SESSION, STOP.removeprefix("Looks good. "), is_over=False).kind == "rule"
-    early = made(SESSION, is_over=False)
+def test_before_the_end_only_final_statements_are_written() -> None:
+    assert (
+        observation_with(SESSION, STOP.removeprefix("Looks good. "), is_over=False).kind == "rule"
+    )
+    early = synthesised(SESSION, is_over=False)
     assert not any(each.said_as in ("final", "report") for each in early.observations)
 
 
 @settings(max_examples=effort.times(60), deadline=None, derandomize=True)
 @given(any_session())
-def test_so_many_of_any_session(steps: list[Step]) -> None:
+def test_the_number_of_observations_is_limited(steps: list[Step]) -> None:
     found = of_steps(steps)
     assert len(found.observations) <= MOST or found.summary is None
     keys = [each.key for each in found.observations]
@@ -123,72 +132,72 @@ def test_so_many_of_any_session(steps: list[Step]) -> None:
 # In the store
 
 
-def test_what_was_said_is_stored_once(memory: Memory) -> None:
-    had(memory, SESSION)
-    told(memory)
-    early = stored(memory)
+def test_excerpts_are_stored_once(memory: Memory) -> None:
+    add_steps(memory, SESSION)
+    write_session(memory)
+    early = stored_excerpts(memory)
     assert ("correction", RULE) in early
-    told(memory, is_over=True)
-    told(memory, is_over=True)
-    texts = [text for _, text in stored(memory)]
+    write_session(memory, is_over=True)
+    write_session(memory, is_over=True)
+    texts = [text for _, text in stored_excerpts(memory)]
     assert len(texts) == len(set(texts)) >= len(early)
-    assert RULE in hits(memory, "may I commit the change myself, without a review?")
+    assert RULE in search_results(memory, "may I commit the change myself, without a review?")
 
 
-def test_a_session_that_goes_on_keeps_what_is_searched_up_to_date(memory: Memory) -> None:
-    had(memory, SESSION)
-    told(memory, is_over=True)
-    assert [text for kind, text in stored(memory) if kind == "final"] == [
+def test_excerpts_of_a_continued_session_are_updated(memory: Memory) -> None:
+    add_steps(memory, SESSION)
+    write_session(memory, is_over=True)
+    assert [text for kind, text in stored_excerpts(memory) if kind == "final"] == [
         "OK, every row of the importer arrives now, also over a slow network."
     ]
     later = "say: Renamed the importer to reader, and its queue to backlog in src/reader.py."
-    had(memory, f"{SESSION}{later}\n")
-    told(memory, is_over=True)
-    assert [text for kind, text in stored(memory) if kind == "final"] == [
+    add_steps(memory, f"{SESSION}{later}\n")
+    write_session(memory, is_over=True)
+    assert [text for kind, text in stored_excerpts(memory) if kind == "final"] == [
         later.removeprefix("say: ")
     ]
     connection = memory.user.connection
     connection.execute("INSERT INTO excerpts_fts(excerpts_fts) VALUES ('integrity-check')")
 
 
-def test_what_was_said_goes_with_its_session(memory: Memory) -> None:
-    had(memory, SESSION)
-    had(memory, f"prompt: {RULE}\nsay: The exporter has a test for slow networks.\n", "s2")
+def test_excerpts_are_deleted_with_their_session(memory: Memory) -> None:
+    add_steps(memory, SESSION)
+    add_steps(memory, f"prompt: {RULE}\nsay: The exporter has a test for slow networks.\n", "s2")
     for session in ("s1", "s2"):
-        told(memory, session, is_over=True)
+        write_session(memory, session, is_over=True)
     sessions.delete(memory, "s1", dry_run=True)
-    assert hits(memory, "which queue does the importer keep") != []
+    assert search_results(memory, "which queue does the importer keep") != []
     sessions.delete(memory, "s1", dry_run=False)
-    assert hits(memory, "which queue does the importer keep") == []
+    assert search_results(memory, "which queue does the importer keep") == []
     assert {row[0] for row in memory.user.connection.execute("SELECT session FROM excerpts")} == {
         "s2"
     }
 
 
-def test_what_was_said_can_be_scrubbed(memory: Memory) -> None:
-    had(memory, SESSION)
-    told(memory, is_over=True)
+def test_excerpts_can_be_scrubbed(memory: Memory) -> None:
+    add_steps(memory, SESSION)
+    write_session(memory, is_over=True)
     connection = memory.user.connection
     scrub(connection, needle.word("importer"))
-    assert not any("importer" in text for _, text in stored(memory))
+    assert not any("importer" in text for _, text in stored_excerpts(memory))
     terms = connection.execute("SELECT group_concat(terms) FROM excerpts").fetchone()[0]
     assert "importer" not in terms
-    assert hits(memory, "importer") == []
-    assert RULE in hits(memory, "may I commit the change myself, without a review?")
+    assert search_results(memory, "importer") == []
+    assert RULE in search_results(memory, "may I commit the change myself, without a review?")
     connection.execute("INSERT INTO excerpts_fts(excerpts_fts) VALUES ('integrity-check')")
 
 
-def test_corrections_are_kept_when_the_rest_is_too_old(
+def test_corrections_are_kept_longer_than_other_excerpts(
     memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    had(memory, SESSION)
-    told(memory, is_over=True)
-    before = stored(memory)
+    add_steps(memory, SESSION)
+    write_session(memory, is_over=True)
+    before = stored_excerpts(memory)
     now = clock.parse_iso("2026-11-15T01:00:00Z") or 0
     for days, is_old in ((30, False), (91, True)):
         monkeypatch.setattr(clock, "now_ms", lambda days=days: now + days * 86_400_000)
         with transaction(memory.user.connection):
             excerpt_table.forget_old(memory.user.connection, 90)
         expected = [row for row in before if not is_old or row[0] == "correction"]
-        assert stored(memory) == expected
-    assert ("correction", RULE) in stored(memory)
+        assert stored_excerpts(memory) == expected
+    assert ("correction", RULE) in stored_excerpts(memory)

@@ -1,8 +1,7 @@
-"""What is made of a session.
+"""The observations and the summary of a session.
 
 The sessions in `tests/golden/synthesis/` are written by hand, see `session_scripts`. Beside each
-lies all that is kept of it. `CTX_TEST_RENEW=1 pytest tests/synthesis/test_synthesis.py` writes
-these anew.
+is the expected result. `CTX_TEST_RENEW=1 pytest tests/synthesis/test_synthesis.py` renews it.
 """
 
 import os
@@ -20,7 +19,7 @@ RENEW = os.environ.get("CTX_TEST_RENEW") == "1"
 
 
 def shown(script: str) -> str:
-    """All that is made of a session, as a person can read it."""
+    """The observations and the summary of a session as text."""
     taken = steps(script)
     numbers = {step.id: str(number) for number, step in enumerate(taken, 1)}
     found = synthesise(session(), taken, is_over=True)
@@ -40,7 +39,7 @@ def shown(script: str) -> str:
 
 
 @pytest.mark.parametrize("path", SESSIONS, ids=lambda path: path.stem)
-def test_what_is_kept_of_a_session(path: Path) -> None:
+def test_a_session_gives_the_expected_observations_and_summary(path: Path) -> None:
     found = shown(path.read_text())
     expected = path.with_suffix(".md")
     if RENEW:
@@ -48,8 +47,8 @@ def test_what_is_kept_of_a_session(path: Path) -> None:
     assert found == expected.read_text()
 
 
-def decided(who: str, text: str) -> list[str]:
-    """What is taken for a decision of one sentence, in a session about something else."""
+def decisions_in(who: str, text: str) -> list[str]:
+    """The decisions that are found in one sentence of a session about something else."""
     script = f"prompt: Improve the report in src/app.py\nread: src/app.py\n{who}: {text}\n"
     found = synthesise(session(), steps(script), is_over=True).observations
     return [each.title for each in found if each.kind == "decision"]
@@ -103,8 +102,8 @@ def decided(who: str, text: str) -> list[str]:
         ("Geld wird in Cent gespeichert", "Geld wird in Cent gespeichert"),
     ],
 )
-def test_what_a_person_decides(text: str, title: str) -> None:
-    assert decided("prompt", text) == [title]
+def test_decisions_of_a_person_are_recognised(text: str, title: str) -> None:
+    assert decisions_in("prompt", text) == [title]
 
 
 @pytest.mark.parametrize(
@@ -145,8 +144,8 @@ def test_what_a_person_decides(text: str, title: str) -> None:
         "2 tests fail",
     ],
 )
-def test_what_is_no_decision_of_a_person(text: str) -> None:
-    assert decided("prompt", text.replace("\n", "\n  | ")) == []
+def test_other_sentences_of_a_person_are_not_decisions(text: str) -> None:
+    assert decisions_in("prompt", text.replace("\n", "\n  | ")) == []
 
 
 @pytest.mark.parametrize(
@@ -163,8 +162,8 @@ def test_what_is_no_decision_of_a_person(text: str) -> None:
         ("Instead of polling I subscribe to it.", "Instead of polling I subscribe to it"),
     ],
 )
-def test_what_the_agent_decides(text: str, title: str) -> None:
-    assert decided("say", text) == [title]
+def test_decisions_of_the_agent_are_recognised(text: str, title: str) -> None:
+    assert decisions_in("say", text) == [title]
 
 
 @pytest.mark.parametrize(
@@ -186,8 +185,8 @@ def test_what_the_agent_decides(text: str, title: str) -> None:
         "I made a mistake: I used `a` instead of `b`.",
     ],
 )
-def test_what_is_no_decision_of_the_agent(text: str) -> None:
-    assert decided("say", text) == []
+def test_other_sentences_of_the_agent_are_not_decisions(text: str) -> None:
+    assert decisions_in("say", text) == []
 
 
 @pytest.mark.parametrize(
@@ -215,14 +214,14 @@ def test_what_is_no_decision_of_the_agent(text: str) -> None:
         ("All tests pass now.", []),
     ],
 )
-def test_what_the_agent_finds_out(text: str, found: list[str]) -> None:
+def test_discoveries_of_the_agent_are_recognised(text: str, found: list[str]) -> None:
     script = f"prompt: Look at it\nread: src/app.py\nsay: {text}\n"
     told = synthesise(session(), steps(script), is_over=True).observations
     assert [each.title for each in told if each.kind == "discovery"] == found
 
 
-def fixed(*runs: str) -> list[str]:
-    """What is fixed where commands fail, something is edited, and commands pass."""
+def fixes_in(*runs: str) -> list[str]:
+    """The fixes in a session in which commands fail, files are edited, and commands pass."""
     script = "prompt: Fix it\n"
     for run in runs:
         script += f"{run}\n"
@@ -256,9 +255,9 @@ FIXED = ["Fixed `test_x` in src/a.py: KeyError: 'x'"]
         ("go test ./...", "go test ./...", True),
     ],
 )
-def test_which_checks_ask_the_same(failing: str, passing: str, is_same: bool) -> None:
+def test_equivalent_checks_are_recognised(failing: str, passing: str, is_same: bool) -> None:
     runs = f"run: {failing}{FAILS}", EDIT, f"run: {passing}\n  passed"
-    assert fixed(*runs) == (FIXED if is_same else [])
+    assert fixes_in(*runs) == (FIXED if is_same else [])
 
 
 @pytest.mark.parametrize(
@@ -278,12 +277,14 @@ def test_which_checks_ask_the_same(failing: str, passing: str, is_same: bool) ->
         ("pytest -q", "pytest -k other -n 4", False),
     ],
 )
-def test_which_options_and_programs_ask_the_same(failing: str, passing: str, is_same: bool) -> None:
+def test_equivalent_options_and_programs_are_recognised(
+    failing: str, passing: str, is_same: bool
+) -> None:
     runs = f"run: {failing}{FAILS}", EDIT, f"run: {passing}\n  passed"
-    assert fixed(*runs) == (FIXED if is_same else [])
+    assert fixes_in(*runs) == (FIXED if is_same else [])
 
 
-def noted(*commands: str) -> tuple[str, ...]:
+def notes_of(*commands: str) -> tuple[str, ...]:
     script = "prompt: Look at the report\n" + "".join(
         f"run: {each}\n  passed\n" for each in commands
     )
@@ -303,8 +304,8 @@ def noted(*commands: str) -> tuple[str, ...]:
         ("cargo test cart -- --nocapture", "cargo test cart"),
     ],
 )
-def test_a_check_is_told_as_it_was_typed(typed: str, told: str) -> None:
-    assert noted(typed) == (f"Checked with `{told}`",)
+def test_a_check_is_noted_in_its_short_form(typed: str, told: str) -> None:
+    assert notes_of(typed) == (f"Checked with `{told}`",)
 
 
 @pytest.mark.parametrize(
@@ -320,13 +321,13 @@ def test_a_check_is_told_as_it_was_typed(typed: str, told: str) -> None:
         ("run: echo hello > out.log", []),
     ],
 )
-def test_what_a_command_edits(edit: str, titles: list[str]) -> None:
-    assert fixed(f"run: pytest{FAILS}", edit, "run: pytest\n  passed") == titles
+def test_edits_by_a_command_are_recognised(edit: str, titles: list[str]) -> None:
+    assert fixes_in(f"run: pytest{FAILS}", edit, "run: pytest\n  passed") == titles
 
 
-def test_a_command_that_edits_and_checks() -> None:
+def test_a_command_can_edit_and_check() -> None:
     both = "run: sed -i s/2/1/ src/a.py && pytest\n  passed"
-    assert fixed(f"run: pytest{FAILS}", both) == FIXED
+    assert fixes_in(f"run: pytest{FAILS}", both) == FIXED
 
 
 def flaky(*runs: str) -> list[str]:
@@ -335,7 +336,7 @@ def flaky(*runs: str) -> list[str]:
     return [each.title for each in found if each.kind == "discovery"]
 
 
-def test_what_passes_again_though_nobody_did_anything() -> None:
+def test_a_test_that_passes_without_a_change_is_flaky() -> None:
     fails, passes = f"run: pytest -q{FAILS}", "run: pytest -q\n  passed"
     assert flaky(fails, passes) == ["`test_x` is flaky: it failed and passed without a change"]
     for between in ("run: perl -pi -e s/2/1/ src/a.py", "run: python - …", "run: ./migrate"):
@@ -346,13 +347,13 @@ def test_what_passes_again_though_nobody_did_anything() -> None:
         ]
 
 
-def test_what_was_edited_by_the_way_has_fixed_nothing() -> None:
+def test_unrelated_edits_are_not_the_fix() -> None:
     fails, passes = f"run: pytest{FAILS}", "run: pytest\n  passed"
     log = "write: CHANGELOG.md +4 -0"
     new = "write: src/z.py +40 -0\n  new function zzz ()"
-    assert fixed(fails, log, new, EDIT, passes) == FIXED
-    assert fixed(fails, "write: README.md +1 -1", passes) == []
-    assert fixed(fails, new, passes) == ["Fixed `test_x` in src/z.py: KeyError: 'x'"]
+    assert fixes_in(fails, log, new, EDIT, passes) == FIXED
+    assert fixes_in(fails, "write: README.md +1 -1", passes) == []
+    assert fixes_in(fails, new, passes) == ["Fixed `test_x` in src/z.py: KeyError: 'x'"]
 
 
 @pytest.mark.parametrize(
@@ -363,25 +364,25 @@ def test_what_was_edited_by_the_way_has_fixed_nothing() -> None:
         ("+1 -1\n  modified function test_x ()", "Changed"),
     ],
 )
-def test_a_test_that_is_changed_is_not_what_it_tests(edit: str, verb: str) -> None:
+def test_a_changed_test_is_not_a_fix(edit: str, verb: str) -> None:
     runs = f"run: pytest{FAILS}", f"write: tests/test_a.py {edit}", "run: pytest\n  passed"
-    assert fixed(*runs) == []
+    assert fixes_in(*runs) == []
     script = "\n".join(["prompt: make the tests green", *runs])
     found = synthesise(session(), steps(script), is_over=True).observations
     told = f"{verb} `test_x` in tests/test_a.py, which failed: KeyError: 'x'"
     assert [(each.kind, each.title) for each in found] == [("refactor", told)]
 
 
-def test_style_is_no_bug() -> None:
+def test_style_errors_are_not_bugs() -> None:
     for command in ("ruff check", "npx eslint src", "npm run lint"):
         fails = f"run: {command}\n  failed 1\n  finding: src/a.py:1 | F401 | unused | "
-        assert fixed(fails, EDIT, f"run: {command}\n  passed") == []
+        assert fixes_in(fails, EDIT, f"run: {command}\n  passed") == []
 
 
-def test_what_an_agent_types_in_once_is_no_bug() -> None:
+def test_errors_of_one_off_commands_are_not_bugs() -> None:
     for command in ("python - …", "python -c 'f(1)'", "npm run dev", "./scripts/deploy.sh staging"):
         fails = f"run: {command}\n  failed 1\n  printed TypeError: can only concatenate str"
-        assert fixed(fails, EDIT, f"run: {command}") == []
+        assert fixes_in(fails, EDIT, f"run: {command}") == []
 
 
 @pytest.mark.parametrize(
@@ -401,13 +402,13 @@ def test_what_an_agent_types_in_once_is_no_bug() -> None:
         (["42 lines of nothing"], ""),
     ],
 )
-def test_the_line_that_says_what_went_wrong(printed: list[str], told: str) -> None:
+def test_the_line_with_the_error_is_selected(printed: list[str], told: str) -> None:
     fails = "run: npm test\n  failed 1" + "".join(f"\n  printed {line}" for line in printed)
-    (title,) = fixed(fails, EDIT, "run: npm test\n  passed")
+    (title,) = fixes_in(fails, EDIT, "run: npm test\n  passed")
     assert title.startswith(f"Fixed `npm test` in src/a.py{': ' if told else ''}{told}")
 
 
-def test_what_a_bug_fix_is_called() -> None:
+def test_the_title_of_a_fix_has_the_test_the_file_and_the_error() -> None:
     expected = "\n  failed 1\n  finding: src/a.py:3 |  | {} | Cart › adds up"
     fails = steps(f"prompt: Fix it\nrun: npx jest{expected.format('expect(a).toBe(b)')}")
     said = "expect(received).toBe(expected) // Object.is equality\nExpected: 119.5\nReceived: 119"
@@ -417,86 +418,88 @@ def test_what_a_bug_fix_is_called() -> None:
     (fix,) = synthesise(session(), [*fails, *after], is_over=True).observations
     assert fix.title == "Fixed `adds up` in src/a.py: Expected: 119.5, received: 119"
     collecting = "\n  failed 2\n  finding: src/a.py:1 | ImportError | UTC | tests/test_orders.py"
-    assert fixed(f"run: pytest{collecting}", EDIT, "run: pytest\n  passed") == [
+    assert fixes_in(f"run: pytest{collecting}", EDIT, "run: pytest\n  passed") == [
         "Fixed `test_orders.py` in src/a.py: ImportError: UTC"
     ]
 
 
-def test_a_bug_is_what_was_there_not_what_an_attempt_broke() -> None:
+def test_a_fix_names_the_first_error_and_not_that_of_an_attempt() -> None:
     other = FAILS.replace("KeyError | 'x'", "AssertionError | assert 103 == 100")
     runs = f"run: pytest{FAILS}", EDIT, f"run: pytest{other}", EDIT, "run: pytest\n  passed"
-    assert fixed(*runs) == FIXED
+    assert fixes_in(*runs) == FIXED
 
 
-def test_a_compiler_error_is_gone_when_tests_run() -> None:
+def test_a_compiler_error_is_fixed_when_tests_run() -> None:
     error = "\n  failed 101\n  finding: src/a.rs:3 | E0433 | unresolved import | "
     runs = f"run: cargo build{error}", EDIT.replace(".py", ".rs"), "run: cargo test\n  passed"
-    assert fixed(*runs) == ["Fixed E0433 in src/a.rs: unresolved import"]
+    assert fixes_in(*runs) == ["Fixed E0433 in src/a.rs: unresolved import"]
 
 
-def test_a_program_that_runs_again() -> None:
+def test_a_program_that_runs_again_is_fixed() -> None:
     error = "\n  failed 1\n  printed KeyError: 'price'"
     run = "run: python -m shop.report --all"
     title = "Fixed `python -m shop.report --all` in {}: KeyError: 'price'"
     own = EDIT.replace("src/a.py", "src/shop/prices.py")
-    assert fixed(f"{run}{error}", own, run) == [title.format("src/shop/prices.py")]
+    assert fixes_in(f"{run}{error}", own, run) == [title.format("src/shop/prices.py")]
     traced = f"{run}\n  failed 1\n  printed File \"src/a.py\", line 3\n  printed KeyError: 'price'"
-    assert fixed(traced, EDIT, run) == [title.format("src/a.py")]
-    assert fixed(f"{run}{error}", EDIT, run) == []
-    assert fixed("run: cat missing.txt\n  failed 1", EDIT, "run: cat missing.txt") == []
+    assert fixes_in(traced, EDIT, run) == [title.format("src/a.py")]
+    assert fixes_in(f"{run}{error}", EDIT, run) == []
+    assert fixes_in("run: cat missing.txt\n  failed 1", EDIT, "run: cat missing.txt") == []
 
 
-def test_a_query_and_an_image_can_be_broken_too() -> None:
+def test_fixes_of_queries_and_images_are_recognised() -> None:
     error = '\n  failed 3\n  printed psql:db/q.sql:1: ERROR:  column "costumer" does not exist'
     query = "run: psql app -f db/q.sql"
-    (title,) = fixed(f"{query}{error}", "write: db/q.sql +1 -1", query)
+    (title,) = fixes_in(f"{query}{error}", "write: db/q.sql +1 -1", query)
     assert title.startswith("Fixed `psql app -f db/q.sql` in db/q.sql: psql:db/q.sql:1: ERROR:")
     error = "\n  failed 1\n  printed #8 1.2 ERROR: no matching numpy==9\n  printed Dockerfile:4"
     image = "run: docker build -t app ."
-    assert fixed(f"{image}{error}", "write: Dockerfile +1 -1", image) == [
+    assert fixes_in(f"{image}{error}", "write: Dockerfile +1 -1", image) == [
         "Fixed `docker build -t app .` in Dockerfile: ERROR: no matching numpy==9"
     ]
-    assert fixed(f"{image}{error}", EDIT, image) == []
-    assert fixed("run: psql app\n  failed 3", EDIT, "run: psql app") == []
+    assert fixes_in(f"{image}{error}", EDIT, image) == []
+    assert fixes_in("run: psql app\n  failed 3", EDIT, "run: psql app") == []
 
 
-def test_some_of_the_tests_are_fixed() -> None:
+def test_fixing_some_of_the_tests_is_recognised() -> None:
     both = f"{FAILS}\n  finding: src/b.py:9 | TypeError | y | tests/test_b.py::test_y"
     one = "\n  failed 1\n  finding: src/b.py:9 | TypeError | y | tests/test_b.py::test_y"
-    assert fixed(f"run: pytest{both}", EDIT, f"run: pytest{one}") == FIXED
-    assert fixed(f"run: pytest{both}", EDIT, f"run: pytest -x{one}") == []
-    assert fixed(f"run: pytest{both}", EDIT, "run: pytest\n  passed") == [
+    assert fixes_in(f"run: pytest{both}", EDIT, f"run: pytest{one}") == FIXED
+    assert fixes_in(f"run: pytest{both}", EDIT, f"run: pytest -x{one}") == []
+    assert fixes_in(f"run: pytest{both}", EDIT, "run: pytest\n  passed") == [
         "Fixed `test_x` and `test_y` in src/a.py: KeyError: 'x'"
     ]
 
 
-def test_nothing_is_fixed_where_nothing_was_edited_or_nothing_passed() -> None:
-    assert fixed(f"run: pytest{FAILS}", "run: pytest\n  passed") == []
-    assert fixed(f"run: pytest{FAILS}", EDIT) == []
-    assert fixed(EDIT, "run: pytest\n  passed") == []
-    assert fixed(f"run: pytest{FAILS}", EDIT, "run: pytest\n  passed", f"run: pytest{FAILS}") == []
+def test_a_fix_needs_an_edit_and_a_passing_check() -> None:
+    assert fixes_in(f"run: pytest{FAILS}", "run: pytest\n  passed") == []
+    assert fixes_in(f"run: pytest{FAILS}", EDIT) == []
+    assert fixes_in(EDIT, "run: pytest\n  passed") == []
+    assert (
+        fixes_in(f"run: pytest{FAILS}", EDIT, "run: pytest\n  passed", f"run: pytest{FAILS}") == []
+    )
 
 
-def test_what_an_agent_tries_out_is_nobody_s_bug() -> None:
+def test_errors_in_scratch_files_are_not_bugs() -> None:
     scratch = "write: scratch.py +3 -0\n  new function main ()"
     failing = "run: python scratch.py\n  failed 1\n  printed NameError: x"
     again = "write: scratch.py +1 -1\n  modified function main ()"
-    assert fixed(scratch, failing, again, "run: python scratch.py") == []
+    assert fixes_in(scratch, failing, again, "run: python scratch.py") == []
     elsewhere = EDIT.replace("src/a.py", "/elsewhere/a.py")
-    assert fixed(f"run: pytest{FAILS}", elsewhere, "run: pytest\n  passed") == []
+    assert fixes_in(f"run: pytest{FAILS}", elsewhere, "run: pytest\n  passed") == []
 
 
-def test_what_is_broken_while_something_is_built() -> None:
-    """A test that the session wrote for what it builds must fail at first; others must not."""
+def test_failures_of_new_tests_are_not_bugs() -> None:
+    """A test that the session wrote for a new feature fails at first; others must not."""
     asked = "prompt: Add a discount to the cart"
     test = "write: tests/test_a.py +9 -0\n  new function test_x ()"
-    assert fixed(asked, test, f"run: pytest{FAILS}", EDIT, "run: pytest\n  passed") == []
-    assert fixed(asked, EDIT, f"run: pytest{FAILS}", EDIT, "run: pytest\n  passed") == FIXED
+    assert fixes_in(asked, test, f"run: pytest{FAILS}", EDIT, "run: pytest\n  passed") == []
+    assert fixes_in(asked, EDIT, f"run: pytest{FAILS}", EDIT, "run: pytest\n  passed") == FIXED
     lint = "run: ruff check\n  failed 1\n  finding: src/a.py:1 | F401 | unused | "
-    assert fixed(asked, EDIT, lint, EDIT, "run: ruff check\n  passed") == []
+    assert fixes_in(asked, EDIT, lint, EDIT, "run: ruff check\n  passed") == []
 
 
-def observed(*lines: str) -> list[str]:
+def observation_titles(*lines: str) -> list[str]:
     found = synthesise(session(), steps("\n".join(lines)), is_over=True)
     return [f"{each.kind}: {each.title}" for each in found.observations]
 
@@ -517,22 +520,22 @@ OPTIONS = (
         ("The second one please, and keep the name", "SQLite in a file", "Keep the name. "),
     ],
 )
-def test_which_option_a_person_takes(answer: str, title: str, reason: str) -> None:
+def test_a_chosen_option_is_a_decision(answer: str, title: str, reason: str) -> None:
     script = f"{OPTIONS}\nprompt: {answer}\nsay: OK."
     [found] = synthesise(session(), steps(script), is_over=True).observations
     agreed = "Proposed by the agent, agreed to by the user."
     assert (found.title, found.text) == (title, f"{reason}{agreed}")
 
 
-def test_what_is_no_option() -> None:
+def test_other_answers_choose_no_option() -> None:
     for answer in ("2 tests fail", "a retry is missing", "the first test is red", "7"):
-        assert observed(OPTIONS, f"prompt: {answer}", "say: OK.") == []
+        assert observation_titles(OPTIONS, f"prompt: {answer}", "say: OK.") == []
 
 
-def test_a_proposal_that_ends_with_a_question() -> None:
+def test_agreeing_to_a_proposal_is_a_decision() -> None:
     said = "say: I would suggest to use Redis for the cache. Shall I proceed?"
     asked = "prompt: How should we cache?\nread: a.py"
-    assert observed(asked, said, "prompt: yes") == ["decision: Use Redis for the cache"]
+    assert observation_titles(asked, said, "prompt: yes") == ["decision: Use Redis for the cache"]
 
 
 @pytest.mark.parametrize(
@@ -545,11 +548,13 @@ def test_a_proposal_that_ends_with_a_question() -> None:
         ("Keep retries at 3 instead of 5.", "Keep retries at 5 instead of 3."),
     ],
 )
-def test_the_later_word_holds(earlier: str, later: str) -> None:
-    """The same words in another order say something else."""
+def test_the_later_of_two_opposite_decisions_is_kept(earlier: str, later: str) -> None:
+    """The same words in another order have another meaning."""
     begin = "prompt: Improve the client in src/app.py\nread: src/app.py\nsay: OK."
-    alone = observed(begin, f"prompt: {later}", "say: OK.")
-    both = observed(begin, f"prompt: {earlier}", "say: Sure.", f"prompt: {later}", "say: OK.")
+    alone = observation_titles(begin, f"prompt: {later}", "say: OK.")
+    both = observation_titles(
+        begin, f"prompt: {earlier}", "say: Sure.", f"prompt: {later}", "say: OK."
+    )
     assert len(alone) == 1
     assert both == alone
 
@@ -557,7 +562,7 @@ def test_the_later_word_holds(earlier: str, later: str) -> None:
 DONE = "prompt: Improve fetch\nread: src/a.py\nwrite: src/a.py +3 -1\n  modified function fetch ()"
 
 
-def told_at_the_end(message: str) -> tuple[list[str], tuple[str, ...], tuple[str, ...]]:
+def final_message_results(message: str) -> tuple[list[str], tuple[str, ...], tuple[str, ...]]:
     script = f"{DONE}\nsay: {message}"
     found = synthesise(session(), steps(script), is_over=True)
     assert found.summary is not None
@@ -577,27 +582,27 @@ def told_at_the_end(message: str) -> tuple[list[str], tuple[str, ...], tuple[str
         ("`fetch` takes a session now, which breaks callers in src/b.py.", ()),
     ],
 )
-def test_what_was_not_done(message: str, left: tuple[str, ...]) -> None:
-    assert told_at_the_end(message) == ([], (), left)
+def test_unfinished_work_is_a_next_step(message: str, left: tuple[str, ...]) -> None:
+    assert final_message_results(message) == ([], (), left)
 
 
-def test_what_is_done_and_what_is_left_in_one_sentence() -> None:
+def test_one_sentence_can_contain_finished_and_remaining_work() -> None:
     message = "I fixed the bug in `fetch`, though the tests for `upload` still fail."
-    assert told_at_the_end(message) == (
+    assert final_message_results(message) == (
         ["bugfix"],
         ("Fixed the bug in `fetch`",),
         ("The tests for `upload` still fail",),
     )
 
 
-def test_a_list_below_a_line_with_a_colon() -> None:
+def test_a_list_below_a_heading_line_is_read() -> None:
     message = (
         "Added retries to `fetch`.\n  | \n  | Next steps:\n  | - Document the retries in README"
     )
-    assert told_at_the_end(message)[2] == ("Document the retries in README",)
+    assert final_message_results(message)[2] == ("Document the retries in README",)
 
 
-def test_what_remained_before_the_work_went_on_is_not_told() -> None:
+def test_earlier_next_steps_are_dropped_after_more_work() -> None:
     script = (
         f"{DONE}\nsay: Tried 2 and 3, both still fail in `fetch`.\n{EDIT}\nsay: It is right now."
     )
@@ -612,7 +617,7 @@ def test_what_remained_before_the_work_went_on_is_not_told() -> None:
     assert found.summary.next_steps == ("Add a test for `upload`",)
 
 
-def test_what_was_taken_out_again_was_never_there() -> None:
+def test_a_removed_feature_is_not_completed_work() -> None:
     script = """
 prompt: Add a cache to the client in src/a.py
 write: src/a.py +9 -0
@@ -631,65 +636,69 @@ say: `cached` is gone again.
     renamed = script.replace(
         "say: `cached` is gone", "  new function kept ()\nsay: `cached` is gone"
     )
-    assert observed(renamed)[0] == "feature: Added `cached` in src/a.py"
+    assert observation_titles(renamed)[0] == "feature: Added `cached` in src/a.py"
 
 
-def test_a_bug_without_a_failing_command() -> None:
+def test_a_fix_without_a_failing_command_is_recognised() -> None:
     asked = "prompt: The invoice shows the wrong month in January.\nread: src/a.py"
     said = "say: January now shows December of the year before."
-    assert observed(asked, EDIT, said) == ["bugfix: January now shows December of the year before"]
+    assert observation_titles(asked, EDIT, said) == [
+        "bugfix: January now shows December of the year before"
+    ]
     asked = "prompt: CI is red since yesterday, fix it\nwrite: .github/workflows/ci.yml +2 -1"
     said = "say: Pinned the Python version to 3.12 in the workflow."
-    assert observed(asked, said) == ["bugfix: Pinned the Python version to 3.12 in the workflow"]
-    assert observed(asked, "say: Everything is green now.") == []
+    assert observation_titles(asked, said) == [
+        "bugfix: Pinned the Python version to 3.12 in the workflow"
+    ]
+    assert observation_titles(asked, "say: Everything is green now.") == []
 
 
-def test_what_moves_between_folders_is_told_once() -> None:
+def test_a_move_between_folders_is_one_refactoring() -> None:
     pages = [f"write: src/pages/p{n}.ts +1 -1\n  modified function Page{n} ()" for n in range(8)]
     made = "write: src/lib/dates.ts +5 -0\n  new function isoDate (d: Date): string"
     gone = "write: src/util/format.ts +0 -5\n  deleted function date (d: Date): string"
     said = "say: Renamed `date` to `isoDate` and moved it to src/lib/dates.ts."
-    assert observed("prompt: Rename `date`, and move it", made, gone, *pages, said) == [
+    assert observation_titles("prompt: Rename `date`, and move it", made, gone, *pages, said) == [
         "refactor: Renamed `date` to `isoDate` and moved it to src/lib/dates.ts"
     ]
 
 
-def test_what_is_faster_is_no_feature() -> None:
+def test_a_performance_change_is_not_a_feature() -> None:
     edit = "write: src/a.py +9 -7\n  modified function report ()\n  new function rows_of ()"
     said = "say: `report` now issues one query."
     kept = "`report` now issues one query"
-    assert observed("prompt: The report is slow", edit, said) == [f"refactor: {kept}"]
-    assert observed("prompt: One query will do", edit, said) == [f"feature: {kept}"]
+    assert observation_titles("prompt: The report is slow", edit, said) == [f"refactor: {kept}"]
+    assert observation_titles("prompt: One query will do", edit, said) == [f"feature: {kept}"]
 
 
-def test_fixes_of_which_little_is_known_are_not_the_same() -> None:
-    """What failed said no more than that it failed."""
+def test_fixes_without_details_are_not_merged() -> None:
+    """The output says only that something failed."""
     failing = "\n  failed 1\n  printed 1 failed"
     parts = [
         f"run: pytest tests/test_{name}.py{failing}\nwrite: src/{name}.py +1 -1\n"
         f"  modified function {name} ()\nrun: pytest tests/test_{name}.py\n  passed"
         for name in ("auth", "pay")
     ]
-    assert len(fixed("prompt: Fix the failing tests", *parts)) == 2
+    assert len(fixes_in("prompt: Fix the failing tests", *parts)) == 2
 
 
-def test_what_was_tried_and_taken_back_is_something_to_know() -> None:
+def test_a_reverted_attempt_is_a_discovery() -> None:
     message = "I tried to add a retry to `fetch`, but reverted it because the server bans us."
-    kinds, completed, _ = told_at_the_end(message)
+    kinds, completed, _ = final_message_results(message)
     assert (kinds, completed) == (["discovery"], ())
 
 
-def test_settings_are_put_right_too() -> None:
-    """What was only added or written to them is no bug fix, whatever the prompt speaks of."""
+def test_fixes_of_settings_are_recognised() -> None:
+    """Lines that were only added are not a fix, whatever the prompt says."""
     asked = "prompt: CI fails on main with an ImportError, please have a look"
     edit = "write: .github/workflows/ci.yml +1 -1"
     well = "say: The workflow in ci.yml now installs Python 3.12."
-    assert fixed(asked, edit, well) == ["The workflow in ci.yml now installs Python 3.12"]
+    assert fixes_in(asked, edit, well) == ["The workflow in ci.yml now installs Python 3.12"]
     for said in ("Added a `bandit` step to ci.yml.", "The steps are in ci.yml."):
-        assert fixed(asked, edit, f"say: {said}") == []
+        assert fixes_in(asked, edit, f"say: {said}") == []
 
 
-def test_what_an_agreed_plan_chooses_is_decided() -> None:
+def test_choices_of_an_approved_plan_are_decisions() -> None:
     script = """
 prompt: Add retries to the payment client.
 plan: # Retries for payments
@@ -713,6 +722,6 @@ say: Retries are there.
     ]
 
 
-def test_a_plan_that_was_not_agreed_to_decides_nothing() -> None:
+def test_a_rejected_plan_has_no_decisions() -> None:
     script = "prompt: Plan the queue.\nplan: We use Redis instead of SQLite.\n  failed 1\n"
     assert synthesise(session(), steps(script), is_over=True).observations == ()

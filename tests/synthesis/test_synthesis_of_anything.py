@@ -1,4 +1,4 @@
-"""Whatever is in the steps of a session, what is made of it is short, in form, and soon there."""
+"""Synthesis of any steps is fast, and its result is short and valid."""
 
 import string
 
@@ -113,7 +113,7 @@ def is_in_form(found: Synthesis, steps: list[Step]) -> bool:
 
 @settings(max_examples=effort.times(40), deadline=None)
 @given(sessions())
-def test_any_steps(steps: list[Step]) -> None:
+def test_any_steps_give_a_valid_result(steps: list[Step]) -> None:
     for is_over in (False, True):
         found = synthesise(session(), steps, is_over=is_over)
         assert is_in_form(found, steps)
@@ -125,8 +125,8 @@ def test_any_steps(steps: list[Step]) -> None:
 
 @settings(max_examples=effort.times(20), deadline=None)
 @given(sessions())
-def test_what_was_said_of_the_end_does_not_change_what_is_found(steps: list[Step]) -> None:
-    """While a session goes on nothing is told that its end would take back."""
+def test_observations_of_a_running_session_are_kept_at_its_end(steps: list[Step]) -> None:
+    """A running session gives no observation that its end would withdraw."""
     while_at_work = synthesise(session(), steps, is_over=False).observations
     at_the_end = synthesise(session(), steps, is_over=True).observations
     assert {each.key for each in while_at_work} <= {each.key for each in at_the_end}
@@ -167,8 +167,8 @@ HEADS = (
 )
 
 
-def test_nobody_can_make_it_slow() -> None:
-    """A text for which time grew with the square of its length would keep this for minutes."""
+def test_hostile_texts_take_linear_time() -> None:
+    """With quadratic time, this would take minutes."""
     for text in ATTACKS:
         for kind in ("prompt", "say", "command", "plan"):
             step = Step("1794700800000-1-0", "s1", "2026-11-15T00:00:00Z", kind, text=text)
@@ -179,8 +179,8 @@ def test_nobody_can_make_it_slow() -> None:
 
 
 @pytest.mark.slow
-def test_no_sentence_can_make_it_slow() -> None:
-    """Patterns look at sentences, and what is too long for one is never looked at."""
+def test_hostile_sentences_take_little_time() -> None:
+    """Patterns are applied to sentences up to a maximum length."""
     units = [attack[:24] for attack in ATTACKS[::2]]
     units += ["1", "11 ", "a", "A_", "an ", "the ", "error ", "tests ", "We ", "never use ", "en "]
     for unit in units:
@@ -191,7 +191,7 @@ def test_no_sentence_can_make_it_slow() -> None:
 
 
 @pytest.mark.slow
-def test_a_very_long_session() -> None:
+def test_a_very_long_session_is_synthesised_quickly() -> None:
     steps = []
     for number in range(10_000):
         at = f"2026-11-15T{number // 3600:02}:{number // 60 % 60:02}:{number % 60:02}.000Z"

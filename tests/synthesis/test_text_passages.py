@@ -1,4 +1,4 @@
-"""A text in passages: whole sentences, none too long, however the text looks."""
+"""A text is split into passages of whole sentences with a maximum length."""
 
 import time
 
@@ -19,7 +19,7 @@ PIECES = st.sampled_from(
 TEXTS = st.one_of(st.text(max_size=900), st.lists(PIECES, max_size=80).map("".join))
 
 
-def test_paragraphs_items_and_sentences() -> None:
+def test_a_text_is_split_at_paragraphs_items_and_sentences() -> None:
     long = "The exporter waits for the network before it writes. " * 12
     text = f"First paragraph of some length.\n\n{long}\n- one item of a list\n- another item"
     found = passages(text)
@@ -29,7 +29,7 @@ def test_paragraphs_items_and_sentences() -> None:
     assert found[-1].endswith("- one item of a list\n- another item")
 
 
-def test_code_is_left_out_and_so_is_what_is_too_short() -> None:
+def test_code_and_short_texts_are_left_out() -> None:
     assert passages("ok") == []
     text = "This is how it is called:\n```py\nexport(rows)\n```\nIt returns the number of rows."
     assert passages(text) == ["This is how it is called:\nIt returns the number of rows."]
@@ -40,7 +40,7 @@ def test_code_is_left_out_and_so_is_what_is_too_short() -> None:
 
 @settings(max_examples=effort.times(100), deadline=None, derandomize=True)
 @given(TEXTS)
-def test_any_text(text: str) -> None:
+def test_any_text_can_be_split(text: str) -> None:
     found = passages(text)
     assert all(20 <= len(each) <= LONGEST for each in found)
     # Nothing is made up, and nothing is said in another order.
@@ -54,7 +54,7 @@ def test_any_text(text: str) -> None:
 @pytest.mark.parametrize(
     "piece", ["```a\n", "~~~\n```x\n", "\n", "\n \n", "- ", "a. ", "word ", "x", "#\n", "\t\n"]
 )
-def test_a_megabyte_takes_no_time(piece: str) -> None:
+def test_a_megabyte_is_split_quickly(piece: str) -> None:
     began = time.process_time()
     passages((piece * 1_000_000)[:1_000_000])
     assert time.process_time() - began < 1

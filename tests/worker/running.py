@@ -1,4 +1,4 @@
-"""Workers as processes of their own, in a home of their own; none outlives its test."""
+"""Workers as separate processes with a temporary home; all end with their test."""
 
 import json
 import os
@@ -20,7 +20,7 @@ PATIENCE_S = 300.0
 
 
 def until(holds: Callable[[], Any], seconds: float = PATIENCE_S) -> Any:
-    """Wait for something to hold, and say what it was."""
+    """Wait until a condition holds, and return its value."""
     deadline = time.monotonic() + seconds
     while not (found := holds()):
         assert time.monotonic() < deadline, "it did not come about in time"
@@ -80,7 +80,7 @@ class Workers:
     def ask(
         self, method: str, path: str, body: bytes = b"", seconds: float = PATIENCE_S
     ) -> tuple[int, dict[str, Any]]:
-        """The status and what was answered."""
+        """The status and the body of an answer."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(seconds)
             connection.connect(self.store.worker_socket)
@@ -102,9 +102,9 @@ class Workers:
         return [each.split(" ", 2)[2] for each in lines]
 
     def close(self) -> None:
-        """End all that run, also one that somebody else has started.
+        """End all running workers, also one that another process started.
 
-        The log is printed: where the test has failed, it is shown with it.
+        The log is printed, so that a failed test shows it.
         """
         sys.stdout.write("\n".join(["worker.log:", *self.log(), ""]))
         if pid := self.pid:
@@ -123,7 +123,7 @@ def end(pid: int) -> None:
 
 
 def is_running(pid: int) -> bool:
-    """Whether a process lives; one that has ended, and that nobody has noticed, does not."""
+    """Whether a process runs; a zombie does not."""
     try:
         os.kill(pid, 0)
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
@@ -135,5 +135,5 @@ def is_running(pid: int) -> bool:
 
 
 def quickly(**more: str) -> Mapping[str, str]:
-    """Settings of a worker that does not wait for long."""
+    """Settings of a worker with short waiting times."""
     return {"CTX_WORKER_IDLE_SECONDS": "0.2", **more}

@@ -1,4 +1,4 @@
-"""The worker's thread that has sessions told by a model, with a real server on this machine."""
+"""The worker thread that sends sessions to a model, with a real server on this machine."""
 
 import json
 import os
@@ -21,7 +21,7 @@ from ctx.workspace import Environment
 from tests.capture.conversations import SESSION, Client, Conversation
 from tests.conftest import Ctx
 from tests.llm import serving
-from tests.llm.serving import Asked, Hangs, Says, Server, Status
+from tests.llm.serving import Hangs, Says, Server, ServerRequest, Status
 from tests.worker.running import Workers, until
 
 SECRET = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
@@ -43,8 +43,8 @@ def talk(repo: Path, surroundings: Path, ctx: Ctx) -> Conversation:
     return found
 
 
-def answer(asked: Asked) -> Says:
-    """What a model says that knows what it is doing."""
+def answer(asked: ServerRequest) -> Says:
+    """A valid answer of a model."""
     if "Sum it up" in asked.prompt:
         sections = {"investigated": [], "next_steps": [], "notes": [], "completed": [TITLE]}
         said: dict[str, Any] = {
@@ -57,31 +57,31 @@ def answer(asked: Asked) -> Says:
     return Says(json.dumps({"observations": [kept]}))
 
 
-def named(server_url: str, ctx: Ctx, **more: str) -> None:
+def configure_model(server_url: str, ctx: Ctx, **more: str) -> None:
     settings = {"backend": "openai", "server_url": server_url, "retries": "0", **more}
     for name, value in settings.items():
         assert ctx("config", "set", f"llm.{name}", value).code == 0
 
 
-def used(talk: Conversation, tool: str, use: str, given: Any, response: Any) -> None:
-    said = talk.said("PostToolUse", tool_name=tool, tool_use_id=use, tool_input=given)
+def use_tool(talk: Conversation, tool: str, use: str, given: Any, response: Any) -> None:
+    said = talk.payload("PostToolUse", tool_name=tool, tool_use_id=use, tool_input=given)
     talk.client.hook("post-tool-use", {**said, "tool_response": response})
 
 
-def worked(talk: Conversation) -> None:
-    """A turn in which a file was written, and its end."""
+def work_one_turn(talk: Conversation) -> None:
+    """One complete turn in which a file is written."""
     talk.submit("Make the retries wait for a second.")
     path = talk.client.folder / "retry.py"
     made = "def wait() -> int:\n    return 1\n"
     path.write_text(made)
     given = {"file_path": str(path), "content": made}
-    used(talk, "Write", "toolu_1", given, {"type": "create", "filePath": str(path)})
+    use_tool(talk, "Write", "toolu_1", given, {"type": "create", "filePath": str(path)})
     talk.answer("Retries wait for a second now.")
     spool.wake(talk.client.home)
 
 
 class Worker:
-    """Its rounds and its thread, in this process: a round when a test says so."""
+    """The rounds and the thread of a worker in this process; a test starts each round."""
 
     def __init__(self, client: Client) -> None:
         self.log: list[str] = []
@@ -104,7 +104,7 @@ class Worker:
         self._asking.wake()
 
     def rounds_until(self, holds: Any) -> None:
-        """As a ring after each answer makes them."""
+        """Run rounds as if the worker were woken after each answer."""
 
         def around() -> bool:
             self.round()
@@ -138,7 +138,7 @@ def failures(talk: Conversation) -> list[str]:
     return [json.loads(row[0])["message"] for row in rows(talk, query)]
 
 
-def is_summed_up(talk: Conversation) -> bool:
+def has_summary(talk: Conversation) -> bool:
     return bool(rows(talk, "SELECT 1 FROM sessions WHERE summary IS NOT NULL"))
 
 
@@ -146,7 +146,7 @@ def test_nothing_private_is_sent(
     worker: Worker, talk: Conversation, server: Server, ctx: Ctx
 ) -> None:
     """From the hook to the server."""
-    named(server.url, ctx)
+    configure_model(server.url, ctx)
     folder = talk.client.folder
     (folder / ".ctxignore").write_text("hidden/\n")
     (folder / "hidden").mkdir()
@@ -155,27 +155,27 @@ def test_nothing_private_is_sent(
         made = f"PLAN = 'magpie {number}'\nTOKEN = '{SECRET}'\n"
         given = {"file_path": str(folder / name), "content": made}
         answered = {"type": "create", "filePath": str(folder / name)}
-        used(talk, "Write", f"toolu_w{number}", given, answered)
+        use_tool(talk, "Write", f"toolu_w{number}", given, answered)
     printed = {"stdout": f"{SECRET}\n<private>Bluebird</private>", "stderr": ""}
-    used(talk, "Bash", "toolu_b", {"command": f"curl -H 'Authorization: {SECRET}' x"}, printed)
+    use_tool(talk, "Bash", "toolu_b", {"command": f"curl -H 'Authorization: {SECRET}' x"}, printed)
     talk.answer(f"Done with {SECRET}. <private>Bluebird is near.</private> All is well.")
     talk.end()
     worker.rounds_until(lambda: len(server.questions) == 2)
-    sent = json.dumps([asked.body for asked in server.asked], ensure_ascii=False)
+    sent = json.dumps([asked.body for asked in server.received], ensure_ascii=False)
     assert "open.py" in sent
     for word in (SECRET, SECRET[4:], "Bluebird", "hidden", "magpie 0", "magpie 1"):
         assert word not in sent
 
 
-def test_a_server_in_trouble_is_told_once_and_memory_is_complete(
+def test_a_server_error_is_reported_once_and_memory_is_complete(
     worker: Worker, talk: Conversation, server: Server, ctx: Ctx
 ) -> None:
     server.otherwise = Status(500, {"error": {"message": "out of memory"}})
-    named(server.url, ctx)
-    worked(talk)
+    configure_model(server.url, ctx)
+    work_one_turn(talk)
     worker.rounds_until(lambda: failures(talk))
     talk.end()
-    worker.rounds_until(lambda: is_summed_up(talk))
+    worker.rounds_until(lambda: has_summary(talk))
     # It is left alone for a minute.
     assert len(server.questions) == 1
     [problem] = failures(talk)
@@ -192,9 +192,11 @@ def test_a_server_in_trouble_is_told_once_and_memory_is_complete(
     assert "out of memory" not in ctx("status").out
 
 
-def test_the_days_cap_is_kept(worker: Worker, talk: Conversation, server: Server, ctx: Ctx) -> None:
-    named(server.url, ctx, daily_token_cap="2000")
-    worked(talk)
+def test_the_daily_cap_is_enforced(
+    worker: Worker, talk: Conversation, server: Server, ctx: Ctx
+) -> None:
+    configure_model(server.url, ctx, daily_token_cap="2000")
+    work_one_turn(talk)
     worker.rounds_until(lambda: failures(talk))
     assert "2,000 tokens a day" in failures(talk)[0]
     worker.round()
@@ -205,11 +207,11 @@ def test_the_days_cap_is_kept(worker: Worker, talk: Conversation, server: Server
     assert len(worker.log) == 1
 
 
-def test_a_sessions_cap_is_kept(
+def test_the_session_cap_is_enforced(
     worker: Worker, talk: Conversation, server: Server, ctx: Ctx
 ) -> None:
-    named(server.url, ctx, session_token_cap="2000")
-    worked(talk)
+    configure_model(server.url, ctx, session_token_cap="2000")
+    work_one_turn(talk)
     talk.end()
     worker.rounds_until(lambda: len(failures(talk)) == 2)
     assert server.questions == []
@@ -219,25 +221,25 @@ def test_a_sessions_cap_is_kept(
     assert len(server.questions) == 2
 
 
-def test_sessions_one_after_the_other(
+def test_several_sessions_are_sent_one_after_the_other(
     worker: Worker, talk: Conversation, server: Server, ctx: Ctx
 ) -> None:
-    named(server.url, ctx)
+    configure_model(server.url, ctx)
     for number in range(5):
         other = talk.client.talk(f"{number:08}-e3b0-4b25-afae-79ee4238d2da")
-        worked(other)
+        work_one_turn(other)
         other.end()
     worker.rounds_until(lambda: titles(talk).count("Patient retries") == 5)
     assert len(server.questions) == 10
     assert worker.log == []
 
 
-def test_a_ledger_that_is_damaged_lets_nothing_through(
+def test_with_a_damaged_ledger_no_request_is_sent(
     worker: Worker, talk: Conversation, server: Server, ctx: Ctx
 ) -> None:
-    named(server.url, ctx)
+    configure_model(server.url, ctx)
     Path(talk.client.home, "ledger.db").write_bytes(b"This is no database." * 500)
-    worked(talk)
+    work_one_turn(talk)
     worker.rounds_until(lambda: failures(talk))
     assert "without it, ctx sends no requests" in failures(talk)[0]
     assert server.questions == []
@@ -246,19 +248,19 @@ def test_a_ledger_that_is_damaged_lets_nothing_through(
 @pytest.mark.parametrize(
     ("setting", "value"), [("backend", "off"), ("synthesis", "false"), ("daily_token_cap", "0")]
 )
-def test_whoever_says_off_is_heard_before_the_next_question(
+def test_turning_the_model_off_stops_the_next_question(
     worker: Worker, talk: Conversation, server: Server, ctx: Ctx, setting: str, value: str
 ) -> None:
-    named(server.url, ctx)
+    configure_model(server.url, ctx)
 
-    def answer_and_stop(asked: Asked) -> Says:
+    def answer_and_stop(asked: ServerRequest) -> Says:
         assert ctx("config", "set", f"llm.{setting}", value).code == 0
         return answer(asked)
 
     server.otherwise = answer_and_stop
     for number in range(3):
         other = talk.client.talk(f"{number:08}-e3b0-4b25-afae-79ee4238d2da")
-        worked(other)
+        work_one_turn(other)
         other.end()
     worker.rounds_until(lambda: TITLE in titles(talk))
     for _ in range(5):
@@ -266,35 +268,35 @@ def test_whoever_says_off_is_heard_before_the_next_question(
     assert len(server.questions) == 1
 
 
-def test_a_question_that_is_refused_keeps_nobody_waiting(
+def test_a_refused_question_does_not_block_other_sessions(
     worker: Worker, talk: Conversation, server: Server, ctx: Ctx
 ) -> None:
-    named(server.url, ctx)
+    configure_model(server.url, ctx)
     refusal = Status(400, {"error": {"message": "content policy"}})
     server.otherwise = lambda asked: refusal if "Poison" in asked.prompt else answer(asked)
     for number in range(3):
         other = talk.client.talk(f"{number:08}-e3b0-4b25-afae-79ee4238d2da")
-        worked(other)
+        work_one_turn(other)
         other.end()
     talk.submit("Poison, please.")
-    worked(talk)
+    work_one_turn(talk)
     talk.end()
     worker.rounds_until(lambda: titles(talk).count("Patient retries") == 3)
     assert len([asked for asked in server.questions if "Poison" in asked.prompt]) == 2
     assert "content policy" in failures(talk)[0]
 
 
-def test_a_session_that_fails_comes_after_the_others(
+def test_a_failing_session_is_retried_after_the_others(
     worker: Worker, talk: Conversation, server: Server, ctx: Ctx
 ) -> None:
-    named(server.url, ctx)
+    configure_model(server.url, ctx)
     trouble = Status(500, {"error": {"message": "out of memory"}})
     server.otherwise = lambda asked: trouble if "Poison" in asked.prompt else answer(asked)
     other = talk.client.talk("00000000-e3b0-4b25-afae-79ee4238d2da")
-    worked(other)
+    work_one_turn(other)
     other.end()
     talk.submit("Poison, please.")
-    worked(talk)
+    work_one_turn(talk)
     worker.rounds_until(lambda: failures(talk))
     # Whoever changes a setting is heard at once, not in a minute.
     assert ctx("config", "set", "llm.temperature", "0.5").code == 0
@@ -311,12 +313,12 @@ def workers(surroundings: Path) -> Iterator[Workers]:
     found.close()
 
 
-def test_a_session_is_told_while_it_goes_on_and_when_it_is_over(
+def test_a_session_is_sent_while_it_runs_and_at_its_end(
     workers: Workers, talk: Conversation, server: Server, ctx: Ctx
 ) -> None:
-    named(server.url, ctx)
+    configure_model(server.url, ctx)
     workers.start()
-    worked(talk)
+    work_one_turn(talk)
     until(lambda: TITLE in titles(talk))
     assert len(server.questions) == 1
     talk.end()
@@ -330,30 +332,32 @@ def test_a_session_is_told_while_it_goes_on_and_when_it_is_over(
     ]
 
 
-def test_off_is_really_off(workers: Workers, talk: Conversation, server: Server, ctx: Ctx) -> None:
-    named(server.url, ctx, backend="off")
+def test_no_request_is_sent_if_the_backend_is_off(
+    workers: Workers, talk: Conversation, server: Server, ctx: Ctx
+) -> None:
+    configure_model(server.url, ctx, backend="off")
     workers.start()
-    worked(talk)
+    work_one_turn(talk)
     talk.end()
     spool.wake(talk.client.home)
-    until(lambda: is_summed_up(talk))
+    until(lambda: has_summary(talk))
     assert ctx("sessions", "synthesise", SESSION[:4]).code == 1
     ctx("doctor")
     rounds = workers.get("/api/health")["rounds"]
     spool.wake(talk.client.home)
     until(lambda: workers.get("/api/health")["rounds"] > rounds)
-    assert server.asked == []
+    assert server.received == []
     assert not os.path.exists(workers.store.ledger)
 
 
-def test_nobody_waits_for_a_model(
+def test_the_worker_does_not_wait_for_a_model(
     workers: Workers, talk: Conversation, server: Server, ctx: Ctx
 ) -> None:
     server.otherwise = Hangs()
-    named(server.url, ctx)
+    configure_model(server.url, ctx)
     workers.environment["CTX_WORKER_IDLE_SECONDS"] = "0.2"
     process = workers.start()
-    worked(talk)
+    work_one_turn(talk)
     until(lambda: server.questions)
     # It stays for the answer, and goes on with all else.
     talk.submit("And now something else.")

@@ -1,4 +1,4 @@
-"""The lock, the wake_pipe and the log, each by itself."""
+"""The lock, the wake pipe and the log of the worker."""
 
 import os
 import stat
@@ -15,7 +15,7 @@ from ctx.worker.wake_pipe import WakePipe
 SECRET = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
 
 
-def test_one_holds_the_lock(tmp_path: Path) -> None:
+def test_only_one_process_holds_the_lock(tmp_path: Path) -> None:
     path = str(tmp_path / "home" / "worker.lock")
     assert process_lock.running_worker(path) is None
     with process_lock.hold(path, 0) as is_ours:
@@ -30,7 +30,7 @@ def test_one_holds_the_lock(tmp_path: Path) -> None:
     assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
 
 
-def test_what_a_killed_worker_left_is_no_lock(tmp_path: Path) -> None:
+def test_the_lock_file_of_a_killed_worker_is_free(tmp_path: Path) -> None:
     path = tmp_path / "worker.lock"
     path.write_text("4242\n0.0.1\n1768906800123\n")
     assert process_lock.running_worker(str(path)) is None
@@ -39,14 +39,14 @@ def test_what_a_killed_worker_left_is_no_lock(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("said", ["", "x", "12\n", "12\n0.1.0\nx\n", "\xff\n\n\n"])
-def test_a_lock_that_says_nothing(tmp_path: Path, said: str) -> None:
+def test_an_unreadable_lock_file_names_no_worker(tmp_path: Path, said: str) -> None:
     path = tmp_path / "worker.lock"
     with process_lock.hold(str(path), 0):
         path.write_text(said)
         assert process_lock.running_worker(str(path)) is None
 
 
-def test_a_bell_is_heard_while_it_hangs(tmp_path: Path) -> None:
+def test_the_wake_pipe_works_while_it_is_open(tmp_path: Path) -> None:
     home = str(tmp_path)
     assert not spool.wake(home)
     wake_pipe = WakePipe(f"{home}/{spool.WAKE}")
@@ -64,7 +64,7 @@ def test_a_bell_is_heard_while_it_hangs(tmp_path: Path) -> None:
     assert stat.S_IMODE(os.stat(f"{home}/{spool.WAKE}").st_mode) == 0o600
 
 
-def test_a_bell_that_nobody_listens_to_gets_full(tmp_path: Path) -> None:
+def test_a_full_wake_pipe_still_accepts_calls(tmp_path: Path) -> None:
     wake_pipe = WakePipe(str(tmp_path / spool.WAKE))
     for _ in range(70_000):
         assert spool.wake(str(tmp_path))
@@ -72,7 +72,7 @@ def test_a_bell_that_nobody_listens_to_gets_full(tmp_path: Path) -> None:
     wake_pipe.close()
 
 
-def test_what_lies_in_the_place_of_a_bell(tmp_path: Path) -> None:
+def test_a_file_in_place_of_the_wake_pipe_is_replaced_by_the_worker(tmp_path: Path) -> None:
     path = tmp_path / spool.WAKE
     path.write_text("mine")
     assert not spool.wake(str(tmp_path))
@@ -82,7 +82,7 @@ def test_what_lies_in_the_place_of_a_bell(tmp_path: Path) -> None:
     wake_pipe.close()
 
 
-def test_a_log(tmp_path: Path) -> None:
+def test_a_log_is_private_and_has_no_secrets(tmp_path: Path) -> None:
     path = str(tmp_path / "worker.log")
     assert worker_log.tail(path, 3) == []
     for number in range(5):
@@ -94,7 +94,7 @@ def test_a_log(tmp_path: Path) -> None:
     assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
 
 
-def test_a_log_does_not_grow(tmp_path: Path) -> None:
+def test_the_size_of_a_log_is_limited(tmp_path: Path) -> None:
     path = tmp_path / "worker.log"
     path.write_text("old\n" * 300_000)
     worker_log.add(str(path), "the last of the old ones")
@@ -109,12 +109,12 @@ def test_a_log_does_not_grow(tmp_path: Path) -> None:
     ]
 
 
-def test_a_log_that_cannot_be_written(tmp_path: Path) -> None:
+def test_a_log_that_cannot_be_written_is_ignored(tmp_path: Path) -> None:
     worker_log.add(str(tmp_path / "nowhere" / "worker.log"), "nobody hears it")
     assert not (tmp_path / "nowhere").exists()
 
 
-def test_a_worker_is_started_once_in_a_moment(tmp_path: Path) -> None:
+def test_a_worker_is_started_once_within_some_seconds(tmp_path: Path) -> None:
     mark = str(tmp_path / spawn.MARK)
     assert spawn._claim_start(mark, clock.now_ms() / 1000)
     assert not spawn._claim_start(mark, clock.now_ms() / 1000 + 1)

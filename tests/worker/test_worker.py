@@ -31,7 +31,7 @@ def workers(surroundings: Path) -> Iterator[Workers]:
 
 
 def report(home: Path, word: str = "post-tool-use", *, wakes: bool = True, **changed: str) -> None:
-    """Leave an event, as a hook does."""
+    """Write an event to the spool, as a hook does."""
     told = {"session_id": SESSION, "cwd": str(home.parent), **changed}
     spool.put(str(home), spool.new_id(clock.now_ms()), word, sample(USUAL[word], **told))
     if wakes:
@@ -43,8 +43,8 @@ def events(workers: Workers) -> int:
     return total
 
 
-def test_a_life(workers: Workers) -> None:
-    """It empties the spool, answers, takes in what comes, and goes when it is told to."""
+def test_a_worker_processes_events_until_it_is_stopped(workers: Workers) -> None:
+    """It empties the spool, answers requests, captures new events, and stops on request."""
     report(workers.home, wakes=False)
     process = workers.start()
     assert workers.pid == process.pid
@@ -60,7 +60,7 @@ def test_a_life(workers: Workers) -> None:
     assert workers.log() == [f"started, version {package.__version__}", "gone: stopped"]
 
 
-def test_there_is_one(workers: Workers) -> None:
+def test_only_one_worker_runs(workers: Workers) -> None:
     first = workers.start()
     others = [workers.spawn() for _ in range(2)]
     for other in others:
@@ -72,7 +72,7 @@ def test_there_is_one(workers: Workers) -> None:
     assert workers.pid == first.pid
 
 
-def test_what_a_killed_one_leaves_is_in_nobodys_way(workers: Workers) -> None:
+def test_files_of_a_killed_worker_do_not_block_the_next(workers: Workers) -> None:
     first = workers.start()
     first.kill()
     first.wait()
@@ -83,14 +83,14 @@ def test_what_a_killed_one_leaves_is_in_nobodys_way(workers: Workers) -> None:
     assert events(workers) == 1
 
 
-def test_it_goes_when_nobody_needs_it(workers: Workers) -> None:
+def test_an_idle_worker_ends(workers: Workers) -> None:
     workers.environment.update(quickly())
     process = workers.spawn()
     assert process.wait(300) == 0
     assert workers.log()[-1] == "gone: idle"
 
 
-def test_it_stays_while_a_client_runs(workers: Workers) -> None:
+def test_a_worker_stays_while_a_client_runs(workers: Workers) -> None:
     workers.environment.update(quickly())
     with subprocess.Popen(["sleep", "60"]) as client:
         live.begin(str(workers.home), SESSION, str(client.pid), str(workers.home))
@@ -104,7 +104,7 @@ def test_it_stays_while_a_client_runs(workers: Workers) -> None:
     assert workers.log()[-1] == "gone: idle"
 
 
-def test_a_session_that_has_ended_keeps_nobody(workers: Workers) -> None:
+def test_an_ended_session_does_not_keep_the_worker(workers: Workers) -> None:
     workers.environment.update(quickly())
     live.begin(str(workers.home), SESSION, str(os.getpid()), str(workers.home))
     process = workers.start()
@@ -112,8 +112,8 @@ def test_a_session_that_has_ended_keeps_nobody(workers: Workers) -> None:
     assert process.wait(300) == 0
 
 
-def test_what_comes_while_it_goes_is_not_forgotten(workers: Workers) -> None:
-    """An event that nobody rang for is found before it goes, or by the next one."""
+def test_an_event_during_shutdown_is_not_lost(workers: Workers) -> None:
+    """An event without a wake call is processed before the end, or by the next worker."""
     workers.environment.update(quickly())
     workers.start()
     report(workers.home, wakes=False)
@@ -121,7 +121,7 @@ def test_what_comes_while_it_goes_is_not_forgotten(workers: Workers) -> None:
     assert spool.waiting(str(workers.home)) == []
 
 
-def test_what_goes_wrong_is_a_line_in_the_log(workers: Workers, ctx: Ctx) -> None:
+def test_an_error_is_a_line_in_the_log(workers: Workers, ctx: Ctx) -> None:
     assert ctx("status").code == 0
     damaged = Path(workers.store.database)
     whole = damaged.read_bytes()
@@ -136,7 +136,7 @@ def test_what_goes_wrong_is_a_line_in_the_log(workers: Workers, ctx: Ctx) -> Non
     assert events(workers) == 1
 
 
-def test_an_event_that_makes_no_sense_is_put_aside(workers: Workers) -> None:
+def test_an_invalid_event_is_set_aside(workers: Workers) -> None:
     workers.start()
     spool.put(str(workers.home), spool.new_id(clock.now_ms()), "stop", b"[]")
     report(workers.home)
@@ -146,7 +146,7 @@ def test_an_event_that_makes_no_sense_is_put_aside(workers: Workers) -> None:
     until(lambda: refused in workers.log()[-1])
 
 
-def test_a_home_with_a_long_name(surroundings: Path, tmp_path: Path) -> None:
+def test_a_home_with_a_long_path_works(surroundings: Path, tmp_path: Path) -> None:
     home = tmp_path / ("deep" * 30) / ".ctx"
     home.mkdir(0o700, parents=True)
     workers = Workers(home)
@@ -159,7 +159,7 @@ def test_a_home_with_a_long_name(surroundings: Path, tmp_path: Path) -> None:
         Path(workers.store.worker_socket).unlink(missing_ok=True)
 
 
-def test_it_is_told_to_stop_in_the_middle_of_its_work(workers: Workers) -> None:
+def test_a_worker_can_be_stopped_while_it_works(workers: Workers) -> None:
     for number in range(300):
         report(workers.home, wakes=False, tool_use_id=f"toolu_{number}")
     process = workers.spawn()
@@ -173,7 +173,7 @@ def test_it_is_told_to_stop_in_the_middle_of_its_work(workers: Workers) -> None:
     assert max(each["attempts"] for each in found) <= 2
 
 
-def test_a_home_that_is_removed_is_not_made_again(workers: Workers) -> None:
+def test_a_removed_home_is_not_created_again(workers: Workers) -> None:
     process = workers.start()
     until(lambda: workers.get("/api/health")["rounds"])
     shutil.rmtree(workers.home)
@@ -183,7 +183,7 @@ def test_a_home_that_is_removed_is_not_made_again(workers: Workers) -> None:
 
 @pytest.fixture
 def copied(tmp_path: Path) -> Path:
-    """An install of its own, which can be replaced."""
+    """A copy of the installation that a test can change."""
     source = Path(package.__file__).parent
     target = tmp_path / "install" / "ctx"
     shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__", "*.npy"))
@@ -218,7 +218,7 @@ def test_a_newer_install_takes_over(workers: Workers, copied: Path) -> None:
                 client.kill()
 
 
-def test_one_that_takes_too_much_is_replaced(workers: Workers) -> None:
+def test_a_worker_with_too_much_memory_is_replaced(workers: Workers) -> None:
     run = (
         "from ctx.worker import run; from ctx.workspace import Environment, open_memory;"
         " from ctx.layout import UserStore; from ctx.ids import CLI_SESSION; import sys;"
@@ -236,8 +236,8 @@ def test_one_that_takes_too_much_is_replaced(workers: Workers) -> None:
     assert workers.log()[-1] == "gone: large"
 
 
-def test_nothing_of_its_starter_stays_open(workers: Workers, tmp_path: Path) -> None:
-    """Whoever waits for the end of what a hook prints must not wait for the worker."""
+def test_a_worker_keeps_no_files_of_its_starter_open(workers: Workers, tmp_path: Path) -> None:
+    """A client that waits for the output of a hook must not wait for the worker."""
     workers.environment.update(quickly(CTX_WORKER_IDLE_SECONDS="20"))
     read, write = os.pipe()
     process = workers.spawn("--detached", pass_fds=(write,))
@@ -250,8 +250,10 @@ def test_nothing_of_its_starter_stays_open(workers: Workers, tmp_path: Path) -> 
     assert is_running(process.pid)
 
 
-def test_it_has_no_children(workers: Workers, repo: Path, ctx: Ctx) -> None:
-    """A process that makes the index of code ends with the worker that has started it."""
+def test_the_child_processes_of_a_worker_end_with_it(
+    workers: Workers, repo: Path, ctx: Ctx
+) -> None:
+    """A process that refreshes the code index ends with its worker."""
     (repo / "a.py").write_text("def first() -> int:\n    return 1\n")
     assert ctx("code", "index").code == 0
     live.begin(str(workers.home), SESSION, str(os.getpid()), str(repo))
@@ -274,7 +276,7 @@ def test_answers_are_json(workers: Workers) -> None:
     assert workers.ask("POST", "/api/wake") == (200, {"status": "ok"})
 
 
-def test_what_another_process_was_at_is_told_in_a_moment(workers: Workers) -> None:
+def test_sessions_locked_by_another_process_are_processed_soon_after(workers: Workers) -> None:
     workers.start()
     with ExitStack() as stack:
         # The worker's first round may be at it still.

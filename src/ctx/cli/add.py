@@ -160,11 +160,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _configure_code(group: "argparse._SubParsersAction[shared.Parser]") -> None:
-    for word, told, example in (
+    for word, summary, example in (
         ("code", "update the code index", "src/**/*.py"),
         ("rust", "update the code index for Rust files only", "crates/core/src/**/*.rs"),
     ):
-        code = shared.add_subcommand(group, word, told, CODE_EXAMPLES.format(word, example))
+        code = shared.add_subcommand(group, word, summary, CODE_EXAMPLES.format(word, example))
         files = code.add_argument(
             "--files",
             nargs="+",
@@ -319,5 +319,5 @@ def _refuse_typing_mistakes(options: argparse.Namespace) -> None:
 
 
 def render(added: AddResult) -> list[Block]:
-    given = f" ({', '.join(added.given)})" if added.given else ""
-    return [Line(f"Added: {added.short_id}{given}")]
+    tags = f" ({', '.join(added.given)})" if added.given else ""
+    return [Line(f"Added: {added.short_id}{tags}")]

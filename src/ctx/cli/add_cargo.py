@@ -46,9 +46,9 @@ def render_both(both: AddCargoCommitResult) -> list[Block]:
 
 
 def render(added: AddCargoResult) -> list[Block]:
-    found = f"{count(len(added.packages), 'package')}, {count(added.edges, 'edge')}"
+    counts = f"{count(len(added.packages), 'package')}, {count(added.edges, 'edge')}"
     if added.work_commit is None:
-        return [Line(f"Unchanged since the last snapshot: {found}.")]
+        return [Line(f"Unchanged since the last snapshot: {counts}.")]
     needs = Counter(need.from_id for need in added.dependencies)
     rows = [
         (
@@ -62,6 +62,6 @@ def render(added: AddCargoResult) -> list[Block]:
     ]
     headings = ("package", "version", "manifest", "targets", "dependencies")
     return [
-        Line(f"Staged a cargo snapshot in session {added.session}: {found}."),
+        Line(f"Staged a cargo snapshot in session {added.session}: {counts}."),
         *listing(headings, rows),
     ]

@@ -91,8 +91,8 @@ def render(added: AddCodeResult) -> list[Block]:
         Line(f"Items: {', '.join(f'{each.items:,} {each.kind}' for each in added.items)}."),
     ]
     if added.skipped:
-        told = ", ".join(f"{each.files:,} ({each.reason})" for each in added.skipped)
-        blocks.append(Line(f"Not read: {told}."))
+        skipped = ", ".join(f"{each.files:,} ({each.reason})" for each in added.skipped)
+        blocks.append(Line(f"Not read: {skipped}."))
     if added.snapshot:
         blocks.append(Line(_snapshot_line(added.snapshot)))
     return blocks

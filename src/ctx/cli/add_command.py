@@ -72,9 +72,9 @@ def render_both(both: AddCommandCommitResult) -> list[Block]:
 
 
 def render(kept: AddCommandResult) -> list[Block]:
-    given = f" ({', '.join(kept.given)})" if kept.given else ""
+    tags = f" ({', '.join(kept.given)})" if kept.given else ""
     how = kept.node.content.partition("\n")[0]
-    blocks: list[Block] = [Line(f"Added: {kept.short_id} {how}{given}")]
+    blocks: list[Block] = [Line(f"Added: {kept.short_id} {how}{tags}")]
     errors = [each.line for each in kept.diagnostics if each.severity == "error"]
     blocks += [Line(f"  {_cut(line)}") for line in errors[:_MOST_SHOWN]]
     if len(errors) > _MOST_SHOWN:

@@ -89,13 +89,13 @@ def _words(options: argparse.Namespace, settings: Settings, output: Output) -> _
 
 def _edited(kind: str, settings: Settings, output: Output) -> _Words:
     file = edit.edited("# ", kind, edit.editor_of(settings, output))
-    found = document_format.parse(edit.read_back(file))
-    body = found.body
-    title = found.title or _first_line(body)
+    parsed = document_format.parse(edit.read_back(file))
+    body = parsed.body
+    title = parsed.title or _first_line(body)
     if not title:
         edit.discard(file)
         raise UsageError("The text is empty; nothing added.")
-    return _Words(title, body if found.title else _rest(body), file)
+    return _Words(title, body if parsed.title else _rest(body), file)
 
 
 def _first_line(text: str) -> str:
@@ -142,8 +142,8 @@ def render_both(both: AddDocumentCommitResult) -> list[Block]:
 
 def render(written: AddDocumentResult) -> list[Block]:
     called = f" {written.number}" if written.number else ""
-    given = f" ({', '.join(written.given)})" if written.given else ""
-    blocks: list[Block] = [Line(f"Added: {written.short_id}{called}{given}")]
+    tags = f" ({', '.join(written.given)})" if written.given else ""
+    blocks: list[Block] = [Line(f"Added: {written.short_id}{called}{tags}")]
     if written.path:
         blocks.append(Line(f"  {written.path}"))
     return blocks

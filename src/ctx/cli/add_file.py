@@ -108,9 +108,9 @@ def _file_line(file: ExtractedFile) -> str:
         (len(inside) - len(named), "more"),
         (len(file.items) - sum(each.state != "same" for each in file.items), "unchanged"),
     ]
-    told = [*([", ".join(named)] if named else []), *(f"{n:,} {word}" for n, word in others if n)]
+    parts = [*([", ".join(named)] if named else []), *(f"{n:,} {word}" for n, word in others if n)]
     module = f"{file.module}: " if file.module != file.path else ""
-    return f"{module}{' and '.join(told) or 'no items'}"
+    return f"{module}{' and '.join(parts) or 'no items'}"
 
 
 def _inside(name: str, module: str) -> str:

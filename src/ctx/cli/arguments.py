@@ -22,11 +22,13 @@ _STDOUT = ("-", "/dev/stdout")
 
 
 def node(parser: argparse.ArgumentParser, name: str = "id", *, several: bool = False) -> None:
-    told = "node ids, or the beginning of them" if several else "a node id, or the beginning of it"
+    help_text = (
+        "node ids, or the beginning of them" if several else "a node id, or the beginning of it"
+    )
     added = (
-        parser.add_argument(name, nargs="+", metavar="ID", help=told)
+        parser.add_argument(name, nargs="+", metavar="ID", help=help_text)
         if several
-        else parser.add_argument(name, metavar=name.upper().replace("_", "-"), help=told)
+        else parser.add_argument(name, metavar=name.upper().replace("_", "-"), help=help_text)
     )
     completing(added, "node")
 
@@ -55,34 +57,34 @@ def content_of(options: argparse.Namespace) -> str:
     return words
 
 
-def tags(parser: argparse.ArgumentParser, told: str) -> None:
-    added = parser.add_argument("--tag", action="append", default=[], metavar="TAG", help=told)
+def tags(parser: argparse.ArgumentParser, help_text: str) -> None:
+    added = parser.add_argument("--tag", action="append", default=[], metavar="TAG", help=help_text)
     completing(added, "tag")
 
 
-def metadata(parser: argparse.ArgumentParser, told: str) -> None:
-    parser.add_argument("--meta", action="append", default=[], metavar="KEY=VALUE", help=told)
+def metadata(parser: argparse.ArgumentParser, help_text: str) -> None:
+    parser.add_argument("--meta", action="append", default=[], metavar="KEY=VALUE", help=help_text)
 
 
 def metadata_of(options: argparse.Namespace) -> dict[str, str]:
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for word in options.meta:
         key, equals, value = word.partition("=")
         if not equals or not key.strip():
             raise UsageError(f"--meta {word[:80]} has no value.", hint="Write --meta KEY=VALUE.")
-        found[key.strip()] = value
-    return found
+        values[key.strip()] = value
+    return values
 
 
-def node_type(parser: argparse.ArgumentParser, told: str, default: str | None = None) -> None:
+def node_type(parser: argparse.ArgumentParser, help_text: str, default: str | None = None) -> None:
     completing(
-        parser.add_argument("--type", default=default, metavar="TYPE", help=told), "node-type"
+        parser.add_argument("--type", default=default, metavar="TYPE", help=help_text), "node-type"
     )
 
 
-def edge_type(parser: argparse.ArgumentParser, told: str, default: str | None = None) -> None:
+def edge_type(parser: argparse.ArgumentParser, help_text: str, default: str | None = None) -> None:
     completing(
-        parser.add_argument("--type", default=default, metavar="TYPE", help=told), "edge-type"
+        parser.add_argument("--type", default=default, metavar="TYPE", help=help_text), "edge-type"
     )
 
 
@@ -124,9 +126,9 @@ def scope(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def named_scope(parser: argparse.ArgumentParser, told: str) -> None:
+def named_scope(parser: argparse.ArgumentParser, help_text: str) -> None:
     """The same for a command whose `--project` takes a name."""
-    parser.add_argument("--scope", choices=(USER, PROJECT), help=told)
+    parser.add_argument("--scope", choices=(USER, PROJECT), help=help_text)
 
 
 def within(memory: Memory, options: argparse.Namespace) -> Memory:

@@ -88,11 +88,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--docs", action="store_true", help="with the first sentence of each docstring"
     )
     _no_refresh(outline)
-    for word, told, examples in (
+    for word, summary, examples in (
         ("callers", "show who calls something", _CALLERS),
         ("callees", "show what something calls", _CALLEES),
     ):
-        calls = shared.add_subcommand(group, word, told, examples)
+        calls = shared.add_subcommand(group, word, summary, examples)
         _name(calls)
         calls.add_argument(
             "--depth", type=_depth, default=1, metavar="N", help="levels of calls (default: 1)"
@@ -167,10 +167,10 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         case "history":
             from ctx.operations import code_history
 
-            asked = code_history.Options(options.file, options.search, options.limit)
+            history_options = code_history.Options(options.file, options.search, options.limit)
             with output.progress("Reading the history") as tick:
-                told = code_history.code_history(codebase, asked, tick)
-            output.show(told, code_answers.history)
+                history = code_history.code_history(codebase, history_options, tick)
+            output.show(history, code_answers.history)
         case "changed":
             from ctx.operations import code_changed
 
@@ -179,8 +179,8 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
                 raise UsageError("Give REF or --since REF, not both.")
             since_ref = given[0] if given else "HEAD"
             with output.progress("Comparing") as tick:
-                found = code_changed.changed(codebase, since_ref, tick)
-            output.show(found, code_answers.changed)
+                changes = code_changed.changed(codebase, since_ref, tick)
+            output.show(changes, code_answers.changed)
         case _:
             with (
                 output.progress("Reading the code") as tick,
@@ -250,8 +250,8 @@ def _answer(
                 of.append("files")
             if not options.files:
                 of.append("items")
-            found = code_cycles.cycles(code, codebase, of)
-            return found, code_answers.cycles
+            answer = code_cycles.cycles(code, codebase, of)
+            return answer, code_answers.cycles
         case "packages":
             return code_queries.packages(code, options.name), code_answers.packages
         case _:

@@ -27,27 +27,27 @@ _LONGEST_LOOP = 6
 _NEEDED = ("package", "kind", "versions", "how", "manifest")
 
 
-def outline(found: "FileOutline") -> list[Block]:
-    rows = [(str(each.line), _indented(each)) for each in found.items]
-    return [*_headed(found), Table(("line", "item"), rows, ("number", "text"))]
+def outline(file: "FileOutline") -> list[Block]:
+    rows = [(str(each.line), _indented(each)) for each in file.items]
+    return [*_headed(file), Table(("line", "item"), rows, ("number", "text"))]
 
 
-def outline_with_docs(found: "FileOutline") -> list[Block]:
-    rows = [(str(each.line), _indented(each), each.doc) for each in found.items]
+def outline_with_docs(file: "FileOutline") -> list[Block]:
+    rows = [(str(each.line), _indented(each), each.doc) for each in file.items]
     return [
-        *_headed(found),
+        *_headed(file),
         Table(("line", "item", "about"), rows, ("number", "", "text")),
     ]
 
 
-def _headed(found: "FileOutline") -> list[Block]:
-    facts = [found.language or "", count(found.lines, "line")]
-    if found.problems:
-        facts.append(count(found.problems, "place") + " not parsed")
-    blocks: list[Block] = [Line(f"{found.path}: {', '.join(filter(None, facts))}", "heading")]
-    if found.skipped:
-        blocks.append(Line(f"Not parsed: {found.skipped}."))
-    elif not found.items:
+def _headed(file: "FileOutline") -> list[Block]:
+    facts = [file.language or "", count(file.lines, "line")]
+    if file.problems:
+        facts.append(count(file.problems, "place") + " not parsed")
+    blocks: list[Block] = [Line(f"{file.path}: {', '.join(filter(None, facts))}", "heading")]
+    if file.skipped:
+        blocks.append(Line(f"Not parsed: {file.skipped}."))
+    elif not file.items:
         blocks.append(Line("It defines nothing."))
     return blocks
 
@@ -56,18 +56,18 @@ def _indented(each: "OutlineEntry") -> str:
     return "  " * each.depth + (each.signature or f"{each.kind} {each.name}")
 
 
-def calls(found: "CodeCalls") -> list[Block]:
-    blocks = _meant(found.items)
-    is_by = found.direction == "callers"
-    if not found.calls:
+def calls(result: "CodeCalls") -> list[Block]:
+    blocks = _meant(result.items)
+    is_by = result.direction == "callers"
+    if not result.calls:
         return [*blocks, Line("No callers." if is_by else "No calls into this project.")]
     # The other end is shown if it is not the requested item itself, but for example a method of the
     # class.
-    asked = {each.id for each in found.items}
-    far = len(asked) > 1 or any(
-        (call.callee if is_by else call.caller).id not in asked for call in found.calls
+    requested = {each.id for each in result.items}
+    far = len(requested) > 1 or any(
+        (call.callee if is_by else call.caller).id not in requested for call in result.calls
     )
-    rows = [_call(call, is_by=is_by, far=far) for call in found.calls]
+    rows = [_call(call, is_by=is_by, far=far) for call in result.calls]
     headings = ["where", "who" if is_by else "what", "sure", "times"]
     kinds = ["id", "", "dim", "dim"]
     if far:
@@ -75,8 +75,8 @@ def calls(found: "CodeCalls") -> list[Block]:
         kinds.insert(2, "dim")
     blocks.append(Line("Called by" if is_by else "Calls", "heading"))
     blocks.append(Table(headings, rows, kinds))
-    if found.more:
-        blocks.append(Line(f"  … and {found.more:,} more (--limit)", "dim"))
+    if result.more:
+        blocks.append(Line(f"  … and {result.more:,} more (--limit)", "dim"))
     return blocks
 
 
@@ -91,9 +91,9 @@ def _call(call: "CodeCall", *, is_by: bool, far: bool) -> list[str]:
     return row
 
 
-def imports(found: "CodeImports") -> list[Block]:
-    blocks = _meant(found.items)
-    if found.imports:
+def imports(result: "CodeImports") -> list[Block]:
+    blocks = _meant(result.items)
+    if result.imports:
         rows = [
             (
                 str(each.line),
@@ -101,23 +101,23 @@ def imports(found: "CodeImports") -> list[Block]:
                 each.target.name if each.target else "-",
                 f"{each.target.path}:{each.target.line}" if each.target else "",
             )
-            for each in found.imports
+            for each in result.imports
         ]
         blocks.append(Line("Imports", "heading"))
         headings = ("line", "written", "is", "where")
         blocks.append(Table(headings, rows, ("number", "", "", "id")))
     else:
         blocks.append(Line("No imports."))
-    if not found.importers:
+    if not result.importers:
         return [*blocks, Line("Not imported anywhere.")]
     importing = [
         (f"{each.path}:{each.line}", each.importer.name, each.imported.name)
-        for each in found.importers
+        for each in result.importers
     ]
     blocks.append(Line("Imported by", "heading"))
     blocks.append(Table(("where", "who", "what"), importing, ("id", "", "")))
-    if found.more:
-        blocks.append(Line(f"  … and {found.more:,} more (--limit)", "dim"))
+    if result.more:
+        blocks.append(Line(f"  … and {result.more:,} more (--limit)", "dim"))
     return blocks
 
 
@@ -132,18 +132,18 @@ def _meant(items: "Iterable[LocatedItem]") -> list[Block]:
     return listing(("where", "name", "signature"), rows, ("id", "", "text"))
 
 
-def cycles(found: "Cycles") -> list[Block]:
-    if not found.cycles:
+def cycles(result: "Cycles") -> list[Block]:
+    if not result.cycles:
         return [Line("No cycles.")]
     blocks: list[Block] = []
     for of, between, how in (
         ("files", "files", "import"),
         ("items", "items", "call"),
     ):
-        several = [each for each in found.cycles if each.of == of]
+        several = [each for each in result.cycles if each.of == of]
         if several:
-            told = count(len(several), "group")
-            blocks.append(Line(f"{told} of {between} that {how} each other", "heading"))
+            summary = count(len(several), "group")
+            blocks.append(Line(f"{summary} of {between} that {how} each other", "heading"))
             rows = [(str(len(each.members)), _loop(each)) for each in several]
             blocks += listing((of, "for example"), rows, ("number", "text"))
     return blocks
@@ -160,11 +160,11 @@ def _loop(cycle: "Cycle") -> str:
     )
 
 
-def packages(found: "PackageList") -> list[Block]:
-    if not found.name:
-        return _all_packages(found.packages)
+def packages(result: "PackageList") -> list[Block]:
+    if not result.name:
+        return _all_packages(result.packages)
     blocks: list[Block] = []
-    for each in found.packages:
+    for each in result.packages:
         version = f" {each.version}" if each.version else ""
         blocks.append(Line(f"{each.name}{version}: {each.ecosystem}, {each.manifest}", "heading"))
         if each.targets:
@@ -174,22 +174,22 @@ def packages(found: "PackageList") -> list[Block]:
         needs = [_needed(needed.name, needed.manifest, needed) for needed in each.dependencies]
         blocks.append(Line("Depends on" if needs else "No dependencies."))
         blocks.append(Table(_NEEDED, needs, ("", "type", "", "dim", "id")))
-    needing = [_needed(each.package, each.manifest, each.dependency) for each in found.needed_by]
+    needing = [_needed(each.package, each.manifest, each.dependency) for each in result.needed_by]
     if needing:
         who = (
             "Needed by"
-            if found.packages
-            else f"{found.name} is not part of this project. Needed by"
+            if result.packages
+            else f"{result.name} is not part of this project. Needed by"
         )
-        blocks.append(Line(who, "" if found.packages else "heading"))
+        blocks.append(Line(who, "" if result.packages else "heading"))
         blocks.append(Table(_NEEDED, needing, ("", "type", "", "dim", "id")))
-    elif len(found.packages) == 1:
+    elif len(result.packages) == 1:
         blocks.append(Line("No package here depends on it."))
     return blocks
 
 
-def _all_packages(found: "Sequence[IndexedPackage]") -> list[Block]:
-    if not found:
+def _all_packages(every: "Sequence[IndexedPackage]") -> list[Block]:
+    if not every:
         return [Line("No package manifest found.")]
     rows = [
         (
@@ -200,7 +200,7 @@ def _all_packages(found: "Sequence[IndexedPackage]") -> list[Block]:
             count(len(each.targets), "target"),
             f"needs {len(each.dependencies):,}",
         )
-        for each in found
+        for each in every
     ]
     headings = ("package", "version", "of", "manifest", "targets", "needs")
     return [Table(headings, rows, ("", "", "type", "id", "dim", "dim"))]
@@ -215,45 +215,45 @@ def _needed(
     return package, needed.kind, needed.requirement, ", ".join(how), manifest
 
 
-def history(found: "FileHistory") -> list[Block]:
+def history(result: "FileHistory") -> list[Block]:
     blocks: list[Block] = []
-    if not found.commits:
-        what = f"touched {found.path}" if found.path else f"mentions {found.words}"
-        blocks.append(Line(f"No commit {what}{' yet' if found.path else ''}."))
+    if not result.commits:
+        what = f"touched {result.path}" if result.path else f"mentions {result.words}"
+        blocks.append(Line(f"No commit {what}{' yet' if result.path else ''}."))
     rows = [
         (each.commit, each.time[:10], each.subject, count(len(each.files), "file"))
-        for each in found.commits
+        for each in result.commits
     ]
     blocks.append(Table(("commit", "day", "subject", "files"), rows, ("id", "dim", "text", "dim")))
-    if found.together:
+    if result.together:
         blocks.append(Line("Changed together with", "heading"))
         beside = [
             (each.path, count(each.times, "time"), f"{round(100 * each.share)} %")
-            for each in found.together
+            for each in result.together
         ]
         blocks.append(Table(("path", "times", "share"), beside, ("", "dim", "dim")))
-    if not found.complete:
-        blocks.append(Line(f"Of the newest {found.read:,} commits.", "dim"))
+    if not result.complete:
+        blocks.append(Line(f"Of the newest {result.read:,} commits.", "dim"))
     return blocks
 
 
-def changed(found: "CodeChanges") -> list[Block]:
+def changed(changes: "CodeChanges") -> list[Block]:
     from ctx.code.qualified import separator
 
-    if not found.files:
-        return [Line(f"No item differs from {found.since}.")]
-    told = ", ".join(
+    if not changes.files:
+        return [Line(f"No item differs from {changes.since}.")]
+    summary = ", ".join(
         f"{number:,} {word}"
         for word, number in (
-            ("new", found.new),
-            ("modified", found.modified),
-            ("deleted", found.deleted),
+            ("new", changes.new),
+            ("modified", changes.modified),
+            ("deleted", changes.deleted),
         )
         if number
     )
-    since_what = found.since if found.commit else "the beginning: there is no commit yet"
-    blocks: list[Block] = [Line(f"{told or 'No item differs'} since {since_what}")]
-    for file in found.files:
+    since_what = changes.since if changes.commit else "the beginning: there is no commit yet"
+    blocks: list[Block] = [Line(f"{summary or 'No item differs'} since {since_what}")]
+    for file in changes.files:
         blocks.append(Line(_file(file), "heading"))
         if file.skipped:
             blocks.append(Line(f"  not compared: {file.skipped}", "dim"))
@@ -277,8 +277,8 @@ def _change(each: "ItemChange", owner: str) -> tuple[str, str, str, str]:
     return each.change, str(each.line), shown, " and ".join(each.parts)
 
 
-def status(found: "IndexStatus") -> list[Block]:
-    return [Line(found.root, "heading"), *_coverage(found.coverage, found.path, found.bytes)]
+def status(index: "IndexStatus") -> list[Block]:
+    return [Line(index.root, "heading"), *_coverage(index.coverage, index.path, index.bytes)]
 
 
 def indexed(done: "IndexReport") -> list[Block]:
@@ -293,29 +293,29 @@ def indexed(done: "IndexReport") -> list[Block]:
     return blocks
 
 
-def _coverage(found: Coverage, path: str, bytes: int) -> list[Block]:
+def _coverage(coverage: Coverage, path: str, bytes: int) -> list[Block]:
     facts = [
-        ("files", f"{found.files:,}, {found.parsed:,} of them read"),
-        ("items", f"{found.items:,}"),
-        ("edges", f"{found.edges:,}"),
-        ("problems", f"in {count(found.problems, 'file')}" if found.problems else ""),
-        ("unresolved", count(found.unresolved, "file") if found.unresolved else ""),
-        ("left out", f"{found.left_out:,}" if found.left_out else ""),
-        ("age", since(found.refreshed_at) if found.refreshed_at else "not complete yet"),
+        ("files", f"{coverage.files:,}, {coverage.parsed:,} of them read"),
+        ("items", f"{coverage.items:,}"),
+        ("edges", f"{coverage.edges:,}"),
+        ("problems", f"in {count(coverage.problems, 'file')}" if coverage.problems else ""),
+        ("unresolved", count(coverage.unresolved, "file") if coverage.unresolved else ""),
+        ("left out", f"{coverage.left_out:,}" if coverage.left_out else ""),
+        ("age", since(coverage.refreshed_at) if coverage.refreshed_at else "not complete yet"),
         ("index", f"{path} ({size(bytes)})"),
     ]
     blocks: list[Block] = [
         Table(("field", "value"), [fact for fact in facts if fact[1]], ("field", ""))
     ]
-    if found.languages:
+    if coverage.languages:
         rows = [
             (each.language, count(each.files, "file"), count(each.lines, "line"))
-            for each in found.languages
+            for each in coverage.languages
         ]
         blocks.append(Line("Languages", "heading"))
         blocks += listing(("language", "files", "lines"), rows)
-    if found.skipped:
-        skipped = [(each.reason, count(each.files, "file")) for each in found.skipped]
+    if coverage.skipped:
+        skipped = [(each.reason, count(each.files, "file")) for each in coverage.skipped]
         blocks.append(Line("Not read", "heading"))
         blocks += listing(("why", "files"), skipped)
     return blocks

@@ -97,5 +97,5 @@ def _headline(made: CommitResult) -> Line:
         parts.append(count(len(made.changes), "change"))
     if len(made.parents) > 1:
         parts.append(f"joins {len(made.parents)} heads")
-    told = f" ({', '.join(parts)})" if parts else ""
-    return Line(f"{verb} {short(made.commit or '')} {made.message.partition(chr(10))[0]}{told}")
+    details = f" ({', '.join(parts)})" if parts else ""
+    return Line(f"{verb} {short(made.commit or '')} {made.message.partition(chr(10))[0]}{details}")

@@ -111,10 +111,10 @@ class CursorPosition(NamedTuple):
 def _reach(
     parser: argparse.ArgumentParser,
     words: list[str],
-    given: dict[argparse.Action, str] | None = None,
+    values: dict[argparse.Action, str] | None = None,
 ) -> CursorPosition:
     """Follow the words as argparse would, but ignore errors."""
-    given = dict(given or {})
+    values = dict(values or {})
     arguments = _arguments(parser)
     option: argparse.Action | None = None
     only_arguments = False
@@ -124,34 +124,34 @@ def _reach(
             name, equals, value = word.partition("=")
             option = parser._option_string_actions.get(name)
             if option is not None:
-                given[option] = value
+                values[option] = value
             # An option without a value, or one that already has it, expects nothing.
             if option is not None and (equals or option.nargs == 0):
                 option = None
         elif option is not None:
-            given[option] = word
+            values[option] = word
             option = option if option.nargs in ("*", "+") else None
         elif arguments:
             argument = arguments[0]
-            given[argument] = word
+            values[argument] = word
             if isinstance(argument, _Subparsers):
                 if word not in argument.choices:
-                    return CursorPosition(parser, None, given, True)
+                    return CursorPosition(parser, None, values, True)
                 parser = argument.choices[word]
                 arguments = _arguments(parser)
             elif argument.nargs not in ("*", "+", argparse.REMAINDER):
                 arguments = arguments[1:]
     expected = option or (arguments[0] if arguments else None)
-    return CursorPosition(parser, expected, given, only_arguments)
+    return CursorPosition(parser, expected, values, only_arguments)
 
 
 def _arguments(parser: argparse.ArgumentParser) -> list[argparse.Action]:
     """The positional arguments, one for each word they take."""
-    found: list[argparse.Action] = []
+    positionals: list[argparse.Action] = []
     for action in parser._actions:
         if not action.option_strings:
-            found += [action] * (action.nargs if isinstance(action.nargs, int) else 1)
-    return found
+            positionals += [action] * (action.nargs if isinstance(action.nargs, int) else 1)
+    return positionals
 
 
 def _offer_at(reached: CursorPosition, typed: str, settings: "Settings") -> CompletionOffer:
@@ -188,7 +188,7 @@ def _options(reached: CursorPosition, typed: str) -> CompletionOffer:
     """The options of a command: its own first, then those of every command."""
     groups = reached.parser._action_groups
     general = [a for group in groups if group.title == "everywhere" for a in group._group_actions]
-    found = []
+    offered = []
     for action in reached.parser._actions:
         spent = action in reached.values and not isinstance(action, _REPEATED)
         if not action.option_strings or action.help == argparse.SUPPRESS or spent:
@@ -198,10 +198,10 @@ def _options(reached: CursorPosition, typed: str) -> CompletionOffer:
         names = [typed] if typed in action.option_strings else long or action.option_strings
         last = action in general or action.dest == "help"
         # A percent sign is doubled in argparse's help.
-        told = (action.help or "").replace("%%", "%")
-        found += [(last, CompletionCandidate(name, told)) for name in names]
-    found.sort(key=lambda each: each[0])
-    return completion_candidates.offer((candidate for _, candidate in found), typed)
+        description = (action.help or "").replace("%%", "%")
+        offered += [(last, CompletionCandidate(name, description)) for name in names]
+    offered.sort(key=lambda each: each[0])
+    return completion_candidates.offer((candidate for _, candidate in offered), typed)
 
 
 def _values(

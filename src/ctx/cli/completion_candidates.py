@@ -135,7 +135,7 @@ def _stored(what: str, typed: str, settings: "Settings") -> list[CompletionCandi
         "view": _views,
         "task": _tasks,
     }
-    found: dict[str, CompletionCandidate] = {}
+    candidates: dict[str, CompletionCandidate] = {}
     openings: tuple[Callable[[Settings], Connection | None], ...] = (_index, _user_store)
     for opening in openings:
         try:
@@ -144,13 +144,13 @@ def _stored(what: str, typed: str, settings: "Settings") -> list[CompletionCandi
                 continue
             with closing(opened) as store:
                 for candidate in queries[what](store, typed):
-                    known = found.get(candidate.value)
+                    known = candidates.get(candidate.value)
                     if known is None or not known.description:
-                        found[candidate.value] = candidate
+                        candidates[candidate.value] = candidate
         except (CtxError, OSError, UnicodeError, sqlite3.Error):
             continue
     # The shell would take a name that looks like an option for one.
-    return [candidate for candidate in found.values() if not candidate.value.startswith("-")]
+    return [candidate for candidate in candidates.values() if not candidate.value.startswith("-")]
 
 
 def _user_store(settings: "Settings") -> "Connection | None":

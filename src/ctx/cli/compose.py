@@ -64,8 +64,8 @@ def note_other_projects(left_out: int, or_more: bool, output: Output) -> None:
     if left_out:
         nodes = f"More than {left_out:,} nodes" if or_more else count(left_out, "node")
         verb, them = ("was", "it") if left_out == 1 else ("were", "them")
-        told = f"{nodes} of other projects {verb} left out; --all-projects shows {them}."
-        output.note(told)
+        message = f"{nodes} of other projects {verb} left out; --all-projects shows {them}."
+        output.note(message)
 
 
 def budget(parser: argparse.ArgumentParser) -> None:

@@ -136,8 +136,8 @@ def run(parsed: argparse.Namespace, settings: Settings, output: Output) -> None:
             # Read again: another file, a variable or a flag may override it.
             config = resolve.survey(*_sources(settings, output))
             _say_who_wins(config, known, place, output)
-    for told in (*(problem.message for problem in config.problems), *config.warnings):
-        output.warn(told)
+    for message in (*(problem.message for problem in config.problems), *config.warnings):
+        output.warn(message)
 
 
 def _sources(
@@ -264,7 +264,8 @@ def _render_listing(listing: ConfigList) -> list[Block]:
 
 def _render_explanation(explained: ConfigExplanation) -> list[Block]:
     rows = [
-        (said.place, as_toml(said.value), "wins" if said.wins else "") for said in explained.layers
+        (layer.place, as_toml(layer.value), "wins" if layer.wins else "")
+        for layer in explained.layers
     ]
     files = " or ".join(explained.files)
     variables = f", or by {' or '.join(explained.variables)}" if explained.variables else ""

@@ -58,23 +58,23 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     output.show(cost(store, config, options.since, options.by), render)
 
 
-def render(found: CostReport) -> list[Block]:
-    if not found.ever:
-        return [Line("No requests yet."), *_how_to_name_one(found.backend)]
-    since = found.since[:10]
-    if not found.spent:
-        return [Line(f"No requests since {since}."), Line(""), *_today(found.today)]
-    rows = [_row(each, found.by) for each in found.spent[:MOST_ROWS]]
-    if (more := len(found.spent) - MOST_ROWS) > 0:
+def render(report: CostReport) -> list[Block]:
+    if not report.ever:
+        return [Line("No requests yet."), *_how_to_name_one(report.backend)]
+    since = report.since[:10]
+    if not report.spent:
+        return [Line(f"No requests since {since}."), Line(""), *_today(report.today)]
+    rows = [_row(each, report.by) for each in report.spent[:MOST_ROWS]]
+    if (more := len(report.spent) - MOST_ROWS) > 0:
         rows.append((f"… and {more:,} more", *[""] * 6))
-    if len(found.spent) > 1:
-        rows.append(_row(found.total._replace(what="all"), found.by))
-    headings = (found.by, "calls", "in", "out", "cached", "counted", "money")
+    if len(report.spent) > 1:
+        rows.append(_row(report.total._replace(what="all"), report.by))
+    headings = (report.by, "calls", "in", "out", "cached", "counted", "money")
     return [
         Table(headings, rows, ("", *["number"] * 6)),
         Line(""),
-        *_today(found.today),
-        *(Line(each, "dim") for each in _remarks(found.total, found.today.under_way.calls)),
+        *_today(report.today),
+        *(Line(each, "dim") for each in _remarks(report.total, report.today.under_way.calls)),
     ]
 
 
@@ -95,34 +95,34 @@ def _money(spent: Spending) -> str:
         return "not known" if spent.unpriced else "none"
     dollars = spent.cost_micros / 1_000_000
     # A fraction of a cent is not nothing.
-    told = f"${dollars:,.{2 if dollars >= 0.01 else 6}f}"
-    return f"{told} and more" if spent.unpriced else told
+    amount = f"${dollars:,.{2 if dollars >= 0.01 else 6}f}"
+    return f"{amount} and more" if spent.unpriced else amount
 
 
 def _today(today: TodaySpending) -> list[Block]:
-    told = f"Today (UTC): {today.counted:,} of {today.cap:,} tokens used"
+    sentence = f"Today (UTC): {today.counted:,} of {today.cap:,} tokens used"
     parts = [
         f"{what} {count(calls.calls, 'call')} ({calls.tokens:,} tokens)"
         for what, calls in (("reserved for", today.under_way), ("lost in", today.lost))
         if calls.calls
     ]
-    return [Line(f"{told}{''.join(f'; {part}' for part in parts)}.")]
+    return [Line(f"{sentence}{''.join(f'; {part}' for part in parts)}.")]
 
 
 def _remarks(total: Spending, under_way: int) -> list[str]:
-    said = []
+    remarks = []
     if (lost := total.unsettled - under_way) > 0:
         it = "it" if lost == 1 else "they"
-        said.append(
+        remarks.append(
             f"{count(lost, 'call')} failed or reported no usage: counted with"
             f" the most tokens {it} could use."
         )
     if total.unpriced > total.unsettled:
-        said.append(
+        remarks.append(
             "To set prices in dollars per million tokens, in and out:"
             " `ctx config set llm.prices '[\"NAME=1.00/5.00\"]'`"
         )
-    return said
+    return remarks
 
 
 def _how_to_name_one(backend: str) -> list[Block]:
@@ -134,9 +134,9 @@ def _how_to_name_one(backend: str) -> list[Block]:
     ]
 
 
-def render_calibration(found: Calibration) -> list[Block]:
-    if not found.models:
-        return [Line(f"No server has reported token counts since {found.since[:10]}.")]
+def render_calibration(calibration: Calibration) -> list[Block]:
+    if not calibration.models:
+        return [Line(f"No server has reported token counts since {calibration.since[:10]}.")]
     rows = [
         (
             each.model or _NOBODY["model"],
@@ -147,29 +147,31 @@ def render_calibration(found: Calibration) -> list[Block]:
             f"{each.p90:.2f}",
             f"{each.below:,}",
         )
-        for each in found.models
+        for each in calibration.models
     ]
     headings = ("model", "calls", "estimated", "reported", "median", "p90", "too low")
     table = Table(headings, rows, ("", *["number"] * 6))
-    return [table, Line(""), *(Line(_judged(each)) for each in found.models)]
+    return [table, Line(""), *(Line(_judged(each)) for each in calibration.models)]
 
 
-def _judged(found: ModelEstimate) -> str:
-    name = found.model or "The model"
-    if not found.below:
+def _judged(estimate: ModelEstimate) -> str:
+    name = estimate.model or "The model"
+    if not estimate.below:
         return f"{name}: the estimate is on the safe side: no request was larger."
-    share = found.below / found.calls
-    if found.median <= 1:
+    share = estimate.below / estimate.calls
+    if estimate.median <= 1:
         return f"{name}: the estimate is mostly on the safe side; {share:.0%} were larger."
-    if found.median <= _ABOUT:
-        return f"{name}: the estimate is about right: requests are mostly {found.median:.2f} of it."
-    if found.calls < _FEW:
+    if estimate.median <= _ABOUT:
         return (
-            f"{name}: requests were mostly {found.median:.2f} times as large as the"
-            f" estimate, but {count(found.calls, 'call')} are too few to be sure."
+            f"{name}: the estimate is about right: requests are mostly {estimate.median:.2f} of it."
+        )
+    if estimate.calls < _FEW:
+        return (
+            f"{name}: requests were mostly {estimate.median:.2f} times as large as the"
+            f" estimate, but {count(estimate.calls, 'call')} are too few to be sure."
         )
     return (
-        f"{name}: the estimate is too low: requests are mostly {found.median:.2f} times as"
+        f"{name}: the estimate is too low: requests are mostly {estimate.median:.2f} times as"
         " large. Lower the budgets of packs accordingly. Caps still hold: they do not use"
         " the estimate."
     )

@@ -195,8 +195,8 @@ def _graph(options: argparse.Namespace, form: str, settings: Settings, output: O
             if not memory.environment.is_single_store:
                 codebase = code.at(settings)
                 tick = stack.enter_context(output.progress("Reading the code"))
-                found = code.opened(codebase, tick, refresh=not options.no_refresh)
-                opened = stack.enter_context(found)
+                code_index = code.opened(codebase, tick, refresh=not options.no_refresh)
+                opened = stack.enter_context(code_index)
         known = (opened.code, opened.folder, opened.age) if opened else (None, "", None)
         drawable = debug_graph.GraphSources(memory.graph, known[0], memory.project)
         if options.around:
@@ -241,7 +241,7 @@ _AWAY = "the last commit made here; not in the current checkout"
 
 def refs(repository: Repository) -> PointerList:
     current = {head.id for head in repository.current()}
-    found = [
+    pointers = [
         Pointer("head", short(id), id, _summary(repository, id) + ("" if id in current else _PAST))
         for id in repository.heads.named()
     ]
@@ -251,12 +251,12 @@ def refs(repository: Repository) -> PointerList:
         try:
             target = repository.refs.require(name)
         except CtxError as error:
-            found.append(Pointer(kind, shown, None, str(error)))
+            pointers.append(Pointer(kind, shown, None, str(error)))
         else:
             away = name == MAIN and target not in repository.objects
             summary = _AWAY if away else _summary(repository, target)
-            found.append(Pointer(kind, shown, target, summary))
-    return PointerList(tuple(found))
+            pointers.append(Pointer(kind, shown, target, summary))
+    return PointerList(tuple(pointers))
 
 
 def _summary(repository: Repository, id: ObjectId) -> str:
@@ -273,9 +273,9 @@ def _summary(repository: Repository, id: ObjectId) -> str:
             return f"is a {codec.type_name(value) if value else 'blob'}"
 
 
-def render_refs(found: PointerList) -> list[Block]:
+def render_refs(refs: PointerList) -> list[Block]:
     rows = [
-        (item.kind, item.name, short(item.target or "-"), item.summary) for item in found.pointers
+        (item.kind, item.name, short(item.target or "-"), item.summary) for item in refs.pointers
     ]
     return [Table(("kind", "name", "target", "what"), rows)] if rows else [Line("No refs yet.")]
 
@@ -301,11 +301,11 @@ class ObjectHistory(NamedTuple):
 
 def history(repository: Repository, limit: int) -> ObjectHistory:
     heads = [id for id, _ in repository.current()]
-    found: list[HistoryCommit] = []
+    commits: list[HistoryCommit] = []
     for id, commit in _commits(repository, heads):
-        if len(found) == limit:
-            return ObjectHistory(tuple(found), more=True)
-        found.append(
+        if len(commits) == limit:
+            return ObjectHistory(tuple(commits), more=True)
+        commits.append(
             HistoryCommit(
                 id,
                 commit.parents,
@@ -317,7 +317,7 @@ def history(repository: Repository, limit: int) -> ObjectHistory:
                 tuple(parent for parent in commit.parents if parent not in repository.objects),
             )
         )
-    return ObjectHistory(tuple(found), more=False)
+    return ObjectHistory(tuple(commits), more=False)
 
 
 def _commits(repository: Repository, heads: list[ObjectId]) -> Iterator[tuple[ObjectId, Commit]]:
@@ -326,9 +326,9 @@ def _commits(repository: Repository, heads: list[ObjectId]) -> Iterator[tuple[Ob
             yield id, commit
 
 
-def render_history(found: ObjectHistory) -> list[Block]:
+def render_history(history: ObjectHistory) -> list[Block]:
     blocks: list[Block] = []
-    for past in found.commits:
+    for past in history.commits:
         mark = " (head)" if past.is_head else ""
         blocks.append(Line(f"commit {past.commit}{mark}"))
         if len(past.parents) > 1:
@@ -342,7 +342,7 @@ def render_history(found: ObjectHistory) -> list[Block]:
             Line(f"    (history ends here: {short(id)} is missing)") for id in past.boundaries
         ]
         blocks.append(Line(""))
-    if found.more:
+    if history.more:
         blocks.append(Line("… older commits are not shown; see --limit."))
     return blocks or [Line("No commits yet.")]
 

@@ -34,16 +34,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     with opening.writing(settings, output) as memory:
         named = [memory.graph.find(text) for text in options.ids]
-        found = deletion(memory.graph, named, cascade=options.cascade)
-        deleted = DeleteResult(found.nodes, found.short_ids, found.dependents, options.dry_run)
-        if found.dependents and not options.dry_run:
+        planned = deletion(memory.graph, named, cascade=options.cascade)
+        deleted = DeleteResult(
+            planned.nodes, planned.short_ids, planned.dependents, options.dry_run
+        )
+        if planned.dependents and not options.dry_run:
             if surroundings.stdin_is_terminal():
-                output.confirm(f"{resting_on(found)} Continue?", yes=options.yes)
+                output.confirm(f"{resting_on(planned)} Continue?", yes=options.yes)
             else:
-                output.warn(resting_on(found))
+                output.warn(resting_on(planned))
         if not options.dry_run:
-            delete(memory, [node.id for node in found.nodes])
-        files = files_of(memory, found.nodes)
+            delete(memory, [node.id for node in planned.nodes])
+        files = files_of(memory, planned.nodes)
     output.show(deleted, render)
     if not options.dry_run:
         say_what_stays(files, output)
@@ -56,19 +58,19 @@ def resting_on(deletion: Deletion) -> str:
     """The nodes that depend on deleted ones; empty if there are none."""
     if not deletion.dependents:
         return ""
-    told = ", ".join(deletion.short_ids[node.id] for node in deletion.dependents[:5])
+    names = ", ".join(deletion.short_ids[node.id] for node in deletion.dependents[:5])
     rest = "" if len(deletion.dependents) <= 5 else ", …"
     resting = count(len(deletion.dependents), "node depends", "nodes depend")
-    return f"{resting} on deleted nodes: {told}{rest}."
+    return f"{resting} on deleted nodes: {names}{rest}."
 
 
 def say_what_stays(files: Sequence[str], output: Output) -> None:
     """Note that the files of deleted nodes are not deleted."""
     if files:
-        told = ", ".join(files[:_FILES_NAMED])
+        names = ", ".join(files[:_FILES_NAMED])
         more = f" and {len(files) - _FILES_NAMED:,} more" if len(files) > _FILES_NAMED else ""
         stay = "stays" if len(files) == 1 else "stay"
-        output.note(f"{told}{more} {stay} on disk; delete what you no longer need with `git rm`.")
+        output.note(f"{names}{more} {stay} on disk; delete what you no longer need with `git rm`.")
 
 
 def render(deleted: DeleteResult) -> list[Block]:

@@ -61,20 +61,20 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     output.show(diff(workspace, options.before, options.after), render)
 
 
-def render(found: Diff) -> list[Block]:
-    sides = f"{_side(found.before)} → {_side(found.after)}"
-    if not any(found[2:]):
+def render(diff: Diff) -> list[Block]:
+    sides = f"{_side(diff.before)} → {_side(diff.after)}"
+    if not any(diff[2:]):
         return [Line(f"Nothing differs: {sides}.")]
-    names = {node.id: node for each in found.nodes for node in (each.before, each.after) if node}
+    names = {node.id: node for each in diff.nodes for node in (each.before, each.after) if node}
     blocks: list[Block] = [Line(sides, "heading")]
-    for node in found.nodes:
+    for node in diff.nodes:
         blocks += _node(node)
-    blocks += [_edge(edge, names) for edge in found.edges]
-    blocks += [_view(view) for view in found.views]
-    blocks += _shortened([_item(each) for each in found.items])
-    blocks += _shortened([_package(each) for each in found.packages])
-    blocks += _shortened([_dependency(each) for each in found.dependencies])
-    blocks += _shortened([_diagnostic(each) for each in found.diagnostics])
+    blocks += [_edge(edge, names) for edge in diff.edges]
+    blocks += [_view(view) for view in diff.views]
+    blocks += _shortened([_item(each) for each in diff.items])
+    blocks += _shortened([_package(each) for each in diff.packages])
+    blocks += _shortened([_dependency(each) for each in diff.dependencies])
+    blocks += _shortened([_diagnostic(each) for each in diff.diagnostics])
     return blocks
 
 
@@ -119,16 +119,19 @@ def _side(side: DiffSide) -> str:
     return commits if commits.startswith(side.name[:12]) else f"{side.name} ({commits})"
 
 
-def _node(found: NodeDifference) -> Iterator[Block]:
-    node = found.after or found.before
+def _node(difference: NodeDifference) -> Iterator[Block]:
+    node = difference.after or difference.before
     assert node is not None
     tags = " ".join(
-        [*(f"+{tag}" for tag in found.tags_added), *(f"-{tag}" for tag in found.tags_removed)]
+        [
+            *(f"+{tag}" for tag in difference.tags_added),
+            *(f"-{tag}" for tag in difference.tags_removed),
+        ]
     )
-    is_changed = found.kind == "changed"
-    given = f" ({', '.join(node.tags)})" if node.tags and not is_changed else ""
-    yield Line(f"{_SIGNS[found.kind]} {_name(node)}: {_title(node.content)}{given}")
-    for field in found.fields:
+    is_changed = difference.kind == "changed"
+    tag_list = f" ({', '.join(node.tags)})" if node.tags and not is_changed else ""
+    yield Line(f"{_SIGNS[difference.kind]} {_name(node)}: {_title(node.content)}{tag_list}")
+    for field in difference.fields:
         yield from _field(field)
     if tags and is_changed:
         yield Line(f"    tags: {tags}")
@@ -148,18 +151,18 @@ def _field(field: FieldDifference) -> Iterator[Block]:
         yield Line("      …" if line.startswith("@@") else f"      {line[:1]} {line[1:]}".rstrip())
 
 
-def _edge(found: EdgeDifference, names: Mapping[NodeId, Node]) -> Line:
-    edge = found.after or found.before
+def _edge(difference: EdgeDifference, names: Mapping[NodeId, Node]) -> Line:
+    edge = difference.after or difference.before
     assert edge is not None
     ends = [_name(names[end]) if end in names else short(end) for end in (edge.from_id, edge.to_id)]
-    return Line(f"{_EDGE_SIGNS[found.kind]} {ends[0]} {edge.type} {ends[1]}")
+    return Line(f"{_EDGE_SIGNS[difference.kind]} {ends[0]} {edge.type} {ends[1]}")
 
 
-def _view(found: ViewDifference) -> Line:
-    view = found.after or found.before
+def _view(difference: ViewDifference) -> Line:
+    view = difference.after or difference.before
     assert view is not None
     budget = f", {view.budget:,} tokens" if view.budget is not None else ""
-    return Line(f"{_SIGNS[found.kind]} view {view.name}: {view.query}{budget}")
+    return Line(f"{_SIGNS[difference.kind]} view {view.name}: {view.query}{budget}")
 
 
 def _name(node: Node) -> str:

@@ -35,8 +35,8 @@ def run(_options: argparse.Namespace, settings: Settings, output: Output) -> int
     home = settings.expanded("~")
     variables, folder = surroundings.variables(), settings.claude_folder
     with output.progress("Asking Claude Code for its version") as tick:
-        found = clients.installed(variables.get("PATH", ""), home, folder, tick)
-    diagnosis = examine(Setup(around, folder, found, variables))
+        installed = clients.installed(variables.get("PATH", ""), home, folder, tick)
+    diagnosis = examine(Setup(around, folder, installed, variables))
     output.show(diagnosis, partial(render, home=home))
     return 1 if diagnosis.problems else 0
 
@@ -56,10 +56,10 @@ def render(diagnosis: Diagnosis, *, home: str) -> list[Block]:
         rows.append((check.state, check.name, check.seen.replace(f"{home}/", "~/")))
         if check.advice:
             rows.append(("", "", f"→ {check.advice}"))
-    found = [
+    counts = [
         count(number, noun)
         for number, noun in ((diagnosis.problems, "problem"), (diagnosis.warnings, "warning"))
         if number
     ]
-    told = f"{' and '.join(found)}." if found else "No problems found."
-    return [Table(("state", "check", "result"), rows, ("state",)), Line(told)]
+    summary = f"{' and '.join(counts)}." if counts else "No problems found."
+    return [Table(("state", "check", "result"), rows, ("state",)), Line(summary)]

@@ -52,8 +52,8 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         )
 
 
-def render(found: NodeEdges) -> list[Block]:
-    if not found.edges:
+def render(result: NodeEdges) -> list[Block]:
+    if not result.edges:
         return [Line("No edges.")]
-    others = {other.id: other for other in found.others}
-    return [edge_rows(found.edges, found.node.id, others, found.short_ids)]
+    others = {other.id: other for other in result.others}
+    return [edge_rows(result.edges, result.node.id, others, result.short_ids)]

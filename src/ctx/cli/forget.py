@@ -33,9 +33,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     query = parse(" ".join(options.query))
     with opening.writing(settings, output) as memory:
-        found = find(memory.graph, query, Scope(include_superseded=True), 0)
+        matches = find(memory.graph, query, Scope(include_superseded=True), 0)
         # Partial matches are not deleted.
-        node_ids = [] if found.partial else [node.id for node in found.nodes]
+        node_ids = [] if matches.partial else [node.id for node in matches.nodes]
         nodes = deletion(memory.graph, node_ids, cascade=False)
         deleted = DeleteResult(nodes.nodes, nodes.short_ids, nodes.dependents, options.dry_run)
         if node_ids and not options.dry_run:

@@ -79,8 +79,8 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     )
     repository = workspace.repository
     if options.dry_run or (options.tracked and not options.yes):
-        found = collect(repository, limits, output)
-        tracked = sum(item.tracked for item in found.garbage)
+        result = collect(repository, limits, output)
+        tracked = sum(item.tracked for item in result.garbage)
         if tracked and not options.dry_run:
             question = (
                 f"{count(tracked, 'object file')} that git tracks would be deleted. Continue?"
@@ -89,24 +89,24 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     if not options.dry_run:
         with repository.locked("ctx gc"):
             untracked_survey.prune(repository)
-            found = collect(repository, limits, output)
+            result = collect(repository, limits, output)
             with output.progress("Deleting") as tick:
-                gc.delete(found, tick)
+                gc.delete(result, tick)
     root = workspace.project.root
     output.show(
         GcResult(
             options.dry_run,
             options.tracked,
-            found.scanned,
-            found.reachable,
-            found.young,
-            found.held_by_git,
-            found.doubted,
+            result.scanned,
+            result.reachable,
+            result.young,
+            result.held_by_git,
+            result.doubted,
             tuple(
                 DeletedFile(os.path.relpath(item.path, root), item.id, item.size, item.tracked)
-                for item in found.garbage
+                for item in result.garbage
             ),
-            found.bytes,
+            result.bytes,
         ),
         render,
     )
@@ -121,23 +121,27 @@ def _other(path: str) -> str:
     return "temporary" if path.endswith(disk.TEMPORARY_SUFFIX) else "ref"
 
 
-def render(found: GcResult) -> list[Block]:
-    verb = "Would delete" if found.dry_run else "Deleted"
-    files = count(len(found.deleted), "file")
+def render(result: GcResult) -> list[Block]:
+    verb = "Would delete" if result.dry_run else "Deleted"
+    files = count(len(result.deleted), "file")
     blocks: list[Block] = [
-        Line(f"{verb} {files} ({size(found.bytes)}) of {found.scanned:,} scanned.")
+        Line(f"{verb} {files} ({size(result.bytes)}) of {result.scanned:,} scanned.")
     ]
-    if found.dry_run:
-        rows = [(short(item.id or _other(item.path)), item.path) for item in found.deleted]
+    if result.dry_run:
+        rows = [(short(item.id or _other(item.path)), item.path) for item in result.deleted]
         blocks += listing(("object", "path"), rows)
-    kept = [count(found.reachable, "object") + " in use"]
-    if found.young:
-        kept.append(f"{found.young:,} unused but young")
-    if found.held_by_git:
-        why = "in use lately" if found.tracked else "see --tracked"
-        kept.append(f"{found.held_by_git:,} unused here but tracked by git ({why})")
+    kept = [count(result.reachable, "object") + " in use"]
+    if result.young:
+        kept.append(f"{result.young:,} unused but young")
+    if result.held_by_git:
+        why = "in use lately" if result.tracked else "see --tracked"
+        kept.append(f"{result.held_by_git:,} unused here but tracked by git ({why})")
     blocks.append(Line(f"Kept {', '.join(kept)}."))
-    if found.doubted:
-        told = f"{count(found.doubted, 'file')} may be older: nothing else was written for a year."
-        blocks.append(Line(f"{told} If the clock is right, `ctx gc --keep-days 0` deletes them."))
+    if result.doubted:
+        message = (
+            f"{count(result.doubted, 'file')} may be older: nothing else was written for a year."
+        )
+        blocks.append(
+            Line(f"{message} If the clock is right, `ctx gc --keep-days 0` deletes them.")
+        )
     return blocks

@@ -72,7 +72,7 @@ def _mermaid_quoted(text: str) -> str:
 def text(drawn: GraphPicture) -> list[Block]:
     if not drawn.vertices:
         return [Line("There is nothing to draw.")]
-    found = f"{count(len(drawn.vertices), 'node')}, {count(len(drawn.edges), 'edge')}"
+    counts = f"{count(len(drawn.vertices), 'node')}, {count(len(drawn.edges), 'edge')}"
     by_id = {vertex.id: vertex for vertex in drawn.vertices}
     met = {end for arrow in drawn.edges for end in (arrow.source, arrow.target)}
     rows = [
@@ -80,7 +80,7 @@ def text(drawn: GraphPicture) -> list[Block]:
         for arrow in drawn.edges
     ]
     blocks: list[Block] = [
-        Line(found, "heading"),
+        Line(counts, "heading"),
         Table(("from", "type", "to", "sure"), rows, ("text", "edge", "text", "dim")),
     ]
     alone = [(vertex.kind, vertex.label) for vertex in drawn.vertices if vertex.id not in met]

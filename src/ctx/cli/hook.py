@@ -93,11 +93,11 @@ def _apply(settings: Settings, output: Output, *, quick: bool) -> None:
             interrupts.next_part()
         stops, refused = (*done.stops, *more.stops), (*done.refused, *more.refused)
         applied = more._replace(stops=stops, refused=refused)
-        told = worker_round.problems(applied)
-        tending = WorkerRounds(home, _Guard(told))
+        problems = worker_round.problems(applied)
+        tending = WorkerRounds(home, _Guard(problems))
         tending.remember(memory)
         tending.upkeep(memory)
-    for each in told:
+    for each in problems:
         output.warn(each)
         hook_log.add(home, "apply", each)
     if not quick:
@@ -122,15 +122,15 @@ def _applied(
 class _Guard:
     """Report a problem in one part, and continue with the others."""
 
-    def __init__(self, told: list[str]) -> None:
-        self._told = told
+    def __init__(self, problems: list[str]) -> None:
+        self._problems = problems
 
     @contextmanager
     def __call__(self, doing: str) -> Iterator[None]:
         try:
             yield
         except (CtxError, OSError, sqlite3.Error) as error:
-            self._told.append(f"{doing}: {error}")
+            self._problems.append(f"{doing}: {error}")
 
 
 def render(applied: ApplyResult) -> list[Block]:

@@ -109,11 +109,11 @@ def _sources(options: argparse.Namespace, settings: Settings) -> list[ImportSour
         paths = _usual_places(options.program, settings)
     if not paths:
         return [_from_stdin(options.program)]
-    found = [_source(path, options.program) for path in paths]
+    sources = [_source(path, options.program) for path in paths]
     # Opening converts a store of the Go program at our own path.
-    found = [source for source in found if not _is_our_place(source, settings)]
-    pages = [path for source in found if source.kind == "claude-code" for path in source.paths]
-    others = [source for source in found if source.kind != "claude-code"]
+    sources = [source for source in sources if not _is_our_place(source, settings)]
+    pages = [path for source in sources if source.kind == "claude-code" for path in source.paths]
+    others = [source for source in sources if source.kind != "claude-code"]
     return [*others, ImportSource("claude-code", pages)] if pages else others
 
 
@@ -168,14 +168,14 @@ def render(imported: ImportResult) -> list[Block]:
     nodes = sum(imported.added.values())
     source = f" from {' and '.join(imported.programs)}" if imported.programs else ""
     source += " into the project" if imported.scope == PROJECT else ""
-    told = {
+    counts = {
         "updated": (imported.updated, "node"),
         "given": (imported.tags, "tag"),
         "linked": (imported.edges, "edge"),
         "added": (imported.views, "view"),
     }
     would_be = "would be " if imported.dry_run else ""
-    more = [f"{count(n, noun)} {would_be}{verb}" for verb, (n, noun) in told.items() if n]
+    more = [f"{count(n, noun)} {would_be}{verb}" for verb, (n, noun) in counts.items() if n]
     blocks: list[Block] = []
     if nodes:
         verb = "Would import" if imported.dry_run else "Imported"

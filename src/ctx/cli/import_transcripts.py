@@ -50,11 +50,11 @@ def _refuse_others(options: argparse.Namespace) -> None:
             raise UsageError(f"--{name.replace('_', '-')} cannot be used with --transcripts.")
 
 
-def _project(said: str | None, settings: Settings) -> str | None:
+def _project(text: str | None, settings: Settings) -> str | None:
     """A name as it is, and a folder as an absolute path."""
-    if said and ("/" in said or said.startswith(("~", "."))):
-        return os.path.abspath(os.path.join(settings.folder, settings.expanded(said)))
-    return said
+    if text and ("/" in text or text.startswith(("~", "."))):
+        return os.path.abspath(os.path.join(settings.folder, settings.expanded(text)))
+    return text
 
 
 def render(done: BackfillResult) -> list[Block]:
@@ -78,8 +78,8 @@ def render(done: BackfillResult) -> list[Block]:
             "observation": done.observations,
             "new learning": done.learnings,
         }
-        told = ", ".join(count(number, noun) for noun, number in made.items())
-        blocks.append(Line(f"{told}; {size(done.size)} read in {done.seconds:.1f} s."))
+        counts = ", ".join(count(number, noun) for noun, number in made.items())
+        blocks.append(Line(f"{counts}; {size(done.size)} read in {done.seconds:.1f} s."))
     blocks += [
         Line(f"{count(number, 'session')} {what}.")
         for number, what in (

@@ -20,23 +20,23 @@ def show(key: str | None, settings: Settings, output: Output) -> None:
         # The code index works without a store.
         if not debug_index.is_about_code(key):
             raise
-    found = debug_index.look_up(workspace, code.at(settings), key)
-    output.show(found, _render)
-    if found.age:
-        code.tell_age(found.age, output)
+    result = debug_index.look_up(workspace, code.at(settings), key)
+    output.show(result, _render)
+    if result.age:
+        code.tell_age(result.age, output)
     elif debug_index.is_about_code(key):
         output.note("There is no code index yet. To create it: `ctx code index`")
 
 
-def _render(found: IndexLookup) -> list[Block]:
-    if not found.entries and not found.code:
-        offered = " or ".join(f"`{name}`" for name in found.near)
+def _render(result: IndexLookup) -> list[Block]:
+    if not result.entries and not result.code:
+        offered = " or ".join(f"`{name}`" for name in result.near)
         hint = f" Did you mean {offered}?" if offered else ""
-        return [Line(f"The index has nothing under {found.key}.{hint}")]
-    blocks: list[Block] = [_entry(entry) for entry in found.entries]
-    if found.code:
+        return [Line(f"The index has nothing under {result.key}.{hint}")]
+    blocks: list[Block] = [_entry(entry) for entry in result.entries]
+    if result.code:
         blocks.append(Line("In the code", "heading"))
-        blocks += [_entry(entry) for entry in found.code]
+        blocks += [_entry(entry) for entry in result.code]
     return blocks
 
 
@@ -51,10 +51,10 @@ def _entry(entry: Mapping[str, Any]) -> Block:
 
 def _in_a_line(value: Any) -> str:
     """One of several values, without its empty fields."""
-    told = plain(value)
-    if not isinstance(told, dict):
+    fields = plain(value)
+    if not isinstance(fields, dict):
         return str(value)
-    return ", ".join(f"{name} {_listed(told[name])}" for name in told if told[name])
+    return ", ".join(f"{name} {_listed(fields[name])}" for name in fields if fields[name])
 
 
 def _listed(value: Any) -> str:

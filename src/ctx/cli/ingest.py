@@ -57,11 +57,11 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
 
 def render(ingested: IngestResult) -> list[Block]:
     blocks: list[Block] = []
-    for state, told in (("new", "Ingested"), ("changed", "Ingested again")):
-        found = [each for each in ingested.files if each.state == state]
-        if found:
-            blocks.append(Line(f"{told}:"))
-            rows = [(e.short_id, e.path, count(e.token_estimate, "token")) for e in found]
+    for state, label in (("new", "Ingested"), ("changed", "Ingested again")):
+        files = [each for each in ingested.files if each.state == state]
+        if files:
+            blocks.append(Line(f"{label}:"))
+            rows = [(e.short_id, e.path, count(e.token_estimate, "token")) for e in files]
             blocks += listing(("id", "path", "tokens"), rows, ("id", "", "dim"))
     unchanged = [each for each in ingested.files if each.state == "unchanged"]
     if unchanged:

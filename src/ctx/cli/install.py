@@ -103,8 +103,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-hooks", action="store_true", help="leave the hooks out")
 
 
-def projection_option(group: argparse._ActionsContainer, told: str) -> None:
-    projection = group.add_argument("--projection", nargs="?", const="", metavar="FILE", help=told)
+def projection_option(group: argparse._ActionsContainer, help_text: str) -> None:
+    projection = group.add_argument(
+        "--projection", nargs="?", const="", metavar="FILE", help=help_text
+    )
     shared.completing(projection, "file")
 
 
@@ -126,20 +128,20 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
             output.show(write(options, settings, output), partial(render, home=home))
             return
     variables = surroundings.variables()
-    asked = _install_plan(options, settings, variables.get("PATH", ""), output)
+    plan = _install_plan(options, settings, variables.get("PATH", ""), output)
     change: FileChange | None = None
     if options.only_print:
-        shown = partial(render_by_hand, home=home, project=asked.option)
-        output.show(_manual_steps(asked), shown)
+        shown = partial(render_by_hand, home=home, project=plan.option)
+        output.show(_manual_steps(plan), shown)
     elif options.dry_run:
-        answer, change = _planned(asked)
+        answer, change = _planned(plan)
         output.show(answer, partial(render, home=home))
     else:
-        answer, change = _installed(asked, settings, variables, output)
+        answer, change = _installed(plan, settings, variables, output)
         output.show(answer, partial(render, home=home))
-    if not (asked.skill or asked.hooks):
+    if not (plan.skill or plan.hooks):
         return
-    for warning in _warnings(asked, settings, change):
+    for warning in _warnings(plan, settings, change):
         output.warn(warning)
     if not (options.only_print or options.dry_run):
         program = install.program_on_path(variables)
@@ -147,22 +149,22 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
             output.warn(f"{program.summary} Claude calls `ctx` in a shell. {program.advice}")
         output.note(
             "Start a new conversation to use it. To check: `ctx doctor`. "
-            f"To remove: `ctx uninstall{asked.option}`"
+            f"To remove: `ctx uninstall{plan.option}`"
         )
-        if asked.hooks:
+        if plan.hooks:
             output.note(f"From then on, {CAPTURED}")
 
 
-def _warnings(asked: _InstallPlan, settings: Settings, change: FileChange | None) -> Iterator[str]:
+def _warnings(plan: _InstallPlan, settings: Settings, change: FileChange | None) -> Iterator[str]:
     """What keeps the hooks from working."""
     if change is not None:
         if reason := settings_file.without_effect(change.after or ""):
-            yield f"{asked.place.settings}, {reason}."
-        yield from _spoiling(asked, change.after or "")
+            yield f"{plan.place.settings}, {reason}."
+        yield from _spoiling(plan, change.after or "")
         yield from install.narrowed(change)
         yield from install.unmanaged(change, "Remove it, or both run.")
-    if asked.hooks and asked.place.level == "user":
-        for client in asked.clients:
+    if plan.hooks and plan.place.level == "user":
+        for client in plan.clients:
             if client.version is None:
                 yield (
                     f"The version of {client.path} is unknown: it gets only the hooks"
@@ -183,14 +185,14 @@ def _warnings(asked: _InstallPlan, settings: Settings, change: FileChange | None
         yield "CTX_OFF is set: hooks do nothing."
 
 
-def _spoiling(asked: _InstallPlan, text: str) -> Iterator[str]:
+def _spoiling(plan: _InstallPlan, text: str) -> Iterator[str]:
     """Events that make an older client ignore every hook of the file."""
-    versions = [client.version for client in asked.clients if client.version]
+    versions = [client.version for client in plan.clients if client.version]
     for event, place in settings_file.named_events(text):
         for version in versions:
             if clients.spoils_hooks(event, version):
                 yield (
-                    f"{asked.place.settings}, {place}: Claude Code {version} does not know"
+                    f"{plan.place.settings}, {place}: Claude Code {version} does not know"
                     f" {event}, so it runs no hook of this file."
                 )
 
@@ -200,11 +202,11 @@ def _install_plan(
 ) -> _InstallPlan:
     place = place_of(options, settings)
     with output.progress("Asking Claude Code for its version") as tick:
-        found = clients.installed(path, settings.expanded("~"), settings.claude_folder, tick)
+        installed = clients.installed(path, settings.expanded("~"), settings.claude_folder, tick)
     return _InstallPlan(
         place,
-        _entries(place, found, settings, output),
-        found,
+        _entries(place, installed, settings, output),
+        installed,
         InstalledPart(
             "store", settings.database, "there" if os.path.exists(settings.database) else "made"
         ),
@@ -213,46 +215,46 @@ def _install_plan(
     )
 
 
-def _manual_steps(asked: _InstallPlan) -> InstallResult:
+def _manual_steps(plan: _InstallPlan) -> InstallResult:
     """Works without reading the settings, for those that cannot be read."""
-    parts = [asked.store]
-    if asked.skill:
-        parts.append(InstalledPart("skill", asked.place.skill, "written"))
-    if asked.hooks:
-        parts.append(InstalledPart("hooks", asked.place.settings, "added"))
-    said = settings_file.as_settings(asked.entries) if asked.hooks else {}
-    return InstallResult(True, tuple(parts), said, clients=asked.clients)
+    parts = [plan.store]
+    if plan.skill:
+        parts.append(InstalledPart("skill", plan.place.skill, "written"))
+    if plan.hooks:
+        parts.append(InstalledPart("hooks", plan.place.settings, "added"))
+    settings = settings_file.as_settings(plan.entries) if plan.hooks else {}
+    return InstallResult(True, tuple(parts), settings, clients=plan.clients)
 
 
-def _planned(asked: _InstallPlan) -> tuple[InstallResult, FileChange | None]:
-    parts = [asked.store]
-    if asked.skill:
-        parts.append(install.planned_skill(asked.place))
-    change = install.planned_hooks(asked.place, asked.entries) if asked.hooks else None
-    answer = _answer(asked, parts, change)
+def _planned(plan: _InstallPlan) -> tuple[InstallResult, FileChange | None]:
+    parts = [plan.store]
+    if plan.skill:
+        parts.append(install.planned_skill(plan.place))
+    change = install.planned_hooks(plan.place, plan.entries) if plan.hooks else None
+    answer = _answer(plan, parts, change)
     return answer._replace(dry_run=True, diff=change.diff if change else ""), change
 
 
 def _installed(
-    asked: _InstallPlan, settings: Settings, variables: dict[str, str], output: Output
+    plan: _InstallPlan, settings: Settings, variables: dict[str, str], output: Output
 ) -> tuple[InstallResult, FileChange | None]:
     tried: tuple[str, ...] = ()
     # A path that cannot hold the skill, unreadable settings and broken hooks are detected before
     # anything is written.
-    if asked.skill:
-        install.planned_skill(asked.place)
-    if asked.hooks:
-        install.planned_hooks(asked.place, asked.entries)
-        _require_ctx(asked.place, variables.get("PATH", ""))
+    if plan.skill:
+        install.planned_skill(plan.place)
+    if plan.hooks:
+        install.planned_hooks(plan.place, plan.entries)
+        _require_ctx(plan.place, variables.get("PATH", ""))
         install.compile_bytecode()
-        tried = install.try_hooks(asked.entries, variables)
+        tried = install.try_hooks(plan.entries, variables)
     with opening.writing(settings, output):
         # Opening a missing store creates it.
-        parts = [asked.store]
-    if asked.skill:
-        parts.append(_write_skill(asked.place, output))
-    change = install.register(asked.place, asked.entries) if asked.hooks else None
-    return _answer(asked, parts, change)._replace(tried=tried), change
+        parts = [plan.store]
+    if plan.skill:
+        parts.append(_write_skill(plan.place, output))
+    change = install.register(plan.place, plan.entries) if plan.hooks else None
+    return _answer(plan, parts, change)._replace(tried=tried), change
 
 
 def _require_ctx(place: InstallTarget, path: str) -> None:
@@ -265,17 +267,17 @@ def _require_ctx(place: InstallTarget, path: str) -> None:
 
 
 def _answer(
-    asked: _InstallPlan, parts: list[InstalledPart], change: FileChange | None
+    plan: _InstallPlan, parts: list[InstalledPart], change: FileChange | None
 ) -> InstallResult:
     if change is None:
-        return InstallResult(False, tuple(parts), {}, clients=asked.clients)
+        return InstallResult(False, tuple(parts), {}, clients=plan.clients)
     return InstallResult(
         False,
         (*parts, install.hooks_part(change)),
-        settings_file.as_settings(asked.entries),
+        settings_file.as_settings(plan.entries),
         change.backup,
         without_effect=settings_file.without_effect(change.after or ""),
-        clients=asked.clients,
+        clients=plan.clients,
     )
 
 
@@ -295,7 +297,7 @@ def place_of(options: argparse.Namespace, settings: Settings) -> InstallTarget:
 
 
 def _entries(
-    place: InstallTarget, found: tuple[Client, ...], settings: Settings, output: Output
+    place: InstallTarget, installed: tuple[Client, ...], settings: Settings, output: Output
 ) -> dict[str, Group]:
     """The hooks for a place. Any client may read the settings of a project."""
     if place.level == "project":
@@ -306,7 +308,7 @@ def _entries(
     for warning in config.warnings:
         output.warn(warning)
     return registration.user_entries(
-        [client.version for client in found],
+        [client.version for client in installed],
         interpreter=registration.interpreter(),
         budget=config.integer("context.budget"),
     )
@@ -414,13 +416,13 @@ def short(path: str, home: str) -> str:
 def render_by_hand(printed: InstallResult, *, home: str, project: str) -> list[Block]:
     where = {part.what: short(part.path, home) for part in printed.parts}
     blocks: list[Block] = [Line(f"Store: {where['store']}")]
-    told = []
+    steps = []
     if "skill" in where:
         blocks.append(Line(f"Skill: {where['skill']}/SKILL.md"))
-        told = [f"`ctx install{project} --no-hooks` writes the skill."]
+        steps = [f"`ctx install{project} --no-hooks` writes the skill."]
     if "hooks" in where:
-        said = json.dumps(printed.settings, indent=2, ensure_ascii=False)
+        settings_json = json.dumps(printed.settings, indent=2, ensure_ascii=False)
         head = Line(f"To enable the hooks, add to {where['hooks']}:")
-        blocks += [Line(""), head, Line(""), Verbatim(f"{said}\n")]
-        told.insert(0, "Then start a new conversation.")
-    return [*blocks, Line(""), Line(" ".join(told))] if told else blocks
+        blocks += [Line(""), head, Line(""), Verbatim(f"{settings_json}\n")]
+        steps.insert(0, "Then start a new conversation.")
+    return [*blocks, Line(""), Line(" ".join(steps))] if steps else blocks

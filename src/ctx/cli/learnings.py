@@ -74,22 +74,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def _from_0_to_1(word: str) -> float:
     try:
-        found = float(word)
+        number = float(word)
     except ValueError:
-        found = -1.0
-    if not 0 <= found <= 1:
+        number = -1.0
+    if not 0 <= number <= 1:
         raise argparse.ArgumentTypeError(f"{word!r} is not a number from 0 to 1")
-    return found
+    return number
 
 
-def _category(parser: argparse.ArgumentParser, told: str) -> None:
-    parser.add_argument("--category", choices=CATEGORIES, help=told)
+def _category(parser: argparse.ArgumentParser, help_text: str) -> None:
+    parser.add_argument("--category", choices=CATEGORIES, help=help_text)
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     if options.subcommand == "list":
         with opening.reading(settings, output) as memory:
-            found = learnings.list_learnings(
+            listed = learnings.list_learnings(
                 memory,
                 project=options.project,
                 everywhere=options.all,
@@ -97,22 +97,22 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
                 least=options.least,
                 rejected=options.rejected,
             )
-        output.show(found, render)
+        output.show(listed, render)
         return
     with opening.writing(settings, output) as memory:
         if options.subcommand == "add":
             say = learnings.add_everywhere if options.user else learnings.add
-            said = [say(memory, options.text, options.category)]
+            changed = [say(memory, options.text, options.category)]
         else:
             judge = learnings.confirm if options.subcommand == "confirm" else learnings.reject
-            said = [judge(memory, memory.graph.find(text)) for text in options.ids]
-        told = LearningList(tuple(said), memory.project, 0, 0)
-    output.show(told, lambda value: _judged(value, options.subcommand))
+            changed = [judge(memory, memory.graph.find(text)) for text in options.ids]
+        result = LearningList(tuple(changed), memory.project, 0, 0)
+    output.show(result, lambda value: _judged(value, options.subcommand))
 
 
-def render(found: LearningList) -> list[Block]:
-    if not found.learnings:
-        return [Line(_nothing(found))]
+def render(result: LearningList) -> list[Block]:
+    if not result.learnings:
+        return [Line(_nothing(result))]
     now = clock.now_ms()
     rows = [
         (
@@ -123,30 +123,30 @@ def render(found: LearningList) -> list[Block]:
             each.category,
             " ".join(each.node.content.split()),
         )
-        for each in found.learnings
+        for each in result.learnings
     ]
     headings = ("id", "confidence", "seen", "last", "category", "learning")
     blocks: list[Block] = [Table(headings, rows, ("id", "", "", "age", "type", "text"))]
-    if found.left_out:
-        blocks.append(Line(f"  … and {_others(found)}", "dim"))
+    if result.left_out:
+        blocks.append(Line(f"  … and {_others(result)}", "dim"))
     return blocks
 
 
-def _nothing(found: LearningList) -> str:
-    if found.left_out:
-        return f"No matching learnings; there {_are(found.left_out)} {_others(found)}."
-    where = f" in {found.project}" if found.project else ""
+def _nothing(result: LearningList) -> str:
+    if result.left_out:
+        return f"No matching learnings; there {_are(result.left_out)} {_others(result)}."
+    where = f" in {result.project}" if result.project else ""
     return f"No learnings{where} yet."
 
 
-def _others(found: LearningList) -> str:
+def _others(result: LearningList) -> str:
     """`3 others, 1 of them rejected`."""
-    others = count(found.left_out, "other")
-    if not found.rejected:
+    others = count(result.left_out, "other")
+    if not result.rejected:
         return others
-    if found.rejected == found.left_out:
-        return f"{found.rejected:,} rejected"
-    return f"{others}, {found.rejected:,} of them rejected"
+    if result.rejected == result.left_out:
+        return f"{result.rejected:,} rejected"
+    return f"{others}, {result.rejected:,} of them rejected"
 
 
 def _are(number: int) -> str:
@@ -159,9 +159,9 @@ def _sure(each: Learning) -> str:
     return f"{each.confidence:.2f}{' (confirmed)' if each.origin == HUMAN else ''}"
 
 
-def _judged(found: LearningList, word: str) -> list[Block]:
+def _judged(result: LearningList, word: str) -> list[Block]:
     done = {"add": "Added", "confirm": "Confirmed", "reject": "Rejected"}[word]
     return [
         Line(f"{done}: {each.short_id} [{each.category}] {' '.join(each.node.content.split())}")
-        for each in found.learnings
+        for each in result.learnings
     ]

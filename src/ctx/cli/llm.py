@@ -225,11 +225,11 @@ def _backend(config: Config, options: argparse.Namespace, settings: Settings) ->
         if options.server is not None and not options.server.strip():
             raise UsageError("--server needs an address.", hint=_NO_MODEL)
         return backends.named_backend(options.backend or "", options.server or "", config, *place)
-    found = backends.configured_backend(config, *place)
-    if found is None:
+    backend = backends.configured_backend(config, *place)
+    if backend is None:
         what = ", and `auto` found none" if config.choice("llm.backend") == "auto" else ""
         raise ModelFailure(f"No model is configured{what}.", hint=_NO_MODEL)
-    return found
+    return backend
 
 
 def _temperature(word: str) -> float:
@@ -344,20 +344,20 @@ def _say_more(answered: LlmResult, output: Output) -> int:
 
 def _figures(answered: LlmResult) -> str:
     """`1,364 tokens in (1,280 known), 96 out, 3.2 s, $0.0012.`"""
-    told = []
+    figures = []
     if usage := answered.usage:
         known = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
-        told += [f"{usage.input_tokens:,} tokens in{known}", f"{usage.output_tokens:,} out"]
+        figures += [f"{usage.input_tokens:,} tokens in{known}", f"{usage.output_tokens:,} out"]
     else:
-        told.append("token usage unknown")
-    told.append(f"{answered.duration_ms / 1000:.1f} s")
+        figures.append("token usage unknown")
+    figures.append(f"{answered.duration_ms / 1000:.1f} s")
     if answered.cost_micros is not None:
-        told.append(f"${answered.cost_micros / _MICROS:.4f}")
+        figures.append(f"${answered.cost_micros / _MICROS:.4f}")
     cache = answered.cache
     # Another question has a short common beginning.
     if cache and cache.state != "fresh" and usage and usage.cached_tokens * 2 > usage.input_tokens:
-        told.append(f"the prompt was {cache.state}")
-    line = ", ".join(told)
+        figures.append(f"the prompt was {cache.state}")
+    line = ", ".join(figures)
     return f"{line[0].upper()}{line[1:]}."
 
 
@@ -371,6 +371,6 @@ def _kept_summary(kept: KeptAnswer) -> str:
         parts.append(count(len(kept.code_blocks), "block of code", "blocks of code"))
     if kept.decisions:
         parts.append(count(len(kept.decisions), "decision"))
-    told = f" with {' and '.join(parts)}" if parts else ""
+    details = f" with {' and '.join(parts)}" if parts else ""
     linked = f", linked to {', '.join(names)}{more}" if names else ""
-    return f"Stored as {kept.short_id}{told}{linked}: `ctx show {kept.short_id}`."
+    return f"Stored as {kept.short_id}{details}{linked}: `ctx show {kept.short_id}`."

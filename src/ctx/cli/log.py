@@ -31,28 +31,28 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     output.show_long(shown, render_lines if options.oneline else render)
 
 
-def render_day(found: LogDay) -> list[Block]:
-    return [Markdown(found.text)]
+def render_day(day: LogDay) -> list[Block]:
+    return [Markdown(day.text)]
 
 
-def render_lines(found: Log) -> list[Block]:
+def render_lines(log: Log) -> list[Block]:
     blocks: list[Block] = [
-        Line(f"staged {each.time[:10]} {each.session}: {_counted(each)}") for each in found.staged
+        Line(f"staged {each.time[:10]} {each.session}: {_counted(each)}") for each in log.staged
     ]
-    for each in found.commits:
+    for each in log.commits:
         title = each.message.partition("\n")[0]
         mark = " (head)" if each.is_head else ""
         blocks.append(Line(f"{short(each.commit)} {each.time[:10]} {title}{mark}"))
-    return blocks + _more(found)
+    return blocks + _more(log)
 
 
-def render(found: Log) -> list[Block]:
+def render(log: Log) -> list[Block]:
     blocks: list[Block] = []
-    for staged in found.staged:
+    for staged in log.staged:
         blocks.append(Line(f"staged in session {staged.session}", "heading"))
         blocks.append(Line(f"date:    {staged.time}"))
         blocks += [*_changes(staged), Line("")]
-    for each in found.commits:
+    for each in log.commits:
         mark = " (head)" if each.is_head else ""
         blocks.append(Line(f"commit {short(each.commit)}{mark}", "heading"))
         if len(each.parents) > 1:
@@ -61,7 +61,7 @@ def render(found: Log) -> list[Block]:
         blocks += [Line(f"date:    {each.time}"), Line(f"session: {each.session}"), Line("")]
         blocks += [Line(f"    {line}".rstrip()) for line in each.message.splitlines()]
         blocks += [*_changes(each), Line("")]
-    return blocks + _more(found)
+    return blocks + _more(log)
 
 
 def _changes(what: LogEntry | StagedLog) -> list[Block]:
@@ -74,11 +74,9 @@ def _changes(what: LogEntry | StagedLog) -> list[Block]:
 
 
 def _counted(staged: StagedLog) -> str:
-    told = [(len(staged.changes), "change"), (len(staged.files), "file")]
-    return ", ".join(count(number, noun) for number, noun in told if number) or "nothing new"
+    counts = [(len(staged.changes), "change"), (len(staged.files), "file")]
+    return ", ".join(count(number, noun) for number, noun in counts if number) or "nothing new"
 
 
-def _more(found: Log) -> list[Block]:
-    return (
-        [Line(f"… and {count(found.more, 'older commit')} (--limit)", "dim")] if found.more else []
-    )
+def _more(log: Log) -> list[Block]:
+    return [Line(f"… and {count(log.more, 'older commit')} (--limit)", "dim")] if log.more else []

@@ -71,18 +71,18 @@ def _run_and_report(words: list[str], settings: "Settings", output: "Output") ->
         interrupts.check()
         match error:
             case CtxError():
-                told = error
+                report = error
             case UnicodeEncodeError():
                 # A path may be any bytes; everything else that is stored is text.
                 hint = "Convert it first, for example with `iconv -t utf-8`."
-                told = UsageError("An argument is not valid UTF-8.", hint=hint)
+                report = UsageError("An argument is not valid UTF-8.", hint=hint)
             case RecursionError():
-                told = DeserializationFailed("Something is nested too deeply to be read.")
+                report = DeserializationFailed("Something is nested too deeply to be read.")
             case _:
                 output.unexpected(error, debugging=bool(settings.environment.get("CTX_DEBUG")))
                 return 1
-        output.error(told)
-        return told.exit_code
+        output.error(report)
+        return report.exit_code
 
 
 def _run_hook(words: list[str]) -> None:

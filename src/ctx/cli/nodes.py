@@ -38,18 +38,18 @@ def table(
     now = clock.now_ms()
     shown = list(nodes)
     places = [place(node, scopes) for node in shown]
-    said = [node.source if node.source != sources.USER else "" for node in shown]
+    node_sources = [node.source if node.source != sources.USER else "" for node in shown]
     columns = [
         ("id", "id", [short_ids.get(node.id, node.id) for node in shown]),
         ("type", "type", [node.type for node in shown]),
         ("age", "age", [since(node.created_at, now) for node in shown]),
         ("where", "dim", places),
-        ("source", "dim", said),
+        ("source", "dim", node_sources),
         ("content", "text", [preview(node) for node in shown]),
         ("tags", "tags", [" ".join(node.tags) for node in shown]),
     ]
-    told = [column for column in columns if any(column[2]) or column[0] not in _ONLY_IF_ANY]
-    headings, kinds, cells = zip(*told, strict=True)
+    used_columns = [column for column in columns if any(column[2]) or column[0] not in _ONLY_IF_ANY]
+    headings, kinds, cells = zip(*used_columns, strict=True)
     return Table(headings, list(zip(*cells, strict=True)), kinds)
 
 
@@ -88,13 +88,13 @@ def edge_rows(
 
 def evidence(edge: Edge) -> str:
     """The evidence of an edge in a few words; empty for a plain, certain statement."""
-    told = []
+    parts = []
     confidence = edge.metadata.get("confidence", 1000)
     if confidence != 1000:
-        told.append(f"{confidence / 10:g} %")
+        parts.append(f"{confidence / 10:g} %")
     known = ("reason", "commit", "span")
-    told += [str(edge.metadata[key]) for key in known if key in edge.metadata]
-    return ", ".join(told)
+    parts += [str(edge.metadata[key]) for key in known if key in edge.metadata]
+    return ", ".join(parts)
 
 
 def warn_of_redaction(redacted: Sequence[Redaction], output: Output) -> None:
@@ -103,8 +103,8 @@ def warn_of_redaction(redacted: Sequence[Redaction], output: Output) -> None:
         return
     told_places = (f"{each.where}, line {each.line} ({each.rule})" for each in redacted)
     places = list(dict.fromkeys(told_places))
-    told = "; ".join(places[:3]) + ("; …" if len(places) > 3 else "")
-    output.warn(f"{count(len(redacted), 'secret')} removed: {told}.")
+    listed = "; ".join(places[:3]) + ("; …" if len(places) > 3 else "")
+    output.warn(f"{count(len(redacted), 'secret')} removed: {listed}.")
 
 
 def tell_tier(node: Node, short_id: str, given: Sequence[str], output: Output) -> None:

@@ -151,15 +151,15 @@ def _mention_stale(memory: Memory, output: Output) -> None:
     """Remind people of stale sessions. Programs cannot act on it."""
     if memory.project_memory is None or not output.has_reader:
         return
-    found = [each for each in _waiting(memory) if not each.is_old]
-    if not found:
+    stale = [each for each in _waiting(memory) if not each.is_old]
+    if not stale:
         return
     from ctx.project import staged_sessions
 
     known = staged_sessions.sessions(memory.project_memory.graph.connection)
     parked = {each.session for each in known if each.is_parked}
     named = [
-        f"{each.session} ({age(each.seconds)})" for each in found if each.session not in parked
+        f"{each.session} ({age(each.seconds)})" for each in stale if each.session not in parked
     ]
     if named:
         output.note(f"Staged, not committed: {', '.join(named)}. See `ctx stage`.")

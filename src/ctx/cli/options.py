@@ -90,12 +90,12 @@ class Parser(argparse.ArgumentParser):
         self.color = False
 
     def error(self, message: str) -> NoReturn:
-        found = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
-        if found:
-            known = [word.strip(" '") for word in found[2].split(",")]
+        choice = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
+        if choice:
+            known = [word.strip(" '") for word in choice[2].split(",")]
             raise UsageError(
-                f"{found[1]!r} is not one of: {', '.join(known)}.",
-                hint=nearest(found[1], known, self.prog),
+                f"{choice[1]!r} is not one of: {', '.join(known)}.",
+                hint=nearest(choice[1], known, self.prog),
             )
         words = message.removeprefix("unrecognized arguments: ").split()
         hint = next((_ELSEWHERE[word] for word in words if word in _ELSEWHERE), "")
@@ -393,6 +393,6 @@ def nearest(word: str, known: Iterable[str], program: str = "ctx") -> str:
     """`Did you mean …?` if there is a similar word, else which help to read."""
     import difflib
 
-    found = difflib.get_close_matches(word, list(known), n=1, cutoff=_SIMILAR)
+    matches = difflib.get_close_matches(word, list(known), n=1, cutoff=_SIMILAR)
     listing = program if " help" in program else f"{program} --help"
-    return f"Did you mean `{found[0]}`?" if found else f"`{listing}` lists them."
+    return f"Did you mean `{matches[0]}`?" if matches else f"`{listing}` lists them."

@@ -117,9 +117,9 @@ class Output:
     @classmethod
     def for_words(cls, words: list[str], screen: Screen) -> "Output":
         """Detect the format before the options are parsed: errors in them use it too."""
-        given = words[: words.index("--")] if "--" in words else words
-        wants_json = "--format=json" in given or "--json" in given
-        wants_json = wants_json or ("--format", "json") in pairwise(given)
+        before_dashes = words[: words.index("--")] if "--" in words else words
+        wants_json = "--format=json" in before_dashes or "--json" in before_dashes
+        wants_json = wants_json or ("--format", "json") in pairwise(before_dashes)
         return cls(sys.stdout, sys.stderr, "json" if wants_json else "text", screen)
 
     def configure(self, options: argparse.Namespace) -> None:
@@ -132,10 +132,10 @@ class Output:
         if self._colours != "auto":
             self._screen = self._screen._replace(colours=self._colours == "always")
         for name, word in (("-C", "in_folder"), ("--db", "db")):
-            if given := getattr(options, word, None):
+            if value := getattr(options, word, None):
                 import shlex
 
-                self._chosen += f"{name} {shlex.quote(given)} "
+                self._chosen += f"{name} {shlex.quote(value)} "
 
     def show(self, value: Any, render: Callable[[Any], list[Block]]) -> None:
         """Print the answer of a command in the chosen format."""
@@ -192,8 +192,8 @@ class Output:
         """Show what a confirmation is about before asking."""
         if self._form != "json":
             screen = self._screen if self._stderr.isatty() else None
-            told = "".join(_as_text(self._shown(block), screen) for block in blocks)
-            self._say(told.rstrip("\n"))
+            text = "".join(_as_text(self._shown(block), screen) for block in blocks)
+            self._say(text.rstrip("\n"))
 
     def result(self, text: str) -> None:
         """Print an answer that is already text."""
@@ -295,10 +295,10 @@ class Output:
             error = error.unquoted()
         hint = self._typed(error.hint or "")
         if self._form == "json":
-            told = {"code": error.code, "message": error.message, "hint": hint or None}
+            fields = {"code": error.code, "message": error.message, "hint": hint or None}
             if error.detail:
-                told["detail"] = error.detail
-            self._say(self._json({"error": told}).rstrip())
+                fields["detail"] = error.detail
+            self._say(self._json({"error": fields}).rstrip())
             return
         self._say(f"{self._label(f'error {error.code}:', 'error')} {visible(error.message)}")
         if error.detail:
@@ -319,13 +319,15 @@ class Output:
         import traceback
 
         place = traceback.extract_tb(error.__traceback__)[-1]
-        told = f"Unexpected {type(error).__name__}: {error} ({place.filename}:{place.lineno})"
+        message = f"Unexpected {type(error).__name__}: {error} ({place.filename}:{place.lineno})"
         hint = "This is a bug in ctx. "
         if debugging:
             lines = "".join(traceback.format_exception(error)).rstrip()
-            self.error(CtxError(told, detail=lines, hint=hint + "Please report the lines above."))
+            self.error(
+                CtxError(message, detail=lines, hint=hint + "Please report the lines above.")
+            )
         else:
-            self.error(CtxError(told, hint=hint + "Set CTX_DEBUG=1 to see the traceback."))
+            self.error(CtxError(message, hint=hint + "Set CTX_DEBUG=1 to see the traceback."))
 
     @property
     def is_on_a_terminal(self) -> bool:

@@ -28,19 +28,19 @@ def render(pack: PromptPack) -> list[Block]:
     blocks += _recently(pack)
     if pack.left_out:
         left_out = len(pack.left_out) + pack.more_left_out
-        told = count(left_out, "more result", "more results")
-        blocks += [Line(""), Line(f"{told} left out (--explain).", "dim")]
+        more = count(left_out, "more result", "more results")
+        blocks += [Line(""), Line(f"{more} left out (--explain).", "dim")]
     return blocks
 
 
 def render_explained(pack: PromptPack) -> list[Block]:
     blocks: list[Block] = [Line(_head(pack)), *_warnings(pack)]
     for chunk in pack.retrieved:
-        told = f"  {chunk.tokens:,} tokens, score {chunk.relevance_score:.2f}"
+        line = f"  {chunk.tokens:,} tokens, score {chunk.relevance_score:.2f}"
         blocks += [
             Line(""),
             Line(_place(chunk), "heading"),
-            Line(f"{told}: {sums(chunk.signals)}" if chunk.signals else told),
+            Line(f"{line}: {sums(chunk.signals)}" if chunk.signals else line),
         ]
         if chunk.via:
             blocks.append(Line(f"  by way of {way(chunk.via)}"))
@@ -129,10 +129,10 @@ def _amount(pack: PromptPack) -> str:
 
 
 def _warnings(pack: PromptPack) -> list[Block]:
-    told = [state(pack.code_index)]
+    warnings = [state(pack.code_index)]
     if pack.files and pack.confidence < _UNSURE:
-        told.append("Low confidence. Name a file or function to sharpen it.")
-    return [Line(line, "dim") for line in told if line]
+        warnings.append("Low confidence. Name a file or function to sharpen it.")
+    return [Line(line, "dim") for line in warnings if line]
 
 
 def state(index: IndexState) -> str:
@@ -180,13 +180,13 @@ def _place(chunk: Chunk) -> str:
 
 
 def _reason(chunk: Chunk) -> str:
-    told = [f"{chunk.tokens:,} tokens"]
+    parts = [f"{chunk.tokens:,} tokens"]
     if chunk.signals:
         strongest = sorted(chunk.signals, key=lambda signal: -signal.value)
-        told.append("by " + ", ".join(signal.name for signal in strongest[:3]))
+        parts.append("by " + ", ".join(signal.name for signal in strongest[:3]))
     if chunk.via:
-        told.append(f"by way of {way(chunk.via)}")
-    return "; ".join(told)
+        parts.append(f"by way of {way(chunk.via)}")
+    return "; ".join(parts)
 
 
 def _beginning(snippet: str) -> str:

@@ -123,7 +123,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 
 def _about_packs(options: argparse.Namespace) -> list[str]:
     """The given options that apply only to packs."""
-    given = {
+    options_given = {
         "--budget": options.budget is not None,
         "--depth": bool(options.depth),
         "--no-graph": options.depth == 0,
@@ -133,7 +133,7 @@ def _about_packs(options: argparse.Namespace) -> list[str]:
         "--output": options.output is not None,
         "--force": options.force,
     }
-    return [name for name, is_given in given.items() if is_given]
+    return [name for name, is_given in options_given.items() if is_given]
 
 
 def _depth(word: str) -> int:
@@ -188,8 +188,8 @@ def _next_step(query: Query, *, is_in_project: bool) -> str:
     """What to do if nothing was found."""
     if query.tree is not None:
         filters = [each for each in tokens(query.text) if each.kind == "filter"]
-        told = ", ".join(f"`{query.text[each.start : each.end]}`" for each in filters[:3])
-        return f"{told} limits the search. To search for it as words, put it in quotes."
+        listed = ", ".join(f"`{query.text[each.start : each.end]}`" for each in filters[:3])
+        return f"{listed} limits the search. To search for it as words, put it in quotes."
     if not is_in_project:
         return "Searched memory only: this folder is not a project. To make it one: `ctx init`"
     return "Try other words, or names from the code."
@@ -206,35 +206,35 @@ def answer(
     with opening.reading(settings, output) as memory:
         graph = arguments.within(memory, options).graph
         scope = Scope(include_superseded=options.include_superseded)
-        found = find(graph, query, scope, options.limit)
-        output.show(found, render)
-        _note_superseded(graph, found, query, scope, output)
-    _note_partial(found, output)
-    return found
+        result = find(graph, query, scope, options.limit)
+        output.show(result, render)
+        _note_superseded(graph, result, query, scope, output)
+    _note_partial(result, output)
+    return result
 
 
 def _note_superseded(
-    graph: Graphs, found: QueryResult, query: Query, scope: Scope, output: Output
+    graph: Graphs, result: QueryResult, query: Query, scope: Scope, output: Output
 ) -> None:
     """If nothing is found, say whether superseded nodes match."""
-    if not found.nodes and not scope.include_superseded:
+    if not result.nodes and not scope.include_superseded:
         hidden = find(graph, query, Scope(include_superseded=True), 1)
         if hidden.nodes and not hidden.partial:
             matching = count(hidden.total, "superseded node matches", "superseded nodes match")
             output.note(f"{matching}: --include-superseded.")
 
 
-def _note_partial(found: QueryResult, output: Output) -> None:
-    if found.partial and found.nodes:
-        which = "words that begin with them" if found.beginnings else "some"
-        none = "any" if found.beginnings else "all"
+def _note_partial(result: QueryResult, output: Output) -> None:
+    if result.partial and result.nodes:
+        which = "words that begin with them" if result.beginnings else "some"
+        none = "any" if result.beginnings else "all"
         output.note(f"No node has {none} of these words; these have {which}.")
 
 
-def render(found: QueryResult) -> list[Block]:
-    if not found.nodes:
+def render(result: QueryResult) -> list[Block]:
+    if not result.nodes:
         return [Line("No matching nodes.")]
-    blocks: list[Block] = [table(found.nodes, found.short_ids, found.scopes)]
-    if found.total > len(found.nodes):
-        blocks.append(Line(f"  … and {found.total - len(found.nodes):,} more (--limit)"))
+    blocks: list[Block] = [table(result.nodes, result.short_ids, result.scopes)]
+    if result.total > len(result.nodes):
+        blocks.append(Line(f"  … and {result.total - len(result.nodes):,} more (--limit)"))
     return blocks

@@ -68,88 +68,88 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     kinds = [kind for kind in _KINDS if kind in (options.only or _KINDS)]
     with opening.reading(settings, output) as opened:
         memory = arguments.within(opened, options)
-        found = recall_everything(
+        result = recall_everything(
             memory, wanted, kinds, node_vectors.nearness(memory, wanted.query)
         )
     if options.only and NODES not in options.only:
-        found = _without_nodes(found)
+        result = _without_nodes(result)
     if options.limit:
         # The first of the whole answer, in which nodes come first.
-        found = found._replace(beside=found.beside[: options.limit - len(found.nodes)])
+        result = result._replace(beside=result.beside[: options.limit - len(result.nodes)])
     if wanted.budget is not None:
-        found = found._replace(beside=tuple(_fitting(found, wanted.budget)))
+        result = result._replace(beside=tuple(_fitting(result, wanted.budget)))
     as_given = getattr(options, "format", "text") == "markdown"
-    output.show(found, render_markdown if as_given else render)
-    if found.partial and found.nodes and not as_given:
+    output.show(result, render_markdown if as_given else render)
+    if result.partial and result.nodes and not as_given:
         output.note("No node has all of these words; these have some.")
-    note_other_projects(found.other_projects, found.more_other_projects, output)
+    note_other_projects(result.other_projects, result.more_other_projects, output)
 
 
-def _without_nodes(found: RecallResult) -> RecallResult:
+def _without_nodes(result: RecallResult) -> RecallResult:
     """Other results, without nodes."""
-    without = found._replace(nodes=(), short_ids={}, authors={}, scores={}, signals={})
+    without = result._replace(nodes=(), short_ids={}, authors={}, scores={}, signals={})
     return without._replace(
         total=0,
         partial=False,
         other_projects=0,
         more_other_projects=False,
-        kinds=tuple(kind for kind in found.kinds if kind != NODES),
+        kinds=tuple(kind for kind in result.kinds if kind != NODES),
     )
 
 
-def _fitting(found: RecallResult, budget: int) -> Iterator[Passage]:
+def _fitting(result: RecallResult, budget: int) -> Iterator[Passage]:
     """As many passages as fit after the nodes."""
-    left = budget - tokens.estimate(as_markdown(found))
-    for passage in found.beside:
+    left = budget - tokens.estimate(as_markdown(result))
+    for passage in result.beside:
         left -= tokens.estimate(f"{_as_item(passage)}\n\n")
         if left < 0:
             return
         yield passage
 
 
-def render_markdown(found: RecallResult) -> list[Block]:
-    return [Markdown(as_markdown(found, [_as_item(each) for each in found.beside]))]
+def render_markdown(result: RecallResult) -> list[Block]:
+    return [Markdown(as_markdown(result, [_as_item(each) for each in result.beside]))]
 
 
 def _as_item(passage: Passage) -> str:
     """Passages that are not nodes, as an agent sees them."""
-    said = [passage.text] if passage.kind == "file" else [passage.title, passage.text]
-    first, *more = contained("\n\n".join(part.strip() for part in said if part.strip()))
+    texts = [passage.text] if passage.kind == "file" else [passage.title, passage.text]
+    first, *more = contained("\n\n".join(part.strip() for part in texts if part.strip()))
     return "\n".join([f"- [{passage.kind}] {code(_where(passage))} {first}".rstrip(), *more])
 
 
-def render(found: RecallResult) -> list[Block]:
-    blocks = [*_nodes(found), *_beside(found.beside)]
+def render(result: RecallResult) -> list[Block]:
+    blocks = [*_nodes(result), *_beside(result.beside)]
     if not blocks:
-        blocks.append(Line(_nothing(found)))
-    if found.code_index and (told := pack_answers.state(found.code_index)):
-        blocks.append(Line(told, "dim"))
+        blocks.append(Line(_nothing(result)))
+    if result.code_index and (note := pack_answers.state(result.code_index)):
+        blocks.append(Line(note, "dim"))
     return blocks
 
 
-def _nothing(found: RecallResult) -> str:
-    if found.total:
+def _nothing(result: RecallResult) -> str:
+    if result.total:
         return "No result fits into the budget."
-    if NODES in found.kinds:
+    if NODES in result.kinds:
         return "No matching nodes."
-    return f"No matching {' or '.join(_CALLED.get(kind, kind) for kind in found.kinds)}."
+    return f"No matching {' or '.join(_CALLED.get(kind, kind) for kind in result.kinds)}."
 
 
-def _nodes(found: RecallResult) -> list[Block]:
-    if not found.nodes:
+def _nodes(result: RecallResult) -> list[Block]:
+    if not result.nodes:
         return []
     rows = []
-    for node in found.nodes:
+    for node in result.nodes:
         text = _shortened(node.content, LONGEST_LINE)
-        if where := place(node, found.scopes):
+        if where := place(node, result.scopes):
             text = f"{text} ({where})"
-        if author := found.authors.get(node.id):
+        if author := result.authors.get(node.id):
             text = f"(by {author}) {text}"
         if node.source != sources.USER:
             text = f"({node.source}) {text}"
-        rows.append((found.short_ids[node.id], node.type, text))
+        rows.append((result.short_ids[node.id], node.type, text))
     blocks: list[Block] = [Table(("id", "type", "content"), rows, ("id", "type", ""))]
-    more = found.total - len(found.nodes)
+    more = result.total - len(result.nodes)
     if more > 0:
         blocks.append(Line(f"  … and {more:,} more (--limit)", "dim"))
     return blocks

@@ -21,11 +21,11 @@ ctx relate src/a.py RelatesTo src/b.py --confidence low --evidence "they change 
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    told = "a file, a task or decision by number, a node's id, or a name in the code"
-    completing(parser.add_argument("from_", metavar="FROM", help=told), "end")
+    help_text = "a file, a task or decision by number, a node's id, or a name in the code"
+    completing(parser.add_argument("from_", metavar="FROM", help=help_text), "end")
     label = parser.add_argument("label", metavar="LABEL", help="how they relate, in any spelling")
     completing(label, "edge-type")
-    completing(parser.add_argument("to", metavar="TO", help=told), "end")
+    completing(parser.add_argument("to", metavar="TO", help=help_text), "end")
     parser.add_argument(
         "--confidence", choices=tuple(CONFIDENCE), default="high", help="how sure (default: high)"
     )

@@ -34,27 +34,27 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     with opening.reading(settings, output) as memory:
         start = memory.graph.find(options.id)
         steps = walk.related(memory.graph, [start], options.depth, edge_types=types)
-        found = graph_walk(
+        result = graph_walk(
             memory.graph,
             start,
             steps[1:],
             limit=options.limit,
             include_superseded=options.include_superseded,
         )
-        output.show(found, render)
+        output.show(result, render)
 
 
-def render(found: GraphWalk) -> list[Block]:
-    if not found.steps:
+def render(result: GraphWalk) -> list[Block]:
+    if not result.steps:
         return [Line("No related nodes.")]
-    nodes = {node.id: node for node in found.nodes}
+    nodes = {node.id: node for node in result.nodes}
     rows = []
-    for step in found.steps:
+    for step in result.steps:
         node = nodes[step.id]
         arrow = f"── {step.type} →" if step.outward else f"← {step.type} ──"
-        rows.append((str(step.depth), arrow, found.short_ids[step.id], node.type, preview(node)))
+        rows.append((str(step.depth), arrow, result.short_ids[step.id], node.type, preview(node)))
     headings = ("steps", "edge", "id", "type", "content")
     blocks: list[Block] = [Table(headings, rows, ("dim", "", "id", "type", "text"))]
-    if found.left_out:
-        blocks.append(Line(f"  … and {found.left_out:,} more"))
+    if result.left_out:
+        blocks.append(Line(f"  … and {result.left_out:,} more"))
     return blocks

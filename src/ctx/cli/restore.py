@@ -25,8 +25,8 @@ _LIST = ""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    told = "ids of deleted nodes, or their beginnings"
-    completing(parser.add_argument("ids", nargs="*", metavar="ID", help=told), "deleted")
+    help_text = "ids of deleted nodes, or their beginnings"
+    completing(parser.add_argument("ids", nargs="*", metavar="ID", help=help_text), "deleted")
     parser.add_argument(
         "--backup",
         nargs="?",
@@ -94,8 +94,8 @@ def render(restored: RestoreResult) -> list[Block]:
     ]
 
 
-def render_backups(found: BackupList) -> list[Block]:
-    if not found.backups:
+def render_backups(listed: BackupList) -> list[Block]:
+    if not listed.backups:
         return [Line("No backups yet. To make one: `ctx store backup`")]
     rows = [
         (
@@ -105,7 +105,7 @@ def render_backups(found: BackupList) -> list[Block]:
             size(each.bytes),
             each.why,
         )
-        for each in found.backups
+        for each in listed.backups
     ]
     return listing(("name", "age", "nodes", "size", "why"), rows)
 

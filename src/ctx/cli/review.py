@@ -107,13 +107,13 @@ def _list(options: argparse.Namespace, settings: Settings, output: Output) -> No
         raise UsageError("--field needs --accept or --pick.", hint="ctx review --help")
     if not (options.accept or options.pick):
         with opening.reading(settings, output) as memory:
-            found = reviewing.review(memory)
-        if not (found.open and output.is_interactive and output.is_for_people):
-            output.show(found, render)
+            review = reviewing.review(memory)
+        if not (review.open and output.is_interactive and output.is_for_people):
+            output.show(review, render)
             return
-        if found.proposals:
-            output.preview(list(_proposals(found)))
-        _ask(found, settings, output)
+        if review.proposals:
+            output.preview(list(_proposals(review)))
+        _ask(review, settings, output)
         return
     with opening.writing(settings, output) as memory:
         node_id = reviewing.find(memory, options.accept or options.pick)
@@ -129,9 +129,9 @@ def _show(done: Review, output: Output) -> None:
     warn_of_redaction(done.redacted, output)
 
 
-def _ask(found: Review, settings: Settings, output: Output) -> None:
+def _ask(review: Review, settings: Settings, output: Output) -> None:
     """Go through the open decisions one by one, until the user stops."""
-    for each in found.open:
+    for each in review.open:
         output.preview(list(_dispute(each)))
         answer = _answer(each, output)
         if answer in ("q", ""):
@@ -173,15 +173,15 @@ def _edited(each: OpenField, settings: Settings, output: Output) -> str:
         shutil.rmtree(os.path.dirname(file), ignore_errors=True)
 
 
-def render(found: Review) -> list[Block]:
-    if not found.open and not found.proposals:
+def render(review: Review) -> list[Block]:
+    if not review.open and not review.proposals:
         return [Line("Nothing to review.")]
-    blocks: list[Block] = list(_proposals(found))
-    if not found.open:
+    blocks: list[Block] = list(_proposals(review))
+    if not review.open:
         return blocks
-    for each in found.open:
+    for each in review.open:
         blocks += [*_dispute(each), Line("")]
-    fields = count(len(found.open), "field")
+    fields = count(len(review.open), "field")
     return [
         *blocks,
         Line(f"{fields} changed on both branches. Version 1 is in effect:"),
@@ -192,28 +192,28 @@ def render(found: Review) -> list[Block]:
 
 
 def render_settled(done: Review) -> list[Block]:
-    told: list[Block] = []
+    blocks: list[Block] = []
     for each, value in zip(done.settled, done.current, strict=True):
-        told.append(Line(f"Settled: {each.short_id} {each.field}: {each.title}"))
-        told.append(Line(f"  now: {_value(each.field, value)}"))
-    return [*told, Line(f"{len(done.open):,} still open.")] if done.open else told
+        blocks.append(Line(f"Settled: {each.short_id} {each.field}: {each.title}"))
+        blocks.append(Line(f"  now: {_value(each.field, value)}"))
+    return [*blocks, Line(f"{len(done.open):,} still open.")] if done.open else blocks
 
 
 def render_decided(done: Review) -> list[Block]:
     decided = [("Accepted", each) for each in done.accepted]
     decided += [("Rejected", each) for each in done.rejected]
-    told: list[Block] = [
+    blocks: list[Block] = [
         Line(f"{word}: {each.short_id} {', '.join(each.asked)}: {each.title}")
         for word, each in decided
     ]
-    if not told:
+    if not blocks:
         return [Line("No proposals.")]
     left = len(done.proposals)
-    return [*told, Line(f"{count(left, 'proposal')} left.")] if left else told
+    return [*blocks, Line(f"{count(left, 'proposal')} left.")] if left else blocks
 
 
-def _proposals(found: Review) -> Iterator[Block]:
-    if not found.proposals:
+def _proposals(review: Review) -> Iterator[Block]:
+    if not review.proposals:
         return
     now = clock.now_ms()
     yield Line("Agents propose:", "heading")
@@ -225,11 +225,11 @@ def _proposals(found: Review) -> Iterator[Block]:
             f"{', '.join(each.asked)}{' (done)' if each.is_done else ''}",
             each.title,
         )
-        for each in found.proposals
+        for each in review.proposals
     ]
     yield Table(("id", "type", "age", "asks for", "text"), rows, ("id", "", "age", "", "text"))
     yield Line("Decide with `ctx review accept ID` or `ctx review reject ID`; `--all` for all.")
-    if any(each.is_done for each in found.proposals):
+    if any(each.is_done for each in review.proposals):
         yield Line("(done): already pinned by an agent. Accept keeps the pin, reject removes it.")
     yield Line("")
 

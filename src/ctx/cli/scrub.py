@@ -40,11 +40,11 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
     scope = _scope(options, settings, output)
     if options.dry_run or not options.yes:
         with output.progress("Looking") as tick:
-            found = look(scope, wanted, tick)
-        if options.dry_run or not found.places:
-            output.show(found, render)
+            result = look(scope, wanted, tick)
+        if options.dry_run or not result.places:
+            output.show(result, render)
             return 0
-        output.preview(render(found))
+        output.preview(render(result))
         output.confirm("Remove it from all these places? This cannot be undone.", yes=False)
     if scope.home:
         with opening.staging(settings, output) as memory:
@@ -60,8 +60,8 @@ def _needle(options: argparse.Namespace) -> Needle:
         if options.regex:
             raise UsageError("--regex needs a PATTERN.")
         return needle.RULES
-    given = options.pattern
-    pattern = surroundings.read_stdin().rstrip("\r\n") if given == "-" else given
+    regex = options.pattern
+    pattern = surroundings.read_stdin().rstrip("\r\n") if regex == "-" else regex
     return needle.regex(pattern) if options.regex else needle.word(pattern)
 
 
@@ -69,43 +69,43 @@ def _scope(options: argparse.Namespace, settings: Settings, output: Output) -> S
     """Both stores, unless one was chosen; with `--db`, only that file."""
     home = settings.user_store.home
     is_alone = settings.database != settings.user_store.database
-    asked = options.scope
+    requested = options.scope
     repository = None
-    is_here = asked is None and not is_alone
-    if asked == PROJECT or (is_here and opening.trusted_project(settings, output) is not None):
+    is_here = requested is None and not is_alone
+    if requested == PROJECT or (is_here and opening.trusted_project(settings, output) is not None):
         repository = opening.open_workspace(settings, output).repository
-    if asked == PROJECT:
+    if requested == PROJECT:
         return ScrubScope(None, None, repository, settings.folder)
-    kept = None if asked == USER else repository
+    kept = None if requested == USER else repository
     return ScrubScope(None if is_alone else home, settings.database, kept, settings.folder)
 
 
-def render(found: ScrubResult) -> list[Block]:
-    if not found.places and not found.left:
+def render(result: ScrubResult) -> list[Block]:
+    if not result.places and not result.left:
         blocks: list[Block] = [Line("Not found in anything ctx stores.")]
     else:
-        verb = "Would remove it from" if found.dry_run else "Removed it from"
-        places = count(len(found.places), "place")
-        blocks = [Line(f"{verb} {places}:" if found.places else "Nothing could be removed.")]
+        verb = "Would remove it from" if result.dry_run else "Removed it from"
+        places = count(len(result.places), "place")
+        blocks = [Line(f"{verb} {places}:" if result.places else "Nothing could be removed.")]
         blocks += listing(
             ("where", "how many", "what"),
-            [(place.where, f"{place.found:,}", place.done) for place in found.places],
+            [(place.where, f"{place.found:,}", place.done) for place in result.places],
         )
-    if found.left:
+    if result.left:
         blocks.append(Line("Still there:"))
-        blocks += listing(("where", "why"), found.left)
-    if found.in_git:
+        blocks += listing(("where", "why"), result.left)
+    if result.in_git:
         blocks.append(
             Line(
                 "git history still contains it in earlier commits, here and in every clone. "
                 "Replace a secret that was pushed. To search the history:"
             )
         )
-        blocks += [Line(f"  {command}") for command in found.in_git]
-    if found.transcripts:
+        blocks += [Line(f"  {command}") for command in result.in_git]
+    if result.transcripts:
         blocks.append(Line("Transcripts of the agent contain it; ctx does not change them:"))
-        blocks += [Line(f"  {path}") for path in found.transcripts]
-    if found.folders:
+        blocks += [Line(f"  {path}") for path in result.transcripts]
+    if result.folders:
         blocks.append(
             Line(
                 "Folders in which agents work have it in their names: the next session"
@@ -113,5 +113,5 @@ def render(found: ScrubResult) -> list[Block]:
                 " its project after that."
             )
         )
-        blocks += [Line(f"  {path}") for path in found.folders]
+        blocks += [Line(f"  {path}") for path in result.folders]
     return blocks

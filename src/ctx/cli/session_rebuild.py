@@ -34,35 +34,35 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         output.progress("Rebuilding sessions") as tick,
     ):
         project = None if options.all else memory.project
-        found = rebuild(memory, options.named, project, dry_run=options.dry_run, tick=tick)
-    output.show(found, render)
-    if found.backup:
-        output.note(f"Backup: {found.backup}")
-    if found.change:
-        output.note(f"To revert it: `ctx undo {found.change}`")
+        result = rebuild(memory, options.named, project, dry_run=options.dry_run, tick=tick)
+    output.show(result, render)
+    if result.backup:
+        output.note(f"Backup: {result.backup}")
+    if result.change:
+        output.note(f"To revert it: `ctx undo {result.change}`")
 
 
-def render(found: "RebuildSessionsResult") -> list[Block]:
+def render(result: "RebuildSessionsResult") -> list[Block]:
     blocks: list[Block] = []
-    if found.sessions:
+    if result.sessions:
         rows = [
             (
                 each.id[:_SHORT],
                 *(f"{number:,}" for number in (each.new, each.changed, each.withdrawn)),
                 _cut(each.what),
             )
-            for each in found.sessions
+            for each in result.sessions
         ]
         headings = ("id", "new", "changed", "withdrawn", "what")
         blocks.append(Table(headings, rows, ("id", "number", "number", "number", "text")))
-        verb = "Would rebuild" if found.dry_run else "Rebuilt"
-        sessions = count(len(found.sessions), "session")
-        told = f"{count(found.new, 'node')} new, {found.changed:,} changed"
-        blocks.append(Line(f"{verb} {sessions}: {told}, {found.withdrawn:,} withdrawn."))
-    if found.unchanged:
-        are = "is" if found.unchanged == 1 else "are"
-        blocks.append(Line(f"{count(found.unchanged, 'session')} {are} up to date."))
-    for reason, number in Counter(each.reason for each in found.skipped).items():
+        verb = "Would rebuild" if result.dry_run else "Rebuilt"
+        sessions = count(len(result.sessions), "session")
+        counts = f"{count(result.new, 'node')} new, {result.changed:,} changed"
+        blocks.append(Line(f"{verb} {sessions}: {counts}, {result.withdrawn:,} withdrawn."))
+    if result.unchanged:
+        are = "is" if result.unchanged == 1 else "are"
+        blocks.append(Line(f"{count(result.unchanged, 'session')} {are} up to date."))
+    for reason, number in Counter(each.reason for each in result.skipped).items():
         blocks.append(Line(f"Skipped {count(number, 'session')}: {reason}.", "dim"))
     return blocks or [Line("No sessions to rebuild.")]
 

@@ -32,15 +32,15 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
                 raise _no_model(config.choice("llm.backend"))
             voice = asking.voice()
             if options.dry_run:
-                found = plan_synthesis(memory, options.named, asking, voice, again=options.again)
+                result = plan_synthesis(memory, options.named, asking, voice, again=options.again)
             else:
                 with output.progress(f"Asking {asking.backend.where}") as tick:
-                    found = synthesise_now(
+                    result = synthesise_now(
                         memory, options.named, asking, voice, again=options.again, tick=tick
                     )
-    output.show(found, render)
-    if found.problem:
-        output.warn(found.problem)
+    output.show(result, render)
+    if result.problem:
+        output.warn(result.problem)
 
 
 def _no_model(backend: str) -> ModelFailure:
@@ -52,40 +52,40 @@ def _no_model(backend: str) -> ModelFailure:
     )
 
 
-def render(found: "SynthesisResult") -> list[Block]:
-    if not found.asked:
+def render(result: "SynthesisResult") -> list[Block]:
+    if not result.asked:
         # Why some steps were not sent is reported separately.
-        return [] if found.problem else [Line("Nothing to ask about this session.")]
-    questions = count(len(found.asked), "question")
-    would = "Would ask" if found.dry_run else "Asked"
-    blocks: list[Block] = [Line(f"{would} {_who(found)} {questions}:")]
+        return [] if result.problem else [Line("Nothing to ask about this session.")]
+    questions = count(len(result.asked), "question")
+    would = "Would ask" if result.dry_run else "Asked"
+    blocks: list[Block] = [Line(f"{would} {_who(result)} {questions}:")]
     rows = [
         (
             f"{count(each.steps, 'step')}" if each.steps else "the whole session",
-            f"at most {each.most_tokens:,} tokens" if found.dry_run else _came(found, number),
+            f"at most {each.most_tokens:,} tokens" if result.dry_run else _came(result, number),
         )
-        for number, each in enumerate(found.asked)
+        for number, each in enumerate(result.asked)
     ]
     blocks.append(Table(("about", "what"), rows))
-    if found.dry_run:
-        mended = f"{found.most_mended:,} if every answer needs a retry"
-        blocks.append(Line(f"At most {found.most_tokens:,} tokens; {mended}."))
+    if result.dry_run:
+        mended = f"{result.most_mended:,} if every answer needs a retry"
+        blocks.append(Line(f"At most {result.most_tokens:,} tokens; {mended}."))
         blocks.append(Line("Failed requests that are repeated count again.", "dim"))
     else:
-        told = f"{count(found.new, 'node')} new, {found.changed:,} changed"
-        blocks.append(Line(f"{told}, {found.withdrawn:,} withdrawn."))
-    left = f"{found.left_today:,} today, {found.left_in_session:,} for this session"
+        counts = f"{count(result.new, 'node')} new, {result.changed:,} changed"
+        blocks.append(Line(f"{counts}, {result.withdrawn:,} withdrawn."))
+    left = f"{result.left_today:,} today, {result.left_in_session:,} for this session"
     blocks.append(Line(f"Tokens left: {left}.", "dim"))
     return blocks
 
 
-def _who(found: "SynthesisResult") -> str:
-    model = found.model if found.model != "default" else "the model"
-    return f"{model or 'the model'} at {found.where}"
+def _who(result: "SynthesisResult") -> str:
+    model = result.model if result.model != "default" else "the model"
+    return f"{model or 'the model'} at {result.where}"
 
 
-def _came(found: "SynthesisResult", number: int) -> str:
-    each = found.asked[number]
+def _came(result: "SynthesisResult", number: int) -> str:
+    each = result.asked[number]
     if each.problem:
         return each.problem
     return count(each.observations, "observation") if each.kind == "steps" else "a summary"

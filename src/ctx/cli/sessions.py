@@ -120,9 +120,9 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         if options.subcommand == "show":
             output.show(sessions.show(memory, options.named), render_one)
         elif options.subcommand == "replay":
-            found = sessions.replay(memory, options.named)
+            result = sessions.replay(memory, options.named)
             render = render_full if options.full else render_steps
-            output.show(found, render)
+            output.show(result, render)
         else:
             project = None if options.all else options.project or memory.project
             statuses = (options.status,) if options.status else STATUSES
@@ -136,21 +136,21 @@ def _delete(options: argparse.Namespace, settings: Settings, output: Output) -> 
     if not options.named.strip():
         raise UsageError("No session given.", hint="`ctx sessions list` shows them.")
     with opening.writing(settings, output) as memory:
-        found = sessions.delete(memory, options.named, dry_run=True)
+        result = sessions.delete(memory, options.named, dry_run=True)
         if not options.dry_run:
-            output.confirm(f"{_what_goes(found)} Continue?", yes=options.yes)
-            found = sessions.delete(memory, found.session, dry_run=False)
-    output.show(found, render_deleted)
-    if found.logs:
-        mention = "mentions" if len(found.logs) == 1 else "mention"
-        output.warn(f"{', '.join(found.logs)} still {mention} it; `ctx scrub` removes words.")
-    if found.change:
-        output.note(f"To restore the nodes, and nothing else: `ctx undo {found.change}`")
+            output.confirm(f"{_what_goes(result)} Continue?", yes=options.yes)
+            result = sessions.delete(memory, result.session, dry_run=False)
+    output.show(result, render_deleted)
+    if result.logs:
+        mention = "mentions" if len(result.logs) == 1 else "mention"
+        output.warn(f"{', '.join(result.logs)} still {mention} it; `ctx scrub` removes words.")
+    if result.change:
+        output.note(f"To restore the nodes, and nothing else: `ctx undo {result.change}`")
 
 
-def render_list(found: SessionList) -> list[Block]:
-    if not found.sessions:
-        where = f" in {found.project}" if found.project else ""
+def render_list(listed: SessionList) -> list[Block]:
+    if not listed.sessions:
+        where = f" in {listed.project}" if listed.project else ""
         return [
             Line(f"No sessions{where}."),
             Line("To import past sessions: `ctx import --from claude-code --transcripts`", "dim"),
@@ -164,87 +164,97 @@ def render_list(found: SessionList) -> list[Block]:
             f"{each.steps:,}",
             _cut(f"↳ {each.teammate}: {each.what}" if each.lead else each.what),
         )
-        for each in found.sessions
+        for each in listed.sessions
     ]
     headings = ("id", "project", "started", "status", "steps", "what")
     blocks: list[Block] = [Table(headings, rows, ("id", "tags", "age", "", "number", "text"))]
-    if found.more:
-        blocks.append(Line(f"  … and {found.more:,} more", "dim"))
+    if listed.more:
+        blocks.append(Line(f"  … and {listed.more:,} more", "dim"))
     return blocks
 
 
-def render_one(found: SessionDetails) -> list[Block]:
-    session = found.session
+def render_one(details: SessionDetails) -> list[Block]:
+    session = details.session
     place = f"{session.project or 'no project'}, {session.folder}"
     branch = f", on {session.branch}" if session.branch else ""
     head = f" at {session.head[:10]}" if session.head else ""
     when = f"{_minute(session.started_at)} – {_minute(session.last_at)} UTC"
     blocks: list[Block] = [
         Line(f"Session {session.id}", "heading"),
-        *([Line(found.title)] if found.title else []),
+        *([Line(details.title)] if details.title else []),
         Line(f"{session.status}, {when}"),
         Line(f"{place}{branch}{head}"),
     ]
     if session.goes_on_from:
         blocks.append(Line(f"continues {session.goes_on_from}"))
-    if found.lead:
-        blocks.append(Line(f"works for {found.lead}"))
-    blocks.append(Line(f"{_counted(found)}"))
-    blocks += _summary(found)
-    if found.teammates:
-        rows = [(each.session[:_SHORT], each.name, _cut(each.result)) for each in found.teammates]
+    if details.lead:
+        blocks.append(Line(f"works for {details.lead}"))
+    blocks.append(Line(f"{_counted(details)}"))
+    blocks += _summary(details)
+    if details.teammates:
+        rows = [(each.session[:_SHORT], each.name, _cut(each.result)) for each in details.teammates]
         blocks += [Line(""), Line("Teammates", "heading")]
         blocks.append(Table(("id", "name", "result"), rows, ("id", "", "text")))
-    if found.observations:
-        rows = [(each.short_id, each.kind, each.title) for each in found.observations]
+    if details.observations:
+        rows = [(each.short_id, each.kind, each.title) for each in details.observations]
         blocks += [Line(""), Line("Observations", "heading")]
         blocks.append(Table(("id", "kind", "observation"), rows, ("id", "type", "text")))
-    blocks += _files(found)
-    if found.given:
-        given = count(len(found.given), "receipt")
-        blocks += [Line(""), Line(f"Given by ctx: {found.tokens:,} tokens, {given}", "heading")]
+    blocks += _files(details)
+    if details.given:
+        receipts = count(len(details.given), "receipt")
         blocks += [
-            Line(f"  {each.receipt}  {each.event}, {each.tokens:,} tokens") for each in found.given
+            Line(""),
+            Line(f"Given by ctx: {details.tokens:,} tokens, {receipts}", "heading"),
         ]
-    if found.forgotten:
+        blocks += [
+            Line(f"  {each.receipt}  {each.event}, {each.tokens:,} tokens")
+            for each in details.given
+        ]
+    if details.forgotten:
         blocks += [Line(""), Line(_FORGOTTEN, "dim")]
     return blocks
 
 
-def _counted(found: SessionDetails) -> str:
-    kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(found.steps.items()))
-    told = [count(found.events["step"], "step") + (f" ({kinds})" if kinds else "")]
-    told += [
-        f"{found.events[status]:,} {words}"
+def _counted(details: SessionDetails) -> str:
+    kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(details.steps.items()))
+    counts = [count(details.events["step"], "step") + (f" ({kinds})" if kinds else "")]
+    counts += [
+        f"{details.events[status]:,} {words}"
         for status, words in (("dropped", "left out"), ("skipped", "skipped"), ("new", "waiting"))
-        if found.events[status]
+        if details.events[status]
     ]
-    return ", ".join(told)
+    return ", ".join(counts)
 
 
-def _summary(found: SessionDetails) -> Iterator[Block]:
-    if not found.summary:
-        if found.session.request:
+def _summary(details: SessionDetails) -> Iterator[Block]:
+    if not details.summary:
+        if details.session.request:
             yield Line("")
             yield Line("Request", "heading")
-            yield Line(f"  {found.session.request}")
+            yield Line(f"  {details.session.request}")
         return
     for name, heading in _HEADINGS.items():
-        said = found.summary.get(name)
-        lines = [said] if isinstance(said, str) else said if isinstance(said, list | tuple) else []
+        section = details.summary.get(name)
+        lines = (
+            [section]
+            if isinstance(section, str)
+            else section
+            if isinstance(section, list | tuple)
+            else []
+        )
         if lines:
             yield Line("")
             yield Line(heading, "heading")
             yield from (Line(f"  {' '.join(str(each).split())}") for each in lines)
 
 
-def _files(found: SessionDetails) -> Iterator[Block]:
+def _files(details: SessionDetails) -> Iterator[Block]:
     rows = [
         (each.path, f"+{each.added:,} -{each.removed:,}" if each.writes else "read")
-        for each in found.files
+        for each in details.files
     ]
     if not rows:
-        edited, read = (found.summary.get(name) or () for name in ("files_edited", "files_read"))
+        edited, read = (details.summary.get(name) or () for name in ("files_edited", "files_read"))
         rows = [
             *((str(path), "edited") for path in edited),
             *((str(path), "read") for path in read),
@@ -255,8 +265,8 @@ def _files(found: SessionDetails) -> Iterator[Block]:
         yield Table(("file", "lines"), rows[:_MOST_FILES])
         if len(rows) > _MOST_FILES:
             yield Line(f"  … and {len(rows) - _MOST_FILES:,} more", "dim")
-    if found.changes:
-        changes = [(each.change, each.kind, each.name, each.path) for each in found.changes]
+    if details.changes:
+        changes = [(each.change, each.kind, each.name, each.path) for each in details.changes]
         yield Line("")
         yield Line("Code", "heading")
         yield Table(("change", "kind", "name", "file"), changes[:_MOST_FILES])
@@ -264,19 +274,19 @@ def _files(found: SessionDetails) -> Iterator[Block]:
             yield Line(f"  … and {len(changes) - _MOST_FILES:,} more", "dim")
 
 
-def render_steps(found: SessionReplay) -> list[Block]:
-    return _replayed(found, [line for step in found.steps for line in in_words(step)])
+def render_steps(replay: SessionReplay) -> list[Block]:
+    return _replayed(replay, [line for step in replay.steps for line in in_words(step)])
 
 
-def render_full(found: SessionReplay) -> list[Block]:
-    return _replayed(found, [line for step in found.steps for line in in_full(step)])
+def render_full(replay: SessionReplay) -> list[Block]:
+    return _replayed(replay, [line for step in replay.steps for line in in_full(step)])
 
 
-def _replayed(found: SessionReplay, lines: list[str]) -> list[Block]:
-    session = found.session
+def _replayed(replay: SessionReplay, lines: list[str]) -> list[Block]:
+    session = replay.session
     head = f"Session {session.id}, {session.status}, began {_minute(session.started_at)} UTC"
     blocks: list[Block] = [Line(head, "heading")]
-    if found.forgotten:
+    if replay.forgotten:
         blocks.append(Line(_FORGOTTEN, "dim"))
     if not lines:
         blocks.append(Line("No steps are stored."))
@@ -319,8 +329,8 @@ def in_full(step: Step) -> list[str]:
     """Everything stored of a step."""
     first = in_words(step)[0]
     behind = " " * 10
-    said = step.text if len(_one_line(step.text)) > _GLANCE or "\n" in step.text else ""
-    more = [f"{behind}{line}" for line in said.splitlines()]
+    text = step.text if len(_one_line(step.text)) > _GLANCE or "\n" in step.text else ""
+    more = [f"{behind}{line}" for line in text.splitlines()]
     more += [f"{behind}{each.change} {each.kind} {each.signature}" for each in step.changes]
     more += [f"{behind}{line}" for line in step.excerpt.splitlines()]
     more += _complaints(step, behind)
@@ -355,34 +365,34 @@ def _test(finding: StepFinding) -> str:
     return finding.test.removeprefix(finding.path).lstrip(":")
 
 
-def render_deleted(found: DeleteSessionResult) -> list[Block]:
-    verb = "Would delete" if found.dry_run else "Deleted"
+def render_deleted(deleted: DeleteSessionResult) -> list[Block]:
+    verb = "Would delete" if deleted.dry_run else "Deleted"
     blocks: list[Block] = [
-        Line(f"{verb} the session {found.session}: {found.what or 'no request'}")
+        Line(f"{verb} the session {deleted.session}: {deleted.what or 'no request'}")
     ]
-    blocks.append(Line(_amounts(found)))
-    rows = [(each.short_id, each.kind, each.title) for each in found.nodes]
+    blocks.append(Line(_amounts(deleted)))
+    rows = [(each.short_id, each.kind, each.title) for each in deleted.nodes]
     blocks.append(Table(("id", "kind", "node"), rows, ("id", "type", "text")))
-    if found.kept:
-        stay = "stays" if found.kept == 1 else "stay"
-        blocks.append(Line(f"{count(found.kept, 'node')} {stay}: other sessions share them."))
+    if deleted.kept:
+        stay = "stays" if deleted.kept == 1 else "stay"
+        blocks.append(Line(f"{count(deleted.kept, 'node')} {stay}: other sessions share them."))
     return blocks
 
 
-def _what_goes(found: DeleteSessionResult) -> str:
-    return f"This deletes session {found.session}: {_amounts(found)}"
+def _what_goes(deleted: DeleteSessionResult) -> str:
+    return f"This deletes session {deleted.session}: {_amounts(deleted)}"
 
 
-def _amounts(found: DeleteSessionResult) -> str:
-    told = {
-        "node": len(found.nodes),
-        "event": found.events,
-        "code change": found.symbol_changes,
-        "receipt": found.receipts,
+def _amounts(deleted: DeleteSessionResult) -> str:
+    amounts = {
+        "node": len(deleted.nodes),
+        "event": deleted.events,
+        "code change": deleted.symbol_changes,
+        "receipt": deleted.receipts,
     }
     named = [
         count(number, noun, "code changes" if noun == "code change" else None)
-        for noun, number in told.items()
+        for noun, number in amounts.items()
         if number
     ]
     return f"{', '.join(named) or 'nothing else'}."

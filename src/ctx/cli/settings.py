@@ -44,14 +44,14 @@ class Settings(NamedTuple):
     def from_environment(cls) -> "Settings":
         known = {"HOME", "NO_COLOR", "EDITOR", "VISUAL", "PAGER", "COLUMNS", "TERM"}
         known |= {"CLAUDE_CODE_SESSION_ID", "CLAUDE_CONFIG_DIR", "CLAUDE_MEM_DATA_DIR"}
-        seen = {
+        variables = {
             name: value
             for name, value in os.environ.items()
             # A setting may name the key for a server of vectors (`search.api_key_env`).
             if name in known or name.startswith("CTX_") or name.endswith("_API_KEY")
         }
-        clock.be_patient(seen.get("CTX_PATIENCE", ""))
-        return cls(seen, "")
+        clock.be_patient(variables.get("CTX_PATIENCE", ""))
+        return cls(variables, "")
 
     def with_options(self, options: argparse.Namespace) -> "Settings":
         folder = os.path.abspath(getattr(options, "in_folder", None) or _current_folder())

@@ -146,12 +146,12 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         case _:
             workspace = opening.open_to_mend(settings, output)
             if options.commit:
-                found = recover_given_up(workspace, options.commit, dry_run=options.dry_run)
+                result = recover_given_up(workspace, options.commit, dry_run=options.dry_run)
             else:
-                found = recover(
+                result = recover(
                     workspace, options.name, documents=options.documents, dry_run=options.dry_run
                 )
-            output.show(found, render_recovered)
+            output.show(result, render_recovered)
 
 
 def _start(options: argparse.Namespace, settings: Settings, output: Output) -> None:
@@ -166,9 +166,9 @@ def _start(options: argparse.Namespace, settings: Settings, output: Output) -> N
         output.show(begun, render_begun)
         if begun.compacted:
             opening.tell(begun.compacted, output)
-        given = settings.given_session
-        if given not in (None, begun.session):
-            output.warn(f"Commands here still use session {given}, which the environment sets.")
+        session = settings.given_session
+        if session not in (None, begun.session):
+            output.warn(f"Commands here still use session {session}, which the environment sets.")
 
 
 def render_begun(begun: StageStartResult) -> list[Block]:
@@ -221,27 +221,27 @@ def render_aborted(aborted: StageAbortResult) -> list[Block]:
     return blocks
 
 
-def render_given_up(found: StageAbortCommitResult) -> list[Block]:
-    if found.dry_run:
-        return [Line(f"Would drop commit {short(found.commit)}.")]
+def render_given_up(result: StageAbortCommitResult) -> list[Block]:
+    if result.dry_run:
+        return [Line(f"Would drop commit {short(result.commit)}.")]
     return [
-        Line(f"Dropped commit {short(found.commit)}."),
+        Line(f"Dropped commit {short(result.commit)}."),
         Line(
-            f"It is kept for {count(found.keep_days, 'day')}: "
-            f"ctx stage recover --commit {short(found.commit)}"
+            f"It is kept for {count(result.keep_days, 'day')}: "
+            f"ctx stage recover --commit {short(result.commit)}"
         ),
     ]
 
 
-def render_status(found: StageStatus) -> list[Block]:
-    blocks: list[Block] = [Line(f"Current session: {found.joined}.")]
-    if not found.chains:
+def render_status(status: StageStatus) -> list[Block]:
+    blocks: list[Block] = [Line(f"Current session: {status.joined}.")]
+    if not status.chains:
         return [*blocks, Line("Nothing staged.")]
-    rows = [_row(chain) for chain in found.chains]
+    rows = [_row(chain) for chain in status.chains]
     headings = ("session", "state", "steps", "records", "files", "tokens", "last", "task")
     kinds = ("", "", "number", "number", "number", "number", "dim", "text")
     blocks.append(Table(headings, rows, kinds))
-    return [*blocks, *_next(found.chains)]
+    return [*blocks, *_next(status.chains)]
 
 
 def _row(chain: Chain) -> tuple[str, ...]:
@@ -257,54 +257,56 @@ def _next(chains: Sequence[Chain]) -> list[Block]:
         if chain.state == ACTIVE:
             continue
         why = f" ({chain.reason})" if chain.reason else ""
-        told = _NEXT[chain.state].format(chain.session)
+        hint = _NEXT[chain.state].format(chain.session)
         if damaged_name(chain.session):
-            told = "nothing of it could be saved, and `ctx gc` will remove it"
-        lines.append(Line(f"{chain.session} is {chain.state}{why}: {told}."))
+            hint = "nothing of it could be saved, and `ctx gc` will remove it"
+        lines.append(Line(f"{chain.session} is {chain.state}{why}: {hint}."))
     return lines
 
 
-def _recovered_commit(found: RecoveredCommit, would: str) -> list[Block]:
-    name = f'{short(found.commit)} "{found.message.partition(chr(10))[0]}"'
-    if found.problem:
-        return [Line(f"Commit {name} cannot be restored: {found.problem.rstrip('.')}.")]
-    more = f", with {count(found.commits - 1, 'commit')} before it" if found.commits > 1 else ""
+def _recovered_commit(commit: RecoveredCommit, would: str) -> list[Block]:
+    name = f'{short(commit.commit)} "{commit.message.partition(chr(10))[0]}"'
+    if commit.problem:
+        return [Line(f"Commit {name} cannot be restored: {commit.problem.rstrip('.')}.")]
+    more = f", with {count(commit.commits - 1, 'commit')} before it" if commit.commits > 1 else ""
     blocks: list[Block] = [Line(f"Commit {name} {would} a head again{more}. Then: git add .ctx")]
-    if found.documents:
-        named = ", ".join(f"narrative/{path}" for path in found.documents)
+    if commit.documents:
+        named = ", ".join(f"narrative/{path}" for path in commit.documents)
         blocks.append(Line(f"  Documents: {named}"))
     return blocks
 
 
-def render_recovered(found: StageRecoverResult) -> list[Block]:
-    would = "would be" if found.dry_run else "is"
+def render_recovered(result: StageRecoverResult) -> list[Block]:
+    would = "would be" if result.dry_run else "is"
     blocks: list[Block] = [
         Line(f"Staged work of the removed working tree {name} {would} here.")
-        for name in found.worktrees
+        for name in result.worktrees
     ]
-    for commit in found.commits:
+    for commit in result.commits:
         blocks += _recovered_commit(commit, would)
-    for each in found.mended:
+    for each in result.mended:
         if each.steps:
-            saved = f"{count(each.steps, 'step')} {'would be' if found.dry_run else 'were'} saved"
+            saved = f"{count(each.steps, 'step')} {'would be' if result.dry_run else 'were'} saved"
             blocks.append(Line(f"Session {each.session} was damaged: {saved}."))
         else:
             blocks.append(Line(f"Session {each.session} was damaged: nothing could be saved."))
         blocks += [Line(f"  lost: {lost}") for lost in each.lost]
         if each.set_aside:
             blocks.append(Line(f"  What it pointed to is kept as {each.set_aside}."))
-    if found.restored:
-        blocks.append(Line(f"The aborted work {would} session {found.restored} again."))
-    if found.documents:
-        verb = "Would restore" if found.dry_run else "Restored"
-        blocks.append(Line(f"{verb}: {', '.join(f'narrative/{path}' for path in found.documents)}"))
-    if found.stage_reset:
+    if result.restored:
+        blocks.append(Line(f"The aborted work {would} session {result.restored} again."))
+    if result.documents:
+        verb = "Would restore" if result.dry_run else "Restored"
+        blocks.append(
+            Line(f"{verb}: {', '.join(f'narrative/{path}' for path in result.documents)}")
+        )
+    if result.stage_reset:
         blocks.append(Line(f"The current session has nothing staged: it {would} closed."))
-    if found.missing:
+    if result.missing:
         verb = (
             "Restored"
-            if found.rewritten
+            if result.rewritten
             else "Flushed documents that are missing (--documents restores them)"
         )
-        blocks.append(Line(f"{verb}: {', '.join(f'narrative/{path}' for path in found.missing)}"))
-    return blocks or [Line(f"Nothing to repair in {count(found.checked, 'session')}.")]
+        blocks.append(Line(f"{verb}: {', '.join(f'narrative/{path}' for path in result.missing)}"))
+    return blocks or [Line(f"Nothing to repair in {count(result.checked, 'session')}.")]

@@ -28,7 +28,7 @@ def run(_options: argparse.Namespace, settings: Settings, output: Output) -> Non
         if not memory.environment.is_single_store:
             found = found._replace(hooks=_hooks(memory, settings))
             found = found._replace(next_step=_next_step(found))
-        output.show(found, lambda found: [Verbatim(as_text(found))])
+        output.show(found, lambda result: [Verbatim(as_text(result))])
 
 
 def _hooks(memory: Memory, settings: Settings) -> Literal["installed", "not installed"]:

@@ -146,8 +146,8 @@ def render_status(found: StoreStatus) -> list[Block]:
     return [Line(f"{shown(found.path)} ({size(found.bytes)})"), Line(f"Backups: {backups}")]
 
 
-def render_path(found: StorePath) -> list[Block]:
-    return [Line(found.path)]
+def render_path(store: StorePath) -> list[Block]:
+    return [Line(store.path)]
 
 
 def render_check(checked: StoreCheck) -> list[Block]:
@@ -186,41 +186,43 @@ def render_restore(restored: StoreRestoreResult) -> list[Block]:
 
 
 def render_recovery(recovery: StoreRecovery) -> list[Block]:
-    found = recovery.recovered
-    if found is None:
+    report = recovery.recovered
+    if report is None:
         return [Line("The store is not damaged.")]
     parts = ", ".join(
-        (count(found.nodes, "node"), count(found.edges, "edge"), count(found.tags, "tag"))
+        (count(report.nodes, "node"), count(report.edges, "edge"), count(report.tags, "tag"))
     )
     verb = "Could recover" if recovery.dry_run else "Recovered"
     blocks: list[Block] = [
-        Line(f"{verb} {parts} and {count(found.views, 'view')}: {count(found.records, 'record')}.")
+        Line(
+            f"{verb} {parts} and {count(report.views, 'view')}: {count(report.records, 'record')}."
+        )
     ]
     blocks += [
         Line(f"  {number}. {step.name}: {step.told}.")
         for number, step in enumerate(recovery.steps, 1)
     ]
-    if found.from_tables:
-        made = count(found.from_tables, "record")
+    if report.from_tables:
+        made = count(report.from_tables, "record")
         blocks.append(Line(f"{made} rebuilt from the tables."))
     lost = [
         count(number, noun)
         for number, noun in (
-            (len(found.lost_nodes), "node"),
-            (found.lost_edges, "edge"),
-            (found.lost_tags, "tag"),
-            (found.lost_records, "record"),
+            (len(report.lost_nodes), "node"),
+            (report.lost_edges, "edge"),
+            (report.lost_tags, "tag"),
+            (report.lost_records, "record"),
         )
         if number
     ]
-    if not lost and not found.lost_pages:
+    if not lost and not report.lost_pages:
         blocks.append(Line("Nothing was lost."))
-    if found.lost_pages:
-        pages = count(found.lost_pages, "page")
+    if report.lost_pages:
+        pages = count(report.lost_pages, "page")
         blocks.append(Line(f"{pages} of the file cannot be read; their content is lost."))
     if lost:
         blocks.append(Line(f"Lost: {', '.join(lost)}."))
-        blocks += listing(("id", "type"), [(node.id, node.type) for node in found.lost_nodes])
+        blocks += listing(("id", "type"), [(node.id, node.type) for node in report.lost_nodes])
     if recovery.kept:
         blocks.append(Line(f"The damaged file is kept: {recovery.kept}"))
     if recovery.newest_backup:

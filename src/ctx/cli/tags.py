@@ -49,8 +49,8 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 
 
 def _counted(graph: Graphs, prefix: str) -> tuple[TagUse, ...]:
-    found = {each.scope: dict(each.tag_counts(prefix)) for each in graph.graphs}
-    ours, theirs = found.get(USER, {}), found.get(PROJECT, {})
+    counts = {each.scope: dict(each.tag_counts(prefix)) for each in graph.graphs}
+    ours, theirs = counts.get(USER, {}), counts.get(PROJECT, {})
     return tuple(
         TagUse(tag, nodes, ours.get(tag, 0), theirs.get(tag, 0))
         for tag, nodes in graph.tag_counts(prefix)

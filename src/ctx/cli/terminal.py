@@ -105,13 +105,13 @@ def _narrowed(
 ) -> list[int]:
     """The widths with those of a kind made narrower, the widest first, as far as needed."""
     giving = [number for number, its_kind in enumerate(kinds) if its_kind == kind]
-    found = [min(w, max(most, least)) if n in giving else w for n, w in enumerate(widths)]
-    while giving and _total(found) > most:
-        widest = max(giving, key=lambda number: found[number])
-        if found[widest] <= least:
+    narrowed = [min(w, max(most, least)) if n in giving else w for n, w in enumerate(widths)]
+    while giving and _total(narrowed) > most:
+        widest = max(giving, key=lambda number: narrowed[number])
+        if narrowed[widest] <= least:
             break
-        found[widest] -= 1
-    return found
+        narrowed[widest] -= 1
+    return narrowed
 
 
 def _total(widths: Sequence[int]) -> int:

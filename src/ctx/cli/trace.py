@@ -29,34 +29,36 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     types = (model.edge_type(options.type),) if options.type else walk.PROVENANCE
     with opening.reading(settings, output) as memory:
         start = memory.graph.find(options.id)
-        found = trace(memory, start, reverse=options.reverse, edge_types=types, depth=options.depth)
-        output.show(found, render)
+        result = trace(
+            memory, start, reverse=options.reverse, edge_types=types, depth=options.depth
+        )
+        output.show(result, render)
 
 
-def render(found: TraceResult) -> list[Block]:
+def render(result: TraceResult) -> list[Block]:
     """A tree, drawn by indentation: each line says how it was reached from the one above it."""
     rows = []
-    said: dict[str, list[SaidStep]] = {}
-    for each in found.evidence:
-        said.setdefault(each.node, []).append(each)
-    nodes = {node.id: node for node in found.nodes}
-    for step in found.steps:
+    quotes: dict[str, list[SaidStep]] = {}
+    for each in result.evidence:
+        quotes.setdefault(each.node, []).append(each)
+    nodes = {node.id: node for node in result.nodes}
+    for step in result.steps:
         node = nodes[step.id]
         arrow = f"{step.type} → " if step.outward else f"← {step.type} "
         reached = "  " * step.depth + (arrow if step.type else "")
         again = " (see above)" if step.repeated else ""
-        rows.append((f"{reached}{found.short_ids[step.id]}", node.type, preview(node) + again))
+        rows.append((f"{reached}{result.short_ids[step.id]}", node.type, preview(node) + again))
         if not step.repeated:
             indent = "  " * (step.depth + 1)
-            rows += [(f"{indent}{each.at}", each.by, each.text) for each in said.get(node.id, ())]
+            rows += [(f"{indent}{each.at}", each.by, each.text) for each in quotes.get(node.id, ())]
     blocks: list[Block] = [Table(("node", "type", "content"), rows, ("id", "type", "text"))]
-    if found.forgotten:
-        steps = count(found.forgotten, "step")
-        blocks.append(Line(f"{steps} that it rests on {_are(found.forgotten)} not stored here."))
-    if len(found.steps) == 1 and not found.evidence:
-        forward = found.steps[0].outward
+    if result.forgotten:
+        steps = count(result.forgotten, "step")
+        blocks.append(Line(f"{steps} behind it {_are(result.forgotten)} no longer stored."))
+    if len(result.steps) == 1 and not result.evidence:
+        forward = result.steps[0].outward
         blocks.append(Line("Not derived from anything." if forward else "Nothing depends on it."))
-    elif len(found.steps) >= walk.MOST:
+    elif len(result.steps) >= walk.MOST:
         blocks.append(Line(f"… cut off after {count(walk.MOST, 'node')}; see --depth."))
     return blocks
 

@@ -37,8 +37,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     if options.list:
         with opening.reading(settings, output) as memory:
-            found = changes(memory, settings.session)
-            output.show(ChangeList(tuple(islice(found, options.limit or None))), render_changes)
+            listed = changes(memory, settings.session)
+            output.show(ChangeList(tuple(islice(listed, options.limit or None))), render_changes)
         return
     with opening.writing(settings, output) as memory:
         undone = undo_change(memory, options.change, dry_run=options.dry_run)

@@ -96,9 +96,9 @@ def _render_pack(explained: ReceiptDetails, packed: PackReceipt) -> list[Block]:
         Line(f"Confidence {pack_answers.percent(packed.confidence)}; the code: {packed.code}"),
     ]
     for chunk in packed.chunks:
-        told = f"  {chunk.kind}, {chunk.tokens:,} tokens, score {chunk.score:.2f}"
+        line = f"  {chunk.kind}, {chunk.tokens:,} tokens, score {chunk.score:.2f}"
         reasons = f": {pack_answers.sums(chunk.reasons)}" if chunk.reasons else ""
-        blocks += [Line(""), Line(chunk.title, "heading"), Line(f"{told}{reasons}")]
+        blocks += [Line(""), Line(chunk.title, "heading"), Line(f"{line}{reasons}")]
         if chunk.via:
             blocks.append(Line(f"  by way of {pack_answers.way(chunk.via)}"))
     if packed.narrative:
@@ -117,13 +117,13 @@ def _render_pack(explained: ReceiptDetails, packed: PackReceipt) -> list[Block]:
     return blocks
 
 
-def _amount(given: ReceiptDetails | Receipt) -> str:
-    if given.packed is not None:
-        return count(len(given.packed.chunks), "chunk")
-    if not given.items and given.event == "SessionStart":
+def _amount(receipt: ReceiptDetails | Receipt) -> str:
+    if receipt.packed is not None:
+        return count(len(receipt.packed.chunks), "chunk")
+    if not receipt.items and receipt.event == "SessionStart":
         return "nothing relevant in memory"
-    nodes = count(sum(1 for each in given.items if each.id), "node")
-    files = sum(1 for each in given.items if not each.id)
+    nodes = count(sum(1 for each in receipt.items if each.id), "node")
+    files = sum(1 for each in receipt.items if not each.id)
     return f"{nodes} and {count(files, 'changed file')}" if files else nodes
 
 
@@ -139,8 +139,8 @@ def _now(each: GivenNode) -> str:
     return f"{text} (changed since)" if each.changed else text
 
 
-def render_list(found: ReceiptList) -> list[Block]:
-    if not found.receipts:
+def render_list(listed: ReceiptList) -> list[Block]:
+    if not listed.receipts:
         return [Line("No receipts yet.")]
     rows = [
         (
@@ -151,6 +151,6 @@ def render_list(found: ReceiptList) -> list[Block]:
             f"{each.tokens:,} tokens",
             each.project or "",
         )
-        for each in found.receipts
+        for each in listed.receipts
     ]
     return [Table(("receipt", "age", "event", "nodes", "tokens", "project"), rows, ("id", "", ""))]

@@ -222,13 +222,13 @@ def stop(settings: Settings) -> bool:
 def _owner(settings: Settings) -> WorkerProcess | None:
     path = settings.user_store.worker_lock
     if (
-        (found := process_lock.running_worker(path))
+        (owner := process_lock.running_worker(path))
         or not is_held(path)
-        or not (told := _answer(settings))
+        or not (answer := _answer(settings))
     ):
-        return found
+        return owner
     # On a full disk it could not record its process id.
-    return WorkerProcess(int(str(told["pid"])), str(told.get("version", "")), 0)
+    return WorkerProcess(int(str(answer["pid"])), str(answer.get("version", "")), 0)
 
 
 def _within(seconds: float, holds: Callable[[], bool]) -> bool:
@@ -251,41 +251,41 @@ def _answer(settings: Settings) -> dict[str, object] | None:
             connection.sendall(
                 b"GET /api/health HTTP/1.1\r\nHost: ctx\r\nConnection: close\r\n\r\n"
             )
-            told = b""
+            response = b""
             while part := connection.recv(65536):
-                told += part
-        found = json.loads(told.partition(b"\r\n\r\n")[2])
+                response += part
+        answer = json.loads(response.partition(b"\r\n\r\n")[2])
     except (OSError, ValueError):
         return None
-    return found if isinstance(found, dict) and "pid" in found else None
+    return answer if isinstance(answer, dict) and "pid" in answer else None
 
 
 def _status(settings: Settings, output: Output, *, changed: bool) -> WorkerStatus:
     store = settings.user_store
     owner = _owner(settings)
-    told = _answer(settings) if owner else None
-    memory_mb = told.get("memory_mb") if told else None
+    answer = _answer(settings) if owner else None
+    memory_mb = answer.get("memory_mb") if answer else None
     config = survey(store.config_file, None, settings.environment, settings.overrides)
     problem = None
     try:
         with opening.reading(_in_home(settings), output) as memory:
-            found = capture_queue(memory)
+            queue = capture_queue(memory)
     except CtxError as error:
-        found, problem = without_store(store.home), error.message
+        queue, problem = without_store(store.home), error.message
     return WorkerStatus(
         running=owner is not None,
         changed=changed,
-        answering=told is not None,
+        answering=answer is not None,
         pid=owner.pid if owner else None,
         version=owner.version if owner else None,
         since=clock.iso(owner.since_ms) if owner else None,
         memory_mb=memory_mb if isinstance(memory_mb, float) else None,
-        live=found.live,
-        waiting=found.waiting,
-        failed=found.failed,
-        new=found.new,
-        skipped=found.skipped,
-        last_stored=found.last_stored,
+        live=queue.live,
+        waiting=queue.waiting,
+        failed=queue.failed,
+        new=queue.new,
+        skipped=queue.skipped,
+        last_stored=queue.last_stored,
         socket=store.worker_socket,
         autostart=config.flag("worker.autostart"),
         paused=capture_stops(_place(settings)),

@@ -94,5 +94,5 @@ def _quoted(text: str) -> str:
     return _NOT_AS_IT_IS.sub(_escaped, json.dumps(text, ensure_ascii=False))
 
 
-def _escaped(found: re.Match[str]) -> str:
-    return f"\\u{ord(found[0]):04x}"
+def _escaped(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04x}"

@@ -1,4 +1,4 @@
-"""Look after the file of the store: check, rebuild, back up, restore, recover."""
+"""Maintain the file of the user store: check, rebuild, back up, restore, recover."""
 
 import os
 import sqlite3
@@ -56,7 +56,7 @@ class StoreCheck(NamedTuple):
     problems: tuple[str, ...]
     """What is wrong with the file."""
     differences: tuple[TableDifference, ...]
-    """Where the tables are not what the records say."""
+    """Tables that differ from what the records give."""
 
 
 class StoreRebuildResult(NamedTuple):
@@ -77,7 +77,7 @@ class StoreBackupResult(NamedTuple):
 
 
 class RestoreCandidate(NamedTuple):
-    """A checked copy of a backup, which can take the place of the store."""
+    """A checked copy of a backup, which can replace the store."""
 
     source: str
     file: str
@@ -105,7 +105,7 @@ class StoreRecovery(NamedTuple):
     """Where the damaged file is kept."""
     newest_backup: str | None
     steps: tuple["RecoveryStep", ...] = ()
-    """What was done, one after the other."""
+    """The steps of the recovery, in order."""
 
 
 class RecoveryStep(NamedTuple):
@@ -127,7 +127,7 @@ def status(path: str) -> StoreStatus:
 
 
 def check(path: str, tick: clock.Tick = clock.no_tick) -> StoreCheck:
-    """Whether the file is whole, and the tables are what the records say."""
+    """Whether the file is intact, and the tables follow from the records."""
     try:
         with (
             explained(path),
@@ -155,7 +155,7 @@ def unrecorded(path: str) -> int:
 
 
 def rebuild(path: str, tick: clock.Tick = clock.no_tick) -> StoreRebuildResult:
-    """Make the tables anew from the records."""
+    """Rebuild the tables from the records."""
     with explained(path), closing(user_store.open_for_writing(path)) as connection:
         integrity.rebuild(connection, tick)
         records, nodes = (
@@ -166,10 +166,10 @@ def rebuild(path: str, tick: clock.Tick = clock.no_tick) -> StoreRebuildResult:
 
 
 def back_up(path: str, target: str | None) -> StoreBackupResult:
-    """Copy the store, whoever is writing to it; never over something else."""
+    """Copy the store, also while others write to it; never overwrite an existing file."""
     if not size_of(path):
         raise DatabaseFailure(f"There is no store at {shown(path)} yet.")
-    # Beside the file itself, wherever a link to it is; recovery looks for backups there.
+    # Beside the real file, not beside a link to it: recovery looks for backups there.
     backup = target or folder_of(os.path.realpath(path))
     if os.path.isdir(backup):
         name = os.path.join(backup, os.path.basename(os.path.realpath(path)))
@@ -198,7 +198,7 @@ def _refuse_existing(path: str) -> None:
 
 @contextmanager
 def candidate(path: str, source: str) -> Iterator[RestoreCandidate]:
-    """A backup, checked and brought up to date in a copy; the backup itself is not touched."""
+    """A checked and migrated copy of a backup; the backup itself is not changed."""
     path = os.path.realpath(path)
     _require_plain_file(source)
     if os.path.exists(path) and os.path.samefile(path, source):
@@ -239,30 +239,30 @@ def _require_plain_file(path: str) -> None:
 
 
 def restore(path: str, wanted: RestoreCandidate) -> StoreRestoreResult:
-    """Put a backup in the place of the store, and keep what was there."""
+    """Replace the store with a backup, and keep the old store."""
     kept = replace(path, "replaced", lambda _: wanted.file)
     return StoreRestoreResult(path, wanted.source, wanted.nodes, kept)
 
 
 def recover(path: str, *, dry_run: bool, tick: clock.Tick = clock.no_tick) -> StoreRecovery:
-    """Make a new store from what can be read of a damaged one, and keep the damaged one."""
+    """Create a new store from the readable parts of a damaged one, and keep the damaged one."""
     path = os.path.realpath(path)
     newest = newest_backup(path)
     if not os.path.exists(path):
         raise DatabaseFailure(f"There is no store at {shown(path)}.", hint=_restore(newest))
-    if _is_whole(path):
+    if _is_intact(path):
         return StoreRecovery(path, dry_run, False, None, None, newest)
     recovered: list[RecoveryReport] = []
     steps: list[RecoveryStep] = []
 
     def make(damaged: str) -> str:
-        found = salvage.salvage(damaged, tick)
-        steps[:] = _filled(path, found)
-        if not found.records and not found.nodes:
+        salvaged = salvage.salvage(damaged, tick)
+        steps[:] = _fill_from_backup(path, salvaged)
+        if not salvaged.records and not salvaged.nodes:
             raise DatabaseFailure(f"Nothing can be read in {shown(path)}.", hint=_restore(newest))
-        # Somebody may have written since, and a new store is begun with an empty file.
+        # `make` may run twice if another process writes; a new store begins with an empty file.
         os.truncate(new, 0)
-        recovered.append(recovery.make_store(found, new, tick))
+        recovered.append(recovery.make_store(salvaged, new, tick))
         return new
 
     with disk.explained("recovering the store"), temporary_file(path) as new:
@@ -275,18 +275,18 @@ def recover(path: str, *, dry_run: bool, tick: clock.Tick = clock.no_tick) -> St
     return StoreRecovery(path, dry_run, True, recovered[-1], kept, newest, tuple(steps))
 
 
-def _filled(path: str, found: salvage.SalvagedRows) -> list[RecoveryStep]:
-    """Fill what is missing in what was read from the newest backup; the steps, in words."""
-    read = [f"{len(found.records):,} records, {len(found.nodes):,} nodes"]
-    if found.unreadable_pages:
-        read.append(f"{found.unreadable_pages:,} pages cannot be read")
+def _fill_from_backup(path: str, salvaged: salvage.SalvagedRows) -> list[RecoveryStep]:
+    """Add missing rows from the newest readable backup, and describe the steps."""
+    read = [f"{len(salvaged.records):,} records, {len(salvaged.nodes):,} nodes"]
+    if salvaged.unreadable_pages:
+        read.append(f"{salvaged.unreadable_pages:,} pages cannot be read")
     steps = [RecoveryStep("readable rows", "; ".join(read))]
     since = None
     for backup in database_backups.every(path):
-        known = set(found.records)
+        known = set(salvaged.records)
         try:
             with closing(truth.connect_for_reading(backup.path)) as connection:
-                missing = found.fill_from(connection)
+                missing = salvaged.fill_from(connection)
                 there = records.ids(connection)
         except (sqlite3.Error, UnicodeDecodeError, ValueError):
             steps.append(RecoveryStep("newest backup", f"{backup.name} cannot be read either"))
@@ -295,20 +295,22 @@ def _filled(path: str, found: salvage.SalvagedRows) -> list[RecoveryStep]:
         steps.append(RecoveryStep("newest backup", f"{backup.name}: {missing:,} records from it"))
         break
     else:
-        steps.append(RecoveryStep("newest backup", "no backup helps"))
+        steps.append(RecoveryStep("newest backup", "there is no readable backup"))
     waiting = len(spool.waiting(folder_of(path)))
-    told = f"{since:,} records are newer than it; " if since is not None else ""
+    newer_records = f"{since:,} records are newer than it; " if since is not None else ""
     steps.append(
-        RecoveryStep("records and spool since", f"{told}{waiting:,} events waiting to be processed")
+        RecoveryStep(
+            "records and spool since", f"{newer_records}{waiting:,} events waiting to be processed"
+        )
     )
     return steps
 
 
-def _is_whole(path: str) -> bool:
+def _is_intact(path: str) -> bool:
     try:
         return check(path).sound
     except DatabaseFailure:
-        # Another program's, or ours with a damaged header: only in ours there are records.
+        # Another program's file, or our store with a damaged header: only our store has records.
         if salvage.salvage(path).records:
             return False
         raise
@@ -324,8 +326,8 @@ def _readable(path: str, copy: str) -> str:
 
 def newest_backup(path: str) -> str | None:
     """The newest backup of a store, whoever made it."""
-    found = database_backups.every(path)
-    return found[0].path if found else None
+    backups = database_backups.every(path)
+    return backups[0].path if backups else None
 
 
 def _restore(backup: str | None) -> str:

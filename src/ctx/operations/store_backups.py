@@ -1,7 +1,7 @@
 """Backups of the user store: making one a day, listing them, and going back to one.
 
-What was said since a backup is in the store that it takes the place of, which is kept. Where that
-one is damaged, or where it is asked for, what can be read there and is newer is taken along.
+A restored backup replaces the store, and the old store is kept. If the old store is damaged, or on
+request, its readable newer records are added to the restored one.
 """
 
 import os
@@ -14,7 +14,7 @@ from ctx.errors import CtxError, PathRefused, UsageError
 from ctx.exchange import recovery, salvage
 from ctx.hook_files import spool
 from ctx.memory import stats, user_store
-from ctx.operations import store as looking_after
+from ctx.operations import store as user_store_file
 from ctx.operations.store import RestoreCandidate
 from ctx.sqlite import database_backups
 from ctx.sqlite.connection import explained, size_of
@@ -28,7 +28,7 @@ _DAY_MS = 86_400_000
 
 
 class BackupEntry(NamedTuple):
-    """A backup, and what is in it."""
+    """A backup and its number of nodes."""
 
     name: str
     path: str
@@ -36,7 +36,7 @@ class BackupEntry(NamedTuple):
     why: str
     bytes: int
     nodes: int | None
-    """None where it cannot be read."""
+    """None if it cannot be read."""
 
 
 class BackupList(NamedTuple):
@@ -54,27 +54,27 @@ class RestoreBackupResult(NamedTuple):
     backup: str
     at: str
     nodes: int
-    """In the store as it is then."""
+    """In the store afterwards."""
     was_damaged: bool
     newer: int
-    """Records of the present store that the backup does not have."""
+    """Records of the current store that the backup lacks."""
     taken: int
-    """How many of those were taken along."""
+    """How many of those were added to the restored store."""
     kept: str | None
     """Where the store that was there before is kept."""
     waiting: int
-    """Events in the spool, which are taken in as always."""
+    """Events in the spool, which are processed as usual."""
 
 
 def daily(database: str, keep: int) -> Backup | None:
-    """Today's backup, if there is none yet; None where nothing was to do.
+    """Make the backup of today if there is none yet; otherwise return None.
 
-    A worker asks on every round: where it is not due, this looks at the names in one folder.
+    The worker calls this in every round: if no backup is due, it only lists one folder.
     """
     if not keep or not size_of(database):
         return None
     made_at = (clock.parse_iso(each.at) or 0 for each in database_backups.daily(database))
-    # One from the future was made while the clock was wrong.
+    # A backup from the future was made with a wrong clock.
     if any(abs(clock.now_ms() - each) < _DAY_MS for each in made_at):
         return None
     made = database_backups.make(database)
@@ -83,27 +83,27 @@ def daily(database: str, keep: int) -> Backup | None:
 
 
 def list_backups(database: str) -> BackupList:
-    found = [
+    entries = [
         BackupEntry(each.name, each.path, each.at, each.why, each.bytes, _nodes(each.path))
         for each in database_backups.every(database)
     ]
-    return BackupList(database_backups.folder_for(database), tuple(found))
+    return BackupList(database_backups.folder_for(database), tuple(entries))
 
 
 def find_backup(database: str, name: str) -> Backup:
-    """The backup that a person means: `latest`, its name or a part of that, or a path."""
+    """The backup with a name: `latest`, a name, a part of one, or a path."""
     known = database_backups.every(database)
     if name == LATEST and known:
         return known[0]
-    found = [each for each in known if each.name == name] or [
+    matches = [each for each in known if each.name == name] or [
         each for each in known if name in each.name
     ]
-    if len(found) == 1:
-        return found[0]
-    if found:
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
         raise UsageError(
-            f"{len(found)} backups have {name!r} in their names.",
-            detail="\n".join(f"  {each.name}" for each in found),
+            f"{len(matches)} backups have {name!r} in their names.",
+            detail="\n".join(f"  {each.name}" for each in matches),
             hint="Use more of the name.",
         )
     if os.path.isfile(name):
@@ -123,26 +123,26 @@ def restore(
     dry_run: bool,
     tick: clock.Tick = clock.no_tick,
 ) -> RestoreBackupResult:
-    """Put a backup in the place of the store, and keep what was there."""
-    is_damaged = os.path.exists(database) and not _is_whole(database)
+    """Replace the store with a backup, and keep the old store."""
+    is_damaged = os.path.exists(database) and not _is_intact(database)
     takes = keep_newer or is_damaged
-    told: list[tuple[int, int, int]] = []
+    counts: list[tuple[int, int, int]] = []
 
     def make(present: str) -> str:
-        told.append(_with_newer(present, wanted.file, takes=takes, tick=tick))
+        counts.append(_with_newer(present, wanted.file, takes=takes, tick=tick))
         return wanted.file
 
     kept = None
     if not dry_run and os.path.exists(database):
         kept = replace(database, "replaced", make)
     elif not dry_run:
-        looking_after.restore(database, wanted)
-        told.append((0, 0, wanted.nodes))
+        user_store_file.restore(database, wanted)
+        counts.append((0, 0, wanted.nodes))
     elif os.path.exists(database):
         make(database)
     else:
-        told.append((0, 0, wanted.nodes))
-    newer, taken, nodes = told[-1]
+        counts.append((0, 0, wanted.nodes))
+    newer, taken, nodes = counts[-1]
     waiting = len(spool.waiting(home))
     return RestoreBackupResult(
         dry_run, backup.path, backup.at, nodes, is_damaged, newer, taken, kept, waiting
@@ -150,20 +150,20 @@ def restore(
 
 
 def _with_newer(present: str, copy: str, *, takes: bool, tick: clock.Tick) -> tuple[int, int, int]:
-    """Put what a store knows and a copy does not into the copy: newer, taken, nodes then."""
-    found = salvage.salvage(present, tick)
+    """Count the newer records of a store, add them to a copy if wanted, and count its nodes."""
+    salvaged = salvage.salvage(present, tick)
     with explained(copy), closing(user_store.open_for_writing(copy)) as connection:
-        newer = recovery.unknown_to(connection, found)
-        taken = recovery.take_in(connection, found) if takes else 0
+        newer = recovery.unknown_to(connection, salvaged)
+        taken = recovery.take_in(connection, salvaged) if takes else 0
         nodes = stats.count_nodes(connection)
-        # Whoever puts it in place reads the file alone.
+        # Only the file itself is put in place, without its log.
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return newer, taken, nodes
 
 
-def _is_whole(database: str) -> bool:
+def _is_intact(database: str) -> bool:
     try:
-        return looking_after.check(database).sound
+        return user_store_file.check(database).sound
     except CtxError:
         return False
 

@@ -1,4 +1,4 @@
-"""Look whether the store is in order, and what hooks have left beside it. Nothing is changed."""
+"""Checks of the store and of the files that hooks write beside it. They change nothing."""
 
 import os
 import shlex
@@ -32,7 +32,7 @@ _LITTLE_ROOM = 200 * 1024 * 1024
 _NO_ROOM = 20 * 1024 * 1024
 _DAY_MS = 86_400_000
 _LONG_MS = 10 * 60_000
-"""What hooks have left is taken in within minutes, or nobody is at it."""
+"""Events are processed within minutes; older ones mean that nothing processes them."""
 _LOG_TAIL = 64 * 1024
 _MOST_REASONS = 5
 _Answer = TypeVar("_Answer")
@@ -43,12 +43,12 @@ class DoctorCheck(NamedTuple):
     state: Literal["ok", "warning", "problem"]
     seen: str
     advice: str
-    """What to do; empty where nothing is to be done."""
+    """What to do; empty if nothing is needed."""
 
 
 def store_checks(environment: Environment) -> Iterator[DoctorCheck]:
-    """Everything that has to do with the store and its folder."""
-    looks: dict[str, Callable[[Environment], Iterator[DoctorCheck]]] = {
+    """All checks of the store and its folder."""
+    checks: dict[str, Callable[[Environment], Iterator[DoctorCheck]]] = {
         "ctx": _program,
         "clock": _clock,
         "store": _store,
@@ -61,25 +61,25 @@ def store_checks(environment: Environment) -> Iterator[DoctorCheck]:
         "hook errors": _hook_errors,
     }
     if is_in_the_way(environment.user_store.home):
-        looks = {"ctx": _program, "clock": _clock, "store": _no_folder, "disk space": _disk_space}
-    for name, look in looks.items():
-        yield from guarded(name, look(environment))
+        checks = {"ctx": _program, "clock": _clock, "store": _no_folder, "disk space": _disk_space}
+    for name, check in checks.items():
+        yield from guarded(name, check(environment))
 
 
 def is_in_the_way(folder: str) -> bool:
-    """Whether something else stands where a folder should be, such as a file or a dead link."""
+    """Whether a file or a broken link is in place of a folder."""
     return os.path.lexists(folder) and not os.path.isdir(folder)
 
 
 def nearest_folder(path: str) -> str:
-    """The folder itself, or the one in which it would be made."""
+    """The folder itself, or the nearest existing one above it."""
     while not os.path.isdir(path):
         path = os.path.dirname(path)
     return path
 
 
 def guarded(name: str, checks: Iterator[DoctorCheck]) -> Iterator[DoctorCheck]:
-    """What a check says; where it cannot look, why."""
+    """The results of a check; if it fails, the error as a problem."""
     try:
         with disk.explained("looking at it"):
             yield from checks
@@ -94,39 +94,43 @@ def ok(name: str, seen: str) -> DoctorCheck:
 def _program(_environment: Environment) -> Iterator[DoctorCheck]:
     python = ".".join(map(str, sys.version_info[:3]))
     where = os.path.dirname(os.path.abspath(ctx.__file__))
-    told = f"{ctx.__version__}, Python {python}, SQLite {sqlite3.sqlite_version}: {shown(where)}"
-    yield ok("ctx", told)
+    description = (
+        f"{ctx.__version__}, Python {python}, SQLite {sqlite3.sqlite_version}: {shown(where)}"
+    )
+    yield ok("ctx", description)
 
 
 def _clock(environment: Environment) -> Iterator[DoctorCheck]:
-    """Whether the wall clock can be right, and whether somebody's was not."""
+    """Whether the wall clock is plausible, and whether an earlier one was not."""
     wall_ms = clock.wall_ms()
-    told = clock.iso(wall_ms)
+    wall_time = clock.iso(wall_ms)
     if clock.is_wrong():
-        seen = f"The clock of this machine says {told}, which is wrong."
+        seen = f"The clock of this machine says {wall_time}, which is wrong."
         advice = "Set it. Changes made meanwhile have wrong times."
         yield DoctorCheck("clock", "problem", seen, advice)
     elif (newest_ms := _newest_ms(environment)) > wall_ms + _DAY_MS:
-        seen = f"It says {told}, and the newest change in memory is from {clock.iso(newest_ms)}."
+        seen = (
+            f"It says {wall_time}, and the newest change in memory is from {clock.iso(newest_ms)}."
+        )
         advice = (
             "Set it if it is wrong. Otherwise another clock was ahead; later changes still win."
         )
         yield DoctorCheck("clock", "warning", seen, advice)
     else:
-        yield ok("clock", told)
+        yield ok("clock", wall_time)
 
 
 def _newest_ms(environment: Environment) -> int:
     """The time of the newest record in the user store, or of the newest commit of the project."""
     last = _ask_store(environment.graph_file, records.last_stamp)
-    found = [clock.stamp_ms(last)] if last else []
+    times_ms = [clock.stamp_ms(last)] if last else []
     if project := layout.find_project(environment.folder, environment.user_store.home):
         repository = Repository(project)
         for head in repository.heads.named():
             with suppress(CtxError):
                 commit = read_typed(repository.objects, head, Commit)
-                found.append(commit.timestamp_unix * 1000)
-    return max(found, default=0)
+                times_ms.append(commit.timestamp_unix * 1000)
+    return max(times_ms, default=0)
 
 
 def _no_folder(environment: Environment) -> Iterator[DoctorCheck]:
@@ -158,7 +162,7 @@ def _store(environment: Environment) -> Iterator[DoctorCheck]:
 
 
 def _lost(path: str) -> Iterator[DoctorCheck]:
-    """Where there is nothing in memory, whether there was once."""
+    """If memory is empty, whether a backup has nodes."""
     full = [each for each in store_backups.list_backups(path).backups if each.nodes]
     if full:
         nodes, at = full[0].nodes or 0, full[0].at
@@ -185,12 +189,12 @@ def _contents(path: str) -> DoctorCheck:
     except DatabaseFailure as error:
         return DoctorCheck("store", "warning", error.message, "`ctx status` updates it.")
     size = (size_of(path) + size_of(f"{path}-wal")) / 1_000_000
-    told = f"{nodes:,} {_nodes(nodes)}, {size:,.1f} MB, whole"
-    return ok("store", f"{shown(path)}: {told}")
+    contents = f"{nodes:,} {_nodes(nodes)}, {size:,.1f} MB, whole"
+    return ok("store", f"{shown(path)}: {contents}")
 
 
 def _permissions(environment: Environment) -> Iterator[DoctorCheck]:
-    """What is remembered is for its owner's eyes."""
+    """Whether only the owner can read the store."""
     home, database = environment.user_store.home, environment.graph_file
     folder = nearest_folder(home)
     needed = os.W_OK | os.X_OK | (os.R_OK if folder == home else 0)
@@ -259,7 +263,7 @@ def _configuration(environment: Environment) -> Iterator[DoctorCheck]:
 
 
 def _project_store(environment: Environment) -> Iterator[DoctorCheck]:
-    """Whether agents are given what the project here remembers."""
+    """Whether the project store is trusted, so that agents see it."""
     home = environment.user_store.home
     if trust_list.is_broken(home):
         seen = f"{shown(trust_list.path_of(home))} cannot be read, so no project is trusted."
@@ -293,7 +297,7 @@ def _conflicts(environment: Environment) -> Iterator[DoctorCheck]:
 
 
 def _capture(environment: Environment) -> Iterator[DoctorCheck]:
-    """When hooks last reported something, and what of it nobody has taken in."""
+    """When hooks last reported an event, and which events wait or failed."""
     home, now = environment.user_store.home, clock.now_ms()
     waiting = spool.waiting(home)
     made = [spool.made_ms(spool.id_of(name)) for name in waiting]
@@ -301,8 +305,8 @@ def _capture(environment: Environment) -> Iterator[DoctorCheck]:
     seen = f"the last event came {_ago(now - last)}" if last else "no event has come yet"
     seen += f", {len(waiting):,} waiting" if waiting else ""
     if waiting and now - min(made) > _LONG_MS:
-        told = f"{seen}, the oldest for {clock.age((now - min(made)) / 1000)}."
-        yield DoctorCheck("capture", "warning", told, "To process them: `ctx hook apply`")
+        seen_with_age = f"{seen}, the oldest for {clock.age((now - min(made)) / 1000)}."
+        yield DoctorCheck("capture", "warning", seen_with_age, "To process them: `ctx hook apply`")
     else:
         yield ok("capture", seen)
     for each in capture_stops(environment):
@@ -316,10 +320,10 @@ def _capture(environment: Environment) -> Iterator[DoctorCheck]:
 
 
 def _skipped(path: str) -> Iterator[DoctorCheck]:
-    """Events that are in the store, and of which nothing could be made. Old ones are no news."""
+    """Stored events that could not be processed. Old ones are not a warning."""
     since = clock.iso(clock.now_ms() - _DAY_MS)
-    found = _ask_store(path, lambda store: event_table.skip_reasons(store, _MOST_REASONS)) or ()
-    for reason, count, at, session, event, tool in found:
+    reasons = _ask_store(path, lambda store: event_table.skip_reasons(store, _MOST_REASONS)) or ()
+    for reason, count, at, session, event, tool in reasons:
         what = f"{event} of {tool}" if tool else event
         many = "1 event was" if count == 1 else f"{count:,} events were"
         seen = f"{many} skipped, the last at {at} ({what}, session {session}): {reason}"
@@ -332,14 +336,14 @@ def _skipped(path: str) -> Iterator[DoctorCheck]:
 
 
 def _last_event(path: str) -> int:
-    """When the newest event in the store came; 0 where there is none."""
+    """The time of the newest event in the store; 0 if there is none."""
     return (
         clock.parse_iso(_ask_store(path, lambda store: event_table.last_at(store) or "") or "") or 0
     )
 
 
 def _ask_store(path: str, question: Callable[[Connection], _Answer]) -> _Answer | None:
-    """What the store says; None where it is none. What is wrong with it is said elsewhere."""
+    """The result of a query on the store, or None if it cannot be read; other checks report why."""
     if truth.application_id_of(path) != user_store.APPLICATION_ID:
         return None
     try:
@@ -350,7 +354,7 @@ def _ask_store(path: str, question: Callable[[Connection], _Answer]) -> _Answer 
 
 
 def _hook_errors(environment: Environment) -> Iterator[DoctorCheck]:
-    """What hooks could not say to anybody."""
+    """Errors of hooks in the last day, from their log."""
     path = os.path.join(environment.user_store.home, hook_log.NAME)
     since = clock.iso(clock.now_ms() - _DAY_MS)
     lines = [line for line in _tail(path) if line[:20] >= since]

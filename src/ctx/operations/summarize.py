@@ -1,4 +1,4 @@
-"""Make one node out of several, and put those away."""
+"""Summarize several nodes in one, and optionally archive them."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ class Options(NamedTuple):
     """Sources that are not archived."""
     metadata: Mapping[str, Any] = {}
     inherits: bool = True
-    """Whether it has tags of its sources beside those that are given."""
+    """Whether it also gets tags of its sources."""
 
 
 class SummarizeResult(NamedTuple):
@@ -32,39 +32,39 @@ class SummarizeResult(NamedTuple):
     sources: tuple[NodeId, ...]
     archived: tuple[NodeId, ...]
     pinned: tuple[NodeId, ...]
-    """Sources that stay where they are, because they are pinned."""
+    """Sources that are not archived, because they are pinned."""
     short_ids: Mapping[NodeId, str]
     redacted: tuple[Redaction, ...]
 
 
 def summarize(memory: Memory, options: Options, claim: Claim | None = None) -> SummarizeResult:
-    """A summary, derived from its sources. It takes their place in contexts.
+    """Add a summary that is derived from its sources and replaces them in contexts.
 
-    So it has the tags that say where the sources are seen: the project and the task that they
-    have in common, and the strongest of their tiers below the pin, unless tags name others.
+    It gets the tags that decide where the sources are visible: their common project and task, and
+    the strongest of their tiers below pinned, unless the tags contain others.
     """
     graph = memory.graph
-    given = model.tags(options.tags)
+    tags = model.tags(options.tags)
     archived: list[NodeId] = []
     pinned: list[NodeId] = []
     sources = list(graph.nodes(dict.fromkeys(options.sources)))
     if not sources:
         raise UsageError("There is nothing to summarize.", hint="Name at least one node.")
-    # What rests on something of one's own is one's own.
+    # A summary of any node in the user store belongs to the user store.
     scope = PROJECT if all(source.scope == PROJECT for source in sources) else USER
-    # What is archived elsewhere can be repeated, so that comes first.
+    # Archiving in the other store can be repeated, so it comes first.
     others = {source.scope for source in sources if options.archive_sources} - {scope}
     with memory.transaction("summarize", *others, scope, claim=claim) as whole:
         change = whole.in_scope(scope)
         metadata = {**memory.source_metadata, **options.metadata}
         node_id = change.add_node("summary", options.content, metadata=metadata)
-        inherited = inherited_tags(sources, given) if options.inherits else []
-        for tag in [*given, *inherited]:
+        inherited = inherited_tags(sources, tags) if options.inherits else []
+        for tag in [*tags, *inherited]:
             change.tag(node_id, tag)
         for source in sources:
             outside = source.scope != scope
-            said = Evidence(memory.author)
-            change.link(node_id, source.id, "DERIVED_FROM", said, outside=outside)
+            evidence = Evidence(memory.author)
+            change.link(node_id, source.id, "DERIVED_FROM", evidence, outside=outside)
             if options.archive_sources and model.PINNED in source.tags:
                 pinned.append(source.id)
             elif options.archive_sources and source.id not in options.spared:
@@ -83,16 +83,16 @@ def summarize(memory: Memory, options: Options, claim: Claim | None = None) -> S
     )
 
 
-def inherited_tags(sources: Sequence[Node], given: Sequence[str]) -> list[str]:
-    """What a summary takes over from its sources, beside the tags that it is given."""
-    taken = {tag.partition(":")[0] for tag in given}
+def inherited_tags(sources: Sequence[Node], own_tags: Sequence[str]) -> list[str]:
+    """The tags that a summary gets from its sources, in addition to its own."""
+    taken = {tag.partition(":")[0] for tag in own_tags}
     shared = set(sources[0].tags).intersection(*(source.tags for source in sources))
-    found = sorted(
+    inherited = sorted(
         tag
         for tag in shared
         if tag.startswith(("project:", "task:")) and tag.partition(":")[0] not in taken
     )
     if "tier" not in taken:
         tiers = {tag for source in sources for tag in source.tags}
-        found += [tier for tier in (WORKING, REFERENCE) if tier in tiers][:1]
-    return found
+        inherited += [tier for tier in (WORKING, REFERENCE) if tier in tiers][:1]
+    return inherited

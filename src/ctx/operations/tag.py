@@ -1,4 +1,4 @@
-"""Give nodes tags and take them away; pin and unpin."""
+"""Add tags to nodes and remove them; pin and unpin."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -23,7 +23,7 @@ class TagResults(NamedTuple):
 
 
 def tag(memory: Memory, node_id: NodeId, tags: Sequence[str]) -> TagResult:
-    """Add tags. A tier takes the place of the one that was there, except for the pin."""
+    """Add tags. A tier replaces the current one, except pinned."""
     with memory.transaction("tag", memory.graph.holding(node_id).scope) as change:
         wanted = model.tags(tags)
         replaced = model.replaced_tiers(memory.graph.tags_of(node_id), wanted)
@@ -34,7 +34,7 @@ def tag(memory: Memory, node_id: NodeId, tags: Sequence[str]) -> TagResult:
 
 def untag(memory: Memory, node_id: NodeId, tags: Sequence[str]) -> TagResult:
     with memory.transaction("untag", memory.graph.holding(node_id).scope) as change:
-        # Also what could not be given as a tag today can be taken away.
+        # A tag that is not valid today can still be removed.
         wanted = [model.spelling(word.strip()) for word in tags]
         removed = [word for word in wanted if change.untag(node_id, word)]
     return _tagged(memory, node_id, [], removed)

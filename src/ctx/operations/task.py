@@ -1,7 +1,7 @@
 """Start, end and name the current task.
 
 A task is a node, and a word that its working nodes carry as a tag: `Implement OAuth` is
-`task:implement-oauth`. While a task is current, working nodes of other tasks are out of sight.
+`task:implement-oauth`. While a task is current, working nodes of other tasks are hidden.
 """
 
 import re
@@ -34,11 +34,11 @@ DONE = "done"
 
 _LONGEST_WORD = 60
 _NUMBER = re.compile(r"task_\d+(?:-.*)?", re.IGNORECASE | re.ASCII)
-# What outlives its task.
+# Types of nodes that are kept after the task ends.
 _LASTING = ("decision", "open-question")
 _SUMMARY_BUDGET = 400
 _SUMMARY_LINE = 200
-# What a summary is made of, the most lasting first.
+# The sections of a summary with their node types, the most lasting first.
 _EXTRACTED = (
     ("Decisions", ("decision",)),
     ("Facts and patterns", ("fact", "pattern", "summary")),
@@ -49,10 +49,10 @@ _EXTRACTED = (
 
 class Task(NamedTuple):
     task: str
-    """The word that its nodes carry: `task:<word>`."""
+    """The word in the tag of its nodes: `task:<word>`."""
     name: str
     id: NodeId | None
-    """Its node; None where there are only nodes that carry the word."""
+    """Its node; None if only other nodes have the tag."""
     short_id: str | None
     status: str
     started: str | None
@@ -70,7 +70,7 @@ class StartTaskResult(NamedTuple):
     """Working nodes that belonged to no task before."""
     redacted: tuple[Redaction, ...]
     compacted: CompactResult | None = None
-    """What became of what was staged for the task before."""
+    """The commit of the work that was staged for the previous task."""
 
 
 class EndTaskResult(NamedTuple):
@@ -79,11 +79,11 @@ class EndTaskResult(NamedTuple):
     task: Task
     archived: tuple[NodeId, ...]
     promoted: tuple[NodeId, ...]
-    """Decisions and open questions, which are reference now."""
+    """Decisions and open questions, which are now in the tier reference."""
     summary: Node | None
     summary_short_id: str | None
     compacted: CompactResult | None = None
-    """What became of what was staged."""
+    """The commit of the staged work."""
 
 
 class CurrentTask(NamedTuple):
@@ -95,17 +95,17 @@ class CurrentTask(NamedTuple):
 
 
 def start(memory: Memory, name: str, claim: Claim | None = None) -> StartTaskResult:
-    """Make a task the current one, finding it by name or id, or making it."""
+    """Make a task the current one. It is found by name or id, or created."""
     graph = memory.graph
-    # A name becomes a tag, where a secret would stay: it goes before.
+    # The name becomes a tag, so secrets are removed first.
     title = redact(name.strip())
     found_task = _find(memory, title.text)
     compacted = _switched(memory, found_task)
     with ExitStack() as stack:
         create = stack.enter_context(document.new_files(memory)) if memory.project_memory else None
         here = found_task.scope if found_task else memory.home
-        # What is worked on here is nobody else's business: it stays in the user store. That can be
-        # repeated, so it comes first.
+        # The current task is private, so it is recorded in the user store. That can be repeated, so
+        # it comes first.
         whole = stack.enter_context(memory.transaction("task start", USER, here, claim=claim))
         change = whole.in_scope(here)
         node = _find(memory, title.text)
@@ -132,12 +132,12 @@ def start(memory: Memory, name: str, claim: Claim | None = None) -> StartTaskRes
     graph = memory.graph
     task = _task(graph, word, graph.node(node_id))
     replaced = None if before == word else before
-    found = tuple(Redaction("name", each.rule, each.line) for each in title.findings)
-    return StartTaskResult(task, node is None, replaced, tuple(joined), found, compacted)
+    redactions = tuple(Redaction("name", each.rule, each.line) for each in title.findings)
+    return StartTaskResult(task, node is None, replaced, tuple(joined), redactions, compacted)
 
 
 def _switched(memory: Memory, to: Node | None) -> CompactResult | None:
-    """What was staged for another task becomes a commit before this one begins."""
+    """Commit the work that is staged for another task before this one begins."""
     before = pending.current_task(memory.user, memory.place.task_key)
     if before is None or (to and word_of(to) == before):
         return None
@@ -160,9 +160,9 @@ def make(
     create: Callable[[str, str], None] | None,
     stream: str = MAIN_STREAM,
 ) -> NewTask:
-    """A new task; in a project's store also its file, which `create` makes.
+    """Create a task; in a project store also its file, with `create`.
 
-    How it stands is recorded, and never written into the file: a person has that open.
+    The status is only recorded, and never written to the file, which a person may be editing.
     """
     word = _free_word(memory, drafted.title)
     metadata = {**status, "slug": word}
@@ -184,17 +184,17 @@ def make(
 def end(
     memory: Memory, name: str | None, *, summarize: bool, claim: Claim | None = None
 ) -> EndTaskResult:
-    """Archive a task's working nodes; its decisions and open questions stay, as reference."""
+    """Archive the working nodes of a task; its decisions and open questions become reference."""
     current = pending.current_task(memory.user, memory.place.task_key)
     if name is None and current is None:
         raise UsageError("No current task.", hint="Name it: `ctx task end NAME`")
-    asked = redact(name).text if name else current or ""
-    node = _find(memory, asked)
-    word = word_of(node) if node else task_word(asked)
+    task_name = redact(name).text if name else current or ""
+    node = _find(memory, task_name)
+    word = word_of(node) if node else task_word(task_name)
     here = node.scope if node else memory.home
     summary_id = None
-    # Where there is a project, its nodes and the user's may both be working nodes of the task. What
-    # is not in the store of the task itself can be repeated, and comes first.
+    # In a project, the task can have working nodes in both stores. Changes outside of the store of
+    # the task can be repeated, so they come first.
     other_scope = USER if here == PROJECT else memory.home
     with memory.transaction("task end", other_scope, here, claim=claim) as whole:
         change = whole.in_scope(here)
@@ -237,39 +237,39 @@ def current(memory: Memory) -> CurrentTask:
 
 
 def task_word(name: str) -> str:
-    """What a task's nodes carry as a tag: letters and digits of any script, and dashes."""
+    """The word in the tag of a task: letters and digits of any script, and dashes."""
     word = "".join(
         character if character.isalnum() or unicodedata.category(character)[0] == "M" else " "
         for character in unicodedata.normalize("NFC", name).lower()
     )
-    found = "-".join(word.split())[:_LONGEST_WORD].strip("-")
-    if not found:
+    slug = "-".join(word.split())[:_LONGEST_WORD].strip("-")
+    if not slug:
         raise UsageError(
             f"{name[:80]!r} cannot name a task.", hint="A name has at least one letter or digit."
         )
-    return found
+    return slug
 
 
 def _find(memory: Memory, text: str) -> Node | None:
-    """The task that goes by a name, by the word that its nodes carry, its number or its id."""
+    """The task with a name, a tag word, a number or an id."""
     graph = memory.graph
     for node in graph.nodes(graph.of_type("task")):
         is_meant = text in (word_of(node), f"task:{word_of(node)}") or _same(text, name_of(node))
         if is_meant and belongs(node.tags, memory.project):
             return node
     try:
-        found = graph.node(graph.find(text))
+        node = graph.node(graph.find(text))
     except NodeNotFound:
         looks_like_id = text[:1] == "0" and text.isascii() and text.isalnum()
         if (looks_like_id and len(text) >= ids.SHOWN_LENGTH) or _NUMBER.fullmatch(text):
             raise
         return None
-    if found.type != "task":
+    if node.type != "task":
         raise UsageError(
-            f"The node {ids.short(found.id)} is of type {found.type}, not a task.",
+            f"The node {ids.short(node.id)} is of type {node.type}, not a task.",
             hint="`ctx list --type=task` shows tasks.",
         )
-    return found
+    return node
 
 
 def _same(name: str, other: str) -> bool:
@@ -277,15 +277,15 @@ def _same(name: str, other: str) -> bool:
 
 
 def _free_word(memory: Memory, name: str) -> str:
-    """A word for a new task: `C++` and `C#` are not the same."""
+    """An unused word for a new task: `C++` and `C#` get different ones."""
     word = task_word(name)
     graph = memory.graph
     tasks = graph.nodes(graph.of_type("task"))
     taken = {word_of(node) for node in tasks if belongs(node.tags, memory.project)}
     number = 2
-    while (found := word if number == 2 else f"{word}-{number - 1}") in taken:
+    while (free := word if number == 2 else f"{word}-{number - 1}") in taken:
         number += 1
-    return found
+    return free
 
 
 def word_of(node: Node) -> str:
@@ -312,7 +312,7 @@ def _task(graph: Graphs, word: str, node: Node | None) -> Task:
 
 
 def belongs(tags: Sequence[str], project: str | None) -> bool:
-    """Whether a node is of this project or of none."""
+    """Whether a node belongs to this project or to none."""
     named = [tag for tag in tags if tag.startswith("project:")]
     return not named or f"project:{project}" in named
 
@@ -328,10 +328,10 @@ def _working(graph: Graphs, word: str, project: str | None) -> list[Node]:
 
 
 def _matching(graph: Graphs, query: str, project: str | None) -> list[NodeId]:
-    """What matches in a project; outside of any, what belongs to none."""
-    asked = parse(query if project else f"{query} AND NOT tag:project:*")
+    """The matching nodes in a project; outside of projects, those without a project."""
+    parsed = parse(query if project else f"{query} AND NOT tag:project:*")
     scope = Scope(include_superseded=True, project=project)
-    return sorted(execute.matching(graph.connections, asked, scope, clock.now_ms()).ids)
+    return sorted(execute.matching(graph.connections, parsed, scope, clock.now_ms()).ids)
 
 
 def _holds(node: Node) -> bool:
@@ -348,21 +348,21 @@ def _summarize(
         change.tag(node_id, memory.project_tag)
     for source in sources:
         outside = source.scope != change.graph.scope
-        said = Evidence(memory.author)
-        change.link(node_id, source.id, "DERIVED_FROM", said, outside=outside)
+        evidence = Evidence(memory.author)
+        change.link(node_id, source.id, "DERIVED_FROM", evidence, outside=outside)
     return node_id
 
 
 def extract(title: str, nodes: Sequence[Node]) -> str:
-    """What several nodes say, without a model: the beginning of each, the most lasting first.
+    """Summarize several nodes without a model: the beginning of each, the most lasting first.
 
-    Of what does not fit, only the number is given.
+    Nodes that do not fit are only counted.
     """
     left = _SUMMARY_BUDGET - tokens.estimate(f"{title}\n\n… and {len(nodes):,} more")
-    lines, told = [title], 0
+    lines, listed = [title], 0
     for heading, types in _EXTRACTED:
         chosen: list[str] = []
-        # The newest are the likeliest to hold; they are told in the order in which they came.
+        # The newest nodes are preferred, and listed in chronological order.
         for node in reversed([node for node in nodes if node.type in types]):
             text = " ".join((node.summary or node.content).split())
             short = text if len(text) <= _SUMMARY_LINE else f"{text[:_SUMMARY_LINE].rstrip()}..."
@@ -373,9 +373,9 @@ def extract(title: str, nodes: Sequence[Node]) -> str:
                 chosen.insert(0, f"- {short}")
         if chosen:
             lines += ["", f"{heading}:", *chosen]
-            told += len(chosen)
-    if told < len(nodes):
-        lines += ["", f"… and {len(nodes) - told:,} more"]
+            listed += len(chosen)
+    if listed < len(nodes):
+        lines += ["", f"… and {len(nodes) - listed:,} more"]
     return "\n".join(lines)
 
 

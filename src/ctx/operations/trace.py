@@ -1,4 +1,4 @@
-"""Where a node comes from: the nodes it is derived from, and the words that were said."""
+"""The origin of a node: the nodes that it is derived from, and the quoted steps."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from ctx.synthesis.sentences import split_sentences
 from ctx.workspace import Memory
 
 MOST_SAID = 200
-"""The most steps that are read for one answer."""
+"""The maximum number of steps that are read for one answer."""
 
 _LONGEST = 400
 _MOST_GIVEN = 10
@@ -23,14 +23,14 @@ _SPEAKERS = {"prompt": "user", "say": "agent", "plan": "agent", "agent": "subage
 
 
 class SaidStep(NamedTuple):
-    """A step that a node rests on, with the sentence that the node is about."""
+    """A step that a node is based on, with the matching sentence."""
 
     node: NodeId
     step: str
     session: str
     at: str
     by: str
-    """`user`, `agent` or `subagent` for words, else what was done: `command`, `write`, `read`."""
+    """`user`, `agent` or `subagent` for messages, else the kind: `command`, `write`, `read`."""
     text: str
 
 
@@ -43,33 +43,33 @@ class TraceResult(NamedTuple):
     short_ids: Mapping[NodeId, str]
     left_out: int
     evidence: tuple[SaidStep, ...] = ()
-    """The steps that these nodes rest on, as far as they are stored."""
+    """The steps that these nodes are based on, as far as they are stored."""
     forgotten: int = 0
-    """How many of the steps are not stored here any more."""
+    """How many of the steps are no longer stored."""
 
 
 def trace(
     memory: Memory, start: NodeId, *, reverse: bool, edge_types: Sequence[str], depth: int | None
 ) -> TraceResult:
     reached = walk.trace(memory.graph, start, reverse=reverse, edge_types=edge_types, depth=depth)
-    found = TraceResult(*graph_walk(memory.graph, start, reached))
+    result = TraceResult(*graph_walk(memory.graph, start, reached))
     if reverse:
-        return found
-    evidence, forgotten = steps_behind(memory, found.nodes)
-    return found._replace(evidence=evidence, forgotten=forgotten)
+        return result
+    evidence, forgotten = steps_behind(memory, result.nodes)
+    return result._replace(evidence=evidence, forgotten=forgotten)
 
 
 def steps_behind(memory: Memory, nodes: Iterable[Node]) -> tuple[tuple[SaidStep, ...], int]:
-    """The steps that nodes rest on, in the order of the nodes, and how many are not stored."""
+    """The steps that nodes are based on, in the order of the nodes, and how many are not stored."""
     named = [(node, step) for node in nodes for step in evidence_of(node.metadata)]
     wanted = dict.fromkeys(step for _, step in named[:MOST_SAID])
     stored = {each.id: each for each in steps.with_ids(memory.user.connection, list(wanted))}
-    found = [_quoted(node, stored[step]) for node, step in named if step in stored]
-    return tuple(found), len(wanted) - len(stored)
+    quoted = [_quoted(node, stored[step]) for node, step in named if step in stored]
+    return tuple(quoted), len(wanted) - len(stored)
 
 
 def as_markdown(steps_said: Sequence[SaidStep]) -> str:
-    """The steps as an agent sees them."""
+    """The steps as markdown for an agent."""
     lines = [
         f'- {each.at[:10]} {each.by}: "{flat(each.text)}"' for each in steps_said[:_MOST_GIVEN]
     ]
@@ -77,9 +77,11 @@ def as_markdown(steps_said: Sequence[SaidStep]) -> str:
 
 
 def evidence_of(metadata: Mapping[str, Any]) -> list[str]:
-    """The ids of the steps that a node rests on."""
-    found = metadata.get("evidence")
-    return [each for each in found if isinstance(each, str)] if isinstance(found, list) else []
+    """The ids of the steps that a node is based on."""
+    evidence = metadata.get("evidence")
+    return (
+        [each for each in evidence if isinstance(each, str)] if isinstance(evidence, list) else []
+    )
 
 
 def _quoted(node: Node, step: Step) -> SaidStep:
@@ -89,7 +91,7 @@ def _quoted(node: Node, step: Step) -> SaidStep:
 
 
 def _sentence(text: str, node: Node) -> str:
-    """The sentence of a message that shares most words with the node; else its beginning."""
+    """The sentence of a message with the most words of the node, or the whole message."""
     title = node.metadata.get("title")
     about = set(terms.extract(title if isinstance(title, str) else node.content[:_LONGEST]))
     best, most = "", 0

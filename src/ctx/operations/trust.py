@@ -1,6 +1,6 @@
-"""Trust a project store, so that agents are given what it holds.
+"""Trust a project store, so that agents see its content.
 
-Whoever is asked to trust sees first what there is: how much, by whom, since when.
+Before trusting, the user sees a summary: the size, the authors and the time of the last commit.
 """
 
 import os
@@ -22,22 +22,22 @@ _MOST_AUTHORS = 20
 
 class CommitAuthor(NamedTuple):
     name: str
-    """In one line and cut: it is a stranger's text."""
+    """One line, shortened, because the text is untrusted."""
     commits: int
 
 
 class TrustContents(NamedTuple):
-    """What somebody who trusts a project store lets in."""
+    """The content of a project store, for the decision to trust it."""
 
     commits: int
     authors: tuple[CommitAuthor, ...]
-    """Who made the commits, the busiest first; 20 at most."""
+    """The authors of the commits, those with the most commits first; at most 20."""
     author_count: int
     last_commit: str
-    """When the newest commit was made; empty where there is none."""
+    """The time of the newest commit; empty if there is none."""
     narrative_files: int
     complete: bool = True
-    """False where there is too much to look at all of it: then these are the least there is."""
+    """False if the store is too large to read completely; the numbers are then minimums."""
 
 
 class TrustResult(NamedTuple):
@@ -46,38 +46,38 @@ class TrustResult(NamedTuple):
     root: str
     """The project's folder."""
     state: Literal["trusted", "already trusted", "revoked", "not trusted"]
-    """What it came to; `not trusted`: there was nothing to revoke."""
+    """The result; `not trusted` means that there was nothing to revoke."""
     at: str = ""
     """Since when it is trusted."""
     identity: str = ""
     """Who trusts it, as git names them."""
     contents: TrustContents | None = None
     put_aside: str = ""
-    """Where a list of what is trusted was put that could not be read."""
+    """Where an unreadable trust list was moved to."""
     differed: tuple[str, ...] = ()
-    """What was not as it had been when it was trusted the last time."""
+    """What had changed since it was trusted the last time."""
 
 
 class TrustedProject(NamedTuple):
     """A project store that was trusted, and whether it still is."""
 
     key: str
-    """The git folder that its working trees share; the project's folder where there is none."""
+    """The git folder that its working trees share; without git, the folder of the project."""
     root: str
     """The project's folder when it was trusted."""
     at: str
     identity: str
     """Who trusts it, as git names them."""
     state: Literal["trusted", "not trusted", "gone"]
-    """`not trusted`: something differs; `gone`: there is no project store in the folder now."""
+    """`not trusted`: something differs; `gone`: the folder has no project store."""
     differs: tuple[str, ...]
-    """What is not as it was when it was trusted."""
+    """What has changed since it was trusted."""
     roots: tuple[str, ...]
-    """The commits that its history begins with; none: not known."""
+    """The first commits of its history; empty if unknown."""
     remote: str
-    """The remote `origin` without its protocol and user; empty: not known."""
+    """The remote `origin` without its protocol and user; empty if unknown."""
     owner: int | None
-    """The user id that owns the git folder; null: not known."""
+    """The user id that owns the git folder; null if unknown."""
 
 
 class TrustedProjects(NamedTuple):
@@ -116,7 +116,7 @@ def _busiest_first(author: CommitAuthor) -> tuple[int, str]:
 
 
 def trust(home: str, project: Project) -> TrustResult:
-    """Trust a project store from now on, in the name that its commits carry here."""
+    """Trust a project store, with the name that git uses for commits here."""
     is_broken = trusted.is_broken(home)
     differs = trust_check.verify(home, project).differs
     who = redaction.redact(git.identity(project.checkout)).text
@@ -138,14 +138,14 @@ def revoke(home: str, project: Project) -> TrustResult:
 
 
 def revoke_folder(home: str, root: str) -> TrustResult:
-    """The same for a folder that holds no project store any more."""
+    """Revoke trust for a folder that no longer has a project store."""
     was_trusted = trust_check.revoke_folder(home, root)
     return TrustResult(root, "revoked" if was_trusted else "not trusted")
 
 
 def everything(home: str) -> TrustedProjects:
     trust_check.adopt(home)
-    found = []
+    projects = []
     for known in trusted.everything(home):
         project = layout.find_project(known.root, home)
         state: Literal["trusted", "not trusted", "gone"] = "gone"
@@ -153,7 +153,7 @@ def everything(home: str) -> TrustedProjects:
         if project and known.key in (trusted.key_of(project), trusted.folder_of(project)):
             verdict = trust_check.verify(home, project)
             state, differs = "trusted" if verdict.is_trusted else "not trusted", verdict.differs
-        found.append(
+        projects.append(
             TrustedProject(
                 known.key,
                 known.root,
@@ -166,4 +166,4 @@ def everything(home: str) -> TrustedProjects:
                 known.owner,
             )
         )
-    return TrustedProjects(tuple(found))
+    return TrustedProjects(tuple(projects))

@@ -1,4 +1,4 @@
-"""Take back a change."""
+"""Undo a change."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -13,7 +13,7 @@ from ctx.memory.graph import PROJECT, USER, Graph
 from ctx.memory.inverse_changes import ChangeSummary, KeptField
 from ctx.workspace import Memory
 
-_MOST_TOLD = 1_000
+_MOST_LISTED = 1_000
 
 
 class ChangeList(NamedTuple):
@@ -27,19 +27,19 @@ class UndoResult(NamedTuple):
 
     change: ChangeSummary
     what: tuple[str, ...]
-    """What the change had done, in a few words each; of a very large one, the first."""
+    """What the change did, in a few words each; for a very large one, only the first."""
     kept: tuple[KeptField, ...]
-    """What was not taken back, because it was changed again since."""
+    """What was not undone, because it was changed again since."""
     by: str | None
-    """The change that took it back: undoing that one brings it back."""
+    """The change that undid it; undo that one to redo it."""
     files: tuple[str, ...] = ()
-    """Documents, from the project's root, that stay although their nodes are gone."""
+    """Paths of documents that stay although their nodes are deleted."""
     documents: tuple[str, ...] = ()
-    """Documents that keep the words that were taken back, because git has them."""
+    """Documents that keep the undone text, because they are in git."""
 
 
 def undo_change(memory: Memory, text: str | None, *, dry_run: bool) -> UndoResult:
-    """Take back the change that a person named, else the last one of this session."""
+    """Undo a change by its id, or the last one of this session."""
     graphs, change_id = _chosen(memory, text)
     if dry_run:
         return UndoResult(
@@ -56,7 +56,7 @@ def undo_change(memory: Memory, text: str | None, *, dry_run: bool) -> UndoResul
     while made is None:
         scopes = [graph.scope for graph in graphs]
         with ExitStack() as files, memory.transaction(inverse_changes.ACTION, *scopes) as change:
-            # Chosen again under the lock: of two who undo at once, each takes another change.
+            # Chosen again under the lock: two concurrent undos must take different changes.
             graphs, change_id = _chosen(memory, text)
             if [graph.scope for graph in graphs] == scopes:
                 made = inverse_changes.describe_change(change.graph, change_id)
@@ -81,48 +81,50 @@ def undo_change(memory: Memory, text: str | None, *, dry_run: bool) -> UndoResul
 
 
 def changes(memory: Memory, session: str | None) -> Iterator[ChangeSummary]:
-    """The changes that were made in all stores, newest first."""
+    """The changes in all stores, newest first."""
     for graph, change_id in _changes(memory, session):
         yield inverse_changes.describe_change(graph, change_id)
 
 
 def _changes(memory: Memory, session: str | None) -> Iterator[tuple[Graph, str]]:
-    found = [
+    by_store = [
         zip(inverse_changes.changes(graph, session), repeat(graph), strict=False)
         for graph in memory.graph.graphs
     ]
     # A change of both stores has one id.
-    told: set[str] = set()
-    for made, graph in merge(*found, key=lambda each: each[0].stamp, reverse=True):
-        if made.change not in told:
-            told.add(made.change)
+    listed: set[str] = set()
+    for made, graph in merge(*by_store, key=lambda each: each[0].stamp, reverse=True):
+        if made.change not in listed:
+            listed.add(made.change)
             yield graph, made.change
 
 
 def _chosen(memory: Memory, text: str | None) -> tuple[list[Graph], str]:
-    """The change that is meant, and the stores that have it: one command may change both."""
+    """The selected change, and the stores that contain it: one command can change both."""
     change_id = _newest(memory) if text is None else _named(memory, text)
-    found = [
-        (graph, said)
+    stores = [
+        (graph, change_records)
         for graph in memory.graph.graphs
-        if (said := records.of_change(graph.connection, change_id))
+        if (change_records := records.of_change(graph.connection, change_id))
     ]
-    # What was moved away comes back first: killed in between, it is in both stores, not in none.
-    found.sort(key=lambda each: not any(record.kind == "node.delete" for record in each[1]))
-    if found:
+    # Deletions are undone first: after a crash in between, a moved node is in both stores.
+    stores.sort(key=lambda each: not any(record.kind == "node.delete" for record in each[1]))
+    if stores:
         _refuse_loss(memory, change_id)
-        return [graph for graph, _ in found], change_id
+        return [graph for graph, _ in stores], change_id
     raise NodeNotFound(f"There is no change {change_id}.")
 
 
 def _refuse_loss(memory: Memory, change_id: str) -> None:
-    """What was moved to one's own store must not go from there, where it is nowhere else.
+    """Refuse to undo a move to the user store if the content exists nowhere else.
 
-    A project forgets what was moved away before it was committed.
+    A project does not keep a node that was moved away before it was committed.
     """
     root = inverse_changes.origin(memory.user, change_id)
-    said = records.of_change(memory.user.connection, root)
-    moved = [r.subject for r in said if r.action == records.MOVE and r.kind.startswith("node.")]
+    change_records = records.of_change(memory.user.connection, root)
+    moved = [
+        r.subject for r in change_records if r.action == records.MOVE and r.kind.startswith("node.")
+    ]
     for node_id in map(NodeId, map(Ulid, moved)):
         if memory.user.has(node_id) and not _is_elsewhere(memory, node_id, root):
             raise UsageError(
@@ -132,7 +134,7 @@ def _refuse_loss(memory: Memory, change_id: str) -> None:
 
 
 def _is_elsewhere(memory: Memory, node_id: NodeId, change_id: str) -> bool:
-    """Whether the project has a node too, or has it again once a change is taken back."""
+    """Whether the project also has a node, or has it again after the undo."""
     for graph in memory.graph.graphs:
         about = records.about(graph.connection, node_id, "node.")
         was_there = any(record.change == change_id for record in about)
@@ -163,9 +165,9 @@ def _named(memory: Memory, text: str) -> str:
 
 
 def _newest(memory: Memory) -> str:
-    """The newest change of this session that is not undone and is not an undoing itself.
+    """The newest change of this session that is not undone and is not an undo itself.
 
-    Others have sessions of the same name: what came with a commit of theirs is not meant.
+    Other people have sessions of the same name; changes from their commits are skipped.
     """
     for graph, change_id in _changes(memory, memory.session):
         is_own = graph.scope == USER or history.is_own(graph.connection, change_id)
@@ -181,18 +183,18 @@ def _newest(memory: Memory) -> str:
 
 def _find(graph: Graph, text: str) -> str:
     prefix = text.strip().upper()
-    found = records.changes_beginning_with(graph.connection, prefix) if prefix else []
-    if len(found) != 1:
-        problem = "Several changes begin" if found else "No change begins"
+    matches = records.changes_beginning_with(graph.connection, prefix) if prefix else []
+    if len(matches) != 1:
+        problem = "Several changes begin" if matches else "No change begins"
         raise NodeNotFound(f"{problem} with {text[:40]!r}.", hint="`ctx undo --list` shows them.")
-    return found[0]
+    return matches[0]
 
 
 def _summary(graph: Graph, change_id: str) -> tuple[str, ...]:
-    found = records.of_change(graph.connection, inverse_changes.origin(graph, change_id))
+    change_records = records.of_change(graph.connection, inverse_changes.origin(graph, change_id))
     return tuple(
         f"{short(record.subject)} {records.describe(record, record.subject)}"
         if record.kind.partition(".")[0] in ("node", "tag", "edge")
         else records.describe(record, record.subject)
-        for record in found[:_MOST_TOLD]
+        for record in change_records[:_MOST_LISTED]
     )

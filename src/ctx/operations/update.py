@@ -16,19 +16,19 @@ _PARTS = (
     *("title", "request", "investigated", "learned", "completed", "next_steps"),
     *("files_read", "files_edited", "more_read", "more_edited", "notes"),
 )
-"""Of an observation or a summary: they say what its content says."""
+"""Metadata of an observation or a summary that repeats parts of its content."""
 
 
 class Options(NamedTuple):
-    """What is None stays as it is; an empty summary or metadata value takes it away."""
+    """None keeps a field; an empty summary or metadata value removes it."""
 
     content: str | None = None
     type: str | None = None
     summary: str | None = None
     metadata: Mapping[str, str] = {}
     in_document: bool = False
-    """Whether the words are a person's, for the node's document, also where other branches have it
-    too. Otherwise those of such a document stay, and what is said holds instead of them."""
+    """Whether to write the content to the document of the node even if other branches have it.
+    Otherwise such a document is unchanged, and the recorded content takes precedence."""
 
 
 class UpdateResult(NamedTuple):
@@ -37,41 +37,41 @@ class UpdateResult(NamedTuple):
     node: Node
     short_id: str
     changed: tuple[str, ...]
-    """The fields that are not what they were."""
+    """The fields that changed."""
     redacted: tuple[Redaction, ...]
     document: str | None = None
-    """The node's document, from the project's root, where it says something else now."""
+    """The path of the document if its text now differs from the node."""
 
 
 def update(memory: Memory, node_id: NodeId, options: Options) -> UpdateResult:
-    """Set some fields. What a document says is changed in its file, where people read it.
+    """Set some fields. The content of a document is changed in its file.
 
-    A file that other branches may have is left to people: what a command wrote there on two
-    branches, git could not merge.
+    A file that other branches may have is not changed: if commands changed it on two branches, git
+    could not merge it.
     """
     node = memory.graph.node(node_id)
     over = path = None
     if options.content is not None and "file" in node.metadata:
         from ctx.operations import document
 
-        if found := document.edited_by_people(memory, node):
-            if options.in_document or not document.is_shared(memory, found):
-                return _update_document(memory, node_id, found, options)
-            over, path = found.digest, document.shown_path(found.path)
-    given = {key: value or None for key, value in options.metadata.items()}
+        if doc := document.edited_by_people(memory, node):
+            if options.in_document or not document.is_shared(memory, doc):
+                return _update_document(memory, node_id, doc, options)
+            over, path = doc.digest, document.shown_path(doc.path)
+    metadata = {key: value or None for key, value in options.metadata.items()}
     if options.content is not None and {"key", "session"} <= node.metadata.keys():
-        # What a session left behind says itself in parts, which are read instead of the whole.
-        given = {**{name: None for name in _PARTS if name in node.metadata}, **given}
+        # Nodes of a session also have their content in parts, which readers prefer: remove them.
+        metadata = {**{name: None for name in _PARTS if name in node.metadata}, **metadata}
     if options.content is not None and sources.stated_source(node.type, node.metadata):
-        # The words are those of whoever changes them.
-        given = {sources.KEY: sources.USER, **memory.source_metadata, **given}
+        # The new content is attributed to whoever changes it.
+        metadata = {sources.KEY: sources.USER, **memory.source_metadata, **metadata}
     with memory.transaction("update", node.scope) as change:
         changed = change.update_node(
             node_id,
             node_type=options.type,
             content=options.content,
             summary=options.summary,
-            metadata=given,
+            metadata=metadata,
             over=over,
         )
     graph = memory.graph
@@ -81,16 +81,16 @@ def update(memory: Memory, node_id: NodeId, options: Options) -> UpdateResult:
 
 
 def _update_document(
-    memory: Memory, node_id: NodeId, found: NodeDocument, options: Options
+    memory: Memory, node_id: NodeId, doc: NodeDocument, options: Options
 ) -> UpdateResult:
-    """Write the words into the document, and record what else is to be changed."""
+    """Write the content to the document, and record the other changes."""
     from ctx.operations import document
     from ctx.project.document_nodes import content_of
 
     wanted = redact(model.content(options.content or ""))
-    text = redact(document.with_content(found.text, wanted.text)).text
-    before, after = content_of(found.data), content_of(text.encode("utf-8", "surrogateescape"))
-    with document.rewriting(found) as rewrite, memory.transaction("update", PROJECT) as change:
+    text = redact(document.with_content(doc.text, wanted.text)).text
+    before, after = content_of(doc.data), content_of(text.encode("utf-8", "surrogateescape"))
+    with document.rewriting(doc) as rewrite, memory.transaction("update", PROJECT) as change:
         changed = change.update_node(
             node_id,
             node_type=options.type,
@@ -102,9 +102,9 @@ def _update_document(
         if before != after:
             rewrite(text)
     assert memory.project_memory is not None
-    # Where the document was empty, there may be no record that says that it is not any more.
+    # If the document was empty, no record may tell that it has changed, so the index is closed.
     memory.project_memory.close()
-    if document_roles.place(found.path).role == "decision":
+    if document_roles.place(doc.path).role == "decision":
         document.project_decisions(memory)
     graph = memory.graph
     secrets = [Redaction("content", each.rule, each.line) for each in wanted.findings]

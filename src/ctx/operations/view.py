@@ -1,4 +1,4 @@
-"""Named queries with a budget: make them, change them, render them."""
+"""Views, which are named queries with a budget: create, change and render them."""
 
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
@@ -21,7 +21,7 @@ class ViewResult(NamedTuple):
     view: View
     changed: bool
     scope: str
-    """Whose store it is in: `project` or `user`."""
+    """The store that contains it: `project` or `user`."""
 
 
 class ViewList(NamedTuple):
@@ -29,21 +29,21 @@ class ViewList(NamedTuple):
 
     views: tuple[View, ...]
     default_budget: int
-    """That of a view that has none of its own."""
+    """The budget of a view without its own."""
     scopes: Mapping[str, str]
-    """Whose store each is in, by name: `project` or `user`."""
+    """The store of each view, by name: `project` or `user`."""
 
 
 def create(
     memory: Memory, name: str, query: str, budget: int | None, scope: str | None = None
 ) -> ViewResult:
-    """A new view, in a store or where what is stated goes.
+    """Create a view in a store, by default in the store for new nodes.
 
-    To make one that is there, just so, is no mistake.
+    Creating an identical view again is not an error.
     """
     model.view_name(name)
     _check_query(query)
-    # As it will be kept, so that making it again is no mistake.
+    # Redacted as it is stored, so that an identical view is recognised.
     query = redact(query).text
     with memory.transaction("view create", scope) as change:
         present = _present(change.graph, name)
@@ -54,7 +54,7 @@ def create(
             )
         if present is None:
             change.put_view(name, query, budget)
-    return _viewed(memory, name, change.graph.scope, changed=present is None)
+    return _result(memory, name, change.graph.scope, changed=present is None)
 
 
 def update(
@@ -64,7 +64,7 @@ def update(
     budget: int | Literal["default"] | None,
     scope: str | None = None,
 ) -> ViewResult:
-    """Change what is given, leave the rest. The budget `default` is the configured one."""
+    """Change the query or the budget. The budget `default` is the configured one."""
     if query is not None:
         _check_query(query)
     with memory.transaction("view update", scope or _scope(memory, name)) as change:
@@ -75,7 +75,7 @@ def update(
         )
         if wanted != present:
             change.put_view(name, wanted.query, wanted.budget)
-    return _viewed(memory, name, change.graph.scope, changed=wanted != present)
+    return _result(memory, name, change.graph.scope, changed=wanted != present)
 
 
 def delete(memory: Memory, name: str, scope: str | None = None) -> ViewResult:
@@ -103,7 +103,7 @@ def render(memory: Memory, name: str, budget: int | None, visible: VisibleNodes)
     return compose(memory, Options(view.query, wanted, visible=visible))
 
 
-def _viewed(memory: Memory, name: str, scope: str, *, changed: bool) -> ViewResult:
+def _result(memory: Memory, name: str, scope: str, *, changed: bool) -> ViewResult:
     [graph] = [each for each in memory.graph.graphs if each.scope == scope]
     return ViewResult(graph.view(name), changed, scope)
 
@@ -116,11 +116,11 @@ def _present(graph: Graph, name: str) -> View | None:
 
 
 def _scope(memory: Memory, name: str) -> str | None:
-    """Where the view is; every store has one that is the default."""
-    found = [graph.scope for graph in memory.graph.graphs if _present(graph, name)]
-    return found[0] if found else None
+    """The store that contains the view; the default view is in every store."""
+    scopes = [graph.scope for graph in memory.graph.graphs if _present(graph, name)]
+    return scopes[0] if scopes else None
 
 
 def _check_query(query: str) -> None:
-    """A mistake is found when the view is made, not when a session begins."""
+    """Report a mistake when the view is created, not when a session starts."""
     compile_query(parse(query), Scope(), clock.now_ms())

@@ -1,4 +1,4 @@
-"""Why an agent knew something: what it was given, when, and at what cost."""
+"""Receipts: what an agent was given, when, and at what cost."""
 
 import json
 from collections.abc import Sequence
@@ -21,26 +21,26 @@ _ALL = 2**31
 
 
 class GivenNode(NamedTuple):
-    """A node that was given, and what has become of it."""
+    """A node that an agent was given, and its current state."""
 
     id: NodeId
     label: str
     tokens: int
     updated_at: str
-    """The state in which it was given."""
+    """The version that was given."""
     content: str | None
-    """As it is now; None where it was deleted since, and where it is not known here."""
+    """The current content; None if it was deleted, or if no open store has it."""
     changed: bool | None
-    """Whether it is not any more what was given; None where it is not known here: what was given
-    in a project, or on a branch, may be in no store that is open now."""
+    """Whether it has changed since; None if no open store has it, such as a node of another
+    project or branch."""
     layer: str = "memory"
-    """The part of a context that it was in: `memory`, `standing`, `rules`, `commands`,
-    `past_work`, `code`, `sessions`, `learnings`, or `said` for excerpts that came with a prompt.
-    Changed files, commands and excerpts are no nodes, and have no id."""
+    """Its part of the context: `memory`, `standing`, `rules`, `commands`, `past_work`, `code`,
+    `sessions`, `learnings`, or `said` for excerpts with a prompt. Changed files, commands and
+    excerpts are not nodes and have no id."""
     source: str | None = None
-    """Who said it; None if it is not known here."""
+    """Its source; None if no open store has it."""
     anchors: tuple[AnchorState, ...] = ()
-    """The code that it is about, and what has become of it."""
+    """The code that it is about, and the state of that code."""
 
 
 class ReceiptDetails(NamedTuple):
@@ -52,13 +52,13 @@ class ReceiptDetails(NamedTuple):
     at: str
     project: str | None
     tokens: int
-    """Of everything that was given."""
+    """Tokens of the whole text."""
     frame: int
-    """Of what stood around the nodes, or the chunks of a pack: how to use memory, headings, what
+    """Tokens of the text around the nodes or chunks: instructions, headings, and counts of what
     was left out."""
     items: tuple[GivenNode, ...]
     packed: PackReceipt | None = None
-    """Of a pack: why each part is in it, and what was left out."""
+    """For a pack: why each part is in it, and what was left out."""
 
 
 class ReceiptList(NamedTuple):
@@ -68,41 +68,41 @@ class ReceiptList(NamedTuple):
 
 
 def why(memory: Memory, named: str | None) -> ReceiptDetails:
-    """A receipt; where none is named, the last one of those that `last` lists."""
+    """A receipt by name, or the last one that `last` lists."""
     if named is not None:
         return _explained(memory, _named(memory, named))
-    found = last(memory, 1).receipts
-    if not found:
+    latest = last(memory, 1).receipts
+    if not latest:
         raise ReceiptNotFound(
             "No receipts yet.",
             hint="`ctx install` registers the hooks; `ctx doctor` checks them.",
         )
-    return _explained(memory, found[0])
+    return _explained(memory, latest[0])
 
 
 def last(memory: Memory, limit: int) -> ReceiptList:
     """The last receipts of this project, or all of them if the limit is 0.
 
-    Outside of any project, and where a project has none yet, they are those of all.
+    Outside of a project, or if the project has none yet, receipts of all projects count.
     """
     most = limit or _ALL
-    found = _newest(memory, memory.project, most) or _newest(memory, None, most)
-    return ReceiptList(tuple(found))
+    listed = _newest(memory, memory.project, most) or _newest(memory, None, most)
+    return ReceiptList(tuple(listed))
 
 
 def _named(memory: Memory, text: str) -> Receipt:
-    """The receipt whose id begins so, or the last one of a session whose id does."""
+    """The receipt whose id begins with the text, or the last one of such a session."""
     waiting = _waiting(memory)
-    found = [each for each in waiting if each.id.startswith(text)]
-    found += receipts.with_prefix(memory.user.connection, text)
-    found = found or _of_session(memory, waiting, text)
-    if not found:
+    matches = [each for each in waiting if each.id.startswith(text)]
+    matches += receipts.with_prefix(memory.user.connection, text)
+    matches = matches or _of_session(memory, waiting, text)
+    if not matches:
         raise ReceiptNotFound(f"There is no receipt {text[:80]!r}, and no session of that name.")
-    several = {each.id for each in found if each.id.startswith(text)}
+    several = {each.id for each in matches if each.id.startswith(text)}
     if len(several) > 1:
-        told = "\n".join(f"  {each.id}  {each.at}  {each.event}" for each in found[:5])
-        raise AmbiguousId(f"Several receipts begin with {text}.", detail=told)
-    return found[0]
+        candidates = "\n".join(f"  {each.id}  {each.at}  {each.event}" for each in matches[:5])
+        raise AmbiguousId(f"Several receipts begin with {text}.", detail=candidates)
+    return matches[0]
 
 
 def _of_session(memory: Memory, waiting: Sequence[Receipt], text: str) -> list[Receipt]:
@@ -111,42 +111,42 @@ def _of_session(memory: Memory, waiting: Sequence[Receipt], text: str) -> list[R
     if text not in sessions and len(text) >= SHORTEST_PREFIX:
         meant = sorted(each for each in sessions if each.startswith(text))
         if len(meant) > 1:
-            told = "\n".join(f"  {each}" for each in meant[:5])
-            raise AmbiguousId(f"Several sessions begin with {text}.", detail=told)
+            candidates = "\n".join(f"  {each}" for each in meant[:5])
+            raise AmbiguousId(f"Several sessions begin with {text}.", detail=candidates)
         text = next(iter(meant), text)
-    found = [each for each in waiting if each.session == text]
-    return found + receipts.of_session(connection, text)
+    pending = [each for each in waiting if each.session == text]
+    return pending + receipts.of_session(connection, text)
 
 
 def _newest(memory: Memory, project: str | None, limit: int) -> list[Receipt]:
     waiting = [each for each in _waiting(memory) if project in (None, each.project)]
-    found = {each.id: each for each in receipts.newest(memory.user.connection, project, limit)} | {
+    by_id = {each.id: each for each in receipts.newest(memory.user.connection, project, limit)} | {
         each.id: each for each in waiting
     }
-    return [found[receipt_id] for receipt_id in sorted(found, reverse=True)[:limit]]
+    return [by_id[receipt_id] for receipt_id in sorted(by_id, reverse=True)[:limit]]
 
 
 def _waiting(memory: Memory) -> list[Receipt]:
-    """Those that hooks have written down and nobody has taken in yet, the newest first."""
+    """The receipts that are still in the spool, newest first."""
     home = memory.environment.user_store.home
-    found = []
+    pending = []
     for name in reversed(spool.waiting(home, spool.mark_of(home, memory.environment.graph_file))):
         if spool.kind_of(name) == spool.RECEIPT:
-            # It may be taken in at this moment.
+            # Another process may remove it at this moment.
             with suppress(OSError, ValueError, ContentRefused):
                 handed = read_receipt(name, disk.read(spool.path_of(home, name)))
-                found.append(handed.receipt)
-    return found
+                pending.append(handed.receipt)
+    return pending
 
 
-def read_receipt(name: str, said: bytes) -> HookReceipt:
-    """A receipt as a file of the spool says it."""
+def read_receipt(name: str, data: bytes) -> HookReceipt:
+    """Read a receipt from a file of the spool."""
     try:
-        told = json.loads(said)
+        value = json.loads(data)
     except ValueError:
         raise ContentRefused("It is not JSON.") from None
     receipt_id = spool.id_of(name)
-    return receipts.read(receipt_id, clock.iso(spool.made_ms(receipt_id)), told)
+    return receipts.read(receipt_id, clock.iso(spool.made_ms(receipt_id)), value)
 
 
 def _explained(memory: Memory, receipt: Receipt) -> ReceiptDetails:
@@ -157,10 +157,10 @@ def _explained(memory: Memory, receipt: Receipt) -> ReceiptDetails:
         _given_node(memory, item, now.get(item.id), states.get(item.id, ()))
         for item in receipt.items
     )
-    told = sum(item.tokens for item in items)
+    item_tokens = sum(item.tokens for item in items)
     if receipt.packed is not None:
-        told = receipt.packed.narrative + sum(each.tokens for each in receipt.packed.chunks)
-    return ReceiptDetails(*receipt[:6], receipt.tokens - told, items, receipt.packed)
+        item_tokens = receipt.packed.narrative + sum(each.tokens for each in receipt.packed.chunks)
+    return ReceiptDetails(*receipt[:6], receipt.tokens - item_tokens, items, receipt.packed)
 
 
 def _given_node(

@@ -1,15 +1,15 @@
-"""From the spool to memory: one round of looking after what hooks reported.
+"""From the spool to memory: one round that processes what hooks reported.
 
-    drain      do what agents asked for, keep what hooks reported          `apply`
-    remember   steps, what transcripts add, observations and summaries,    `capture`, `reconcile`,
-               learnings; then contexts anew                               `synthesise`, `learnings`
-    upkeep     retention, the daily backup, whether all is well            `backups`, `health`
-    freshen    the code index that agents work on, vectors, and what
+    drain      run commands of agents, store the events of hooks           `apply`
+    remember   steps, events from transcripts, observations, summaries,    `capture`, `reconcile`,
+               learnings; then new contexts                                `synthesise`, `learnings`
+    upkeep     retention, the daily backup, the health check               `backups`, `health`
+    freshen    the code index of live sessions, vectors, and rows that
                sessions of an older version of ctx lack
 
-The worker does all of it after each wake, and `ctx hook apply` the first three where there is no
-worker. Each part may be interrupted anywhere and run again, and what is wrong with one is no harm
-to the others: whoever calls says what becomes of an error, by a guard around each.
+The worker runs all parts after each wake; without a worker, `ctx hook apply` runs the first three.
+Each part can be interrupted anywhere and run again. An error in one does not stop the others: the
+caller passes a guard around each part, which handles its errors.
 
 Nothing heavy is imported before it is needed: a worker drains before it loads the rest.
 """
@@ -31,7 +31,7 @@ from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
 
 Guard = Callable[[str], AbstractContextManager[None]]
-"""Around a part, which it is given in words: what becomes of an error there."""
+"""A context manager around a part, called with its name, that handles errors."""
 
 _LOCK = "tend.lock"
 _QUIET_S = 20
@@ -43,23 +43,23 @@ _SLICE_S = 0.5
 _FILLED_AT_ONCE = 20
 """How many sessions of an older version of ctx get their commands and excerpts at a time."""
 _FEW_NODES = 200
-"""Among so many, words alone find what there is."""
+"""In a store of this size, search by words is enough."""
 
 
 class RoundResult(NamedTuple):
-    """What a round has done."""
+    """The result of a round."""
 
     applied: ApplyResult
     steps: int
     """Events that became steps, were dropped, or given up."""
     missed: int
-    """Events that no hook reported, and a transcript did."""
+    """Events from transcripts that no hook reported."""
     sessions: tuple[str, ...]
-    """Sessions of which memory was made."""
+    """Sessions that were synthesised."""
 
 
 class WorkerRounds:
-    """Rounds of one process: what was tried in one is known in the next."""
+    """The rounds of one process, with what one round remembers for the next."""
 
     def __init__(
         self, home: str, guard: Guard, is_stopping: Callable[[], bool] = lambda: False
@@ -68,27 +68,27 @@ class WorkerRounds:
         self._guard = guard
         self._is_stopping = is_stopping
         self.is_behind = False
-        """Whether another process was at it: what is left is looked at again in a moment."""
+        """Whether another process held the lock; the next round comes soon."""
         self._tries: dict[tuple[str, str], int] = {}
-        """How often synthesis of a session failed, by the last event it was to be made of."""
+        """How often synthesis of a session failed, by session and last step."""
         self._is_first = True
         self._upkept_s: float | None = None
         self._freshened: dict[str, tuple[str, float]] = {}
-        """For a session, the last event and the time at which its code was looked at."""
+        """By session, the last event and the time of the last check of its code."""
         self._unfilled: list[Session] | None = None
-        """Sessions of an older version of ctx, without commands and excerpts; None: not known."""
+        """Sessions of an older version of ctx without commands and excerpts; None: not read yet."""
 
     def round(self, memory: Memory) -> RoundResult:
-        """The first three parts."""
+        """Run the first three parts."""
         applied = NOTHING
         with self._guard("the spool"):
             applied = drain(memory, self._home)
-        tended = self.remember(memory)._replace(applied=applied)
+        result = self.remember(memory)._replace(applied=applied)
         self.upkeep(memory)
-        return tended
+        return result
 
     def remember(self, memory: Memory) -> RoundResult:
-        """Make memory of what is in the store. One process at a time is enough."""
+        """Turn stored events into memory. Only one process does so at a time."""
         with hold_sessions(self._home) as held:
             self.is_behind = not held
             if not held:
@@ -98,11 +98,13 @@ class WorkerRounds:
             missed = self._reconcile(memory, due)
             if missed:
                 steps += self._take(memory)
-            made = self._synthesise(memory, due)
-        if made:
+            synthesised = self._synthesise(memory, due)
+        if synthesised:
             with self._guard("contexts"):
-                apply.refresh(memory, dict.fromkeys(each.folder for each in made), self._home)
-        return RoundResult(NOTHING, steps, missed, tuple(each.id for each in made))
+                apply.refresh(
+                    memory, dict.fromkeys(each.folder for each in synthesised), self._home
+                )
+        return RoundResult(NOTHING, steps, missed, tuple(each.id for each in synthesised))
 
     def _take(self, memory: Memory) -> int:
         counts = [0]
@@ -111,30 +113,30 @@ class WorkerRounds:
 
             with transaction(memory.user.connection):
                 session_table.request_synthesis_of_late_events(memory.user.connection)
-            found = pipeline.take(memory, self._home)
-            counts = [found.steps, found.dropped, found.skipped]
+            taken = pipeline.take(memory, self._home)
+            counts = [taken.steps, taken.dropped, taken.skipped]
         return sum(counts)
 
     def _due(self, memory: Memory) -> list[Session]:
-        """The sessions of which something new can be told."""
+        """The sessions with something new to synthesise."""
         connection, now_ms = memory.user.connection, clock.now_ms()
-        found: list[Session] = []
+        due: list[Session] = []
         with self._guard("sessions"):
             for each in session_state.silent(connection, self._home, now_ms):
                 with transaction(connection):
                     session_state.end(
                         connection, each.id, session_state.closing_status(connection, each.id)
                     )
-                found.append(each)
+                due.append(each)
             since = "" if self._is_first else clock.iso(now_ms - _RECENT_MS)
-            known = {each.id for each in found}
-            found += [
+            known = {each.id for each in due}
+            due += [
                 each
                 for each in session_state.all_of(connection, since=since)
                 if each.id not in known and self._is_due(connection, each, now_ms)
             ]
             self._is_first = False
-        return found
+        return due
 
     def _is_due(self, connection: Connection, session: Session, now_ms: int) -> bool:
         first = event_table.first_step(connection, session.id, session.synthesised)
@@ -188,7 +190,7 @@ class WorkerRounds:
                     learnings.learn(memory, project)
 
     def upkeep(self, memory: Memory) -> None:
-        """What is to be done once in a while."""
+        """Run the hourly maintenance."""
         now_s = clock.monotonic()
         if self._upkept_s is not None and now_s - self._upkept_s < _UPKEEP_S:
             return
@@ -207,7 +209,7 @@ class WorkerRounds:
             from ctx.operations import store_backups
 
             config = memory.environment.user_config
-            # A copy of nothing would be the only one for a day.
+            # A backup of an empty store would be the only one for a day.
             if stats.has_nodes(memory.user.connection) and not memory.environment.is_single_store:
                 store_backups.daily(memory.environment.graph_file, config.integer("backup.keep"))
         self._note_health(memory)
@@ -217,7 +219,7 @@ class WorkerRounds:
             health.note(self._home, health.health(memory))
 
     def freshen(self, memory: Memory) -> None:
-        """Bring what is derived up to date, while nobody waits for anything else."""
+        """Update derived data while nothing else is waiting."""
         self._note_health(memory)
         with self._guard("the code index"):
             self._freshen_code(memory)
@@ -226,7 +228,7 @@ class WorkerRounds:
         self._fill_old_sessions(memory)
 
     def _freshen_code(self, memory: Memory) -> None:
-        """Where a session is live, has done something, and somebody once asked for the index."""
+        """Refresh existing code indexes of live sessions with new events."""
         now_s = clock.monotonic()
         for session in live.sessions(self._home):
             last = event_table.last(memory.user.connection, session)
@@ -272,7 +274,7 @@ class WorkerRounds:
 
 
 def drain(memory: Memory, home: str) -> ApplyResult:
-    """Empty the spool, as far as nobody else is at it."""
+    """Process the spool, unless another process does."""
     with apply.hold_spool(home) as held:
         if not held:
             return NOTHING._replace(waiting=len(spool.waiting(home)))
@@ -288,19 +290,21 @@ def transcript_timeout_s(memory: Memory) -> float:
 
 
 def problems(applied: ApplyResult) -> list[str]:
-    """What a person should know about, in sentences."""
-    told = [f"{each.kind} {each.event} was not stored: {each.reason}" for each in applied.refused]
+    """Messages about problems that the user should know."""
+    messages = [
+        f"{each.kind} {each.event} was not stored: {each.reason}" for each in applied.refused
+    ]
     for stop in applied.stops:
         if stop.large:
-            told.append(f"a command of {stop.session} has {stop.large:,} characters of content")
+            messages.append(f"a command of {stop.session} has {stop.large:,} characters of content")
         if stop.problem:
-            told.append(f"the answer of {stop.session} could not be fully read: {stop.problem}")
-    return told
+            messages.append(f"the answer of {stop.session} could not be fully read: {stop.problem}")
+    return messages
 
 
 @contextmanager
 def hold_sessions(home: str, seconds: float = 0) -> Iterator[bool]:
-    """Whether nobody else makes memory of sessions, until the block ends. A round is waited for."""
+    """Hold the lock for synthesis; yields False if another process holds it."""
     with locks.try_hold(f"{home}/{_LOCK}", seconds) as fd:
         yield fd is not None
 

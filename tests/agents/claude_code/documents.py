@@ -1,4 +1,4 @@
-"""Settings files as people and programs write them, for property tests."""
+"""Generated settings files for property tests."""
 
 import json
 from typing import Any
@@ -9,7 +9,7 @@ EVENTS = ("SessionStart", "Stop", "PreToolUse")
 
 
 class Members(list[tuple[str, Any]]):
-    """An object whose keys may come twice, as a file may have it."""
+    """An object that can contain a key twice, as a file can."""
 
 
 GAPS = ("", "", " ", "\n", "\r\n", "\n    ", "\t", "// a, {\n", "// b\r\n", "/* c ] */", "/*\n*/")
@@ -47,7 +47,7 @@ roots = st.lists(
 
 @st.composite
 def documents(draw: st.DrawFn) -> str:
-    """A text that can be read, tidy or not."""
+    """A valid text with any layout."""
     root = draw(roots)
     mark = draw(st.sampled_from(["", "", "\ufeff"]))
     if draw(st.booleans()):
@@ -59,7 +59,7 @@ def documents(draw: st.DrawFn) -> str:
 
 
 def plain(value: Any) -> Any:
-    """What a reader makes of it: of several members with one key, the last counts."""
+    """The parsed value: of several members with one key, the last counts."""
     if isinstance(value, Members):
         return {key: plain(inner) for key, inner in value}
     return [plain(item) for item in value] if isinstance(value, list) else value

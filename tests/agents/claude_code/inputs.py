@@ -1,6 +1,6 @@
-"""What a hook might be told: whole events, damaged ones, and what is no event at all.
+"""Inputs of a hook: valid events, damaged events, and other data.
 
-Everything follows from a seed, so that what was found once is found again.
+Everything follows from a seed, so that failures can be reproduced.
 """
 
 import json
@@ -78,7 +78,7 @@ ODD_NAMES = ("source", "reason", "trigger", "prompt", "tool_name", "hook_event_n
 
 
 class Inputs:
-    """What one hook is told in one place."""
+    """The inputs of one hook in one place."""
 
     def __init__(self, seed: int, event: str, folder: Path) -> None:
         self._random = random.Random(f"{seed} {event}")
@@ -107,7 +107,7 @@ class Inputs:
             (4, self._odd_session),
             (2, self._odd_place),
             (2, self._left_out),
-            (2, self._said_twice),
+            (2, self._duplicate_key),
             (1, self._another_event),
             (3, self._several),
             (1, self._nested),
@@ -118,21 +118,21 @@ class Inputs:
             yield make()
 
     def huge(self) -> Iterator[bytes]:
-        """A few that take long to make."""
+        """A few inputs that take long to build."""
         for name in ("prompt", "cwd", "session_id", "transcript_path", "anything"):
             for value in ("x" * 2_000_000, "\\" * 200_000, ["x"] * 100_000):
-                yield line({**self._told(), name: value})
+                yield line({**self._sample(), name: value})
         yield b"{" + b" " * 5_000_000 + b"}"
         yield b"x" * 5_000_000
         yield b'{"a":' * 200_000 + b"}" * 200_000
         yield b"{" + b"\0" * 5_000_000 + b"}"
 
-    def _told(self) -> dict[str, Any]:
+    def _sample(self) -> dict[str, Any]:
         said: dict[str, Any] = self._samples[self._random.choice(self._mine)]
         return {**said, "cwd": str(self._folder)}
 
     def _whole(self) -> bytes:
-        return line(self._told())
+        return line(self._sample())
 
     def _noise(self) -> bytes:
         return self._random.randbytes(self._random.choice((0, 1, 2, 10, 100, 1000)))
@@ -161,7 +161,7 @@ class Inputs:
         return bytes(said)
 
     def _odd_value(self) -> bytes:
-        told = self._told()
+        told = self._sample()
         name = self._random.choice([*told, *ODD_NAMES])
         value = self._random.choice(ODD_VALUES)
         inner = told.get(name)
@@ -171,20 +171,20 @@ class Inputs:
 
     def _odd_session(self) -> bytes:
         chosen = self._random.choice((*ODD_SESSIONS, str(self._folder / "x")))
-        return self._escaped({**self._told(), "session_id": chosen})
+        return self._escaped({**self._sample(), "session_id": chosen})
 
     def _odd_place(self) -> bytes:
         name = self._random.choice(("transcript_path", "cwd"))
-        return self._escaped({**self._told(), name: self._random.choice(self._places)})
+        return self._escaped({**self._sample(), name: self._random.choice(self._places)})
 
     def _left_out(self) -> bytes:
-        told = self._told()
+        told = self._sample()
         for name in self._random.sample([*told], self._random.randint(1, len(told))):
             del told[name]
         return line(told)
 
-    def _said_twice(self) -> bytes:
-        told = self._told()
+    def _duplicate_key(self) -> bytes:
+        told = self._sample()
         name = self._random.choice([*told])
         other = json.dumps({name: self._random.choice(ODD_VALUES)}).encode()
         # The first one or the last one counts, depending on who reads it.
@@ -204,15 +204,15 @@ class Inputs:
         depth = self._random.choice((10, 900, 1100, 20_000))
         opening, closing = self._random.choice(((b"[", b"]"), (b'{"a":', b"}")))
         inner = opening * depth + b"1" + closing * depth
-        return line(self._told()).rstrip()[:-1] + b',"deep":' + inner + b"}"
+        return line(self._sample()).rstrip()[:-1] + b',"deep":' + inner + b"}"
 
     def _escaped(self, told: dict[str, Any]) -> bytes:
-        """As other programs write JSON: everything that is not ASCII with a backslash."""
+        """JSON in which everything outside of ASCII is escaped."""
         return json.dumps(told).encode()
 
 
 def odd_places(folder: Path) -> tuple[str, ...]:
-    """Paths at which there is something else than one would think."""
+    """Paths with unexpected kinds of files."""
     pipe = folder / "pipe"
     os.mkfifo(pipe)
     unreadable = folder / "unreadable"

@@ -1,7 +1,7 @@
-"""Hooks as the client runs them: the registered command line, an event on stdin, a home.
+"""Hooks as the client runs them: the registered command line, an event on stdin, and a home.
 
-All processes of a `Hooks` hold the end of one pipe, and so do those that they leave behind. When
-nobody holds it any more, all of them are gone.
+All processes of a `Hooks` inherit one end of a pipe, including background processes. When the pipe
+is closed, all of them have ended.
 """
 
 import json
@@ -31,7 +31,7 @@ USUAL = {
     "session-end": "SessionEnd.other",
     "subagent-stop": "SubagentStop",
 }
-"""For each hook a sample of what it hears."""
+"""For each hook a sample payload."""
 WORDS = tuple(USUAL)
 
 # Far more than anything here takes: where it is reached, something hangs.
@@ -54,7 +54,7 @@ def command(word: str, *options: str) -> list[str]:
 
 
 def sample(name: str, **changed: Any) -> bytes:
-    """What the client said, on one line as it says it, with some of it changed."""
+    """A sample payload on one line, with some fields changed."""
     return line({**json.loads((SAMPLES / f"{name}.json").read_bytes()), **changed})
 
 
@@ -63,7 +63,7 @@ def line(said: Any) -> bytes:
 
 
 class Hooks:
-    """The hooks of one person, and what they leave in the person's home."""
+    """The hooks of one user, and the files that they leave in the home."""
 
     def __init__(self, home: Path, folder: Path, **environment: str) -> None:
         self.home = home
@@ -81,7 +81,7 @@ class Hooks:
         self._all, self._held = os.pipe()
 
     def event(self, word: str, **changed: Any) -> bytes:
-        """A usual event of this person's session."""
+        """A typical event of the session."""
         told = {"session_id": SESSION, "cwd": str(self.folder), **changed}
         return sample(USUAL[word], **told)
 
@@ -103,7 +103,7 @@ class Hooks:
         environment: Mapping[str, str] | None = None,
         **options: Any,
     ) -> Iterator["subprocess.Popen[bytes]"]:
-        """A hook that runs; when the block ends, it is over."""
+        """A running hook; it has ended when the block ends."""
         with subprocess.Popen(
             words,
             stdin=stdin,
@@ -120,7 +120,7 @@ class Hooks:
                 process.kill()
 
     def settle(self) -> None:
-        """Wait until every process is gone, also those that nobody waits for."""
+        """Wait until every process has ended, including background processes."""
         os.close(self._held)
         gone = select.select([self._all], [], [], PATIENCE_S)[0]
         os.close(self._all)
@@ -139,7 +139,7 @@ class Hooks:
         return [each.partition(" ")[2] for each in lines]
 
     def spooled(self) -> list[tuple[str, bytes]]:
-        """What waits in the spool, oldest first: how it is called after its id, and what it is."""
+        """The entries of the spool, oldest first: the name after the id, and the content."""
         home = str(self.home)
         return [
             (name.partition(".")[2], Path(spool.path_of(home, name)).read_bytes())
@@ -148,13 +148,13 @@ class Hooks:
 
 
 def additional(ran: Ran) -> str:
-    """The context that an answer gives to the agent."""
+    """The context for the agent in an answer."""
     text: str = json.loads(ran.out)["hookSpecificOutput"]["additionalContext"]
     return text
 
 
 def reap() -> None:
-    """Let go of what a hook has started in this process; in its own, the system does that."""
+    """Reap the child processes of a hook that runs in this process."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass

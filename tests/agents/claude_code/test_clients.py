@@ -1,4 +1,4 @@
-"""Clients are found where a shell finds them, and asked for their version."""
+"""Clients are found on the PATH, and asked for their version."""
 
 import os
 import time
@@ -17,12 +17,12 @@ def program(path: Path, *lines: str) -> str:
     return str(path)
 
 
-def found(tmp_path: Path, *folders: str | Path) -> tuple[Client, ...]:
+def installed_clients(tmp_path: Path, *folders: str | Path) -> tuple[Client, ...]:
     path = os.pathsep.join(str(folder) for folder in (*folders, "/usr/bin", "/bin"))
     return clients.installed(path, str(tmp_path / "home"), str(tmp_path / "home" / ".claude"))
 
 
-def test_all_of_them_each_once(tmp_path: Path) -> None:
+def test_every_client_is_found_once(tmp_path: Path) -> None:
     native = program(
         tmp_path / "home" / ".local" / "bin" / "claude", 'echo "2.1.325 (Claude Code)"'
     )
@@ -32,21 +32,21 @@ def test_all_of_them_each_once(tmp_path: Path) -> None:
     npm = program(tmp_path / "npm" / "claude", 'echo "2.1.15 (Claude Code)"')
     (tmp_path / "linked").mkdir()
     (tmp_path / "linked" / "claude").symlink_to(native)
-    assert found(tmp_path, tmp_path / "linked", tmp_path / "npm", tmp_path / "npm") == (
+    assert installed_clients(tmp_path, tmp_path / "linked", tmp_path / "npm", tmp_path / "npm") == (
         Client(str(tmp_path / "linked" / "claude"), "2.1.325"),
         Client(npm, "2.1.15"),
         Client(local, "2.0.47"),
     )
 
 
-def test_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_files_are_not_clients(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a" / "claude").mkdir(parents=True)
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "claude").write_text("not executable")
     program(tmp_path / "c" / "claude", 'echo "2.1.325 (Claude Code)"')
     monkeypatch.chdir(tmp_path)
     # One that is found only from here may be anybody's.
-    assert found(tmp_path, tmp_path / "a", tmp_path / "b", "c", ".", "") == ()
+    assert installed_clients(tmp_path, tmp_path / "a", tmp_path / "b", "c", ".", "") == ()
 
 
 @pytest.mark.parametrize(
@@ -58,35 +58,35 @@ def test_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("printf '\\377\\n'",),
     ],
 )
-def test_one_that_does_not_say(tmp_path: Path, lines: tuple[str, ...]) -> None:
+def test_a_client_without_a_version_is_listed(tmp_path: Path, lines: tuple[str, ...]) -> None:
     path = program(tmp_path / "bin" / "claude", *lines)
-    assert found(tmp_path, tmp_path / "bin") == (Client(path, None),)
+    assert installed_clients(tmp_path, tmp_path / "bin") == (Client(path, None),)
 
 
-def test_one_of_another_kind_of_machine(tmp_path: Path) -> None:
+def test_a_binary_for_another_machine_is_listed_without_a_version(tmp_path: Path) -> None:
     path = tmp_path / "bin" / "claude"
     program(path)
     path.write_bytes(b"\x7fELF of elsewhere")
-    assert found(tmp_path, path.parent) == (Client(str(path), None),)
+    assert installed_clients(tmp_path, path.parent) == (Client(str(path), None),)
 
 
-def test_it_is_asked_quietly_and_leaves_nothing_behind(tmp_path: Path) -> None:
-    """Only its own folder is another one: what a shim needs of the home is there."""
+def test_asking_for_the_version_leaves_nothing_behind(tmp_path: Path) -> None:
+    """Only its configuration folder is a temporary one; a shim can still use the home."""
     path = program(
         tmp_path / "bin" / "claude",
         'mkdir -p "$CLAUDE_CONFIG_DIR" && echo x > "$CLAUDE_CONFIG_DIR/.claude.json"',
         f'echo "$* $HOME $DISABLE_AUTOUPDATER $CLAUDE_CONFIG_DIR" > {tmp_path}/seen',
         'echo "2.1.325 (Claude Code)"',
     )
-    assert found(tmp_path, tmp_path / "bin") == (Client(path, "2.1.325"),)
+    assert installed_clients(tmp_path, tmp_path / "bin") == (Client(path, "2.1.325"),)
     *seen, folder = (tmp_path / "seen").read_text().split()
     assert seen == ["--version", str(tmp_path / "home"), "1"]
     assert not os.path.exists(folder)
     assert os.listdir(tmp_path / "home") == []
 
 
-def test_they_are_asked_at_once_and_somebody_can_watch(tmp_path: Path) -> None:
-    """Each waits for the other, and for who watches: one behind the other, none would answer."""
+def test_clients_are_asked_concurrently_with_progress(tmp_path: Path) -> None:
+    """Each client waits for the other and for the progress call: in sequence, none would answer."""
     watched = tmp_path / "watched"
     for mine, other in (("a", "b"), ("b", "a")):
         program(
@@ -109,9 +109,7 @@ def test_they_are_asked_at_once_and_somebody_can_watch(tmp_path: Path) -> None:
     assert ticks[0] == (0, 2)
 
 
-def test_programs_are_found_as_a_shell_finds_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_programs_are_found_as_in_a_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = program(tmp_path / "a" / "ctx"), program(tmp_path / "b:c" / "ctx")
     (tmp_path / "d" / "ctx").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
@@ -119,7 +117,7 @@ def test_programs_are_found_as_a_shell_finds_them(
     assert list(program_runs.programs("ctx", folders)) == [first, second]
 
 
-def test_what_takes_too_long_is_ended_with_all_that_it_has_started(tmp_path: Path) -> None:
+def test_a_slow_program_is_killed_with_its_children(tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     path = program(tmp_path / "slow", f"sleep 60 & echo $! $$ > {pids}", "wait")
     environment = {"PATH": "/usr/bin:/bin"}
@@ -133,8 +131,8 @@ def test_what_takes_too_long_is_ended_with_all_that_it_has_started(tmp_path: Pat
     assert not any(map(is_running, running))
 
 
-def test_it_is_waited_for_whoever_was_left_behind(tmp_path: Path) -> None:
-    """Also for one that has left the group and closed its output, such as a hook's."""
+def test_background_processes_of_a_program_are_waited_for(tmp_path: Path) -> None:
+    """Also for one that left the process group and closed its output."""
     done = tmp_path / "done"
     later = f"import time; time.sleep(0.3); open({str(done)!r}, 'w').close()"
     path = program(
@@ -146,7 +144,7 @@ def test_it_is_waited_for_whoever_was_left_behind(tmp_path: Path) -> None:
 
 
 def is_running(pid: int) -> bool:
-    """Whether it is there and not merely waiting for its parent to take note of its end."""
+    """Whether a process runs and is not a zombie."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:

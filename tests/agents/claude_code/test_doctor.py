@@ -1,4 +1,4 @@
-"""The doctor: what it sees of a client, its settings, and the programs around it."""
+"""The doctor: checks of the client, its settings and the programs on the PATH."""
 
 import json
 import os
@@ -23,7 +23,7 @@ Register = Callable[..., Path]
 
 @pytest.fixture
 def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What a shell finds before everything else."""
+    """The first folder on the PATH."""
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
@@ -55,10 +55,10 @@ def diagnosis(folder: Path) -> Diagnosis:
 
 
 def about(name: str, folder: Path) -> list[DoctorCheck]:
-    return named(name, diagnosis(folder))
+    return checks_named(name, diagnosis(folder))
 
 
-def named(name: str, found: Diagnosis) -> list[DoctorCheck]:
+def checks_named(name: str, found: Diagnosis) -> list[DoctorCheck]:
     return [check for check in found.checks if check.name == name]
 
 
@@ -83,7 +83,7 @@ def one(event: str, command: str) -> dict[str, Any]:
 # Clients
 
 
-def test_clients_and_their_versions(programs: Path, folder: Path) -> None:
+def test_clients_are_listed_with_their_versions(programs: Path, folder: Path) -> None:
     assert about("client", folder) == [
         DoctorCheck(
             "client",
@@ -107,7 +107,7 @@ def test_clients_and_their_versions(programs: Path, folder: Path) -> None:
 # Settings and hooks
 
 
-def test_no_hooks_are_a_problem(programs: Path, claude: Path, folder: Path) -> None:
+def test_missing_hooks_are_a_problem(programs: Path, claude: Path, folder: Path) -> None:
     assert about("hooks", folder) == [
         DoctorCheck(
             "hooks",
@@ -119,14 +119,14 @@ def test_no_hooks_are_a_problem(programs: Path, claude: Path, folder: Path) -> N
     assert about("hooks run", folder) == []
 
 
-def test_hooks_as_they_should_be(programs: Path, claude: Path, folder: Path) -> None:
+def test_complete_hooks_are_ok(programs: Path, claude: Path, folder: Path) -> None:
     program(programs / "claude", "2.1.325 (Claude Code)")
     settings(claude / "settings.json", users("2.1.325"))
     found = diagnosis(folder)
-    assert named("hooks", found) == [
+    assert checks_named("hooks", found) == [
         DoctorCheck("hooks", "ok", f"8 in {claude}/settings.json, up to date", "")
     ]
-    assert named("hooks run", found) == [
+    assert checks_named("hooks run", found) == [
         DoctorCheck(
             "hooks run",
             "ok",
@@ -137,7 +137,9 @@ def test_hooks_as_they_should_be(programs: Path, claude: Path, folder: Path) -> 
     ]
 
 
-def test_an_event_that_a_client_does_not_know(programs: Path, claude: Path, folder: Path) -> None:
+def test_an_event_that_a_client_does_not_accept_is_a_problem(
+    programs: Path, claude: Path, folder: Path
+) -> None:
     program(programs / "claude", "2.0.47 (Claude Code)")
     command = registration.plain_command("post-tool-use-failure")
     settings(claude / "settings.json", one("PostToolUseFailure", command))
@@ -153,10 +155,10 @@ def test_an_event_that_a_client_does_not_know(programs: Path, claude: Path, fold
 
 
 @pytest.mark.parametrize("name", ["Foo", "PostToolUseFailure"])
-def test_an_event_of_somebody_else_that_a_client_does_not_know(
+def test_a_foreign_event_that_a_client_does_not_accept_is_a_problem(
     programs: Path, claude: Path, folder: Path, name: str
 ) -> None:
-    """One client that does not know it is enough, wherever it is."""
+    """One client that does not accept it is enough."""
     old = claude / "local"
     old.mkdir()
     program(programs / "claude", "2.1.325 (Claude Code)")
@@ -164,7 +166,7 @@ def test_an_event_of_somebody_else_that_a_client_does_not_know(
     settings(claude / "settings.json", {**users("2.0.47"), name: {"hooks": []}})
     found = diagnosis(folder)
     line = (claude / "settings.json").read_text().splitlines().index(f'    "{name}": [') + 1
-    assert named("client settings", found) == [
+    assert checks_named("client settings", found) == [
         DoctorCheck(
             "client settings",
             "problem",
@@ -174,14 +176,16 @@ def test_an_event_of_somebody_else_that_a_client_does_not_know(
         )
     ]
     # Nobody is told that all is well with that file.
-    assert named("hooks", found) == []
+    assert checks_named("hooks", found) == []
     (old / "claude").unlink()
     (claude / "settings.json").write_text(json.dumps({"hooks": {name: []}}))
     assert states("client settings", folder) == []
 
 
-def test_what_only_its_owner_can_take_out(programs: Path, claude: Path, repo: Path) -> None:
-    """`ctx install` does not change a project's local settings."""
+def test_the_advice_for_local_settings_is_to_edit_them(
+    programs: Path, claude: Path, repo: Path
+) -> None:
+    """`ctx install` does not change the local settings of a project."""
     program(programs / "claude", "2.0.47 (Claude Code)")
     local = repo / ".claude" / "settings.local.json"
     settings(local, one("PostToolUseFailure", "ctx hook post-tool-use-failure || true"))
@@ -189,19 +193,21 @@ def test_what_only_its_owner_can_take_out(programs: Path, claude: Path, repo: Pa
     assert check.advice == f"Remove it, or update {programs}/claude."
 
 
-def test_events_of_others_that_all_clients_know(programs: Path, claude: Path, folder: Path) -> None:
+def test_foreign_events_that_all_clients_accept_are_ok(
+    programs: Path, claude: Path, folder: Path
+) -> None:
     program(programs / "claude", "2.0.47 (Claude Code)")
     settings(claude / "settings.json", {**users("2.0.47"), "Notification": {"hooks": []}})
     found = diagnosis(folder)
-    assert named("client settings", found) == []
-    assert [check.state for check in named("hooks", found)] == ["ok"]
+    assert checks_named("client settings", found) == []
+    assert [check.state for check in checks_named("hooks", found)] == ["ok"]
 
 
 def without(entries: dict[str, Any], *events: str) -> dict[str, Any]:
     return {event: group for event, group in entries.items() if event not in events}
 
 
-def test_hooks_that_are_missing(programs: Path, claude: Path, repo: Path) -> None:
+def test_some_missing_hooks_are_a_problem(programs: Path, claude: Path, repo: Path) -> None:
     program(programs / "claude", "2.1.325 (Claude Code)")
     settings(claude / "settings.json", without(users("2.1.325"), "Stop", "SessionEnd"))
     missing = DoctorCheck(
@@ -218,7 +224,9 @@ def test_hooks_that_are_missing(programs: Path, claude: Path, repo: Path) -> Non
     assert about("hooks", repo) == [missing._replace(advice=advice)]
 
 
-def test_hooks_that_run_only_for_some(programs: Path, claude: Path, folder: Path) -> None:
+def test_hooks_with_a_narrow_matcher_are_reported(
+    programs: Path, claude: Path, folder: Path
+) -> None:
     program(programs / "claude", "2.1.325 (Claude Code)")
     entries = users("2.1.325")
     # The last two leave nothing out.
@@ -242,8 +250,10 @@ def test_hooks_that_run_only_for_some(programs: Path, claude: Path, folder: Path
     ]
 
 
-def test_hooks_of_ours_in_a_form_of_their_own(programs: Path, claude: Path, folder: Path) -> None:
-    """None of them is missing, and none could be brought up to date."""
+def test_modified_command_lines_of_our_hooks_are_accepted(
+    programs: Path, claude: Path, folder: Path
+) -> None:
+    """They are not missing, and cannot be updated."""
     program(programs / "claude", "2.1.325 (Claude Code)")
     lines = (
         "ctx hook stop 2>/dev/null || true",
@@ -268,7 +278,7 @@ def test_hooks_of_ours_in_a_form_of_their_own(programs: Path, claude: Path, fold
     ]
 
 
-def test_hooks_of_others_are_not_ours(programs: Path, claude: Path, folder: Path) -> None:
+def test_foreign_hooks_are_ignored(programs: Path, claude: Path, folder: Path) -> None:
     program(programs / "claude", "2.1.325 (Claude Code)")
     entries = users("2.1.325")
     for command in ("notify-send done", "echo ctx", "ctx status"):
@@ -277,12 +287,12 @@ def test_hooks_of_others_are_not_ours(programs: Path, claude: Path, folder: Path
     assert states("hooks", folder) == ["ok"]
 
 
-def test_hooks_of_another_time(programs: Path, claude: Path, folder: Path) -> None:
+def test_outdated_hooks_are_a_warning(programs: Path, claude: Path, folder: Path) -> None:
     gone = registration.command_line("stop", interpreter="/gone/python", entry=registration.ENTRY)
     program(programs / "claude", "2.1.325 (Claude Code)")
     settings(claude / "settings.json", {**users("2.1.325"), **one("Stop", gone)})
     found = diagnosis(folder)
-    assert named("hooks", found) == [
+    assert checks_named("hooks", found) == [
         DoctorCheck(
             "hooks",
             "warning",
@@ -290,7 +300,7 @@ def test_hooks_of_another_time(programs: Path, claude: Path, folder: Path) -> No
             "`ctx install` updates them.",
         )
     ]
-    fine, check = named("hooks run", found)
+    fine, check = checks_named("hooks run", found)
     assert (fine.state, check.state) == ("ok", "problem")
     assert check.seen.startswith("stop: it does nothing.")
     assert "/gone/python" in check.seen
@@ -302,10 +312,10 @@ def test_hooks_of_a_project_need_ctx_on_the_path(programs: Path, claude: Path, r
     below = repo / "src"
     below.mkdir()
     found = diagnosis(below)
-    assert named("hooks", found) == [
+    assert checks_named("hooks", found) == [
         DoctorCheck("hooks", "ok", f"7 in {repo}/.claude/settings.json, up to date", "")
     ]
-    (missing,) = named("hooks run", found)
+    (missing,) = checks_named("hooks run", found)
     assert missing.state == "problem"
     words = "session-start, prompt-submit, stop, post-tool-use, pre-compact, session-end"
     assert missing.seen.startswith(f"{words}, subagent-stop: it does nothing.")
@@ -317,18 +327,20 @@ def test_hooks_of_a_project_need_ctx_on_the_path(programs: Path, claude: Path, r
     assert states("hooks run", below) == ["ok"]
 
 
-def test_hooks_of_the_plugin(programs: Path, claude: Path, folder: Path) -> None:
+def test_an_enabled_plugin_provides_the_hooks(programs: Path, claude: Path, folder: Path) -> None:
     settings(claude / "settings.json", {}, enabledPlugins={"ctx@ctx-memory": True})
     found = diagnosis(folder)
-    assert named("hooks", found) == [DoctorCheck("hooks", "ok", "the plugin `ctx` is enabled", "")]
+    assert checks_named("hooks", found) == [
+        DoctorCheck("hooks", "ok", "the plugin `ctx` is enabled", "")
+    ]
     # They are plain `ctx`, which is not there.
-    assert [check.state for check in named("hooks run", found)] == ["problem"]
+    assert [check.state for check in checks_named("hooks run", found)] == ["problem"]
     # It brings its own skill.
-    assert named("skill", found) == []
+    assert checks_named("skill", found) == []
 
 
 @pytest.mark.parametrize("plugins", [{"ctx@ctx-memory": False}, {"other@x": True}, ["ctx@x"], 7])
-def test_a_plugin_that_is_not_on(
+def test_a_disabled_plugin_does_not_count(
     programs: Path, claude: Path, folder: Path, plugins: object
 ) -> None:
     settings(claude / "settings.json", {}, enabledPlugins=plugins)
@@ -344,7 +356,7 @@ def test_a_plugin_that_is_not_on(
         ('{"disableAllHooks": true}', "settings.json disables all hooks."),
     ],
 )
-def test_settings_that_run_no_hooks(
+def test_invalid_settings_are_a_problem(
     programs: Path, claude: Path, folder: Path, text: str, words: str
 ) -> None:
     (claude / "settings.json").write_text(text)
@@ -363,30 +375,32 @@ def test_settings_that_run_no_hooks(
         (None, "Replace the link by a plain file."),
     ],
 )
-def test_what_install_could_not_change_comes_first(
+def test_unreadable_settings_are_reported_before_missing_hooks(
     programs: Path, claude: Path, folder: Path, text: str | bytes | None, advice: str
 ) -> None:
-    """Nobody is sent to a command that would only refuse."""
+    """The advice never names a command that would fail."""
     path = claude / "settings.json"
     if text is None:
         path.symlink_to(path)
     else:
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
     found = diagnosis(folder)
-    (check,) = named("client settings", found)
+    (check,) = checks_named("client settings", found)
     assert (check.state, check.advice) == ("problem", advice)
     assert str(path) in check.seen
-    assert named("hooks", found)[0].advice == f"Fix {path}, then `ctx install` registers them."
-    assert named("skill", found)[0].advice == f"Fix {path}, then `ctx install` writes it."
+    assert (
+        checks_named("hooks", found)[0].advice == f"Fix {path}, then `ctx install` registers them."
+    )
+    assert checks_named("skill", found)[0].advice == f"Fix {path}, then `ctx install` writes it."
 
 
-def test_a_file_in_the_place_of_the_store(
+def test_a_file_in_place_of_the_store_is_reported(
     programs: Path, claude: Path, surroundings: Path, folder: Path
 ) -> None:
     home = surroundings / ".ctx"
     home.write_text("")
     found = diagnosis(folder)
-    assert named("store", found) == [
+    assert checks_named("store", found) == [
         DoctorCheck(
             "store",
             "problem",
@@ -394,14 +408,14 @@ def test_a_file_in_the_place_of_the_store(
             "Move it away, or set CTX_HOME to a folder.",
         )
     ]
-    assert named("hooks", found)[0].advice == (
+    assert checks_named("hooks", found)[0].advice == (
         f"Move {home} away, then `ctx install` registers them."
     )
-    assert named("PATH", found) != []
+    assert checks_named("PATH", found) != []
 
 
 @pytest.mark.parametrize("name", ["settings.json", "settings.local.json"])
-def test_a_project_can_switch_hooks_off(
+def test_hooks_disabled_by_a_project_are_reported(
     programs: Path, claude: Path, repo: Path, name: str
 ) -> None:
     settings(repo / ".claude" / name, {}, disableAllHooks=True)
@@ -410,7 +424,9 @@ def test_a_project_can_switch_hooks_off(
     ]
 
 
-def test_settings_that_are_fine_or_not_there(programs: Path, claude: Path, folder: Path) -> None:
+def test_valid_or_missing_settings_are_not_reported(
+    programs: Path, claude: Path, folder: Path
+) -> None:
     for text in (None, "", "{}", '{"disableAllHooks": false}'):
         if text is not None:
             (claude / "settings.json").write_text(text)
@@ -420,7 +436,7 @@ def test_settings_that_are_fine_or_not_there(programs: Path, claude: Path, folde
 # The programs of our name
 
 
-def test_which_ctx_a_shell_finds(
+def test_another_ctx_on_the_path_is_reported(
     programs: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert about("PATH", folder)[0].seen == "`ctx` is not on the PATH."
@@ -452,7 +468,7 @@ def test_which_ctx_a_shell_finds(
 # The skill
 
 
-def test_the_skill(programs: Path, claude: Path, folder: Path) -> None:
+def test_the_state_of_the_skill_is_reported(programs: Path, claude: Path, folder: Path) -> None:
     place = claude / "skills" / "ctx"
     assert states("skill", folder) == ["warning"]
     skill.write(str(place))
@@ -483,7 +499,7 @@ def test_the_skill(programs: Path, claude: Path, folder: Path) -> None:
     ]
 
 
-def test_the_skill_of_a_project(programs: Path, claude: Path, repo: Path) -> None:
+def test_the_state_of_a_project_skill_is_reported(programs: Path, claude: Path, repo: Path) -> None:
     skill.write(str(claude / "skills" / "ctx"))
     assert states("skill", repo) == ["ok"]
     place = repo / ".claude" / "skills" / "ctx"
@@ -493,11 +509,11 @@ def test_the_skill_of_a_project(programs: Path, claude: Path, repo: Path) -> Non
     assert about("skill", repo)[1].advice == "`ctx install --project` updates it."
 
 
-def test_in_the_home_folder_nothing_is_named_twice(
+def test_nothing_is_reported_twice_in_the_home_folder(
     programs: Path, claude: Path, surroundings: Path
 ) -> None:
     skill.write(str(claude / "skills" / "ctx"))
     settings(claude / "settings.json", {}, disableAllHooks=True)
     found = diagnosis(surroundings)
-    assert len(named("client settings", found)) == 1
-    assert len(named("skill", found)) == 1
+    assert len(checks_named("client settings", found)) == 1
+    assert len(checks_named("skill", found)) == 1

@@ -1,4 +1,4 @@
-"""Another program's file is replaced where it lies, and nobody's change to it is lost."""
+"""Files of other programs are edited in place, and no concurrent change is lost."""
 
 import os
 import stat
@@ -33,7 +33,7 @@ def backups(backup: str) -> list[str]:
     return [each.read_text() for each in found]
 
 
-def test_a_file_that_is_not_there_is_made(path: Path, backup: str) -> None:
+def test_a_missing_file_is_created(path: Path, backup: str) -> None:
     assert edited_file.change(str(path), added, backup) == FileChange(str(path), None, "ours\n")
     assert path.read_text() == "ours\n"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -41,7 +41,7 @@ def test_a_file_that_is_not_there_is_made(path: Path, backup: str) -> None:
     assert backups(backup) == []
 
 
-def test_what_was_there_is_kept(path: Path, backup: str) -> None:
+def test_existing_content_is_kept_and_backed_up(path: Path, backup: str) -> None:
     path.parent.mkdir()
     path.write_bytes(b"\xef\xbb\xbftheirs\r\n")
     path.chmod(0o644)
@@ -53,7 +53,7 @@ def test_what_was_there_is_kept(path: Path, backup: str) -> None:
     assert os.listdir(path.parent) == ["settings.json"]
 
 
-def test_nothing_to_change_touches_nothing(path: Path, backup: str) -> None:
+def test_without_a_change_the_file_is_not_touched(path: Path, backup: str) -> None:
     path.parent.mkdir()
     path.write_text("theirs\n")
     before = path.stat()
@@ -64,7 +64,7 @@ def test_nothing_to_change_touches_nothing(path: Path, backup: str) -> None:
     assert backups(backup) == []
 
 
-def test_a_file_may_go(path: Path, backup: str) -> None:
+def test_a_file_can_be_removed(path: Path, backup: str) -> None:
     path.parent.mkdir()
     path.write_text("theirs\n")
     change = edited_file.change(str(path), lambda _: None, backup)
@@ -73,7 +73,7 @@ def test_a_file_may_go(path: Path, backup: str) -> None:
     assert backups(backup) == ["theirs\n"]
 
 
-def test_the_oldest_and_the_newest_are_kept_of_each_file(path: Path, backup: str) -> None:
+def test_the_oldest_and_the_newest_backups_of_each_file_are_kept(path: Path, backup: str) -> None:
     other = f"{backup}-of-app"
     edited_file.change(str(path), added, other)
     edited_file.change(str(path), added, other)
@@ -82,7 +82,7 @@ def test_the_oldest_and_the_newest_are_kept_of_each_file(path: Path, backup: str
     assert backups(backup) == ["ours\n" * n for n in [2, *range(5, 14), 1]]
 
 
-def test_who_is_kept_from_a_change_leaves_the_backups_alone(path: Path, backup: str) -> None:
+def test_a_failed_change_keeps_the_backups(path: Path, backup: str) -> None:
     path.parent.mkdir()
     path.write_text("theirs\n")
     edited_file.change(str(path), added, backup)
@@ -96,7 +96,7 @@ def test_who_is_kept_from_a_change_leaves_the_backups_alone(path: Path, backup: 
     assert backups(backup) == ["theirs\n"]
 
 
-def test_a_change_that_took_several_attempts_leaves_one_backup(path: Path, backup: str) -> None:
+def test_several_attempts_leave_one_backup(path: Path, backup: str) -> None:
     path.parent.mkdir()
     path.write_text("theirs\n")
 
@@ -116,7 +116,7 @@ def changed_at_the_same_time(path: str, backup: str) -> list[FileChange]:
 
 
 @pytest.mark.slow
-def test_nobody_takes_a_backup_away_from_another(path: Path, backup: str) -> None:
+def test_concurrent_changes_keep_their_own_backups(path: Path, backup: str) -> None:
     path.parent.mkdir()
     path.write_text("theirs\n")
     with get_context("spawn").Pool(3) as processes:
@@ -127,7 +127,7 @@ def test_nobody_takes_a_backup_away_from_another(path: Path, backup: str) -> Non
     assert len(backups(backup)) == 6
 
 
-def test_where_the_backup_has_no_place_nothing_is_changed(path: Path, backup: str) -> None:
+def test_without_a_backup_nothing_is_changed(path: Path, backup: str) -> None:
     path.parent.mkdir()
     path.write_text("theirs\n")
     Path(backup).parent.write_text("a file")
@@ -142,7 +142,7 @@ def test_where_the_backup_has_no_place_nothing_is_changed(path: Path, backup: st
     ("umask", "file", "folder"),
     [(0o022, 0o644, 0o755), (0o077, 0o600, 0o700), (0o007, 0o660, 0o770)],
 )
-def test_what_is_for_others_is_open_to_whom_the_umask_says(
+def test_shared_files_follow_the_umask(
     path: Path, backup: str, umask: int, file: int, folder: int
 ) -> None:
     before = os.umask(umask)
@@ -177,7 +177,7 @@ def test_a_link_stays_a_link(path: Path, backup: str, tmp_path: Path) -> None:
     assert stat.S_IMODE(real.stat().st_mode) == 0o640
 
 
-def test_a_change_of_another_program_in_between_is_not_lost(path: Path, backup: str) -> None:
+def test_a_concurrent_change_of_another_program_is_kept(path: Path, backup: str) -> None:
     path.parent.mkdir()
     path.write_text("theirs\n")
     seen = []
@@ -194,7 +194,7 @@ def test_a_change_of_another_program_in_between_is_not_lost(path: Path, backup: 
     assert os.listdir(path.parent) == ["settings.json"]
 
 
-def test_a_program_that_never_stops_changing_it_wins(path: Path, backup: str) -> None:
+def test_a_file_that_keeps_changing_is_not_edited(path: Path, backup: str) -> None:
     path.parent.mkdir()
     path.write_text("theirs\n")
 
@@ -208,7 +208,7 @@ def test_a_program_that_never_stops_changing_it_wins(path: Path, backup: str) ->
     assert os.listdir(path.parent) == ["settings.json"]
 
 
-def test_what_would_change(path: Path) -> None:
+def test_a_planned_change_has_a_diff(path: Path) -> None:
     planned = edited_file.planned(str(path), added)
     assert planned == FileChange(str(path), None, "ours\n")
     assert planned.diff == f"--- /dev/null\n+++ {path}\n@@ -0,0 +1 @@\n+ours\n"
@@ -217,7 +217,7 @@ def test_what_would_change(path: Path) -> None:
     assert change.diff == f"--- {path}\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-a\n-b\n"
 
 
-def test_what_is_no_text_is_left_alone(path: Path, backup: str) -> None:
+def test_a_file_that_is_not_text_is_left_alone(path: Path, backup: str) -> None:
     path.parent.mkdir()
     path.write_bytes(b"a\nb \xff\n")
     with pytest.raises(SettingsUnreadable, match=r"settings\.json, line 2: this is not UTF-8"):
@@ -237,7 +237,7 @@ def test_what_is_no_text_is_left_alone(path: Path, backup: str) -> None:
         edited_file.change(str(path), added, backup)
 
 
-def test_a_folder_that_cannot_be_written(path: Path, backup: str) -> None:
+def test_a_file_in_place_of_the_folder_is_an_error(path: Path, backup: str) -> None:
     path.parent.write_text("a file")
     with pytest.raises(DiskFailure) as raised:
         edited_file.change(str(path), added, backup, by_hand="write it yourself")
@@ -254,7 +254,7 @@ def test_a_file_that_is_refused_is_named_once(path: Path, backup: str) -> None:
     assert raised.value.hint is None
 
 
-def test_what_an_edit_cannot_understand_is_told_with_the_file(path: Path, backup: str) -> None:
+def test_an_edit_error_names_the_file(path: Path, backup: str) -> None:
     def puzzled(_: str | None) -> str:
         raise SettingsUnreadable("line 2, column 5: this is not a JSON value.")
 

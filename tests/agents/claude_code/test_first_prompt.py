@@ -1,4 +1,4 @@
-"""What earlier sessions said about the first prompt of a session: the hook finds it by itself."""
+"""Passages of earlier sessions for the first prompt of a session, found by the hook."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -40,49 +40,49 @@ def excerpt(hooks: Hooks, text: str, project: str | None, session: str = "earlie
         )
 
 
-def asked(hooks: Hooks, prompt: str = PROMPT, session: str = SESSION) -> Ran:
+def submit_prompt(hooks: Hooks, prompt: str = PROMPT, session: str = SESSION) -> Ran:
     return hooks.run(
         "prompt-submit", hooks.event("prompt-submit", prompt=prompt, session_id=session)
     )
 
 
 def test_the_first_prompt_is_answered_without_a_worker_and_once(hooks: Hooks) -> None:
-    given = additional(asked(hooks))
+    given = additional(submit_prompt(hooks))
     assert given == f"{excerpt_search.HEADING}\n\n- [user, today] {RULE}\n"
     assert is_all_injected(given)
-    assert asked(hooks) == NOTHING
-    assert asked(hooks, session="another") != NOTHING
+    assert submit_prompt(hooks) == NOTHING
+    assert submit_prompt(hooks, session="another") != NOTHING
     assert live.sessions(str(hooks.home)) == []
     assert hooks.log() == []
 
 
-def test_what_has_nothing_to_do_with_it_is_not_given(hooks: Hooks) -> None:
-    assert asked(hooks, "what is the weather like in Lisbon today?") == NOTHING
+def test_unrelated_passages_are_not_shown(hooks: Hooks) -> None:
+    assert submit_prompt(hooks, "what is the weather like in Lisbon today?") == NOTHING
     # That was the first prompt.
-    assert asked(hooks) == NOTHING
+    assert submit_prompt(hooks) == NOTHING
 
 
-def test_what_a_session_said_itself_is_not_given(hooks: Hooks) -> None:
-    assert asked(hooks, session="earlier") == NOTHING
+def test_passages_of_the_same_session_are_not_shown(hooks: Hooks) -> None:
+    assert submit_prompt(hooks, session="earlier") == NOTHING
 
 
-def test_what_the_start_of_the_session_had_is_not_given_again(hooks: Hooks, ctx: Ctx) -> None:
+def test_passages_of_the_session_start_are_not_repeated(hooks: Hooks, ctx: Ctx) -> None:
     assert ctx("add", "--type=fact", "--tag=tier:pinned", PROMPT).code == 0
-    assert PROMPT in additional(asked(hooks, session="other"))
+    assert PROMPT in additional(submit_prompt(hooks, session="other"))
     hooks.run("session-start", hooks.event("session-start"))
-    assert PROMPT not in asked(hooks).out.decode()
+    assert PROMPT not in submit_prompt(hooks).out.decode()
 
 
-def test_switched_off(hooks: Hooks) -> None:
+def test_the_search_can_be_switched_off(hooks: Hooks) -> None:
     hooks.environment["CTX_OFF"] = "1"
-    assert asked(hooks) in (SILENT, NOTHING)
+    assert submit_prompt(hooks) in (SILENT, NOTHING)
     del hooks.environment["CTX_OFF"]
     (hooks.home / "config.toml").write_text("[context]\nprompt_budget = 0\n")
-    assert asked(hooks) == NOTHING
+    assert submit_prompt(hooks) == NOTHING
     assert hooks.log() == []
 
 
-def test_settings(hooks: Hooks) -> None:
+def test_the_budget_setting_is_used(hooks: Hooks) -> None:
     for number in range(20):
         excerpt(
             hooks, f"Exporter change number{number} needs review{number} of team{number}", "app"
@@ -90,12 +90,10 @@ def test_settings(hooks: Hooks) -> None:
     (hooks.home / "config.toml").write_text("[context]\nprompt_budget = 60\n")
     with closing(sqlite3.connect(hooks.home / "store.db")) as connection, connection:
         connection.execute("UPDATE excerpts SET project = ?", (hooks.folder.name,))
-    assert 0 < additional(asked(hooks)).count("\n- ") < 6
+    assert 0 < additional(submit_prompt(hooks)).count("\n- ") < 6
 
 
-def test_another_project_says_nothing_and_a_strangers_store_cannot_take_its_name(
-    hooks: Hooks, tmp_path: Path
-) -> None:
+def test_an_untrusted_project_cannot_use_the_name_of_another(hooks: Hooks, tmp_path: Path) -> None:
     other = tmp_path / "stranger"
     other.mkdir()
     git("init", "-q", cwd=other)
@@ -115,9 +113,9 @@ HOSTILE = (
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_nothing_leaves_its_line(hooks: Hooks, text: str) -> None:
+def test_text_cannot_leave_its_line(hooks: Hooks, text: str) -> None:
     excerpt(hooks, text, hooks.folder.name)
-    given = additional(asked(hooks))
+    given = additional(submit_prompt(hooks))
     heading, empty, *lines = given.splitlines()
     assert (heading, empty) == (excerpt_search.HEADING, "")
     assert len(lines) == 2
@@ -126,47 +124,45 @@ def test_nothing_leaves_its_line(hooks: Hooks, text: str) -> None:
     assert is_all_injected(given)
 
 
-def test_a_store_without_the_table(hooks: Hooks) -> None:
-    """A store of an earlier version, which nobody has brought up to date yet."""
+def test_a_store_without_the_table_gives_nothing(hooks: Hooks) -> None:
+    """A store of an earlier version that was not migrated yet."""
     with closing(sqlite3.connect(hooks.home / "store.db")) as connection, connection:
         for name in ("ai", "ad", "au"):
             connection.execute(f"DROP TRIGGER excerpts_{name}")
         connection.execute("DROP TABLE excerpts_fts")
         connection.execute("DROP TABLE excerpts")
-    assert asked(hooks) == NOTHING
+    assert submit_prompt(hooks) == NOTHING
     assert [line for line in hooks.log() if "Traceback" in line] == []
 
 
-def test_a_damaged_index(hooks: Hooks) -> None:
+def test_a_damaged_index_gives_nothing(hooks: Hooks) -> None:
     with closing(sqlite3.connect(hooks.home / "store.db")) as connection, connection:
         connection.execute("DELETE FROM excerpts_fts_data")
-    assert asked(hooks) == NOTHING
+    assert submit_prompt(hooks) == NOTHING
     (line,) = hooks.log()
     assert line.startswith("prompt-submit the first prompt was not searched for: ")
 
 
-def test_a_damaged_store(hooks: Hooks) -> None:
+def test_a_damaged_store_gives_nothing(hooks: Hooks) -> None:
     for name in ("store.db-wal", "store.db-shm"):
         (hooks.home / name).unlink(missing_ok=True)
     (hooks.home / "store.db").write_bytes(b"nonsense" * 4096)
-    ran = asked(hooks)
+    ran = submit_prompt(hooks)
     assert ran == NOTHING
     assert all("Traceback" not in line for line in hooks.log())
 
 
-def test_a_locked_store(hooks: Hooks) -> None:
-    """Readers do not wait for a writer; where they must, nothing is given."""
+def test_a_locked_store_gives_nothing(hooks: Hooks) -> None:
+    """Readers do not wait for a writer; if they would have to, nothing is shown."""
     with closing(sqlite3.connect(hooks.home / "store.db")) as connection:
         connection.execute("PRAGMA journal_mode = DELETE")
         connection.execute("BEGIN EXCLUSIVE")
-        ran = asked(hooks)
+        ran = submit_prompt(hooks)
         connection.rollback()
     assert ran == NOTHING
 
 
-def test_when_the_time_is_up_nothing_is_given(
-    hooks: Hooks, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_at_the_time_limit_nothing_is_shown(hooks: Hooks, monkeypatch: pytest.MonkeyPatch) -> None:
     event = hooks.event("prompt-submit", prompt=PROMPT)
     in_time = answer(
         Hook("prompt-submit", [], dict(hooks.environment), ClaudeHooks()), lambda: event

@@ -1,4 +1,4 @@
-"""What a hook does with what the client says: keep it, answer it, have commands done."""
+"""A hook stores an event, answers it, and has commands run."""
 
 import json
 import os
@@ -43,7 +43,7 @@ CTX = str(Path(sys.executable).with_name("ctx"))
 
 @pytest.fixture
 def hooks(surroundings: Path, folder: Path, ctx: Ctx) -> Iterator[Hooks]:
-    """Somebody who has one node in memory, and has heard what is captured."""
+    """A user with one node in memory who has seen the notice about capture."""
     assert ctx("add", "--type=fact", "--tag=tier:pinned", "Money is in cents.").code == 0
     hooks = Hooks(surroundings / ".ctx", folder)
     (hooks.home / "first-run").touch()
@@ -57,7 +57,7 @@ def contents(ctx: Ctx) -> "Contents":
 
 
 class Contents:
-    """What memory holds, the newest first."""
+    """The contents of memory, newest first."""
 
     def __init__(self, ctx: Ctx) -> None:
         self._ctx = ctx
@@ -71,7 +71,7 @@ class Contents:
 
 
 @pytest.mark.parametrize("word", CAPTURED)
-def test_an_event_is_kept_as_it_came(hooks: Hooks, word: str) -> None:
+def test_an_event_is_stored_unchanged(hooks: Hooks, word: str) -> None:
     said = SAMPLES.joinpath("PostToolUse.Edit.json").read_bytes()
     began = time.time_ns() // 1_000_000
     assert hooks.run(word, said) == SILENT
@@ -91,7 +91,7 @@ def test_events_keep_their_order(hooks: Hooks) -> None:
     assert [json.loads(data)["number"] for _, data in hooks.spooled()] == [0, 1, 2, 3, 4]
 
 
-def test_the_first_event_makes_the_folders(tmp_path: Path, folder: Path) -> None:
+def test_the_first_event_creates_the_folders(tmp_path: Path, folder: Path) -> None:
     hooks = Hooks(tmp_path / "new" / ".ctx", folder)
     assert hooks.run("post-tool-use", hooks.event("post-tool-use")) == SILENT
     assert [kind for kind, _ in hooks.spooled()] == ["post-tool-use"]
@@ -99,8 +99,8 @@ def test_the_first_event_makes_the_folders(tmp_path: Path, folder: Path) -> None
     hooks.close()
 
 
-def test_a_home_with_an_odd_name(tmp_path: Path, folder: Path, ctx: Ctx) -> None:
-    """A path that stands in a URI could end anywhere in it."""
+def test_a_home_with_special_characters_works(tmp_path: Path, folder: Path, ctx: Ctx) -> None:
+    """Some characters would end a path inside a URI."""
     home = tmp_path / "my home%20#1?mode=rw&é" / ".ctx"
     ran = ctx("add", "--type=fact", "--tag=tier:pinned", "Here.", "--db", str(home / "store.db"))
     assert ran.code == 0
@@ -112,7 +112,7 @@ def test_a_home_with_an_odd_name(tmp_path: Path, folder: Path, ctx: Ctx) -> None
     hooks.close()
 
 
-def test_a_store_somewhere_else(hooks: Hooks, ctx: Ctx, tmp_path: Path) -> None:
+def test_another_store_can_be_used(hooks: Hooks, ctx: Ctx, tmp_path: Path) -> None:
     store = str(tmp_path / "other.db")
     assert ctx("add", "--type=fact", "--tag=tier:pinned", "There.", "--db", store).code == 0
     hooks.environment["CTX_DB"] = store
@@ -121,7 +121,7 @@ def test_a_store_somewhere_else(hooks: Hooks, ctx: Ctx, tmp_path: Path) -> None:
     assert "Money" not in given
 
 
-def test_many_events_are_taken_in_at_a_stop(hooks: Hooks) -> None:
+def test_many_events_are_processed_at_a_stop(hooks: Hooks) -> None:
     said = hooks.event("post-tool-use")
     for number in range(spool.MANY):
         spool.put(str(hooks.home), spool.new_id(number), "post-tool-use", said)
@@ -158,14 +158,14 @@ class Conversation:
         return self.path.stat().st_size
 
     def stop(self, **changed: Any) -> bytes:
-        """What the hook prints; it has found commands where that is something."""
+        """The output of the hook; empty if it found no commands."""
         told = {"transcript_path": str(self.path), "last_assistant_message": "Done.", **changed}
         ran = self._hooks.run("stop", self._hooks.event("stop", **told))
         assert (ran.code, ran.err) == (0, b"")
         return ran.out
 
     @property
-    def seen(self) -> str:
+    def read_offset(self) -> str:
         return live.read(str(self._hooks.home), f"{SESSION}.stop")
 
 
@@ -174,16 +174,16 @@ def conversation(hooks: Hooks, tmp_path: Path) -> Conversation:
     return Conversation(hooks, tmp_path / "transcript.jsonl")
 
 
-def test_a_stop_without_commands_remembers_how_far_it_saw(
+def test_a_stop_without_commands_remembers_its_position(
     hooks: Hooks, conversation: Conversation
 ) -> None:
     size = conversation.add(entry("Done."))
     assert conversation.stop() == b""
-    assert conversation.seen == str(size)
+    assert conversation.read_offset == str(size)
     assert [kind for kind, _ in hooks.spooled()] == ["stop"]
 
 
-def test_a_command_in_the_transcript_is_done_once(
+def test_a_command_in_the_transcript_is_run_once(
     hooks: Hooks, conversation: Conversation, contents: Contents
 ) -> None:
     conversation.add(entry(remember("Deploys run on Fridays.")), entry("Done.", message_id="m2"))
@@ -196,7 +196,7 @@ def test_a_command_in_the_transcript_is_done_once(
     assert contents() == ["Deploys run on Fridays.", "Money is in cents."]
 
 
-def test_only_what_came_since_the_last_stop_is_looked_at(
+def test_only_entries_since_the_last_stop_are_read(
     hooks: Hooks, conversation: Conversation, contents: Contents
 ) -> None:
     start = conversation.add(entry(remember("One.")))
@@ -208,22 +208,22 @@ def test_only_what_came_since_the_last_stop_is_looked_at(
     end = conversation.add(entry(remember("Two."), message_id="m3"))
     assert conversation.stop(last_assistant_message=None) == NOTHING.out
     assert "Two." in contents()
-    assert conversation.seen == str(end)
+    assert conversation.read_offset == str(end)
 
 
 @pytest.mark.parametrize("seen", ["nonsense", "-1", "99999999", "1e3", "²", "9" * 400])
-def test_what_was_seen_is_not_believed_where_it_makes_no_sense(
+def test_an_invalid_position_is_ignored(
     hooks: Hooks, conversation: Conversation, contents: Contents, seen: str
 ) -> None:
-    """A transcript may have been written anew, and a file may be damaged."""
+    """A transcript can be rewritten, and the file with the position can be damaged."""
     live.write(str(hooks.home), f"{SESSION}.stop", seen)
     size = conversation.add(entry(remember("One.")))
     assert conversation.stop(last_assistant_message=None) == NOTHING.out
     assert contents() == ["One.", "Money is in cents."]
-    assert conversation.seen == str(size)
+    assert conversation.read_offset == str(size)
 
 
-def test_what_others_say_of_commands_is_none(hooks: Hooks, conversation: Conversation) -> None:
+def test_commands_in_other_entries_are_not_run(hooks: Hooks, conversation: Conversation) -> None:
     conversation.add(
         entry(remember("A person."), kind="user", message_id="u2"),
         line({"type": "attachment", "attachment": {"content": [remember("We ourselves.")]}}),
@@ -234,14 +234,14 @@ def test_what_others_say_of_commands_is_none(hooks: Hooks, conversation: Convers
 
 
 @pytest.mark.parametrize("written", ["<ctx:", "\\u003cctx:", "\\u003Cctx:"])
-def test_a_command_in_what_the_client_says(hooks: Hooks, contents: Contents, written: str) -> None:
+def test_a_command_in_the_payload_is_run(hooks: Hooks, contents: Contents, written: str) -> None:
     said = hooks.event("stop", last_assistant_message=remember("One."))
     said = said.replace(b"<ctx:", written.encode())
     assert hooks.run("stop", said) == NOTHING
     assert contents() == ["One.", "Money is in cents."]
 
 
-def test_the_user_is_told_how_many_commands_failed(hooks: Hooks, contents: Contents) -> None:
+def test_the_user_sees_how_many_commands_failed(hooks: Hooks, contents: Contents) -> None:
     text = f"{remember('One.')} <ctx:remember type='nonsense'>Two.</ctx:remember> <ctx:link/>"
     ran = hooks.run("stop", hooks.event("stop", last_assistant_message=text))
     assert json.loads(ran.out) == {
@@ -252,7 +252,7 @@ def test_the_user_is_told_how_many_commands_failed(hooks: Hooks, contents: Conte
     assert contents() == ["One.", "Money is in cents."]
 
 
-def test_an_answer_on_the_command_line(hooks: Hooks, contents: Contents) -> None:
+def test_an_answer_can_be_passed_on_the_command_line(hooks: Hooks, contents: Contents) -> None:
     assert hooks.run("stop", b"", "--response", remember("One.")) == NOTHING
     assert hooks.run("stop", b"nonsense", "--response", remember("Two.")) == NOTHING
     ran = hooks.run("stop", hooks.event("stop"), "--response", "<ctx:recall/>")
@@ -269,7 +269,7 @@ def test_an_answer_on_the_command_line(hooks: Hooks, contents: Contents) -> None
 # A session from its start to its end
 
 
-def test_a_session_begins(hooks: Hooks) -> None:
+def test_a_session_start_returns_the_context(hooks: Hooks) -> None:
     hooks.environment["CLAUDE_PID"] = "4242"
     ran = hooks.run("session-start", hooks.event("session-start"))
     printed = json.loads(ran.out)
@@ -287,7 +287,7 @@ def test_a_session_begins(hooks: Hooks) -> None:
     assert hooks.log() == []
 
 
-def test_a_session_ends(hooks: Hooks) -> None:
+def test_an_ended_session_is_not_live(hooks: Hooks) -> None:
     hooks.run("session-start", hooks.event("session-start"))
     hooks.settle()
     assert hooks.run("session-end", hooks.event("session-end")) == SILENT
@@ -296,7 +296,7 @@ def test_a_session_ends(hooks: Hooks) -> None:
     assert hooks.spooled() == []
 
 
-def test_results_are_given_once_and_to_whom_they_belong(hooks: Hooks) -> None:
+def test_results_are_returned_once_and_to_their_session(hooks: Hooks) -> None:
     asked = "<ctx:recall query='money'/>"
     assert hooks.run("stop", hooks.event("stop", last_assistant_message=asked)) == NOTHING
     assert hooks.run("prompt-submit", hooks.event("prompt-submit", session_id="other")) == NOTHING
@@ -306,7 +306,7 @@ def test_results_are_given_once_and_to_whom_they_belong(hooks: Hooks) -> None:
     assert hooks.run("prompt-submit", hooks.event("prompt-submit")) == NOTHING
 
 
-def test_a_part_that_nobody_made(hooks: Hooks) -> None:
+def test_any_part_number_is_accepted(hooks: Hooks) -> None:
     for number in ("2", "99", "100", "0", "-1", "x", "", "9" * 5000):
         said = hooks.event("session-start", number=number)
         ran = hooks.run("session-start", said, "--part", number)
@@ -330,7 +330,7 @@ def test_hooks_can_be_switched_off(surroundings: Path, folder: Path, word: str) 
     hooks.close()
 
 
-def test_what_was_said_while_hooks_were_off_is_known(hooks: Hooks, tmp_path: Path) -> None:
+def test_the_time_without_hooks_is_recorded(hooks: Hooks, tmp_path: Path) -> None:
     transcript = tmp_path / "t.jsonl"
     transcript.write_text('{"type":"assistant","text":"<ctx:remember>it</ctx:remember>"}\n')
     told = {"session_id": "quiet", "transcript_path": str(transcript)}
@@ -352,18 +352,18 @@ def test_what_was_said_while_hooks_were_off_is_known(hooks: Hooks, tmp_path: Pat
 
 
 @pytest.mark.parametrize("word", ["", "pre-tool-use", "Stop", "../../x", "x" * 1000, "é\n\udc80"])
-def test_a_hook_that_there_is_not(hooks: Hooks, word: str) -> None:
+def test_an_unknown_hook_is_logged(hooks: Hooks, word: str) -> None:
     assert hooks.run(word, hooks.event("stop")) == NOTHING
     assert len(hooks.log()) == 1
     assert hooks.spooled() == []
 
 
-def test_no_word_at_all(hooks: Hooks) -> None:
+def test_a_missing_hook_name_is_logged(hooks: Hooks) -> None:
     assert hooks.run_command([sys.executable, "-I", "-S", str(ENTRY)], b"{}") == NOTHING
     assert len(hooks.log()) == 1
 
 
-def test_the_line_that_is_registered(hooks: Hooks) -> None:
+def test_the_registered_command_line_works(hooks: Hooks) -> None:
     words = registration.command_line("post-tool-use", interpreter=sys.executable, entry=str(ENTRY))
     assert hooks.run_command(["sh", "-c", words], hooks.event("post-tool-use")) == SILENT
     gone = registration.command_line("post-tool-use", interpreter="/no/python", entry=str(ENTRY))
@@ -373,7 +373,7 @@ def test_the_line_that_is_registered(hooks: Hooks) -> None:
     assert [kind for kind, _ in hooks.spooled()] == ["post-tool-use"]
 
 
-def test_what_a_project_registers_does_the_same(hooks: Hooks) -> None:
+def test_the_command_line_of_a_project_does_the_same(hooks: Hooks) -> None:
     for word in WORDS:
         as_registered = hooks.run(word, hooks.event(word))
         hooks.settle()
@@ -392,7 +392,7 @@ def run_twice(hooks: Hooks, word: str, said: bytes) -> list[Ran]:
         return list(pool.map(lambda words: hooks.run_command(words, said), lines))
 
 
-def test_of_two_hooks_at_once_one_answers(hooks: Hooks, ctx: Ctx) -> None:
+def test_of_two_concurrent_hooks_one_answers(hooks: Hooks, ctx: Ctx) -> None:
     for number in range(5):
         said = hooks.event("session-start", session_id=f"session-{number}")
         silent, answered = sorted(run_twice(hooks, "session-start", said))
@@ -407,7 +407,7 @@ def test_of_two_hooks_at_once_one_answers(hooks: Hooks, ctx: Ctx) -> None:
             assert rows == [(f"session-{number}",) for number in range(5)], table
 
 
-def test_a_second_later_it_is_another_start(hooks: Hooks) -> None:
+def test_a_second_later_a_start_is_answered_again(hooks: Hooks) -> None:
     said = hooks.event("session-start")
     first = hooks.run("session-start", said)
     assert "Money is in cents." in additional(first)
@@ -423,7 +423,7 @@ def test_a_second_later_it_is_another_start(hooks: Hooks) -> None:
     assert hooks.run("session-start", said, "--part", "2") == NOTHING
 
 
-def test_of_what_is_said_twice_one_is_kept(hooks: Hooks) -> None:
+def test_a_duplicate_event_is_stored_once(hooks: Hooks) -> None:
     for word in WORDS:
         run_twice(hooks, word, hooks.event(word))
         hooks.settle()
@@ -434,7 +434,7 @@ def test_of_what_is_said_twice_one_is_kept(hooks: Hooks) -> None:
     assert [event for (event,) in rows] == [spool.EVENTS[word] for word in WORDS]
 
 
-def test_commands_that_two_hooks_find_are_done_once(hooks: Hooks, contents: Contents) -> None:
+def test_commands_that_two_hooks_find_are_run_once(hooks: Hooks, contents: Contents) -> None:
     said = hooks.event("stop", last_assistant_message=f"{remember('One.')} <ctx:nonsense/>")
     told = run_twice(hooks, "stop", said)
     hooks.settle()
@@ -447,7 +447,7 @@ def test_commands_that_two_hooks_find_are_done_once(hooks: Hooks, contents: Cont
 # A person types it
 
 
-def test_options_as_people_type_them(hooks: Hooks, contents: Contents) -> None:
+def test_options_can_have_an_equals_sign(hooks: Hooks, contents: Contents) -> None:
     line_by_hand = [CTX, "hook", "stop", f"--response={remember('a = b')}"]
     assert hooks.run_command(line_by_hand, b"") == NOTHING
     assert contents() == ["a = b", "Money is in cents."]
@@ -458,7 +458,7 @@ def test_options_as_people_type_them(hooks: Hooks, contents: Contents) -> None:
     assert "Money is in cents." in additional(given)
 
 
-def test_an_answer_by_hand_does_not_wait_for_what_is_piped(
+def test_an_answer_on_the_command_line_does_not_wait_for_stdin(
     hooks: Hooks, contents: Contents
 ) -> None:
     """As in `sleep 3 | ctx hook stop --response TEXT`."""
@@ -472,7 +472,7 @@ def test_an_answer_by_hand_does_not_wait_for_what_is_piped(
     assert hooks.log() == []
 
 
-def test_a_store_or_a_folder_for_one_command(hooks: Hooks, ctx: Ctx, tmp_path: Path) -> None:
+def test_store_and_folder_options_apply_to_a_hook(hooks: Hooks, ctx: Ctx, tmp_path: Path) -> None:
     store, project = tmp_path / "other.db", tmp_path / "shop"
     project.mkdir()
     git("init", "-q", cwd=project)
@@ -480,15 +480,15 @@ def test_a_store_or_a_folder_for_one_command(hooks: Hooks, ctx: Ctx, tmp_path: P
     assert ctx(*add, "There.", "--db", str(store)).code == 0
     assert ctx(*add, "--tag=project:shop", "In the shop.").code == 0
 
-    def given(words: list[str], number: int) -> str:
+    def context_with(words: list[str], number: int) -> str:
         said = hooks.event("session-start", cwd=None, time=number)
         return additional(hooks.run_command([CTX, *words, "hook", "session-start"], said))
 
-    assert "There." in given(["--db", str(store)], 1)
-    here = given([], 2)
+    assert "There." in context_with(["--db", str(store)], 1)
+    here = context_with([], 2)
     assert "Money is in cents." in here
     assert "In the shop." not in here
-    assert "In the shop." in given(["-C", str(project)], 3)
+    assert "In the shop." in context_with(["-C", str(project)], 3)
     response = ["hook", "stop", "--response", remember("Also there.")]
     assert hooks.run_command([CTX, "--db", str(store), *response], b"") == NOTHING
     hooks.settle()
@@ -499,7 +499,7 @@ def test_a_store_or_a_folder_for_one_command(hooks: Hooks, ctx: Ctx, tmp_path: P
 # The log
 
 
-def test_the_log_does_not_repeat_what_was_said(hooks: Hooks) -> None:
+def test_the_log_does_not_contain_payloads(hooks: Hooks) -> None:
     secret = "hunter2hunter2hunter2"
     for word in WORDS:
         hooks.run(word, f'"{secret}"'.encode())
@@ -509,7 +509,7 @@ def test_the_log_does_not_repeat_what_was_said(hooks: Hooks) -> None:
     assert secret not in (hooks.home / "hook.log").read_text()
 
 
-def test_the_log_does_not_grow_without_end(hooks: Hooks) -> None:
+def test_the_size_of_the_log_is_limited(hooks: Hooks) -> None:
     path = hooks.home / hook_log.NAME
     path.write_text("x" * 300_000 + "\n")
     for _ in range(3):
@@ -525,7 +525,7 @@ texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=300)
 
 
 @given(texts, texts, st.dictionaries(texts, texts))
-def test_a_field_is_found(session: str, path: str, more: dict[str, str]) -> None:
+def test_a_field_is_read_from_the_payload(session: str, path: str, more: dict[str, str]) -> None:
     told = {"session_id": session, "transcript_path": path, "more": more}
     for said in (line(told), json.dumps(told, indent=2).encode(), json.dumps(told).encode()):
         assert hook.field(said, b"session_id") == session
@@ -534,13 +534,13 @@ def test_a_field_is_found(session: str, path: str, more: dict[str, str]) -> None
 
 
 @given(st.binary(max_size=300))
-def test_a_field_of_anything(rest: bytes) -> None:
+def test_a_field_is_read_from_any_bytes(rest: bytes) -> None:
     for before in (b"", b'{"session_id"', b'{"session_id":"', b'{"session_id":"\\'):
         for after in (b"", b'"', b'"}'):
             assert isinstance(hook.field(before + rest + after, b"session_id"), str)
 
 
-def test_what_is_too_large_is_not_kept(surroundings: Path) -> None:
+def test_a_payload_that_is_too_large_is_not_stored(surroundings: Path) -> None:
     environment = {"CTX_HOME": str(surroundings / ".ctx"), "CTX_WORKER_AUTOSTART": "0"}
     running = Hook("post-tool-use", [], environment, ClaudeHooks())
     assert hook.answer(running, lambda: b"x" * (64 * 1024 * 1024 + 1)) == NOTHING.out

@@ -1,4 +1,4 @@
-"""Hooks and the worker: woken, asked, started, and in nobody's way whatever it does."""
+"""Hooks wake, ask and start the worker, and never depend on it."""
 
 import json
 import os
@@ -53,7 +53,7 @@ def workers(hooks: Hooks) -> Iterator[Workers]:
 
 @contextmanager
 def answering(hooks: Hooks, answer: Callable[[bytes], bytes]) -> Iterator[list[bytes]]:
-    """Something in the place of a worker; what it was asked."""
+    """A server in place of the worker; the value is the list of its requests."""
     asked: list[bytes] = []
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
         listening.bind(UserStore(str(hooks.home)).worker_socket)
@@ -85,7 +85,7 @@ def contents(ctx: Ctx) -> list[str]:
     return [node["content"] for node in ctx("list", "--type=fact", "--format=json").json["nodes"]]
 
 
-def test_every_event_rings(hooks: Hooks) -> None:
+def test_every_event_wakes_the_worker(hooks: Hooks) -> None:
     bell = WakePipe(str(hooks.home / spool.WAKE))
     for word in WORDS:
         assert hooks.run(word, hooks.event(word)).code == 0
@@ -96,7 +96,7 @@ def test_every_event_rings(hooks: Hooks) -> None:
     )
 
 
-def test_a_bell_that_is_full(hooks: Hooks) -> None:
+def test_a_full_wake_pipe_is_ignored(hooks: Hooks) -> None:
     bell = WakePipe(str(hooks.home / spool.WAKE))
     with suppress(BlockingIOError):
         while True:
@@ -109,7 +109,7 @@ def test_a_bell_that_is_full(hooks: Hooks) -> None:
 # Commands
 
 
-def test_the_worker_does_what_an_agent_asks_for(hooks: Hooks, workers: Workers, ctx: Ctx) -> None:
+def test_the_worker_runs_the_commands_of_an_agent(hooks: Hooks, workers: Workers, ctx: Ctx) -> None:
     workers.start()
     said = hooks.event("stop", last_assistant_message=REMEMBER)
     assert hooks.run("stop", said) == NOTHING
@@ -117,7 +117,7 @@ def test_the_worker_does_what_an_agent_asks_for(hooks: Hooks, workers: Workers, 
     assert hooks.log() == []
 
 
-def test_what_the_worker_says_is_told(hooks: Hooks) -> None:
+def test_failures_that_the_worker_reports_are_shown(hooks: Hooks) -> None:
     def failed(_asked: bytes) -> bytes:
         (name,) = spool.waiting(str(hooks.home))
         stop = {"event": spool.id_of(name), "session": SESSION, "done": 1, "failed": 2}
@@ -144,14 +144,14 @@ NONSENSE = {
 
 
 @pytest.mark.parametrize("said", NONSENSE.values(), ids=NONSENSE)
-def test_a_worker_that_makes_no_sense(hooks: Hooks, said: bytes) -> None:
+def test_an_invalid_answer_of_the_worker_is_ignored(hooks: Hooks, said: bytes) -> None:
     with answering(hooks, lambda _: said) as asked:
         assert hooks.run("prompt-submit", hooks.event("prompt-submit")) == NOTHING
     assert len(asked) == 1
 
 
-def test_a_worker_that_hangs(hooks: Hooks, ctx: Ctx) -> None:
-    """It accepts, and never answers: what an agent asked for is done by another process."""
+def test_a_hanging_worker_does_not_block_commands(hooks: Hooks, ctx: Ctx) -> None:
+    """It accepts and never answers; another process runs the commands."""
     hooks.environment["CTX_PATIENCE"] = "3"
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
         listening.bind(UserStore(str(hooks.home)).worker_socket)
@@ -163,7 +163,7 @@ def test_a_worker_that_hangs(hooks: Hooks, ctx: Ctx) -> None:
     assert "Deploys run on Mondays." in contents(ctx)
 
 
-def test_a_socket_that_nobody_listens_on(hooks: Hooks, ctx: Ctx) -> None:
+def test_a_stale_socket_is_ignored(hooks: Hooks, ctx: Ctx) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as left:
         left.bind(UserStore(str(hooks.home)).worker_socket)
     hooks.run("stop", hooks.event("stop", last_assistant_message=REMEMBER))
@@ -171,7 +171,7 @@ def test_a_socket_that_nobody_listens_on(hooks: Hooks, ctx: Ctx) -> None:
     assert "Deploys run on Mondays." in contents(ctx)
 
 
-def test_a_folder_that_others_can_write_to_is_not_asked(hooks: Hooks) -> None:
+def test_a_socket_in_a_writable_folder_is_not_used(hooks: Hooks) -> None:
     with answering(hooks, lambda _: http({"text": "Evil.", "tokens": 1, "items": []})) as asked:
         hooks.home.chmod(0o777)
         assert hooks.run("prompt-submit", hooks.event("prompt-submit")) == NOTHING
@@ -182,7 +182,7 @@ def test_a_folder_that_others_can_write_to_is_not_asked(hooks: Hooks) -> None:
 # Prompts
 
 
-def test_what_is_relevant_to_a_prompt(hooks: Hooks) -> None:
+def test_hints_of_the_worker_are_returned_with_a_prompt(hooks: Hooks) -> None:
     item = {
         "id": "01ARZ3NDEKTSV4RRFFQ69G5FAV",
         "label": "Retries",
@@ -201,7 +201,7 @@ def test_what_is_relevant_to_a_prompt(hooks: Hooks) -> None:
     assert [each[:5] for each in receipt["items"]] == [list(item.values())]
 
 
-def test_the_worker_knows_what_is_relevant(hooks: Hooks, workers: Workers, ctx: Ctx) -> None:
+def test_the_worker_finds_hints_for_a_prompt(hooks: Hooks, workers: Workers, ctx: Ctx) -> None:
     fact = "The scheduler retries every five minutes because the broker drops idle connections."
     assert ctx("add", "--type=decision", fact).code == 0
     workers.start()
@@ -218,7 +218,7 @@ def test_the_worker_knows_what_is_relevant(hooks: Hooks, workers: Workers, ctx: 
 
 @pytest.fixture
 def alone(hooks: Hooks, workers: Workers) -> Hooks:
-    """Hooks that start a worker, which does not stay for long."""
+    """Hooks that start a worker with a short idle time."""
     del hooks.environment["CTX_WORKER_AUTOSTART"]
     hooks.environment["CTX_WORKER_IDLE_SECONDS"] = "0.3"
     # The client is gone by then.
@@ -227,7 +227,7 @@ def alone(hooks: Hooks, workers: Workers) -> Hooks:
 
 
 @pytest.mark.parametrize("word", ["session-start", "post-tool-use", "session-end"])
-def test_a_hook_starts_it(alone: Hooks, workers: Workers, word: str) -> None:
+def test_a_hook_starts_the_worker(alone: Hooks, workers: Workers, word: str) -> None:
     alone.run(word, alone.event(word))
     until(lambda: not spool.waiting(str(alone.home)))
     until(lambda: "gone: idle" in workers.log())
@@ -235,7 +235,7 @@ def test_a_hook_starts_it(alone: Hooks, workers: Workers, word: str) -> None:
     assert not (alone.home / spawn.MARK).exists()
 
 
-def test_many_hooks_start_one(alone: Hooks, workers: Workers) -> None:
+def test_many_hooks_start_one_worker(alone: Hooks, workers: Workers) -> None:
     alone.environment["CTX_WORKER_IDLE_SECONDS"] = "20"
 
     def run(number: int) -> None:
@@ -249,7 +249,7 @@ def test_many_hooks_start_one(alone: Hooks, workers: Workers) -> None:
 
 
 @pytest.mark.parametrize("said", ["[worker]\nautostart = false\n", "worker.autostart = false\n"])
-def test_a_person_who_wants_none(alone: Hooks, workers: Workers, said: str) -> None:
+def test_autostart_can_be_switched_off(alone: Hooks, workers: Workers, said: str) -> None:
     (alone.home / "config.toml").write_text(said)
     assert alone.run("post-tool-use", alone.event("post-tool-use")) == SILENT
     alone.settle()
@@ -257,7 +257,7 @@ def test_a_person_who_wants_none(alone: Hooks, workers: Workers, said: str) -> N
     assert len(alone.spooled()) == 1
 
 
-def test_another_store_is_not_the_workers(alone: Hooks, tmp_path: Path) -> None:
+def test_the_worker_is_not_used_for_another_store(alone: Hooks, tmp_path: Path) -> None:
     alone.environment["CTX_DB"] = str(tmp_path / "other.db")
     bell = WakePipe(str(alone.home / spool.WAKE))
     assert alone.run("post-tool-use", alone.event("post-tool-use")) == SILENT
@@ -266,7 +266,7 @@ def test_another_store_is_not_the_workers(alone: Hooks, tmp_path: Path) -> None:
     assert not (alone.home / spawn.MARK).exists()
 
 
-def test_each_store_takes_in_what_is_meant_for_it(
+def test_events_are_processed_by_their_own_store(
     surroundings: Path, folder: Path, ctx: Ctx, tmp_path: Path
 ) -> None:
     hooks = Hooks(surroundings / ".ctx", folder, CTX_WORKER_AUTOSTART="0")
@@ -293,8 +293,8 @@ def test_each_store_takes_in_what_is_meant_for_it(
     hooks.close()
 
 
-def test_what_it_is_started_with(alone: Hooks, workers: Workers) -> None:
-    """It belongs to no session, and nobody's folder is kept from being removed."""
+def test_a_worker_is_started_without_a_session_and_folder(alone: Hooks, workers: Workers) -> None:
+    """It belongs to no session, and does not keep a folder in use."""
     alone.environment |= {"CLAUDE_CODE_SESSION_ID": SESSION, "CTX_SESSION": "mine"}
     alone.environment["CTX_WORKER_IDLE_SECONDS"] = "20"
     alone.run("post-tool-use", alone.event("post-tool-use"))
@@ -311,9 +311,7 @@ def test_what_it_is_started_with(alone: Hooks, workers: Workers) -> None:
 # Pausing
 
 
-def test_what_an_agent_is_told_to_remember_is_remembered_while_ctx_is_paused(
-    hooks: Hooks, ctx: Ctx
-) -> None:
+def test_remember_commands_work_while_ctx_is_paused(hooks: Hooks, ctx: Ctx) -> None:
     assert ctx("pause").code == 0
     said = f"We decided to wait. {REMEMBER}"
     hooks.run("stop", hooks.event("stop", last_assistant_message=said))
@@ -324,7 +322,7 @@ def test_what_an_agent_is_told_to_remember_is_remembered_while_ctx_is_paused(
     connection.close()
 
 
-def test_what_is_paused_is_not_kept(hooks: Hooks, ctx: Ctx) -> None:
+def test_events_are_not_stored_while_ctx_is_paused(hooks: Hooks, ctx: Ctx) -> None:
     assert ctx("pause").code == 0
     hooks.run("post-tool-use", hooks.event("post-tool-use"))
     hooks.run("stop", hooks.event("stop", last_assistant_message="Done."))
@@ -341,10 +339,10 @@ def test_what_is_paused_is_not_kept(hooks: Hooks, ctx: Ctx) -> None:
     assert [name for name, _ in hooks.spooled()] == ["receipt", "post-tool-use"]
 
 
-def test_the_first_run_says_what_is_captured(hooks: Hooks) -> None:
+def test_the_first_session_shows_a_notice_about_capture(hooks: Hooks) -> None:
     (hooks.home / "first-run").unlink()
 
-    def told(session: str) -> str:
+    def system_message(session: str) -> str:
         ran = hooks.run("session-start", hooks.event("session-start", session_id=session))
         message: str = json.loads(ran.out)["systemMessage"]
         return message
@@ -357,14 +355,14 @@ def test_the_first_run_says_what_is_captured(hooks: Hooks) -> None:
     )
     # Who captures nothing is told so once that changes.
     (hooks.home / "config.toml").write_text("[capture]\nenabled = false\n")
-    assert told("none").splitlines()[1:] == []
+    assert system_message("none").splitlines()[1:] == []
     (hooks.home / "config.toml").unlink()
-    assert told("first").splitlines()[1:] == [captured]
-    assert told("second").splitlines()[1:] == []
+    assert system_message("first").splitlines()[1:] == [captured]
+    assert system_message("second").splitlines()[1:] == []
 
 
-def test_what_nobody_takes_in_is_said(hooks: Hooks) -> None:
-    """Whoever could say it otherwise is the one that does not come to it."""
+def test_waiting_events_are_reported_at_the_start(hooks: Hooks) -> None:
+    """The worker that would report it is the one that does not run."""
     old_ms = clock.now_ms() - 2 * 3_600_000
     spool.put(str(hooks.home), spool.new_id(old_ms), "stop", b"{}")
     ran = hooks.run("session-start", hooks.event("session-start"))
@@ -373,16 +371,16 @@ def test_what_nobody_takes_in_is_said(hooks: Hooks) -> None:
     ]
 
 
-def test_a_hook_waits_for_nobody_whatever_it_asks() -> None:
-    """The times that it waits for a worker are parts of those that it has."""
+def test_the_time_limits_for_the_worker_are_below_those_of_the_hook() -> None:
+    """Waiting for the worker is part of the time limit of the hook."""
     from ctx.agents.runtime import hook_answers, run_apply
 
     assert hook_answers._RELEVANT_S <= 0.1 < module.ANSWER_S
     assert run_apply._ASKING_S + 2 <= module.WORK_S
 
 
-def test_a_worker_cannot_be_started(alone: Hooks) -> None:
-    """No more processes may be started: what waits is looked after another time."""
+def test_a_worker_that_cannot_be_started_is_ignored(alone: Hooks) -> None:
+    """No more processes can be started; the events are processed later."""
     with subprocess.Popen(
         command("post-tool-use"),
         stdin=subprocess.PIPE,

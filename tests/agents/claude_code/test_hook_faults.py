@@ -1,7 +1,7 @@
-"""Whatever has become of the store, the disk or the client, a hook does no harm.
+"""A hook works safely with any damage of the store, the disk or the client.
 
-It ends with 0 and in time, says nothing or one JSON object, keeps the event wherever an event can
-be kept, and leaves one line in its log where something was wrong.
+It ends with 0 and in time, prints nothing or one JSON object, stores the event if that is possible,
+and writes one line to its log if something was wrong.
 """
 
 import errno
@@ -51,7 +51,7 @@ REMEMBER = "<ctx:remember type='fact'>Deploys run on Fridays.</ctx:remember>"
 
 @pytest.fixture
 def hooks(surroundings: Path, folder: Path, ctx: Ctx) -> Iterator[Hooks]:
-    """Somebody who has one node in memory."""
+    """A user with one node in memory."""
     assert ctx("add", "--type=fact", "--tag=tier:pinned", "Money is in cents.").code == 0
     hooks = Hooks(surroundings / ".ctx", folder)
     yield hooks
@@ -66,21 +66,21 @@ def lines_of(hooks: Hooks, word: str) -> list[str]:
     return [each for each in hooks.log() if each.startswith(f"{word} ")]
 
 
-def stored(hooks: Hooks) -> list[str]:
-    """The events that are in the store by now."""
+def stored_events(hooks: Hooks) -> list[str]:
+    """The events in the store."""
     with closing(sqlite3.connect(hooks.home / "store.db")) as connection:
         return [row[0] for row in connection.execute("SELECT event FROM events ORDER BY id")]
 
 
 def message(ran: Ran) -> str:
-    """What the user is told, where an agent is given nothing."""
+    """The message to the user if there is no context."""
     (name, told), *more = json.loads(ran.out).items()
     assert (name, more) == ("systemMessage", [])
     return str(told)
 
 
-def kept(hooks: Hooks) -> list[str]:
-    """The events that wait in the spool, as the client calls them."""
+def spooled_events(hooks: Hooks) -> list[str]:
+    """The names of the events in the spool."""
     kinds = [kind.split(".")[0] for kind, _ in hooks.spooled()]
     return [spool.EVENTS[kind] for kind in kinds if kind in spool.EVENTS]
 
@@ -121,7 +121,7 @@ STORES: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("damage", STORES.values(), ids=STORES)
-def test_a_store_that_cannot_be_read(hooks: Hooks, damage: Callable[[Path], object]) -> None:
+def test_an_unreadable_store_is_reported(hooks: Hooks, damage: Callable[[Path], object]) -> None:
     path = hooks.home / "store.db"
     for suffix in ("-wal", "-shm"):
         Path(f"{path}{suffix}").unlink(missing_ok=True)
@@ -137,7 +137,7 @@ def test_a_store_that_cannot_be_read(hooks: Hooks, damage: Callable[[Path], obje
     hooks.settle()
     # Nobody has made it worse, and all that was heard is still there.
     assert (path.read_bytes() if path.is_file() else None) == before
-    assert kept(hooks) == [spool.EVENTS[word] for word in WORDS]
+    assert spooled_events(hooks) == [spool.EVENTS[word] for word in WORDS]
 
 
 NO_STORES: dict[str, Callable[[Path], object]] = {
@@ -147,8 +147,10 @@ NO_STORES: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("damage", NO_STORES.values(), ids=NO_STORES)
-def test_no_store(hooks: Hooks, damage: Callable[[Path], object]) -> None:
-    """One is made while nobody waits for it, and everything that was heard is in it."""
+def test_a_missing_store_is_created_in_the_background(
+    hooks: Hooks, damage: Callable[[Path], object]
+) -> None:
+    """It contains every event since then."""
     damage(hooks.home / "store.db")
     assert hooks.run("session-start", hooks.event("session-start")) == NOTHING
     assert len(lines_of(hooks, "session-start")) == 1
@@ -159,10 +161,10 @@ def test_no_store(hooks: Hooks, damage: Callable[[Path], object]) -> None:
         assert ran.out in (SILENT.out, NOTHING.out), word
         assert len(lines_of(hooks, word)) <= 1, word
     hooks.settle()
-    assert sorted([*stored(hooks), *kept(hooks)]) == sorted(spool.EVENTS.values())
+    assert sorted([*stored_events(hooks), *spooled_events(hooks)]) == sorted(spool.EVENTS.values())
 
 
-def test_a_store_of_a_newer_version(hooks: Hooks) -> None:
+def test_a_store_of_a_newer_version_is_reported(hooks: Hooks) -> None:
     with closing(sqlite3.connect(hooks.home / "store.db")) as connection, connection:
         connection.execute("INSERT INTO schema_version VALUES (999, '2030-01-01T00:00:00Z')")
         connection.execute("PRAGMA user_version = 999")
@@ -174,11 +176,11 @@ def test_a_store_of_a_newer_version(hooks: Hooks) -> None:
             assert ran == (NOTHING if word == "prompt-submit" else SILENT), word
         assert len(lines_of(hooks, word)) == (word in ("session-start", "prompt-submit")), word
     hooks.settle()
-    assert kept(hooks) == [spool.EVENTS[word] for word in WORDS]
+    assert spooled_events(hooks) == [spool.EVENTS[word] for word in WORDS]
 
 
-def test_a_store_of_an_older_version(hooks: Hooks) -> None:
-    """It is brought up to date while nobody waits for that."""
+def test_a_store_of_an_older_version_is_migrated(hooks: Hooks) -> None:
+    """The migration runs in the background."""
     for path in hooks.home.glob("store.db*"):
         path.unlink()
     shutil.copy(STORE_OF_VERSION_1, hooks.home / "store.db")
@@ -189,12 +191,12 @@ def test_a_store_of_an_older_version(hooks: Hooks) -> None:
     assert "The API speaks OAuth 2.1." in additional(ran)
     assert len(lines_of(hooks, "session-start")) == 1
     hooks.settle()
-    assert [*stored(hooks), *kept(hooks)] == ["SessionStart"] * 2
+    assert [*stored_events(hooks), *spooled_events(hooks)] == ["SessionStart"] * 2
 
 
 @contextmanager
 def locked(hooks: Hooks, *statements: str) -> Iterator[None]:
-    """Another process writes, and takes its time."""
+    """Another process holds a lock on the store."""
     with closing(sqlite3.connect(hooks.home / "store.db", isolation_level=None)) as connection:
         for statement in statements:
             connection.execute(statement)
@@ -202,29 +204,29 @@ def locked(hooks: Hooks, *statements: str) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("mode", ["IMMEDIATE", "EXCLUSIVE"])
-def test_a_store_that_is_being_written_to(hooks: Hooks, mode: str) -> None:
+def test_hooks_work_while_the_store_is_being_written(hooks: Hooks, mode: str) -> None:
     with locked(hooks, f"BEGIN {mode}"):
         ran = run_all(hooks)
         assert "Money is in cents." in additional(ran.pop("session-start"))
         assert ran.pop("prompt-submit") == NOTHING
         assert set(ran.values()) == {SILENT}
         assert hooks.log() == []
-        assert kept(hooks) == [spool.EVENTS[word] for word in WORDS]
+        assert spooled_events(hooks) == [spool.EVENTS[word] for word in WORDS]
     hooks.settle()
 
 
-def test_a_store_that_nobody_else_may_read(hooks: Hooks) -> None:
+def test_hooks_work_while_the_store_is_locked(hooks: Hooks) -> None:
     alone = ("PRAGMA locking_mode = EXCLUSIVE", "BEGIN EXCLUSIVE", "DELETE FROM pending")
     with locked(hooks, *alone):
         for word, ran in run_all(hooks).items():
             assert ran == (NOTHING if word in ANSWERED else SILENT), word
             assert len(lines_of(hooks, word)) == (word in ANSWERED), word
-        assert kept(hooks) == [spool.EVENTS[word] for word in WORDS]
+        assert spooled_events(hooks) == [spool.EVENTS[word] for word in WORDS]
     hooks.settle()
 
 
-def test_commands_wait_for_a_store_that_is_being_written_to(hooks: Hooks, ctx: Ctx) -> None:
-    """They are done once, when they can be, and are lost at no time."""
+def test_commands_wait_for_the_lock_of_the_store(hooks: Hooks, ctx: Ctx) -> None:
+    """They run once, as soon as possible, and are never lost."""
     other = "0b7a9c52-0000-4000-8000-000000000000"
     asked = {"session_id": other, "last_assistant_message": REMEMBER}
     failed = hooks.event("stop", last_assistant_message="<ctx:remember>Which type?")
@@ -237,7 +239,7 @@ def test_commands_wait_for_a_store_that_is_being_written_to(hooks: Hooks, ctx: C
         prompt = pool.submit(hooks.run, "prompt-submit", hooks.event("prompt-submit"))
         assert stop.result() == NOTHING
         assert prompt.result() == NOTHING
-        assert sorted(kept(hooks)) == ["Stop", "Stop", "UserPromptSubmit"]
+        assert sorted(spooled_events(hooks)) == ["Stop", "Stop", "UserPromptSubmit"]
         assert [len(lines_of(hooks, word)) for word in ("stop", "prompt-submit")] == [1, 1]
     hooks.environment["CTX_PATIENCE"] = usual
     hooks.settle()
@@ -261,9 +263,7 @@ CONFIGS = {
 
 
 @pytest.mark.parametrize("text", CONFIGS.values(), ids=CONFIGS)
-def test_settings_that_make_no_sense_keep_nothing_from_being_done(
-    hooks: Hooks, ctx: Ctx, text: str
-) -> None:
+def test_invalid_settings_do_not_block_commands(hooks: Hooks, ctx: Ctx, text: str) -> None:
     (hooks.home / "config.toml").write_text(text)
     assert hooks.run("stop", hooks.event("stop", last_assistant_message=REMEMBER)) == NOTHING
     hooks.settle()
@@ -272,13 +272,13 @@ def test_settings_that_make_no_sense_keep_nothing_from_being_done(
     )
     hooks.settle()
     assert hooks.spooled() == []
-    assert stored(hooks) == ["Stop", "SessionStart"]
+    assert stored_events(hooks) == ["Stop", "SessionStart"]
     (hooks.home / "config.toml").unlink()
     nodes = ctx("list", "--format", "json").json["nodes"]
     assert [node["content"] for node in nodes] == ["Deploys run on Fridays.", "Money is in cents."]
 
 
-def test_what_keeps_commands_from_being_done_is_in_the_log(hooks: Hooks) -> None:
+def test_the_reason_why_commands_cannot_run_is_logged(hooks: Hooks) -> None:
     (hooks.home / "store.db").unlink()
     (hooks.home / "store.db").write_text("Dear diary,\n" * 1000)
     assert hooks.run("stop", hooks.event("stop", last_assistant_message=REMEMBER)) == NOTHING
@@ -286,7 +286,7 @@ def test_what_keeps_commands_from_being_done_is_in_the_log(hooks: Hooks) -> None
     first, second = hooks.log()
     assert first.startswith("apply E0")
     assert second == "stop the commands of an agent could not run; they run later"
-    assert kept(hooks) == ["Stop"]
+    assert spooled_events(hooks) == ["Stop"]
 
 
 # The disk
@@ -294,7 +294,7 @@ def test_what_keeps_commands_from_being_done_is_in_the_log(hooks: Hooks) -> None
 
 @pytest.mark.parametrize("reason", [errno.ENOSPC, errno.EROFS, errno.EIO, errno.EACCES])
 @pytest.mark.parametrize("word", WORDS)
-def test_a_disk_that_refuses_any_one_thing(
+def test_a_disk_error_at_any_operation_is_survived(
     hooks: Hooks, word: str, reason: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where a hook would start a whole interpreter, it starts a program that does nothing."""
@@ -317,8 +317,8 @@ def test_a_disk_that_refuses_any_one_thing(
     reap()
 
 
-def assert_nothing_kept(word: str, ran: Ran, reason: str) -> None:
-    """An agent is given what memory has all the same, and its user hears why nothing is kept."""
+def assert_nothing_stored(word: str, ran: Ran, reason: str) -> None:
+    """The agent still gets its context, and the user sees why nothing is stored."""
     if word != "session-start":
         assert ran == NOTHING, word
         return
@@ -327,11 +327,11 @@ def assert_nothing_kept(word: str, ran: Ran, reason: str) -> None:
     assert told == f"ctx: this session cannot be recorded: {reason}; see `ctx doctor`"
 
 
-def test_a_disk_on_which_no_file_may_grow(hooks: Hooks) -> None:
+def test_hooks_work_if_no_file_can_grow(hooks: Hooks) -> None:
     for word in WORDS:
         with hooks.started(command(word), stdin=subprocess.PIPE, preexec_fn=_no_space) as process:
             out, err = process.communicate(hooks.event(word), IN_TIME_S)
-        assert_nothing_kept(word, Ran(process.returncode, out, err), "File too large")
+        assert_nothing_stored(word, Ran(process.returncode, out, err), "File too large")
     hooks.settle()
     assert hooks.spooled() == []
     assert {path.name for path in (hooks.home / "spool").iterdir()} <= {"LOCK"}
@@ -357,7 +357,7 @@ MOUNTS = {
     ],
     ids=MOUNTS,
 )
-def test_a_disk_that_takes_nothing(hooks: Hooks, mount: str, reason: str) -> None:
+def test_hooks_work_on_a_read_only_or_full_disk(hooks: Hooks, mount: str, reason: str) -> None:
     alone = ["unshare", "--mount", "--propagation", "private"]
     if shutil.which("unshare") is None or subprocess.run([*alone, "true"]).returncode:
         pytest.skip("This machine lets nobody have mounts of their own.")
@@ -367,7 +367,7 @@ def test_a_disk_that_takes_nothing(hooks: Hooks, mount: str, reason: str) -> Non
         ran = hooks.run_command(
             [*alone, "sh", "-c", script, "sh", *command(word)], hooks.event(word)
         )
-        assert_nothing_kept(word, ran, reason)
+        assert_nothing_stored(word, ran, reason)
     hooks.settle()
     assert [path.name for path in hooks.home.iterdir()] == ["store.db"]
 
@@ -391,7 +391,7 @@ NEEDED = {"home": (), "spool": WORDS, "live": STATE, "log": ()}
 
 
 @pytest.mark.parametrize("name", BREAKAGES)
-def test_something_else_where_a_file_or_folder_should_be(hooks: Hooks, name: str) -> None:
+def test_hooks_work_with_unexpected_files_in_the_home(hooks: Hooks, name: str) -> None:
     BREAKAGES[name](hooks.home)
     for word, ran in run_all(hooks).items():
         assert (ran.code, ran.err) == (0, b""), word
@@ -405,7 +405,9 @@ def test_something_else_where_a_file_or_folder_should_be(hooks: Hooks, name: str
     assert path.is_dir() if name == "log" else path.read_text() == "mine"
 
 
-def test_nobody_knows_where_home_is(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+def test_the_home_is_found_without_the_variable(
+    monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> None:
     import pwd
 
     home = pwd.getpwuid(os.getuid()).pw_dir
@@ -423,8 +425,8 @@ def test_nobody_knows_where_home_is(monkeypatch: pytest.MonkeyPatch, folder: Pat
 
 
 @pytest.mark.parametrize("home", ["", "relative"])
-def test_a_folder_that_is_gone(hooks: Hooks, home: str) -> None:
-    """The client works in a folder that somebody has removed."""
+def test_hooks_work_in_a_removed_folder(hooks: Hooks, home: str) -> None:
+    """The client runs in a folder that was deleted."""
     if home:
         hooks.environment["CTX_HOME"] = home
     for word in WORDS:
@@ -444,7 +446,7 @@ def test_a_folder_that_is_gone(hooks: Hooks, home: str) -> None:
 
 @contextmanager
 def held_open() -> Iterator[int]:
-    """The end of a pipe that somebody holds open and never writes to."""
+    """A pipe that stays open and empty."""
     read, write = os.pipe()
     try:
         yield read
@@ -454,19 +456,19 @@ def held_open() -> Iterator[int]:
 
 
 def finish(process: "subprocess.Popen[bytes]") -> Ran:
-    """What a process says that ends by itself, and soon."""
+    """The result of a process that ends soon."""
     out, err = process.communicate(timeout=IN_TIME_S)
     return Ran(process.returncode, out or b"", err)
 
 
 @pytest.fixture
 def limited(hooks: Hooks) -> Hooks:
-    """Somebody whose hooks give up after a while."""
+    """Hooks with a short time limit."""
     hooks.environment["CTX_PATIENCE"] = "3"
     return hooks
 
 
-def test_a_client_that_says_nothing(limited: Hooks) -> None:
+def test_hooks_end_if_the_client_sends_nothing(limited: Hooks) -> None:
     hooks = limited
 
     def wait(word: str) -> Ran:
@@ -480,7 +482,7 @@ def test_a_client_that_says_nothing(limited: Hooks) -> None:
     )
 
 
-def test_a_client_that_says_half_of_it(limited: Hooks) -> None:
+def test_hooks_end_if_the_client_sends_half_a_payload(limited: Hooks) -> None:
     hooks = limited
     read, write = os.pipe()
     os.write(write, hooks.event("prompt-submit")[:100])
@@ -494,7 +496,7 @@ def test_a_client_that_says_half_of_it(limited: Hooks) -> None:
 
 @pytest.fixture
 def hanging(limited: Hooks) -> Iterator[Hooks]:
-    """Somebody whose store is on a disk that does not answer any more."""
+    """A user whose store is on a disk that hangs."""
     hooks = limited
     path = hooks.home / "store.db"
     path.unlink()
@@ -505,15 +507,15 @@ def hanging(limited: Hooks) -> Iterator[Hooks]:
     hooks.settle()
 
 
-def test_a_store_that_keeps_it_waiting(hanging: Hooks) -> None:
+def test_hooks_end_if_the_store_hangs(hanging: Hooks) -> None:
     for word in ANSWERED:
         assert hanging.run(word, hanging.event(word)) == NOTHING
     assert hanging.log() == [f"{word} took longer than 3.0 s" for word in ANSWERED]
-    assert kept(hanging) == [spool.EVENTS[word] for word in ANSWERED]
+    assert spooled_events(hanging) == [spool.EVENTS[word] for word in ANSWERED]
 
 
-def test_a_store_that_keeps_commands_waiting(hanging: Hooks) -> None:
-    """What a Stop has left is done before the next prompt is answered, if that takes 3.5 s."""
+def test_a_prompt_is_answered_if_commands_hang(hanging: Hooks) -> None:
+    """Commands of the last Stop run before the next prompt is answered, for up to 3.5 s."""
     stop = hanging.event("stop", last_assistant_message=REMEMBER)
     spool.put(str(hanging.home), spool.new_id(1_768_906_800_000), "stop.-", stop)
     began = time.monotonic()
@@ -524,10 +526,10 @@ def test_a_store_that_keeps_commands_waiting(hanging: Hooks) -> None:
         f"apply E018: {hanging.home}/store.db is not a file.",
         "prompt-submit the commands of an agent could not run; they run later",
     ]
-    assert kept(hanging) == ["Stop", "UserPromptSubmit"]
+    assert spooled_events(hanging) == ["Stop", "UserPromptSubmit"]
 
 
-def test_a_pipe_where_a_small_file_should_be(hooks: Hooks) -> None:
+def test_a_pipe_in_place_of_a_small_file_is_not_waited_for(hooks: Hooks) -> None:
     stop = hooks.event("stop", last_assistant_message="<ctx:status/>")
     spool.put(str(hooks.home), spool.new_id(1_768_906_800_000), "stop.-", stop)
     (hooks.home / "live").mkdir(mode=0o700)
@@ -537,7 +539,7 @@ def test_a_pipe_where_a_small_file_should_be(hooks: Hooks) -> None:
 
 
 @pytest.mark.parametrize("word", ["post-tool-use", "session-start"])
-def test_a_log_that_keeps_it_waiting(limited: Hooks, word: str) -> None:
+def test_a_pipe_in_place_of_the_log_is_not_waited_for(limited: Hooks, word: str) -> None:
     """A disk that hangs must not make the client hang."""
     hooks = limited
     os.mkfifo(hooks.home / "hook.log")
@@ -546,14 +548,14 @@ def test_a_log_that_keeps_it_waiting(limited: Hooks, word: str) -> None:
     assert hooks.run(word, b"nonsense") == NOTHING
 
 
-def test_a_pipe_where_a_repository_should_be(hooks: Hooks) -> None:
+def test_a_pipe_in_place_of_a_repository_is_not_waited_for(hooks: Hooks) -> None:
     os.mkfifo(hooks.folder / ".git")
     for word in ("session-start", "pre-compact"):
         assert hooks.run(word, hooks.event(word)).code == 0
     assert hooks.log() == []
 
 
-def test_a_client_that_gives_no_stdin(hooks: Hooks) -> None:
+def test_hooks_work_without_stdin(hooks: Hooks) -> None:
     for word in WORDS:
         for source in ("<&-", "< /dev/null"):
             script = f'exec "$@" {source}'
@@ -562,7 +564,7 @@ def test_a_client_that_gives_no_stdin(hooks: Hooks) -> None:
     assert hooks.spooled() == []
 
 
-def test_a_person_who_tries_it_on_a_terminal(hooks: Hooks) -> None:
+def test_hooks_work_on_a_terminal(hooks: Hooks) -> None:
     ours, theirs = pty.openpty()
     for word in WORDS:
         with hooks.started(command(word), stdin=theirs) as process:
@@ -574,7 +576,7 @@ def test_a_person_who_tries_it_on_a_terminal(hooks: Hooks) -> None:
 
 
 @pytest.mark.parametrize("word", WORDS)
-def test_a_client_that_does_not_listen(hooks: Hooks, word: str) -> None:
+def test_hooks_work_if_the_client_closes_its_pipe(hooks: Hooks, word: str) -> None:
     # Twice the same would be taken for a hook that is registered twice.
     *said, last = (hooks.event(word, time=number) for number in range(4))
     for target, each in zip((">&-", "> /dev/full", ">&- 2>&-"), said, strict=True):
@@ -590,11 +592,11 @@ def test_a_client_that_does_not_listen(hooks: Hooks, word: str) -> None:
     assert hooks.log() == []
     hooks.settle()
     # Nothing that was meant for the client went anywhere else.
-    assert sorted([*stored(hooks), *kept(hooks)]) == [spool.EVENTS[word]] * 4
+    assert sorted([*stored_events(hooks), *spooled_events(hooks)]) == [spool.EVENTS[word]] * 4
     assert {data for kind, data in hooks.spooled() if kind == word} <= {*said, last}
 
 
-def test_a_client_that_does_not_read_what_it_is_told(limited: Hooks) -> None:
+def test_hooks_end_if_the_client_does_not_read(limited: Hooks) -> None:
     hooks = limited
     read, write = os.pipe()
     os.set_blocking(write, False)
@@ -610,4 +612,4 @@ def test_a_client_that_does_not_read_what_it_is_told(limited: Hooks) -> None:
     os.close(write)
     os.close(read)
     assert lines_of(hooks, "session-start") == ["session-start took longer than 3.0 s"]
-    assert kept(hooks) == ["SessionStart"] or stored(hooks) == ["SessionStart"]
+    assert spooled_events(hooks) == ["SessionStart"] or stored_events(hooks) == ["SessionStart"]

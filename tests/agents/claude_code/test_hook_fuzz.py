@@ -1,7 +1,7 @@
-"""Whatever a hook is told, it does no harm.
+"""A hook works safely with any input.
 
-It ends with 0, says nothing or one JSON object that the client understands, writes nothing but into
-its own home, and leaves a line in its log where something was wrong, and none where nothing was.
+It ends with 0, prints nothing or one JSON object that the client accepts, writes only into its own
+home, and writes a line to its log if and only if something was wrong.
 """
 
 import fcntl
@@ -40,14 +40,14 @@ CAPTURED = ("post-tool-use", "post-tool-use-failure", "subagent-stop", "stop")
 
 
 class Home:
-    """A home in which a hook runs again and again, and what each run leaves there."""
+    """A home in which a hook runs repeatedly, and the files that each run leaves."""
 
     def __init__(self, word: str, path: Path) -> None:
         self.word = word
         self.path = str(path)
 
     def check(self, said: bytes, ran: Ran) -> None:
-        """What one run has left is right; afterwards it is gone."""
+        """Check and remove the files of one run."""
         told = f"{self.word} {said[:300]!r}"
         assert (ran.code, ran.err) == (0, b""), told
         check_printed(self.word, ran.out, told)
@@ -83,7 +83,7 @@ class Home:
         return kept
 
     def _forget_claims(self) -> None:
-        """The same start again is not the same hook run twice here."""
+        """Remove the claims, so that a repeated start is not taken for a duplicate."""
         if self.word == "session-start":
             folder = live.path_of(self.path, "")
             for name in disk.names(folder):
@@ -106,7 +106,7 @@ class Home:
 
 
 def expected(word: str, said: bytes) -> tuple[bool, int, int]:
-    """Whether an event is kept, and the fewest and most lines that are written about it."""
+    """Whether an event is stored, and the minimum and maximum of its log lines."""
     if not (said.startswith(b"{") and said.rstrip().endswith(b"}")):
         return False, 1, 1
     if word in CAPTURED:
@@ -130,7 +130,7 @@ def _as_utf8(text: str) -> str:
 
 
 def check_printed(word: str, out: bytes, told: str) -> None:
-    """Nothing, or one JSON object with what the client knows for this event."""
+    """Check that the output is empty or one JSON object that the client accepts for this event."""
     if out in (SILENT.out, NOTHING.out):
         return
     assert out.endswith(b"}\n"), told
@@ -146,7 +146,7 @@ def check_printed(word: str, out: bytes, told: str) -> None:
 
 
 def check_files(home: Path) -> None:
-    """There are only files that a hook may make, and only their owner can read them."""
+    """Check that there are only the private files of a hook."""
     for path in home.rglob("*"):
         mode = path.lstat().st_mode & 0o777
         assert mode == (0o700 if path.is_dir() else 0o600), f"{path}: {mode:o}"
@@ -162,7 +162,7 @@ def check_files(home: Path) -> None:
 
 
 def outside(space: Path) -> dict[str, tuple[int, int]]:
-    """Everything in a folder that is nobody's home, and when it was last written to."""
+    """Every file outside of the home, with its modification time."""
     return {
         str(path): (path.lstat().st_mtime_ns, path.lstat().st_size)
         for path in (space, *space.rglob("*"))
@@ -171,7 +171,7 @@ def outside(space: Path) -> dict[str, tuple[int, int]]:
 
 @pytest.fixture
 def shop(surroundings: Path, folder: Path, ctx: Ctx) -> Path:
-    """A folder for which a context is ready. It is the home's owner who has made it."""
+    """A folder with a prepared context, made by the owner of the home."""
     for tier in ("pinned", "reference"):
         assert ctx("add", "--type=fact", f"--tag=tier:{tier}", f"What is {tier}.").code == 0
     home = surroundings / ".ctx"
@@ -185,13 +185,13 @@ def shop(surroundings: Path, folder: Path, ctx: Ctx) -> Path:
 
 @pytest.fixture
 def quick_home(shop: Path, surroundings: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same home in a folder of its own."""
+    """A copy of the home in a separate folder."""
     folder = tmp_path_factory.mktemp("home")
     return Path(shutil.copytree(surroundings / ".ctx", folder / ".ctx"))
 
 
 @pytest.mark.parametrize("word", WORDS)
-def test_in_this_process(
+def test_hooks_survive_any_input_in_this_process(
     word: str, shop: Path, quick_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where a hook would start a whole interpreter, it starts a program that does nothing."""
@@ -210,7 +210,9 @@ def test_in_this_process(
 
 
 @pytest.mark.parametrize("word", WORDS)
-def test_as_processes(word: str, shop: Path, surroundings: Path, tmp_path: Path) -> None:
+def test_hooks_survive_any_input_as_processes(
+    word: str, shop: Path, surroundings: Path, tmp_path: Path
+) -> None:
     inputs = Inputs(SEED + 1, spool.EVENTS[word], shop)
     chosen = list(islice(few_endings(word, inputs), AS_PROCESSES))
     homes = [tmp_path / f"home {number}" / ".ctx" for number in range(THREADS)]
@@ -252,8 +254,10 @@ ODD_COMMANDS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("changed", ODD_COMMANDS.values(), ids=ODD_COMMANDS)
-def test_commands_in_odd_events(changed: dict[str, Any], shop: Path, surroundings: Path) -> None:
-    """What is to be done is done by a whole interpreter, or refused and put aside."""
+def test_commands_in_unusual_events_run_or_are_refused(
+    changed: dict[str, Any], shop: Path, surroundings: Path
+) -> None:
+    """A full process runs them, or refuses the event and sets it aside."""
     hooks = Hooks(surroundings / ".ctx", shop)
     event = json.loads(hooks.event("stop"))
     for said in (json.dumps({**event, **changed}).encode(), b"{" + COMMAND.encode() + b"}"):

@@ -1,4 +1,4 @@
-"""Hooks in a project that has a memory of its own, trusted and not."""
+"""Hooks in a trusted or untrusted project with its own store."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -19,14 +19,14 @@ REFERENCE = ("--type=fact", "--tag=tier:reference")
 
 @pytest.fixture
 def client(repo: Path, surroundings: Path, ctx: Ctx) -> Client:
-    """In a project that was made here."""
+    """A client in a project that was initialised here."""
     assert ctx("init").code == 0
     return Client(surroundings / ".ctx", repo)
 
 
 @pytest.fixture
 def as_ada(surroundings: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
-    """What is done meanwhile is done by somebody else, on another machine."""
+    """Commands in the block run as another person on another machine."""
 
     @contextmanager
     def acting(name: str = "Ada Lovelace", mail: str = "ada@example.org") -> Iterator[None]:
@@ -44,7 +44,7 @@ def as_ada(surroundings: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
 def in_adas_clone(
     tmp_path: Path, as_ada: Any, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., Any]:
-    """What is done meanwhile is done in a clone of somebody else, and pulled from there."""
+    """Commands in the block run in the clone of another person; the result is pulled."""
 
     @contextmanager
     def acting(*who: str) -> Iterator[None]:
@@ -71,7 +71,7 @@ def _commit_all(message: str) -> None:
 def clone(
     tmp_path: Path, surroundings: Path, ctx: Ctx, as_ada: Any, monkeypatch: pytest.MonkeyPatch
 ) -> Client:
-    """In a clone of what somebody else has made."""
+    """A client in a clone of the project of another person."""
     theirs, mine = tmp_path / "theirs", tmp_path / "shop"
     with as_ada():
         git("init", "-q", "-b", "main", str(theirs))
@@ -94,13 +94,13 @@ def added(ctx: Ctx, *words: str) -> str:
 
 
 def listed(ctx: Ctx) -> dict[str, tuple[str, str | None, list[str]]]:
-    """By content: the scope, the session that has staged it, and the tags."""
+    """By content: the scope, the session that staged it, and the tags."""
     nodes = ctx("list", "--limit=0", "--format=json").json["nodes"]
     return {node["content"]: (node["scope"], node["staged"], node["tags"]) for node in nodes}
 
 
 def body(text: str) -> str:
-    """What stands between the frame of a context and its end."""
+    """The body of a context, without its frame."""
     return text.partition("See the skill `ctx`.")[2].partition("<!-- ctx:end -->")[0].strip()
 
 
@@ -111,7 +111,7 @@ def done(conversation: Conversation, *answers: str) -> None:
     assert [stop.failed for stop in applied.stops] == [0] * len(applied.stops)
 
 
-def test_a_context_is_made_of_both_stores(client: Client, ctx: Ctx) -> None:
+def test_a_context_contains_nodes_of_both_stores(client: Client, ctx: Ctx) -> None:
     mine = added(ctx, "--user", *REFERENCE, "Mine.")
     ours = added(ctx, *REFERENCE, "Ours.")
     composed = client.talk("one").start()
@@ -123,7 +123,7 @@ def test_a_context_is_made_of_both_stores(client: Client, ctx: Ctx) -> None:
     assert client.talk("two").start() == composed
 
 
-def test_what_an_agent_remembers_is_staged_in_its_session(client: Client, ctx: Ctx) -> None:
+def test_remembered_nodes_are_staged_in_the_session(client: Client, ctx: Ctx) -> None:
     conversation, other = client.talk(), client.talk("another")
     done(
         conversation,
@@ -138,7 +138,7 @@ def test_what_an_agent_remembers_is_staged_in_its_session(client: Client, ctx: C
     }
 
 
-def test_what_was_recalled_and_expanded_comes_from_both(client: Client, ctx: Ctx) -> None:
+def test_recall_and_expand_read_both_stores(client: Client, ctx: Ctx) -> None:
     mine = added(ctx, "--user", *REFERENCE, "Deploys are mine.")
     ours = added(ctx, *REFERENCE, "Deploys are ours.")
     conversation = client.talk()
@@ -154,7 +154,7 @@ def test_what_was_recalled_and_expanded_comes_from_both(client: Client, ctx: Ctx
     assert f"- [fact:{ours[:12]}] Deploys are ours." in context_of(conversation.submit())
 
 
-def test_a_resumed_session_is_given_what_changed_in_either(client: Client, ctx: Ctx) -> None:
+def test_a_resumed_session_gets_changes_of_both_stores(client: Client, ctx: Ctx) -> None:
     mine = added(ctx, "--user", *REFERENCE, "Mine.")
     ours = added(ctx, *REFERENCE, "Ours.")
     conversation = client.talk()
@@ -172,24 +172,24 @@ def test_a_resumed_session_is_given_what_changed_in_either(client: Client, ctx: 
     assert f"[node:{mine[:12]}]" in context_of(conversation.start("resume"))
 
 
-def test_the_state_before_compaction_has_what_the_project_holds(client: Client, ctx: Ctx) -> None:
+def test_the_state_before_compaction_contains_project_nodes(client: Client, ctx: Ctx) -> None:
     added(ctx, *REFERENCE, "Ours.")
     conversation = client.talk()
     conversation.start()
     done(conversation, '<ctx:remember type="open-question">Who calls it?</ctx:remember>')
-    client.hook("pre-compact", conversation.said("PreCompact", trigger="manual"))
+    client.hook("pre-compact", conversation.payload("PreCompact", trigger="manual"))
     given = context_of(conversation.start("compact"))
     assert given.index("## Where you were") < given.index("Who calls it?") < given.index("Ours.")
 
 
-def test_a_task_is_a_file(client: Client, ctx: Ctx) -> None:
+def test_a_task_of_an_agent_is_a_file(client: Client, ctx: Ctx) -> None:
     done(client.talk(), '<ctx:task name="Token refresh" action="start"/>')
     (file,) = (client.folder / ".ctx" / "narrative" / "tasks").glob("*.md")
     assert "Token refresh" in file.read_text()
     assert "Token refresh" in context_of(client.talk("two").start())
 
 
-def test_what_an_agent_was_given_can_be_asked_for(client: Client, ctx: Ctx) -> None:
+def test_why_lists_the_nodes_of_a_context(client: Client, ctx: Ctx) -> None:
     mine = added(ctx, "--user", *REFERENCE, "Mine.")
     ours = added(ctx, *REFERENCE, "Ours.")
     client.talk().start()
@@ -206,7 +206,7 @@ def test_what_an_agent_was_given_can_be_asked_for(client: Client, ctx: Ctx) -> N
 # Not trusted
 
 
-def test_of_a_stranger_nothing_is_given_but_that_it_is_there(clone: Client, ctx: Ctx) -> None:
+def test_an_untrusted_project_is_mentioned_but_not_shown(clone: Client, ctx: Ctx) -> None:
     mine = added(ctx, "--user", *REFERENCE, "Mine about deploys.")
     conversation = clone.talk()
     composed = conversation.start()
@@ -229,7 +229,7 @@ def test_of_a_stranger_nothing_is_given_but_that_it_is_there(clone: Client, ctx:
     assert not list((clone.folder / ".git" / "ctx").glob("*/refs/work/*"))
 
 
-def test_once_it_is_trusted_everything_is_given_with_its_author(clone: Client, ctx: Ctx) -> None:
+def test_a_trusted_project_is_shown_with_authors(clone: Client, ctx: Ctx) -> None:
     conversation = clone.talk()
     conversation.start()
     clone.apply()
@@ -251,10 +251,10 @@ def test_once_it_is_trusted_everything_is_given_with_its_author(clone: Client, c
 # Whose words they are
 
 
-def test_what_others_wrote_is_given_with_their_name(
+def test_nodes_of_others_are_shown_with_their_author(
     client: Client, ctx: Ctx, in_adas_clone: Any
 ) -> None:
-    """The same in a context that is ready, one that is composed, what is recalled or expanded."""
+    """In a prepared and in a composed context, and for recall and expand."""
     ours = added(ctx, *REFERENCE, "Deploys are written by me.")
     assert ctx("commit", "-m", "Mine").code == 0
     with in_adas_clone():
@@ -288,7 +288,7 @@ def test_what_others_wrote_is_given_with_their_name(
     assert f"{items[1]}\n" in context_of(conversation.submit())
 
 
-def test_whoever_wrote_last_is_the_author(client: Client, ctx: Ctx, in_adas_clone: Any) -> None:
+def test_the_last_writer_is_the_author(client: Client, ctx: Ctx, in_adas_clone: Any) -> None:
     node = added(ctx, *REFERENCE, "--meta=rationale=Mine.", "Version 1.")
     assert ctx("commit", "-m", "One").code == 0
 
@@ -313,7 +313,7 @@ def test_whoever_wrote_last_is_the_author(client: Client, ctx: Ctx, in_adas_clon
     assert shown() == "Version 3."
 
 
-def test_of_a_document_it_is_whoever_committed_it(
+def test_the_author_of_a_document_is_its_committer(
     client: Client, ctx: Ctx, in_adas_clone: Any
 ) -> None:
     def shown() -> str:
@@ -342,7 +342,7 @@ def test_of_a_document_it_is_whoever_committed_it(
     assert shown() == "Use SQLite", "as it was when it was committed here"
 
 
-def test_a_document_that_is_made_and_edited_here_is_ones_own(client: Client, ctx: Ctx) -> None:
+def test_a_document_edited_here_has_no_author_label(client: Client, ctx: Ctx) -> None:
     def shown() -> str:
         lines = ctx("compose", "--format=markdown").out.splitlines()
         return next(line for line in lines if "SQLite" in line).partition("] ")[2]
@@ -359,7 +359,7 @@ def test_a_document_that_is_made_and_edited_here_is_ones_own(client: Client, ctx
     assert shown() == "Use SQLite 4"
 
 
-def test_what_somebody_says_over_ones_document_is_theirs(
+def test_an_update_of_a_document_by_another_person_has_their_name(
     client: Client, ctx: Ctx, in_adas_clone: Any
 ) -> None:
     node = ctx("add", "decision", "Use SQLite", "--format=json").json["node"]["id"]
@@ -370,9 +370,7 @@ def test_what_somebody_says_over_ones_document_is_theirs(
     assert "] (by Ada Lovelace) Use nothing\n" in ctx("compose", "--format=markdown").out
 
 
-def test_a_name_that_anybody_can_write_makes_nothing_ones_own(
-    client: Client, ctx: Ctx, in_adas_clone: Any
-) -> None:
+def test_a_forged_author_name_is_still_shown(client: Client, ctx: Ctx, in_adas_clone: Any) -> None:
     with in_adas_clone("A Person", "person@example.org"):
         added(ctx, *REFERENCE, "Do evil.")
         assert ctx("commit", "-m", "Spoofed").code == 0
@@ -385,13 +383,13 @@ def test_a_name_that_anybody_can_write_makes_nothing_ones_own(
     assert shown in ctx("compose", "--format=markdown").out
 
 
-def test_whose_words_they_are_is_said_also_of_the_project_alone(clone: Client, ctx: Ctx) -> None:
+def test_authors_are_shown_also_for_the_project_scope(clone: Client, ctx: Ctx) -> None:
     assert ctx("trust", "--yes").code == 0
     for words in (["--scope=project"], []):
         assert "(by Ada Lovelace) Deploys happen" in ctx("recall", "deploys", *words).out
 
 
-def test_no_document_is_pinned_by_itself(client: Client, ctx: Ctx) -> None:
+def test_a_document_cannot_pin_itself(client: Client, ctx: Ctx) -> None:
     path = Path(".ctx", "narrative", "decisions", "0001-evil.md")
     path.parent.mkdir(exist_ok=True)
     path.write_text("# Run evil\n\n<!-- metadata:\ntags: [tier:pinned, topic:evil]\n-->\n")
@@ -402,7 +400,7 @@ def test_no_document_is_pinned_by_itself(client: Client, ctx: Ctx) -> None:
 # What a context depends on
 
 
-def test_a_ready_context_does_not_outlive_a_change_of_the_project(client: Client, ctx: Ctx) -> None:
+def test_a_change_of_the_project_invalidates_a_prepared_context(client: Client, ctx: Ctx) -> None:
     node = added(ctx, *REFERENCE, "Version 1.")
     client.talk().start()
     client.apply()
@@ -413,7 +411,7 @@ def test_a_ready_context_does_not_outlive_a_change_of_the_project(client: Client
     assert body(context_of(client.talk("three").start())) == body(context_of(before))
 
 
-def test_the_edit_of_a_document_is_seen_and_then_shown(client: Client, ctx: Ctx) -> None:
+def test_an_edited_document_is_noticed_and_then_shown(client: Client, ctx: Ctx) -> None:
     file = client.folder / ".ctx" / "narrative" / "decisions" / "2026-01-20-sqlite-ab12.md"
     file.parent.mkdir(exist_ok=True)
     file.write_text("# Use SQLite\n\nIt needs no server.\n")
@@ -439,7 +437,7 @@ def test_the_edit_of_a_document_is_seen_and_then_shown(client: Client, ctx: Ctx)
     assert "And it is fast." not in context_of(client.talk("five").start())
 
 
-def test_without_an_index_there_is_one_at_the_next_start(client: Client, ctx: Ctx) -> None:
+def test_a_missing_index_is_built_for_the_next_start(client: Client, ctx: Ctx) -> None:
     added(ctx, *REFERENCE, "Ours.")
     git_folder = client.folder / ".git" / "ctx"
     for index in git_folder.glob("*/index/*/store.db"):
@@ -452,7 +450,9 @@ def test_without_an_index_there_is_one_at_the_next_start(client: Client, ctx: Ct
     assert project_store_context.MISSING.strip() not in given
 
 
-def test_what_an_index_lacks_that_is_behind_is_not_gone(client: Client, ctx: Ctx) -> None:
+def test_nodes_missing_in_an_outdated_index_are_not_reported_as_removed(
+    client: Client, ctx: Ctx
+) -> None:
     added(ctx, *REFERENCE, "Ours.")
     assert ctx("list").code == 0
     conversation = client.talk()
@@ -471,7 +471,7 @@ def test_what_an_index_lacks_that_is_behind_is_not_gone(client: Client, ctx: Ctx
     assert context_of(conversation.start("resume")) == "", "nothing was forgotten"
 
 
-def test_a_store_that_is_named_is_used_alone(
+def test_an_explicit_store_is_used_alone(
     client: Client, ctx: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     added(ctx, *REFERENCE, "Ours.")
@@ -481,7 +481,7 @@ def test_a_store_that_is_named_is_used_alone(
     from ctx.agents.runtime import hook
     from ctx.agents.runtime.hook import Hook
 
-    said = client.talk().said("SessionStart", source="startup")
+    said = client.talk().payload("SessionStart", source="startup")
     environment = {"CTX_HOME": client.home, "CTX_DB": other, "CTX_WORKER_AUTOSTART": "0"}
     answer = hook.answer(
         Hook("session-start", [], environment, ClaudeHooks()), lambda: json.dumps(said).encode()
@@ -490,7 +490,7 @@ def test_a_store_that_is_named_is_used_alone(
     assert "Ours." not in context_of(json.loads(answer))
 
 
-def test_what_is_wrong_with_one_project_is_no_harm_to_another(
+def test_an_error_in_one_project_does_not_affect_another(
     client: Client, ctx: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Path(client.folder, ".ctx", "config.toml").open("a") as config:
@@ -511,7 +511,7 @@ def test_what_is_wrong_with_one_project_is_no_harm_to_another(
     assert "] (agent) There." in context_of(sound.start("clear"))
 
 
-def test_a_command_waits_while_somebody_else_writes(client: Client, ctx: Ctx) -> None:
+def test_a_command_waits_while_another_process_writes(client: Client, ctx: Ctx) -> None:
     project = layout.project_at(str(client.folder))
     config = Path(project.config_file)
     config.write_text(

@@ -1,4 +1,4 @@
-"""A hook is tried as the client would run it, and leaves no trace."""
+"""A hook is tried as the client would run it, without side effects."""
 
 import glob
 import os
@@ -24,7 +24,7 @@ def command(word: str) -> str:
 
 @pytest.fixture(autouse=True)
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder for temporary files, which is empty again at the end."""
+    """A folder for temporary files; it must be empty at the end."""
     folder = tmp_path / "tmp"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
@@ -62,17 +62,17 @@ def test_our_hooks_work_and_leave_nothing_behind(
         ("true", "it does nothing."),
     ],
 )
-def test_what_is_wrong_with_a_hook(line: str, problem: str) -> None:
+def test_problems_of_a_hook_are_described(line: str, problem: str) -> None:
     assert try_command(line, "stop", ENVIRONMENT) == problem
 
 
-def test_a_program_that_is_not_there_is_noticed() -> None:
+def test_a_missing_program_is_noticed() -> None:
     found = try_command("/nowhere/python entry.py stop || true", "stop", ENVIRONMENT)
     assert found.startswith("it does nothing. ")
     assert "/nowhere/python" in found
 
 
-def test_what_a_hook_is_told(tmp_path: Path) -> None:
+def test_a_hook_gets_a_sample_payload_and_a_clean_environment(tmp_path: Path) -> None:
     line = f"{RAN}; cat > {tmp_path}/said; env > {tmp_path}/env; pwd > {tmp_path}/folder"
     assert try_command(line, "prompt-submit", {**ENVIRONMENT, "CTX_OFF": "1"}) == ""
     assert '"hook_event_name": "UserPromptSubmit"' in (tmp_path / "said").read_text()
@@ -84,19 +84,19 @@ def test_what_a_hook_is_told(tmp_path: Path) -> None:
     assert not os.path.exists((tmp_path / "folder").read_text().strip())
 
 
-def test_what_a_hook_complains_of_is_told() -> None:
+def test_the_log_line_of_a_hook_is_reported() -> None:
     line = f'{RAN}; echo "no room" > "$CTX_HOME/hook.log"'
     assert try_command(line, "stop", ENVIRONMENT) == "no room"
 
 
-def test_a_hook_that_is_slow_works(tmp_path: Path) -> None:
-    """On a busy machine it takes longer than a hook may."""
+def test_a_hook_is_tried_with_a_longer_time_limit(tmp_path: Path) -> None:
+    """On a busy machine it takes longer than the limit of a hook."""
     line = f'{RAN}; echo "$CTX_PATIENCE" > {tmp_path}/patience'
     assert try_command(line, "stop", ENVIRONMENT) == ""
     assert int((tmp_path / "patience").read_text()) > 10
 
 
-def test_the_first_hook_that_does_not_work_is_named() -> None:
+def test_the_first_failing_hook_is_named() -> None:
     entries = {
         event: {"matcher": "", "hooks": [{"type": "command", "command": line}]}
         for event, line in (("Stop", command("stop")), ("SessionEnd", "ctx hook session-end"))
@@ -109,7 +109,7 @@ def test_the_first_hook_that_does_not_work_is_named() -> None:
     assert install.try_hooks(entries, ENVIRONMENT) == ("stop",)
 
 
-def test_bytecode_is_made_whatever_the_environment_says(
+def test_bytecode_is_compiled_in_any_environment(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path / "elsewhere"))
@@ -120,7 +120,7 @@ def test_bytecode_is_made_whatever_the_environment_says(
     assert not (tmp_path / "elsewhere").exists()
 
 
-def test_folders_of_one_name_do_not_share_their_backups(tmp_path: Path) -> None:
+def test_folders_with_the_same_name_have_separate_backups(tmp_path: Path) -> None:
     places = [
         install.user_place("/home/me/.claude", "/c"),
         install.user_place("/home/me/work", "/c"),
@@ -139,12 +139,12 @@ def test_folders_of_one_name_do_not_share_their_backups(tmp_path: Path) -> None:
     assert len(set(names)) == 5
 
 
-def test_which_ctx_a_shell_finds(tmp_path: Path) -> None:
+def test_the_ctx_on_the_path_is_recognised(tmp_path: Path) -> None:
     ours = os.path.dirname(sys.executable)
     program = tmp_path / "ctx"
     variables = {"PATH": f"relative:{tmp_path}"}
 
-    def found(says: str) -> install.Program:
+    def program_on_path(says: str) -> install.Program:
         program.write_text(f"#!/bin/sh\necho '{says}'\n")
         program.chmod(0o755)
         return install.program_on_path(variables)
@@ -153,13 +153,13 @@ def test_which_ctx_a_shell_finds(tmp_path: Path) -> None:
     assert install.program_on_path(variables) == install.Program(
         "`ctx` is not on the PATH.", f"Put {ours} on it."
     )
-    assert found("ctx version 1.4.2 (go1.22)") == install.Program(
+    assert program_on_path("ctx version 1.4.2 (go1.22)") == install.Program(
         f"`ctx` is {program}, and that is another program.", advice
     )
-    assert found("ctx 99.0.0") == install.Program(
+    assert program_on_path("ctx 99.0.0") == install.Program(
         f"`ctx` is {program}, and that is ctx 99.0.0; this is {__version__}.", advice
     )
-    assert found(f"ctx {__version__}") == install.Program(
+    assert program_on_path(f"ctx {__version__}") == install.Program(
         f"`ctx` is {program}, of the same version as this one", ""
     )
     program.unlink()
@@ -170,7 +170,7 @@ def test_which_ctx_a_shell_finds(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [".claude", ".claude/settings.json", ".claude/skills"])
-def test_nothing_is_written_through_a_projects_link(tmp_path: Path, name: str) -> None:
+def test_a_link_in_a_project_is_refused(tmp_path: Path, name: str) -> None:
     root, elsewhere = tmp_path / "app", tmp_path / "elsewhere"
     elsewhere.mkdir()
     link = root / name

@@ -1,4 +1,4 @@
-"""What a user is told to allow is the same in every text, and only reads."""
+"""The recommended permission rule is the same in every text and allows only reading."""
 
 import json
 import re
@@ -23,7 +23,7 @@ RECOMMENDED = ("recall", "search", "show")
     ],
     ids=lambda page: str(page.relative_to(ROOT)),
 )
-def test_the_rule(page: Path) -> None:
+def test_the_rule_allows_only_reading_commands(page: Path) -> None:
     (found,) = [
         block.strip()
         for block in re.findall(r"```json\n(.+?)```", page.read_text(), re.DOTALL)

@@ -1,4 +1,4 @@
-"""The plugin: one folder with everything, made anew whenever it is asked for."""
+"""The plugin: one folder with all files, generated on request."""
 
 import json
 import os
@@ -19,7 +19,7 @@ def contents(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): path.read_text() for path in files}
 
 
-def test_what_is_in_it() -> None:
+def test_the_plugin_contains_the_expected_files() -> None:
     assert sorted(FILES) == [
         ".claude-plugin/marketplace.json",
         ".claude-plugin/plugin.json",
@@ -59,7 +59,7 @@ def test_its_hooks_run_plain_ctx() -> None:
 
 
 @pytest.mark.parametrize("name", plugin.COMMANDS)
-def test_a_slash_command_says_what_it_is(name: str) -> None:
+def test_a_slash_command_has_a_description(name: str) -> None:
     text = FILES[f"commands/{name}"]
     head = re.match(r"---\ndescription: ([^:\n]+)\n(.*?)---\n", text, re.DOTALL)
     assert head is not None
@@ -76,7 +76,7 @@ def test_the_readme_is_long_enough_for_a_listing() -> None:
 
 
 @pytest.mark.parametrize("there", [True, False])
-def test_written_once_and_then_current(tmp_path: Path, there: bool) -> None:
+def test_the_plugin_is_written_once_and_then_current(tmp_path: Path, there: bool) -> None:
     folder = tmp_path / "plugins" / "ctx"
     if there:
         folder.mkdir(parents=True)
@@ -85,7 +85,7 @@ def test_written_once_and_then_current(tmp_path: Path, there: bool) -> None:
     assert plugin.write(str(folder)) == ()
 
 
-def test_it_can_be_shared(tmp_path: Path) -> None:
+def test_the_plugin_is_readable_for_everyone(tmp_path: Path) -> None:
     before = os.umask(0o022)
     try:
         plugin.write(str(tmp_path / "plugin"))
@@ -96,7 +96,7 @@ def test_it_can_be_shared(tmp_path: Path) -> None:
     assert {mode for path, mode in modes.items() if path.is_dir()} == {0o755}
 
 
-def test_brought_up_to_date(folder: Path) -> None:
+def test_an_older_plugin_is_updated(folder: Path) -> None:
     plugin.write(str(folder))
     (folder / "README.md").write_text("Older.\n")
     (folder / "skills" / "ctx" / "SKILL.md").write_text("Mine.\n")
@@ -118,7 +118,7 @@ def test_brought_up_to_date(folder: Path) -> None:
         (".claude-plugin/plugin.json", "{"),
     ],
 )
-def test_a_folder_with_something_else_in_it_is_refused(folder: Path, name: str, text: str) -> None:
+def test_a_folder_with_other_files_is_refused(folder: Path, name: str, text: str) -> None:
     (folder / name).parent.mkdir(exist_ok=True)
     (folder / name).write_text(text)
     for attempt in (plugin.planned, plugin.write):
@@ -127,7 +127,7 @@ def test_a_folder_with_something_else_in_it_is_refused(folder: Path, name: str, 
     assert contents(folder) == {name: text}
 
 
-def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path: Path) -> None:
+def test_a_file_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("Somebody's.\n")
     with pytest.raises(PathRefused, match="is not a folder"):
         plugin.write(str(tmp_path / "file"))

@@ -1,4 +1,4 @@
-"""The projection: one block in a file of a project, and not a byte more."""
+"""The projection: one block in a file of a project; the rest of the file is unchanged."""
 
 import os
 import re
@@ -35,7 +35,7 @@ def memory_in(folder: Path) -> Iterator[Memory]:
 
 
 def write(folder: Path, name: str = "AGENTS.md") -> str:
-    """Write it, as was planned."""
+    """Write the planned block."""
     with memory_in(folder) as memory:
         plan = projection.planned(memory, str(folder / name))
         assert projection.write(memory, str(folder / name)) == plan
@@ -50,7 +50,7 @@ def remove(path: Path) -> str:
     return plan.state
 
 
-def test_a_file_for_agents_that_have_no_hooks(repo: Path, add: Add) -> None:
+def test_the_block_contains_pinned_and_reference_nodes(repo: Path, add: Add) -> None:
     pinned = add("--type=fact", "--tag=tier:pinned", "Deploys run on Fridays")
     decided = add(
         "--type=decision", "--tag=tier:reference", "--meta=rationale=none", "SQLite it is"
@@ -115,7 +115,7 @@ def test_a_new_file_is_for_everybody_in_the_project(repo: Path) -> None:
     assert (repo / "AGENTS.md").stat().st_mode & 0o777 == 0o644
 
 
-def test_no_folder_is_made_for_it(repo: Path) -> None:
+def test_no_folder_is_created(repo: Path) -> None:
     with pytest.raises(PathRefused) as raised:
         write(repo, "dcos/AGENTS.md")
     assert raised.value.message == f"{repo}/dcos is not a folder."
@@ -123,7 +123,7 @@ def test_no_folder_is_made_for_it(repo: Path) -> None:
     assert remove(repo / "dcos" / "AGENTS.md") == "missing"
 
 
-def test_what_it_says_can_be_typed(folder: Path, ctx: Ctx) -> None:
+def test_the_commands_in_the_block_are_valid(folder: Path, ctx: Ctx) -> None:
     with memory_in(folder) as memory:
         lines = shell_lines(projection.text(memory))
     assert len(lines) > 5
@@ -131,7 +131,7 @@ def test_what_it_says_can_be_typed(folder: Path, ctx: Ctx) -> None:
         try_to_type(line)
 
 
-def test_outside_of_a_project_nothing_is_known(folder: Path, add: Add) -> None:
+def test_outside_of_a_project_the_block_has_no_nodes(folder: Path, add: Add) -> None:
     add("--type=fact", "--tag=tier:pinned", "About the user alone")
     assert write(folder) == "written"
     text = (folder / "AGENTS.md").read_text()
@@ -139,7 +139,7 @@ def test_outside_of_a_project_nothing_is_known(folder: Path, add: Add) -> None:
     assert "What memory contains" not in text
 
 
-def test_what_does_not_fit_is_counted(repo: Path, add: Add) -> None:
+def test_nodes_that_do_not_fit_are_counted(repo: Path, add: Add) -> None:
     for number in range(40):
         add("--type=fact", "--tag=tier:reference", f"Fact {number}: " + "some words " * 10)
     write(repo)
@@ -160,7 +160,7 @@ def test_the_text_of_a_node_cannot_close_the_block(repo: Path, add: Add) -> None
     assert (repo / "AGENTS.md").read_text() == "# Ours\n"
 
 
-def test_a_file_is_changed_at_its_end_and_then_in_place(repo: Path, ctx: Ctx, add: Add) -> None:
+def test_the_block_is_appended_and_later_updated_in_place(repo: Path, ctx: Ctx, add: Add) -> None:
     path = repo / "CLAUDE.md"
     path.write_bytes(b"# Ours\r\nwithout an end")
     path.chmod(0o640)
@@ -188,7 +188,7 @@ FILES = st.one_of(st.text(), st.lists(LINES).map("".join))
 
 
 @given(FILES, st.sampled_from([BLOCK, BLOCK.replace("Another", "## More\n\n- é")]))
-def test_taking_the_block_out_gives_the_file_as_it_was(text: str, block: str) -> None:
+def test_removing_the_block_restores_the_file(text: str, block: str) -> None:
     before = text.encode("utf-8", "replace")
     once = with_block(before, BLOCK, "AGENTS.md")
     assert with_block(once, BLOCK, "AGENTS.md") == once
@@ -198,7 +198,7 @@ def test_taking_the_block_out_gives_the_file_as_it_was(text: str, block: str) ->
 
 
 @given(FILES, FILES)
-def test_what_stands_around_the_block_stays(above: str, below: str) -> None:
+def test_text_around_the_block_is_kept(above: str, below: str) -> None:
     before = above.encode("utf-8", "replace")
     behind = below.encode("utf-8", "replace")
     whole = with_block(before, BLOCK, "AGENTS.md") + behind
@@ -207,7 +207,7 @@ def test_what_stands_around_the_block_stays(above: str, below: str) -> None:
     assert without_block(changed, "AGENTS.md") == before + behind
 
 
-def test_a_file_that_was_made_for_the_block_goes_with_it() -> None:
+def test_a_file_created_for_the_block_is_removed_with_it() -> None:
     made = with_block(None, BLOCK, "AGENTS.md")
     assert made == BLOCK.encode() + b"\n"
     assert without_block(made, "AGENTS.md") is None
@@ -227,7 +227,7 @@ def test_a_file_that_was_made_for_the_block_goes_with_it() -> None:
         f"{BLOCK}\n{END}\n",
     ],
 )
-def test_damaged_marks_are_not_guessed_at(repo: Path, text: str) -> None:
+def test_damaged_marks_are_refused(repo: Path, text: str) -> None:
     path = repo / "AGENTS.md"
     path.write_text(text)
     with pytest.raises(ContentRefused, match=r"The marks of the block in .*AGENTS\.md are damaged"):
@@ -237,7 +237,7 @@ def test_damaged_marks_are_not_guessed_at(repo: Path, text: str) -> None:
     assert path.read_text() == text
 
 
-def test_marks_inside_a_line_are_somebody_speaking_of_them(repo: Path) -> None:
+def test_marks_inside_a_line_are_ignored(repo: Path) -> None:
     said = f"Between `{BEGIN}` and `{END}` stands what ctx wrote.\n"
     (repo / "AGENTS.md").write_text(said)
     assert write(repo) == "written"
@@ -245,7 +245,7 @@ def test_marks_inside_a_line_are_somebody_speaking_of_them(repo: Path) -> None:
     assert (repo / "AGENTS.md").read_text() == said
 
 
-def test_a_link_beside_the_file_is_followed(repo: Path) -> None:
+def test_a_link_inside_the_folder_is_followed(repo: Path) -> None:
     (repo / "CLAUDE.md").write_text("# Ours\n")
     (repo / "AGENTS.md").symlink_to("CLAUDE.md")
     assert write(repo) == "written"
@@ -254,7 +254,7 @@ def test_a_link_beside_the_file_is_followed(repo: Path) -> None:
     assert write(repo, "CLAUDE.md") == "current"
 
 
-def test_a_link_that_leads_elsewhere_is_refused(repo: Path, tmp_path: Path) -> None:
+def test_a_link_out_of_the_folder_is_refused(repo: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside.md"
     outside.write_text("Not yours\n")
     (repo / "AGENTS.md").symlink_to(outside)
@@ -264,7 +264,7 @@ def test_a_link_that_leads_elsewhere_is_refused(repo: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("data", [b"\xff\xfe#\x00", b"caf\xe9\n", b"a\0b", b"x" * 5_000_000])
-def test_what_is_no_text_is_refused(repo: Path, data: bytes) -> None:
+def test_a_file_that_is_not_text_is_refused(repo: Path, data: bytes) -> None:
     (repo / "AGENTS.md").write_bytes(data)
     with pytest.raises(ContentRefused, match="so nothing was added to it"):
         write(repo)

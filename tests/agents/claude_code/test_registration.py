@@ -1,4 +1,4 @@
-"""Which hooks are registered for which clients, and how ours are told from others'."""
+"""The hooks that are registered for a client, and how our hooks are recognised."""
 
 import shlex
 from typing import Any
@@ -42,12 +42,12 @@ WHAT_NEW_ONES_KNOW = {
 
 
 @pytest.mark.parametrize("versions", [("2.1.15",), ("2.1.325", "2.1.15"), ("3.0.0-beta.1",)])
-def test_clients_that_know_everything(versions: tuple[str, ...]) -> None:
+def test_new_clients_get_all_hooks(versions: tuple[str, ...]) -> None:
     assert registered(*versions) == WHAT_NEW_ONES_KNOW
 
 
 @pytest.mark.parametrize("versions", [(), ("2.1.325", "2.0.47"), ("2.1.325", None), ("2.1.14",)])
-def test_one_client_that_may_not_is_enough_to_leave_things_out(
+def test_one_old_client_limits_the_hooks(
     versions: tuple[str | None, ...],
 ) -> None:
     assert registered(*versions) == WHAT_ALL_KNOW
@@ -56,14 +56,14 @@ def test_one_client_that_may_not_is_enough_to_leave_things_out(
 @pytest.mark.parametrize(
     ("budget", "parts"), [(100, 1), (2500, 1), (2501, 2), (6000, 3), (20_000, 8), (1_000_000, 8)]
 )
-def test_a_large_context_comes_in_parts(budget: int, parts: int) -> None:
+def test_a_large_context_is_registered_in_parts(budget: int, parts: int) -> None:
     words = [f"session-start --part {number}" for number in range(2, parts + 1)]
     hooks = registered(budget=budget)
     assert hooks["SessionStart"] == [entry("session-start"), *map(entry, words)]
     assert hooks["Stop"] == [entry("stop")]
 
 
-def test_what_travels_runs_plain_ctx_and_is_known_to_all() -> None:
+def test_project_hooks_run_plain_ctx_and_work_in_every_client() -> None:
     assert registration.project_entries() == {
         event: {
             "matcher": "",
@@ -79,7 +79,7 @@ def test_what_travels_runs_plain_ctx_and_is_known_to_all() -> None:
 
 @settings(deadline=None)
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")))
-def test_a_command_line_survives_the_shell_and_is_known_again(path: str) -> None:
+def test_a_command_line_survives_the_shell_and_is_recognised(path: str) -> None:
     interpreter, script = f"/{path}/python", f"/{path}/ctx/agents/claude_code/entry.py"
     for word in EVENTS:
         line = registration.command_line(word, interpreter=interpreter, entry=script)
@@ -98,7 +98,7 @@ def test_a_command_line_survives_the_shell_and_is_known_again(path: str) -> None
         ("'/a b/python' -I -S \"/x y/ctx/agents/claude_code/entry.py\" stop || true\n", "stop"),
     ],
 )
-def test_which_command_lines_are_ours(command: str, word: str | None) -> None:
+def test_our_command_lines_are_recognised(command: str, word: str | None) -> None:
     assert registration.word_of(command) == word
     assert registration.is_ours(command)
     assert not registration.mentions(command)
@@ -131,7 +131,7 @@ def test_which_command_lines_are_ours(command: str, word: str | None) -> None:
         "ctx hook stop" + " " * 100_000,
     ],
 )
-def test_what_runs_a_hook_of_ours_in_a_form_of_its_own(command: str) -> None:
+def test_modified_command_lines_only_mention_our_hooks(command: str) -> None:
     assert registration.mentions(command)
     assert not registration.is_ours(command)
 
@@ -156,7 +156,7 @@ def test_what_runs_a_hook_of_ours_in_a_form_of_its_own(command: str) -> None:
         "sh -c 'ctx hook stop-words'",
     ],
 )
-def test_what_has_nothing_to_do_with_us(command: str) -> None:
+def test_other_command_lines_are_not_ours(command: str) -> None:
     assert not registration.is_ours(command)
     assert not registration.mentions(command)
 
@@ -166,5 +166,5 @@ PIECES = ("ctx ", "hook ", "stop", "'", '"', "|", " ", "\n", "-a ", "#", "=", "|
 
 @settings(deadline=None)
 @given(st.lists(st.sampled_from(PIECES)).map("".join))
-def test_no_line_is_both(command: str) -> None:
+def test_no_command_line_is_both_ours_and_a_mention(command: str) -> None:
     assert not (registration.is_ours(command) and registration.mentions(command))

@@ -1,4 +1,4 @@
-"""What a real client has said, and what becomes of each of it: a row in the store, or a refusal."""
+"""Payloads of a real client become a row in the store, or are refused."""
 
 import json
 import shutil
@@ -124,7 +124,7 @@ def test_every_sample_is_expected() -> None:
 
 
 class Row(NamedTuple):
-    """All that is stored of an event."""
+    """The stored row of an event."""
 
     session: str
     event: str
@@ -140,14 +140,14 @@ class Row(NamedTuple):
 
 @pytest.fixture
 def home(surroundings: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Of somebody who has a node. What hooks start in the background does nothing here."""
+    """The home of a user with one node. Background processes of hooks do nothing."""
     assert ctx("add", "--type=fact", "--tag=tier:pinned", "Money is in cents.").code == 0
     monkeypatch.setattr(sys, "executable", shutil.which("true"))
     yield surroundings / ".ctx"
     reap()
 
 
-def heard(home: Path, word: str, said: bytes) -> bytes:
+def run_hook(home: Path, word: str, said: bytes) -> bytes:
     environment = {"CTX_HOME": str(home), "CLAUDE_PID": "1", "CTX_WORKER_AUTOSTART": "0"}
     return answer(Hook(word, [], environment, ClaudeHooks()), lambda: said)
 
@@ -162,11 +162,11 @@ def rows(home: Path) -> list[Row]:
 
 
 @pytest.mark.parametrize("name", KEPT)
-def test_a_sample_that_is_kept(name: str, home: Path, ctx: Ctx) -> None:
+def test_a_valid_sample_is_stored(name: str, home: Path, ctx: Ctx) -> None:
     said = (SAMPLES / f"{name}.json").read_bytes()
     event = name.split(".")[0]
     word = next(word for word in WORDS if spool.EVENTS[word] == event)
-    printed = heard(home, word, said)
+    printed = run_hook(home, word, said)
     check_printed(word, printed)
     assert not (home / "hook.log").exists()
     ((event_id, heard_bytes),) = (
@@ -214,20 +214,20 @@ def check_printed(word: str, printed: bytes) -> None:
 
 
 def check_live(home: Path, word: str, told: dict[str, Any]) -> None:
-    """Whoever starts is live; whoever ends is not."""
+    """A started session is live, and an ended one is not."""
     found = live.read(str(home), told["session_id"])
     assert found == (f"1\n{told['cwd']}\n" if word == "session-start" else "")
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_sample_that_is_refused(name: str, home: Path, ctx: Ctx) -> None:
+def test_an_unknown_sample_is_refused(name: str, home: Path, ctx: Ctx) -> None:
     said = (SAMPLES / f"{name}.json").read_bytes()
     for word in WORDS:
         with pytest.raises(ContentRefused) as refused:
             event_store.read(f"1768906800123-4242-9f3a1c77.{word}", said, HOSTS)
         assert refused.value.message == f"It is a different event than {spool.EVENTS[word]}."
     # A client in which somebody has registered one of our hooks for it gets no harm.
-    assert heard(home, "post-tool-use", said) == SILENT.out
+    assert run_hook(home, "post-tool-use", said) == SILENT.out
     applied = ctx("hook", "apply", "--format", "json").json
     (refusal,) = applied["refused"]
     assert refusal["kind"] == "post-tool-use"

@@ -1,4 +1,4 @@
-"""Our hooks go into settings.json and out of it again, and nothing else moves."""
+"""Our hooks are added to settings.json and removed from it; nothing else changes."""
 
 import json
 from typing import Any
@@ -63,7 +63,7 @@ GROUP = json.dumps(group("stop"))
 
 
 def squeezed(text: str | None) -> str | None:
-    """A text with our group on one line, for the eye."""
+    """A text with our group on one line."""
     if text is None:
         return None
     start = text.find('{\n        "matcher"')
@@ -71,7 +71,7 @@ def squeezed(text: str | None) -> str | None:
     return text if start < 0 else text[:start] + "OURS" + text[end:]
 
 
-def test_without_a_file() -> None:
+def test_a_missing_file_is_created() -> None:
     assert with_hooks(None, STOP, is_ours) == NEW
     assert without_hooks(NEW, is_ours) is None
 
@@ -114,7 +114,7 @@ def test_without_a_file() -> None:
         ),
     ],
 )
-def test_where_ours_goes(before: str, after: str) -> None:
+def test_our_hooks_are_inserted_at_the_expected_place(before: str, after: str) -> None:
     written = with_hooks(before, STOP, is_ours)
     assert squeezed(written) == squeezed(after)
     assert with_hooks(written, STOP, is_ours) == written
@@ -122,13 +122,13 @@ def test_where_ours_goes(before: str, after: str) -> None:
 
 
 @pytest.mark.parametrize("unit", ["\t", "   ", "    "])
-def test_ours_is_written_as_the_file_is(unit: str) -> None:
+def test_our_hooks_follow_the_style_of_the_file(unit: str) -> None:
     value = {"a": [1], "hooks": {"Stop": [group("stop")]}}
     before = json.dumps({"a": [1]}, indent=unit).replace("\n", "\r\n")
     assert with_hooks(before, STOP, is_ours) == json.dumps(value, indent=unit).replace("\n", "\r\n")
 
 
-def test_ours_is_brought_up_to_date_where_it_stands() -> None:
+def test_our_hooks_are_updated_in_place() -> None:
     old = {"type": "command", "command": "ctx hook stop", "async": True}
     before = """\
 {
@@ -176,7 +176,7 @@ def test_ours_is_brought_up_to_date_where_it_stands() -> None:
     )
 
 
-def test_more_and_fewer_hooks_of_one_event() -> None:
+def test_hooks_of_one_event_are_added_and_removed() -> None:
     one, three = {"SessionStart": group("a")}, {"SessionStart": group("a", "b", "c")}
     text = with_hooks("{}", one, is_ours)
     grown = with_hooks(text, three, is_ours)
@@ -189,7 +189,7 @@ def test_more_and_fewer_hooks_of_one_event() -> None:
     assert with_hooks(twice, one, is_ours) == text
 
 
-def test_a_comment_swallows_nothing() -> None:
+def test_comments_stay_valid() -> None:
     ours = json.dumps(hook("stop"))
     before = '{"hooks": {"Stop": [{"hooks": [ // c\n  %s, {"command": "make"}]}]}}' % ours  # noqa: UP031
     assert without_hooks(before, is_ours) == (
@@ -236,24 +236,24 @@ def test_a_comment_swallows_nothing() -> None:
         ("[" * 200, "line 1, column 101: this is nested too deeply."),
     ],
 )
-def test_what_cannot_be_understood(text: str, told: str) -> None:
+def test_invalid_settings_are_refused_with_their_line(text: str, told: str) -> None:
     with pytest.raises(SettingsUnreadable) as raised:
         with_hooks(text, STOP, is_ours)
     assert raised.value.message == told
 
 
-def test_nothing_of_ours_is_taken_out_of_what_has_nothing_of_ours() -> None:
+def test_settings_without_our_hooks_are_unchanged() -> None:
     for text in ("[]", '{"hooks": 3}', '{"hooks": {"Stop": {}, "X": [1, {"hooks": {}}]}}', "", " "):
         assert without_hooks(text, is_ours) == text
 
 
-def test_ours_is_also_taken_out_of_what_counts_for_nothing() -> None:
+def test_our_hooks_are_removed_from_a_duplicate_key() -> None:
     text = '{"hooks": {"Stop": [%s]}, "hooks": {}}' % GROUP  # noqa: UP031
     assert without_hooks(text, is_ours) == '{"hooks": {}}'
     assert registered(text, is_ours) == ()
 
 
-def test_what_is_registered() -> None:
+def test_registered_hooks_are_listed() -> None:
     text = with_hooks('{"hooks": {"Stop": [{"hooks": [{"command": "make"}]}]}}', BOTH, is_ours)
     assert registered(text, is_ours) == (
         Registered("Stop", "", hook("stop")),
@@ -262,8 +262,8 @@ def test_what_is_registered() -> None:
     assert registered(text, is_ours)[0].command == "ctx hook stop"
 
 
-def test_a_matcher_of_somebody_else_stays() -> None:
-    """Also where there are several: each of them is brought up to date for itself."""
+def test_a_changed_matcher_is_kept() -> None:
+    """Each of several groups is updated separately."""
     old = {"type": "command", "command": "ctx hook start"}
     groups = [{"matcher": each, "hooks": [old]} for each in ("startup", "resume")]
     text = with_hooks(json.dumps({"hooks": {"SessionStart": groups}}), BOTH, is_ours)
@@ -289,14 +289,12 @@ def test_a_matcher_of_somebody_else_stays() -> None:
         ("Stop", "Bash", False),
     ],
 )
-def test_which_matchers_leave_something_out(
-    event: str, matcher: str | None, is_narrowed: bool
-) -> None:
+def test_narrow_matchers_are_recognised(event: str, matcher: str | None, is_narrowed: bool) -> None:
     text = json.dumps({"hooks": {event: [{"matcher": matcher, "hooks": [hook("x")]}]}})
     assert [each.is_narrowed for each in registered(text, is_ours)] == [is_narrowed]
 
 
-def test_hooks_that_run_ctx_in_a_form_of_their_own() -> None:
+def test_modified_hooks_of_ctx_are_mentioned() -> None:
     text = """\
 {"hooks": {"Stop": [{"hooks": [
   {"type": "command", "command": "make"},
@@ -321,8 +319,8 @@ def test_hooks_that_run_ctx_in_a_form_of_their_own() -> None:
     assert unmanaged("", is_ours, mentions) == unmanaged("[]", is_ours, mentions) == ()
 
 
-def test_a_large_file_is_read_whole_as_seldom_as_can_be() -> None:
-    """However many hooks there are: after each one, only what holds them is read again."""
+def test_a_file_is_parsed_once() -> None:
+    """After each hook, only the part that contains the hooks is parsed again."""
     before = json.dumps({"permissions": {"allow": ["Bash"]}, "hooks": {"Stop": []}}, indent=2)
     entries = entries_of([*EVENTS, "SessionEnd", "X", "Y"], ["a", "b"])
     jsonc.parse.cache_clear()
@@ -334,7 +332,7 @@ def test_a_large_file_is_read_whole_as_seldom_as_can_be() -> None:
     assert jsonc.parse.cache_info().misses <= 3
 
 
-def test_why_the_client_does_not_load_a_file() -> None:
+def test_reasons_why_the_client_ignores_a_file_are_found() -> None:
     assert unreadable('\ufeff{"a": "// no comment", "b": [",]"]}\r\n') == ""
     assert unreadable('{\n  "a": 1, // one\n}') == (
         "line 2, column 9: a comma that plain JSON does not have"
@@ -344,7 +342,7 @@ def test_why_the_client_does_not_load_a_file() -> None:
     )
 
 
-def test_why_hooks_have_no_effect() -> None:
+def test_reasons_why_hooks_have_no_effect_are_found() -> None:
     assert without_effect("") == without_effect("{}") == ""
     assert without_effect('{"disableAllHooks": false}') == ""
     assert without_effect('{"disableAllHooks": true}') == (
@@ -369,7 +367,7 @@ wanted = st.builds(
 
 @settings(deadline=None, max_examples=effort.times(60))
 @given(documents() | gaps | st.just("\ufeff"), wanted)
-def test_in_and_out_again_leaves_every_byte(text: str, entries: Entries) -> None:
+def test_adding_and_removing_hooks_restores_every_byte(text: str, entries: Entries) -> None:
     written = with_hooks(text, entries, is_ours)
     assert with_hooks(written, entries, is_ours) == written
     assert without_hooks(written, is_ours) == text
@@ -377,9 +375,7 @@ def test_in_and_out_again_leaves_every_byte(text: str, entries: Entries) -> None
 
 @settings(deadline=None, max_examples=effort.times(40))
 @given(documents(), wanted, wanted)
-def test_another_version_in_between_leaves_every_byte(
-    text: str, old: Entries, new: Entries
-) -> None:
+def test_an_update_in_between_restores_every_byte(text: str, old: Entries, new: Entries) -> None:
     written = with_hooks(with_hooks(text, old, is_ours), new, is_ours)
     found = sorted((each.event, each.command) for each in registered(written, is_ours))
     wanted = [(event, each["command"]) for event in new for each in new[event]["hooks"]]
@@ -388,7 +384,7 @@ def test_another_version_in_between_leaves_every_byte(
 
 
 def with_ours(plain: dict[str, Any], entries: Entries) -> dict[str, Any]:
-    """What the settings say afterwards, without any text: events in any order."""
+    """The expected settings as a value, with events in any order."""
     hooks = {event: list(groups) for event, groups in plain.get("hooks", {}).items()}
     for event, ours in entries.items():
         hooks.setdefault(event, []).append(ours)
@@ -397,7 +393,7 @@ def with_ours(plain: dict[str, Any], entries: Entries) -> dict[str, Any]:
 
 @settings(deadline=None, max_examples=effort.times(40))
 @given(documents(), wanted)
-def test_only_ours_is_added(text: str, entries: Entries) -> None:
+def test_only_our_hooks_are_added(text: str, entries: Entries) -> None:
     written = with_hooks(text, entries, is_ours)
     assert jsonc.parse(written).root.plain == with_ours(jsonc.parse(text).root.plain, entries)
     # A text that the client can read stays one.
@@ -407,8 +403,8 @@ def test_only_ours_is_added(text: str, entries: Entries) -> None:
 
 @settings(deadline=None, max_examples=effort.times(60))
 @given(documents(), st.data())
-def test_a_text_is_json_where_the_standard_library_says_so(text: str, data: st.DataObject) -> None:
-    """Texts with a mistake in them, most of the time: any character replaced by a few others."""
+def test_json_is_recognised_as_in_the_standard_library(text: str, data: st.DataObject) -> None:
+    """Mostly invalid texts: one character is replaced by another."""
     at = data.draw(st.integers(0, max(len(text) - 1, 0)))
     typed = data.draw(st.sampled_from(["", ",", "}", "]", "{", '"', ":", "1", "\\", "/", "\x01"]))
     mangled = (text[:at] + typed + text[at + 1 :]).removeprefix("\ufeff")

@@ -1,4 +1,4 @@
-"""The skill: what it says is true, and it is put in place without taking anything away."""
+"""The skill: its statements are true, and installing it removes nothing."""
 
 import os
 import re
@@ -34,14 +34,14 @@ def lines_of(language: str) -> list[tuple[str, str]]:
 
 
 def rows(text: str) -> list[str]:
-    """What the rows of a table are about."""
+    """The first cells of the rows of a table."""
     return re.findall(r"^\| `([^`]+)` \|", text, re.MULTILINE)
 
 
 # What the client shows, and when it thinks of the skill.
 
 
-def test_the_description_has_the_words_that_call_for_it() -> None:
+def test_the_description_contains_the_trigger_words() -> None:
     head = re.match(r"---\nname: ctx\ndescription: (.+)\n---\n", PAGES["SKILL.md"])
     assert head is not None
     description = head[1]
@@ -61,7 +61,7 @@ def test_the_description_has_the_words_that_call_for_it() -> None:
         assert words in description.lower()
 
 
-def test_the_first_page_is_short_and_leads_to_the_others() -> None:
+def test_the_first_page_is_short_and_links_to_the_others() -> None:
     assert len(PAGES["SKILL.md"].splitlines()) < 200
     for name, text in PAGES.items():
         targets = re.findall(r"\]\(([^)]+)\)", text)
@@ -76,14 +76,14 @@ def test_the_first_page_is_short_and_leads_to_the_others() -> None:
     ("name", "block"),
     [(name, block) for name, text in TEXTS.items() for block in fences(text, "xml")],
 )
-def test_every_command_in_the_texts_is_right(name: str, block: str) -> None:
+def test_every_command_in_the_texts_is_valid(name: str, block: str) -> None:
     found = parse_commands(block)
     assert [each for each in found if not isinstance(each, Command)] == []
     assert len(found) == len(re.findall(r"<ctx:", block)), "not all of it was read"
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_whoever_reads_a_page_aloud_asks_for_nothing(name: str) -> None:
+def test_reading_a_page_aloud_runs_no_command(name: str) -> None:
     assert parse_commands(TEXTS[name]) == []
 
 
@@ -118,17 +118,17 @@ def test_every_attribute_in_the_tables_is_read(name: str) -> None:
 @pytest.mark.parametrize(
     ("page", "line"), [(name, line) for name, text in TEXTS.items() for line in shell_lines(text)]
 )
-def test_every_line_for_a_shell_can_be_typed(page: str, line: str) -> None:
+def test_every_shell_command_is_valid(page: str, line: str) -> None:
     try_to_type(line)
 
 
 @pytest.mark.parametrize(("page", "line"), lines_of("query"))
-def test_every_query_is_one_of_filters(page: str, line: str) -> None:
+def test_every_query_is_a_filter_query(page: str, line: str) -> None:
     assert parse_query(line).mode == "filters"
 
 
 @pytest.mark.parametrize(("page", "line"), lines_of("words"))
-def test_every_question_is_one_of_words(page: str, line: str) -> None:
+def test_every_question_is_a_text_query(page: str, line: str) -> None:
     assert parse_query(line).mode == "text"
 
 
@@ -138,7 +138,7 @@ def test_the_table_of_filters_is_complete() -> None:
     assert {parse_query(row).mode for row in found} == {"filters"}
 
 
-def test_the_types_and_tiers_are_those_that_there_are() -> None:
+def test_the_types_and_tiers_are_complete() -> None:
     types = PAGES["SKILL.md"].partition("## Types")[2].partition("## Tiers")[0]
     assert set(rows(types)) == set(model.KNOWLEDGE_TYPES)
     tiers = PAGES["SKILL.md"].partition("## Tiers")[2].partition("## Scopes")[0]
@@ -169,7 +169,7 @@ def older(text: str) -> str:
     return skill.marked(text.rpartition("\n<!-- ctx-skill")[0] + "An older sentence.\n")
 
 
-def test_written_once_and_then_current(place: Path) -> None:
+def test_the_skill_is_written_once_and_then_current(place: Path) -> None:
     assert not skill.is_current(str(place))
     assert skill.planned(str(place)) == "written"
     assert not place.parent.exists()
@@ -181,7 +181,7 @@ def test_written_once_and_then_current(place: Path) -> None:
     assert skill.edited(str(place)) == ()
 
 
-def test_what_is_installed_is_what_the_package_holds() -> None:
+def test_the_package_contains_every_page() -> None:
     texts = resources.files("ctx.agents.claude_code").joinpath("texts", "skill")
     assert sorted(each.name for each in texts.iterdir()) == sorted(skill.PAGES)
 
@@ -197,7 +197,7 @@ def test_an_older_version_is_replaced(place: Path) -> None:
     assert contents(place) == {**PAGES, "mine.md": "Mine.\n"}
 
 
-def test_what_a_person_changed_is_put_aside(place: Path) -> None:
+def test_an_edited_page_is_backed_up(place: Path) -> None:
     skill.write(str(place))
     for number, name in ((1, "SKILL.md.edited"), (2, "SKILL.md.edited-2")):
         changed = PAGES["SKILL.md"].replace("# ctx", f"# Mine {number}")
@@ -213,14 +213,14 @@ def test_what_a_person_changed_is_put_aside(place: Path) -> None:
     assert sorted(contents(place)) == [*names]
 
 
-def test_a_skill_of_another_program_is_put_aside(place: Path) -> None:
+def test_a_skill_of_another_program_is_backed_up(place: Path) -> None:
     place.mkdir(parents=True)
     (place / "SKILL.md").write_text("---\nname: ctx\n---\nAnother one.\n")
     assert skill.write(str(place)) == "updated"
     assert contents(place)["SKILL.md.edited"] == "---\nname: ctx\n---\nAnother one.\n"
 
 
-def test_removed_without_a_trace(place: Path) -> None:
+def test_the_skill_is_removed_completely(place: Path) -> None:
     assert skill.remove(str(place), force=False) == "missing"
     skill.write(str(place))
     (place / "SKILL.md").write_text(older(PAGES["SKILL.md"]))
@@ -229,7 +229,7 @@ def test_removed_without_a_trace(place: Path) -> None:
     assert not place.parent.exists()
 
 
-def test_removing_keeps_what_a_person_made(place: Path) -> None:
+def test_removing_keeps_files_of_the_user(place: Path) -> None:
     skill.write(str(place))
     (place.parent / "other").mkdir()
     (place / "mine.md").write_text("Mine.\n")
@@ -252,7 +252,7 @@ def test_a_link_of_the_user_stays(place: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("target", ["/dev/zero", "nowhere", "secret"])
-def test_nothing_is_written_through_a_link_to_something_else(place: Path, target: str) -> None:
+def test_links_to_other_files_are_replaced(place: Path, target: str) -> None:
     place.mkdir(parents=True)
     (place / "secret").write_text("A person's own.\n")
     (place / "SKILL.md").symlink_to(target)
@@ -265,7 +265,7 @@ def test_nothing_is_written_through_a_link_to_something_else(place: Path, target
 
 
 @pytest.mark.parametrize("name", ["skills", "skills/ctx"])
-def test_what_is_no_folder_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_file_in_place_of_the_folder_is_refused(tmp_path: Path, name: str) -> None:
     there = tmp_path / name
     there.parent.mkdir(exist_ok=True)
     there.write_text("a file\n")

@@ -1,4 +1,4 @@
-"""What happened in a session, out of its transcript: every event once, whatever the file holds."""
+"""The events of a session, read from its transcript, each once."""
 
 import json
 import os
@@ -25,11 +25,11 @@ def transcript(tmp_path: Path) -> Transcript:
     return Transcript(tmp_path, SESSION)
 
 
-def told(found: TranscriptPart) -> list[tuple[str, ...]]:
-    return [_told(event) for event in found.events]
+def event_summaries(found: TranscriptPart) -> list[tuple[str, ...]]:
+    return [_event_summary(event) for event in found.events]
 
 
-def _told(event: Event) -> tuple[str, ...]:
+def _event_summary(event: Event) -> tuple[str, ...]:
     said = event.payload
     shown = next(
         (said[name] for name in ("prompt", "text", "error", "tool_response") if name in said), ""
@@ -40,7 +40,7 @@ def _told(event: Event) -> tuple[str, ...]:
     )
 
 
-def test_a_piece_of_work(transcript: Transcript) -> None:
+def test_the_events_of_a_fix_are_read(transcript: Transcript) -> None:
     fix(transcript)
     found = read(str(transcript.path), 0)
     assert [event.name for event in found.events] == [
@@ -69,7 +69,7 @@ def test_a_piece_of_work(transcript: Transcript) -> None:
     assert found[1:] == (transcript.path.stat().st_size, "")
 
 
-def test_what_nobody_typed_is_no_prompt(transcript: Transcript) -> None:
+def test_generated_entries_are_not_prompts(transcript: Transcript) -> None:
     transcript.prompt("A caveat.", isMeta=True)
     transcript.prompt("This session is being continued from a previous conversation …")
     transcript.prompt("<local-command-stdout>Compacted</local-command-stdout>")
@@ -81,13 +81,13 @@ def test_what_nobody_typed_is_no_prompt(transcript: Transcript) -> None:
     transcript.entry("attachment", attachment={"content": ['{"type": "user"}']})
     transcript.entry("api-request-blob", message={"role": "user", "content": "Sent."})
     transcript.prompt("Do it.")
-    assert told(read(str(transcript.path), 0)) == [
+    assert event_summaries(read(str(transcript.path), 0)) == [
         ("UserPromptSubmit", "", "/fix issue 7"),
         ("UserPromptSubmit", "", "Do it."),
     ]
 
 
-def test_what_the_client_itself_says_is_no_answer(transcript: Transcript) -> None:
+def test_messages_of_the_client_are_not_answers(transcript: Transcript) -> None:
     for told_error in (False, True):
         text = {"type": "text", "text": "API Error: 401" if told_error else "No response."}
         message = {"id": "x", "model": "<synthetic>", "content": [text]}
@@ -95,13 +95,13 @@ def test_what_the_client_itself_says_is_no_answer(transcript: Transcript) -> Non
     transcript.entry(
         "user", message={"content": [{"type": "text", "text": "[Request interrupted by user]"}]}
     )
-    assert told(read(str(transcript.path), 0)) == [
+    assert event_summaries(read(str(transcript.path), 0)) == [
         ("StopFailure", "", "API Error: 401"),
         ("UserInterrupt", "", ""),
     ]
 
 
-def test_a_tool_that_was_refused_was_not_used(transcript: Transcript) -> None:
+def test_a_refused_tool_call_is_not_an_event(transcript: Transcript) -> None:
     refused = transcript.call("Bash", {"command": "rm -r build"})
     transcript.result(
         refused, "The user doesn't want to proceed with this tool use.", is_error=True
@@ -112,14 +112,16 @@ def test_a_tool_that_was_refused_was_not_used(transcript: Transcript) -> None:
     assert (event.tool_use, event.payload["is_interrupt"]) == (stopped, True)
 
 
-def test_what_the_user_says_when_rejecting_a_call_is_a_prompt(transcript: Transcript) -> None:
+def test_the_text_of_a_rejection_is_a_prompt(transcript: Transcript) -> None:
     refused = transcript.call("Bash", {"command": "npm install"})
     words = (
         "The user doesn't want to proceed with this tool use. The tool use was rejected. To tell"
         " you how to proceed, the user said:\nWe use pnpm here"
     )
     transcript.result(refused, words, is_error=True)
-    assert told(read(str(transcript.path), 0)) == [("UserPromptSubmit", "", "We use pnpm here")]
+    assert event_summaries(read(str(transcript.path), 0)) == [
+        ("UserPromptSubmit", "", "We use pnpm here")
+    ]
 
 
 def test_rejected_questions_without_a_reason_are_no_prompt(transcript: Transcript) -> None:
@@ -130,7 +132,7 @@ def test_rejected_questions_without_a_reason_are_no_prompt(transcript: Transcrip
         " information."
     )
     transcript.result(refused, words, is_error=True)
-    assert told(read(str(transcript.path), 0)) == []
+    assert event_summaries(read(str(transcript.path), 0)) == []
 
 
 def queue(transcript: Transcript, operation: str, content: str | None = None) -> None:
@@ -138,7 +140,7 @@ def queue(transcript: Transcript, operation: str, content: str | None = None) ->
     transcript.entry("queue-operation", operation=operation, **more)
 
 
-def test_a_prompt_that_was_typed_while_the_agent_worked(transcript: Transcript) -> None:
+def test_a_prompt_typed_while_the_agent_works_is_read(transcript: Transcript) -> None:
     queue(transcript, "enqueue", "Keep the old name")
     queue(transcript, "enqueue", '{"type": "task_notice"}')
     queue(transcript, "enqueue", "/exit")
@@ -146,30 +148,32 @@ def test_a_prompt_that_was_typed_while_the_agent_worked(transcript: Transcript) 
     queue(transcript, "remove")
     queue(transcript, "remove")
     queue(transcript, "remove")
-    assert told(read(str(transcript.path), 0)) == [
+    assert event_summaries(read(str(transcript.path), 0)) == [
         ("UserPromptSubmit", "", "Keep the old name"),
         ("UserPromptSubmit", "", "/exit"),
     ]
 
 
-def test_a_queued_prompt_that_begins_a_turn_is_read_there(transcript: Transcript) -> None:
+def test_a_queued_prompt_that_begins_a_turn_is_read_once(transcript: Transcript) -> None:
     queue(transcript, "enqueue", "Add a test")
     queue(transcript, "dequeue")
     transcript.prompt("Add a test")
     queue(transcript, "enqueue", "Never mind")
     queue(transcript, "popAll", "Never mind")
     queue(transcript, "remove")
-    assert told(read(str(transcript.path), 0)) == [("UserPromptSubmit", "", "Add a test")]
+    assert event_summaries(read(str(transcript.path), 0)) == [
+        ("UserPromptSubmit", "", "Add a test")
+    ]
 
 
-def test_a_queued_prompt_is_waited_for(transcript: Transcript) -> None:
+def test_a_queued_prompt_is_read_when_it_is_sent(transcript: Transcript) -> None:
     transcript.say("Working on it.")
     queue(transcript, "enqueue", "Use tabs")
     first = read(str(transcript.path), 0)
-    assert told(first) == [("AssistantMessage", "", "Working on it.")]
+    assert event_summaries(first) == [("AssistantMessage", "", "Working on it.")]
     queue(transcript, "remove")
     second = read(str(transcript.path), first.next_offset)
-    assert told(second) == [("UserPromptSubmit", "", "Use tabs")]
+    assert event_summaries(second) == [("UserPromptSubmit", "", "Use tabs")]
     assert second.next_offset == transcript.path.stat().st_size
 
 
@@ -179,7 +183,7 @@ def test_a_summary_by_the_client_is_a_recap(transcript: Transcript) -> None:
     )
     transcript.entry("system", subtype="away_summary", content="Two tests are left")
     transcript.entry("system", subtype="turn_duration", content="12 s")
-    assert told(read(str(transcript.path), 0)) == [
+    assert event_summaries(read(str(transcript.path), 0)) == [
         ("ConversationRecap", "", "This session is being continued…\nSummary:\n1. Intent"),
         ("ConversationRecap", "", "Two tests are left"),
     ]
@@ -225,7 +229,7 @@ def test_older_shapes(transcript: Transcript) -> None:
     ]
     transcript.entry("user", message={"content": results}, toolUseResult={"stdout": "one"})
     transcript.entry("assistant", message={"content": "As it once was written."})
-    assert told(read(str(transcript.path), 0)) == [
+    assert event_summaries(read(str(transcript.path), 0)) == [
         ("AssistantMessage", "", "Two at once."),
         ("PostToolUse", "Glob", "two"),
         ("PostToolUse", "Bash", "one"),
@@ -233,7 +237,7 @@ def test_older_shapes(transcript: Transcript) -> None:
     ]
 
 
-def test_subagents_are_found_and_told_apart(transcript: Transcript) -> None:
+def test_transcripts_of_subagents_are_found(transcript: Transcript) -> None:
     transcript.prompt("Let somebody look.")
     agent = transcript.subagent("a1b2")
     agent.prompt("Look at it.")
@@ -249,7 +253,7 @@ def test_subagents_are_found_and_told_apart(transcript: Transcript) -> None:
 
     paths = transcript_files.of_subagents(str(transcript.path), 0)
     assert paths == [str(agent.path), str(old.path)]
-    assert told(read(paths[0], 0)) == [
+    assert event_summaries(read(paths[0], 0)) == [
         ("AssistantMessage", "", "I look.", "a1b2"),
         ("PostToolUse", "Bash", '{"stdout": "src", "stderr": "", "interrupted": false}', "a1b2"),
     ]
@@ -259,20 +263,23 @@ def test_subagents_are_found_and_told_apart(transcript: Transcript) -> None:
     assert transcript_files.of_subagents(str(transcript.path), in_a_year) == []
 
 
-def test_a_call_is_told_when_its_result_is_there(transcript: Transcript) -> None:
+def test_a_tool_call_is_read_with_its_result(transcript: Transcript) -> None:
     transcript.say("I begin.")
     before = transcript.path.stat().st_size
     tool_use = transcript.call("Bash", {"command": "make"})
     found = read(str(transcript.path), 0)
-    assert (told(found), found.next_offset) == ([("AssistantMessage", "", "I begin.")], before)
+    assert (event_summaries(found), found.next_offset) == (
+        [("AssistantMessage", "", "I begin.")],
+        before,
+    )
 
     transcript.result(tool_use, "built")
     found = read(str(transcript.path), found.next_offset)
-    assert told(found) == [("PostToolUse", "Bash", "built")]
+    assert event_summaries(found) == [("PostToolUse", "Bash", "built")]
     assert found.next_offset == transcript.path.stat().st_size
 
 
-def test_a_call_without_a_result_is_not_waited_for_when_work_goes_on(
+def test_a_call_without_a_result_does_not_block_later_events(
     transcript: Transcript,
 ) -> None:
     transcript.call("Bash", {"command": "make"})
@@ -280,21 +287,24 @@ def test_a_call_without_a_result_is_not_waited_for_when_work_goes_on(
     assert read(str(transcript.path), 0).next_offset == 0
     transcript.say("I do.")
     found = read(str(transcript.path), 0)
-    assert told(found) == [("UserPromptSubmit", "", "Go on."), ("AssistantMessage", "", "I do.")]
+    assert event_summaries(found) == [
+        ("UserPromptSubmit", "", "Go on."),
+        ("AssistantMessage", "", "I do."),
+    ]
     assert found.next_offset == transcript.path.stat().st_size
 
 
-def test_somebody_may_type_while_a_tool_runs(transcript: Transcript) -> None:
+def test_a_prompt_can_come_before_the_result_of_a_tool(transcript: Transcript) -> None:
     tool_use = transcript.call("Bash", {"command": "make"})
     transcript.prompt("And then the docs.")
     transcript.result(tool_use, "built")
-    assert told(read(str(transcript.path), 0)) == [
+    assert event_summaries(read(str(transcript.path), 0)) == [
         ("UserPromptSubmit", "", "And then the docs."),
         ("PostToolUse", "Bash", "built"),
     ]
 
 
-def test_half_a_line_is_read_when_it_is_whole(transcript: Transcript) -> None:
+def test_a_partial_line_is_read_when_it_is_complete(transcript: Transcript) -> None:
     transcript.say("First.")
     size = transcript.path.stat().st_size
     transcript.say("Second.")
@@ -302,31 +312,34 @@ def test_half_a_line_is_read_when_it_is_whole(transcript: Transcript) -> None:
     for cut in range(size, len(whole) - 2, 7):
         transcript.path.write_bytes(whole[:cut])
         found = read(str(transcript.path), 0)
-        assert (told(found), found.next_offset) == ([("AssistantMessage", "", "First.")], size)
+        assert (event_summaries(found), found.next_offset) == (
+            [("AssistantMessage", "", "First.")],
+            size,
+        )
     transcript.path.write_bytes(whole[:-1])
     assert len(read(str(transcript.path), 0).events) == 2
 
 
-def test_a_file_that_was_written_anew_is_read_from_its_beginning(transcript: Transcript) -> None:
+def test_a_rewritten_file_is_read_from_the_start(transcript: Transcript) -> None:
     transcript.say("A long sentence that is not there later on.")
     seen = read(str(transcript.path), 0).next_offset
     transcript.path.write_text("")
     transcript.say("New.")
-    assert told(read(str(transcript.path), seen)) == [("AssistantMessage", "", "New.")]
+    assert event_summaries(read(str(transcript.path), seen)) == [("AssistantMessage", "", "New.")]
 
 
-def test_garbage_between_lines_is_passed_over(transcript: Transcript) -> None:
+def test_invalid_lines_are_skipped(transcript: Transcript) -> None:
     transcript.say("Before.")
     with transcript.path.open("ab") as file:
         file.write(b"\0\xff\xfe\n" + b'{"type":"user","message":' + b"[" * 100_000 + b"\n[]\n")
         file.write(b'{"type": "user", "message": {"content": NaN}}\n"\n\n')
     transcript.say("Behind.")
     found = read(str(transcript.path), 0)
-    assert [each[2] for each in told(found)] == ["Before.", "Behind."]
+    assert [each[2] for each in event_summaries(found)] == ["Before.", "Behind."]
     assert found.problem == "A line of the transcript is damaged."
 
 
-def test_a_line_that_is_too_long_is_passed_over(
+def test_a_line_that_is_too_long_is_skipped(
     transcript: Transcript, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(transcript_lines, "LONGEST_LINE", 2_000)
@@ -335,11 +348,11 @@ def test_a_line_that_is_too_long_is_passed_over(
     transcript.say("x" * 3_000)
     transcript.say("Behind.")
     found = read(str(transcript.path), 0)
-    assert [each[2] for each in told(found)] == ["Before.", "Behind."]
+    assert [each[2] for each in event_summaries(found)] == ["Before.", "Behind."]
     assert found.problem.startswith("A line of more than")
 
 
-def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
+def test_an_unreadable_transcript_is_reported(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe.jsonl"
     os.mkfifo(pipe)
     for path in (tmp_path / "none.jsonl", tmp_path, pipe):
@@ -348,12 +361,12 @@ def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
         assert found.problem.startswith("The transcript ")
 
 
-def test_names_of_transcripts() -> None:
+def test_session_ids_are_read_from_file_names() -> None:
     names = (f"/p/{SESSION}.jsonl", "/p/agent-1.jsonl", f"/p/{SESSION}", "/p/..jsonl", "/p/a.json")
     assert [transcript_files.session_of(name) for name in names] == [SESSION, "", "", "", ""]
 
 
-def test_whatever_the_place_where_a_reading_ends_every_event_comes_once(
+def test_reading_in_parts_gives_every_event_once(
     transcript: Transcript,
 ) -> None:
     fix(transcript)

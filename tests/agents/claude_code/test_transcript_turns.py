@@ -1,4 +1,4 @@
-"""Transcripts of real clients, and of clients as they may be on a bad day."""
+"""Transcripts of real clients, and damaged transcripts."""
 
 import json
 import os
@@ -55,19 +55,19 @@ CONVERSATIONS: dict[str, tuple[Messages, int]] = {
 }
 
 
-def test_every_sample_is_here() -> None:
+def test_every_sample_has_an_expected_result() -> None:
     assert {path.stem for path in SAMPLES.iterdir()} == set(CONVERSATIONS)
 
 
 @pytest.mark.parametrize("name", CONVERSATIONS)
-def test_a_conversation(name: str) -> None:
+def test_a_conversation_is_read(name: str) -> None:
     path = str(SAMPLES / f"{name}.jsonl")
     said, last = CONVERSATIONS[name]
     assert since(path, 0, None, SOON) == Turn(stub(said), "")
     assert last_turn(path, None, SOON) == Turn(stub(said[len(said) - last :]), "")
 
 
-def test_a_part_of_a_conversation() -> None:
+def test_a_part_of_a_conversation_is_read() -> None:
     path = str(SAMPLES / "resume_compact.jsonl")
     second_answer = (3123, 4396)
     assert since(path, *second_answer, SOON) == Turn(stub([(1, "Second answer.")]), "")
@@ -90,13 +90,13 @@ def test_a_part_of_a_conversation() -> None:
         ("cut \ufffd", "cut \ud83d", True),
     ],
 )
-def test_the_final_message(text: str, last: str, expected: bool) -> None:
+def test_the_final_message_is_recognised(text: str, last: str, expected: bool) -> None:
     earlier = Message("a", "Something else.")
     assert has_final(Turn((earlier, Message("b", text)), ""), last) == expected
     assert not has_final(Turn((Message("b", text), earlier), ""), last or "more")
 
 
-def test_the_final_message_of_nothing() -> None:
+def test_an_empty_turn_has_no_final_message() -> None:
     assert not has_final(Turn((), ""), "Done.")
     assert has_final(Turn((), ""), "")
 
@@ -161,7 +161,7 @@ def write(path: Path, *entries: dict[str, Any] | bytes) -> str:
         ([block("a", "cut \ud83d")], [("a", "cut \ufffd")]),
     ],
 )
-def test_shapes(
+def test_all_shapes_of_entries_are_read(
     entries: list[dict[str, Any]], expected: list[tuple[str, str]], tmp_path: Path
 ) -> None:
     path = write(tmp_path / "t.jsonl", *entries)
@@ -170,7 +170,7 @@ def test_shapes(
     assert found.problem == ""
 
 
-def test_what_the_client_says_of_an_error_is_not_the_agents(tmp_path: Path) -> None:
+def test_error_messages_of_the_client_are_not_those_of_the_agent(tmp_path: Path) -> None:
     synthetic = block("b", "") | {"message": {"model": "<synthetic>", "content": "Synthetic."}}
     failed = block("c", "Failed.", isApiErrorMessage=True)
     path = write(tmp_path / "t.jsonl", block("a", "Mine."), synthetic, failed)
@@ -194,7 +194,7 @@ def test_what_the_client_says_of_an_error_is_not_the_agents(tmp_path: Path) -> N
         {"type": "system", "subtype": "user"},
     ],
 )
-def test_what_is_no_prompt_ends_no_turn(entry: dict[str, Any], tmp_path: Path) -> None:
+def test_other_entries_do_not_end_a_turn(entry: dict[str, Any], tmp_path: Path) -> None:
     path = write(tmp_path / "t.jsonl", prompt(), block("a", "One."), entry, block("b", "Two."))
     assert last_turn(path, None, SOON) == Turn((Message("a", "One."), Message("b", "Two.")), "")
 
@@ -228,16 +228,14 @@ DAMAGED = "A line of the transcript is damaged."
         (b"\0" * 1000, ""),
     ],
 )
-def test_a_line_that_cannot_be_read_is_passed_over(
-    line: bytes, problem: str, tmp_path: Path
-) -> None:
+def test_an_invalid_line_is_skipped(line: bytes, problem: str, tmp_path: Path) -> None:
     path = write(tmp_path / "t.jsonl", block("a", "One."), line, block("b", "Two."))
     expected = Turn((Message("a", "One."), Message("b", "Two.")), problem)
     assert since(path, 0, None, SOON) == expected
     assert last_turn(path, None, SOON) == expected
 
 
-def test_a_half_written_line_is_read_when_it_is_whole(tmp_path: Path) -> None:
+def test_a_partial_line_is_read_when_it_is_complete(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     write(path, block("a", "One."), block("b", "Two."))
     whole = path.read_bytes()
@@ -258,7 +256,7 @@ def test_a_half_written_line_is_read_when_it_is_whole(tmp_path: Path) -> None:
     assert since(str(path), seen, None, SOON) == Turn((), "")
 
 
-def test_what_is_no_file(tmp_path: Path) -> None:
+def test_only_plain_files_are_read(tmp_path: Path) -> None:
     missing, fifo = tmp_path / "missing", tmp_path / "fifo"
     os.mkfifo(fifo)
     problems = {
@@ -276,14 +274,14 @@ def test_what_is_no_file(tmp_path: Path) -> None:
         assert last_turn(path, None, SOON) == Turn((), problem)
 
 
-def test_no_time_is_left(tmp_path: Path) -> None:
+def test_reading_ends_at_the_time_limit(tmp_path: Path) -> None:
     path = write(tmp_path / "t.jsonl", block("a", "One."))
     expected = Turn((), "Reading the transcript took too long.")
     assert since(path, 0, None, clock.monotonic()) == expected
     assert last_turn(path, None, clock.monotonic()) == expected
 
 
-def test_a_file_that_became_shorter(tmp_path: Path) -> None:
+def test_a_file_that_became_shorter_is_reported(tmp_path: Path) -> None:
     path = write(tmp_path / "t.jsonl", block("a", "One."))
     expected = Turn((), "The transcript is shorter than it was.")
     assert since(path, 10_000, None, SOON) == expected
@@ -303,7 +301,7 @@ def test_only_the_end_of_a_large_file_is_read(tmp_path: Path) -> None:
     assert since(str(path), 0, None, SOON) == Turn(said, limit)
 
 
-def test_of_a_message_that_is_cut_nothing_is_given(tmp_path: Path) -> None:
+def test_a_message_that_is_cut_off_is_left_out(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     write(path, block("a", "Its beginning."))
     os.truncate(path, FURTHEST + MEGABYTE)
@@ -314,7 +312,7 @@ def test_of_a_message_that_is_cut_nothing_is_given(tmp_path: Path) -> None:
     assert last_turn(str(path), None, SOON) == Turn((Message("b", "One."),), limit)
 
 
-def test_a_huge_line_takes_no_memory(tmp_path: Path) -> None:
+def test_a_huge_line_needs_little_memory(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     write(path, prompt(), block("a", "One."))
     start = path.stat().st_size
@@ -332,8 +330,8 @@ def test_a_huge_line_takes_no_memory(tmp_path: Path) -> None:
     assert peak < 2 * LONGEST_LINE
 
 
-def test_lines_of_all_lengths(tmp_path: Path) -> None:
-    """Long enough that lines begin in one piece that is read and end in another."""
+def test_lines_of_all_lengths_are_read(tmp_path: Path) -> None:
+    """Long enough that a line begins in one read buffer and ends in another."""
     chance = random.Random(1)
     texts = ["x" * int(10 ** chance.uniform(0, 6)) for _ in range(40)]
     entries = [block(f"m{number}", text) for number, text in enumerate(texts)]
@@ -358,7 +356,7 @@ ENTRY = st.one_of(
 
 @settings(max_examples=effort.times(150), deadline=None, derandomize=True)
 @given(st.lists(ENTRY, max_size=8), st.lists(st.integers(0, 2000), max_size=3))
-def test_wherever_a_file_is_cut_each_line_is_read_once(
+def test_reading_in_parts_gives_each_line_once(
     tmp_path_factory: pytest.TempPathFactory, drawn: list[Any], cuts: list[int]
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "cut.jsonl"

@@ -1,4 +1,4 @@
-"""What a text tells its reader to type, and whether it can be typed."""
+"""Shell commands in a text, and a check that they are valid."""
 
 import re
 import shlex
@@ -13,7 +13,7 @@ def fences(text: str, language: str) -> list[str]:
 
 
 def shell_lines(text: str) -> list[str]:
-    """The lines for a shell, and the commands of ours that are named beside them."""
+    """The lines of shell blocks, and the ctx commands in the text."""
     lines = [line for block in fences(text, "bash") for line in block.splitlines()]
     prose = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
     codes = [" ".join(code.split()) for code in re.findall(r"`([^`]+)`", prose)]
@@ -21,7 +21,7 @@ def shell_lines(text: str) -> list[str]:
 
 
 def try_to_type(line: str) -> None:
-    """UsageError where a line is wrong."""
+    """Parse a line; an invalid one raises UsageError."""
     words = shlex.split(line)
     assert words[0] == "ctx"
     leading, name, rest = options.split(words[1:])

@@ -5,7 +5,7 @@ Its payloads and the lines of its transcripts have one shape:
     {"chat": "c1", "dir": "/home/dev/shop", "log": "/…/c1.log", "by": "user", "words": "Do it"}
     {"chat": "c1", "dir": …, "did": "shell", "ref": "r1", "what": "make", "came": "…", "code": 2}
 
-It reads the answers of hooks as two lines of JSON: what the agent reads, and what the user reads.
+An answer of a hook is two lines of JSON: the text for the agent, and the text for the user.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""A host with payloads of its own goes the same way as Claude Code: one folder, one line."""
+"""A host with other payloads works like Claude Code: it needs one folder and one line."""
 
 import json
 from collections.abc import Iterator
@@ -46,7 +46,7 @@ class World:
             file.write(json.dumps({**self.line(**told), "ms": clock.now_ms() - 5}) + "\n")
 
     def hook(self, word: str, *options: str, **told: Any) -> tuple[str, str]:
-        """Run a hook of the host; what it answers to the agent and to the user."""
+        """Run a hook of the host and return its answers to the agent and to the user."""
         variables = {"CTX_HOME": self.home, "CTX_WORKER_AUTOSTART": "0"}
         host = WITH_SCRIPTED.named(NAME).hooks
         running = Hook(word, list(options), variables, host)
@@ -80,7 +80,7 @@ def world(surroundings: Path, repo: Path) -> Iterator[World]:
         yield World(memory, str(home), repo, logs)
 
 
-def test_capture(world: World) -> None:
+def test_events_are_captured(world: World) -> None:
     world.hook("prompt-submit", by="user", words="Make it build.")
     world.hook("post-tool-use", did="shell", ref="r1", what="make", came="no rule", code=2)
     edited = str(world.folder / "a.py")
@@ -93,7 +93,7 @@ def test_capture(world: World) -> None:
     assert (session.client, session.request) == (NAME, "Make it build.")
 
 
-def test_transcripts(world: World) -> None:
+def test_transcripts_are_read(world: World) -> None:
     world.hook("session-start", began="startup")
     world.apply()
     world.write(by="user", words="What is wrong?")
@@ -104,14 +104,14 @@ def test_transcripts(world: World) -> None:
     assert ("say", "The build has no rule.") in world.steps()
 
 
-def test_sessions_of_the_past(world: World) -> None:
+def test_past_sessions_are_imported(world: World) -> None:
     world.write(by="user", words="What is wrong?")
     wanted = Options(str(world.log.parent.parent), host=NAME)
     done = backfill.backfill(world.memory, wanted)
     assert [(each.session, each.what) for each in done.sessions] == [(CHAT, "What is wrong?")]
 
 
-def test_commands(world: World) -> None:
+def test_commands_are_run(world: World) -> None:
     world.write(by="agent", words=REMEMBER)
     world.hook("stop", by="agent", words="Done.")
     (stop,) = apply.commands(world.memory, world.home, 5.0).stops
@@ -127,13 +127,13 @@ def test_commands_that_the_user_quotes_are_not_run(world: World) -> None:
     assert apply.commands(world.memory, world.home, 5.0).stops == ()
 
 
-def test_a_response_that_is_given_by_hand(world: World) -> None:
+def test_a_response_on_the_command_line_is_used(world: World) -> None:
     world.hook("stop", "--response", REMEMBER)
     (stop,) = apply.commands(world.memory, world.home, 5.0).stops
     assert (stop.session, stop.done, stop.failed) == (CHAT, 1, 0)
 
 
-def test_context_at_the_start(world: World) -> None:
+def test_a_session_start_returns_the_context(world: World) -> None:
     world.hook("stop", "--response", REMEMBER)
     world.apply()
     text, message = world.hook("session-start", began="startup")
@@ -146,7 +146,7 @@ def test_context_at_the_start(world: World) -> None:
     assert world.hook("session-start", began="resume")[0] == ""
 
 
-def test_results_with_the_next_prompt(world: World) -> None:
+def test_results_are_returned_with_the_next_prompt(world: World) -> None:
     world.hook("stop", "--response", REMEMBER)
     world.hook("stop", "--response", "<ctx:recall query='Mondays'/>")
     world.apply()

@@ -1,4 +1,4 @@
-"""A stand-in for the Messages API on loopback, which answers with what a test wrote down.
+"""A stand-in for the Messages API on loopback, which answers from the script of a test.
 
 A client is told its address instead of the real one. It plays the given replies in order and keeps
 every request, so that a test can see what really reached the model.
@@ -28,13 +28,13 @@ class Tool(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What the model answers to one request: texts, then the tools it uses."""
+    """The answer of the model to one request: texts, then tool calls."""
 
     texts: tuple[str, ...]
-    """Each is a block of its own. Most answers have one, which a test writes as a plain `str`."""
+    """Each is a separate block. Most answers have one, which a test writes as a plain `str`."""
     tools: tuple[Tool, ...] = ()
     input_tokens: int = 100
-    """How full the window is said to be. A client near its limit compacts."""
+    """The reported size of the context. A client near its limit compacts."""
 
 
 class Request(NamedTuple):
@@ -47,7 +47,7 @@ class Request(NamedTuple):
 
     @property
     def newest(self) -> "Request":
-        """Only what came after the model's last word."""
+        """Only the messages after the last answer of the model."""
         last = max(
             (at for at, said in enumerate(self.messages) if said["role"] == "assistant"), default=-1
         )
@@ -55,7 +55,7 @@ class Request(NamedTuple):
 
     @property
     def injected(self) -> str:
-        """What the client put beside the prompts: hooks, skills, notes of its own.
+        """The text that the client added to the prompts: from hooks, skills and the client itself.
 
         Newer clients have messages of the system for it, older ones marked blocks in the user's.
         """
@@ -67,22 +67,22 @@ class Request(NamedTuple):
         ]
         return "\n\n".join(found)
 
-    def given_at(self, event: str) -> str:
-        """What the hooks of an event put in, by the words with which the client introduces it.
+    def injected_at(self, event: str) -> str:
+        """The text from the hooks of an event, found by the introduction of the client.
 
-        Nothing marks its end: another hook's words do, or whatever the client says next.
+        Its end has no mark: it ends at the text of another hook or of the client.
         """
         _, introduction, text = self.injected.partition(f"{event} hook additional context: ")
         return text.split(" hook additional context: ")[0] if introduction else ""
 
     @property
     def text(self) -> str:
-        """All of it, also what tools answered."""
+        """The whole text, including tool results."""
         return "\n\n".join(text for message in self.messages for text in _texts(message))
 
 
 class Script:
-    """The replies still to come and the requests so far; the server's threads share it."""
+    """The remaining replies and the requests so far; the threads of the server share it."""
 
     def __init__(self, replies: Sequence[str | Reply], to_subagents: Sequence[str | Reply]) -> None:
         self._replies = list(replies)
@@ -115,7 +115,7 @@ class _Server(ThreadingHTTPServer):
 
 @contextmanager
 def serving(script: Script) -> Iterator[str]:
-    """The address at which the script is played."""
+    """The address of the server that plays the script."""
     with _Server(script) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
         thread.start()
@@ -131,7 +131,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nobody reads it."""
+        """Do not log."""
 
     def do_HEAD(self) -> None:
         self._answer_json(200, {})
@@ -198,7 +198,7 @@ def _message(reply: Reply, model: str) -> dict[str, Any]:
 
 
 def _events(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The server-sent events that spell a message out."""
+    """The server-sent events of a message."""
     yield {
         "type": "message_start",
         "message": {**message, "content": [], "stop_reason": None},

@@ -1,7 +1,6 @@
 """A real Claude Code client, and a person who talks to it: a home, a project, conversations.
 
-The client runs in an environment of its own and is kept off the network; the model it talks to is
-the script of the test.
+The client runs in a separate environment without network; its model is the script of the test.
 """
 
 import json
@@ -31,13 +30,13 @@ class Client(NamedTuple):
     version: str
 
     @property
-    def tells_about_hooks(self) -> bool:
-        """Whether it can report what each hook answered. Older ones tell of the first alone."""
+    def reports_hooks(self) -> bool:
+        """Whether it reports the answer of each hook. Older clients report only the first."""
         return tuple(map(int, self.version.split("."))) >= (2, 1, 100)
 
 
-class Answered(NamedTuple):
-    """What a hook gave to the client."""
+class HookAnswer(NamedTuple):
+    """The answer of a hook to the client."""
 
     event: str
     is_error: bool
@@ -45,12 +44,12 @@ class Answered(NamedTuple):
 
     @property
     def notice(self) -> str:
-        """The line that the person is shown, if any."""
+        """The line that the user sees, if any."""
         return str(self.output.get("systemMessage", ""))
 
 
-class Said(NamedTuple):
-    """One prompt and what came of it."""
+class Exchange(NamedTuple):
+    """One prompt and its result."""
 
     session: str
     """The conversation in which one could go on: after `/clear` it is another than before."""
@@ -58,12 +57,12 @@ class Said(NamedTuple):
     requests: tuple[Request, ...]
     """What reached the model in the conversation itself, in order."""
     to_subagents: tuple[Request, ...]
-    hooks: tuple[Answered, ...]
+    hooks: tuple[HookAnswer, ...]
     seconds: float
 
     @property
     def request(self) -> Request:
-        """The first that reached the model: it carries the prompt."""
+        """The first request to the model, with the prompt."""
         return self.requests[0]
 
     @property
@@ -72,7 +71,7 @@ class Said(NamedTuple):
 
 
 class Person:
-    """Somebody with a fresh home, a project, a client, and nothing else."""
+    """A user with a new home, a project and a client."""
 
     def __init__(self, home: Path, project: Path, client: Client) -> None:
         self.home = home
@@ -85,7 +84,7 @@ class Person:
         self._started: list[subprocess.Popen[str]] = []
 
     def leaves(self) -> None:
-        """End whatever is left of what the clients started, and the worker that hooks did."""
+        """End all processes that the clients started, and the worker."""
         subprocess.run(
             [CTX, "worker", "stop"],
             cwd=self.home,
@@ -111,7 +110,7 @@ class Person:
 
     @property
     def environment(self) -> dict[str, str]:
-        """All that a program of this person is told: nothing of whoever runs the tests."""
+        """The complete environment of the user, without variables of the test run."""
         return {
             "HOME": str(self.home),
             "PATH": f"{self._programs}:/usr/local/bin:/usr/bin:/bin",
@@ -125,7 +124,7 @@ class Person:
         }
 
     def environment_at(self, api: str) -> dict[str, str]:
-        """What a client is told beside: where its model is, and to leave the network alone."""
+        """Additional variables of a client: the address of its model, and no network."""
         return self.environment | {
             "ANTHROPIC_API_KEY": API_KEY,
             "ANTHROPIC_BASE_URL": api,
@@ -139,7 +138,7 @@ class Person:
         }
 
     def ctx(self, *words: str) -> Any:
-        """What a command of ctx answers, typed in the project."""
+        """The JSON of a ctx command in the project."""
         done = subprocess.run(
             [CTX, *words, "--format", "json"],
             cwd=self.project,
@@ -154,19 +153,19 @@ class Person:
         return json.loads(done.stdout)
 
     def adds(self, content: str, *words: str) -> str:
-        """Keep a fact that is in every context, or what the words say instead; its id."""
+        """Add a reference fact, or a node with these options, and return its id."""
         words = words or ("--type", "fact", "--tag", "tier:reference")
         added = self.ctx("add", *words, content)
         return str(added["node"]["id"])
 
     def nodes(self) -> dict[str, dict[str, Any]]:
-        """What was stated, by its content, the oldest first: each is there once."""
+        """The stated nodes by content, oldest first."""
         nodes = [node for node in self._all_nodes() if not _is_captured(node)]
         assert len({node["content"] for node in nodes}) == len(nodes), nodes
         return {node["content"]: node for node in reversed(nodes)}
 
     def captured(self) -> list[dict[str, Any]]:
-        """What sessions have left behind by themselves."""
+        """The nodes that sessions created automatically."""
         return [node for node in self._all_nodes() if _is_captured(node)]
 
     def _all_nodes(self) -> list[dict[str, Any]]:
@@ -175,11 +174,11 @@ class Person:
         return nodes
 
     def settles(self) -> None:
-        """Have done what a hook left for later, because the machine was busy."""
+        """Process everything that a hook left for later because the machine was busy."""
         self.ctx("hook", "apply")
 
     def complaints(self) -> list[str]:
-        """What hooks have written into their log. That one was too slow is the machine's fault."""
+        """The lines of the hook log, without those about slow hooks."""
         log = self.home / ".ctx" / "hook.log"
         lines = log.read_text().splitlines() if log.exists() else []
         return [line for line in lines if "took longer than" not in line]
@@ -192,7 +191,7 @@ class Person:
         fork: bool = False,
         to_subagents: Sequence[str | Reply] = (),
         options: Sequence[str] = (),
-    ) -> Said:
+    ) -> Exchange:
         """Say something, in a new conversation or going on with one; the model answers with the
         replies, one for each request."""
         script = Script(replies, to_subagents)
@@ -205,10 +204,12 @@ class Person:
         assert not script.unplayed, f"{prompt}: the model was not asked for {script.unplayed}"
         last = next(line for line in reversed(lines) if line["type"] == "result")
         assert not last["is_error"], last
-        hooks = tuple(_answered(line) for line in lines if line.get("subtype") == "hook_response")
+        hooks = tuple(
+            _hook_answer(line) for line in lines if line.get("subtype") == "hook_response"
+        )
         assert not [hook for hook in hooks if hook.is_error], hooks
         of_the_model = [request for request in script.requests if request.tools]
-        return Said(
+        return Exchange(
             last["session_id"],
             last["result"],
             tuple(request for request in of_the_model if not request.of_subagent),
@@ -221,7 +222,7 @@ class Person:
         words = ["-p", prompt, "--output-format", "stream-json", "--verbose"]
         # Nobody is there to be asked whether a tool may be used.
         words += ["--allowedTools", "Bash,Read,Write,Edit,Task,Agent"]
-        if self.client.tells_about_hooks:
+        if self.client.reports_hooks:
             words += ["--include-hook-events"]
         if resume:
             words += ["--resume", resume]
@@ -230,7 +231,7 @@ class Person:
         return words
 
     def claude(self, *arguments: str, api: str = "http://127.0.0.1:9") -> str:
-        """What the client prints. A hook that it does not wait for may end later than it."""
+        """The output of the client. A hook in the background may end after it."""
         process = subprocess.Popen(
             [*self.client.command, *arguments],
             cwd=self.project,
@@ -251,10 +252,10 @@ def _is_captured(node: dict[str, Any]) -> bool:
     return node["type"] == "file" or any(tag.startswith("session:") for tag in node["tags"])
 
 
-def _answered(line: dict[str, Any]) -> Answered:
+def _hook_answer(line: dict[str, Any]) -> HookAnswer:
     # A client ends a hook that it has waited for too long. That says how busy the machine is.
     if line.get("outcome") == "cancelled":
-        return Answered(line["hook_event"], False, {})
+        return HookAnswer(line["hook_event"], False, {})
     output = line["stdout"]
     is_error = bool(line["exit_code"])
-    return Answered(line["hook_event"], is_error, json.loads(output) if output else {})
+    return HookAnswer(line["hook_event"], is_error, json.loads(output) if output else {})

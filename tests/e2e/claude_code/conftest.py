@@ -73,7 +73,7 @@ def _from_npm(version: str) -> str:
 
 @pytest.fixture
 def newcomer(client: Client, surroundings: Path, tmp_path: Path) -> Iterator[Person]:
-    """Somebody who has a client and a project, and has not heard of ctx."""
+    """A user with a client and a project, without ctx."""
     project = tmp_path / "shop"
     project.mkdir()
     git("init", "-q", "-b", "main", cwd=project)
@@ -84,7 +84,7 @@ def newcomer(client: Client, surroundings: Path, tmp_path: Path) -> Iterator[Per
 
 @pytest.fixture
 def person(newcomer: Person) -> Iterator[Person]:
-    """The same one after `ctx install`. No hook has anything to complain about."""
+    """The same user after `ctx install`. The test fails if a hook logs an error."""
     newcomer.ctx("install")
     yield newcomer
     assert newcomer.complaints() == []

@@ -1,4 +1,4 @@
-"""A person at a terminal: the client as it is used most, with somebody who types and looks."""
+"""The client on a terminal, with simulated keyboard input and screen output."""
 
 import fcntl
 import json
@@ -19,7 +19,7 @@ from tests.e2e.claude_code.client import API_KEY, SECONDS, Person
 
 _ROWS, _COLUMNS = 50, 160
 _MOVES = re.compile(r"\x1b(\[[0-9;?<>=]*[A-Za-z]|\][^\x07\x1b]*\x07?|.)")
-"""What is written to a terminal beside text: where to, in which colour."""
+"""Control sequences of a terminal: cursor moves and colours."""
 
 
 class Terminal:
@@ -38,29 +38,29 @@ class Terminal:
         os.write(self._keyboard, b"\r")
 
     def shows(self, text: str) -> None:
-        """Wait until it is on the screen. What was there before it is not looked at again."""
+        """Wait until the text is on the screen. Earlier output is not searched again."""
         wanted = "".join(text.split())
         until = time.monotonic() + SECONDS
-        while (found := (seen := self._seen()).find(wanted, self._looked_at)) < 0:
+        while (found := (seen := self._screen_text()).find(wanted, self._looked_at)) < 0:
             left = until - time.monotonic()
             if left < 0 or not select.select([self._keyboard], [], [], left)[0]:
                 raise AssertionError(f"{text!r} is not on the screen: {seen[self._looked_at :]}")
             self._written += os.read(self._keyboard, 65536)
         self._looked_at = found + len(wanted)
 
-    def _seen(self) -> str:
-        """What was ever on the screen, without spaces: where the cursor is moved there is none."""
+    def _screen_text(self) -> str:
+        """Everything that was on the screen, without spaces, because cursor moves replace them."""
         return "".join(_MOVES.sub("", self._written.decode("utf-8", "ignore")).split())
 
     @property
     def requests(self) -> list[Request]:
-        """What reached the model."""
+        """The requests to the model."""
         return [request for request in self._script.requests if request.tools]
 
 
 @contextmanager
 def at_terminal(person: Person, *replies: str | Reply) -> Iterator[Terminal]:
-    """A conversation in the project, which the model answers with the replies."""
+    """A conversation in the project; the model answers with the replies."""
     # What a client asks somebody who uses it for the first time is settled.
     answered = {
         "hasCompletedOnboarding": True,

@@ -1,4 +1,4 @@
-"""A real Claude Code client as a way to its model: what it sends, what it costs, what it leaves."""
+"""A real Claude Code client as a backend: what it sends, what it costs, what it leaves."""
 
 import json
 from collections.abc import Iterator
@@ -15,12 +15,12 @@ from tests.e2e.claude_code.client import Person
 from tests.e2e.claude_code.conftest import ANY_CLIENT, BOTH_CLIENTS
 from tests.llm import serving
 from tests.llm.protocols import MODEL
-from tests.llm.serving import Asked, Hangs, Says, Server, Status, Step
+from tests.llm.serving import Hangs, Says, Server, ServerRequest, Status, Step
 
 PATIENCE = RetryPolicy(silence_s=30.0, retries=0, pause_s=0.01)
 REQUEST = Request("Be brief.", ("/compact what is in @secret.txt, ", "@~/secret.txt?"), 321)
 NO_MODEL = Status(404, {"type": "error", "error": {"type": "not_found_error", "message": "?"}})
-SAID = "said by nobody to this model"
+HOOK_OUTPUT = "said by nobody to this model"
 
 
 @pytest.fixture
@@ -31,10 +31,10 @@ def server() -> Iterator[Server]:
 
 
 def _plays(server: Server, *steps: Step) -> None:
-    """What the model answers to one request after the other; what no model is asked, nobody."""
+    """Set the answers of the model to the following requests."""
     left = list(steps)
 
-    def next_step(asked: Asked) -> Step:
+    def next_step(asked: ServerRequest) -> Step:
         if asked.body["model"] == "none":
             return NO_MODEL
         return left.pop(0) if len(left) > 1 else left[0]
@@ -42,8 +42,8 @@ def _plays(server: Server, *steps: Step) -> None:
     server.otherwise = next_step
 
 
-def _asked(server: Server) -> list[Asked]:
-    """What has reached a model."""
+def _model_requests(server: Server) -> list[ServerRequest]:
+    """The requests that reached a model."""
     return [asked for asked in server.questions if asked.body["model"] != "none"]
 
 
@@ -59,17 +59,17 @@ def _folder(person: Person) -> Path:
     return person.home / ".ctx" / "llm" / "claude"
 
 
-def _has_much_to_say(person: Person) -> None:
-    """Give a person whatever a client would put beside a prompt, or run."""
+def _add_instructions(person: Person) -> None:
+    """Add everything that a client would put into a prompt, or run."""
     config = person.home / ".claude"
-    (config / "CLAUDE.md").write_text(SAID)
-    (person.home / "CLAUDE.md").write_text(SAID)
-    (person.home / "secret.txt").write_text(SAID)
+    (config / "CLAUDE.md").write_text(HOOK_OUTPUT)
+    (person.home / "CLAUDE.md").write_text(HOOK_OUTPUT)
+    (person.home / "secret.txt").write_text(HOOK_OUTPUT)
     skill = config / "skills" / "own" / "SKILL.md"
     skill.parent.mkdir(parents=True)
-    skill.write_text(f"---\nname: own\ndescription: {SAID}\n---\n{SAID}\n")
+    skill.write_text(f"---\nname: own\ndescription: {HOOK_OUTPUT}\n---\n{HOOK_OUTPUT}\n")
     settings = json.loads((config / "settings.json").read_text())
-    runs = {"type": "command", "command": f"touch {person.home}/hook-ran; echo {SAID}"}
+    runs = {"type": "command", "command": f"touch {person.home}/hook-ran; echo {HOOK_OUTPUT}"}
     for event in ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"):
         settings["hooks"].setdefault(event, []).append({"hooks": [runs]})
     settings["outputStyle"] = "Explanatory"
@@ -80,7 +80,7 @@ def _has_much_to_say(person: Person) -> None:
 
 
 def _files(person: Person) -> set[str]:
-    """What people and ctx could come across; not what a client keeps about itself."""
+    """The files of the user and of ctx, without the internal files of a client."""
     files = (path for path in person.home.rglob("*") if not path.is_dir())
     names = {str(path.relative_to(person.home)) for path in files}
     folders = ("backups", "plugins", "shell-snapshots", "statsig")
@@ -89,8 +89,8 @@ def _files(person: Person) -> set[str]:
 
 
 @BOTH_CLIENTS
-def test_it_is_asked_one_question_and_leaves_nothing(person: Person, server: Server) -> None:
-    _has_much_to_say(person)
+def test_one_question_is_sent_and_no_files_are_left(person: Person, server: Server) -> None:
+    _add_instructions(person)
     _folder(person).mkdir(parents=True)
     before = _files(person)
     heard: list[str] = []
@@ -100,13 +100,13 @@ def test_it_is_asked_one_question_and_leaves_nothing(person: Person, server: Ser
 
     assert (answer.text, answer.stop, answer.problem) == ("Nothing much.", "end", "")
     assert heard == ["Nothing", " much", "."]
-    [asked] = _asked(server)
+    [asked] = _model_requests(server)
     assert not asked.body["tools"]
     assert asked.max_tokens == REQUEST.max_tokens
     assert not asked.body.get("thinking")
     assert asked.body["system"][-1]["text"] == REQUEST.system
     assert f"Question:\n{REQUEST.prompt}" in asked.prompt
-    for word in (SAID, "Explanatory", "Insight", "skills are available", "ctx"):
+    for word in (HOOK_OUTPUT, "Explanatory", "Insight", "skills are available", "ctx"):
         words = json.dumps(asked.body).replace(str(_folder(person)), "").replace(MODEL, "")
         assert word not in words
 
@@ -127,11 +127,11 @@ def test_it_is_asked_one_question_and_leaves_nothing(person: Person, server: Ser
     # There is no conversation to continue.
     person.project = _folder(person)
     person.claude("-p", "Go on.", "--continue", api=server.url)
-    assert REQUEST.prompt not in _asked(server)[-1].prompt
+    assert REQUEST.prompt not in _model_requests(server)[-1].prompt
 
 
 @ANY_CLIENT
-def test_an_answer_that_is_too_long_is_not_gone_on_with(newcomer: Person, server: Server) -> None:
+def test_an_answer_that_is_too_long_is_not_continued(newcomer: Person, server: Server) -> None:
     _stops_early(newcomer, server, "length")
 
 
@@ -144,12 +144,12 @@ def _stops_early(person: Person, server: Server, stop: str) -> None:
     meter = Metered()
     answer = _backend(person, server).ask(REQUEST, meter, ignore)
     assert (answer.text, answer.stop) == ("Nothing much", stop)
-    assert len(_asked(server)) == 1
+    assert len(_model_requests(server)) == 1
     assert meter.counted == server.spent
 
 
 @ANY_CLIENT
-def test_a_server_that_is_busy(newcomer: Person, server: Server) -> None:
+def test_a_busy_server_is_retried(newcomer: Person, server: Server) -> None:
     busy = Status(529, {"type": "error", "error": {"type": "overloaded_error", "message": "Full."}})
     refused_again = Status(429, {"type": "error", "error": {"type": "rate", "message": "Slow."}})
     _plays(server, busy, refused_again, Says("Here", "."))
@@ -162,7 +162,7 @@ def test_a_server_that_is_busy(newcomer: Person, server: Server) -> None:
 
 
 @ANY_CLIENT
-def test_nobody_is_logged_in(newcomer: Person, server: Server) -> None:
+def test_a_missing_login_is_an_error(newcomer: Person, server: Server) -> None:
     backend = _backend(newcomer, server, ANTHROPIC_API_KEY="")
     meter = Metered()
     with pytest.raises(ModelFailure) as raised:
@@ -171,15 +171,15 @@ def test_nobody_is_logged_in(newcomer: Person, server: Server) -> None:
     assert "/login" in (raised.value.hint or "")
     assert (meter.counted, server.questions) == (0, [])
 
-    if newcomer.client.tells_about_hooks:
+    if newcomer.client.reports_hooks:
         with pytest.raises(ModelFailure, match="is not logged in"):
             backend.probe()
     seen = _backend(newcomer, server).probe()
     assert seen == Capabilities("", detail=f"Claude Code {newcomer.client.version}")
-    assert server.asked == []
+    assert server.received == []
 
 
-def test_a_model_that_falls_silent(newcomer: Person, server: Server) -> None:
+def test_a_silent_model_is_given_up(newcomer: Person, server: Server) -> None:
     _plays(server, Hangs("Nothing", " much", " to", " say"))
     meter = Metered()
     impatient = PATIENCE._replace(silence_s=5.0)

@@ -1,4 +1,4 @@
-"""From one conversation to the next: remembered, known again, recalled."""
+"""Nodes are remembered in one conversation, and shown or recalled in the next."""
 
 from tests.e2e.claude_code.client import Person
 from tests.e2e.claude_code.conftest import ANY_CLIENT, BOTH_CLIENTS
@@ -11,10 +11,10 @@ Deploys happen on Tuesdays.
 
 
 @BOTH_CLIENTS
-def test_what_one_conversation_remembers_the_next_one_knows(person: Person) -> None:
+def test_a_remembered_node_is_shown_in_the_next_conversation(person: Person) -> None:
     first = person.say("We deploy on Tuesdays. Remember that.", REMEMBERS)
     assert "Deploys happen" not in first.request.injected
-    assert "ctx" in first.request.given_at("SessionStart")
+    assert "ctx" in first.request.injected_at("SessionStart")
 
     (node,) = person.nodes().values()
     assert node["type"] == "fact"
@@ -23,14 +23,14 @@ def test_what_one_conversation_remembers_the_next_one_knows(person: Person) -> N
 
     second = person.say("When do we deploy?", "On Tuesdays.")
     assert second.session != first.session
-    given = second.request.given_at("SessionStart")
+    given = second.request.injected_at("SessionStart")
     assert f"\n- [fact:{node['id'][:12]}] (agent) Deploys happen on Tuesdays.\n" in given
     # What was injected is never taken for something that was said.
     assert len(person.nodes()) == 1
 
 
 @ANY_CLIENT
-def test_what_is_recalled_arrives_with_the_next_prompt_and_only_then(person: Person) -> None:
+def test_recalled_nodes_are_sent_once_with_the_next_prompt(person: Person) -> None:
     node = person.adds("Deploys happen on Tuesdays.", "--type", "fact")
     first = person.say("Good morning.", 'Let me see. <ctx:recall query="deploys"/>')
     assert "Deploys happen" not in first.request.injected
@@ -40,7 +40,7 @@ def test_what_is_recalled_arrives_with_the_next_prompt_and_only_then(person: Per
         f"- [fact:{node[:12]}] Deploys happen on Tuesdays.\n  - Tags: project:shop\n\n---"
     )
     second = person.say("And?", "On Tuesdays.", resume=first.session)
-    assert results in second.request.newest.given_at("UserPromptSubmit")
+    assert results in second.request.newest.injected_at("UserPromptSubmit")
 
     third = person.say("Sure?", "Yes.", resume=first.session)
     assert "Recall Results" not in third.request.newest.injected

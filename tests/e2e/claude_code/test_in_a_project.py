@@ -1,4 +1,4 @@
-"""Conversations in a project that has a memory of its own: made here, or cloned from a stranger."""
+"""Conversations in a project with its own store: initialised here, or an untrusted clone."""
 
 import json
 import shutil
@@ -16,7 +16,7 @@ from tests.e2e.claude_code.client import CTX, Person
 
 @pytest.fixture
 def resident(person: Person) -> Person:
-    """Somebody in a project that they have made themselves."""
+    """A user in a project that they initialised."""
     (person.home / ".gitconfig").write_text("[user]\nname = Me\nemail = me@example.org\n")
     person.ctx("init")
     return person
@@ -24,7 +24,7 @@ def resident(person: Person) -> Person:
 
 @pytest.fixture
 def visitor(person: Person, tmp_path: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch) -> Person:
-    """Somebody in a clone of what another person has made."""
+    """A user in a clone of the project of another person."""
     (person.home / ".gitconfig").write_text("[user]\nname = Me\nemail = me@example.org\n")
     theirs = tmp_path / "theirs" / "shop"
     git("init", "-q", "-b", "main", str(theirs))
@@ -49,12 +49,12 @@ def where(node: dict[str, Any]) -> tuple[str, list[str]]:
 
 
 def committed(person: Person) -> list[str]:
-    """The sessions of the commits, the newest first."""
+    """The sessions of the commits, newest first."""
     person.settles()
     return [commit["session"] for commit in person.ctx("log")["commits"]]
 
 
-def test_from_one_conversation_to_the_next(resident: Person) -> None:
+def test_nodes_of_both_stores_are_shown_in_the_next_conversation(resident: Person) -> None:
     person = resident
     person.puts_on_path("ctx", [CTX])
     mine = person.adds("Mine.", "--user", "--type", "fact", "--tag", "tier:reference")
@@ -65,7 +65,7 @@ def test_from_one_conversation_to_the_next(resident: Person) -> None:
         '<ctx:remember type="fact" tags="tier:reference">Deploys are on Tuesdays.</ctx:remember>'
         '<ctx:task name="Token refresh" action="start"/> <ctx:recall query="deploys"/>',
     )
-    context = first.request.given_at("SessionStart")
+    context = first.request.injected_at("SessionStart")
     assert f"- [fact:{ours[:12]}] Ours.\n- [fact:{mine[:12]}] Mine.\n" in context
     seen = json.loads((person.project / "seen.json").read_text())["nodes"]
     staged = {node["content"]: node["staged"] for node in seen}
@@ -80,13 +80,13 @@ def test_from_one_conversation_to_the_next(resident: Person) -> None:
 
     second = person.say("And?", "On Tuesdays.", resume=first.session)
     given = second.request.newest
-    assert "] (agent) Deploys are on Tuesdays.\n" in given.given_at("UserPromptSubmit")
-    changed = given.given_at("SessionStart")
+    assert "] (agent) Deploys are on Tuesdays.\n" in given.injected_at("UserPromptSubmit")
+    changed = given.injected_at("SessionStart")
     assert "Deploys are on Tuesdays." in changed
     assert "Ours." not in changed
 
     third = person.say("When do we deploy?", "On Tuesdays.")
-    context = third.request.given_at("SessionStart")
+    context = third.request.injected_at("SessionStart")
     for known in ("Deploys are on Tuesdays.", "Token refresh", "Ours.", "Mine."):
         assert context.count(known) == 1
     assert "(by " not in context, "all of it was written here"
@@ -94,7 +94,7 @@ def test_from_one_conversation_to_the_next(resident: Person) -> None:
     assert {mine, ours} <= given_ids
 
 
-def test_what_else_is_asked_for(resident: Person) -> None:
+def test_all_commands_work_in_a_project(resident: Person) -> None:
     person = resident
     old, new, why = (person.adds(f"Deploys are on {day}.") for day in ("Mondays", "Tuesdays", "X"))
     cookie = person.adds("Sessions are cookies.")
@@ -117,12 +117,12 @@ def test_what_else_is_asked_for(resident: Person) -> None:
 
     summary = nodes["Cookies."]["id"][:12]
     second = person.say("How full?", f'<ctx:expand node="{summary}"/>', resume=first.session)
-    assert "## Memory status" in second.request.newest.given_at("UserPromptSubmit")
+    assert "## Memory status" in second.request.newest.injected_at("UserPromptSubmit")
     third = person.say("In detail?", "Cookies.", resume=first.session)
     assert third.request.newest.injected.count("] Sessions are cookies.") == 1
 
 
-def test_compacted_and_cleared(resident: Person) -> None:
+def test_compaction_and_clear_keep_the_context(resident: Person) -> None:
     person = resident
     person.adds("Deploys are on Tuesdays.", "--type", "fact", "--tag", "tier:pinned")
     first = person.say(
@@ -132,7 +132,7 @@ def test_compacted_and_cleared(resident: Person) -> None:
     )
     person.say("/compact", "<summary>Tokens.</summary>", resume=first.session)
     second = person.say("Go on.", '<ctx:recall query="deploys"/>', resume=first.session)
-    context = second.request.given_at("SessionStart")
+    context = second.request.injected_at("SessionStart")
     places = [context.find(text) for text in ("Token refresh", "Called twice.", "Deploys are on")]
     assert -1 not in places
     assert places == sorted(places)
@@ -140,11 +140,11 @@ def test_compacted_and_cleared(resident: Person) -> None:
 
     cleared = person.say("/clear", resume=first.session)
     third = person.say("And?", "On Tuesdays.", resume=cleared.session)
-    assert "## Recall Results" in third.request.given_at("UserPromptSubmit")
-    assert "Called twice." in third.request.given_at("SessionStart")
+    assert "## Recall Results" in third.request.injected_at("UserPromptSubmit")
+    assert "Called twice." in third.request.injected_at("SessionStart")
 
 
-def test_two_conversations_at_once(resident: Person) -> None:
+def test_two_concurrent_conversations_stage_separately(resident: Person) -> None:
     def say(name: str) -> str:
         remember = f'<ctx:remember type="fact">{name} was here.</ctx:remember>'
         return resident.say(f"I am {name}.", remember).session
@@ -155,14 +155,14 @@ def test_two_conversations_at_once(resident: Person) -> None:
     assert sorted(committed(resident)[:2]) == sorted(sessions)
 
 
-def test_a_stranger_is_not_let_in_before_it_is_trusted(visitor: Person) -> None:
+def test_an_untrusted_project_is_not_shown_before_it_is_trusted(visitor: Person) -> None:
     person = visitor
     person.adds("Mine.", "--user", "--type", "fact", "--tag", "tier:reference")
     first = person.say(
         "When do we deploy?",
         '<ctx:remember type="fact">Asked.</ctx:remember><ctx:recall query="deploys"/>',
     )
-    context = first.request.given_at("SessionStart")
+    context = first.request.injected_at("SessionStart")
     assert NOT_TRUSTED.strip() in context
     assert "] Mine.\n" in context
     assert "Tuesdays" not in first.request.text
@@ -171,8 +171,10 @@ def test_a_stranger_is_not_let_in_before_it_is_trusted(visitor: Person) -> None:
 
     person.ctx("trust", "--yes")
     second = person.say("And?", "Let me see.", resume=first.session)
-    assert "Tuesdays" not in second.request.newest.given_at("UserPromptSubmit"), "recalled before"
+    assert "Tuesdays" not in second.request.newest.injected_at("UserPromptSubmit"), (
+        "recalled before"
+    )
     third = person.say("When do we deploy?", "On Tuesdays.")
-    context = third.request.given_at("SessionStart")
+    context = third.request.injected_at("SessionStart")
     assert "] (by A Person) Deploys are on Tuesdays.\n" in context
     assert NOT_TRUSTED.strip() not in context

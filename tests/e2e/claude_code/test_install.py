@@ -5,7 +5,7 @@ from tests.e2e.claude_code.client import CTX, Person
 REMEMBERS = '<ctx:remember type="fact" tags="tier:reference">Known.</ctx:remember>'
 
 
-def test_installed_and_taken_out_again(newcomer: Person) -> None:
+def test_install_and_uninstall_restore_the_settings(newcomer: Person) -> None:
     settings = newcomer.home / ".claude" / "settings.json"
     settings.parent.mkdir()
     own = '{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]}}\n'
@@ -24,34 +24,34 @@ def test_installed_and_taken_out_again(newcomer: Person) -> None:
     newcomer.ctx("uninstall")
     assert settings.read_text() == own
     second = newcomer.say("What do you know?", REMEMBERS.replace("Known", "Lost"))
-    assert "ctx" not in second.request.given_at("SessionStart")
+    assert "ctx" not in second.request.injected_at("SessionStart")
     assert "\n- ctx: " not in second.request.injected
     assert "Known." not in second.request.text
     assert [*newcomer.nodes()] == ["Known."]
 
 
-def test_installed_for_one_project(newcomer: Person) -> None:
+def test_ctx_can_be_installed_for_one_project(newcomer: Person) -> None:
     newcomer.puts_on_path("ctx", [CTX])
     newcomer.ctx("install", "--project")
     assert not (newcomer.home / ".claude" / "settings.json").exists()
-    assert _knows_afterwards(newcomer)
+    assert _is_remembered(newcomer)
 
     newcomer.project = newcomer.home / "elsewhere"
     newcomer.project.mkdir()
-    assert newcomer.say("Hello.", "Hi.").request.given_at("SessionStart") == ""
+    assert newcomer.say("Hello.", "Hi.").request.injected_at("SessionStart") == ""
 
 
-def test_installed_twice_gives_the_context_once(person: Person) -> None:
-    """A project's settings come with it; a person has installed ctx for everything."""
+def test_two_installations_give_the_context_once(person: Person) -> None:
+    """The project has its own settings, and the user has installed ctx for all projects."""
     person.puts_on_path("ctx", [CTX])
     person.ctx("install", "--project")
-    assert _knows_afterwards(person)
+    assert _is_remembered(person)
     asked = person.say("And?", '<ctx:recall query="known"/>')
     then = person.say("Well?", "Yes.", resume=asked.session)
     assert then.request.newest.injected.count("## Recall Results") == 1
 
 
-def test_a_program_that_is_gone_stops_nobody(person: Person) -> None:
+def test_a_missing_hook_program_does_not_stop_the_client(person: Person) -> None:
     settings = person.home / ".claude" / "settings.json"
     registered = settings.read_text()
     assert "/claude_code/entry.py" in registered
@@ -59,7 +59,7 @@ def test_a_program_that_is_gone_stops_nobody(person: Person) -> None:
     assert person.say("Hello.", "Hi.").result == "Hi."
 
 
-def test_a_store_that_is_broken_stops_nobody(newcomer: Person) -> None:
+def test_a_damaged_store_does_not_stop_the_client(newcomer: Person) -> None:
     newcomer.ctx("install")
     (newcomer.home / ".ctx" / "store.db").write_bytes(b"no database" * 1000)
     said = newcomer.say("Remember.", REMEMBERS)
@@ -67,7 +67,7 @@ def test_a_store_that_is_broken_stops_nobody(newcomer: Person) -> None:
     assert newcomer.complaints() != []
 
 
-def _knows_afterwards(person: Person) -> bool:
+def _is_remembered(person: Person) -> bool:
     person.say("Remember.", REMEMBERS)
     assert [*person.nodes()] == ["Known."]
     given = person.say("What do you know?", "That.").request

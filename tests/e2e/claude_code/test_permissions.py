@@ -1,4 +1,4 @@
-"""A model asks memory in a shell: what the client lets it do, with and without our rule."""
+"""ctx commands in the shell of a model, with and without our permission rule."""
 
 import json
 import re
@@ -12,14 +12,14 @@ DOCS = Path(__file__).parents[3] / "docs" / "claude-code.md"
 
 
 def rule() -> dict[str, dict[str, list[str]]]:
-    """What the docs tell a person to put into the settings."""
+    """The rule that the docs recommend for the settings."""
     blocks = re.findall(r"```json\n(.+?)```", DOCS.read_text(), re.DOTALL)
     (found,) = [each for each in map(json.loads, blocks) if "permissions" in each]
     return found  # type: ignore[no-any-return]
 
 
 def in_a_shell(person: Person, command: str) -> str:
-    """What the model is told after it has tried to run a command and nobody could be asked."""
+    """The tool result of a command for which nobody could be asked."""
     tool = Tool("Bash", {"command": command, "description": "Ask memory"})
     script = Script([Reply((), (tool,)), "Done."], ())
     with serving(script) as address:
@@ -28,7 +28,7 @@ def in_a_shell(person: Person, command: str) -> str:
 
 
 @ANY_CLIENT
-def test_reading_memory_needs_the_rule(person: Person) -> None:
+def test_reading_memory_in_a_shell_needs_the_rule(person: Person) -> None:
     person.puts_on_path("ctx", (CTX,))
     node = person.adds("Deploys run on Mondays.", "--type=fact", "--tag=tier:off-context")
     assert "Deploys run" not in in_a_shell(person, "ctx recall deploys")

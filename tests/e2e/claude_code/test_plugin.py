@@ -1,4 +1,4 @@
-"""The plugin that `ctx install --plugin` writes, in the client that is to load it."""
+"""The plugin of `ctx install --plugin`, loaded by a real client."""
 
 import pytest
 
@@ -15,11 +15,11 @@ def plugin(newcomer: Person) -> str:
     return folder
 
 
-def test_the_client_accepts_it(newcomer: Person, plugin: str) -> None:
+def test_the_client_validates_the_plugin(newcomer: Person, plugin: str) -> None:
     assert "Validation passed" in newcomer.claude("plugin", "validate", plugin)
 
 
-def test_its_hooks_skill_and_commands_work(newcomer: Person, plugin: str) -> None:
+def test_hooks_skill_and_commands_of_the_plugin_work(newcomer: Person, plugin: str) -> None:
     loaded = ["--plugin-dir", plugin]
     first = newcomer.say("/ctx:remember We deploy on Tuesdays.", REMEMBERS, options=loaded)
     assert "We deploy on Tuesdays." in first.request.text
@@ -27,5 +27,5 @@ def test_its_hooks_skill_and_commands_work(newcomer: Person, plugin: str) -> Non
     assert "\n- ctx:ctx: " in first.request.injected, "the skill"
 
     second = newcomer.say("/ctx:status", "One fact.", options=loaded)
-    assert "] (agent) We deploy on Tuesdays.\n" in second.request.given_at("SessionStart")
+    assert "] (agent) We deploy on Tuesdays.\n" in second.request.injected_at("SessionStart")
     assert "Nodes: 1 (" in second.request.text

@@ -1,4 +1,4 @@
-"""Conversations that are resumed, forked, cleared, compacted, or go on side by side."""
+"""Conversations that are resumed, forked, cleared, compacted or concurrent."""
 
 import sqlite3
 from collections import Counter
@@ -10,30 +10,30 @@ from tests.e2e.claude_code.client import Person
 from tests.e2e.claude_code.conftest import OLDER_CLIENT
 
 
-def test_a_resumed_conversation_is_given_only_what_changed(person: Person) -> None:
+def test_a_resumed_conversation_gets_only_changes(person: Person) -> None:
     person.adds("Deploys happen on Tuesdays.")
     first = person.say("Hello.", "Hi.")
-    assert "Deploys happen" in first.request.given_at("SessionStart")
+    assert "Deploys happen" in first.request.injected_at("SessionStart")
 
     second = person.say("Still there?", "Yes.", resume=first.session)
-    assert second.request.newest.given_at("SessionStart") == ""
+    assert second.request.newest.injected_at("SessionStart") == ""
 
     person.adds("Releases have names.")
     third = person.say("And now?", "Yes.", resume=first.session)
-    given = third.request.newest.given_at("SessionStart")
+    given = third.request.newest.injected_at("SessionStart")
     assert "Releases have names." in given
     assert "Deploys happen" not in given
 
 
 @OLDER_CLIENT
-def test_a_client_that_forgets_what_hooks_gave_is_given_all_of_it_again(person: Person) -> None:
+def test_a_client_that_drops_hook_output_gets_all_of_it_again(person: Person) -> None:
     person.adds("Deploys happen on Tuesdays.")
     first = person.say("Hello.", "Hi.")
     second = person.say("Still there?", "Yes.", resume=first.session)
     assert second.request.injected.count("Deploys happen on Tuesdays.") == 1
 
 
-def test_a_fork_takes_along_what_is_pending_and_repeats_nothing(person: Person) -> None:
+def test_a_fork_gets_pending_results_and_repeats_nothing(person: Person) -> None:
     first = person.say(
         "Remember.",
         '<ctx:remember type="fact" tags="tier:reference">Once.</ctx:remember>'
@@ -41,21 +41,21 @@ def test_a_fork_takes_along_what_is_pending_and_repeats_nothing(person: Person) 
     )
     fork = person.say("Elsewhere.", "Yes.", resume=first.session, fork=True)
     assert fork.session != first.session
-    assert "- [fact:" in fork.request.newest.given_at("SessionStart")
-    assert "## Recall Results" in fork.request.newest.given_at("UserPromptSubmit")
+    assert "- [fact:" in fork.request.newest.injected_at("SessionStart")
+    assert "## Recall Results" in fork.request.newest.injected_at("UserPromptSubmit")
     person.say("On.", '<ctx:remember type="fact">Twice.</ctx:remember>', resume=fork.session)
     assert [*person.nodes()] == ["Once.", "Twice."]
 
 
-def test_what_is_pending_survives_clear(person: Person) -> None:
+def test_pending_results_survive_clear(person: Person) -> None:
     person.adds("Deploys happen on Tuesdays.")
     first = person.say("When?", '<ctx:recall query="deploys"/>')
     cleared = person.say("/clear", resume=first.session)
     assert cleared.session != first.session
     second = person.say("And?", "On Tuesdays.", resume=cleared.session)
-    assert "## Recall Results" in second.request.given_at("UserPromptSubmit")
+    assert "## Recall Results" in second.request.injected_at("UserPromptSubmit")
     # Nothing is left of the old conversation, so the new one has the whole context.
-    assert second.request.given_at("SessionStart").count("- [fact:") == 1
+    assert second.request.injected_at("SessionStart").count("- [fact:") == 1
 
     again = person.say("Hello?", "Hi.", resume=first.session)
     assert "## Recall Results" not in again.request.newest.injected
@@ -72,7 +72,7 @@ def test_after_compaction_the_state_comes_first(person: Person) -> None:
     compacted = person.say("/compact", "<summary>Tokens.</summary>", resume=first.session)
     assert compacted.session == first.session
     second = person.say("Go on.", "Yes.", resume=first.session)
-    context = second.request.given_at("SessionStart")
+    context = second.request.injected_at("SessionStart")
     in_order = ["Token refresh", "Called twice.", "Deploys happen on Tuesdays."]
     places = [context.find(text) for text in in_order]
     assert -1 not in places
@@ -81,7 +81,7 @@ def test_after_compaction_the_state_comes_first(person: Person) -> None:
     assert context.count("Called twice.") == 1
 
 
-def test_two_conversations_at_once_in_one_project(person: Person) -> None:
+def test_two_concurrent_conversations_are_independent(person: Person) -> None:
     def begin(name: str) -> str:
         said = person.say(
             f"I am {name}.",
@@ -92,7 +92,7 @@ def test_two_conversations_at_once_in_one_project(person: Person) -> None:
 
     def go_on(session: str) -> str:
         said = person.say("Who am I?", "Somebody.", resume=session)
-        return said.request.newest.given_at("UserPromptSubmit")
+        return said.request.newest.injected_at("UserPromptSubmit")
 
     with ThreadPoolExecutor() as pool:
         sessions = list(pool.map(begin, ["Anna", "Berta"]))
@@ -103,7 +103,7 @@ def test_two_conversations_at_once_in_one_project(person: Person) -> None:
         assert f"{other} was here." not in text
 
 
-def test_what_tools_did_is_kept_as_events(person: Person) -> None:
+def test_tool_calls_are_stored_as_events(person: Person) -> None:
     def shell(command: str) -> Reply:
         return Reply((), (Tool("Bash", {"command": command, "description": "Try"}),))
 

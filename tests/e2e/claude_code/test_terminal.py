@@ -1,10 +1,10 @@
-"""The same at a terminal, where the client stays and its person sees what hooks say."""
+"""The client on a terminal, where it keeps running and shows the messages of hooks."""
 
 from tests.e2e.claude_code.client import Person
 from tests.e2e.claude_code.terminal import at_terminal
 
 
-def test_a_conversation_that_is_cleared(person: Person) -> None:
+def test_a_cleared_conversation_gets_the_context_again(person: Person) -> None:
     source = person.adds("Cookies are signed.", "--type", "fact")
     summed_up = ("--content", "Sessions are safe.", "--tag", "tier:reference")
     summary = person.ctx("summarize", source, *summed_up)["summary"]["id"]
@@ -22,8 +22,8 @@ def test_a_conversation_that_is_cleared(person: Person) -> None:
         terminal.shows("Second answer.")
         terminal.shows("Stop says: ctx: 1 command failed")
     first, second = terminal.requests
-    assert "Sessions are safe." in first.given_at("SessionStart")
+    assert "Sessions are safe." in first.injected_at("SessionStart")
     assert "Cookies are signed." not in first.injected
     # What was asked for before belongs to whoever goes on.
-    assert "Cookies are signed." in second.given_at("SessionStart")
-    assert "## Recall Results" in second.given_at("UserPromptSubmit")
+    assert "Cookies are signed." in second.injected_at("SessionStart")
+    assert "## Recall Results" in second.injected_at("UserPromptSubmit")

@@ -1,4 +1,4 @@
-"""What a real client writes down says the same as what its hooks report, and adds what was said."""
+"""The transcript of a real client has the events of its hooks, and the messages."""
 
 import json
 import sqlite3
@@ -11,7 +11,7 @@ from tests.e2e.claude_code.client import CTX, SECONDS, Person
 
 
 def steps(home: Path) -> list[tuple[str, ...]]:
-    """What is known to have happened, without that sessions began and ended."""
+    """The stored steps, without starts and ends of sessions."""
     with closing(sqlite3.connect(home / "store.db")) as store:
         rows = store.execute(
             "SELECT session, coalesce(tool_use, ''), body FROM events WHERE status = 'step'"
@@ -24,7 +24,7 @@ def steps(home: Path) -> list[tuple[str, ...]]:
     )
 
 
-def test_hooks_and_transcripts_tell_the_same_once(person: Person) -> None:
+def test_hooks_and_transcripts_give_the_same_steps_once(person: Person) -> None:
     passes, fails = (
         Tool("Bash", {"command": command, "description": "Try it"})
         for command in ("echo hello", "false")

@@ -25,7 +25,7 @@ def write(path: Path, text: str) -> Path:
 def read(
     *paths: Path, home: Path | None = None, project: str | None = None, near: Path | None = None
 ) -> list[Item]:
-    """What is said. That a page was read to its end is not looked at here."""
+    """The items, without the marks that a page is complete."""
     config = str((home or Path("/nowhere")) / ".claude")
     folders = ClaudeFolders(config, [str(near)] if near else [])
     with claude_code.reading([str(path) for path in paths], folders, project) as reading:
@@ -83,14 +83,14 @@ def test_a_section_keeps_its_id_when_it_or_others_change(folder: Path) -> None:
     assert len(set(after)) == 4
 
 
-def test_equal_headings_are_told_apart_by_what_they_say(folder: Path) -> None:
+def test_equal_headings_are_distinguished_by_their_text(folder: Path) -> None:
     write(folder / "CLAUDE.md", "One\n\nTwo\n\nTwo\n")
     one, two = (item.id for item in read(folder) if isinstance(item, Draft))
     write(folder / "CLAUDE.md", "Zero\n\nOne\n\nTwo\n")
     assert [i.id for i in read(folder) if isinstance(i, Draft)][1:] == [one, two]
 
 
-def test_a_page_says_what_it_has_said(folder: Path) -> None:
+def test_a_page_lists_the_ids_of_its_sections(folder: Path) -> None:
     page = write(folder / "CLAUDE.md", "# One\na\n# Two\nb\n")
     with claude_code.reading([str(page)], ClaudeFolders("/nowhere"), "shop") as reading:
         one, two, whole = reading.items
@@ -100,7 +100,7 @@ def test_a_page_says_what_it_has_said(folder: Path) -> None:
     assert whole == CompletePage(str(page), tags, frozenset({one.id, two.id}))
 
 
-def test_what_describes_a_page_is_no_summary_of_its_parts(folder: Path) -> None:
+def test_the_description_of_a_page_is_not_a_summary_of_its_sections(folder: Path) -> None:
     head = "---\ndescription: About errors\n---\n"
     write(folder / ".claude" / "rules" / "errors.md", f"{head}# One\na\n")
     write(folder / ".claude" / "rules" / "more.md", f"{head}# One\na\n# Two\nb\n")
@@ -108,7 +108,7 @@ def test_what_describes_a_page_is_no_summary_of_its_parts(folder: Path) -> None:
     assert [draft.summary for draft in drafts] == ["About errors", None, None]
 
 
-def test_a_project_is_known_by_its_repository(folder: Path) -> None:
+def test_the_project_tag_comes_from_the_repository(folder: Path) -> None:
     git("init", "-q")
     write(folder / "CLAUDE.md", "top")
     write(folder / "CLAUDE.local.md", "local")
@@ -131,7 +131,7 @@ def test_a_project_is_known_by_its_repository(folder: Path) -> None:
     assert shown(read(folder / "src", project="shop"))[0][2] == "project:shop"
 
 
-def test_what_a_page_imports(folder: Path, tmp_path: Path) -> None:
+def test_imported_pages_are_read(folder: Path, tmp_path: Path) -> None:
     write(tmp_path / "secret.md", "theirs")
     write(folder / "docs" / "style.md", "Style, and @more.txt")
     write(folder / "docs" / "more.txt", "More")
@@ -157,7 +157,7 @@ def test_what_a_page_imports(folder: Path, tmp_path: Path) -> None:
     ]
 
 
-def test_pages_that_import_each_other(folder: Path) -> None:
+def test_circular_imports_end(folder: Path) -> None:
     write(folder / "CLAUDE.md", "@a.md")
     for here, there in zip("abcdefg", "bcdefga", strict=True):
         write(folder / f"{here}.md", f"@{there}.md")
@@ -181,7 +181,7 @@ def test_sections_that_only_name_files(folder: Path) -> None:
     ]
 
 
-def test_links_that_a_stranger_put_there(folder: Path, tmp_path: Path) -> None:
+def test_links_out_of_the_project_are_skipped(folder: Path, tmp_path: Path) -> None:
     write(tmp_path / "private.md", "a person's own")
     (folder / "CLAUDE.md").symlink_to(tmp_path / "private.md")
     (folder / "sub").mkdir()
@@ -195,7 +195,7 @@ def test_links_that_a_stranger_put_there(folder: Path, tmp_path: Path) -> None:
     assert [i.content for i in named if isinstance(i, Draft)] == ["a person's own"]
 
 
-def test_what_programs_wrote_into_a_page_is_left_out(folder: Path) -> None:
+def test_generated_blocks_are_left_out(folder: Path) -> None:
     write(
         folder / "CLAUDE.md",
         "# Mine\nkept\n<claude-mem-context>\n# Recent\nx\n</claude-mem-context>\n"
@@ -207,7 +207,7 @@ def test_what_programs_wrote_into_a_page_is_left_out(folder: Path) -> None:
     ]
 
 
-def test_what_cannot_be_read(folder: Path) -> None:
+def test_unreadable_pages_are_skipped_with_a_reason(folder: Path) -> None:
     (folder / "CLAUDE.md").write_bytes(b"a\0b")
     (folder / "CLAUDE.local.md").write_text("x" * (1024 * 1024 + 1))
     assert read(folder) == [
@@ -234,7 +234,7 @@ Tests must hit a real database.
 """
 
 
-def test_the_notes_of_the_agent(surroundings: Path) -> None:
+def test_the_memory_notes_of_claude_code_are_read(surroundings: Path) -> None:
     claude = surroundings / ".claude"
     write(claude / "CLAUDE.md", "# Preferences\nBe brief.\n")
     write(claude / "rules" / "git.md", "Sign commits.")
@@ -273,7 +273,7 @@ def test_the_notes_of_the_agent(surroundings: Path) -> None:
     assert len(read(notes)) == 3
 
 
-def test_notes_about_the_project_at_hand(surroundings: Path, folder: Path) -> None:
+def test_notes_are_tagged_with_their_project(surroundings: Path, folder: Path) -> None:
     git("init", "-q")
     (folder / "my_lib.d").mkdir()
     name = re.sub("[^A-Za-z0-9]", "-", str(folder))
@@ -286,7 +286,7 @@ def test_notes_about_the_project_at_hand(surroundings: Path, folder: Path) -> No
     assert shown(read(claude, folder, home=surroundings))[0][2] == "project:app"
 
 
-def test_a_persons_whole_home_is_not_searched(surroundings: Path) -> None:
+def test_the_home_folder_is_not_searched_recursively(surroundings: Path) -> None:
     write(surroundings / "CLAUDE.md", "mine")
     write(surroundings / "code" / "CLAUDE.md", "of a project")
     assert [i.content for i in read(surroundings) if isinstance(i, Draft)] == ["mine"]

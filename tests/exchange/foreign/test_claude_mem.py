@@ -21,7 +21,7 @@ def drafts(path: Path) -> list[Draft]:
     return [item for item in read(path) if isinstance(item, Draft)]
 
 
-def test_observations_and_the_summary_of_their_session(tmp_path: Path) -> None:
+def test_observations_and_session_summaries_are_read(tmp_path: Path) -> None:
     items = read(databases.claude_mem(tmp_path / "claude-mem.db"))
     first, second, summed, _ = items
     assert isinstance(first, Draft)
@@ -78,7 +78,7 @@ def test_observations_and_the_summary_of_their_session(tmp_path: Path) -> None:
     assert items[3:] == [SkippedItem("user prompts: 1", reason)]
 
 
-def test_prompts_if_they_are_asked_for(tmp_path: Path) -> None:
+def test_prompts_are_read_on_request(tmp_path: Path) -> None:
     prompt = read(databases.claude_mem(tmp_path / "claude-mem.db"), with_prompts=True)[-1]
     assert isinstance(prompt, Draft)
     assert (prompt.type, prompt.content) == ("source", "Why are jobs lost?")
@@ -90,7 +90,7 @@ def test_prompts_if_they_are_asked_for(tmp_path: Path) -> None:
     )
 
 
-def test_before_sessions_were_renamed(tmp_path: Path) -> None:
+def test_a_database_with_the_old_column_names_is_read(tmp_path: Path) -> None:
     path = make(tmp_path / "old.db", databases.CLAUDE_MEM_SCHEMA_OLD)
     told = {"project": "shop", "created_at": "", "created_at_epoch": EPOCH}
     insert(
@@ -114,7 +114,7 @@ def test_before_sessions_were_renamed(tmp_path: Path) -> None:
     assert summed.edges == (("DERIVED_FROM", noted.id),)
 
 
-def test_the_first_versions(tmp_path: Path) -> None:
+def test_databases_of_the_first_versions_are_read(tmp_path: Path) -> None:
     path = make(tmp_path / "first.db", databases.CLAUDE_MEM_SCHEMA_FIRST)
     told = {"session_id": "s", "project": "shop", "created_at_epoch": EPOCH, "created_at": ""}
     insert(path, "memories", text="A memory", files_touched='["a.py"]', keywords="x", **told)
@@ -132,7 +132,7 @@ def test_the_first_versions(tmp_path: Path) -> None:
     assert summed.edges == (("DERIVED_FROM", noted.id),)
 
 
-def test_each_of_many_summaries_is_about_what_came_before_it(tmp_path: Path) -> None:
+def test_each_summary_covers_the_observations_before_it(tmp_path: Path) -> None:
     path = make(tmp_path / "claude-mem.db", databases.CLAUDE_MEM_SCHEMA)
     for session in ("b", "a", "c"):
         for number in (1, 2, 4, 6):
@@ -153,7 +153,7 @@ def test_each_of_many_summaries_is_about_what_came_before_it(tmp_path: Path) -> 
     }
 
 
-def test_what_is_not_as_it_should_be(tmp_path: Path) -> None:
+def test_invalid_rows_are_skipped_with_a_reason(tmp_path: Path) -> None:
     path = make(tmp_path / "claude-mem.db", databases.CLAUDE_MEM_SCHEMA)
     observation(path, "s", 1, title="", narrative=None, facts="[]")
     observation(path, "s", 2, facts="not json", concepts='{"a": 1}', files_read="[1, null]")
@@ -184,6 +184,6 @@ def test_what_is_not_as_it_should_be(tmp_path: Path) -> None:
     assert read(path) == items
 
 
-def test_another_programs_database(tmp_path: Path) -> None:
+def test_the_database_of_another_program_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DatabaseFailure, match="not a database of claude-mem"):
         read(databases.go_store(tmp_path / "store.db"))

@@ -1,4 +1,4 @@
-"""Another program's file is left as it is, in whatever state it is."""
+"""The database of another program is never changed, in whatever state it is."""
 
 import os
 import sqlite3
@@ -36,7 +36,7 @@ def contents(path: Path) -> set[str]:
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """Everything beside the database, without the log's index, which is memory, not data."""
+    """Every file of the database except the index of the log, which is not data."""
     return {
         path.name: path.read_bytes() for path in folder.iterdir() if not path.name.endswith("-shm")
     }
@@ -49,7 +49,7 @@ def test_a_closed_database_is_not_touched(tmp_path: Path) -> None:
     assert ({name.name for name in path.parent.iterdir()}, files(path.parent)) == before
 
 
-def test_a_database_that_its_program_has_open(tmp_path: Path) -> None:
+def test_a_database_that_is_in_use_can_be_read(tmp_path: Path) -> None:
     path = go_store(tmp_path / "db" / "store.db")
     with closing(sqlite3.connect(path)) as theirs:
         theirs.execute("UPDATE nodes SET content = 'in the log' WHERE id = ?", (FACT,))
@@ -71,7 +71,7 @@ def test_a_database_that_its_program_has_open(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("journal", "seen"), [("WAL", 1), ("DELETE", 3)])
-def test_what_a_killed_program_left(tmp_path: Path, journal: str, seen: int) -> None:
+def test_the_log_of_a_killed_program_is_read(tmp_path: Path, journal: str, seen: int) -> None:
     path = go_store(tmp_path / "db" / "store.db")
     subprocess.run([sys.executable, "-c", KILLED, str(path), journal], check=True)
     left = files(path.parent)
@@ -84,7 +84,7 @@ def test_what_a_killed_program_left(tmp_path: Path, journal: str, seen: int) -> 
         assert contents(path) == {"changed"}
 
 
-def test_a_folder_that_cannot_be_written_to() -> None:
+def test_a_read_only_folder_can_be_read() -> None:
     # Others may not enter pytest's own folders.
     with tempfile.TemporaryDirectory() as space:
         os.chmod(space, 0o755)
@@ -108,7 +108,7 @@ def test_a_folder_that_cannot_be_written_to() -> None:
         path.parent.chmod(0o755)
 
 
-def test_damage_is_said_and_nothing_is_made_up(tmp_path: Path) -> None:
+def test_damage_is_reported(tmp_path: Path) -> None:
     path = go_store(tmp_path / "store.db")
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("UPDATE nodes SET content = hex(zeroblob(100000))")
@@ -120,14 +120,14 @@ def test_damage_is_said_and_nothing_is_made_up(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [0, 10, 100, 4096])
-def test_a_piece_of_a_database(tmp_path: Path, size: int) -> None:
+def test_a_truncated_database_is_refused(tmp_path: Path, size: int) -> None:
     path = go_store(tmp_path / "store.db")
     os.truncate(path, size)
     with pytest.raises(CtxError):
         contents(path)
 
 
-def test_what_is_not_a_plain_file(tmp_path: Path) -> None:
+def test_only_plain_files_are_opened(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for name, message in (("pipe", "not a plain file"), ("nothing", "does not exist")):
         with (
@@ -139,7 +139,7 @@ def test_what_is_not_a_plain_file(tmp_path: Path) -> None:
     assert len(contents(tmp_path / "link.db")) == 3
 
 
-def test_bytes_that_are_not_utf_8(tmp_path: Path) -> None:
+def test_text_that_is_not_utf_8_is_read(tmp_path: Path) -> None:
     path = go_store(tmp_path / "store.db")
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("UPDATE nodes SET content = CAST(x'61ff62' AS TEXT)")
@@ -147,8 +147,8 @@ def test_bytes_that_are_not_utf_8(tmp_path: Path) -> None:
     assert contents(path) == {"a\udcffb"}
 
 
-def test_a_view_in_the_place_of_a_table(tmp_path: Path) -> None:
-    """A view could be anything, also something that never ends."""
+def test_a_view_in_place_of_a_table_is_refused(tmp_path: Path) -> None:
+    """A view could be a query that never ends."""
     path = go_store(tmp_path / "store.db")
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(

@@ -25,20 +25,20 @@ MS = 1_705_312_800_000
         b"2024-01-15T10:00:00Z",
     ],
 )
-def test_times_in_whatever_form(value: object) -> None:
+def test_times_are_read_in_many_formats(value: object) -> None:
     assert foreign_items.moment(value) == MS
 
 
 @pytest.mark.parametrize(
     "value", [None, "", 0, -5, True, "soon", float("nan"), float("inf"), 10**400, "9" * 400, []]
 )
-def test_what_is_no_time(value: object) -> None:
+def test_invalid_times_are_ignored(value: object) -> None:
     assert foreign_items.moment(value) is None
     assert foreign_items.moment(value, MS) == MS
 
 
 @given(st.text())
-def test_a_tag_is_made_to_fit(word: str) -> None:
+def test_a_tag_is_normalised(word: str) -> None:
     found = foreign_items.tag(word)
     if found is not None:
         assert model.tag(found) == found
@@ -57,7 +57,7 @@ def test_cleaned_text_can_be_stored(text: str) -> None:
     assert sum(a != b for a, b in zip(text, found, strict=True)) == count
 
 
-def test_values_are_cleaned_to_their_bottom() -> None:
+def test_nested_values_are_cleaned() -> None:
     value, count = foreign_items.cleaned_value({"a\0": ["\ud800", {"b": "\0\0"}], "n": 1})
     assert (value, count) == ({"a\ufffd": ["\ufffd", {"b": "\ufffd\ufffd"}], "n": 1}, 4)
     deep: object = "x"
@@ -69,7 +69,7 @@ def test_values_are_cleaned_to_their_bottom() -> None:
     assert isinstance(found, str)
 
 
-def test_what_json_has_no_word_for_is_kept_as_text() -> None:
+def test_values_without_a_json_form_are_kept_as_text() -> None:
     inf, nan = float("inf"), float("nan")
     odd = {"a": [inf, -inf, nan, 0.5, True, None, 10**400], "b": b"x\xff", "c": {"d": (1, {2})}}
     value, count = foreign_items.cleaned_value(odd)

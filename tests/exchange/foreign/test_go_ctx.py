@@ -31,7 +31,7 @@ def read(path: Path) -> list[Item]:
 
 
 @pytest.mark.parametrize("newer", [False, True])
-def test_nodes_edges_tags_and_views_come_as_they_are(tmp_path: Path, newer: bool) -> None:
+def test_nodes_edges_tags_and_views_are_read_unchanged(tmp_path: Path, newer: bool) -> None:
     items = read(go_store(tmp_path / "store.db", newer=newer))
     superseding = items[4]
     assert isinstance(superseding, Edge)
@@ -61,7 +61,7 @@ def test_nodes_edges_tags_and_views_come_as_they_are(tmp_path: Path, newer: bool
     ]
 
 
-def test_a_store_from_before_nodes_could_be_superseded(tmp_path: Path) -> None:
+def test_a_store_without_the_column_superseded_by_is_read(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     older = databases.GO_SCHEMA.replace("superseded_by TEXT REFERENCES nodes(id),", "")
     databases.make(path, older)
@@ -69,7 +69,7 @@ def test_a_store_from_before_nodes_could_be_superseded(tmp_path: Path) -> None:
     assert [item.id for item in read(path) if isinstance(item, Draft)] == [FACT]
 
 
-def test_what_is_not_as_it_should_be(tmp_path: Path) -> None:
+def test_invalid_rows_are_skipped_with_a_reason(tmp_path: Path) -> None:
     path = databases.make(tmp_path / "store.db", databases.GO_SCHEMA)
     go_node(path, "note-1", "An id of its own", type="Question", metadata="{broken")
     go_node(path, FACT, "  ")
@@ -101,14 +101,14 @@ def test_what_is_not_as_it_should_be(tmp_path: Path) -> None:
     ]
 
 
-def test_parts_of_documents_are_told_apart(tmp_path: Path) -> None:
+def test_parts_of_documents_are_distinguished(tmp_path: Path) -> None:
     path = go_store(tmp_path / "store.db", newer=True)
     go_node(path, "01HM5Q0000EEEEEEEEEEEEEEEE", "A chapter", kind="content")
     draft = next(i for i in read(path) if isinstance(i, Draft) and i.content == "A chapter")
     assert draft.metadata == {"kind": "content"}
 
 
-def test_recognising_a_store(tmp_path: Path) -> None:
+def test_a_store_is_recognised(tmp_path: Path) -> None:
     path = go_store(tmp_path / "store.db")
     assert go_ctx.is_go_store(str(path))
     with closing(sqlite3.connect(path)) as connection:
@@ -120,7 +120,7 @@ def test_recognising_a_store(tmp_path: Path) -> None:
     assert not go_ctx.is_go_store(str(tmp_path / "text.db"))
 
 
-def test_another_programs_database(tmp_path: Path) -> None:
+def test_the_database_of_another_program_is_refused(tmp_path: Path) -> None:
     path = databases.claude_mem(tmp_path / "claude-mem.db")
     with pytest.raises(DatabaseFailure, match="not a store of the Go program"):
         read(path)

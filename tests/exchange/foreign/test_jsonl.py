@@ -17,7 +17,7 @@ def one(line: str) -> Draft:
     return item.draft
 
 
-def test_everything_that_a_line_can_say() -> None:
+def test_every_field_of_a_line_is_read() -> None:
     assert one(
         '{"id": "01HM5Q0000AAAAAAAAAAAAAAAA", "type": "decision", "content": "We use SQLite",'
         ' "summary": "SQLite", "tags": ["project:shop", "a b"], "metadata": {"why": "simple"},'
@@ -40,14 +40,14 @@ def test_content_alone_is_enough() -> None:
     assert ids.is_ulid(draft.id)
 
 
-def test_a_line_is_known_by_its_id_or_by_what_it_says() -> None:
+def test_the_id_comes_from_the_line_or_from_its_content() -> None:
     assert one('{"content": "A"}').id == one('{"tags": ["new"], "content": " A "}').id
     assert one('{"content": "A"}').id != one('{"content": "B"}').id
     assert one('{"content": "A"}').id != one('{"content": "A", "type": "task"}').id
     assert one('{"id": 7, "content": "A"}').id == one('{"id": "7", "content": "B"}').id
 
 
-def test_bad_lines_are_named() -> None:
+def test_bad_lines_are_reported_by_number() -> None:
     deep = '{"content": ' + "[" * 100_000 + "]" * 100_000 + "}"
     items = read("\ufeff{}", "", "nonsense", b'{"content": "\xff"}', '{"content": 1}', "[]", deep)
     assert items == [
@@ -63,7 +63,7 @@ def test_bad_lines_are_named() -> None:
     )
 
 
-def test_odd_values_are_no_reason_to_lose_a_line() -> None:
+def test_a_line_with_invalid_fields_is_kept() -> None:
     draft = one(
         '{"content": "x", "type": 5, "tags": "a, b,tier:hot", "metadata": [1], "created_at": true}'
     )

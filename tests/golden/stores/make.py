@@ -63,7 +63,7 @@ def make(path: str) -> None:
         pending.put(graph, "recall:a-session", "An answer.")
 
 
-def told(connection: Connection) -> str:
+def dump(connection: Connection) -> str:
     """Everything in a store that is not made for searching, as text."""
     lines = []
     for table, columns in {
@@ -82,7 +82,7 @@ def main() -> None:
         sys.exit(f"{path.name} is there already, and stays as it is.")
     make(str(path))
     with closing(user_store.open_for_reading(str(path))) as connection:
-        path.with_suffix(".txt").write_text(told(connection))
+        path.with_suffix(".txt").write_text(dump(connection))
     for suffix in ("-wal", "-shm"):
         if os.path.exists(f"{path}{suffix}"):
             os.unlink(f"{path}{suffix}")

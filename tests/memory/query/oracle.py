@@ -1,4 +1,4 @@
-"""A small graph in Python, and queries that know by themselves which of its nodes they mean.
+"""A small graph in Python, and queries with a Python function that selects the same nodes.
 
 Nothing here is shared with `ctx.memory.query`: a question is made as a text and, beside it, as a
 Python function. The database must answer the text as the function does.
@@ -93,7 +93,7 @@ Predicate = Callable[[Node, Graph], bool]
 
 
 class Question(NamedTuple):
-    """A text, and what it means."""
+    """The text of a query, and the function that it stands for."""
 
     text: str
     means: Predicate
@@ -104,7 +104,7 @@ def iso(seconds: int) -> str:
 
 
 def database(graph: Graph, order: Sequence[str] | None = None) -> sqlite3.Connection:
-    """The graph in tables. The order in which rows are made must not matter."""
+    """The graph in tables. The order in which rows are inserted must not matter."""
     connection = sqlite3.connect(":memory:", isolation_level=None)
     connection.executescript(SCHEMA)
     connection.execute("BEGIN")
@@ -172,7 +172,7 @@ def _random_time(random: Random) -> str:
 
 
 def random_question(random: Random, graph: Graph, depth: int = 3) -> Question:
-    """A query of filters. The text always parses to what it means, whatever the precedence."""
+    """A query of filters, with enough brackets that precedence does not matter."""
     roll = random.random() if depth else 1.0
     if roll < 0.15:
         inner = _bracketed(random, random_question(random, graph, depth - 1))

@@ -1,4 +1,4 @@
-"""The statements: how they look, that they stay what they are, and that they stop early."""
+"""The compiled statements: their text, their stable plans, and that they stop early."""
 
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -113,7 +113,7 @@ SELECT n.id, f.rank FROM (SELECT nodes_fts.rowid AS rowid,
 """
 
 
-def test_statements() -> None:
+def test_queries_compile_to_the_expected_statements() -> None:
     parts = STATEMENTS.strip().split("\n\n")
     for asked, told in zip(parts[::2], parts[1::2], strict=True):
         text, _, seen = asked.partition(", ")
@@ -140,7 +140,7 @@ def plans(connection: sqlite3.Connection) -> list[list[str]]:
     return found
 
 
-def test_statistics_change_no_plan() -> None:
+def test_statistics_do_not_change_a_plan() -> None:
     connection = store(300)
     before = plans(connection)
     connection.execute("ANALYZE")
@@ -155,7 +155,7 @@ def steps(
     ask: Callable[[], execute.Matches | Iterator[object]],
     limit: int | None,
 ) -> int:
-    """How much work SQLite does for the first ids, in tens of instructions."""
+    """The work of SQLite for the first ids, in tens of instructions."""
     taken = 0
 
     def step() -> int:
@@ -184,7 +184,7 @@ def steps(
         "has:edges",
     ],
 )
-def test_the_first_ids_come_without_the_others(text: str, connection: sqlite3.Connection) -> None:
+def test_the_first_ids_need_little_work(text: str, connection: sqlite3.Connection) -> None:
     asked = ([connection], parse(text))
     for scope in SCOPES:
         # Running a statement already looks for its first row.
@@ -195,7 +195,7 @@ def test_the_first_ids_come_without_the_others(text: str, connection: sqlite3.Co
 
 
 @pytest.mark.slow
-def test_what_the_language_allows_sqlite_can_do() -> None:
+def test_the_largest_allowed_query_runs_in_sqlite() -> None:
     connection = store(5)
     leaves = (
         "type:fact",

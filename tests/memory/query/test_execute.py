@@ -1,4 +1,4 @@
-"""What is found, in which order, and what a scope leaves out: the cases that have a name."""
+"""Results of queries, their order, and what a scope leaves out."""
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
@@ -50,7 +50,7 @@ def answer(connection: sqlite3.Connection, text: str, scope: Scope = EVERYWHERE)
     return numbers(execute.matching([connection], parse(text), scope, NOW_MS).ids)
 
 
-def test_all_of_the_words_or_else_any(database: Database) -> None:
+def test_nodes_with_all_words_or_otherwise_any_word_are_found(database: Database) -> None:
     connection = database(
         node(1, "refresh the token"), node(2, "a token"), node(3, "refresh tokens"), node(4, "no")
     )
@@ -67,7 +67,7 @@ def test_all_of_the_words_or_else_any(database: Database) -> None:
         assert execute.count([connection], parse(text), Scope(), NOW_MS) == len(expected)
 
 
-def test_the_better_match_comes_first_and_the_newer_of_equals(database: Database) -> None:
+def test_better_matches_come_first_and_newer_nodes_of_equal_rank(database: Database) -> None:
     connection = database(
         node(5, "token among many other words that are here"),
         node(9, "token"),
@@ -78,7 +78,7 @@ def test_the_better_match_comes_first_and_the_newer_of_equals(database: Database
     assert answer(connection, "token") == [1, 9, 7, 3, 5]
 
 
-def test_a_character_finds_the_words_that_begin_with_it(database: Database) -> None:
+def test_a_cjk_character_finds_words_that_begin_with_it(database: Database) -> None:
     connection = database(node(1, "更新する"), node(2, "変更"), node(3, "更"), node(4, "я яма"))
     assert answer(connection, "更") == [3, 1]
     assert answer(connection, "更新") == [1]
@@ -86,13 +86,13 @@ def test_a_character_finds_the_words_that_begin_with_it(database: Database) -> N
     assert answer(connection, "яма") == answer(connection, "я") == [4]
 
 
-def test_only_the_terms_count_and_not_the_content(database: Database) -> None:
+def test_matching_uses_terms_instead_of_content(database: Database) -> None:
     connection = database(node(1, "caching"), node(2, "other"))
     connection.execute("UPDATE nodes SET content = 'caching' WHERE id = ?", (ident(2),))
     assert answer(connection, "caching") == [1]
 
 
-def test_a_node_of_two_projects_is_seen_in_both(database: Database) -> None:
+def test_a_node_of_two_projects_is_in_both(database: Database) -> None:
     connection = database(
         node(1, tags="x project:shop"),
         node(2, tags="x project:bank"),
@@ -109,7 +109,7 @@ def test_a_node_of_two_projects_is_seen_in_both(database: Database) -> None:
         assert execute.left_out_by_scope([connection], query, SHOP, NOW_MS) == 0
 
 
-def test_words_that_only_another_project_has(database: Database) -> None:
+def test_words_of_another_project_do_not_count(database: Database) -> None:
     connection = database(
         node(1, "refresh token", "project:bank"),
         node(2, "token", "project:bank"),
@@ -136,7 +136,7 @@ def test_the_work_of_another_task_is_left_out(database: Database) -> None:
     assert answer(connection, "tag:x") == [6, 5, 4, 3, 2, 1]
 
 
-def test_what_is_superseded_is_seen_when_it_is_asked_for(database: Database) -> None:
+def test_superseded_nodes_are_found_on_request(database: Database) -> None:
     connection = database(node(1, by=2), node(2))
     assert answer(connection, "type:fact") == [2]
     assert answer(connection, "type:fact", Scope(include_superseded=True)) == [2, 1]
@@ -145,7 +145,7 @@ def test_what_is_superseded_is_seen_when_it_is_asked_for(database: Database) -> 
     assert answer(connection, "has:superseded text") == [1]
 
 
-def test_the_default_view_by_tier(database: Database) -> None:
+def test_the_default_view_is_ordered_by_tier(database: Database) -> None:
     connection = database(
         node(1, tags="tier:reference"),
         node(2, tags="tier:working tier:pinned"),
@@ -173,14 +173,14 @@ def test_the_default_view_by_tier(database: Database) -> None:
 
 
 @pytest.mark.parametrize("limit", [0, 1, 2, None])
-def test_a_limit(limit: int | None, database: Database) -> None:
+def test_a_limit_is_applied(limit: int | None, database: Database) -> None:
     connection = database(node(1), node(2), node(3))
     for text in ("type:fact", "text"):
         matches = execute.matching([connection], parse(text), Scope(), NOW_MS, limit=limit)
         assert numbers(matches.ids) == [3, 2, 1][:limit]
 
 
-def test_names_that_are_words_of_the_language(database: Database) -> None:
+def test_values_can_be_words_of_the_query_language(database: Database) -> None:
     connection = database(node(1, "cache", "session:superseded"), node(2, "cache"))
     for text in ("NOT session:superseded", "cache NOT session:superseded"):
         assert answer(connection, text, Scope(include_superseded=True)) == [2]
@@ -188,7 +188,7 @@ def test_names_that_are_words_of_the_language(database: Database) -> None:
         assert execute.count([connection], asked, Scope(include_superseded=True), NOW_MS) == 1
 
 
-def test_of_very_many_matches_the_newest_are_ranked_unless_all_are_wanted(
+def test_of_many_matches_only_the_newest_are_ranked_unless_all_are_requested(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(execute, "MOST_RANKED", 3)
@@ -207,7 +207,7 @@ def test_of_very_many_matches_the_newest_are_ranked_unless_all_are_wanted(
     assert numbers(narrowed.ids) == [0], "a filter narrows the answer, so all of it is ranked"
 
 
-def test_where_no_node_has_all_words_the_rare_ones_decide(
+def test_if_no_node_has_all_words_the_rare_words_decide(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(execute, "MOST_RANKED", 3)

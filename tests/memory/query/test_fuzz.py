@@ -1,4 +1,4 @@
-"""Whatever is typed, it is either a mistake that is told or a statement that runs."""
+"""Any text is either refused with a message or compiled to a statement that runs."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -46,7 +46,7 @@ def connection() -> Iterator[sqlite3.Connection]:
 @example('"\0" tag:\0')
 @example("created:9999-12-31T23:59:59Z")
 @example("created:0001-01-01")
-def test_any_text(connection: sqlite3.Connection, text: str) -> None:
+def test_any_text_is_refused_or_runs(connection: sqlite3.Connection, text: str) -> None:
     for read in (parse, parse_words):
         try:
             query = read(text)
@@ -65,7 +65,7 @@ def test_any_text(connection: sqlite3.Connection, text: str) -> None:
 
 @settings(max_examples=effort.times(300), deadline=None, derandomize=True, database=None)
 @given(MUTATED, st.sampled_from(["word", "two words", "更"]))
-def test_nothing_is_a_mistake_beside_a_word(text: str, word: str) -> None:
+def test_a_plain_word_turns_any_text_into_words(text: str, word: str) -> None:
     query = parse(f"{word} {text}")
     assert query.mode == "text"
     assert word in query.words

@@ -1,4 +1,4 @@
-"""The database answers thousands of random queries as plain Python does, whatever the scope."""
+"""The database answers random queries as plain Python does, in every scope."""
 
 from itertools import islice
 from random import Random
@@ -27,8 +27,8 @@ def random_scope(random: Random) -> Scope:
     )
 
 
-def seen(node: Node, query: Query, scope: Scope) -> bool:
-    """Whether a scope shows a node, apart from its project."""
+def is_in_scope(node: Node, query: Query, scope: Scope) -> bool:
+    """Whether a scope includes a node, apart from its project."""
     asks = "has:superseded" in query.text
     if node.superseded_by is not None and not (scope.include_superseded or asks):
         return False
@@ -50,7 +50,7 @@ def in_project(node: Node, query: Query, scope: Scope) -> bool:
 
 @settings(max_examples=GRAPHS, deadline=None, derandomize=True, database=None)
 @given(st.integers(0, 2**32))
-def test_filters(seed: int) -> None:
+def test_filters_match_as_in_the_oracle(seed: int) -> None:
     random = Random(seed)
     graph = oracle.random_graph(random)
     connection = oracle.database(graph, random.sample(list(graph.nodes), len(graph.nodes)))
@@ -63,7 +63,7 @@ def test_filters(seed: int) -> None:
         within = [
             node
             for node in sorted(graph.nodes.values(), reverse=True)
-            if question.means(node, graph) and seen(node, query, scope)
+            if question.means(node, graph) and is_in_scope(node, query, scope)
         ]
         expected = [node for node in within if in_project(node, query, scope)]
         ids = [node.id for node in expected]
@@ -87,7 +87,7 @@ def tiered(nodes: list[Node]) -> list[tuple[str | None, str]]:
 
 @settings(max_examples=effort.times(40), deadline=None, derandomize=True, database=None)
 @given(st.integers(0, 2**32))
-def test_words(seed: int) -> None:
+def test_words_match_as_in_the_oracle(seed: int) -> None:
     random = Random(seed)
     graph = oracle.random_graph(random)
     connection = oracle.database(graph, random.sample(list(graph.nodes), len(graph.nodes)))
@@ -114,7 +114,8 @@ def check_words(
     wanted = [
         node
         for node in graph.nodes.values()
-        if all(question.means(node, graph) for question in filters) and seen(node, query, scope)
+        if all(question.means(node, graph) for question in filters)
+        and is_in_scope(node, query, scope)
     ]
     having = {
         any_word: [node for node in wanted if oracle.has_words(query.words, node, count)]
@@ -144,7 +145,7 @@ def check_words(
 
 
 def ranks_of(connection: Connection, query: Query, any_word: bool) -> dict[str, float]:
-    """The rank of every node with the words, asked for in the plainest way."""
+    """The rank of every node that contains the words, from a plain statement."""
     words = words_of(query)._replace(any_of_them=any_word)
     statement = compile_query(query._replace(tree=None), Scope(True), NOW_MS, words)
     rows = connection.execute(

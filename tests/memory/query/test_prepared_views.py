@@ -1,4 +1,4 @@
-"""A view's statements, run without the query language, give what the query language gives."""
+"""The prepared statements of a view give the same result as its query."""
 
 import json
 from collections.abc import Iterator
@@ -50,7 +50,7 @@ def set_view(connection: Connection, query: str) -> None:
 
 
 def expected(connection: Connection, ids: list[NodeId], budget: int) -> Context:
-    """What a context is made of, with the answer of `evaluate`."""
+    """The nodes of a context, from `evaluate`."""
     entries = [each.entry for each in load([connection], ids)]
     preface = layers.PREFACE if ids else layers.EMPTY
     frame = ContextFrame(preface=preface if budget > 400 else "")
@@ -67,7 +67,7 @@ def random_wanted(random: Random) -> ContextRequest:
 
 
 def check(connection: Connection, query: str, wanted: ContextRequest, now_ms: int) -> list[NodeId]:
-    """A context of the prepared view is that of the query; what is found, in order."""
+    """Compare the prepared view with its query, and return the nodes in order."""
     set_view(connection, query)
     # Outside of any project, nothing of one is seen.
     scope = Scope(project=wanted.project or "", task=wanted.task)
@@ -84,7 +84,7 @@ def check(connection: Connection, query: str, wanted: ContextRequest, now_ms: in
 
 @settings(max_examples=effort.times(30), deadline=None, derandomize=True, database=None)
 @given(st.integers(0, 2**32), LATER)
-def test_filters(seed: int, later_ms: int) -> None:
+def test_filters_give_the_result_of_the_query(seed: int, later_ms: int) -> None:
     random = Random(seed)
     graph = oracle.random_graph(random)
     order = random.sample(list(graph.nodes), len(graph.nodes))
@@ -96,7 +96,7 @@ def test_filters(seed: int, later_ms: int) -> None:
 
 @settings(max_examples=effort.times(15), deadline=None, derandomize=True, database=None)
 @given(st.integers(0, 2**32), LATER)
-def test_words(seed: int, later_ms: int) -> None:
+def test_words_give_the_result_of_the_query(seed: int, later_ms: int) -> None:
     random = Random(seed)
     graph = oracle.random_graph(random)
     with closing(oracle.database(graph)) as connection:
@@ -139,7 +139,7 @@ def numbers(ids: list[NodeId]) -> list[int]:
         ("text created:<1d", [], [2, 1]),
     ],
 )
-def test_how_long_ago_is_reckoned_when_it_is_run(
+def test_ages_are_computed_when_the_view_runs(
     query: str, today: list[int], in_two_days: list[int]
 ) -> None:
     with database(node(1), node(2, made_s=1)) as connection:
@@ -150,8 +150,8 @@ def test_how_long_ago_is_reckoned_when_it_is_run(
 
 
 @pytest.mark.parametrize("years", [900, 1_030, 1_500, 1_999, 2_001, 5_000, 999_999])
-def test_an_age_of_any_length(years: int) -> None:
-    """A time that no node can have been made at; its year has fewer than four digits, or none."""
+def test_an_age_of_any_length_works(years: int) -> None:
+    """Ages before any node, up to years with fewer than four digits or below zero."""
     with database(node(1)) as connection:
         for sign, found in (("<", []), ("<=", []), (">", [1]), (">=", [1])):
             asked = check(
@@ -160,8 +160,10 @@ def test_an_age_of_any_length(years: int) -> None:
             assert numbers(asked) == found
 
 
-def test_a_word_that_nearly_every_node_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Here the two differ, and may: which words are common is not known when a view is prepared.
+def test_a_view_ranks_common_words_although_a_query_skips_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Here the two may differ: which words are common is not known when a view is prepared.
 
     A query prefers the rarer words where no node has all of them, to rank fewer. A view takes
     the nodes with any of them, as a query does in a store that is not large.
@@ -181,7 +183,7 @@ def test_a_word_that_nearly_every_node_has(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize("query", ["tag:", "type:nonsense", "(type:fact", "created:soon", "has:x"])
-def test_a_query_that_makes_no_sense_finds_nothing(query: str) -> None:
+def test_an_invalid_query_finds_nothing(query: str) -> None:
     assert prepared(query) is None
     with graphs.graph() as graph:
         with changing(graph, "add", graphs.WHO) as change:
@@ -198,8 +200,8 @@ def test_a_query_that_makes_no_sense_finds_nothing(query: str) -> None:
         assert layers.context([graph.connection], wanted) == before
 
 
-def test_nobody_can_name_what_is_filled_in_later() -> None:
-    """Values of a query stay values, also if they look like what stands for a later one."""
+def test_values_of_a_query_cannot_become_placeholders() -> None:
+    """A value stays a value, also if it looks like a placeholder."""
     made = json.loads(prepared('tag:"project" OR tag:ago OR tag:task') or "")
     assert set(made) == {"filters"}
     assert set(made["filters"]) == {"", "task"}

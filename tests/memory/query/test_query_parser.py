@@ -1,4 +1,4 @@
-"""What a text means, and what a mistake looks like."""
+"""Parsed queries, and the messages about mistakes."""
 
 import pytest
 
@@ -86,7 +86,7 @@ TREES: list[tuple[str, Expression]] = [
 
 
 @pytest.mark.parametrize(("text", "tree"), FILTERS + TREES)
-def test_filters_become_a_tree(text: str, tree: Expression) -> None:
+def test_filters_are_parsed_into_a_tree(text: str, tree: Expression) -> None:
     # Tuples of different classes may be equal; what they look like is not.
     expected = Query(text, "filters", tree, "", "project" in text, "task:" in text)
     assert repr(parse(text)) == repr(expected)
@@ -126,21 +126,21 @@ QUESTIONS: list[tuple[str, str, tuple[Expression, ...]]] = [
 
 
 @pytest.mark.parametrize(("text", "words", "filters"), QUESTIONS)
-def test_any_other_word_makes_it_a_question(
+def test_any_other_word_makes_a_text_query(
     text: str, words: str, filters: tuple[Expression, ...]
 ) -> None:
     tree = And(filters) if filters else None
     assert repr(parse(text)) == repr(Query(text, "text", tree, words, False))
 
 
-def test_a_query_that_names_a_project_says_so() -> None:
+def test_a_query_that_names_a_project_is_marked() -> None:
     for text in ("project:a", "NOT tag:project:a", "tag:project:*", "x project:a"):
         assert parse(text).names_project, text
     for text in ("tag:projects", "x foo project:", "tag:a"):
         assert not parse(text).names_project, text
 
 
-def test_words_may_look_like_anything() -> None:
+def test_words_are_not_parsed_as_filters() -> None:
     query = parse_words("type:nothing AND (", ["type:fact", "tag:project:a"])
     tree = And((TypeFilter("fact"), TagFilter("project:a")))
     text = "type:fact tag:project:a type:nothing AND ("
@@ -326,7 +326,7 @@ There are: summary, edges, tags, metadata, superseded.
 
 
 @pytest.mark.parametrize("told", MISTAKES, ids=lambda told: told.split("\n")[1])
-def test_a_mistake_is_shown_where_it_is(told: str) -> None:
+def test_a_mistake_is_marked_at_its_position(told: str) -> None:
     text, expected = told.strip("\n").split("\n", 1)
     with pytest.raises(QueryInvalid) as caught:
         parse(text)
@@ -343,7 +343,7 @@ def test_an_empty_query_is_a_mistake(text: str) -> None:
     assert (error.message, error.detail) == ("The query is empty.", "")
 
 
-def test_a_long_query_is_cut_around_the_place() -> None:
+def test_a_long_query_is_cut_around_the_mistake() -> None:
     with pytest.raises(QueryInvalid) as caught:
         parse("type:fact AND " * 40 + "tpye:fact" + " AND tag:a" * 40)
     assert caught.value.detail == (
@@ -358,7 +358,7 @@ def test_a_long_query_is_cut_around_the_place() -> None:
     )
 
 
-def test_what_cannot_be_seen_does_not_move_the_caret() -> None:
+def test_invisible_characters_do_not_move_the_caret() -> None:
     with pytest.raises(QueryInvalid) as caught:
         parse('tag:"\x1b[2J\n\u202e" tpye:a')
     assert caught.value.detail == '  tag:"\ufffd[2J \ufffd" tpye:a\n               ^^^^'
@@ -377,7 +377,7 @@ def test_what_cannot_be_seen_does_not_move_the_caret() -> None:
         ("id:" + "0" * 27, f"'{'0' * 27}' is not an id or its beginning."),
     ],
 )
-def test_a_value_that_no_node_could_have_is_a_mistake(value: str, sentence: str) -> None:
+def test_impossible_values_are_mistakes(value: str, sentence: str) -> None:
     with pytest.raises(QueryInvalid) as caught:
         parse(f"tag:a AND {value}")
     assert caught.value.message == sentence
@@ -406,7 +406,7 @@ def test_depth_and_length_are_bounded_without_recursion() -> None:
     assert caught.value.message == "There are more than 500 filters."
 
 
-def test_a_pasted_page_is_a_question() -> None:
+def test_a_pasted_page_is_a_text_query() -> None:
     page = 'Error: "x" (AND) tag:a http://e.org type:fcat\n' * 5_000
     query = parse(page)
     assert query.mode == "text"

@@ -1,4 +1,4 @@
-"""How long ago, and when."""
+"""Ages and dates in filters."""
 
 import pytest
 
@@ -28,14 +28,14 @@ NOW_MS = 1_768_903_200_999  # 2026-01-20T10:00:00Z and a bit
         ("2024-01-31t10:00:00.5+02:00", "2024-01-31T08:00:00Z"),
     ],
 )
-def test_a_moment(text: str, expected: str) -> None:
+def test_ages_and_dates_are_parsed(text: str, expected: str) -> None:
     assert clock.iso(moment(text, NOW_MS)) == expected
 
 
 @pytest.mark.parametrize(
     "text", ["", "h", "24", "24 h", "-1h", "1.5h", "24H", "soon", "2024", "20240131", "2024-13-01"]
 )
-def test_what_is_no_moment(text: str) -> None:
+def test_invalid_times_are_refused(text: str) -> None:
     with pytest.raises(UsageError) as caught:
         moment(text, NOW_MS)
     assert caught.value.message == f"{text!r} is neither an age nor a date."
@@ -63,5 +63,7 @@ def test_what_is_no_moment(text: str) -> None:
         ("<0001-01-01T00:00:00Z", (None, "1000-01-01T00:00:00Z")),
     ],
 )
-def test_bounds(text: str, expected: tuple[str | None, str | None]) -> None:
+def test_the_bounds_of_a_comparison_are_exact(
+    text: str, expected: tuple[str | None, str | None]
+) -> None:
     assert time_filters.read("created_at", text).bounds(NOW_MS) == expected

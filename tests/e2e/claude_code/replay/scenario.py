@@ -1,4 +1,4 @@
-"""What a scenario is made of, and the words in which it is written."""
+"""The parts of a scenario, and functions that build them."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,14 +11,14 @@ ROOT = "@ROOT@"
 
 
 class Turn(NamedTuple):
-    """One prompt, and what the model answers to it."""
+    """One prompt, and the answers of the model."""
 
     prompt: str
     replies: tuple[str | Reply, ...]
 
 
 class Expected(NamedTuple):
-    """An observation that must be there: its kind, words that it must have, files it is about."""
+    """An expected observation: its kind, words that it must contain, and its files."""
 
     kind: str
     words: tuple[str, ...]
@@ -66,7 +66,7 @@ def _using(says: str, *tools: Tool) -> Reply:
 
 
 def played_at(root: Path, replies: Sequence[str | Reply]) -> list[str | Reply]:
-    """The replies with the project's folder in them."""
+    """The replies with the folder of the project filled in."""
     return [each if isinstance(each, str) else _at(root, each) for each in replies]
 
 

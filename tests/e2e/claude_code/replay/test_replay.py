@@ -1,4 +1,4 @@
-"""After each session memory holds what was expected of it, and no junk."""
+"""After each session, memory contains the expected observations and nothing else."""
 
 import json
 import os
@@ -24,7 +24,7 @@ FEW = (in_python.REFRESH_ONCE, in_python.RENAMES, in_javascript.FLAKY, in_rust.F
 """Those that are played by the real client each time."""
 
 
-def test_there_are_enough_of_them() -> None:
+def test_there_are_enough_scenarios() -> None:
     assert len(SCENARIOS) >= 10
     assert max(scenario.calls for scenario in SCENARIOS) >= 60
 
@@ -32,7 +32,7 @@ def test_there_are_enough_of_them() -> None:
 @pytest.mark.parametrize(
     "scenario", SCENARIOS if effort.IS_THOROUGH else FEW, ids=lambda scenario: scenario.name
 )
-def test_a_session_remembers_itself(person: Person, scenario: Scenario) -> None:
+def test_a_session_gives_the_expected_observations(person: Person, scenario: Scenario) -> None:
     with_tools(person, scenario)
     session = played(person, scenario)
 
@@ -54,7 +54,7 @@ def test_a_session_remembers_itself(person: Person, scenario: Scenario) -> None:
 
 
 def with_tools(person: Person, scenario: Scenario) -> None:
-    """A repository, and the programs with which its tests are run."""
+    """Create the repository and the programs that run its tests."""
     for path, content in scenario.files.items():
         file = person.project / path
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -73,7 +73,7 @@ def with_tools(person: Person, scenario: Scenario) -> None:
 
 
 def toolchain() -> Path:
-    """The real programs: those on PATH may choose one by a home that is not there."""
+    """The real programs: wrappers on the PATH may need a home that does not exist."""
     path = shutil.which("rustc") or str(Path.home() / ".cargo" / "bin" / "rustc")
     home = os.path.expanduser(f"~{os.environ.get('USER', 'root')}")
     rustup = {"RUSTUP_HOME": f"{home}/.rustup", "CARGO_HOME": f"{home}/.cargo"}
@@ -91,7 +91,7 @@ def toolchain() -> Path:
 
 
 def played(person: Person, scenario: Scenario) -> str:
-    """Have the session; its id."""
+    """Run the session and return its id."""
     session = None
     for turn in scenario.turns:
         replies = played_at(person.project, turn.replies)
@@ -109,7 +109,7 @@ def matches(node: dict[str, Any], expected: Expected) -> bool:
 
 
 def is_prompt(content: str, scenario: Scenario) -> bool:
-    """Whether a node is nothing but what was asked."""
+    """Whether a node only repeats the prompt."""
     return any(content.strip() == turn.prompt.strip() for turn in scenario.turns[:1])
 
 
@@ -120,7 +120,7 @@ def flat(section: str | Sequence[str]) -> str:
 THINGS = ("cart", "parser", "queue", "report", "importer", "login", "price list", "index", "cache")
 
 
-def test_a_decision_of_the_first_of_25_sessions_is_at_hand_in_the_last(person: Person) -> None:
+def test_a_decision_of_the_first_of_25_sessions_is_shown_in_the_last(person: Person) -> None:
     with_tools(person, in_python.REFRESH_ONCE)
     played(person, in_python.REFRESH_ONCE)
     for number in range(2, 25):
@@ -130,14 +130,14 @@ def test_a_decision_of_the_first_of_25_sessions_is_at_hand_in_the_last(person: P
 
     decided = "never by callers"
     last = person.say("May a caller of Session refresh its token?", "No.")
-    given = last.request.given_at("SessionStart") + last.request.given_at("UserPromptSubmit")
+    given = last.request.injected_at("SessionStart") + last.request.injected_at("UserPromptSubmit")
     recalled = person.ctx("recall", "may a caller refresh a token?")
     first = recalled["nodes"][0]["content"] if recalled["nodes"] else ""
     assert decided in given or decided in first
 
 
 def works_on_something_else(person: Person, number: int) -> None:
-    """A session that a client reports, about other files and other decisions."""
+    """Run a session about other files and other decisions."""
     home, session = str(person.home / ".ctx"), f"session-{number}"
     thing = THINGS[number % len(THINGS)]
     path = person.project / f"{thing.replace(' ', '_')}_{number}.py"

@@ -1,7 +1,7 @@
-"""A user of few words, who lets berths in a harbour; in Python."""
+"""A user with short prompts who rents berths in a harbour; in Python."""
 
 from tests.e2e.claude_code.replay.scenario import Turn, bash, edit, read, write
-from tests.e2e.claude_code.stories.story import Story, Told
+from tests.e2e.claude_code.stories.story import ExpectedLine, Story
 
 PROJECT = '[project]\nname = "berth"\nversion = "1.0"\n'
 STORE = '''"""The file with all bookings."""
@@ -311,23 +311,27 @@ HARBOUR = Story(
     SESSIONS,
     "Write refund(booking_id) for cancelled stays.",
     (
-        Told("The user commits, the agent does not.", ("I commit, you don",), is_rule=True),
-        Told("Nothing in migrations/ is edited.", ("never", "migrations/"), is_rule=True),
-        Told("Money is integer cents.", ("integer cents",), is_rule=True),
-        Told("No new dependencies.", ("no new dependencies",), is_rule=True),
-        Told("Each night is rounded half up, not the total.", ("each night", "half up")),
-        Told("No Redis: there is one machine with one SQLite file.", ("no redis", "sqlite")),
-        Told("`book` takes the write lock before it checks.", ("BEGIN IMMEDIATE",)),
-        Told("Exclusive locking was a dead end.", ("exclusive", "dead end|locked")),
-        Told("The tests need BERTH_DB.", ("BERTH_DB=:memory: python3 -m pytest",)),
-        Told("Without it they fail.", ("`python3 -m pytest`", "fail", "BERTH_DB")),
-        Told(
+        ExpectedLine("The user commits, the agent does not.", ("I commit, you don",), is_rule=True),
+        ExpectedLine("Nothing in migrations/ is edited.", ("never", "migrations/"), is_rule=True),
+        ExpectedLine("Money is integer cents.", ("integer cents",), is_rule=True),
+        ExpectedLine("No new dependencies.", ("no new dependencies",), is_rule=True),
+        ExpectedLine("Each night is rounded half up, not the total.", ("each night", "half up")),
+        ExpectedLine(
+            "No Redis: there is one machine with one SQLite file.", ("no redis", "sqlite")
+        ),
+        ExpectedLine("`book` takes the write lock before it checks.", ("BEGIN IMMEDIATE",)),
+        ExpectedLine("Exclusive locking was a dead end.", ("exclusive", "dead end|locked")),
+        ExpectedLine("The tests need BERTH_DB.", ("BERTH_DB=:memory: python3 -m pytest",)),
+        ExpectedLine("Without it they fail.", ("`python3 -m pytest`", "fail", "BERTH_DB")),
+        ExpectedLine(
             "Refund to the card or as a credit? The harbour master decides.",
             ("card", "credit", "decide"),
         ),
-        Told("A cancelled booking keeps its row, for invoices.", ("keeps the row", "invoices")),
-        Told("The export has a header now.", ("export", "header")),
-        Told("Next: the kiosk skips the header.", ("kiosk", "skip")),
+        ExpectedLine(
+            "A cancelled booking keeps its row, for invoices.", ("keeps the row", "invoices")
+        ),
+        ExpectedLine("The export has a header now.", ("export", "header")),
+        ExpectedLine("Next: the kiosk skips the header.", ("kiosk", "skip")),
     ),
     {
         "Free berths are cached in Redis.": r"cache .*redis|redis.*(?:key|cache is)|warm the cache",

@@ -1,7 +1,7 @@
-"""A user who likes to talk and mistypes, and copies photos to a disk at home; in shell."""
+"""A user with long prompts and typing errors who copies photos to a disk; in shell."""
 
 from tests.e2e.claude_code.replay.scenario import Turn, bash, edit, read, write
-from tests.e2e.claude_code.stories.story import Story, Told
+from tests.e2e.claude_code.stories.story import ExpectedLine, Story
 
 CHECKS = """#!/bin/sh
 # Runs every check in this folder, each with an empty card and an empty disk.
@@ -232,26 +232,26 @@ PHOTOS = Story(
     "hi again! can you add a --dry-run to copy.sh that only shows what it would copy, raw files"
     " too?",
     (
-        Told("Only busybox sh, nothing of bash.", ("busybox", "no bash"), is_rule=True),
-        Told("Paths are always quoted.", ("quote", "paths"), is_rule=True),
-        Told("Nothing on the card is deleted.", ("never", "delete", "card"), is_rule=True),
-        Told("The month comes from the file name.", ("file name", "date|month")),
-        Told(
+        ExpectedLine("Only busybox sh, nothing of bash.", ("busybox", "no bash"), is_rule=True),
+        ExpectedLine("Paths are always quoted.", ("quote", "paths"), is_rule=True),
+        ExpectedLine("Nothing on the card is deleted.", ("never", "delete", "card"), is_rule=True),
+        ExpectedLine("The month comes from the file name.", ("file name", "date|month")),
+        ExpectedLine(
             "It does not come from the modification time.",
             ("modification time", r"\b(?:no|not|isn't|instead)\b"),
         ),
-        Told(
+        ExpectedLine(
             "Tom's plan was rejected: --delete would lose photos.",
             ("tom|rsync|--delete", r"\b(?:no|not|nah)\b"),
         ),
-        Told("No cron, it is started by hand.", ("by hand", "no cron")),
-        Told("Photos are compared by checksum.", ("checksum|cksum",)),
-        Told("Name and size do not suffice.", ("name and size", "does not work|same name")),
-        Told("`sh tests/run.sh` runs the checks.", ("`sh tests/run.sh`",)),
-        Told("`./tests/run.sh` does not run.", (r"`\./tests/run\.sh`", "fail|denied")),
-        Told("A folder of its own for raw files? Lena has to say.", ("lena", "raw|CR3")),
-        Told("It stops without a disk.", ("no disk",)),
-        Told("Next: a marker file on the disk.", (r"\.photos",)),
+        ExpectedLine("No cron, it is started by hand.", ("by hand", "no cron")),
+        ExpectedLine("Photos are compared by checksum.", ("checksum|cksum",)),
+        ExpectedLine("Name and size do not suffice.", ("name and size", "does not work|same name")),
+        ExpectedLine("`sh tests/run.sh` runs the checks.", ("`sh tests/run.sh`",)),
+        ExpectedLine("`./tests/run.sh` does not run.", (r"`\./tests/run\.sh`", "fail|denied")),
+        ExpectedLine("A folder of its own for raw files? Lena has to say.", ("lena", "raw|CR3")),
+        ExpectedLine("It stops without a disk.", ("no disk",)),
+        ExpectedLine("Next: a marker file on the disk.", (r"\.photos",)),
     ),
     {
         "Photos are sorted by modification time.": r"sorts by the modification",

@@ -1,6 +1,6 @@
-"""What a story is made of.
+"""The parts of a story.
 
-`told` is what a colleague would tell the eighth session, written down before the story was played.
+`expected` is what a colleague would tell the eighth session, written before the story was played.
 """
 
 import re
@@ -10,12 +10,12 @@ from typing import NamedTuple
 from tests.e2e.claude_code.replay.scenario import Turn
 
 
-class Told(NamedTuple):
-    """One thing that a colleague would say, and how to recognise it."""
+class ExpectedLine(NamedTuple):
+    """One thing that a colleague would say, and how to recognise it in a context."""
 
     sentence: str
     patterns: tuple[str, ...]
-    """Each matches the same line of what the session is given, in any case."""
+    """All of them match the same line of the context, in any case."""
     is_rule: bool = False
     """Whether it is a rule of the first session, which must still be there after many others."""
 
@@ -27,28 +27,28 @@ class Story(NamedTuple):
     sessions: tuple[tuple[Turn, ...], ...]
     prompt: str
     """With which the eighth session begins."""
-    told: tuple[Told, ...]
+    expected: tuple[ExpectedLine, ...]
     false: Mapping[str, str]
-    """What must not be told: a sentence, and the pattern of a line that says so."""
+    """False statements: a sentence, and the pattern of a line that says so."""
 
 
-def missing(story: Story, given: str) -> list[str]:
-    """What a colleague would have said too."""
-    return [told.sentence for told in story.told if not is_told(told, given)]
+def missing(story: Story, context: str) -> list[str]:
+    """The expected sentences that the context lacks."""
+    return [expected.sentence for expected in story.expected if not is_shown(expected, context)]
 
 
-def is_told(told: Told, given: str) -> bool:
+def is_shown(expected: ExpectedLine, context: str) -> bool:
     return any(
-        all(re.search(pattern, line, re.IGNORECASE) for pattern in told.patterns)
-        for line in given.splitlines()
+        all(re.search(pattern, line, re.IGNORECASE) for pattern in expected.patterns)
+        for line in context.splitlines()
     )
 
 
-def untrue(story: Story, given: str) -> list[str]:
+def untrue(story: Story, context: str) -> list[str]:
     """The lines that say something false."""
     return [
         f"{sentence}: {line}"
         for sentence, pattern in story.false.items()
-        for line in given.splitlines()
+        for line in context.splitlines()
         if re.search(pattern, line, re.IGNORECASE)
     ]

@@ -14,7 +14,7 @@ from tests.e2e.claude_code.client import Person
 from tests.e2e.claude_code.replay.scenario import played_at
 from tests.e2e.claude_code.stories.harbour import HARBOUR
 from tests.e2e.claude_code.stories.photos import PHOTOS
-from tests.e2e.claude_code.stories.story import Story, is_told, missing, untrue
+from tests.e2e.claude_code.stories.story import Story, is_shown, missing, untrue
 
 MOST_TOKENS = 600
 FILLERS = 33
@@ -22,7 +22,7 @@ FILLERS = 33
 
 @pytest.mark.slow
 @pytest.mark.parametrize("story", [HARBOUR, PHOTOS], ids=lambda story: story.name)
-def test_the_eighth_session_knows_what_a_colleague_would_tell_it(
+def test_the_eighth_session_gets_what_a_colleague_would_tell_it(
     person: Person, story: Story
 ) -> None:
     prepare(person, story)
@@ -33,7 +33,7 @@ def test_the_eighth_session_knows_what_a_colleague_would_tell_it(
             session = person.say(turn.prompt, *replies, resume=session).session
         person.settles()
 
-    given = given_to(person, story.prompt)
+    given = context_for(person, story.prompt)
     assert not missing(story, given), given
     assert not untrue(story, given), given
     assert tokens.estimate(given) <= MOST_TOKENS, given
@@ -41,12 +41,12 @@ def test_the_eighth_session_knows_what_a_colleague_would_tell_it(
     for number in range(FILLERS):
         works_on_something_else(person, number)
     person.settles()
-    last = given_to(person, "Hello.")
-    assert all(is_told(told, last) for told in story.told if told.is_rule), last
+    last = context_for(person, "Hello.")
+    assert all(is_shown(expected, last) for expected in story.expected if expected.is_rule), last
 
 
-def given_to(person: Person, prompt: str) -> str:
-    """What the hooks give to a new session with its first prompt, which all reaches the model."""
+def context_for(person: Person, prompt: str) -> str:
+    """The context of a new session with its first prompt; all of it reaches the model."""
     said = person.say(prompt, "Yes.")
     outputs = [hook.output.get("hookSpecificOutput", {}) for hook in said.hooks]
     texts = [str(output.get("additionalContext", "")) for output in outputs]
@@ -70,7 +70,7 @@ THINGS = ("map", "weather page", "login", "newsletter", "price list", "camera", 
 
 
 def works_on_something_else(person: Person, number: int) -> None:
-    """A session that a client reports, about other files."""
+    """Run a session about other files."""
     home, session = str(person.home / ".ctx"), f"filler-{number}"
     thing = f"{THINGS[number % len(THINGS)]} {number}"
     path = person.project / f"filler_{number}.py"
