@@ -171,7 +171,7 @@ def cut(text: str, most: int) -> str:
         return text
     begun = text[:most]
     words = begun.rpartition(" ")[0]
-    return f"{(words if len(words) > most // 2 else begun).rstrip(' ,;:.')}…"
+    return f"{(words if len(words) > most // 2 else begun).rstrip(' ,;:.…')}…"
 
 
 def marked(text: str, source: str, lengths: Sequence[int]) -> list[str]:
