@@ -73,7 +73,10 @@ def test_past_work_follows_what_shares_words(connection: Connection) -> None:
     graph = Graph(connection)
     session(graph, "s1", 1, completed="Began")
     worth = "Timestamps are stored as whole milliseconds in the ledger."
-    node_id = observation(graph, "s1", "statement", worth, session="s1", said_by="agent")
+    about = {"session": "s1", "said_by": "agent", "worth": 4_000}
+    node_id = observation(graph, "s1", "statement", worth, **about)  # type: ignore[arg-type]
+    little = "The third helper of the parser has one more blank line."
+    observation(graph, "s1", "statement", little, session="s1", said_by="agent", worth=1_000)
     hits = search([connection], "app", "commit the exporter", 500)
     assert [hit.text for hit in hits] == [RULE, worth]
     assert written(hits).text.endswith(f"- [agent] {worth}\n")

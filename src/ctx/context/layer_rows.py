@@ -22,6 +22,10 @@ _NAMES = re.compile(
     r"`([^`\n]{3,60})`|\b([\w-]+(?:[./_][\w-]+)+|[a-z]+[A-Z]\w+|[A-Z]\w*[a-z][A-Z]\w*|--[a-z][\w-]+)\b"
 )
 
+RUN_WITH = re.compile(r"(?:Tests are run|The code is (?:checked|formatted)) with `")
+NEEDS = re.compile(r" needs `(\w+)`: it failed without and passed with it")
+"""What synthesis writes about commands in learnings and discoveries."""
+
 
 def shared(
     connections: Sequence[Connection], node_type: str, project: str | None, session: str
@@ -101,6 +105,11 @@ def sessions_elsewhere(
     here, _ = checkouts.standing(checkout)
     branches = hook_queries.branches(connection, session_ids)
     return {session for session, branch in branches.items() if branch != here}
+
+
+def is_about_commands(text: str) -> bool:
+    """Whether a text says what the layer of commands says too."""
+    return bool(RUN_WITH.match(text) or NEEDS.search(text))
 
 
 def is_mostly_in(words: AbstractSet[str], other: AbstractSet[str], fewest: int) -> bool:

@@ -33,7 +33,8 @@ _RECENT = 12
 _MOST_CANDIDATES = 300
 _MOST_RULES = 500
 _MOST_ABOUT = 60
-"""So many of the best are compared with a prompt."""
+_LEAST_ABOUT = 2.5
+"""So many of the best are compared with a prompt, and have to be worth this."""
 _MOST_FILES = 40
 _MOST_FINALS = 2
 _MOST_MISSES = 3
@@ -162,8 +163,12 @@ def about(
     def score(each: RankedObservation) -> float:
         return -each.score * (1 + len(words(each.row[2]) & wanted))
 
-    for each in sorted(_without_known_features(ranked)[:_MOST_ABOUT], key=score):
-        yield each, _line(each)
+    best = _unlike(_without_known_features(ranked)[:_MOST_ABOUT], ())
+    for each in sorted(best, key=score):
+        if -score(each) < _LEAST_ABOUT:
+            break
+        if not layer_rows.is_about_commands(each.row[2]):
+            yield each, _line(each)
 
 
 def is_rule(each: RankedObservation) -> bool:

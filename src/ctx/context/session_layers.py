@@ -40,9 +40,6 @@ _SIGNATURES = (110, 60)
 _SESSIONS_WITH_CODE = 5
 _MOST_OF_A_FILE = 8
 _MOST_LEARNINGS = 2_000
-_RUN_WITH = re.compile(r"(?:Tests are run|The code is (?:checked|formatted)) with `")
-_NEEDS = re.compile(r" needs `(\w+)`: it failed without and passed with it")
-"""What synthesis writes about commands in learnings and discoveries."""
 _MOST_SESSIONS_READ = 400
 _FEWEST_RUNS = 3
 """The same single prompt so often is an automated run."""
@@ -97,9 +94,9 @@ def _without_commands(layer: Layer, commands: Layer) -> Layer:
     shown = "\n".join(line.texts[0] for line in commands.lines)
 
     def is_shown(line: LayerLine) -> bool:
-        if run := _RUN_WITH.match(line.title):
+        if run := layer_rows.RUN_WITH.match(line.title):
             return line.title[run.end() :].startswith(known)
-        needed = _NEEDS.search(line.texts[0])
+        needed = layer_rows.NEEDS.search(line.texts[0])
         return needed is not None and f"{needed[1]}=" in shown
 
     lines = tuple(line for line in layer.lines if not is_shown(line))
