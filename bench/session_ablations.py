@@ -171,6 +171,7 @@ def given_table(parts: Sequence[Part], results: Sequence[Mapping[str, Any]]) -> 
     whole = frozenset((*every, "frame"))
     names = [name for name in _baselines(results) if not name.startswith("context")]
     by = [label._replace(sources=label.baselines) for label in labels]
+    answered = sum(FIRST_PROMPT in part.sizes for part in parts)
     return [
         f"{'needed given, % of labels':<44}{'':>8}{'must-not':>10}{'tokens':>10}",
         row("context and first prompt", whole),
@@ -182,6 +183,8 @@ def given_table(parts: Sequence[Part], results: Sequence[Mapping[str, Any]]) -> 
             f"{_wrong(by, frozenset({name})):>10}{_mean_tokens(results, name):>10.0f}"
             for name in names
         ),
+        # On a busy machine, the hook may not answer in time.
+        f"{'starts with an answer to the first prompt':<44}{answered:>8} of {len(parts)}",
     ]
 
 

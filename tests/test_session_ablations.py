@@ -142,4 +142,5 @@ def test_what_is_given_without_each_layer(kit: Kit) -> None:
         ("only Recent Sessions", "50.0", "0", "15"),
         ("only first prompt", "50.0", "0", "14"),
         ("baseline: BM25 with the first prompt", "50.0", "0", "40"),
+        ("starts with an answer to the first prompt", "1", "of", "1"),
     ]

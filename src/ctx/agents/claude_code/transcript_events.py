@@ -126,6 +126,8 @@ class _Reading:
         self._calls: dict[str, _Call] = {}
         self._queue: list[_Queued] = []
         self._at_ms = 0
+        self._began = (-1, 0)
+        """The open file, and where the reading begins."""
         self._teams = TeamReader(path)
         self._last_entry: dict[str, Any] = {}
         """The last line with a time: lines with titles have none."""
@@ -154,9 +156,7 @@ class _Reading:
             os.close(fd)
 
     def _read(self, fd: int, start: int, limit: int) -> None:
-        behind = start
-        is_cut = False
-        self._last_entry = entry_before(fd, start, _MATTERS)
+        behind, is_cut, self._began = start, False, (fd, start)
         for offset, line, behind in lines(fd, start, limit):
             if line is None:
                 self._note(f"A line of more than {LONGEST_LINE >> 20} MB was skipped.")
@@ -242,6 +242,7 @@ class _Reading:
     def _title(self, titled: dict[str, Any], line: bytes) -> None:
         """A title of the session. One above the first message may be of another conversation."""
         kind = str(titled["type"])
+        self._last_entry = self._last_entry or entry_before(*self._began, _MATTERS)
         place = ("timestamp", "cwd", "gitBranch", "isSidechain", "agentId")
         last = {name: self._last_entry.get(name) for name in place}
         entry, text = self._entry({**last, **titled}, line), _text(titled, _TITLES[kind]).strip()
