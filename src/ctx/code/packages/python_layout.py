@@ -15,13 +15,7 @@ from ctx.code.packages.manifest_files import (
     text_of,
     texts_of,
 )
-
-# Folders beside the code that setuptools does not install.
-_BESIDE = frozenset(
-    "test tests testing doc docs example examples sample samples script scripts tool tools util "
-    "utils bin ci build dist benchmark benchmarks bench task tasks fabfile site_scons exercise "
-    "exercises htmlcov node_modules venv env".split()
-)
+from ctx.code.vocabulary import FOLDERS_BESIDE_CODE
 
 
 class Layout(NamedTuple):
@@ -54,7 +48,7 @@ def find_layout(tree: ManifestTree, folder: str, name: str, said: Table) -> Layo
     for root in told:
         is_project = root == folder
         for each in _in(tree, root, named=name):
-            if not (is_project and (each in _BESIDE or each in ("setup", "conftest"))):
+            if not (is_project and (each in FOLDERS_BESIDE_CODE or each in ("setup", "conftest"))):
                 modules[each] = None
     return Layout(tuple(told), tuple(modules))
 
