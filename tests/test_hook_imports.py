@@ -67,6 +67,7 @@ COMPOSING = {
     "ctx.context.command_lines",
     "ctx.context.layer_limits",
     "ctx.context.context_page",
+    "ctx.context.other_trees",
     "ctx.context.past_work",
     "ctx.context.session_layers",
     "ctx.markdown",

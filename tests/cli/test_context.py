@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from ctx.capture import pipeline
 from ctx.context import hook_queries, layers
 from ctx.exchange.foreign import claude_mem
 from tests.capture.conversations import Client, context_of
 from tests.cli.conftest import Add
-from tests.conftest import Ctx
+from tests.conftest import Ctx, git
 from tests.exchange.foreign import databases
 from tests.packs.worked import change, learning, session, step
 
@@ -185,6 +186,44 @@ def test_a_session_that_was_captured_and_imported_appears_once(
     assert "[discovery]" not in text
     assert "Locks are files" not in ctx("context", "--prompt=Which files are locks?").out
     assert "Locks are files" in ctx("recall", "locks files").out
+
+
+def test_changes_of_another_working_tree(
+    repo: Path, surroundings: Path, ctx: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write(path: Path, before: str | None, after: str) -> None:
+        told = {"type": "update" if before else "create", "originalFile": before}
+        path.write_text(after)
+        given = {"file_path": str(path), "content": after}
+        said = talk.said("PostToolUse", tool_name="Write", tool_input=given, tool_response=told)
+        client.hook("post-tool-use", said)
+
+    kept, stays = "def total(items):\n    return 1\n", "def stays():\n    return 2\n"
+    (repo / "shop.py").write_text(kept + stays)
+    git("add", "-A")
+    git("commit", "-qm", "First")
+    other = tmp_path / "other"
+    git("worktree", "add", "-q", str(other))
+    client = Client(surroundings / ".ctx", other)
+    talk = client.talk("there")
+    talk.start()
+    write(other / "shop.py", kept + stays, kept.replace("1", "sum(items)"))
+    write(other / "cart.py", None, "def add(item):\n    pass\n")
+    client.apply()
+    with client.memory() as memory:
+        pipeline.take(memory, client.home)
+    monkeypatch.chdir(other)
+    there = ctx("context").out
+    for line in ("def total(items)  [MODIFIED]", "def stays()  [DELETED]", "def add(item)  [NEW]"):
+        assert line in there
+    monkeypatch.chdir(repo)
+    assert "Recently Changed Code" not in ctx("context").out
+    # As soon as the changes are here, they are shown here.
+    (repo / "cart.py").write_text("# The cart\ndef add(item):\n    pass\n")
+    assert "def add(item)  [NEW]" in (here := ctx("context").out)
+    assert "def total" not in here
+    (repo / "shop.py").write_text((other / "shop.py").read_text())
+    assert "def total(items)  [MODIFIED]" in ctx("context").out
 
 
 def test_what_sessions_left_in_the_store_of_the_project(client: Client, ctx: Ctx) -> None:

@@ -167,8 +167,8 @@ def test_many_files_stay_unresolved_until_a_query_needs_them(repo: Path, ctx: Ct
     assert (status["files"], status["unresolved"], status["edges"]) == (192, 192, 0)
     found = ctx("code", "callers", "f5", "--format", "json").json
     assert {call["caller"]["name"] for call in found["calls"]} == {
-        "m10.C10.f10",
-        "m11.C11.f11",
+        "tree.m10.C10.f10",
+        "tree.m11.C11.f11",
     }
     status = ctx("code", "status", "--no-refresh", "--format", "json").json["coverage"]
     assert 0 < status["unresolved"] < 192

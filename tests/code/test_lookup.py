@@ -264,3 +264,32 @@ def test_names_are_completed(code: Code) -> None:
 
 def test_a_missing_index_gives_none(tmp_path: Path) -> None:
     assert lookup.open_index(str(tmp_path / "code.db"), str(tmp_path)) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("pkg/sub/part.py", "pkg.sub.part"),
+        ("app/models/user.py", "app.models.user"),
+        ("lib/src/acme/tools/saw.py", "acme.tools.saw"),
+        ("services/billing/core/pay.py", "core.pay"),
+        ("my-app/core/pay.py", "core.pay"),
+        ("src/utils/text.py", "utils.text"),
+        ("app/utils/text.py", "app.utils.text"),
+        ("tests/test_pay.py", "test_pay"),
+        ("top.py", "top"),
+    ],
+)
+def test_packages_without_init(tmp_path: Path, path: str, name: str) -> None:
+    files = {path: "def f():\n    pass\n", "pkg/__init__.py": "", "setup.py": ""}
+    files["services/billing/pyproject.toml"] = '[project]\nname = "billing"\n'
+    for each, content in files.items():
+        (tmp_path / "repo" / each).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "repo" / each).write_text(content)
+    place = build.SourceTree(str(tmp_path / "repo"), None, str(tmp_path / "code.db"))
+    build.refresh(place)
+    opened = lookup.open_index(place.database, place.root)
+    assert opened
+    with opened as code:
+        [found] = code.find("f")
+    assert found.name == f"{name}.f"

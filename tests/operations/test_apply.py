@@ -567,6 +567,27 @@ def test_outside_of_a_project_its_nodes_are_not_found(
     assert "Of the project." not in context_of(outside.start())
 
 
+@pytest.mark.parametrize("query", ["type:fact", "gateway", "gateway type:fact"])
+def test_outside_of_any_project_an_agent_finds_what_it_remembered_for_one(
+    client: Client, conversation: Conversation, tmp_path: Path, ctx: Ctx, query: str
+) -> None:
+    conversation.answer(remember("The gateway of the project."))
+    client.apply()
+    assert ctx("config", "set", "agents.may_pin", "true").code == 0
+    client.folder = tmp_path
+    outside = client.talk("outside")
+    tagged = '<ctx:remember type="fact" tags="project:shop">The gateway says 429.</ctx:remember>'
+    outside.answer(f'{tagged}\n\n<ctx:recall query="{query}"/>')
+    client.apply()
+    told = context_of(outside.submit())
+    assert "] (agent) The gateway says 429." in told
+    assert "The gateway of the project." not in told
+    other = client.talk("other")
+    other.answer(f'<ctx:recall query="{query}"/>')
+    client.apply()
+    assert "The gateway says 429." not in context_of(other.submit())
+
+
 # What cannot be handled
 
 

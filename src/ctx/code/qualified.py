@@ -8,7 +8,7 @@ import re
 from sqlite3 import Connection
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctx.code.vocabulary import KINDS, file_of
+from ctx.code.vocabulary import FOLDERS_BESIDE_CODE, KINDS, file_of
 
 if TYPE_CHECKING:
     # Only two languages need manifests, and their reader is large.
@@ -18,6 +18,7 @@ _DEEPEST = 100
 _MODULE = KINDS.index("module")
 _CARGO = "Cargo.toml"
 _GO = "go.mod"
+_PYTHON_MANIFESTS = ("pyproject.toml", "setup.py", "setup.cfg")
 _SEPARATORS = {"rust": "::", "c": "::", "cpp": "::"}
 _OWN_FILES = frozenset({"mod", "lib", "main"})
 # A method defined outside of its type names the type: `func (c *Client) Get()`, `void
@@ -125,12 +126,36 @@ class QualifiedNames:
         return ".".join(reversed(names)) or stem
 
     def _is_package(self, folder: str) -> bool:
+        """Whether the dotted names of the files in a folder contain its name.
+
+        A package needs no `__init__.py`. Without one, a folder is a package if it is inside of one,
+        or if imports can reach it from a folder that has a manifest, from `src`, or from the top.
+        """
         is_package = self._packages.get(folder)
         if is_package is None:
-            endings = (".py", ".pyi")
-            is_package = any(self._has(f"{folder}/__init__{ending}") for ending in endings)
+            is_package = self._has_python(folder, "__init__") or self._is_namespace(folder)
             self._packages[folder] = is_package
         return is_package
+
+    def _is_namespace(self, folder: str) -> bool:
+        above, _, name = folder.rpartition("/")
+        if not name.isidentifier() or self._is_root(folder):
+            return False
+        if above and not self._is_root(above):
+            return self._is_package(above)
+        return above.rpartition("/")[2] == "src" or name not in FOLDERS_BESIDE_CODE
+
+    def _is_root(self, folder: str) -> bool:
+        """Whether imports are relative to a folder. A package has an identifier as its name."""
+        name = folder.rpartition("/")[2]
+        if not name.isidentifier():
+            return True
+        if name == "src":
+            return not self._has_python(folder, "__init__")
+        return any(self._has(f"{folder}/{name}") for name in _PYTHON_MANIFESTS)
+
+    def _has_python(self, folder: str, stem: str) -> bool:
+        return any(self._has(f"{folder}/{stem}{ending}") for ending in (".py", ".pyi"))
 
     def _rust(self, path: str) -> str:
         target = self._target(path)

@@ -17,6 +17,13 @@ LARGEST_FILE = 1 << 20
 CONTAINERS = frozenset({"module", "class", "struct", "enum", "trait", "interface", "impl"})
 """Kinds whose children are reached through their name."""
 
+FOLDERS_BESIDE_CODE = frozenset(
+    "test tests testing doc docs example examples sample samples script scripts tool tools util "
+    "utils bin ci build dist benchmark benchmarks bench task tasks fabfile site_scons exercise "
+    "exercises htmlcov node_modules venv env".split()
+)
+"""Folders of a Python project that setuptools does not install."""
+
 IMPORTS, CALLS, REFERENCES, USES_TYPE, IMPLEMENTS = range(5)
 LABELS = ("IMPORTS", "CALLS", "REFERENCES", "USES_TYPE", "IMPLEMENTS")
 """The labels of edges between items. The index stores the position in this list."""

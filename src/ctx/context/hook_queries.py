@@ -91,6 +91,12 @@ def symbol_changes(connection: Connection, project: str | None, without: str = "
     return connection.execute(sql, (project, without, MOST_CHANGES)).fetchall()
 
 
+def working_trees(connection: Connection, session_ids: Sequence[str]) -> "dict[str, str]":
+    """The folder of each session that ran in a git repository."""
+    sql = "SELECT id, folder FROM sessions WHERE repository IS NOT NULL AND id IN"
+    return dict(_among([connection], sql, session_ids))
+
+
 def session_commands(connection: Connection, project: str | None, without: str = "") -> "list[Any]":
     """The commands that the latest sessions ran, newest session first."""
     sql = (

@@ -20,13 +20,14 @@ Hooks load this module, so it imports nothing slow.
 import re
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from operator import itemgetter
 from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from ctx import clock
-from ctx.context import command_lines, hook_queries, layer_rows, past_work
+from ctx.context import command_lines, hook_queries, layer_rows, other_trees, past_work
 from ctx.context.contexts import CODE, COMMANDS, LEARNINGS, PAST_WORK, RULES, SESSIONS, STANDING
 from ctx.context.layer_limits import LayerLimits
 from ctx.context.layer_lines import Layer, LayerLine, cut, digest, marked, plain, sentence
@@ -236,7 +237,8 @@ def _code(
 ) -> tuple[list[LayerLine], int]:
     sessions: dict[str, None] = {}
     files: dict[str, dict[tuple[str, str], Sequence[Any]]] = {}
-    for row in hook_queries.symbol_changes(connections[-1], asked.project, asked.session):
+    changes = hook_queries.symbol_changes(connections[-1], asked.project, asked.session)
+    for row in _in_this_tree(connections[-1], changes, asked.root):
         sessions[row[0]] = None
         if len(sessions) > _SESSIONS_WITH_CODE:
             break
@@ -251,6 +253,22 @@ def _code(
         label, group = f"code:{flat(path)}", f"{plain(path)}:"
         lines += [LayerLine("", label, newest, state, texts, group) for texts in told]
     return lines[:most], len(lines)
+
+
+def _in_this_tree(
+    connection: Connection, changes: Sequence[Sequence[Any]], root: str
+) -> Iterator[Sequence[Any]]:
+    """The changes without those that were made in another working tree and are only there."""
+    folders: dict[str, str] = {}
+    # The layer of sessions reports if the table cannot be read.
+    with suppress(sqlite3.DatabaseError):
+        folders = hook_queries.working_trees(connection, list({row[0] for row in changes}))
+    trees = other_trees.OtherTrees(root)
+    for row in changes:
+        session, path, name, _, change, signature, *_ = row
+        folder = folders.get(session, root) if root else root
+        if folder == root or trees.has_change(folder, path, name, change, signature):
+            yield row
 
 
 def _changed(row: Sequence[Any]) -> tuple[str, ...]:

@@ -13,8 +13,7 @@ from ctx.ids import NodeId
 from ctx.memory import model, pending, walk
 from ctx.memory.model import Node
 from ctx.memory.query import execute
-from ctx.memory.query.compile import Scope
-from ctx.memory.query.filters import PROJECT, OtherNameFilter
+from ctx.memory.query.compile import Scope, elsewhere
 from ctx.memory.query.query_parser import And, Query, parse
 from ctx.workspace import Memory
 
@@ -33,6 +32,8 @@ class VisibleNodes(NamedTuple):
     name that no project has: of none."""
     all_projects: bool = False
     include_superseded: bool = False
+    session: str = ""
+    """The session whose own nodes count, whichever project they name."""
 
 
 class Options(NamedTuple):
@@ -103,6 +104,7 @@ def scope_of(memory: Memory, visible: VisibleNodes) -> Scope:
         include_superseded=visible.include_superseded,
         project=None if visible.all_projects else _project(memory, visible),
         task=pending.current_task(memory.user, memory.place.task_key),
+        session=visible.session,
     )
 
 
@@ -119,8 +121,7 @@ def of_other_projects(
     if query.mode == "text":
         return OmittedNodes(execute.left_out_by_scope(connections, query, scope, now_ms))
     # Counting all of them would take longer than everything else.
-    elsewhere = And((query.tree or And(()), OtherNameFilter(PROJECT, scope.project)))
-    asked = query._replace(tree=elsewhere)
+    asked = query._replace(tree=And((query.tree or And(()), elsewhere(scope))))
     found = execute.matching(connections, asked, scope._replace(project=None), now_ms)
     return _counted(found.ids)
 

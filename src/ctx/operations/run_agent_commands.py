@@ -208,8 +208,10 @@ def _is_nowhere(memory: Memory) -> bool:
 
 
 def _recall(memory: Memory, command: Command, claim: Claim, _may_pin: bool) -> _CommandResult:
-    # An agent sees nothing of other projects, even outside of a project.
-    visible = VisibleNodes(project=memory.project or "")
+    # An agent sees nothing of other projects, even outside of a project. There, it has to name the
+    # project of what it remembers, and sees that again.
+    own = "" if memory.project else memory.session
+    visible = VisibleNodes(project=memory.project or "", session=own)
     query = command.attributes["query"]
     options = recall.Options(query, _RECALLED, _RECALL_BUDGET, visible)
     recalled = recall.recall(memory, options)

@@ -25,6 +25,7 @@ from ctx.code.packages.package_model import (
     PackageTarget,
     PackageWorkspace,
 )
+from ctx.code.vocabulary import FOLDERS_BESIDE_CODE
 
 MANIFEST = "pyproject.toml"
 OLD_MANIFEST = "setup.cfg"
@@ -35,12 +36,6 @@ _REQUIREMENT = re.compile(
     r"(?:\[([^\]]{0,300})\])?\s{0,9}([=<>!~;@(].*)?"
 )
 _MODULE = re.compile(r"[A-Za-z_][\w.]{0,200}")
-# Folders beside the code that setuptools does not install.
-_BESIDE = frozenset(
-    "test tests testing doc docs example examples sample samples script scripts tool tools util "
-    "utils bin ci build dist benchmark benchmarks bench task tasks fabfile site_scons exercise "
-    "exercises htmlcov node_modules venv env".split()
-)
 
 
 class _Project(NamedTuple):
@@ -242,7 +237,7 @@ def _find_layout(tree: ManifestTree, folder: str, name: str, said: Table) -> _La
     for root in told:
         is_project = root == folder
         for each in _in(tree, root, named=name):
-            if not (is_project and (each in _BESIDE or each in ("setup", "conftest"))):
+            if not (is_project and (each in FOLDERS_BESIDE_CODE or each in ("setup", "conftest"))):
                 modules[each] = None
     return _Layout(tuple(told), tuple(modules))
 

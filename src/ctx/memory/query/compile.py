@@ -77,6 +77,8 @@ class Scope(NamedTuple):
     a node without such a tag to every project."""
     task: str | None = None
     """Hide the working nodes of other tasks."""
+    session: str = ""
+    """Nodes of this session are visible, whichever project they name."""
 
 
 class SqlStatement(NamedTuple):
@@ -161,7 +163,7 @@ def compile_count(
     """The number of matches; with `left_out`, of those that the scope's project hides."""
     expression = _visible(query, scope._replace(project=None) if left_out else scope)
     if left_out:
-        expression = And((expression, OtherNameFilter(PROJECT, scope.project or "")))
+        expression = And((expression, elsewhere(scope)))
     simple = _simplified(expression)
     if query.mode == "text":
         matches = _matches(words or words_of(query))
@@ -193,13 +195,19 @@ def _visible(query: Query, scope: Scope) -> Expression:
     return And((query.tree or _TRUE, *_limits(query, scope)))
 
 
+def elsewhere(scope: Scope) -> Expression:
+    """The nodes that the project of a scope hides."""
+    other = OtherNameFilter(PROJECT, scope.project or "")
+    return And((other, Not(SessionFilter(scope.session)))) if scope.session else other
+
+
 def _limits(query: Query, scope: Scope) -> list[Expression]:
     """The conditions of the scope."""
     limits: list[Expression] = []
     if not scope.include_superseded and not _names_superseded(query.tree or _TRUE):
         limits.append(Not(_SUPERSEDED))
     if scope.project is not None and not query.names_project:
-        limits.append(Not(OtherNameFilter(PROJECT, scope.project)))
+        limits.append(Not(elsewhere(scope)))
     if scope.task is not None and not query.names_task:
         limits.append(Not(And((TagFilter(model.WORKING), OtherNameFilter(TASK, scope.task)))))
     return limits
