@@ -295,6 +295,9 @@ def _text(options: argparse.Namespace, settings: Settings, output: Output) -> _T
         is_typed = not piped or surroundings.stdin_is_terminal()
         return _Text(arguments.content_of(options), is_typed)
     if not output.is_interactive:
+        if options.type or options.tag or options.meta or options.summary or options.supersedes:
+            # As for any other text that is empty.
+            return _Text("", True)
         raise UsageError("The text is missing.", hint='`ctx add "…"`, or --stdin')
     file = edit.edited("", options.type or "fact", edit.editor_of(settings, output))
     content = edit.read_back(file)
