@@ -262,19 +262,18 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
     content = text.content
     if len(content) > LARGE_CONTENT:
         output.warn(f"Large node: {count(len(content), 'character')}.")
-    with opening.writing(settings, output) as memory:
+    with edit.keeping(text.file), opening.writing(settings, output) as memory:
         wanted = Options(
             content,
             options.type,
             options.tag,
             options.summary,
             arguments.metadata_of(options),
-            [memory.graph.find(text) for text in options.supersedes],
+            [memory.graph.find(name) for name in options.supersedes],
             options.user,
             arguments.default_tier(options, settings, typed=text.is_typed),
         )
-        with edit.keeping(text.file):
-            added = add(memory, wanted)
+        added = add(memory, wanted)
     output.show(added, render)
     warn_of_redaction(added.redacted, output)
     tell_tier(added.node, added.short_id, added.given, output)
