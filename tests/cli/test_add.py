@@ -92,6 +92,12 @@ def test_with_a_type_even_the_first_word_is_content(ctx: Ctx, add: Add) -> None:
     assert ctx("show", node_id, "--format=json").json["node"]["content"] == "file"
 
 
+def test_without_a_text_and_a_terminal_it_is_an_error(ctx: Ctx) -> None:
+    assert ctx("add").err == 'error E011: The text is missing.\n  `ctx add "…"`, or --stdin\n'
+    assert ctx("add", "--type=fact").err.startswith("error E023: There is no content.")
+    assert ctx("add", "fact").err.startswith("error E023: There is no content.")
+
+
 @pytest.mark.parametrize("words", [["--stdin"], ["-"]])
 def test_content_from_stdin(ctx: Ctx, monkeypatch: pytest.MonkeyPatch, words: list[str]) -> None:
     stdin(monkeypatch, "\n  zwölf\n    indented\n".encode())

@@ -195,7 +195,7 @@ def test_changes_of_another_working_tree(
         told = {"type": "update" if before else "create", "originalFile": before}
         path.write_text(after)
         given = {"file_path": str(path), "content": after}
-        said = talk.said("PostToolUse", tool_name="Write", tool_input=given, tool_response=told)
+        said = talk.payload("PostToolUse", tool_name="Write", tool_input=given, tool_response=told)
         client.hook("post-tool-use", said)
 
     kept, stays = "def total(items):\n    return 1\n", "def stays():\n    return 2\n"

@@ -235,6 +235,7 @@ def test_what_agents_read_has_nothing_of_a_project_that_is_not_trusted(
         assert (ran.code, ran.err) == (0, "")
         assert "(by A Person) Deploy evil." in ran.out
     for words in (*showing, ["show", node["short_id"]]):
-        ran = ctx(*words)
+        # Without the note that `recall` finds more: the log, which is in the store too.
+        ran = ctx("-q", *words)
         assert (ran.code, ran.err) == (0, "")
         assert "Deploy evil." in ran.out

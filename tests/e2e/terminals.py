@@ -17,8 +17,12 @@ def on_a_terminal(
     limit_s: float = 60,
     prepare: Callable[[], None] | None = None,
     columns: int = 200,
+    answer: bytes = b"",
 ) -> str:
-    """The output of a command on a terminal. `prepare` is called in its process."""
+    """The output of a command on a terminal; `answer` is typed at its first question.
+
+    `prepare` is called in its process.
+    """
     master, terminal = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "ctx", *words],
@@ -45,6 +49,9 @@ def on_a_terminal(
             if not part:
                 break
             seen += part
+            if answer and b"[y/N] " in seen:
+                os.write(master, answer)
+                answer = b""
         process.wait(timeout=300)
     finally:
         process.kill()

@@ -38,7 +38,6 @@ ctx add task "Retry failed payments"
 ctx task list
 ctx task start task_0001
 ctx add "Retries need jitter"
-ctx task
 ctx status
 ctx log -n 3
 ctx delete ID
@@ -79,9 +78,10 @@ def test_the_screens_of_a_newcomer(shop: Path) -> None:
     for line in TYPED.strip().splitlines():
         names = {"ID": ids[-1], "FIRST": ids[0]} if ids else {}
         words = [names.get(word, word) for word in shlex.split(line)[1:]]
-        screen = on_a_terminal(words, shop, columns=80).replace("\r\n", "\n")
+        # `ctx init` asks whether to move what was noted before.
+        screen = on_a_terminal(words, shop, columns=80, answer=b"n\n").replace("\r\n", "\n")
         ids += re.findall(r"^Added: (\w+)", screen)
-        assert [row for row in screen.splitlines() if len(row) > 80] == [], line
+        assert [row for row in screen.splitlines() if len(row) > 80 and "/" not in row] == [], line
         assert "Unexpected" not in screen
         screens.append(f"$ {line}\n{_stable(screen)}")
     shown = "\n".join(screens)
@@ -91,7 +91,11 @@ def test_the_screens_of_a_newcomer(shop: Path) -> None:
 
 
 def _stable(screen: str) -> str:
-    """Without ids, times and sizes."""
-    text = re.sub(r"\b\d{13}-\d+-\w{8}\b", "RECEIPT", without_ids(screen))
-    text = re.sub(r"/\S*/(?=app\b|home\b)", "/…/", text)
+    """Without ids, times and sizes, and without what depends on their width."""
+    text = re.sub(r"\bID-\d+-\w{8}\b", "RECEIPT", without_ids(screen))
+    text = re.sub(r"\b\d{4}-\d\d-\d\d\b", "DAY", text)
+    text = re.sub(r"(?<=\S)   +", "  ", text)
+    text = re.sub(r"  (?:note )?project:app\b.*$", "  TAGS", text, flags=re.MULTILINE)
+    # How the line with the path of the store breaks depends on the path.
+    text = re.sub(r"(for app in).*?(?=\nAdded)", r"\1 …", text, flags=re.DOTALL)
     return re.sub(r"\d+\.\d (KiB|MB)", "SIZE", text)

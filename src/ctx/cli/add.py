@@ -262,19 +262,18 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
     content = text.content
     if len(content) > LARGE_CONTENT:
         output.warn(f"Large node: {count(len(content), 'character')}.")
-    with opening.writing(settings, output) as memory:
+    with edit.keeping(text.file), opening.writing(settings, output) as memory:
         wanted = Options(
             content,
             options.type,
             options.tag,
             options.summary,
             arguments.metadata_of(options),
-            [memory.graph.find(text) for text in options.supersedes],
+            [memory.graph.find(name) for name in options.supersedes],
             options.user,
             arguments.default_tier(options, settings, typed=text.is_typed),
         )
-        with edit.keeping(text.file):
-            added = add(memory, wanted)
+        added = add(memory, wanted)
     output.show(added, render)
     warn_of_redaction(added.redacted, output)
     tell_tier(added.node, added.short_id, added.given, output)
@@ -295,6 +294,9 @@ def _text(options: argparse.Namespace, settings: Settings, output: Output) -> _T
         is_typed = not piped or surroundings.stdin_is_terminal()
         return _Text(arguments.content_of(options), is_typed)
     if not output.is_interactive:
+        if options.type or options.tag or options.meta or options.summary or options.supersedes:
+            # As for any other text that is empty.
+            return _Text("", True)
         raise UsageError("The text is missing.", hint='`ctx add "…"`, or --stdin')
     file = edit.edited("", options.type or "fact", edit.editor_of(settings, output))
     content = edit.read_back(file)

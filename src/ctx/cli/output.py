@@ -475,7 +475,7 @@ def _as_text(block: Block, screen: Screen | None) -> str:
     """A block as plain text; with the screen if a terminal shows it."""
     match block:
         case Line(text, kind):
-            shown = wrapped(text, screen.columns) if screen and not kind else text
+            shown = wrapped(text, screen.columns) if screen and kind in ("", "dim") else text
             return f"{painted(shown, kind) if screen and screen.colours else shown}\n"
         case Verbatim(text):
             return text

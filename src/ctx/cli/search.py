@@ -51,6 +51,8 @@ def _tell_of_recall(words: str, total: int, settings: Settings, output: Output) 
     from ctx.operations.recall import Options, recall_everything
 
     with opening.reading(settings, output) as memory:
+        if memory.withheld:
+            return
         found = recall_everything(memory, Options(words), KINDS)
     more = {
         "node": max(found.total - total, 0),

@@ -9,6 +9,7 @@ from ctx.cli.output import Block, Line, Output, count, listing, since, size
 from ctx.cli.settings import Settings
 from ctx.errors import DatabaseFailure
 from ctx.operations import store
+from ctx.operations.status import from_home
 from ctx.operations.store import (
     StoreBackupResult,
     StoreCheck,
@@ -139,11 +140,11 @@ def _file(name: str, settings: Settings) -> str:
 
 def render_status(found: StoreStatus) -> list[Block]:
     if not found.exists:
-        return [Line(f"{shown(found.path)} does not exist yet.")]
+        return [Line(f"{from_home(found.path)} does not exist yet.")]
     backups = "none: `ctx store backup` makes one"
     if found.newest_backup:
         backups = f"{found.backups:,}, the newest {since(found.newest_backup)} old"
-    return [Line(f"{shown(found.path)} ({size(found.bytes)})"), Line(f"Backups: {backups}")]
+    return [Line(f"{from_home(found.path)} ({size(found.bytes)})"), Line(f"Backups: {backups}")]
 
 
 def render_path(store: StorePath) -> list[Block]:

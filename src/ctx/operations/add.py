@@ -11,6 +11,8 @@ from ctx.memory.model import Evidence, Node, Redaction
 from ctx.workspace import Memory
 
 _INHERITED = ("tier:", "project:", "task:")
+_SHOWN = [type for type in model.KNOWLEDGE_TYPES if type != "task"]
+"""Types that get a tier. A task gets one when it is started, and contexts show no anchors."""
 
 DefaultTier = Literal["inherited", "shown", "none"]
 """The tier of a node for which none is named.
@@ -57,10 +59,10 @@ def add(memory: Memory, options: Options, claim: Claim | None = None) -> AddResu
         # Not before: to change a project's memory may mean to open its index anew.
         replaced = list(memory.graph.nodes(options.supersedes))
         given = inherited_tags(replaced, tags)
-        type = options.type or (replaced[0].type if replaced else "fact")
+        type = model.node_type(options.type or (replaced[0].type if replaced else "fact"))
         if options.default_tier == "none":
             given = [tag for tag in given if tag not in model.TIERS]
-        elif options.default_tier == "shown" and type != "task":
+        elif options.default_tier == "shown" and type in _SHOWN:
             given += tier_for_agents(memory, (*tags, *given))
         if model.WORKING in (*tags, *given) and not _names("task:", (*tags, *given)):
             task = pending.current_task(memory.user, memory.place.task_key)

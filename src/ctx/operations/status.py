@@ -135,7 +135,7 @@ def as_text(found: MemoryStatus) -> str:
     """As a person reads it, and as an agent is given it."""
     size = "new" if found.new else f"{found.bytes / 1_000_000:,.1f} MB"
     has_both = len(found.scopes) > 1
-    lines = [f"Database: {_from_home(found.database)} ({size})"]
+    lines = [f"Database: {from_home(found.database)} ({size})"]
     if not found.nodes:
         lines.append("Nodes: 0")
     else:
@@ -168,8 +168,7 @@ def as_text(found: MemoryStatus) -> str:
         if found.no_tier:
             noun = "node" if found.no_tier == 1 else "nodes"
             lines.append(
-                f"  none: {found.no_tier:,} {noun}; only found by search; contexts show captured"
-                " ones in layers of their own"
+                f"  none: {found.no_tier:,} {noun}; found by search, or captured from sessions"
             )
     lines += ["", f"Next: {found.next_step}"] if found.next_step else []
     return "\n".join(lines) + "\n"
@@ -221,6 +220,6 @@ def _of_session(found: StagedSession) -> str:
     return f"{found.session} ({records}{state})"
 
 
-def _from_home(path: str) -> str:
+def from_home(path: str) -> str:
     home = os.path.expanduser("~")
     return f"~{path[len(home) :]}" if path.startswith(f"{home}/") else path
