@@ -116,6 +116,7 @@ def test_a_document_that_may_not_be_read(narrative: Path) -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
+@pytest.mark.slow
 def test_ten_thousand_documents(tmp_path: Path) -> None:
     folder = tmp_path / "narrative"
     (folder / "tasks").mkdir(parents=True)
