@@ -31,7 +31,7 @@ SLOW = frozenset(
     operations/test_model_questions
     synthesis/test_synthesis_of_anything
     worker/test_model_thread worker/test_worker
-    test_docs test_redaction
+    test_docs test_library test_redaction
     """.split()
 )
 """The modules, beside those in `e2e`, that are about processes, damage, whole repositories or

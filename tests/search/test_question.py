@@ -95,6 +95,7 @@ def test_any_script_is_understood(word: str) -> None:
     assert question.read(word).weights
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     ["<!-- ", "```\n", "~~~ a\n", "`", "# ", "a\n---\n", "http://", "https://a ", "\r", "("],

@@ -379,6 +379,7 @@ def test_a_folder_that_is_gone(memory: Memory, gone: str) -> None:
     assert not any(tag.startswith("project:") for tag in json.loads(tags))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["again_broken", "long_day", "talk"])
 def test_whoever_looks_after_every_step_ends_where_one_look_does(
     surroundings: Path, repo: Path, tmp_path: Path, name: str
