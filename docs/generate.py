@@ -65,7 +65,6 @@ from ctx.operations import (
     init,
     learnings,
     link,
-    list,
     log,
     move,
     passages,
@@ -96,6 +95,7 @@ from ctx.operations import (
     view,
     why,
 )
+from ctx.operations.list import NodeList
 from ctx.packs import prompt_pack
 
 FOLDER = Path(__file__).parent / "reference"
@@ -117,7 +117,7 @@ ANSWERS: dict[str, type] = {
     "ctx add command": add_command.AddCommandResult,
     "ctx add command --commit": add_command_command.AddCommandCommitResult,
     "ctx show": show.ShowResult,
-    "ctx list": list.NodeList,
+    "ctx list": NodeList,
     "ctx update": update.UpdateResult,
     "ctx edit": update.UpdateResult,
     "ctx delete": delete.DeleteResult,

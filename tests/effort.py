@@ -15,18 +15,27 @@ EFFORT = float(os.environ.get("CTX_TEST_EFFORT", "1"))
 IS_THOROUGH = EFFORT > 1
 SLOW = frozenset(
     """
+    agents/claude_code/test_doctor agents/claude_code/test_first_prompt
     agents/claude_code/test_hook agents/claude_code/test_hook_and_worker
     agents/claude_code/test_hook_faults agents/claude_code/test_hook_fuzz
-    agents/claude_code/test_in_a_project agents/claude_code/test_doctor
-    cli/test_completion cli/test_install cli/test_llm cli/test_move
-    code/test_build code/test_follow code/test_parse_fuzz llm/test_llama_cpp
-    memory/query/test_oracle memory/query/test_fuzz exchange/test_recovery
-    operations/test_convert_go_store worker/test_worker worker/test_model_synthesis
-    test_redaction test_docs
+    agents/claude_code/test_in_a_project agents/claude_code/test_samples
+    capture/test_symbol_changes
+    cli/test_add_cargo cli/test_completion cli/test_doctor cli/test_documents cli/test_help_topics
+    cli/test_hook cli/test_import cli/test_install cli/test_llm cli/test_move cli/test_query
+    cli/test_rebuild cli/test_relate cli/test_review cli/test_scrub cli/test_stage cli/test_store
+    cli/test_worker
+    code/test_build code/test_follow code/test_parse_fuzz
+    exchange/test_recovery exchange/test_scrub_store llm/test_llama_cpp
+    memory/query/test_fuzz memory/query/test_oracle
+    operations/test_apply operations/test_backfill operations/test_convert_go_store
+    operations/test_model_questions
+    synthesis/test_synthesis_of_anything
+    worker/test_model_thread worker/test_worker
+    test_docs test_library test_redaction
     """.split()
 )
-"""The modules, beside those in `e2e`, that are about processes, damage, or random cases as a whole.
-A single heavy test elsewhere is marked `slow`. `make check` has `test_docs`."""
+"""The modules, beside those in `e2e`, that are about processes, damage, whole repositories or
+random cases. A single heavy test elsewhere is marked `slow`. `make check` has `test_docs`."""
 
 
 def times(count: int) -> int:

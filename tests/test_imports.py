@@ -7,6 +7,7 @@ what it imports late. To renew the list: `python -m tests.test_imports`.
 
 import ast
 from collections.abc import Iterator, Mapping
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -72,16 +73,20 @@ def circle(known: Mapping[str, set[str]]) -> list[str]:
     return []
 
 
+@cache
+def all_imports() -> dict[str, Imports]:
+    return {name: imports(path.read_text("utf-8")) for name, path in MODULES.items()}
+
+
 def lazy_imports() -> list[str]:
-    found = {name: imports(path.read_text("utf-8")) for name, path in MODULES.items()}
-    return [f"{name}: {late}" for name, each in found.items() for late in sorted(each.late)]
+    return [f"{name}: {late}" for name, each in all_imports().items() for late in sorted(each.late)]
 
 
 def test_there_are_no_circular_imports() -> None:
-    known: dict[str, set[str]] = {}
-    for name, path in MODULES.items():
-        found = imports(path.read_text("utf-8"))
-        known[name] = {each for each in found.early | found.late if each in MODULES} - {name}
+    known = {
+        name: {each for each in found.early | found.late if each in MODULES} - {name}
+        for name, found in all_imports().items()
+    }
     assert circle(known) == []
 
 

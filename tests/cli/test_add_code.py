@@ -222,6 +222,7 @@ def test_a_part_is_laid_over_the_snapshot_before(project: Path, ctx: Ctx) -> Non
     assert item.stable_key == "core::walk"
 
 
+@pytest.mark.slow
 def test_a_clone_has_all_of_it(project: Path, ctx: Ctx, tmp_path: Path) -> None:
     tree = added(ctx, "code", "--snapshot", "--commit")["code"]["snapshot"]["tree"]
     write(project, {"shop/net.py": NET + "\nLIMIT = 3\n"})

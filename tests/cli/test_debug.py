@@ -130,6 +130,7 @@ def test_the_index_answers_about_code_without_a_store(repo: Path, ctx: Ctx) -> N
     assert "error E012" in ctx("debug", "index").err
 
 
+@pytest.mark.slow
 def test_only_the_last_indexes_are_kept(project: Path, ctx: Ctx) -> None:
     heads, indexes = project / ".ctx" / "heads", project / ".ctx" / "local" / "index"
     made = []

@@ -122,6 +122,7 @@ def test_any_text_can_be_parsed(text: str) -> None:
     assert all(decision in " ".join(text.split()) for decision in found.decisions)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece", ["`", "*", "# ", "a/", "decision ", "a.", "()", "Decision:", "```\n", "-", "_", "::"]
 )

@@ -116,6 +116,7 @@ def test_an_unreadable_document_is_an_error(narrative: Path) -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
+@pytest.mark.slow
 def test_ten_thousand_documents_are_found(tmp_path: Path) -> None:
     folder = tmp_path / "narrative"
     (folder / "tasks").mkdir(parents=True)

@@ -1,10 +1,12 @@
 """One transaction over the user store and a project's: order, claims, parts, and `ctx undo`."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import ctx as ctx_package
 from ctx.errors import UsageError
 from ctx.ids import CLI_SESSION, NodeId
 from ctx.layout import UserStore
@@ -133,3 +135,21 @@ def test_nodes_are_changed_in_their_own_store(memory: Memory) -> None:
     assert memory.graph.by_scope(made.values()) == {scope: [made[scope]] for scope in made}
     with pytest.raises(UsageError):
         memory.graph.shared_scope(made.values(), "superseding")
+
+
+SOURCE = Path(ctx_package.__file__).parent
+CALLS_CHANGING = re.compile(r"(?<!def )(?<!\w)changing\(")
+
+
+def test_there_is_no_other_way_to_change_memory() -> None:
+    """Recovery and conversion write a new file, which no `Memory` has opened."""
+    calling = {
+        str(path.relative_to(SOURCE))
+        for path in SOURCE.rglob("*.py")
+        if CALLS_CHANGING.search(path.read_text("utf-8"))
+    }
+    assert calling - {"memory/changes.py"} == {
+        "exchange/recovery.py",
+        "operations/convert_go_store.py",
+        "project/transaction.py",
+    }

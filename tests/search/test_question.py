@@ -97,6 +97,7 @@ def test_words_of_any_script_are_read(word: str) -> None:
     assert question.read(word).weights
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     ["<!-- ", "```\n", "~~~ a\n", "`", "# ", "a\n---\n", "http://", "https://a ", "\r", "("],

@@ -221,6 +221,7 @@ def test_journals_of_a_former_file_are_not_applied_to_the_new_one(path: str) -> 
     assert derived.check_derived(path) == []
 
 
+@pytest.mark.slow
 def test_concurrent_builds_all_give_a_complete_file(path: str) -> None:
     program = """
 for version in (1, 2, 1, 2, 1):

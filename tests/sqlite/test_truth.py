@@ -225,6 +225,7 @@ def test_data_written_at_an_intermediate_version_is_backed_up(path: str) -> None
         assert rows(connection, "SELECT summary FROM nodes") == [("written meanwhile",)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("old", [True, False], ids=["old database", "no database"])
 def test_of_eight_processes_exactly_one_applies_each_migration(path: str, old: bool) -> None:
     if old:

@@ -383,6 +383,7 @@ def test_a_session_in_a_removed_folder_is_synthesised(memory: Memory, gone: str)
     assert not any(tag.startswith("project:") for tag in json.loads(tags))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["again_broken", "long_day", "talk"])
 def test_synthesis_after_every_step_gives_the_same_result_as_once_at_the_end(
     surroundings: Path, repo: Path, tmp_path: Path, name: str

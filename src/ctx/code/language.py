@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tree_sitter import Language as Grammar
     from tree_sitter import Node, Query
 
+
 READ = (
     *("python", "rust", "typescript", "tsx", "javascript", "go", "java", "c", "cpp"),
     *("ruby", "csharp", "php", "bash", "kotlin", "scala", "swift", "lua"),
@@ -40,6 +41,8 @@ _DEEPEST_BRACKETS = 20
 
 _STRINGS = rb"(\"[^\"\n]*\"|'[^'\n]*'|`[^`\n]*`)"
 HASH_COMMENT = re.compile(_STRINGS + rb"|#[^\n]*")
+_LONGEST_COMMENT = 4_000
+_STARS = re.compile(r"^[ \t]*\*?[ \t]?", re.MULTILINE)
 
 
 class ItemDescription(NamedTuple):
@@ -221,3 +224,35 @@ def load(name: str) -> Grammars:
     parts = (folder.joinpath(name).read_text("utf-8") for name in language.query_file.split())
     query = tree_sitter.Query(grammar, "\n".join(parts))
     return Grammars(language, grammar, query, tree_sitter.Query(grammar, _PROBLEMS))
+
+
+def comment_before(content: bytes, start: int, directive: re.Pattern[bytes] | None = None) -> str:
+    """The comments that end on the line before the line of `start`: lines of `//`, or one `/* …
+    */`. Directives for tools are excluded.
+
+    They are found in the text, because a query would return all comments of a file, and most of
+    them document nothing.
+    """
+    end = content.rfind(b"\n", 0, start)
+    lines: list[bytes] = []
+    size = 0
+    while end > 0 and size < _LONGEST_COMMENT:
+        begin = content.rfind(b"\n", 0, end) + 1
+        line = content[begin:end].strip()
+        if line[:2] != b"//":
+            if not lines and line[-2:] == b"*/":
+                return _block_comment(content[max(0, end - _LONGEST_COMMENT) : end])
+            break
+        if directive is None or not directive.match(line):
+            lines.append(line[3:] if line[2:3] in b" /!" else line[2:])
+        size += len(line)
+        end = begin - 1
+    lines.reverse()
+    return b"\n".join(lines).decode("utf-8", "replace").strip() if lines else ""
+
+
+def _block_comment(text: bytes) -> str:
+    """The text of the comment at the end of a text."""
+    inside = text[text.rfind(b"/*") + 2 :].rstrip()[:-2].lstrip(b"*!")
+    plain = _STARS.sub("", inside.decode("utf-8", "replace"))
+    return "\n".join(line.rstrip() for line in plain.splitlines()).strip()

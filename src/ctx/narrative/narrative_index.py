@@ -18,7 +18,6 @@ from ctx import disk, terms
 from ctx.errors import CtxError, IndexCorrupt
 from ctx.narrative import document_format, document_roles, narrative_scan
 from ctx.narrative.markdown_blocks import COMMENT, HEADING, blocks
-from ctx.narrative.narrative_scan import ScannedFile
 from ctx.redaction import redact
 from ctx.sqlite.connection import (
     closed_on_failure,
@@ -153,7 +152,7 @@ def _refresh(connection: Connection, database: str, folder: str) -> None:
     with explained(database, IndexCorrupt):
         known = dict(connection.execute("SELECT path, stamp FROM documents"))
         present = {
-            file.path: _stamp(file)
+            file.path: f"{file.mtime_ns} {file.size} {file.inode}"
             for file, why_not in narrative_scan.files(folder)
             if why_not is None and document_roles.place(file.path).role not in _NODES
         }
@@ -169,10 +168,6 @@ def _refresh(connection: Connection, database: str, folder: str) -> None:
             except sqlite3.IntegrityError as error:
                 # Deleted text may still be in free pages.
                 raise IndexCorrupt(f"The index {database} contradicts itself.") from error
-
-
-def _stamp(file: ScannedFile) -> str:
-    return f"{file.mtime_ns} {file.size} {file.inode}"
 
 
 def _forget(connection: Connection, path: str) -> None:

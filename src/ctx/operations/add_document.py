@@ -31,7 +31,8 @@ class NoteOptions(NamedTuple):
 
 def add_note(memory: Memory, options: NoteOptions) -> AddDocumentResult:
     """A note: in a project also a file of the log, which is written once."""
-    text = redact(model.content(_joined(options.text, options.body)))
+    parts = (options.text.strip(), document_format.tidy(options.body))
+    text = redact(model.content("\n\n".join(filter(None, parts))))
     tags = model.tags([NOTE, *options.tags])
     for tag in tags:
         if redact(tag).findings:
@@ -85,10 +86,6 @@ def of_task_and_project(
     if memory.project_tag and not everywhere:
         given.append(memory.project_tag)
     return [tag for tag in given if tag not in tags]
-
-
-def _joined(text: str, body: str) -> str:
-    return "\n\n".join(part for part in (text.strip(), document_format.tidy(body)) if part)
 
 
 def add_task(memory: Memory, options: Options) -> AddDocumentResult:

@@ -123,7 +123,9 @@ def commands(memory: Memory, home: str, timeout_s: float) -> ApplyResult:
                 allowed = CapturePlaces(memory, home).allowed(event)
                 with transaction(memory.user.connection):
                     # While ctx is paused, commands run, but nothing else is stored.
-                    if not _is_deleted(home, event) and not _was_paused(home, event):
+                    made_ms = spool.made_ms(event.id)
+                    was_paused = capture_pauses.is_paused(home, event.folder, made_ms)
+                    if not was_paused and not _is_deleted(home, event):
                         kept.keep(memory.user.connection, allowed)
                 disk.discard(spool.path_of(home, tried))
     return NOTHING._replace(stops=tuple(stops), refused=tuple(refused))
@@ -296,10 +298,6 @@ def _is_deleted(home: str, said: Event | Receipt) -> bool:
     """Whether its session was deleted while this waited in the spool."""
     gone_ms = deleted_sessions.at_ms(home, said.session)
     return gone_ms > 0 and spool.made_ms(said.id) <= gone_ms
-
-
-def _was_paused(home: str, event: Event) -> bool:
-    return capture_pauses.is_paused(home, event.folder, spool.made_ms(event.id))
 
 
 def _log(memory: Memory, handed: HookReceipt) -> None:

@@ -104,11 +104,8 @@ def _why_due(beside: "ProjectMemory", found: staged_sessions.StagedWork) -> str:
     hours = beside.config.number("staging.compact_hours")
     if not hours or found.began_ms is None or found.session == CLI_SESSION:
         return ""
-    return f"older than {hours:g} h" if _lasts(found.began_ms) > hours * _HOUR_MS else ""
-
-
-def _lasts(began_ms: int) -> int:
-    return clock.now_ms() - began_ms
+    is_old = clock.now_ms() - found.began_ms > hours * _HOUR_MS
+    return f"older than {hours:g} h" if is_old else ""
 
 
 def when_old(memory: Memory) -> list[CompactResult]:

@@ -100,16 +100,13 @@ def compose(memory: Memory, options: Options) -> Composition:
 
 def scope_of(memory: Memory, visible: VisibleNodes) -> Scope:
     """What is in sight: of projects this one, of working notes those of the current task."""
+    project = memory.project if visible.project is None else visible.project
     return Scope(
         include_superseded=visible.include_superseded,
-        project=None if visible.all_projects else _project(memory, visible),
+        project=None if visible.all_projects else project,
         task=pending.current_task(memory.user, memory.place.task_key),
         session=visible.session,
     )
-
-
-def _project(memory: Memory, visible: VisibleNodes) -> str | None:
-    return memory.project if visible.project is None else visible.project
 
 
 def of_other_projects(

@@ -60,7 +60,11 @@ def deletion(graph: Graphs, node_ids: Sequence[NodeId], *, cascade: bool) -> Del
 
 def delete(memory: Memory, node_ids: Iterable[NodeId], action: str = "delete") -> None:
     there = [node_id for node_id in node_ids if memory.graph.has(node_id)]
-    lines = [_first_line(node) for node in memory.graph.nodes(there)]
+    # What receipts call the nodes by.
+    lines = [
+        " ".join(node.content.strip().partition("\n")[0].split())
+        for node in memory.graph.nodes(there)
+    ]
     by_scope = memory.graph.by_scope(there)
     with memory.transaction(action, *by_scope) as change:
         for scope, part in by_scope.items():
@@ -71,11 +75,6 @@ def delete(memory: Memory, node_ids: Iterable[NodeId], action: str = "delete") -
     _forget_vectors(memory, there)
     with transaction(memory.user.connection):
         receipts.forget(memory.user.connection, filter(None, lines))
-
-
-def _first_line(node: Node) -> str:
-    """What a receipt calls a node by."""
-    return " ".join(node.content.strip().partition("\n")[0].split())
 
 
 def _forget_vectors(memory: Memory, gone: Sequence[NodeId]) -> None:

@@ -209,7 +209,7 @@ def as_text(found: Health) -> list[str]:
         f"Capture: {waits.waiting + waits.new:,} waiting, {skipped:,} skipped; worker {worker}",
         f"Given to agents: {given}",
         *models,
-        f"On disk: {', '.join(f'{what} {_megabytes(size)}' for what, size in on_disk)}",
+        f"On disk: {', '.join(f'{what} {size / 1_000_000:,.1f} MB' for what, size in on_disk)}",
         *problems,
     ]
 
@@ -220,7 +220,3 @@ def _of_models(found: Health) -> list[str]:
     told = f"{found.model_tokens_today:,} of {found.model_tokens_cap:,} tokens used today"
     problem = f"; last problem {found.model_problem}" if found.model_problem else ""
     return [f"Models: {told}{problem}"]
-
-
-def _megabytes(size: int) -> str:
-    return f"{size / 1_000_000:,.1f} MB"

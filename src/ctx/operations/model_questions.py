@@ -174,11 +174,12 @@ def recent(connection: Connection) -> list[Session]:
     They are summarised without a model first.
     """
     found = session_state.all_of(connection, since=clock.iso(clock.now_ms() - _RECENT_MS))
-    return [each for each in found if not each.synthesised or not _is_behind(connection, each)]
-
-
-def _is_behind(connection: Connection, session: Session) -> bool:
-    return event_table.first_step(connection, session.id, session.synthesised) is not None
+    return [
+        each
+        for each in found
+        if not each.synthesised
+        or event_table.first_step(connection, each.id, each.synthesised) is None
+    ]
 
 
 def progress_key(connection: Connection, session: Session) -> tuple[str, ...]:

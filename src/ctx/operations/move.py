@@ -16,7 +16,7 @@ from ctx.errors import NotAProject, UsageError
 from ctx.ids import NodeId, Ulid
 from ctx.memory import records, replay, sources
 from ctx.memory.changes import Change
-from ctx.memory.graph import PROJECT, USER, Graph
+from ctx.memory.graph import PROJECT, USER
 from ctx.memory.model import ANCHOR_TYPES, Edge, Node, Redaction
 from ctx.memory.records import Record
 from ctx.operations import document
@@ -84,13 +84,10 @@ def move(
     )
 
 
-def _graph(memory: Memory, scope: str) -> Graph | None:
-    return next((each for each in memory.graph.graphs if each.scope == scope), None)
-
-
 def _leaving(memory: Memory, node_ids: Iterable[NodeId], target: str) -> list[Node]:
     """The nodes that are not only where they should be, as they count."""
-    source = _graph(memory, USER if target == PROJECT else PROJECT)
+    scope = USER if target == PROJECT else PROJECT
+    source = next((each for each in memory.graph.graphs if each.scope == scope), None)
     if source is None:
         return []
     # A move that was cut short left a node in both.

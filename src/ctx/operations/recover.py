@@ -6,7 +6,6 @@ here. Looking twice changes nothing.
 """
 
 import os
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from ctx.errors import RefNotFound, UsageError
@@ -66,7 +65,8 @@ def recover(
         broken = [each for each in broken_chains.broken_refs(repository) if wanted in (None, each)]
         mended = [broken_chains.repair_chain(repository, each, dry_run=dry_run) for each in broken]
         restored, brought_back = None, []
-        if wanted and refs.aborted_name(wanted) and wanted not in _set_aside(mended):
+        set_aside = {refs.aborted(each.session) for each in mended if not each.steps}
+        if wanted and refs.aborted_name(wanted) and wanted not in set_aside:
             brought_back = _restore_documents(repository, wanted, dry_run=dry_run)
             restored = _restored(repository, wanted, dry_run=dry_run)
         reset = _is_nowhere(workspace) if name is None else False
@@ -135,10 +135,6 @@ def _meant(repository: Repository, name: str | None) -> str | None:
             hint="`ctx stage status` shows what there is.",
         )
     return found[0]
-
-
-def _set_aside(mended: Sequence[RepairedChain]) -> set[str]:
-    return {refs.aborted(each.session) for each in mended if not each.steps}
 
 
 def _restored(repository: Repository, ref: str, *, dry_run: bool) -> SessionId:

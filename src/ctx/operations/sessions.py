@@ -345,12 +345,10 @@ def _observed(node: Node, short_ids: Mapping[NodeId, str]) -> SessionNode:
         short_ids[node.id],
         kind.removeprefix("kind:") or node.type,
         title if isinstance(title, str) and title else " ".join(first.split()),
-        tuple(each for each in files if isinstance(each, str)) if _is_list(files) else (),
+        tuple(each for each in files if isinstance(each, str))
+        if isinstance(files, list | tuple)
+        else (),
     )
-
-
-def _is_list(value: object) -> bool:
-    return isinstance(value, list | tuple)
 
 
 def _files(kept: Sequence[Step]) -> tuple[TouchedFile, ...]:

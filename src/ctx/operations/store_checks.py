@@ -302,7 +302,11 @@ def _capture(environment: Environment) -> Iterator[DoctorCheck]:
     waiting = spool.waiting(home)
     made = [spool.made_ms(spool.id_of(name)) for name in waiting]
     last = max([*made, _last_event(environment.graph_file)])
-    seen = f"the last event came {_ago(now - last)}" if last else "no event has come yet"
+    seen = (
+        f"the last event came {clock.age(max(0, now - last) / 1000)} ago"
+        if last
+        else "no event has come yet"
+    )
     seen += f", {len(waiting):,} waiting" if waiting else ""
     if waiting and now - min(made) > _LONG_MS:
         seen_with_age = f"{seen}, the oldest for {clock.age((now - min(made)) / 1000)}."
@@ -375,7 +379,3 @@ def _tail(path: str) -> list[str]:
     except FileNotFoundError:
         return []
     return [line for line in data.decode("utf-8", "replace").splitlines() if line[:2] == "20"]
-
-
-def _ago(ms: int) -> str:
-    return f"{clock.age(max(0, ms) / 1000)} ago"

@@ -99,20 +99,15 @@ def contents(project: Project) -> TrustContents:
                 made[author] = made.get(author, 0) + 1
                 last = max(last, commit.timestamp_unix)
         is_complete = True
+    busiest = sorted(made.items(), key=lambda each: (-each[1], each[0]))
     return TrustContents(
         commits=sum(made.values()),
-        authors=tuple(sorted((CommitAuthor(*each) for each in made.items()), key=_busiest_first))[
-            :_MOST_AUTHORS
-        ],
+        authors=tuple(CommitAuthor(*each) for each in busiest[:_MOST_AUTHORS]),
         author_count=len(made),
         last_commit=clock.iso(last * 1000) if made else "",
         narrative_files=sum(len(names) for _, _, names in os.walk(project.narrative)),
         complete=is_complete,
     )
-
-
-def _busiest_first(author: CommitAuthor) -> tuple[int, str]:
-    return -author.commits, author.name
 
 
 def trust(home: str, project: Project) -> TrustResult:

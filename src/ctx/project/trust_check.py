@@ -83,7 +83,12 @@ def verify(home: str, project: Project) -> Verdict:
 def _with_marker(home: str, project: Project, known: TrustEntry, kept: dict[str, Any]) -> Verdict:
     """Check a project with the marker for changes since the last check."""
     stamp, head = repository_identity.stamp_of(project), repository_identity.head_of(project)
-    heads = [head_id for head_id in _list(kept.get("heads")) if isinstance(head_id, str)]
+    known_heads = kept.get("heads")
+    heads = (
+        [head_id for head_id in known_heads if isinstance(head_id, str)]
+        if isinstance(known_heads, list)
+        else []
+    )
     is_same_config = kept.get("stamp") == stamp
     if is_same_config and head in heads:
         return TRUSTED
@@ -322,10 +327,6 @@ def _discard_indexes(project: Project, key: str) -> None:
                     shutil.rmtree(path)
                 else:
                     disk.discard(path)
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 def _with_entry(entries: dict[str, Any], known: TrustEntry) -> dict[str, Any]:

@@ -171,6 +171,7 @@ def steps(
     return taken
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

@@ -406,6 +406,7 @@ def test_depth_and_length_are_bounded_without_recursion() -> None:
     assert caught.value.message == "There are more than 500 filters."
 
 
+@pytest.mark.slow
 def test_a_pasted_page_is_a_text_query() -> None:
     page = 'Error: "x" (AND) tag:a http://e.org type:fcat\n' * 5_000
     query = parse(page)

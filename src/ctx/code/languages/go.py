@@ -5,8 +5,14 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from ctx.code.language import ItemDescription, Language, SourceText, collapsed, flatten
-from ctx.code.languages import comments
+from ctx.code.language import (
+    ItemDescription,
+    Language,
+    SourceText,
+    collapsed,
+    comment_before,
+    flatten,
+)
 from ctx.code.source_model import SourceImport, SourceItem
 
 if TYPE_CHECKING:
@@ -78,7 +84,7 @@ class Go(Language):
         else:
             return None
         access = visibility(name)
-        doc = comments.before(source.content, node.start_byte, _DIRECTIVE)
+        doc = comment_before(source.content, node.start_byte, _DIRECTIVE)
         if kind == "type":
             return _defined(
                 node, ItemDescription(name, at, kind, access, node.end_byte, doc=doc), source
@@ -221,7 +227,7 @@ def _variables(node: "Node", kind: str, source: SourceText) -> list[ItemDescript
     assigned = values.named_children if values and not declared else []
     names = [child for child in node.children_by_field_name("name") if child.is_named]
     body = values.start_byte if values else node.end_byte
-    doc = comments.before(source.content, node.start_byte, _DIRECTIVE)
+    doc = comment_before(source.content, node.start_byte, _DIRECTIVE)
     items = []
     for place, name_node in enumerate(names):
         name = source.text(name_node)

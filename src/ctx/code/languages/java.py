@@ -5,8 +5,14 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from ctx.code.language import ItemDescription, Language, SourceText, collapsed, flatten
-from ctx.code.languages import comments
+from ctx.code.language import (
+    ItemDescription,
+    Language,
+    SourceText,
+    collapsed,
+    comment_before,
+    flatten,
+)
 from ctx.code.source_model import SourceImport, SourceItem
 
 if TYPE_CHECKING:
@@ -83,12 +89,12 @@ class Java(Language):
         # Without a body it ends with a semicolon.
         body_start = body.start_byte if body else max(name_node.end_byte, node.end_byte - 1)
         if kind == "const":
-            doc = comments.before(source.content, node.start_byte)
+            doc = comment_before(source.content, node.start_byte)
             return ItemDescription(
                 name, at, kind, "public", name_node.end_byte, parent.name, (), doc
             )
         access = _visibility(_modifiers(node, source), parent)
-        doc = comments.before(source.content, node.start_byte)
+        doc = comment_before(source.content, node.start_byte)
         if kind == "method":
             type_node = node.child_by_field_name("type")
             if type_node is None:
@@ -146,7 +152,7 @@ def _fields(node: "Node", parent: SourceItem, source: SourceText) -> list[ItemDe
     is_const = parent.kind == "interface" or "final" in modifiers
     type_node = node.child_by_field_name("type")
     type_ = principal(source.text(type_node)) if type_node else ""
-    doc = comments.before(source.content, node.start_byte)
+    doc = comment_before(source.content, node.start_byte)
     items = []
     for declarator in node.children_by_field_name("declarator"):
         name_node = declarator.child_by_field_name("name")

@@ -56,7 +56,8 @@ class JavaRules(ResolutionRules):
         if known is None:
             known = self._packages[package] = {}
             # Tests may define a type of the same name, which other files do not refer to.
-            for folder in sorted(self._folders.get(package, ()), key=_is_for_tests):
+            folders = self._folders.get(package, ())
+            for folder in sorted(folders, key=lambda path: "test" in path.split("/")):
                 for number in self._java_files(folder):
                     file = self.world.file(number)
                     for name, place in file.members(0) if file else ():
@@ -134,10 +135,6 @@ class JavaRules(ResolutionRules):
         if file is None or file.items[place].kind not in TYPES:
             return None
         return False, file, place
-
-
-def _is_for_tests(folder: str) -> bool:
-    return "test" in folder.split("/")
 
 
 RULES = JavaRules
