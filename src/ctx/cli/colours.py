@@ -19,15 +19,15 @@ KINDS = {
     "error": "1;31",
     "warning": "33",
 }
-"""What a line or a column holds, and its colour.
+"""The kinds of lines and columns, and their colours.
 
-`text` is prose: one line whatever is in it. On a terminal it is shortened to fit; before that,
-`tags` are, and they are left out where prose needs their place. `number` stands to the right in
-its column. `type` is a node's type. A column of `field` names what stands beside it, so that its
-table needs no headings.
+`text` is prose, always on one line. On a terminal it is shortened to fit; `tags` are shortened
+first, and left out if prose needs the space. `number` is aligned to the right. `type` is the type
+of a node. A `field` column contains the names of the values beside it, so its table needs no
+headings.
 """
 
-# A type keeps its colour: people learn them.
+# A type always has the same colour, because people learn them.
 _NODE_TYPES = {
     "fact": "32",
     "decision": "1;35",
