@@ -20,7 +20,7 @@ KINDS = {
     "warning": "33",
     "state": "",
 }
-"""What a line or a column holds, and its colour.
+"""The kinds of lines and columns, and their colours.
 
 `text` is prose: one line whatever is in it. On a terminal it is shortened to fit; before that,
 `tags` are, and they are left out where prose needs their place. `number` stands to the right in
@@ -28,7 +28,7 @@ its column. `type` is a node's type, `state` is ok, warning or problem. A column
 what stands beside it, so that its table needs no headings.
 """
 
-# A type keeps its colour: people learn them.
+# A type always has the same colour, because people learn them.
 _NODE_TYPES = {
     "fact": "32",
     "decision": "1;35",

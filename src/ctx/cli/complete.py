@@ -1,11 +1,11 @@
-"""What a shell asks while a person types: which words could come next.
+"""Answers the completion requests of a shell: which words could come next.
 
     ctx __complete bash BREAKS LINE      the line up to the cursor; see `shell_words`
     ctx __complete zsh|fish WORD...      the words up to the cursor, the last perhaps empty
 
-The answer's first line says how to offer what follows (see `Offer`); then each line is a word,
-a tab, and what the word is. Everything that is known about commands comes from their own
-parsers, so nothing here has to be kept in step with them.
+The first line of the answer is the kind of completion (see `CompletionOffer`); then each line has a
+word, a tab, and a description. The commands are read from their own parsers, so nothing here has to
+be kept in sync with them.
 """
 
 import argparse

@@ -44,13 +44,13 @@ class CompletionOffer(NamedTuple):
 
     candidates: tuple[CompletionCandidate, ...] = ()
     how: str = "words"
-    """`words`; `open`, which more follows without a space; `files` and `folders` of its own."""
+    """`words`; `open` adds no space after a word; the shell completes `files` and `folders`."""
 
 
 def offer(
     candidates: Iterable[CompletionCandidate], typed: str, how: str = "words"
 ) -> CompletionOffer:
-    """Those that begin with what is typed, in any case, in a form that a shell can show."""
+    """The candidates that begin with the typed text, ignoring case, as a shell can show them."""
     beginning = typed.lower()
     return CompletionOffer(
         tuple(

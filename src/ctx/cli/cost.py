@@ -25,10 +25,9 @@ ctx cost --calibrate            estimated and reported token counts
 
 _SINCE = "30d"
 _ABOUT = 1.1
-"""Requests that exceed the estimate by at most this much are fine: a server adds as much to a short
-one."""
+"""A factor up to which requests may exceed the estimate: a server adds some tokens to each."""
 _FEW = 10
-"""Fewer calls than this show little."""
+"""Fewer calls than this are not conclusive."""
 _NOBODY = {"session": "(no session)", "project": "(no project)", "model": "(not named)"}
 
 

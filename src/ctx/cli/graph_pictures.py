@@ -29,7 +29,7 @@ def dot(drawn: GraphPicture) -> list[Block]:
 
 
 def _dot_quoted(text: str) -> str:
-    """A quoted text; a line end in it is one in the picture."""
+    """A quoted text for dot; line ends stay line ends in the picture."""
     shown = "\\n".join(
         visible(line).replace("\\", "\\\\").replace('"', '\\"').replace("&", "&amp;")
         for line in text.split("\n")

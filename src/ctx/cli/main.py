@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _VERSION = f"ctx {__version__}\n"
 _RARELY = 100_000
-"""Objects made before the first look for garbage: a command makes a third of that."""
+"""Objects before the first garbage collection; a command creates a third of that."""
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -40,20 +40,20 @@ Completes = Literal[
     "file",
     "folder",
 ]
-"""What an argument holds, for the shell to offer.
+"""The kinds of arguments, for shell completion.
 
-`deleted` is a deleted node, `own-tag` a tag of the node that the line names before it, `session`
-one with staged work, `chain` the same or one that was aborted, `past-session` one that is known,
-`end` a file or a document at the end of an edge, `assignment` a setting and its value, and `code`
-something in the code.
+`deleted` is a deleted node, `own-tag` a tag of the node that comes before it on the line, `session`
+a session with staged work, `chain` the same or an aborted one, `past-session` any stored session,
+`end` a file or a document at one end of an edge, `assignment` a setting and its value, and `code`
+an item in the code.
 """
 
 READ_ONLY = ("recall", "search", "show", "status", "trace")
-"""Commands that a person may allow an agent to run unasked, with any words behind them.
+"""Commands that a user may allow an agent to run without asking, with any arguments.
 
-They change only derived files in CTX_HOME and in the git folder, run only git, and connect to
-nothing but what the user's own settings name. A rule such as `Bash(ctx recall:*)` covers everything
-behind the command, so options that choose a folder, a store or a setting must stand before it:
+They change only derived files in CTX_HOME and in the git folder, run only git, and connect only to
+servers in the user's own settings. A rule such as `Bash(ctx recall:*)` covers everything after the
+command, so options that choose a folder, a store or a setting must come before it:
 `--set search.url=…` would send memory to any server. The texts that recommend such rules are
 checked against this list.
 """
@@ -78,7 +78,7 @@ _ELSEWHERE = {
 
 
 class HelpRequested(Exception):
-    """The help was requested; it is the message."""
+    """Raised if help is requested; the message is the help text."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -134,9 +134,9 @@ def _width() -> int:
 def split(words: list[str]) -> tuple[list[str], str | None, list[str]]:
     """Options before the command, the command, and what follows it.
 
-    `ctx --format json gc` and `ctx gc --format json` are the same: what stands before the
-    command is parsed together with what stands behind it. In `ctx -- gc`, the dashes only say
-    that no more options come before the command.
+    `ctx --format json gc` and `ctx gc --format json` are the same: options before and after the
+    command are parsed together. In `ctx -- gc`, the dashes only end the options before the
+    command.
     """
     position = 0
     while position < len(words) and words[position].startswith("-"):
@@ -176,10 +176,10 @@ def _first_and_rest(words: list[str]) -> tuple[str | None, list[str]]:
 
 
 def global_options(level: int = 0, *, read_only: bool = False) -> Parser:
-    """The options of every command; `level` is 1 behind a subcommand.
+    """The options of every command; `level` is 1 after a subcommand.
 
-    A subcommand's parser overwrites what its parent has parsed: so there are no defaults, and
-    what adds up has a place for each level. Behind a `read_only` command, some are refused.
+    The parser of a subcommand overwrites the values of its parent: so there are no defaults, and
+    options that add up have a name for each level. After a `read_only` command, some are refused.
     """
     parser = Parser(add_help=False, argument_default=argparse.SUPPRESS)
     group = parser.add_argument_group(EVERYWHERE)
@@ -308,7 +308,7 @@ def _top_parser(description: str, epilog: str | None) -> argparse.ArgumentParser
 
 
 def help_parser() -> argparse.ArgumentParser:
-    """What `ctx help` takes: the words of a command, and options among them."""
+    """The parser of `ctx help`: the words of a command, with options between them."""
     parser = Parser(prog="ctx help", parents=[global_options()], add_help=False, allow_abbrev=False)
     parser.add_argument("words", nargs="*", metavar="COMMAND|TOPIC")
     parser.add_argument("--all", action="store_true", help="all commands")
@@ -346,7 +346,7 @@ def add_subcommand(
 
 
 def also_formats(parser: argparse.ArgumentParser, *formats: str) -> None:
-    """Let a command print its answer in more ways than every command does."""
+    """Add output formats to a command."""
     for action in parser._actions:
         if action.dest == "format" and action.choices:
             action.choices = (*FORMATS, *formats)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 class Line(NamedTuple):
     """A sentence, a line of a listing, or (by its kind) a heading.
 
-    An empty one is space between blocks, which markdown has anyway.
+    An empty line separates blocks; markdown does so anyway.
     """
 
     text: str
@@ -50,11 +50,11 @@ class Table(NamedTuple):
     headings: Sequence[str]
     rows: Sequence[Sequence[str]]
     kinds: Sequence[str] = ()
-    """What each column holds, from the left; columns without a kind are plain."""
+    """The kinds of the columns, from the left; columns without a kind are plain."""
 
 
 class Verbatim(NamedTuple):
-    """Text that must not be touched: file contents, configuration."""
+    """Text that is printed unchanged: file contents, configuration."""
 
     text: str
 
@@ -81,7 +81,7 @@ _SKEW_MS = 60_000
 def listing(
     headings: Sequence[str], rows: Sequence[Sequence[str]], kinds: Sequence[str] = ()
 ) -> list[Block]:
-    """A table that says how many rows it leaves out, instead of filling the screen."""
+    """A table with a limited number of rows, and the number of the others."""
     more = len(rows) - MOST_ROWS
     left_out: list[Block] = [Line(f"  … and {more:,} more", "dim")] if more > 0 else []
     return [Table(headings, rows[:MOST_ROWS], kinds), *left_out]

@@ -148,10 +148,10 @@ class Settings(NamedTuple):
 
     @property
     def joining(self) -> tuple[SessionId, str]:
-        """The session that a command joins, and what is wrong with the file that may name it.
+        """The session that a command joins, and the problem of the file that can name it.
 
-        `--session`, else `CTX_SESSION`, else the agent's that runs the command, else the one that
-        `ctx stage start` began here, else our own.
+        The order is `--session`, `CTX_SESSION`, the session of the agent that runs the command, the
+        session that `ctx stage start` began here, and the default session.
         """
         named = self.session or self.given_session
         if named:
@@ -161,7 +161,7 @@ class Settings(NamedTuple):
             return ids.CLI_SESSION, ""
         from ctx.project import current_session, trust_check
 
-        # The file may have come with somebody's archive.
+        # The file may come from an untrusted archive.
         if not trust_check.verify(self.user_store.home, project).is_trusted:
             return ids.CLI_SESSION, ""
 
@@ -202,7 +202,7 @@ def _current_folder() -> str:
 
 
 def variables() -> dict[str, str]:
-    """The whole environment, for programs that are run as a shell here would run them."""
+    """The whole environment, for programs that are started as from a shell."""
     return dict(os.environ)
 
 
@@ -219,7 +219,7 @@ def read_line() -> str:
 
 
 def stdin_in_parts() -> Iterator[bytes]:
-    """What comes on stdin, as it comes: it need not fit into memory."""
+    """Read stdin in parts, because it may not fit into memory."""
     while sys.stdin is not None and (part := sys.stdin.buffer.read(1 << 16)):
         yield part
 

@@ -1,7 +1,7 @@
-"""Bash's command line: the words on it up to the cursor, and a word written so that it is one.
+"""Splits the command line of bash up to the cursor, and quotes a word for it.
 
-Bash splits a line also at characters such as `:` and `=`, and hands over its words with their
-quotes; zsh and fish do neither. So the line itself is read here.
+Bash also splits a line at characters such as `:` and `=`, and passes words with their quotes; zsh
+and fish do neither. So the line itself is parsed here.
 """
 
 from typing import NamedTuple
@@ -12,7 +12,7 @@ _SPECIAL_IN_DOUBLE_QUOTES = '$`"\\'
 
 
 class Typed(NamedTuple):
-    """A command line as far as it is typed."""
+    """A command line up to the cursor."""
 
     words: list[str]
     """The words before the cursor, without quotes."""
@@ -27,7 +27,7 @@ class Typed(NamedTuple):
 
 
 def split(line: str, breaks: str) -> Typed:
-    """Read a line as bash does, and take it as it is where it makes no sense.
+    """Split a line as bash does; invalid parts are taken literally.
 
     `breaks` is bash's COMP_WORDBREAKS.
     """
@@ -63,9 +63,9 @@ def split(line: str, breaks: str) -> Typed:
 
 
 def insertion(value: str, typed: Typed) -> str | None:
-    """What bash is to put in for a value, so that it means the value and nothing else.
+    """The text that bash inserts for a value, quoted so that it means exactly the value.
 
-    None where that cannot be written behind what is typed already.
+    None if that is not possible after what is already typed.
     """
     if value[: typed.kept] != typed.current[: typed.kept]:
         return None

@@ -21,9 +21,9 @@ class TagUse(NamedTuple):
     tag: str
     nodes: int
     user: int
-    """How many of them are in your own store."""
+    """How many of them are in the user store."""
     project: int
-    """How many are in the project's."""
+    """How many of them are in the project store."""
 
 
 class TagList(NamedTuple):
@@ -31,7 +31,7 @@ class TagList(NamedTuple):
 
     tags: tuple[TagUse, ...]
     scopes: tuple[str, ...]
-    """The stores that were asked: `project`, `user`, or both."""
+    """The stores that were read: `project`, `user`, or both."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -1,9 +1,9 @@
-"""What a text does on a terminal: how wide it is, and what it must not contain."""
+"""Text on a terminal: its width, and control characters that must be escaped."""
 
 import re
 from collections.abc import Sequence
 
-# What moves the cursor, ends a line, or turns the direction of writing.
+# Characters that move the cursor, end a line, or change the direction of writing.
 _STEERING = (
     *range(0x20),
     *range(0x7F, 0xA0),
@@ -14,7 +14,7 @@ _STEERING = (
 )
 _VISIBLE = {code: f"\\x{code:02x}" for code in _STEERING}
 _VISIBLE_LINES = {code: shown for code, shown in _VISIBLE.items() if chr(code) not in "\n\t"}
-# Columns that a table leaves to its tags and its prose: `tier:pinned`, and half a sentence.
+# Minimum columns of tags and prose in a table: `tier:pinned`, and half a sentence.
 _SHORTEST_TAGS = 11
 _ENOUGH_PROSE = 40
 _SHORTEST_PROSE = 16
@@ -26,7 +26,7 @@ _IN_JSON = {code: f"\\u{code:04x}" for code in _STEERING if code >= 0x7F}
 
 
 def visible(text: str) -> str:
-    """Control characters as escapes. Line ends count too: a file's name could forge a row."""
+    """The text with control characters and line ends escaped: a file name could forge a row."""
     return text if text.isprintable() else text.translate(_VISIBLE)
 
 
@@ -53,14 +53,14 @@ def one_line(text: str) -> str:
 
 
 def width(text: str) -> int:
-    """Columns on a terminal: the characters of East Asian scripts take two, accents none."""
+    """The columns of a text on a terminal: East Asian characters need two, accents none."""
     if text.isascii():
         return len(text)
     return sum(map(_columns, text))
 
 
 def shortened(text: str, columns: int) -> str:
-    """The text, or as much of its beginning as fits, and `…`."""
+    """The text, shortened with `…` if it does not fit."""
     if width(text) <= columns:
         return text
     left = columns - 1

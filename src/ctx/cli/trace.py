@@ -36,7 +36,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 
 
 def render(result: TraceResult) -> list[Block]:
-    """A tree, drawn by indentation: each line says how it was reached from the one above it."""
+    """An indented tree: each line names the edge from the line above it."""
     rows = []
     quotes: dict[str, list[SaidStep]] = {}
     for each in result.evidence:

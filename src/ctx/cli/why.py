@@ -60,7 +60,7 @@ def render(explained: ReceiptDetails) -> list[Block]:
 
 
 def _given_nodes(explained: ReceiptDetails) -> Table:
-    """The nodes in a row each. Layers and sources have a column if they are not all the usual."""
+    """One row per node. Layers and sources have a column if any is unusual."""
     items = explained.items
     columns = [
         ("node", "id", [each.label for each in items]),

@@ -20,7 +20,7 @@ _BLANK_LINE = re.compile(r"^[ \t]+$", re.MULTILINE)
 
 
 def as_yaml(value: Any) -> str:
-    """A value that JSON can say."""
+    """A JSON value as YAML."""
     return "\n".join(_lines(value, 0)) + "\n"
 
 
