@@ -16,8 +16,9 @@ def on_a_terminal(
     folder: Path,
     limit_s: float = 60,
     prepare: Callable[[], None] | None = None,
+    typed: str = "",
 ) -> str:
-    """What a person sees of a command. `prepare` is called in its process."""
+    """What a person sees of a command, and types. `prepare` is called in its process."""
     master, terminal = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "ctx", *words],
@@ -29,6 +30,7 @@ def on_a_terminal(
         preexec_fn=prepare,
     )
     os.close(terminal)
+    os.write(master, typed.encode())
     seen = b""
     deadline = time.monotonic() + limit_s
     try:
