@@ -12,6 +12,7 @@ import pytest
 from ctx.memory import user_store
 from ctx.operations import store_backups
 from tests.conftest import Ctx
+from tests.e2e.terminals import on_a_terminal
 
 PAGE = 4096
 
@@ -237,3 +238,49 @@ def test_a_copy_of_a_store_in_use_is_complete(ctx: Ctx, path: Path, tmp_path: Pa
     copy = str(tmp_path / "copy.db")
     assert ctx("--db", copy, "search", "last", "--format", "json").json["total"] == 1
     assert ctx("store", "check", "--db", copy).code == 0
+
+
+# On a terminal
+
+
+def on_screen(words: list[str], folder: Path, answer: bytes = b"") -> str:
+    return on_a_terminal(words, folder, answer=answer).replace("\r\n", "\n")
+
+
+@pytest.mark.parametrize("name", ["the table of nodes", "the beginning"])
+def test_a_person_is_asked_whether_to_recover(
+    ctx: Ctx, path: Path, folder: Path, name: str
+) -> None:
+    known = sorted(node["content"] for node in ctx("export").json["nodes"])
+    assert store_backups.daily(str(path), 3)
+    assert ctx("add", "--type=fact", "After the backup").code == 0
+    with closing(user_store.open_for_reading(str(path))) as connection:
+        root = "SELECT rootpage FROM sqlite_master WHERE name = 'nodes'"
+        page = connection.execute(root).fetchone()[0] - 1
+    overwritten(*((0, 64) if name == "the beginning" else (page * PAGE, (page + 1) * PAGE)))(path)
+    for suffix in ("-wal", "-shm"):
+        Path(f"{path}{suffix}").unlink(missing_ok=True)
+    damaged = path.read_bytes()
+    words = ["list", "--include-superseded", "--limit=0"]
+    declined = on_screen(words, folder, b"n\n")
+    assert "error E018" in declined
+    assert "Recover the store now" in declined
+    assert path.read_bytes() == damaged
+    # Nobody can answer in a pipe.
+    piped = ctx(*words)
+    assert (piped.code, "Recover the store now" in piped.err) == (1, False)
+    agreed = on_screen(words, folder, b"y\n")
+    assert "Recovered " in agreed
+    assert "newest backup: " in agreed
+    assert "Run the command again." in agreed
+    [kept] = path.parent.glob("store.db.damaged-*")
+    assert b"\x99" * 64 in kept.read_bytes()
+    assert set(known) <= {node["content"] for node in ctx("export").json["nodes"]}
+    assert "Recover the store now" not in on_screen(words, folder)
+
+
+def test_only_a_damaged_store_is_recovered(path: Path, folder: Path) -> None:
+    (path.parent / "ledger.db").write_bytes(b"not a database" * 500)
+    shown = on_screen(["cost"], folder, b"y\n")
+    assert "error E" in shown
+    assert "Recover the store now" not in shown

@@ -7,7 +7,7 @@ need. A command's own file is imported when the command is named.
 import sys
 
 from ctx import __version__, interrupts
-from ctx.errors import CtxError, DeserializationFailed, UsageError
+from ctx.errors import CtxError, DatabaseFailure, DeserializationFailed, UsageError
 
 # Type checkers know this name from anywhere; importing it from `typing` costs 15 ms.
 TYPE_CHECKING = False
@@ -147,7 +147,14 @@ def _run(words: list[str], settings: "Settings", output: "Output") -> int:
             "--untrusted shows a store on a terminal only, because agents read pipes.",
             hint="To review and trust the store: `ctx trust`",
         )
-    returned = command.run(parsed, settings, output)
+    try:
+        returned = command.run(parsed, settings, output)
+    except DatabaseFailure as error:
+        from ctx.cli import damaged_store
+
+        returned = damaged_store.offer(error, name, settings, output)
+        if returned is None:
+            raise
     output.flush()
     return int(returned or 0)
 
