@@ -168,21 +168,26 @@ def commit_named(checkout: Checkout, name: str) -> str | None:
 def differences(checkout: Checkout, commit: str, folder: str) -> list[Difference]:
     """How the tracked files under a folder differ from a commit."""
     # A plumbing command: it ignores user settings and does not write the index.
-    asked = (
-        *("diff-index", "--raw", "-z", "--no-abbrev", "--no-renames", "--no-ext-diff"),
-        *("--no-textconv", "--ignore-submodules=all", commit, "--"),
-    )
-    found = run(checkout, *asked, _inside(checkout, folder))
-    fields = iter(found.split(b"\0"))
+    arguments = ("-z", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
+    names = (commit, "--", _inside(checkout, folder))
+    output = run(checkout, "diff-index", "--raw", "--no-abbrev", *arguments, *names)
+    fields = iter(output.split(b"\0"))
     differences = []
+    is_unsure = False
     for field in fields:
         if not field:
             continue
-        old_mode, _, blob, _, status = field.decode().removeprefix(":").split(" ")
+        old_mode, _, blob, new_blob, status = field.decode().removeprefix(":").split(" ")
         path = os.fsdecode(next(fields))
         is_file = old_mode.startswith("100")
         differences.append(Difference(status[0], path, blob if is_file else ""))
-    return differences
+        is_unsure = is_unsure or (status == "M" and not new_blob.strip("0"))
+    if not is_unsure:
+        return differences
+    # A file that was written again with the same content is listed until git looks at the content.
+    output = run(checkout, "diff-index", "--numstat", *arguments, *names)
+    changed = {os.fsdecode(line.split(b"\t", 2)[2]) for line in output.split(b"\0") if line}
+    return [each for each in differences if each.path in changed]
 
 
 def newest_commits(checkout: Checkout, tip: str, most: int) -> list[str]:
