@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,25 @@ def test_source_files_that_a_page_names_exist(page: Path) -> None:
 
 def test_the_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_bytes()) <= 8192
+
+
+def test_the_readme_explains_installing_and_using_before_trying() -> None:
+    text = (ROOT / "README.md").read_text()
+    headings = re.findall(r"^## (.+)$", text.partition("## Install\n")[2], re.MULTILINE)
+    assert headings[0] == "Use"
+    assert "Try it and test it from a clone" in headings
+
+
+def test_the_readme_explains_a_refused_pip_install() -> None:
+    install = (ROOT / "README.md").read_text().partition("## Install")[2].partition("\n## ")[0]
+    for words in ("externally-managed-environment", "uv tool install", "pipx install", "-m venv"):
+        assert words in install
+
+
+def test_the_package_has_a_command_of_its_own_name() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert set(project["scripts"]) == {"ctx", project["name"]}
+    assert len(set(project["scripts"].values())) == 1
 
 
 def test_page_examples_of_the_tutorial(tmp_path: Path) -> None:
