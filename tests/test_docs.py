@@ -1,5 +1,6 @@
 """The documentation is generated from the program, or checked against it."""
 
+import argparse
 import os
 import re
 import shlex
@@ -122,12 +123,18 @@ def examples() -> list[tuple[str, str]]:
     for name in COMMANDS:
         if name != "help":
             parser = options.command_parser(name, "x", module_of(name))
-            found += [(name, line) for line in (parser.epilog or "").splitlines()[1:]]
+            found += [(name, line) for line in example_lines(parser)]
             for word, inner in options.subcommands_of(parser).items():
-                lines = (inner.epilog or "").splitlines()[1:]
+                lines = example_lines(inner)
                 assert lines, f"ctx {name} {word} has no examples"
                 found += [(name, line) for line in lines]
     return found
+
+
+def example_lines(parser: argparse.ArgumentParser) -> list[str]:
+    """The examples of a parser, without explanations that are on lines of their own."""
+    lines = (parser.epilog or "").splitlines()[1:]
+    return [line for line in lines if not line.startswith(" " * 6)]
 
 
 @pytest.mark.parametrize(("name", "line"), examples())

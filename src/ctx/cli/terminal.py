@@ -92,7 +92,9 @@ def fitted_example(line: str, columns: int) -> str:
         return line
     command, _, explanation = line.rstrip().rpartition("  ")
     indent = " " * (len(line) - len(line.lstrip()) + 4)
-    return f"{command.rstrip()}\n{wrapped(indent + explanation, columns)}" if command else line
+    return (
+        f"{command.rstrip()}\n{wrapped(indent + explanation, columns)}" if command.strip() else line
+    )
 
 
 def fitted(widths: Sequence[int], kinds: Sequence[str], most: int) -> list[int]:
