@@ -6,13 +6,15 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# ctx without the tools that tests and checks need.
+RUNS := $(VENV)/.runs
 OLDER_CLAUDE := 2.0.47
 # Tests are compiled once, not for each run: also where the environment forbids writing bytecode.
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: try test quick thorough check bench clients docs format clean
 
-try: $(STAMP)
+try: $(RUNS)
 	@$(BIN)/python scripts/try $(BIN)/ctx
 
 test: $(STAMP)
@@ -50,12 +52,12 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# Bytecode is compiled on install: where the environment forbids writing it, every start of ctx would
-# otherwise compile our modules anew.
 $(STAMP): pyproject.toml constraints.txt
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
-	$(BIN)/python -m compileall -q src
+	@scripts/install $(PYTHON) $(VENV) '[dev]'
+	@touch $@ $(RUNS)
+
+$(RUNS): pyproject.toml constraints.txt
+	@scripts/install $(PYTHON) $(VENV)
 	@touch $@
 
 clean:

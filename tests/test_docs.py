@@ -1,10 +1,12 @@
 """The documentation is generated from the program, or checked against it."""
 
+import argparse
 import os
 import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -63,6 +65,25 @@ def test_the_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_bytes()) <= 8192
 
 
+def test_the_readme_explains_installing_and_using_before_trying() -> None:
+    text = (ROOT / "README.md").read_text()
+    headings = re.findall(r"^## (.+)$", text.partition("## Install\n")[2], re.MULTILINE)
+    assert headings[0] == "Use"
+    assert "Try it and test it from a clone" in headings
+
+
+def test_the_readme_explains_a_refused_pip_install() -> None:
+    install = (ROOT / "README.md").read_text().partition("## Install")[2].partition("\n## ")[0]
+    for words in ("externally-managed-environment", "uv tool install", "pipx install", "-m venv"):
+        assert words in install
+
+
+def test_the_package_has_a_command_of_its_own_name() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert set(project["scripts"]) == {"ctx", project["name"]}
+    assert len(set(project["scripts"].values())) == 1
+
+
 def test_page_examples_of_the_tutorial(tmp_path: Path) -> None:
     shop = tmp_path / "shop"
     shop.mkdir()
@@ -102,12 +123,18 @@ def examples() -> list[tuple[str, str]]:
     for name in COMMANDS:
         if name != "help":
             parser = options.command_parser(name, "x", module_of(name))
-            found += [(name, line) for line in (parser.epilog or "").splitlines()[1:]]
+            found += [(name, line) for line in example_lines(parser)]
             for word, inner in options.subcommands_of(parser).items():
-                lines = (inner.epilog or "").splitlines()[1:]
+                lines = example_lines(inner)
                 assert lines, f"ctx {name} {word} has no examples"
                 found += [(name, line) for line in lines]
     return found
+
+
+def example_lines(parser: argparse.ArgumentParser) -> list[str]:
+    """The examples of a parser, without explanations that are on lines of their own."""
+    lines = (parser.epilog or "").splitlines()[1:]
+    return [line for line in lines if not line.startswith(" " * 6)]
 
 
 @pytest.mark.parametrize(("name", "line"), examples())

@@ -324,6 +324,55 @@ FOREIGN_HOOKS = (
 )
 
 
+@pytest.mark.parametrize(
+    ("cache", "command"),
+    [
+        (".cache/uv/archive-v0/Xy12", "uv tool install ctx-memory"),
+        ("Library/Caches/uv/builds-v0/.tmpXy12", "uv tool install ctx-memory"),
+        (".cache/pipx/0a1b2c", "pipx install ctx-memory"),
+        (".local/share/pipx/.cache/0a1b2c", "pipx install ctx-memory"),
+    ],
+)
+@pytest.mark.parametrize("words", [[], ["--project"], ["--print"], ["--dry-run"], ["--git"]])
+def test_a_temporary_environment_is_refused(
+    ctx: Ctx,
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: list[str],
+    cache: str,
+    command: str,
+) -> None:
+    monkeypatch.setattr(sys, "executable", f"{home}/{cache}/bin/python")
+    before = tree(home)
+    ran = ctx("install", *words)
+    assert ran.code != 0
+    assert "E026" in ran.err
+    assert f"temporary environment, which {command.split()[0]} deletes" in ran.err
+    assert f"Install ctx with `{command}`, then run `ctx install` again." in ran.err
+    assert tree(home) == before
+
+
+@pytest.mark.parametrize(
+    "place",
+    [".local/share/uv/tools/ctx-memory", ".local/share/pipx/venvs/ctx-memory", ".venvs/ctx"],
+)
+def test_a_permanent_environment_is_accepted(
+    ctx: Ctx, home: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    monkeypatch.setattr(sys, "executable", f"{home}/{place}/bin/python")
+    ran = ctx("install", "--print")
+    assert ran.code == 0
+    assert f"{home}/{place}/bin/python" in ran.out
+
+
+def test_parts_without_paths_are_written_from_a_temporary_environment(
+    ctx: Ctx, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", f"{home}/.cache/uv/archive-v0/Xy12/bin/python")
+    assert ctx("install", "--no-hooks", "--dry-run").code == 0
+    assert ctx("install", "--plugin", "plugin", "--dry-run").code == 0
+
+
 @pytest.mark.usefixtures("this_ctx")
 def test_hooks_that_only_speak_of_us_are_left_alone(ctx: Ctx, home: Path) -> None:
     settings = home / ".claude" / "settings.json"

@@ -21,7 +21,7 @@ from ctx.cli.output import (
     size,
 )
 from ctx.cli.settings import Screen
-from ctx.cli.terminal import shortened, width, wrapped
+from ctx.cli.terminal import fitted_example, shortened, width, wrapped
 from ctx.errors import CtxError
 
 
@@ -321,3 +321,11 @@ def test_a_last_column_of_prose_goes_on_below_itself() -> None:
         "         the screen",
         "         short",
     ]
+
+
+def test_an_explanation_that_does_not_fit_gets_a_line_of_its_own() -> None:
+    line = "  ctx pack WORDS        what to read for a task"
+    assert fitted_example(line, 80) == line
+    assert fitted_example(line, 40) == "  ctx pack WORDS\n      what to read for a task"
+    assert fitted_example(line, 24) == "  ctx pack WORDS\n      what to read for a\n      task"
+    assert fitted_example("  ctx pack --budget 4000", 20) == "  ctx pack --budget 4000"

@@ -1,11 +1,14 @@
 """A command on a terminal."""
 
 import errno
+import fcntl
 import os
 import pty
 import select
+import struct
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,13 +20,14 @@ def on_a_terminal(
     limit_s: float = 60,
     prepare: Callable[[], None] | None = None,
     columns: int = 200,
-    answer: bytes = b"",
+    answer: str = "",
 ) -> str:
-    """The output of a command on a terminal; `answer` is typed at its first question.
+    """The output of a command on a terminal. `prepare` is called in its process.
 
-    `prepare` is called in its process.
+    `answer` is typed when the command asks for a confirmation.
     """
     master, terminal = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 0, columns, 0, 0))
     process = subprocess.Popen(
         [sys.executable, "-m", "ctx", *words],
         cwd=folder,
@@ -49,9 +53,9 @@ def on_a_terminal(
             if not part:
                 break
             seen += part
-            if answer and b"[y/N] " in seen:
-                os.write(master, answer)
-                answer = b""
+            if answer and seen.endswith(b"[y/N] "):
+                os.write(master, answer.encode())
+                answer = ""
         process.wait(timeout=300)
     finally:
         process.kill()

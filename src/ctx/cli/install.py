@@ -117,6 +117,8 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
             "--db has no effect on hooks: they read the environment of the client.",
             hint="Leave out --db, and set CTX_DB where you start Claude Code.",
         )
+    if options.plugin is None and options.projection is None and not options.no_hooks:
+        install.refuse_temporary_environment()
     for option, is_asked, write in (
         ("--plugin", options.plugin is not None, _plugin),
         ("--projection", options.projection is not None, _projection),

@@ -13,7 +13,7 @@ from ctx.operations.link import CONFIDENCE, LinkResult, link
 EXAMPLES = """
 ctx link 01M7ESYZ1ZB1 01M7ESYZ1SB4 --type=DEPENDS_ON
 ctx link 01M7ESYZ1ZB1 01M7ESYZ1SB4 --type=SUPERSEDES    the first replaces the second
-ctx link 01M7ESYZ1ZB1 01M7ESYZ1SB4 --confidence=low --reason="same stack trace"
+ctx link 01M7ESYZ1ZB1 01M7ESYZ1SB4 --confidence=low --reason="same trace"
 """
 
 

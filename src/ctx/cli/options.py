@@ -8,6 +8,7 @@ from functools import cache
 from types import ModuleType
 from typing import Any, Literal, NoReturn
 
+from ctx.cli.terminal import fitted_example
 from ctx.errors import UsageError
 
 # The output is English. argparse would search the file system for translations at every start.
@@ -126,7 +127,7 @@ class Help(argparse.RawDescriptionHelpFormatter):
 @cache
 def _width() -> int:
     try:
-        return max(os.get_terminal_size().columns - 2, 40)
+        return max((os.get_terminal_size().columns or 80) - 2, 40)
     except OSError:
         return 78
 
@@ -385,7 +386,8 @@ def yes_option(parser: argparse.ArgumentParser) -> None:
 
 
 def examples(lines: str) -> str:
-    body = "\n".join(f"  {line}" for line in lines.strip().splitlines())
+    indented = (f"  {line}" for line in lines.strip().splitlines())
+    body = "\n".join(fitted_example(line, _width() + 2) for line in indented)
     return f"examples:\n{body}"
 
 

@@ -16,7 +16,7 @@ ctx relate src/main.rs imports src/lib.rs --span 3:3
 ctx relate core::net::Client Calls core::timeout::sleep
 ctx relate Client::connect Calls src/net/retry.rs:42      the item in that line
 ctx relate decision_0007 depends-on 01M7ESYZ1SB4
-ctx relate src/a.py RelatesTo src/b.py --confidence low --evidence "they change together"
+ctx relate src/a.py RelatesTo src/b.py --evidence "change together"
 """
 
 

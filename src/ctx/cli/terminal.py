@@ -86,6 +86,17 @@ def wrapped(text: str, columns: int) -> str:
     return "\n".join([*lines, line])
 
 
+def fitted_example(line: str, columns: int) -> str:
+    """An example of a command. Its explanation gets a line of its own if it does not fit."""
+    if width(line) <= columns:
+        return line
+    command, _, explanation = line.rstrip().rpartition("  ")
+    indent = " " * (len(line) - len(line.lstrip()) + 4)
+    return (
+        f"{command.rstrip()}\n{wrapped(indent + explanation, columns)}" if command.strip() else line
+    )
+
+
 def fitted(widths: Sequence[int], kinds: Sequence[str], most: int) -> list[int]:
     """The widths of columns side by side, with two spaces before each.
 

@@ -307,6 +307,19 @@ def test_outdated_hooks_are_a_warning(programs: Path, claude: Path, folder: Path
     assert check.advice == f"`ctx install` registers it again. Now it is: {gone}"
 
 
+def test_hooks_of_a_removed_package_are_a_problem(
+    programs: Path, claude: Path, folder: Path
+) -> None:
+    entry = "/gone/ctx/agents/claude_code/entry.py"
+    command = registration.command_line("stop", interpreter=sys.executable, entry=entry)
+    settings(claude / "settings.json", one("Stop", command))
+    (check,) = about("hooks run", folder)
+    assert check.state == "problem"
+    assert check.seen.startswith("stop: it does nothing. ")
+    assert entry in check.seen
+    assert check.advice == f"`ctx install` registers it again. Now it is: {command}"
+
+
 def test_hooks_of_a_project_need_ctx_on_the_path(programs: Path, claude: Path, repo: Path) -> None:
     settings(repo / ".claude" / "settings.json", registration.project_entries())
     below = repo / "src"

@@ -227,6 +227,25 @@ def _version_of(program: str, variables: Mapping[str, str]) -> str:
     return ended.out.decode("utf-8", "replace").strip() if ended else ""
 
 
+_UV = re.compile(r"/(?:archive|builds|environments)-v\d+/")
+_PIPX = re.compile(r"/(?:pipx/\.cache|(?:\.cache|Caches)/pipx)/(?!venvs/)")
+
+
+def refuse_temporary_environment() -> None:
+    """Raise HookFailed if ctx runs from the cache of `uvx` or `pipx run`, which gets deleted."""
+    for path in (registration.interpreter(), registration.ENTRY):
+        for tool, cache, command in (
+            ("uv", _UV, "uv tool install ctx-memory"),
+            ("pipx", _PIPX, "pipx install ctx-memory"),
+        ):
+            if cache.search(path):
+                raise HookFailed(
+                    f"ctx runs from a temporary environment, which {tool} deletes:"
+                    f" {shown(path)}. Hooks would stop working.",
+                    hint=f"Install ctx with `{command}`, then run `ctx install` again.",
+                )
+
+
 # Trying hooks
 
 
