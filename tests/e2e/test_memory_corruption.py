@@ -243,7 +243,7 @@ def test_a_copy_of_a_store_in_use_is_complete(ctx: Ctx, path: Path, tmp_path: Pa
 # On a terminal
 
 
-def on_screen(words: list[str], folder: Path, answer: bytes = b"") -> str:
+def on_screen(words: list[str], folder: Path, answer: str = "") -> str:
     return on_a_terminal(words, folder, answer=answer).replace("\r\n", "\n")
 
 
@@ -262,14 +262,14 @@ def test_a_person_is_asked_whether_to_recover(
         Path(f"{path}{suffix}").unlink(missing_ok=True)
     damaged = path.read_bytes()
     words = ["list", "--include-superseded", "--limit=0"]
-    declined = on_screen(words, folder, b"n\n")
+    declined = on_screen(words, folder, "n\n")
     assert "error E018" in declined
     assert "Recover the store now" in declined
     assert path.read_bytes() == damaged
     # Nobody can answer in a pipe.
     piped = ctx(*words)
     assert (piped.code, "Recover the store now" in piped.err) == (1, False)
-    agreed = on_screen(words, folder, b"y\n")
+    agreed = on_screen(words, folder, "y\n")
     assert "Recovered " in agreed
     assert "newest backup: " in agreed
     assert "Run the command again." in agreed
@@ -281,6 +281,6 @@ def test_a_person_is_asked_whether_to_recover(
 
 def test_only_a_damaged_store_is_recovered(path: Path, folder: Path) -> None:
     (path.parent / "ledger.db").write_bytes(b"not a database" * 500)
-    shown = on_screen(["cost"], folder, b"y\n")
+    shown = on_screen(["cost"], folder, "y\n")
     assert "error E" in shown
     assert "Recover the store now" not in shown
