@@ -189,7 +189,7 @@ def test_a_loading_model_is_waited_for(server: serving.Server, backend: LlamaCpp
 @pytest.mark.usefixtures("impatient")
 def test_a_model_that_loads_too_long_is_an_error(server: serving.Server, tmp_path: Path) -> None:
     server.pages["GET /health"] = Status(503, LOADING)
-    backend = LlamaCpp(server.url, "default", "", RetryPolicy(0.3, 0), str(tmp_path))
+    backend = LlamaCpp(server.url, "default", "", RetryPolicy(3.0, 0), str(tmp_path))
     with pytest.raises(ModelFailure) as raised:
         backend.probe()
     assert raised.value.message == (
@@ -255,7 +255,7 @@ def test_an_answer_beyond_its_limit_is_stopped(server: serving.Server, backend: 
 def test_no_answer_at_all_is_an_error(
     step: serving.Step, server: serving.Server, tmp_path: Path
 ) -> None:
-    backend = LlamaCpp(server.url, "default", "", RetryPolicy(0.3, 0), str(tmp_path))
+    backend = LlamaCpp(server.url, "default", "", RetryPolicy(3.0, 0), str(tmp_path))
     server.plan(step)
     meter = Metered()
     with pytest.raises(ModelFailure, match=server.url):
