@@ -48,3 +48,12 @@ def test_without_a_pager_it_is_printed(notes: Path, monkeypatch: pytest.MonkeyPa
     assert "Server 1 has its own deploy" in shown(["pack", "deploy"], notes, 10)
     monkeypatch.setenv("PAGER", "")
     assert "Server 1 has its own deploy" in shown(["pack", "deploy"], notes, 10)
+    monkeypatch.setenv("PAGER", "  ")
+    assert "Server 1 has its own deploy" in shown(["pack", "deploy"], notes, 10)
+    monkeypatch.setenv("PAGER", "LESS=S no-such-program")
+    assert "Server 1 has its own deploy" in shown(["pack", "deploy"], notes, 10)
+
+
+def test_a_pager_may_be_a_pipeline(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PAGER", "sed 's/Server/Host/' | cat")
+    assert "Host 1 has its own deploy" in shown(["pack", "deploy"], notes, 10)
