@@ -106,7 +106,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     node = shared.add_subcommand(
         group,
         "node",
-        "add a node to memory (the word `node` may be left out)",
+        "add a node (`node` is optional); others: `ctx add decision|task|note|file -h`",
         NODE_EXAMPLES,
     )
     arguments.content(node)

@@ -8,7 +8,7 @@ TOPICS = {
     "tiers": (
         "which nodes agents are shown, and when",
         """
-A tier says when agents are shown a node. It is a tag.
+A tier is a tag that decides when agents see a node.
 
   tier:pinned        in every context, before everything else; shortened rather
                      than left out when the budget is small
@@ -17,11 +17,11 @@ A tier says when agents are shown a node. It is a tag.
   tier:off-context   only found by search
   (no tier)          only found by search
 
-What you type with `ctx add` (as an argument, in the editor, on a terminal) gets
-tier:working during a task, else tier:reference; --no-tier leaves it out. A task
-gets its tier when it is started. What comes through a pipe, from an agent or by
-an import gets no tier. A node has one tier, and may be pinned as well. Agents
-cannot pin: they propose it, and you decide with `ctx review`.
+Text that you type with `ctx add` (as an argument, in the editor, on a terminal)
+gets tier:working during a task, else tier:reference; with --no-tier it gets
+none. A task gets its tier when it is started. Text from a pipe, an agent or an
+import gets no tier by itself. A node has one tier, and may be pinned as well.
+Agents cannot pin: they propose it, and you decide with `ctx review`.
 
 examples:
   ctx add "Deploys run on Mondays"
@@ -36,18 +36,20 @@ examples:
     "scopes": (
         "the user store, project stores, and which one a command uses",
         """
-Memory is in two stores, and commands read both as one.
+Memory is stored in two places, and commands read both together.
 
   user store      ~/.ctx, for you on this machine. It works without a project
-                  store: nodes then carry a tag such as project:shop.
-  project store   .ctx in the repository, made by `ctx init`. It is in git, so
-                  it travels with clones and changes with the branch.
+                  store: nodes then have a tag such as project:shop.
+  project store   .ctx in the repository, created by `ctx init`. It is in git:
+                  clones contain it, and each branch has its own version.
 
 In a project with a store, `ctx add` writes to the project store; --user writes
-to yours, for all projects. What ctx observes in sessions stays in the user
-store. `ctx update`, `tag` and `delete` change a node where it is.
+to yours, for all projects. Captured sessions stay in the user store, unless you
+set `share.sessions`. `ctx update`, `tag` and `delete` change a node in the
+store that contains it.
 
-An edge may lead from your store to the project's, not the other way.
+An edge may point from a node in your store to one in the project store, but not
+the other way round.
 
 examples:
   ctx add --type=fact "The API speaks OAuth 2.0"
@@ -61,17 +63,18 @@ examples:
     "sessions": (
         "what ctx records while agents work, and how to control it",
         """
-A session is one conversation with a coding agent. Hooks report what happens;
-the worker turns it into memory:
+A session is one conversation with a coding agent. Hooks record what happens,
+and a background process, the worker, turns it into memory:
 
   events        what the hooks report: prompts, tool calls, answers
   steps         the events that matter, such as an edit or a failed test
-  observations  what the session found out: decisions, fixes, discoveries
+  observations  results of the session: decisions, fixes, discoveries
   summary       the request, what was done, what is left
   learnings     what several sessions show
 
 No model is needed. Secrets are removed before anything is stored, and text
-between <private> and </private> is not stored. Sessions stay on this machine.
+between <private> and </private> is not stored. Sessions stay on this machine,
+unless you set `share.sessions`.
 
 examples:
   ctx sessions list --all
@@ -86,16 +89,16 @@ examples:
         "what to read for a task, within a token budget",
         """
 `ctx pack "TASK"` builds a pack: the parts of files, the decisions and the past
-failures that matter for a task, within a budget of tokens. `ctx query` with
+failures that are relevant to a task, within a token budget. `ctx query` with
 words does the same.
 
 ctx ranks files by the words in them, their paths and names, and by past
-commits. It follows calls and imports to what must be read along. It then takes
-the parts that are worth most for their tokens. No model is asked.
+commits. It follows calls and imports to related code. It then selects the parts
+with the most value per token. No model is used.
 
-On a terminal you see an overview, in a pipe JSON. Every pack leaves a receipt:
-`ctx why` shows why each part is in it. A low confidence means that the task
-names too little: name a file or a function.
+The output is an overview on a terminal, and JSON in a pipe. ctx stores a
+receipt for every pack: `ctx why` shows why each part is in it. If the
+confidence is low, name a file or a function in the task.
 
 examples:
   ctx pack "Fix the timeout in Client.connect"
@@ -117,7 +120,7 @@ examples:
   tokens:<1000         the estimated size
   has:summary          also edges, tags, metadata, superseded
   from:ID  to:ID       nodes with an edge from that node, or to it
-  session:ID           made or changed in a session
+  session:ID           created or changed in a session
   project:shop         short for tag:project:shop
   path:src/net.py      about a file or a folder
   id:01M7              by the beginning of the id
@@ -135,17 +138,18 @@ examples:
     "trust": (
         "why ctx ignores the memory of a clone until you trust it",
         """
-A project store arrives with a clone, so somebody else may have written it.
-Until you trust it, agents are told only that it exists, commands do not read
+A project store comes with a clone, so somebody else may have written it. Until
+you trust it, agents are told only that it exists, commands show nothing from
 it, and its settings have no effect.
 
-`ctx trust` shows what the store holds and who wrote it, then asks. Trust
-belongs to this repository at this path. ctx asks again when the first commits,
-the remote or the owner of the files change. A store that you make with
-`ctx init` is trusted.
+`ctx trust` shows how many nodes the store contains and who wrote them, and asks
+for your decision. Trust belongs to this repository at this path. If the first
+commits, the remote or the owner of the files change, the store is no longer
+trusted. A store that you create with `ctx init` is trusted.
 
-Text from files, tools and the web is given to agents as quoted data. Agents
-cannot pin nodes or write for all projects: they propose it.
+Agents get text from files, tools and the web as quoted data. They cannot pin
+nodes or write for all projects: they propose it, and you decide with
+`ctx review`.
 
 examples:
   ctx trust --yes

@@ -346,11 +346,12 @@ def add_subcommand(
     )
 
 
-def also_formats(parser: argparse.ArgumentParser, *formats: str) -> None:
-    """Add output formats to a command."""
+def also_formats(parser: argparse.ArgumentParser, *formats: str, default: str = "text") -> None:
+    """Add output formats to a command. `default` is the default format, for the help."""
     for action in parser._actions:
         if action.dest == "format" and action.choices:
             action.choices = (*FORMATS, *formats)
+            action.help = f"the output format (default: {default})"
 
 
 def subcommands(parser: argparse.ArgumentParser) -> "argparse._SubParsersAction[Parser]":

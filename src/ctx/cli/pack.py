@@ -11,10 +11,10 @@ from ctx.memory.query.query_parser import parse
 
 EXAMPLES = """
 ctx pack "Fix the connection timeout in Client.connect"      what to read for a task
-ctx pack "why do retries fail" --budget 4000 --explain       in 4,000 tokens, with reasons
+ctx pack "why do retries fail" --budget 4000 --explain       at most 4,000 tokens, with reasons
 ctx pack - < issue.md                                        a long task, from stdin
-ctx pack "timeout path:src/net" --output pack.json           only there; into a file
-ctx pack "Show me the Client struct" --format markdown       as text for an agent
+ctx pack "timeout path:src/net" --output pack.json           only this folder; into a file
+ctx pack "Show me the Client struct" --format markdown       as markdown for a prompt
 """
 
 
@@ -32,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     query.pack_options(parser)
     arguments.superseded(parser)
     arguments.scope(parser)
-    also_formats(parser, "yaml")
+    also_formats(parser, "yaml", default="text; json in a pipe")
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:

@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from ctx.packs.prompt_pack import PromptPack
 
 EXAMPLES = """
-ctx query "Fix the connection timeout in Client.connect"      what to read: as `ctx pack`
-ctx query "why do retries fail" --budget 4000 --explain       in 4,000 tokens, with reasons
+ctx query "Fix the connection timeout in Client.connect"      what to read, like `ctx pack`
+ctx query "why do retries fail" --budget 4000 --explain       at most 4,000 tokens, with reasons
 ctx query "Show me the Client struct" --depth 1 --format markdown
-ctx query - < issue.md                                        a long one, from stdin
-ctx query "timeout path:src/net" --output pack.json           only there; into a file
-ctx query "type:fact AND tag:project:shop"                    filters alone: nodes
+ctx query - < issue.md                                        a long task, from stdin
+ctx query "timeout path:src/net" --output pack.json           only this folder; into a file
+ctx query "type:fact AND tag:project:shop"                    only filters: lists nodes
 ctx query "(type:decision OR type:pattern) AND created:>7d"
 ctx query "tag:tier:working AND NOT has:summary"
 ctx query "tag:task:* AND tokens:<500"
-ctx query "type:decision refresh token" --as nodes            words rank, filters must hold
+ctx query "type:decision refresh token" --as nodes            filters select, words rank
 """
 
 LANGUAGE = """
@@ -66,7 +66,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     arguments.superseded(parser)
     arguments.scope(parser)
     pack_options(parser.add_argument_group("packs"))
-    also_formats(parser, "yaml")
+    also_formats(parser, "yaml", default="text; json for a pack in a pipe")
 
 
 def pack_options(group: "argparse._ActionsContainer") -> None:
