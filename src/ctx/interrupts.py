@@ -4,7 +4,8 @@ The process `ctx` is in one of these stages:
 
     starting    a signal ends the process at once
     working     a signal raises `KeyboardInterrupt`, and what is open is rolled back
-    storing     from the moment a change becomes durable: a signal waits, the command finishes
+    storing     from the moment a change becomes durable: a signal waits, the command finishes;
+                a signal at a question ends the command
     ended       the exit code is known: signals are ignored
 
 So the exit code tells whether the change was stored: 0 if it was, 128 + the number of the signal if
@@ -43,6 +44,8 @@ class _Process:
     is_deferring = False
     is_printing = False
     """Whether output is being written to a reader that may have stopped reading."""
+    is_asking = False
+    """Whether the user is being asked. Only an answer or a signal ends that."""
     has_stored_parts = False
     has_raised = False
     number = 0
@@ -67,7 +70,7 @@ def _handle(number: int, _frame: "FrameType | None") -> None:
     _process.count += 1
     if not _process.is_working:
         _end_at_once(NOTHING_STORED)
-    if _process.is_deferring and not _process.is_printing:
+    if _process.is_deferring and not (_process.is_printing or _process.is_asking):
         return
     if not _process.has_raised:
         _process.has_raised = True
@@ -156,7 +159,7 @@ def end(code: int) -> int:
     A process that got a signal ends here. If `KeyboardInterrupt` was raised while Python ran code
     from a string, as `NamedTuple` does, Python ends the process by SIGINT, whatever its exit code.
     """
-    _process.is_deferring, _process.is_printing = True, False
+    _process.is_deferring, _process.is_printing, _process.is_asking = True, False, False
     if _process.is_handling:
         for number in _SIGNALS:
             signal.signal(number, signal.SIG_IGN)
@@ -173,6 +176,20 @@ class Printing:
 
     def __exit__(self, *_: object) -> None:
         _process.is_printing = False
+
+
+class Asking:
+    """While a question waits for its answer, even after a stored change: a signal ends it."""
+
+    def __enter__(self) -> None:
+        _process.is_asking = True
+        # A signal that came just before the question is an answer to it too.
+        if _process.number and not _process.has_raised:
+            _process.has_raised, _process.is_asking = True, False
+            raise KeyboardInterrupt
+
+    def __exit__(self, *_: object) -> None:
+        _process.is_asking = False
 
 
 def wait_for_input(stream: int) -> None:

@@ -192,6 +192,17 @@ def test_a_command_can_be_interrupted_at_a_question(ctx: Ctx) -> None:
     assert len(ctx("list", "--format=json").json["nodes"]) == 1
 
 
+def test_a_command_can_be_interrupted_at_a_question_after_it_stored(ctx: Ctx, folder: Path) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
+    assert ctx("add", "--type=fact", "One.").code == 0
+    running = Running("init", on_terminal=True)
+    running.wait_for_text("[y/N] ")
+    running.interrupt()
+    assert running.end() == 0
+    assert running.shown.startswith("Created a project store")
+    assert ctx("list").out.split()[4] == "user"
+
+
 JUST_BEFORE_IT_BLOCKS = """
 import ctypes, functools, operator, select, signal
 send = functools.partial(getattr(ctypes.CDLL(None), "raise"), int(signal.SIGINT))

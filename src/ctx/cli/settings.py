@@ -212,10 +212,11 @@ def stdin_is_terminal() -> bool:
 
 def read_line() -> str:
     """A line that the user types; empty at the end of the input."""
-    if stdin_is_terminal():
-        with suppress(OSError):  # Without a descriptor to wait for, the read itself waits.
-            interrupts.wait_for_input(sys.stdin.fileno())
-    return sys.stdin.readline().strip()
+    with interrupts.Asking():
+        if stdin_is_terminal():
+            with suppress(OSError):  # Without a descriptor to wait for, the read itself waits.
+                interrupts.wait_for_input(sys.stdin.fileno())
+        return sys.stdin.readline().strip()
 
 
 def stdin_in_parts() -> Iterator[bytes]:
