@@ -1,6 +1,5 @@
 """Typed and pasted parts of a prompt."""
 
-import time
 
 import pytest
 from hypothesis import given, settings
@@ -76,8 +75,8 @@ def test_any_prompt_can_be_split(prompt: str, printed: set[str]) -> None:
     assert all(any(word in whole for whole in known) for word in (own + " " + pasted).split())
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("piece", ["\n", "\n \n", "| ", "|\n", "#\n", "```a\n", "a:1\n", "a\n\n"])
-def test_a_long_prompt_is_split_quickly(piece: str) -> None:
-    began = time.process_time()
-    split_pasted((piece * 24_000)[:24_000])
-    assert time.process_time() - began < 1
+def test_a_long_prompt_takes_linear_time(piece: str) -> None:
+    """About a second; with quadratic time it takes hours."""
+    split_pasted((piece * 400_000)[:400_000])

@@ -72,8 +72,10 @@ def stored_excerpts(memory: Memory) -> list[tuple[str, str]]:
 
 
 def search_results(memory: Memory, prompt: str) -> list[str]:
+    """The excerpts that are found, without other past work."""
     stores = [memory.user.connection]
-    return [hit.text for hit in excerpt_search.search(stores, memory.project, prompt, 2_000)]
+    hits = excerpt_search.search(stores, memory.project, prompt, 2_000)
+    return [hit.text for hit in hits if not hit.node]
 
 
 def test_rules_corrections_and_statements() -> None:
