@@ -504,5 +504,5 @@ def test_nothing_to_ask_about_on_a_terminal(shop: Path, server: Server) -> None:
     assert terminal.end() == 2
     assert terminal.seen == (
         "error E011: No pack to ask about.\n"
-        '  Use `ctx llm --query "…"`, `ctx query "…" | ctx llm` or `ctx llm --pack FILE`.\n'
+        '  Use `ctx llm "…"`, `ctx query "…" | ctx llm` or `ctx llm --pack FILE`.\n'
     )

@@ -21,7 +21,7 @@ EVERYTHING = [
     *(["add", "task", "Fix it"], ["add", "decision", "Use one lock"]),
     *(["add", "command", "--", "true"], ["add", "cargo"], ["add", "rust", "."]),
     *(["relate", "app.py", "other.py"], ["task", "start", "Fix it"], ["task", "end"]),
-    *(["search", "timeouts"], ["query", "timeouts"], ["recall", "timeouts"]),
+    *(["search", "timeouts"], ["query", "timeouts"], ["recall", "timeouts"], ["pack", "x"]),
     *(["trace", "app.py"], ["related", "app.py"], ["why"], ["compose"], ["context"]),
     *(["view", "list"], ["summarize", "type:fact"], ["tags"], ["edges"]),
     *(["tag", "nothing", "a:b"], ["untag", "nothing", "a:b"], ["pin", "nothing"]),

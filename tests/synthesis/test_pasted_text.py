@@ -1,6 +1,5 @@
 """Typed and pasted parts of a prompt."""
 
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

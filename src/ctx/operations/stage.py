@@ -220,7 +220,7 @@ def abort(memory: Memory, reason: str | None, *, dry_run: bool) -> StageAbortRes
         said_in_it = staging_chains.records(repository, steps)
         documents = _documents(beside, said_in_it)
         taken = _own_documents(beside, documents)
-        task = _task_of(memory, staging_chains.task(repository, steps, said_in_it), said_in_it)
+        task = _task_of(memory, staging_chains.started_for(repository, steps), said_in_it)
         name = None
         if not dry_run:
             told = blob((said or "No reason was given.").encode("utf-8", "replace"))

@@ -120,12 +120,17 @@ def task(
     repository: Repository, steps: Sequence[WorkStep], all_records: Sequence[Record]
 ) -> str | None:
     """The task that a session was started for, else the last one it mentions."""
-    for text in _texts(repository, steps[-1].work, StepKind.SESSION_START):
-        return text
+    if named := started_for(repository, steps):
+        return named
     for record in reversed(all_records):
         if record.kind == "tag.add" and record.key.startswith("task:"):
             return str(record.key).removeprefix("task:")
     return None
+
+
+def started_for(repository: Repository, steps: Sequence[WorkStep]) -> str | None:
+    """The task that `ctx stage start` named."""
+    return next(_texts(repository, steps[-1].work, StepKind.SESSION_START), None)
 
 
 def _texts(repository: Repository, step: WorkCommit, kind: StepKind) -> Iterator[str]:

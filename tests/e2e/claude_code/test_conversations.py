@@ -31,7 +31,7 @@ def test_a_remembered_node_is_shown_in_the_next_conversation(person: Person) -> 
 
 @ANY_CLIENT
 def test_recalled_nodes_are_sent_once_with_the_next_prompt(person: Person) -> None:
-    node = person.adds("Deploys happen on Tuesdays.", "--type", "fact")
+    node = person.adds("Deploys happen on Tuesdays.", "--type", "fact", "--no-tier")
     first = person.say("Good morning.", 'Let me see. <ctx:recall query="deploys"/>')
     assert "Deploys happen" not in first.request.injected
 

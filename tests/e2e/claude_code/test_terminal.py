@@ -5,7 +5,7 @@ from tests.e2e.claude_code.terminal import at_terminal
 
 
 def test_a_cleared_conversation_gets_the_context_again(person: Person) -> None:
-    source = person.adds("Cookies are signed.", "--type", "fact")
+    source = person.adds("Cookies are signed.", "--type", "fact", "--no-tier")
     summed_up = ("--content", "Sessions are safe.", "--tag", "tier:reference")
     summary = person.ctx("summarize", source, *summed_up)["summary"]["id"]
     with at_terminal(
