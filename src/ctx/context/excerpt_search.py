@@ -98,7 +98,8 @@ def search(
     it is known. The last store is the user's, which has the excerpts.
     """
     connection = connections[-1]
-    wanted = _rarest(connection, _terms(prompt))
+    all_terms = _terms(prompt)
+    wanted = _rarest(connection, all_terms)
     if not wanted:
         return []
     query = " OR ".join(f'"{term}"' for term in wanted)
@@ -115,7 +116,7 @@ def search(
     )
     # Excerpts have no id.
     asked, before = frozenset(wanted), frozenset(given) - {""}
-    in_prompt = words(prompt[:_LONGEST_PROMPT])
+    in_prompt = frozenset(all_terms)
     news = (
         (hit, own)
         for hit, own in ((hit, words(hit.text)) for hit in (*stated, *hits))
@@ -147,9 +148,10 @@ def search_strictly(
 
     At least one of three rare words is from a name, or there are four.
     """
+    all_terms = _terms(prompt)
     counts = {
         term: hook_queries.excerpts_with(connection, term, _COUNTED_TO)
-        for term in dict.fromkeys(_terms(prompt)[:_MOST_COUNTED])
+        for term in dict.fromkeys(all_terms[:_MOST_COUNTED])
         if len(term) >= _SHORTEST_RARE
     }
     most = max(3, hook_queries.count_excerpts(connection, project) // _RARE)
@@ -159,7 +161,7 @@ def search_strictly(
     named = words(" ".join(layer_rows.names(prompt)))
     query = " OR ".join(f'"{term}"' for term in sorted(rare, key=counts.__getitem__)[:_MOST_TERMS])
     rows = hook_queries.matching_excerpts(connection, query, project, session, _MOST_ROWS)
-    in_prompt = words(prompt)
+    in_prompt = frozenset(all_terms)
     hits = [
         (hit, own)
         for hit, own in (

@@ -354,8 +354,8 @@ def sessions_with_excerpts(connection: Connection, project: str | None) -> list[
 
 def branches(connection: Connection, session_ids: "Sequence[str]") -> "dict[str, str]":
     """The branch of each session that ran on one."""
-    sql = f"SELECT id, branch FROM sessions WHERE branch > '' AND id IN ({_places(session_ids)})"
-    return dict(connection.execute(sql, session_ids).fetchall())
+    sql = "SELECT id, branch FROM sessions WHERE branch > '' AND id IN"
+    return dict(_among([connection], sql, session_ids))
 
 
 # Commands of agents, and what waits for a session

@@ -160,12 +160,12 @@ def about(
     summaries = hook_queries.sessions(connections[-1], project, session)[:3]
     ranked = _ranked(connections, project, session, [row[2] for row in summaries])
 
-    def score(each: RankedObservation) -> float:
-        return -each.score * (1 + len(words(each.row[2]) & wanted))
-
-    best = _unlike(_without_known_features(ranked)[:_MOST_ABOUT], ())
-    for each in sorted(best, key=score):
-        if -score(each) < _LEAST_ABOUT:
+    best = [
+        each._replace(score=each.score * (1 + len(words(each.row[2]) & wanted)))
+        for each in _unlike(_without_known_features(ranked)[:_MOST_ABOUT], ())
+    ]
+    for each in sorted(best, key=lambda each: -each.score):
+        if each.score < _LEAST_ABOUT:
             break
         if not layer_rows.is_about_commands(each.row[2]):
             yield each, _line(each)
@@ -231,8 +231,8 @@ def _score(each: RankedObservation, ages: Mapping[str, int], files: set[str]) ->
     decay = 1.0 if is_lasting else _OLDEST + (1 - _OLDEST) * 0.5 ** (age / _HALF_LIFE)
     shared = len(files & set(layer_rows.texts(about.get("files"))))
     again = _SAID_AGAIN if len(set(sessions)) > 1 else 1.0
-    asks = _QUESTION if each.row[2].rstrip().endswith("?") else 1.0
-    asks = _REQUEST if asks == 1.0 and _ASKS_FOR_WORK.match(each.row[2]) else asks
+    is_question = each.row[2].rstrip().endswith("?")
+    asks = _QUESTION if is_question else _REQUEST if _ASKS_FOR_WORK.match(each.row[2]) else 1.0
     return worth / 1000 * decay * again * asks * (1 + _FILE * min(shared, _MOST_OF_FILES))
 
 

@@ -11,7 +11,7 @@ from ctx.memory.graph import USER
 from ctx.memory.model import REFERENCE, WORKING, Redaction
 from ctx.narrative import document_format, document_names, document_roles, log_files, streams
 from ctx.operations import document, task
-from ctx.operations.add import DefaultTier
+from ctx.operations.add import DefaultTier, tier_for_agents
 from ctx.operations.document import AddDocumentResult, Options
 from ctx.redaction import redact
 from ctx.workspace import Memory
@@ -45,8 +45,8 @@ def add_note(memory: Memory, options: NoteOptions) -> AddDocumentResult:
         given = of_task_and_project(memory, tags, everywhere=options.everywhere)
         if options.default_tier == "none":
             given = [tag for tag in given if tag != WORKING]
-        elif options.default_tier == "shown" and not model.tier((*tags, *given)):
-            given.insert(0, REFERENCE)
+        elif options.default_tier == "shown":
+            given = [*tier_for_agents(memory, (*tags, *given)), *given]
         if create:
             at = clock.now_ms()
             path = document_names.log_path(
