@@ -15,6 +15,7 @@ import pytest
 
 from ctx.cli.main import main
 from ctx.memory import user_store
+from ctx.sqlite import truth
 from tests.conftest import Ctx
 from tests.e2e.forked import Forker, forker
 
@@ -207,6 +208,19 @@ def test_a_recovery_can_be_killed_at_any_moment(
         assert state(path) == before
         assert ctx("store", "check", "--db", str(path)).code == 0
         assert len(list(path.parent.glob("store.db.damaged-*Z"))) >= 1
+
+
+def test_a_recovery_killed_between_its_two_renames_is_completed_by_the_next(
+    used_store: UsedStore, tmp_path: Path, folder: Path, ctx: Ctx
+) -> None:
+    """At that moment no file has the store's name, and the new one waits beside it."""
+    path = copy_of(used_store, tmp_path / "copy")
+    before = state(path)
+    path.rename(f"{path}{truth.NEXT}")
+    assert ctx("store", "path", "--db", str(path), "--format=json").json["exists"] is True
+    again = ctx("store", "recover", "--db", str(path))
+    assert again.code == 0, again.err
+    assert state(path) == before
 
 
 def test_a_power_loss_at_any_byte_of_the_log_keeps_a_valid_store(

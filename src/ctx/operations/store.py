@@ -116,7 +116,7 @@ class RecoveryStep(NamedTuple):
 
 
 def locate(path: str) -> StorePath:
-    return StorePath(path, os.path.exists(path), size_of(path))
+    return StorePath(path, user_store.is_there(path), size_of(path))
 
 
 def status(path: str) -> StoreStatus:
@@ -248,7 +248,7 @@ def recover(path: str, *, dry_run: bool, tick: clock.Tick = clock.no_tick) -> St
     """Create a new store from the readable parts of a damaged one, and keep the damaged one."""
     path = os.path.realpath(path)
     newest = newest_backup(path)
-    if not os.path.exists(path):
+    if not user_store.is_there(path):
         raise DatabaseFailure(f"There is no store at {shown(path)}.", hint=_restore(newest))
     if _is_intact(path):
         return StoreRecovery(path, dry_run, False, None, None, newest)
