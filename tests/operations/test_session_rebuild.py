@@ -14,7 +14,7 @@ from ctx.memory.model import Evidence
 from ctx.operations import session_rebuild, undo
 from ctx.operations.session_rebuild import RebuildSessionsResult
 from ctx.sqlite.connection import transaction
-from ctx.synthesis import excerpt_table, session_commands, session_writer
+from ctx.synthesis import excerpt_table, session_commands, session_stores, session_writer
 from ctx.workspace import Memory
 from tests.conftest import Ctx
 from tests.synthesis import session_scripts
@@ -37,7 +37,7 @@ def old_session(memory: Memory, session: str = "s1", script: str = FIX + DECIDED
             "UPDATE sessions SET status = 'completed' WHERE id = ?", (session,)
         )
     evidence = session_scripts.steps(script, session)[0].id
-    with memory.transaction("synthesise", USER, author=session_writer.AUTHOR) as change:
+    with memory.transaction("synthesise", USER, author=session_stores.AUTHOR) as change:
         metadata = {
             "key": f"old:{session}",
             "title": OLD,
@@ -142,7 +142,7 @@ def outdated(memory: Memory) -> tuple[NodeId, NodeId]:
     old = old_session(memory)
     written = session_writer.synthesise(memory, "s1", is_over=False).new
     [fix] = [it for it in written if memory.user.node(it).content.startswith("Fixed")]
-    with memory.transaction("synthesise", USER, author=session_writer.AUTHOR) as change:
+    with memory.transaction("synthesise", USER, author=session_stores.AUTHOR) as change:
         change.update_node(fix, content="Fixed by the old rules.")
         if not memory.user.has(old):
             change.restore_node(old)

@@ -45,8 +45,8 @@ Memory is stored in two places, and commands read both together.
 
 In a project with a store, `ctx add` writes to the project store; --user writes
 to yours, for all projects. Captured sessions stay in the user store, unless you
-set `share.sessions`. `ctx update`, `tag` and `delete` change a node in the
-store that contains it.
+set `share.sessions` or run `ctx stage start`. `ctx update`, `tag` and `delete`
+change a node in the store that contains it.
 
 An edge may point from a node in your store to one in the project store, but not
 the other way round.
@@ -74,7 +74,7 @@ and a background process, the worker, turns it into memory:
 
 No model is needed. Secrets are removed before anything is stored, and text
 between <private> and </private> is not stored. Sessions stay on this machine,
-unless you set `share.sessions`.
+unless you set `share.sessions` or run `ctx stage start`.
 
 examples:
   ctx sessions list --all

@@ -176,6 +176,7 @@ def render_begun(begun: StageStartResult) -> list[Block]:
     blocks: list[Block] = [
         Line(f"{verb} session {begun.session}: {begun.task.name} (task:{begun.task.task})")
     ]
+    blocks.append(Line("The work of agents in this folder is staged, too, from now on."))
     if begun.left:
         blocks.append(Line(f"Session {begun.left} keeps what it has staged."))
     return blocks

@@ -1,7 +1,7 @@
 """Values that one command stores for a later one: results to show, the current task.
 
-They are not memory. Values of a session have no records and expire after a day; the current task of
-a place is computed from records, so that it can be undone.
+They are not memory. Values of a session have no records and expire after a day, except how it is
+staged; the current task of a place is computed from records, so that it can be undone.
 """
 
 import json
@@ -13,6 +13,7 @@ from ctx.memory.graph import Graph
 
 _KEPT_MS = 86_400_000
 _MOST_WAITING = 50
+_STAGING = "staging:"
 
 
 def put(graph: Graph, key: str, value: str) -> None:
@@ -46,6 +47,20 @@ def notices(session: str) -> str:
     return f"command_problems:{session}"
 
 
+def staging(session: str) -> str:
+    """The key of how a captured session is staged."""
+    return f"{_STAGING}{session}"
+
+
+def stagings(graph: Graph) -> list[tuple[str, str]]:
+    """Which captured sessions are staged, and how."""
+    rows = graph.connection.execute(
+        "SELECT substr(key, ?), value FROM pending WHERE key LIKE ? ORDER BY key",
+        (len(_STAGING) + 1, f"{_STAGING}%"),
+    )
+    return [(session, value) for session, value in rows]
+
+
 def get(graph: Graph, key: str) -> str | None:
     return read(graph.connection, key)
 
@@ -64,9 +79,10 @@ def take(graph: Graph, key: str) -> str | None:
 
 
 def _expire(connection: Connection) -> None:
-    """Delete values older than a day, except the current task."""
+    """Delete values older than a day, except the current task and how sessions are staged."""
     connection.execute(
-        "DELETE FROM pending WHERE created_at < ? AND key NOT LIKE 'current\\_task%' ESCAPE '\\'",
+        "DELETE FROM pending WHERE created_at < ? AND key NOT LIKE 'current\\_task%' ESCAPE '\\'"
+        f" AND key NOT LIKE '{_STAGING}%'",
         (clock.iso(clock.now_ms() - _KEPT_MS),),
     )
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ctx.code.diagnostics.diagnostic_model import Outcome, TestCounts, ToolDiagnostic, ToolReport
 from ctx.errors import UsageError
-from ctx.ids import ObjectId
+from ctx.ids import NodeId, ObjectId
 from ctx.memory import model, sources
 from ctx.memory.changes import Change
 from ctx.memory.graph import USER
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from ctx.project import command_diagnostics
 
 TAG = "command"
+LONGEST_NAME = 500
 
 _LAST_LINES = 10
 _MOST_ERRORS = 10
 _FOR_PROGRAMS = ('{"', '[{"')
 _LONGEST_TOLD = 300
 _LONGEST_FIRST = 100
-_LONGEST_NAME = 500
 
 
 class Options(NamedTuple):
@@ -45,6 +45,11 @@ class Options(NamedTuple):
     tags: Sequence[str] = ()
     everywhere: bool = False
     """Whether it belongs to no project, whatever the folder."""
+    report: ToolReport | None = None
+    """Its diagnostics, if they are known; otherwise they are read from the output."""
+    node_id: NodeId | None = None
+    at: str | None = None
+    """When it ran, if not now."""
 
 
 class AddCommandResult(NamedTuple):
@@ -75,7 +80,7 @@ class AddCommandResult(NamedTuple):
 def add_command(memory: Memory, options: Options) -> AddCommandResult:
     """Add an observation: the command, how it ended, its output and its diagnostics."""
     name = " ".join(options.name.split())
-    if not name or len(name) > _LONGEST_NAME:
+    if not name or len(name) > LONGEST_NAME:
         problem = "has no name" if not name else f"has a name of {len(name):,} characters"
         raise UsageError(
             f"The command {problem}.", hint='Name the command that ran: --name "cargo test".'
@@ -83,7 +88,7 @@ def add_command(memory: Memory, options: Options) -> AddCommandResult:
     tags = model.tags([TAG, *options.tags])
     printed = output.read(options.output, memory.config.integer("ingestion.max_log_lines"))
     project = None if options.everywhere else _project(memory)
-    report = _report(printed, name, project)
+    report = _report(printed, options.report, name, project)
     if project:
         name, printed = project.shared(name), printed.with_lines(project.shared)
     clean = redact(printed.text)
@@ -103,7 +108,10 @@ def add_command(memory: Memory, options: Options) -> AddCommandResult:
             content = "\n".join([content, *_key_lines(printed, ended)])
         elif clean.text:
             content = f"{content}\n\n{clean.text}"
-        node_id = change.add_node("observation", content, metadata=metadata)
+        times = (options.at, options.at) if options.at else None
+        node_id = change.add_node(
+            "observation", content, metadata=metadata, node_id=options.node_id, times=times
+        )
         for tag in (*tags, *given):
             change.tag(node_id, tag)
         if project and ended.errors:
@@ -145,13 +153,16 @@ def _project(memory: Memory) -> "command_diagnostics.DiagnosedProject | None":
 
 
 def _report(
-    printed: CommandOutput, name: str, project: "command_diagnostics.DiagnosedProject | None"
+    printed: CommandOutput,
+    known: ToolReport | None,
+    name: str,
+    project: "command_diagnostics.DiagnosedProject | None",
 ) -> ToolReport:
     """The diagnostics, with paths relative to the project, if there is one."""
     from ctx.code.diagnostics import tool_output as diagnostics
 
     # Nothing secret goes any further, in whatever part of a message it stands.
-    report = diagnostics.read(redact("\n".join(printed.uncut)).text, name)
+    report = known or diagnostics.read(redact("\n".join(printed.uncut)).text, name)
     if project is None:
         return report
     from ctx.project import command_diagnostics

@@ -34,6 +34,8 @@ class Options(NamedTuple):
     allow_secrets: bool = False
     extract_semantics: bool = False
     """Also read out of them what they define, import and call."""
+    written: bool = False
+    """Whether the session has written them."""
 
 
 class AddedFile(NamedTuple):
@@ -77,7 +79,7 @@ def add_file(
         ids = [head.id for head in heads]
         steps, parked = staging.open_steps(repository, workspace.session, ids)
         known = KnownFiles(repository, heads, steps)
-        taking = _FileStager(workspace, known, allow_secrets=options.allow_secrets)
+        taking = _FileStager(workspace, known, options)
         if options.extract_semantics:
             from ctx.codebase.extraction import Extraction
 
@@ -126,14 +128,14 @@ def _code(workspace: Workspace, paths: Sequence[str]) -> "Iterator[Code | None]"
 class _FileStager:
     """The files of one command."""
 
-    def __init__(self, workspace: Workspace, known: "KnownFiles", *, allow_secrets: bool) -> None:
+    def __init__(self, workspace: Workspace, known: "KnownFiles", options: Options) -> None:
         self.added: list[AddedFile] = []
         self.unchanged: list[str] = []
         self.restored: list[str] = []
         self.extraction: Extraction | None = None
         self._workspace = workspace
         self._known = known
-        self._allow_secrets = allow_secrets
+        self._options = options
         self._objects: list[Object] = []
         self._payload: list[ObjectId] = []
         self._pending = 0
@@ -150,7 +152,7 @@ class _FileStager:
             is_restored = self._known.restore(path, kept)
             (self.restored if is_restored else self.unchanged).append(path)
             return None
-        if not self._allow_secrets and (secret := secret_in(candidate, content)):
+        if not self._options.allow_secrets and (secret := secret_in(candidate, content)):
             return secret
         self.added.append(AddedFile(path, "changed" if before else "new", kept.id, len(content)))
         if self.extraction:
@@ -178,7 +180,7 @@ class _FileStager:
         step = staging.append(
             workspace.repository,
             workspace.session,
-            StepKind.FILE_READ,
+            StepKind.FILE_WRITE if self._options.written else StepKind.FILE_READ,
             self._objects,
             self._payload,
         )

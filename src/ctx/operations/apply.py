@@ -198,8 +198,7 @@ def events(memory: Memory, home: str, timeout_s: float) -> ApplyResult:
         event_log.forget_old(memory.user.connection)
     _forget_old_files(home)
     taken = _sum(taken, commands(memory, home, timeout_s))
-    for folder in filter(os.path.isabs, folders):
-        _compact_ended(memory, folder, home)
+    compact_ended(memory, folders, home)
     return taken
 
 
@@ -228,12 +227,17 @@ def refresh(memory: Memory, folders: Iterable[str], home: str) -> None:
             _refresh(memory, folder, home)
 
 
-def _compact_ended(memory: Memory, folder: str, home: str) -> None:
-    """Commit what agents have staged, once their sessions are over.
+def compact_ended(memory: Memory, folders: Iterable[str], home: str) -> None:
+    """Commit what is staged of agents in some places, once their sessions are over.
 
     Whether a session is over is read from the store, so that nothing is forgotten if a process was
     killed in between. A session that is resumed later starts a new chain.
     """
+    for folder in filter(os.path.isabs, folders):
+        _compact_ended(memory, folder, home)
+
+
+def _compact_ended(memory: Memory, folder: str, home: str) -> None:
     if memory.environment.is_single_store:
         return
     project = trust_check.trusted_project(home, folder)

@@ -17,7 +17,7 @@ from ctx.errors import CtxError, LockConflict
 from ctx.memory.graph import USER
 from ctx.operations import apply, worker_round
 from ctx.sqlite import database_backups
-from ctx.synthesis import existing_observations, session_writer
+from ctx.synthesis import existing_observations, session_stores, session_writer
 from ctx.synthesis.session_writer import PreparedSession, SessionWriteResult
 from ctx.workspace import Memory
 
@@ -143,7 +143,7 @@ def _obstacle(memory: Memory, session: Session) -> str:
 
 def _sharing(memory: Memory, session: Session) -> str:
     """How git shares what memory has about a session; empty if it does not."""
-    with session_writer.session_memory(memory, session) as there:
+    with session_stores.session_memory(memory, session) as there:
         shares = there.environment.user_config.text("share.sessions") != "none"
         if shares and (there.project_memory is not None or there.withheld):
             return "it is shared through git (share.sessions)"
@@ -165,7 +165,7 @@ def _write(
     change_id = ""
     try:
         # The session is the one of the command, so that `ctx undo` finds the change.
-        with memory.transaction(ACTION, USER, author=session_writer.AUTHOR) as change:
+        with memory.transaction(ACTION, USER, author=session_stores.AUTHOR) as change:
             change_id = change.id
             for each in prepared:
                 written.append(session_writer.write(change, change, each, only_own=True))

@@ -29,7 +29,14 @@ from ctx.operations import task as tasks
 from ctx.operations.commit import CommitResult, ExcludedSecret
 from ctx.operations.compact import CompactResult
 from ctx.operations.task import Task
-from ctx.project import broken_chains, current_session, recover_commits, staging, staging_chains
+from ctx.project import (
+    broken_chains,
+    captured_staging,
+    current_session,
+    recover_commits,
+    staging,
+    staging_chains,
+)
 from ctx.project.project_memory import ProjectMemory
 from ctx.project.staging_chains import Chain
 from ctx.workspace import Memory, Workspace
@@ -137,6 +144,7 @@ def start_given(memory: Memory, task: str) -> StageStartResult:
         if begun is not None:
             _take_back(repository, session, begun)
         raise
+    captured_staging.start(memory.user, session)
     return StageStartResult(session, started.task, bool(steps), started.compacted, None)
 
 
@@ -236,6 +244,7 @@ def abort(memory: Memory, reason: str | None, *, dry_run: bool) -> StageAbortRes
     if not dry_run:
         beside.close()
         current_session.leave(beside.project, session)
+        captured_staging.abort(memory.user, session)
         document.project_decisions(memory)
         if task:
             with memory.transaction("stage abort", USER) as change:

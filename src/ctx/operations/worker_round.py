@@ -100,10 +100,11 @@ class WorkerRounds:
                 steps += self._take(memory)
             synthesised = self._synthesise(memory, due)
         if synthesised:
+            folders = dict.fromkeys(each.folder for each in synthesised)
+            with self._guard("sessions that have ended"):
+                apply.compact_ended(memory, folders, self._home)
             with self._guard("contexts"):
-                apply.refresh(
-                    memory, dict.fromkeys(each.folder for each in synthesised), self._home
-                )
+                apply.refresh(memory, folders, self._home)
         return RoundResult(NOTHING, steps, missed, tuple(each.id for each in synthesised))
 
     def _take(self, memory: Memory) -> int:
@@ -170,6 +171,9 @@ class WorkerRounds:
             if self._is_stopping() or self._tries.get(tried, 0) >= _MOST_TRIES:
                 continue
             self._tries[tried] = self._tries.get(tried, 0) + 1
+            if not self._stage(memory, session) and self._tries[tried] < _MOST_TRIES:
+                # Both are tried again in the next round.
+                continue
             with self._guard(f"synthesis of {session.id}"):
                 from ctx.synthesis import session_writer
 
@@ -180,6 +184,16 @@ class WorkerRounds:
                 made.append(now)
         self._learn(memory, {each.project for each in made if each.status != session_state.ACTIVE})
         return made
+
+    def _stage(self, memory: Memory, session: Session) -> bool:
+        """Stage the work of a session in its project, if it is to be; whether that succeeded."""
+        has_failed = True
+        with self._guard(f"staging of {session.id}"):
+            from ctx.operations import stage_captured
+
+            stage_captured.stage_captured(memory, session)
+            has_failed = False
+        return not has_failed
 
     def _learn(self, memory: Memory, projects: set[str | None]) -> None:
         for project in sorted(projects, key=str):

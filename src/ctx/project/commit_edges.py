@@ -80,7 +80,7 @@ def _certainty(record: Record) -> int:
 def batches_of_files(repository: Repository, steps: Sequence[WorkStep]) -> Iterator[EdgeBatch]:
     """The edge batches of added files, newest first."""
     for step in steps:
-        if step.work.step_kind is StepKind.FILE_READ:
+        if step.work.step_kind in (StepKind.FILE_READ, StepKind.FILE_WRITE):
             values = (decode(repository.everything.read(id)) for id in step.work.payload)
             yield from (value for value in values if isinstance(value, EdgeBatch))
 

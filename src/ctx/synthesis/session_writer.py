@@ -10,7 +10,6 @@ once more. Stored model answers about the session are merged in; no model is cal
 
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from sqlite3 import Connection
 from typing import Any, NamedTuple
 
@@ -48,14 +47,12 @@ from ctx.synthesis.observations import (
     Synthesis,
 )
 from ctx.synthesis.session_excerpts import Excerpt, excerpts
+from ctx.synthesis.session_stores import AUTHOR, SUMMARY, scopes, session_memory
 from ctx.synthesis.statements import with_statements
 from ctx.synthesis.summary import markdown
-from ctx.workspace import Memory, for_agents
-
-AUTHOR = "synthesis"
+from ctx.workspace import Memory
 
 _ACTION = "synthesise"
-_SUMMARY = "summary"
 _MOST_MENTIONS = 5
 _MOST_SESSIONS = 50
 _SURER = 50
@@ -95,7 +92,7 @@ def synthesise(memory: Memory, session_id: str, *, is_over: bool) -> SessionWrit
     if session is None or prepared is None:
         return SessionWriteResult(session_id, (), (), (), (), None)
     with session_memory(memory, session) as there:
-        observed, summarised = scopes(there)
+        observed, summarised = scopes(there, session)
         with there.transaction(_ACTION, observed, summarised) as change:
             written = write(change, change.in_scope(summarised), prepared)
     store_rows(connection, prepared, written.summary)
@@ -168,22 +165,6 @@ def fill_rows(connection: Connection, session: Session) -> None:
         excerpt_table.replace(connection, session.id, session.project, excerpts(steps), steps[0].id)
 
 
-def session_memory(memory: Memory, session: Session) -> AbstractContextManager[Memory]:
-    """Memory opened for the session's folder."""
-    name = ids.session_id(session.id)
-    if os.path.isabs(session.folder):
-        return for_agents(memory, session.folder, name, AUTHOR)
-    environment = memory.environment._replace(session=name)
-    return nullcontext(Memory(memory.user, None, environment, AUTHOR))
-
-
-def scopes(there: Memory) -> tuple[str, str]:
-    """The scopes for observations and for summaries."""
-    config = there.environment.user_config
-    shared = config.text("share.sessions") if there.project_memory is not None else "none"
-    return PROJECT if shared == "all" else USER, USER if shared == "none" else PROJECT
-
-
 class _SessionWriter:
     """Writes to one store, in one change."""
 
@@ -254,7 +235,7 @@ class _SessionWriter:
             self._withdraw({each.key for each in found}, is_over=is_over)
 
     def summary(self, found: Summary | None) -> None:
-        known = self._known.get(_SUMMARY)
+        known = self._known.get(SUMMARY)
         self.node = known.id if known else None
         if found is None:
             return
@@ -265,7 +246,7 @@ class _SessionWriter:
             found = _joined(known, found)
             first = str(known.metadata.get("first", ""))
         metadata = {
-            "key": _SUMMARY,
+            "key": SUMMARY,
             "session": self._session.id,
             "first": first,
             sources.KEY: sources.AGENT,
@@ -277,13 +258,11 @@ class _SessionWriter:
             return
         made_at = self._steps[0].at
         tags = [f"session:{self._session.id}", self._tag]
-        self.node = self._put(
-            _SUMMARY, first, _SUMMARY, content, metadata, (made_at, found.at), tags
-        )
+        self.node = self._put(SUMMARY, first, SUMMARY, content, metadata, (made_at, found.at), tags)
 
     def derive_summary(self) -> None:
         """Link the summary to the observations of its session in the same store."""
-        known = [each.id for key, each in self._known.items() if key != _SUMMARY]
+        known = [each.id for key, each in self._known.items() if key != SUMMARY]
         again = [each for each in self._again if self._change.graph.has(each)]
         there = [each for each in (*known, *again) if each not in self._withdrawn]
         if self.node is not None and not self._is_protected(self.node):
@@ -417,7 +396,7 @@ class _SessionWriter:
         """
         there = {step.id for step in self._steps}
         for key, known in self._known.items():
-            is_repeated = key in keys or key == _SUMMARY
+            is_repeated = key in keys or key == SUMMARY
             is_repeated = is_repeated or (known.kind == "statement" and not is_over)
             is_shared = known.metadata.get("session") != self._session.id
             evidence = known.texts("evidence")
