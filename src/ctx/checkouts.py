@@ -102,10 +102,10 @@ def standing(checkout: Checkout) -> tuple[str | None, str | None]:
     if not ref.startswith("refs/heads/") or ".." in ref.split("/"):
         return None, None
     commit = _first_line(os.path.join(checkout.common_dir, *ref.split("/")))
-    return ref.removeprefix("refs/heads/"), _commit_id(commit or _packed(checkout, ref))
+    return ref.removeprefix("refs/heads/"), _commit_id(commit or _packed_ref(checkout, ref))
 
 
-def _packed(checkout: Checkout, ref: str) -> str:
+def _packed_ref(checkout: Checkout, ref: str) -> str:
     """The commit of a ref in `packed-refs`."""
     wanted = f" {ref}\n"
     try:

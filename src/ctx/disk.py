@@ -211,7 +211,7 @@ def read(path: str) -> bytes:
     """A whole file. Plain system calls: an object store reads ten thousand small files."""
     fd = os.open(path, os.O_RDONLY)
     try:
-        return _rest_of(fd, sys.maxsize)
+        return _read_remaining(fd, sys.maxsize)
     finally:
         os.close(fd)
 
@@ -220,7 +220,7 @@ def read_plain(path: str, limit: int) -> bytes:
     """Read an untrusted file: no link, FIFO or device, and little more than `limit` bytes."""
     fd = open_plain(path)
     try:
-        return _rest_of(fd, limit)
+        return _read_remaining(fd, limit)
     finally:
         os.close(fd)
 
@@ -234,7 +234,7 @@ def open_plain(path: str) -> int:
     return fd
 
 
-def _rest_of(fd: int, limit: int) -> bytes:
+def _read_remaining(fd: int, limit: int) -> bytes:
     data = os.read(fd, _READ_SIZE)
     if len(data) < _READ_SIZE:
         return data

@@ -43,10 +43,10 @@ def run(
     keep: str = "",
 ) -> bytes:
     """The output of a git command; `fine` lists the exit codes that are not failures."""
-    return _run(checkout, [*_beginning(checkout, keep), *arguments], stdin, fine)
+    return _run(checkout, [*_command_prefix(checkout, keep), *arguments], stdin, fine)
 
 
-def _beginning(checkout: Checkout, keep: str = "") -> list[str]:
+def _command_prefix(checkout: Checkout, keep: str = "") -> list[str]:
     """The program and the settings that keep a repository from running anything.
 
     `keep` names a setting to leave as the repository has it.
@@ -73,7 +73,7 @@ def _run(
 ) -> bytes:
     import subprocess
 
-    with _starting():
+    with _explain_start_errors():
         done = subprocess.run(
             command,
             # git finds the repository from its folder, so that its ownership check applies.
@@ -89,7 +89,7 @@ def _run(
 
 
 @contextmanager
-def _starting() -> Iterator[None]:
+def _explain_start_errors() -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -119,9 +119,9 @@ class Reading:
         import subprocess
         import tempfile
 
-        self._command = [*_beginning(checkout), *arguments]
+        self._command = [*_command_prefix(checkout), *arguments]
         self._printed, self._complaint = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115
-        with tempfile.TemporaryFile() as asked, _starting():
+        with tempfile.TemporaryFile() as asked, _explain_start_errors():
             asked.write(stdin)
             asked.seek(0)
             self._process = subprocess.Popen(
@@ -169,7 +169,7 @@ def differences(checkout: Checkout, commit: str, folder: str) -> list[Difference
     """How the tracked files under a folder differ from a commit."""
     # A plumbing command: it ignores user settings and does not write the index.
     arguments = ("-z", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
-    names = (commit, "--", _inside(checkout, folder))
+    names = (commit, "--", _literal_pathspec(checkout, folder))
     output = run(checkout, "diff-index", "--raw", "--no-abbrev", *arguments, *names)
     fields = iter(output.split(b"\0"))
     differences = []
@@ -238,13 +238,17 @@ def origin_url(checkout: Checkout) -> str:
 
 def tracked_files(checkout: Checkout, folder: str) -> list[str]:
     """The tracked files under a folder, relative to the top."""
-    return _paths(run(checkout, "ls-files", "-z", "--cached", "--", _inside(checkout, folder)))
+    return _paths(
+        run(checkout, "ls-files", "-z", "--cached", "--", _literal_pathspec(checkout, folder))
+    )
 
 
 def belonging_files(checkout: Checkout, folder: str) -> list[str]:
     """Tracked files and untracked files that are not ignored, relative to the top."""
     arguments = ("-z", "--cached", "--others", "--exclude-standard", "--")
-    return sorted(set(_paths(run(checkout, "ls-files", *arguments, _inside(checkout, folder)))))
+    return sorted(
+        set(_paths(run(checkout, "ls-files", *arguments, _literal_pathspec(checkout, folder))))
+    )
 
 
 def ignored_files(checkout: Checkout, paths: Iterable[str]) -> set[str]:
@@ -269,7 +273,7 @@ def unknown_files(checkout: Checkout, folder: str) -> list[str]:
         "--ignore-submodules=all",
         "--",
     )
-    found = run(checkout, *arguments, _inside(checkout, folder))
+    found = run(checkout, *arguments, _literal_pathspec(checkout, folder))
     entries = (entry for entry in found.split(b"\0") if entry)
     # The second status letter is about the working tree; a space means unchanged from the index.
     return sorted(os.fsdecode(entry[3:]) for entry in entries if entry[1:2] != b" ")
@@ -286,7 +290,7 @@ def add(checkout: Checkout, folder: str) -> None:
 
     git would look for changes inside them and run what their settings name.
     """
-    inside = _inside(checkout, folder)
+    inside = _literal_pathspec(checkout, folder)
     listed = run(checkout, "ls-files", "-z", "--stage", "--", inside).split(b"\0")
     submodules = (entry.partition(b"\t")[2] for entry in listed if entry.startswith(b"160000 "))
     left_out = (f":(exclude,literal){os.fsdecode(path)}" for path in submodules)
@@ -357,7 +361,8 @@ def _adders(checkout: Checkout, folder: str, *revisions: str) -> dict[str, str]:
     listed = run(
         checkout, "-c", "log.showRoot=true",
         "log", "-m", "--full-history", "--no-renames", "--diff-filter=A", "-z", "--name-only",
-        "--format=%x01%H", "--ignore-missing", *revisions, "--", _inside(checkout, folder),
+        "--format=%x01%H", "--ignore-missing", *revisions, "--",
+        _literal_pathspec(checkout, folder),
     )  # fmt: skip
     found: dict[str, str] = {}
     commit = ""
@@ -389,7 +394,7 @@ def _log(checkout: Checkout, folder: str, *options: str) -> bytes:
     return run(
         checkout, "-c", "log.showRoot=true", "-c", "log.diffMerges=separate",
         "log", "--all", *_worktree_commits(checkout), "-m", "--full-history", "--no-renames", "-z",
-        "--no-ext-diff", "--no-textconv", *options, "--", _inside(checkout, folder),
+        "--no-ext-diff", "--no-textconv", *options, "--", _literal_pathspec(checkout, folder),
     )  # fmt: skip
 
 
@@ -412,7 +417,7 @@ class Blobs:
 
         if self._process is None:
             self._process = subprocess.Popen(
-                [*_beginning(self._checkout), "cat-file", "--batch"],
+                [*_command_prefix(self._checkout), "cat-file", "--batch"],
                 cwd=self._checkout.top,
                 env=git_settings.environment(self._checkout, os.environ),
                 stdin=subprocess.PIPE,
@@ -464,7 +469,7 @@ def exclude(checkout: Checkout, folder: str) -> None:
     disk.replace(path, present + pattern + b"\n")
 
 
-def _inside(checkout: Checkout, path: str) -> str:
+def _literal_pathspec(checkout: Checkout, path: str) -> str:
     """A folder as a literal pathspec."""
     return ":(literal)" + os.path.relpath(path, checkout.top)
 

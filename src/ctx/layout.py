@@ -384,7 +384,7 @@ def _declared_name(config_file: str) -> str:
     """The name that a project's configuration gives it, if any."""
     try:
         text = disk.read_plain(config_file, _LARGEST_CONFIG).decode("utf-8")
-        if name := _name_at_the_top(text):
+        if name := _name_in_first_section(text):
             return name
         import tomllib
 
@@ -394,7 +394,7 @@ def _declared_name(config_file: str) -> str:
     return said if isinstance(said, str) else ""
 
 
-def _name_at_the_top(text: str) -> str:
+def _name_in_first_section(text: str) -> str:
     """The same where it stands as `ctx init` writes it: a hook has no time for a parser."""
     lines = (line for line in text.splitlines() if line and not line.startswith("#"))
     if next(lines, "") != "[repo]":

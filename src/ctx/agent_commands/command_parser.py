@@ -140,7 +140,7 @@ def _elements(text: str, shown: set[int]) -> tuple[list[_Element], QuotedPlaces]
 
         behind = quotations.read(paragraph, element_end)
         if behind > paragraph.end:
-            prose.go_on_from(behind, paragraph)
+            prose.skip_to(behind, paragraph)
     return found, quotations.places(prose.cut)
 
 
@@ -245,7 +245,7 @@ def _begins_content(opening: OpeningTag) -> bool:
     if opening.problem or opening.is_all:
         return False
     try:
-        _checked(opening)
+        _parse_attributes(opening)
     except UsageError:
         return False
     return True
@@ -260,7 +260,7 @@ def _read(
     """
     name = opening.name
     try:
-        attributes = _checked(opening)
+        attributes = _parse_attributes(opening)
         content = text[opening.end : closing[0]].strip() if closing else ""
         if _FORMS[name].has_content and not content:
             if closing or opening.is_all:
@@ -271,17 +271,17 @@ def _read(
         problem = _in_one_line(f"{error.message} {error.hint or ''}")
         meant = name if name in _FORMS else _nearest(name, tuple(_FORMS)) or "remember"
         return CommandProblem(
-            _beginning(text, opening, closing), problem, _FORMS[meant].right, position
+            _first_line_of_command(text, opening, closing), problem, _FORMS[meant].right, position
         )
 
 
-def _checked(opening: OpeningTag) -> dict[str, str]:
+def _parse_attributes(opening: OpeningTag) -> dict[str, str]:
     """The parsed and checked attributes."""
     name = opening.name
     if opening.problem:
         raise UsageError(opening.problem)
     if name not in _FORMS:
-        raise UsageError(f"There is no command `{name[:80]}`{_instead(name, tuple(_FORMS))}")
+        raise UsageError(f"There is no command `{name[:80]}`{_suggest_words(name, tuple(_FORMS))}")
     form = _FORMS[name]
     readers = {**form.needed, **form.optional}
     given = _checked_attributes(opening, readers)
@@ -302,7 +302,7 @@ def _checked_attributes(opening: OpeningTag, readers: Mapping[str, Reader]) -> d
     found: dict[str, str] = {}
     for name, value in opening.attributes:
         if name not in readers:
-            instead = _instead(name, tuple(readers)) if readers else "; it has none."
+            instead = _suggest_words(name, tuple(readers)) if readers else "; it has none."
             raise UsageError(f"`{opening.name}` has no attribute `{name[:80]}`{instead}")
         if name in found:
             raise UsageError(f"`{name}` is given twice.")
@@ -313,7 +313,7 @@ def _checked_attributes(opening: OpeningTag, readers: Mapping[str, Reader]) -> d
     return found
 
 
-def _beginning(text: str, opening: OpeningTag, closing: Span | None) -> str:
+def _first_line_of_command(text: str, opening: OpeningTag, closing: Span | None) -> str:
     written = text[opening.start : opening.start + 4 * LONGEST_WRITTEN]
     if opening.problem:
         # Its end is unknown, so its line is shown.
@@ -324,7 +324,7 @@ def _beginning(text: str, opening: OpeningTag, closing: Span | None) -> str:
     return line if len(line) <= LONGEST_WRITTEN else f"{line[: LONGEST_WRITTEN - 1]}…"
 
 
-def _instead(word: str, known: tuple[str, ...]) -> str:
+def _suggest_words(word: str, known: tuple[str, ...]) -> str:
     """The end of a sentence about an unknown word: a suggestion or the known words."""
     near = _nearest(word, known)
     return f"; did you mean `{near}`?" if near else f"; there are `{'`, `'.join(known)}`."

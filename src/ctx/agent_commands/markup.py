@@ -93,7 +93,7 @@ def _read_attributes(
     while not (end := _END.match(text, at, limit)):
         pair = attribute.match(text, at, limit)
         if pair is None:
-            problem = _why(text, at, found)
+            problem = _invalid_tag_reason(text, at, found)
             return OpeningTag(command, start, name.end(), tuple(found), False, problem)
         at = pair.end()
         match pair.lastgroup:
@@ -107,7 +107,7 @@ def _read_attributes(
     return OpeningTag(command, start, end.end(), tuple(found), bool(end[1]), "")
 
 
-def _why(text: str, at: int, found: list[tuple[str, str | None]]) -> str:
+def _invalid_tag_reason(text: str, at: int, found: list[tuple[str, str | None]]) -> str:
     """Why an opening tag is invalid at this position, after these attributes."""
     valued = [name for name, value in found if value is not None]
     space = _SPACE.match(text, at)
@@ -215,7 +215,7 @@ class ClosingTags:
                     last.of_example = last.of_example or edge.span()
                 elif last.in_code is None:
                     last.in_code, last.code = edge.span(), code
-            elif (nested := self._nested(edge.start())) is None:
+            elif (nested := self._nested_opening_tag(edge.start())) is None:
                 continue
             elif code is not None and code != last.code:
                 shown[code] = shown.get(code, 0) + 1
@@ -233,7 +233,7 @@ class ClosingTags:
             self._found[each.end] = each.in_code or each.of_example
         self._patience -= at - opening.end
 
-    def _nested(self, start: int) -> OpeningTag | None:
+    def _nested_opening_tag(self, start: int) -> OpeningTag | None:
         """The opening tag at a position in content, if it needs a closing tag."""
         opening = read_opening(self._text, start)
         return opening if opening and self._begins_content(opening) else None

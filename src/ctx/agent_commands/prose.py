@@ -148,12 +148,12 @@ class Prose:
         self._fence_ends: dict[str, int] = {}
 
     def paragraphs(self) -> Iterator[Paragraph]:
-        """The unquoted paragraphs. Between two of them, `go_on_from` can skip a part."""
+        """The unquoted paragraphs. Between two of them, `skip_to` can skip a part."""
         while (paragraph := self._next_paragraph()) is not None:
             if _QUOTE not in paragraph.containers:
                 yield paragraph
 
-    def go_on_from(self, position: int, paragraph: Paragraph) -> None:
+    def skip_to(self, position: int, paragraph: Paragraph) -> None:
         """Leave out what is before: an element that began in a paragraph and ends behind it.
 
         The structure is that of its first line, as if the element were a word in it.
@@ -178,13 +178,13 @@ class Prose:
         return ended
 
     def _read_line(self, line: _Line) -> None:
-        containers = self._going_on(line)
+        containers = self._continued_containers(line)
         kept = len(containers)
         is_inside = kept == len(self._containers)
         if self._leaf and is_inside and self._is_in_leaf(line):
             return
         if self._leaf and not is_inside and not line.is_blank:
-            self._cut(line.start)
+            self._cut_leaf(line.start)
         self._leaf = ""
         while not line.is_blank:
             # Unless a new block begins, the line continues the paragraph.
@@ -192,7 +192,7 @@ class Prose:
             if line.indent >= _TAB:
                 if may_go_on:
                     break
-                self._set(containers, _INDENTED)
+                self._enter_block(containers, _INDENTED)
                 return
             new = self._new_container(line, containers, in_paragraph=may_go_on and is_inside)
             if new is None:
@@ -201,11 +201,11 @@ class Prose:
                 break
             containers = (*containers, new)
         if line.is_blank:
-            self._set(containers)
+            self._enter_block(containers)
         else:
             self._add_text(line, containers, may_go_on=len(containers) == kept)
 
-    def _cut(self, start: int) -> None:
+    def _cut_leaf(self, start: int) -> None:
         mark = self._leaf[0]
         if self._leaf == _RAW_BLOCK:
             self.cut.append((start, self._raw_end))
@@ -216,7 +216,7 @@ class Prose:
             if self._fence_ends[mark] <= len(self._text):
                 self.cut.append((start, self._fence_ends[mark]))
 
-    def _going_on(self, line: _Line) -> _Containers:
+    def _continued_containers(self, line: _Line) -> _Containers:
         """The open containers that this line is in, by its marks and indentation."""
         found: list[_Item] = []
         for container in self._containers:
@@ -271,9 +271,9 @@ class Prose:
     def _is_block(self, line: _Line, containers: _Containers, *, in_paragraph: bool) -> bool:
         """Whether a line is another block or an underline; if so, it is processed."""
         if fence := line.begins(_FENCE):
-            self._set(containers, fence[0])
+            self._enter_block(containers, fence[0])
         elif (raw_end := self._raw.block_end(line.at)) is not None:
-            self._set(containers, _RAW_BLOCK)
+            self._enter_block(containers, _RAW_BLOCK)
             # The rest of its last line is raw too, as CommonMark has it.
             self._raw_end = raw_end
         elif (
@@ -281,19 +281,19 @@ class Prose:
             or (in_paragraph and line.begins(_UNDERLINE))
             or line.begins(_RULE)
         ):
-            self._set(containers)
+            self._enter_block(containers)
         else:
             return False
         return True
 
     def _add_text(self, line: _Line, containers: _Containers, *, may_go_on: bool) -> None:
         if self._paragraph is None or not may_go_on:
-            self._set(containers)
+            self._enter_block(containers)
             self._paragraph = Paragraph(line.at, line.end, containers)
         # Otherwise the containers stay open, even if this line does not repeat their marks.
         self._paragraph.add(line)
 
-    def _set(self, containers: _Containers, leaf: str = "") -> None:
+    def _enter_block(self, containers: _Containers, leaf: str = "") -> None:
         self._end_paragraph()
         self._containers, self._leaf = containers, leaf
 

@@ -120,7 +120,7 @@ def _line(text: str) -> str:
     return " ".join(_own_words(text).split())[:_LONGEST_ASKED]
 
 
-def _cut(text: str, most: int) -> str:
+def _shorten_middle(text: str, most: int) -> str:
     """The beginning of a long text, and its end, where conclusions are."""
     if len(text) <= most:
         return text
@@ -139,7 +139,7 @@ def _prompt(taking: _EventReader) -> Step | DroppedEvent:
         return DroppedEvent("the client wrote it")
     if taking.event.is_host_command:
         return DroppedEvent("it is a command of the client")
-    return taking.step("prompt", _cut(text, _LONGEST_PROMPT))
+    return taking.step("prompt", _shorten_middle(text, _LONGEST_PROMPT))
 
 
 def _agent_message(taking: _EventReader) -> Step | DroppedEvent:
@@ -150,13 +150,13 @@ def _agent_message(taking: _EventReader) -> Step | DroppedEvent:
     text = _own_words(taking.event.text)
     if not text:
         return DroppedEvent("it contains only injected or private text")
-    return taking.step("say", _cut(text, _LONGEST_SAID))
+    return taking.step("say", _shorten_middle(text, _LONGEST_SAID))
 
 
 def _recap(taking: _EventReader) -> Step | DroppedEvent:
     text = _own_words(taking.event.text or "")
     return (
-        taking.step("recap", _cut(text, _LONGEST_RECAP))
+        taking.step("recap", _shorten_middle(text, _LONGEST_RECAP))
         if text
         else DroppedEvent("it says nothing")
     )
@@ -168,7 +168,7 @@ def _title(taking: _EventReader) -> Step | DroppedEvent:
     return taking.step(kind, text) if text else DroppedEvent("it is empty or private")
 
 
-def _marking(text: str) -> Callable[[_EventReader], Step]:
+def _mark_reader(text: str) -> Callable[[_EventReader], Step]:
     return lambda taking: taking.step("mark", text)
 
 
@@ -184,10 +184,10 @@ _EVENTS: Mapping[str, Callable[[_EventReader], Step | DroppedEvent]] = {
     TITLE: _title,
     "SubagentStop": _agent_message,
     "SessionStart": _start,
-    "PreCompact": _marking(COMPACTED),
-    "SessionEnd": _marking(ENDED),
-    "UserInterrupt": _marking(INTERRUPTED),
-    "StopFailure": _marking(FAILED),
+    "PreCompact": _mark_reader(COMPACTED),
+    "SessionEnd": _mark_reader(ENDED),
+    "UserInterrupt": _mark_reader(INTERRUPTED),
+    "StopFailure": _mark_reader(FAILED),
 }
 
 
@@ -218,7 +218,7 @@ def _tool(taking: _EventReader, call: Call) -> Step | DroppedEvent:
             return taking.step("search", f"{name}: {text}" if text else name)
         case Delegation(description, prompt):
             text = "\n".join(filter(None, (_line(description), _own_words(prompt))))
-            kept = _cut(text, _LONGEST_PLAN // 4)
+            kept = _shorten_middle(text, _LONGEST_PLAN // 4)
             return taking.step("agent", kept) if text else DroppedEvent("it is empty")
         case UnknownTool():
             return DroppedEvent("calls of this tool are not captured")
@@ -298,7 +298,7 @@ def _plan(
                 return DroppedEvent("it calls ctx itself")
             text = f"skill {name} {_line(arguments)}".strip()
         case PlanCall(text):
-            text = _cut(_own_words(text), _LONGEST_PLAN)
+            text = _shorten_middle(_own_words(text), _LONGEST_PLAN)
         case TodoList(items):
             lines = [f"[{'x' if done else ' '}] {_line(subject)}" for subject, done in items]
             text = "\n".join(lines)

@@ -60,27 +60,29 @@ def read(
         return "it was not run"
     if line.has_own:
         return FinishedCommand(line, ok, exit_code, None, (), "")
-    plain = _plain(output)
+    plain = _terminal_text(output)
     report = None
     if plain.strip() and (not line.only_reads or (not ok and line.may_check_first)):
         from ctx.code.diagnostics import tool_output as diagnostics
 
         report = diagnostics.read(plain, command)
-    passed = _passed(report, line, exit_code)
+    passed = _has_passed(report, line, exit_code)
     if ok and passed is not False:
-        return FinishedCommand(line, ok, exit_code, passed, (), _counted(report))
+        return FinishedCommand(line, ok, exit_code, passed, (), _test_counts_text(report))
     findings = _findings(report, place, line.folder)
     return FinishedCommand(line, ok, exit_code, passed, findings, _ends(plain, most_lines))
 
 
-def _passed(report: "ToolReport | None", line: CommandLine, exit_code: int | None) -> bool | None:
+def _has_passed(
+    report: "ToolReport | None", line: CommandLine, exit_code: int | None
+) -> bool | None:
     if report and report.outcome:
         return report.outcome == "passed"
     # Checkers that print nothing on success.
     return True if exit_code == 0 and line.checks else None
 
 
-def _counted(report: "ToolReport | None") -> str:
+def _test_counts_text(report: "ToolReport | None") -> str:
     """`12 passed, 1 skipped`."""
     tests = report.tests if report else None
     if tests is None:
@@ -99,15 +101,15 @@ def _findings(
     folders = [place.folder, place.root]
     if into:
         folders.insert(0, os.path.join(place.folder, into))
-    return tuple(_finding(each, folders, place.root) for each in errors[:_MOST_FINDINGS])
+    return tuple(_step_finding(each, folders, place.root) for each in errors[:_MOST_FINDINGS])
 
 
-def _finding(found: "ToolDiagnostic", folders: Sequence[str], root: str) -> StepFinding:
+def _step_finding(found: "ToolDiagnostic", folders: Sequence[str], root: str) -> StepFinding:
     from ctx.code.diagnostics.diagnostic_model import is_foreign
 
     path, line = "", None
     for span in found.spans:
-        if not is_foreign(span.path) and (inside := _inside(span.path, folders, root)):
+        if not is_foreign(span.path) and (inside := _project_path(span.path, folders, root)):
             path, line = inside, span.start_line
             break
     message = "\n".join(found.message.split("\n")[:3])
@@ -120,7 +122,7 @@ def _finding(found: "ToolDiagnostic", folders: Sequence[str], root: str) -> Step
     )
 
 
-def _inside(path: str, folders: Sequence[str], root: str) -> str:
+def _project_path(path: str, folders: Sequence[str], root: str) -> str:
     """A path that a tool printed, relative to the project's root; empty if it is outside."""
     if "\0" in path or not root:
         return ""
@@ -141,7 +143,7 @@ def _in_module(path: str, top: str) -> str:
     return next((each for each in every if os.path.lexists(os.path.join(top, each))), "")
 
 
-def _plain(output: str) -> str:
+def _terminal_text(output: str) -> str:
     """An output as a terminal displays it."""
     text = without_private(output)
     if "\x1b" in text:

@@ -62,17 +62,20 @@ def _shape(
 
 def _clean(texts: list[tuple[str, str]]) -> list[str]:
     """The texts without secrets and private parts. Many at once take hardly longer than one."""
-    safe = [(name, _as_displayed(name, without_private(_safe(text)))) for name, text in texts]
-    short = [_named(name, text) for name, text in safe if len(text) <= _LONGEST_TEXT]
+    safe = [
+        (name, _as_displayed(name, without_private(_without_surrogates(text))))
+        for name, text in texts
+    ]
+    short = [_name_and_value(name, text) for name, text in safe if len(text) <= _LONGEST_TEXT]
     cleaned = redact(_BREAK.join(short)).text.split(_BREAK)
     if len(cleaned) != len(short):
         # A rule matched across a break after all.
         cleaned = [redact(each).text for each in short]
     given = iter(cleaned)
     return [
-        next(given).removeprefix(_named(name, ""))
+        next(given).removeprefix(_name_and_value(name, ""))
         if len(text) <= _LONGEST_TEXT
-        else _shortened(name, text)
+        else _shorten_text(name, text)
         for name, text in safe
     ]
 
@@ -84,21 +87,21 @@ def _as_displayed(name: str, text: str) -> str:
     return text.replace("\0", " ")
 
 
-def _named(name: str, text: str) -> str:
+def _name_and_value(name: str, text: str) -> str:
     return f"{name}={text}" if name else text
 
 
-def _shortened(name: str, text: str) -> str:
+def _shorten_text(name: str, text: str) -> str:
     """A long text, cut to its two ends and redacted a little beyond them; a file stays whole."""
     if name in _FILES and len(text) <= written_lines.MOST:
         return redact(text).text
     half = _LONGEST_TEXT // 2
-    named = _named(name, "")
+    named = _name_and_value(name, "")
     first = redact(named + text[: half + _BEYOND]).text.removeprefix(named)[:half]
     last = redact(text[-half - _BEYOND :]).text[-half:]
     return f"{first}\n… {len(text) - 2 * half:,} characters left out …\n{last}"
 
 
-def _safe(text: str) -> str:
+def _without_surrogates(text: str) -> str:
     """Without lone surrogates, which JSON allows and UTF-8 does not."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

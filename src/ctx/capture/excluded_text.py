@@ -23,16 +23,16 @@ _GLOB = re.compile(r"[*?\[]")
 def locate(path: str, folder: str, root: str) -> tuple[str, str]:
     """A path as written in a folder: relative to the project's root, and absolute."""
     full = os.path.normpath(os.path.join(folder or root, path))
-    inside = _below(full, root)
+    inside = _relative_path(full, root)
     if inside is None and "\0" not in full and os.path.isabs(full):
         # The project was entered through a symbolic link.
         full = os.path.join(os.path.realpath(os.path.dirname(full)), os.path.basename(full))
-        inside = _below(full, root)
+        inside = _relative_path(full, root)
     shown = inside if inside is not None else path
     return shown.replace(os.sep, "/")[:_LONGEST_PATH], full
 
 
-def _below(path: str, root: str) -> str | None:
+def _relative_path(path: str, root: str) -> str | None:
     """A path relative to a folder; None if it is not in it. The folder itself is `.`."""
     if path == root:
         return "."
@@ -67,7 +67,7 @@ def names_excluded(rules: CaptureRules, command: str, folders: Sequence[str], ro
         is_excluded(rules, each, folder, root)
         for word in words(command)
         for folder in folders
-        for each in _meant(word, folder)
+        for each in _possible_paths(word, folder)
     )
 
 
@@ -98,7 +98,7 @@ def words(text: str) -> list[str]:
     return [word for word in found if word.strip("/.-")][:_MOST_WORDS]
 
 
-def _meant(word: str, folder: str) -> Iterator[str]:
+def _possible_paths(word: str, folder: str) -> Iterator[str]:
     """The paths that a word may mean. A word without `/` or `.` is a path if the file exists."""
     first, slash, rest = word.partition("/")
     is_folder = os.path.isabs(folder) and "\0" not in folder

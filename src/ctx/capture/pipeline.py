@@ -159,7 +159,7 @@ class _CaptureRun:
     def take(self, batch: Sequence[tuple[Event, int]]) -> None:
         self._count(batch, 1)
         try:
-            made = [(event, tries, self._made(event, tries)) for event, tries in batch]
+            made = [(event, tries, self._process_event(event, tries)) for event, tries in batch]
             with transaction(self._connection):
                 for event, tries, step in made:
                     if step is not None:
@@ -176,7 +176,7 @@ class _CaptureRun:
                 [(more, event.id) for event, _ in batch],
             )
 
-    def _made(self, event: Event, tries: int) -> "Step | DroppedEvent | _Skip | None":
+    def _process_event(self, event: Event, tries: int) -> "Step | DroppedEvent | _Skip | None":
         """The result for an event; None if it is to be tried again."""
         if tries >= _MOST_TRIES:
             return _Skip(_TRIED)
@@ -237,7 +237,7 @@ class _CaptureRun:
             capture_off.reopen(self._home, event.session, spool.made_ms(event.id))
             session_state.record_event(self._connection, self._home, event, here, clock.now_ms())
             team_table.record_event(self._connection, event)
-        if isinstance(made, Step) and not self._seen_of(event.session).is_news(made):
+        if isinstance(made, Step) and not self._recent_steps(event.session).is_news(made):
             made = DroppedEvent(_SEEN)
         if isinstance(made, DroppedEvent):
             self._end(event, DROPPED, made.reason)
@@ -255,7 +255,7 @@ class _CaptureRun:
         )
         self._counts[status] += 1
 
-    def _seen_of(self, session: str) -> "_RecentSteps":
+    def _recent_steps(self, session: str) -> "_RecentSteps":
         if session not in self._seen:
             self._seen[session] = _RecentSteps(_last_steps(self._connection, session))
         return self._seen[session]
@@ -309,7 +309,9 @@ class _RecentSteps:
                 is_known = last is not None and last.text == step.text
             case "prompt" | "mark":
                 # Two hooks got the same event, unless there is time between them.
-                is_known = last is not None and last.text == step.text and _at_once(last, step)
+                is_known = (
+                    last is not None and last.text == step.text and _are_simultaneous(last, step)
+                )
             case _:
                 is_known = False
         if not is_known:
@@ -336,7 +338,7 @@ def _content(step: Step) -> tuple[object, ...]:
     return step.text, step.ok, step.exit_code, step.output, step.passed
 
 
-def _at_once(one: Step, other: Step) -> bool:
+def _are_simultaneous(one: Step, other: Step) -> bool:
     return abs(spool.made_ms(one.id) - spool.made_ms(other.id)) <= event_store.SAME_MS
 
 
@@ -349,7 +351,7 @@ def _change_symbols(connection: Connection, step: Step, project: str | None) -> 
             " AND kind = ?",
             key,
         ).fetchone()
-        change = _joined(row[0] if row else None, each)
+        change = _joined_change(row[0] if row else None, each)
         if change is None:
             connection.execute(
                 "DELETE FROM symbol_changes WHERE session = ? AND path = ? AND name = ?"
@@ -365,7 +367,7 @@ def _change_symbols(connection: Connection, step: Step, project: str | None) -> 
             )
 
 
-def _joined(before: str | None, each: SymbolChange) -> str | None:
+def _joined_change(before: str | None, each: SymbolChange) -> str | None:
     """The change of an item since the session began; None if it was added and deleted."""
     match before, each.change:
         case "new", "deleted":

@@ -97,7 +97,7 @@ def _pieces(memory: Memory, home: str, origin: _Origin) -> Iterator[TranscriptPi
     start = _read_position(connection, origin)
     while True:
         found = origin.transcripts.events(origin.path, start)
-        news, is_whole = _missing_kept(memory, home, found.events, origin)
+        news, is_whole = _store_missing_events(memory, home, found.events, origin)
         if is_whole and found.next_offset != start:
             with transaction(connection):
                 _set_read_position(connection, origin, found.next_offset)
@@ -112,7 +112,7 @@ def _pieces(memory: Memory, home: str, origin: _Origin) -> Iterator[TranscriptPi
         start = found.next_offset
 
 
-def _missing_kept(
+def _store_missing_events(
     memory: Memory, home: str, found: Sequence[Event], origin: _Origin
 ) -> tuple[int, bool]:
     """How many events were missing, and whether all of them could be checked."""

@@ -89,7 +89,7 @@ def digest(command: Command) -> str:
 def digests_in(text: str) -> set[str]:
     """The digests of all elements in a text, however they are written."""
     found: set[str] = set()
-    plain = _plain(text)
+    plain = _unescape_text(text)
     for each in {plain, _LINE_PREFIX.sub("", plain)}:
         for mark in _LOOSE_MARK.finditer(each):
             # A copy, in which a loosely written mark becomes the strict one.
@@ -134,7 +134,7 @@ def _letters(text: str) -> str:
     return _NO_LETTERS.sub("", _TAG.sub("", folded)) or folded.strip()
 
 
-def _plain(text: str) -> str:
+def _unescape_text(text: str) -> str:
     """A text without entities and escapes, as in HTML, in JSON or in JSON inside of JSON."""
     for _ in range(2):
         if "&" in text:

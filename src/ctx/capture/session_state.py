@@ -96,20 +96,20 @@ def record_event(
     """
     known = find(connection, event.session)
     if known is None:
-        found = _begun(event, place, now_ms)
+        found = _new_session(event, place, now_ms)
     else:
         found = known._replace(
             started_at=min(known.started_at, event.at), last_at=max(known.last_at, event.at)
         )
         if _is_first(connection, known, event):
-            found = found._replace(**_where(event, place, now_ms))
+            found = found._replace(**_session_place(event, place, now_ms))
     if not found.transcript:
         found = found._replace(transcript=event.transcript)
-    if not found.goes_on_from and (before := _before(home, event.session)):
+    if not found.goes_on_from and (before := _continued_session(home, event.session)):
         found = found._replace(goes_on_from=before)
     if event.name == PROMPT and (not found.request or _is_first_prompt(connection, event)):
         found = found._replace(request=request_of(event) or found.request)
-    _write(connection, _standing(connection, found, event))
+    _write(connection, _update_status(connection, found, event))
 
 
 def status_of(names: Iterable[str]) -> Status:
@@ -117,7 +117,7 @@ def status_of(names: Iterable[str]) -> Status:
     names = iter(names)
     for name in names:
         if name == END:
-            return _ending(names, COMPLETED)
+            return _end_status(names, COMPLETED)
         if name not in _AFTERMATH:
             return ACTIVE
     return ACTIVE
@@ -125,10 +125,10 @@ def status_of(names: Iterable[str]) -> Status:
 
 def closing_status(connection: Connection, session_id: str) -> Status:
     """The status of a session that ended without reporting it."""
-    return _ending(_names(connection, session_id, ""), INTERRUPTED)
+    return _end_status(_names(connection, session_id, ""), INTERRUPTED)
 
 
-def _ending(names: Iterable[str], otherwise: Status) -> Status:
+def _end_status(names: Iterable[str], otherwise: Status) -> Status:
     match next((name for name in names if name != END), ""):
         case "StopFailure":
             return FAILED
@@ -212,21 +212,21 @@ def line_of(prompt: str) -> str:
     return line if len(line) <= _LONGEST_REQUEST else f"{line[: _LONGEST_REQUEST - 1]}…"
 
 
-def _before(home: str, session: str) -> str:
+def _continued_session(home: str, session: str) -> str:
     """The session that this one continues, if any. Only plain files are opened."""
     is_there = os.path.isfile(live.path_of(home, f"{session}.before"))
     return live.before(home, session) if is_there else ""
 
 
-def _begun(event: Event, place: Place, now_ms: int) -> Session:
+def _new_session(event: Event, place: Place, now_ms: int) -> Session:
     nowhere = Session(
         *(event.session, None, "", None, None, None, event.host, "", 0, None, ACTIVE),
         *(event.at, event.at, None, "", "", None),
     )
-    return nowhere._replace(**_where(event, place, now_ms))
+    return nowhere._replace(**_session_place(event, place, now_ms))
 
 
-def _where(event: Event, place: Place, now_ms: int) -> dict[str, Any]:
+def _session_place(event: Event, place: Place, now_ms: int) -> dict[str, Any]:
     """Where a session runs, according to its first event."""
     if not os.path.isabs(event.folder):
         return {}
@@ -271,16 +271,16 @@ def _is_first_prompt(connection: Connection, event: Event) -> bool:
     return first is None or event.id < first[0]
 
 
-def _standing(connection: Connection, found: Session, event: Event) -> Session:
+def _update_status(connection: Connection, found: Session, event: Event) -> Session:
     status = status_of(_names(connection, event.session, event.id, event.name))
     if status != ACTIVE:
         return found._replace(status=status, ended_at=_ended_at(connection, event))
-    if found.status != ACTIVE and _was_given_up(connection, found, event):
+    if found.status != ACTIVE and _was_ended_unreported(connection, found, event):
         return found._replace(ended_at=found.last_at)
     return found._replace(status=ACTIVE, ended_at=None)
 
 
-def _was_given_up(connection: Connection, found: Session, event: Event) -> bool:
+def _was_ended_unreported(connection: Connection, found: Session, event: Event) -> bool:
     """Whether a session was ended without a report of its client, and this event is older."""
     said_goodbye, later = connection.execute(
         "SELECT EXISTS (SELECT 1 FROM events WHERE session = ?1 AND event = ?2 AND at = ?3),"

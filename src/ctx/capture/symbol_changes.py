@@ -37,7 +37,7 @@ def changes(path: str, written: FileContents, most: int = MOST) -> tuple[SymbolC
             *(each.change, each.kind, each.name[:_LONGEST_NAME]),
             *(each.signature[:_LONGEST_SIGNATURE], each.line),
         )
-        for each in _compared(path, written)
+        for each in _compare_items(path, written)
         if each.name and each.kind != "impl"
     ]
     return tuple(found[:most])
@@ -52,7 +52,7 @@ _known: dict[tuple[str, bytes], "ParsedFile | None"] = {}
 """Files as parsed after a write: the old version of the next write."""
 
 
-def _compared(path: str, written: FileContents) -> "list[ItemChange]":
+def _compare_items(path: str, written: FileContents) -> "list[ItemChange]":
     from ctx.code import item_changes as compared
 
     after = written.after.encode("utf-8", "replace")
@@ -118,7 +118,7 @@ def _edit_of_one(path: str, old: "ParsedFile", before: bytes, after: bytes) -> _
 
     first, last = _common(before, after)
     shift = len(after) - len(before)
-    place, end = _around(old.items, first, len(before) - last)
+    place, end = _enclosing_item(old.items, first, len(before) - last)
     if not place:
         return None
     item = old.items[place]
@@ -133,14 +133,14 @@ def _edit_of_one(path: str, old: "ParsedFile", before: bytes, after: bytes) -> _
     new = source_parser.parse(path, after[item.start : item.end + shift], old.language)
     if new.problems or not new.items[1:] or new.items[1].start != alone.items[1].start:
         return None
-    return _Edit(alone, new, item.line - 1, _spliced(old, new, place, end, shift))
+    return _Edit(alone, new, item.line - 1, _splice_items(old, new, place, end, shift))
 
 
 def _content(item: "SourceItem") -> tuple[str, str, str, bytes, int]:
     return item.kind, item.name, item.signature, item.body_hash, item.line
 
 
-def _around(items: Sequence[SourceItem], first: int, last: int) -> tuple[int, int]:
+def _enclosing_item(items: Sequence[SourceItem], first: int, last: int) -> tuple[int, int]:
     """The top-level item that strictly contains some bytes, and the end of its children; zeros if
     there is none."""
     tops = [number for number, item in enumerate(items) if item.parent == 0 and number]
@@ -152,7 +152,7 @@ def _around(items: Sequence[SourceItem], first: int, last: int) -> tuple[int, in
     return 0, 0
 
 
-def _spliced(
+def _splice_items(
     old: "ParsedFile", new: "ParsedFile", place: int, end: int, shift: int
 ) -> "ParsedFile":
     """A file in which one item is replaced by others."""
@@ -190,12 +190,14 @@ def _spliced(
 def _common(one: bytes, other: bytes) -> tuple[int, int]:
     """The lengths of the common prefix, and of the common suffix of the rest."""
     most = min(len(one), len(other))
-    first = _same(lambda size: one[:size] == other[:size], most)
-    last = _same(lambda size: one[len(one) - size :] == other[len(other) - size :], most - first)
+    first = _largest_size(lambda size: one[:size] == other[:size], most)
+    last = _largest_size(
+        lambda size: one[len(one) - size :] == other[len(other) - size :], most - first
+    )
     return first, last
 
 
-def _same(is_same: Callable[[int], bool], most: int) -> int:
+def _largest_size(is_same: Callable[[int], bool], most: int) -> int:
     """The largest size up to `most` for which a monotone condition holds."""
     least = 0
     while least < most:

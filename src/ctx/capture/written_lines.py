@@ -36,12 +36,12 @@ def lines(found: FileContents) -> LineChanges:
         # An exact diff would take too long.
         changed = [*(f"-{line}" for line in old), *(f"+{line}" for line in new)]
     else:
-        changed = list(_changed(old, new))
+        changed = list(_changed_lines(old, new))
     removed = sum(line[0] == "-" for line in changed)
     return LineChanges(len(changed) - removed, removed, _excerpt(changed))
 
 
-def _changed(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
+def _changed_lines(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
     for word, start, end, new_start, new_end in SequenceMatcher(None, old, new).get_opcodes():
         if word != "equal":
             yield from (f"-{line}" for line in old[start:end])

@@ -149,7 +149,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     command.add_argument("--stdin", action="store_true", help="read its output from stdin")
     command.add_argument("--body", metavar="TEXT", help="its output (- reads stdin)")
     command.add_argument("--exit-code", type=_exit_code, metavar="N", help="its exit code")
-    _more(command)
+    _add_options(command)
     cargo = shared.add_subcommand(
         group, "cargo", "stage a snapshot of the cargo workspace", CARGO_EXAMPLES
     )
@@ -201,7 +201,7 @@ def _configure_documents(group: "argparse._SubParsersAction[shared.Parser]") -> 
             metavar="NAME",
             help="the narrative stream: main, work, or a feature (default: main)",
         )
-        _more(document)
+        _add_options(document)
     for document in (note, decision):
         arguments.no_tier(document)
     for document in (task, decision):
@@ -215,7 +215,7 @@ def _configure_documents(group: "argparse._SubParsersAction[shared.Parser]") -> 
         shared.completing(mention, "file")
 
 
-def _more(parser: argparse.ArgumentParser) -> None:
+def _add_options(parser: argparse.ArgumentParser) -> None:
     arguments.tags(parser, "a tag; repeat for several")
     parser.add_argument(
         "--user", action="store_true", help="write to your own store, for all projects"

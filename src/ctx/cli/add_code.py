@@ -37,7 +37,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         added = add_code.add_code(codebase, wanted, tick)
     if workspace is None:
         output.show(added, render)
-        _say_more(added, output)
+        _print_details(added, output)
         return
     with output.progress("Taking the snapshot") as tick:
         taken = add_code.snapshot(workspace, codebase, wanted, tick)
@@ -49,13 +49,13 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         commit_command.say_more(made, output)
     else:
         output.show(added, render)
-    _say_more(added, output)
+    _print_details(added, output)
     if taken.work_commit and not wants_commit:
         session = "" if taken.session == CLI_SESSION else f" --session {taken.session}"
         output.note(f"Next: ctx commit -m MESSAGE{session}")
 
 
-def _say_more(added: AddCodeResult, output: Output) -> None:
+def _print_details(added: AddCodeResult, output: Output) -> None:
     if added.problems:
         places = count(sum(each.places for each in added.problems), "place")
         more = f" and {len(added.problems) - 3} more" if len(added.problems) > 3 else ""

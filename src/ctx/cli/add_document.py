@@ -76,18 +76,18 @@ def _words(options: argparse.Namespace, settings: Settings, output: Output) -> _
     text = " ".join(options.text)
     if options.body is not None:
         body = surroundings.read_stdin() if options.body == "-" else options.body
-        return _Words(text or _first_line(body), body if text else _rest(body))
+        return _Words(text or _first_line(body), body if text else _text_after_title(body))
     if text == "-":
         is_typed = surroundings.stdin_is_terminal()
         return _Words(surroundings.read_stdin(), "", is_typed=is_typed)
     if not text and output.is_interactive:
-        return _edited(options.subcommand, settings, output)
+        return _edit_document(options.subcommand, settings, output)
     if not text:
         raise UsageError("The text is missing.", hint=f'`ctx add {options.subcommand} "…"`')
     return _Words(text, "")
 
 
-def _edited(kind: str, settings: Settings, output: Output) -> _Words:
+def _edit_document(kind: str, settings: Settings, output: Output) -> _Words:
     file = edit.edited("# ", kind, edit.editor_of(settings, output))
     parsed = document_format.parse(edit.read_back(file))
     body = parsed.body
@@ -95,14 +95,14 @@ def _edited(kind: str, settings: Settings, output: Output) -> _Words:
     if not title:
         edit.discard(file)
         raise UsageError("The text is empty; nothing added.")
-    return _Words(title, body if parsed.title else _rest(body), file)
+    return _Words(title, body if parsed.title else _text_after_title(body), file)
 
 
 def _first_line(text: str) -> str:
     return text.strip().partition("\n")[0]
 
 
-def _rest(text: str) -> str:
+def _text_after_title(text: str) -> str:
     return text.strip().partition("\n")[2]
 
 

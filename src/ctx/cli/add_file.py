@@ -35,10 +35,10 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
         both = AddFileCommitResult(added, commit.commit(workspace, commit.Options(message)))
         output.show(both, render_both)
         commit_command.say_more(both.commit, output)
-        _say_limits(added, output)
+        _print_limits(added, output)
         return 0
     output.show(added, render)
-    _say_limits(added, output)
+    _print_limits(added, output)
     if added.parked:
         output.warn(f"Work staged on another branch is now in session {added.parked}.")
     if wants_commit:
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
     return 1 if failed else 0
 
 
-def _say_limits(added: AddFileResult, output: Output) -> None:
+def _print_limits(added: AddFileResult, output: Output) -> None:
     if added.semantics and added.semantics.over_budget:
         output.note(
             f"{count(added.semantics.over_budget, 'edge')} left out: the limit of a step is "
@@ -98,11 +98,11 @@ def _file_line(file: ExtractedFile) -> str:
         return file.problem
     is_new = all(each.state == "new" for each in file.items)
     inside = [
-        _inside(each.name, file.module) + ("" if is_new else f" ({each.state})")
+        _name_in_module(each.name, file.module) + ("" if is_new else f" ({each.state})")
         for each in file.items
         if each.state != "same"
     ]
-    inside += [f"{_inside(part, file.module)} (module)" for part in file.parts]
+    inside += [f"{_name_in_module(part, file.module)} (module)" for part in file.parts]
     named = inside[:_MOST_NAMED]
     others = [
         (len(inside) - len(named), "more"),
@@ -113,5 +113,5 @@ def _file_line(file: ExtractedFile) -> str:
     return f"{module}{' and '.join(parts) or 'no items'}"
 
 
-def _inside(name: str, module: str) -> str:
+def _name_in_module(name: str, module: str) -> str:
     return name.removeprefix(module).lstrip(":.") if name.startswith(module) else name

@@ -28,19 +28,19 @@ _NEEDED = ("package", "kind", "versions", "how", "manifest")
 
 
 def outline(file: "FileOutline") -> list[Block]:
-    rows = [(str(each.line), _indented(each)) for each in file.items]
-    return [*_headed(file), Table(("line", "item"), rows, ("number", "text"))]
+    rows = [(str(each.line), _outline_line(each)) for each in file.items]
+    return [*_outline_heading(file), Table(("line", "item"), rows, ("number", "text"))]
 
 
 def outline_with_docs(file: "FileOutline") -> list[Block]:
-    rows = [(str(each.line), _indented(each), each.doc) for each in file.items]
+    rows = [(str(each.line), _outline_line(each), each.doc) for each in file.items]
     return [
-        *_headed(file),
+        *_outline_heading(file),
         Table(("line", "item", "about"), rows, ("number", "", "text")),
     ]
 
 
-def _headed(file: "FileOutline") -> list[Block]:
+def _outline_heading(file: "FileOutline") -> list[Block]:
     facts = [file.language or "", count(file.lines, "line")]
     if file.problems:
         facts.append(count(file.problems, "place") + " not parsed")
@@ -52,12 +52,12 @@ def _headed(file: "FileOutline") -> list[Block]:
     return blocks
 
 
-def _indented(each: "OutlineEntry") -> str:
+def _outline_line(each: "OutlineEntry") -> str:
     return "  " * each.depth + (each.signature or f"{each.kind} {each.name}")
 
 
 def calls(result: "CodeCalls") -> list[Block]:
-    blocks = _meant(result.items)
+    blocks = _item_listing(result.items)
     is_by = result.direction == "callers"
     if not result.calls:
         return [*blocks, Line("No callers." if is_by else "No calls into this project.")]
@@ -92,12 +92,12 @@ def _call(call: "CodeCall", *, is_by: bool, far: bool) -> list[str]:
 
 
 def imports(result: "CodeImports") -> list[Block]:
-    blocks = _meant(result.items)
+    blocks = _item_listing(result.items)
     if result.imports:
         rows = [
             (
                 str(each.line),
-                _written(each),
+                _import_text(each),
                 each.target.name if each.target else "-",
                 f"{each.target.path}:{each.target.line}" if each.target else "",
             )
@@ -121,13 +121,13 @@ def imports(result: "CodeImports") -> list[Block]:
     return blocks
 
 
-def _written(each: "CodeImport") -> str:
+def _import_text(each: "CodeImport") -> str:
     text = f"{each.module}: {each.item}" if each.item else each.module
     last = (each.item or each.module).replace("/", ".").replace("::", ".").rpartition(".")[2]
     return f"{text} as {each.bound}" if each.bound and each.bound != last else text
 
 
-def _meant(items: "Iterable[LocatedItem]") -> list[Block]:
+def _item_listing(items: "Iterable[LocatedItem]") -> list[Block]:
     rows = [(f"{each.path}:{each.line}", each.name, each.signature) for each in items]
     return listing(("where", "name", "signature"), rows, ("id", "", "text"))
 
@@ -171,10 +171,14 @@ def packages(result: "PackageList") -> list[Block]:
             rows = [(target.kind, target.name, target.path) for target in each.targets]
             blocks.append(Line("Builds"))
             blocks += listing(("kind", "name", "path"), rows, ("type", "", "id"))
-        needs = [_needed(needed.name, needed.manifest, needed) for needed in each.dependencies]
+        needs = [
+            _dependency_row(needed.name, needed.manifest, needed) for needed in each.dependencies
+        ]
         blocks.append(Line("Depends on" if needs else "No dependencies."))
         blocks.append(Table(_NEEDED, needs, ("", "type", "", "dim", "id")))
-    needing = [_needed(each.package, each.manifest, each.dependency) for each in result.needed_by]
+    needing = [
+        _dependency_row(each.package, each.manifest, each.dependency) for each in result.needed_by
+    ]
     if needing:
         who = (
             "Needed by"
@@ -206,7 +210,7 @@ def _all_packages(every: "Sequence[IndexedPackage]") -> list[Block]:
     return [Table(headings, rows, ("", "", "type", "id", "dim", "dim"))]
 
 
-def _needed(
+def _dependency_row(
     package: str, manifest: str, needed: "PackageDependency"
 ) -> tuple[str, str, str, str, str]:
     how = ["optional"] if needed.optional else []

@@ -86,21 +86,21 @@ def holding(what: "Completes", typed: str, settings: "Settings", node: str = "")
         case "assignment":
             return _assignments(typed)
         case "own-tag":
-            return offer(_stored(what, node, settings), typed)
+            return offer(_store_candidates(what, node, settings), typed)
         case "untracked" | "discarded":
             return offer(_commits(what, settings), typed)
         case "session" | "chain":
             return offer(_sessions(what, settings), typed)
         case "end":
-            named = offer(_stored(what, typed, settings), typed)
+            named = offer(_store_candidates(what, typed, settings), typed)
             return named if named.candidates else CompletionOffer(how="files")
         case "code":
             named = offer(_code(typed, settings), typed)
             return named if named.candidates else CompletionOffer(how="files")
         case "past-session":
-            return offer(_stored(what, typed, settings), typed)
+            return offer(_store_candidates(what, typed, settings), typed)
         case "node" | "deleted" | "change" | "receipt" | "tag" | "project" | "view" | "task":
-            return offer(_stored(what, typed, settings), typed)
+            return offer(_store_candidates(what, typed, settings), typed)
 
 
 def _assignments(typed: str) -> CompletionOffer:
@@ -118,14 +118,14 @@ def _assignments(typed: str) -> CompletionOffer:
     return offer((CompletionCandidate(f"{key}={value}") for value in values), typed)
 
 
-def _stored(what: str, typed: str, settings: "Settings") -> list[CompletionCandidate]:
+def _store_candidates(what: str, typed: str, settings: "Settings") -> list[CompletionCandidate]:
     """Candidates from the project store and the user store, the project's first."""
     import sqlite3
 
     queries = {
         "end": _documents,
         "node": _nodes,
-        "deleted": _deleted,
+        "deleted": _deleted_nodes,
         "change": _changes,
         "receipt": _receipts,
         "past-session": _past_sessions,
@@ -287,7 +287,7 @@ def _documents(store: "Connection", typed: str) -> Iterator[CompletionCandidate]
         yield CompletionCandidate(name, f"{row[0]}: {' '.join(row[1].split())}")
 
 
-def _deleted(store: "Connection", typed: str) -> Iterator[CompletionCandidate]:
+def _deleted_nodes(store: "Connection", typed: str) -> Iterator[CompletionCandidate]:
     """Deleted nodes, the last deleted first."""
     from ctx.memory import records, replay
 

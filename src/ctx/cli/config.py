@@ -135,7 +135,7 @@ def run(parsed: argparse.Namespace, settings: Settings, output: Output) -> None:
             output.show(_change(parsed, place, known), _render_change)
             # Read again: another file, a variable or a flag may override it.
             config = resolve.survey(*_sources(settings, output))
-            _say_who_wins(config, known, place, output)
+            _print_effective_layer(config, known, place, output)
     for message in (*(problem.message for problem in config.problems), *config.warnings):
         output.warn(message)
 
@@ -224,7 +224,9 @@ def _change(parsed: argparse.Namespace, place: ConfigPlace, known: Setting) -> "
     return edit_file.set_value(place, known, value)
 
 
-def _say_who_wins(config: Config, known: Setting, place: ConfigPlace, output: Output) -> None:
+def _print_effective_layer(
+    config: Config, known: Setting, place: ConfigPlace, output: Output
+) -> None:
     source, value = config.explain(known.name)[-1]
     if source.layer not in ("default", place.layer):
         output.note(f"{source.place} overrides it: {known.name} is {as_toml(value)} here.")

@@ -92,7 +92,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
                 shown = prompt_context(there, options.prompt)
             else:
                 shown = context(there, Options(session, options.budget, options.source))
-    output.show(shown, _explained if options.explain else _text)
+    output.show(shown, _explanation if options.explain else _text)
 
 
 def _check_budget(budget: int) -> None:
@@ -110,7 +110,7 @@ def _text(shown: ContextResult) -> list[Block]:
     return [Markdown(shown.text)]
 
 
-def _explained(shown: ContextResult) -> list[Block]:
+def _explanation(shown: ContextResult) -> list[Block]:
     where = f" for {shown.project}" if shown.project else ""
     parts = f" in {shown.parts} parts" if shown.parts > 1 else ""
     state = "ready" if shown.is_ready else f"composed in {shown.build_ms} ms"
@@ -120,7 +120,7 @@ def _explained(shown: ContextResult) -> list[Block]:
             f"{each.tokens:,}",
             f"{each.cap:,}",
             f"{each.shown:,}",
-            _left_out(each),
+            _omitted_count(each),
             each.problem or each.made_of,
         )
         for each in shown.layers
@@ -137,7 +137,7 @@ def _explained(shown: ContextResult) -> list[Block]:
     ]
 
 
-def _left_out(layer: ContextLayer) -> str:
+def _omitted_count(layer: ContextLayer) -> str:
     if not layer.left_out:
         return ""
     return f"{layer.left_out:,}{'+' if layer.more_left_out else ''}"

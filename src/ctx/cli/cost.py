@@ -59,10 +59,10 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 
 def render(report: CostReport) -> list[Block]:
     if not report.ever:
-        return [Line("No requests yet."), *_how_to_name_one(report.backend)]
+        return [Line("No requests yet."), *_backend_hint(report.backend)]
     since = report.since[:10]
     if not report.spent:
-        return [Line(f"No requests since {since}."), Line(""), *_today(report.today)]
+        return [Line(f"No requests since {since}."), Line(""), *_today_table(report.today)]
     rows = [_row(each, report.by) for each in report.spent[:MOST_ROWS]]
     if (more := len(report.spent) - MOST_ROWS) > 0:
         rows.append((f"… and {more:,} more", *[""] * 6))
@@ -72,7 +72,7 @@ def render(report: CostReport) -> list[Block]:
     return [
         Table(headings, rows, ("", *["number"] * 6)),
         Line(""),
-        *_today(report.today),
+        *_today_table(report.today),
         *(Line(each, "dim") for each in _remarks(report.total, report.today.under_way.calls)),
     ]
 
@@ -98,7 +98,7 @@ def _money(spent: Spending) -> str:
     return f"{amount} and more" if spent.unpriced else amount
 
 
-def _today(today: TodaySpending) -> list[Block]:
+def _today_table(today: TodaySpending) -> list[Block]:
     sentence = f"Today (UTC): {today.counted:,} of {today.cap:,} tokens used"
     parts = [
         f"{what} {count(calls.calls, 'call')} ({calls.tokens:,} tokens)"
@@ -124,7 +124,7 @@ def _remarks(total: Spending, under_way: int) -> list[str]:
     return remarks
 
 
-def _how_to_name_one(backend: str) -> list[Block]:
+def _backend_hint(backend: str) -> list[Block]:
     if backend != "off":
         return [Line('To ask a model: `ctx llm --query "…"`. `ctx doctor` shows which.', "dim")]
     return [
@@ -150,10 +150,10 @@ def render_calibration(calibration: Calibration) -> list[Block]:
     ]
     headings = ("model", "calls", "estimated", "reported", "median", "p90", "too low")
     table = Table(headings, rows, ("", *["number"] * 6))
-    return [table, Line(""), *(Line(_judged(each)) for each in calibration.models)]
+    return [table, Line(""), *(Line(_estimate_verdict(each)) for each in calibration.models)]
 
 
-def _judged(estimate: ModelEstimate) -> str:
+def _estimate_verdict(estimate: ModelEstimate) -> str:
     name = estimate.model or "The model"
     if not estimate.below:
         return f"{name}: the estimate is on the safe side: no request was larger."

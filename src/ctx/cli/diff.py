@@ -71,14 +71,14 @@ def render(diff: Diff) -> list[Block]:
         blocks += _node(node)
     blocks += [_edge(edge, names) for edge in diff.edges]
     blocks += [_view(view) for view in diff.views]
-    blocks += _shortened([_item(each) for each in diff.items])
-    blocks += _shortened([_package(each) for each in diff.packages])
-    blocks += _shortened([_dependency(each) for each in diff.dependencies])
-    blocks += _shortened([_diagnostic(each) for each in diff.diagnostics])
+    blocks += _shorten_list([_item(each) for each in diff.items])
+    blocks += _shorten_list([_package(each) for each in diff.packages])
+    blocks += _shorten_list([_dependency(each) for each in diff.dependencies])
+    blocks += _shorten_list([_diagnostic(each) for each in diff.diagnostics])
     return blocks
 
 
-def _shortened(lines: list[Line]) -> list[Line]:
+def _shorten_list(lines: list[Line]) -> list[Line]:
     """The first snapshot of a project may differ in thousands of items."""
     more = len(lines) - _MOST_LINES
     rest = [Line(f"  … and {more:,} more: --format json")] if more > 0 else []

@@ -117,7 +117,7 @@ def collect(repository: Repository, limits: gc.Limits, output: Output) -> gc.Col
         return gc.collect(repository, limits, tick)
 
 
-def _other(path: str) -> str:
+def _file_kind(path: str) -> str:
     return "temporary" if path.endswith(disk.TEMPORARY_SUFFIX) else "ref"
 
 
@@ -128,7 +128,7 @@ def render(result: GcResult) -> list[Block]:
         Line(f"{verb} {files} ({size(result.bytes)}) of {result.scanned:,} scanned.")
     ]
     if result.dry_run:
-        rows = [(short(item.id or _other(item.path)), item.path) for item in result.deleted]
+        rows = [(short(item.id or _file_kind(item.path)), item.path) for item in result.deleted]
         blocks += listing(("object", "path"), rows)
     kept = [count(result.reachable, "object") + " in use"]
     if result.young:

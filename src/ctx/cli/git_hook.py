@@ -21,8 +21,8 @@ def install(
 ) -> tuple[InstalledPart, str]:
     """What happened to the hook, and the changes of its file."""
     project = layout.require_project(settings.folder, settings.user_store.home)
-    plan = git_hook.planned(project, _beside_the_interpreter())
-    _carried_out(plan, options)
+    plan = git_hook.planned(project, _program_path())
+    _apply_plan(plan, options)
     for warning in _warnings(git_hook.place(git_hook.checkout_of(project))):
         output.warn(warning)
     return _part(plan), _diff(plan, options)
@@ -36,11 +36,11 @@ def uninstall(options: argparse.Namespace, settings: Settings) -> tuple[Installe
     if checkout is None:
         checkout = git_hook.checkout_of(layout.require_project(settings.folder, home))
     plan = git_hook.planned_removal(checkout, project)
-    _carried_out(plan, options)
+    _apply_plan(plan, options)
     return _part(plan), _diff(plan, options)
 
 
-def _carried_out(plan: HookPlan, options: argparse.Namespace) -> None:
+def _apply_plan(plan: HookPlan, options: argparse.Namespace) -> None:
     if not options.dry_run:
         mode = edited_file.shared_mode()
         git_hook.carry_out(plan, mode | (mode & 0o444) >> 2)
@@ -68,7 +68,7 @@ def _warnings(place: HookPlace) -> list[str]:
             " repository that uses it. It does nothing in those without a project store at"
             " the same path."
         )
-    if not _is_on_path(surroundings.variables()) and not _beside_the_interpreter():
+    if not _is_on_path(surroundings.variables()) and not _program_path():
         warnings.append("`ctx` is not on the PATH: the hook warns, and git commits without memory.")
     return warnings
 
@@ -77,7 +77,7 @@ def _is_on_path(variables: Mapping[str, str]) -> bool:
     return any(program_runs.programs("ctx", variables.get("PATH", "").split(os.pathsep)))
 
 
-def _beside_the_interpreter() -> str:
+def _program_path() -> str:
     """The program of this installation, for a git that runs without the PATH of a shell."""
     program = os.path.join(os.path.dirname(sys.executable), "ctx")
     return program if os.access(program, os.X_OK) else ""

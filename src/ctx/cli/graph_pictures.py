@@ -24,7 +24,7 @@ def dot(drawn: GraphPicture) -> list[Block]:
         style = "" if arrow.confidence in ("", "high") else ", style=dashed"
         ends = f"{names[arrow.source]} -> {names[arrow.target]}"
         lines.append(f"  {ends} [label={_dot_quoted(arrow.type)}{style}];")
-    lines += [f"  // {_left_out(drawn)}"] if drawn.left_out else []
+    lines += [f"  // {_omission_note(drawn)}"] if drawn.left_out else []
     return [Verbatim("\n".join([*lines, "}"]) + "\n")]
 
 
@@ -57,7 +57,7 @@ def _mermaid(drawn: GraphPicture) -> str:
         line = "-->" if arrow.confidence in ("", "high") else "-.->"
         label = _mermaid_quoted(arrow.type)
         lines.append(f"  {names[arrow.source]} {line}|{label}| {names[arrow.target]}")
-    lines += [f"  %% {_left_out(drawn)}"] if drawn.left_out else []
+    lines += [f"  %% {_omission_note(drawn)}"] if drawn.left_out else []
     return "\n".join(lines) + "\n"
 
 
@@ -86,10 +86,10 @@ def text(drawn: GraphPicture) -> list[Block]:
     alone = [(vertex.kind, vertex.label) for vertex in drawn.vertices if vertex.id not in met]
     if alone:
         blocks += [Line("Without edges", "heading"), Table(("kind", "name"), alone)]
-    return [*blocks, Line(_left_out(drawn), "dim")] if drawn.left_out else blocks
+    return [*blocks, Line(_omission_note(drawn), "dim")] if drawn.left_out else blocks
 
 
-def _left_out(drawn: GraphPicture) -> str:
+def _omission_note(drawn: GraphPicture) -> str:
     return f"{drawn.left_out:,} more left out (--limit)"
 
 

@@ -89,7 +89,7 @@ def _apply(settings: Settings, output: Output, *, quick: bool) -> None:
                     apply.NOTHING._replace(waiting=len(apply.waiting(memory, home))), render
                 )
                 return
-            done, more = _applied(memory, home, output, quick=quick)
+            done, more = _apply_spool(memory, home, output, quick=quick)
             interrupts.next_part()
         stops, refused = (*done.stops, *more.stops), (*done.refused, *more.refused)
         applied = more._replace(stops=stops, refused=refused)
@@ -104,7 +104,7 @@ def _apply(settings: Settings, output: Output, *, quick: bool) -> None:
         output.show(applied, render)
 
 
-def _applied(
+def _apply_spool(
     memory: Memory, home: str, output: Output, *, quick: bool
 ) -> tuple[ApplyResult, ApplyResult]:
     """Run the commands of agents, then process the rest of the spool."""

@@ -97,7 +97,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         tick = stack.enter_context(output.progress("Importing"))
         imported = import_(memory, sources, wanted, tick)
     output.show(imported, render)
-    _say_more(imported, output)
+    _print_details(imported, output)
 
 
 def _sources(options: argparse.Namespace, settings: Settings) -> list[ImportSource]:
@@ -215,7 +215,7 @@ def render(imported: ImportResult) -> list[Block]:
     return blocks
 
 
-def _say_more(imported: ImportResult, output: Output) -> None:
+def _print_details(imported: ImportResult, output: Output) -> None:
     warn_of_redaction(imported.redacted, output)
     if imported.cleaned:
         characters = count(imported.cleaned, "character")

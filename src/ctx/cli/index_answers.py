@@ -44,18 +44,18 @@ def _entry(entry: Mapping[str, Any]) -> Block:
     rows = [
         (name, line)
         for name, value in entry.items()
-        for line in (map(_in_a_line, value) if isinstance(value, tuple) else [str(value)])
+        for line in (map(_one_line_value, value) if isinstance(value, tuple) else [str(value)])
     ]
     return Table(("what", "value"), rows)
 
 
-def _in_a_line(value: Any) -> str:
+def _one_line_value(value: Any) -> str:
     """One of several values, without its empty fields."""
     fields = plain(value)
     if not isinstance(fields, dict):
         return str(value)
-    return ", ".join(f"{name} {_listed(fields[name])}" for name in fields if fields[name])
+    return ", ".join(f"{name} {_value_text(fields[name])}" for name in fields if fields[name])
 
 
-def _listed(value: Any) -> str:
+def _value_text(value: Any) -> str:
     return " ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -136,10 +136,10 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         shown = partial(render_by_hand, home=home, project=plan.option)
         output.show(_manual_steps(plan), shown)
     elif options.dry_run:
-        answer, change = _planned(plan)
+        answer, change = _dry_run_result(plan)
         output.show(answer, partial(render, home=home))
     else:
-        answer, change = _installed(plan, settings, variables, output)
+        answer, change = _carry_out_plan(plan, settings, variables, output)
         output.show(answer, partial(render, home=home))
     if not (plan.skill or plan.hooks):
         return
@@ -162,7 +162,7 @@ def _warnings(plan: _InstallPlan, settings: Settings, change: FileChange | None)
     if change is not None:
         if reason := settings_file.without_effect(change.after or ""):
             yield f"{plan.place.settings}, {reason}."
-        yield from _spoiling(plan, change.after or "")
+        yield from _incompatible_events(plan, change.after or "")
         yield from install.narrowed(change)
         yield from install.unmanaged(change, "Remove it, or both run.")
     if plan.hooks and plan.place.level == "user":
@@ -187,12 +187,12 @@ def _warnings(plan: _InstallPlan, settings: Settings, change: FileChange | None)
         yield "CTX_OFF is set: hooks do nothing."
 
 
-def _spoiling(plan: _InstallPlan, text: str) -> Iterator[str]:
+def _incompatible_events(plan: _InstallPlan, text: str) -> Iterator[str]:
     """Events that make an older client ignore every hook of the file."""
     versions = [client.version for client in plan.clients if client.version]
     for event, place in settings_file.named_events(text):
         for version in versions:
-            if clients.spoils_hooks(event, version):
+            if clients.breaks_hooks(event, version):
                 yield (
                     f"{plan.place.settings}, {place}: Claude Code {version} does not know"
                     f" {event}, so it runs no hook of this file."
@@ -228,7 +228,7 @@ def _manual_steps(plan: _InstallPlan) -> InstallResult:
     return InstallResult(True, tuple(parts), settings, clients=plan.clients)
 
 
-def _planned(plan: _InstallPlan) -> tuple[InstallResult, FileChange | None]:
+def _dry_run_result(plan: _InstallPlan) -> tuple[InstallResult, FileChange | None]:
     parts = [plan.store]
     if plan.skill:
         parts.append(install.planned_skill(plan.place))
@@ -237,7 +237,7 @@ def _planned(plan: _InstallPlan) -> tuple[InstallResult, FileChange | None]:
     return answer._replace(dry_run=True, diff=change.diff if change else ""), change
 
 
-def _installed(
+def _carry_out_plan(
     plan: _InstallPlan, settings: Settings, variables: dict[str, str], output: Output
 ) -> tuple[InstallResult, FileChange | None]:
     tried: tuple[str, ...] = ()

@@ -107,17 +107,17 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
             judge = learnings.confirm if options.subcommand == "confirm" else learnings.reject
             changed = [judge(memory, memory.graph.find(text)) for text in options.ids]
         result = LearningList(tuple(changed), memory.project, 0, 0)
-    output.show(result, lambda value: _judged(value, options.subcommand))
+    output.show(result, lambda value: _decision_lines(value, options.subcommand))
 
 
 def render(result: LearningList) -> list[Block]:
     if not result.learnings:
-        return [Line(_nothing(result))]
+        return [Line(_no_learnings_text(result))]
     now = clock.now_ms()
     rows = [
         (
             each.short_id,
-            _sure(each),
+            _confidence_text(each),
             f"{each.times_seen:,}",
             since(each.last_seen, now),
             each.category,
@@ -128,18 +128,18 @@ def render(result: LearningList) -> list[Block]:
     headings = ("id", "confidence", "seen", "last", "category", "learning")
     blocks: list[Block] = [Table(headings, rows, ("id", "", "", "age", "type", "text"))]
     if result.left_out:
-        blocks.append(Line(f"  … and {_others(result)}", "dim"))
+        blocks.append(Line(f"  … and {_others_text(result)}", "dim"))
     return blocks
 
 
-def _nothing(result: LearningList) -> str:
+def _no_learnings_text(result: LearningList) -> str:
     if result.left_out:
-        return f"No matching learnings; there {_are(result.left_out)} {_others(result)}."
+        return f"No matching learnings; there {_are(result.left_out)} {_others_text(result)}."
     where = f" in {result.project}" if result.project else ""
     return f"No learnings{where} yet."
 
 
-def _others(result: LearningList) -> str:
+def _others_text(result: LearningList) -> str:
     """`3 others, 1 of them rejected`."""
     others = count(result.left_out, "other")
     if not result.rejected:
@@ -153,13 +153,13 @@ def _are(number: int) -> str:
     return "is" if number == 1 else "are"
 
 
-def _sure(each: Learning) -> str:
+def _confidence_text(each: Learning) -> str:
     if each.rejected:
         return "rejected"
     return f"{each.confidence:.2f}{' (confirmed)' if each.origin == HUMAN else ''}"
 
 
-def _judged(result: LearningList, word: str) -> list[Block]:
+def _decision_lines(result: LearningList, word: str) -> list[Block]:
     done = {"add": "Added", "confirm": "Confirmed", "reject": "Rejected"}[word]
     return [
         Line(f"{done}: {each.short_id} [{each.category}] {' '.join(each.node.content.split())}")

@@ -134,7 +134,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
         meter = llm.meter(ledger, backend, question)
         answer = llm.ask(backend, question, meter, appearing.add)
     appearing.add("" if answer.text.endswith("\n") else "\n")
-    answered = _answered(backend, question, answer)
+    answered = _llm_result(backend, question, answer)
     try:
         answered = _keep(answered, question, committing, options, settings, output)
     except (CtxError, KeyboardInterrupt) as error:
@@ -153,7 +153,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
         if answered.kept:
             error.hint = _kept_summary(answered.kept)
         raise
-    return _say_more(answered, output)
+    return _print_details(answered, output)
 
 
 class _StreamedAnswer:
@@ -253,7 +253,7 @@ def _request_summary(backend: Backend, question: LlmQuestion) -> str:
 # Output
 
 
-def _answered(backend: Backend, question: LlmQuestion, answer: Answer) -> LlmResult:
+def _llm_result(backend: Backend, question: LlmQuestion, answer: Answer) -> LlmResult:
     return LlmResult(
         answer.text,
         question.task,
@@ -313,7 +313,7 @@ def render(answered: LlmResult) -> list[Block]:
     return [Markdown(answered.answer)]
 
 
-def _say_more(answered: LlmResult, output: Output) -> int:
+def _print_details(answered: LlmResult, output: Output) -> int:
     output.note(_figures(answered))
     kept = answered.kept
     assert kept is not None

@@ -37,13 +37,14 @@ def render_day(day: LogDay) -> list[Block]:
 
 def render_lines(log: Log) -> list[Block]:
     blocks: list[Block] = [
-        Line(f"staged {each.time[:10]} {each.session}: {_counted(each)}") for each in log.staged
+        Line(f"staged {each.time[:10]} {each.session}: {_staged_counts(each)}")
+        for each in log.staged
     ]
     for each in log.commits:
         title = each.message.partition("\n")[0]
         mark = " (head)" if each.is_head else ""
         blocks.append(Line(f"{short(each.commit)} {each.time[:10]} {title}{mark}"))
-    return blocks + _more(log)
+    return blocks + _older_commits_line(log)
 
 
 def render(log: Log) -> list[Block]:
@@ -61,7 +62,7 @@ def render(log: Log) -> list[Block]:
         blocks += [Line(f"date:    {each.time}"), Line(f"session: {each.session}"), Line("")]
         blocks += [Line(f"    {line}".rstrip()) for line in each.message.splitlines()]
         blocks += [*_changes(each), Line("")]
-    return blocks + _more(log)
+    return blocks + _older_commits_line(log)
 
 
 def _changes(what: LogEntry | StagedLog) -> list[Block]:
@@ -73,10 +74,10 @@ def _changes(what: LogEntry | StagedLog) -> list[Block]:
     return blocks + ([Line(f"    … and {more:,} more", "dim")] if more > 0 else [])
 
 
-def _counted(staged: StagedLog) -> str:
+def _staged_counts(staged: StagedLog) -> str:
     counts = [(len(staged.changes), "change"), (len(staged.files), "file")]
     return ", ".join(count(number, noun) for number, noun in counts if number) or "nothing new"
 
 
-def _more(log: Log) -> list[Block]:
+def _older_commits_line(log: Log) -> list[Block]:
     return [Line(f"… and {count(log.more, 'older commit')} (--limit)", "dim")] if log.more else []

@@ -122,14 +122,14 @@ def tell_tier(node: Node, short_id: str, given: Sequence[str], output: Output) -
 def note_unknown(unknown: "Sequence[UnknownName]", output: Output) -> None:
     """Say which names are not in the code, and suggest similar ones."""
     for name, near in unknown:
-        meant = f" Did you mean {_either(near)}?" if near else ""
+        meant = f" Did you mean {_join_with_or(near)}?" if near else ""
         output.note(f"The code here has no `{short_name(name)}`: stored as written.{meant}")
 
 
 def note_unclear(unclear: "Sequence[UnknownName]", output: Output) -> None:
     """Say which names are ambiguous."""
     for name, several in unclear:
-        meant = f" It may be {_either(several)}." if several else ""
+        meant = f" It may be {_join_with_or(several)}." if several else ""
         output.note(f"`{short_name(name)}` names several things: stored as written.{meant}")
 
 
@@ -137,5 +137,5 @@ def short_name(name: str) -> str:
     return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1].rstrip()}…"
 
 
-def _either(names: Sequence[str]) -> str:
+def _join_with_or(names: Sequence[str]) -> str:
     return " or ".join(f"`{each}`" for each in names)

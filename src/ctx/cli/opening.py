@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 def reading(settings: Settings, output: Output) -> AbstractContextManager[Memory]:
     """The memory, for a command that only reads it."""
-    return _opened(settings, output, writing=False)
+    return _open_memory(settings, output, writing=False)
 
 
 def trusted_project(settings: Settings, output: Output) -> Project | None:
@@ -63,22 +63,22 @@ def writing(settings: Settings, output: Output) -> AbstractContextManager[Memory
 
     Staging that is too old or too large is compacted first.
     """
-    return _opened(settings, output, writing=True)
+    return _open_memory(settings, output, writing=True)
 
 
 def staging(settings: Settings, output: Output) -> AbstractContextManager[Memory]:
     """The memory, for a command about staging: nothing is compacted automatically."""
-    return _opened(settings, output, writing=True, compacting=False)
+    return _open_memory(settings, output, writing=True, compacting=False)
 
 
 @contextmanager
-def _opened(
+def _open_memory(
     settings: Settings, output: Output, *, writing: bool, compacting: bool = True
 ) -> Iterator[Memory]:
     with ExitStack() as stack:
         memory = _enter(stack, settings, output, writing=writing)
         if memory.withheld:
-            with _withholding(memory.withheld, output):
+            with _without_project_store(memory.withheld, output):
                 yield memory
             _warn_of_settings(memory, output)
             return
@@ -98,7 +98,7 @@ def _opened(
 
 
 @contextmanager
-def _withholding(withheld: "Verdict", output: Output) -> Iterator[None]:
+def _without_project_store(withheld: "Verdict", output: Output) -> Iterator[None]:
     """Continue without the project's store, and warn once."""
     output.withhold()
     try:
@@ -125,7 +125,7 @@ def _warn_of_damage(memory: Memory, output: Output) -> None:
 
 
 def _compact_old(memory: Memory, output: Output) -> None:
-    if any(each.is_old for each in _waiting(memory)):
+    if any(each.is_old for each in _stale_sessions(memory)):
         from ctx.operations import compact
 
         for compacted in compact.when_old(memory):
@@ -151,7 +151,7 @@ def _mention_stale(memory: Memory, output: Output) -> None:
     """Remind people of stale sessions. Programs cannot act on it."""
     if memory.project_memory is None or not output.has_reader:
         return
-    stale = [each for each in _waiting(memory) if not each.is_old]
+    stale = [each for each in _stale_sessions(memory) if not each.is_old]
     if not stale:
         return
     from ctx.project import staged_sessions
@@ -165,7 +165,7 @@ def _mention_stale(memory: Memory, output: Output) -> None:
         output.note(f"Staged, not committed: {', '.join(named)}. See `ctx stage`.")
 
 
-def _waiting(memory: Memory) -> "Sequence[StaleSession]":
+def _stale_sessions(memory: Memory) -> "Sequence[StaleSession]":
     if memory.project_memory is None:
         return ()
     from ctx.project import staged_sessions
@@ -183,7 +183,7 @@ def _enter(stack: ExitStack, settings: Settings, output: Output, *, writing: boo
     try:
         memory = stack.enter_context(open_memory(environment, writing=writing))
     except DatabaseFailure:
-        if not _took_over(settings, output):
+        if not _convert_go_store(settings, output):
             raise
         memory = stack.enter_context(open_memory(environment, writing=writing))
     if memory.project_memory or memory.withheld:
@@ -210,7 +210,7 @@ def _warn_of_settings(memory: Memory, output: Output) -> None:
             output.warn(warning)
 
 
-def _took_over(settings: Settings, output: Output) -> bool:
+def _convert_go_store(settings: Settings, output: Output) -> bool:
     """Convert a store that the Go program left at our path, if there is one."""
     from ctx.exchange.foreign import go_ctx
 
@@ -256,12 +256,12 @@ def open_workspace(settings: Settings, output: Output) -> Workspace:
 
     E032 if its store is not trusted.
     """
-    workspace = open_to_mend(settings, output)
+    workspace = open_for_repair(settings, output)
     _warn_of_thrown_away(workspace.project, output)
     return workspace
 
 
-def open_to_mend(settings: Settings, output: Output) -> Workspace:
+def open_for_repair(settings: Settings, output: Output) -> Workspace:
     """The same, for the command that restores what the warning is about."""
     workspace = open_project(_environment(settings, output))
     tell_adopted(settings, output)

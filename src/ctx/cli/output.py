@@ -159,16 +159,18 @@ class Output:
         self._write(text)
 
     def _for_people(self, value: Any, render: Callable[[Any], list[Block]]) -> str:
-        blocks = [self._shown(block) for block in render(value)]
+        blocks = [self._visible_block(block) for block in render(value)]
         is_screen = self._stdout.isatty() or self._colours == "always"
-        return _laid_out(blocks, self._form, self._screen if is_screen else None)
+        return _format_blocks(blocks, self._form, self._screen if is_screen else None)
 
     def file_text(self, value: Any, render: Callable[[Any], list[Block]]) -> str:
         """An answer for a file: JSON unless a format was given."""
         form = self._form if self._is_form_given else "json"
         if form in _FOR_PROGRAMS:
             return _text(self._data(value, form))
-        return _text(_laid_out([self._shown(block) for block in render(value)], form, None))
+        return _text(
+            _format_blocks([self._visible_block(block) for block in render(value)], form, None)
+        )
 
     def prefer(self, form: str) -> None:
         """The format if none was given."""
@@ -192,8 +194,8 @@ class Output:
         """Show what a confirmation is about before asking."""
         if self._form != "json":
             screen = self._screen if self._stderr.isatty() else None
-            text = "".join(_as_text(self._shown(block), screen) for block in blocks)
-            self._say(text.rstrip("\n"))
+            text = "".join(_as_text(self._visible_block(block), screen) for block in blocks)
+            self._print_message(text.rstrip("\n"))
 
     def result(self, text: str) -> None:
         """Print an answer that is already text."""
@@ -209,7 +211,7 @@ class Output:
         is_screen = self._stdout.isatty()
         self._write(visible_lines(piece.replace("\r", "")) if is_screen else piece)
 
-    def _shown(self, block: Block) -> Block:
+    def _visible_block(self, block: Block) -> Block:
         """A block without control characters: foreign text could control the terminal."""
         match block:
             case Line(text, kind):
@@ -241,16 +243,16 @@ class Output:
 
     def _write(self, text: str) -> None:
         """Write a part of the answer and flush it."""
-        with self._printing():
+        with self._report_write_errors():
             self._stdout.write(_text(text))
             self._stdout.flush()
 
     def flush(self) -> None:
-        with self._printing():
+        with self._report_write_errors():
             self._stdout.flush()
 
     @contextmanager
-    def _printing(self) -> Iterator[None]:
+    def _report_write_errors(self) -> Iterator[None]:
         """Errors in writing the answer are reported once, and not again at exit."""
         try:
             with interrupts.Printing():
@@ -271,42 +273,44 @@ class Output:
     def note(self, text: str) -> None:
         """A note for people, not printed beside JSON."""
         if not self._quiet and self._form != "json":
-            self._say(self._prose(self._typed(text)))
+            self._print_message(self._prose(self._runnable_hint(text)))
 
     def interrupted(self, text: str) -> None:
         """The message about an interruption, below the `^C` of a terminal."""
         if text and not self._quiet and self._form != "json":
-            self._say(f"\n{text}" if self._stderr.isatty() else text)
+            self._print_message(f"\n{text}" if self._stderr.isatty() else text)
 
     def warn(self, text: str) -> None:
         """A warning; printed once, even if several parts of a command report it."""
-        text = self._typed(text)
+        text = self._runnable_hint(text)
         if text in self._warned:
             return
         self._warned.add(text)
         if self._form == "json":
-            self._say(self._json({"warning": text}).rstrip())
+            self._print_message(self._json({"warning": text}).rstrip())
         else:
             label = self._label("warning:", "warning")
-            self._say(f"{label} {self._prose(text, 9)}")
+            self._print_message(f"{label} {self._prose(text, 9)}")
 
     def error(self, error: CtxError) -> None:
         if self._withholds and error.quotes_store:
             error = error.unquoted()
-        hint = self._typed(error.hint or "")
+        hint = self._runnable_hint(error.hint or "")
         if self._form == "json":
             fields = {"code": error.code, "message": error.message, "hint": hint or None}
             if error.detail:
                 fields["detail"] = error.detail
-            self._say(self._json({"error": fields}).rstrip())
+            self._print_message(self._json({"error": fields}).rstrip())
             return
-        self._say(f"{self._label(f'error {error.code}:', 'error')} {visible(error.message)}")
+        self._print_message(
+            f"{self._label(f'error {error.code}:', 'error')} {visible(error.message)}"
+        )
         if error.detail:
-            self._say(visible_lines(error.detail))
+            self._print_message(visible_lines(error.detail))
         if hint:
-            self._say(self._prose(f"  {hint}"))
+            self._print_message(self._prose(f"  {hint}"))
 
-    def _typed(self, text: str) -> str:
+    def _runnable_hint(self, text: str) -> str:
         """A hint whose commands can be typed as they are, for the chosen store."""
         if not self._chosen:
             return text
@@ -351,7 +355,7 @@ class Output:
 
     def ask(self, question: str) -> str:
         """The input of the user; empty at the end of the input."""
-        self._say(visible(question), end=" ")
+        self._print_message(visible(question), end=" ")
         return settings.read_line()
 
     def confirm(self, question: str, *, yes: bool) -> None:
@@ -360,7 +364,7 @@ class Output:
             return
         if not settings.stdin_is_terminal():
             raise ConfirmationNeeded(f"Confirmation needed: {question}")
-        self._say(visible(question), end=" [y/N] ")
+        self._print_message(visible(question), end=" [y/N] ")
         if settings.read_line().lower() not in ("y", "yes"):
             raise Declined
 
@@ -381,14 +385,14 @@ class Output:
                 line = f"{visible(doing)} [{'#' * share:<20}] {done:,}/{total:,}"
                 # A line that wraps could not be cleared.
                 line = line[: self._screen.columns - 1]
-                self._say(f"\r{line:<{longest}}", end="")
+                self._print_message(f"\r{line:<{longest}}", end="")
                 longest = len(line)
 
         try:
             yield tick
         finally:
             if longest:
-                self._say(f"\r{'':<{longest}}\r", end="")
+                self._print_message(f"\r{'':<{longest}}\r", end="")
 
     def close(self) -> None:
         """Flush before the process ends; later, Python would report the error."""
@@ -409,7 +413,7 @@ class Output:
         is_screen = self._stderr.isatty() or self._colours == "always"
         return painted(text, kind) if self._screen.colours and is_screen else text
 
-    def _say(self, text: str, end: str = "\n") -> None:
+    def _print_message(self, text: str, end: str = "\n") -> None:
         """Print a message beside the answer. A failure must not affect the result."""
         try:
             self._stderr.write(_text(text + end))
@@ -463,7 +467,7 @@ def plain(value: Any) -> Any:
     return value.hex() if isinstance(value, bytes) else str(value)
 
 
-def _laid_out(blocks: Sequence[Block], form: str, screen: Screen | None) -> str:
+def _format_blocks(blocks: Sequence[Block], form: str, screen: Screen | None) -> str:
     """An answer for people and agents."""
     if form == "markdown":
         text = "".join(map(_as_markdown, blocks)).rstrip("\n")

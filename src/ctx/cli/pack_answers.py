@@ -24,7 +24,7 @@ def render(pack: PromptPack) -> list[Block]:
     blocks: list[Block] = [Line(_head(pack)), *_warnings(pack)]
     for chunk in pack.retrieved:
         blocks += [Line(""), Line(_place(chunk), "heading"), Line(f"  {_reason(chunk)}", "dim")]
-        blocks.append(Verbatim(_beginning(chunk.snippet)))
+        blocks.append(Verbatim(_first_chunk_lines(chunk.snippet)))
     blocks += _recently(pack)
     if pack.left_out:
         left_out = len(pack.left_out) + pack.more_left_out
@@ -189,7 +189,7 @@ def _reason(chunk: Chunk) -> str:
     return "; ".join(parts)
 
 
-def _beginning(snippet: str) -> str:
+def _first_chunk_lines(snippet: str) -> str:
     """The first lines of a chunk, without opening braces."""
     lines = [line for line in snippet.split("\n") if line.strip()]
     shown = [f"    {_shortened(line.rstrip())}" for line in lines[:_LINES]]

@@ -31,12 +31,12 @@ def project_option(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     home = settings.user_store.home
-    until_ms = _until(options.until) if options.until is not None else None
+    until_ms = _pause_end(options.until) if options.until is not None else None
     place = place_of(settings.folder, home) if options.project else None
     output.show(pause(home, place, until_ms), render)
 
 
-def _until(text: str) -> int:
+def _pause_end(text: str) -> int:
     """The end of a pause: a duration from now, or a date."""
     now_ms = clock.now_ms()
     told_ms = time_filters.moment(text, now_ms)

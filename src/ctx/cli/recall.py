@@ -77,7 +77,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         # The first of the whole answer, in which nodes come first.
         result = result._replace(beside=result.beside[: options.limit - len(result.nodes)])
     if wanted.budget is not None:
-        result = result._replace(beside=tuple(_fitting(result, wanted.budget)))
+        result = result._replace(beside=tuple(_passages_in_budget(result, wanted.budget)))
     as_given = getattr(options, "format", "text") == "markdown"
     output.show(result, render_markdown if as_given else render)
     if result.partial and result.nodes and not as_given:
@@ -97,7 +97,7 @@ def _without_nodes(result: RecallResult) -> RecallResult:
     )
 
 
-def _fitting(result: RecallResult, budget: int) -> Iterator[Passage]:
+def _passages_in_budget(result: RecallResult, budget: int) -> Iterator[Passage]:
     """As many passages as fit after the nodes."""
     left = budget - tokens.estimate(as_markdown(result))
     for passage in result.beside:
@@ -115,19 +115,21 @@ def _as_item(passage: Passage) -> str:
     """Passages that are not nodes, as an agent sees them."""
     texts = [passage.text] if passage.kind == "file" else [passage.title, passage.text]
     first, *more = contained("\n\n".join(part.strip() for part in texts if part.strip()))
-    return "\n".join([f"- [{passage.kind}] {code(_where(passage))} {first}".rstrip(), *more])
+    return "\n".join(
+        [f"- [{passage.kind}] {code(_passage_location(passage))} {first}".rstrip(), *more]
+    )
 
 
 def render(result: RecallResult) -> list[Block]:
-    blocks = [*_nodes(result), *_beside(result.beside)]
+    blocks = [*_nodes(result), *_other_results(result.beside)]
     if not blocks:
-        blocks.append(Line(_nothing(result)))
+        blocks.append(Line(_no_results_text(result)))
     if result.code_index and (note := pack_answers.state(result.code_index)):
         blocks.append(Line(note, "dim"))
     return blocks
 
 
-def _nothing(result: RecallResult) -> str:
+def _no_results_text(result: RecallResult) -> str:
     if result.total:
         return "No result fits into the budget."
     if NODES in result.kinds:
@@ -155,12 +157,12 @@ def _nodes(result: RecallResult) -> list[Block]:
     return blocks
 
 
-def _beside(passages: Sequence[Passage]) -> list[Block]:
+def _other_results(passages: Sequence[Passage]) -> list[Block]:
     """Everything else, by kind."""
     blocks: list[Block] = []
     for kind, heading in _HEADINGS.items():
         rows = [
-            (_where(each), _shortened(_passage_text(each), _GLANCE))
+            (_passage_location(each), _shortened(_passage_text(each), _GLANCE))
             for each in passages
             if each.kind == kind
         ]
@@ -169,7 +171,7 @@ def _beside(passages: Sequence[Passage]) -> list[Block]:
     return blocks
 
 
-def _where(passage: Passage) -> str:
+def _passage_location(passage: Passage) -> str:
     if passage.path is None:
         return passage.id[:_HASH]
     return passage.path if passage.first_line is None else f"{passage.path}:{passage.first_line}"

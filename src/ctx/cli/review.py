@@ -139,9 +139,9 @@ def _ask(review: Review, settings: Settings, output: Output) -> None:
         if answer == "s":
             continue
         # The editor may be open for hours: nothing is locked meanwhile.
-        text = _edited(each, settings, output) if answer == "e" else None
+        text = _edit_value(each, settings, output) if answer == "e" else None
         with opening.writing(settings, output) as memory:
-            _show(_settled(memory, each, answer, text), output)
+            _show(_settle_field(memory, each, answer, text), output)
 
 
 def _answer(each: OpenField, output: Output) -> str:
@@ -155,13 +155,13 @@ def _answer(each: OpenField, output: Output) -> str:
             return answer
 
 
-def _settled(memory: Memory, each: OpenField, answer: str, text: str | None) -> Review:
+def _settle_field(memory: Memory, each: OpenField, answer: str, text: str | None) -> Review:
     if text is not None:
         return reviewing.replace(memory, each.id, each.field, text)
     return reviewing.pick(memory, each.id, each.field, int(answer))
 
 
-def _edited(each: OpenField, settings: Settings, output: Output) -> str:
+def _edit_value(each: OpenField, settings: Settings, output: Output) -> str:
     from ctx.cli import edit
 
     value = each.versions[0].value

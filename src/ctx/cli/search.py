@@ -42,10 +42,10 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     # `recall` reads filters, which are words here.
     is_plain = not filters and ":" not in words and options.scope is None
     if has_few and is_plain and output.is_for_people:
-        _tell_of_recall(words, found.total, settings, output)
+        _mention_recall(words, found.total, settings, output)
 
 
-def _tell_of_recall(words: str, total: int, settings: Settings, output: Output) -> None:
+def _mention_recall(words: str, total: int, settings: Settings, output: Output) -> None:
     """Say what `ctx recall` finds beside nodes with these words."""
     from ctx.operations.passages import KINDS
     from ctx.operations.recall import Options, recall_everything

@@ -58,11 +58,13 @@ def render(result: "SynthesisResult") -> list[Block]:
         return [] if result.problem else [Line("Nothing to ask about this session.")]
     questions = count(len(result.asked), "question")
     would = "Would ask" if result.dry_run else "Asked"
-    blocks: list[Block] = [Line(f"{would} {_who(result)} {questions}:")]
+    blocks: list[Block] = [Line(f"{would} {_model_at_server(result)} {questions}:")]
     rows = [
         (
             f"{count(each.steps, 'step')}" if each.steps else "the whole session",
-            f"at most {each.most_tokens:,} tokens" if result.dry_run else _came(result, number),
+            f"at most {each.most_tokens:,} tokens"
+            if result.dry_run
+            else _question_outcome(result, number),
         )
         for number, each in enumerate(result.asked)
     ]
@@ -79,12 +81,12 @@ def render(result: "SynthesisResult") -> list[Block]:
     return blocks
 
 
-def _who(result: "SynthesisResult") -> str:
+def _model_at_server(result: "SynthesisResult") -> str:
     model = result.model if result.model != "default" else "the model"
     return f"{model or 'the model'} at {result.where}"
 
 
-def _came(result: "SynthesisResult", number: int) -> str:
+def _question_outcome(result: "SynthesisResult", number: int) -> str:
     each = result.asked[number]
     if each.problem:
         return each.problem

@@ -138,7 +138,7 @@ def _delete(options: argparse.Namespace, settings: Settings, output: Output) -> 
     with opening.writing(settings, output) as memory:
         result = sessions.delete(memory, options.named, dry_run=True)
         if not options.dry_run:
-            output.confirm(f"{_what_goes(result)} Continue?", yes=options.yes)
+            output.confirm(f"{_deletion_text(result)} Continue?", yes=options.yes)
             result = sessions.delete(memory, result.session, dry_run=False)
     output.show(result, render_deleted)
     if result.logs:
@@ -162,7 +162,7 @@ def render_list(listed: SessionList) -> list[Block]:
             _minute(each.started_at),
             each.status,
             f"{each.steps:,}",
-            _cut(f"↳ {each.teammate}: {each.what}" if each.lead else each.what),
+            _cut_text(f"↳ {each.teammate}: {each.what}" if each.lead else each.what),
         )
         for each in listed.sessions
     ]
@@ -189,10 +189,12 @@ def render_one(details: SessionDetails) -> list[Block]:
         blocks.append(Line(f"continues {session.goes_on_from}"))
     if details.lead:
         blocks.append(Line(f"works for {details.lead}"))
-    blocks.append(Line(f"{_counted(details)}"))
+    blocks.append(Line(f"{_session_counts(details)}"))
     blocks += _summary(details)
     if details.teammates:
-        rows = [(each.session[:_SHORT], each.name, _cut(each.result)) for each in details.teammates]
+        rows = [
+            (each.session[:_SHORT], each.name, _cut_text(each.result)) for each in details.teammates
+        ]
         blocks += [Line(""), Line("Teammates", "heading")]
         blocks.append(Table(("id", "name", "result"), rows, ("id", "", "text")))
     if details.observations:
@@ -215,7 +217,7 @@ def render_one(details: SessionDetails) -> list[Block]:
     return blocks
 
 
-def _counted(details: SessionDetails) -> str:
+def _session_counts(details: SessionDetails) -> str:
     kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(details.steps.items()))
     counts = [count(details.events["step"], "step") + (f" ({kinds})" if kinds else "")]
     counts += [
@@ -275,14 +277,14 @@ def _files(details: SessionDetails) -> Iterator[Block]:
 
 
 def render_steps(replay: SessionReplay) -> list[Block]:
-    return _replayed(replay, [line for step in replay.steps for line in in_words(step)])
+    return _replay_blocks(replay, [line for step in replay.steps for line in in_words(step)])
 
 
 def render_full(replay: SessionReplay) -> list[Block]:
-    return _replayed(replay, [line for step in replay.steps for line in in_full(step)])
+    return _replay_blocks(replay, [line for step in replay.steps for line in in_full(step)])
 
 
-def _replayed(replay: SessionReplay, lines: list[str]) -> list[Block]:
+def _replay_blocks(replay: SessionReplay, lines: list[str]) -> list[Block]:
     session = replay.session
     head = f"Session {session.id}, {session.status}, began {_minute(session.started_at)} UTC"
     blocks: list[Block] = [Line(head, "heading")]
@@ -300,29 +302,32 @@ def in_words(step: Step) -> list[str]:
     behind = " " * 10
     match step.kind:
         case "prompt":
-            return [f"{head}asked: {_cut(step.text)}"]
+            return [f"{head}asked: {_cut_text(step.text)}"]
         case "say":
-            return [f"{head}said: {_cut(step.text)}"]
+            return [f"{head}said: {_cut_text(step.text)}"]
         case "recap":
-            return [f"{head}summed up: {_cut(step.text)}"]
+            return [f"{head}summed up: {_cut_text(step.text)}"]
         case "title" | "name":
-            return [f"{head}titled: {_cut(step.text)}"]
+            return [f"{head}titled: {_cut_text(step.text)}"]
         case "read":
             return [f"{head}read {step.path}"]
         case "write":
             lines = [f"{head}wrote {step.path} (+{step.added:,} -{step.removed:,})"]
             changes = ", ".join(f"{each.change} {each.name}" for each in step.changes)
-            return [*lines, f"{behind}{_cut(changes)}"] if changes else lines
+            return [*lines, f"{behind}{_cut_text(changes)}"] if changes else lines
         case "command":
-            return [f"{head}ran {_cut(step.text)}{_ended(step)}", *_complaints(step, behind)[:1]]
+            return [
+                f"{head}ran {_cut_text(step.text)}{_step_outcome(step)}",
+                *_complaints(step, behind)[:1],
+            ]
         case "search":
-            return [f"{head}looked for {_cut(step.text)}"]
+            return [f"{head}looked for {_cut_text(step.text)}"]
         case "plan":
-            return [f"{head}planned: {_cut(step.text)}"]
+            return [f"{head}planned: {_cut_text(step.text)}"]
         case "agent":
-            return [f"{head}ran a subagent: {_cut(step.text)}"]
+            return [f"{head}ran a subagent: {_cut_text(step.text)}"]
         case "mark":
-            return [f"{head}— {_cut(step.text)} —"]
+            return [f"{head}— {_cut_text(step.text)} —"]
 
 
 def in_full(step: Step) -> list[str]:
@@ -339,7 +344,7 @@ def in_full(step: Step) -> list[str]:
     return [first, *more]
 
 
-def _ended(step: Step) -> str:
+def _step_outcome(step: Step) -> str:
     if not step.ok or step.passed is False:
         return f" — failed (exit {step.exit_code})" if step.exit_code else " — failed"
     return " — passed" if step.passed else ""
@@ -348,13 +353,13 @@ def _ended(step: Step) -> str:
 def _complaints(step: Step, behind: str) -> list[str]:
     if step.findings:
         return [
-            behind + _cut(f"{_where(each)}{_test(each)} {each.code} {each.message}")
+            behind + _cut_text(f"{_finding_location(each)}{_test(each)} {each.code} {each.message}")
             for each in step.findings
         ]
-    return [behind + _cut(line) for line in step.output.splitlines()[:1] if not step.ok]
+    return [behind + _cut_text(line) for line in step.output.splitlines()[:1] if not step.ok]
 
 
-def _where(finding: StepFinding) -> str:
+def _finding_location(finding: StepFinding) -> str:
     if not finding.path:
         return ""
     return f"{finding.path}:{finding.line}: " if finding.line else f"{finding.path}: "
@@ -379,7 +384,7 @@ def render_deleted(deleted: DeleteSessionResult) -> list[Block]:
     return blocks
 
 
-def _what_goes(deleted: DeleteSessionResult) -> str:
+def _deletion_text(deleted: DeleteSessionResult) -> str:
     return f"This deletes session {deleted.session}: {_amounts(deleted)}"
 
 
@@ -402,7 +407,7 @@ def _minute(at: str) -> str:
     return at[:16].replace("T", " ")
 
 
-def _cut(text: str) -> str:
+def _cut_text(text: str) -> str:
     line = _one_line(text)
     return line if len(line) <= _GLANCE else f"{line[: _GLANCE - 1]}…"
 

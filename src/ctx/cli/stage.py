@@ -132,7 +132,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
             output.show(made, commit_command.render)
             commit_command.say_more(made, output)
         case "abort" if options.commit:
-            workspace = opening.open_to_mend(settings, output)
+            workspace = opening.open_for_repair(settings, output)
             output.show(
                 give_up_commit(workspace, options.commit, dry_run=options.dry_run), render_given_up
             )
@@ -144,7 +144,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
             workspace = open_workspace(settings, output)
             output.show(stage.status(workspace, settings.user_store.home), render_status)
         case _:
-            workspace = opening.open_to_mend(settings, output)
+            workspace = opening.open_for_repair(settings, output)
             if options.commit:
                 result = recover_given_up(workspace, options.commit, dry_run=options.dry_run)
             else:
@@ -242,7 +242,7 @@ def render_status(status: StageStatus) -> list[Block]:
     headings = ("session", "state", "steps", "records", "files", "tokens", "last", "task")
     kinds = ("", "", "number", "number", "number", "number", "dim", "text")
     blocks.append(Table(headings, rows, kinds))
-    return [*blocks, *_next(status.chains)]
+    return [*blocks, *_next_steps(status.chains)]
 
 
 def _row(chain: Chain) -> tuple[str, ...]:
@@ -251,7 +251,7 @@ def _row(chain: Chain) -> tuple[str, ...]:
     return (chain.session, chain.state, *(f"{n:,}" for n in numbers), ago, chain.task or "")
 
 
-def _next(chains: Sequence[Chain]) -> list[Block]:
+def _next_steps(chains: Sequence[Chain]) -> list[Block]:
     """What to do about chains that need a decision."""
     lines: list[Block] = []
     for chain in chains:

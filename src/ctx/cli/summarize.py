@@ -35,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
-    ids, words = _split(options.sources)
+    ids, words = _split_ids_and_text(options.sources)
     content = arguments.text_of(options, words)
     if content is None:
         hint = "Give it as the last argument, in quotes, or with --content or --stdin."
@@ -48,7 +48,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     warn_of_redaction(made.redacted, output)
 
 
-def _split(words: list[str]) -> tuple[list[str], list[str]]:
+def _split_ids_and_text(words: list[str]) -> tuple[list[str], list[str]]:
     """The ids, and the text if it is the last argument. Ids contain no white space."""
     *ids, last = words
     is_text = bool(ids) and (last == "-" or len(last.split()) > 1)

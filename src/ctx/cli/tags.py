@@ -45,10 +45,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     with opening.reading(settings, output) as memory:
         graph = arguments.within(memory, options).graph
-        output.show(TagList(_counted(graph, options.prefix), graph.scopes), render)
+        output.show(TagList(_count_tags(graph, options.prefix), graph.scopes), render)
 
 
-def _counted(graph: Graphs, prefix: str) -> tuple[TagUse, ...]:
+def _count_tags(graph: Graphs, prefix: str) -> tuple[TagUse, ...]:
     counts = {each.scope: dict(each.tag_counts(prefix)) for each in graph.graphs}
     ours, theirs = counts.get(USER, {}), counts.get(PROJECT, {})
     return tuple(

@@ -97,7 +97,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 
 
 def render_started(started: StartTaskResult) -> list[Block]:
-    blocks: list[Block] = [Line(f"Started: {_named(started.task)}")]
+    blocks: list[Block] = [Line(f"Started: {_task_label(started.task)}")]
     if started.replaced:
         blocks.append(
             Line(f"It replaces task:{started.replaced}; agents are not shown nodes of that task.")
@@ -109,7 +109,7 @@ def render_started(started: StartTaskResult) -> list[Block]:
 
 def render_ended(ended: EndTaskResult) -> list[Block]:
     blocks: list[Block] = [
-        Line(f"Ended: {_named(ended.task)}"),
+        Line(f"Ended: {_task_label(ended.task)}"),
         Line(
             f"{count(len(ended.archived), 'node')} archived,"
             f" {len(ended.promoted):,} kept as reference."
@@ -128,7 +128,7 @@ def render_current(shown: CurrentTask) -> list[Block]:
     if task is None:
         return [Line("No current task.")]
     age = f", started {since(task.started, clock.now_ms())} ago" if task.started else ""
-    return [Line(f"{_named(task)}{age}, {count(shown.working, 'working node')}")]
+    return [Line(f"{_task_label(task)}{age}, {count(shown.working, 'working node')}")]
 
 
 def render_list(found: TaskList) -> list[Block]:
@@ -151,5 +151,5 @@ def render_list(found: TaskList) -> list[Block]:
     return blocks
 
 
-def _named(task: Task) -> str:
+def _task_label(task: Task) -> str:
     return f"{task.short_id} {task.name} (task:{task.task})" if task.id else f"task:{task.task}"

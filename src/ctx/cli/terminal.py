@@ -103,15 +103,15 @@ def fitted(widths: Sequence[int], kinds: Sequence[str], most: int) -> list[int]:
     Tags are shortened first. If prose still has too little space, tags are left out: their width is
     0.
     """
-    with_tags = _narrowed(widths, kinds, "tags", _SHORTEST_TAGS, most)
-    with_tags = _narrowed(with_tags, kinds, "text", _ENOUGH_PROSE, most)
+    with_tags = _narrow_columns(widths, kinds, "tags", _SHORTEST_TAGS, most)
+    with_tags = _narrow_columns(with_tags, kinds, "text", _ENOUGH_PROSE, most)
     if "text" not in kinds or _total(with_tags) <= most:
         return with_tags
     without = [0 if kind == "tags" else w for w, kind in zip(widths, kinds, strict=True)]
-    return _narrowed(without, kinds, "text", _SHORTEST_PROSE, most)
+    return _narrow_columns(without, kinds, "text", _SHORTEST_PROSE, most)
 
 
-def _narrowed(
+def _narrow_columns(
     widths: Sequence[int], kinds: Sequence[str], kind: str, least: int, most: int
 ) -> list[int]:
     """The widths with those of a kind made narrower, the widest first, as far as needed."""

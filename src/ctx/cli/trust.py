@@ -53,7 +53,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
             raise UsageError("--list takes no folder.")
         output.show(everything(home), render_list)
     elif options.revoke:
-        output.show(_revoked(folder, home), render)
+        output.show(_revoke_trust(folder, home), render)
     else:
         _trust(options, folder, home, output)
     tell_adopted(settings, output)
@@ -87,7 +87,7 @@ def _trust(options: argparse.Namespace, folder: str, home: str, output: Output) 
         )
 
 
-def _revoked(folder: str, home: str) -> TrustResult:
+def _revoke_trust(folder: str, home: str) -> TrustResult:
     """Without a project store, the folder may still be a trusted one."""
     project = layout.find_project(folder, home)
     if project is None:

@@ -69,7 +69,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         output.show(answer, partial(render, home=home))
         return
     place = place_of(options, settings)
-    removed = _planned if options.dry_run else _removed
+    removed = _plan_removal if options.dry_run else _remove_parts
     change, part = removed(place, force=options.force)
     hooks = InstalledPart("hooks", place.settings, "removed" if change.is_one else "missing")
     diff = change.diff if options.dry_run else ""
@@ -94,12 +94,12 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         )
 
 
-def _planned(place: InstallTarget, *, force: bool) -> tuple[FileChange, InstalledPart]:
+def _plan_removal(place: InstallTarget, *, force: bool) -> tuple[FileChange, InstalledPart]:
     change = install.planned_removal_of_hooks(place)
     return change, install.planned_removal_of_skill(place, force=force)
 
 
-def _removed(place: InstallTarget, *, force: bool) -> tuple[FileChange, InstalledPart]:
+def _remove_parts(place: InstallTarget, *, force: bool) -> tuple[FileChange, InstalledPart]:
     # The settings first: if they cannot be changed, nothing is removed.
     change = install.unregister(place)
     part = install.remove_skill(place, force=force)

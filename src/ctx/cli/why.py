@@ -70,7 +70,7 @@ def _given_nodes(explained: ReceiptDetails) -> Table:
         columns.append(("layer", "dim", [_LAYERS.get(each.layer, each.layer) for each in items]))
     if any(each.source not in (None, sources.USER) for each in items):
         columns.append(("source", "dim", [each.source or "" for each in items]))
-    columns.append(("content", "text", [_now(each) for each in items]))
+    columns.append(("content", "text", [_current_text(each) for each in items]))
     if explained.frame:
         frame = {
             "node": "frame",
@@ -103,7 +103,9 @@ def _render_pack(explained: ReceiptDetails, packed: PackReceipt) -> list[Block]:
             blocks.append(Line(f"  by way of {pack_answers.way(chunk.via)}"))
     if packed.narrative:
         blocks += [Line(""), Line(pack_answers.lately(packed.narrative))]
-    if changed := [(each.label, "", _now(each)) for each in explained.items if each.changed]:
+    if changed := [
+        (each.label, "", _current_text(each)) for each in explained.items if each.changed
+    ]:
         blocks += [Line(""), Line("Changed since", "heading")]
         blocks.append(Table(("node", "", "content"), changed, ("id", "", "text")))
     if unknown := [each.label for each in explained.items if each.changed is None]:
@@ -127,7 +129,7 @@ def _amount(receipt: ReceiptDetails | Receipt) -> str:
     return f"{nodes} and {count(files, 'changed file')}" if files else nodes
 
 
-def _now(each: GivenNode) -> str:
+def _current_text(each: GivenNode) -> str:
     if not each.id:
         return f"changed in a session, last at {each.updated_at}"
     if each.content is None:

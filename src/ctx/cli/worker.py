@@ -195,7 +195,7 @@ def _start(settings: Settings) -> bool:
         interrupts.defer()
         environment = ClaudeHooks().without_session(variables())
         spawn.start_worker(store.home, environment, clock.wall_s())
-    if not _within(_PATIENCE_S, lambda: _answer(settings) is not None):
+    if not _wait_until(_PATIENCE_S, lambda: _answer(settings) is not None):
         raise ProgramFailure(
             f"The worker did not answer within {_PATIENCE_S:.0f} s.",
             hint="See `ctx worker logs`, or run it here: `ctx worker run`",
@@ -211,11 +211,11 @@ def stop(settings: Settings) -> bool:
     interrupts.defer()
     with suppress(ProcessLookupError):
         os.kill(owner.pid, signal.SIGTERM)
-    if not _within(_GOING_S, lambda: _owner(settings) != owner):
+    if not _wait_until(_GOING_S, lambda: _owner(settings) != owner):
         # Nothing is lost: its state is on disk.
         with suppress(ProcessLookupError):
             os.kill(owner.pid, signal.SIGKILL)
-        _within(_GOING_S, lambda: _owner(settings) != owner)
+        _wait_until(_GOING_S, lambda: _owner(settings) != owner)
     return True
 
 
@@ -231,7 +231,7 @@ def _owner(settings: Settings) -> WorkerProcess | None:
     return WorkerProcess(int(str(answer["pid"])), str(answer.get("version", "")), 0)
 
 
-def _within(seconds: float, holds: Callable[[], bool]) -> bool:
+def _wait_until(seconds: float, holds: Callable[[], bool]) -> bool:
     is_in_time = clock.deadline(seconds)
     while not holds():
         if not is_in_time():

@@ -54,12 +54,12 @@ def files_affected_by(connection: Connection, names: set[str]) -> set[int] | Non
         if len(files) > most:
             return None
         making = [file_id for file_id, is_making in speaking.items() if is_making]
-        names = _passed_on(connection, making, names) - known
+        names = _reexported_names(connection, making, names) - known
         known |= names
     return files
 
 
-def _passed_on(connection: Connection, files: Iterable[int], names: set[str]) -> set[str]:
+def _reexported_names(connection: Connection, files: Iterable[int], names: set[str]) -> set[str]:
     passed: set[str] = set()
     for path, known in code_tables.facts_of(connection, files):
         passing = facts.passed_on(known, names)
@@ -96,15 +96,15 @@ def names_in_path(connection: Connection, path: str) -> set[str]:
     names = _names_of(path)
     folder, _, name = path.rpartition("/")
     if name in _MAKES_A_PACKAGE:
-        names.update(*(_names_of(file_id) for file_id in _inside(connection, folder)))
+        names.update(*(_names_of(file_id) for file_id in _paths_in_folder(connection, folder)))
     if name in _AROUND_ITS_FOLDER or (
-        name.endswith(".rs") and any(_inside(connection, path.removesuffix(".rs")))
+        name.endswith(".rs") and any(_paths_in_folder(connection, path.removesuffix(".rs")))
     ):
         names |= _AROUND
     return names
 
 
-def _inside(connection: Connection, folder: str) -> Iterator[str]:
+def _paths_in_folder(connection: Connection, folder: str) -> Iterator[str]:
     """The paths of all files under a folder."""
     # "0" comes right after "/".
     span = (f"{folder}/", f"{folder}0") if folder else ("", "\U0010ffff")

@@ -72,7 +72,7 @@ class Bm25Collection:
                 continue
             slope = _SATURATION * _LENGTH_COUNTS / mean
             factors = {file_words.number(field, term): factor * weights[term] for term in heaviest}
-            for number, having in self._having(factors).items():
+            for number, having in self._word_occurrences(factors).items():
                 segment, totals, by_field = scored[number]
                 own = _bm25_sums(having, segment.lengths[place], slope)
                 if by_field:
@@ -86,12 +86,13 @@ class Bm25Collection:
                 totals[position] = 0.0
         return scored
 
-    def _having(self, factors: Mapping[int, float]) -> dict[int, list[_Occurrences]]:
+    def _word_occurrences(self, factors: Mapping[int, float]) -> dict[int, list[_Occurrences]]:
         """The occurrences of weighted words, by segment."""
         having: dict[int, list[_Occurrences]] = {}
         for word, occurrences in self._texts(factors).items():
             times_found = sum(
-                self._counting(number, positions) for number, (positions, _) in occurrences.items()
+                self._count_current_texts(number, positions)
+                for number, (positions, _) in occurrences.items()
             )
             rare = math.log(1 + (self.total - times_found + 0.5) / (times_found + 0.5))
             if rare < _TELLING and self.total > _MANY:
@@ -101,7 +102,7 @@ class Bm25Collection:
                 having.setdefault(number, []).append(_Occurrences(weight, positions, times))
         return having
 
-    def _counting(self, number: int, positions: Sequence[int]) -> int:
+    def _count_current_texts(self, number: int, positions: Sequence[int]) -> int:
         """How many of these texts are current."""
         outdated = self._outdated[number]
         if not outdated:
@@ -133,11 +134,13 @@ class Bm25Collection:
             if segment in place_of:
                 by_word.setdefault(word, {})[place_of[segment]] = texts_of(texts)
         if self.segments and not self.segments[0].id:
-            for word, having in self._loose(factors).items():
+            for word, having in self._loose_occurrences(factors).items():
                 by_word.setdefault(word, {})[0] = having
         return by_word
 
-    def _loose(self, factors: Mapping[int, float]) -> dict[int, tuple["array[int]", bytearray]]:
+    def _loose_occurrences(
+        self, factors: Mapping[int, float]
+    ) -> dict[int, tuple["array[int]", bytearray]]:
         loose: dict[int, tuple[array[int], bytearray]] = {}
         rows = self._connection.execute(
             "SELECT words FROM loose WHERE collection = ? ORDER BY id", (self._collection,)

@@ -159,7 +159,7 @@ class _Refresh:
             self._place.root, self._place.checkout, self._place.ignore_globs
         )
         files = listing.files
-        self._mind_the_limits()
+        self._apply_changed_limits()
         if self._chosen:
             files = [file for file in files if self._chosen(file[0])]
         wanted, added, gone = self._compare(files)
@@ -189,7 +189,7 @@ class _Refresh:
             with index_file.writing(self._connection, self._place.database):
                 postings.settle(self._connection, segments.FILES)
 
-    def _mind_the_limits(self) -> None:
+    def _apply_changed_limits(self) -> None:
         """Check every file again if the limits for parsing have changed."""
         now = repr(file_reader.limits(self._place.root, self._place.max_bytes))
         digest = blake2b(now.encode("utf-8", "replace"), digest_size=8).hexdigest()
@@ -269,19 +269,19 @@ class _Refresh:
                 changed += answer.state in ("read", "skipped")
                 done += 1
                 if len(pending) >= _TRANSACTION:
-                    self._put(pending, paths)
+                    self._store_records(pending, paths)
                 self._tick(done, len(wanted))
         finally:
             # Also after an interruption, so that no file is read twice.
-            self._put(pending, paths)
+            self._store_records(pending, paths)
         if gone:
             with index_file.writing(self._connection, self._place.database):
                 for file_id in gone:
                     self._remove(file_id)
-                self._look_again()
+                self._mark_affected_files()
         return changed
 
-    def _put(self, answers: list[FileRecord], paths: dict[int, str]) -> None:
+    def _store_records(self, answers: list[FileRecord], paths: dict[int, str]) -> None:
         if not answers:
             return
         with index_file.writing(self._connection, self._place.database):
@@ -296,11 +296,11 @@ class _Refresh:
                 if answer.state != "same":
                     path = paths[answer.file_id]
                     if not self._is_new:
-                        self._languages.update(self._led_by(path))
+                        self._languages.update(self._affected_languages(path))
                     if path.rpartition("/")[2] in packages.MANIFESTS:
                         index_file.note(self._connection, _PACKAGES, 0)
             # In the same transaction, so that affected files are not lost.
-            self._look_again()
+            self._mark_affected_files()
         answers.clear()
 
     def _remove(self, file_id: int) -> None:
@@ -311,10 +311,10 @@ class _Refresh:
             if EVERYTHING in names:
                 names |= affected.names_of_file(row[0])
             self._names |= names
-            self._languages.update(self._led_by(row[0]))
+            self._languages.update(self._affected_languages(row[0]))
             index_file.note(self._connection, _PACKAGES, 0)
 
-    def _led_by(self, path: str) -> tuple[str, ...]:
+    def _affected_languages(self, path: str) -> tuple[str, ...]:
         """The languages whose imports may lead elsewhere after a change of this file."""
         name = path.rpartition("/")[2]
         if name.endswith(".json") and name not in affected.MANIFESTS:
@@ -335,7 +335,7 @@ class _Refresh:
                 yield disk.read_plain(os.path.join(self._place.root, path), self._place.max_bytes)
             yield os.fsencode(path)
 
-    def _look_again(self) -> None:
+    def _mark_affected_files(self) -> None:
         """Mark all files whose edges may have changed."""
         files = affected.files_affected_by(self._connection, self._names)
         if files is None:

@@ -51,7 +51,7 @@ class CodeGraph:
         self, items: Iterable[int], labels: Sequence[str] = LABELS, least: int = LOW
     ) -> list[CodeEdge]:
         wanted = list(items)
-        if waiting := self._waiting():
+        if waiting := self._unresolved_files():
             self._have_followed(waiting, map(file_of, wanted))
         return self._edges("source", wanted, labels, least)
 
@@ -59,7 +59,7 @@ class CodeGraph:
         self, items: Iterable[int], labels: Sequence[str] = LABELS, least: int = LOW
     ) -> list[CodeEdge]:
         wanted = list(items)
-        if waiting := self._waiting():
+        if waiting := self._unresolved_files():
             from ctx.code import affected
 
             files = affected.files_leading_to(self.connection, wanted)
@@ -90,7 +90,7 @@ class CodeGraph:
         """For each of some files, the others among them that an edge connects it to, in either
         direction."""
         wanted = set(files)
-        if waiting := self._waiting():
+        if waiting := self._unresolved_files():
             self._have_followed(waiting, wanted)
         numbers = ", ".join(str(LABELS.index(label)) for label in labels)
         joined: dict[int, set[int]] = {file_id: set() for file_id in wanted}
@@ -110,7 +110,7 @@ class CodeGraph:
         """The imports of a file, each with the item that contains it."""
         from ctx.code.resolve import facts
 
-        if waiting := self._waiting():
+        if waiting := self._unresolved_files():
             self._have_followed(waiting, (file_id,))
         row = self.connection.execute(
             "SELECT slots, facts, targets FROM facts WHERE file_id = ?", (file_id,)
@@ -154,7 +154,7 @@ class CodeGraph:
 
     # Pending files
 
-    def _waiting(self) -> set[int]:
+    def _unresolved_files(self) -> set[int]:
         if self._follow is None:
             return set()
         rows = self.connection.execute("SELECT id FROM files WHERE resolved = 0")
@@ -166,5 +166,5 @@ class CodeGraph:
             self._follow(sorted(wanted))
 
     def have_all_followed(self) -> None:
-        waiting = self._waiting()
+        waiting = self._unresolved_files()
         self._have_followed(waiting, waiting)

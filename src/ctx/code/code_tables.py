@@ -33,7 +33,7 @@ def put(connection: Connection, read: FileRecord, *, others: bool) -> set[str]:
         return set()
     if read.words:
         postings.put(connection, segments.FILES, read.file_id, read.role, read.words)
-    before = _known(connection, read.file_id)
+    before = _stored_file(connection, read.file_id)
     connection.execute(
         "UPDATE files SET language = ?, size = ?, mtime_ns = ?, ctime_ns = ?, inode = ?,"
         " settled = ?, hash = ?, lines = ?, reader = ?, skipped = ?, problems = ?, resolved = ?"
@@ -53,7 +53,7 @@ def put(connection: Connection, read: FileRecord, *, others: bool) -> set[str]:
 
 def remove(connection: Connection, file_id: int) -> set[str]:
     """Remove a file, and return the names it offered."""
-    before = _known(connection, file_id)
+    before = _stored_file(connection, file_id)
     names = _forget(connection, file_id, before) if before else set()
     connection.execute("DELETE FROM files WHERE id = ?", (file_id,))
     postings.remove(connection, segments.FILES, [file_id])
@@ -63,7 +63,7 @@ def remove(connection: Connection, file_id: int) -> set[str]:
 _Known = tuple[Facts, Sequence[int]]
 
 
-def _known(connection: Connection, file_id: int) -> _Known | None:
+def _stored_file(connection: Connection, file_id: int) -> _Known | None:
     """What is stored for a file, and the slot of each of its items."""
     row = connection.execute(
         "SELECT slots, facts FROM facts WHERE file_id = ?", (file_id,)
@@ -83,7 +83,7 @@ def _forget(connection: Connection, file_id: int, before: _Known) -> set[str]:
     span = _span(file_id)
     connection.execute("DELETE FROM items WHERE id BETWEEN ? AND ?", span)
     connection.execute("DELETE FROM edges WHERE source BETWEEN ? AND ?", span)
-    _cut(connection, *span)
+    _remove_edges(connection, *span)
     for table in ("facts", "mentioned"):
         connection.execute(f"DELETE FROM {table} WHERE file_id = ?", (file_id,))
     return set(facts.offers(before[0]))
@@ -99,7 +99,7 @@ def _replace(
     file_id = read.file_id
     connection.execute("DELETE FROM items WHERE id BETWEEN ? AND ?", _span(file_id))
     for slot in gone:
-        _cut(connection, item_id(file_id, slot), item_id(file_id, slot))
+        _remove_edges(connection, item_id(file_id, slot), item_id(file_id, slot))
     is_plain = all(slot == place for place, slot in enumerate(slots))
     _insert(connection, read, slots, None if is_plain else array("H", slots).tobytes())
     offered, offers = facts.offers(old), facts.offers(new)
@@ -108,7 +108,7 @@ def _replace(
     }
 
 
-def _cut(connection: Connection, first: int, last: int) -> None:
+def _remove_edges(connection: Connection, first: int, last: int) -> None:
     """Remove the edges to items that are gone, and mark the files they came from as pending."""
     span = (first, last)
     connection.execute(

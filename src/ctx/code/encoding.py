@@ -48,12 +48,12 @@ def decode(content: bytes) -> Decoded:
     if marked:
         return Decoded(content.decode(marked, "replace"), marked)
     declared = _DECLARED.match(content[:_DECLARED_WITHIN])
-    if declared and (name := _known(declared[1].decode("latin-1"))):
+    if declared and (name := _declared_encoding(declared[1].decode("latin-1"))):
         return Decoded(content.decode(name, "replace"), name)
     try:
         return Decoded(content.decode("utf-8"), "utf-8")
     except UnicodeDecodeError:
-        return _decoded_somehow(content)
+        return _decode_with_fallback(content)
 
 
 def marked_encoding(content: bytes) -> str | None:
@@ -63,7 +63,7 @@ def marked_encoding(content: bytes) -> str | None:
     return next(name for mark, name in _MARKS if content.startswith(mark))
 
 
-def _decoded_somehow(content: bytes) -> Decoded:
+def _decode_with_fallback(content: bytes) -> Decoded:
     text = content.decode("utf-8", "replace")
     strays = text.count("\ufffd")
     beyond_ascii = len(text) - len(text.encode("ascii", "ignore"))
@@ -81,7 +81,7 @@ codecs.register_error(_STRAY, _stray_bytes)
 
 
 @functools.lru_cache(100)
-def _known(name: str) -> str | None:
+def _declared_encoding(name: str) -> str | None:
     """The encoding that a file declares, if ASCII is a subset of it."""
     try:
         codec = codecs.lookup(name).name

@@ -63,7 +63,7 @@ class ExcludedPath(NamedTuple):
     reason: str
 
 
-def _always() -> bool:
+def _no_deadline() -> bool:
     return True
 
 
@@ -77,12 +77,12 @@ def list_files(
     project_root: str,
     checkout: checkouts.Checkout | None,
     ignore_globs: Sequence[str],
-    is_in_time: Callable[[], bool] = _always,
+    is_in_time: Callable[[], bool] = _no_deadline,
 ) -> FileListing:
     """The current files of a project; incomplete if the time is up."""
     own = patterns.compiled(ignore_globs)
     if checkout is None:
-        return _walked(project_root, own, is_in_time)
+        return _walk_folders(project_root, own, is_in_time)
     inside = os.path.relpath(project_root, checkout.top)
     cut = 0 if inside == "." else len(inside) + 1
     looked = _FolderWalk(project_root, own, is_in_time)
@@ -98,7 +98,7 @@ def list_files(
         offered = [path[cut:] for path in searching.result() if path not in tracked]
     # A home folder may be a repository that ignores all but a few files, including this project.
     if cut and not tracked and not offered and git.ignored_files(checkout, [inside]):
-        return _walked(project_root, own, is_in_time)
+        return _walk_folders(project_root, own, is_in_time)
     looked.look_at(offered)
     return FileListing(sorted(looked.files), sorted(set(looked.left_out)))
 
@@ -106,7 +106,7 @@ def list_files(
 def why_not(project_root: str, path: str) -> str | None:
     """Why an existing path is excluded; None if there is no reason, or it does not exist."""
     try:
-        return _why_not(project_root, path, os.lstat(os.path.join(project_root, path)))
+        return _skip_reason(project_root, path, os.lstat(os.path.join(project_root, path)))
     except (OSError, ValueError):
         return None
 
@@ -134,7 +134,7 @@ def _listed(path: str, status: os.stat_result) -> ListedFile:
     return path, *stamps(status)
 
 
-def _why_not(root: str, path: str, status: os.stat_result) -> str | None:
+def _skip_reason(root: str, path: str, status: os.stat_result) -> str | None:
     if stat.S_ISDIR(status.st_mode):
         # A submodule, or a repository that git does not enter. A file that became a folder is
         # neither.
@@ -189,7 +189,7 @@ class _FolderWalk:
                     continue
                 if is_plain(status.st_mode) and path.isprintable():
                     files.append(_listed(path, status))
-                elif reason := _why_not(self._root, path, status):
+                elif reason := _skip_reason(self._root, path, status):
                     self.left_out.append(ExcludedPath(path.rstrip("/"), reason))
                 elif is_plain(status.st_mode):
                     files.append(_listed(path, status))
@@ -204,11 +204,11 @@ class _FolderWalk:
         rules = self._folders[folder]
         for folder in reversed(unknown):
             if rules is not None:
-                rules = self._inside(folder, rules, top)
+                rules = self._rules_in_folder(folder, rules, top)
             self._folders[folder] = rules
         return rules
 
-    def _inside(self, folder: str, rules: Rules, top: int) -> Rules | None:
+    def _rules_in_folder(self, folder: str, rules: Rules, top: int) -> Rules | None:
         if ("/" + folder).endswith(_NEVER_INSIDE) or (rules and verdict(rules, folder)):
             return None
         try:
@@ -226,7 +226,7 @@ class _FolderWalk:
         return rules
 
 
-def _walked(root: str, own: Rules, is_in_time: Callable[[], bool]) -> FileListing:
+def _walk_folders(root: str, own: Rules, is_in_time: Callable[[], bool]) -> FileListing:
     """The files under a folder without git. Each folder is visited once, without recursion."""
     files: list[ListedFile] = []
     left_out: list[ExcludedPath] = []
@@ -265,7 +265,7 @@ def _walked(root: str, own: Rules, is_in_time: Callable[[], bool]) -> FileListin
                     status = entry.stat(follow_symlinks=False)
                 except OSError:
                     continue
-                if reason := _why_not(root, path, status):
+                if reason := _skip_reason(root, path, status):
                     left_out.append(ExcludedPath(path, reason))
                 else:
                     files.append(_listed(path, status))

@@ -55,17 +55,17 @@ def choose(
             raise PathRefused("An empty path names nothing.", hint="`.` is this folder.")
         # With a trailing slash, a link would look like the folder it points to.
         full = os.path.join(folder, word.rstrip("/") or "/")
-        inside = _inside(project, full, word)
+        inside = _project_path(project, full, word)
         if (
             os.path.isdir(full)
             and not os.path.islink(full)
             and not _other_repository(project, inside)
         ):
-            listed.update(_belonging(project, inside, rules))
+            listed.update(_unignored_files(project, inside, rules))
         elif os.path.lexists(full):
             choose_one.add(inside)
         elif glob.has_magic(word):
-            matches = _matching(project, folder, inside, rules)
+            matches = _files_matching_glob(project, folder, inside, rules)
             if not matches:
                 raise PathRefused(
                     f"Nothing matches {word!r}.",
@@ -82,7 +82,7 @@ def choose(
         if (other := _other_repository(project, path))
     ]
     choose_one -= {item.path for item in refused}
-    ignored = _ignored(project, sorted(choose_one | listed), rules)
+    ignored = _ignored_paths(project, sorted(choose_one | listed), rules)
     refused += [
         RefusedFile(path, ignored[path], named=True) for path in sorted(choose_one & set(ignored))
     ]
@@ -96,12 +96,12 @@ def choose_one(
     """The file for one path, whether or not it exists."""
     if not word or word.endswith("/"):
         raise PathRefused(f"{word!r} names no file.")
-    path = _inside(project, os.path.join(folder, word), word)
+    path = _project_path(project, os.path.join(folder, word), word)
     if os.path.isdir(os.path.join(project.root, path)):
         raise PathRefused(f"{word!r} is a folder.", hint="Name a file in it.")
     if other := _other_repository(project, path):
         return RefusedFile(path, f"it belongs to the git repository in {other}", named=True)
-    ignored = _ignored(project, [path], rules)
+    ignored = _ignored_paths(project, [path], rules)
     return (
         RefusedFile(path, ignored[path], named=True) if ignored else SelectedFile(path, named=True)
     )
@@ -145,7 +145,7 @@ def _too_large(size: int, rules: SelectionRules) -> str:
     return f"its {size:,} bytes are over the limit of {limit}"
 
 
-def _inside(project: Project, full: str, word: str) -> str:
+def _project_path(project: Project, full: str, word: str) -> str:
     """A path relative to the project's root. Links in it are followed, except for the last
     component."""
     full = os.path.abspath(full)
@@ -161,7 +161,7 @@ def _inside(project: Project, full: str, word: str) -> str:
     return inside
 
 
-def _belonging(project: Project, folder: str, rules: SelectionRules) -> Iterator[str]:
+def _unignored_files(project: Project, folder: str, rules: SelectionRules) -> Iterator[str]:
     """The files under a folder that are not ignored, relative to the project's root."""
     full = os.path.normpath(os.path.join(project.root, folder))
     if project.checkout is None or rules.include_ignored:
@@ -176,7 +176,9 @@ def _belonging(project: Project, folder: str, rules: SelectionRules) -> Iterator
             yield inside
 
 
-def _matching(project: Project, folder: str, pattern: str, rules: SelectionRules) -> set[str]:
+def _files_matching_glob(
+    project: Project, folder: str, pattern: str, rules: SelectionRules
+) -> set[str]:
     """The files that match a glob, `**` for any number of folders. The glob is matched against the
     list of files, so cyclic links are never followed."""
     here = os.path.relpath(os.path.realpath(folder), project.root).split("/")
@@ -187,7 +189,9 @@ def _matching(project: Project, folder: str, pattern: str, rules: SelectionRules
         # The name of the current folder is not a glob.
         parts[number] = re.sub(r"([\\*?\[\]])", r"\\\1", part)
     wanted = patterns.compiled(["/" + "/".join(parts)])
-    return {path for path in _belonging(project, ".", rules) if patterns.ignores(wanted, path)}
+    return {
+        path for path in _unignored_files(project, ".", rules) if patterns.ignores(wanted, path)
+    }
 
 
 def _walk(root: str, start: str) -> Iterator[str]:
@@ -214,7 +218,7 @@ def _other_repository(project: Project, path: str) -> str | None:
     return None
 
 
-def _ignored(project: Project, paths: Sequence[str], rules: SelectionRules) -> dict[str, str]:
+def _ignored_paths(project: Project, paths: Sequence[str], rules: SelectionRules) -> dict[str, str]:
     """The ignored paths, each with the reason."""
     if rules.include_ignored:
         return {}

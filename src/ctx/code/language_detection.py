@@ -186,12 +186,12 @@ def language_of(path: str, head: bytes = b"") -> str | None:
         if small in _AMBIGUOUS:
             return _AMBIGUOUS[small](head[:HEAD])
     if head.startswith(b"#!"):
-        return _interpreted(head)
+        return _language_of_shebang(head)
     # `Dockerfile.dev`, but not `Makefile.am`, which is another language.
     return "dockerfile" if stem in ("Dockerfile", "Containerfile") else None
 
 
-def _interpreted(head: bytes) -> str | None:
+def _language_of_shebang(head: bytes) -> str | None:
     match = _SHEBANG.match(head)
     if match is None:
         return None
@@ -226,7 +226,7 @@ def _header(head: bytes) -> str:
     return "cpp" if _CPP.search(_COMMENTS_AND_STRINGS.sub(b" ", head)) else "c"
 
 
-def _included(head: bytes) -> str | None:
+def _language_of_content(head: bytes) -> str | None:
     if b"<?php" in head:
         return "php"
     return _header(head) if _PREPROCESSED.search(head) else None
@@ -243,7 +243,7 @@ def _typescript(head: bytes) -> str:
 
 _AMBIGUOUS: dict[str, Callable[[bytes], str | None]] = {
     "h": _header,
-    "inc": _included,
+    "inc": _language_of_content,
     "m": _objective_c,
     "ts": _typescript,
 }
@@ -307,7 +307,7 @@ def _unfit_content(path: str, content: bytes, limits: FileLimits) -> str | None:
         return None
     if generated.by_header(content):
         return "generated"
-    return _built(path, content) if len(content) > _FEW_BYTES else None
+    return _generated_reason(path, content) if len(content) > _FEW_BYTES else None
 
 
 _CONTROLS = bytes(code for code in range(32) if code not in b"\t\n\v\f\r\b\x1b") + b"\x7f"
@@ -331,7 +331,7 @@ _MEAN_LINE_ELSEWHERE = 1000
 _SOURCE_MAP = re.compile(rb"^(?://|/\*)[#@] ?sourceMappingURL=", re.MULTILINE)
 
 
-def _built(path: str, content: bytes) -> str | None:
+def _generated_reason(path: str, content: bytes) -> str | None:
     """Why a file looks minified or compiled from another one; None if it does not."""
     language = language_of(path)
     if not _has_lines(content, _MEAN_LINE.get(language or "", _MEAN_LINE_ELSEWHERE)):

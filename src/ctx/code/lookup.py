@@ -111,12 +111,12 @@ class Code(CodeGraph):
         The result may have no, one or several items: an `impl` has the name of its type.
         """
         text = text.strip()
-        placed = self._placed(text, folder)
+        placed = self._items_at_path(text, folder)
         if placed is not None:
             return placed
         return self.named(text)
 
-    def _placed(self, text: str, folder: str) -> list[LocatedItem] | None:
+    def _items_at_path(self, text: str, folder: str) -> list[LocatedItem] | None:
         """The items at a path; None if the text does not begin with one."""
         file = self.file(text, folder)
         if file:
@@ -126,7 +126,7 @@ class Code(CodeGraph):
             return self._at_line(file, int(match[2])) if file else None
         path, mark, name = text.partition("#")
         file = self.file(path, folder) if mark else None
-        return self._named_in(file, name) if file else None
+        return self._items_in_file(file, name) if file else None
 
     def _at_line(self, file: IndexedFile, line: int) -> list[LocatedItem]:
         if not 1 <= line <= max(file.lines, 1):
@@ -138,14 +138,14 @@ class Code(CodeGraph):
         ).fetchone()
         return self.located(row) if row else []
 
-    def _named_in(self, file: IndexedFile, name: str) -> list[LocatedItem]:
+    def _items_in_file(self, file: IndexedFile, name: str) -> list[LocatedItem]:
         """The items of a file whose name ends with this."""
         wanted = name_parts(name)
         ids = self._ids(
             "SELECT id FROM items WHERE id BETWEEN ? AND ? AND name IN (?, ?)",
             *(*_span(file.id), wanted[-1] if wanted else name, name),
         )
-        matching = self._matching(ids, wanted)
+        matching = self._sort_matches(ids, wanted)
         return matching.whole + matching.ending or matching.shortened
 
     def named(self, text: str) -> list[LocatedItem]:
@@ -168,7 +168,7 @@ class Code(CodeGraph):
             ids += self._ids(
                 "SELECT id << 16 FROM files WHERE path LIKE ? ESCAPE '\\' LIMIT ?", like, 200
             )
-        matching = self._matching(dict.fromkeys(ids), wanted)
+        matching = self._sort_matches(dict.fromkeys(ids), wanted)
         if len(wanted) > 1:
             return matching.whole or matching.ending or matching.shortened
         # A single word more often refers to an item than to a file, and an item that is named by it
@@ -177,7 +177,7 @@ class Code(CodeGraph):
         files = [item for item in matching.whole if item.kind == "module"]
         return [*items, *matching.ending, *files] or matching.shortened
 
-    def _matching(self, ids: Iterable[int], wanted: list[str]) -> _Matching:
+    def _sort_matches(self, ids: Iterable[int], wanted: list[str]) -> _Matching:
         matching = _Matching([], [], [])
         for item in self.located(ids):
             own = name_parts(item.name)

@@ -199,10 +199,12 @@ def _merge(connection: Connection, collection: int) -> None:
         span = slice(first, first + _POSITIONS)
         own = [field[span] for field in lengths]
         made.append(_begin_segment(connection, collection, ids[span], bytes(roles[span]), own))
-    connection.executemany("INSERT INTO postings VALUES (?, ?, ?)", _moved(rows, moved, made))
+    connection.executemany(
+        "INSERT INTO postings VALUES (?, ?, ?)", _moved_postings(rows, moved, made)
+    )
 
 
-def _moved(
+def _moved_postings(
     rows: list[tuple[int, int, bytes]], moved: dict[int, list[int]], made: list[int | None]
 ) -> Iterator[tuple[int, int | None, bytes]]:
     """The postings with the positions in the new segments."""

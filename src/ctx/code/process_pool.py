@@ -87,7 +87,7 @@ class ProcessPool:
             for start in range(0, len(files), READ_BATCH)
         ]
         decoder = msgspec.msgpack.Decoder(FileRecord)
-        for answer in self._done(jobs):
+        for answer in self._job_results(jobs):
             if isinstance(answer, bytes):
                 yield decoder.decode(answer)
             else:
@@ -100,12 +100,12 @@ class ProcessPool:
             for start in range(0, len(files), RESOLVE_BATCH)
         ]
         decoder = msgspec.msgpack.Decoder(ResolvedEdges)
-        for answer in self._done(jobs):
+        for answer in self._job_results(jobs):
             # A file that could not be resolved stays pending and is counted until the next refresh.
             if isinstance(answer, bytes):
                 yield decoder.decode(answer)
 
-    def _done(self, jobs: list[_Job]) -> "Iterator[bytes | int]":
+    def _job_results(self, jobs: list[_Job]) -> "Iterator[bytes | int]":
         """The answers to all jobs; for a file that no worker could process, its index."""
         todo: queue.SimpleQueue[tuple[int, _Job]] = queue.SimpleQueue()
         number = 0
@@ -173,7 +173,7 @@ class ProcessPool:
             if self._idle:
                 return self._idle.pop()
         for _ in range(_STARTS):
-            process = self._started()
+            process = self._start_worker()
             assert process.stdout is not None
             if _receive(process.stdout, _MOST_SECONDS) == _READY or self._is_over:
                 return process
@@ -184,7 +184,7 @@ class ProcessPool:
             hint="Install ctx again; if it was being replaced just now, try again.",
         )
 
-    def _started(self) -> subprocess.Popen[bytes]:
+    def _start_worker(self) -> subprocess.Popen[bytes]:
         # Import from our own location only: the working folder may belong to somebody else.
         own = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         start = (

@@ -16,7 +16,7 @@ def similar_names(code: Code, text: str, folder: str = "") -> list[str]:
     wanted = name_parts(text) or [text]
     last = wanted[-1]
     if len(wanted) > 1:
-        if similar := _in_the_same(code, text, folder):
+        if similar := _similar_siblings(code, text, folder):
             return similar
         if namesakes := code.named(last):
             # The last name exists, but not with these names before it.
@@ -36,7 +36,7 @@ def similar_names(code: Code, text: str, folder: str = "") -> list[str]:
             "SELECT DISTINCT name FROM items WHERE name >= ? AND name < ? LIMIT ?",
             (beginning, beginning + "\U0010ffff", _MOST_WORDS),
         )
-        if similar := _alike(last, [name for (name,) in rows]):
+        if similar := _close_matches(last, [name for (name,) in rows]):
             return similar
     return []
 
@@ -48,7 +48,7 @@ def similar_paths(code: Code, path: str) -> list[str]:
         if posixpath.basename(known_path)[:1] == name[:1]:
             every.append(known_path)
     known = {posixpath.basename(known_path): known_path for known_path in every[:_MOST_WORDS]}
-    return [known[match] for match in _alike(name, list(known))]
+    return [known[match] for match in _close_matches(name, list(known))]
 
 
 def files_in(code: Code, folder: str, most: int) -> list[str]:
@@ -62,7 +62,7 @@ def files_in(code: Code, folder: str, most: int) -> list[str]:
     return [path for (path,) in rows]
 
 
-def _in_the_same(code: Code, text: str, folder: str) -> list[str]:
+def _similar_siblings(code: Code, text: str, folder: str) -> list[str]:
     """Similar names in the class or file that the rest of the text names."""
     match = _LAST_PART.fullmatch(text.strip())
     owners = code.find(match[1], folder) if match else []
@@ -70,8 +70,8 @@ def _in_the_same(code: Code, text: str, folder: str) -> list[str]:
         return []
     inside = code.located(code.within(owner.id for owner in owners)[:_MOST_WORDS])
     known = {(name_parts(item.name) or [item.name])[-1]: item.name for item in inside}
-    return [known[match] for match in _alike(match[2], list(known))]
+    return [known[match] for match in _close_matches(match[2], list(known))]
 
 
-def _alike(word: str, known: list[str]) -> list[str]:
+def _close_matches(word: str, known: list[str]) -> list[str]:
     return difflib.get_close_matches(word, known, n=_MOST_OFFERED)

@@ -104,7 +104,7 @@ def search(
         with transaction(connection):
             _number(connection, files, languages)
             if candidates:
-                counted = _counted(place.root, candidates, weights, limits, is_reading_time)
+                counted = _count_words(place.root, candidates, weights, limits, is_reading_time)
                 counted.put(connection)
                 read: list[tuple[int, FileRecord]] = []
                 for position in _best(connection, candidates, weights):
@@ -115,10 +115,10 @@ def search(
                     read.append((position, file_reader.read(place.root, wanted, limits)))
                 _replace(connection, counted, read)
         code_tables.index_backward(connection)
-        return Code(connection, place.root, _following(connection, place.root))
+        return Code(connection, place.root, _edge_resolver(connection, place.root))
 
 
-def _counted(
+def _count_words(
     root: str,
     candidates: Sequence[_Candidate],
     weights: Mapping[str, float],
@@ -201,7 +201,7 @@ def _needles(
 ) -> list[_Needle]:
     """The words of the question, the most informative first: high weight and few files."""
     heaviest = sorted(weights, key=lambda term: -weights[term])[:_MOST_WORDS]
-    needles = {term: _beginning(term).encode() for term in heaviest}
+    needles = {term: _word_prefix(term).encode() for term in heaviest}
     having = dict.fromkeys(heaviest, 0)
     looked_at = 0
     for candidate in candidates[:: len(candidates) // _SAMPLE + 1]:
@@ -224,7 +224,7 @@ def _needles(
     ]
 
 
-def _beginning(term: str) -> str:
+def _word_prefix(term: str) -> str:
     """The common prefix of all forms of a word: `entity`, `entities`."""
     return term.removesuffix("y") if len(term) > _LONG else term
 
@@ -311,7 +311,7 @@ def _best(
     return [position for position in best if scores[position]]
 
 
-def _following(connection: Connection, root: str) -> Follow:
+def _edge_resolver(connection: Connection, root: str) -> Follow:
     def follow(files: Sequence[int]) -> None:
         from ctx.code.resolve.resolver import Resolver
 

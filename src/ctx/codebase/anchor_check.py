@@ -47,7 +47,7 @@ def check(
 
     The index is opened if it is needed and not passed as `opened`.
     """
-    own = [node for node in nodes if _is_here(memory, node)]
+    own = [node for node in nodes if _belongs_to_project(memory, node)]
     named = mentions(memory, own)
     anchored = [node for node in own if _files(node, named) or _items(node, named)]
     if not anchored:
@@ -107,7 +107,7 @@ def mentions(memory: Memory, nodes: Sequence[Node]) -> dict[NodeId, list[tuple[s
     }
 
 
-def _is_here(memory: Memory, node: Node) -> bool:
+def _belongs_to_project(memory: Memory, node: Node) -> bool:
     if node.type in ANCHOR_TYPES:
         return False
     return node.scope == PROJECT or (memory.own_tag is not None and memory.own_tag in node.tags)
@@ -147,35 +147,35 @@ class AnchorCheck:
                 is_changed = modified_s > written_s and self._is_changed(root, path, written_s)
                 return AnchorState("file", path, CHANGED if is_changed else UNCHANGED)
         where = self._moved_to(path, written_s, items)
-        if where is None and not self._was_here(path):
+        if where is None and not self._is_in_history(path):
             return None
         return AnchorState("file", path, MOVED if where else GONE, where)
 
-    def _was_here(self, path: str) -> bool:
+    def _is_in_history(self, path: str) -> bool:
         """Whether the history of the current branch has a file; outside git, nobody knows."""
         if self._code is None or checkouts.find_checkout(self._root) is None:
             return True
         from ctx.code.history import commit_queries
 
-        inside = self._inside(self._roots[0], path)
+        inside = self._project_path(self._roots[0], path)
         return bool(commit_queries.commits_of(self._code.connection, inside, 1))
 
     def _is_changed(self, root: str, path: str, written_s: float) -> bool:
         """Whether a file that was written after the node also has different content."""
-        inside = self._inside(root, path)
-        if inside in self._uncommitted or self._code is None:
+        inside = self._project_path(root, path)
+        if inside in self._uncommitted_files or self._code is None:
             return True
         from ctx.code.history import commit_queries
 
         last = commit_queries.commits_of(self._code.connection, inside, 1)
         return not last or last[0].time > written_s + _GRACE_S
 
-    def _inside(self, root: str, path: str) -> str:
+    def _project_path(self, root: str, path: str) -> str:
         """A path from the project's root, as the index has it."""
         return os.path.relpath(os.path.join(root, path), self._root).replace(os.sep, "/")
 
     @cached_property
-    def _uncommitted(self) -> frozenset[str]:
+    def _uncommitted_files(self) -> frozenset[str]:
         """The files that differ from the current commit, from the project's root."""
         checkout = checkouts.find_checkout(self._root)
         if checkout is None:
@@ -195,7 +195,7 @@ class AnchorCheck:
             return None
         from ctx.code.history import commit_queries
 
-        old = self._inside(self._roots[0], path)
+        old = self._project_path(self._roots[0], path)
         since = int(written_s) - _GRACE_S
         renamed = commit_queries.current_name(self._code.connection, old, since)
         if renamed and renamed != old and self._code.file(renamed):

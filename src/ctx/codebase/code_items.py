@@ -31,7 +31,7 @@ def require(opened: OpenIndex, word: str) -> list[LocatedItem]:
     hint = "`ctx code outline FILE` shows what is in a file."
     raise NodeNotFound(
         f"No item in the code is named {word[:80]!r}.",
-        hint=_offered(suggestions.similar_names(opened.code, word, opened.folder)) or hint,
+        hint=_did_you_mean(suggestions.similar_names(opened.code, word, opened.folder)) or hint,
     )
 
 
@@ -72,7 +72,7 @@ def _refuse(opened: OpenIndex, path: str) -> NoReturn:
         if reason := file_listing.why_not(opened.root, name):
             raise PathRefused(f"{shown_path} is not in the code index: {reason}.")
         if os.path.isdir(os.path.join(opened.root, name)):
-            raise PathRefused(f"{shown_path} is a folder.", hint=_listed(opened.code, name))
+            raise PathRefused(f"{shown_path} is a folder.", hint=_suggest_files(opened.code, name))
     if doubt := reservation(opened.age):
         raise PathRefused(f"{shown_path} is not in the code index so far.", hint=doubt)
     if items := opened.code.named(path):
@@ -86,12 +86,12 @@ def _refuse(opened: OpenIndex, path: str) -> NoReturn:
         raise PathRefused(f"{shown_path} is not in the code index.", hint=hint)
     raise PathRefused(
         f"There is no file {shown_path} in the code.",
-        hint=_offered(suggestions.similar_paths(opened.code, path))
+        hint=_did_you_mean(suggestions.similar_paths(opened.code, path))
         or "`ctx code` shows what is indexed.",
     )
 
 
-def _listed(code: Code, folder: str) -> str:
+def _suggest_files(code: Code, folder: str) -> str:
     """Suggest files to name instead of a folder."""
     files = suggestions.files_in(code, "" if folder == "." else folder, _MOST_LISTED + 1)
     if not files:
@@ -100,5 +100,5 @@ def _listed(code: Code, folder: str) -> str:
     return f"Name a file in it: {', '.join(files[:_MOST_LISTED])}{more}"
 
 
-def _offered(names: list[str]) -> str:
+def _did_you_mean(names: list[str]) -> str:
     return f"Did you mean {' or '.join(f'`{name}`' for name in names)}?" if names else ""

@@ -104,12 +104,12 @@ class Extraction:
         for edge in edges:
             if redaction.redact(f"{edge.from_.id}\n{edge.to.id}").findings:
                 continue
-            if not semantics.is_sure(edge) and not self._is_spoken_of(edge.to):
+            if not semantics.is_sure(edge) and not self._has_node(edge.to):
                 self._doubtful += 1
                 continue
             self._edges.setdefault((edge.from_, edge.label, edge.to), edge)
 
-    def _is_spoken_of(self, end: Endpoint) -> bool:
+    def _has_node(self, end: Endpoint) -> bool:
         """Whether memory has a node for it."""
         kinds: dict[str, Callable[[str], anchors.Anchor]] = {
             "file": anchors.file,

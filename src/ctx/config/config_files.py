@@ -81,7 +81,7 @@ def parse(text: str, label: str) -> dict[str, Any]:
     except ValueError as error:
         # Not only TOMLDecodeError: a number of thousands of digits is a plain ValueError.
         raise ConfigInvalid(
-            _where_it_breaks(str(error), text, label), hint="The file must be valid TOML."
+            _error_location(str(error), text, label), hint="The file must be valid TOML."
         ) from None
 
 
@@ -117,7 +117,7 @@ def _bytes(path: str, label: str) -> bytes | None:
     return data
 
 
-def _where_it_breaks(message: str, text: str, label: str) -> str:
+def _error_location(message: str, text: str, label: str) -> str:
     """`Expected … (at line 3, column 5)` as `FILE:3:5: expected …`."""
     reason, _, place = message.rpartition(" (at ")
     match place.rstrip(")").replace(",", "").split():

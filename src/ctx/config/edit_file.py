@@ -45,7 +45,7 @@ def _change(place: config_files.ConfigPlace, known: Setting, value: Value | None
     path = _real_path(place)
     if value is None and not os.path.exists(path):
         return SettingChange(known.name, None, None, path, changed=False)
-    with disk.explained(f"changing {place.label}"), _alone_in(os.path.dirname(path)):
+    with disk.explained(f"changing {place.label}"), _lock_folder(os.path.dirname(path)):
         file = config_files.read(place)
         text, tables = (file.text, file.tables) if file else ("", {})
         table = tables.get(known.section, {})
@@ -65,23 +65,29 @@ def _change(place: config_files.ConfigPlace, known: Setting, value: Value | None
         is_so = not standing if value is None else standing == [known.key] and accepted == value
         change = SettingChange(known.name, old, value, path, changed=not is_so)
         if change.changed:
-            _write(path, _edited(place.label, text, tables, known, value))
+            _write(path, _change_value(place.label, text, tables, known, value))
         return change
 
 
-def _edited(label: str, text: str, tables: Tables, known: Setting, value: Value | None) -> str:
+def _change_value(
+    label: str, text: str, tables: Tables, known: Setting, value: Value | None
+) -> str:
     """The text with only this value changed."""
     rest = {
         key: raw for key, raw in tables.get(known.section, {}).items() if key not in _keys(known)
     }
     plain = list(value) if isinstance(value, tuple) else value
     wanted = {**tables, known.section: rest if value is None else {**rest, known.key: plain}}
-    as_by_hand = _commented(text, known) if value is None else _uncommented(text, known, value)
+    as_by_hand = (
+        _comment_out_setting(text, known)
+        if value is None
+        else _uncomment_setting(text, known, value)
+    )
     for candidate in as_by_hand:
-        if _says(candidate, wanted):
+        if _parses_to(candidate, wanted):
             return candidate
     candidate = _rewritten(text, known, plain)
-    if not _says(candidate, wanted):
+    if not _parses_to(candidate, wanted):
         raise ConfigInvalid(
             f"{label} is written in a way that ctx cannot change safely.",
             hint=f"Change [{known.section}] {known.key} with an editor.",
@@ -89,7 +95,7 @@ def _edited(label: str, text: str, tables: Tables, known: Setting, value: Value 
     return candidate
 
 
-def _uncommented(text: str, known: Setting, value: Value) -> Iterator[str]:
+def _uncomment_setting(text: str, known: Setting, value: Value) -> Iterator[str]:
     """Uncomment the setting: `# keep_days = 7` loses its `#` and gets the new value.
 
     The same key may be commented out in several sections; parsing shows which one was right.
@@ -101,7 +107,7 @@ def _uncommented(text: str, known: Setting, value: Value) -> Iterator[str]:
             yield text[: match.start()] + line + text[match.end() :]
 
 
-def _commented(text: str, known: Setting) -> Iterator[str]:
+def _comment_out_setting(text: str, known: Setting) -> Iterator[str]:
     """The reverse: below its description, the line becomes the commented default."""
     described = re.escape(f"# {known.doc}")
     for match in re.finditer(rf"^{described}\r?\n({_line(known)})", text, re.MULTILINE):
@@ -135,7 +141,7 @@ def _rewritten(text: str, known: Setting, value: object) -> str:
     return changed.replace("\r\n", "\n").replace("\n", "\r\n") if "\r\n" in text else changed
 
 
-def _says(text: str, wanted: Tables) -> bool:
+def _parses_to(text: str, wanted: Tables) -> bool:
     """Whether the text parses to these tables. Empty sections are ignored."""
     found = _reads(text)
     if found is None:
@@ -172,7 +178,7 @@ def _real_path(place: config_files.ConfigPlace) -> str:
 
 
 @contextmanager
-def _alone_in(folder: str) -> Iterator[None]:
+def _lock_folder(folder: str) -> Iterator[None]:
     """Lock the folder. The file itself cannot be locked: a change replaces it."""
     disk.make_folder(folder)
     fd = os.open(folder, os.O_RDONLY)

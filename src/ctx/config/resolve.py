@@ -57,31 +57,31 @@ class Config(NamedTuple):
     """Always empty in what `load` returns."""
 
     def flag(self, name: str) -> bool:
-        return self._typed(name, bool)
+        return self._typed_value(name, bool)
 
     def integer(self, name: str) -> int:
-        return self._typed(name, int)
+        return self._typed_value(name, int)
 
     def number(self, name: str) -> float:
-        return self._typed(name, float)
+        return self._typed_value(name, float)
 
     def text(self, name: str) -> str:
-        return self._typed(name, str)
+        return self._typed_value(name, str)
 
     def choice(self, name: str) -> str:
         if not schema.SETTINGS[name].choices:
             raise TypeError(f"{name} is not a choice")
-        return self._typed(name, str)
+        return self._typed_value(name, str)
 
     def texts(self, name: str) -> tuple[str, ...]:
-        return self._typed(name, tuple)
+        return self._typed_value(name, tuple)
 
     def explain(self, name: str) -> tuple[SettingMention, ...]:
         """Every layer that sets a value, the default first; the last one wins."""
         default = SettingMention(SettingSource("default", "default"), schema.SETTINGS[name].default)
         return default, *self.mentions.get(name, ())
 
-    def _typed(self, name: str, kind: type[_T]) -> _T:
+    def _typed_value(self, name: str, kind: type[_T]) -> _T:
         value = self.values[name]
         # Exact: bool is a subclass of int, and the wrong kind is a bug.
         if type(value) is not kind:
@@ -140,7 +140,7 @@ class _Reading:
         for section, table in file.tables.items():
             if section not in schema.SECTIONS:
                 ignored.append(((section,), ""))
-            elif reason := _why_not_here(place.layer, section):
+            elif reason := _layer_refusal(place.layer, section):
                 ignored.append(((section,), reason))
             elif not isinstance(table, dict):
                 self.problems.append(
@@ -172,7 +172,7 @@ class _Reading:
             elif known.key != key and known.key in table:
                 ignored.append(((section, key), f"{name} is ignored: {known.name} is set as well."))
             else:
-                self._take(known, raw, SettingSource(layer, file.label, file, (section, key)))
+                self._set_value(known, raw, SettingSource(layer, file.label, file, (section, key)))
         return ignored
 
     def read_environment(self, environment: Mapping[str, str]) -> None:
@@ -190,7 +190,7 @@ class _Reading:
         for name, variable in found.items():
             known = schema.SETTINGS[name]
             raw = setting.from_word(known, environment[variable])
-            self._take(known, raw, SettingSource("environment", variable))
+            self._set_value(known, raw, SettingSource("environment", variable))
 
     def read_overrides(self, overrides: Sequence[str]) -> None:
         for override in overrides:
@@ -201,9 +201,9 @@ class _Reading:
                 )
             known = schema.named(name.strip())
             raw = setting.from_word(known, word)
-            self._take(known, raw, SettingSource("flag", f"--set {override}"))
+            self._set_value(known, raw, SettingSource("flag", f"--set {override}"))
 
-    def _take(self, known: Setting, raw: object, source: SettingSource) -> None:
+    def _set_value(self, known: Setting, raw: object, source: SettingSource) -> None:
         if known.section in schema.USER_FILE_SECTIONS and source.layer != "user":
             self.warnings.append(
                 f"{source.place} is ignored: {known.name} can only be set in your own file."
@@ -224,7 +224,7 @@ class _Reading:
         self.mentions.setdefault(known.name, []).append(SettingMention(source, value))
 
 
-def _why_not_here(layer: Layer, section: str) -> str:
+def _layer_refusal(layer: Layer, section: str) -> str:
     if layer == "project" and section not in schema.PROJECT_SECTIONS:
         return f"[{section}] is ignored: a project may not set it; your own file may."
     if layer == "user" and section in schema.PROJECT_ONLY_SECTIONS:
@@ -235,15 +235,15 @@ def _why_not_here(layer: Layer, section: str) -> str:
 def _unknown(key: tuple[str, ...]) -> str:
     if len(key) == 1:
         near = schema.nearest(key[0], schema.SECTIONS)
-        return f"there is no section [{_shown(key[0])}]" + (
+        return f"there is no section [{_key_text(key[0])}]" + (
             f"; did you mean [{near}]?" if near else "."
         )
     near = schema.nearest(".".join(key), schema.SETTINGS)
-    return f"there is no setting {key[0]}.{_shown(key[1])}" + (
+    return f"there is no setting {key[0]}.{_key_text(key[1])}" + (
         f"; did you mean {near}?" if near else "."
     )
 
 
-def _shown(key: str) -> str:
+def _key_text(key: str) -> str:
     """A key from a file: quoted and escaped unless it is a plain word."""
     return key if key.isidentifier() and key.isascii() and len(key) < 60 else setting.shown(key)

@@ -72,7 +72,7 @@ class Setting(NamedTuple):
             case "number":
                 return f"a number from {self.low:g} to {self.high:g}"
             case "text" if self.starts:
-                return f"a text that starts with {_either(self.starts)}"
+                return f"a text that starts with {_join_with_or(self.starts)}"
             case "text":
                 return "a text of one line"
             case "texts" if self.example:
@@ -80,7 +80,7 @@ class Setting(NamedTuple):
             case "texts":
                 return "a list of texts"
             case "choice":
-                return _either(tuple(map(as_toml, self.choices)))
+                return _join_with_or(tuple(map(as_toml, self.choices)))
 
 
 def accept(setting: Setting, raw: object) -> Value | None:
@@ -209,5 +209,5 @@ def _from_array(word: str) -> object:
     return tables["value"] if len(tables) == 1 else word
 
 
-def _either(words: tuple[str, ...]) -> str:
+def _join_with_or(words: tuple[str, ...]) -> str:
     return ", ".join(words[:-1]) + " or " + words[-1] if len(words) > 1 else words[0]

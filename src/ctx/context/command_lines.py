@@ -55,9 +55,9 @@ def lines(connection: Connection, project: str | None, without: str) -> list[Lay
     by_command: dict[str, list[Sequence[Any]]] = {}
     for row in rows:
         by_command.setdefault(row[1], []).append(row)
-    shown = [_shown(each, newest) for each in by_command.values()]
-    failing = _failing(shown)
-    working = {purpose: _working(shown, purpose) for purpose in _PURPOSES}
+    shown = [_command_of_rows(each, newest) for each in by_command.values()]
+    failing = _failing_commands(shown)
+    working = {purpose: _working_commands(shown, purpose) for purpose in _PURPOSES}
     test = working["test"][:1]
     first = [each for name in _PURPOSES[1:4] for each in working[name][:1]]
     rest = [each for name in _PURPOSES for each in working[name][name != "other" :]]
@@ -65,7 +65,7 @@ def lines(connection: Connection, project: str | None, without: str) -> list[Lay
     return [_line(each) for each in (*test, *failing, *first, *rest)]
 
 
-def _shown(rows: Sequence[Sequence[Any]], newest: Sequence[str]) -> _Shown:
+def _command_of_rows(rows: Sequence[Sequence[Any]], newest: Sequence[str]) -> _Shown:
     """The rows of one command, newest session first."""
     known = [row for row in rows if row[7]]
     latest = known[0] if known else rows[0]
@@ -92,7 +92,7 @@ def _shown(rows: Sequence[Sequence[Any]], newest: Sequence[str]) -> _Shown:
     )
 
 
-def _failing(shown: Iterable[_Shown]) -> list[_Shown]:
+def _failing_commands(shown: Iterable[_Shown]) -> list[_Shown]:
     """Commands that cannot be run here, each kind of error once."""
     works = {each.command: each.sessions for each in shown if each.last != "failed"}
     found: dict[tuple[str, str], _Shown] = {}
@@ -107,7 +107,7 @@ def _failing(shown: Iterable[_Shown]) -> list[_Shown]:
     return list(found.values())[:_MOST_FAILING]
 
 
-def _working(shown: Iterable[_Shown], purpose: str) -> list[_Shown]:
+def _working_commands(shown: Iterable[_Shown], purpose: str) -> list[_Shown]:
     """The commands of one purpose, those of most sessions first."""
     found = [
         each

@@ -44,8 +44,8 @@ def lines(connection: Connection, session: str) -> list[str]:
     except sqlite3.DatabaseError:
         return []
     return [
-        *_in_work(steps),
-        *(f"- Still failing: {_failure_text(each)}" for each in _failing(steps)),
+        *_edited_files_line(steps),
+        *(f"- Still failing: {_failure_text(each)}" for each in _failing_commands(steps)),
         *(
             f"- Tried, and it still failed: {_attempt_text(each)}"
             for each in _failed_attempts(steps)
@@ -61,7 +61,7 @@ def _steps(connection: Connection, session: str) -> Iterator[dict[str, Any]]:
             yield step
 
 
-def _in_work(steps: Iterable[dict[str, Any]]) -> list[str]:
+def _edited_files_line(steps: Iterable[dict[str, Any]]) -> list[str]:
     paths = [_text(each, "path") for each in steps if each.get("kind") == "write"]
     newest = [flat(path) for path in dict.fromkeys(reversed(paths)) if path]
     if not newest:
@@ -70,7 +70,7 @@ def _in_work(steps: Iterable[dict[str, Any]]) -> list[str]:
     return [f"- In work: {', '.join(newest[:_MOST_FILES])}{more}"]
 
 
-def _failing(steps: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+def _failing_commands(steps: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """The commands whose last run failed, newest first."""
     last: dict[str, dict[str, Any]] = {}
     for step in steps:

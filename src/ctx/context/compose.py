@@ -254,19 +254,19 @@ class _Page:
 
     def fill(self, entries: Iterable[ContextEntry], for_kept: int = 0) -> None:
         numbered = enumerate(entries)
-        following = self._take_kept(numbered, for_kept)
+        following = self._take_required(numbered, for_kept)
         misses = 0
         while following and misses < _MOST_MISSES and self.left >= _SMALLEST_ITEM:
             number, entry = following
             too_long = len(entry.content) > self.left * _CHARACTERS_PER_TOKEN
-            if not too_long and self._take(_Item(number, entry, _whole(entry))):
+            if not too_long and self._take_item(_Item(number, entry, _full_text(entry))):
                 misses = 0
             else:
                 misses += 1
             following = next(numbered, None)
         self.items.sort(key=lambda each: _place(each.entry))
 
-    def _take_kept(
+    def _take_required(
         self, numbered: Iterator[tuple[int, ContextEntry]], more: int
     ) -> tuple[int, ContextEntry] | None:
         """Take the entries that must appear, and return the first one that need not.
@@ -295,16 +295,16 @@ class _Page:
         for number, entry in kept:
             text = _shortened(entry, level)
             if len(entry.content) <= self.left * _CHARACTERS_PER_TOKEN:
-                whole = _whole(entry)
+                whole = _full_text(entry)
                 longer = _cost(whole) - _cost(text)
                 if longer <= spare:
                     spare -= longer
                     text = whole
-            self._take(_Item(number, entry, text))
+            self._take_item(_Item(number, entry, text))
         self.left -= more
         return following
 
-    def _take(self, wanted: _Item) -> bool:
+    def _take_item(self, wanted: _Item) -> bool:
         headings = [each for each in _headings(wanted.entry) if each not in self._headings]
         cost = _cost(wanted.text) + sum(map(_heading_cost, headings))
         if cost > self.left:
@@ -362,7 +362,7 @@ def _place(entry: ContextEntry) -> tuple[int, int, str]:
     return section, known, entry.type
 
 
-def _whole(entry: ContextEntry) -> str:
+def _full_text(entry: ContextEntry) -> str:
     return item(entry, with_tags=entry.tier == "tier:pinned")
 
 

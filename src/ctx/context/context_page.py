@@ -80,7 +80,7 @@ class ContextPage:
     ) -> MadeContext:
         hint = self._hint if any(each.lines for each in layers) else ""
         room = compose.room(self._budget, self._frame) - tokens.estimate(hint)
-        where = _where(lines, min(_WHERE * self._budget // USUAL_BUDGET, room))
+        where = _fit_compaction_state(lines, min(_WHERE * self._budget // USUAL_BUDGET, room))
         room -= tokens.estimate(where)
         caps = self._caps(room)
         # The best of both fill what these two layers have together. Without a cap, a layer is off.
@@ -93,10 +93,12 @@ class ContextPage:
         nodes = _Nodes(self._connections, ids, first)
         body = compose.body(nodes.entries(), for_memory, room - for_memory)
         items = nodes.items(body)
-        fitted = _fitted(layers, planned, room - body.tokens, items)
+        fitted = _fit_layers(layers, planned, room - body.tokens, items)
         missing = nodes.left_out(len(items)) if caps[MEMORY] else OmittedNodes(0)
         every = (*items, *(one for each in fitted.values() for one in each.items))
-        text = _beginning(where, body.text) + "".join(each.text for each in fitted.values())
+        text = _compaction_section(where, body.text) + "".join(
+            each.text for each in fitted.values()
+        )
         count = sum(1 for each in every if each.id)
         whole, used = compose.framed(
             text + (hint if len(every) > len(items) else ""),
@@ -136,7 +138,7 @@ class ContextPage:
         return dict(zip(LAYERS, caps, strict=True))
 
 
-def _where(lines: Sequence[str], most: int) -> str:
+def _fit_compaction_state(lines: Sequence[str], most: int) -> str:
     """The compaction state, as far as there is room."""
     shown = list(lines)
     while shown and tokens.estimate(_WHERE_HEADING + "\n".join([*shown, "", ""])) > most:
@@ -144,14 +146,14 @@ def _where(lines: Sequence[str], most: int) -> str:
     return _WHERE_HEADING + "\n".join([*shown, "", ""]) if shown else ""
 
 
-def _beginning(where: str, body: str) -> str:
+def _compaction_section(where: str, body: str) -> str:
     """The lines and the nodes of the compaction state, below one heading."""
     if where and body.startswith(_WHERE_HEADING):
         return where.removesuffix("\n") + body.removeprefix(_WHERE_HEADING)
     return where + body
 
 
-def _fitted(
+def _fit_layers(
     layers: Sequence[Layer], planned: dict[str, int], left: int, shown: Iterable[ContextItem]
 ) -> dict[str, FittedLayer]:
     """Each layer, with its planned tokens."""
@@ -180,11 +182,11 @@ class _Nodes:
         self._read = 0
 
     def entries(self) -> Iterator[ContextEntry]:
-        for each in load(self._connections, self._reading()):
+        for each in load(self._connections, self._count_reads()):
             self._loaded.append(each)
-            yield _placed(each, self._first)
+            yield _mark_state_entry(each, self._first)
 
-    def _reading(self) -> Iterator[NodeId]:
+    def _count_reads(self) -> Iterator[NodeId]:
         for node_id in self._ids:
             self._read += 1
             yield node_id
@@ -211,5 +213,5 @@ def _digest(each: LoadedEntry) -> str:
     return f"{crc32(json.dumps(told).encode()):08x}"
 
 
-def _placed(each: LoadedEntry, first: Sequence[NodeId]) -> ContextEntry:
+def _mark_state_entry(each: LoadedEntry, first: Sequence[NodeId]) -> ContextEntry:
     return each.entry._replace(tier=STATE, kept=True) if each.node.id in first else each.entry

@@ -29,7 +29,7 @@ def matching(connections: Sequence[Connection], seen: ViewScope) -> Iterator[Nod
 
     Within a tier, the first store comes first.
     """
-    compiled = _compiled(connections)
+    compiled = _compiled_view(connections)
     if compiled is None:
         return
     found = [_in_tiers(connection, compiled, seen) for connection in connections]
@@ -42,10 +42,10 @@ def matching(connections: Sequence[Connection], seen: ViewScope) -> Iterator[Nod
 
 def is_timeless(connections: Sequence[Connection]) -> bool:
     """Whether the view does not depend on the current time, so that its context can be kept."""
-    return '["ago",' not in (_compiled(connections) or "").replace(" ", "")
+    return '["ago",' not in (_compiled_view(connections) or "").replace(" ", "")
 
 
-def _compiled(connections: Sequence[Connection]) -> str | None:
+def _compiled_view(connections: Sequence[Connection]) -> str | None:
     """The statements of the view: the project's if it has one, else the user's."""
     for connection in connections:
         if row := hook_queries.default_view(connection):
@@ -63,7 +63,7 @@ def _in_tiers(
         yield from _ranked(connection, statements[scope], seen, now_ms)
         return
     for tier, sql, values in statements[scope]:
-        filled = [_filled(value, seen, now_ms) for value in values]
+        filled = [_parameter_value(value, seen, now_ms) for value in values]
         for row in connection.execute(sql, filled):
             yield _rank(tier), row[0]
 
@@ -77,7 +77,7 @@ def _ranked(
 ) -> Iterator[tuple[int, NodeId]]:
     rows: list[tuple[NodeId, float, str | None]] = []
     for _, sql, values in statements:
-        filled = [_filled(value, seen, now_ms) for value in values]
+        filled = [_parameter_value(value, seen, now_ms) for value in values]
         if rows := connection.execute(sql, filled).fetchall():
             break
     rows.sort(reverse=True)
@@ -87,7 +87,7 @@ def _ranked(
         yield ranks[at], rows[at][0]
 
 
-def _filled(value: Any, seen: ViewScope, now_ms: int) -> str | int:
+def _parameter_value(value: Any, seen: ViewScope, now_ms: int) -> str | int:
     match value:
         case ["project"]:
             # Outside projects, no node of a project is shown.

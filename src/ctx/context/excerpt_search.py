@@ -108,9 +108,9 @@ def search(
         each: age
         for age, each in enumerate(hook_queries.sessions_with_excerpts(connection, project))
     }
-    hits = _weighted([Hit(*row) for row in rows], ages)
+    hits = _rank_hits([Hit(*row) for row in rows], ages)
     fewest = min(_FEWEST_SHARED, len(wanted))
-    stated = _stated(
+    stated = _hits_of_nodes(
         connections,
         hook_queries.matching_statements(connections, query, project, _MOST_STATED),
     )
@@ -128,13 +128,13 @@ def search(
     )
     # Other lines are headings, names of files and the frame of a context.
     known = [words(line) for line in given_text.splitlines() if line.startswith("- ")]
-    chosen, left = _fitting(news, int(budget * _SEARCHED), known)
+    chosen, left = _hits_in_budget(news, int(budget * _SEARCHED), known)
     further = (
         (hit, words(hit.text))
         for hit in _past_work(connections, project, session, asked)
         if hit.node not in before and digest(hit.text) not in before
     )
-    return chosen + _fitting(further, left + budget - int(budget * _SEARCHED), known)[0]
+    return chosen + _hits_in_budget(further, left + budget - int(budget * _SEARCHED), known)[0]
 
 
 def search_strictly(
@@ -165,14 +165,14 @@ def search_strictly(
     hits = [
         (hit, own)
         for hit, own in (
-            (hit, words(hit.text)) for hit in _weighted([Hit(*row) for row in rows], {})
+            (hit, words(hit.text)) for hit in _rank_hits([Hit(*row) for row in rows], {})
         )
         if len(own & rare) >= _FEWEST_RARE + (not own & rare & named)
         and not _is_question(hit)
         and not layer_rows.is_mostly_in(own, in_prompt, _FEWEST_SAME)
         and not is_known(hit)
     ]
-    return _fitting(hits, _STRICT_BUDGET, [])[0][:_MOST_STRICT]
+    return _hits_in_budget(hits, _STRICT_BUDGET, [])[0][:_MOST_STRICT]
 
 
 def _past_work(
@@ -187,7 +187,7 @@ def _past_work(
         )
 
 
-def _stated(connections: Sequence[Connection], rows: Sequence[Sequence[Any]]) -> list[Hit]:
+def _hits_of_nodes(connections: Sequence[Connection], rows: Sequence[Sequence[Any]]) -> list[Hit]:
     about = {row[0]: (row[1], model.from_json(row[3])) for row in rows}
     said_by = sources.of_nodes(connections, about)
     return [
@@ -199,7 +199,7 @@ def _stated(connections: Sequence[Connection], rows: Sequence[Sequence[Any]]) ->
     ]
 
 
-def _fitting(
+def _hits_in_budget(
     hits: Iterable[tuple[Hit, frozenset[str]]], budget: int, known: list[frozenset[str]]
 ) -> tuple[list[Hit], int]:
     """As many as fit, in order, without what is said twice; and the tokens that are left.
@@ -277,7 +277,7 @@ def _rarest(connection: Connection, wanted: Sequence[str]) -> list[str]:
     return sorted(known, key=lambda term: counts[term])[:_MOST_TERMS]
 
 
-def _weighted(hits: Sequence[Hit], ages: dict[str, int]) -> list[Hit]:
+def _rank_hits(hits: Sequence[Hit], ages: dict[str, int]) -> list[Hit]:
     """The hits, best first."""
     named = {hit.id: layer_rows.names(hit.text) for hit in hits}
     sessions = Counter(

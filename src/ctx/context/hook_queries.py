@@ -94,7 +94,7 @@ def symbol_changes(connection: Connection, project: str | None, without: str = "
 def working_trees(connection: Connection, session_ids: Sequence[str]) -> "dict[str, str]":
     """The folder of each session that ran in a git repository."""
     sql = "SELECT id, folder FROM sessions WHERE repository IS NOT NULL AND id IN"
-    return dict(_among([connection], sql, session_ids))
+    return dict(_rows_of_nodes([connection], sql, session_ids))
 
 
 def session_commands(connection: Connection, project: str | None, without: str = "") -> "list[Any]":
@@ -121,7 +121,7 @@ def last_steps(connection: Connection, session: str, most: int, largest: int) ->
 
 
 def nodes(connections: Sequence[Connection], node_ids: Sequence[NodeId]) -> "list[Any]":
-    return _among(
+    return _rows_of_nodes(
         connections,
         "SELECT id, type, content, summary, token_estimate, superseded_by, created_at, updated_at,"
         " metadata FROM nodes WHERE id IN",
@@ -130,18 +130,18 @@ def nodes(connections: Sequence[Connection], node_ids: Sequence[NodeId]) -> "lis
 
 
 def types(connections: Sequence[Connection], node_ids: Sequence[NodeId]) -> "dict[NodeId, str]":
-    return dict(_among(connections, "SELECT id, type FROM nodes WHERE id IN", node_ids))
+    return dict(_rows_of_nodes(connections, "SELECT id, type FROM nodes WHERE id IN", node_ids))
 
 
 def tags(connections: Sequence[Connection], node_ids: Sequence[NodeId]) -> "list[Any]":
     """Each tag with its node."""
     sql = "SELECT node_id, tag FROM tags WHERE node_id IN"
-    return _among(connections, sql, node_ids, "ORDER BY node_id, tag")
+    return _rows_of_nodes(connections, sql, node_ids, "ORDER BY node_id, tag")
 
 
 def dependencies(connections: Sequence[Connection], node_ids: Sequence[NodeId]) -> "list[Any]":
     """What the nodes depend on, and what they were derived from: source, target, type of edge."""
-    return _among(
+    return _rows_of_nodes(
         connections,
         # Few edges match by node, many by type: the `+` keeps SQLite from using the type's index.
         "SELECT from_id, to_id, type FROM edges WHERE +type IN ('DEPENDS_ON', 'DERIVED_FROM')"
@@ -238,7 +238,7 @@ def captured_imports(connection: Connection, node_ids: Sequence[str]) -> "set[st
         f" WHERE t.tag = '{IMPORTED}' AND s.tag >= 'session:' AND s.tag < 'session;'"
         f" AND {_IS_CAPTURED} AND t.node_id IN"
     )
-    return {row[0] for row in _among([connection], sql, node_ids)}
+    return {row[0] for row in _rows_of_nodes([connection], sql, node_ids)}
 
 
 def learnings(connection: Connection, project: str | None, most: int) -> "list[Any]":
@@ -288,7 +288,7 @@ def kinds(connections: Sequence[Connection], node_ids: Sequence[str]) -> "dict[s
         "SELECT node_id, min(substr(tag, 6)) FROM tags WHERE tag >= 'kind:' AND tag < 'kind;'"
         " AND node_id IN"
     )
-    return dict(_among(connections, sql, node_ids, "GROUP BY node_id"))
+    return dict(_rows_of_nodes(connections, sql, node_ids, "GROUP BY node_id"))
 
 
 # Excerpts of what was said
@@ -355,7 +355,7 @@ def sessions_with_excerpts(connection: Connection, project: str | None) -> list[
 def branches(connection: Connection, session_ids: "Sequence[str]") -> "dict[str, str]":
     """The branch of each session that ran on one."""
     sql = "SELECT id, branch FROM sessions WHERE branch > '' AND id IN"
-    return dict(_among([connection], sql, session_ids))
+    return dict(_rows_of_nodes([connection], sql, session_ids))
 
 
 # Commands of agents, and what waits for a session
@@ -386,7 +386,7 @@ def are_nodes_expanded(connection: Connection) -> bool:
 
 def is_pending(connection: Connection, keys: Sequence[str], oldest: str, newest: str) -> bool:
     """Whether something waits under one of these keys that came in between."""
-    sql = f"SELECT 1 FROM pending WHERE {_came_between(keys)}"
+    sql = f"SELECT 1 FROM pending WHERE {_created_between(keys)}"
     return connection.execute(sql, (*keys, oldest, newest)).fetchone() is not None
 
 
@@ -394,15 +394,15 @@ def take_pending(
     connection: Connection, keys: Sequence[str], oldest: str, newest: str
 ) -> "list[tuple[str, str]]":
     """The same keys and values, which are deleted."""
-    sql = f"DELETE FROM pending WHERE {_came_between(keys)} RETURNING key, value"
+    sql = f"DELETE FROM pending WHERE {_created_between(keys)} RETURNING key, value"
     return connection.execute(sql, (*keys, oldest, newest)).fetchall()
 
 
-def _came_between(keys: Sequence[str]) -> str:
+def _created_between(keys: Sequence[str]) -> str:
     return f"key IN ({_places(keys)}) AND created_at BETWEEN ? AND ?"
 
 
-def _among(
+def _rows_of_nodes(
     connections: Sequence[Connection], sql: str, node_ids: Sequence[str], order: str = ""
 ) -> "list[Any]":
     rows: list[Any] = []

@@ -121,10 +121,10 @@ def fit(layer: Layer, most: int) -> FittedLayer:
                 chosen[at] = longer
                 used += more
                 break
-    return _written(layer, chosen, used)
+    return _render_layer(layer, chosen, used)
 
 
-def _written(layer: Layer, chosen: Sequence[int], used: int) -> FittedLayer:
+def _render_layer(layer: Layer, chosen: Sequence[int], used: int) -> FittedLayer:
     parts = [f"{HEADINGS[layer.name]}\n"]
     items: list[ContextItem] = []
     group = ""

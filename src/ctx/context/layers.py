@@ -114,7 +114,7 @@ def _in_parts(
     lines = where.lines
     while True:
         seen = ViewScope(wanted.project, wanted.task)
-        ids = _without(past, chain(before, default_view.matching(connections, seen)))
+        ids = _remaining_ids(past, chain(before, default_view.matching(connections, seen)))
         first_id = next(ids, None)
         is_empty = first_id is None and not past and not any(each.lines for each in layers)
         found = ids if first_id is None else chain([first_id], ids)
@@ -164,11 +164,11 @@ def changed(connections: Connections, wanted: ContextRequest, given: dict[str, s
     news = {each.key: each for each in now if given.get(each.key) != each.digest}
     seen = {each.key for each in now}
     nodes = [key for key in given if _is_node(key) and key not in seen]
-    gone = _gone(connections, nodes)
+    gone = _removed_labels(connections, nodes)
     if not news and not gone:
         return NOTHING
     budget = min(wanted.budget, LARGEST_PART)
-    preface = CHANGED + (_gone_notice(gone, budget // 3) if gone else "") + wanted.notice
+    preface = CHANGED + (_removal_notice(gone, budget // 3) if gone else "") + wanted.notice
     ids = iter([each.id for each in news.values() if each.layer == MEMORY])
     layers = [each.only(news) for each in _layers(connections, wanted)]
     page = ContextPage(connections, wanted.limits, budget, preface, "")
@@ -183,7 +183,7 @@ def still_valid(connections: Connections, given: dict[str, str]) -> dict[str, st
 
 def there(connections: Connections, node_ids: Iterable[str]) -> list[NodeId]:
     """The nodes that are neither deleted nor superseded nor off-context."""
-    return [NodeId(Ulid(each)) for each in node_ids if not _gone(connections, [each])]
+    return [NodeId(Ulid(each)) for each in node_ids if not _removed_labels(connections, [each])]
 
 
 def _is_node(key: str) -> bool:
@@ -191,7 +191,7 @@ def _is_node(key: str) -> bool:
     return ":" not in key
 
 
-def _gone_notice(gone: Sequence[str], most: int) -> str:
+def _removal_notice(gone: Sequence[str], most: int) -> str:
     """The sentence about removed nodes, as far as there is room."""
     count = len(gone)
     while count > 1 and tokens.estimate(", ".join(gone[:count])) > most:
@@ -247,7 +247,7 @@ def units(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
-def _without(past: set[str], ids: Iterable[NodeId]) -> Iterator[NodeId]:
+def _remaining_ids(past: set[str], ids: Iterable[NodeId]) -> Iterator[NodeId]:
     """Each once."""
     seen = set(past)
     for node_id in ids:
@@ -256,7 +256,7 @@ def _without(past: set[str], ids: Iterable[NodeId]) -> Iterator[NodeId]:
             yield node_id
 
 
-def _gone(connections: Connections, node_ids: Sequence[str]) -> list[str]:
+def _removed_labels(connections: Connections, node_ids: Sequence[str]) -> list[str]:
     """Labels of the nodes that are deleted, superseded or off-context, not merely unshown."""
     found = []
     for node_id in node_ids:

@@ -108,13 +108,13 @@ def read(
     """
     user = connections[-1]
     summaries = hook_queries.sessions(user, project, session)[:3]
-    ranked = _ranked(connections, project, session, [row[2] for row in summaries])
-    standing, shown = _standing(connections, project, summaries[:1], ranked)
+    ranked = _rank_observations(connections, project, session, [row[2] for row in summaries])
+    standing, shown = _last_session_state(connections, project, summaries[:1], ranked)
     told = {str(each.about.get("session", "")) for each in ranked if each.row[2] in shown}
-    unlike = _unlike(_without_known_features(ranked), shown)
+    unlike = _without_similar(_without_known_features(ranked), shown)
     candidates = _with_code(user, root, unlike) if root else unlike
-    rules, left = _fitting(connections, filter(is_rule, candidates), most_rule_tokens)
-    others, _ = _fitting(connections, filterfalse(is_rule, candidates), most_tokens + left)
+    rules, left = _rows_in_budget(connections, filter(is_rule, candidates), most_rule_tokens)
+    others, _ = _rows_in_budget(connections, filterfalse(is_rule, candidates), most_tokens + left)
     for each, _ in others:
         if each.about.get("said_as") == "final" or each.kind in ("feature", "refactor"):
             told.add(str(each.about.get("session", "")))
@@ -126,7 +126,7 @@ def read(
     )
 
 
-def _fitting(
+def _rows_in_budget(
     connections: Sequence[Connection], ranked: Iterable[RankedObservation], most_tokens: int
 ) -> tuple[list[tuple[RankedObservation, LayerLine]], int]:
     """The best rows that fit with their lines, and the tokens that are left."""
@@ -158,11 +158,11 @@ def about(
     A prompt does not name all that it is about: what is worth much follows even without.
     """
     summaries = hook_queries.sessions(connections[-1], project, session)[:3]
-    ranked = _ranked(connections, project, session, [row[2] for row in summaries])
+    ranked = _rank_observations(connections, project, session, [row[2] for row in summaries])
 
     best = [
         each._replace(score=each.score * (1 + len(words(each.row[2]) & wanted)))
-        for each in _unlike(_without_known_features(ranked)[:_MOST_ABOUT], ())
+        for each in _without_similar(_without_known_features(ranked)[:_MOST_ABOUT], ())
     ]
     for each in sorted(best, key=lambda each: -each.score):
         if each.score < _LEAST_ABOUT:
@@ -177,7 +177,7 @@ def is_rule(each: RankedObservation) -> bool:
     )
 
 
-def _ranked(
+def _rank_observations(
     connections: Sequence[Connection],
     project: str | None,
     session: str,
@@ -207,7 +207,7 @@ def _ranked(
         }
     )
     ages = {each: age for age, each in enumerate(recent)}
-    replaced = _replaced(rows.values(), about)
+    replaced = _replaced_nodes(rows.values(), about)
     ranked = []
     for node_id, row in rows.items():
         if node_id not in kinds:
@@ -236,7 +236,9 @@ def _score(each: RankedObservation, ages: Mapping[str, int], files: set[str]) ->
     return worth / 1000 * decay * again * asks * (1 + _FILE * min(shared, _MOST_OF_FILES))
 
 
-def _replaced(rows: Iterable[Sequence[Any]], about: Mapping[str, Mapping[str, Any]]) -> set[str]:
+def _replaced_nodes(
+    rows: Iterable[Sequence[Any]], about: Mapping[str, Mapping[str, Any]]
+) -> set[str]:
     """The nodes about something that a later session made a statement about too."""
     newest_first = sorted(rows, key=lambda row: (row[4], row[0]), reverse=True)
     words = {row[0]: _words(row[2]) for row in newest_first}
@@ -268,7 +270,9 @@ def _without_known_features(ranked: Sequence[RankedObservation]) -> list[RankedO
     ]
 
 
-def _unlike(ranked: Iterable[RankedObservation], shown: Iterable[str]) -> list[RankedObservation]:
+def _without_similar(
+    ranked: Iterable[RankedObservation], shown: Iterable[str]
+) -> list[RankedObservation]:
     """The rows without those that say nearly the same as a better one."""
     known = [_words(text) for text in shown]
     kept = []
@@ -297,7 +301,7 @@ def _with_code(
 # Where things stand
 
 
-def _standing(
+def _last_session_state(
     connections: Sequence[Connection],
     project: str | None,
     last: Sequence[Any],

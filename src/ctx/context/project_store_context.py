@@ -41,7 +41,7 @@ def read(home: str, project: Project) -> ProjectStoreState:
         documents = list(narrative_scan.documents(project.narrative))
     except (CtxError, OSError):
         return ProjectStoreState(version="unreadable", notice=MISSING, is_current=False)
-    if connection := _opened(project_index_state.path_for(project, now), now):
+    if connection := _open_index(project_index_state.path_for(project, now), now):
         if project_index_state.holds(connection, project, now) and _has_read(connection, documents):
             return ProjectStoreState(connection, _version(now, documents))
     else:
@@ -81,12 +81,12 @@ def _newest(project: Project, now: ProjectState) -> Connection | None:
     paths = [os.path.join(project.indexes, name, FILE) for name in disk.names(project.indexes)]
     known = [path for path in paths if os.path.exists(path)]
     for path in sorted(known, key=os.path.getmtime, reverse=True):
-        if connection := _opened(path, now):
+        if connection := _open_index(path, now):
             return connection
     return None
 
 
-def _opened(path: str, now: ProjectState) -> Connection | None:
+def _open_index(path: str, now: ProjectState) -> Connection | None:
     """An index, unless something was scrubbed since it was built."""
     if not os.path.exists(path):
         return None

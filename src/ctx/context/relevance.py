@@ -101,7 +101,7 @@ def choose(
     picked: list[tuple[bool, float, RelevantNode]] = []
     for each in found:
         node = each.node
-        if node.type in _PLACES or node.id in not_again or _is_of_a_session(node):
+        if node.type in _PLACES or node.id in not_again or _is_session_summary(node):
             continue
         own = set(terms.query(node.content[:_LONGEST]))
         spoken_of = name_shared_with(node, said)
@@ -128,7 +128,7 @@ def _near_best(
     return sorted(kept, key=lambda each: (each[0], each[1]), reverse=True)
 
 
-def _is_of_a_session(node: Node) -> bool:
+def _is_session_summary(node: Node) -> bool:
     """Whether it is the summary of a session: it has words for many things, and tells little."""
     return node.type == "summary" and any(tag.startswith("session:") for tag in node.tags)
 
@@ -143,7 +143,7 @@ def name_shared_with(node: Node, said: PromptNames) -> str:
             return path
     for name in sorted(said.codes | said.names):
         at = content.find(name)
-        if at >= 0 and _stands_alone(content, at, len(name)):
+        if at >= 0 and _is_whole_word(content, at, len(name)):
             return name
     return ""
 
@@ -153,7 +153,7 @@ def _same_file(path: str, other: str) -> bool:
     return path == other or other.endswith(f"/{path}") or path.endswith(f"/{other}")
 
 
-def _stands_alone(text: str, at: int, length: int) -> bool:
+def _is_whole_word(text: str, at: int, length: int) -> bool:
     before, after = text[at - 1 : at], text[at + length : at + length + 1]
     return not (before.isalnum() or before == "_" or after.isalnum() or after == "_")
 

@@ -168,7 +168,9 @@ def _session_lines(
     written_by = layer_rows.author_prefixes(connections, list(nodes))
     today = clock.day_number(clock.now_ms())
     ordered = sorted(nodes, key=lambda node_id: (seconds[node_id], node_id), reverse=True)
-    runs = {node_id: (written_by.get(node_id, ""), _run(nodes[node_id])) for node_id in ordered}
+    runs = {
+        node_id: (written_by.get(node_id, ""), _request_key(nodes[node_id])) for node_id in ordered
+    }
     times = Counter(runs.values())
     # Sessions with the same summary appear once, at their latest time. So do automated runs.
     lines: dict[tuple[str, str], LayerLine] = {}
@@ -182,7 +184,7 @@ def _session_lines(
     return list(lines.values()), len(ordered)
 
 
-def _run(row: Sequence[Any]) -> str:
+def _request_key(row: Sequence[Any]) -> str:
     """The request of a session with one prompt, without what differs between automated runs."""
     about = model.from_json(row[3])
     request = flat(str(about.get("request") or ""))
@@ -208,7 +210,7 @@ def _summary_line(row: Sequence[Any]) -> str:
     title = layer_rows.one_line(about.get("title")) or layer_rows.one_line(about.get("request"))
     # A session that completed nothing may have learned or edited something.
     done = layer_rows.one_line(about.get("completed")) or layer_rows.one_line(about.get("learned"))
-    done = done or _edited(about) or layer_rows.one_line(about.get("investigated"))
+    done = done or _edited_files_text(about) or layer_rows.one_line(about.get("investigated"))
     further = layer_rows.next_steps(about)
     if title and title.casefold() not in done.casefold():
         done = f"{sentence(title)} {done}".strip()
@@ -216,7 +218,7 @@ def _summary_line(row: Sequence[Any]) -> str:
     return told or flat(row[2][: layer_rows.LONGEST_COMPARED])
 
 
-def _edited(about: dict[str, Any]) -> str:
+def _edited_files_text(about: dict[str, Any]) -> str:
     files = layer_rows.texts(about.get("files_edited"))
     more = f" and {len(files) - 3:,} more" if len(files) > 3 else ""
     return flat(f"Edited {', '.join(files[:3])}{more}") if files else ""
@@ -247,7 +249,7 @@ def _code(
     for path, items in files.items():
         rows = sorted(items.values(), key=lambda row: (row[6], row[2]))
         newest, state = max(row[7] for row in rows), digest(repr([row[2:6] for row in rows]))
-        told = [_changed(row) for row in rows[:_MOST_OF_A_FILE]]
+        told = [_symbol_change_texts(row) for row in rows[:_MOST_OF_A_FILE]]
         if len(rows) > _MOST_OF_A_FILE:
             told.append((f"  and {len(rows) - _MOST_OF_A_FILE:,} more",))
         label, group = f"code:{flat(path)}", f"{plain(path)}:"
@@ -271,7 +273,7 @@ def _in_this_tree(
             yield row
 
 
-def _changed(row: Sequence[Any]) -> tuple[str, ...]:
+def _symbol_change_texts(row: Sequence[Any]) -> tuple[str, ...]:
     _, _, name, _, change, signature, _, _ = row
     tag = f"  [{flat(change).upper()}]"
     told = flat(signature) or flat(name)

@@ -56,17 +56,17 @@ def write(
     """Write the whole graph, or some nodes and the edges between them, line by line."""
     among = None if chosen is None else frozenset(chosen)
     out(f'{{"format": "{FORMAT}", "version": {VERSION},\n"nodes": [')
-    nodes = _listed(_node_lines(graph, chosen, among), out)
+    nodes = _write_list(_node_lines(graph, chosen, among), out)
     out('],\n"edges": [')
-    edges = _listed(_edge_lines(graph, among), out)
+    edges = _write_list(_edge_lines(graph, among), out)
     out('],\n"views": [')
     exported = graph.views() if among is None else ()
-    views = _listed((_line(view._asdict()) for view in exported), out)
+    views = _write_list((_line(view._asdict()) for view in exported), out)
     out("]}\n")
     return ExportCounts(nodes, edges, views)
 
 
-def _listed(lines: Iterator[str], out: Callable[[str], object]) -> int:
+def _write_list(lines: Iterator[str], out: Callable[[str], object]) -> int:
     count = 0
     for count, line in enumerate(lines, start=1):
         out(f",\n{line}" if count > 1 else f"\n{line}")
@@ -115,7 +115,7 @@ def _written_node(node: Node, times: Mapping[str, str]) -> dict[str, Any]:
         "superseded_by": node.superseded_by,
         "created_at": node.created_at,
         "updated_at": node.updated_at,
-        "metadata": _sorted(node.metadata),
+        "metadata": _sort_keys(node.metadata),
     }
 
 
@@ -126,14 +126,14 @@ def _edge_lines(graph: Graph, among: frozenset[NodeId] | None) -> Iterator[str]:
     ):
         if among is None or (row[1] in among and row[2] in among):
             yield _line(
-                dict(zip(Edge._fields, (*row[:5], _sorted(from_json(row[5]))), strict=True))
+                dict(zip(Edge._fields, (*row[:5], _sort_keys(from_json(row[5]))), strict=True))
             )
 
 
-def _sorted(value: Any) -> Any:
+def _sort_keys(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {key: _sorted(value[key]) for key in sorted(value)}
-    return [_sorted(nested) for nested in value] if isinstance(value, list) else value
+        return {key: _sort_keys(value[key]) for key in sorted(value)}
+    return [_sort_keys(nested) for nested in value] if isinstance(value, list) else value
 
 
 def _line(value: Mapping[str, Any]) -> str:
@@ -142,14 +142,14 @@ def _line(value: Mapping[str, Any]) -> str:
 
 def parse(text: str) -> GraphDocument:
     """Parse a document. All of it is checked before anything is imported."""
-    document = _parsed(text)
+    document = _parse_json(text)
     if document.get("format") == FORMAT:
         version = document.get("version")
         if not isinstance(version, int) or version > VERSION:
             raise NewerFormat(
                 f"The document has version {version}; this ctx reads up to version {VERSION}."
             )
-        return _ours(document)
+        return _read_document(document)
     if not isinstance(document.get("nodes"), list):
         raise ContentRefused(
             "The document contains no nodes.",
@@ -161,7 +161,7 @@ def parse(text: str) -> GraphDocument:
     return GraphDocument(list(_go_items(document)), is_ours=False)
 
 
-def _parsed(text: str) -> dict[str, Any]:
+def _parse_json(text: str) -> dict[str, Any]:
     try:
         document = json.loads(text, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
@@ -180,7 +180,7 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not a JSON number")
 
 
-def _ours(document: Mapping[str, Any]) -> GraphDocument:
+def _read_document(document: Mapping[str, Any]) -> GraphDocument:
     nodes = [_node(entry, at) for at, entry in _entries(document, "nodes")]
     edges = [_edge(entry, at) for at, entry in _entries(document, "edges")]
     views = [_view(entry, at) for at, entry in _entries(document, "views")]
@@ -192,7 +192,7 @@ def _ours(document: Mapping[str, Any]) -> GraphDocument:
     ):
         for name in names:
             if kinds.get(name) == word:
-                raise _wrong(f"The {word} {name} is in the document twice")
+                raise _invalid_file(f"The {word} {name} is in the document twice")
             kinds[name] = word
     linked = {(edge.from_id, edge.to_id) for edge in edges if edge.type == "SUPERSEDES"}
     replaced = (_replacement(entry, at) for at, entry in _entries(document, "nodes"))
@@ -203,23 +203,23 @@ def _ours(document: Mapping[str, Any]) -> GraphDocument:
 def _entries(document: Mapping[str, Any], name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     listed = document.get(name, [])
     if not isinstance(listed, list):
-        raise _wrong(f"{name} is not a list")
+        raise _invalid_file(f"{name} is not a list")
     for number, entry in enumerate(listed):
         if not isinstance(entry, dict):
-            raise _wrong(f"{name}[{number}] is not an object")
+            raise _invalid_file(f"{name}[{number}] is not an object")
         yield f"{name}[{number}]", entry
 
 
 def _node(entry: Mapping[str, Any], at: str) -> Draft:
     tags = entry.get("tags", [])
     if not isinstance(tags, list):
-        raise _wrong(f"{at}.tags is not a list")
+        raise _invalid_file(f"{at}.tags is not a list")
     tagged_at = entry.get("tagged_at", {})
     if not isinstance(tagged_at, dict):
-        raise _wrong(f"{at}.tagged_at is not an object")
+        raise _invalid_file(f"{at}.tagged_at is not an object")
     summary = entry.get("summary")
     if summary is not None and not isinstance(summary, str):
-        raise _wrong(f"{at}.summary is not a string")
+        raise _invalid_file(f"{at}.summary is not a string")
     content = _text(entry, "content", at)
     try:
         model.content(foreign_items.cleaned(content)[0])
@@ -237,7 +237,7 @@ def _node(entry: Mapping[str, Any], at: str) -> Draft:
     except (UsageError, ContentRefused) as error:
         if error.message.startswith(at):
             raise
-        raise _wrong(f"{at}: {error.message.rstrip('.')}") from None
+        raise _invalid_file(f"{at}: {error.message.rstrip('.')}") from None
 
 
 def _replacement(entry: Mapping[str, Any], at: str) -> Edge | None:
@@ -255,7 +255,7 @@ def _edge(entry: Mapping[str, Any], at: str) -> Edge:
     try:
         edge_type = model.edge_type(_text(entry, "type", at))
     except UsageError as error:
-        raise _wrong(f"{at}: {error.message.rstrip('.')}") from None
+        raise _invalid_file(f"{at}: {error.message.rstrip('.')}") from None
     return Edge(
         _ulid(entry, "id", at),
         NodeId(_ulid(entry, "from_id", at)),
@@ -269,7 +269,7 @@ def _edge(entry: Mapping[str, Any], at: str) -> Edge:
 def _view(entry: Mapping[str, Any], at: str) -> View:
     budget = entry.get("budget")
     if budget is not None and not (isinstance(budget, int) and budget > 0):
-        raise _wrong(f"{at}.budget is not a whole number above 0")
+        raise _invalid_file(f"{at}.budget is not a whole number above 0")
     return View(
         _text(entry, "name", at),
         _text(entry, "query", at),
@@ -282,32 +282,32 @@ def _view(entry: Mapping[str, Any], at: str) -> View:
 def _text(entry: Mapping[str, Any], name: str, at: str) -> str:
     value = entry.get(name)
     if not isinstance(value, str) or not value.strip():
-        raise _wrong(f"{at}.{name} is not a string")
+        raise _invalid_file(f"{at}.{name} is not a string")
     return value
 
 
 def _ulid(entry: Mapping[str, Any], name: str, at: str) -> Ulid:
     value = _text(entry, name, at)
     if not ids.is_ulid(value):
-        raise _wrong(f"{at}.{name} is not an id of 26 characters")
+        raise _invalid_file(f"{at}.{name} is not an id of 26 characters")
     return Ulid(value)
 
 
 def _time(entry: Mapping[str, Any], name: str, at: str) -> str:
     ms = clock.parse_iso(_text(entry, name, at))
     if ms is None or not 0 <= ms < foreign_items.YEAR_10000:
-        raise _wrong(f"{at}.{name} is not a time such as 2026-01-20T10:00:00Z")
+        raise _invalid_file(f"{at}.{name} is not a time such as 2026-01-20T10:00:00Z")
     return clock.iso(ms)
 
 
 def _object(entry: Mapping[str, Any], at: str) -> dict[str, Any]:
     value = entry.get("metadata", {})
     if not isinstance(value, dict):
-        raise _wrong(f"{at}.metadata is not an object")
+        raise _invalid_file(f"{at}.metadata is not an object")
     return value
 
 
-def _wrong(what: str) -> ContentRefused:
+def _invalid_file(what: str) -> ContentRefused:
     return ContentRefused(
         f"{what}.", hint=("Nothing was changed. Check that the file is as `ctx export` wrote it.")
     )

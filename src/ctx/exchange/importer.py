@@ -155,7 +155,7 @@ class ItemImporter:
             node = next(self._graph.nodes([draft.id]), None)
             if node is not None:
                 self._merge(draft, node)
-            elif (by := self._deleted_by(draft.id)) not in (None, "undo"):
+            elif (by := self._deleting_action(draft.id)) not in (None, "undo"):
                 reason = f"it was deleted here (`ctx restore {draft.id}` restores it)"
                 self.skipped.append(SkippedItem(f"node {draft.id}", reason))
                 return
@@ -180,7 +180,7 @@ class ItemImporter:
         self._counts["cleaned"] += in_content + in_summary + in_metadata
         return draft._replace(content=content, summary=summary or None, metadata=metadata)
 
-    def _deleted_by(self, node_id: NodeId) -> str | None:
+    def _deleting_action(self, node_id: NodeId) -> str | None:
         """The action that deleted a node. Undoing an import does not mean that the node is
         unwanted."""
         about = records.about(self._graph.connection, node_id, "node.")
@@ -215,7 +215,7 @@ class ItemImporter:
     def _merge(self, draft: Draft, node: Node) -> None:
         about = records.about(self._graph.connection, draft.id)
         before = replay.node(record for record in about if self._is_import(record))
-        changed, redacted = self._changed(draft, node, before)
+        changed, redacted = self._changed_fields(draft, node, before)
         if changed and _is_newer(draft, node, before):
             self._change.update_node(draft.id, **changed, updated_at=draft.updated_at or None)
             self._change.redacted += redacted
@@ -226,7 +226,7 @@ class ItemImporter:
             self._counts["kept" if changed else "unchanged"] += 1
         for tag in draft.tags:
             at = draft.tagged_at.get(tag) or draft.created_at
-            if tag not in node.tags and not _removed(about, "tag.remove", tag, at):
+            if tag not in node.tags and not _was_removed_by_user(about, "tag.remove", tag, at):
                 self._counts["tags"] += self._tag(draft.id, tag, at or None)
                 if tag in _IN_CONTEXT and _is_archived(about, node):
                     self._change.untag(draft.id, model.OFF_CONTEXT)
@@ -240,7 +240,7 @@ class ItemImporter:
             self._imports[record.change] = record.action == ACTION and not undone
         return self._imports[record.change]
 
-    def _changed(
+    def _changed_fields(
         self, draft: Draft, node: Node, before: replay.NodeState | None
     ) -> tuple[dict[str, Any], list[Redaction]]:
         """The fields that the source has changed since the last import and that differ from the
@@ -321,7 +321,7 @@ class ItemImporter:
         created_at: str | None = None,
     ) -> None:
         what = f"edge {from_id} {edge_type} {to_id}"
-        missing = [end for end in (from_id, to_id) if not self._is_here(end)]
+        missing = [end for end in (from_id, to_id) if not self._node_exists(end)]
         if missing:
             self.skipped.append(SkippedItem(what, f"{missing[0]} is not here"))
             return
@@ -333,7 +333,7 @@ class ItemImporter:
         if name in self._recent or self._graph.edge(from_id, to_id, edge_type):
             return
         about = records.about_key(self._graph.connection, from_id, "edge.", key)
-        if _removed(about, "edge.delete", key, created_at or ""):
+        if _was_removed_by_user(about, "edge.delete", key, created_at or ""):
             return
         if edge_id and foreign_items.is_untimed(edge_id):
             edge_id = foreign_items.timed(edge_id, ids.ulid_ms(max(from_id, to_id)))
@@ -348,7 +348,7 @@ class ItemImporter:
         )
         self._recent.update((name, f"edge {free}"))
 
-    def _is_here(self, node_id: NodeId) -> bool:
+    def _node_exists(self, node_id: NodeId) -> bool:
         return node_id in self._recent or self._graph.has(node_id)
 
     def _names_another(self, edge_id: str) -> bool:
@@ -423,7 +423,7 @@ def _is_archived(about: Iterable[Record], node: Node) -> bool:
     return model.OFF_CONTEXT in node.tags and bool(added) and added[-1].action == ACTION
 
 
-def _removed(about: Iterable[Record], kind: str, key: str, given_at: str) -> bool:
+def _was_removed_by_user(about: Iterable[Record], kind: str, key: str, given_at: str) -> bool:
     """Whether a person removed something here that the source still has."""
     return any(
         record.kind == kind

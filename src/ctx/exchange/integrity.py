@@ -58,8 +58,8 @@ def problems(copy: Connection) -> list[str]:
 
 def differences(copy: Connection, tick: clock.Tick = clock.no_tick) -> list[TableDifference]:
     """The rows that do not match the records."""
-    with closing(_empty()) as replayed:
-        wrong = list(_made_otherwise(copy, replayed))
+    with closing(_empty_database()) as replayed:
+        wrong = list(_schema_differences(copy, replayed))
         # No text is searched here. Edges are looked up by their ends while they are inserted.
         for kind, name in replayed.execute(
             "SELECT type, name FROM sqlite_master WHERE sql IS NOT NULL AND (type = 'trigger'"
@@ -69,11 +69,11 @@ def differences(copy: Connection, tick: clock.Tick = clock.no_tick) -> list[Tabl
         records.copy(copy, replayed)
         materialise_all(replayed, tick)
         for table in DERIVED:
-            wrong += _compared(table, copy, replayed)
+            wrong += _compare_tables(table, copy, replayed)
         return wrong
 
 
-def _made_otherwise(copy: Connection, made: Connection) -> Iterator[TableDifference]:
+def _schema_differences(copy: Connection, made: Connection) -> Iterator[TableDifference]:
     """Missing or wrong indexes and triggers."""
     query = "SELECT name, tbl_name, sql FROM sqlite_master WHERE type IN ('index', 'trigger')"
     there = {row[0]: row[2] for row in copy.execute(query)}
@@ -105,7 +105,7 @@ def unrecorded(connection: Connection) -> int:
 
 def rebuild(connection: Connection, tick: clock.Tick = clock.no_tick) -> None:
     """Rebuild the tables and their indexes from the records in one transaction."""
-    with closing(_empty()) as made:
+    with closing(_empty_database()) as made:
         statements = made.execute(
             "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND tbl_name IN (?, ?, ?, ?, ?, ?)"
             # A trigger of `nodes` uses the text index.
@@ -130,7 +130,7 @@ def rebuild(connection: Connection, tick: clock.Tick = clock.no_tick) -> None:
     connection.execute("PRAGMA foreign_keys = ON")
 
 
-def _empty() -> Connection:
+def _empty_database() -> Connection:
     """An empty database with the current schema."""
     made = sqlite3.connect("", isolation_level=None)
     made.execute("PRAGMA synchronous = OFF")
@@ -142,7 +142,9 @@ def _empty() -> Connection:
     return made
 
 
-def _compared(table: str, copy: Connection, replayed: Connection) -> Iterator[TableDifference]:
+def _compare_tables(
+    table: str, copy: Connection, replayed: Connection
+) -> Iterator[TableDifference]:
     """The rows of both tables side by side, ordered by key."""
     key = DERIVED[table]
     columns = [row[1] for row in replayed.execute(f"PRAGMA table_info({table})")]

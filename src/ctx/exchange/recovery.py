@@ -59,8 +59,8 @@ def make_store(rows: SalvagedRows, path: str, tick: clock.Tick = clock.no_tick) 
             records.insert(connection, _unknown(connection, rows))
             connection.execute("DELETE FROM views")
             materialise_all(connection, tick)
-            _put_the_rest(connection, rows)
-        adopted = _say_in_records(connection, rows)
+            _insert_rows_without_records(connection, rows)
+        adopted = _record_recovered_rows(connection, rows)
         return _report(connection, rows, adopted)
 
 
@@ -75,8 +75,8 @@ def take_in(connection: Connection, rows: SalvagedRows) -> int:
         new = _unknown(connection, rows)
         records.insert(connection, new)
         materialise(connection, new)
-        _put_the_rest(connection, rows)
-    return len(new) + _say_in_records(connection, rows)
+        _insert_rows_without_records(connection, rows)
+    return len(new) + _record_recovered_rows(connection, rows)
 
 
 def _unknown(connection: Connection, rows: SalvagedRows) -> list[Record]:
@@ -84,7 +84,7 @@ def _unknown(connection: Connection, rows: SalvagedRows) -> list[Record]:
     return [record for record in rows.records.values() if record.id not in present]
 
 
-def _put_the_rest(connection: Connection, salvaged: SalvagedRows) -> None:
+def _insert_rows_without_records(connection: Connection, salvaged: SalvagedRows) -> None:
     """Insert the rows that have no records."""
     connection.executemany(
         "INSERT OR IGNORE INTO pending (key, value, created_at) VALUES (?, ?, ?)",
@@ -96,7 +96,7 @@ def _put_the_rest(connection: Connection, salvaged: SalvagedRows) -> None:
             connection.execute(f"INSERT OR IGNORE INTO {table} VALUES ({places})", values)
 
 
-def _say_in_records(connection: Connection, rows: SalvagedRows) -> int:
+def _record_recovered_rows(connection: Connection, rows: SalvagedRows) -> int:
     with changing(Graph(connection), "recover", _WHO) as change:
         _adopt(change, rows)
         return len(change.records)

@@ -122,11 +122,11 @@ class SalvagedRows:
                 if is_ulid(id_) and (parsed := _json(metadata)) is not None:
                     self.outside[place] = EdgeRow(Ulid(id_), at, parsed)
             case (str(), str(), str(), str(), str(), str(), int(), None | str(), str()):
-                self._take_other("symbol_changes", values)
+                self._add_other_row("symbol_changes", values)
             case (str(), str(), str(), int(), int(), int(), str(), str(), str(), str()):
-                self._take_other("session_commands", values)
+                self._add_other_row("session_commands", values)
             case (str(), str(), str(), str()):
-                self._take_other("session_teams", values)
+                self._add_other_row("session_teams", values)
 
     def _take_row(self, values: tuple[Value, ...]) -> None:
         match values:
@@ -145,7 +145,7 @@ class SalvagedRows:
                 str(),
                 str(),
             ):
-                self._take_other("excerpts", values)
+                self._add_other_row("excerpts", values)
             case (None, str(id_), str(), str(), *_) if is_ulid(id_):
                 self._take_node(values[1:])
             case (str(id_), str(start), str(end), str(edge_type), str(at), str(metadata)):
@@ -163,19 +163,19 @@ class SalvagedRows:
             ) if len(more) < 2:
                 self.views[name] = ViewRow(query, budget, made, changed)
             case (str(), str(), str(), str(), None | str()):
-                self._take_other("commands", values)
+                self._add_other_row("commands", values)
             case (str(), str(), str(), str(), None | str(), int(), str()):
-                self._take_other("receipts", values)
+                self._add_other_row("receipts", values)
             case (str(), str(), str(), str(), str(), _, _, str(), int(), _, str()):
-                self._take_other("events", values)
+                self._add_other_row("events", values)
             case (str(), _, str(), _, _, _, str(), str(), int(), _, str(), str(), str(), *more) if (
                 len(more) == _REST_OF_A_SESSION
             ):
-                self._take_other("sessions", values)
+                self._add_other_row("sessions", values)
             case (None, str(), str(), str(), str(data), None | int(), None | int()) if (
                 _json(data) is not None
             ):
-                self._take_other("event_log", values)
+                self._add_other_row("event_log", values)
             case (
                 str(),
                 "steps" | "summary",
@@ -186,11 +186,11 @@ class SalvagedRows:
                 str(body),
                 str(),
             ) if _json(body) is not None:
-                self._take_other("model_answers", values)
+                self._add_other_row("model_answers", values)
             case (str(key), str(value), str(at)):
                 self.pending[key] = value, at
 
-    def _take_other(self, table: str, values: tuple[Value, ...]) -> None:
+    def _add_other_row(self, table: str, values: tuple[Value, ...]) -> None:
         if table in _NUMBERED:
             # The key is the row number, which is not among the values.
             values = (None, *values[1:])
@@ -208,7 +208,7 @@ class SalvagedRows:
             # An older backup has fewer columns or no such table.
             if width == _WIDTHS[table]:
                 for row in backup.execute(f"SELECT * FROM {table}"):
-                    self._take_other(table, row)
+                    self._add_other_row(table, row)
         return len(self.records) - before
 
     def _take_record(self, values: tuple[Value, ...]) -> None:

@@ -55,12 +55,12 @@ class ScrubbedProject:
     def look(self, tick: clock.Tick) -> list[ScrubbedPlace]:
         """Report what would be done."""
         places = [*self._documents(acting=False), *self._objects(acting=False, tick=tick)]
-        return [*places, *self._derived(acting=False, any_found=bool(places))]
+        return [*places, *self._scrub_derived(acting=False, any_found=bool(places))]
 
     def scrub(self, tick: clock.Tick) -> list[ScrubbedPlace]:
         """Remove the text. The caller holds the project's lock."""
         places = [*self._documents(acting=True), *self._objects(acting=True, tick=tick)]
-        return [*places, *self._derived(acting=True, any_found=bool(places))]
+        return [*places, *self._scrub_derived(acting=True, any_found=bool(places))]
 
     def _documents(self, *, acting: bool) -> Iterator[ScrubbedPlace]:
         folder = self._project.narrative
@@ -76,7 +76,7 @@ class ScrubbedProject:
                     scrub_files.write(path, after)
                 if renamed != inside:
                     _rename(path, os.path.join(folder, renamed))
-            yield ScrubbedPlace(self._shown(os.path.join(folder, renamed)), 1, "rewritten")
+            yield ScrubbedPlace(self._scrubbed_path(os.path.join(folder, renamed)), 1, "rewritten")
 
     def _objects(self, *, acting: bool, tick: clock.Tick) -> Iterator[ScrubbedPlace]:
         repository = self._repository
@@ -87,12 +87,14 @@ class ScrubbedProject:
             if acting:
                 _replace_objects(repository, store, held)
             if held.objects:
-                yield ScrubbedPlace(self._shown(store.folder), len(held.objects), "rewritten")
+                yield ScrubbedPlace(
+                    self._scrubbed_path(store.folder), len(held.objects), "rewritten"
+                )
 
     def _rewritten(self, stored: Object) -> Object | None:
         return rewritten_object(stored, self._needle)
 
-    def _derived(self, *, acting: bool, any_found: bool) -> Iterator[ScrubbedPlace]:
+    def _scrub_derived(self, *, acting: bool, any_found: bool) -> Iterator[ScrubbedPlace]:
         """Delete memory indexes if memory contains the text, and the code index if it does."""
         project = self._project
         memory = [
@@ -114,9 +116,9 @@ class ScrubbedProject:
             if of_code:
                 shutil.rmtree(code.derived, ignore_errors=True)
         if memory:
-            yield ScrubbedPlace(self._shown(project.indexes), len(memory), "made anew")
+            yield ScrubbedPlace(self._scrubbed_path(project.indexes), len(memory), "made anew")
         if of_code:
-            yield ScrubbedPlace(self._shown(code.database), 1, "made anew")
+            yield ScrubbedPlace(self._scrubbed_path(code.database), 1, "made anew")
 
     def _is_below(self, path: str) -> bool:
         if os.path.isdir(path):
@@ -127,18 +129,18 @@ class ScrubbedProject:
         """Places that still contain it: settings, other working trees, unreadable objects."""
         project = self._project
         local = os.path.join(project.store, "local")
-        yield from self._left_in(project.store, (project.objects, local))
+        yield from self._remaining_in_folder(project.store, (project.objects, local))
         if project.checkout is not None:
             yield from self._left_in_other_trees(os.path.dirname(project.local))
-        yield from self._left_in(project.local, (project.staged_objects,))
+        yield from self._remaining_in_folder(project.local, (project.staged_objects,))
         for store in (self._repository.objects, self._repository.staged):
             held = _find_objects(store, self._rewritten)
             for path in held.files:
                 yield RemainingPlace(
-                    self._shown(path), "it changed meanwhile: run the command again"
+                    self._scrubbed_path(path), "it changed meanwhile: run the command again"
                 )
             for path in held.unreadable:
-                yield RemainingPlace(self._shown(path), "it cannot be read")
+                yield RemainingPlace(self._scrubbed_path(path), "it cannot be read")
 
     def _left_in_other_trees(self, together: str) -> Iterator[RemainingPlace]:
         """Check the other working trees: each has its own staged work and indexes."""
@@ -150,19 +152,19 @@ class ScrubbedProject:
                 or _find_objects(staged, self._rewritten).objects
             ):
                 why = "another working tree of this repository: run `ctx scrub` there too"
-                yield RemainingPlace(self._shown(folder), why)
+                yield RemainingPlace(self._scrubbed_path(folder), why)
 
-    def _left_in(self, folder: str, but: tuple[str, ...]) -> Iterator[RemainingPlace]:
+    def _remaining_in_folder(self, folder: str, but: tuple[str, ...]) -> Iterator[RemainingPlace]:
         for path in plain_files(folder):
             if path.startswith(tuple(excluded + os.sep for excluded in but)):
                 continue
             if holds(path, self._needle):
                 is_settings = os.path.basename(path) == CONFIG_NAME
                 why = "it is your file: edit it" if is_settings else "it was not expected there"
-                yield RemainingPlace(self._shown(path), why)
+                yield RemainingPlace(self._scrubbed_path(path), why)
             elif self._needle.name(name := os.path.basename(path)) != name:
                 yield RemainingPlace(
-                    self._shown(os.path.dirname(path)), "the name of a file contains it"
+                    self._scrubbed_path(os.path.dirname(path)), "the name of a file contains it"
                 )
 
     def in_git(self) -> tuple[str, ...]:
@@ -184,7 +186,7 @@ class ScrubbedProject:
             *(f"git log --all --oneline -- {path}" for path in shown[:_SHOWN]),
         )
 
-    def _shown(self, path: str) -> str:
+    def _scrubbed_path(self, path: str) -> str:
         """A path without the scrubbed text."""
         return self._needle.name(os.path.relpath(path, self._project.root))
 

@@ -40,7 +40,7 @@ def write(home: str, name: str, text: str) -> None:
     view = memoryview(text.encode("utf-8", "surrogateescape"))
     path = path_of(home, name)
     temporary = f"{path}.{os.getpid()}.tmp"
-    fd = _opened(home, temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    fd = _open_file(home, temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     try:
         try:
             while view:
@@ -53,7 +53,7 @@ def write(home: str, name: str, text: str) -> None:
         raise
 
 
-def _opened(home: str, path: str, flags: int) -> int:
+def _open_file(home: str, path: str, flags: int) -> int:
     """Open a file, creating its folders if needed."""
     try:
         return os.open(path, flags, 0o600)
@@ -102,7 +102,7 @@ def claim(home: str, name: str, now_ms: int, for_ms: int) -> bool:
     """Claim a name for a time; whether nobody else has."""
     import fcntl
 
-    fd = _opened(home, path_of(home, name), os.O_RDWR | os.O_CREAT)
+    fd = _open_file(home, path_of(home, name), os.O_RDWR | os.O_CREAT)
     try:
         # Another process is claiming the name right now.
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

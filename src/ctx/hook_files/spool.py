@@ -159,7 +159,7 @@ def waits_long(names: "list[str]", now_ms: int) -> bool:
 
 def has_commands(name: str) -> bool:
     """Whether an event is a Stop with commands to run."""
-    return kind_of(name) == STOP and _unmarked(name).count(".") > 1
+    return kind_of(name) == STOP and _without_marks(name).count(".") > 1
 
 
 def id_of(name: str) -> str:
@@ -167,12 +167,12 @@ def id_of(name: str) -> str:
 
 
 def kind_of(name: str) -> str:
-    return _unmarked(name).split(".")[1].rpartition(_HOST)[2]
+    return _without_marks(name).split(".")[1].rpartition(_HOST)[2]
 
 
 def host_of(name: str) -> str:
     """The host that reported an event; empty: the first."""
-    return _unmarked(name).split(".")[1].rpartition(_HOST)[0]
+    return _without_marks(name).split(".")[1].rpartition(_HOST)[0]
 
 
 def kind_for(host: str, kind: str) -> str:
@@ -184,7 +184,7 @@ def span_of(name: str) -> tuple[int | None, int | None]:
     """The byte range of the transcript with commands, if the name has one."""
     if not has_commands(name):
         return None, None
-    start, _, end = _unmarked(name).split(".")[2].partition("-")
+    start, _, end = _without_marks(name).split(".")[2].partition("-")
     return (int(start) if start.isdecimal() else None, int(end) if end.isdecimal() else None)
 
 
@@ -230,7 +230,7 @@ def plain(name: str) -> str:
     return name.partition("~")[0]
 
 
-def _unmarked(name: str) -> str:
+def _without_marks(name: str) -> str:
     """The name without attempt and store marks."""
     return plain(name).partition(_MARK)[0]
 

@@ -141,14 +141,14 @@ class _EventReader:
 
     def take_all(self, stream: AnswerStream) -> None:
         for event in stream.events():
-            self._take(event)
+            self._read_event(event)
             if self.collector.is_too_much:
                 # Closing the connection stops the server.
                 self.stop = "length"
                 self._counts.clear()
                 return
 
-    def _take(self, event: Event) -> None:
+    def _read_event(self, event: Event) -> None:
         match event:
             case {"type": "message_start", "message": dict(message)}:
                 self._note(message)

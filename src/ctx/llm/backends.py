@@ -97,7 +97,7 @@ def survey_backends(config: Config, variables: Mapping[str, str], home: str) -> 
     No connection is made if models are off.
     """
     setting = config.choice("llm.backend")
-    others = tuple(_others(setting, variables, config.text("llm.command")))
+    others = tuple(_other_backends(setting, variables, config.text("llm.command")))
     if setting == "off":
         return BackendSurvey(setting, "off", others=others)
     chosen = BackendChoice(setting, "person")
@@ -302,7 +302,7 @@ def _is_set(name: str, config: Config) -> bool:
     return len(config.explain(name)) > 1
 
 
-def _others(setting: str, variables: Mapping[str, str], command: str) -> list[str]:
+def _other_backends(setting: str, variables: Mapping[str, str], command: str) -> list[str]:
     from ctx.llm.claude_cli import child_process
 
     others = []

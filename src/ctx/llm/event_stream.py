@@ -161,7 +161,7 @@ class AnswerCollector:
 
 def read_events(chunks: Iterable[bytes], largest: int) -> Iterator[Event]:
     """The JSON objects in an answer of at most `largest` bytes; `StreamError` if invalid."""
-    coming = _bounded(chunks, largest)
+    coming = _limit_size(chunks, largest)
     first = b""
     for chunk in coming:
         first = chunk.lstrip(_BOM_AND_BLANKS)
@@ -264,7 +264,7 @@ def error_reason(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _bounded(chunks: Iterable[bytes], largest: int) -> Iterator[bytes]:
+def _limit_size(chunks: Iterable[bytes], largest: int) -> Iterator[bytes]:
     size = 0
     for chunk in chunks:
         size += len(chunk)

@@ -247,12 +247,12 @@ class HttpClient:
     def _refused_attempt(self, exchange: Exchange) -> AttemptFailed:
         response = exchange.response
         status = response.status_code
-        reason = self._masked(_refusal_reason(exchange))
+        reason = self._mask_secrets(_refusal_reason(exchange))
         counts = status == 408 or status >= 500
         what = f"failed ({status})" if counts else f"refused ({status})"
         if status // 100 == 3:
             what = f"redirects elsewhere ({status})"
-            reason = self._masked(response.headers.get("Location", ""))
+            reason = self._mask_secrets(response.headers.get("Location", ""))
         wait_s = _retry_after(response.headers.get("Retry-After", ""))
         failure = RequestRefused(
             self._sentence(f"{what}: {reason}".removesuffix(": ")),
@@ -272,10 +272,10 @@ class HttpClient:
         return ModelFailure(self._sentence(broken.what), hint=broken.hint)
 
     def _sentence(self, what: str) -> str:
-        what = event_stream.shorten(self._masked(what)).rstrip(".")
+        what = event_stream.shorten(self._mask_secrets(what)).rstrip(".")
         return f"{self._label} at {self.display_url} {what}."
 
-    def _masked(self, text: str) -> str:
+    def _mask_secrets(self, text: str) -> str:
         """The text without secrets, which a server may echo."""
         parts = self._parts
         name, password = unquote(parts.username or ""), unquote(parts.password or "")

@@ -78,16 +78,16 @@ def totals(connection: Connection, since: str, by: GroupBy) -> list[Account]:
 
 def open_calls(connection: Connection, since: str) -> UnsettledCalls:
     """Open calls since a time, which may still be answered."""
-    return _unsettled(connection, "state = ? AND at >= ?", OPEN, since)
+    return _unsettled_calls(connection, "state = ? AND at >= ?", OPEN, since)
 
 
 def lost_calls(connection: Connection, day: str, before: str) -> UnsettledCalls:
     """Calls of a day that failed, and open calls from before a time, which are abandoned."""
     where = "at >= ? AND at < ? AND (state = ? OR (state = ? AND at < ?))"
-    return _unsettled(connection, where, day, f"{day}U", FAILED, OPEN, before)
+    return _unsettled_calls(connection, where, day, f"{day}U", FAILED, OPEN, before)
 
 
-def _unsettled(connection: Connection, where: str, *values: str) -> UnsettledCalls:
+def _unsettled_calls(connection: Connection, where: str, *values: str) -> UnsettledCalls:
     sql = f"SELECT count(*), coalesce(sum(counted), 0) FROM calls WHERE {where}"
     return UnsettledCalls(*connection.execute(sql, values).fetchone())
 

@@ -141,13 +141,13 @@ class _EventReader:
 
     def take_all(self, stream: AnswerStream) -> None:
         for event in stream.events():
-            self._take(event)
+            self._read_event(event)
             if self.collector.is_too_much:
                 # Closing the connection stops the server.
                 self.stop, self.usage = "length", None
                 return
 
-    def _take(self, event: Event) -> None:
+    def _read_event(self, event: Event) -> None:
         self.model = self.model or as_name(event.get("model"))
         self.usage = _usage(event.get("usage")) or self.usage
         choice = _choice(event)

@@ -252,7 +252,7 @@ class _Node:
         self._ancestry = ancestry
 
     def conflicts(self) -> Iterator[Conflict]:
-        settled = self._settled()
+        settled = self._settled_edits()
         fields: dict[str, list[_FieldRecord]] = {}
         for edit in self._edits:
             for name, value in _fields(edit.record):
@@ -268,11 +268,11 @@ class _Node:
             ]
             open_edits = [edit for edit in unseen if (name, edit.record.id) not in settled]
             if len({_comparable(edit.value) for edit in open_edits}) > 1:
-                ranked = _ranked(name, open_edits)
+                ranked = _rank_edits(name, open_edits)
                 ids = tuple(edit.record.id for edit in ranked)
                 yield Conflict(self._id, name, self._sides(ranked), ids)
 
-    def _settled(self) -> set[tuple[str, str]]:
+    def _settled_edits(self) -> set[tuple[str, str]]:
         """The fields and record ids that a person has reviewed and settled."""
         return {
             (str(field), str(record))
@@ -301,7 +301,7 @@ class _Node:
         return tuple(sides.values())
 
 
-def _ranked(field: str, edits: Iterable[_FieldRecord]) -> list[_FieldRecord]:
+def _rank_edits(field: str, edits: Iterable[_FieldRecord]) -> list[_FieldRecord]:
     """The winning edit first: a deletion wins whatever its time, otherwise the latest edit."""
 
     def rank(edit: _FieldRecord) -> tuple[bool, tuple[int, str]]:

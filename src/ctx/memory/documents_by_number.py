@@ -20,7 +20,7 @@ _NUMBERED = {
 
 
 def find(connection: Connection, text: str) -> NodeId:
-    paths = dict(_meant(connection, text.strip()))
+    paths = dict(_matching_documents(connection, text.strip()))
     if not paths:
         raise NodeNotFound(
             f"There is no node {text[:80]!r}.",
@@ -44,7 +44,7 @@ def names(connection: Connection) -> dict[str, NodeId]:
     )
     called: dict[str, list[tuple[NodeId, str]]] = {}
     for node_id, node_type, file in rows:
-        if numbered := _numbered(node_type, str(file)):
+        if numbered := _match_number(node_type, str(file)):
             short = f"{node_type}_{numbered[1]}"
             called.setdefault(short, []).append((node_id, numbered[2] or ""))
     return {
@@ -57,17 +57,17 @@ def names(connection: Connection) -> dict[str, NodeId]:
 def name(node: Node) -> str | None:
     """The name of one node; another node may have the same name."""
     file = node.metadata.get("file")
-    numbered = _numbered(node.type, file) if isinstance(file, str) else None
+    numbered = _match_number(node.type, file) if isinstance(file, str) else None
     return f"{node.type}_{numbered[1]}" if numbered else None
 
 
-def _numbered(node_type: str, file: str) -> re.Match[str] | None:
+def _match_number(node_type: str, file: str) -> re.Match[str] | None:
     """The number in a file's name, and the rest of the name."""
     pattern = _NUMBERED.get(node_type)
     return pattern.fullmatch(file.rpartition("/")[2].removesuffix(".md")) if pattern else None
 
 
-def _meant(connection: Connection, text: str) -> Iterator[tuple[NodeId, str]]:
+def _matching_documents(connection: Connection, text: str) -> Iterator[tuple[NodeId, str]]:
     match = _ASKED.fullmatch(text.removesuffix(".md"))
     path = text.removeprefix("./").removeprefix(".ctx/").removeprefix("narrative/")
     rows = connection.execute(
@@ -80,7 +80,7 @@ def _meant(connection: Connection, text: str) -> Iterator[tuple[NodeId, str]]:
         if file in (path, f"{path}.md"):
             yield node_id, file
         elif match and match[1].lower() == node_type:
-            numbered = _numbered(node_type, file)
+            numbered = _match_number(node_type, file)
             is_number = numbered is not None and int(numbered[1]) == int(match[2])
             if numbered and is_number and _is_part(match[3], numbered[2] or ""):
                 yield node_id, file

@@ -67,7 +67,7 @@ def since(
         " WHERE at >= ?1 AND (?2 IS NULL OR type = ?2) ORDER BY at DESC, id DESC LIMIT ?3",
         (at, type, limit),
     )
-    return [EventLogEntry._make((*row[:3], _read(row[3]), *row[4:])) for row in rows]
+    return [EventLogEntry._make((*row[:3], _read_data(row[3]), *row[4:])) for row in rows]
 
 
 def last_id(connection: Connection, type: str) -> int:
@@ -96,7 +96,7 @@ def forget_old(connection: Connection) -> None:
     connection.execute("DELETE FROM event_log WHERE at >= ? AND at < ?", clock.expired(_KEPT_DAYS))
 
 
-def _read(text: str) -> dict[str, Any]:
+def _read_data(text: str) -> dict[str, Any]:
     """The data of an entry; empty if they are damaged."""
     try:
         data = json.loads(text)

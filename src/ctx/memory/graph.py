@@ -52,9 +52,9 @@ class Graph:
             # Ids never contain these characters.
             return documents_by_number.find(self.connection, text)
         prefix = _prefix(text)
-        node_ids = self._beginning_with(prefix, _CANDIDATES_SHOWN + 1)
+        node_ids = self._nodes_with_prefix(prefix, _CANDIDATES_SHOWN + 1)
         if not node_ids:
-            gone = self._deleted_beginning_with(prefix, 1)
+            gone = self._deleted_with_prefix(prefix, 1)
             if gone:
                 raise NodeNotFound(
                     f"The node {ids.short(gone[0])} was deleted.",
@@ -63,7 +63,7 @@ class Graph:
             raise NodeNotFound(f"No node has an id that begins with {text[:40]!r}.")
         if len(node_ids) > 1:
             nodes = self.nodes(node_ids[:_CANDIDATES_SHOWN])
-            lines = [f"  {node.id}  {node.type}  {_glance(node.content)}" for node in nodes]
+            lines = [f"  {node.id}  {node.type}  {_first_line(node.content)}" for node in nodes]
             if len(node_ids) > _CANDIDATES_SHOWN:
                 lines.append("  …")
             raise AmbiguousId(
@@ -89,9 +89,9 @@ class Graph:
     def find_deleted(self, text: str) -> NodeId:
         """The deleted node whose id has this prefix."""
         prefix = _prefix(text)
-        node_ids = self._deleted_beginning_with(prefix, _CANDIDATES_SHOWN + 1)
+        node_ids = self._deleted_with_prefix(prefix, _CANDIDATES_SHOWN + 1)
         if not node_ids:
-            if self._beginning_with(prefix, 1):
+            if self._nodes_with_prefix(prefix, 1):
                 raise UsageError(f"The node {prefix} is not deleted.", hint=f"ctx show {prefix}")
             raise NodeNotFound(
                 f"No deleted node has an id that begins with {text[:40]!r}.",
@@ -102,7 +102,7 @@ class Graph:
             raise AmbiguousId(f"Several deleted nodes begin with {prefix}.", detail=detail)
         return node_ids[0]
 
-    def _deleted_beginning_with(self, prefix: str, limit: int) -> list[NodeId]:
+    def _deleted_with_prefix(self, prefix: str, limit: int) -> list[NodeId]:
         rows = self.connection.execute(
             "SELECT DISTINCT subject FROM records WHERE kind = 'node.delete'"
             " AND subject >= ? AND subject < ?"
@@ -152,7 +152,7 @@ class Graph:
         author = authors[-1] if authors else ""
         return node._replace(source=sources.source_of(node.type, node.metadata, author))
 
-    def _beginning_with(self, prefix: str, limit: int) -> list[NodeId]:
+    def _nodes_with_prefix(self, prefix: str, limit: int) -> list[NodeId]:
         rows = self.connection.execute(
             "SELECT id FROM nodes WHERE id >= ? AND id < ? ORDER BY id LIMIT ?",
             (prefix, prefix + "~", limit),
@@ -226,7 +226,7 @@ class Graph:
         for part in _parts(node_ids):
             places = ", ".join("?" * len(part))
             tags = self._tags(part)
-            staged = self._staged(part) if self.scope == PROJECT else {}
+            staged = self._staged_nodes(part) if self.scope == PROJECT else {}
             rows = self.connection.execute(
                 "SELECT id, type, content, summary, token_estimate, superseded_by, created_at,"
                 f" updated_at, metadata FROM nodes WHERE id IN ({places})",
@@ -252,7 +252,7 @@ class Graph:
             by_node.setdefault(node_id, []).append(tag)
         return by_node
 
-    def _staged(self, part: Sequence[NodeId]) -> Mapping[NodeId, str]:
+    def _staged_nodes(self, part: Sequence[NodeId]) -> Mapping[NodeId, str]:
         """The nodes that have staged records, with the session."""
         places = ", ".join("?" * len(part))
         return dict(
@@ -390,6 +390,6 @@ def _parts(node_ids: Iterable[NodeId]) -> Iterator[list[NodeId]]:
         yield part
 
 
-def _glance(text: str) -> str:
+def _first_line(text: str) -> str:
     line = " ".join(text[:200].split())
     return line if len(line) <= 60 else f"{line[:59]}…"

@@ -62,17 +62,17 @@ class Graphs:
 
     def find(self, text: str) -> NodeId:
         """The node whose id has this prefix."""
-        return self._only(text, Graph.find)
+        return self._only_match(text, Graph.find)
 
     def find_deleted(self, text: str) -> NodeId:
         """The deleted node whose id has this prefix. A node that was moved is not deleted."""
-        node_id = self._only(text, Graph.find_deleted)
+        node_id = self._only_match(text, Graph.find_deleted)
         if self.has(node_id):
             shown = ids.short(node_id)
             raise UsageError(f"The node {shown} is not deleted.", hint=f"ctx show {shown}")
         return node_id
 
-    def _only(self, text: str, find: Callable[[Graph, str], NodeId]) -> NodeId:
+    def _only_match(self, text: str, find: Callable[[Graph, str], NodeId]) -> NodeId:
         """The one match in all graphs. Without a match, the most specific error is raised."""
         node_ids: dict[NodeId, None] = {}
         refusals: list[NodeNotFound | UsageError] = []

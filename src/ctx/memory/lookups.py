@@ -133,7 +133,7 @@ def with_keys(connection: Connection, tag: str, keys: Sequence[str]) -> list[Nod
     """Current observations with one of these keys and a tag; an empty tag matches all."""
     rows = connection.execute(
         f"SELECT {_STATEMENT} FROM nodes AS n WHERE n.superseded_by IS NULL"
-        f" AND n.type = 'observation' AND {_tagged(tag)}"
+        f" AND n.type = 'observation' AND {_tag_condition(tag)}"
         f" AND json_extract(n.metadata, '$.key') IN ({', '.join('?' * len(keys))})",
         (tag, *keys),
     )
@@ -145,7 +145,7 @@ def newest_statements(connection: Connection, tag: str, most: int) -> list[NodeS
     # Scans from the newest on and stops early: the unary plus disables the type index.
     rows = connection.execute(
         f"SELECT {_STATEMENT} FROM nodes AS n WHERE n.superseded_by IS NULL"
-        f" AND +n.type IN ('observation', 'decision', 'fact') AND {_tagged(tag)}"
+        f" AND +n.type IN ('observation', 'decision', 'fact') AND {_tag_condition(tag)}"
         " ORDER BY n.id DESC LIMIT ?",
         (tag, most),
     )
@@ -178,5 +178,5 @@ def texts(connection: Connection, node_ids: Iterable[str], longest: int) -> list
     ).fetchall()
 
 
-def _tagged(tag: str) -> str:
+def _tag_condition(tag: str) -> str:
     return "n.id IN (SELECT node_id FROM tags WHERE tag = ?)" if tag else "? = ''"

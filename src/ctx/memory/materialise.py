@@ -19,7 +19,7 @@ _EDGE_COLUMNS = "(id, from_id, to_id, type, created_at, metadata) VALUES (?, ?, 
 
 def materialise(connection: Connection, written: list[Record]) -> None:
     """Update the tables for everything that these records are about."""
-    _bring(
+    _materialise_keys(
         connection,
         dict.fromkeys(r.subject for r in written if r.kind.startswith("node.")),
         {(r.subject, r.key): None for r in written if r.kind.startswith("tag.")},
@@ -89,7 +89,7 @@ def _fill(connection: Connection, part: list[tuple[str, list[Record]]]) -> None:
         connection.executemany(f"INSERT INTO {table} {_EDGE_COLUMNS}", rows)
 
 
-def _bring(
+def _materialise_keys(
     connection: Connection,
     nodes: dict[str, None],
     tags: dict[tuple[str, str], None],
@@ -98,7 +98,7 @@ def _bring(
     returned: dict[str, None] = {}
     unsettled: set[str] = set()
     for node_id in nodes:
-        was_there = _is_there(connection, node_id)
+        was_there = _node_exists(connection, node_id)
         is_there = _write_node(connection, node_id, unsettled)
         if is_there and not was_there:
             # Records about it from the time it was deleted apply now.
@@ -111,7 +111,7 @@ def _bring(
     for node_id in returned:
         _put_tags(connection, node_id, replay.tags(records.about(connection, node_id, "tag.")))
     for node_id, tag in tags:
-        if node_id not in returned and _is_there(connection, node_id):
+        if node_id not in returned and _node_exists(connection, node_id):
             _write_tag(connection, node_id, tag)
     replacing = [
         (from_id, key.partition(" ")[2]) for from_id, key in edges if key.startswith("SUPERSEDES ")
@@ -126,7 +126,7 @@ def _bring(
     superseded.settle(connection, unsettled)
 
 
-def _is_there(connection: Connection, node_id: str) -> bool:
+def _node_exists(connection: Connection, node_id: str) -> bool:
     row = connection.execute("SELECT 1 FROM nodes WHERE id = ?", (node_id,)).fetchone()
     return row is not None
 
@@ -200,9 +200,9 @@ def _write_edge(connection: Connection, from_id: str, to_id: str, edge_type: str
     key = records.edge_key(edge_type, to_id)
     states = replay.edges(records.about_key(connection, from_id, "edge.", key))
     state = states.get((from_id, key))
-    if state and not _is_there(connection, from_id):
+    if state and not _node_exists(connection, from_id):
         state = None
-    if state and not (state.outside or _is_there(connection, to_id)):
+    if state and not (state.outside or _node_exists(connection, to_id)):
         state = None
     for table in ("edges", "outside"):
         if state is None or table != _table(state):

@@ -197,13 +197,13 @@ def forget(connection: Connection, lines: Iterable[str]) -> None:
         for receipt_id, kept in rows:
             items, packed = _read_items(json.loads(kept))
             if packed is not None:
-                without = {"items": items, "packed": _without(packed, line)}
+                without = {"items": items, "packed": _without_line(packed, line)}
                 connection.execute(
                     "UPDATE receipts SET items = ? WHERE id = ?", (json.dumps(without), receipt_id)
                 )
 
 
-def _without(packed: PackReceipt, line: str) -> PackReceipt:
+def _without_line(packed: PackReceipt, line: str) -> PackReceipt:
     def redacted(text: str) -> str:
         kind, separator, title = text.partition(": ")
         if _begins(line, text):

@@ -47,7 +47,7 @@ def node(records: Iterable[Record]) -> NodeState | None:
     fields: dict[str, Any] = {}
     metadata: dict[str, Any] = {}
     created_at = updated_at = over = ""
-    for record in _ordered(records):
+    for record in _in_stamp_order(records):
         if record.kind == "node.put":
             alive = not deleted
             put = {name: record.body[name] for name in FIELDS if name in record.body}
@@ -86,7 +86,7 @@ def tags(records: Iterable[Record]) -> dict[str, str]:
     """A node's tags and when each was added."""
     added_at: dict[str, str] = {}
     removed: set[str] = set()
-    for record in _ordered(records):
+    for record in _in_stamp_order(records):
         if record.kind == "tag.add":
             # A tag from a document counts unless a record removes it.
             if record.stamp < BEYOND or record.key not in {*added_at, *removed}:
@@ -102,7 +102,7 @@ def edges(records: Iterable[Record]) -> dict[tuple[str, str], EdgeState]:
     """Edges by source node and key."""
     states: dict[tuple[str, str], EdgeState] = {}
     removed: set[tuple[str, str]] = set()
-    for record in _ordered(records):
+    for record in _in_stamp_order(records):
         place = record.subject, record.key
         if record.kind == "edge.put":
             if record.stamp >= BEYOND and place in removed:
@@ -124,7 +124,7 @@ def edges(records: Iterable[Record]) -> dict[tuple[str, str], EdgeState]:
 
 def view(records: Iterable[Record]) -> ViewState | None:
     state: ViewState | None = None
-    for record in _ordered(records):
+    for record in _in_stamp_order(records):
         if record.kind == "view.put":
             body = record.body
             state = ViewState(
@@ -146,7 +146,7 @@ class TaskState(NamedTuple):
 def current_task(records: Iterable[Record]) -> TaskState | None:
     """The current task of a place."""
     task: TaskState | None = None
-    for record in _ordered(records):
+    for record in _in_stamp_order(records):
         if record.kind == "task.set":
             word = record.body.get("task")
             task = TaskState(word, at(record)) if word else None
@@ -164,5 +164,5 @@ def _iso(second: int) -> str:
     return clock.iso(second * 1000)
 
 
-def _ordered(records: Iterable[Record]) -> list[Record]:
+def _in_stamp_order(records: Iterable[Record]) -> list[Record]:
     return sorted(records, key=lambda record: record.order)

@@ -17,13 +17,13 @@ def shown(connections: Sequence[Connection], node_ids: Iterable[NodeId]) -> dict
     prefixes = {node_id: node_id[:SHOWN_LENGTH] for node_id in wanted}
     for connection in connections:
         for start in range(0, len(wanted), _BATCH):
-            for node_id in _not_alone(connection, wanted[start : start + _BATCH]):
+            for node_id in _ambiguous_nodes(connection, wanted[start : start + _BATCH]):
                 longer = _longer(connection, node_id)
                 prefixes[node_id] = max(prefixes[node_id], longer, key=len)
     return prefixes
 
 
-def _not_alone(connection: Connection, part: Sequence[NodeId]) -> list[NodeId]:
+def _ambiguous_nodes(connection: Connection, part: Sequence[NodeId]) -> list[NodeId]:
     """The nodes whose short id is also a prefix of another node's id."""
     places = ", ".join(["(?)"] * len(part))
     beginning = f"substr(w.id, 1, {SHOWN_LENGTH})"

@@ -31,7 +31,7 @@ def _is_node_put(record: Record) -> bool:
     body = record.body
     content, summary = body.get("content", "-"), body.get("summary")
     return (
-        _is_about_a_node(record)
+        _is_node_record(record)
         and _is_word(body.get("type", "fact"))
         and isinstance(content, str)
         and bool(content)
@@ -54,13 +54,13 @@ def _has_before(body: Mapping[str, Any]) -> bool:
 
 def _is_settling(record: Record) -> bool:
     lists = [record.body.get(name, []) for name in ("fields", "over")]
-    return _is_about_a_node(record) and all(
+    return _is_node_record(record) and all(
         isinstance(words, list) and all(isinstance(word, str) for word in words) for words in lists
     )
 
 
 def _is_tag(record: Record) -> bool:
-    return _is_about_a_node(record) and _can_be_tag(record.key) and _is_dated(record.body)
+    return _is_node_record(record) and _can_be_tag(record.key) and _is_dated(record.body)
 
 
 def _is_edge(record: Record) -> bool:
@@ -69,7 +69,7 @@ def _is_edge(record: Record) -> bool:
     body = record.body
     edge_id = body.get("id", record.id)
     return (
-        _is_about_a_node(record)
+        _is_node_record(record)
         and record.target == to_id != record.subject
         and is_ulid(to_id)
         and _is_word(edge_type)
@@ -84,42 +84,42 @@ def _is_edge(record: Record) -> bool:
 def _is_view_put(record: Record) -> bool:
     query, budget = record.body.get("query"), record.body.get("budget")
     return (
-        _is_about_a_view(record)
+        _is_view_record(record)
         and isinstance(query, str)
         and (budget is None or _is_budget(budget))
         and _is_dated(record.body)
     )
 
 
-def _is_about_a_node(record: Record) -> bool:
+def _is_node_record(record: Record) -> bool:
     return is_ulid(record.subject)
 
 
-def _is_about_a_view(record: Record) -> bool:
+def _is_view_record(record: Record) -> bool:
     try:
         return model.view_name(record.subject) == record.subject
     except UsageError:
         return False
 
 
-def _never(_record: Record) -> bool:
+def _is_never_valid(_record: Record) -> bool:
     """For kinds that belong to the user store only, such as the current task."""
     return False
 
 
 _CHECKS: Mapping[str, Callable[[Record], bool]] = {
     "node.put": _is_node_put,
-    "node.delete": _is_about_a_node,
-    "node.restore": _is_about_a_node,
+    "node.delete": _is_node_record,
+    "node.restore": _is_node_record,
     "node.settle": _is_settling,
     "tag.add": _is_tag,
     "tag.remove": _is_tag,
     "edge.put": _is_edge,
     "edge.delete": _is_edge,
     "view.put": _is_view_put,
-    "view.delete": _is_about_a_view,
-    "task.set": _never,
-    "undo": _is_about_a_node,
+    "view.delete": _is_view_record,
+    "task.set": _is_never_valid,
+    "undo": _is_node_record,
 }
 
 

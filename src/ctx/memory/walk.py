@@ -150,11 +150,11 @@ def _steps(
                 (*part, *edge_types),
             )
         if len(graph.graphs) > 1:
-            steps += _between(graph, here, there, part, edge_types)
+            steps += _edges_between(graph, here, there, part, edge_types)
     return steps
 
 
-def _between(
+def _edges_between(
     graph: Graphs, here: str, there: str, part: Sequence[NodeId], edge_types: Sequence[str]
 ) -> list[tuple[NodeId, str, NodeId, str]]:
     """The edges from one graph to another whose ends both exist."""

@@ -25,7 +25,7 @@ def decisions(folder: str) -> str:
     """The page: the newest decision first, decisions without a number last."""
     pages = []
     for file in narrative_scan.documents(folder):
-        if document_roles.place(file.path).role != "decision" or _is_about_the_folder(file.path):
+        if document_roles.place(file.path).role != "decision" or _is_readme(file.path):
             continue
         data = narrative_scan.read(folder, file.path)
         if data is not None:
@@ -51,7 +51,7 @@ def write_decisions(folder: str) -> bool:
     return True
 
 
-def _is_about_the_folder(path: str) -> bool:
+def _is_readme(path: str) -> bool:
     return os.path.basename(path).lower() == "readme.md"
 
 

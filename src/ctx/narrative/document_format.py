@@ -255,7 +255,7 @@ def _with_body(text: str, body: str, newline: str) -> str:
     target = filled[-1] if filled and is_harmless else len(pieces) - 1
     written = body.replace("\n", newline)
     for number in {*filled, target}:
-        pieces[number] = _refilled(
+        pieces[number] = _replace_part(
             pieces[number],
             written if number == target else "",
             newline,
@@ -266,7 +266,7 @@ def _with_body(text: str, body: str, newline: str) -> str:
     return "".join(part for pair in zip(pieces, [*kept, ""], strict=True) for part in pair)
 
 
-def _refilled(piece: str, written: str, newline: str, *, is_first: bool, is_last: bool) -> str:
+def _replace_part(piece: str, written: str, newline: str, *, is_first: bool, is_last: bool) -> str:
     """A part of the document with its text replaced."""
     if not written:
         return "" if is_first else newline if is_last else newline + newline

@@ -59,11 +59,11 @@ def items(value: str) -> tuple[str, ...]:
     if value in ("", "~", "null"):
         return ()
     if value.startswith("["):
-        parsed = _listed(value, 1)
+        parsed = _list_items(value, 1)
     elif dashed := _DASHED.findall(value):
         parsed = [scalar(item.strip()) for item in dashed]
     else:
-        parsed = _listed(value.partition(" #")[0], 0)
+        parsed = _list_items(value.partition(" #")[0], 0)
     return tuple(item for item in parsed if item)
 
 
@@ -103,11 +103,11 @@ def _entries(comment: str) -> list[tuple[str, int, int]]:
     return entries
 
 
-def _listed(text: str, at: int) -> list[str]:
+def _list_items(text: str, at: int) -> list[str]:
     """The items up to the bracket that closes the list, or to the end."""
     words = []
     while True:
-        at = _past(_SPACE, text, at)
+        at = _skip_pattern(_SPACE, text, at)
         start = at
         quoted = _QUOTED.match(text, at)
         if quoted:
@@ -125,18 +125,18 @@ def _listed(text: str, at: int) -> list[str]:
         at = stop.end()
 
 
-def _past(pattern: re.Pattern[str], text: str, at: int) -> int:
+def _skip_pattern(pattern: re.Pattern[str], text: str, at: int) -> int:
     matched = pattern.match(text, at)
     return matched.end() if matched else at
 
 
 def _line(key: str, value: str | Sequence[str]) -> str:
     if isinstance(value, str):
-        return f"{key}: {_written(value)}"
-    return f"{key}: [{', '.join(map(_written, value))}]"
+        return f"{key}: {_item_text(value)}"
+    return f"{key}: [{', '.join(map(_item_text, value))}]"
 
 
-def _written(item: str) -> str:
+def _item_text(item: str) -> str:
     if not item:
         raise ContentRefused("A tag, a mention or a time cannot be empty.")
     if _PLAIN.fullmatch(item):
@@ -158,14 +158,14 @@ def _escaped(character: re.Match[str]) -> str:
 def _unquoted(text: str) -> str:
     if text[0] == "'":
         return text[1:-1].replace("''", "'")
-    plain = _ESCAPE.sub(_meant, text[1:-1])
+    plain = _ESCAPE.sub(_escaped_character, text[1:-1])
     if plain.isascii():
         return plain
     # Join surrogate pairs, as other programs escape them; drop lone surrogates.
     return plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _meant(escape: re.Match[str]) -> str:
+def _escaped_character(escape: re.Match[str]) -> str:
     word = escape[1]
     if len(word) == 1:
         return _NAMED.get(word, word)

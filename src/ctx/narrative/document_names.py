@@ -40,9 +40,9 @@ def slug(title: str) -> str:
     lower = unicodedata.normalize("NFC", unicodedata.normalize("NFC", title).lower())
     kept = "".join(c if c.isalnum() or _is_mark(c) else " " for c in lower)
     # A combining mark without a letter would change the dash.
-    words = (_bare(word) for word in kept.split())
+    words = (_without_marks(word) for word in kept.split())
     whole = "-".join(word for word in words if word)
-    short = _cut(whole)
+    short = _cut_name(whole)
     if len(short) < len(whole) and whole[len(short)] != "-":
         at_a_word = short.rpartition("-")[0]
         short = at_a_word if len(at_a_word) >= _SHORTEST_AT_A_WORD else short
@@ -68,12 +68,12 @@ def log_path(at_ms: int, end: str = "", within: str = "") -> str:
 
 def token(name: str) -> str:
     """The end of a file name, derived from another name, that looks random."""
-    return _spelled(hashlib.blake2s(name.encode(), digest_size=_ENDING).digest())
+    return _encode_base32(hashlib.blake2s(name.encode(), digest_size=_ENDING).digest())
 
 
 def number_of(path: str) -> str | None:
     """`task_0043` for a task's file, `0007` for a decision's."""
-    name = _numbered(path)
+    name = _numbered_name(path)
     if name is None:
         return None
     return f"task_{name.number:04d}" if name.kind == "task" else f"{name.number:04d}"
@@ -92,7 +92,7 @@ def find(folder: str, text: str) -> list[str]:
     """
     wanted = _comparable(text.strip()).removeprefix("./").removeprefix(".ctx/")
     wanted = wanted.removeprefix("narrative/")
-    if path := _at(folder, wanted):
+    if path := _document_at(folder, wanted):
         return [path]
     match = _ASKED.fullmatch(wanted.removesuffix(".md"))
     if match is None:
@@ -116,11 +116,11 @@ class _Name(NamedTuple):
 
 def _names(folder: str) -> Iterator[_Name]:
     for file in narrative_scan.documents(folder):
-        if name := _numbered(file.path):
+        if name := _numbered_name(file.path):
             yield name
 
 
-def _numbered(path: str) -> _Name | None:
+def _numbered_name(path: str) -> _Name | None:
     role = document_roles.place(path).role
     pattern = _TASK if role == "task" else _DECISION if role == "decision" else None
     match = pattern.fullmatch(os.path.basename(path)) if pattern else None
@@ -134,7 +134,7 @@ def _is_part(rest: str, whole: str) -> bool:
     return whole == rest or whole.startswith(f"{rest}-") or whole.endswith(f"-{rest}")
 
 
-def _at(folder: str, path: str) -> str | None:
+def _document_at(folder: str, path: str) -> str | None:
     for candidate in (path, f"{path}.md"):
         try:
             full = narrative_scan.located(folder, candidate)
@@ -153,13 +153,13 @@ def _is_mark(character: str) -> bool:
     return unicodedata.category(character) in ("Mn", "Mc")
 
 
-def _bare(word: str) -> str:
+def _without_marks(word: str) -> str:
     while word and _is_mark(word[0]):
         word = word[1:]
     return word
 
 
-def _cut(text: str) -> str:
+def _cut_name(text: str) -> str:
     return text[:_LONGEST].encode("utf-8", "ignore")[:_MOST_BYTES].decode("utf-8", "ignore")
 
 
@@ -168,8 +168,8 @@ def _join(within: str, path: str) -> str:
 
 
 def _random() -> str:
-    return _spelled(os.urandom(_ENDING))
+    return _encode_base32(os.urandom(_ENDING))
 
 
-def _spelled(data: bytes) -> str:
+def _encode_base32(data: bytes) -> str:
     return "".join(_ALPHABET[byte & 31] for byte in data)

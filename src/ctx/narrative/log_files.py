@@ -74,7 +74,7 @@ def day(folder: str, date: str) -> str:
     if not _DATE.fullmatch(date):
         raise UsageError(f"{date[:80]!r} is not a day.", hint="Write it like 2026-01-20.")
     parts = [
-        _shown(file, data.decode("utf-8-sig", "replace"))
+        _entry_text(file, data.decode("utf-8-sig", "replace"))
         for file in sorted(_files(folder), key=lambda file: (file.time, file.path))
         if file.day == date and (data := narrative_scan.read(folder, file.path)) is not None
     ]
@@ -108,7 +108,7 @@ def _may_hold_logs(path: str) -> bool:
     return parts[0] == "log" or (parts[0] == "feature" and parts[2:3] in ([], ["log"]))
 
 
-def _shown(file: _File, text: str) -> str:
+def _entry_text(file: _File, text: str) -> str:
     document = document_format.parse(text)
     heading = f"## {file.time} {document.title or 'Untitled'}".replace("  ", " ")
     stream = document_roles.place(file.path).stream

@@ -16,7 +16,7 @@ _NO_HARD_LINKS = frozenset(
 
 def create(folder: str, path: str, text: str) -> None:
     """Write a new document, durable when this returns. An existing file is never overwritten."""
-    data = _encoded(text)
+    data = _encode_text(text)
     full = narrative_scan.located(folder, path)
     within = os.path.dirname(full)
     with disk.explained(f"writing the narrative file {path}"):
@@ -42,7 +42,7 @@ def replace(folder: str, path: str, text: str, *, expected: bytes) -> bool:
     False, and nothing is written, if its author saved it meanwhile. The last check is right before
     the new file takes the name.
     """
-    data = _encoded(text)
+    data = _encode_text(text)
     if narrative_scan.read(folder, path) != expected:
         return False
     if data == expected:
@@ -83,7 +83,7 @@ def _name(temporary: str, full: str) -> None:
         disk.discard(temporary)
 
 
-def _encoded(text: str) -> bytes:
+def _encode_text(text: str) -> bytes:
     """The text as bytes. Bytes that were not text are restored."""
     try:
         return text.encode("utf-8", "surrogateescape")

@@ -79,18 +79,18 @@ def search(database: str, folder: str, words: Iterable[str], limit: int) -> list
     if not wanted:
         return []
     try:
-        return _query(_up_to_date(database, folder), database, wanted, limit)
+        return _query(_refreshed_index(database, folder), database, wanted, limit)
     except IndexCorrupt:
         # Damage may show only when an answer is read.
         with suppress(CtxError):
-            return _query(_made_anew(database, folder), database, wanted, limit)
+            return _query(_create_index(database, folder), database, wanted, limit)
     except CtxError:
         # It cannot be read, or another process is writing to it.
         pass
     return _query(_in_memory(folder), database, wanted, limit)
 
 
-def _up_to_date(database: str, folder: str) -> Connection:
+def _refreshed_index(database: str, folder: str) -> Connection:
     """The index, up to date if it can be written. The caller closes it."""
     connection = _open(database)
     with closed_on_failure(connection):
@@ -104,7 +104,7 @@ def _up_to_date(database: str, folder: str) -> Connection:
         return connection
 
 
-def _made_anew(database: str, folder: str) -> Connection:
+def _create_index(database: str, folder: str) -> Connection:
     connection = _make(database)
     with closed_on_failure(connection):
         _refresh(connection, database, folder)
@@ -164,7 +164,7 @@ def _refresh(connection: Connection, database: str, folder: str) -> None:
                     for path in (*gone, *changed):
                         _forget(connection, path)
                     for path in changed:
-                        _read(connection, folder, path, present[path])
+                        _index_document(connection, folder, path, present[path])
             except sqlite3.IntegrityError as error:
                 # Deleted text may still be in free pages.
                 raise IndexCorrupt(f"The index {database} contradicts itself.") from error
@@ -177,7 +177,7 @@ def _forget(connection: Connection, path: str) -> None:
     connection.execute("DELETE FROM documents WHERE path = ?", (path,))
 
 
-def _read(connection: Connection, folder: str, path: str, stamp: str) -> None:
+def _index_document(connection: Connection, folder: str, path: str, stamp: str) -> None:
     data = narrative_scan.read(folder, path)
     if data is None:
         return
@@ -237,7 +237,9 @@ def sections(text: str) -> Iterator[Section]:
     for start, end, name in zip(starts, ends, names, strict=True):
         line += len(_LINE_END.findall(text, at, start))
         at = start
-        body = _without(text, start + len(_first_line(text, start) if name else ""), end, hidden)
+        body = _text_without_ranges(
+            text, start + len(_first_line(text, start) if name else ""), end, hidden
+        )
         if body:
             above = title if title != name else ""
             last = line + len(_LINE_END.findall(text[start:end].rstrip()))
@@ -250,7 +252,7 @@ def _first_line(text: str, start: int) -> str:
     return text[start : end.end() if end else len(text)]
 
 
-def _without(text: str, start: int, end: int, hidden: list[tuple[int, int]]) -> str:
+def _text_without_ranges(text: str, start: int, end: int, hidden: list[tuple[int, int]]) -> str:
     kept = []
     for from_, to in hidden:
         if start <= from_ < end:

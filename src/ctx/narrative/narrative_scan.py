@@ -69,7 +69,7 @@ def files(
                     file = ScannedFile(
                         path, disk.storable_ns(status.st_mtime_ns), status.st_size, status.st_ino
                     )
-                    scanned.append((file, _why_not(path, status)))
+                    scanned.append((file, _skip_reason(path, status)))
     return sorted(scanned)
 
 
@@ -102,7 +102,7 @@ def located(folder: str, path: str) -> str:
     return os.path.join(here, parts[-1])
 
 
-def _why_not(path: str, status: os.stat_result) -> str | None:
+def _skip_reason(path: str, status: os.stat_result) -> str | None:
     if not stat.S_ISREG(status.st_mode):
         return "it is not a plain file"
     if status.st_size > _LARGEST:

@@ -110,7 +110,7 @@ def collect(repository: Repository, limits: Limits, tick: clock.Tick = clock.no_
     """Find what can be deleted. To delete it as well, hold the lock for this call and for
     `delete`."""
     ages = _Ages(repository)
-    expired = _expired(repository, limits.keep_days, ages)
+    expired = _expired_refs(repository, limits.keep_days, ages)
     names = [name for name in repository.refs.names() if not refs.damaged_name(name)]
     pointers = {name: repository.refs.require(name) for name in names if name not in expired}
     chains = [id for name, id in pointers.items() if name != refs.MAIN]
@@ -124,12 +124,16 @@ def collect(repository: Repository, limits: Limits, tick: clock.Tick = clock.no_
     roots = {*repository.heads.named(), *repository.named_heads(), *last}
     committed = reachable(repository.objects, roots)
     kept = staged.union(committed, reachable(here, chains))
-    tracked = _tracked(repository.project)
-    fallow = _fallow(repository, kept, limits.tracked_keep_days) if limits.tracked else set()
+    tracked = _tracked_objects(repository.project)
+    fallow = (
+        _unused_object_files(repository, kept, limits.tracked_keep_days)
+        if limits.tracked
+        else set()
+    )
     young = held_by_git = 0
     garbage: list[Garbage] = [
         *expired.values(),
-        *_given_up(repository.project, limits.keep_days, ages),
+        *_expired_discarded_commits(repository.project, limits.keep_days, ages),
         *_old_temporaries(repository.project),
     ]
     files = [
@@ -221,7 +225,7 @@ class _WithoutCommits:
         return id in self._reader
 
 
-def _expired(repository: Repository, keep_days: int, ages: _Ages) -> dict[str, Garbage]:
+def _expired_refs(repository: Repository, keep_days: int, ages: _Ages) -> dict[str, Garbage]:
     """The refs of aborted and damaged chains that can no longer be restored."""
     garbage = {}
     for name in repository.refs.names():
@@ -234,7 +238,7 @@ def _expired(repository: Repository, keep_days: int, ages: _Ages) -> dict[str, G
     return garbage
 
 
-def _given_up(project: Project, keep_days: int, ages: _Ages) -> Iterator[Garbage]:
+def _expired_discarded_commits(project: Project, keep_days: int, ages: _Ages) -> Iterator[Garbage]:
     """The entries of discarded commits that can no longer be restored."""
     for commit in untracked_commits.discarded(project):
         path = untracked_commits.discarded_file(project, commit)
@@ -280,7 +284,7 @@ def delete(collection: Collection, tick: clock.Tick = clock.no_tick) -> None:
                 os.rmdir(folder)
 
 
-def _tracked(project: Project) -> set[str]:
+def _tracked_objects(project: Project) -> set[str]:
     """The object files that git's index knows."""
     checkout = project.checkout
     if checkout is None:
@@ -289,7 +293,7 @@ def _tracked(project: Project) -> set[str]:
     return {os.path.join(checkout.top, path) for path in listed}
 
 
-def _fallow(repository: Repository, kept: set[ObjectId], days: int) -> set[str]:
+def _unused_object_files(repository: Repository, kept: set[ObjectId], days: int) -> set[str]:
     """The tracked object files that no git ref has used in the last days.
 
     A file is used if it is reachable from a head that any ref has, or had within those days. A file

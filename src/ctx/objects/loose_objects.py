@@ -132,12 +132,12 @@ class LooseStore:
             if error.errno in (errno.ELOOP, errno.EINVAL):
                 raise InvalidEnvelope(f"Object {id} is not a plain file.") from error
             raise disk.failure(f"reading object {id}", error) from error
-        parsed = parse(id, self._unsealed(id, stored))
+        parsed = parse(id, self._unseal_object(id, stored))
         if self._limit and parsed.kind is Kind.TYPED:
             self._limit.check_typed(len(parsed.payload))
         return parsed
 
-    def _unsealed(self, id: ObjectId, stored: bytes) -> bytes:
+    def _unseal_object(self, id: ObjectId, stored: bytes) -> bytes:
         return unseal(id, stored, self._limit)
 
     def __contains__(self, id: ObjectId) -> bool:
@@ -160,9 +160,9 @@ class LooseStore:
         """The objects whose ids begin with at least two given characters."""
         shard = f"{self.folder}/{prefix[:2]}"
         ids = (self.id_of_file(f"{shard}/{name}") for name in disk.names(shard))
-        return {id for id in (*ids, *self._stood_in_for()) if id and id.startswith(prefix)}
+        return {id for id in (*ids, *self._replaced_ids()) if id and id.startswith(prefix)}
 
-    def _stood_in_for(self) -> list[ObjectId]:
+    def _replaced_ids(self) -> list[ObjectId]:
         """The ids of scrubbed objects that have a readable replacement here."""
         successors = self._replaced.successors() if self._replaced else {}
         return [old for old in successors if old in self]
@@ -262,7 +262,7 @@ def first_sealed(stored: bytes, limit: WorkLimit | None = None) -> tuple[bytes, 
     """
     decompressor = zstd.ZstdDecompressor()
     try:
-        canonical = _unfolded(decompressor, stored, limit)
+        canonical = _decompress(decompressor, stored, limit)
     except (zstd.ZstdError, EOFError, MemoryError):
         return None
     rest = decompressor.unused_data
@@ -272,7 +272,9 @@ def first_sealed(stored: bytes, limit: WorkLimit | None = None) -> tuple[bytes, 
     return canonical, len(frame) + _SEAL_LENGTH
 
 
-def _unfolded(decompressor: zstd.ZstdDecompressor, frame: bytes, limit: WorkLimit | None) -> bytes:
+def _decompress(
+    decompressor: zstd.ZstdDecompressor, frame: bytes, limit: WorkLimit | None
+) -> bytes:
     most = HEADER_LENGTH + LARGEST_OBJECT
     if limit is None:
         return decompressor.decompress(frame, most)
@@ -287,7 +289,7 @@ def unseal(id: ObjectId, stored: bytes, limit: WorkLimit | None = None) -> bytes
     frame = stored[:-_SEAL_LENGTH]
     decompressor = zstd.ZstdDecompressor()
     try:
-        canonical = _unfolded(decompressor, frame, limit)
+        canonical = _decompress(decompressor, frame, limit)
     except zstd.ZstdError as error:
         raise InvalidEnvelope(f"Object {id} cannot be decompressed: {error}.") from error
     except (EOFError, MemoryError) as error:

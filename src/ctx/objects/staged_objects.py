@@ -97,7 +97,7 @@ class StagedStore(LooseStore):
             return []
         return [] if rest else objects
 
-    def _unsealed(self, id: ObjectId, stored: bytes) -> bytes:
+    def _unseal_object(self, id: ObjectId, stored: bytes) -> bytes:
         """One object out of those written together."""
         rest = stored
         while sealed := first_sealed(rest, self._limit):

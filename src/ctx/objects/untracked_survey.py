@@ -117,10 +117,10 @@ class _Look(NamedTuple):
     """Those that should be heads of this branch but have no head file."""
 
 
-def _look(repository: "Repository", checkout: Checkout) -> _Look:
+def _survey_git(repository: "Repository", checkout: Checkout) -> _Look:
     project, reader = repository.project, repository.everything
     every = entries(repository)
-    held = _held(repository, every)
+    held = _commits_in_git(repository, every)
     known = {id: entry for id, entry in every.items() if id not in held}
     names = set(Heads(project.heads).named())
     # A commit removes the head files of its parents from the working tree, but not from git.
@@ -160,7 +160,7 @@ def survey(repository: "Repository") -> list[Untracked]:
     checkout = project.checkout
     if checkout is None:
         return []
-    known, places, headless = _look(repository, checkout)
+    known, places, headless = _survey_git(repository, checkout)
     states: dict[ObjectId, str] = {}
     for id, entry in known.items():
         is_gone = id in headless or any(
@@ -210,7 +210,9 @@ def _base(known: Mapping[ObjectId, UntrackedCommit], commit: ObjectId) -> set[Ob
     return base
 
 
-def _held(repository: "Repository", known: Mapping[ObjectId, UntrackedCommit]) -> set[ObjectId]:
+def _commits_in_git(
+    repository: "Repository", known: Mapping[ObjectId, UntrackedCommit]
+) -> set[ObjectId]:
     """The commits that are complete in a git commit that a ref other than the stash reaches.
 
     Of several commits made before one git commit, git has only the head file of the last; a commit
@@ -245,7 +247,7 @@ def refresh(repository: "Repository") -> None:
         at = untracked_commits.position(project.checkout)
         # Without git, or on a read-only disk, head files count as they are.
         with suppress(DiskFailure, GitFailure):
-            places = _look(repository, project.checkout).places
+            places = _survey_git(repository, project.checkout).places
             untracked_commits.write_places(project, at, places)
 
 
@@ -314,7 +316,7 @@ def settle(repository: "Repository") -> None:
 def prune(repository: "Repository") -> None:
     """Remove the entries of commits that git has; none if git cannot be asked."""
     with suppress(GitFailure):
-        for id in _held(repository, entries(repository)):
+        for id in _commits_in_git(repository, entries(repository)):
             untracked_commits.remove(repository.project, id)
 
 

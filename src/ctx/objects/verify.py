@@ -78,7 +78,7 @@ def verify(repository: Repository, tick: clock.Tick = clock.no_tick) -> Report:
             newer += isinstance(value, codec.Unknown)
             objects[id] = ReadObject(path, value)
     commits = sum(isinstance(item.value, Commit) for item in committed.values())
-    damages += _replaced(repository)
+    damages += _damaged_replacements(repository)
     for old in repository.replaced.successors():
         stand_ins = repository.replaced.standing_in(old)
         for objects in (committed, staged):
@@ -153,7 +153,7 @@ def _object_files(
             damages.append(Damage(DeserializationFailed.code, path, message))
 
 
-def _replaced(repository: Repository) -> Iterator[Damage]:
+def _damaged_replacements(repository: Repository) -> Iterator[Damage]:
     """Entries of scrubbed objects that lead nowhere."""
     for name in repository.replaced.names():
         if pair_of(name) is None:

@@ -100,7 +100,7 @@ def add_cargo(workspace: Workspace) -> AddCargoResult:
         step,
         snapshot.id,
         value.workspace_root,
-        tuple(_package(package) for package in _own(value)),
+        tuple(_package(package) for package in _own_packages(value)),
         tuple(CargoDependency(*msgspec.structs.astuple(need)) for need in _needs_of_own(value)),
         len(edges),
         problems,
@@ -119,12 +119,12 @@ def _package(package: KeptPackage) -> CargoPackage:
     )
 
 
-def _own(snapshot: CargoSnapshot) -> list[KeptPackage]:
+def _own_packages(snapshot: CargoSnapshot) -> list[KeptPackage]:
     return [package for package in snapshot.packages if package.manifest_path]
 
 
 def _needs_of_own(snapshot: CargoSnapshot) -> Iterator[ResolvedDependency]:
-    own = {package.package_id for package in _own(snapshot)}
+    own = {package.package_id for package in _own_packages(snapshot)}
     return (need for need in snapshot.resolve if need.from_package_id in own)
 
 
@@ -137,7 +137,7 @@ def _edges(snapshot: CargoSnapshot) -> Iterator[BatchEdge]:
     )
     for from_, to in pairs:
         yield BatchEdge(Endpoint("package", from_), "DEPENDS_ON", Endpoint("package", to), evidence)
-    for package in _own(snapshot):
+    for package in _own_packages(snapshot):
         whole = Endpoint("package", package.package_id)
         for target in package.targets:
             part = Endpoint("target", target.target_id)

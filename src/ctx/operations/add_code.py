@@ -108,19 +108,19 @@ def add_code(
     codebase: Codebase, options: Options, tick: clock.Tick = clock.no_tick
 ) -> AddCodeResult:
     """Update the index as far as needed, and return what it has of the requested files."""
-    chosen = _chosen(codebase, options)
-    done = code_index.refresh(codebase, tick, chosen=_to_read(chosen))
+    chosen = _file_filter(codebase, options)
+    done = code_index.refresh(codebase, tick, chosen=_read_filter(chosen))
     with code_index.open_unrefreshed(codebase) as opened:
         return _result(opened.code.connection, codebase.place.root, chosen, done)
 
 
-def _to_read(chosen: _FileFilter) -> Callable[[str], bool] | None:
+def _read_filter(chosen: _FileFilter) -> Callable[[str], bool] | None:
     if chosen.is_everything:
         return None
     return lambda path: chosen(path) or path.rpartition("/")[2] in _TELLING
 
 
-def _chosen(codebase: Codebase, options: Options) -> _FileFilter:
+def _file_filter(codebase: Codebase, options: Options) -> _FileFilter:
     if not options.files:
         return _FileFilter(None, options.language)
     rules = file_selection.SelectionRules(codebase.ignore_globs, codebase.max_bytes)
@@ -155,14 +155,14 @@ def _result(
         # Files that determine the names of others are read too.
         min(done.added + done.changed, len(found)),
         tuple(sorted(languages, key=lambda each: (-each.files, each.language))),
-        tuple(KindCount(KINDS[kind], number) for kind, number in _most_first(count)),
+        tuple(KindCount(KINDS[kind], number) for kind, number in _sort_by_count(count)),
         tuple(FileProblems(row[1], row[5]) for row in found if row[5]),
-        tuple(UnreadFiles(reason, number) for reason, number in _most_first(skipped)),
+        tuple(UnreadFiles(reason, number) for reason, number in _sort_by_count(skipped)),
         tuple(each for each in done.left_out if chosen.is_everything or chosen(each.path)),
     )
 
 
-def _most_first(count: "Counter[Any]") -> list[tuple[Any, int]]:
+def _sort_by_count(count: "Counter[Any]") -> list[tuple[Any, int]]:
     return sorted(count.items(), key=lambda each: (-each[1], each[0]))
 
 
@@ -173,7 +173,7 @@ def snapshot(
     tick: clock.Tick = clock.no_tick,
 ) -> StagedSnapshot:
     """Stage the requested files as the index has them, if they differ from the last snapshot."""
-    chosen = _chosen(codebase, options)
+    chosen = _file_filter(codebase, options)
     repository = workspace.repository
     root = codebase.place.root
     with code_index.open_unrefreshed(codebase, tick) as opened, repository.locked("ctx add code"):
@@ -186,9 +186,9 @@ def snapshot(
             for path, id in known.items()
             if not chosen(path) and os.path.lexists(os.path.join(root, path))
         }
-        asked = _indexed(opened.code.connection, chosen)
+        asked = _indexed_files(opened.code.connection, chosen)
         taker = SnapshotMaker(opened.code, root, workspace.repo_id)
-        taken = _take(repository, taker, asked, known, tick)
+        taken = _collect_files(repository, taker, asked, known, tick)
         every = trees.over(others, taken.leaves)
         tree, folders = trees.updated(repository.everything, None, every)
         step = None
@@ -216,7 +216,7 @@ class _CollectedFiles(NamedTuple):
     left_out: list[ExcludedPath]
 
 
-def _take(
+def _collect_files(
     repository: Repository,
     taker: SnapshotMaker,
     asked: Sequence[SnapshotFile],
@@ -249,7 +249,7 @@ def _take(
     return _CollectedFiles(leaves, objects, left_out)
 
 
-def _indexed(connection: Connection, chosen: _FileFilter) -> list[SnapshotFile]:
+def _indexed_files(connection: Connection, chosen: _FileFilter) -> list[SnapshotFile]:
     rows = connection.execute(
         "SELECT id, path, language, hash FROM files"
         " WHERE skipped IS NULL AND hash NOT NULL AND language NOT NULL ORDER BY path"

@@ -224,12 +224,12 @@ class _CommandResult(NamedTuple):
         code = f" with exit code {self.exit_code}" if self.exit_code else ""
         ended = f"{self.name} {self.outcome or 'ended'}{code}"
         lines = "1 line" if self.lines == 1 else f"{self.lines:,} lines"
-        if counted := self._counted:
+        if counted := self._counts_text:
             return f"{ended}: {counted}, {lines} of output"
         return f"{ended} ({lines} of output)"
 
     @property
-    def _counted(self) -> str:
+    def _counts_text(self) -> str:
         tests = self.report.tests
         if tests and any(tests):
             errors = "error" if tests.errors == 1 else "errors"
@@ -239,7 +239,7 @@ class _CommandResult(NamedTuple):
         else:
             told = self._severities
             parts = [f"{count:,} {noun}{'s' if count > 1 else ''}" for noun, count in told]
-        first = self._first if self.outcome != "passed" else ""
+        first = self._first_error if self.outcome != "passed" else ""
         return ", ".join(parts) + (f" ({first})" if parts and first else "")
 
     @property
@@ -248,7 +248,7 @@ class _CommandResult(NamedTuple):
         return [(noun, every.count(noun)) for noun in ("error", "warning") if noun in every]
 
     @property
-    def _first(self) -> str:
+    def _first_error(self) -> str:
         """The error that came first, in few words."""
         if not self.errors:
             return ""

@@ -169,13 +169,13 @@ def proposals(memory: Memory) -> list[Proposal]:
             if words := proposed_change(node).words():
                 about = records.about(graph.connection, node.id, "node.")
                 said = [record for record in about if PROPOSED in _metadata(record)]
-                found[node.id] = _shown(memory, node, words, (said or about)[-1], is_done=False)
+                found[node.id] = _proposal(memory, node, words, (said or about)[-1], is_done=False)
         # Who lets agents pin need not decide about each pin.
         pinned = [] if may_pin(memory) else graph.tagged(PINNED)
         for node in graph.nodes(pinned):
             last = records.about_key(graph.connection, node.id, "tag.", PINNED)[-1:]
             if last and last[0].author in AGENTS and node.superseded_by is None:
-                found.setdefault(node.id, _shown(memory, node, ["pin"], last[0], is_done=True))
+                found.setdefault(node.id, _proposal(memory, node, ["pin"], last[0], is_done=True))
     return [found[node_id] for node_id in sorted(found)]
 
 
@@ -233,7 +233,7 @@ def _is_foreign(memory: Memory, tag: str) -> bool:
     return tag.startswith(_PROJECT) and tag != memory.own_tag
 
 
-def _shown(
+def _proposal(
     memory: Memory, node: Node, words: Sequence[str], said: records.Record, *, is_done: bool
 ) -> Proposal:
     return Proposal(

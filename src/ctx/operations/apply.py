@@ -113,7 +113,7 @@ def commands(memory: Memory, home: str, timeout_s: float) -> ApplyResult:
     stops: list[StopCommands] = []
     refused: list[RefusedEvent] = []
     for name in filter(spool.has_commands, waiting(memory, home)):
-        with _attempted(home, name) as tried:
+        with _attempt_event(home, name) as tried:
             try:
                 event = kept.read(name, _spool_content(home, tried), memory.environment.hosts)
             except ContentRefused as error:
@@ -137,7 +137,7 @@ def _stop(memory: Memory, event: Event, name: str, deadline: float) -> StopComma
     with for_agents(memory, folder, ids.session_id(event.session), event.host) as there:
         asked, problem = commands_in_answer(there, event, name, deadline)
         hosts = memory.environment.hosts
-        read = _read_before(hosts, event, name, [found for _, found in asked], deadline)
+        read = _commands_in_read_text(hosts, event, name, [found for _, found in asked], deadline)
         # What could not be checked must not be visible to all sessions.
         may_pin = read.is_complete and agent_proposals.may_pin(there)
         outcome = CommandOutcome()
@@ -152,7 +152,7 @@ def _stop(memory: Memory, event: Event, name: str, deadline: float) -> StopComma
     return StopCommands(event.id, event.session, *outcome[:3], large, problem, outcome.proposed)
 
 
-def _read_before(
+def _commands_in_read_text(
     hosts: Hosts,
     event: Event,
     name: str,
@@ -269,7 +269,7 @@ def _keep(memory: Memory, home: str, names: Sequence[str], folders: dict[str, No
     found: list[tuple[str, Event | HookReceipt]] = []
     with ExitStack() as stack:
         for name in names:
-            tried = stack.enter_context(_attempted(home, name))
+            tried = stack.enter_context(_attempt_event(home, name))
             try:
                 said = _spool_content(home, tried)
                 is_receipt = spool.kind_of(name) == spool.RECEIPT
@@ -321,7 +321,7 @@ def _log(memory: Memory, handed: HookReceipt) -> None:
 
 
 @contextmanager
-def _attempted(home: str, name: str) -> Iterator[str]:
+def _attempt_event(home: str, name: str) -> Iterator[str]:
     """The event under the name that it has while it is being handled."""
     tried = spool.attempt(home, name)
     try:

@@ -169,13 +169,13 @@ class _Backfill:
                     SkippedTranscript(path, f"it cannot be read: {error.strerror}")
                 )
                 continue
-            past = self._past(path, stamp, start)
+            past = self._past_session(path, stamp, start)
             if self._is_wanted(past):
                 yield past
             else:
                 self._left_out += 1
 
-    def _past(self, path: str, stamp: os.stat_result, start: bytes) -> PastSession:
+    def _past_session(self, path: str, stamp: os.stat_result, start: bytes) -> PastSession:
         folder, began_ms, copied = self._transcripts.beginning(start)
         changed_ms = stamp.st_mtime_ns // 1_000_000
         session = self._transcripts.session_of(path)
@@ -216,18 +216,18 @@ class _Backfill:
     def take(self, past: PastSession) -> None:
         if self._is_done(past):
             self._unchanged += 1
-        elif past.changed_ms <= deleted_sessions.at_ms(self._home, past.session) or self._was_off(
-            past
-        ):
+        elif past.changed_ms <= deleted_sessions.at_ms(
+            self._home, past.session
+        ) or self._was_capture_off(past):
             self._left_out += 1
         elif self._wanted.dry_run:
-            self._foresee(past)
+            self._preview_session(past)
         else:
             interrupts.next_part()
-            with _alone(self._home):
-                self._take(past)
+            with _hold_sessions(self._home):
+                self._import_session(past)
 
-    def _was_off(self, past: PastSession) -> bool:
+    def _was_capture_off(self, past: PastSession) -> bool:
         began_ms = clock.parse_iso(past.began) or past.changed_ms
         return capture_off.was_always_off(self._home, past.session, began_ms)
 
@@ -242,7 +242,7 @@ class _Backfill:
         found = event_table.first_step(self._connection, known.id, known.synthesised)
         return found is not None
 
-    def _foresee(self, past: PastSession) -> None:
+    def _preview_session(self, past: PastSession) -> None:
         known = session_state.find(self._connection, past.session)
         start = self._transcripts.events(past.path, 0, most=_GLANCE).events
         own = [each for each in start if each.session == past.session]
@@ -255,7 +255,7 @@ class _Backfill:
             ImportedSession(past.session, past.project, past.began, what, known is not None, 0, 0)
         )
 
-    def _take(self, past: PastSession) -> None:
+    def _import_session(self, past: PastSession) -> None:
         before = session_state.find(self._connection, past.session)
         news = steps = 0
         for piece in reconcile.ingest_transcript(
@@ -266,7 +266,7 @@ class _Backfill:
             self._size += piece.size
             if piece.problem:
                 self._skipped.append(SkippedTranscript(past.path, piece.problem))
-        session = self._named(past)
+        session = self._session_in_project(past)
         if session is None:
             # There is nothing in it, or nothing of the session that it is named after.
             self._left_out += 1
@@ -277,7 +277,7 @@ class _Backfill:
         is_over = session.last_at < clock.iso(self._now_ms - _QUIET_MS)
         if is_over and session.status == session_state.ACTIVE:
             with transaction(self._connection):
-                session_state.end(self._connection, session.id, self._closing(session.id))
+                session_state.end(self._connection, session.id, self._end_status(session.id))
         try:
             written = session_writer.synthesise(self._memory, session.id, is_over=is_over)
         except _FAULTS as error:
@@ -294,7 +294,7 @@ class _Backfill:
             )
         )
 
-    def _named(self, past: PastSession) -> Session | None:
+    def _session_in_project(self, past: PastSession) -> Session | None:
         """The session as it is now, of the project that its folder belonged to."""
         session = session_state.find(self._connection, past.session)
         if session is None or session.project or not past.project:
@@ -311,7 +311,7 @@ class _Backfill:
                 )
         return session._replace(project=past.project)
 
-    def _closing(self, session_id: str) -> session_state.Status:
+    def _end_status(self, session_id: str) -> session_state.Status:
         """How a session ended if no hook reported it."""
         if event_table.last_name(self._connection, session_id) in (SAID, "Stop"):
             return session_state.COMPLETED
@@ -320,7 +320,7 @@ class _Backfill:
     def finish(self, projects: set[str | None]) -> None:
         """What is made of several sessions, also of those that an interrupted run took in."""
         for project in sorted(projects, key=str):
-            with _alone(self._home):
+            with _hold_sessions(self._home):
                 self._learnings += learnings.learn(self._memory, project).new
         apply.refresh(self._memory, filter(os.path.isdir, self._folders), self._home)
 
@@ -332,7 +332,7 @@ def transcripts(wanted: Options, of_host: Transcripts) -> list[str]:
     for root in roots:
         if os.path.isdir(root):
             inner = [os.path.join(root, name) for name in disk.names(root)]
-            files = [*inner, *(path for each in inner for path in _inside(each))]
+            files = [*inner, *(path for each in inner for path in _folder_entries(each))]
         elif os.path.exists(root) and of_host.session_of(root):
             files = [root]
         elif wanted.paths:
@@ -348,14 +348,14 @@ def transcripts(wanted: Options, of_host: Transcripts) -> list[str]:
     return list(found)
 
 
-def _inside(folder: str) -> Sequence[str]:
+def _folder_entries(folder: str) -> Sequence[str]:
     if not os.path.isdir(folder):
         return ()
     return [os.path.join(folder, name) for name in disk.names(folder)]
 
 
 @contextmanager
-def _alone(home: str) -> Iterator[None]:
+def _hold_sessions(home: str) -> Iterator[None]:
     """While no other process works on sessions. A round of the worker is waited for."""
     with worker_round.hold_sessions(home, _LOCK_S * clock.patience) as held:
         if not held:

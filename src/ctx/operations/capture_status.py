@@ -27,7 +27,7 @@ def capture_stops(environment: Environment) -> tuple[CaptureStop, ...]:
     place = place_of(environment.folder, home)
     # As capture reads them: settings of a project have no effect on it.
     config = environment.user_config
-    found = [_paused(each) for each in active_pauses(home)]
+    found = [_pause_stop(each) for each in active_pauses(home)]
     if why := capture_rules.closed(config, place, environment.variables.get("HOME", "")):
         name = "ignore_projects" if config.flag("capture.enabled") else "enabled"
         found.append(
@@ -36,7 +36,7 @@ def capture_stops(environment: Environment) -> tuple[CaptureStop, ...]:
     return tuple(found)
 
 
-def _paused(pause: Pause) -> CaptureStop:
+def _pause_stop(pause: Pause) -> CaptureStop:
     where = "everywhere" if pause.folder == EVERYWHERE else f"in {shown(pause.folder)}"
     until = f" until {pause.until}" if pause.until else ""
     return CaptureStop(

@@ -82,10 +82,10 @@ def changed(codebase: Codebase, since: str, tick: clock.Tick) -> CodeChanges:
     blobs = git.Blobs(checkout)
     files = []
     try:
-        pairs = _renamed(list(_pairs(codebase, checkout, commit)), place.root, blobs)
+        pairs = _pair_renames(list(_pairs(codebase, checkout, commit)), place.root, blobs)
         for number, pair in enumerate(pairs, 1):
             tick(number, len(pairs))
-            if told := _compared(place.root, pair, blobs, limits):
+            if told := _compare_file(place.root, pair, blobs, limits):
                 files.append(told)
     finally:
         blobs.close()
@@ -123,7 +123,7 @@ def _pairs(codebase: Codebase, checkout: Checkout, commit: str | None) -> Iterat
     yield from (found[path] for path in sorted(found))
 
 
-def _renamed(pairs: list[_Pair], root: str, blobs: git.Blobs) -> list[_Pair]:
+def _pair_renames(pairs: list[_Pair], root: str, blobs: git.Blobs) -> list[_Pair]:
     """The same, where a file that is gone and a new one that is mostly the same are one.
 
     git would tell, but on the way it runs what the repository's settings name as filters.
@@ -162,7 +162,7 @@ def _lines(content: bytes) -> set[bytes]:
     return {line.strip() for line in content.splitlines()} - {b""}
 
 
-def _compared(
+def _compare_file(
     root: str, pair: _Pair, blobs: git.Blobs, limits: language_detection.FileLimits
 ) -> ChangedFile | None:
     """How a file differs; None where nothing does that is code."""
@@ -193,7 +193,7 @@ def _compared(
     ]
     if any(unfit):
         return _changed_file(pair, name, next(filter(None, unfit)), ())
-    items = item_changes.between(_parsed(pair.was, old, name), _parsed(path, new, name))
+    items = item_changes.between(_parse_file(pair.was, old, name), _parse_file(path, new, name))
     if not items and pair.was == pair.path:
         return None
     return _changed_file(pair, name, None, tuple(items))
@@ -205,7 +205,7 @@ def _unfit(path: str, content: bytes, limits: language_detection.FileLimits) -> 
     return language_detection.unfit(path, content, limits)
 
 
-def _parsed(path: str, content: bytes | None, name: str) -> ParsedFile | None:
+def _parse_file(path: str, content: bytes | None, name: str) -> ParsedFile | None:
     if content is None:
         return None
     if not content.isascii():

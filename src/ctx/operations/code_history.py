@@ -84,7 +84,7 @@ def code_history(
             found = commit_queries.search(connection, options.words, limit)
             commits = [each.commit for each in found]
             return FileHistory(
-                None, options.words, _touching(connection, commits), (), total, complete
+                None, options.words, _touching_commits(connection, commits), (), total, complete
             )
         path, commits = _commits(connection, codebase, options.path, limit)
         # What is gone says nothing about what to read next.
@@ -92,11 +92,11 @@ def code_history(
         there = [each for each in beside if os.path.lexists(os.path.join(place.root, each.path))]
         closest = sorted(there[:limit], key=lambda each: (-each.times, each.path))
         return FileHistory(
-            path, None, _touching(connection, commits), tuple(closest), total, complete
+            path, None, _touching_commits(connection, commits), tuple(closest), total, complete
         )
 
 
-def _touching(
+def _touching_commits(
     connection: Connection, commits: list[commit_queries.IndexedGitCommit]
 ) -> tuple[TouchingCommit, ...]:
     return tuple(

@@ -79,9 +79,9 @@ _WITHOUT_TEXT = (
 
 def commit_for_git(workspace: Workspace) -> CommitResult:
     """For git's hook, which adds everything afterwards: nothing, where a secret would go along."""
-    exposed = _exposed(workspace, _unknown_to_git(workspace))
+    exposed = _exposed_secrets(workspace, _unknown_to_git(workspace))
     if workspace.memory.withheld:
-        exposed = _unnamed(exposed)
+        exposed = _without_file_names(exposed)
     if exposed:
         return CommitResult(workspace.session, None, exposed=exposed)
     return commit(workspace, Options(None, auto=True))
@@ -94,7 +94,7 @@ def commit(workspace: Workspace, options: Options) -> CommitResult:
     # What was staged before, and the documents, may be untrusted.
     shown = {name: getattr(made, name) for name in _WITHOUT_TEXT}
     message = made.message if options.message else ""
-    return CommitResult(**shown, message=message, exposed=_unnamed(made.exposed))
+    return CommitResult(**shown, message=message, exposed=_without_file_names(made.exposed))
 
 
 def _commit(workspace: Workspace, options: Options) -> CommitResult:
@@ -109,10 +109,10 @@ def _commit(workspace: Workspace, options: Options) -> CommitResult:
         amend=options.amend,
         narrative=options.narrative and workspace.config.flag("narrative.snapshot"),
     )
-    _refuse_beginning_anew(workspace)
+    _refuse_new_history(workspace)
     made = workspace.memory.commit(wish)
     unknown = _unknown_to_git(workspace)
-    exposed = _exposed(workspace, unknown)
+    exposed = _exposed_secrets(workspace, unknown)
     if made is None:
         others = _sessions(workspace)
         return CommitResult(workspace.session, None, exposed=exposed, other_sessions=others)
@@ -147,12 +147,12 @@ def _commit(workspace: Workspace, options: Options) -> CommitResult:
     )
 
 
-def _unnamed(exposed: tuple[ExcludedSecret, ...]) -> tuple[ExcludedSecret, ...]:
+def _without_file_names(exposed: tuple[ExcludedSecret, ...]) -> tuple[ExcludedSecret, ...]:
     """That there are secrets, without untrusted file names."""
     return (ExcludedSecret("narrative", 0, exposed[0].rule),) if exposed else ()
 
 
-def _refuse_beginning_anew(workspace: Workspace) -> None:
+def _refuse_new_history(workspace: Workspace) -> None:
     """Refuse to begin a new history where the one before was thrown away and can come back."""
     if workspace.repository.named_heads():
         return
@@ -191,7 +191,7 @@ def _unknown_to_git(workspace: Workspace) -> list[str]:
         return []
 
 
-def _exposed(workspace: Workspace, unknown: Sequence[str]) -> tuple[ExcludedSecret, ...]:
+def _exposed_secrets(workspace: Workspace, unknown: Sequence[str]) -> tuple[ExcludedSecret, ...]:
     """Secrets in narrative files, which should not enter git's history."""
     project = workspace.project
     top = project.checkout.top if project.checkout else project.root

@@ -65,14 +65,14 @@ def _compact(beside: "ProjectMemory", session: SessionId, why: str) -> CompactRe
 
 
 def at_task_end(memory: Memory) -> CompactResult | None:
-    return _if_wanted(memory, "staging.compact_on_task_end", "the task has ended")
+    return _compact_if_enabled(memory, "staging.compact_on_task_end", "the task has ended")
 
 
 def at_task_switch(memory: Memory) -> CompactResult | None:
-    return _if_wanted(memory, "staging.compact_on_task_switch", "another task begins")
+    return _compact_if_enabled(memory, "staging.compact_on_task_switch", "another task begins")
 
 
-def _if_wanted(memory: Memory, setting: str, why: str) -> CompactResult | None:
+def _compact_if_enabled(memory: Memory, setting: str, why: str) -> CompactResult | None:
     beside = memory.project_memory
     if beside is None or not beside.config.flag(setting):
         return None
@@ -91,12 +91,12 @@ def when_due(memory: Memory) -> list[CompactResult]:
         # The commit is done; the index is rebuilt when it is needed.
         return []
     found = [each for each in known if each.session in stepped]
-    why = {each.session: _why_due(beside, each) for each in found if not each.is_parked}
+    why = {each.session: _due_reason(beside, each) for each in found if not each.is_parked}
     made = [compact(beside, session, reason) for session, reason in why.items() if reason]
     return [each for each in made if each is not None]
 
 
-def _why_due(beside: "ProjectMemory", found: staged_sessions.StagedWork) -> str:
+def _due_reason(beside: "ProjectMemory", found: staged_sessions.StagedWork) -> str:
     most = beside.config.integer("staging.compact_tokens")
     if most and found.tokens > most:
         return f"more than {most:,} tokens"

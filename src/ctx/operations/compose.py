@@ -95,7 +95,7 @@ def compose(memory: Memory, options: Options) -> Composition:
     connections = memory.graph.connections
     found = (node_id for _, node_id in execute.in_tiers(connections, query, scope, now))
     candidates = ComposeCandidates(found, query, of_other_projects(connections, query, scope, now))
-    return _composed(memory, options, scope, candidates)
+    return _compose_candidates(memory, options, scope, candidates)
 
 
 def scope_of(memory: Memory, visible: VisibleNodes) -> Scope:
@@ -120,10 +120,10 @@ def of_other_projects(
     # Counting all of them would take longer than everything else.
     asked = query._replace(tree=And((query.tree or And(()), elsewhere(scope))))
     found = execute.matching(connections, asked, scope._replace(project=None), now_ms)
-    return _counted(found.ids)
+    return _count_omitted(found.ids)
 
 
-def _counted(rest: Iterator[NodeId]) -> OmittedNodes:
+def _count_omitted(rest: Iterator[NodeId]) -> OmittedNodes:
     number = sum(1 for _ in islice(rest, MOST_COUNTED))
     return OmittedNodes(number, or_more=next(rest, None) is not None)
 
@@ -148,7 +148,7 @@ def _compose_near(memory: Memory, options: Options, scope: Scope) -> Composition
         elif asked_for is None and in_sight(node, scope._replace(project=None)):
             others += 1
     candidates = ComposeCandidates(iter(wanted), query, OmittedNodes(others), seeds)
-    return _composed(memory, options, scope, candidates)
+    return _compose_candidates(memory, options, scope, candidates)
 
 
 def in_sight(node: Node, scope: Scope) -> bool:
@@ -165,7 +165,7 @@ def in_sight(node: Node, scope: Scope) -> bool:
     )
 
 
-def _composed(
+def _compose_candidates(
     memory: Memory, options: Options, scope: Scope, candidates: ComposeCandidates
 ) -> Composition:
     budget = options.budget
@@ -188,7 +188,7 @@ def _composed(
             yield each.entry
 
     def left_out(shown: int) -> OmittedNodes:
-        rest = _counted(candidates.node_ids)
+        rest = _count_omitted(candidates.node_ids)
         return rest if rest.or_more else OmittedNodes(read - shown + rest.nodes)
 
     composed = composer.compose(entries(), left_out, budget, ContextFrame(rendered_at))

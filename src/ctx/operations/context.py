@@ -104,7 +104,7 @@ def context(memory: Memory, options: Options = USUAL) -> ContextResult:
     key = contexts.key_of(memory.place, home, environment, 1, own)
     wanted = _request(memory, options, budget, contexts.notice(key, own))
     began = clock.monotonic()
-    made = _made(memory, wanted, options)
+    made = _make_contexts(memory, wanted, options)
     took_ms = round((clock.monotonic() - began) * 1000)
     is_usual = (
         options.budget is None
@@ -144,7 +144,7 @@ def prompt_context(memory: Memory, prompt: str) -> ContextResult:
     budget = config.integer("context.prompt_budget")
     began = clock.monotonic()
     wanted = _request(memory, USUAL, config.integer("context.budget"), "")
-    parts = _made(memory, wanted, USUAL)
+    parts = _make_contexts(memory, wanted, USUAL)
     items = [item for made in parts for item in made.context.items]
     given = {*(item.digest for item in items), *(item.id for item in items if item.id)}
     stores = memory.graph.connections
@@ -183,7 +183,7 @@ def own_store(there: Memory) -> ProjectStoreState:
     return own._replace(connection=None)
 
 
-def _made(memory: Memory, wanted: ContextRequest, options: Options) -> list[MadeContext]:
+def _make_contexts(memory: Memory, wanted: ContextRequest, options: Options) -> list[MadeContext]:
     stores = memory.graph.connections
     if options.source == "resume":
         before = start_receipts.of_session(memory.environment.user_store.home, options.session)

@@ -55,10 +55,10 @@ def convert_go_store(path: str, tick: clock.Tick = clock.no_tick) -> ConvertedSt
             theirs.execute("PRAGMA journal_mode = DELETE")
             # From here on, no other process writes to it.
             with transaction(theirs):
-                return _replaced(path, tick)
+                return _replace_store(path, tick)
 
 
-def _replaced(path: str, tick: clock.Tick) -> ConvertedStore:
+def _replace_store(path: str, tick: clock.Tick) -> ConvertedStore:
     now = clock.iso(clock.now_ms()).replace("-", "").replace(":", "")
     with temporary_file(path) as copy, temporary_file(path) as built:
         with (
@@ -78,13 +78,13 @@ def _replaced(path: str, tick: clock.Tick) -> ConvertedStore:
 
 def _build(path: str, copy: str, tick: clock.Tick) -> ConvertedStore:
     with closing(user_store.open_for_writing(path)) as connection:
-        adopted = _filled(connection, copy, tick)
+        adopted = _fill_store(connection, copy, tick)
     # With the last connection its log is gone, and everything is in the file.
     _sync(path)
     return adopted
 
 
-def _filled(connection: Connection, copy: str, tick: clock.Tick) -> ConvertedStore:
+def _fill_store(connection: Connection, copy: str, tick: clock.Tick) -> ConvertedStore:
     who = Who("cli", f"{ACTION}:{go_ctx.PROGRAM}")
     with (
         go_ctx.reading(copy) as reading,

@@ -95,7 +95,7 @@ def cost(user_store: UserStore, config: Config, since: str, by: GroupBy) -> Cost
     with ledger.reading(user_store.ledger) as connection:
         if connection is None:
             today = TodaySpending(0, cap, UnsettledCalls(0, 0), UnsettledCalls(0, 0))
-            return CostReport(after, by, (), _spent("", (), known), today, backend, ever=False)
+            return CostReport(after, by, (), _spending("", (), known), today, backend, ever=False)
         found = ledger_totals.totals(connection, after, by)
         day, hour_ago = clock.iso(now)[:10], clock.iso(now - _LOST_MS)
         today = TodaySpending(
@@ -108,15 +108,15 @@ def cost(user_store: UserStore, config: Config, since: str, by: GroupBy) -> Cost
     groups: dict[str, list[Account]] = {}
     for each in found:
         groups.setdefault(each.what, []).append(each)
-    spent = [_spent(what, group, known) for what, group in groups.items()]
+    spent = [_spending(what, group, known) for what, group in groups.items()]
     if by == "day":
         spent.sort(key=lambda each: each.what, reverse=True)
     else:
         spent.sort(key=lambda each: each.counted, reverse=True)
-    return CostReport(after, by, tuple(spent), _spent("", found, known), today, backend, ever)
+    return CostReport(after, by, tuple(spent), _spending("", found, known), today, backend, ever)
 
 
-def _spent(what: str, group: Iterable[Account], known: Prices) -> Spending:
+def _spending(what: str, group: Iterable[Account], known: Prices) -> Spending:
     group = tuple(group)
     money = [_money(each, known) for each in group]
     return Spending(

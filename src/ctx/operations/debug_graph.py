@@ -234,7 +234,7 @@ class _Drawing:
         except NodeNotFound:
             if self._code:
                 found = [each for each in self._code.find(word, folder) if each.kind != "impl"]
-                vertices += [self._known(self._of_item(each)) for each in found]
+                vertices += [self._with_node(self._of_item(each)) for each in found]
             if not vertices:
                 vertices += [self.of_node(node) for node in self._anchors(word)]
         if not vertices:
@@ -255,7 +255,7 @@ class _Drawing:
                 if node.content == word and node.id not in self.foreign:
                     yield node
 
-    def _known(self, vertex: Vertex) -> Vertex:
+    def _with_node(self, vertex: Vertex) -> Vertex:
         """The same with its node, if memory has an anchor of it."""
         if vertex.node is None:
             for node_id in self._standing_for(vertex):
@@ -304,7 +304,8 @@ class _Drawing:
         ends = [edge.target for edge in outward] + [edge.source for edge in inward]
         ends += [each for each in parent or () if each is not None] + [each for (each,) in inside]
         by_id = {
-            each.id: self._known(self._of_item(each)) for each in code.located(dict.fromkeys(ends))
+            each.id: self._with_node(self._of_item(each))
+            for each in code.located(dict.fromkeys(ends))
         }
         for edge in (*outward, *inward):
             other = by_id.get(edge.target if edge.source == item else edge.source)

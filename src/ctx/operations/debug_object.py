@@ -32,7 +32,7 @@ def find(repository: Repository | None, codebase: Codebase, text: str) -> Object
     """An object of the project's store, else a file of the code index."""
     if repository is not None:
         with suppress(ObjectNotFound):
-            return _stored(repository, text)
+            return _stored_object(repository, text)
     if (found := _file(codebase, object_prefix(text))) is not None:
         return found
     raise ObjectNotFound(
@@ -42,7 +42,7 @@ def find(repository: Repository | None, codebase: Codebase, text: str) -> Object
     )
 
 
-def _stored(repository: Repository, text: str) -> ObjectDetails:
+def _stored_object(repository: Repository, text: str) -> ObjectDetails:
     id = repository.resolve(text)
     found = repository.everything.read(id)
     value = decode(found)

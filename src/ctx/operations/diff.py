@@ -125,7 +125,7 @@ def side(workspace: Workspace, text: str) -> DiffSide:
     else:
         commits = (_commit(workspace, base),)
     if tilde:
-        commits = (_before(workspace, commits[0], text, steps),)
+        commits = (_ancestor(workspace, commits[0], text, steps),)
     return DiffSide(HEAD if text.upper() == HEAD else text, commits, staged=False)
 
 
@@ -142,7 +142,7 @@ def _commit(workspace: Workspace, text: str) -> ObjectId:
     return found
 
 
-def _before(workspace: Workspace, commit: ObjectId, text: str, steps: str) -> ObjectId:
+def _ancestor(workspace: Workspace, commit: ObjectId, text: str, steps: str) -> ObjectId:
     if steps and not (steps.isascii() and steps.isdigit() and len(steps) < 8):
         raise UsageError(f"{text[:40]!r} is not a commit.", hint="HEAD~2 is the one before HEAD~1.")
     for _ in range(int(steps or 1)):

@@ -319,10 +319,10 @@ def with_content(text: str, content: str) -> str:
     title, body = None, content
     if document_format.parse(text).title:
         title, _, body = content.partition("\n")
-    return _dated(text, document_format.rewritten(text, title=title, body=body))
+    return _with_change_time(text, document_format.rewritten(text, title=title, body=body))
 
 
-def _dated(before: str, after: str) -> str:
+def _with_change_time(before: str, after: str) -> str:
     """With the time of the change, in a document that says such things."""
     present = document_format.parse(after)
     if before == after or not (present.created or present.updated):

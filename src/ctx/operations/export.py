@@ -33,22 +33,22 @@ def export(graph: Graph, query: str | None, out: Callable[[str], object]) -> Exp
     """
     graph.connection.execute("BEGIN")
     try:
-        return graph_json.write(graph, _matching(graph, query) if query else None, out)
+        return graph_json.write(graph, _matching_nodes(graph, query) if query else None, out)
     finally:
         graph.connection.execute("ROLLBACK")
 
 
-def _matching(graph: Graph, query: str) -> Sequence[NodeId]:
+def _matching_nodes(graph: Graph, query: str) -> Sequence[NodeId]:
     from ctx.memory.query import execute
     from ctx.memory.query.query_parser import parse
 
     scope, now = Scope(include_superseded=True), clock.now_ms()
     found = execute.matching((graph.connection,), parse(query), scope, now)
     # A guess is good enough to be read, not to be kept.
-    return () if found.partial else _with_what_replaced_them(graph, dict.fromkeys(found.ids))
+    return () if found.partial else _with_replacements(graph, dict.fromkeys(found.ids))
 
 
-def _with_what_replaced_them(graph: Graph, chosen: dict[NodeId, None]) -> Sequence[NodeId]:
+def _with_replacements(graph: Graph, chosen: dict[NodeId, None]) -> Sequence[NodeId]:
     """Without the node that took its place, one that is superseded would look as if it held."""
     replaced = [node for node in graph.nodes(chosen) if node.superseded_by]
     while gone := [n.id for n in replaced if n.id in chosen and n.superseded_by not in chosen]:

@@ -111,14 +111,14 @@ def planned(project: Project, fallback: str) -> HookPlan:
     """
     checkout = checkout_of(project)
     path, reach = place(checkout)
-    inside = _inside(checkout, project)
+    inside = _project_in_checkout(checkout, project)
     before = _read(path)
     block = block_of(inside, fallback if reach == "repository" else "")
     if before is None:
         _require_own_folder(path)
         return HookPlan(path, "written", None, _OURS_ALONE + block)
     if found := _find(before, inside, path):
-        after = before[: found.start()] + _like(found, block) + before[found.end() :]
+        after = before[: found.start()] + _match_line_end(found, block) + before[found.end() :]
         return HookPlan(path, "current" if after == before else "updated", before, after)
     if _BY_HAND in without_blocks(before, path):
         return HookPlan(path, "there", before, before)
@@ -133,7 +133,9 @@ def planned_removal(checkout: Checkout, project: Project | None) -> HookPlan:
         before = disk.read_or_none(path) if os.path.isfile(path) else None
     if before is None:
         return HookPlan(path, "missing", None, None)
-    after = without_blocks(before, path, _inside(checkout, project) if project else None)
+    after = without_blocks(
+        before, path, _project_in_checkout(checkout, project) if project else None
+    )
     if after == before:
         return HookPlan(path, "missing", before, before)
     if os.path.islink(path):
@@ -170,7 +172,7 @@ def _replace(path: str, data: bytes, mode: int) -> None:
 # The block
 
 
-def _inside(checkout: Checkout, project: Project) -> str:
+def _project_in_checkout(checkout: Checkout, project: Project) -> str:
     """The place of a project in its repository, as it is written into the block."""
     inside = os.path.relpath(project.root, checkout.top)
     if problem := layout.unfit_name(inside):
@@ -195,7 +197,7 @@ def with_block(before: bytes, block: bytes) -> bytes:
     return first + b"\n" + (block if end else block.removesuffix(b"\n")) + rest
 
 
-def _like(found: re.Match[bytes], block: bytes) -> bytes:
+def _match_line_end(found: re.Match[bytes], block: bytes) -> bytes:
     """A block for the place of another one, with or without the line end behind it."""
     return block if found[0].endswith(b"\n") else b"\n" + block.removesuffix(b"\n")
 
@@ -227,7 +229,7 @@ def without_blocks(text: bytes, path: str, inside: str | None = None) -> bytes:
 def _read(path: str) -> bytes | None:
     """The content of the hook, or None if there is none. Raises if it is not a plain file."""
     if os.path.lexists(path) and (os.path.islink(path) or not os.path.isfile(path)):
-        raise _left_alone(path, "is not a plain file", "the script that it refers to")
+        raise _unchanged_error(path, "is not a plain file", "the script that it refers to")
     with disk.explained(f"reading {shown(path)}"):
         return disk.read_or_none(path)
 
@@ -249,16 +251,16 @@ def _require_plain_script(path: str, text: bytes) -> None:
     }
     for mark, (program, where) in writers.items():
         if mark in text:
-            raise _left_alone(path, f"is written by {program}", where)
+            raise _unchanged_error(path, f"is written by {program}", where)
     if b"\0" in text or len(text) > _LARGEST or not _is_shell(text.partition(b"\n")[0]):
-        raise _left_alone(path, "is not a shell script", "it, in its own language")
+        raise _unchanged_error(path, "is not a shell script", "it, in its own language")
 
 
 def _require_own_folder(path: str) -> None:
     """husky has one folder for its own files, and another one for those of its users."""
     folder = os.path.dirname(path)
     if folder.endswith(os.path.join("", ".husky", "_")):
-        raise _left_alone(path, "is written by husky", os.path.join(folder[:-2], NAME))
+        raise _unchanged_error(path, "is written by husky", os.path.join(folder[:-2], NAME))
 
 
 def _is_shell(first: bytes) -> bool:
@@ -271,7 +273,7 @@ def _is_shell(first: bytes) -> bool:
     return bool(words) and words[0] in _SHELLS and not first.endswith(b"\r")
 
 
-def _left_alone(path: str, why: str, where: str) -> SettingsUnreadable:
+def _unchanged_error(path: str, why: str, where: str) -> SettingsUnreadable:
     return SettingsUnreadable(
         f"{shown(path)} {why}, so it was not changed.",
         detail="  ctx commit --auto\n  git add .ctx",

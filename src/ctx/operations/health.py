@@ -136,7 +136,7 @@ def _problems(memory: Memory, waits: CaptureQueue, worker: int | None) -> list[s
         room = os.statvfs(home)
         if room.f_bavail * room.f_frsize < _NO_ROOM:
             found.append("The disk is full: nothing more can be stored.")
-    if given_up := _given_up_lately(memory, waits):
+    if given_up := _recently_failed_events(memory, waits):
         what = _events(given_up)
         found.append(f"{what} could not be processed; see `ctx doctor`.")
     names = spool.waiting(home) if waits.waiting else []
@@ -152,7 +152,7 @@ def _problems(memory: Memory, waits: CaptureQueue, worker: int | None) -> list[s
     return found
 
 
-def _given_up_lately(memory: Memory, waits: CaptureQueue) -> int:
+def _recently_failed_events(memory: Memory, waits: CaptureQueue) -> int:
     """What is older than a day is no news: the doctor knows it, and agents need not."""
     since_ms = clock.now_ms() - _DAY_MS
     home = memory.environment.user_store.home

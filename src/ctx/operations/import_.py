@@ -117,7 +117,8 @@ def import_(
     """All of the sources in one change. A document is looked at as a whole before it."""
     with ExitStack() as closing:
         opened = [
-            closing.enter_context(_opened(source, options, memory.folder)) for source in sources
+            closing.enter_context(_open_source(source, options, memory.folder))
+            for source in sources
         ]
         programs = tuple(dict.fromkeys(each.reading.program for each in opened))
         author = f"{ACTION}:{','.join(programs)}"
@@ -125,7 +126,9 @@ def import_(
         try:
             scope = _scope(sources, options)
             with memory.transaction(ACTION, scope, author=author) as change:
-                done.append(_taken(change, opened, options, tick)._replace(programs=programs))
+                done.append(
+                    _import_items(change, opened, options, tick)._replace(programs=programs)
+                )
                 if options.dry_run:
                     raise _DryRun
         except _DryRun:
@@ -138,7 +141,7 @@ def _scope(sources: Sequence[ImportSource], options: Options) -> str | None:
     return options.scope or (None if is_ours else USER)
 
 
-def _taken(
+def _import_items(
     change: Change, opened: Sequence["_OpenSource"], options: Options, tick: clock.Tick
 ) -> ImportResult:
     for each in opened:
@@ -164,11 +167,11 @@ def _taken(
         left_out=chosen.left_out,
         redacted=tuple(change.redacted),
         skipped=tuple(intake.skipped),
-        new=_shown(change.graph, intake.new) if options.dry_run else (),
+        new=_new_nodes(change.graph, intake.new) if options.dry_run else (),
     )
 
 
-def _shown(graph: Graph, node_ids: Sequence[NodeId]) -> tuple[NewNode, ...]:
+def _new_nodes(graph: Graph, node_ids: Sequence[NodeId]) -> tuple[NewNode, ...]:
     found = []
     for node in graph.nodes(node_ids):
         line = " ".join((node.summary or node.content)[: 4 * _PREVIEW].split())
@@ -188,7 +191,7 @@ class _OpenSource(NamedTuple):
 
 
 @contextmanager
-def _opened(source: ImportSource, options: Options, folder: str) -> Iterator[_OpenSource]:
+def _open_source(source: ImportSource, options: Options, folder: str) -> Iterator[_OpenSource]:
     match source.kind:
         case "graph":
             document = graph_json.parse(_text(source))

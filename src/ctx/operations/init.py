@@ -183,7 +183,7 @@ def init(project: Project, options: Options) -> InitResult:
             made = None if is_begun else compaction.commit(repository, wish)
             text = project_template.project_template(name, __version__)
             disk.replace(project.config_file, text.encode())
-    known, message = _tell_git(project, options)
+    known, message = _configure_git(project, options)
     return answer._replace(
         created=True,
         commit=made.id if made else None,
@@ -263,7 +263,7 @@ def _clear(project: Project) -> None:
                 disk.discard(full)
 
 
-def _tell_git(project: Project, options: Options) -> tuple[str, str | None]:
+def _configure_git(project: Project, options: Options) -> tuple[str, str | None]:
     checkout = project.checkout
     if checkout is None:
         return "none", None

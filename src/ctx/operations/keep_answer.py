@@ -98,8 +98,10 @@ class KeptAnswer(NamedTuple):
 
 def keep_answer(memory: Memory, response: ModelResponse) -> KeptAnswer:
     """Keep an answer. The same answer to the same task is kept once."""
-    response = response._replace(task=_sound(response.task), model=_sound(response.model))
-    whole = _sound(response.text).strip()
+    response = response._replace(
+        task=_storable_text(response.task), model=_storable_text(response.model)
+    )
+    whole = _storable_text(response.text).strip()
     if not whole:
         raise ContentRefused("The answer is empty.")
     # A secret is known by all of it, so more is looked through than is kept.
@@ -108,7 +110,7 @@ def keep_answer(memory: Memory, response: ModelResponse) -> KeptAnswer:
     task = redact(" ".join(response.task.split())).text
     parts = answer_parts.parse_answer(text)
     # Before anybody is kept waiting: names are looked up in the code.
-    spoken_of = list(_spoken_of(memory, parts.mentions, response.files))
+    spoken_of = list(_mentioned_anchors(memory, parts.mentions, response.files))
     found = tuple(Redaction("answer", each.rule, each.line) for each in clean.findings)
     is_whole = len(whole) <= 2 * LONGEST_TEXT and len(clean.text) <= LONGEST_TEXT
     cut = 0 if is_whole else max(0, len(whole) - LONGEST_TEXT)
@@ -161,7 +163,7 @@ def write_to_log(memory: Memory, kept: KeptAnswer) -> str | None:
     return document.shown_path(path)
 
 
-def _sound(text: str) -> str:
+def _storable_text(text: str) -> str:
     """A text that can be kept: what no file and no store takes is marked as lost."""
     return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")
 
@@ -222,7 +224,7 @@ def _link(
         change.link(node_id, anchor.id, "MENTIONS", said)
 
 
-def _spoken_of(
+def _mentioned_anchors(
     memory: Memory, spoken: Sequence[AnswerMention], files: Sequence[str]
 ) -> Iterator[tuple[Anchor, int]]:
     """What there is of the things that words may name, each once, and in which line."""
@@ -256,14 +258,14 @@ class _Files:
 
     def named(self, word: str) -> Anchor | None:
         for base in self._bases:
-            if (inside := self._inside(os.path.join(base, word))) is not None:
+            if (inside := self._project_path(os.path.join(base, word))) is not None:
                 return anchors.file(inside)
         ends = [path for path in dict.fromkeys(self._packed) if path.endswith(f"/{word}")]
-        if len(ends) == 1 and (inside := self._inside(os.path.join(self._root, ends[0]))):
+        if len(ends) == 1 and (inside := self._project_path(os.path.join(self._root, ends[0]))):
             return anchors.file(inside)
         return None
 
-    def _inside(self, path: str) -> str | None:
+    def _project_path(self, path: str) -> str | None:
         """A path from the root; None for what is no file of the project, also by way of a link."""
         if not os.path.isfile(path):
             return None

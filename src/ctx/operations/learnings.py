@@ -119,14 +119,14 @@ def _add(
         if _category(node) == chosen and " ".join(node.content.split()) == " ".join(words.split()):
             return confirm(memory, node.id)
     with memory.transaction("learnings add") as change:
-        node_id = change.add_node("pattern", words, metadata=_metadata_of_a_person())
+        node_id = change.add_node("pattern", words, metadata=_user_metadata())
         for tag in filter(None, (f"{TAG}{chosen}", project_tag)):
             change.tag(node_id, tag)
     return _learning_by_id(memory, node_id)
 
 
 def confirm(memory: Memory, node_id: NodeId) -> Learning:
-    node = _required(memory, node_id)
+    node = _require_learning(memory, node_id)
     with memory.transaction("learnings confirm", memory.graph.holding(node_id).scope) as change:
         change.update_node(
             node_id,
@@ -147,7 +147,7 @@ def reject(memory: Memory, node_id: NodeId) -> Learning:
 
     Statements of sessions to the same effect are no longer shown to agents either.
     """
-    node = _required(memory, node_id)
+    node = _require_learning(memory, node_id)
     scope = memory.graph.holding(node_id).scope
     with memory.transaction("learnings reject", scope) as change:
         change.update_node(node_id, metadata={"confidence": 0, "origin": HUMAN, "rejected": True})
@@ -163,27 +163,27 @@ def learn(memory: Memory, project: str | None) -> LearnResult:
     The same sessions give the same learnings, however often this runs.
     """
     tag = f"project:{project}" if project else None
-    worked, told = _worked(memory, project), _recurring_observations(memory, tag)
+    worked, told = _recent_sessions(memory, project), _recurring_observations(memory, tag)
     wanted = recurring.candidates(worked, told)
     known = {node.id: node for node in _in_user_store(memory, tag)}
     now_ms = clock.now_ms()
     new = changed = contradicted = 0
     with memory.transaction("learn", USER) as change:
         for candidate in wanted:
-            node = _same(known, candidate)
+            node = _existing_learning(known, candidate)
             if node is None:
-                node_id = _put(change, candidate, tag, now_ms)
+                node_id = _put_learning(change, candidate, tag, now_ms)
                 provenance.derive_learning(change, node_id, candidate, memory.author)
                 new += 1
                 continue
             provenance.derive_learning(change, node.id, candidate, memory.author)
             del known[node.id]
-            against = _against(node, told)
+            against = _contradicting_statements(node, told)
             contradicted += len(against) > node.metadata.get("contradicted", 0)
             changed += _renew(change, node, candidate, len(against), now_ms)
         for node in known.values():
             # No stored steps show it any more: it fades, or was contradicted.
-            against = _against(node, told)
+            against = _contradicting_statements(node, told)
             contradicted += len(against) > node.metadata.get("contradicted", 0)
             changed += _renew(change, node, None, len(against), now_ms)
             if _is_refuted(node):
@@ -194,7 +194,7 @@ def learn(memory: Memory, project: str | None) -> LearnResult:
 # What sessions have shown
 
 
-def _worked(memory: Memory, project: str | None) -> list[SessionWork]:
+def _recent_sessions(memory: Memory, project: str | None) -> list[SessionWork]:
     """The newest sessions of a project, the oldest of them first."""
     found = session_table.newest(memory.user.connection, project, _MOST_SESSIONS)
     return [_session(memory, session, at) for session, at in reversed(found)]
@@ -249,7 +249,9 @@ def _observation(found: ObservationRow) -> ObservedStatement:
     )
 
 
-def _against(node: Node, told: Iterable[ObservedStatement]) -> list[ObservedStatement]:
+def _contradicting_statements(
+    node: Node, told: Iterable[ObservedStatement]
+) -> list[ObservedStatement]:
     """Statements against a learning since it was last seen."""
     since = str(node.metadata.get("last_seen", ""))
     return [
@@ -272,7 +274,9 @@ def _is_refuted(node: Node) -> bool:
 # What is written
 
 
-def _put(change: Change, candidate: LearningCandidate, tag: str | None, now_ms: int) -> NodeId:
+def _put_learning(
+    change: Change, candidate: LearningCandidate, tag: str | None, now_ms: int
+) -> NodeId:
     node_id = change.add_node("pattern", candidate.text, metadata=_metadata(candidate, now_ms))
     for word in (f"{TAG}{candidate.category}", *((tag,) if tag else ())):
         change.tag(node_id, word)
@@ -295,7 +299,7 @@ def _metadata(candidate: LearningCandidate, now_ms: int) -> dict[str, Any]:
     }
 
 
-def _metadata_of_a_person() -> dict[str, Any]:
+def _user_metadata() -> dict[str, Any]:
     now = clock.iso(clock.now_ms())
     return {
         "confidence": CERTAIN,
@@ -349,7 +353,7 @@ def _confidence(sessions: Sequence[object], last_seen: str, against: int, now_ms
     return learning_confidence.confidence(len(sessions), days, against)
 
 
-def _same(known: Mapping[NodeId, Node], candidate: LearningCandidate) -> Node | None:
+def _existing_learning(known: Mapping[NodeId, Node], candidate: LearningCandidate) -> Node | None:
     """The learning that there is of it: by its key, else what says the same in other words."""
     nodes = known.values()
     by_key = (node for node in nodes if node.metadata.get("key") == candidate.key)
@@ -380,7 +384,7 @@ def _nodes(memory: Memory, tag: str | None, *, everywhere: bool = False) -> list
     return found
 
 
-def _required(memory: Memory, node_id: NodeId) -> Node:
+def _require_learning(memory: Memory, node_id: NodeId) -> Node:
     node = memory.graph.node(node_id)
     if _category(node) is None:
         raise NodeNotFound(

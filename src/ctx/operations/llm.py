@@ -72,7 +72,7 @@ def prepare(memory: Memory, backend: Backend, options: LlmOptions) -> LlmQuestio
     seen = _capabilities(backend)
     config = memory.config
     room = _ContextWindow(
-        seen.context_tokens, _most(options, seen, config.integer("llm.max_response_tokens"))
+        seen.context_tokens, _answer_limit(options, seen, config.integer("llm.max_response_tokens"))
     )
     temperature = options.temperature
     frame = PromptFrame(
@@ -82,7 +82,7 @@ def prepare(memory: Memory, backend: Backend, options: LlmOptions) -> LlmQuestio
         config.number("llm.temperature") if temperature is None else temperature,
     )
     if options.pack is None:
-        pack, request = _packed(memory, options, frame, room)
+        pack, request = _build_pack(memory, options, frame, room)
     else:
         pack = _without_answers(memory, options.pack)
         request = prompt.compose(pack, frame)
@@ -127,7 +127,7 @@ def ask(
         answer = send.ask(backend, question.request, meter, hearing)
     except RequestRefused as refused:
         if refused.status == _NOT_FOUND:
-            refused.detail = _what_it_has(backend)
+            refused.detail = _available_models(backend)
         raise
     except KeyboardInterrupt:
         if not "".join(heard).strip():
@@ -136,7 +136,7 @@ def ask(
         took_ms = round((clock.monotonic() - began) * 1000)
         return Answer("".join(heard), question.model, None, "interrupted", duration_ms=took_ms)
     if not answer.text.strip():
-        raise _silent(backend, answer)
+        raise _no_answer_error(backend, answer)
     return answer
 
 
@@ -160,7 +160,7 @@ def _capabilities(backend: Backend) -> Capabilities:
         return Capabilities("")
 
 
-def _what_it_has(backend: Backend) -> str:
+def _available_models(backend: Backend) -> str:
     """The models of a server, if it does not have the requested one."""
     try:
         backend.probe()
@@ -169,7 +169,7 @@ def _what_it_has(backend: Backend) -> str:
     return ""
 
 
-def _silent(backend: Backend, answer: Answer) -> ModelFailure:
+def _no_answer_error(backend: Backend, answer: Answer) -> ModelFailure:
     if answer.stop == "refused":
         return ModelFailure(
             f"The model {answer.model or backend.model} refused to answer.",
@@ -203,7 +203,7 @@ class _ContextWindow(NamedTuple):
         return self.question is None or _tokens(request) <= self.question
 
 
-def _most(options: LlmOptions, seen: Capabilities, configured: int) -> int:
+def _answer_limit(options: LlmOptions, seen: Capabilities, configured: int) -> int:
     if options.max_tokens is not None:
         if options.max_tokens < 1:
             raise UsageError(
@@ -215,7 +215,7 @@ def _most(options: LlmOptions, seen: Capabilities, configured: int) -> int:
     return max(1, min(configured, seen.context_tokens // _ANSWERS_SHARE))
 
 
-def _packed(
+def _build_pack(
     memory: Memory, options: LlmOptions, frame: PromptFrame, room: _ContextWindow
 ) -> tuple[PromptPack, Request]:
     """The pack for a query, as large as the model and the settings allow."""
@@ -228,9 +228,9 @@ def _packed(
     if room.question is not None:
         free = room.question - _tokens(prompt.compose(prompt.empty_pack(task), frame))
         if free < _LEAST:
-            raise _nothing_left(room, free)
+            raise _no_room_error(room, free)
         if options.budget is not None and options.budget > free:
-            raise _over(options.budget, free, room)
+            raise _pack_too_large_error(options.budget, free, room)
         budget = min(budget, free)
     for _ in range(_TRIES):
         pack = packing(memory, PackOptions(options.query, budget))
@@ -264,7 +264,7 @@ def _is_noted_answer(chunk: Chunk) -> bool:
     return is_of_the_log and chunk.title.removeprefix("Narrative: ").startswith(keep_answer.TITLE)
 
 
-def _nothing_left(room: _ContextWindow, free: int) -> BudgetExceeded:
+def _no_room_error(room: _ContextWindow, free: int) -> BudgetExceeded:
     """There is no room for a pack: because of the answer, or of the task itself."""
     context = room.context or 0
     shorter = min(context // 4, room.answer + free - _LEAST)
@@ -282,7 +282,7 @@ def _nothing_left(room: _ContextWindow, free: int) -> BudgetExceeded:
     )
 
 
-def _over(budget: int, free: int, room: _ContextWindow) -> BudgetExceeded:
+def _pack_too_large_error(budget: int, free: int, room: _ContextWindow) -> BudgetExceeded:
     return BudgetExceeded(
         f"A pack of {budget:,} tokens does not fit: the model takes {room.context:,} at once, and"
         f" {room.answer:,} are for the answer.",

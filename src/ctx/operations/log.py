@@ -67,7 +67,7 @@ def log(workspace: Workspace, limit: int) -> Log:
     heads = {head.id for head in workspace.repository.current()}
     shown = list(found.values())[: limit or None]
     return Log(
-        tuple(_staged(workspace)),
+        tuple(_staged_logs(workspace)),
         tuple(_entry(workspace, commit, commit.id in heads) for commit in shown),
         len(found) - len(shown),
     )
@@ -91,7 +91,7 @@ def day(workspace: Workspace, date: str) -> LogDay:
     return LogDay(date, log_files.day(folder, date))
 
 
-def _staged(workspace: Workspace) -> Iterator[StagedLog]:
+def _staged_logs(workspace: Workspace) -> Iterator[StagedLog]:
     graph, repository = workspace.memory.graph, workspace.repository
     for name in history.sessions(graph.connection):
         session = SessionId(name)

@@ -100,13 +100,13 @@ class SynthesisModel:
 
         self._leave_room(question)
         meter = self._meter(question, project)
-        said = _whole(send.ask(self.backend, question.request, meter))
-        found = _read(said, question)
+        said = _require_complete(send.ask(self.backend, question.request, meter))
+        found = _parse_answer(said, question)
         if found.can_be_repaired and said.stop != "refused":
             request = questions.repair_request(question, said.text, found.problem)
             try:
-                said = _whole(send.ask(self.backend, request, meter))
-                found = _read(said, question)
+                said = _require_complete(send.ask(self.backend, request, meter))
+                found = _parse_answer(said, question)
             except (BudgetExceeded, ModelFailure):
                 # The first try is paid for, and a second one is not to be had.
                 pass
@@ -293,14 +293,14 @@ def _purpose(session: str, project: str | None) -> "Purpose":
     return Purpose(PURPOSE, session, project)
 
 
-def _whole(said: Answer) -> Answer:
+def _require_complete(said: Answer) -> Answer:
     """An answer that came to its end, one way or the other."""
     if said.stop in ("cut", "interrupted"):
         raise ModelFailure(said.problem or "The model's answer was cut off.")
     return said
 
 
-def _read(said: Answer, question: ModelQuestion) -> ParsedAnswer:
+def _parse_answer(said: Answer, question: ModelQuestion) -> ParsedAnswer:
     found = parse_answer.read(said.text, question)
     if found.problem and said.stop == "length":
         return found._replace(problem="it is too long, and was cut off.")

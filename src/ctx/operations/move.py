@@ -62,9 +62,9 @@ def move(
     if memory.project_memory is None and target == PROJECT:
         raise NotAProject(f"No project store in {memory.folder} or a folder above it.")
     wanted = list(dict.fromkeys(node_ids))
-    leaving = _leaving(memory, wanted, target)
+    leaving = _nodes_to_move(memory, wanted, target)
     _refuse_documents(leaving, target)
-    ways = _ways(memory, leaving, target)
+    ways = _edge_moves(memory, leaving, target)
     impossible = tuple(way.edge for way in ways if way.scope is None)
     if impossible and not drop_edges:
         _refuse_edges(memory, impossible, target)
@@ -84,7 +84,7 @@ def move(
     )
 
 
-def _leaving(memory: Memory, node_ids: Iterable[NodeId], target: str) -> list[Node]:
+def _nodes_to_move(memory: Memory, node_ids: Iterable[NodeId], target: str) -> list[Node]:
     """The nodes that are not only where they should be, as they count."""
     scope = USER if target == PROJECT else PROJECT
     source = next((each for each in memory.graph.graphs if each.scope == scope), None)
@@ -105,7 +105,7 @@ def _refuse_documents(nodes: Sequence[Node], target: str) -> None:
             )
 
 
-def _ways(memory: Memory, leaving: Sequence[Node], target: str) -> list[_EdgeMove]:
+def _edge_moves(memory: Memory, leaving: Sequence[Node], target: str) -> list[_EdgeMove]:
     graph = memory.graph
     moving = {node.id for node in leaving}
     edges = {edge.id: edge for node_id in moving for edge in graph.edges(node_id)}

@@ -91,10 +91,10 @@ def observe_file(
     rules = rules_of(workspace.config)
     found = file_selection.choose_one(workspace.project, folder, path, rules)
     if isinstance(found, file_selection.RefusedFile):
-        return _not_kept(found)
+        return _rejected(found)
     content = file_selection.read(workspace.project, found, rules)
     if isinstance(content, file_selection.RefusedFile):
-        return _not_kept(content)
+        return _rejected(content)
     return _unless_secret(found, content)
 
 
@@ -105,9 +105,9 @@ def take(
     rules = rules_of(workspace.config)
     found = file_selection.choose_one(workspace.project, folder, path, rules)
     if isinstance(found, file_selection.RefusedFile):
-        return _not_kept(found)
+        return _rejected(found)
     if refused := file_selection.unfit(found, content, rules):
-        return _not_kept(refused)
+        return _rejected(refused)
     seen = _unless_secret(found, content)
     return seen._replace(written=True) if isinstance(seen, ObservedFile) else seen
 
@@ -116,10 +116,10 @@ def _unless_secret(
     candidate: file_selection.SelectedFile, content: bytes
 ) -> ObservedFile | RejectedObservation:
     refused = secret_in(candidate, content)
-    return _not_kept(refused) if refused else ObservedFile(candidate.path, content, written=False)
+    return _rejected(refused) if refused else ObservedFile(candidate.path, content, written=False)
 
 
-def _not_kept(refused: file_selection.RefusedFile) -> RejectedObservation:
+def _rejected(refused: file_selection.RefusedFile) -> RejectedObservation:
     # Advice for the command line does not apply here.
     return RejectedObservation(refused.path, refused.reason.partition(" (--")[0])
 

@@ -40,7 +40,7 @@ def writing(home: str, path: str, *, force: bool) -> Iterator[TextIO]:
                 disk.sync(fd)
                 digest = _digest(fd)
             interrupts.defer()
-            _put(temporary, path, replace=exists)
+            _rename_temporary(temporary, path, replace=exists)
         finally:
             disk.discard(temporary)
         disk.sync_folder(folder)
@@ -59,7 +59,7 @@ def _may_replace(home: str, path: str, *, force: bool) -> bool:
         kinds = ((stat.S_ISDIR, "a folder"), (stat.S_ISLNK, "a symbolic link"))
         kind = next((word for test, word in kinds if test(status.st_mode)), "not a plain file")
         raise PathRefused(f"{path} is {kind}.", hint="Name a plain file, or `-` for stdout.")
-    if not force and not _wrote(home, path):
+    if not force and not _is_own_file(home, path):
         raise PathRefused(
             f"{path} exists, and ctx did not write it.",
             hint="Name another file, or add --force to overwrite this one.",
@@ -67,7 +67,7 @@ def _may_replace(home: str, path: str, *, force: bool) -> bool:
     return True
 
 
-def _put(temporary: str, path: str, *, replace: bool) -> None:
+def _rename_temporary(temporary: str, path: str, *, replace: bool) -> None:
     """Give the file its name. Where none was seen before, one that appeared since is kept."""
     if not replace:
         try:
@@ -84,7 +84,7 @@ def _put(temporary: str, path: str, *, replace: bool) -> None:
     os.replace(temporary, path)
 
 
-def _wrote(home: str, path: str) -> bool:
+def _is_own_file(home: str, path: str) -> bool:
     noted = disk.read_or_none(_note_of(home, path))
     if noted is None:
         return False

@@ -120,7 +120,7 @@ def _sources(memory: Memory, options: Options, query: Query, at_hand: AvailableC
     tree = query.tree
     return Sources(
         graphs=memory.graph,
-        remembered=_remembering(memory, query, scope),
+        remembered=_node_ranker(memory, query, scope),
         code=at_hand.code,
         root=at_hand.root,
         allows=None if tree is None else lambda path: _holds(tree, path, project),
@@ -157,7 +157,7 @@ def _in_sight(memory: Memory, query: Query, scope: Scope) -> InSight:
     return in_sight
 
 
-def _remembering(
+def _node_ranker(
     memory: Memory, query: Query, scope: Scope
 ) -> "Callable[[str, int], Sequence[RankedNode]]":
     """What ranks the nodes for a question; filters hold for all of them."""

@@ -75,7 +75,7 @@ def find_passages(memory: Memory, words: str, kinds: Collection[Kind]) -> FoundP
             there: list[Passage] = []
             if at_hand.code is not None:
                 for find in of_code:
-                    there += _there(at_hand.root, find(at_hand.code, asked))[:_MOST]
+                    there += _existing_passages(at_hand.root, find(at_hand.code, asked))[:_MOST]
             return there, at_hand.state
 
         of_it, state = freshness.with_code(codebase, words, look)
@@ -106,7 +106,7 @@ def _sections(memory: Memory, asked: SearchQuestion) -> list[Passage]:
     ]
 
 
-def _there(root: str, found: Sequence[Passage]) -> list[Passage]:
+def _existing_passages(root: str, found: Sequence[Passage]) -> list[Passage]:
     """Without files that were removed since the index was made."""
     return [
         each

@@ -74,7 +74,7 @@ def prompt_hints(
         return NOTHING
     with for_agents(memory, folder, ids.session_id(session), AUTHOR) as there:
         try:
-            with _until(deadline, there.graph.connections):
+            with _interrupt_at_deadline(deadline, there.graph.connections):
                 return _find_hints(there, session, asked, deadline)
         except sqlite3.OperationalError:
             # It took too long, or another process holds the store.
@@ -95,7 +95,7 @@ def _find_hints(there: Memory, session: str, asked: str, deadline: float) -> Pro
     if clock.monotonic() > deadline:
         return NOTHING
     found += _about_files(there, said.paths, {each.node.id for each in found}, scope, now_ms)
-    known = _known(there, session)
+    known = _known_ids(there, session)
     own = f"session:{session}"
     about = [each.node.metadata for each in found]
     elsewhere = layer_rows.sessions_elsewhere(there.user.connection, there.place.folder, about)
@@ -103,7 +103,7 @@ def _find_hints(there: Memory, session: str, asked: str, deadline: float) -> Pro
         each
         for each in found
         if own not in each.node.tags
-        and (each.node.metadata.get("session") in elsewhere or _is_there(there, each.node))
+        and (each.node.metadata.get("session") in elsewhere or _file_exists(there, each.node))
     ]
     chosen = relevance.choose(asked, said, others, known)
     if clock.monotonic() > deadline:
@@ -137,7 +137,7 @@ def _rules_about_to_break(there: Memory, session: str, asked: str) -> list[Relev
     return [RelevantNode(node, "the prompt is about to break it") for node in nodes]
 
 
-def _is_there(there: Memory, node: Node) -> bool:
+def _file_exists(there: Memory, node: Node) -> bool:
     """Whether a file that a node is about still exists, as far as one look at the disk shows."""
     is_own = there.own_tag is not None and there.own_tag in node.tags
     if not is_own or not code_anchors.can_be_left_out(node.source, node.tags):
@@ -164,7 +164,7 @@ def _about_files(
     ]
 
 
-def _known(there: Memory, session: str) -> set[str]:
+def _known_ids(there: Memory, session: str) -> set[str]:
     """What a session was given before, at its start or at a prompt: ids, or keys of excerpts."""
     home = there.environment.user_store.home
     known = {key.rpartition(":")[2] for key in start_receipts.before(home, session)}
@@ -194,7 +194,7 @@ def _fitted_hints(there: Memory, chosen: Sequence[RelevantNode], preface: str) -
             f"{node.type}:{names[node.id]}",
             node.type,
             model.tier(node.tags),
-            _flowing(node),
+            _one_line_text(node),
             author=written_by.get(node.id, ""),
             source=source,
             is_data=is_data,
@@ -215,7 +215,7 @@ def _fitted_hints(there: Memory, chosen: Sequence[RelevantNode], preface: str) -
     return PromptHints(text, tuple(items), used)
 
 
-def _flowing(node: Node) -> str:
+def _one_line_text(node: Node) -> str:
     """What a node says in one line."""
     begun, gap, rest = node.content.partition("\n\n")
     ends = begun.endswith((".", ":", "!", "?", "…")) or not begun
@@ -223,7 +223,7 @@ def _flowing(node: Node) -> str:
 
 
 @contextmanager
-def _until(deadline: float, connections: Sequence[Connection]) -> Iterator[None]:
+def _interrupt_at_deadline(deadline: float, connections: Sequence[Connection]) -> Iterator[None]:
     """Have SQLite give up when the time is over."""
 
     def is_over() -> bool:

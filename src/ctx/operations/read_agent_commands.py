@@ -84,9 +84,9 @@ def _turn(host: Host, event: Event, name: str, last: str, deadline: float) -> Tu
         late = transcript.since(path, end, None, deadline)
         if _is_error(late, last):
             return read._replace(errors=late.errors)
-        until_last = _up_to(late, last)
+        until_last = _turn_up_to(late, last)
         if until_last is not None:
-            return _continued(read, until_last)
+            return _join_turns(read, until_last)
         if clock.monotonic() > patience:
             return read
         clock.sleep(_POLL_S)
@@ -97,7 +97,7 @@ def _is_error(turn: Turn, last: str) -> bool:
     return any(error.split() == last.split() for error in turn.errors)
 
 
-def _up_to(turn: Turn, last: str) -> Turn | None:
+def _turn_up_to(turn: Turn, last: str) -> Turn | None:
     """The text up to the answer that the client calls its last; None if it is not there."""
     for count, message in enumerate(turn.messages, 1):
         if has_final(Turn((message,), ""), last):
@@ -105,7 +105,7 @@ def _up_to(turn: Turn, last: str) -> Turn | None:
     return None
 
 
-def _continued(turn: Turn, late: Turn) -> Turn:
+def _join_turns(turn: Turn, late: Turn) -> Turn:
     """Two readings of which the second begins where the first ends, maybe inside a message."""
     first, rest = turn.messages[-1:], late.messages
     if first and rest and first[0].id == rest[0].id:

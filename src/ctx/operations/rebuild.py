@@ -53,7 +53,7 @@ def incremental(workspace: Workspace, tick: clock.Tick = clock.no_tick) -> Rebui
     indexed = code_index.index(codebase, tick)
     node_vectors.fill_project(workspace)
     told = _result(workspace, "incremental", removed)
-    return told._replace(code=indexed.coverage, scc=_condensed(codebase))
+    return told._replace(code=indexed.coverage, scc=_condensation(codebase))
 
 
 def full(workspace: Workspace, tick: clock.Tick) -> RebuildResult:
@@ -64,11 +64,11 @@ def full(workspace: Workspace, tick: clock.Tick) -> RebuildResult:
         now = project_index_state.state(workspace.project)
         path = project_index.rebuild(workspace.repository, now, tick)
         with explained(path), closing(connect_for_reading(path)) as connection:
-            told = _counted(connection, "full", path, removed)
+            told = _rebuild_result(connection, "full", path, removed)
     codebase = code_index.codebase_of(workspace)
     indexed = code_index.rebuild(codebase, tick)
     node_vectors.fill_project_anew(workspace)
-    return told._replace(code=indexed.coverage, scc=_condensed(codebase))
+    return told._replace(code=indexed.coverage, scc=_condensation(codebase))
 
 
 def scc(workspace: Workspace, tick: clock.Tick) -> RebuildResult:
@@ -76,7 +76,7 @@ def scc(workspace: Workspace, tick: clock.Tick) -> RebuildResult:
     codebase = code_index.codebase_of(workspace)
     indexed = code_index.index(codebase, tick)
     told = _result(workspace, "scc", 0)
-    return told._replace(code=indexed.coverage, scc=_condensed(codebase))
+    return told._replace(code=indexed.coverage, scc=_condensation(codebase))
 
 
 def text(workspace: Workspace) -> RebuildResult:
@@ -91,7 +91,7 @@ def text(workspace: Workspace) -> RebuildResult:
     return told
 
 
-def _condensed(codebase: Codebase) -> Condensation:
+def _condensation(codebase: Codebase) -> Condensation:
     with code_index.open_unrefreshed(codebase) as opened:
         return code_cycles.condense(opened, codebase)
 
@@ -117,10 +117,10 @@ def _result(workspace: Workspace, how: How, removed: int) -> RebuildResult:
     path = project_index_state.path_for(
         workspace.project, project_index_state.state(workspace.project)
     )
-    return _counted(connection, how, path, removed)
+    return _rebuild_result(connection, how, path, removed)
 
 
-def _counted(
+def _rebuild_result(
     connection: sqlite3.Connection,
     how: How,
     path: str,

@@ -121,7 +121,7 @@ def recall(memory: Memory, options: Options, nearness: Nearness | None = None) -
         answer.signals,
         anchors=anchors,
     )
-    return found if options.budget is None else _fitted(found, options.budget)
+    return found if options.budget is None else _fit_nodes(found, options.budget)
 
 
 def recall_everything(
@@ -206,7 +206,7 @@ def frame(recalled: RecallResult) -> tuple[str, str]:
     return head, tail
 
 
-def _fitted(found: RecallResult, budget: int) -> RecallResult:
+def _fit_nodes(found: RecallResult, budget: int) -> RecallResult:
     """As many of the nodes as fit, the first ones first, shortened where they must be."""
     # The frame is reckoned as if there were more than can be shown, which takes most to say.
     longest = found._replace(total=max(found.total, len(found.nodes) + 1))

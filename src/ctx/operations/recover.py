@@ -53,7 +53,7 @@ def recover(
     """
     repository = workspace.repository
     with repository.locked("ctx stage recover"):
-        wanted = _meant(repository, name)
+        wanted = _find_ref(repository, name)
         commits: list[RecoveredCommit] = []
         worktrees: list[str] = []
         if name is None:
@@ -68,7 +68,7 @@ def recover(
         set_aside = {refs.aborted(each.session) for each in mended if not each.steps}
         if wanted and refs.aborted_name(wanted) and wanted not in set_aside:
             brought_back = _restore_documents(repository, wanted, dry_run=dry_run)
-            restored = _restored(repository, wanted, dry_run=dry_run)
+            restored = _restore_chain(repository, wanted, dry_run=dry_run)
         reset = _is_nowhere(workspace) if name is None else False
         if reset and not dry_run:
             current_session.leave(workspace.project, None)
@@ -113,7 +113,7 @@ def _missing_documents(repository: Repository, name: str | None) -> dict[str, st
     return found
 
 
-def _meant(repository: Repository, name: str | None) -> str | None:
+def _find_ref(repository: Repository, name: str | None) -> str | None:
     """The ref that a person means: that of a session, or of one that was aborted."""
     if name is None:
         return None
@@ -137,7 +137,7 @@ def _meant(repository: Repository, name: str | None) -> str | None:
     return found[0]
 
 
-def _restored(repository: Repository, ref: str, *, dry_run: bool) -> SessionId:
+def _restore_chain(repository: Repository, ref: str, *, dry_run: bool) -> SessionId:
     """Let an aborted chain be a session's again; where that has gone on, beside it."""
     tip = repository.refs.require(ref)
     session = read_typed(repository.everything, tip, WorkCommit).session_id

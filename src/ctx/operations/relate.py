@@ -84,7 +84,7 @@ def relate(memory: Memory, options: Relation) -> RelateResult:
     unknown: list[UnknownName] = []
     with CodeNames(memory) as names:
         words = (options.from_, options.to)
-        ends = [_owned(memory, _named(memory, word, names, unknown)) for word in words]
+        ends = [_own_anchor(memory, _resolve_word(memory, word, names, unknown)) for word in words]
     from_id, to_id = (end.id if isinstance(end, Anchor) else end for end in ends)
     if from_id == to_id:
         raise UsageError(f"{options.from_[:80]!r} and {options.to[:80]!r} are the same.")
@@ -141,7 +141,7 @@ def mentioned(memory: Memory, words: Sequence[str], text: str) -> MentionedNames
         for word in words:
             said = word
             try:
-                end = _named(memory, word, names, unknown)
+                end = _resolve_word(memory, word, names, unknown)
                 if isinstance(end, Anchor):
                     said = anchors.word_for(end)
                 elif memory.project_memory and memory.project_memory.graph.has(end):
@@ -155,11 +155,11 @@ def mentioned(memory: Memory, words: Sequence[str], text: str) -> MentionedNames
                 # A folder, or something outside of the project, can be spoken of.
                 pass
             found.append(said)
-        found += (anchors.word_for(each) for each in _spoken_of(memory, text, names))
+        found += (anchors.word_for(each) for each in _mentioned_anchors(memory, text, names))
     return MentionedNames(tuple(dict.fromkeys(found)), tuple(unknown), tuple(unclear))
 
 
-def _spoken_of(memory: Memory, text: str, names: CodeNames) -> Iterator[Anchor]:
+def _mentioned_anchors(memory: Memory, text: str, names: CodeNames) -> Iterator[Anchor]:
     """The files and items of the code that a text mentions."""
     root = _root(memory)
     spoken = dict.fromkeys(found[0] for found in _SPOKEN.finditer(text))
@@ -182,7 +182,7 @@ def _place(memory: Memory, from_: NodeId | Anchor, to: NodeId | Anchor) -> tuple
     return scope, graph.holding(to).scope != scope
 
 
-def _named(
+def _resolve_word(
     memory: Memory, word: str, names: CodeNames, unknown: list[UnknownName]
 ) -> NodeId | Anchor:
     """What a word refers to; see above for the order."""
@@ -194,7 +194,7 @@ def _named(
     found = found or _known_file(memory, text)
     if found:
         return found
-    known = _known(memory, [anchors.item(text)])
+    known = _known_anchor(memory, [anchors.item(text)])
     try:
         if found := names.anchor(text) or known:
             return found
@@ -209,7 +209,7 @@ def _named(
     raise NodeNotFound(
         f"{text[:80]!r} is not known here.",
         detail=_TRIED.format(root=root),
-        hint=_near(memory, text, root),
+        hint=_similar_paths(memory, text, root),
     )
 
 
@@ -228,7 +228,7 @@ def _document(memory: Memory, text: str, root: str) -> NodeId | Anchor | None:
             return memory.graph.find(f"decision_{text}")
         except NodeNotFound:
             return None
-    inside = _inside(root, os.path.join(memory.folder, text))
+    inside = _project_path(root, os.path.join(memory.folder, text))
     for path in (text.removeprefix("./"), inside or ""):
         for beginning in _NARRATIVE:
             if path.startswith(beginning):
@@ -246,7 +246,7 @@ def _file(memory: Memory, text: str, root: str) -> Anchor | None:
     is_path = "/" in text
     for base in (memory.folder, root):
         full = os.path.join(base, text.rstrip("/") if is_path else text)
-        inside = _inside(root, full)
+        inside = _project_path(root, full)
         if inside is None:
             if is_path and os.path.lexists(full):
                 raise PathRefused(
@@ -261,7 +261,7 @@ def _file(memory: Memory, text: str, root: str) -> Anchor | None:
     return None
 
 
-def _inside(root: str, full: str) -> str | None:
+def _project_path(root: str, full: str) -> str | None:
     """A path from the project's root. Links on the way are followed, the last name is not."""
     full = os.path.abspath(full)
     real = os.path.join(os.path.realpath(os.path.dirname(full)), os.path.basename(full))
@@ -284,22 +284,22 @@ def _node(memory: Memory, text: str) -> NodeId | None:
 
 
 def _known_file(memory: Memory, text: str) -> Anchor | None:
-    inside = _inside(_root(memory), os.path.join(memory.folder, text))
+    inside = _project_path(_root(memory), os.path.join(memory.folder, text))
     paths = (os.path.normpath(text), inside)
-    return _known(memory, [anchors.file(path) for path in paths if path])
+    return _known_anchor(memory, [anchors.file(path) for path in paths if path])
 
 
-def _known(memory: Memory, candidates: Sequence[Anchor]) -> Anchor | None:
+def _known_anchor(memory: Memory, candidates: Sequence[Anchor]) -> Anchor | None:
     """The first match in memory, of this project or without a project."""
     has = memory.graph.has
-    return next((it for it in candidates if has(_owned(memory, it).id) or has(it.id)), None)
+    return next((it for it in candidates if has(_own_anchor(memory, it).id) or has(it.id)), None)
 
 
 @overload
-def _owned(memory: Memory, end: Anchor) -> Anchor: ...
+def _own_anchor(memory: Memory, end: Anchor) -> Anchor: ...
 @overload
-def _owned(memory: Memory, end: NodeId | Anchor) -> NodeId | Anchor: ...
-def _owned(memory: Memory, end: NodeId | Anchor) -> NodeId | Anchor:
+def _own_anchor(memory: Memory, end: NodeId | Anchor) -> NodeId | Anchor: ...
+def _own_anchor(memory: Memory, end: NodeId | Anchor) -> NodeId | Anchor:
     """An anchor as one of this project: in the user store those of others may have its name."""
     return end._replace(tag=memory.project_tag or "") if isinstance(end, Anchor) else end
 
@@ -317,7 +317,7 @@ def _is_missing_file(memory: Memory, text: str, root: str) -> bool:
     return any(path.endswith(f".{ending}") for path in _files(memory, root))
 
 
-def _near(memory: Memory, text: str, root: str) -> str:
+def _similar_paths(memory: Memory, text: str, root: str) -> str:
     import difflib
 
     every = list(_files(memory, root))

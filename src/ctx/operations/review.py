@@ -66,7 +66,7 @@ def review(memory: Memory) -> Review:
     """What is open. Only in a project can two branches change the same."""
     disputed = _disputes(memory) if memory.project_memory else []
     return Review(
-        tuple(_shown(project(memory), each) for each in disputed),
+        tuple(_open_field(project(memory), each) for each in disputed),
         proposals=tuple(agent_proposals.proposals(memory)),
     )
 
@@ -109,7 +109,7 @@ def accept(memory: Memory, node_id: NodeId, field: str | None) -> Review:
     settled = []
     with memory.transaction(ACTION, PROJECT) as change:
         for dispute in _disputes_of(memory, node_id, field):
-            settled.append(_shown(change.graph, dispute))
+            settled.append(_open_field(change.graph, dispute))
             _settle(change, dispute)
     current = tuple(each.versions[0].value for each in settled)
     return review(memory)._replace(settled=tuple(settled), current=current)
@@ -136,8 +136,8 @@ def replace(memory: Memory, node_id: NodeId, field: str, value: Any) -> Review:
     """Let a field be what a person says it is, whatever the versions were."""
     with memory.transaction(ACTION, PROJECT) as change:
         [dispute] = _disputes_of(memory, node_id, field)
-        shown = _shown(change.graph, dispute)
-        if not _put(change, dispute, value):
+        shown = _open_field(change.graph, dispute)
+        if not _put_value(change, dispute, value):
             _settle(change, dispute)
     return review(memory)._replace(
         settled=(shown,), current=(value,), redacted=tuple(change.redacted)
@@ -186,7 +186,7 @@ def _settle(change: Change, dispute: Conflict) -> None:
     change.settle(dispute.node_id, [dispute.field], dispute.records[1:])
 
 
-def _put(change: Change, dispute: Conflict, value: Any) -> bool:
+def _put_value(change: Change, dispute: Conflict, value: Any) -> bool:
     """Record a value; whether it was not what holds already."""
     node_id, field = dispute.node_id, dispute.field
     if field == LIFE:
@@ -206,7 +206,7 @@ def _put(change: Change, dispute: Conflict, value: Any) -> bool:
     return bool(changed)
 
 
-def _shown(graph: Graph, dispute: Conflict) -> OpenField:
+def _open_field(graph: Graph, dispute: Conflict) -> OpenField:
     state = replay.node(records.about(graph.connection, dispute.node_id, "node."))
     lines: Sequence[str] = state.content.splitlines() if state else ()
     return OpenField(

@@ -124,7 +124,7 @@ def _remember(memory: Memory, command: Command, claim: Claim, may_pin: bool) -> 
             supersedes,
             everywhere=everywhere,
         ),
-        _proposing(claim, wish),
+        _claim_with_proposal(claim, wish),
     )
     return _CommandResult(added.redacted, wish)
 
@@ -150,34 +150,34 @@ def _summarize(memory: Memory, command: Command, claim: Claim, may_pin: bool) ->
     options = summarize.Options(
         node_ids, command.content, tags, archive, wish.archives, wish.metadata(), may_pin
     )
-    done = summarize.summarize(memory, options, _proposing(claim, wish))
+    done = summarize.summarize(memory, options, _claim_with_proposal(claim, wish))
     return _CommandResult(done.redacted, wish)
 
 
 def _link(memory: Memory, command: Command, claim: Claim, may_pin: bool) -> _CommandResult:
     given = command.attributes
     from_id, to_id = (memory.graph.find(given[end]) for end in ("from", "to"))
-    return _linked(memory, claim, from_id, to_id, given["type"], may_pin)
+    return _link_nodes(memory, claim, from_id, to_id, given["type"], may_pin)
 
 
 def _supersede(memory: Memory, command: Command, claim: Claim, may_pin: bool) -> _CommandResult:
     given = command.attributes
     new, old = (memory.graph.find(given[end]) for end in ("new", "old"))
-    return _linked(memory, claim, new, old, "SUPERSEDES", may_pin)
+    return _link_nodes(memory, claim, new, old, "SUPERSEDES", may_pin)
 
 
-def _linked(
+def _link_nodes(
     memory: Memory, claim: Claim, from_id: NodeId, to_id: NodeId, kind: str, may_pin: bool
 ) -> _CommandResult:
     is_free = may_pin or kind != "SUPERSEDES"
     if is_free or not agent_proposals.is_protected(memory, memory.graph.node(to_id)):
         return _CommandResult(link.link(memory, from_id, to_id, kind, claim=claim).redacted)
     wish = ProposedChange(supersedes=(to_id,))
-    agent_proposals.propose_superseding(memory, from_id, to_id, _proposing(claim, wish))
+    agent_proposals.propose_superseding(memory, from_id, to_id, _claim_with_proposal(claim, wish))
     return _CommandResult(wish=wish)
 
 
-def _proposing(claim: Claim, wish: ProposedChange) -> Claim:
+def _claim_with_proposal(claim: Claim, wish: ProposedChange) -> Claim:
     """A claim that also tells the agent what the user has to decide."""
     asked = ", ".join(wish.words())
     if not asked:

@@ -105,7 +105,9 @@ def look(scope: ScrubScope, needle: Needle, tick: clock.Tick = clock.no_tick) ->
         places += project.look(tick)
         in_git = project.in_git()
     folders = _folders(scope, needle)
-    return ScrubResult(True, needle.description, _summed(places), (), in_git, transcripts, folders)
+    return ScrubResult(
+        True, needle.description, _merge_places(places), (), in_git, transcripts, folders
+    )
 
 
 def scrub_all(scope: ScrubScope, needle: Needle, tick: clock.Tick = clock.no_tick) -> ScrubResult:
@@ -121,7 +123,7 @@ def scrub_all(scope: ScrubScope, needle: Needle, tick: clock.Tick = clock.no_tic
     for _ in range(_TURNS):
         done: list[ScrubbedPlace] = []
         if scope.database and user_store.is_there(scope.database):
-            with _alone(scope.home):
+            with _hold_spool_and_sessions(scope.home):
                 found, transcripts = _scrub_store(scope, needle, tick, transcripts)
                 done += found
         if scope.project:
@@ -131,10 +133,10 @@ def scrub_all(scope: ScrubScope, needle: Needle, tick: clock.Tick = clock.no_tic
                 done += project.scrub(tick)
             in_git = in_git or project.in_git()
         places += done
-        before, left = left, list(_left(scope, needle))
+        before, left = left, list(_remaining_places(scope, needle))
         if not done or not left or left == before:
             break
-    summed = _summed(places)
+    summed = _merge_places(places)
     if summed and scope.home:
         left += _at_models(scope.home)
     return ScrubResult(False, needle.description, summed, tuple(left), in_git, transcripts, folders)
@@ -204,7 +206,7 @@ def _files(home: str, database: str, needle: Needle, *, acting: bool) -> list[Sc
     return places
 
 
-def _left(scope: ScrubScope, needle: Needle) -> Iterator[RemainingPlace]:
+def _remaining_places(scope: ScrubScope, needle: Needle) -> Iterator[RemainingPlace]:
     """What holds it after all, byte by byte."""
     if scope.database and user_store.is_there(scope.database):
         name = os.path.basename(scope.database)
@@ -249,7 +251,7 @@ def _at_models(home: str) -> Iterator[RemainingPlace]:
 
 
 @contextmanager
-def _alone(home: str | None) -> Iterator[None]:
+def _hold_spool_and_sessions(home: str | None) -> Iterator[None]:
     """No other process works on the spool or on sessions meanwhile."""
     if home is None:
         yield
@@ -309,7 +311,7 @@ def _rows(found: dict[str, int]) -> list[ScrubbedPlace]:
     return [ScrubbedPlace(f"store.db: {table}", rows, "rewritten") for table, rows in found.items()]
 
 
-def _summed(places: list[ScrubbedPlace]) -> tuple[ScrubbedPlace, ...]:
+def _merge_places(places: list[ScrubbedPlace]) -> tuple[ScrubbedPlace, ...]:
     """Each place once."""
     summed: dict[tuple[str, str], ScrubbedPlace] = {}
     for place in places:

@@ -79,7 +79,7 @@ def rebuild(
                 "Another process is processing sessions.",
                 hint="`ctx worker stop` ends the worker; then run this again.",
             )
-        prepared, skipped = _prepare(memory, _chosen(memory, texts, project), tick)
+        prepared, skipped = _prepare(memory, _chosen_sessions(memory, texts, project), tick)
         found = _result(prepared, _write(memory, prepared, dry_run=True)[1], skipped)
         if dry_run or not found.sessions:
             return found._replace(dry_run=dry_run)
@@ -92,7 +92,7 @@ def rebuild(
     return found._replace(dry_run=False, change=change, backup=backup.path)
 
 
-def _chosen(memory: Memory, texts: Sequence[str], project: str | None) -> list[Session]:
+def _chosen_sessions(memory: Memory, texts: Sequence[str], project: str | None) -> list[Session]:
     """The sessions that are meant, oldest first: of two equal observations the first counts."""
     connection = memory.user.connection
     if texts:
@@ -136,12 +136,12 @@ def _obstacle(memory: Memory, session: Session) -> str:
     if first_at is None or first_at > session.started_at or any(it and it < first for it in began):
         return "its first steps have expired"
     try:
-        return _sharing(memory, session)
+        return _sharing_reason(memory, session)
     except CtxError as error:
         return f"its project cannot be opened: {error.message}"
 
 
-def _sharing(memory: Memory, session: Session) -> str:
+def _sharing_reason(memory: Memory, session: Session) -> str:
     """How git shares what memory has about a session; empty if it does not."""
     with session_stores.session_memory(memory, session) as there:
         shares = there.environment.user_config.text("share.sessions") != "none"

@@ -181,7 +181,7 @@ def list_sessions(
 def show(memory: Memory, text: str) -> SessionDetails:
     connection = memory.user.connection
     session = session_state.get(connection, text)
-    nodes = _made_of(memory, session)
+    nodes = _session_nodes(memory, session)
     short_ids = memory.graph.shown([node.id for node in nodes])
     summaries = [node for node in nodes if node.type == "summary"]
     told = summaries[-1].metadata if summaries else {}
@@ -198,7 +198,7 @@ def show(memory: Memory, text: str) -> SessionDetails:
         str(told.get("title") or steps.title_of(kept).text),
         next((each.lead for each in team_table.of_session(connection, session.id)), None),
         teammates.results(connection, session.id),
-        tuple(_observed(each, short_ids) for each in nodes if each.type == "observation"),
+        tuple(_session_node(each, short_ids) for each in nodes if each.type == "observation"),
         _files(kept),
         event_table.changed_items(connection, session.id),
         dict(Counter(step.kind for step in kept)),
@@ -230,15 +230,15 @@ def delete(memory: Memory, text: str, *, dry_run: bool) -> DeleteSessionResult:
             f"The session {session.id} is still active.",
             hint="End it first; `ctx pause` pauses capture.",
         )
-    marked = _marked(memory, session.id)
-    nodes = [node for node in marked if _is_of_it_alone(node, session.id)]
+    marked = _tagged_nodes(memory, session.id)
+    nodes = [node for node in marked if _is_only_from_session(node, session.id)]
     short_ids = memory.graph.shown([node.id for node in nodes])
     done = DeleteSessionResult(
         session.id,
         _line(connection, session, None).what,
         dry_run,
         None,
-        tuple(_observed(node, short_ids) for node in nodes),
+        tuple(_session_node(node, short_ids) for node in nodes),
         len(marked) - len(nodes),
         sum(_events(connection, session.id).values()),
         len(event_table.changed_items(connection, session.id)),
@@ -280,19 +280,23 @@ def _line(connection: Connection, session: Session, teammate: Teammate | None) -
     )
 
 
-def _marked(memory: Memory, session: str) -> list[Node]:
+def _tagged_nodes(memory: Memory, session: str) -> list[Node]:
     """The nodes that carry the tag of a session."""
     found = [lookups.with_tag(each, f"{_TAG}{session}") for each in memory.graph.connections]
     return list(memory.graph.nodes([node_id for ids in found for node_id in ids]))
 
 
-def _made_of(memory: Memory, session: Session) -> list[Node]:
+def _session_nodes(memory: Memory, session: Session) -> list[Node]:
     """What memory keeps of a session, in the order of its time."""
-    made = [each for each in _marked(memory, session.id) if each.type in ("observation", "summary")]
+    made = [
+        each
+        for each in _tagged_nodes(memory, session.id)
+        if each.type in ("observation", "summary")
+    ]
     return sorted(made, key=lambda node: (node.created_at, node.id))
 
 
-def _is_of_it_alone(node: Node, session: str) -> bool:
+def _is_only_from_session(node: Node, session: str) -> bool:
     """Whether a node was made of a session, and no other session has shown the same."""
     sessions = {tag for tag in node.tags if tag.startswith(_TAG)}
     return (
@@ -335,7 +339,7 @@ def _logs(memory: Memory, nodes: Sequence[Node]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _observed(node: Node, short_ids: Mapping[NodeId, str]) -> SessionNode:
+def _session_node(node: Node, short_ids: Mapping[NodeId, str]) -> SessionNode:
     kind = next((tag for tag in node.tags if tag.startswith("kind:")), "")
     title = node.metadata.get("title")
     first = node.content.strip().partition("\n")[0]

@@ -89,7 +89,7 @@ def status(memory: Memory, *, new: bool) -> MemoryStatus:
         if memory.project_memory
         else "none",
         task=pending.current_task(memory.user, memory.place.task_key),
-        staged=_staged(memory),
+        staged=_staged_sessions(memory),
         scopes=by_scope(memory.graph),
         health=None if memory.environment.is_single_store or new else health.health(memory),
         conflicts=review.count_conflicts(memory),
@@ -110,7 +110,7 @@ def status(memory: Memory, *, new: bool) -> MemoryStatus:
     )
 
 
-def _staged(memory: Memory) -> tuple[StagedSession, ...]:
+def _staged_sessions(memory: Memory) -> tuple[StagedSession, ...]:
     if memory.project_memory is None:
         return ()
     from ctx.project import staged_sessions

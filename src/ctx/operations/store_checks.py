@@ -158,10 +158,10 @@ def _store(environment: Environment) -> Iterator[DoctorCheck]:
     else:
         yield _contents(path)
     if not _ask_store(path, stats.has_nodes):
-        yield from _lost(path)
+        yield from _check_lost_nodes(path)
 
 
-def _lost(path: str) -> Iterator[DoctorCheck]:
+def _check_lost_nodes(path: str) -> Iterator[DoctorCheck]:
     """If memory is empty, whether a backup has nodes."""
     full = [each for each in store_backups.list_backups(path).backups if each.nodes]
     if full:
@@ -320,10 +320,10 @@ def _capture(environment: Environment) -> Iterator[DoctorCheck]:
         seen = f"Unreadable events set aside: {len(failed):,}."
         advice = f"They are in {folder}: inspect them, then delete them."
         yield DoctorCheck("capture", "warning", seen, advice)
-    yield from _skipped(environment.graph_file)
+    yield from _check_skipped_events(environment.graph_file)
 
 
-def _skipped(path: str) -> Iterator[DoctorCheck]:
+def _check_skipped_events(path: str) -> Iterator[DoctorCheck]:
     """Stored events that could not be processed. Old ones are not a warning."""
     since = clock.iso(clock.now_ms() - _DAY_MS)
     reasons = _ask_store(path, lambda store: event_table.skip_reasons(store, _MOST_REASONS)) or ()

@@ -100,7 +100,7 @@ def start(memory: Memory, name: str, claim: Claim | None = None) -> StartTaskRes
     # The name becomes a tag, so secrets are removed first.
     title = redact(name.strip())
     found_task = _find(memory, title.text)
-    compacted = _switched(memory, found_task)
+    compacted = _commit_other_task(memory, found_task)
     with ExitStack() as stack:
         create = stack.enter_context(document.new_files(memory)) if memory.project_memory else None
         here = found_task.scope if found_task else memory.home
@@ -136,7 +136,7 @@ def start(memory: Memory, name: str, claim: Claim | None = None) -> StartTaskRes
     return StartTaskResult(task, node is None, replaced, tuple(joined), redactions, compacted)
 
 
-def _switched(memory: Memory, to: Node | None) -> CompactResult | None:
+def _commit_other_task(memory: Memory, to: Node | None) -> CompactResult | None:
     """Commit the work that is staged for another task before this one begins."""
     before = pending.current_task(memory.user, memory.place.task_key)
     if before is None or (to and word_of(to) == before):
@@ -198,7 +198,7 @@ def end(
     other_scope = USER if here == PROJECT else memory.home
     with memory.transaction("task end", other_scope, here, claim=claim) as whole:
         change = whole.in_scope(here)
-        working = _working(memory.graph, word, memory.project)
+        working = _working_nodes(memory.graph, word, memory.project)
         if node is None and not working and word != current:
             raise NodeNotFound(
                 f"There is no task {name!r}.", hint="`ctx list --type=task` shows them."
@@ -231,7 +231,7 @@ def current(memory: Memory) -> CurrentTask:
     if word is None:
         return CurrentTask(None, 0)
     node = _find(memory, word)
-    working = _working(memory.graph, word, memory.project)
+    working = _working_nodes(memory.graph, word, memory.project)
     notes = [each for each in working if node is None or each.id != node.id]
     return CurrentTask(_task(memory.graph, word, node), len(notes))
 
@@ -254,7 +254,9 @@ def _find(memory: Memory, text: str) -> Node | None:
     """The task with a name, a tag word, a number or an id."""
     graph = memory.graph
     for node in graph.nodes(graph.of_type("task")):
-        is_meant = text in (word_of(node), f"task:{word_of(node)}") or _same(text, name_of(node))
+        is_meant = text in (word_of(node), f"task:{word_of(node)}") or _is_same_name(
+            text, name_of(node)
+        )
         if is_meant and belongs(node.tags, memory.project):
             return node
     try:
@@ -272,7 +274,7 @@ def _find(memory: Memory, text: str) -> Node | None:
     return node
 
 
-def _same(name: str, other: str) -> bool:
+def _is_same_name(name: str, other: str) -> bool:
     return " ".join(name.split()).casefold() == " ".join(other.split()).casefold()
 
 
@@ -319,15 +321,17 @@ def belongs(tags: Sequence[str], project: str | None) -> bool:
 
 def _without_task(graph: Graph, project: str | None) -> list[NodeId]:
     """The working nodes of a project that belong to no task, oldest first."""
-    return _matching(Graphs([graph]), f"tag:{WORKING} AND NOT tag:task:*", project)
+    return _matching_nodes(Graphs([graph]), f"tag:{WORKING} AND NOT tag:task:*", project)
 
 
-def _working(graph: Graphs, word: str, project: str | None) -> list[Node]:
+def _working_nodes(graph: Graphs, word: str, project: str | None) -> list[Node]:
     """The working nodes of a task, oldest first."""
-    return list(graph.nodes(_matching(graph, f'tag:{WORKING} AND tag:"task:{word}"', project)))
+    return list(
+        graph.nodes(_matching_nodes(graph, f'tag:{WORKING} AND tag:"task:{word}"', project))
+    )
 
 
-def _matching(graph: Graphs, query: str, project: str | None) -> list[NodeId]:
+def _matching_nodes(graph: Graphs, query: str, project: str | None) -> list[NodeId]:
     """The matching nodes in a project; outside of projects, those without a project."""
     parsed = parse(query if project else f"{query} AND NOT tag:project:*")
     scope = Scope(include_superseded=True, project=project)

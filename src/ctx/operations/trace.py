@@ -64,7 +64,7 @@ def steps_behind(memory: Memory, nodes: Iterable[Node]) -> tuple[tuple[SaidStep,
     named = [(node, step) for node in nodes for step in evidence_of(node.metadata)]
     wanted = dict.fromkeys(step for _, step in named[:MOST_SAID])
     stored = {each.id: each for each in steps.with_ids(memory.user.connection, list(wanted))}
-    quoted = [_quoted(node, stored[step]) for node, step in named if step in stored]
+    quoted = [_quoted_step(node, stored[step]) for node, step in named if step in stored]
     return tuple(quoted), len(wanted) - len(stored)
 
 
@@ -84,7 +84,7 @@ def evidence_of(metadata: Mapping[str, Any]) -> list[str]:
     )
 
 
-def _quoted(node: Node, step: Step) -> SaidStep:
+def _quoted_step(node: Node, step: Step) -> SaidStep:
     by = _SPEAKERS.get(step.kind, step.kind)
     text = _sentence(step.text, node) if step.kind in _SPEAKERS else step.text or step.path
     return SaidStep(node.id, step.id, step.session, step.at, by, _shortened(text))

@@ -40,7 +40,7 @@ class UndoResult(NamedTuple):
 
 def undo_change(memory: Memory, text: str | None, *, dry_run: bool) -> UndoResult:
     """Undo a change by its id, or the last one of this session."""
-    graphs, change_id = _chosen(memory, text)
+    graphs, change_id = _chosen_change(memory, text)
     if dry_run:
         return UndoResult(
             inverse_changes.describe_change(graphs[0], change_id),
@@ -57,7 +57,7 @@ def undo_change(memory: Memory, text: str | None, *, dry_run: bool) -> UndoResul
         scopes = [graph.scope for graph in graphs]
         with ExitStack() as files, memory.transaction(inverse_changes.ACTION, *scopes) as change:
             # Chosen again under the lock: two concurrent undos must take different changes.
-            graphs, change_id = _chosen(memory, text)
+            graphs, change_id = _chosen_change(memory, text)
             if [graph.scope for graph in graphs] == scopes:
                 made = inverse_changes.describe_change(change.graph, change_id)
                 for scope in scopes:
@@ -99,9 +99,9 @@ def _changes(memory: Memory, session: str | None) -> Iterator[tuple[Graph, str]]
             yield graph, made.change
 
 
-def _chosen(memory: Memory, text: str | None) -> tuple[list[Graph], str]:
+def _chosen_change(memory: Memory, text: str | None) -> tuple[list[Graph], str]:
     """The selected change, and the stores that contain it: one command can change both."""
-    change_id = _newest(memory) if text is None else _named(memory, text)
+    change_id = _newest(memory) if text is None else _find_change(memory, text)
     stores = [
         (graph, change_records)
         for graph in memory.graph.graphs
@@ -145,7 +145,7 @@ def _is_elsewhere(memory: Memory, node_id: NodeId, change_id: str) -> bool:
     return False
 
 
-def _named(memory: Memory, text: str) -> str:
+def _find_change(memory: Memory, text: str) -> str:
     refusal: NodeNotFound | None = None
     for graph in memory.graph.graphs:
         try:

@@ -70,14 +70,14 @@ class ReceiptList(NamedTuple):
 def why(memory: Memory, named: str | None) -> ReceiptDetails:
     """A receipt by name, or the last one that `last` lists."""
     if named is not None:
-        return _explained(memory, _named(memory, named))
+        return _receipt_details(memory, _find_receipt(memory, named))
     latest = last(memory, 1).receipts
     if not latest:
         raise ReceiptNotFound(
             "No receipts yet.",
             hint="`ctx install` registers the hooks; `ctx doctor` checks them.",
         )
-    return _explained(memory, latest[0])
+    return _receipt_details(memory, latest[0])
 
 
 def last(memory: Memory, limit: int) -> ReceiptList:
@@ -90,9 +90,9 @@ def last(memory: Memory, limit: int) -> ReceiptList:
     return ReceiptList(tuple(listed))
 
 
-def _named(memory: Memory, text: str) -> Receipt:
+def _find_receipt(memory: Memory, text: str) -> Receipt:
     """The receipt whose id begins with the text, or the last one of such a session."""
-    waiting = _waiting(memory)
+    waiting = _spooled_receipts(memory)
     matches = [each for each in waiting if each.id.startswith(text)]
     matches += receipts.with_prefix(memory.user.connection, text)
     matches = matches or _of_session(memory, waiting, text)
@@ -119,14 +119,14 @@ def _of_session(memory: Memory, waiting: Sequence[Receipt], text: str) -> list[R
 
 
 def _newest(memory: Memory, project: str | None, limit: int) -> list[Receipt]:
-    waiting = [each for each in _waiting(memory) if project in (None, each.project)]
+    waiting = [each for each in _spooled_receipts(memory) if project in (None, each.project)]
     by_id = {each.id: each for each in receipts.newest(memory.user.connection, project, limit)} | {
         each.id: each for each in waiting
     }
     return [by_id[receipt_id] for receipt_id in sorted(by_id, reverse=True)[:limit]]
 
 
-def _waiting(memory: Memory) -> list[Receipt]:
+def _spooled_receipts(memory: Memory) -> list[Receipt]:
     """The receipts that are still in the spool, newest first."""
     home = memory.environment.user_store.home
     pending = []
@@ -149,7 +149,7 @@ def read_receipt(name: str, data: bytes) -> HookReceipt:
     return receipts.read(receipt_id, clock.iso(spool.made_ms(receipt_id)), value)
 
 
-def _explained(memory: Memory, receipt: Receipt) -> ReceiptDetails:
+def _receipt_details(memory: Memory, receipt: Receipt) -> ReceiptDetails:
     ids = [item.id for item in receipt.items if item.id]
     now = {node.id: node for node in memory.graph.nodes(ids)}
     states = anchor_check.check(memory, now.values())

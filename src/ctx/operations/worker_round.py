@@ -93,11 +93,11 @@ class WorkerRounds:
             self.is_behind = not held
             if not held:
                 return RoundResult(NOTHING, 0, 0, ())
-            steps = self._take(memory)
-            due = self._due(memory)
+            steps = self._process_events(memory)
+            due = self._due_sessions(memory)
             missed = self._reconcile(memory, due)
             if missed:
-                steps += self._take(memory)
+                steps += self._process_events(memory)
             synthesised = self._synthesise(memory, due)
         if synthesised:
             folders = dict.fromkeys(each.folder for each in synthesised)
@@ -107,7 +107,7 @@ class WorkerRounds:
                 apply.refresh(memory, folders, self._home)
         return RoundResult(NOTHING, steps, missed, tuple(each.id for each in synthesised))
 
-    def _take(self, memory: Memory) -> int:
+    def _process_events(self, memory: Memory) -> int:
         counts = [0]
         with self._guard("steps"):
             from ctx.capture import pipeline
@@ -118,7 +118,7 @@ class WorkerRounds:
             counts = [taken.steps, taken.dropped, taken.skipped]
         return sum(counts)
 
-    def _due(self, memory: Memory) -> list[Session]:
+    def _due_sessions(self, memory: Memory) -> list[Session]:
         """The sessions with something new to synthesise."""
         connection, now_ms = memory.user.connection, clock.now_ms()
         due: list[Session] = []

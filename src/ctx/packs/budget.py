@@ -88,12 +88,12 @@ def fill(offers: Sequence[ChunkOffer], room: int, limit: int = 0) -> FilledBudge
     waiting = []
     for offer in offers:
         if offer.chunk.relevance_score < THRESHOLD * best:
-            left_out.append(_left_out(offer.chunk, WEAK))
+            left_out.append(_left_out_chunk(offer.chunk, WEAK))
         else:
             waiting.append(offer)
     if waiting:
         offer = waiting.pop(_best(waiting))
-        first = _first(offer, room)
+        first = _first_chunk(offer, room)
         taken.add(first)
         room -= first.tokens
     # The value of an offer never rises, so the first one with an unchanged value is the best of
@@ -106,16 +106,16 @@ def fill(offers: Sequence[ChunkOffer], room: int, limit: int = 0) -> FilledBudge
         if heap and worth < -heap[0][0]:
             heappush(heap, (-worth, place, offer))
         elif reason := taken.objection(offer.chunk):
-            left_out.append(_left_out(offer.chunk, reason))
-        elif chunk := _fitting(offer, room):
+            left_out.append(_left_out_chunk(offer.chunk, reason))
+        elif chunk := _fit_chunk(offer, room):
             taken.add(chunk)
             room -= chunk.tokens
         else:
-            left_out.append(_left_out(offer.chunk, BUDGET))
+            left_out.append(_left_out_chunk(offer.chunk, BUDGET))
     chosen = sorted(taken.chunks, key=lambda chunk: -chunk.relevance_score)
     if limit:
         # The first of what is there without a limit.
-        left_out += [_left_out(chunk, ENOUGH) for chunk in chosen[limit:]]
+        left_out += [_left_out_chunk(chunk, ENOUGH) for chunk in chosen[limit:]]
         chosen = chosen[:limit]
     return FilledBudget(
         tuple(chosen),
@@ -137,15 +137,15 @@ def _smallest(offer: ChunkOffer) -> Chunk:
     return _without_secrets(offer.brief or offer.chunk)
 
 
-def _first(offer: ChunkOffer, room: int) -> Chunk:
+def _first_chunk(offer: ChunkOffer, room: int) -> Chunk:
     """The most relevant chunk, whole or in brief. A pack without it is useless: E010."""
-    if chunk := _fitting(offer, room):
+    if chunk := _fit_chunk(offer, room):
         return chunk
     needed = _smallest(offer).tokens
     raise BudgetExceeded(f"One chunk takes {needed:,} tokens, and there are {room:,}.")
 
 
-def _fitting(offer: ChunkOffer, room: int) -> Chunk | None:
+def _fit_chunk(offer: ChunkOffer, room: int) -> Chunk | None:
     """An offer, whole or in brief; None if it does not fit."""
     for candidate in (offer.chunk, offer.brief):
         if candidate is not None and candidate.tokens <= room:
@@ -181,5 +181,5 @@ def _is_inside(chunk: Chunk, other: Chunk) -> bool:
     )
 
 
-def _left_out(chunk: Chunk, reason: str) -> LeftOutChunk:
+def _left_out_chunk(chunk: Chunk, reason: str) -> LeftOutChunk:
     return LeftOutChunk(chunk.title, chunk.relevance_score, chunk.tokens, reason)

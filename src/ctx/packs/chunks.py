@@ -49,13 +49,13 @@ def part_offer(part: FilePart, name: str, why: Why) -> ChunkOffer:
     kind: ChunkKind = "SymbolDefinition" if part.kind in _TYPES else "FileContent"
     title = f"File: {part.path}" if not part.name else f"{part.path}: {part.name}"
     place = part.path, part.first_line, part.last_line, name or part.path
-    whole = _priced(
+    whole = _with_token_count(
         Chunk(title, part.hash, part.snippet, why[0], kind, 0, *place, *why[1:], REPOSITORY)
     )
     brief = part.signature or part.snippet.partition("\n")[0]
     if len(brief) >= len(part.snippet):
         return ChunkOffer(whole)
-    return ChunkOffer(whole, _priced(whole._replace(snippet=brief)))
+    return ChunkOffer(whole, _with_token_count(whole._replace(snippet=brief)))
 
 
 def signature_offer(item: LocatedItem, hash: str, why: Why) -> ChunkOffer:
@@ -64,7 +64,7 @@ def signature_offer(item: LocatedItem, hash: str, why: Why) -> ChunkOffer:
     place = item.path, item.line, item.end_line, item.name
     title = f"{item.path}: {item.name}"
     chunk = Chunk(title, hash, snippet, why[0], "SymbolDefinition", 0, *place, *why[1:], REPOSITORY)
-    return ChunkOffer(_priced(chunk))
+    return ChunkOffer(_with_token_count(chunk))
 
 
 def node_offer(
@@ -73,7 +73,7 @@ def node_offer(
     """A node of memory. The title names the author if it is somebody else."""
     first, _, rest = node.content.strip().partition("\n")
     label = f"{node.type.replace('-', ' ').capitalize()}{f' by {author}' if author else ''}"
-    title = f"{label}: {_beginning(first)}"
+    title = f"{label}: {_cut_title(first)}"
     kind = _KINDS.get(node.type, "Memory")
     rationale = node.metadata.get("rationale")
     # The snippet does not repeat the title.
@@ -83,30 +83,32 @@ def node_offer(
     if isinstance(rationale, str) and rationale.strip():
         content = f"{content}\n\nRationale: {rationale.strip()}"
     shape = None, None, None, node.id, *why[1:], node.source, states
-    whole = _priced(Chunk(title, node.id, _fitted(content, most), why[0], kind, 0, *shape))
+    whole = _with_token_count(
+        Chunk(title, node.id, _fit_text(content, most), why[0], kind, 0, *shape)
+    )
     if not rest and tokens.estimate(content) <= _BRIEF:
         return ChunkOffer(whole)
-    return ChunkOffer(whole, _priced(whole._replace(snippet=_fitted(content, _BRIEF))))
+    return ChunkOffer(whole, _with_token_count(whole._replace(snippet=_fit_text(content, _BRIEF))))
 
 
 def section_offer(section: NarrativeSection, why: Why, most: int) -> ChunkOffer:
     place = section.path, section.first_line, section.last_line, section.title
-    snippet = _fitted(section.text, most)
+    snippet = _fit_text(section.text, most)
     title = f"Narrative: {section.title}"
     shape = *place, *why[1:], REPOSITORY
     chunk = Chunk(title, section.path, snippet, why[0], "NarrativeExcerpt", 0, *shape)
-    return ChunkOffer(_priced(chunk))
+    return ChunkOffer(_with_token_count(chunk))
 
 
-def _beginning(line: str) -> str:
+def _cut_title(line: str) -> str:
     return line if len(line) <= _LONGEST_TITLE else f"{line[: _LONGEST_TITLE - 1]}…"
 
 
-def _priced(chunk: Chunk) -> Chunk:
+def _with_token_count(chunk: Chunk) -> Chunk:
     return chunk._replace(tokens=pack_text.cost(chunk))
 
 
-def _fitted(text: str, most: int) -> str:
+def _fit_text(text: str, most: int) -> str:
     """A text, or the first paragraphs, else the first lines, of a long one."""
     if tokens.estimate(text) <= most:
         return text

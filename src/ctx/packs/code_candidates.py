@@ -145,7 +145,7 @@ class CodeCandidates:
     def margin(self) -> float | None:
         """The lead of the first file over the second, as a share of its score; None without
         files."""
-        worth = sorted(map(self._worth, self.files), reverse=True)
+        worth = sorted(map(self._file_weight, self.files), reverse=True)
         if not worth or not worth[0]:
             return None
         return (worth[0] - worth[1]) / worth[0] if len(worth) > 1 else 1.0
@@ -168,8 +168,11 @@ class CodeCandidates:
         self, looked_at: Sequence[RankedFile], pointers: Mapping[int, MemoryPointer]
     ) -> None:
         candidates = item_ranking.candidates(self._code, self._texts, looked_at, self._query)
-        shares = self._held_together(looked_at)
-        best = max((self._worth(file) * shares[file.id] for file in looked_at), default=0.0) or 1.0
+        shares = self._connected_file_weights(looked_at)
+        best = (
+            max((self._file_weight(file) * shares[file.id] for file in looked_at), default=0.0)
+            or 1.0
+        )
         scale = self._scale(candidates) / best
         scored = [
             self._scored_one(candidate, scale * shares[candidate.searched.file.id], pointers)
@@ -189,9 +192,9 @@ class CodeCandidates:
         self, candidate: ItemCandidate, scale: float, pointers: Mapping[int, MemoryPointer]
     ) -> _Scored:
         file = candidate.searched.file
-        shown = self._shown_with(candidate)
+        shown = self._items_shown_by(candidate)
         by_fit = _FILE_ALONE + (1 - _FILE_ALONE) * candidate.fit
-        factor = self._worth(file) / file.score * scale * by_fit if file.score else 0.0
+        factor = self._file_weight(file) / file.score * scale * by_fit if file.score else 0.0
         signals = [Signal(signal.name, signal.value * factor) for signal in file.signals]
         if sure := max((self._named.items.get(item, 0.0) for item in shown), default=0.0):
             signals.append(Signal("named", _NAMED * sure))
@@ -208,7 +211,7 @@ class CodeCandidates:
             return _Scored(candidate, by_memory.score, tuple(signals), by_memory.via)
         return _Scored(candidate, score, tuple(signals))
 
-    def _shown_with(self, candidate: ItemCandidate) -> list[int]:
+    def _items_shown_by(self, candidate: ItemCandidate) -> list[int]:
         """The wanted items that a candidate shows: all of them if it is a whole file."""
         if candidate.row is not None:
             return [candidate.id]
@@ -216,7 +219,7 @@ class CodeCandidates:
         file_id = candidate.searched.file.id
         return [candidate.id, *(item for item in wanted if file_of(item) == file_id)]
 
-    def _worth(self, file: RankedFile) -> float:
+    def _file_weight(self, file: RankedFile) -> float:
         """The weight of a file by its role in the project."""
         if file_roles.role_of(file.path) != file_roles.BESIDE:
             return file.score
@@ -224,7 +227,7 @@ class CodeCandidates:
         # A test repeats the words of the code it tests and may contain more of them.
         return file.score if is_wanted else _BESIDE * min(file.score, 1.0)
 
-    def _held_together(self, looked_at: Sequence[RankedFile]) -> dict[int, float]:
+    def _connected_file_weights(self, looked_at: Sequence[RankedFile]) -> dict[int, float]:
         """The weight of each file, by how much of the total score is in it or in files connected to
         it."""
         every = dict.fromkeys((file.id for file in looked_at), 1.0)
@@ -236,7 +239,7 @@ class CodeCandidates:
         if not any(joined.values()):
             # Nothing is resolved yet, or no files are connected.
             return every
-        fits = {file.id: self._worth(file) ** _SHARPENED for file in looked_at}
+        fits = {file.id: self._file_weight(file) ** _SHARPENED for file in looked_at}
         around = {id: fsum((fits[id], *map(fits.__getitem__, joined[id]))) for id in every}
         most = max(around.values()) or 1.0
         return {id: _APART + (1 - _APART) * around[id] / most for id in every}
@@ -304,7 +307,9 @@ class CodeCandidates:
                 continue
             self.reached_names.append(there.name)
             if there.kind != "module" and file_of(there.id) not in shown:
-                self._reached.append(self._offer(there, reached, self._way(reached, by_id)))
+                self._reached.append(
+                    self._offer(there, reached, self._path_to_item(reached, by_id))
+                )
         self.condensed = expansion.condensed and bool(self.reached_names)
 
     def _offer(
@@ -326,7 +331,7 @@ class CodeCandidates:
                     )
         return chunks.signature_offer(item, self._hash(file_id), why)
 
-    def _way(
+    def _path_to_item(
         self, reached: expand.ReachedItem, by_id: Mapping[int, expand.ReachedItem]
     ) -> tuple[str, ...]:
         """The path from a seed to an item: names, with the edges between them."""

@@ -86,7 +86,7 @@ def in_code(code: Code, starts: Mapping[int, float], limits: ExpansionLimits) ->
         if depth == 1:
             ways += _backward(code, ring, labels, least)
         leads += outward
-        leads += _ahead(code, [edge.target for edge in outward], labels, least)
+        leads += _resolved_edges(code, [edge.target for edge in outward], labels, least)
         together = _cycles((edge.source, edge.target) for edge in leads)
         condensed = condensed or bool(ways)
         ring = _step(code, ways, together, scores, by_id, depth)
@@ -98,7 +98,9 @@ def in_code(code: Code, starts: Mapping[int, float], limits: ExpansionLimits) ->
     return Expansion(tuple(reached[: limits.most]), condensed)
 
 
-def _ahead(code: Code, items: Sequence[int], labels: Sequence[str], least: int) -> list[CodeEdge]:
+def _resolved_edges(
+    code: Code, items: Sequence[int], labels: Sequence[str], least: int
+) -> list[CodeEdge]:
     """The edges from items and from their targets that are resolved already. They are enough to
     find most of the cycles around the items."""
     known = CodeGraph(code.connection)
@@ -181,7 +183,7 @@ def _cycles(edges: Iterable[tuple[int, int]]) -> dict[int, tuple[int, ...]]:
     for item in sorted(leads):
         if item not in cycles:
             # Few items are left: two items are in one cycle if each reaches the other.
-            together = tuple(sorted(_reached(item, leads) & _reached(item, backward)))
+            together = tuple(sorted(_reachable_from(item, leads) & _reachable_from(item, backward)))
             cycles.update(dict.fromkeys(together, together))
     return cycles
 
@@ -193,7 +195,7 @@ def _neighbours(pairs: Iterable[tuple[int, int]]) -> dict[int, list[int]]:
     return neighbours
 
 
-def _reached(start: int, leads: Mapping[int, Sequence[int]]) -> set[int]:
+def _reachable_from(start: int, leads: Mapping[int, Sequence[int]]) -> set[int]:
     reached, waiting = {start}, [start]
     while waiting:
         for other in leads.get(waiting.pop(), ()):

@@ -189,7 +189,7 @@ def fitting(
             left -= taken
             chosen.update(blocks[place])
         elif worth[place] > 0:
-            part = _around(text, blocks[place], matters, left - 4)
+            part = _lines_around(text, blocks[place], matters, left - 4)
             left -= cost(text, part) + 4 if part else 0
             chosen.update(part)
     return sorted(chosen)
@@ -222,7 +222,7 @@ def _blocks(text: FileText, numbers: Sequence[int]) -> list[list[int]]:
     return blocks
 
 
-def _around(
+def _lines_around(
     text: FileText, block: Sequence[int], matters: Mapping[int, float], most: float
 ) -> list[int]:
     """The lines of a block around its most relevant line, as far as they fit."""

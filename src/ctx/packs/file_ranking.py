@@ -78,20 +78,22 @@ def _rank(
 ) -> list[RankedFile]:
     signals: dict[str, Mapping[int, float]] = {}
     if "history" not in without:
-        signals["history"] = _scaled(_HISTORY, _touched(connection, question))
+        signals["history"] = _scale_to_weight(_HISTORY, _score_by_commits(connection, question))
     if "mentioned" not in without:
-        signals["mentioned"] = _scaled(_MENTIONED, _named(connection, mentioned))
+        signals["mentioned"] = _scale_to_weight(
+            _MENTIONED, _score_named_files(connection, mentioned)
+        )
     texts = _texts(connection, question, set().union(*signals.values()), without)
     signals = texts.signals | signals
     scores = _sums(signals)
     if "recent" not in without:
         likely = heapq.nlargest(_CANDIDATES, scores, key=scores.__getitem__)
-        signals["recent"] = _scaled(_RECENT, _recent(connection, likely))
+        signals["recent"] = _scale_to_weight(_RECENT, _recent(connection, likely))
         for id, value in signals["recent"].items():
             scores[id] += value
     beside = set() if question.is_about_tests or "roles" in without else texts.beside
     first = sorted(scores, key=lambda id: (id in beside, -scores[id], id))[:limit]
-    return _ranked(connection, first, scores, signals)
+    return _rank_files(connection, first, scores, signals)
 
 
 def _sums(signals: Mapping[str, Mapping[int, float]]) -> dict[int, float]:
@@ -122,7 +124,7 @@ def _texts(
     best = best_beside = 0.0
     for segment, totals, added in scores:
         ids, role_of = segment.ids, segment.roles
-        near = _near(totals, role_of)
+        near = _near_best(totals, role_of)
         source = {file: totals[file] * _BY_ROLE[role_of[file]] for file in near}
         wanted = compress(range(len(ids)), map(others.__contains__, ids))
         chosen = {
@@ -147,7 +149,7 @@ def _texts(
     return _Texts(dict(signals), beside)
 
 
-def _near(totals: Sequence[float], role_of: bytes) -> list[int]:
+def _near_best(totals: Sequence[float], role_of: bytes) -> list[int]:
     """The positions of texts that may be among the best in any role: all with at least the score of
     the last of the best source files."""
     best = heapq.nlargest(_CANDIDATES, compress(totals, role_of.translate(_IS_SOURCE)))
@@ -155,13 +157,13 @@ def _near(totals: Sequence[float], role_of: bytes) -> list[int]:
     return [place for place, total in enumerate(totals) if total >= least and total]
 
 
-def _scaled(weight: float, values: Mapping[int, float]) -> dict[int, float]:
+def _scale_to_weight(weight: float, values: Mapping[int, float]) -> dict[int, float]:
     """Scale the values so that the highest equals the weight."""
     most = max(values.values(), default=0.0)
     return {id: weight * value / most for id, value in values.items()} if most else {}
 
 
-def _named(connection: Connection, paths: Sequence[str]) -> dict[int, float]:
+def _score_named_files(connection: Connection, paths: Sequence[str]) -> dict[int, float]:
     rows = connection.execute(
         "SELECT id FROM files WHERE path IN (SELECT value FROM json_each(?))",
         (json.dumps(list(paths)),),
@@ -169,7 +171,7 @@ def _named(connection: Connection, paths: Sequence[str]) -> dict[int, float]:
     return {id: 1.0 for (id,) in rows}
 
 
-def _touched(connection: Connection, question: SearchQuestion) -> dict[int, float]:
+def _score_by_commits(connection: Connection, question: SearchQuestion) -> dict[int, float]:
     """The files touched by commits whose messages resemble the task."""
     spoken = commit_queries.message_scores(connection, {SUBJECT: 1.0}, question.weights)
     likely = heapq.nlargest(_LOOKED_AT, spoken, key=spoken.__getitem__)
@@ -224,7 +226,7 @@ def _present(connection: Connection, paths: set[int]) -> dict[int, int]:
     return dict(rows)
 
 
-def _ranked(
+def _rank_files(
     connection: Connection,
     ids: Sequence[int],
     scores: Mapping[int, float],

@@ -141,7 +141,7 @@ def candidates(
 ) -> list[ItemCandidate]:
     """The parts of files that may be shown, grouped by file, the best first."""
     words = _Words(query.weights)
-    searched = [result for file in files if (result := _look_through(code, texts, file, words))]
+    searched = [result for file in files if (result := _search_file(code, texts, file, words))]
     matching = [_matching_items(file, words) for file in searched]
     rarity = _rarity(matching)
     scores = [
@@ -151,7 +151,7 @@ def candidates(
     return [
         candidate
         for file, own, of_items in zip(searched, matching, scores, strict=True)
-        for candidate in _chosen(file, own, of_items, query, best)
+        for candidate in _choose_candidates(file, own, of_items, query, best)
     ]
 
 
@@ -171,7 +171,7 @@ def rows_of(code: Code, file_id: int, first_line: int = 0, last_line: int = _NO_
     }
 
 
-def _look_through(
+def _search_file(
     code: Code, texts: FileTexts, file: RankedFile, words: _Words
 ) -> SearchedFile | None:
     text = texts.file_text(file.id)
@@ -190,7 +190,7 @@ def _lines_with(text: str, words: _Words) -> dict[int, dict[str, int]]:
         foreign = {place: line for place, line in enumerate(every) if not line.isascii()}
         lines = _lines_with("\n".join([line * line.isascii() for line in every]), words)
         for place, line in foreign.items():
-            if counted := _counted(_WORD.findall(line), words):
+            if counted := _count_words(_WORD.findall(line), words):
                 lines[place + 1] = counted
         return lines
     lines = {}
@@ -207,7 +207,7 @@ def _lines_with(text: str, words: _Words) -> dict[int, dict[str, int]]:
     return lines
 
 
-def _counted(every: Iterable[str], words: _Words) -> dict[str, int]:
+def _count_words(every: Iterable[str], words: _Words) -> dict[str, int]:
     counts: dict[str, int] = {}
     for word in every:
         for term in words[word] if words.may_be(word) else ():
@@ -330,7 +330,7 @@ def _scores(
     return scores
 
 
-def _chosen(
+def _choose_candidates(
     searched: SearchedFile,
     matching: _TermCounts,
     scores: Mapping[int, float],
@@ -376,13 +376,13 @@ def item_part(
     text: FileText, rows: Rows, row: RankedRow, matters: Mapping[int, float], most: int
 ) -> FilePart:
     """The text of an item, within a number of tokens."""
-    first, last, snippet = _shown(text, rows, row, matters, most)
+    first, last, snippet = _item_excerpt(text, rows, row, matters, most)
     name = _name_inside(rows, row)
     shape = row.kind, first, last, snippet, row.signature
     return FilePart(row.id, text.path, text.hash, name, *shape)
 
 
-def _shown(
+def _item_excerpt(
     text: FileText, rows: Rows, row: RankedRow, matters: Mapping[int, float], most: int
 ) -> tuple[int, int, str]:
     """An item with its surroundings: the lines that enclose it, and the comments above it."""

@@ -68,15 +68,15 @@ class MemoryCandidates:
         self._reached: dict[NodeId, Node] = {}
         self._seeds: dict[NodeId, Node] = {}
         ranked = list(sources.remembered(question.cleaned or question.text, _NODES))
-        self._ranked = [node for node in ranked if _is_about_it(node)]
+        self._ranked = [node for node in ranked if _matches_question(node)]
         for ranked_node in self._ranked:
-            scale = chunks.by_coverage(_answered(ranked_node))
+            scale = chunks.by_coverage(_question_coverage(ranked_node))
             signals = tuple(Signal(one.name, one.value * scale) for one in ranked_node.signals)
-            self._know(_Known(ranked_node.node, ranked_node.score * scale, signals))
-        self._take_named(seeds.in_memory(sources.graphs, entities))
+            self._add_candidate(_Known(ranked_node.node, ranked_node.score * scale, signals))
+        self._add_named(seeds.in_memory(sources.graphs, entities))
         best = [known.node for known in list(self._known.values())[:_FROM]]
         self._seeds.update((node.id, node) for node in best)
-        self._take_at_hand(sources.task)
+        self._add_active_task(sources.task)
         self._sections = (
             list(sources.sections(question.cleaned or question.text, _SECTIONS))
             if sources.sections and config.include_narrative
@@ -90,7 +90,7 @@ class MemoryCandidates:
         if not self._ranked or not self._ranked[0].score:
             return None
         first, second = self._ranked[0], self._ranked[1].score if len(self._ranked) > 1 else 0.0
-        return (first.score - second) / first.score, _answered(first)
+        return (first.score - second) / first.score, _question_coverage(first)
 
     @property
     def seed_names(self) -> list[str]:
@@ -170,19 +170,19 @@ class MemoryCandidates:
             signals = tuple(Signal(one.name, one.value * scale) for one in section.signals)
             yield chunks.section_offer(section, (scale * section.score, signals, ()), self._most)
 
-    def _take_named(self, named: Sequence[NodeId]) -> None:
+    def _add_named(self, named: Sequence[NodeId]) -> None:
         for node in self._sources.graphs.nodes(self._in_sight(named)):
             self._seeds[node.id] = node
             if node.superseded_by is None or node.id in self._known:
-                self._know(_Known(node, _NAMED, (Signal("named", _NAMED),)))
+                self._add_candidate(_Known(node, _NAMED, (Signal("named", _NAMED),)))
             else:
                 # If a superseded node is named, its replacement is meant, which an edge leads to.
                 self._leave_out(node, _NAMED)
 
-    def _take_at_hand(self, task: Node | None) -> None:
+    def _add_active_task(self, task: Node | None) -> None:
         if task is not None and task.superseded_by is None and self._in_sight([task.id]):
             self._seeds[task.id] = task
-            self._know(_Known(task, _AT_HAND, (Signal("active", _AT_HAND),)))
+            self._add_candidate(_Known(task, _AT_HAND, (Signal("active", _AT_HAND),)))
 
     def _in_sight(self, node_ids: Sequence[NodeId]) -> Sequence[NodeId]:
         if self._sources.in_sight is None:
@@ -194,13 +194,13 @@ class MemoryCandidates:
         """Names for nodes: anchors by name, documents by number, all others by type and id."""
         shown = self._sources.graphs.shown(nodes)
         return [
-            _called(node)
+            _display_name(node)
             if node.type in _PLACES
             else documents_by_number.name(node) or f"{node.type}:{shown[node.id]}"
             for node in nodes.values()
         ]
 
-    def _know(self, known: _Known) -> None:
+    def _add_candidate(self, known: _Known) -> None:
         """Add a node. If it was found in two ways, it has two reasons, and the weaker score counts
         in part."""
         before = self._known.get(known.node.id)
@@ -231,41 +231,41 @@ class MemoryCandidates:
             node = nodes.get(step.id)
             if node is None:
                 continue
-            via = _way(step, by_id, nodes)
+            via = _path_to_node(step, by_id, nodes)
             self._reached.setdefault(node.id, node)
             if node.type in ("file", "item"):
-                pointers.append(MemoryPointer(node.type, _called(node), step.score, via))
+                pointers.append(MemoryPointer(node.type, _display_name(node), step.score, via))
             elif node.superseded_by is not None:
                 if node.id not in self._known:
                     self._leave_out(node, step.score)
             else:
-                self._know(_Known(node, step.score, (Signal("graph", step.score),), via))
+                self._add_candidate(_Known(node, step.score, (Signal("graph", step.score),), via))
         return pointers
 
     def _leave_out(self, node: Node, score: float, reason: str = "superseded") -> None:
-        title = f"{node.type.capitalize()}: {_called(node)}"
+        title = f"{node.type.capitalize()}: {_display_name(node)}"
         self._replaced.setdefault(node.id, LeftOutChunk(title, score, 0, reason))
 
 
-def _is_about_it(ranked: RankedNode) -> bool:
+def _matches_question(ranked: RankedNode) -> bool:
     """Whether a node matches the question. Scores are relative to the best node, which may not
     match at all. A node without words or vectors to compare was selected by filters."""
     is_weak = ranked.coverage < _LEAST_COVERAGE and ranked.nearness < _LEAST_NEARNESS
     return not (is_weak and (ranked.coverage or ranked.nearness))
 
 
-def _answered(ranked: RankedNode) -> float:
+def _question_coverage(ranked: RankedNode) -> float:
     """How much of the question a node covers, by words or by meaning."""
     return min(max(ranked.coverage, ranked.nearness), 1.0)
 
 
-def _way(
+def _path_to_node(
     step: expand.ExpandedNode,
     by_id: Mapping[NodeId, expand.ExpandedNode],
     nodes: Mapping[NodeId, Node],
 ) -> tuple[str, ...]:
     def called(node_id: NodeId) -> str:
-        return _called(nodes[node_id]) if node_id in nodes else node_id
+        return _display_name(nodes[node_id]) if node_id in nodes else node_id
 
     way = [called(step.id)]
     at: expand.ExpandedNode | None = step
@@ -275,7 +275,7 @@ def _way(
     return tuple(way)
 
 
-def _called(node: Node) -> str:
+def _display_name(node: Node) -> str:
     """A readable name for a node: its first line, or the name of an anchor."""
     name = node.metadata.get("path") or node.metadata.get("name")
     if node.type in _PLACES and isinstance(name, str):

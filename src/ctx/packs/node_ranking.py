@@ -90,10 +90,10 @@ def relevant(ranked: Sequence[RankedNode]) -> list[RankedNode]:
     A node that only vectors support is dropped too, unless it is very near: some node is always the
     nearest. The bounds were chosen where precision rises and hardly any evidence is lost.
     """
-    return [node for node in ranked if node.score >= _RELEVANT and _speaks_for_itself(node)]
+    return [node for node in ranked if node.score >= _RELEVANT and _is_match_itself(node)]
 
 
-def _speaks_for_itself(node: RankedNode) -> bool:
+def _is_match_itself(node: RankedNode) -> bool:
     return node.coverage > 0 or node.nearness >= _VERY_NEAR or _has(node, BESIDE, TIME)
 
 
@@ -156,7 +156,7 @@ def rank(
             candidates += sorted(visible_others)
             near = {**having, **{node_id: nearest[node_id] for node_id in visible_others}}
     texts = {text.id: text for text in node_candidates.texts(connections, candidates)}
-    compared = _compared(words, texts.values())
+    compared = _score_nodes(words, texts.values())
     parts = _parts(compared, near, without)
     if BESIDE not in without:
 
@@ -173,7 +173,7 @@ def rank(
     return _best(graphs, parts, compared, near, limit)
 
 
-def _compared(query: NodeQuery, texts: Iterable[NodeText]) -> dict[NodeId, _NodeScores]:
+def _score_nodes(query: NodeQuery, texts: Iterable[NodeText]) -> dict[NodeId, _NodeScores]:
     split = {text.id: text.terms.split() for text in texts}
     whole = _scores(query.worth, split)
     beginnings = {node_id: words[:_BEGINNING] for node_id, words in split.items()}
@@ -187,7 +187,7 @@ def _compared(query: NodeQuery, texts: Iterable[NodeText]) -> dict[NodeId, _Node
     }
     first = _scores(worth, beginnings)
     return {
-        node_id: _NodeScores(whole[node_id], first[node_id], _covered(query, words), len(words))
+        node_id: _NodeScores(whole[node_id], first[node_id], _coverage(query, words), len(words))
         for node_id, words in split.items()
     }
 
@@ -215,7 +215,7 @@ def _times(wanted: Collection[str], words: Sequence[str]) -> Mapping[str, int]:
     return dates
 
 
-def _covered(query: NodeQuery, words: Sequence[str]) -> float:
+def _coverage(query: NodeQuery, words: Sequence[str]) -> float:
     """How much of the question the words of a text cover."""
     if query == node_query.NOTHING:
         return 1.0

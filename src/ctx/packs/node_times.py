@@ -103,14 +103,14 @@ def _event_span(
     texts = {text.id: text for text in node_candidates.texts(connections, node_ids)}
     for node_id in node_ids:
         if len(wanted.intersection(texts[node_id].terms.split())) > len(wanted) / 2:
-            first, last = _happened(connections, texts[node_id])
+            first, last = _days_of_node(connections, texts[node_id])
             if event["side"].lower() == "before":
                 return dates.before_day(first, event.span())
             return dates.since_day(last, event.span())
     return None
 
 
-def _happened(connections: Sequence[Connection], text: NodeText) -> tuple[int, int]:
+def _days_of_node(connections: Sequence[Connection], text: NodeText) -> tuple[int, int]:
     """The days that a node is about: those that it names, or the day on which it was created."""
     day = _created_day(text)
     content = node_candidates.contents(connections, [text.id], _LONGEST_TEXT)[text.id]

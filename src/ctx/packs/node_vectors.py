@@ -102,7 +102,7 @@ def fill(memory: Memory) -> int:
     embedder = _embedder(memory)
     if embedder is None:
         return 0
-    return sum(_filled(graph, path, embedder) for graph, path in _stores(memory))
+    return sum(_fill_vectors(graph, path, embedder) for graph, path in _stores(memory))
 
 
 def fill_slice(memory: Memory, seconds: float) -> int:
@@ -125,7 +125,7 @@ def fill_project(workspace: Workspace) -> int:
     """Embed what is missing of a project's nodes, with the built-in table."""
     if not workspace.config.flag("search.vectors"):
         return 0
-    return _filled(workspace.memory.graph, workspace.project.vectors, embedders.default())
+    return _fill_vectors(workspace.memory.graph, workspace.project.vectors, embedders.default())
 
 
 def fill_project_anew(workspace: Workspace) -> int:
@@ -169,7 +169,7 @@ def _embedder(memory: Memory, patience_s: float | None = None) -> Embedder | Non
     return None
 
 
-def _filled(graph: Graph, path: str, embedder: Embedder) -> int:
+def _fill_vectors(graph: Graph, path: str, embedder: Embedder) -> int:
     file = Vectors(path)
     try:
         return bring_up_to_date(graph, file, embedder)

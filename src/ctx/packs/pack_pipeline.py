@@ -198,14 +198,14 @@ def _graph_context(
 def _confidence(of_files: float | None, of_memory: tuple[float, float] | None) -> float:
     """The probability that the first file is right, from its lead over the second."""
     if of_files is not None:
-        return round(_likely(of_files), 2)
+        return round(_probability(of_files), 2)
     if of_memory is None:
         return 0.0
     margin, answered = of_memory
-    return round(_MEMORY_ALONE * _likely(margin) * answered, 2)
+    return round(_MEMORY_ALONE * _probability(margin) * answered, 2)
 
 
-def _likely(margin: float) -> float:
+def _probability(margin: float) -> float:
     for (low, at_low), (high, at_high) in pairwise(_MARGINS):
         if margin <= high:
             return at_low + (at_high - at_low) * (margin - low) / (high - low)

@@ -64,14 +64,16 @@ _LABELS = {
 
 def as_markdown(pack: PromptPack) -> str:
     """The whole pack. It takes no more tokens than the pack reports."""
-    return _whole(pack, [chunk_text(chunk) for chunk in pack.retrieved], _left_out(pack))
+    return _pack_markdown(
+        pack, [chunk_text(chunk) for chunk in pack.retrieved], _left_out_lines(pack)
+    )
 
 
 def with_reasons(pack: PromptPack) -> str:
     """The pack with all details: signals, graph paths, tokens, what was left out."""
     texts = [
         f"{chunk_text(chunk)}\n\n{_figures(chunk.relevance_score, chunk.signals)};"
-        f" {chunk.tokens:,} tokens{_way(chunk.via)}."
+        f" {chunk.tokens:,} tokens{_path_text(chunk.via)}."
         for chunk in pack.retrieved
     ]
     left_out = [
@@ -82,12 +84,14 @@ def with_reasons(pack: PromptPack) -> str:
     if pack.more_left_out:
         left_out.append(f"- and {pack.more_left_out:,} more")
     files = [f"- {code(file.path)}: {_figures(file.score, file.signals)}" for file in pack.files]
-    return _whole(pack, texts, left_out, files)
+    return _pack_markdown(pack, texts, left_out, files)
 
 
 def chunk_text(chunk: Chunk) -> str:
     """One chunk as it appears in a pack."""
-    return "\n".join([_heading(chunk), _why(chunk), "", *fenced(chunk.snippet, chunk.path)])
+    return "\n".join(
+        [_heading(chunk), _chunk_reason(chunk), "", *fenced(chunk.snippet, chunk.path)]
+    )
 
 
 def cost(chunk: Chunk) -> int:
@@ -97,7 +101,7 @@ def cost(chunk: Chunk) -> int:
 
 def cost_of_frame(pack: PromptPack) -> int:
     """The tokens of a pack without its chunks. The reported usage is an upper bound."""
-    return tokens.estimate(_whole(pack, [], _left_out(pack)))
+    return tokens.estimate(_pack_markdown(pack, [], _left_out_lines(pack)))
 
 
 def most_for_frame(pack: PromptPack, titles: Iterable[str]) -> int:
@@ -105,9 +109,9 @@ def most_for_frame(pack: PromptPack, titles: Iterable[str]) -> int:
     out."""
     longest = sorted(titles, key=lambda title: -tokens.estimate(_short(title)))[: _MOST_NAMED + 1]
     left_out = tuple(LeftOutChunk(title, 0, 0, "budget") for title in longest)
-    named = _left_out(pack._replace(left_out=left_out))
+    named = _left_out_lines(pack._replace(left_out=left_out))
     framed = pack._replace(token_budget=_LONGEST_FIGURES, left_out=left_out)
-    return tokens.estimate(_whole(framed, [], named)) + _FIGURES
+    return tokens.estimate(_pack_markdown(framed, [], named)) + _FIGURES
 
 
 def fenced(text: str, path: str | None = None) -> list[str]:
@@ -117,7 +121,7 @@ def fenced(text: str, path: str | None = None) -> list[str]:
     return [f"{fence}{ending[1] if ending else ''}", text, fence]
 
 
-def _whole(
+def _pack_markdown(
     pack: PromptPack,
     chunks: Iterable[str],
     left_out: Sequence[str],
@@ -160,7 +164,7 @@ def _heading(chunk: Chunk) -> str:
     return f"## {code(place)}{name}"
 
 
-def _why(chunk: Chunk) -> str:
+def _chunk_reason(chunk: Chunk) -> str:
     if chunk.via:
         label, origin = chunk.via[-2], chunk.via[-3]
         reason = _LABELS.get(label, f"{label.lstrip('<').lower()} of")
@@ -184,11 +188,11 @@ def _figures(score: float, signals: Sequence[Signal]) -> str:
     return f"score {score:.2f}" + (f" ({', '.join(parts)})" if parts else "")
 
 
-def _way(via: Sequence[str]) -> str:
+def _path_text(via: Sequence[str]) -> str:
     return f"; by way of {' → '.join(code(_short(name)) for name in via)}" if via else ""
 
 
-def _left_out(pack: PromptPack) -> list[str]:
+def _left_out_lines(pack: PromptPack) -> list[str]:
     """The best chunks that did not fit. Weak ones are not listed."""
     lost = [chunk for chunk in pack.left_out if chunk.reason == "budget"]
     if not lost or pack.token_budget.total - pack.token_budget.reserved_for_response < _ROOMY:

@@ -59,7 +59,7 @@ class PromptFrame(NamedTuple):
 def compose(pack: PromptPack, frame: PromptFrame) -> Request:
     """The request in four parts, the most stable first, so that a server can reuse the unchanged
     beginning."""
-    parts = [f"## Task\n\n{pack.task.strip()}\n\n", _retrieved(pack.retrieved)]
+    parts = [f"## Task\n\n{pack.task.strip()}\n\n", _context_section(pack.retrieved)]
     if pack.recent_narrative.strip():
         notes = "\n".join(fenced(pack.recent_narrative.strip()))
         parts.append(f"## Recent Notes\n\n{notes}\n\n")
@@ -67,7 +67,7 @@ def compose(pack: PromptPack, frame: PromptFrame) -> Request:
     return Request(frame.prefix.strip(), tuple(parts), frame.max_tokens, frame.temperature)
 
 
-def _retrieved(chunks: Sequence[Chunk]) -> str:
+def _context_section(chunks: Sequence[Chunk]) -> str:
     if not chunks:
         return "## Retrieved Context\n\nNothing was found.\n\n"
     texts = []

@@ -36,7 +36,7 @@ def recent_work(
     folder: str | None, task: Node | None, days: int, now_ms: int, room: int
 ) -> RecentWork:
     """The active task and the log of the last days, the newest first, within a number of tokens."""
-    at_hand = _fitted(f"## Active task\n\n{task.content}", room // 2) if task else ""
+    at_hand = _fit_lines(f"## Active task\n\n{task.content}", room // 2) if task else ""
     room -= tokens.estimate(at_hand)
     if not folder or days <= 0:
         return RecentWork(at_hand, "")
@@ -48,7 +48,7 @@ def recent_work(
         if room < _LEAST:
             break
         text = log_files.day(folder, date).strip()
-        part = _fitted(text.replace("# ", "## ", 1), room - 2)
+        part = _fit_lines(text.replace("# ", "## ", 1), room - 2)
         if part:
             parts.append(part)
             room -= tokens.estimate(part) + 2
@@ -88,7 +88,7 @@ def _last_days(dates: Sequence[str], days: int, now_ms: int) -> list[str]:
     return [date for date in reversed(dates) if since <= date <= today]
 
 
-def _fitted(text: str, room: int) -> str:
+def _fit_lines(text: str, room: int) -> str:
     """The beginning of a text in whole lines, if all of it does not fit."""
     if tokens.estimate(text) <= room:
         return text

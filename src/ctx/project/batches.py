@@ -41,7 +41,7 @@ def merge_batches(
     `withheld` records are left out, and so are blobs that only they refer to.
     """
     whole = [read_typed(reader, batch_id, RecordBatch) for batch_id in batch_ids]
-    kept = [left for batch in whole if (left := _without(batch, withheld)) is not None]
+    kept = [left for batch in whole if (left := _without_records(batch, withheld)) is not None]
     if not kept:
         return None
     if kept == whole and len(whole) == 1:
@@ -51,9 +51,9 @@ def merge_batches(
     return typed(RecordBatch(tuple(map(msgspec.Raw, every)), blobs=tuple(sorted(blobs))))
 
 
-def _without(batch: RecordBatch, withheld: Container[str]) -> RecordBatch | None:
+def _without_records(batch: RecordBatch, withheld: Container[str]) -> RecordBatch | None:
     """The rest of a batch; None if nothing is left."""
-    decoded = [(raw, _unpacked(raw)) for raw in batch.records] if withheld else []
+    decoded = [(raw, _decode_record(raw)) for raw in batch.records] if withheld else []
     kept = [
         (raw, record) for raw, record in decoded if record is None or record[0].id not in withheld
     ]
@@ -73,7 +73,7 @@ def decode_batch(batch: RecordBatch) -> list[tuple[Record, str]]:
     """The records of a batch with their bodies as text. Of two with one id, the first wins."""
     by_id: dict[str, tuple[Record, str]] = {}
     for raw in batch.records:
-        if (record := _unpacked(raw)) is not None:
+        if (record := _decode_record(raw)) is not None:
             by_id.setdefault(record[0].id, record)
     return list(by_id.values())
 
@@ -106,7 +106,7 @@ def latest() -> int:
     return min((clock.now_ms() + _CENTURY_MS) << clock.COUNTER_BITS, records.BEYOND)
 
 
-def _unpacked(raw: msgspec.Raw) -> tuple[Record, str] | None:
+def _decode_record(raw: msgspec.Raw) -> tuple[Record, str] | None:
     """Decode and check a record that anybody may have written; None if it has no valid id or stamp.
 
     A record that is invalid for its kind gets an unknown kind, so that readers skip it.

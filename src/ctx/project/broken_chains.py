@@ -63,7 +63,7 @@ def repair_chain(repository: Repository, name: str, *, dry_run: bool) -> Repaire
     path = _path(repository, name)
     below: list[WorkStep] = []
     if path.gap is not None or not path.steps:
-        below = _below(repository, name, path)
+        below = _steps_below_gap(repository, name, path)
     steps = [_saved_step(repository, step) for step in (*below, *reversed(path.steps))]
     kept = [step for step in steps if not step.is_empty]
     lost = [f"step {short(path.gap)}"] if path.gap else []
@@ -72,7 +72,7 @@ def repair_chain(repository: Repository, name: str, *, dry_run: bool) -> Repaire
         return RepairedChain(shown, len(kept), tuple(lost))
     if not kept:
         return RepairedChain(shown, 0, tuple(lost), repository.refs.set_aside(name))
-    made, tip = _joined(kept)
+    made, tip = _join_steps(kept)
     repository.staged.write(made)
     repository.refs.put(name, tip)
     return RepairedChain(shown, len(kept), tuple(lost))
@@ -135,7 +135,7 @@ def _path(repository: Repository, name: str) -> _Path:
     return _Path(session, steps, tip)
 
 
-def _below(repository: Repository, name: str, path: _Path) -> list[WorkStep]:
+def _steps_below_gap(repository: Repository, name: str, path: _Path) -> list[WorkStep]:
     """The steps of a session below a gap, oldest first.
 
     They are in no commit and in no other chain. A step with the same content as a step above it is
@@ -230,7 +230,7 @@ def _in_order(steps: Mapping[ObjectId, WorkCommit]) -> list[WorkStep]:
     return ordered
 
 
-def _joined(steps: Sequence[_SavedStep]) -> tuple[list[Object], ObjectId]:
+def _join_steps(steps: Sequence[_SavedStep]) -> tuple[list[Object], ObjectId]:
     """One chain of intact steps: the steps above a gap are rewritten onto those below."""
     made: list[Object] = []
     tip: ObjectId | None = None

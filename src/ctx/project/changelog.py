@@ -134,10 +134,10 @@ class _Subject:
             tags = [f"+{tag}" for tag in added] + [f"-{tag}" for tag in removed]
             if tags:
                 lines.append(f"# {name}: {' '.join(tags)}")
-        lines += [line for r in self._records if (line := self._other(r, name))]
+        lines += [line for r in self._records if (line := self._describe_other(r, name))]
         return lines
 
-    def _other(self, record: Record, name: str) -> str:
+    def _describe_other(self, record: Record, name: str) -> str:
         match record.kind:
             case "edge.put" | "edge.delete":
                 edge_type, _, to_id = record.key.partition(" ")

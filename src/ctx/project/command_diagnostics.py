@@ -102,7 +102,7 @@ def snapshot(report: ToolReport, project: DiagnosedProject) -> DiagnosticsObject
             tuple(
                 _span(span, project, paths) for span in diagnostic.spans if paths.is_here(span.path)
             ),
-            kept(more) if (more := "\n".join(_related(diagnostic))) else None,
+            kept(more) if (more := "\n".join(_related_lines(diagnostic))) else None,
         )
         for diagnostic in chosen
     ]
@@ -144,7 +144,7 @@ def name(diagnostic: ToolDiagnostic) -> str:
     return f"{what}: {short}{where}"[: 2 * _LONGEST_NAME]
 
 
-def _related(diagnostic: ToolDiagnostic) -> Iterator[str]:
+def _related_lines(diagnostic: ToolDiagnostic) -> Iterator[str]:
     """More lines: the test, and labels of places."""
     if diagnostic.test:
         yield f"test {diagnostic.test}"
@@ -209,7 +209,7 @@ class _Paths:
         """A path from the project's root; of a path outside of it, only the end."""
         if path not in self._known:
             self._known[path] = self._locate(path) if len(self._known) < _MOST_LOOKED_AT else None
-        return self._known[path] or self._meant(path)
+        return self._known[path] or self._outside_path(path)
 
     def is_here(self, path: str) -> bool:
         return self.shown(path) == path and self._known[path] is not None
@@ -219,26 +219,26 @@ class _Paths:
             return None
         try:
             # A path inside the project's folder is never matched with another file by its end.
-            if os.path.isabs(path) and (os.path.lexists(path) or self._below(path)):
-                return self._inside(path)
+            if os.path.isabs(path) and (os.path.lexists(path) or self._relative_path(path)):
+                return self._project_path(path)
             for folder in (self._project.folder, self._project.root):
-                if (inside := self._inside(os.path.join(folder, path))) is not None:
+                if (inside := self._project_path(os.path.join(folder, path))) is not None:
                     return inside
             return self._by_its_end(path)
         except OSError:  # Such as a name that is too long for any file.
             return None
 
-    def _meant(self, path: str) -> str:
+    def _outside_path(self, path: str) -> str:
         """The path of a file that is not in the project (any more), without local folders."""
         parts = path.split("/")
         if not os.path.isabs(path) and ".." not in parts:
             return path
-        if below := self._below(os.path.join(self._project.folder, path)):
+        if below := self._relative_path(os.path.join(self._project.folder, path)):
             return below
         library = max((at for at, part in enumerate(parts) if part in _LIBRARIES), default=-1)
         return _ELSEWHERE + "/".join(parts[library:])
 
-    def _below(self, path: str) -> str | None:
+    def _relative_path(self, path: str) -> str | None:
         """A path from the root by its text alone, whether or not the file exists."""
         whole = os.path.normpath(path)
         inside = (whole[len(root) + 1 :] for root in self._roots if whole.startswith(f"{root}/"))
@@ -251,12 +251,12 @@ class _Paths:
         for first in range(len(parts) - (not is_go)):
             rest = "/".join(parts[first:])
             for source in _SOURCES if first == 0 else ("",):
-                inside = self._inside(os.path.join(self._root, f"{source}{rest}"))
+                inside = self._project_path(os.path.join(self._root, f"{source}{rest}"))
                 if inside is not None:
                     return inside
         return None
 
-    def _inside(self, full: str) -> str | None:
+    def _project_path(self, full: str) -> str | None:
         real = os.path.realpath(full)
         inside = os.path.relpath(real, self._root)
         is_outside = inside.startswith("../") or inside.partition("/")[0] in ("..", ".git", ".ctx")

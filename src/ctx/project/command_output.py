@@ -93,7 +93,7 @@ class _Reading:
             lines = self._without_keys(lines)
             whole = b"\n".join(lines)
         if len(self._telling) < _MOST_TELLING and _may_have_error(whole):
-            shown = (_shown(line) for line in lines)
+            shown = (_terminal_line(line) for line in lines)
             self._telling += (line for line in shown if _TELLING.search(line))
             del self._telling[_MOST_TELLING:]
         self._kept.take(lines)
@@ -109,7 +109,9 @@ class _Reading:
         return kept
 
     def printed(self) -> CommandOutput:
-        head, tail = (tuple(map(_shown, part)) for part in (self._kept.first, self._kept.last))
+        head, tail = (
+            tuple(map(_terminal_line, part)) for part in (self._kept.first, self._kept.last)
+        )
         every = chain(self._uncut.first, self._uncut.last)
         uncut = tuple(_visible(line).decode("utf-8", "replace") for line in every)
         return CommandOutput(head, tail, tuple(self._telling), self._count, uncut)
@@ -150,7 +152,7 @@ def _may_have_error(text: bytes) -> bool:
     return any(word in lower for word in _HINTS)
 
 
-def _shown(line: bytes) -> str:
+def _terminal_line(line: bytes) -> str:
     """A line as a terminal shows it, cut if it is too long."""
     visible = _visible(line)
     text = visible[:_LONGEST_LINE].decode("utf-8", "replace")

@@ -111,8 +111,8 @@ def commit(
     steps, _ = staging.open_steps(repository, wish.session, head_ids)
     unseen = staged_private.from_others(graph.connection, wish.session) if graph else set()
     unread = conflicts.unread(graph, wish.session) if graph else ()
-    staged = _staged(repository, steps, unseen, unread)
-    amended = _amended(repository, heads) if wish.amend else None
+    staged = _staged_contents(repository, steps, unseen, unread)
+    amended = _commit_to_amend(repository, heads) if wish.amend else None
     base = [amended] if amended else heads
     root, files, new_trees = _tree(repository, base, staged.steps)
     described = changelog.describe_changes(graph, staged.records, unseen) if graph else _NOTHING
@@ -121,7 +121,7 @@ def commit(
             message=changelog.default_message(described, len(files), staged.survey.summary)
         )
     described = described._replace(lines=(*described.lines, *staged.survey.lines))
-    with _logged(repository, wish, described, files, staged, known) as entry:
+    with _write_log_entry(repository, wish, described, files, staged, known) as entry:
         taken, skipped = _documents(repository, wish, head_ids, known)
         kept = taken if wish.narrative else [file for file in taken if file.ref.path == entry]
         reworded = amended is not None and wish.message not in (None, amended.commit.message)
@@ -170,7 +170,7 @@ def commit(
     )
 
 
-def _staged(
+def _staged_contents(
     repository: Repository, steps: Sequence[WorkStep], unseen: Set[str], unread: Sequence[str]
 ) -> _Staged:
     """The contents of the steps, merged in order, without `unseen` records."""
@@ -220,7 +220,7 @@ def gone(repository: Repository, steps: Sequence[WorkStep]) -> dict[str, Narrati
 
 
 @contextlib.contextmanager
-def _logged(
+def _write_log_entry(
     repository: Repository,
     wish: CompactionOptions,
     described: ChangeLines,
@@ -264,7 +264,7 @@ def _logged(
         raise
 
 
-def _amended(repository: Repository, heads: Sequence[Head]) -> Head:
+def _commit_to_amend(repository: Repository, heads: Sequence[Head]) -> Head:
     """The commit that `--amend` replaces: the last one made here, or the only head."""
     last = repository.refs.read(refs.MAIN)
     meant = [head for head in heads if head.id == last] or heads

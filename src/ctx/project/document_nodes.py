@@ -63,14 +63,14 @@ def understood(
         return IndexedDocument(
             fingerprint, (), node_id, narrative_snapshots.kept_of(data).content.id
         )
-    claimed = None if node_id else _claimed(connection, path, data, is_there)
-    new_records = list(_DocumentRecords(path, node_id, claimed).records(_parsed(data)))
+    claimed = None if node_id else _node_named_by_document(connection, path, data, is_there)
+    new_records = list(_DocumentRecords(path, node_id, claimed).records(_parse_document(data)))
     return IndexedDocument(
         fingerprint, new_records, node_id or claimed, narrative_snapshots.kept_of(data).content.id
     )
 
 
-def _claimed(
+def _node_named_by_document(
     connection: Connection, path: str, data: bytes, is_there: Callable[[str], bool]
 ) -> NodeId | None:
     """The node that a document itself names, if no record assigns one.
@@ -99,10 +99,10 @@ def _claimed(
 
 def content_of(data: bytes) -> str:
     """The content of a document's node."""
-    return document_format.content(_parsed(data)).strip()
+    return document_format.content(_parse_document(data)).strip()
 
 
-def _parsed(data: bytes) -> document_format.Document:
+def _parse_document(data: bytes) -> document_format.Document:
     return document_format.parse(redact(data.decode("utf-8", "replace").replace("\0", "�")).text)
 
 
@@ -165,7 +165,7 @@ class _DocumentRecords:
         return list(tags)
 
     def _mention(self, word: str, created: str) -> Iterator[Record]:
-        target = self._named(word)
+        target = self._mentioned_node(word)
         if target is None:
             anchor = anchors.mentioned(word)
             target = anchor.id
@@ -186,7 +186,7 @@ class _DocumentRecords:
                 },
             )
 
-    def _named(self, word: str) -> NodeId | None:
+    def _mentioned_node(self, word: str) -> NodeId | None:
         """The node that a mention names by id; it need not exist yet."""
         return NodeId(Ulid(word.upper())) if ids.is_ulid(word.upper()) else None
 

@@ -57,10 +57,10 @@ class IndexSync:
             # Something was scrubbed: the index may hold the original text.
             self._connection.execute("DELETE FROM commits")
             self._connection.execute("DELETE FROM snapshots")
-            _empty(self._connection)
+            _delete_rows(self._connection)
         self._follow_history()
-        wanted = self._committed()
-        wanted.update(self._staged(wanted))
+        wanted = self._committed_batches()
+        wanted.update(self._staged_batches(wanted))
         self._exchange(wanted)
         project = self._repository.project
         damaged = [project_index_state.damage_line(project, id) for id in sorted(self._damaged)]
@@ -103,7 +103,7 @@ class IndexSync:
         self._missing.update(walked.missing)
         self._damaged.update(walked.damaged)
 
-    def _committed(self) -> dict[str, BatchOwner]:
+    def _committed_batches(self) -> dict[str, BatchOwner]:
         """The batches of history. A batch that several commits name belongs to the oldest."""
         rows = self._connection.execute(
             "SELECT id, batches FROM commits WHERE batches <> '' ORDER BY timestamp_unix DESC, id"
@@ -112,11 +112,11 @@ class IndexSync:
             batch: BatchOwner(commit, None) for commit, named in rows for batch in named.split()
         }
 
-    def _staged(self, committed: Mapping[str, BatchOwner]) -> dict[str, BatchOwner]:
+    def _staged_batches(self, committed: Mapping[str, BatchOwner]) -> dict[str, BatchOwner]:
         """The batches of sessions that began in this history; other sessions are parked."""
         owners: dict[str, BatchOwner] = {}
         self._connection.execute("DELETE FROM chains")
-        here = self._reached()
+        here = self._reached_commits()
         for session, tip in self._now.chains:
             try:
                 steps = commits.work_chain(self._repository.everything, tip)
@@ -134,7 +134,7 @@ class IndexSync:
                         owners[batch_id] = BatchOwner(None, session, heads)
         return owners
 
-    def _reached(self) -> set[str]:
+    def _reached_commits(self) -> set[str]:
         """The commits in this history, like `commits.contain`: including unreadable and replaced
         ones."""
         reached: set[str] = set(self._now.heads)
@@ -144,12 +144,12 @@ class IndexSync:
 
     def _exchange(self, wanted: Mapping[str, BatchOwner]) -> None:
         """Remove batches that are not wanted and add missing ones."""
-        if _noted(self._connection, "torn"):
-            _empty(self._connection)
+        if _present_value(self._connection, "torn"):
+            _delete_rows(self._connection)
         if self._put_and_take(wanted):
             # Two records have the same id. Which of them wins must not depend on the order of
             # updates, so the index is rebuilt as long as both exist.
-            _empty(self._connection)
+            _delete_rows(self._connection)
             self._put_and_take(wanted)
 
     def _put_and_take(self, wanted: Mapping[str, BatchOwner]) -> bool:
@@ -168,7 +168,7 @@ class IndexSync:
         for done, batch_id in enumerate(sorted(wanted)):
             self._tick(done, len(wanted))
             if batch_id not in known:
-                batch, unread = self._read(batch_id)
+                batch, unread = self._read_batch(batch_id)
                 new = put_in(self._connection, batch_id, wanted[batch_id], batch) if batch else []
                 if unread:
                     self._connection.execute(
@@ -193,7 +193,7 @@ class IndexSync:
             materialise(self._connection, [*came, *went])
         return False
 
-    def _read(self, batch_id: str) -> tuple[list[tuple[Record, str]], tuple[str, ...]]:
+    def _read_batch(self, batch_id: str) -> tuple[list[tuple[Record, str]], tuple[str, ...]]:
         """The records of a batch, and the ids of records that its author had not read.
 
         Other objects in a step's payload have no records.
@@ -267,14 +267,14 @@ def _contradicts(
     return any(not records.has(connection, record) for record in others)
 
 
-def _empty(connection: Connection) -> None:
+def _delete_rows(connection: Connection) -> None:
     """Delete everything except the history."""
     for table in ("edges", "outside", "tags", "nodes", "views", "repeated", "batches", "documents"):
         connection.execute(f"DELETE FROM {table}")
     connection.execute("DELETE FROM records WHERE stamp > 0")
 
 
-def _noted(connection: Connection, name: str) -> str:
+def _present_value(connection: Connection, name: str) -> str:
     row = connection.execute("SELECT value FROM present WHERE name = ?", (name,)).fetchone()
     return row[0] if row else ""
 

@@ -213,7 +213,7 @@ def open_index(repository: "Repository", now: ProjectState) -> Index:
         with disk.explained("opening the index"):
             if not os.path.exists(path):
                 _make(repository, now, path)
-            connection = _connected(path, now)
+            connection = _connect_index(path, now)
         if connection is not None:
             return Index(connection, repository, path)
         # It is damaged, of another version, or holds scrubbed text.
@@ -221,7 +221,7 @@ def open_index(repository: "Repository", now: ProjectState) -> Index:
     raise disk.failure("opening the index", OSError("it cannot be created"))
 
 
-def _connected(path: str, now: ProjectState) -> Connection | None:
+def _connect_index(path: str, now: ProjectState) -> Connection | None:
     connection = if_fit(
         lambda: connect(path, "mode=rw", _BUSY_MS),
         lambda index: replaced_in(index) == now.replaced,

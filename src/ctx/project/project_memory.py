@@ -120,7 +120,7 @@ class ProjectMemory:
             return self._index
         for _ in range(_ATTEMPTS):
             try:
-                if (opened := self._brought()) is not None:
+                if (opened := self._synced_index()) is not None:
                     return opened
                 self.close()
             except IndexCorrupt:
@@ -137,7 +137,7 @@ class ProjectMemory:
             "The project's heads and refs keep changing.", hint="Run the command again."
         )
 
-    def _brought(self) -> "Index | None":
+    def _synced_index(self) -> "Index | None":
         """The updated index; None if the heads have moved, so that another index is needed."""
         from ctx.project import project_index
 
@@ -250,7 +250,7 @@ class ProjectMemory:
         from ctx.project import compaction, project_index, staged_sessions
 
         if self.withheld:
-            with closing(self._whole()) as whole:
+            with closing(self._unstored_memory()) as whole:
                 return whole.commit(wish)
         with self.repository.locked("ctx commit"):
             known = self.snapshots()
@@ -264,7 +264,7 @@ class ProjectMemory:
                 project_index.rename(self.project, before, self.repository.named_heads())
         return made
 
-    def _whole(self) -> "ProjectMemory":
+    def _unstored_memory(self) -> "ProjectMemory":
         """The whole memory of an untrusted store, needed for writing to it.
 
         Its index is not stored, because a hook would use it.
@@ -274,7 +274,7 @@ class ProjectMemory:
     def snapshots(self) -> dict[str, ObjectId]:
         """The newest snapshot in history of each document."""
         if self.withheld:
-            with closing(self._whole()) as whole:
+            with closing(self._unstored_memory()) as whole:
                 return whole.snapshots()
         return {path: ObjectId(blob) for path, blob in self._up_to_date().last_snapshots()}
 

@@ -136,7 +136,7 @@ def _recover(
     heads = repository.named_heads()
     for entry in line:
         untracked_commits.write(
-            project, _adopted(repository, entry, {entry.commit for entry in line}, heads)
+            project, _adopt_entry(repository, entry, {entry.commit for entry in line}, heads)
         )
     named = {*heads, last.commit}
     overtaken = named.difference(commits.newest(repository.objects, named))
@@ -147,7 +147,7 @@ def _recover(
     return recovered
 
 
-def _adopted(
+def _adopt_entry(
     repository: Repository, entry: UntrackedCommit, line: Set[ObjectId], heads: Sequence[ObjectId]
 ) -> UntrackedCommit:
     """An entry that belongs to this branch, even if its own branch is gone."""

@@ -140,7 +140,7 @@ def between(
         tuple(files.differences()),
         tuple(_packages(*cargo)),
         tuple(_dependencies(*cargo)),
-        tuple(_came_and_went(repository, before.diagnostics, after.diagnostics, path_of)),
+        tuple(_added_and_removed(repository, before.diagnostics, after.diagnostics, path_of)),
     )
 
 
@@ -240,7 +240,7 @@ def _tool(snapshot: DiagnosticsSnapshot) -> str:
     return _SAME_TOOL.get(snapshot.tool, snapshot.tool)
 
 
-def _came_and_went(
+def _added_and_removed(
     repository: Repository,
     before: Mapping[str, DiagnosticsSnapshot],
     after: Mapping[str, DiagnosticsSnapshot],
@@ -248,7 +248,10 @@ def _came_and_went(
 ) -> Iterator[DiagnosticDifference]:
     for tool in sorted(before.keys() | after.keys()):
         old, new = (
-            [_described(repository, tool, each, path_of) for each in _reported(side, tool)]
+            [
+                _diagnostic_difference(repository, tool, each, path_of)
+                for each in _diagnostics_of_tool(side, tool)
+            ]
             for side in (before, after)
         )
         counts = [Counter(each._replace(line=None) for each in side) for side in (old, new)]
@@ -262,11 +265,13 @@ def _came_and_went(
                     yield each._replace(kind="added" if kind == "added" else "removed")
 
 
-def _reported(side: Mapping[str, DiagnosticsSnapshot], tool: str) -> tuple[Diagnostic, ...]:
+def _diagnostics_of_tool(
+    side: Mapping[str, DiagnosticsSnapshot], tool: str
+) -> tuple[Diagnostic, ...]:
     return side[tool].diagnostics if tool in side else ()
 
 
-def _described(
+def _diagnostic_difference(
     repository: Repository, tool: str, found: Diagnostic, path_of: Mapping[ObjectId, str]
 ) -> DiagnosticDifference:
     """A diagnostic as it is shown. Its line may change without it being another one."""

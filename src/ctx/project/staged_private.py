@@ -22,7 +22,7 @@ def from_others(connection: Connection, session: str) -> set[str]:
     of its last edits.
     """
     withheld: set[str] = set()
-    for node_id in _gone(connection):
+    for node_id in _missing_nodes(connection):
         words = list(_words(connection, node_id))
         lives = [word for word in words if word.kind in ("node.delete", "node.restore")]
         last = lives[-1] if lives else None
@@ -33,7 +33,7 @@ def from_others(connection: Connection, session: str) -> set[str]:
         is_elsewhere = any(word.is_staged_beside(session) for word in words)
         tombstone = last if is_known or is_elsewhere else None
         withheld.update(word.id for word in words if not word.is_committed and word != tombstone)
-    _add_what_takes_back_nothing(connection, session, withheld)
+    _withhold_empty_undos(connection, session, withheld)
     return withheld
 
 
@@ -57,7 +57,7 @@ class _Word(NamedTuple):
         return self.kind == "node.put" and self.session not in (None, session)
 
 
-def _gone(connection: Connection) -> list[str]:
+def _missing_nodes(connection: Connection) -> list[str]:
     """The nodes that staged records are about and that do not exist.
 
     Nodes with a document are excluded: without their records, the document would become another
@@ -91,7 +91,7 @@ def _words(connection: Connection, node_id: str) -> Iterator[_Word]:
         yield _Word(id, kind, action, session, bool(is_committed), bool(is_own))
 
 
-def _add_what_takes_back_nothing(connection: Connection, session: str, withheld: set[str]) -> None:
+def _withhold_empty_undos(connection: Connection, session: str, withheld: set[str]) -> None:
     """Also leave out the undo of a change if all records of the change are left out."""
     rows = connection.execute(
         "SELECT r.id, r.subject FROM batches AS b JOIN records AS r ON r.batch = b.number"

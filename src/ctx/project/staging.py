@@ -87,11 +87,11 @@ def settle(
         aside = refs.work(parked)
         repository.refs.move(aside, repository.refs.read(aside), tip)
         repository.refs.move(name, tip, None)
-    _take_up(repository, session, heads)
+    _unpark_chain(repository, session, heads)
     return parked
 
 
-def _take_up(repository: Repository, session: SessionId, heads: Sequence[ObjectId]) -> None:
+def _unpark_chain(repository: Repository, session: SessionId, heads: Sequence[ObjectId]) -> None:
     """Resume a parked chain of this session whose history is checked out."""
     prefix = refs.work(SessionId(f"{session[:100]}-"))
     for name in list(repository.refs.names()):

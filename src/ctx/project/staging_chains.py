@@ -55,7 +55,7 @@ def survey(repository: Repository, home: str) -> list[Chain]:
             continue
         try:
             steps = commits.work_chain(repository.everything, repository.refs.require(name))
-            chain = _described(repository, shown, steps)
+            chain = _describe_chain(repository, shown, steps)
         except CtxError as error:
             is_lost = refs.damaged_name(name) is not None
             chains.append(Chain(name if is_lost else shown, DAMAGED, reason=error.message))
@@ -99,7 +99,7 @@ def records(repository: Repository, steps: Sequence[WorkStep]) -> list[Record]:
     ]
 
 
-def _described(repository: Repository, shown: str, steps: Sequence[WorkStep]) -> Chain:
+def _describe_chain(repository: Repository, shown: str, steps: Sequence[WorkStep]) -> Chain:
     all_records = records(repository, steps)
     files = staging.files(repository, steps)
     return Chain(

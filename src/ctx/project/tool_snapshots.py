@@ -82,7 +82,7 @@ def last_cargo(
 ) -> ObjectId | None:
     """The newest cargo snapshot: staged in this chain, else committed."""
     staged = last_snapshots(repository, steps).cargo
-    return staged or _first(commit.cargo_snapshot for commit in _history(repository, heads))
+    return staged or _first_id(commit.cargo_snapshot for commit in _history(repository, heads))
 
 
 def last_code(
@@ -93,7 +93,7 @@ def last_code(
 
 
 def last_committed_code(repository: Repository, heads: Sequence[ObjectId]) -> ObjectId | None:
-    return _first(commit.code_snapshot for commit in _history(repository, heads))
+    return _first_id(commit.code_snapshot for commit in _history(repository, heads))
 
 
 def _history(repository: Repository, heads: Sequence[ObjectId]) -> Iterator[Commit]:
@@ -101,5 +101,5 @@ def _history(repository: Repository, heads: Sequence[ObjectId]) -> Iterator[Comm
     return (commit for _, commit in history if commit)
 
 
-def _first(ids: Iterable[ObjectId | None]) -> ObjectId | None:
+def _first_id(ids: Iterable[ObjectId | None]) -> ObjectId | None:
     return next((id for id in ids if id is not None), None)

@@ -57,14 +57,14 @@ class Transactions:
             with self._open.part(scopes) as change:
                 yield change
         elif claim:
-            with self._claimed(action, who, scopes, claim) as change:
+            with self._claimed_change(action, who, scopes, claim) as change:
                 yield change
         else:
             with self._stores(action, who, scopes, ids.new_ulid()) as change:
                 yield change
 
     @contextmanager
-    def _claimed(
+    def _claimed_change(
         self, action: str, who: Who, scopes: Sequence[str], claim: Claim
     ) -> Iterator[Change]:
         user = self._user.connection
@@ -81,7 +81,7 @@ class Transactions:
                     if USER in scopes and change.in_scope(PROJECT).is_empty:
                         # Otherwise only the user store would have a trace of the command.
                         idempotency_keys.take(user, claim)
-            self._take(claim)
+            self._take_claim(claim)
             if is_made:
                 raise AlreadyDone(claim.id)
         else:
@@ -89,7 +89,7 @@ class Transactions:
                 idempotency_keys.take(user, claim)
                 yield change
 
-    def _take(self, claim: Claim) -> None:
+    def _take_claim(self, claim: Claim) -> None:
         connection = self._user.connection
         with transaction(connection):
             if not idempotency_keys.is_taken(connection, claim.id):

@@ -72,7 +72,7 @@ def verify(home: str, project: Project) -> Verdict:
         return _without_marker(home, project, known, kept)
     owner = trust_list.owner_of(project)
     if known.owner not in (None, owner):
-        return _refused(home, project, known, (owner_differs(known, owner),))
+        return _refuse_project(home, project, known, (owner_differs(known, owner),))
     try:
         return _with_marker(home, project, known, kept)
     except GitFailure:
@@ -100,7 +100,7 @@ def _with_marker(home: str, project: Project, known: TrustEntry, kept: dict[str,
         roots = repository_identity.roots_of(project, head)
     snapshot = IdentitySnapshot(Identity(roots, remote, known.owner), head, stamp)
     if differs := repository_identity.differences(known, snapshot.identity):
-        return _refused(home, project, known, differs, snapshot)
+        return _refuse_project(home, project, known, differs, snapshot)
     _learn(home, known, snapshot.identity)
     # Commits that were checked when less was known do not count.
     checked = [other for other in heads if other != head] if known.roots else []
@@ -120,7 +120,7 @@ def _without_marker(
     if differs := repository_identity.differences(known, snapshot.identity):
         if is_refused or roots_differ(known) not in differs:
             return Verdict(False, differs)
-        return _refused(home, project, known, differs, snapshot)
+        return _refuse_project(home, project, known, differs, snapshot)
     if not (known.roots or known.remote):
         return Verdict(False, (_NO_MARKER,))
     try:
@@ -154,7 +154,7 @@ def trust_project(home: str, project: Project, who: str, at: str) -> bool:
     before, snapshot = trust_list.find(home, project), repository_identity.take(project)
     key, folder = trust_list.key_of(project), trust_list.folder_of(project)
     known = TrustEntry(key, project.root, at, who, os.urandom(16).hex(), *snapshot.identity)
-    with _locked(home, "ctx trust"), disk.explained("writing down what is trusted"):
+    with _lock_list(home, "ctx trust"), disk.explained("writing down what is trusted"):
         if trust_list.find(home, project) != before and trust_list.is_trusted(home, project):
             # Another process was faster.
             return False
@@ -190,7 +190,7 @@ def revoke_folder(home: str, root: str) -> bool:
 def _remove(home: str, keys: set[str]) -> bool:
     if keys.isdisjoint(trust_list.read_list(home) or {}):
         return False
-    with _locked(home, "ctx trust --revoke"), disk.explained("writing down what is trusted"):
+    with _lock_list(home, "ctx trust --revoke"), disk.explained("writing down what is trusted"):
         # A list that became unreadable in the meantime is left as it is.
         entries = trust_list.read_list(home) or {}
         left = {key: entry for key, entry in entries.items() if key not in keys}
@@ -213,7 +213,7 @@ def adopt(home: str, here: Project | None = None) -> None:
             trust_list.key_of(here),
             trust_list.folder_of(here),
         )
-        project = here if is_here else _at(home, known)
+        project = here if is_here else _project_of_entry(home, known)
         if project is not None:
             by_key[known.key] = (project, repository_identity.take(project))
         elif not os.path.exists(known.key.partition("//")[0]):
@@ -223,7 +223,7 @@ def adopt(home: str, here: Project | None = None) -> None:
     # If the list cannot be written, the next process tries again.
     with (
         contextlib.suppress(DiskFailure, LockConflict),
-        _locked(home, "ctx trust"),
+        _lock_list(home, "ctx trust"),
         disk.explained("writing down what is trusted"),
     ):
         entries = trust_list.read_list(home) or {}
@@ -253,7 +253,7 @@ def take_notice(home: str) -> int:
     return count
 
 
-def _at(home: str, known: TrustEntry) -> Project | None:
+def _project_of_entry(home: str, known: TrustEntry) -> Project | None:
     """The project of an entry, if it still exists."""
     project = layout.find_project(known.root, home)
     keys = (trust_list.key_of(project), trust_list.folder_of(project)) if project else ()
@@ -267,7 +267,7 @@ def _learn(home: str, known: TrustEntry, now: Identity) -> None:
         return
     with (
         contextlib.suppress(DiskFailure, LockConflict),
-        _locked(home, "ctx trust"),
+        _lock_list(home, "ctx trust"),
         disk.explained("writing down what is trusted"),
     ):
         entries = trust_list.read_list(home) or {}
@@ -279,7 +279,7 @@ def _learn(home: str, known: TrustEntry, now: Identity) -> None:
             _write_list(home, entries)
 
 
-def _refused(
+def _refuse_project(
     home: str,
     project: Project,
     known: TrustEntry,
@@ -289,7 +289,7 @@ def _refused(
     """Remove the marker, so that hooks do not trust it either. If the root commits differ, that is
     stored in its place, because finding it out is slow."""
     path = trust_list.key_file(project, known.key)
-    with contextlib.suppress(DiskFailure, LockConflict, OSError), _locked(home, "ctx trust"):
+    with contextlib.suppress(DiskFailure, LockConflict, OSError), _lock_list(home, "ctx trust"):
         if trust_list.find(home, project) != known:
             # It was trusted again in the meantime.
             pass
@@ -301,7 +301,7 @@ def _refused(
 
 
 def _refusal(project: Project) -> str:
-    """What `_refused` would keep about this project now."""
+    """What `_refuse_project` would keep about this project now."""
     with contextlib.suppress(GitFailure):
         head = repository_identity.head_of(project)
         return f"{head} {repository_identity.stamp_of(project)}"
@@ -352,7 +352,7 @@ def _write_list(home: str, entries: dict[str, Any]) -> None:
     disk.replace(trust_list.path_of(home), f"{text}\n".encode())
 
 
-def _locked(home: str, doing: str) -> AbstractContextManager[None]:
+def _lock_list(home: str, doing: str) -> AbstractContextManager[None]:
     """A lock for one writer at a time, so that no entry is lost."""
     from ctx import locks
 

@@ -70,13 +70,13 @@ def find(home: str, project: "Project") -> TrustEntry | None:
 
     A project that was trusted before it became a git repository has the entry of a folder.
     """
-    entries = _understood(read_list(home) or {})
+    entries = _valid_entries(read_list(home) or {})
     return entries.get(key_of(project)) or entries.get(folder_of(project))
 
 
 def everything(home: str) -> list[TrustEntry]:
     """All entries, sorted by folder."""
-    known = _understood(read_list(home) or {})
+    known = _valid_entries(read_list(home) or {})
     return sorted(known.values(), key=lambda trusted: (trusted.root, trusted.key))
 
 
@@ -159,7 +159,7 @@ def read_list(home: str) -> "dict[str, Any] | None":
     return entries if isinstance(entries, dict) else None
 
 
-def _understood(entries: "dict[str, Any]") -> dict[str, TrustEntry]:
+def _valid_entries(entries: "dict[str, Any]") -> dict[str, TrustEntry]:
     """The valid entries. An invalid one is kept in the file but grants no trust."""
     by_key = {}
     for key, entry in entries.items():

@@ -50,7 +50,7 @@ def redact(text: str) -> Redacted:
     # until nothing is found makes the result a fixed point. Replacements are never matched again,
     # so the loop ends, nearly always after one pass.
     while more := _scan(redacted):
-        spans = _joined(spans, more)
+        spans = _merge_spans(spans, more)
         redacted = _replace(text, spans)
     return Redacted(redacted, _findings(text, spans))
 
@@ -90,7 +90,7 @@ def _replace(text: str, spans: list[SecretSpan]) -> str:
     return "".join(pieces)
 
 
-def _joined(spans: list[SecretSpan], more: list[SecretSpan]) -> list[SecretSpan]:
+def _merge_spans(spans: list[SecretSpan], more: list[SecretSpan]) -> list[SecretSpan]:
     """Add to `spans` what was found after they were replaced."""
     joined = list(spans)
     shift, upcoming = 0, iter(spans)

@@ -118,8 +118,8 @@ def find(page: Page) -> Iterator[SecretSpan]:
             if at >= done and (anchor != b"key" or qualified(page.lower, max(0, at - 14), at)):
                 span = None
                 if m := sign(page.text, end):
-                    span = _assigned(page, at, end, m)
-                span = span or _option(page, at, end) or _nearby(page, anchor, at, end)
+                    span = _assigned_secret(page, at, end, m)
+                span = span or _option(page, at, end) or _nearby_secret(page, anchor, at, end)
                 if span:
                     yield span
                     done = span.end
@@ -127,7 +127,7 @@ def find(page: Page) -> Iterator[SecretSpan]:
     yield from _find_bearers(page)
 
 
-def _assigned(page: Page, at: int, end: int, sign: re.Match[str]) -> SecretSpan | None:
+def _assigned_secret(page: Page, at: int, end: int, sign: re.Match[str]) -> SecretSpan | None:
     name = _name(page, at, end)
     if name is None:
         return None
@@ -313,7 +313,7 @@ def _option(page: Page, at: int, end: int) -> SecretSpan | None:
 _NEAR = 48
 
 
-def _nearby(page: Page, anchor: bytes, at: int, end: int) -> SecretSpan | None:
+def _nearby_secret(page: Page, anchor: bytes, at: int, end: int) -> SecretSpan | None:
     """A random value that follows the word directly, or soon and in the same line."""
     if anchor in (b"auth", b"pwd"):
         return None

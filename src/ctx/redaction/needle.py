@@ -37,11 +37,11 @@ class Needle:
 
     def scrubbed(self, text: str) -> str:
         """The text without the matches. Ids are not changed."""
-        return self._without(text, REPLACEMENT)
+        return self._replace_matches(text, REPLACEMENT)
 
     def name(self, text: str) -> str:
         """The same for a tag or a path, in which brackets are not allowed."""
-        return self._without(text, NAME)
+        return self._replace_matches(text, NAME)
 
     def is_in(self, text: str) -> bool:
         if _ID.fullmatch(text):
@@ -54,7 +54,7 @@ class Needle:
         """Whether a file contains it."""
         return self._pattern is not None and self.is_in(data.decode("utf-8", "surrogateescape"))
 
-    def _without(self, text: str, replacement: str) -> str:
+    def _replace_matches(self, text: str, replacement: str) -> str:
         if _ID.fullmatch(text):
             return text
         if self._pattern is None:
@@ -102,7 +102,7 @@ def word(text: str) -> Needle:
         )
     forms = dict.fromkeys((text.strip(), *_in_json(text.strip())))
     pattern = "|".join(_flexible(form) for form in forms)
-    return _checked(re.compile(pattern, re.IGNORECASE), "a word")
+    return _checked_needle(re.compile(pattern, re.IGNORECASE), "a word")
 
 
 def regex(text: str) -> Needle:
@@ -112,10 +112,10 @@ def regex(text: str) -> Needle:
         raise UsageError(f"This is no regular expression: {error}.") from error
     if pattern.search("") is not None:
         raise UsageError("This pattern finds nothing at all, everywhere.")
-    return _checked(pattern, "a pattern")
+    return _checked_needle(pattern, "a pattern")
 
 
-def _checked(pattern: re.Pattern[str], description: str) -> Needle:
+def _checked_needle(pattern: re.Pattern[str], description: str) -> Needle:
     if pattern.search(REPLACEMENT):
         raise UsageError(f"It stands in {REPLACEMENT}, which is what takes its place.")
     return Needle(pattern, description)

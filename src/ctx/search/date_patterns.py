@@ -87,9 +87,9 @@ def readers() -> tuple[tuple[frozenset[str], re.Pattern[str], Reader], ...]:
             r"\bthis (?:morning|afternoon|evening)\b",
             lambda _, today: (today, today, False),
         ),
-        (frozenset({"ago"}), rf"\b(?:a\s)?{count}{unit}s?\s{{1,3}}ago\b", _ago),
+        (frozenset({"ago"}), rf"\b(?:a\s)?{count}{unit}s?\s{{1,3}}ago\b", _days_ago),
         (_WHICH_WORDS, rf"{which}{count}{unit}s?\b", _last_few),
-        (_WHICH_WORDS, rf"{which}{month}", _which_month),
+        (_WHICH_WORDS, rf"{which}{month}", _named_month),
         (_WHICH_WORDS, rf"{which}{weekday}", _weekday),
         (_WHICH_WORDS, rf"{which}{unit}\b", _unit),
         (_WEEKDAY_WORDS, rf"\bon\s{{1,3}}{weekday}", _weekday),
@@ -187,7 +187,7 @@ def _month(match: re.Match[str], today: int) -> Days | None:
     return first, last, not year
 
 
-def _which_month(match: re.Match[str], today: int) -> Days | None:
+def _named_month(match: re.Match[str], today: int) -> Days | None:
     month, now = _month_number(match), _split(today)
     return None if month is None else _months(now.year + _year_offset(match, month, 1, now), month)
 
@@ -226,7 +226,7 @@ def _quarter(match: re.Match[str], today: int) -> Days:
     return *_months(year, month, 3)[:2], not match["year"]
 
 
-def _ago(match: re.Match[str], today: int) -> Days:
+def _days_ago(match: re.Match[str], today: int) -> Days:
     count, unit = count_of(match["count"]) or 1, match["unit"].lower()
     slack = _SLACK[unit] + (count * UNITS[unit] // 3 if match["count"].lower() in _FEW else 0)
     day = max(today - count * UNITS[unit], 0)

@@ -134,7 +134,7 @@ def _with_words_around(text: str, dates: Sequence[_Days]) -> Iterator[DaySpan]:
             first = days.first if days.first <= following.last else days.first - round(_YEAR)
             yield DaySpan(first, following.last, (days.start, following.end), following.any_year)
         elif around := _AROUND.search(before):
-            yield _beside(days, around)
+            yield _relative_span(days, around)
         elif side := _OWN_SIDE.match(own) or _SIDE.search(before):
             start = days.start if side.string is own else days.start - len(side[0])
             yield _open(days, side[1].lower(), (start, days.end))
@@ -142,7 +142,7 @@ def _with_words_around(text: str, dates: Sequence[_Days]) -> Iterator[DaySpan]:
             yield DaySpan(days.first, days.last, (days.start, days.end), days.any_year)
 
 
-def _beside(days: _Days, around: re.Match[str]) -> DaySpan:
+def _relative_span(days: _Days, around: re.Match[str]) -> DaySpan:
     """`the week before 9 June`, `two weeks after May 3`, `the Friday before 15 July`."""
     unit, side = around["unit"].lower(), around["side"].lower()
     is_before = side in ("before", "prior to")

@@ -66,13 +66,13 @@ class EmbeddingServer:
         nonempty = [place for place, text in enumerate(texts) if text.strip()]
         for begin in range(0, len(nonempty), _BATCH):
             part = nonempty[begin : begin + _BATCH]
-            answers = self._shortened([texts[place] for place in part])
+            answers = self._embed_shortened([texts[place] for place in part])
             for place, answer in zip(part, answers, strict=True):
                 if len(answer) != self.dimensions:
-                    raise self._nonsense("vectors of different lengths")
+                    raise self._invalid_answer_error("vectors of different lengths")
                 vectors[place] = answer
         if not numpy.isfinite(vectors).all():
-            raise self._nonsense("numbers that are none")
+            raise self._invalid_answer_error("numbers that are none")
         lengths = numpy.linalg.norm(vectors, axis=1, keepdims=True)
         unit: Matrix = vectors / numpy.maximum(lengths, 1e-12)
         return unit
@@ -82,7 +82,7 @@ class EmbeddingServer:
             self._client.close()
         self._client = None
 
-    def _shortened(self, texts: list[str]) -> list[list[float]]:
+    def _embed_shortened(self, texts: list[str]) -> list[list[float]]:
         """The vectors of texts, which are shortened until the server accepts them."""
         longest = _LONGEST_TEXT
         while True:
@@ -99,20 +99,21 @@ class EmbeddingServer:
         if self._gone is not None:
             raise self._gone
         if not self._is_in_time():
-            raise self._late()
+            raise self._timeout_error()
         # A lone surrogate cannot be sent.
         sent = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
         try:
-            answer = self._connected().post(
+            answer = self._http_client().post(
                 self._url, json={"model": self._model, "input": sent, "encoding_format": "float"}
             )
         except httpx.TimeoutException as error:
             # After one timeout no further request is made.
-            self._gone = self._late()
+            self._gone = self._timeout_error()
             raise self._gone from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             self._gone = ProgramFailure(
-                f"The embedding server at {self._shown} cannot be reached: {error}.", hint=_HINT
+                f"The embedding server at {self._display_address} cannot be reached: {error}.",
+                hint=_HINT,
             )
             raise self._gone from error
         if answer.status_code != httpx.codes.OK:
@@ -121,14 +122,14 @@ class EmbeddingServer:
 
     def _rows(self, answer: "httpx.Response", count: int) -> list[list[float]]:
         if len(answer.content) > _LARGEST_ANSWER:
-            raise self._nonsense("more than it was asked for")
+            raise self._invalid_answer_error("more than it was asked for")
         try:
             listed = sorted(answer.json()["data"], key=lambda entry: entry["index"])
             rows = [[float(number) for number in entry["embedding"]] for entry in listed]
         except (ValueError, TypeError, LookupError, RecursionError) as error:
-            raise self._nonsense("something that is no list of vectors") from error
+            raise self._invalid_answer_error("something that is no list of vectors") from error
         if len(rows) != count or not all(rows):
-            raise self._nonsense(f"{len(rows)} vectors for {count} texts")
+            raise self._invalid_answer_error(f"{len(rows)} vectors for {count} texts")
         return rows
 
     def _refusal(self, answer: "httpx.Response") -> ProgramFailure:
@@ -143,21 +144,22 @@ class EmbeddingServer:
         if answer.status_code in (401, 403):
             hint = "`search.api_key_env` names the environment variable that holds the key."
         return kind(
-            f"The embedding server at {self._shown} refused ({answer.status_code}): {message}",
+            f"The embedding server at {self._display_address} refused ({answer.status_code}):"
+            f" {message}",
             hint=hint,
         )
 
-    def _late(self) -> ProgramFailure:
+    def _timeout_error(self) -> ProgramFailure:
         return ProgramFailure(
-            f"The embedding server at {self._shown} did not answer in time.", hint=_HINT
+            f"The embedding server at {self._display_address} did not answer in time.", hint=_HINT
         )
 
-    def _nonsense(self, what: str) -> ProgramFailure:
+    def _invalid_answer_error(self, what: str) -> ProgramFailure:
         return ProgramFailure(
-            f"The embedding server at {self._shown} answered with {what}.", hint=_HINT
+            f"The embedding server at {self._display_address} answered with {what}.", hint=_HINT
         )
 
-    def _connected(self) -> "httpx.Client":
+    def _http_client(self) -> "httpx.Client":
         import httpx
 
         if self._client is None:
@@ -171,7 +173,7 @@ class EmbeddingServer:
         return self._client
 
     @property
-    def _shown(self) -> str:
+    def _display_address(self) -> str:
         """The address without credentials."""
         parts = urlsplit(self._url)
         return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()

@@ -125,13 +125,13 @@ class Vectors:
         self, embedder: Embedder, texts: Mapping[str, str], stamps: Mapping[str, str], limit: int
     ) -> int:
         now = {key: (_hash(text), stamps.get(key, "")) for key, text in texts.items()}
-        known = self._known(embedder, list(texts))
+        known = self._stored_vectors(embedder, list(texts))
         missing = [key for key in texts if known.get(key, _NOTHING)[0] != now[key][0]][:limit]
         same = [key for key in texts if key in known and known[key][0] == now[key][0]]
         stamped = [key for key in same if known[key][1] != now[key][1]]
         if missing or stamped:
-            rows = _quantised(embedder.embed([texts[key] for key in missing])) if missing else ()
-            with self._writing() as connection:
+            rows = _quantise(embedder.embed([texts[key] for key in missing])) if missing else ()
+            with self._write_connection() as connection:
                 model = _model(connection, embedder)
                 connection.executemany(
                     "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?, ?, ?)",
@@ -153,7 +153,7 @@ class Vectors:
         """Remove vectors of every model, so that nothing of them remains in the file."""
         if not os.path.exists(self.path):
             return 0
-        with self._writing() as connection:
+        with self._write_connection() as connection:
             before = connection.total_changes
             connection.executemany(
                 "DELETE FROM vectors WHERE key = ?", [(key,) for key in set(keys)]
@@ -161,7 +161,7 @@ class Vectors:
             forgotten = connection.total_changes - before
         with suppress(OperationalError):
             # There is a reader. The rest is checkpointed when it has finished.
-            self._opened().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._open_database().execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return forgotten
 
     def keep_only(self, keys: Collection[str]) -> int:
@@ -192,7 +192,7 @@ class Vectors:
         if not len(places) or not query_vector.any():
             return []
         if loaded.signs is not None and len(places) > _MANY:
-            places = _alike(loaded.signs, query_vector, places, max(_CLOSELY, 2 * limit))
+            places = _nearest_by_signs(loaded.signs, query_vector, places, max(_CLOSELY, 2 * limit))
         cosines = _cosines(loaded, query_vector, places)
         best = numpy.argsort(-cosines, kind="stable")[:limit]
         return [(loaded.keys[places[place]], float(cosines[place])) for place in best]
@@ -215,11 +215,13 @@ class Vectors:
         if embedder is not None:
             by = " JOIN models ON model = id WHERE name = ? AND version = ? AND dimensions = ?"
         identity = (embedder.name, embedder.version, embedder.dimensions) if embedder else ()
-        with self._reading() as connection:
+        with self._read_connection() as connection:
             return [key for (key,) in connection.execute(sql + by, identity)]
 
-    def _known(self, embedder: Embedder, keys: Sequence[str]) -> dict[str, tuple[bytes, str]]:
-        with self._reading() as connection:
+    def _stored_vectors(
+        self, embedder: Embedder, keys: Sequence[str]
+    ) -> dict[str, tuple[bytes, str]]:
+        with self._read_connection() as connection:
             marks = ", ".join("?" * len(keys))
             rows = connection.execute(
                 "SELECT key, hash, stamp FROM vectors JOIN models ON model = id"
@@ -232,7 +234,7 @@ class Vectors:
         """The vectors in the file; None if the file is missing or damaged."""
         if not os.path.exists(self.path):
             return None
-        with suppress(IndexCorrupt), self._reading() as connection:
+        with suppress(IndexCorrupt), self._read_connection() as connection:
             row = connection.execute(
                 "SELECT id FROM models WHERE name = ? AND version = ? AND dimensions = ?",
                 (embedder.name, embedder.version, embedder.dimensions),
@@ -243,15 +245,15 @@ class Vectors:
             data_version = pragma(connection, "data_version")
             known = self._loaded
             if known is None or (known.model, known.data_version) != (row[0], data_version):
-                self._loaded = _read(connection, row[0], data_version, embedder.dimensions)
+                self._loaded = _load_vectors(connection, row[0], data_version, embedder.dimensions)
             return self._loaded
         return None
 
     # The file
 
     @contextmanager
-    def _reading(self) -> Iterator[Connection]:
-        connection = self._opened()
+    def _read_connection(self) -> Iterator[Connection]:
+        connection = self._open_database()
         try:
             with explained(self.path, IndexCorrupt):
                 yield connection
@@ -261,12 +263,12 @@ class Vectors:
             raise
 
     @contextmanager
-    def _writing(self) -> Iterator[Connection]:
-        with self._reading() as connection, transaction(connection):
+    def _write_connection(self) -> Iterator[Connection]:
+        with self._read_connection() as connection, transaction(connection):
             self._loaded = None
             yield connection
 
-    def _opened(self) -> Connection:
+    def _open_database(self) -> Connection:
         if self._connection is None:
             if not os.path.exists(self.path):
                 _make(self.path)
@@ -330,7 +332,9 @@ def _model(connection: Connection, embedder: Embedder) -> int:
     return number
 
 
-def _read(connection: Connection, model: int, data_version: int, dimensions: int) -> _Loaded:
+def _load_vectors(
+    connection: Connection, model: int, data_version: int, dimensions: int
+) -> _Loaded:
     import numpy
 
     stored = connection.execute(
@@ -359,7 +363,7 @@ def _hash(text: str) -> bytes:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def _quantised(matrix: "Matrix") -> Iterator[tuple[float, bytes]]:
+def _quantise(matrix: "Matrix") -> Iterator[tuple[float, bytes]]:
     """Each row as signed bytes, with the factor that restores its length."""
     import numpy
 
@@ -380,7 +384,7 @@ def _signs(rows: "NDArray[numpy.int8] | Matrix") -> "NDArray[numpy.uint64]":
     return numpy.ascontiguousarray(padded).view(numpy.uint64)
 
 
-def _alike(
+def _nearest_by_signs(
     signs: "NDArray[numpy.uint64]",
     query_vector: "Matrix",
     places: "NDArray[numpy.intp]",

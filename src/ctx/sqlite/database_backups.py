@@ -44,7 +44,7 @@ def folder_for(database: str) -> str:
 def daily(database: str) -> list[Backup]:
     """The backups in the folder, newest first."""
     folder = folder_for(database)
-    before, after = _around(database)
+    before, after = _name_around_time(database)
     backups = []
     for name in disk.names(folder):
         moment = name[len(before) : -len(after)]
@@ -74,7 +74,7 @@ def make(database: str) -> Backup:
     with explained(database), disk.explained("making a backup"):
         disk.make_folder(folder)
         _require_room(folder, size_of(database) + size_of(f"{database}-wal"))
-        before, after = _around(database)
+        before, after = _name_around_time(database)
         now = clock.iso(clock.now_ms())
         moment = now.replace("-", "").replace(":", "")
         path = os.path.join(folder, f"{before}{moment}{after}")
@@ -118,7 +118,7 @@ def _require_whole(temporary: str, database: str) -> None:
         )
 
 
-def _around(database: str) -> tuple[str, str]:
+def _name_around_time(database: str) -> tuple[str, str]:
     """The parts of a backup's name before and after the time."""
     stem, ending = os.path.splitext(os.path.basename(os.path.realpath(database)))
     return f"{stem}-", ending or ".db"

@@ -63,7 +63,7 @@ def build_derived(
         with temporary_file(path) as temporary:
             if source is not None:
                 with open(temporary, "wb") as copy:
-                    copy.writelines(_unsealed(source))
+                    copy.writelines(_bytes_before_seal(source))
             with closing(connect(temporary, "mode=rw")) as building:
                 # The file is private until it is sealed, and discarded after a crash.
                 building.execute("PRAGMA journal_mode = MEMORY")
@@ -87,7 +87,7 @@ def check_derived(path: str) -> list[str]:
     """The problems of a derived file, with every byte checked; empty if none. Never raises."""
     try:
         with explained(path, IndexCorrupt):
-            for _ in _unsealed(path):
+            for _ in _bytes_before_seal(path):
                 pass
             with closing(connect(path, IMMUTABLE)) as connection:
                 return integrity_problems(connection)
@@ -123,17 +123,17 @@ def _verify_seal(path: str) -> None:
     A large file with the modification time in the seal was neither written nor copied since, and is
     not read. Only a failing disk could have changed it, and `check_derived` detects that.
     """
-    with _reading(path) as file:
+    with _open_for_reading(path) as file:
         status = os.fstat(file.fileno())
         sealed_at = int.from_bytes(_seal_head(path, file)[len(_SEAL_MARK) :], "big")
     if status.st_size <= _SMALL or status.st_mtime_ns != sealed_at * 1_000_000_000:
-        for _ in _unsealed(path):
+        for _ in _bytes_before_seal(path):
             pass
 
 
-def _unsealed(path: str) -> Iterator[bytes]:
+def _bytes_before_seal(path: str) -> Iterator[bytes]:
     """The bytes before the seal; raises `IndexCorrupt` after the last one if they differ."""
-    with _reading(path) as file:
+    with _open_for_reading(path) as file:
         head = _seal_head(path, file)
         left = file.tell() - len(head)
         file.seek(0)
@@ -159,7 +159,7 @@ def _seal_head(path: str, file: BinaryIO) -> bytes:
 
 
 @contextmanager
-def _reading(path: str) -> Iterator[BinaryIO]:
+def _open_for_reading(path: str) -> Iterator[BinaryIO]:
     with disk.explained("reading an index"):
         try:
             file = open(path, "rb")  # noqa: SIM115

@@ -67,7 +67,7 @@ class Pages:
         self.missing = max(0, stated - there)
 
     def rows(self, tick: clock.Tick = clock.no_tick) -> Iterator[PageRow]:
-        free = self._free()
+        free = self._free_pages()
         for number in range(1, self._count + 1):
             tick(number, self._count)
             if number not in free:
@@ -126,7 +126,7 @@ class Pages:
             following = int.from_bytes(overflow[:4], "big")
         return b"".join(parts)
 
-    def _free(self) -> set[int]:
+    def _free_pages(self) -> set[int]:
         """The free pages; empty if the free list is damaged."""
         header = self._page(1)
         trunk, count = struct.unpack(">II", header[32:40])

@@ -47,11 +47,11 @@ def open_truth(
     process continues from there.
     """
     with explained(path), disk.explained("opening a database"):
-        _refuse_what_is_no_file(path)
-        _finish_what_was_begun(path)
+        _require_regular_file(path)
+        _finish_interrupted_replacement(path)
         disk.make_folder(folder_of(path))
         try:
-            return _opened(path, application_id, migrations, busy_ms)
+            return _open_database(path, application_id, migrations, busy_ms)
         except sqlite3.OperationalError as error:
             if not _lacks_shared_memory(error):
                 raise
@@ -59,15 +59,15 @@ def open_truth(
             with closing(connect(path, "mode=rw", busy_ms)) as connection:
                 connection.execute("PRAGMA locking_mode = EXCLUSIVE")
                 connection.execute("PRAGMA journal_mode = DELETE")
-            return _opened(path, application_id, migrations, busy_ms)
+            return _open_database(path, application_id, migrations, busy_ms)
 
 
 def read_truth(
     path: str, *, application_id: int, migrations: Sequence[Change], busy_ms: int = BUSY_MS
 ) -> Connection:
     """Open a database without ever writing, also on a read-only disk."""
-    _refuse_what_is_no_file(path)
-    _finish_what_was_begun(path)
+    _require_regular_file(path)
+    _finish_interrupted_replacement(path)
     # Refuse another program's file before SQLite creates shared memory files beside it.
     if application_id_of(path) not in (None, application_id):
         raise _foreign(path)
@@ -80,7 +80,7 @@ def read_truth(
         return connection
 
 
-def _refuse_what_is_no_file(path: str) -> None:
+def _require_regular_file(path: str) -> None:
     """Refuse anything but a regular file: opening a FIFO would block."""
     if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
         raise DatabaseFailure(
@@ -221,14 +221,14 @@ def finish_replacing(path: str) -> None:
             os.close(fd)
 
 
-def _finish_what_was_begun(path: str) -> None:
+def _finish_interrupted_replacement(path: str) -> None:
     # The journals are beside the real file, not beside a link to it.
     real = os.path.realpath(path) if os.path.islink(path) else path
     if os.path.exists(f"{real}{NEXT}"):
         finish_replacing(real)
 
 
-def _opened(
+def _open_database(
     path: str, application_id: int, migrations: Sequence[Change], busy_ms: int
 ) -> Connection:
     # Refuse another program's file before SQLite might recover or checkpoint it. If the header is
@@ -251,11 +251,11 @@ def _opened(
         _migrate(connection, path, application_id, migrations)
         connection.execute("PRAGMA foreign_keys = ON")
         if alone:
-            _prove_wal(connection)
+            _check_wal_works(connection)
         return connection
 
 
-def _prove_wal(connection: Connection) -> None:
+def _check_wal_works(connection: Connection) -> None:
     """Raise the error that a write would. SQLite reports "wal" even if its shared memory does not
     work."""
     if connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal":

@@ -186,11 +186,11 @@ def looks_at(check: Check, path: str, test: str) -> bool:
         return False
     if not check.targets:
         return True
-    name = _bare(test)
+    name = _bare_test_name(test)
     return any(
         holds(target, test)
         or holds(target, path)
-        or (name and _bare(target) == name)
+        or (name and _bare_test_name(target) == name)
         or (name and target.startswith("-k ") and target[3:] in test)
         for target in check.targets
     )
@@ -201,7 +201,7 @@ def _without_fix(target: str) -> str:
     return _FIXES.sub("", target)
 
 
-def _bare(test: str) -> str:
+def _bare_test_name(test: str) -> str:
     """The name of a test, without file and parameters."""
     name = test.partition("[")[0].partition(" (")[0]
     return re.split(r"::|[/.]| > ", name)[-1].strip()
@@ -223,7 +223,7 @@ def _check(typed: list[str], exported: Sequence[str]) -> Check | None:
     if program not in _KNOWN and rest and posixpath.basename(rest[0]) in _PLAIN:
         # A wrapper around a command that checks nothing: `rtk git status`.
         return None
-    is_own = words[0].startswith(("./", "scripts/", "bin/")) or _runs_a_file(program, rest)
+    is_own = words[0].startswith(("./", "scripts/", "bin/")) or _runs_project_file(program, rest)
     if program in _PLAIN and not is_own:
         return None
     if program in _INTERPRETERS and (_INLINE & set(rest[:2]) or _edits_by_line(program, rest)):
@@ -289,7 +289,7 @@ def _inner_tool(program: str, rest: list[str]) -> list[str]:
     return words if words and words[0] in _TESTS | _LINTERS else []
 
 
-def _runs_a_file(program: str, rest: Sequence[str]) -> bool:
+def _runs_project_file(program: str, rest: Sequence[str]) -> bool:
     """Whether a plain command runs a file of the project: a query, an image."""
     if program in ("psql", "mysql", "sqlite3"):
         return any(word in ("-f", "--file") or word.startswith("--file=") for word in rest)

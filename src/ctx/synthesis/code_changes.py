@@ -292,7 +292,7 @@ def _observation(
     edited = f"Edited {one_line_text.listed(files, 3)}." if files and not code else ""
     parts = [
         one_line_text.sentence(f"{told} in {one_line_text.listed(where, 3)}") if told else edited,
-        _renamed(moves),
+        _renames_text(moves),
         f"Tests in {one_line_text.listed(tests, 2)}." if tests else "",
         one_line_text.sentence(f"Not finished: {failing[0]}") if failing else "",
     ]
@@ -332,7 +332,7 @@ def _brief(items: Sequence[NetChange], files: Sequence[str]) -> str:
     return f"{_changes_text(items) or 'edited code'} in {one_line_text.listed(files, 1)}"
 
 
-def _renamed(moves: Sequence[tuple[NetChange, NetChange]]) -> str:
+def _renames_text(moves: Sequence[tuple[NetChange, NetChange]]) -> str:
     told = []
     for before, after in moves:
         if before.name == after.name:

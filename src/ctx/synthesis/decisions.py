@@ -140,7 +140,7 @@ def _answers(timeline: Timeline) -> list[_Candidate]:
         for line in step.text[:4_000].splitlines()[:_MOST]:
             question, mark, answer = line.rpartition("? ")
             title = f"{question.strip()}: {answer.strip()}" if mark else line.strip()
-            if answer.strip() and _says_enough(title):
+            if answer.strip() and _is_specific(title):
                 found.append(_Candidate(title, "", cue_phrases.ENOUGH, _BY_USER, said, (step.id,)))
     return found
 
@@ -167,14 +167,14 @@ def _from_plan(plan: ChatMessage, place: int, sentence: Sentence) -> _Candidate 
     weight = _person_weight(sentence)
     if sentence.is_item and _DECIDED_BELOW.search(sentence.heading):
         weight += cue_phrases.ENOUGH
-    title = _cleaned(sentence.text)
+    title = _clean_sentence(sentence.text)
     if (
         weight < cue_phrases.ENOUGH
         or _is_task(sentence.text)
         or _is_against(sentence)
         or _WORKING.search(sentence.text)
         or proposals.points(title)
-        or not _says_enough(title)
+        or not _is_specific(title)
         or dedupe.is_printed(title)
     ):
         return None
@@ -184,7 +184,7 @@ def _from_plan(plan: ChatMessage, place: int, sentence: Sentence) -> _Candidate 
 
 def choice(text: str) -> Choice:
     """What a sentence chooses and what it rejects."""
-    return Choice(_named(_CHOSEN, text), _named(_REJECTED, text))
+    return Choice(_matched_names(_CHOSEN, text), _matched_names(_REJECTED, text))
 
 
 def contradicts(later: str, earlier: str) -> bool:
@@ -198,7 +198,7 @@ def contradicts(later: str, earlier: str) -> bool:
     )
 
 
-def _named(pattern: re.Pattern[str], text: str) -> frozenset[str]:
+def _matched_names(pattern: re.Pattern[str], text: str) -> frozenset[str]:
     found = pattern.search(text[:600])
     return dedupe.words(found["what"]) if found else frozenset()
 
@@ -222,9 +222,9 @@ def _by_person(timeline: Timeline, prompt: ChatMessage) -> list[_Candidate]:
         weight = _person_weight(sentence)
         if weight < cue_phrases.ENOUGH or (index == 0 and _is_task(sentence.text)):
             continue
-        if correct := _what_is_right(prompt, index):
+        if correct := _alternative_after(prompt, index):
             title = f"{title}; {correct}"
-        if _says_enough(title):
+        if _is_specific(title):
             reason = _reason(prompt, index)
             evidence = (prompt.step.id,)
             found.append(_Candidate(title, reason, weight, _BY_USER, prompt, evidence))
@@ -236,7 +236,7 @@ def settles(prompt: ChatMessage) -> bool:
     """Whether a prompt begins with a decision and not with a task."""
     first = next((each for each in prompt.sentences if len(dedupe.words(each.text)) > 1), None)
     return first is not None and (
-        _person_weight(first) >= cue_phrases.ENOUGH or proposals.points(_cleaned(first.text))
+        _person_weight(first) >= cue_phrases.ENOUGH or proposals.points(_clean_sentence(first.text))
     )
 
 
@@ -262,10 +262,10 @@ def _is_task(text: str) -> bool:
     )
 
 
-def _what_is_right(prompt: ChatMessage, index: int) -> str:
+def _alternative_after(prompt: ChatMessage, index: int) -> str:
     """The alternative in the sentence after one that forbids something."""
     after = prompt.sentences[index + 1 : index + 2]
-    if not after or not _FORBIDS.match(_cleaned(prompt.sentences[index].text)):
+    if not after or not _FORBIDS.match(_clean_sentence(prompt.sentences[index].text)):
         return ""
     if after[0].starts or not _IMPERATIVE.match(after[0].text) or _is_against(after[0]):
         return ""
@@ -286,8 +286,8 @@ def _by_agent(timeline: Timeline, message: ChatMessage) -> list[_Candidate]:
             weight += cue_phrases.weight(cue_phrases.RULES, text) // 2
         if weight < cue_phrases.ENOUGH or _is_against(sentence) or dedupe.is_narration(text):
             continue
-        title = _cleaned(text)
-        if proposals.points(title) or not _says_enough(title) or dedupe.is_printed(title):
+        title = _clean_sentence(text)
+        if proposals.points(title) or not _is_specific(title) or dedupe.is_printed(title):
             continue
         if not (is_listed or _DECIDES.search(text)) or _WORKING.search(text):
             # It describes a fact or the agent's own procedure.
@@ -307,11 +307,11 @@ def _is_against(sentence: Sentence) -> bool:
     return sentence.is_question or cue_phrases.is_open(text) or cue_phrases.passes_by(text)
 
 
-def _says_enough(title: str) -> bool:
+def _is_specific(title: str) -> bool:
     return len(dedupe.words(title)) >= 2 and (len(title.split()) >= 2 or not title.isascii())
 
 
-def _cleaned(text: str) -> str:
+def _clean_sentence(text: str) -> str:
     """A sentence without its introduction and without its subject, such as `We'll`."""
     return one_line_text.impersonal(_without_subject(text))
 
@@ -353,7 +353,7 @@ def _proposal(timeline: Timeline, prompt: ChatMessage, pointing: str) -> _Candid
     message = timeline.last_before(prompt.at)
     if message is None:
         return None
-    return _agreed(message, prompt, proposals.proposed(message, pointing), "")
+    return _agreed_proposal(message, prompt, proposals.proposed(message, pointing), "")
 
 
 def _pick(timeline: Timeline, prompt: ChatMessage) -> _Candidate | None:
@@ -362,14 +362,14 @@ def _pick(timeline: Timeline, prompt: ChatMessage) -> _Candidate | None:
     if message is None or not prompt.sentences:
         return None
     title, rest = proposals.picked(message, _without_lead(prompt.sentences[0].text))
-    return _agreed(message, prompt, title, one_line_text.sentence(rest))
+    return _agreed_proposal(message, prompt, title, one_line_text.sentence(rest))
 
 
-def _agreed(
+def _agreed_proposal(
     message: ChatMessage, prompt: ChatMessage, proposed: str, reason: str
 ) -> _Candidate | None:
     title = one_line_text.capital(proposed.strip().rstrip(".?! "))
-    if not _says_enough(title) or dedupe.is_printed(title):
+    if not _is_specific(title) or dedupe.is_printed(title):
         return None
     evidence = (message.step.id, prompt.step.id)
     return _Candidate(title, reason, cue_phrases.ENOUGH, _AGREED, prompt, evidence)

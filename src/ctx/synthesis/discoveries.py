@@ -63,7 +63,7 @@ def discoveries(timeline: Timeline) -> list[Observation]:
             continue
         for sentence in message.sentences:
             listed = _REPORTS if message.at in reports else _FINDINGS
-            is_listed = message.at in closings and _stands_below(listed, sentence)
+            is_listed = message.at in closings and _is_item_below(listed, sentence)
             is_reported = is_listed or message.at in reports
             weight = _weight(timeline, sentence, is_listed=is_listed, is_reported=is_reported)
             if weight >= cue_phrases.ENOUGH:
@@ -104,7 +104,7 @@ def _weight(timeline: Timeline, sentence: Sentence, *, is_listed: bool, is_repor
     return found
 
 
-def _stands_below(heading: re.Pattern[str], sentence: Sentence) -> bool:
+def _is_item_below(heading: re.Pattern[str], sentence: Sentence) -> bool:
     """Whether a sentence is a list item below such a heading."""
     above = sentence.heading
     is_item = sentence.is_item and sentence.starts

@@ -47,7 +47,7 @@ class KnownNode(NamedTuple):
 
 def of_session(graph: Graph, session_id: str) -> list[KnownNode]:
     """The nodes that synthesis wrote about a session."""
-    return [_read(each) for each in lookups.of_session(graph.connection, session_id)]
+    return [_known_node(each) for each in lookups.of_session(graph.connection, session_id)]
 
 
 def of_project(
@@ -60,7 +60,7 @@ def of_project(
     found = lookups.with_keys(graph.connection, tag, keys)
     found += lookups.newest_statements(graph.connection, tag, _MOST_COMPARED)
     left_out = set(without)
-    return [each for each in map(_read, found) if each.key not in left_out]
+    return [each for each in map(_known_node, found) if each.key not in left_out]
 
 
 def find_same(found: Observation, others: Sequence[KnownNode]) -> KnownNode | None:
@@ -135,7 +135,7 @@ def _words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
-def _read(found: NodeStatement) -> KnownNode:
+def _known_node(found: NodeStatement) -> KnownNode:
     said = from_json(found.metadata)
     title = said.get("title")
     shown = title if isinstance(title, str) else found.content.partition("\n")[0][:_LONGEST_TITLE]

@@ -69,7 +69,7 @@ def bug_confidence(timeline: Timeline, failure: Failure, edits: Sequence[int]) -
         return 0 if made_at < first or _is_red_phase(timeline, failure) else _BROKE_IT
     # Compiler errors in code that is being edited are part of editing it.
     is_own = failure.check.goal == "lint" or any(
-        _touched(timeline, path, first) for path in (failure.path, *failure.check.targets)
+        _was_edited_before(timeline, path, first) for path in (failure.path, *failure.check.targets)
     )
     return _ASKED_FOR if is_asked_for and not is_own else 0
 
@@ -98,7 +98,7 @@ def _is_traced(timeline: Timeline, failure: Failure, edits: Sequence[int]) -> bo
     return False
 
 
-def _touched(timeline: Timeline, path: str, before: int) -> bool:
+def _was_edited_before(timeline: Timeline, path: str, before: int) -> bool:
     return timeline.first_edits.get(path, before) < before
 
 

@@ -118,7 +118,7 @@ def done(messages: Sequence[ChatMessage], names: Set[str]) -> tuple[str, ...]:
     A final statement about something that was just changed also counts as a report.
     """
     every = (_done_part(sentence) for said in messages for sentence in said.sentences)
-    found = [each.text for each in every if _tells_what_was_done(each) or _tells_of(names, each)]
+    found = [each.text for each in every if _reports_work_done(each) or _mentions_work(names, each)]
     return tuple(found[:_MOST])
 
 
@@ -127,12 +127,12 @@ def remaining(timeline: Timeline) -> tuple[str, ...]:
 
     What an earlier message lists as remaining is what the agent did next.
     """
-    found = [sentence.text for sentence in _put_off(timeline)]
+    found = [sentence.text for sentence in _postponed_sentences(timeline)]
     for said in reversed(timeline.last_words[-_MOST_LOOKED_AT:]):
         if any(map(_is_work, timeline.steps[said.at :])):
             break
         remaining = [_left_part(each) for each in said.sentences]
-        told = [each.text for each in remaining if _tells_what_remains(each)]
+        told = [each.text for each in remaining if _reports_remaining_work(each)]
         if told:
             found += told
             break
@@ -170,7 +170,7 @@ def cut_off_at(timeline: Timeline) -> Step | None:
     return last
 
 
-def _put_off(timeline: Timeline) -> tuple[Sentence, ...]:
+def _postponed_sentences(timeline: Timeline) -> tuple[Sentence, ...]:
     """The sentences of the last prompt, if it postpones work."""
     if not timeline.prompts or timeline.edits_between(timeline.prompts[-1].at, len(timeline.steps)):
         return ()
@@ -221,7 +221,7 @@ def is_done(text: str) -> bool:
     return _DONE.match(text) is not None
 
 
-def _tells_what_was_done(sentence: Sentence) -> bool:
+def _reports_work_done(sentence: Sentence) -> bool:
     text = sentence.text
     if not _is_statement(sentence) or _is_left(sentence):
         return False
@@ -235,7 +235,7 @@ def _tells_what_was_done(sentence: Sentence) -> bool:
     return _IS_NOW.search(text) is not None and is_telling and not _ALL_IS_WELL.search(text)
 
 
-def _tells_of(names: Set[str], sentence: Sentence) -> bool:
+def _mentions_work(names: Set[str], sentence: Sentence) -> bool:
     return (
         _is_statement(sentence)
         and not _is_left(sentence)
@@ -248,7 +248,7 @@ def _tells_of(names: Set[str], sentence: Sentence) -> bool:
     )
 
 
-def _tells_what_remains(sentence: Sentence) -> bool:
+def _reports_remaining_work(sentence: Sentence) -> bool:
     if not _is_statement(sentence) or is_done(sentence.text):
         return False
     is_listed = sentence.is_item and _LEFT_HEADING.search(sentence.heading)

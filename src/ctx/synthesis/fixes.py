@@ -58,7 +58,7 @@ def fixes(timeline: Timeline) -> Fixes:
     told: list[Observation] = []
     causes: list[str] = []
     edits: set[int] = set()
-    for fix in _joined(_fixed(timeline, found)):
+    for fix in _merge_fixes(_find_fixes(timeline, found)):
         if _is_taken_back(timeline, fix):
             continue
         cause = _cause(timeline, fix)
@@ -72,11 +72,11 @@ def fixes(timeline: Timeline) -> Fixes:
         one_line_text.distinct(causes),
         frozenset(edits),
         failed_attempts(timeline, found),
-        _failing(timeline, found),
+        _still_failing(timeline, found),
     )
 
 
-def _fixed(timeline: Timeline, found: Sequence[Failure]) -> list[_Fix]:
+def _find_fixes(timeline: Timeline, found: Sequence[Failure]) -> list[_Fix]:
     """The failures that edits fixed; failures fixed by the same edits form one fix."""
     together: dict[tuple[int, ...], _Fix] = {}
     for failure in found:
@@ -102,7 +102,7 @@ def _is_taken_back(timeline: Timeline, fix: _Fix) -> bool:
     return is_taken_back(timeline, [timeline.steps[index] for index in fix.edits], last)
 
 
-def _joined(found: Sequence[_Fix]) -> list[_Fix]:
+def _merge_fixes(found: Sequence[_Fix]) -> list[_Fix]:
     """Merge fixes of the same error, such as one in a program and in the test written for it."""
     kept: list[_Fix] = []
     for fix in sorted(found, key=lambda each: len(each.edits))[:_MOST_FIXES]:
@@ -123,18 +123,18 @@ def _observation(timeline: Timeline, fix: _Fix, cause: str) -> Observation:
     edits = [steps[index] for index in fix.edits]
     files = _cause_files(fix, edits)
     said = first.first_message
-    named = _named(fix)
+    named = _broken_thing(fix)
     only_tests = all(map(is_of_tests, edits))
     verb = _done_to_tests(edits) if only_tests else "Fixed"
     title = f"{verb} {named} in {one_line_text.listed(files, 1) or 'the project'}"
     failed = ", which failed" if only_tests else ""
     passing = first.passing or first.check
     parts = [
-        _what_failed(first, said),
+        _failure_text(first, said),
         "Only tests were changed, not what they test." if only_tests else "",
-        _also(fix),
+        _other_failures_text(fix),
         one_line_text.sentence(f"Cause: {cause}") if cause else "",
-        describe_changes(edits, files) or _ran(edits),
+        describe_changes(edits, files) or _helpful_commands(edits),
         f"{one_line_text.code(passing.shown)} passed afterwards.",
     ]
     failing = [index for failure in fix.failures for index in failure.fails[:1]]
@@ -149,7 +149,7 @@ def _observation(timeline: Timeline, fix: _Fix, cause: str) -> Observation:
         one_line_text.shortened(" ".join(filter(None, parts)), LONGEST_TEXT),
         tuple(files),
         symbols_of(edits)[:MOST_SYMBOLS],
-        tuple(steps[index].id for index in _some(places)),
+        tuple(steps[index].id for index in _limit_indexes(places)),
         steps[max(gone)].at,
         fix.confidence,
     )
@@ -162,7 +162,7 @@ def _done_to_tests(edits: Sequence[Step]) -> str:
     return "Removed" if changes and set(changes) == {"deleted"} else "Changed"
 
 
-def _ran(edits: Sequence[Step]) -> str:
+def _helpful_commands(edits: Sequence[Step]) -> str:
     """The commands that helped, if it was not an edit."""
     return f"Ran {one_line_text.listed([one_line_text.code(step.text) for step in edits], 2)}."
 
@@ -172,7 +172,7 @@ def _subject(first: Failure, files: Sequence[str]) -> str:
     return first.test or first.path or " ".join([first.check.shown, *files[:1]])
 
 
-def _named(fix: _Fix) -> str:
+def _broken_thing(fix: _Fix) -> str:
     """The name of what was broken: the failing tests, the error code, or the command."""
     tests = one_line_text.distinct(name_of_test(each.test) for each in fix.failures)
     if tests:
@@ -189,7 +189,7 @@ def _without_code(said: str, named: str) -> str:
     return said.removeprefix(f"{named.partition(' ')[0]}: ")
 
 
-def _what_failed(failure: Failure, said: str) -> str:
+def _failure_text(failure: Failure, said: str) -> str:
     finding = failure.first
     where = ""
     if finding and finding.path:
@@ -198,7 +198,7 @@ def _what_failed(failure: Failure, said: str) -> str:
     return one_line_text.sentence(f"{one_line_text.code(failure.check.shown)} failed{where}{told}")
 
 
-def _also(fix: _Fix) -> str:
+def _other_failures_text(fix: _Fix) -> str:
     tests = one_line_text.distinct(name_of_test(each.test) for each in fix.failures[1:])
     return f"Also failing: {one_line_text.listed(tests, 4)}." if tests else ""
 
@@ -268,7 +268,7 @@ def _only_checks(command: str) -> bool:
     return bool(asked) and all(check.goal != "run" for check in asked)
 
 
-def _setting(failure: Failure) -> str:
+def _changed_variable(failure: Failure) -> str:
     """The environment variable that was set only in the passing run."""
     given = failure.passing.settings if failure.passing else ()
     return next((name for name in given if name not in failure.check.settings), "")
@@ -277,7 +277,7 @@ def _setting(failure: Failure) -> str:
 def _flaky(timeline: Timeline, failure: Failure) -> Observation:
     last = timeline.steps[failure.gone or 0]
     name = one_line_text.code(name_of_test(failure.test))
-    setting = _setting(failure)
+    setting = _changed_variable(failure)
     failed, passed = failure.check.typed, (failure.passing or failure.check).typed
     if setting:
         title = f"{name} needs {one_line_text.code(setting)}: it failed without and passed with it"
@@ -289,7 +289,7 @@ def _flaky(timeline: Timeline, failure: Failure) -> Observation:
         title = f"{name} fails with {failed} and passes with {passed}"
     else:
         title = f"{name} is flaky: it failed and passed without a change"
-    text = _what_failed(failure, failure.first_message)
+    text = _failure_text(failure, failure.first_message)
     return Observation(
         dedupe.key("discovery", f"{setting or 'flaky'} {failure.test}"),
         "discovery",
@@ -303,7 +303,7 @@ def _flaky(timeline: Timeline, failure: Failure) -> Observation:
     )
 
 
-def _failing(timeline: Timeline, found: Sequence[Failure]) -> tuple[str, ...]:
+def _still_failing(timeline: Timeline, found: Sequence[Failure]) -> tuple[str, ...]:
     """What failed in the last run of each command."""
     told: dict[str, str] = {}
     for failure in found:
@@ -326,7 +326,7 @@ def _failing(timeline: Timeline, found: Sequence[Failure]) -> tuple[str, ...]:
     return tuple(told.values())[-_MOST_FAILING:]
 
 
-def _some(places: Sequence[int]) -> list[int]:
+def _limit_indexes(places: Sequence[int]) -> list[int]:
     """The indexes, reduced to the first and last ones if there are too many."""
     half = MOST_EVIDENCE // 2
     few = len(places) <= MOST_EVIDENCE

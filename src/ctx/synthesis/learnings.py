@@ -136,10 +136,10 @@ def candidates(
     found: dict[str, LearningCandidate] = {}
     for each in (
         *_checks(worked),
-        *_installed(worked),
-        *_together(worked),
-        *_repeated(told[-_MOST_TOLD:], dates),
-        *_broken(told[-_MOST_TOLD:], dates),
+        *_installed_packages(worked),
+        *_files_changed_together(worked),
+        *_repeated_statements(told[-_MOST_TOLD:], dates),
+        *_recurring_failures(told[-_MOST_TOLD:], dates),
     ):
         found.setdefault(each.key, each)
     return list(found.values())
@@ -158,7 +158,7 @@ def category_of(text: str) -> str:
 
 def _checks(worked: Sequence[SessionWork]) -> Iterator[LearningCandidate]:
     """Checks of the whole project that are run repeatedly, as typed most often."""
-    shown = _sessions_of(worked, lambda each: filter(_is_of_all, _checks_in(each.checks)))
+    shown = _sessions_of(worked, lambda each: filter(_covers_project, _checks_in(each.checks)))
     shown = {check: each for check, each in shown.items() if check.goal != "run"}
     often = {check: each for check, each in shown.items() if len(each) >= _FEWEST_CHECKS}
     for check, sessions in often.items():
@@ -188,7 +188,7 @@ def _checks_in(commands: Iterable[str]) -> list[Check]:
     ]
 
 
-def _is_of_all(check: Check) -> bool:
+def _covers_project(check: Check) -> bool:
     """Whether a check covers the whole project and not a single file or test."""
     names_one = any(
         _NAMES_ONE.search(target) or (check.tool == "cargo" and check.goal == "test")
@@ -197,7 +197,7 @@ def _is_of_all(check: Check) -> bool:
     return not names_one and not check.left_out
 
 
-def _installed(worked: Iterable[SessionWork]) -> Iterator[LearningCandidate]:
+def _installed_packages(worked: Iterable[SessionWork]) -> Iterator[LearningCandidate]:
     def packages(each: SessionWork) -> Iterator[tuple[str, str]]:
         for command in each.ran:
             for match in _INSTALLS.finditer(command[:2_000]):
@@ -226,7 +226,7 @@ def _packages(words: str) -> Iterator[str]:
             yield name["name"]
 
 
-def _together(worked: Sequence[SessionWork]) -> Iterator[LearningCandidate]:
+def _files_changed_together(worked: Sequence[SessionWork]) -> Iterator[LearningCandidate]:
     """Files that are nearly always changed together; each file is in one learning."""
     touched = _sessions_of(worked, lambda each: each.edited)
     pairs: dict[tuple[str, str], list[SessionWork]] = defaultdict(list)
@@ -252,11 +252,11 @@ def _together(worked: Sequence[SessionWork]) -> Iterator[LearningCandidate]:
         files = sorted(path for path in group if not any(_tests(path, other) for other in group))
         if first == min(group) and len(files) > 1:
             sessions = list({each: None for path in files for each in shown[path]})
-            text = _line(f"{_listed(files)} are changed together.")
+            text = _line(f"{_file_list(files)} are changed together.")
             yield _candidate(f"together {first}", "pattern", text, sessions)
 
 
-def _listed(files: Sequence[str]) -> str:
+def _file_list(files: Sequence[str]) -> str:
     named = [f"`{path}`" for path in files[:_MOST_NAMED]]
     if len(named) == 1:
         return named[0]
@@ -297,7 +297,7 @@ def _plain_command(command: str) -> str:
 # Inferred from observations
 
 
-def _repeated(
+def _repeated_statements(
     told: Sequence[ObservedStatement], dates: dict[str, str]
 ) -> Iterator[LearningCandidate]:
     """Decisions and discoveries that were made more than once."""
@@ -336,7 +336,7 @@ def _repeated(
         )
 
 
-def _broken(
+def _recurring_failures(
     told: Sequence[ObservedStatement], dates: dict[str, str]
 ) -> Iterator[LearningCandidate]:
     """Checks that failed and were fixed in several sessions."""
@@ -352,7 +352,7 @@ def _broken(
             error = latest.text.partition(": ")[2]
             files = [path for each in group for path in each.files if not _NO_CODE.search(path)]
             often = [path for path, _ in Counter(files).most_common(_MOST_NAMED)]
-            where = f", fixed in {_listed(often)}" if often else ""
+            where = f", fixed in {_file_list(often)}" if often else ""
             last_time = f"; the last time: {error}" if error else ""
             text = _line(f"`{name}` broke in {len(sessions):,} sessions{where}{last_time}")
             yield LearningCandidate(

@@ -38,7 +38,7 @@ def net_changes(edits: Iterable[Step]) -> tuple[NetChange, ...]:
         for change in step.changes:
             key = (step.path, change.name)
             before = found.pop(key, None)
-            after = _after(before.change if before else "", change)
+            after = _combined_change(before.change if before else "", change)
             if after:
                 found[key] = NetChange(step.path, after, change.kind, change.name, change.signature)
     return tuple(found.values())
@@ -48,7 +48,7 @@ def net_changes_at(timeline: Timeline, places: Iterable[int]) -> tuple[NetChange
     return net_changes(timeline.steps[index] for index in places)
 
 
-def _after(before: str, change: SymbolChange) -> str:
+def _combined_change(before: str, change: SymbolChange) -> str:
     match before, change.change:
         case "new", "deleted":
             return ""
@@ -65,15 +65,15 @@ def moved(items: Sequence[NetChange]) -> list[tuple[NetChange, NetChange]]:
     gone: dict[tuple[str, str], NetChange] = {}
     for each in items:
         if each.change == "deleted":
-            gone.setdefault(_looks(each), each)
+            gone.setdefault(_kind_and_signature(each), each)
     return [
         (before, each)
         for each in items
-        if each.change == "new" and (before := gone.pop(_looks(each), None))
+        if each.change == "new" and (before := gone.pop(_kind_and_signature(each), None))
     ]
 
 
-def _looks(item: NetChange) -> tuple[str, str]:
+def _kind_and_signature(item: NetChange) -> tuple[str, str]:
     """The kind and signature of an item, without its name."""
     own = last_name(item.name)
     return item.kind, item.signature.replace(own, "", 1)[:200] if item.signature else own

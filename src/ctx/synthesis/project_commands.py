@@ -133,12 +133,14 @@ def _runs_of(index: int, step: Step, folder: str) -> list[_Run]:
         if each.part.verb == "cd":
             inside = _folder(each.part.text, folder)
         elif each.part.joint != "|" and inside is not None:
-            run = _run(index, step, each, folder, inside)
+            run = _command_run(index, step, each, folder, inside)
             found += [run] if run else []
     return found
 
 
-def _run(index: int, step: Step, each: PartOutcome, folder: str, inside: str) -> _Run | None:
+def _command_run(
+    index: int, step: Step, each: PartOutcome, folder: str, inside: str
+) -> _Run | None:
     missing = _missing_program(step, each)
     if missing:
         return _Run(index, missing, "other", None, False, _MISSING, True)

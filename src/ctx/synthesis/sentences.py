@@ -106,13 +106,15 @@ def _paragraphs(text: str) -> Iterator[tuple[str, str, bool]]:
 def _plain(text: str) -> str:
     text = _LINK.sub(r"\1", text)
     if "`" not in text:
-        return _unmarked(text)
+        return _without_emphasis(text)
     # Code in backticks keeps its stars, underscores and brackets.
     parts = text.split("`")
-    return "`".join(part if index % 2 else _unmarked(part) for index, part in enumerate(parts))
+    return "`".join(
+        part if index % 2 else _without_emphasis(part) for index, part in enumerate(parts)
+    )
 
 
-def _unmarked(text: str) -> str:
+def _without_emphasis(text: str) -> str:
     return _TAG.sub("", _EMPHASIS.sub("", text))
 
 
@@ -124,12 +126,12 @@ def _split(text: str) -> Iterator[str]:
         # A period inside backticks or after `e.g` does not end a sentence.
         if ticks % 2 or _ABBREVIATED.search(text[max(start, counted - 8) : counted]):
             continue
-        yield from _fitting(text[start:counted])
+        yield from _fit_sentence(text[start:counted])
         start = counted
-    yield from _fitting(text[start:])
+    yield from _fit_sentence(text[start:])
 
 
-def _fitting(text: str) -> Iterator[str]:
+def _fit_sentence(text: str) -> Iterator[str]:
     words = _SYMBOLS.sub("", _SPACE.sub(" ", text).strip())
     if words and len(words) <= LONGEST:
         yield words

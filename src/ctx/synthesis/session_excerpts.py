@@ -170,7 +170,7 @@ class _Passage(NamedTuple):
 
 def excerpts(steps: Sequence[Step]) -> list[Excerpt]:
     """The excerpts of a session, in order."""
-    rated = _rated(list(_passages(steps)))
+    rated = _rate_passages(list(_passages(steps)))
     if len(rated) <= MOST:
         return rated
     best = sorted(range(len(rated)), key=lambda index: (-rated[index].worth, index))[:MOST]
@@ -320,13 +320,13 @@ def _own_words(text: str) -> str:
 # Worth
 
 
-def _rated(passages: Sequence[_Passage]) -> list[Excerpt]:
+def _rate_passages(passages: Sequence[_Passage]) -> list[Excerpt]:
     prompts = [passage for passage in passages if passage.kind in ("correction", "prompt")]
-    replaced = _replaced(passages)
+    replaced = _replaced_passages(passages)
     rated = []
     for index, passage in enumerate(passages):
         dispute, is_reversed = _dispute(passage, prompts)
-        worth = _worth(passage, is_replaced=index in replaced) * dispute
+        worth = _score(passage, is_replaced=index in replaced) * dispute
         rated.append(
             Excerpt(
                 *(passage.step.id, passage.part, passage.step.at, passage.kind, passage.source),
@@ -337,7 +337,7 @@ def _rated(passages: Sequence[_Passage]) -> list[Excerpt]:
     return rated
 
 
-def _worth(passage: _Passage, *, is_replaced: bool) -> float:
+def _score(passage: _Passage, *, is_replaced: bool) -> float:
     worth, text, is_by_user = _BASE[passage.kind], passage.text, passage.source == "user"
     if passage.source == "agent" and passage.kind != "commit":
         worth += _CAUSE if _CAUSES.search(text) else 0
@@ -376,7 +376,7 @@ def _dispute(passage: _Passage, prompts: Sequence[_Passage]) -> tuple[float, boo
     return _DISPUTED[min(shared, len(_DISPUTED) - 1)], is_reversed
 
 
-def _replaced(passages: Sequence[_Passage]) -> set[int]:
+def _replaced_passages(passages: Sequence[_Passage]) -> set[int]:
     """The indexes of passages about something that a later conclusion is about too."""
     frequency = Counter(word for passage in passages for word in passage.words)
     common = max(3, len(passages) // 8)

@@ -209,7 +209,7 @@ class _SessionWriter:
 
     def observations(self, found: Sequence[Observation], *, is_idle: bool, is_over: bool) -> None:
         fresh = [each for each in found if each.key not in self._known]
-        others = self._others([each.key for each in fresh]) if fresh else []
+        others = self._other_session_nodes([each.key for each in fresh]) if fresh else []
         is_by_model = any(each.said_by == MODEL for each in fresh)
         settled = (
             existing_observations.titles_changed_by_others(
@@ -243,7 +243,7 @@ class _SessionWriter:
         first = self._steps[0].id
         if known and str(known.metadata.get("first", "")) < first:
             # The first steps are deleted; keep what the old summary has about them.
-            found = _joined(known, found)
+            found = _extend_summary(known, found)
             first = str(known.metadata.get("first", ""))
         metadata = {
             "key": SUMMARY,
@@ -258,7 +258,7 @@ class _SessionWriter:
             return
         made_at = self._steps[0].at
         tags = [f"session:{self._session.id}", self._tag]
-        self.node = self._put(SUMMARY, first, SUMMARY, content, metadata, (made_at, found.at), tags)
+        self.node = self._put_node(SUMMARY, first, SUMMARY, content, metadata, (made_at, found.at), tags)
 
     def derive_summary(self) -> None:
         """Link the summary to the observations of its session in the same store."""
@@ -272,7 +272,7 @@ class _SessionWriter:
         tags = [f"kind:{found.kind}", f"session:{self._session.id}", self._tag]
         metadata = {**self._metadata(found), "times_seen": 1, "sessions": [self._session.id]}
         times = (found.at, found.at)
-        node_id = self._put(
+        node_id = self._put_node(
             "observation", found.evidence[0], found.key, _content(found), metadata, times, tags
         )
         if node_id is not None:
@@ -281,7 +281,7 @@ class _SessionWriter:
         else:
             self._deleted.append(found)
 
-    def _put(
+    def _put_node(
         self,
         node_type: str,
         first_step: str,
@@ -439,7 +439,7 @@ class _SessionWriter:
             sources.KEY: sources.USER if found.said_by == "user" else sources.AGENT,
         }
 
-    def _others(self, keys: Sequence[str]) -> list[KnownNode]:
+    def _other_session_nodes(self, keys: Sequence[str]) -> list[KnownNode]:
         """Nodes of the project from other sessions: the newest, and those with one of the keys."""
         return existing_observations.of_project(
             self._change.graph, self._tag, keys, set(self._known)
@@ -461,7 +461,7 @@ def _sections(found: Summary) -> dict[str, Any]:
     }
 
 
-def _joined(known: KnownNode, found: Summary) -> Summary:
+def _extend_summary(known: KnownNode, found: Summary) -> Summary:
     """The old summary extended by the new one, when the first steps are deleted."""
     request, title = known.metadata.get("request"), known.metadata.get("title")
 

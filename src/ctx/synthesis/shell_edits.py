@@ -43,41 +43,41 @@ def shell_edit(command: str) -> ShellEdit | None:
     found: list[str] = []
     is_edit = False
     for part in line.parts[:_MOST_PARTS]:
-        paths = _changed(part)
+        paths = _changed_files(part)
         if paths is not None:
             is_edit = True
-            found += [_from(line.folder, path) for path in paths]
+            found += [_relative_to_start(line.folder, path) for path in paths]
     return ShellEdit(tuple(dict.fromkeys(found))[:_MOST_PATHS]) if is_edit else None
 
 
-def _changed(part: shell_line.CommandPart) -> Sequence[str] | None:
-    text = part.text[_before(part.text) :]
+def _changed_files(part: shell_line.CommandPart) -> Sequence[str] | None:
+    text = part.text[_prefix_length(part.text) :]
     words = [word.strip("'\"") for word in _WORD.findall(text)]
     if part.verb in ("sed", "perl") and any(map(_IN_PLACE.match, words)):
         return [word for word in words[1:] if not word.startswith("-") and _FILE.match(word)]
     if part.verb == "tee":
-        return _kept(words[1:]) or None
+        return _project_files(words[1:]) or None
     if part.verb in ("cat", "echo", "printf"):
-        return _kept(_INTO.findall(text)) or None
+        return _project_files(_INTO.findall(text)) or None
     if part.verb in _MOVERS and words[-3:-2] in (["mv"], ["-f"], ["-k"]):
-        return _kept(words[-1:]) or None
+        return _project_files(words[-1:]) or None
     if _PATCHES.match(text) or _INSTALLS_OR_MENDS.match(text) or _FIXES_BY_ITSELF.search(text):
         return []
     return None
 
 
-def _before(text: str) -> int:
+def _prefix_length(text: str) -> int:
     before = _BEFORE.match(text)
     return before.end() if before else 0
 
 
-def _kept(words: Iterable[str]) -> list[str]:
+def _project_files(words: Iterable[str]) -> list[str]:
     """The project files among the words, without logs and other output files."""
     bare = (word.strip("'\"") for word in words)
     return [word for word in bare if _FILE.match(word) and not _PRINTED.search(word)]
 
 
-def _from(folder: str, path: str) -> str:
+def _relative_to_start(folder: str, path: str) -> str:
     """A path relative to the folder in which the command line started."""
     joined = path if path.startswith("/") else posixpath.join(folder, path)
     return posixpath.normpath(joined)

@@ -78,7 +78,7 @@ def with_statements(
         if (is_over or excerpt.kind in _SETTLED) and is_news(excerpt)
     )
     ranked = [(excerpt.worth, _observation(timeline, excerpt)) for excerpt in best(candidates)]
-    ranked += [(_WORTH.get(each.kind, 0), _marked(each)) for each in observations]
+    ranked += [(_WORTH.get(each.kind, 0), _mark_as_lasting(each)) for each in observations]
     ranked.sort(key=lambda pair: (-pair[0], pair[1].at, pair[1].key))
     unique = {each.key: each for _, each in reversed(ranked[:MOST])}
     ordered = tuple(sorted(unique.values(), key=lambda each: each.at))
@@ -105,7 +105,7 @@ def _is_lasting(excerpt: Excerpt, first: str) -> bool:
     return excerpt.kind == "correction" and (excerpt.step != first or is_rule(excerpt.text))
 
 
-def _marked(found: Observation) -> Observation:
+def _mark_as_lasting(found: Observation) -> Observation:
     """A decision of the user that is a rule is marked as lasting."""
     is_lasting = found.kind == "decision" and found.said_by == "user" and is_rule(found.title)
     return found._replace(is_lasting=is_lasting)

@@ -42,9 +42,9 @@ def summarise(
         return None
     stopped_at = final_message.cut_off_at(timeline)
     completed = (
-        _completed(told, done)
+        _completed_lines(told, done)
         if stopped_at is None
-        else _completed(*_before_last_turn(timeline, told, done))
+        else _completed_lines(*_before_last_turn(timeline, told, done))
     )
     concluded = [] if completed else final_message.conclusions(timeline)
     is_review = len(concluded) > final_message.MOST_ANSWERED
@@ -55,7 +55,7 @@ def summarise(
     return Summary(
         request_line.title(timeline, completed),
         request_line.request(timeline),
-        _investigated(timeline),
+        _investigated_lines(timeline),
         tuple(_lines(found_out, _MOST_LEARNED)),
         completed,
         _next_steps(timeline, fixes, stopped_at),
@@ -72,7 +72,7 @@ def _has_substance(step: Step) -> bool:
     return step.kind in ("read", "write", "command", "search", "agent")
 
 
-def _investigated(timeline: Timeline) -> tuple[str, ...]:
+def _investigated_lines(timeline: Timeline) -> tuple[str, ...]:
     """What the agent read and searched for before the first edit."""
     until = timeline.edits[0] if timeline.edits else len(timeline.steps)
     before = timeline.steps[:until]
@@ -90,7 +90,7 @@ def _investigated(timeline: Timeline) -> tuple[str, ...]:
     return tuple(one_line_text.shortened(each, LONGEST_LINE) for each in found)
 
 
-def _completed(told: Sequence[Observation], done: Sequence[str]) -> tuple[str, ...]:
+def _completed_lines(told: Sequence[Observation], done: Sequence[str]) -> tuple[str, ...]:
     kinds = ("bugfix", "feature", "refactor")
     titles = [each.title for each in told if each.kind in kinds]
     return tuple(_lines([*titles, *map(one_line_text.impersonal, done)], _MOST_COMPLETED))
@@ -118,7 +118,7 @@ def _before_last_turn(
     )
 
 
-def _stopped(step: Step | None) -> list[str]:
+def _stopped_line(step: Step | None) -> list[str]:
     if step is None:
         return []
     is_edit = step.path and step.ok
@@ -132,7 +132,7 @@ def _next_steps(timeline: Timeline, fixes: Fixes, stopped_at: Step | None) -> tu
         for each in final_message.remaining(timeline)
     ]
     return tuple(
-        _lines([*fixes.failing, *_stopped(stopped_at), *left, *_todos(timeline)], _MOST_NEXT)
+        _lines([*fixes.failing, *_stopped_line(stopped_at), *left, *_todos(timeline)], _MOST_NEXT)
     )
 
 
@@ -182,7 +182,7 @@ def _files(paths: Sequence[str]) -> tuple[tuple[str, ...], int]:
 
 
 def _notes(timeline: Timeline, told: Sequence[Observation], fixes: Fixes) -> tuple[str, ...]:
-    decided = [_decided(each.title) for each in told if each.kind == "decision"]
+    decided = [_decision_title(each.title) for each in told if each.kind == "decision"]
     used = one_line_text.distinct(
         one_line_text.code(check.shown)
         for step in timeline.steps
@@ -199,7 +199,7 @@ def _notes(timeline: Timeline, told: Sequence[Observation], fixes: Fixes) -> tup
     return tuple(one_line_text.shortened(note, LONGEST_LINE) for note in notes[:_MOST_NOTES])
 
 
-def _decided(title: str) -> str:
+def _decision_title(title: str) -> str:
     """A title with `Decided:` in front, unless it already begins like a decision."""
     return title if _DECIDED.match(title) else f"Decided: {title}"
 
@@ -212,12 +212,12 @@ def markdown(summary: Summary) -> str:
         ("Learned", "; ".join(summary.learned)),
         ("Completed", "; ".join(summary.completed)),
         ("Next Steps", "; ".join(summary.next_steps)),
-        ("Files Read", _with_more(summary.files_read, summary.more_read)),
-        ("Files Edited", _with_more(summary.files_edited, summary.more_edited)),
+        ("Files Read", _join_with_rest(summary.files_read, summary.more_read)),
+        ("Files Edited", _join_with_rest(summary.files_edited, summary.more_edited)),
         ("Notes", "; ".join(summary.notes)),
     )
     return "\n".join(f"**{name}:** {text}" for name, text in sections if text)
 
 
-def _with_more(paths: Sequence[str], more: int) -> str:
+def _join_with_rest(paths: Sequence[str], more: int) -> str:
     return ", ".join([*paths, f"and {more} more"] if more else paths)

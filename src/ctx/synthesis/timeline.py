@@ -176,7 +176,7 @@ class Timeline:
         for path in self.paths:
             name = path.rpartition("/")[2]
             stem = name.partition(".")[0].lower()
-            is_meant = "." in name and (path in text or _stands_alone(name, text))
+            is_meant = "." in name and (path in text or _is_whole_name(name, text))
             # `Queue.pop` is most likely in `queue.py`.
             if is_meant or (len(stem) >= _LONG_ENOUGH and stem in named):
                 found.append(path)
@@ -326,7 +326,7 @@ def last_name(name: str) -> str:
     return re.split(r"::|[.#/]", name)[-1]
 
 
-def _stands_alone(name: str, text: str) -> bool:
+def _is_whole_name(name: str, text: str) -> bool:
     """Whether a name occurs in a text on its own, not as the end of a longer name."""
     at = text.find(name)
     if at < 0:

@@ -133,7 +133,7 @@ class _Loop:
         await doing
 
     async def _serve(self) -> "tuple[_Server, asyncio.Task[None] | None]":
-        services = AppServices(self._worker.environment, self._on_wake, self._about)
+        services = AppServices(self._worker.environment, self._on_wake, self._process_info)
         config = uvicorn.Config(
             app.app(services),
             http="h11",
@@ -166,7 +166,7 @@ class _Loop:
         self._worker.note_wake()
         self._woken.set()
 
-    def _about(self) -> ProcessInfo:
+    def _process_info(self) -> ProcessInfo:
         worker = self._worker
         since = clock.iso(worker.began_ms)
         used = round(resident_mb(), 1)

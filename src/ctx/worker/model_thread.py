@@ -124,7 +124,7 @@ class ModelThread:
             return
         from ctx.operations import model_questions
 
-        if (question := self._next(config, model_questions.voice(config))) is None:
+        if (question := self._next_question(config, model_questions.voice(config))) is None:
             return
         is_well = False
         try:
@@ -137,7 +137,7 @@ class ModelThread:
                         # Start over with the new settings.
                         self._woken.set()
                         break
-                    if (question := self._next(config, voice)) is None:
+                    if (question := self._next_question(config, voice)) is None:
                         break
                     self._ask(asking, config, question)
                 is_well = asking is not None
@@ -193,7 +193,7 @@ class ModelThread:
             self._log(f"model synthesis of {session.id}: {answer.problem}")
         spool.wake(self._environment.user_store.home)
 
-    def _next(self, config: Config, voice: "QuestionOptions") -> _DueQuestion | None:
+    def _next_question(self, config: Config, voice: "QuestionOptions") -> _DueQuestion | None:
         """The first question about the newest session that has one.
 
         Sessions with failures come last.

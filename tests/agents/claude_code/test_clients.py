@@ -169,12 +169,12 @@ LATER = (
 def test_what_older_clients_know(version: str, known: list[str]) -> None:
     """As the clients themselves list them."""
     names = [*OF_2_1_15, *LATER, "Foo", "stop", ""]
-    assert [name for name in names if not clients.spoils_hooks(name, version)] == known
+    assert [name for name in names if not clients.breaks_hooks(name, version)] == known
 
 
 @pytest.mark.parametrize("version", ["2.1.101", "2.1.110", "2.1.325", "3.0.0-beta.1"])
 def test_newer_clients_pass_over_what_they_do_not_know(version: str) -> None:
-    assert not any(clients.spoils_hooks(name, version) for name in [*LATER, "Foo", ""])
+    assert not any(clients.breaks_hooks(name, version) for name in [*LATER, "Foo", ""])
 
 
 @pytest.mark.parametrize(
@@ -182,13 +182,13 @@ def test_newer_clients_pass_over_what_they_do_not_know(version: str) -> None:
     [("TeammateIdle", "2.1.32", "2.1.33"), ("PermissionDenied", "2.1.88", "2.1.89")],
 )
 def test_an_event_since_it_is_there(event: str, before: str, since: str) -> None:
-    assert clients.spoils_hooks(event, before)
-    assert not clients.spoils_hooks(event, since)
+    assert clients.breaks_hooks(event, before)
+    assert not clients.breaks_hooks(event, since)
 
 
 @pytest.mark.parametrize("version", ["1.0.80", "2.0.47", "2.1.5", "2.1.15", "2.1.90", "2.1.325"])
 def test_what_we_register_is_known(version: str) -> None:
     entries = registration.user_entries([version], interpreter="python3", budget=2_000)
-    assert not [event for event in entries if clients.spoils_hooks(event, version)]
+    assert not [event for event in entries if clients.breaks_hooks(event, version)]
     shared = registration.project_entries()
-    assert not [event for event in shared if clients.spoils_hooks(event, version)]
+    assert not [event for event in shared if clients.breaks_hooks(event, version)]

@@ -106,7 +106,7 @@ def _version(program: str, path: str, home: str) -> str | None:
     return match[1] if match else None
 
 
-def spoils_hooks(event: str, version: str) -> bool:
+def breaks_hooks(event: str, version: str) -> bool:
     """Whether a client of this version drops all hooks of a file that has this event."""
     numbers = tuple(map(int, re.findall(r"\d+", version, re.ASCII)[:3]))
     if numbers >= _TOLERANT_SINCE:

@@ -92,14 +92,14 @@ def _pages(folder: str, command: str) -> DoctorCheck:
     if not edited:
         finding = f"{shown(folder)} is from another version of ctx."
         return DoctorCheck("skill", "warning", finding, f"`{command}` updates it.")
-    if any(map(_is_of_another_version, edited)):
+    if any(map(_is_based_on_other_version, edited)):
         finding = f"{shown(folder)} was changed by you and is from another version of ctx."
         advice = f"`{command}` updates it, and keeps your pages as *{skill.EDITED}."
         return DoctorCheck("skill", "warning", finding, advice)
     return ok("skill", f"{shown(folder)}, changed by you")
 
 
-def _is_of_another_version(path: str) -> bool:
+def _is_based_on_other_version(path: str) -> bool:
     """Whether a page that the user changed is based on another version of our page.
 
     The last line of a page identifies the original text, even if the rest was changed.
@@ -119,23 +119,23 @@ def _client_settings(setup: Setup) -> Iterator[DoctorCheck]:
             yield DoctorCheck(
                 "client settings", "problem", seen, "Remove `disableAllHooks` from it."
             )
-        for event, client in _spoiling(setup, file):
+        for event, client in _incompatible_events(setup, file):
             seen = (
                 f"{shown(file.path)}, {event.place}: Claude Code {client.version} does not know"
                 f" {event.event}, and drops all hooks of the file for it."
             )
             advice = f"Remove it, or update {shown(client.path)}."
             is_ours = any(hook.event == event.event for hook in file.hooks)
-            if is_ours and file in _installed(setup):
+            if is_ours and file in _settings_files(setup):
                 advice = _by_install(setup, file, "removes our hook from it")
             yield DoctorCheck("client settings", "problem", seen, advice)
 
 
-def _spoiling(setup: Setup, file: ClientSettings) -> Iterator[tuple[NamedEvent, Client]]:
+def _incompatible_events(setup: Setup, file: ClientSettings) -> Iterator[tuple[NamedEvent, Client]]:
     """Events that make a client ignore all hooks of a file."""
     for event in file.events:
         for client in setup.clients:
-            if client.version and clients.spoils_hooks(event.event, client.version):
+            if client.version and clients.breaks_hooks(event.event, client.version):
                 yield event, client
                 break
 
@@ -144,8 +144,8 @@ def _registered_hooks(setup: Setup) -> Iterator[DoctorCheck]:
     """Whether all hooks are registered, and as this ctx would register them now."""
     if setup.has_plugin:
         yield ok("hooks", "the plugin `ctx` is enabled")
-    missing = _missing(setup)
-    if missing == list(_wanted(setup)):
+    missing = _missing_events(setup)
+    if missing == list(_expected_entries(setup)):
         seen = "No hook of ctx is registered with Claude Code."
         yield DoctorCheck("hooks", "problem", seen, setup.by_install("registers them"))
     elif missing:
@@ -156,25 +156,25 @@ def _registered_hooks(setup: Setup) -> Iterator[DoctorCheck]:
     for file in setup.files:
         told = [*_in_file(setup, file)]
         yield from told
-        if file.hooks and not missing and not told and not any(_spoiling(setup, file)):
+        if file.hooks and not missing and not told and not any(_incompatible_events(setup, file)):
             yield ok("hooks", f"{len(file.hooks):,} in {shown(file.path)}, up to date")
 
 
-def _missing(setup: Setup) -> list[str]:
+def _missing_events(setup: Setup) -> list[str]:
     """The events for which nothing here runs ctx, in whichever form."""
     there = {hook.event for file in setup.files for hook in file.hooks}
     there.update(hook.event for file in setup.files for hook in file.unmanaged)
     there.update(registration.project_entries() if setup.has_plugin else ())
-    return [event for event in _wanted(setup) if event not in there]
+    return [event for event in _expected_entries(setup) if event not in there]
 
 
-def _wanted(setup: Setup) -> Mapping[str, Group]:
+def _expected_entries(setup: Setup) -> Mapping[str, Group]:
     """What there should be: for the user, unless only a project or the plugin has our hooks."""
     shared = setup.has_plugin or any(file.hooks for file in setup.files[1:])
     return registration.project_entries() if shared and not setup.user.hooks else setup.wanted
 
 
-def _installed(setup: Setup) -> tuple[ClientSettings, ...]:
+def _settings_files(setup: Setup) -> tuple[ClientSettings, ...]:
     """The files that `ctx install` changes."""
     return setup.files[:2]
 
@@ -189,7 +189,7 @@ def _in_file(setup: Setup, file: ClientSettings) -> Iterator[DoctorCheck]:
     """What differs from what this ctx would write."""
     where = shown(file.path)
     entries = setup.wanted if file is setup.user else registration.project_entries()
-    if file in _installed(setup) and _differs(file, entries):
+    if file in _settings_files(setup) and _differs(file, entries):
         seen = f"{where} has hooks that differ from those of this ctx."
         yield DoctorCheck("hooks", "warning", seen, _by_install(setup, file, "updates them"))
     for hook in file.hooks:
@@ -251,9 +251,9 @@ def _model(setup: Setup) -> Iterator[DoctorCheck]:
     found = backends.survey_backends(config, setup.variables, store.home)
     match found.state:
         case "off":
-            yield ok("model", f"off{_others(found)}")
+            yield ok("model", f"off{_list_other_models(found)}")
         case "none":
-            seen = f"auto: none is used, as {found.problem.rstrip('.')}{_others(found)}"
+            seen = f"auto: none is used, as {found.problem.rstrip('.')}{_list_other_models(found)}"
             yield DoctorCheck(
                 "model", "warning", seen, f"{_CHOOSE_MODEL}; to turn models off, use `off`."
             )
@@ -273,7 +273,7 @@ def _model_line(found: BackendSurvey) -> str:
     return f"{chosen}{found.backend}: {found.model or 'its own'} at {found.where}{context}{detail}"
 
 
-def _others(found: BackendSurvey) -> str:
+def _list_other_models(found: BackendSurvey) -> str:
     """Available models, worded so that they are not taken for the configured one."""
     if not found.others:
         return ""

@@ -58,7 +58,7 @@ def planned(path: str, edit: Edit, *, by_hand: str = "") -> FileChange:
     """The planned change; `by_hand` is the advice if the change is refused."""
     with _in_words(path, by_hand):
         before = read(path)
-        return FileChange(path, before, _edited(path, edit, before, by_hand))
+        return FileChange(path, before, _apply_edit(path, edit, before, by_hand))
 
 
 def change(
@@ -72,10 +72,10 @@ def change(
         real = os.path.realpath(path)
         for _ in range(_ATTEMPTS):
             before = read(path)
-            after = _edited(path, edit, before, by_hand)
+            after = _apply_edit(path, edit, before, by_hand)
             if before == after:
                 return FileChange(path, before, after)
-            kept = _replaced(real, before, after, backup, mode)
+            kept = _replace_with_backup(real, before, after, backup, mode)
             if kept is not None:
                 _drop_between(backup)
                 return FileChange(path, before, after, kept)
@@ -119,7 +119,7 @@ def shared_mode() -> int:
 
 def put(path: str, data: bytes, mode: int) -> None:
     """Write a whole file, and create its folders. An existing file keeps its mode and owner."""
-    temporary = _written_beside(path, data, mode)
+    temporary = _write_temporary_copy(path, data, mode)
     interrupts.defer()
     try:
         os.replace(temporary, path)
@@ -128,7 +128,7 @@ def put(path: str, data: bytes, mode: int) -> None:
     disk.sync_folder(os.path.dirname(path))
 
 
-def _edited(path: str, edit: Edit, before: str | None, by_hand: str) -> str | None:
+def _apply_edit(path: str, edit: Edit, before: str | None, by_hand: str) -> str | None:
     try:
         return edit(before)
     except SettingsUnreadable as error:
@@ -136,12 +136,12 @@ def _edited(path: str, edit: Edit, before: str | None, by_hand: str) -> str | No
         raise SettingsUnreadable(f"{shown(path)}, {error.message}", hint=hint) from None
 
 
-def _replaced(
+def _replace_with_backup(
     path: str, before: str | None, after: str | None, backup: str, mode: int
 ) -> str | None:
     """Write the new text and return the path of the backup. None: another process changed the
     file."""
-    temporary = None if after is None else _written_beside(path, after.encode(), mode)
+    temporary = None if after is None else _write_temporary_copy(path, after.encode(), mode)
     kept, is_done = "", False
     try:
         if before is not None:
@@ -165,7 +165,7 @@ def _replaced(
     return kept
 
 
-def _written_beside(path: str, data: bytes, mode: int) -> str:
+def _write_temporary_copy(path: str, data: bytes, mode: int) -> str:
     """Write a temporary file with the mode and the owner of the file that it replaces."""
     _make_folder(os.path.dirname(path), mode)
     return disk.write_like(path, data, mode)

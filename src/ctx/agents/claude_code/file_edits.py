@@ -45,33 +45,33 @@ def written(payload: Mapping[str, Any]) -> FileContents | None:
     """The content of a file before and after a write; None if the payload has no known shape."""
     tool_input, response = _object(payload.get("tool_input")), _object(response_of(payload))
     if isinstance(kept := response.get(KEPT), Mapping):
-        return _kept(kept)
+        return _stored_contents(kept)
     names = ("originalFile", "originalFileContents", "original_file")
     before = next((response[name] for name in names if isinstance(response.get(name), str)), None)
     after = response.get("updated_file")
     if isinstance(after, str):
-        return _bounded(before, after, is_whole=before is not None)
+        return _limit_contents(before, after, is_whole=before is not None)
     if isinstance(after := tool_input.get("content"), str):
         is_new = before is None and response.get("type") != "update"
-        return _bounded(before, after, is_whole=is_new or before is not None)
+        return _limit_contents(before, after, is_whole=is_new or before is not None)
     edits = list(_edits(tool_input, response))[:_MOST_EDITS]
     if not edits:
         return None
-    if before is not None and (after := _edited(before, edits)) is not None:
-        whole = _bounded(before, after, is_whole=True)
+    if before is not None and (after := _apply_edits(before, edits)) is not None:
+        whole = _limit_contents(before, after, is_whole=True)
         if whole.is_whole:
             return whole
     pieces = FileContents(
         "\n".join(old for old, _, _ in edits), "\n".join(new for _, new, _ in edits), False
     )
-    return _bounded(*pieces[:2], is_whole=False)
+    return _limit_contents(*pieces[:2], is_whole=False)
 
 
 def as_kept(contents: FileContents) -> dict[str, Any]:
     return {"before": contents.before, "after": contents.after, "whole": contents.is_whole}
 
 
-def _kept(fields: Mapping[str, Any]) -> FileContents | None:
+def _stored_contents(fields: Mapping[str, Any]) -> FileContents | None:
     before, after = fields.get("before"), fields.get("after")
     if not isinstance(after, str):
         return None
@@ -80,7 +80,7 @@ def _kept(fields: Mapping[str, Any]) -> FileContents | None:
     )
 
 
-def _bounded(before: str | None, after: str, *, is_whole: bool) -> FileContents:
+def _limit_contents(before: str | None, after: str, *, is_whole: bool) -> FileContents:
     """The contents; those of a file that is too large are cut, and marked as incomplete."""
     if max(len(before or ""), len(after)) <= MOST:
         return FileContents(before, after, is_whole)
@@ -102,7 +102,7 @@ def _edits(tool_input: Mapping[str, Any], response: Mapping[str, Any]) -> Iterat
                 return
 
 
-def _edited(text: str, edits: Sequence[Edit]) -> str | None:
+def _apply_edits(text: str, edits: Sequence[Edit]) -> str | None:
     """A text after some edits; None if one of them does not apply."""
     for old, new, is_all in edits:
         if not old and not text:

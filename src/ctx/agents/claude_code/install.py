@@ -115,16 +115,16 @@ def write_skill(place: InstallTarget) -> InstalledPart:
 
 def planned_hooks(place: InstallTarget, entries: Mapping[str, Group]) -> FileChange:
     """The change that registers these hooks; SettingsUnreadable if it is not possible."""
-    return edited_file.planned(place.settings, _with(entries), by_hand=_ADD_BY_HAND)
+    return edited_file.planned(place.settings, _add_hooks(entries), by_hand=_ADD_BY_HAND)
 
 
 def register(place: InstallTarget, entries: Mapping[str, Group]) -> FileChange:
     return edited_file.change(
-        place.settings, _with(entries), place.backup, by_hand=_ADD_BY_HAND, mode=place.mode
+        place.settings, _add_hooks(entries), place.backup, by_hand=_ADD_BY_HAND, mode=place.mode
     )
 
 
-def _with(entries: Mapping[str, Group]) -> edited_file.Edit:
+def _add_hooks(entries: Mapping[str, Group]) -> edited_file.Edit:
     return lambda text: settings_file.with_hooks(text, entries, registration.is_ours)
 
 
@@ -174,12 +174,14 @@ def remove_skill(place: InstallTarget, *, force: bool) -> InstalledPart:
 
 
 def planned_removal_of_hooks(place: InstallTarget) -> FileChange:
-    return edited_file.planned(place.settings, _without, by_hand=_TAKE_OUT_BY_HAND)
+    return edited_file.planned(place.settings, _remove_hooks, by_hand=_TAKE_OUT_BY_HAND)
 
 
 def unregister(place: InstallTarget) -> FileChange:
     """Remove our hooks from the settings. A file that was created for them is deleted."""
-    return edited_file.change(place.settings, _without, place.backup, by_hand=_TAKE_OUT_BY_HAND)
+    return edited_file.change(
+        place.settings, _remove_hooks, place.backup, by_hand=_TAKE_OUT_BY_HAND
+    )
 
 
 def remove_folder(place: InstallTarget) -> None:
@@ -188,7 +190,7 @@ def remove_folder(place: InstallTarget) -> None:
         os.rmdir(place.folder)
 
 
-def _without(text: str | None) -> str | None:
+def _remove_hooks(text: str | None) -> str | None:
     return None if text is None else settings_file.without_hooks(text, registration.is_ours)
 
 

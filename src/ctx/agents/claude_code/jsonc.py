@@ -158,7 +158,7 @@ class _Reader:
         start = self.position
         elements: list[Element] = []
         fields: dict[str, Any] = {}
-        while self._goes_on("}", elements):
+        while self._has_next_element("}", elements):
             space, below_comment = self.space, self.below_comment
             if self.text[self.position] != '"':
                 raise wrong(self.text, self.position, "expected a name in quotes, or }")
@@ -175,7 +175,7 @@ class _Reader:
     def _array(self, depth: int) -> Value:
         start = self.position
         elements: list[Element] = []
-        while self._goes_on("]", elements):
+        while self._has_next_element("]", elements):
             space, below_comment = self.space, self.below_comment
             value = self.value(depth + 1)
             comma = self._comma("]")
@@ -183,7 +183,7 @@ class _Reader:
         values = [element.value.plain for element in elements]
         return Value(start, self.position, values, tuple(elements), self.space)
 
-    def _goes_on(self, closing: str, elements: list[Element]) -> bool:
+    def _has_next_element(self, closing: str, elements: list[Element]) -> bool:
         """Whether another element follows. If not, the closing bracket is consumed."""
         if not elements:
             self.position += 1
@@ -303,7 +303,7 @@ def taken_out(text: str, holders: list[tuple[Value, Element]]) -> str | None:
         # Comments show that somebody else has edited it.
         is_alone = element.space == holder.start + 1 and not tail.strip(" \t\r\n")
         if len(holder.elements) > 1 or not is_alone:
-            return _cut(text, holder, element)
+            return _cut_element(text, holder, element)
         above = text[element.space : element.start].rstrip(" \t")
         if above.endswith(line_end * 2):
             theirs = above.removesuffix(line_end * 2)
@@ -311,7 +311,7 @@ def taken_out(text: str, holders: list[tuple[Value, Element]]) -> str | None:
     return None
 
 
-def _cut(text: str, holder: Value, element: Element) -> str:
+def _cut_element(text: str, holder: Value, element: Element) -> str:
     """The text without an element and its comma, or, if it has none, the one before it."""
     position = holder.elements.index(element)
     before, behind = text[: element.space], text[element.end :]

@@ -95,14 +95,14 @@ def restore(heading: Heading, payload: Mapping[str, Any]) -> Event:
         agent=agent if isinstance(agent, str) else "",
         path=file_edits.path_of(payload),
         call=tool_inputs.call_of(name, tool or "", payload) if is_call else None,
-        transcript=_plain(payload, "transcript_path"),
-        branch=_plain(payload, "gitBranch"),
+        transcript=_text_field(payload, "transcript_path"),
+        branch=_text_field(payload, "gitBranch"),
         continues=source in ("resume", "compact"),
         prompt=str(payload.get("prompt_id", "")),
         response=response if isinstance(response, str) else None,
-        team=_plain(payload, "team_name") or agent_teams.team_started_by(tool, payload),
-        teammate=_plain(payload, "agent_name"),
-        lead=_plain(payload, "lead_session"),
+        team=_text_field(payload, "team_name") or agent_teams.team_started_by(tool, payload),
+        teammate=_text_field(payload, "agent_name"),
+        lead=_text_field(payload, "lead_session"),
         is_host_command=speaker == "user" and _is_client_command(text or ""),
     )
 
@@ -165,11 +165,11 @@ def _own_words(text: str) -> str:
     return injected_text.without_injected(private_text.without_private(text)).strip()
 
 
-def _plain(payload: Mapping[str, Any], name: str) -> str:
+def _text_field(payload: Mapping[str, Any], name: str) -> str:
     value = payload.get(name)
     return value if isinstance(value, str) else ""
 
 
 def _text(payload: Mapping[str, Any], name: str) -> str:
     """JSON can contain lone surrogates, which no file can store."""
-    return _plain(payload, name).encode("utf-8", "replace").decode("utf-8")
+    return _text_field(payload, name).encode("utf-8", "replace").decode("utf-8")

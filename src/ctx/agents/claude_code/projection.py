@@ -91,15 +91,15 @@ def planned_removal(path: str) -> ProjectionPlan:
 
 def write(memory: Memory, path: str) -> ProjectionPlan:
     """Add the block at the end of a file, or update it in place."""
-    return _carried_out(planned(memory, path), path)
+    return _apply_plan(planned(memory, path), path)
 
 
 def remove(path: str) -> ProjectionPlan:
     """Remove the block from a file. A file that was created for it is deleted."""
-    return _carried_out(planned_removal(path), path)
+    return _apply_plan(planned_removal(path), path)
 
 
-def _carried_out(plan: ProjectionPlan, path: str) -> ProjectionPlan:
+def _apply_plan(plan: ProjectionPlan, path: str) -> ProjectionPlan:
     with disk.explained(f"changing {shown(path)}"):
         if plan.after is None and plan.before is not None:
             interrupts.defer()

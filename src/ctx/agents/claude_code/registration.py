@@ -101,16 +101,16 @@ def mentions(command: str) -> bool:
     """
     if is_ours(command):
         return False
-    return _named(command) is not None or _SOMEWHERE.search(command) is not None
+    return _hook_name(command) is not None or _SOMEWHERE.search(command) is not None
 
 
 def word_of(command: str) -> str | None:
     """The hook that a command line runs; None if it runs none of ours, or other commands too."""
-    word = _named(command)
+    word = _hook_name(command)
     return word if word in EVENTS else None
 
 
-def _named(command: str) -> str | None:
+def _hook_name(command: str) -> str | None:
     """The hook that a line names, known or not, if the line has the form that ctx writes.
 
     A line with variables or other commands was edited by the user, whose changes would be lost if

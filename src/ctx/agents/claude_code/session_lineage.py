@@ -23,7 +23,7 @@ def forked_from(event: "HookEvent", process: str, now_s: float) -> str:
     The client's own command line names it. If that cannot be read, it is the conversation in the
     same folder that ended at the time that the client reports.
     """
-    named = _resumed(process)
+    named = _resumed_session(process)
     if named:
         return named
     ago = event.idle_s
@@ -42,7 +42,7 @@ def forked_from(event: "HookEvent", process: str, now_s: float) -> str:
     return min(candidates)[1] if candidates else ""
 
 
-def _resumed(process: str) -> str:
+def _resumed_session(process: str) -> str:
     """The session that a client resumes according to its command line, on systems where that can be
     read."""
     if not process.isdecimal():

@@ -170,23 +170,23 @@ def without_hooks(text: str, is_ours: IsOurs) -> str | None:
         # Also in a duplicate member `hooks`, which has no effect. The last one is removed first, in
         # the reverse order of insertion.
         for member in reversed(list(_members(root, everywhere=True))):
-            if member.key == "hooks" and any(_ours(member.value, is_ours, everywhere=True)):
-                left = _without_ours_in(left, member, is_ours)
+            if member.key == "hooks" and any(_our_hooks(member.value, is_ours, everywhere=True)):
+                left = _remove_our_hooks(left, member, is_ours)
                 break
         else:
             break
     return left
 
 
-def _without_ours_in(text: str, member: Element, is_ours: IsOurs) -> str | None:
+def _remove_our_hooks(text: str, member: Element, is_ours: IsOurs) -> str | None:
     """The text without our hooks in one member `hooks`, and without the member if it contained
     nothing else.
 
     Only the member is parsed again after each removal.
     """
     hooks = member.value
-    while ours := list(_ours(hooks, is_ours, everywhere=True)):
-        left = _without(text, hooks, ours[-1])
+    while ours := list(_our_hooks(hooks, is_ours, everywhere=True)):
+        left = _remove_hook(text, hooks, ours[-1])
         if left is None:
             root = jsonc.parse(text).root
             [member] = [element for element in root.elements if element.start == member.start]
@@ -204,7 +204,7 @@ def _step(
     is_ours: IsOurs,
 ) -> str:
     """The text with the first difference fixed; unchanged if there is none."""
-    ours = list(_ours(hooks, is_ours))
+    ours = list(_our_hooks(hooks, is_ours))
     for event, group in entries.items():
         present = [entry for entry in ours if entry.event.key == event]
         if not present:
@@ -259,17 +259,17 @@ def _with_group(text: str, hooks: Value, style: Style, event: str, group: Mappin
 def _hooks(text: str) -> Iterator[_HookEntry]:
     """All hooks that the client would run, ours and those of others."""
     member = None if jsonc.is_blank(text) else jsonc.last(jsonc.parse(text).root, "hooks")
-    return iter(()) if member is None else _in(member.value, everywhere=False)
+    return iter(()) if member is None else _hook_entries(member.value, everywhere=False)
 
 
-def _ours(hooks: Value, is_ours: IsOurs, *, everywhere: bool = False) -> Iterator[_HookEntry]:
+def _our_hooks(hooks: Value, is_ours: IsOurs, *, everywhere: bool = False) -> Iterator[_HookEntry]:
     """Our hooks in the order of the text."""
-    for entry in _in(hooks, everywhere=everywhere):
+    for entry in _hook_entries(hooks, everywhere=everywhere):
         if _is_our_hook(entry.hook.value.plain, is_ours):
             yield entry
 
 
-def _in(hooks: Value, *, everywhere: bool) -> Iterator[_HookEntry]:
+def _hook_entries(hooks: Value, *, everywhere: bool) -> Iterator[_HookEntry]:
     """The hooks in a value of `hooks`.
 
     `everywhere`: also those in a duplicate member, which has no effect.
@@ -307,12 +307,12 @@ def _items(holder: Value) -> tuple[Element, ...]:
 
 
 def _without_one_of_several(text: str, hooks: Value, entry: _HookEntry) -> str:
-    left = _without(text, hooks, entry)
+    left = _remove_hook(text, hooks, entry)
     assert left is not None
     return left
 
 
-def _without(text: str, hooks: Value, entry: _HookEntry) -> str | None:
+def _remove_hook(text: str, hooks: Value, entry: _HookEntry) -> str | None:
     """The text without one of our hooks, and without elements that contained only it. None if all
     of `hooks` would be removed."""
     holders = [

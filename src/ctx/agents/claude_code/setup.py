@@ -66,11 +66,11 @@ class Setup:
 
     @cached_property
     def user(self) -> ClientSettings:
-        return _read(os.path.join(self.claude_folder, "settings.json"))
+        return _read_settings(os.path.join(self.claude_folder, "settings.json"))
 
     @cached_property
     def project(self) -> ClientSettings:
-        return _read(os.path.join(self.project_folder, "settings.json"))
+        return _read_settings(os.path.join(self.project_folder, "settings.json"))
 
     @cached_property
     def is_project(self) -> bool:
@@ -82,7 +82,7 @@ class Setup:
         """All settings files that the client reads here, in their order."""
         if not self.is_project:
             return (self.user,)
-        return self.user, self.project, _read(f"{self.project_folder}/settings.local.json")
+        return self.user, self.project, _read_settings(f"{self.project_folder}/settings.local.json")
 
     @property
     def has_plugin(self) -> bool:
@@ -113,7 +113,7 @@ class Setup:
         return f"`ctx install` {does}."
 
 
-def _read(path: str) -> ClientSettings:
+def _read_settings(path: str) -> ClientSettings:
     try:
         with disk.explained("reading it"):
             text = edited_file.read(path)
@@ -124,7 +124,7 @@ def _read(path: str) -> ClientSettings:
         others = settings_file.unmanaged(text, registration.is_ours, registration.mentions)
         reason = settings_file.unreadable(text)
     except CtxError as error:
-        return _broken(path, error)
+        return _broken_settings(path, error)
     plain = document.root.plain
     if not isinstance(plain, dict):
         problem = f"{shown(path)} is not an object."
@@ -137,7 +137,7 @@ def _read(path: str) -> ClientSettings:
 _MEND = "Fix the file: as it is, the client reads no hooks from it."
 
 
-def _broken(path: str, error: CtxError) -> ClientSettings:
+def _broken_settings(path: str, error: CtxError) -> ClientSettings:
     where = "" if shown(path) in error.message else f"{shown(path)}, "
     advice = error.hint if error.hint and error.hint != error.default_hint else _MEND
     if os.path.islink(path) and not os.path.exists(path):

@@ -40,9 +40,9 @@ def marked(text: str) -> str:
 
 def planned(folder: str) -> Literal["written", "updated", "current"]:
     """What writing the pages would do. Raises PathRefused if the folder cannot be created."""
-    _refuse_what_is_no_folder(folder)
+    _require_folder(folder)
     present = _present(folder)
-    if present == _wanted() and not _gone_pages(folder):
+    if present == _page_contents() and not _gone_pages(folder):
         return "current"
     return "updated" if present else "written"
 
@@ -55,7 +55,7 @@ def write(folder: str, *, mode: int = disk.FILE_MODE) -> Literal["written", "upd
     present = _present(folder)
     interrupts.defer()
     with disk.explained("writing the skill"):
-        for name, text in _wanted().items():
+        for name, text in _page_contents().items():
             path = os.path.join(folder, name)
             if present.get(name) == text:
                 continue
@@ -105,14 +105,14 @@ def put_aside(folder: str) -> tuple[str, ...]:
 
 
 def is_current(folder: str) -> bool:
-    return _present(folder) == _wanted()
+    return _present(folder) == _page_contents()
 
 
-def _wanted() -> dict[str, bytes]:
+def _page_contents() -> dict[str, bytes]:
     return {name: text.encode() for name, text in files().items()}
 
 
-def _refuse_what_is_no_folder(folder: str) -> None:
+def _require_folder(folder: str) -> None:
     """Refuse a path that is not a folder, also among the folders above it."""
     while not os.path.lexists(folder):
         folder = os.path.dirname(folder)

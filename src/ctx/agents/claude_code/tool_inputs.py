@@ -57,14 +57,14 @@ def _text(payload: Mapping[str, Any], *names: str) -> str:
 
 
 def _outcome(name: str, payload: Mapping[str, Any]) -> Outcome:
-    outcome = _ended(name, payload)
+    outcome = _command_outcome(name, payload)
     was_refused = (
         outcome.exit_code is None and not outcome.ok and outcome.output.startswith(_REFUSALS)
     )
     return outcome._replace(was_run=not was_refused)
 
 
-def _ended(name: str, payload: Mapping[str, Any]) -> Outcome:
+def _command_outcome(name: str, payload: Mapping[str, Any]) -> Outcome:
     """The outcome of a command. A failed command is a separate event, with the exit code in its
     text."""
     error = payload.get("error")

@@ -147,7 +147,7 @@ class _Reading:
                 self._note("The transcript is not a plain file.")
                 return
             self._at_ms = clock.possible_ms(status.st_mtime_ns // 1_000_000)
-            self.position = start if _goes_on(fd, start, status.st_size) else 0
+            self.position = start if _is_line_start(fd, start, status.st_size) else 0
             limit = status.st_size if end is None else min(end, status.st_size)
             self._read(fd, self.position, limit)
         except OSError as error:
@@ -161,7 +161,7 @@ class _Reading:
             if line is None:
                 self._note(f"A line of more than {LONGEST_LINE >> 20} MB was skipped.")
             elif _MATTERS.search(line):
-                self._take(offset, line)
+                self._read_line(offset, line)
             is_cut = behind - start >= self._most or clock.monotonic() >= self._deadline
             if is_cut:
                 break
@@ -172,7 +172,7 @@ class _Reading:
         # Do not wait for the result of a call if it is further away than one reading.
         self.position = behind if is_cut and waiting == start else waiting
 
-    def _take(self, offset: int, line: bytes) -> None:
+    def _read_line(self, offset: int, line: bytes) -> None:
         try:
             payload = json.loads(line, parse_constant=lambda _: None)
         except (ValueError, RecursionError):
@@ -186,7 +186,7 @@ class _Reading:
         if _text(payload, "timestamp"):
             self._last_entry = payload
         if payload.get("type") == "queue-operation":
-            self._queued(offset, payload, line)
+            self._read_queued_prompt(offset, payload, line)
             return
         if payload.get("subtype") == "away_summary":
             self._recap(payload, line)
@@ -207,9 +207,9 @@ class _Reading:
                 whole = payload.get("toolUseResult") if len(results) == 1 else None
                 self._result(entry, block, whole)
             if not results:
-                self._typed(entry, payload, blocks)
+                self._read_user_text(entry, payload, blocks)
 
-    def _queued(self, offset: int, payload: dict[str, Any], line: bytes) -> None:
+    def _read_queued_prompt(self, offset: int, payload: dict[str, Any], line: bytes) -> None:
         """A prompt that was typed while the agent was working.
 
         A dequeued prompt begins a turn and is in the transcript again. A removed one was given to
@@ -229,7 +229,7 @@ class _Reading:
         elif operation in ("dequeue", "remove") and self._queue:
             queued = self._queue.pop(0)
             if operation == "remove" and queued.prompt:
-                self._give(
+                self._add_event(
                     queued.entry, session_state.PROMPT, queued.entry.name, {"prompt": queued.prompt}
                 )
 
@@ -237,7 +237,7 @@ class _Reading:
         """The client's recap for a user who returns to a session."""
         entry, text = self._entry(entry_fields, line), _text(entry_fields, "content").strip()
         if entry is not None and not entry.agent and text:
-            self._give(entry, RECAP, entry.name, {"text": text})
+            self._add_event(entry, RECAP, entry.name, {"text": text})
 
     def _title(self, titled: dict[str, Any], line: bytes) -> None:
         """A title of the session. One above the first message may be of another conversation."""
@@ -248,7 +248,7 @@ class _Reading:
         entry, text = self._entry({**last, **titled}, line), _text(titled, _TITLES[kind]).strip()
         if self._last_entry and entry is not None and not entry.agent and text:
             by = {"titled_by": "user"} if kind == _RENAMED else {}
-            self._give(entry, TITLE, entry.name, {"text": text, **by})
+            self._add_event(entry, TITLE, entry.name, {"text": text, **by})
 
     def _entry(self, payload: dict[str, Any], line: bytes) -> _Entry | None:
         session = _text(payload, "sessionId") or transcript_files.session_of(self._path)
@@ -280,13 +280,13 @@ class _Reading:
         message = payload["message"]
         if is_error(payload):
             if payload.get("isApiErrorMessage") is True and not entry.agent:
-                self._give(entry, session_state.FAILURE, entry.name, {"error": text})
+                self._add_event(entry, session_state.FAILURE, entry.name, {"error": text})
             return
         message_id = _text(message, "id") or entry.name
         # The client waits for all results before it asks the model again.
         self._give_up_calls(entry.agent, message_id)
         if text:
-            self._give(entry, SAID, entry.name, {"text": text, "message_id": message_id})
+            self._add_event(entry, SAID, entry.name, {"text": text, "message_id": message_id})
         for block in blocks:
             tool_use = _text(block, "id")
             if block.get("type") == "tool_use" and tool_use:
@@ -311,7 +311,7 @@ class _Reading:
         if text.startswith(_REJECTED):
             words = text.partition(_BECAUSE)[2].strip()
             if words and not words.startswith(_NO_REASON) and not entry.agent:
-                self._give(entry, session_state.PROMPT, tool_use, {"prompt": words})
+                self._add_event(entry, session_state.PROMPT, tool_use, {"prompt": words})
             return
         if call is None:
             return
@@ -321,20 +321,22 @@ class _Reading:
             failed = {"error": error[1] if error else text}
             if _INTERRUPTED in text[:200]:
                 failed["is_interrupt"] = True
-            self._give(entry, "PostToolUseFailure", tool_use, {**payload, **failed})
+            self._add_event(entry, "PostToolUseFailure", tool_use, {**payload, **failed})
         else:
             response = whole if isinstance(whole, dict | list) and whole else text
-            self._give(entry, "PostToolUse", tool_use, {**payload, "tool_response": response})
+            self._add_event(entry, "PostToolUse", tool_use, {**payload, "tool_response": response})
 
-    def _typed(self, entry: _Entry, payload: dict[str, Any], blocks: list[dict[str, Any]]) -> None:
+    def _read_user_text(
+        self, entry: _Entry, payload: dict[str, Any], blocks: list[dict[str, Any]]
+    ) -> None:
         text = "\n\n".join(filter(None, map(_text_of, blocks))).strip()
         if text.startswith(_INTERRUPTED):
             if not entry.agent:
                 self._calls.clear()
-                self._give(entry, session_state.INTERRUPT, entry.name, {})
+                self._add_event(entry, session_state.INTERRUPT, entry.name, {})
             return
         if payload.get("isCompactSummary") is True and text and not entry.agent:
-            self._give(entry, RECAP, entry.name, {"text": text})
+            self._add_event(entry, RECAP, entry.name, {"text": text})
             return
         marks = ("isMeta", "isVisibleInTranscriptOnly", "toolUseResult")
         # The prompt of a subagent is in the call that started it.
@@ -342,9 +344,9 @@ class _Reading:
             return
         # The user may type while a tool runs, so its result can still follow.
         if prompt := _prompt(text):
-            self._give(entry, session_state.PROMPT, entry.name, {"prompt": prompt})
+            self._add_event(entry, session_state.PROMPT, entry.name, {"prompt": prompt})
 
-    def _give(self, entry: _Entry, name: str, known_by: str, more: dict[str, Any]) -> None:
+    def _add_event(self, entry: _Entry, name: str, known_by: str, more: dict[str, Any]) -> None:
         payload = {**entry.payload, "hook_event_name": name, **more}
         tool = payload.get("tool_name")
         heading = Heading(
@@ -362,21 +364,21 @@ class _Reading:
         self.problem = self.problem or problem
 
 
-def _goes_on(fd: int, start: int, size: int) -> bool:
+def _is_line_start(fd: int, start: int, size: int) -> bool:
     """Whether a line begins at this position. If not, the file was rewritten."""
     return start == 0 or (start <= size and os.pread(fd, 1, start - 1) in (b"\n", b"}"))
 
 
 def _prompt(text: str) -> str:
     """The text that a person typed; empty if there is none."""
-    if command := _between(text, "<command-name>", "</command-name>"):
-        arguments = _between(text, "<command-args>", "</command-args>")
+    if command := _text_between(text, "<command-name>", "</command-name>"):
+        arguments = _text_between(text, "<command-args>", "</command-args>")
         name = command if command.startswith("/") else f"/{command}"
         return f"{name} {arguments}" if arguments and name not in _OWN_COMMANDS else ""
     return "" if text.startswith(_NOT_TYPED) else text
 
 
-def _between(text: str, opening: str, closing: str) -> str:
+def _text_between(text: str, opening: str, closing: str) -> str:
     _, separator, rest = text.partition(opening)
     inner, closed, _ = rest.partition(closing)
     return inner.strip() if separator and closed else ""

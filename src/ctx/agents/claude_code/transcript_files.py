@@ -36,7 +36,7 @@ def beginning(start: bytes) -> Beginning:
     time = _TIMESTAMP.search(start)
     began_ms = clock.parse_iso(time[1].decode()) if time else None
     is_usable = os.path.isabs(folder) and "\0" not in folder
-    return Beginning(folder if is_usable else "", began_ms, _copied(start))
+    return Beginning(folder if is_usable else "", began_ms, _count_first_prompt(start))
 
 
 def _json_text(data: bytes) -> str:
@@ -47,7 +47,7 @@ def _json_text(data: bytes) -> str:
     return parsed if isinstance(parsed, str) else ""
 
 
-def _copied(start: bytes) -> int:
+def _count_first_prompt(start: bytes) -> int:
     """How often the beginning of a transcript contains the id of its first prompt.
 
     A fork begins with a copy of the original session, with the same times, in which all entries
@@ -70,7 +70,7 @@ def of_subagents(path: str, since_ms: int) -> list[str]:
     folder, session = os.path.dirname(path), session_of(path)
     # Older clients store all of them in one folder, beside those of the sessions.
     marked = json.dumps(session).encode()
-    beside = [agent for agent in _agents_in(folder, since_ms) if marked in _beginning(agent)]
+    beside = [agent for agent in _agents_in(folder, since_ms) if marked in _read_start(agent)]
     return [*_agents_in(os.path.join(folder, session, _SUBAGENTS), since_ms), *beside]
 
 
@@ -91,7 +91,7 @@ def _is_subagent(name: str) -> bool:
     return name.startswith("agent-") and name.endswith(SUFFIX)
 
 
-def _beginning(path: str) -> bytes:
+def _read_start(path: str) -> bytes:
     try:
         return disk.read_plain(path, _GLANCE)
     except OSError:

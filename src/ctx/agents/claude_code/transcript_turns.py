@@ -141,10 +141,10 @@ class _Reading:
             # Opening a pipe without a writer would block.
             fd = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
         except FileNotFoundError:
-            self._cut(f"There is no transcript {name}.")
+            self._note_cut(f"There is no transcript {name}.")
             return
         except (OSError, ValueError) as error:
-            self._cut(f"The transcript {name} cannot be opened: {_reason(error)}.")
+            self._note_cut(f"The transcript {name} cannot be opened: {_reason(error)}.")
             return
         try:
             if stat.S_ISREG(os.fstat(fd).st_mode):
@@ -152,16 +152,16 @@ class _Reading:
                     if line.length:
                         yield offset, line
             else:
-                self._cut(f"The transcript {name} is not a plain file.")
+                self._note_cut(f"The transcript {name} is not a plain file.")
         except OSError as error:
-            self._cut(f"The transcript {name} cannot be read: {_reason(error)}.")
+            self._note_cut(f"The transcript {name} cannot be read: {_reason(error)}.")
         finally:
             os.close(fd)
 
     def _lines_of(self, fd: int) -> Iterator[tuple[int, _Line]]:
         start, size = self._start, os.fstat(fd).st_size
         if start > size:
-            self._cut("The transcript is shorter than it was.")
+            self._note_cut("The transcript is shorter than it was.")
             return
         end = size if self._end is None else min(self._end, size)
         position, chunk = end, _FIRST_CHUNK
@@ -169,13 +169,13 @@ class _Reading:
         # Before `start`, only the beginning of the line at `start` is searched.
         while position > start or (position > 0 and line.length):
             left = FURTHEST - (end - position)
-            if problem := self._why_no_more(left):
-                self._cut(problem)
+            if problem := self._stop_reason(left):
+                self._note_cut(problem)
                 return
             wanted = min(chunk, left, position - start if position > start else position)
             data = os.pread(fd, wanted, position - wanted)
             if len(data) < wanted:
-                self._cut("The transcript became shorter while it was read.")
+                self._note_cut("The transcript became shorter while it was read.")
                 return
             first, *others = data.split(b"\n")
             at = position
@@ -192,7 +192,7 @@ class _Reading:
             chunk = min(2 * chunk, _LARGEST_CHUNK)
         yield position, line
 
-    def _why_no_more(self, left: int) -> str:
+    def _stop_reason(self, left: int) -> str:
         """Why reading stops, given the bytes left to the limit; empty if it continues."""
         if clock.monotonic() >= self._deadline:
             return "Reading the transcript took too long."
@@ -200,7 +200,7 @@ class _Reading:
             return f"Only the last {FURTHEST >> 20} MB of the transcript were read."
         return ""
 
-    def _cut(self, problem: str) -> None:
+    def _note_cut(self, problem: str) -> None:
         """Note that something is missing before the text that was read."""
         self._is_cut = True
         self._problem = problem

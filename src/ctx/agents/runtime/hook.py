@@ -220,7 +220,7 @@ def answer(hook: Hook, read: "Callable[[], bytes]") -> bytes:
         if not hook.home:
             return b""
         if hook.environment.get("CTX_OFF", "") not in ("", "0"):
-            _stay_off(hook, read)
+            _note_capture_off(hook, read)
             return b""
         return _answer(hook, read())
     except Exception as error:  # noqa: BLE001 - a hook never hurts, whatever happened to it
@@ -228,7 +228,7 @@ def answer(hook: Hook, read: "Callable[[], bytes]") -> bytes:
         return hook.host.nothing
 
 
-def _stay_off(hook: Hook, read: "Callable[[], bytes]") -> None:
+def _note_capture_off(hook: Hook, read: "Callable[[], bytes]") -> None:
     """Do nothing except record that ctx was off, for the process that reads the transcript
     later."""
     if not os.path.isdir(hook.home):
@@ -243,7 +243,7 @@ def _stay_off(hook: Hook, read: "Callable[[], bytes]") -> None:
             hook.log(f"{type(error).__name__}: {error}")
 
 
-def _go_on(hook: Hook, data: bytes) -> None:
+def _resume_capture(hook: Hook, data: bytes) -> None:
     """Resume capture of a session after `CTX_OFF`. Commands from before that are not executed."""
     session = hook.host.session(data)
     if not live.is_session(session) or not os.path.lexists(f"{hook.home}/off/{session}"):
@@ -272,7 +272,7 @@ def _answer(hook: Hook, data: bytes) -> bytes:
         return hook.host.nothing
     if not hook.host.process(hook.environment):
         live.touch(hook.home, hook.host.session(data))
-    _go_on(hook, data)
+    _resume_capture(hook, data)
     if hook.word in ANSWERED:
         from ctx.agents.runtime import hook_answers
 

@@ -38,20 +38,20 @@ _PROPOSED = "## Proposed to the user"
 def answer(hook: "Hook", payload: bytes) -> bytes:
     """The bytes to print for the host."""
     event = _event(hook, payload)
-    return _written(hook, ANSWERS[hook.word](hook, event) if event else NO_ANSWER)
+    return _serialize_answer(hook, ANSWERS[hook.word](hook, event) if event else NO_ANSWER)
 
 
 def session_start(hook: "Hook", event: "HookEvent") -> "HookAnswer | None":
     """The context for this folder; for a resumed session, only what changed."""
     part = hook.part
     is_paused = hook.is_paused(event.raw)
-    with _unharmed(hook):
+    with _log_write_errors(hook):
         if not _is_first(hook, event, part):
             return None
         if part == 1:
             if not is_paused:
                 hook.put(spool.new_id(hook.now_ms()), hook.word, event.raw)
-            _go_live(hook, event)
+            _mark_live(hook, event)
     waiting = hook.waiting() if part == 1 else []
     if any(map(spool.has_commands, waiting)):
         run_apply.apply(hook, hook.left - _ANSWERING_S)
@@ -81,7 +81,7 @@ def _session_start(hook: "Hook", event: "HookEvent", *, is_paused: bool) -> Hook
     place = _place(hook, event)
     began = clock.monotonic()
     try:
-        with closing(for_reading(hook)) as connection, _beside(hook, event) as own:
+        with closing(for_reading(hook)) as connection, _project_store_state(hook, event) as own:
             context = session_context.starting(hook, connection, own, place, event)
             text, tokens, items = context[:3]
             took_ms = round((clock.monotonic() - began) * 1000)
@@ -98,7 +98,7 @@ def _session_start(hook: "Hook", event: "HookEvent", *, is_paused: bool) -> Hook
         raise
     if not text or (part > 1 and not items):
         return NO_ANSWER
-    with _unharmed(hook):
+    with _log_write_errors(hook):
         hook_receipts.receipt(
             hook, event, place, items, tokens, hook_receipts.build_report(context, took_ms)
         )
@@ -126,7 +126,7 @@ def prompt_submit(hook: "Hook", event: "HookEvent") -> HookAnswer:
     """The pending results of this session, and what is relevant to the prompt. Commands of the last
     Stop run first."""
     is_paused = hook.is_paused(event.raw)
-    with _unharmed(hook):
+    with _log_write_errors(hook):
         if not is_paused:
             hook.put(spool.new_id(hook.now_ms()), hook.word, event.raw)
     try:
@@ -148,7 +148,7 @@ def _prompt_submit(hook: "Hook", event: "HookEvent") -> HookAnswer:
     more = _first_prompt(hook, event)
     if more is None:
         more = _relevant(hook, event)
-    text, items = _taken(hook, event)
+    text, items = _take_results(hook, event)
     if more.text and text:
         from ctx.context import layers
 
@@ -162,12 +162,12 @@ def _prompt_submit(hook: "Hook", event: "HookEvent") -> HookAnswer:
     from ctx import tokens
 
     place = _place(hook, event)
-    with _unharmed(hook):
+    with _log_write_errors(hook):
         hook_receipts.receipt(hook, event, place, items, tokens.estimate(text))
     return HookAnswer(text, failed)
 
 
-def _taken(hook: "Hook", event: "HookEvent") -> "tuple[str, list[ContextItem]]":
+def _take_results(hook: "Hook", event: "HookEvent") -> "tuple[str, list[ContextItem]]":
     """The pending results of this session."""
     if not os.path.exists(hook.database):
         # The store is created when there is something to store.
@@ -179,7 +179,7 @@ def _taken(hook: "Hook", event: "HookEvent") -> "tuple[str, list[ContextItem]]":
         hook.limit = hook.WORK_S
         from ctx.agents.runtime import pending_results, session_context
 
-        with _beside(hook, event) as own:
+        with _project_store_state(hook, event) as own:
             stores = session_context.stores_of(own, connection)
             return pending_results.take(hook, stores, event.session)
 
@@ -189,12 +189,12 @@ def _first_prompt(hook: "Hook", event: "HookEvent") -> "Context | None":
     if not event.prompt.strip() or not os.path.exists(hook.database):
         return None
     name = f"{event.session}.prompted"
-    with _unharmed(hook):
+    with _log_write_errors(hook):
         if not live.claim(hook.home, name, hook.now_ms(), _A_SESSION_MS):
             return None
     from ctx.agents.runtime import first_prompt
 
-    with closing(for_reading(hook)) as connection, _beside(hook, event) as own:
+    with closing(for_reading(hook)) as connection, _project_store_state(hook, event) as own:
         return first_prompt.relevant_excerpts(hook, connection, own, _place(hook, event), event)
 
 
@@ -227,9 +227,9 @@ def pre_compact(hook: "Hook", event: "HookEvent") -> None:
         hook.look_after()
     from ctx.agents.runtime import session_context
 
-    with closing(for_reading(hook)) as connection, _beside(hook, event) as own:
+    with closing(for_reading(hook)) as connection, _project_store_state(hook, event) as own:
         stores = session_context.stores_of(own, connection)
-        session_context.save_where(hook, stores, _place(hook, event), event.session)
+        session_context.save_compaction_state(hook, stores, _place(hook, event), event.session)
 
 
 ANSWERS: "dict[str, Callable[[Hook, HookEvent], HookAnswer | None]]" = {
@@ -244,7 +244,7 @@ def end(hook: "Hook", data: bytes) -> None:
     event = _event(hook, data)
     if event is not None:
         if event.is_cleared:
-            live.write(hook.home, _cleared(hook, event), event.session)
+            live.write(hook.home, _cleared_session_file(hook, event), event.session)
         live.remove(hook.home, event.session)
         run_apply.start(hook)
 
@@ -267,7 +267,7 @@ def work(hook: "Hook", event_id: str, session: str) -> bytes:
     done = run_apply.apply(hook, (hook.WORK_S - _ANSWERING_S) * clock.patience)
     mine = [result for result in done if result["event"] == event_id]
     failed = _failures(mine) if mine else _failures_since(hook, session, began_ms)
-    return _written(hook, HookAnswer(message=failed))
+    return _serialize_answer(hook, HookAnswer(message=failed))
 
 
 def _failures_since(hook: "Hook", session: str, began_ms: int) -> str:
@@ -298,7 +298,7 @@ def _failures(stops: "Iterable[dict[str, Any]]") -> str:
 
 
 @contextmanager
-def _unharmed(hook: "Hook") -> "Iterator[None]":
+def _log_write_errors(hook: "Hook") -> "Iterator[None]":
     """Log errors when writing. The agent gets its context anyway."""
     try:
         yield
@@ -322,7 +322,7 @@ def _event(hook: "Hook", payload: bytes) -> "HookEvent | None":
     return event
 
 
-def _written(hook: "Hook", answer: "HookAnswer | None") -> bytes:
+def _serialize_answer(hook: "Hook", answer: "HookAnswer | None") -> bytes:
     return b"" if answer is None else hook.host.write(spool.EVENTS[hook.word], answer)
 
 
@@ -343,13 +343,13 @@ def _folder(hook: "Hook", event: "HookEvent | None" = None) -> str:
     return os.getcwd()
 
 
-def _go_live(hook: "Hook", event: "HookEvent") -> None:
+def _mark_live(hook: "Hook", event: "HookEvent") -> None:
     session, source = event.session, event.source
     process = hook.host.process(hook.environment)
     live.begin(hook.home, session, process, _folder(hook, event))
     before = ""
     if source == "clear":
-        name = _cleared(hook, event)
+        name = _cleared_session_file(hook, event)
         before = live.read(hook.home, name)
         live.remove(hook.home, name)
     elif source == "fork":
@@ -360,7 +360,7 @@ def _go_live(hook: "Hook", event: "HookEvent") -> None:
         live.follow(hook.home, session, before, hook.now_ms() + later_ms)
 
 
-def _cleared(hook: "Hook", event: "HookEvent") -> str:
+def _cleared_session_file(hook: "Hook", event: "HookEvent") -> str:
     """The name of the file in which a client records the session that it cleared. Older clients do
     not report their process id, so the folder identifies them."""
     process = hook.host.process(hook.environment)
@@ -375,7 +375,7 @@ def _cleared(hook: "Hook", event: "HookEvent") -> str:
 
 
 @contextmanager
-def _beside(hook: "Hook", event: "HookEvent") -> "Iterator[ProjectStoreState]":
+def _project_store_state(hook: "Hook", event: "HookEvent") -> "Iterator[ProjectStoreState]":
     """The project store; none if `CTX_DB` names the only store to use."""
     project = None if hook.is_alone else layout.find_project(_folder(hook, event), hook.home)
     own = NO_STORE

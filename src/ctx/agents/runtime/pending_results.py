@@ -57,7 +57,7 @@ def _as_text(
     stores: "Sequence[Connection]", taken: "list[tuple[str, str]]", room: int
 ) -> "tuple[str, list[ContextItem]]":
     blocks = [block for kind, value in taken for block in _blocks(stores, kind, value)]
-    text, shown = layers.fitted([text for text, _ in blocks], room, _missing)
+    text, shown = layers.fitted([text for text, _ in blocks], room, _omission_note)
     return text, [item for _, items in blocks[:shown] for item in items]
 
 
@@ -109,7 +109,7 @@ def _blocks(
     return blocks
 
 
-def _missing(parts: int) -> str:
+def _omission_note(parts: int) -> str:
     what = "1 more part" if parts == 1 else f"{parts:,} more parts"
     return (
         f"… {what} did not fit here. `ctx recall WORDS`, `ctx query FILTERS` or `ctx show ID` in a"

@@ -75,17 +75,19 @@ def starting(
             hook.log(f"{type(error).__name__}: {error}")
         return context
     if source == "compact" and hook.part == 1:
-        now = _where(stores, place, wanted.task, session)
-        return layers.context(stores, wanted, _with_saved(hook, session, now))
+        now = _compaction_state(stores, place, wanted.task, session)
+        return layers.context(stores, wanted, _merge_saved_state(hook, session, now))
     if hook.part == 1:
         # The worker prepares the context for the next session.
         run_apply.start(hook)
     return layers.context(stores, wanted)
 
 
-def save_where(hook: "Hook", stores: "Sequence[Connection]", place: Place, session: str) -> None:
+def save_compaction_state(
+    hook: "Hook", stores: "Sequence[Connection]", place: Place, session: str
+) -> None:
     """Save what an agent is working on before its conversation is compacted."""
-    now = _where(stores, place, task_of(stores[-1], place), session)
+    now = _compaction_state(stores, place, task_of(stores[-1], place), session)
     live.write(hook.home, f"{session}.state", json.dumps(now))
 
 
@@ -93,7 +95,7 @@ def task_of(connection: Connection, place: Place) -> "str | None":
     return hook_queries.pending(connection, place.task_key)
 
 
-def _where(
+def _compaction_state(
     stores: "Sequence[Connection]", place: Place, task: "str | None", session: str
 ) -> "CompactionState":
     from ctx.context import compaction_state, layers
@@ -102,7 +104,7 @@ def _where(
     return layers.CompactionState(nodes, compaction_state.lines(stores[-1], session))
 
 
-def _with_saved(hook: "Hook", session: str, now: "CompactionState") -> "CompactionState":
+def _merge_saved_state(hook: "Hook", session: str, now: "CompactionState") -> "CompactionState":
     """The state that was saved before compaction, merged with the current one."""
     try:
         saved = json.loads(live.read(hook.home, f"{session}.state") or "[]")

@@ -45,12 +45,12 @@ def ask(
 def _exchange(address: str, request: bytes, deadline: float) -> bytes:
     connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
-        connection.settimeout(_left(deadline))
+        connection.settimeout(_seconds_left(deadline))
         connection.connect(address)
         connection.sendall(request)
         response = b""
         while len(response) < _LARGEST:
-            connection.settimeout(_left(deadline))
+            connection.settimeout(_seconds_left(deadline))
             part = connection.recv(65536)
             if not part:
                 return response
@@ -60,7 +60,7 @@ def _exchange(address: str, request: bytes, deadline: float) -> bytes:
         connection.close()
 
 
-def _left(deadline: float) -> float:
+def _seconds_left(deadline: float) -> float:
     left = deadline - clock.monotonic()
     if left <= 0:
         raise TimeoutError

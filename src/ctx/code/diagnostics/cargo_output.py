@@ -77,14 +77,16 @@ class CargoReader:
             drawn, after = source_excerpts.read_excerpt(lines, arrow)
             message = "\n".join([head[3], *(line.strip() for line in lines[at + 1 : arrow])])
             code = head[2] or _lint(drawn.asides)
-            self._say(head[1], code, message, drawn.spans)
+            self._add_diagnostic(head[1], code, message, drawn.spans)
             return after
         if not self._is_cargo:
             return at
-        self._say(head[1], head[2] or "", head[3], ())
+        self._add_diagnostic(head[1], head[2] or "", head[3], ())
         return at + 1
 
-    def _say(self, level: str, code: str, message: str, spans: tuple[ToolSpan, ...]) -> None:
+    def _add_diagnostic(
+        self, level: str, code: str, message: str, spans: tuple[ToolSpan, ...]
+    ) -> None:
         tool = "clippy" if code.startswith("clippy::") else "rustc" if spans else "cargo"
         self._findings.add(ToolDiagnostic(tool, SEVERITIES[level], message, code, spans))
         if level == "error":
@@ -108,7 +110,7 @@ class CargoReader:
             outcome: Outcome = "passed" if result[1] == "ok" else "failed"
             self._findings.count(TESTS, counts)
             self._findings.says_of_part(TESTS, outcome)
-            self._tell_rest()
+            self._report_failed_tests()
             return at + 1
         return self._panic(lines, at)
 
@@ -149,14 +151,14 @@ class CargoReader:
                 self._findings.fails()
         return after
 
-    def _tell_rest(self) -> None:
+    def _report_failed_tests(self) -> None:
         for name in self._failed:
             if name not in self._reported:
                 self._findings.add(ToolDiagnostic(TESTS, "error", "failed", test=name))
         self._failed.clear()
 
     def close(self) -> None:
-        self._tell_rest()
+        self._report_failed_tests()
 
 
 def panic(lines: Sequence[str], at: int) -> tuple[str, tuple[ToolSpan, ...], int]:

@@ -43,10 +43,10 @@ class GoTestReader:
                 self._is_verbose = True
                 return at + 1
             case "-" | " " if "--- " in line and (match := _ENDED.fullmatch(line)):
-                self._ended(match[1], match[2])
+                self._end_test(match[1], match[2])
                 return at + 1
             case " " if self._test and (match := _LOGGED.fullmatch(line)):
-                return self._logged(lines, at, match)
+                return self._read_log_message(lines, at, match)
             case "o" | "F" | "P":
                 return at + self._result(line)
             case "p" | "f" if self._test and (trace := stack_traces.go(lines, at)):
@@ -54,9 +54,9 @@ class GoTestReader:
                     ToolDiagnostic(TESTS, "error", trace.message, "panic", trace.spans, self._test)
                 )
                 return trace.after
-        return self._compiled(line, at)
+        return self._read_compiler_line(line, at)
 
-    def _compiled(self, line: str, at: int) -> int:
+    def _read_compiler_line(self, line: str, at: int) -> int:
         match = _COMPILED.fullmatch(line) if ".go:" in line else None
         if match is None:
             self._package = ""
@@ -71,14 +71,14 @@ class GoTestReader:
         self._findings.fails()
         return at + 1
 
-    def _ended(self, how: str, name: str) -> None:
+    def _end_test(self, how: str, name: str) -> None:
         self._test = name
         if how == "FAIL":
             self._failed[name] = None
         one = {"PASS": TestCounts(1), "FAIL": TestCounts(0, 1), "SKIP": TestCounts(0, 0, 1)}
         self._counts += one.get(how, TestCounts())
 
-    def _logged(self, lines: Sequence[str], at: int, match: re.Match[str]) -> int:
+    def _read_log_message(self, lines: Sequence[str], at: int, match: re.Match[str]) -> int:
         """A message of a test, with the lines that belong to it: they are indented further."""
         text = [match[4]] if match[4].strip() else []
         deeper = match[1] + "    "
@@ -110,7 +110,7 @@ class GoTestReader:
         for panic in self._panics:
             self._findings.add(panic)
             self._failed.pop(panic.test, None)
-        above = {parent for name in self._failed for parent in _above(name)}
+        above = {parent for name in self._failed for parent in _parent_tests(name)}
         for name in self._failed:
             logs = self._logs.get(name, [])
             if not logs and name in above:
@@ -134,7 +134,7 @@ class GoTestReader:
             self._findings.count(TESTS, self._counts)
 
 
-def _above(name: str) -> list[str]:
+def _parent_tests(name: str) -> list[str]:
     """The tests that a subtest is part of."""
     parts = name.split("/")
     return ["/".join(parts[:count]) for count in range(1, len(parts))]

@@ -52,7 +52,7 @@ class GroupedReader:
     def read(self, lines: Sequence[str], at: int) -> int:
         line = lines[at]
         if line.startswith(" "):
-            return self._listed(lines, at)
+            return self._read_file_problems(lines, at)
         if line[:1] in _FIRST_LETTERS and (match := _WORDS.fullmatch(line)):
             _, tool, outcome = _LAST_WORDS[(match.lastindex or 1) - 1]
             self._findings.says(tool, outcome)
@@ -62,10 +62,10 @@ class GroupedReader:
             return at + 1
         below = lines[at + 1] if at + 1 < len(lines) else ""
         if below.lstrip().startswith("--> ") and (head := _HEAD.fullmatch(line)):
-            return self._drawn(lines, at, head)
+            return self._read_ruff_diagnostic(lines, at, head)
         return at
 
-    def _listed(self, lines: Sequence[str], at: int) -> int:
+    def _read_file_problems(self, lines: Sequence[str], at: int) -> int:
         """The problems of a file, whose name is the line above."""
         line = lines[at]
         match = _STYLISH.fullmatch(line) or _GROUPED.fullmatch(line)
@@ -83,16 +83,20 @@ class GroupedReader:
             message, _, rule = match[4].rpartition("  ")
             if not message or not _RULE.fullmatch(rule):
                 message, rule = match[4], ""
-            self._say(ToolDiagnostic("eslint", SEVERITIES[match[3]], message, rule, (span,)))
+            self._add_diagnostic(
+                ToolDiagnostic("eslint", SEVERITIES[match[3]], message, rule, (span,))
+            )
         else:
             text = match[5].removeprefix("[*] ")
-            self._say(ToolDiagnostic("ruff", "error", text, match[3] or match[4], (span,)))
+            self._add_diagnostic(
+                ToolDiagnostic("ruff", "error", text, match[3] or match[4], (span,))
+            )
         is_last = at + 1 >= len(lines) or not lines[at + 1].startswith(" ")
         if is_last:
             self._file = ""
         return at + 1
 
-    def _drawn(self, lines: Sequence[str], at: int, head: re.Match[str]) -> int:
+    def _read_ruff_diagnostic(self, lines: Sequence[str], at: int, head: re.Match[str]) -> int:
         """A diagnostic of ruff with a source excerpt below."""
         arrow = source_excerpts.begins(lines, at)
         if not arrow:
@@ -100,10 +104,10 @@ class GroupedReader:
         drawn, after = source_excerpts.read_excerpt(lines, arrow)
         code = head[1] or head[2]
         tool = "ruff format" if code == "unformatted" else "ruff"
-        self._say(ToolDiagnostic(tool, "error", head[3], code, drawn.spans[:1]))
+        self._add_diagnostic(ToolDiagnostic(tool, "error", head[3], code, drawn.spans[:1]))
         return after
 
-    def _say(self, diagnostic: ToolDiagnostic) -> None:
+    def _add_diagnostic(self, diagnostic: ToolDiagnostic) -> None:
         self._findings.add(diagnostic)
         if diagnostic.severity == "error":
             self._findings.fails()

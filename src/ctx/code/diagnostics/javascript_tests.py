@@ -40,10 +40,10 @@ class JavaScriptTestReader:
             case "✖" | "n":
                 return self._node(lines, at)
             case " ":
-                return self._indented(lines, at)
+                return self._read_indented_line(lines, at)
         return at
 
-    def _indented(self, lines: Sequence[str], at: int) -> int:
+    def _read_indented_line(self, lines: Sequence[str], at: int) -> int:
         line = lines[at]
         word = line.lstrip()
         if word.startswith("● ") and (match := _JEST.fullmatch(line)):
@@ -53,7 +53,7 @@ class JavaScriptTestReader:
         if match := _VITEST.fullmatch(line):
             return self._vitest(lines, at, match[1])
         if word.startswith("Tests  ") and (match := _VITEST_COUNTS.fullmatch(line)):
-            self._counted("vitest", match[1])
+            self._read_counts("vitest", match[1])
             return at + 1
         if word[:1].isdigit() and (match := _MOCHA.fullmatch(line)):
             self._mocha(match[2], int(match[1]))
@@ -70,12 +70,12 @@ class JavaScriptTestReader:
 
     def _jest_ends(self, line: str) -> bool:
         if match := _JEST_COUNTS.fullmatch(line):
-            self._counted("jest", match[1])
+            self._read_counts("jest", match[1])
         elif match := _JEST_SUITES.fullmatch(line):
             self._findings.says_of_part("jest", "failed" if "failed" in match[1] else "passed")
         return match is not None
 
-    def _counted(self, tool: str, text: str) -> None:
+    def _read_counts(self, tool: str, text: str) -> None:
         counts = {match[2]: int(match[1]) for match in _COUNTED.finditer(text)}
         skipped = counts.get("skipped", 0) + counts.get("todo", 0)
         failed = counts.get("failed", 0)

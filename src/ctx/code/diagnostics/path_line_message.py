@@ -69,7 +69,7 @@ class PathLineReader:
             return at + 1
         match = _PLACE.fullmatch(line)
         if match is not None and _is_path(match[1]):
-            return self._located(lines, at, match)
+            return self._read_location(lines, at, match)
         if "+0x" in line and (linked := _LINKED.fullmatch(line)):
             self._flush()
             self._findings.add(ToolDiagnostic("ld", "error", linked[2], "", (ToolSpan(linked[1]),)))
@@ -88,19 +88,19 @@ class PathLineReader:
         self._findings.says("cc" if tool in ("gcc", "clang") else tool, "failed")
         return True
 
-    def _located(self, lines: Sequence[str], at: int, match: re.Match[str]) -> int:
+    def _read_location(self, lines: Sequence[str], at: int, match: re.Match[str]) -> int:
         place = _Place.from_match(match)
         severity = _SEVERITY.fullmatch(place.rest)
         if severity is None:
             return at + self._unsaid(place)
         level = severity[1].lower()
-        tool, code, message = self._whose(place, severity)
+        tool, code, message = self._tool_and_code(place, severity)
         after = at + 1
         if tool == "mypy" and not code and after < len(lines) and _is_wrapped(lines[after]):
-            rest, code = _bracketed(lines[after])
+            rest, code = _split_bracketed(lines[after])
             message = f"{message} {rest}".rstrip()
             after += 1
-        end, after = _underlined(lines, after, place.span)
+        end, after = _underline_end(lines, after, place.span)
         span = place.span if end is None else place.span._replace(end_column=end)
         if tool == "javac":
             message, after = _symbols(lines, after, message)
@@ -109,7 +109,9 @@ class PathLineReader:
                 related = (*self._last.spans, span._replace(label=message))
                 self._last = self._last._replace(spans=related)
             return after
-        self._say(ToolDiagnostic(tool, SEVERITIES[level], message, code, (span, *self._pending)))
+        self._add_diagnostic(
+            ToolDiagnostic(tool, SEVERITIES[level], message, code, (span, *self._pending))
+        )
         return after
 
     def _unsaid(self, place: "_Place") -> bool:
@@ -117,26 +119,28 @@ class PathLineReader:
         if _REQUIRED.fullmatch(place.rest):
             self._wait(place.span._replace(label=place.rest.strip()))
             return True
-        message, code = _bracketed(place.rest)
+        message, code = _split_bracketed(place.rest)
         if unix := _UNIX_CODE.fullmatch(code):
             level = SEVERITIES[unix[1].lower()]
-            self._say(ToolDiagnostic("eslint", level, message, unix[2] or "", (place.span,)))
+            self._add_diagnostic(
+                ToolDiagnostic("eslint", level, message, unix[2] or "", (place.span,))
+            )
             return True
         rule = _PYTHON_RULE.fullmatch(place.rest) if place.ending in _PYTHON else None
         if rule is None or place.span.start_column is None:
             return False
         words = self._findings.words
         tool = next((name for name in ("flake8", "pylint", "pycodestyle") if name in words), "ruff")
-        self._say(ToolDiagnostic(tool, "error", rule[2], rule[1], (place.span,)))
+        self._add_diagnostic(ToolDiagnostic(tool, "error", rule[2], rule[1], (place.span,)))
         return True
 
-    def _whose(self, place: "_Place", severity: re.Match[str]) -> tuple[str, str, str]:
+    def _tool_and_code(self, place: "_Place", severity: re.Match[str]) -> tuple[str, str, str]:
         """The tool, the code and the message of a line with a severity."""
         message = severity[3]
         if severity[2]:
             tool = "clippy" if severity[2].startswith("clippy::") else "rustc"
             return (tool if place.ending == "rs" else self._program()), severity[2], message
-        before, code = _bracketed(message)
+        before, code = _split_bracketed(message)
         if place.ending in _PYTHON:
             is_coded = _MYPY_CODE.fullmatch(code)
             return ("mypy", code, before) if is_coded else ("mypy", "", message)
@@ -156,7 +160,7 @@ class PathLineReader:
     def _wait(self, span: ToolSpan) -> None:
         self._pending = [*self._pending, span][-_MOST_PENDING:]
 
-    def _say(self, diagnostic: ToolDiagnostic) -> None:
+    def _add_diagnostic(self, diagnostic: ToolDiagnostic) -> None:
         self._flush()
         self._last = diagnostic
         self._pending = []
@@ -197,10 +201,10 @@ def _is_path(text: str) -> bool:
 def _is_wrapped(line: str) -> bool:
     """Whether a wrapped message ends here, with its code."""
     is_rest = bool(line) and line[0] not in " \t" and not _PLACE.match(line)
-    return is_rest and _MYPY_CODE.fullmatch(_bracketed(line)[1]) is not None
+    return is_rest and _MYPY_CODE.fullmatch(_split_bracketed(line)[1]) is not None
 
 
-def _bracketed(text: str) -> tuple[str, str]:
+def _split_bracketed(text: str) -> tuple[str, str]:
     """A message, and the text in brackets at its end."""
     if not text.endswith("]"):
         return text, ""
@@ -208,7 +212,7 @@ def _bracketed(text: str) -> tuple[str, str]:
     return before.rstrip(), inside[:-1]
 
 
-def _underlined(lines: Sequence[str], at: int, span: ToolSpan) -> tuple[int | None, int]:
+def _underline_end(lines: Sequence[str], at: int, span: ToolSpan) -> tuple[int | None, int]:
     """The end of the underline below the source, if there is one; and the line after it."""
     for below in range(at, min(at + 2, len(lines))):
         marks = _CARETS.fullmatch(lines[below]) if "^" in lines[below] else None

@@ -110,7 +110,7 @@ class PytestReader:
             end += 1
         spans: list[ToolSpan] = []
         text_lines: list[str] = []
-        for line in _traced(lines, at + 1, end):
+        for line in _traceback_lines(lines, at + 1, end):
             if error := _ERROR_LINE.fullmatch(line):
                 text_lines.append(error[1])
                 if inner := _QUOTED_FILE.match(error[1]):
@@ -160,7 +160,7 @@ class PytestReader:
                 failed
             )
         for line in self._summed:
-            node_id, why = _split(line, waiting)
+            node_id, why = _split_summary_line(line, waiting)
             file = node_id.partition("::")[0]
             failures = waiting.get(_title(node_id)) or waiting.get(node_id) or nameless.get(why)
             if failures:
@@ -243,7 +243,7 @@ def _is_boundary(line: str) -> bool:
     return (first == "_" and bool(_entry(line))) or (first == "=" and bool(_BANNER.fullmatch(line)))
 
 
-def _traced(lines: Sequence[str], first: int, end: int) -> Iterator[str]:
+def _traceback_lines(lines: Sequence[str], first: int, end: int) -> Iterator[str]:
     """The lines of an entry without what the test printed."""
     for at in range(first, end):
         if lines[at].startswith("--") and _CAPTURED.fullmatch(lines[at]):
@@ -267,7 +267,7 @@ def _failure(name: str, text_lines: Sequence[str], spans: list[ToolSpan]) -> Too
     return ToolDiagnostic("pytest", "error", message, kind[1] if kind else "", places, name)
 
 
-def _split(text: str, titles: Container[str]) -> tuple[str, str]:
+def _split_summary_line(text: str, titles: Container[str]) -> tuple[str, str]:
     """Split a line of the summary into test and reason. Test parameters may look like either."""
     parts = text.split(" - ", 6)
     for count in range(1, len(parts)):

@@ -60,12 +60,12 @@ def read_excerpt(lines: Sequence[str], arrow: int) -> tuple[SourceExcerpt, int]:
             label = aside[2]
             asides.append(f"{aside[1]}: {label}")
         elif len(spans) == 1 and not asides and "^" in line:
-            spans[0] = _underlined(spans[0], line, shown)
+            spans[0] = _span_with_underline(spans[0], line, shown)
         at += 1
     return SourceExcerpt(tuple(spans), tuple(asides)), at
 
 
-def _underlined(span: ToolSpan, line: str, shown: int | None) -> ToolSpan:
+def _span_with_underline(span: ToolSpan, line: str, shown: int | None) -> ToolSpan:
     """A span with its end, which the carets below the source mark, and with their label."""
     if span.end_column is not None or shown is None or span.start_line is None:
         return span

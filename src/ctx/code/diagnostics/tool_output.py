@@ -34,7 +34,7 @@ def read(output: str | Sequence[str], command: str = "") -> ToolReport:
     the tool.
     """
     findings = Findings(command)
-    lines = _plain(output, findings)
+    lines = _plain_lines(output, findings)
     readers: tuple[OutputReader, ...] = (
         json_reports.JsonReader(findings),
         cargo_output.CargoReader(findings),
@@ -64,7 +64,7 @@ def _read_one(readers: Sequence[OutputReader], lines: Sequence[str], at: int) ->
     return at + 1
 
 
-def _plain(output: str | Sequence[str], findings: Findings) -> list[str]:
+def _plain_lines(output: str | Sequence[str], findings: Findings) -> list[str]:
     """The lines without control sequences, limited in length and number."""
     lines = output.split("\n") if isinstance(output, str) else output
     if len(lines) > _MOST_LINES:
@@ -72,11 +72,13 @@ def _plain(output: str | Sequence[str], findings: Findings) -> list[str]:
         findings.problems[f"{skipped:,} lines in the middle were not looked at."] = None
         half = _MOST_LINES // 2
         lines = [*lines[:half], *lines[-half:]]
-    plain = [_cut(_STEERING.sub("", line) if "\x1b" in line else line).rstrip() for line in lines]
+    plain = [
+        _cut_line(_STEERING.sub("", line) if "\x1b" in line else line).rstrip() for line in lines
+    ]
     while plain and not plain[-1]:
         plain.pop()
     return plain
 
 
-def _cut(line: str) -> str:
+def _cut_line(line: str) -> str:
     return line[: _LONGEST_JSON if line.startswith(("{", "[{")) else _LONGEST_LINE]

@@ -32,26 +32,26 @@ class TypeScriptReader:
             return self._pyright(lines, at) if " - " in line else at
         if "): " in line or ") : " in line:
             if match := _PLAIN.fullmatch(line):
-                return self._plain(lines, at, match)
+                return self._read_plain_line(lines, at, match)
         elif " - " in line:
             if match := _PRETTY.fullmatch(line):
                 return self._pretty(lines, at, match)
         elif line.startswith(("error TS", "warning TS")) and (match := _NOWHERE.fullmatch(line)):
-            self._say(match[1], match[2], match[3], ())
+            self._add_diagnostic(match[1], match[2], match[3], ())
             return at + 1
         return at
 
-    def _plain(self, lines: Sequence[str], at: int, match: re.Match[str]) -> int:
+    def _read_plain_line(self, lines: Sequence[str], at: int, match: re.Match[str]) -> int:
         shown = number(match[2])
         span = ToolSpan(match[1], shown, number(match[3]) if match[3] else None, shown)
-        message, after = _continued(lines, at, match[6])
-        self._say(match[4], match[5], message, (span,))
+        message, after = _message_with_details(lines, at, match[6])
+        self._add_diagnostic(match[4], match[5], message, (span,))
         return after
 
     def _pretty(self, lines: Sequence[str], at: int, match: re.Match[str]) -> int:
         """An error with its source and related places."""
         shown, column = number(match[2]), number(match[3]) or 0
-        message, after = _continued(lines, at, match[6])
+        message, after = _message_with_details(lines, at, match[6])
         end = None
         related: list[ToolSpan] = []
         last = min(after + _MOST_BELOW, len(lines))
@@ -68,7 +68,7 @@ class TypeScriptReader:
         while not lines[after - 1]:
             after -= 1
         span = ToolSpan(match[1], shown, column, shown, end)
-        self._say(match[4], match[5] or "", message, (span, *related))
+        self._add_diagnostic(match[4], match[5] or "", message, (span, *related))
         return after
 
     def _pyright(self, lines: Sequence[str], at: int) -> int:
@@ -85,7 +85,9 @@ class TypeScriptReader:
             self._findings.fails()
         return at + 1
 
-    def _say(self, level: str, code: str, message: str, spans: tuple[ToolSpan, ...]) -> None:
+    def _add_diagnostic(
+        self, level: str, code: str, message: str, spans: tuple[ToolSpan, ...]
+    ) -> None:
         tool = _TOOLS.get(code.rstrip("0123456789"), code.rstrip("0123456789").lower() or "tsc")
         self._findings.add(ToolDiagnostic(tool, SEVERITIES[level], message, code, spans))
         if SEVERITIES[level] == "error":
@@ -95,7 +97,7 @@ class TypeScriptReader:
         pass
 
 
-def _continued(lines: Sequence[str], at: int, first: str) -> tuple[str, int]:
+def _message_with_details(lines: Sequence[str], at: int, first: str) -> tuple[str, int]:
     """A message with the indented lines that explain it; and the line after them."""
     text_lines = [first]
     at += 1

@@ -51,7 +51,7 @@ def read(
     """
     parts = deque(hashes[at : at + _AT_A_TIME] for at in range(0, len(hashes), _AT_A_TIME))
     at_once = min(os.cpu_count() or 1, _PROCESSES)
-    ways = _ways(folder)
+    ways = _log_options(folder)
     way = 0
     running: deque[tuple[int, Sequence[str], git.Reading]] = deque()
 
@@ -87,7 +87,7 @@ def read(
 _TELLING = ("--stdin", "-z", "--encoding=UTF-8", "--format=%H%x00%ct%x00%B")
 
 
-def _ways(folder: str) -> list[tuple[str, ...]]:
+def _log_options(folder: str) -> list[tuple[str, ...]]:
     """The options, from the most detailed to those that need the fewest objects."""
     compared = [
         *("diff-tree", "--always", "--root", "-r", "--name-status", "--no-ext-diff"),

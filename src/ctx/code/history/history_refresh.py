@@ -65,14 +65,14 @@ def refresh(
     complete = len(listed) <= most and edge.isdisjoint(listed)
     reader = os.urandom(8).hex()
     with transaction(connection):
-        _take_out_what_is_untrue(connection, wanted, edge)
+        _remove_outdated_commits(connection, wanted, edge)
         missing = _keep_only(connection, listed[:most])
         connection.execute("DELETE FROM history_state")
         # Nothing counts as up to date until the end, also after an interruption.
         begun = wanted._replace(head=None)
         connection.execute(
             "INSERT INTO history_state VALUES (?, ?, ?, ?, 0, ?, ?)",
-            (*begun, reader, _lately(connection)),
+            (*begun, reader, _last_touched(connection)),
         )
     paths = _PathIds(connection)
     new = 0
@@ -91,12 +91,12 @@ def refresh(
             postings.settle(connection, segments.COMMITS)
     connection.execute(
         "UPDATE history_state SET head = ?, complete = ?, lately = ? WHERE reader = ?",
-        (wanted.head, complete, _lately(connection), reader),
+        (wanted.head, complete, _last_touched(connection), reader),
     )
     return HistorySize(new, _count(connection), complete)
 
 
-def _lately(connection: Connection) -> bytes:
+def _last_touched(connection: Connection) -> bytes:
     """The last time each path was touched, based on the newest small commits; see
     `history_tables.py`."""
     rows = connection.execute(
@@ -132,7 +132,7 @@ def _is_reading(connection: Connection, reader: str) -> bool:
     return row is not None and row[0] == reader
 
 
-def _take_out_what_is_untrue(connection: Connection, wanted: _State, edge: frozenset[str]) -> None:
+def _remove_outdated_commits(connection: Connection, wanted: _State, edge: frozenset[str]) -> None:
     """Remove data that was read under other conditions and would differ now."""
     state, _ = _state(connection)
     if state is None:
@@ -142,7 +142,9 @@ def _take_out_what_is_untrue(connection: Connection, wanted: _State, edge: froze
     elif state.edge != wanted.edge:
         # For a commit at the boundary, no files are known; when the boundary has moved, they are.
         stored = connection.execute("SELECT id, hash, files IS NULL FROM commits").fetchall()
-        _take_out(connection, [id for id, hash, blank in stored if blank or hash.hex() in edge])
+        _remove_commits(
+            connection, [id for id, hash, blank in stored if blank or hash.hex() in edge]
+        )
 
 
 def _keep_only(connection: Connection, wanted: Sequence[str]) -> list[str]:
@@ -154,7 +156,7 @@ def _keep_only(connection: Connection, wanted: Sequence[str]) -> list[str]:
     if len(gone) > len(stored) / 2:
         _clear(connection)
         return list(wanted)
-    _take_out(connection, [stored[hash] for hash in gone])
+    _remove_commits(connection, [stored[hash] for hash in gone])
     return [hash for hash in wanted if hash not in stored]
 
 
@@ -164,7 +166,7 @@ def _clear(connection: Connection) -> None:
     postings.clear(connection, segments.COMMITS)
 
 
-def _take_out(connection: Connection, ids: Sequence[int]) -> None:
+def _remove_commits(connection: Connection, ids: Sequence[int]) -> None:
     gone_of: defaultdict[int, set[int]] = defaultdict(set)
     for id in ids:
         row = connection.execute("SELECT files FROM commits WHERE id = ?", (id,)).fetchone()

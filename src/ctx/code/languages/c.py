@@ -69,7 +69,7 @@ class C(Language):
             return self.declared(node, parent, source)
         if kind == "type_alias":
             return self._typedef(node, source)
-        return _specified(node, kind, parent, source)
+        return _type_specifier(node, kind, parent, source)
 
     def function(self, node: "Node", source: SourceText) -> ItemDescription | None:
         declared = declared_name(node.child_by_field_name("declarator"))
@@ -223,7 +223,7 @@ def defined_in(type_node: "Node", source: SourceText) -> Iterator[ItemDescriptio
         yield ItemDescription(source.text(name), name.start_byte, kind, "public", body.start_byte)
 
 
-def _specified(
+def _type_specifier(
     node: "Node", kind: str, parent: SourceItem, source: SourceText
 ) -> ItemDescription | None:
     name_node, body = node.child_by_field_name("name"), node.child_by_field_name("body")

@@ -62,7 +62,7 @@ class EcmaScript(Language):
             case "variable":
                 return self._variable(node, parent, source)
             case "further":
-                is_of_file = parent.kind == "module" and _is_of_file(node)
+                is_of_file = parent.kind == "module" and _is_top_level(node)
                 return self._variable(node, parent, source) if is_of_file else None
             case "method" | "exported":
                 return self._method(node, parent, source)
@@ -78,7 +78,7 @@ class EcmaScript(Language):
             case "default":
                 return self._default(node, source)
             case "assigned":
-                return self._assigned(node, source)
+                return self._assigned_member(node, source)
         name_node = node.child_by_field_name("name")
         if name_node is None:
             return None
@@ -94,7 +94,7 @@ class EcmaScript(Language):
                 return None
             doc = self._doc_of_overloads(name, source)
             return ItemDescription(
-                name, at, kind, access, body_start, _returned(node, name, source), (), doc
+                name, at, kind, access, body_start, _return_type(node, name, source), (), doc
             )
         if kind in ("class", "interface"):
             bases = bases_of(source.content[name_node.end_byte : body_start])
@@ -194,7 +194,7 @@ class EcmaScript(Language):
             if self._is_hidden(node, name, parent, source):
                 return None
             access = self._visibility(_declaration(node, source.content), name, parent, source)
-        return _held(name, name_node.start_byte, access, wrapped(value, source), source)
+        return _named_expression(name, name_node.start_byte, access, wrapped(value, source), source)
 
     def _variable(
         self, node: "Node", parent: SourceItem, source: SourceText
@@ -254,7 +254,7 @@ class EcmaScript(Language):
             return None
         body_start = body.start_byte if body else node.end_byte
         doc = self._doc_of_overloads(name, source)
-        type_ = _returned(function, name, source)
+        type_ = _return_type(function, name, source)
         return ItemDescription(name, name_node.start_byte, kind, access, body_start, type_, (), doc)
 
     def _default(self, node: "Node", source: SourceText) -> ItemDescription | None:
@@ -263,13 +263,13 @@ class EcmaScript(Language):
             return None
         value = wrapped(value, source)
         at = node.start_byte
-        described = _held("default", at, "public", value, source)
+        described = _named_expression("default", at, "public", value, source)
         if described is not None:
             return _with_own_name(described, value, source)
         type_ = "=default" if value.type == "object" else value_of(value, source)
         return ItemDescription("default", at, "const", "public", value.start_byte, type_)
 
-    def _assigned(self, node: "Node", source: SourceText) -> ItemDescription | None:
+    def _assigned_member(self, node: "Node", source: SourceText) -> ItemDescription | None:
         """`exports.name = …`, `module.exports = …`, and members that are assigned later."""
         left, right = node.child_by_field_name("left"), last_assigned(node)
         if left is None:
@@ -283,7 +283,7 @@ class EcmaScript(Language):
             if name is None and right.type == "object":
                 return None
             right = wrapped(right, source)
-            described = _held(name or "default", at, "public", right, source)
+            described = _named_expression(name or "default", at, "public", right, source)
             if described is not None:
                 return described if name else _with_own_name(described, right, source)
             type_ = f"={name}" if right.type == "object" else value_of(right, source)
@@ -293,7 +293,7 @@ class EcmaScript(Language):
         expando = _EXPANDO.fullmatch(named)
         if expando is None or right.type not in FUNCTIONS or expando.group(1) == "this":
             return None
-        described = _held(expando.group(2), at, "public", right, source)
+        described = _named_expression(expando.group(2), at, "public", right, source)
         return described and described._replace(kind="method", bases=(expando.group(1),))
 
 
@@ -308,7 +308,7 @@ def _declaration(node: "Node", content: bytes) -> int:
     return first.start_byte if first else start
 
 
-def _is_of_file(node: "Node") -> bool:
+def _is_top_level(node: "Node") -> bool:
     declaration = node.parent
     around = declaration.parent if declaration else None
     return around is not None and around.type in ("program", "export_statement")
@@ -322,7 +322,7 @@ def _is_something_else(value: "Node", source: SourceText) -> bool:
     return _IS_IMPORT.fullmatch(source.content, value.start_byte, value.end_byte) is not None
 
 
-def _held(
+def _named_expression(
     name: str, at: int, access: str, value: "Node", source: SourceText
 ) -> ItemDescription | None:
     """A function or class expression."""
@@ -330,7 +330,7 @@ def _held(
         body = value.child_by_field_name("body")
         body_start = body.start_byte if body else value.end_byte
         return ItemDescription(
-            name, at, "function", access, body_start, _returned(value, name, source)
+            name, at, "function", access, body_start, _return_type(value, name, source)
         )
     if value.type == "class":
         body = value.child_by_field_name("body")
@@ -383,7 +383,7 @@ def _alias(node: "Node", name: str, at: int, access: str, source: SourceText) ->
     return ItemDescription(name, at, "type_alias", access, body, type_, bases)
 
 
-def _returned(function: "Node", name: str, source: SourceText) -> str:
+def _return_type(function: "Node", name: str, source: SourceText) -> str:
     returns = function.child_by_field_name("return_type")
     if returns is not None:
         return principal(source.text(returns))

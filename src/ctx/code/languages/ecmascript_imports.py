@@ -70,7 +70,7 @@ def _import(node: "Node", scope: int, line: int, source: SourceText) -> Iterator
         yield SourceImport(scope, match.group(1), module, "*", line)
     listed = _BRACES.search(head)
     if listed:
-        for name, alias in _listed(listed.group(1)):
+        for name, alias in _names_in_braces(listed.group(1)):
             yield SourceImport(scope, alias, module, name, line)
     elif "from" not in head:
         yield SourceImport(scope, "", module, "", line)
@@ -84,7 +84,7 @@ def _export(node: "Node", line: int, source: SourceText) -> Iterator[SourceImpor
     module = _text(from_node, source)
     head = _head(node, from_node, source)
     if listed := _BRACES.search(head):
-        for name, alias in _listed(listed.group(1)):
+        for name, alias in _names_in_braces(listed.group(1)):
             yield SourceImport(0, alias, module, name, line, shared=True)
     elif match := _NAMESPACE.search(head):
         yield SourceImport(0, match.group(1), module, "*", line, shared=True)
@@ -107,7 +107,7 @@ def _own_export(node: "Node", line: int, source: SourceText) -> Iterator[SourceI
     if value := _EXPORTED_VALUE.match(text):
         yield SourceImport(0, DEFAULT, HERE, value.group(1), line, shared=True)
     elif listed := _BRACES.search(text):
-        for name_here, alias in _listed(listed.group(1)):
+        for name_here, alias in _names_in_braces(listed.group(1)):
             yield SourceImport(0, alias, HERE, name_here, line, shared=True)
 
 
@@ -137,7 +137,7 @@ def _call(node: "Node", scope: int, line: int, source: SourceText) -> Iterator[S
         item = "*" if is_import and held else ""
         yield SourceImport(scope, held, module, item, line)
     else:
-        for name, alias in _listed(held[1:].replace(":", " as ")):
+        for name, alias in _names_in_braces(held[1:].replace(":", " as ")):
             yield SourceImport(scope, alias, module, name, line)
 
 
@@ -221,7 +221,7 @@ def _head(node: "Node", from_node: "Node", source: SourceText) -> str:
     return _COMMENT.sub(" ", head) if "/" in head else head
 
 
-def _listed(text: str) -> Iterator[tuple[str, str]]:
+def _names_in_braces(text: str) -> Iterator[tuple[str, str]]:
     """The names in braces, each with its alias."""
     for part in text.split(","):
         words = part.partition("=")[0].split()
@@ -247,7 +247,7 @@ class FileNames:
         """Whether a file exports a name apart from its definition. In a script without imports and
         exports, all names are global."""
         if self._shared[0] is not content:
-            self._shared = (content, _exported(content))
+            self._shared = (content, _exported_names(content))
         shared = self._shared[1]
         return shared is None or name.encode() in shared
 
@@ -261,7 +261,7 @@ class FileNames:
         return self._declared[1][name.encode()] > 1
 
 
-def _exported(content: bytes) -> frozenset[bytes] | None:
+def _exported_names(content: bytes) -> frozenset[bytes] | None:
     is_module = b"export" in content or b"\nimport" in content or content.startswith(b"import")
     if not is_module:
         return None

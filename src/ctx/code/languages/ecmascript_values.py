@@ -169,15 +169,15 @@ def value_of(node: "Node", source: SourceText) -> str:
     kind = node.type
     if kind in ("call_expression", "new_expression"):
         called = node.child_by_field_name("function" if kind[0] == "c" else "constructor")
-        name = _flat(called, source) if called else ""
+        name = _flat_node(called, source) if called else ""
         return f"{name}()" if name and not f"{name}(".startswith(_IMPORTS) else ""
     if kind in ("identifier", "member_expression", "this"):
-        name = _flat(node, source)
+        name = _flat_node(node, source)
         return f"={name}" if name and not name.startswith(_IMPORTS) else ""
     return ""
 
 
-def _flat(node: "Node", source: SourceText) -> str:
+def _flat_node(node: "Node", source: SourceText) -> str:
     text = flat(source.content[node.start_byte : node.end_byte])
     return text if text and text[0] != "?" else ""
 
@@ -187,7 +187,7 @@ def flat(text: bytes) -> str | None:
     if text[-1:] == b"!":
         text = text[:-1]
     if text[:1] == b"(":
-        text = _opened(text)
+        text = _unwrap_parentheses(text)
     if len(text) > _LONGEST_CHAIN:
         return flatten(text)
     if b"<" in text:
@@ -198,9 +198,9 @@ def flat(text: bytes) -> str | None:
     return flattened and flattened.replace(_PRIVATE, "#")
 
 
-def _opened(text: bytes) -> bytes:
+def _unwrap_parentheses(text: bytes) -> bytes:
     """`(await a()).b` becomes `a().b`, and `(a as B).c` becomes the `c` of `B`."""
-    close = _closing(text)
+    close = _closing_bracket(text)
     if close < 0:
         return text
     inside, rest = text[1:close].strip(), text[close + 1 :]
@@ -211,7 +211,7 @@ def _opened(text: bytes) -> bytes:
     return inside + rest if _CHAIN.match(inside) else text
 
 
-def _closing(text: bytes) -> int:
+def _closing_bracket(text: bytes) -> int:
     """The position of the matching bracket; -1 if it is far away."""
     depth = 0
     for place, byte in enumerate(text[:_LONGEST]):
@@ -259,10 +259,10 @@ def _bound_by_tree(node: "Node", source: SourceText) -> Iterator[tuple[str, str]
     match node.type:
         case "variable_declarator":
             name = node.child_by_field_name("name")
-            yield from _declared(node, name, source)
+            yield from _declared_bindings(node, name, source)
         case "required_parameter" | "optional_parameter":
             name = node.child_by_field_name("pattern")
-            for bound, type_ in _declared(node, name, source):
+            for bound, type_ in _declared_bindings(node, name, source):
                 yield bound, type_
                 if (
                     name is not None
@@ -273,7 +273,7 @@ def _bound_by_tree(node: "Node", source: SourceText) -> Iterator[tuple[str, str]
                     yield f"this.{bound}", type_
         case "public_field_definition" | "field_definition" | "property_signature":
             name = node.child_by_field_name("name") or node.child_by_field_name("property")
-            yield from _declared(node, name, source)
+            yield from _declared_bindings(node, name, source)
         case "assignment_expression":
             left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
             if left and right:
@@ -298,7 +298,9 @@ def _bound_by_tree(node: "Node", source: SourceText) -> Iterator[tuple[str, str]
                 yield source.text(left), value_of(right, source)
 
 
-def _declared(node: "Node", name: "Node | None", source: SourceText) -> Iterator[tuple[str, str]]:
+def _declared_bindings(
+    node: "Node", name: "Node | None", source: SourceText
+) -> Iterator[tuple[str, str]]:
     if name is None:
         return
     declared = node.child_by_field_name("type")

@@ -86,7 +86,7 @@ class Go(Language):
         access = visibility(name)
         doc = comment_before(source.content, node.start_byte, _DIRECTIVE)
         if kind == "type":
-            return _defined(
+            return _defined_type(
                 node, ItemDescription(name, at, kind, access, node.end_byte, doc=doc), source
             )
         if kind == "type_alias":
@@ -160,7 +160,7 @@ def _parameter_bindings(node: "Node", text: bytes, source: SourceText) -> Iterab
     left = node.child_by_field_name("left")
     if left is None:
         return ()
-    return _paired(source.text(left), node.child_by_field_name("right"), source)
+    return _pair_bindings(source.text(left), node.child_by_field_name("right"), source)
 
 
 def _bindings(node: "Node", text: bytes, source: SourceText) -> Iterable[tuple[str, str]]:
@@ -168,23 +168,23 @@ def _bindings(node: "Node", text: bytes, source: SourceText) -> Iterable[tuple[s
         case "short_var_declaration":
             return _parameter_bindings(node, text, source)
         case "parameter_declaration" | "variadic_parameter_declaration":
-            return _declared(text.decode("utf-8", "replace"))
+            return _declared_bindings(text.decode("utf-8", "replace"))
         case "field_declaration":
             return _field(text.decode("utf-8", "replace"))
         case "range_clause":
-            return _ranged(node, source)
+            return _range_bindings(node, source)
         case "var_spec" if not node.child_by_field_name("type"):
             names = source.text(node).partition("=")[0]
-            return _paired(names, node.child_by_field_name("value"), source)
+            return _pair_bindings(names, node.child_by_field_name("value"), source)
         case "var_spec":
-            return _declared(source.text(node).partition("=")[0])
+            return _declared_bindings(source.text(node).partition("=")[0])
         case _:
             # The element type of a composite type.
             element = principal(text.decode("utf-8", "replace"))
             return [("[]", element)] if element not in ("", "func") else ()
 
 
-def _ranged(node: "Node", source: SourceText) -> Iterator[tuple[str, str]]:
+def _range_bindings(node: "Node", source: SourceText) -> Iterator[tuple[str, str]]:
     left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
     # A single name is the index, or an element of a channel.
     if left and right and left.named_child_count == 2:
@@ -194,7 +194,7 @@ def _ranged(node: "Node", source: SourceText) -> Iterator[tuple[str, str]]:
             yield source.text(element), among
 
 
-def _defined(node: "Node", type_: ItemDescription, source: SourceText) -> ItemDescription:
+def _defined_type(node: "Node", type_: ItemDescription, source: SourceText) -> ItemDescription:
     """A type. Embedded fields of a struct or an interface become its bases."""
     meant = node.child_by_field_name("type")
     if meant is None:
@@ -240,7 +240,9 @@ def _variables(node: "Node", kind: str, source: SourceText) -> list[ItemDescript
     return items or None
 
 
-def _paired(names: str, right: "Node | None", source: SourceText) -> Iterator[tuple[str, str]]:
+def _pair_bindings(
+    names: str, right: "Node | None", source: SourceText
+) -> Iterator[tuple[str, str]]:
     """Pair names with values. For a call with several results, the first name gets the declared
     result."""
     if right is None or not right.named_child_count:
@@ -256,7 +258,7 @@ def _paired(names: str, right: "Node | None", source: SourceText) -> Iterator[tu
             yield name.strip(), known
 
 
-def _declared(text: str) -> Iterator[tuple[str, str]]:
+def _declared_bindings(text: str) -> Iterator[tuple[str, str]]:
     """The bindings of `a, b T`."""
     match = _NAMES.match(text)
     if not match:
@@ -270,7 +272,7 @@ def _declared(text: str) -> Iterator[tuple[str, str]]:
 def _field(text: str) -> Iterator[tuple[str, str]]:
     match = _EMBEDDED.match(text)
     if match is None:
-        yield from _declared(text)
+        yield from _declared_bindings(text)
     elif match[1]:
         yield match[2], match[1] + match[2]
     else:
@@ -288,7 +290,7 @@ def value(node: "Node", source: SourceText) -> str:
             return ""
         node, kind = operand, operand.type
     if kind == "call_expression":
-        return _called(node, source)
+        return _callee(node, source)
     if kind in ("composite_literal", "type_assertion_expression", "type_conversion_expression"):
         type_node = node.child_by_field_name("type")
         type_ = principal(source.text(type_node)) if type_node else ""
@@ -301,7 +303,7 @@ def value(node: "Node", source: SourceText) -> str:
     return "func" if kind == "func_literal" else ""
 
 
-def _called(node: "Node", source: SourceText) -> str:
+def _callee(node: "Node", source: SourceText) -> str:
     function = node.child_by_field_name("function")
     if function is None:
         return ""

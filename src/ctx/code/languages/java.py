@@ -132,9 +132,9 @@ class Java(Language):
             links = _LINK.sub(b"().", chain[2]) if chain[2] else b""
             return (chain[1] + links).decode("utf-8", "replace")
         if b"::" in text and not text.endswith(b")"):
-            return _referenced(text)
+            return _method_reference(text)
         if text.endswith(b")"):
-            return _called(text)
+            return _callee(text)
         # The constructed type, with or without type arguments.
         return principal(text.decode("utf-8", "replace")) or None
 
@@ -245,7 +245,7 @@ def _value(node: "Node", source: SourceText) -> str:
     return ""
 
 
-def _called(text: bytes) -> str | None:
+def _callee(text: bytes) -> str | None:
     """The callee of a call with a receiver: `a.b(c).d(e)` is a call of `a.b().d`."""
     if len(text) > _LONGEST_CALL:
         # Either the last of a long chain, or a call with long arguments, such as a lambda.
@@ -266,7 +266,7 @@ def _called(text: bytes) -> str | None:
     return flatten(plain[:-1].replace(b"\1", b"()"))
 
 
-def _referenced(text: bytes) -> str | None:
+def _method_reference(text: bytes) -> str | None:
     """`Client::connect` refers to a method, `Client::new` to a constructor."""
     owner, _, name = text.rpartition(b"::")
     named = principal(owner.decode("utf-8", "replace")) if b"(" not in owner else flatten(owner)

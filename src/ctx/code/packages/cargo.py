@@ -167,7 +167,7 @@ def _library(tree: ManifestTree, crate: _Crate) -> Iterator[PackageTarget]:
 
 def _programs(tree: ManifestTree, crate: _Crate, kind: str) -> Iterator[PackageTarget]:
     switch, folder = _FOUND[kind]
-    there = dict(_lying(tree, crate, kind, folder))
+    there = dict(_targets_in_folder(tree, crate, kind, folder))
     listed = [program for program in tables_of(crate.content, kind) if text_of(program, "name")]
     named = {}
     for program in listed:
@@ -185,7 +185,9 @@ def _programs(tree: ManifestTree, crate: _Crate, kind: str) -> Iterator[PackageT
     yield from (named[name] for name in sorted(named))
 
 
-def _lying(tree: ManifestTree, crate: _Crate, kind: str, folder: str) -> Iterator[tuple[str, str]]:
+def _targets_in_folder(
+    tree: ManifestTree, crate: _Crate, kind: str, folder: str
+) -> Iterator[tuple[str, str]]:
     """The names and files of the targets in the folder for a kind."""
     start = joined(crate.root, "src/main.rs") or ""
     if kind == "bin" and start in tree:
@@ -201,7 +203,7 @@ def _lying(tree: ManifestTree, crate: _Crate, kind: str, folder: str) -> Iterato
 
 
 def _dependencies(crate: _Crate, manifests: dict[str, Table]) -> Iterator[ManifestDependency]:
-    patched = _patched(crate, manifests)
+    patched = _patched_crates(crate, manifests)
     for table, kind in _KINDS.items():
         places = [crate.content.get(table)]
         places += [
@@ -243,7 +245,7 @@ def _dependency(
     )
 
 
-def _patched(crate: _Crate, manifests: dict[str, Table]) -> dict[str, str]:
+def _patched_crates(crate: _Crate, manifests: dict[str, Table]) -> dict[str, str]:
     """The crates of this project that replace published ones, by name."""
     patched = {}
     where, tables = crate.workspace or crate.manifest, crate.workspace_content or crate.content

@@ -129,7 +129,9 @@ def describe(root: str, paths: Iterable[str]) -> CargoDescription:
     root = os.path.realpath(root)
     tree = ManifestTree(root, paths)
     # A link may point to anything on this machine.
-    manifests = outermost(path for path in tree.called(MANIFEST) if _inside(root, path) == path)
+    manifests = outermost(
+        path for path in tree.called(MANIFEST) if _project_path(root, path) == path
+    )
     if not manifests:
         raise PathRefused(
             f"There is no {MANIFEST} among the files of this project.",
@@ -150,7 +152,7 @@ def describe(root: str, paths: Iterable[str]) -> CargoDescription:
         raise ProgramFailure("cargo can describe none of the manifests.", hint=problems[0].reason)
     too_many = f"is left out: there are more than {_MOST_WORKSPACES} workspaces"
     problems += [ManifestProblem(manifest, too_many) for manifest in manifests[_MOST_WORKSPACES:]]
-    return CargoDescription(_merged(parts), tuple(problems))
+    return CargoDescription(_merge_snapshots(parts), tuple(problems))
 
 
 def outermost(manifests: Iterable[str]) -> list[str]:
@@ -183,13 +185,13 @@ def _workspace(
                 )
             )
         else:
-            return _snapshot(root, whole, _resolved(root, whole))
+            return _snapshot(root, whole, _resolved_dependencies(root, whole))
     else:
         problems.append(
             ManifestProblem(manifest, "has dependencies as declared: there is no Cargo.lock")
         )
-    locked = _locked(local.tree, _inside(root, lock))
-    return _snapshot(root, metadata, _declared(root, metadata, local, locked))
+    locked = _locked_versions(local.tree, _project_path(root, lock))
+    return _snapshot(root, metadata, _declared_dependencies(root, metadata, local, locked))
 
 
 def _ask(root: str, *options: str) -> _Metadata:
@@ -249,7 +251,7 @@ def _snapshot(root: str, metadata: _Metadata, needs: Iterable[ResolvedDependency
         )
         for package in metadata.packages
     ]
-    where = _inside(root, metadata.workspace_root) or "."
+    where = _project_path(root, metadata.workspace_root) or "."
     return CargoSnapshot(where, tuple(packages), tuple(needs))
 
 
@@ -257,14 +259,14 @@ def _targets(root: str, package_id: str, package: _Package) -> Iterator[Target]:
     if _manifest(root, package) is None:
         return
     for cargo_target in sorted(package.targets, key=lambda target: (target.kind, target.name)):
-        path = _inside(root, cargo_target.src_path)
+        path = _project_path(root, cargo_target.src_path)
         if path is not None and path.isprintable():
             kind = _KINDS.get(cargo_target.kind[0] if cargo_target.kind else "", TargetKind.LIB)
             id = derived_id("target", package_id, kind, cargo_target.name)
             yield Target(id, cargo_target.name, kind, path, cargo_target.crate_types)
 
 
-def _resolved(root: str, metadata: _Metadata) -> Iterator[ResolvedDependency]:
+def _resolved_dependencies(root: str, metadata: _Metadata) -> Iterator[ResolvedDependency]:
     """The dependencies of every package, as cargo resolved them."""
     packages = {package.id: package for package in metadata.packages}
     for node in metadata.resolve.nodes if metadata.resolve else ():
@@ -273,10 +275,10 @@ def _resolved(root: str, metadata: _Metadata) -> Iterator[ResolvedDependency]:
             to = packages[needed.pkg]
             for kind in dict.fromkeys(dep_kind.kind for dep_kind in needed.dep_kinds):
                 declared = [d for d in from_.dependencies if (d.name, d.kind) == (to.name, kind)]
-                yield _need(_id(root, from_), _id(root, to), kind, declared)
+                yield _dependency(_id(root, from_), _id(root, to), kind, declared)
 
 
-def _declared(
+def _declared_dependencies(
     root: str, metadata: _Metadata, local: _Local, locked: Mapping[str, str]
 ) -> Iterator[ResolvedDependency]:
     """The dependencies that the packages of a workspace declare."""
@@ -285,16 +287,18 @@ def _declared(
         manifest = _manifest(root, package) or ""
         for named in dict.fromkeys((d.name, d.kind) for d in package.dependencies):
             declared = [d for d in package.dependencies if (d.name, d.kind) == named]
-            path = declared[0].path and _inside(root, os.path.join(declared[0].path, MANIFEST))
+            path = declared[0].path and _project_path(
+                root, os.path.join(declared[0].path, MANIFEST)
+            )
             to = ids.get(path or local.meant.get((manifest, declared[0].name), ""))
             source = declared[0].source
             if to is None:
                 version = locked.get(declared[0].name, declared[0].req)
                 to = f"{_source(source) if source else OUTSIDE}#{declared[0].name}@{version}"
-            yield _need(_id(root, package), to, declared[0].kind, declared)
+            yield _dependency(_id(root, package), to, declared[0].kind, declared)
 
 
-def _need(
+def _dependency(
     from_: str, to: str, kind: str | None, declared: Sequence[_Declared]
 ) -> ResolvedDependency:
     return ResolvedDependency(
@@ -306,7 +310,7 @@ def _need(
     )
 
 
-def _locked(tree: ManifestTree, path: str | None) -> dict[str, str]:
+def _locked_versions(tree: ManifestTree, path: str | None) -> dict[str, str]:
     """The versions in a `Cargo.lock`, for packages with a single version."""
     table = tree.toml(path) if path else None
     listed = [(text_of(entry, "name"), entry) for entry in tables_of(table, "package")]
@@ -314,7 +318,7 @@ def _locked(tree: ManifestTree, path: str | None) -> dict[str, str]:
     return {name: text_of(entry, "version") for name, entry in listed if times[name] == 1}
 
 
-def _merged(parts: Sequence[CargoSnapshot]) -> CargoSnapshot:
+def _merge_snapshots(parts: Sequence[CargoSnapshot]) -> CargoSnapshot:
     packages = {package.package_id: package for part in parts for package in part.packages}
     needs = {
         (need.from_package_id, need.to_package_id, need.kind): need
@@ -348,10 +352,10 @@ def _source(source: str) -> str:
 def _manifest(root: str, package: _Package) -> str | None:
     """The manifest of a package of the project. Cargo's home may be inside a project: fetched
     packages do not belong to the project."""
-    return None if package.source else _inside(root, package.manifest_path)
+    return None if package.source else _project_path(root, package.manifest_path)
 
 
-def _inside(root: str, path: str) -> str | None:
+def _project_path(root: str, path: str) -> str | None:
     """A path relative to the project's root with links resolved; None if it is outside."""
     inside = os.path.relpath(os.path.realpath(os.path.join(root, path)), root)
     return None if inside == ".." or inside.startswith("../") else inside

@@ -35,7 +35,7 @@ def go_manifests(tree: ManifestTree) -> PackageWorkspace:
         for path in tree.called(MANIFEST)
         if "vendor" not in path.split("/") and (text := tree.text(path)) is not None
     }
-    workspaces = dict(_used(tree, by_path))
+    workspaces = dict(_workspace_modules(tree, by_path))
     packages = []
     for path, lines in by_path.items():
         name = next((line.words[0] for line in lines if line.verb == "module" and line.words), "")
@@ -64,7 +64,9 @@ def _lines(text: str) -> Iterator[_Line]:
             yield _Line(verb, tuple(words), comment.strip())
 
 
-def _used(tree: ManifestTree, by_path: Mapping[str, list[_Line]]) -> Iterator[tuple[str, str]]:
+def _workspace_modules(
+    tree: ManifestTree, by_path: Mapping[str, list[_Line]]
+) -> Iterator[tuple[str, str]]:
     """The modules that a workspace uses, each with the file of the workspace."""
     for path in tree.called(WORKSPACE):
         for line in _lines(tree.text(path) or ""):
@@ -118,7 +120,9 @@ def _dependencies(
     }
     replaced = {}
     for line in lines:
-        before, arrow, after = _parted(line.words) if line.verb == "replace" else ((), False, ())
+        before, arrow, after = (
+            _split_at_arrow(line.words) if line.verb == "replace" else ((), False, ())
+        )
         if arrow and before and after and after[0].startswith((".", "/")):
             replaced[before[0]] = _manifest(package.root, after[0])
     for line in lines:
@@ -137,7 +141,7 @@ def _dependencies(
             )
 
 
-def _parted(words: tuple[str, ...]) -> tuple[tuple[str, ...], bool, tuple[str, ...]]:
+def _split_at_arrow(words: tuple[str, ...]) -> tuple[tuple[str, ...], bool, tuple[str, ...]]:
     """What is before and after the arrow of a `replace`."""
     if "=>" not in words:
         return words, False, ()

@@ -43,11 +43,11 @@ class ManifestTree:
 
     def files(self, folder: str) -> list[str]:
         """The names of the files in a folder, in order."""
-        return sorted(self._inside.get(folder, ((), ()))[0])
+        return sorted(self._names_by_folder.get(folder, ((), ()))[0])
 
     def folders(self, folder: str) -> list[str]:
         """The names of the folders in a folder, in order."""
-        return sorted(self._inside.get(folder, ((), ()))[1])
+        return sorted(self._names_by_folder.get(folder, ((), ()))[1])
 
     @cached_property
     def _by_name(self) -> dict[str, list[str]]:
@@ -57,7 +57,7 @@ class ManifestTree:
         return by_name
 
     @cached_property
-    def _inside(self) -> dict[str, tuple[set[str], set[str]]]:
+    def _names_by_folder(self) -> dict[str, tuple[set[str], set[str]]]:
         by_folder: dict[str, tuple[set[str], set[str]]] = {}
         for path in self._paths:
             folder, name = split(path)
@@ -131,25 +131,25 @@ def is_name(text: str, longest: int = _LONGEST_NAME) -> bool:
 
 def text_of(value: Any, *keys: str) -> str:
     """The text at a place in a table; empty if there is none."""
-    entry = _at(value, keys)
+    entry = _value_at(value, keys)
     return entry if isinstance(entry, str) and is_name(entry) else ""
 
 
 def texts_of(value: Any, *keys: str) -> list[str]:
-    entry = _at(value, keys)
+    entry = _value_at(value, keys)
     every = entry if isinstance(entry, list) else []
     return [text for text in every if isinstance(text, str) and is_name(text, longest=1000)]
 
 
 def table_of(value: Any, *keys: str) -> Table:
     """The table at a place in a table; empty if there is none."""
-    entry = _at(value, keys)
+    entry = _value_at(value, keys)
     return entry if isinstance(entry, dict) else {}
 
 
 def tables_of(value: Any, *keys: str) -> list[Table]:
     """The array of tables at a place in a table."""
-    entry = _at(value, keys)
+    entry = _value_at(value, keys)
     return [table for table in entry if isinstance(table, dict)] if isinstance(entry, list) else []
 
 
@@ -158,7 +158,7 @@ def entries(value: Table) -> Iterator[tuple[str, Any]]:
     return ((key, inner) for key, inner in value.items() if isinstance(key, str) and is_name(key))
 
 
-def _at(value: Any, keys: Iterable[str]) -> Any:
+def _value_at(value: Any, keys: Iterable[str]) -> Any:
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value
@@ -166,7 +166,7 @@ def _at(value: Any, keys: Iterable[str]) -> Any:
 
 def _toml(text: str) -> dict[str, Any]:
     for number, line in enumerate(text.split("\n"), 1):
-        if line.count(".") > _MOST_DOTS and _bare(line).count(".") > _MOST_DOTS:
+        if line.count(".") > _MOST_DOTS and _without_comments(line).count(".") > _MOST_DOTS:
             raise ValueError(f"a key with too many parts in line {number}")
     return tomllib.loads(text)
 
@@ -188,7 +188,7 @@ def _xml(text: str) -> Element:
         raise ValueError(str(error)) from None
 
 
-def _bare(line: str) -> str:
+def _without_comments(line: str) -> str:
     """A line without quoted text and comments.
 
     At the beginning or the end of a multi-line string this is unclear, and the whole line is

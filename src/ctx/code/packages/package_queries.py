@@ -74,7 +74,7 @@ def find_packages(packages: list[IndexedPackage], word: str) -> list[IndexedPack
     return [package for package in packages if wanted in (package.name, package.manifest)] or [
         package
         for package in packages
-        if wanted == package.root or _alike(wanted) == _alike(package.name)
+        if wanted == package.root or _comparable_name(wanted) == _comparable_name(package.name)
     ]
 
 
@@ -83,13 +83,13 @@ def dependents(
 ) -> list[tuple[IndexedPackage, PackageDependency]]:
     """The dependents of some packages."""
     manifests = {package.manifest for package in meant}
-    names = {(package.ecosystem, _alike(package.name)) for package in meant}
+    names = {(package.ecosystem, _comparable_name(package.name)) for package in meant}
     return [
         (package, needed)
         for package in packages
         for needed in package.dependencies
         if needed.manifest in manifests
-        or (not needed.manifest and (package.ecosystem, _alike(needed.name)) in names)
+        or (not needed.manifest and (package.ecosystem, _comparable_name(needed.name)) in names)
     ]
 
 
@@ -101,7 +101,7 @@ def dependents_of_external(
         (package, needed)
         for package in packages
         for needed in package.dependencies
-        if not needed.manifest and _alike(needed.name) == _alike(name)
+        if not needed.manifest and _comparable_name(needed.name) == _comparable_name(name)
     ]
 
 
@@ -112,6 +112,6 @@ def similar_names(packages: list[IndexedPackage], word: str) -> list[str]:
     return difflib.get_close_matches(word, sorted(names), n=3)
 
 
-def _alike(name: str) -> str:
+def _comparable_name(name: str) -> str:
     """A name for comparison: `-`, `_` and case do not matter."""
     return name.replace("_", "-").casefold()

@@ -74,7 +74,9 @@ def python_manifests(tree: ManifestTree) -> PackageWorkspace:
         # Many of these files only contain tool settings.
         if project is not None and folder not in by_folder:
             by_folder[folder] = (_package(tree, path, project, content or {}), project)
-    by_name = {_plain(package.name): package.manifest for package, _ in by_folder.values()}
+    by_name = {
+        _normalized_name(package.name): package.manifest for package, _ in by_folder.values()
+    }
     dependencies = [
         dependency
         for package, project in by_folder.values()
@@ -187,7 +189,7 @@ def _dependencies(
     package: ManifestPackage, project: _Project, by_name: Mapping[str, str]
 ) -> Iterator[ManifestDependency]:
     for name, extras, requirement, kind, optional in dict.fromkeys(project.needs):
-        meant = by_name.get(_plain(name), "")
+        meant = by_name.get(_normalized_name(name), "")
         # A project may require its own extras.
         local = meant not in ("", package.manifest)
         yield ManifestDependency(
@@ -202,7 +204,7 @@ def _dependencies(
         )
 
 
-def _plain(name: str) -> str:
+def _normalized_name(name: str) -> str:
     """A name, normalised as on the package index."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
@@ -227,16 +229,18 @@ class _Layout(NamedTuple):
 def _find_layout(tree: ManifestTree, folder: str, name: str, said: Table) -> _Layout:
     """The layout of the project in a folder; its manifest may configure it."""
     told = [
-        root for root in dict.fromkeys(_configured_folders(folder, said)) if any(_in(tree, root))
+        root
+        for root in dict.fromkeys(_configured_folders(folder, said))
+        if any(_modules_in_folder(tree, root))
     ]
     if not told:
         inside = joined(folder, "src") or "src"
-        has_source = any(_in(tree, inside)) and f"{inside}/__init__.py" not in tree
+        has_source = any(_modules_in_folder(tree, inside)) and f"{inside}/__init__.py" not in tree
         told = [inside if has_source else folder]
     modules: dict[str, None] = {}
     for root in told:
         is_project = root == folder
-        for each in _in(tree, root, named=name):
+        for each in _modules_in_folder(tree, root, named=name):
             if not (is_project and (each in FOLDERS_BESIDE_CODE or each in ("setup", "conftest"))):
                 modules[each] = None
     return _Layout(tuple(told), tuple(modules))
@@ -259,7 +263,7 @@ def _configured_folders(folder: str, said: Table) -> Iterator[str]:
             yield root
 
 
-def _in(tree: ManifestTree, root: str, named: str = "") -> Iterator[str]:
+def _modules_in_folder(tree: ManifestTree, root: str, named: str = "") -> Iterator[str]:
     """The top-level modules in a folder: packages, files, and folders that contain packages."""
     for name in tree.folders(root):
         inside = joined(root, name) or name

@@ -109,7 +109,7 @@ class CRules(ResolutionRules):
 
     def target(self, file: SourceFile, import_: SourceImport) -> MaybeValue:
         if import_.module.startswith("::") and import_.item not in ("", "*"):
-            return self._seen_from(file, import_.item)
+            return self._name_in_includes(file, import_.item)
         return self.module(file, import_.module)
 
     def _header(self, path: str, module: str) -> int | None:
@@ -155,7 +155,7 @@ class CRules(ResolutionRules):
             self._included[number] = known
         return known
 
-    def _seen_files(self, number: int) -> frozenset[int]:
+    def _included_files(self, number: int) -> frozenset[int]:
         """A file, and all files that it includes transitively."""
         known = self._visible.get(number)
         if known is None:
@@ -173,7 +173,7 @@ class CRules(ResolutionRules):
     # Names
 
     def implicit(self, file: SourceFile, name: str) -> MaybeValue:
-        value = self._seen_from(file, name)
+        value = self._name_in_includes(file, name)
         if value is None and len(self.world.named(name)) < _MANY:
             # `class Name;` declares that there is one somewhere.
             types = [candidate for candidate in self._candidates(name) if _is_type(candidate)]
@@ -185,7 +185,7 @@ class CRules(ResolutionRules):
         inner = self._outer(file).get(name)
         if inner is not None and file.items[inner].kind == "module":
             return False, file, inner
-        value = self._seen_from(file, name)
+        value = self._name_in_includes(file, name)
         if value is None:
             candidates = [
                 candidate for candidate in self._candidates(name) if not _is_hidden(candidate)
@@ -193,13 +193,13 @@ class CRules(ResolutionRules):
             value = candidates[0] if len(candidates) == 1 else None
         return value
 
-    def _seen_from(self, file: SourceFile, name: str) -> MaybeValue:
+    def _name_in_includes(self, file: SourceFile, name: str) -> MaybeValue:
         """The meaning of a name among the included files."""
-        files = self._seen_files(file.id)
+        files = self._included_files(file.id)
         if len(self.world.named(name)) < _MANY:
             visible = [value for value in self._candidates(name) if value[1].id in files]
         else:
-            visible = self._among(files, name)
+            visible = self._values_in_files(files, name)
         if not visible:
             return None
         # A nearer header was written for this file.
@@ -216,7 +216,7 @@ class CRules(ResolutionRules):
             return self._definition(name, best)
         return best
 
-    def _among(self, files: Iterable[int], name: str) -> list[Value]:
+    def _values_in_files(self, files: Iterable[int], name: str) -> list[Value]:
         values: list[Value] = []
         for number in files:
             file = self.world.file(number)
@@ -229,7 +229,7 @@ class CRules(ResolutionRules):
         """The items with a name outside of any type, in files of these languages."""
         languages = self.world.languages
         numbers = {namesake.file_id for namesake in self.world.named(name)}
-        return self._among(
+        return self._values_in_files(
             sorted(number for number in numbers if languages.get(number) in self.languages), name
         )
 
@@ -297,7 +297,7 @@ class CRules(ResolutionRules):
     def _owner(self, file: SourceFile, place: int) -> MaybeValue:
         """An instance of the class whose method is defined outside of it."""
         base = file.items[place].bases[0]
-        owner = self._seen_from(file, base.rpartition("::")[2])
+        owner = self._name_in_includes(file, base.rpartition("::")[2])
         if owner is None or owner[1].items[owner[2]].kind not in TYPES:
             return None
         return True, owner[1], owner[2]

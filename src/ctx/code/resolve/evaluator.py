@@ -125,10 +125,10 @@ class Evaluator:
         candidates = self._rules.namesakes(file, name)
         if not 0 < len(candidates) <= _MOST_CANDIDATES:
             return []
-        is_likely = len(candidates) == 1 and not self._leads_nowhere(file, scope, parts[0])
+        is_likely = len(candidates) == 1 and not self._is_unresolved_import(file, scope, parts[0])
         return [(target, MEDIUM if is_likely else LOW) for target, _ in candidates]
 
-    def _leads_nowhere(self, file: SourceFile, scope: int, name: str) -> bool:
+    def _is_unresolved_import(self, file: SourceFile, scope: int, name: str) -> bool:
         """Whether a name comes from an import that leads nowhere."""
         while scope >= 0:
             meant = file.names.get(scope, _NOTHING).get(name)
@@ -229,12 +229,12 @@ class Evaluator:
 
     def _in_file(self, file: SourceFile, name: str) -> MaybeValue:
         """The meaning of a name anywhere in a file."""
-        value = self._here(file, 0, name)
+        value = self._own_member(file, 0, name)
         if value is None:
             value = self._rules.implicit(file, name)
         return value if value is not None else self._through_stars(file, name)
 
-    def _here(self, file: SourceFile, place: int, name: str) -> MaybeValue:
+    def _own_member(self, file: SourceFile, place: int, name: str) -> MaybeValue:
         """The meaning of a name by the direct content of an item."""
         here = file.names.get(place)
         meant = here.get(name) if here else None
@@ -336,7 +336,7 @@ class Evaluator:
             return held
         _, file, place = held
         if place == 0 or file.items[place].kind == "module":
-            member = self._here(file, place, name)
+            member = self._own_member(file, place, name)
             if member is None:
                 member = self._rules.within(file, name)
             return member if member is not None else self._through_stars(file, name)
@@ -350,7 +350,7 @@ class Evaluator:
             return None
         visited.add((file.id, place))
         for where, container in (*self._rules.containers(file, place), (file, place)):
-            value = self._here(where, container, name)
+            value = self._own_member(where, container, name)
             if value is not None:
                 return value
         return self._of_bases(file, place, name, visited)

@@ -130,7 +130,7 @@ def offers(facts: Facts) -> dict[str, list[tuple[object, ...]]]:
 
 def passed_on(facts: Facts, names: set[str]) -> set[str]:
     """What a file offers that is derived from one of these names and may have changed."""
-    names = _called_here(facts, names)
+    names = _local_names(facts, names)
     passed: set[str] = set()
     for item in facts.items:
         if item.type and not names.isdisjoint(_known_words(item.type)):
@@ -149,7 +149,7 @@ def passed_on(facts: Facts, names: set[str]) -> set[str]:
     return passed
 
 
-def _called_here(facts: Facts, names: set[str]) -> set[str]:
+def _local_names(facts: Facts, names: set[str]) -> set[str]:
     """The names including their local names in the file: import aliases, and local variables that
     are derived from them."""
     known = set(names)

@@ -138,7 +138,7 @@ class GoRules(ResolutionRules):
                 package.methods.setdefault(type_, []).append((number, place))
         return package
 
-    def _named(self, file: SourceFile, name: str) -> MaybeValue:
+    def _package_member(self, file: SourceFile, name: str) -> MaybeValue:
         number, place = self._package(file).names.get(name, (-1, 0))
         target = self.world.file(number) if number >= 0 else None
         return (False, target, place) if target else None
@@ -146,11 +146,11 @@ class GoRules(ResolutionRules):
     # Called by the evaluator
 
     def implicit(self, file: SourceFile, name: str) -> MaybeValue:
-        found = self._named(file, name)
+        found = self._package_member(file, name)
         return found if found is not None else super().implicit(file, name)
 
     def within(self, file: SourceFile, name: str) -> MaybeValue:
-        return self._named(file, name)
+        return self._package_member(file, name)
 
     def containers(self, file: SourceFile, place: int) -> Iterator[tuple[SourceFile, int]]:
         if file.items[place].parent == 0:

@@ -58,7 +58,7 @@ class PythonRules(ResolutionRules):
             folder = file.path
             for _ in range(len(module) - len(name)):
                 folder = folder.rpartition("/")[0]
-            value = self._at(_join(folder, name.replace(".", "/")))
+            value = self._module_at(_join(folder, name.replace(".", "/")))
             return value if value is not None else OUTSIDE
         top = name.partition(".")[0]
         here = file.path.rpartition("/")[0]
@@ -69,13 +69,13 @@ class PythonRules(ResolutionRules):
             roots = [root for root in roots if root in ("", "src", "lib", here)]
         path = name.replace(".", "/")
         for root in roots:
-            value = self._at(_join(root, path))
+            value = self._module_at(_join(root, path))
             if value is not None:
                 return value
         if name != top:
             # A folder without `__init__.py` is a package too, from any root.
             while True:
-                value = self._at(_join(here, path))
+                value = self._module_at(_join(here, path))
                 if value is not None or not here:
                     break
                 here = here.rpartition("/")[0]
@@ -83,7 +83,7 @@ class PythonRules(ResolutionRules):
                 return value
         return None if roots else OUTSIDE
 
-    def _at(self, path: str) -> MaybeValue:
+    def _module_at(self, path: str) -> MaybeValue:
         for ending in ("/__init__.py", ".py", ".pyi"):
             target = self.world.at(path.strip("/") + ending)
             if target is not None:
@@ -120,7 +120,7 @@ class PythonRules(ResolutionRules):
     def within(self, file: SourceFile, name: str) -> MaybeValue:
         if not file.path.endswith("__init__.py"):
             return None
-        return self._at(_join(file.path.rpartition("/")[0], name))
+        return self._module_at(_join(file.path.rpartition("/")[0], name))
 
     def receiver(self, file: SourceFile, scope: int, name: str) -> MaybeValue:
         place = class_around(file, scope)

@@ -83,11 +83,11 @@ class Modules:
 
     def at(self, file: SourceFile, place: int, written: str) -> MaybeValue:
         """The module in a file that an attribute names."""
-        path = self._written(file, place, written)
+        path = self._path_attribute_file(file, place, written)
         target = self._world.at(path) if path else None
         return None if target is None else (False, target, 0)
 
-    def _written(self, file: SourceFile, place: int, written: str) -> str | None:
+    def _path_attribute_file(self, file: SourceFile, place: int, written: str) -> str | None:
         folder = file.path.rpartition("/")[0] if place == 0 else self._folder(file, place)
         parts = [part for part in folder.split("/") if part]
         for part in written.split("/"):
@@ -180,7 +180,7 @@ class Modules:
             for import_ in file.facts.imports if file else ():
                 if file and import_.module.startswith('"'):
                     scope = self.around(file, import_.scope)
-                    path = self._written(file, scope, import_.module.strip('"'))
+                    path = self._path_attribute_file(file, scope, import_.module.strip('"'))
                     if path:
                         by_path.setdefault(path, (number, scope))
         return by_path

@@ -60,17 +60,17 @@ class RustRules(ResolutionRules):
         path = import_.module.split("::")
         if import_.item not in ("", "*"):
             path.append(import_.item)
-        value = self._first(file, scope, path[0])
+        value = self._first_segment(file, scope, path[0])
         for part in path[1:-1]:
             if value is None or value is OUTSIDE:
                 return value
-            value = self._below(value, part)
+            value = self._module_member(value, part)
         if value is None or value is OUTSIDE or len(path) == 1:
             return value
         module, value = value, self.evaluator.member(value, path[-1])
         return value if value is not None else self._macro(module[1], path[-1])
 
-    def _below(self, module: Value, name: str) -> MaybeValue:
+    def _module_member(self, module: Value, name: str) -> MaybeValue:
         if name == "super":
             return self._modules.above(module[1], module[2])
         _, file, place = module
@@ -79,7 +79,7 @@ class RustRules(ResolutionRules):
             below = self._modules.below(file, place, name)
         return below if below is not None else self.evaluator.member(module, name)
 
-    def _first(self, file: SourceFile, scope: int, name: str) -> MaybeValue:
+    def _first_segment(self, file: SourceFile, scope: int, name: str) -> MaybeValue:
         if name == "self":
             return False, file, scope
         if name in ("crate", "super"):
@@ -136,7 +136,7 @@ class RustRules(ResolutionRules):
             return None
         item = file.items[place]
         if item.kind == "impl":
-            spot = self._meant(file, item.parent, item.type)
+            spot = self._type_named(file, item.parent, item.type)
             if spot is not None:
                 return name == "self", *spot
         return name == "self", file, place
@@ -150,7 +150,7 @@ class RustRules(ResolutionRules):
             scope = file.items[scope].parent
         return None
 
-    def _meant(self, file: SourceFile, scope: int, type_: str) -> Spot | None:
+    def _type_named(self, file: SourceFile, scope: int, type_: str) -> Spot | None:
         """The type with this name, if it is in the repository."""
         value = self.evaluator.expression(file, max(scope, 0), type_) if type_ else None
         if value is not None and value is not OUTSIDE:
@@ -170,7 +170,7 @@ class RustRules(ResolutionRules):
             spots = [
                 (where, number)
                 for where, number in self._named_implementations(file.items[place].name)
-                if self._meant(where, where.items[number].parent, where.items[number].type)
+                if self._type_named(where, where.items[number].parent, where.items[number].type)
                 == (file, place)
             ]
             # Inherent members come before trait members.
@@ -195,14 +195,14 @@ class RustRules(ResolutionRules):
             item = where.items[number]
             for base in item.bases:
                 if base.rpartition("::")[2] in ("Deref", "DerefMut"):
-                    yield self._behind(where, number)
+                    yield self._alias_target(where, number)
                 else:
                     trait = self.evaluator.expression(where, max(item.parent, 0), base)
                     if trait is OUTSIDE:
                         yield from self._implemented_for_any().get(base.rpartition("::")[2], ())
                     yield trait
 
-    def _behind(self, file: SourceFile, place: int) -> MaybeValue:
+    def _alias_target(self, file: SourceFile, place: int) -> MaybeValue:
         """The target of a type alias."""
         target = file.member(place, "Target")
         if target is None or not file.items[target].type:

@@ -113,29 +113,29 @@ class TypeScriptRules(ResolutionRules):
         # A query after the name is for the bundler.
         module = module.partition("?")[0]
         if module.startswith("."):
-            return self._at(posixpath.normpath(posixpath.join(folder, module))) or OUTSIDE
+            return self._file_at(posixpath.normpath(posixpath.join(folder, module))) or OUTSIDE
         for paths in self._configurations.around(folder):
             for candidate in paths.candidates(module):
-                value = self._at(candidate)
+                value = self._file_at(candidate)
                 if value is not None:
                     return value
-        return self._in_package(folder, module) or self._declared(module) or OUTSIDE
+        return self._in_package(folder, module) or self._declared_module(module) or OUTSIDE
 
-    def _at(self, path: str) -> MaybeValue:
+    def _file_at(self, path: str) -> MaybeValue:
         """The file at a path, with or without its extension, or the index of a folder."""
         if path.startswith("../"):
             return None
         if path in (".", ""):
-            return self._first("index", _ENDINGS)
+            return self._first_existing("index", _ENDINGS)
         stem, ending = posixpath.splitext(path)
         return (
-            self._first(path, ("",))
-            or self._first(stem, _WRITTEN.get(ending, ()))
-            or self._first(path, _ENDINGS)
-            or self._first(f"{path}/index", _ENDINGS)
+            self._first_existing(path, ("",))
+            or self._first_existing(stem, _WRITTEN.get(ending, ()))
+            or self._first_existing(path, _ENDINGS)
+            or self._first_existing(f"{path}/index", _ENDINGS)
         )
 
-    def _first(self, path: str, endings: tuple[str, ...]) -> MaybeValue:
+    def _first_existing(self, path: str, endings: tuple[str, ...]) -> MaybeValue:
         for ending in endings:
             target = self.world.at(path + ending)
             if target is not None and target.facts.language in self.languages:
@@ -156,12 +156,12 @@ class TypeScriptRules(ResolutionRules):
         )
         for package in meant:
             for path in package.entries(way):
-                value = self._at(path)
+                value = self._file_at(path)
                 if value is not None:
                     return value
         return None
 
-    def _declared(self, module: str) -> MaybeValue:
+    def _declared_module(self, module: str) -> MaybeValue:
         """An external module that a file of the project declares."""
         for namesake in self.world.named(module):
             file = self.world.file(namesake.file_id) if namesake.kind == "module" else None
@@ -172,7 +172,7 @@ class TypeScriptRules(ResolutionRules):
 
     def target(self, file: SourceFile, import_: SourceImport) -> MaybeValue:
         if not import_.module:
-            return self._own(file, import_)
+            return self._own_export(file, import_)
         target_module = self.module(file, import_.module)
         if (
             target_module is None
@@ -195,7 +195,7 @@ class TypeScriptRules(ResolutionRules):
                 taken = member(default, import_.item)
         return taken
 
-    def _own(self, file: SourceFile, import_: SourceImport) -> MaybeValue:
+    def _own_export(self, file: SourceFile, import_: SourceImport) -> MaybeValue:
         """What a file exports of its own, or re-exports."""
         name = import_.item
         if file.member(0, name) is None:

@@ -91,13 +91,13 @@ class Configurations:
         inherited = _NONE
         for parent in texts_of(settings, "extends") or [text_of(settings, "extends")]:
             if parent_path := self._settings(folder, parent):
-                inherited = _over(self._read(parent_path, visited), inherited)
+                inherited = _merge_paths(self._read(parent_path, visited), inherited)
         if not options.get("paths") and not options.get("baseUrl"):
             # If a configuration only references others, those apply.
             for reference in tables_of(settings, "references"):
                 if parent_path := self._settings(folder, text_of(reference, "path")):
-                    inherited = _over(inherited, self._read(parent_path, visited))
-        return _over(_own(options, folder, inherited.base), inherited)
+                    inherited = _merge_paths(inherited, self._read(parent_path, visited))
+        return _merge_paths(_own_paths(options, folder, inherited.base), inherited)
 
     def _settings(self, folder: str, name: str) -> str | None:
         """The path of the configuration that another one names."""
@@ -110,7 +110,7 @@ class Configurations:
         return None
 
 
-def _own(options: Any, folder: str, inherited_base: str | None) -> Paths:
+def _own_paths(options: Any, folder: str, inherited_base: str | None) -> Paths:
     base = joined(folder or ".", text_of(options, "baseUrl"))
     against = base or inherited_base or folder or "."
     mapped = []
@@ -121,7 +121,7 @@ def _own(options: Any, folder: str, inherited_base: str | None) -> Paths:
     return Paths(base, tuple(mapped[:_MOST_TARGETS]))
 
 
-def _over(own: Paths, inherited: Paths) -> Paths:
+def _merge_paths(own: Paths, inherited: Paths) -> Paths:
     base = own.base if own.base is not None else inherited.base
     return Paths(base, own.mapped or inherited.mapped)
 
@@ -135,7 +135,7 @@ class NodePackage(NamedTuple):
     def entries(self, way: str) -> Iterator[str]:
         """The files behind an entry point, such as `.` or `./parts`, relative to the root."""
         exports = self.settings.get("exports")
-        for target in _exported(exports, way):
+        for target in _export_targets(exports, way):
             yield from self._written_as(target)
         if way == ".":
             for key in ("source", "types", "typings", "module", "main"):
@@ -167,7 +167,7 @@ class NodePackage(NamedTuple):
 _BUILT = frozenset({"dist", "lib", "build", "out", "esm", "cjs", "es", "types"})
 
 
-def _exported(exports: Any, way: str) -> Iterator[str]:
+def _export_targets(exports: Any, way: str) -> Iterator[str]:
     """The targets of an entry point in `exports`, which is a path or a tree of entry points and
     conditions."""
     waiting: list[tuple[Any, str]] = [(exports, "")]

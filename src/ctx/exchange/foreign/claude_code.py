@@ -106,7 +106,7 @@ def _pages(path: str, folders: ClaudeFolders) -> Iterator[MemoryPage | SkippedIt
         raise PathRefused(
             f"{shown(path)} is neither a file nor a folder.", hint="Give one that exists."
         )
-    elif _same(path, folders.config) or _looks_like_claude_codes(path):
+    elif _is_same_file(path, folders.config) or _looks_like_claude_codes(path):
         yield from _of_claude_code(path, folders)
     elif os.path.basename(path) == "memory":
         yield from _notes(path, folders)
@@ -130,7 +130,7 @@ def _page(path: str, folders: ClaudeFolders) -> MemoryPage:
 
 
 def _of_claude_code(folder: str, folders: ClaudeFolders) -> Iterator[MemoryPage | SkippedItem]:
-    for name in ("CLAUDE.md", *_below(folder, "rules")):
+    for name in ("CLAUDE.md", *_markdown_files(folder, "rules")):
         if os.path.isfile(os.path.join(folder, name)):
             yield MemoryPage(os.path.join(folder, name), folder, None, trusted=True)
     projects = os.path.join(folder, "projects")
@@ -155,21 +155,21 @@ def _of_project(folder: str) -> Iterator[MemoryPage | SkippedItem]:
             )
             return
         # In the home folder, only its own files are read.
-        inner = [] if _same(here, home) else sorted(folders)
+        inner = [] if _is_same_file(here, home) else sorted(folders)
         folders[:] = [
             name for name in inner if not name.startswith(".") and name not in _PASSED_OVER
         ]
         wanted = [name for name in _INSTRUCTIONS if name in names]
         if ".claude" in inner and here != home:
             own = os.path.join(here, ".claude")
-            wanted += [f".claude/{name}" for name in ("CLAUDE.md", *_below(own, "rules"))]
+            wanted += [f".claude/{name}" for name in ("CLAUDE.md", *_markdown_files(own, "rules"))]
         for name in wanted:
             path = os.path.join(here, name)
             if os.path.isfile(path):
                 yield MemoryPage(path, root, project)
 
 
-def _below(folder: str, name: str) -> Iterator[str]:
+def _markdown_files(folder: str, name: str) -> Iterator[str]:
     """The Markdown files below a folder, relative to its parent."""
     for here, folders, names in os.walk(os.path.join(folder, name)):
         folders.sort()
@@ -217,13 +217,13 @@ def _noted_project(folder: str, folders: ClaudeFolders) -> str:
     return name.strip("-") or "unknown"
 
 
-def _same(one: str, other: str) -> bool:
+def _is_same_file(one: str, other: str) -> bool:
     return os.path.realpath(one) == os.path.realpath(other)
 
 
 def _read(page: MemoryPage, waiting: list[MemoryPage]) -> Iterator[Item]:
     real = os.path.realpath(page.path)
-    if not page.trusted and not _within(page.path, page):
+    if not page.trusted and not _is_in_page_root(page.path, page):
         yield SkippedItem(page.name, "it is a link to another place")
         return
     try:
@@ -252,7 +252,7 @@ def _read(page: MemoryPage, waiting: list[MemoryPage]) -> Iterator[Item]:
             sections = [section for section in sections if not _only_imports(section.body, page)]
         yield from _drafts(page, sections, changed_at, parsed)
     if not is_note:
-        yield from _imported(page, parsed.body, waiting)
+        yield from _queue_imports(page, parsed.body, waiting)
 
 
 def _drafts(
@@ -315,18 +315,18 @@ def _only_imports(body: str, page: MemoryPage) -> bool:
     return page.hops < _MOST_HOPS and all(
         match is not None
         and os.path.isfile(path := _path_of(match[1], page))
-        and _within(path, page)
+        and _is_in_page_root(path, page)
         for match in imports
     )
 
 
-def _imported(page: MemoryPage, body: str, waiting: list[MemoryPage]) -> Iterator[SkippedItem]:
+def _queue_imports(page: MemoryPage, body: str, waiting: list[MemoryPage]) -> Iterator[SkippedItem]:
     """Queue the files that a page names with `@`; those outside its folder are only reported."""
     for target in dict.fromkeys(_IMPORT.findall(markdown_sections.without_code(body))):
         path = _path_of(target, page)
         if not target.endswith(_TEXT) and not os.path.isfile(path):
             continue
-        if not _within(path, page):
+        if not _is_in_page_root(path, page):
             yield SkippedItem(f"@{target} in {page.name}", "it is outside of the folder")
         elif not os.path.isfile(path):
             yield SkippedItem(f"@{target} in {page.name}", "there is no such file")
@@ -344,5 +344,5 @@ def _path_of(target: str, page: MemoryPage) -> str:
     return os.path.normpath(os.path.join(folder, os.path.expanduser(target)))
 
 
-def _within(path: str, page: MemoryPage) -> bool:
+def _is_in_page_root(path: str, page: MemoryPage) -> bool:
     return os.path.realpath(path).startswith(os.path.realpath(page.root).rstrip("/") + "/")

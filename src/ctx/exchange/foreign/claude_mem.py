@@ -167,7 +167,7 @@ def _observation(table: str, row: Row, sessions: _Sessions) -> Draft | SkippedIt
         content,
         foreign_items.tags(
             f"kind:{kind}",
-            *_placed(row, sessions),
+            *_project_and_session_tags(row, sessions),
             *(f"concept:{concept.strip()}" for concept in concepts if isinstance(concept, str)),
             SOURCE,
         ),
@@ -188,7 +188,7 @@ def _summary(
         "files_read": foreign_items.words(row["files_read"]),
         "files_edited": foreign_items.words(row["files_edited"]),
     }
-    tags = foreign_items.tags(*_placed(row, sessions), SOURCE)
+    tags = foreign_items.tags(*_project_and_session_tags(row, sessions), SOURCE)
     draft = _draft(table, row, "summary", content, tags, metadata)
     return draft._replace(edges=tuple(("DERIVED_FROM", node_id) for node_id in observed))
 
@@ -204,7 +204,7 @@ def _prompt(row: Row, sessions: _Sessions) -> Draft | SkippedItem:
     return _draft(_PROMPTS, row, "source", content, tags, {})
 
 
-def _placed(row: Row, sessions: _Sessions) -> tuple[str, str]:
+def _project_and_session_tags(row: Row, sessions: _Sessions) -> tuple[str, str]:
     project = _text(row, "merged_into") or _text(row, "project")
     return f"project:{project}", f"session:{sessions.name(row)}"
 
@@ -217,7 +217,7 @@ def _draft(
     tags: tuple[str, ...],
     metadata: Mapping[str, Any],
 ) -> Draft:
-    created_at = foreign_items.iso(_created(row))
+    created_at = foreign_items.iso(_created_ms(row))
     about = {**metadata, "prompt_number": row["prompt_number"], "claude_mem_id": row["id"]}
     return Draft(
         _node_id(table, row),
@@ -232,10 +232,10 @@ def _draft(
 
 def _node_id(table: str, row: Row) -> NodeId:
     """Row numbers are not unique across databases, so the session is part of the id."""
-    return foreign_items.derived_id(_created(row), PROGRAM, table, row["session"], row["id"])
+    return foreign_items.derived_id(_created_ms(row), PROGRAM, table, row["session"], row["id"])
 
 
-def _created(row: Row) -> int | None:
+def _created_ms(row: Row) -> int | None:
     return foreign_items.moment(row["epoch"], row["created_at"])
 
 
@@ -267,8 +267,8 @@ def _with_observations(
         parts: list[list[NodeId]] = [[] for _ in rows]
         number = 0
         for observation in observations if session == name else ():
-            while number < len(rows) - 1 and (_created(rows[number]) or 0) < (
-                _created(observation) or 0
+            while number < len(rows) - 1 and (_created_ms(rows[number]) or 0) < (
+                _created_ms(observation) or 0
             ):
                 number += 1
             parts[number].append(_node_id(about, observation))

@@ -28,7 +28,7 @@ def opened(path: str) -> Iterator[Connection]:
     require_file(path)
     with ExitStack() as closing:
         with explained(path):
-            connection = _connected(os.path.realpath(path), closing)
+            connection = _connect_read_only(os.path.realpath(path), closing)
             connection.text_factory = _lenient
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST_VALUE)
             for guard in ("query_only = ON", "trusted_schema = OFF", "cell_size_check = ON"):
@@ -66,7 +66,7 @@ def require_file(path: str) -> None:
         raise PathRefused(f"{shown(path)} is not a plain file.", hint="Give the path of a file.")
 
 
-def _connected(path: str, closing: ExitStack) -> Connection:
+def _connect_read_only(path: str, closing: ExitStack) -> Connection:
     """A connection that does not create files beside the database either.
 
     With a log beside it, SQLite reads both and writes neither. Without one, SQLite would create the
@@ -85,7 +85,7 @@ def _connected(path: str, closing: ExitStack) -> Connection:
             raise
         with disk.explained("copying a database"):
             folder = closing.enter_context(tempfile.TemporaryDirectory())
-            copy = _copied(path, folder)
+            copy = _copy_database(path, folder)
         return closing.enter_context(contextlib.closing(connect(copy, "mode=rw")))
     return connection
 
@@ -96,7 +96,7 @@ def _is_wal(path: str) -> bool:
     return header.startswith(HEADER) and _WAL_VERSION in header[18:20]
 
 
-def _copied(path: str, folder: str) -> str:
+def _copy_database(path: str, folder: str) -> str:
     copy = os.path.join(folder, "copy.db")
     shutil.copyfile(path, copy)
     for journal in ("-wal", "-journal"):

@@ -110,7 +110,7 @@ class ChildProcess:
         open_ends: list[IO[bytes]] = [out, err]
         size = 0
         while out in open_ends:
-            for end in _ready(open_ends, self._left_s()):
+            for end in _ready_pipes(open_ends, self._left_s()):
                 chunk = os.read(end.fileno(), _READ_SIZE)
                 if not chunk:
                     open_ends.remove(end)
@@ -163,12 +163,12 @@ class ChildProcess:
         out = self._process.stdout
         assert out is not None
         until = clock.monotonic() + _GOING_S
-        while (left := until - clock.monotonic()) > 0 and _ready([out], left):
+        while (left := until - clock.monotonic()) > 0 and _ready_pipes([out], left):
             if not os.read(out.fileno(), _READ_SIZE):
                 break
 
 
-def _ready(ends: Sequence[IO[bytes]], wait_s: float) -> list[IO[bytes]]:
+def _ready_pipes(ends: Sequence[IO[bytes]], wait_s: float) -> list[IO[bytes]]:
     """The pipes that have data or are at their end, as soon as there is one.
 
     `select.select` fails if the process has a thousand open files.

@@ -54,7 +54,7 @@ class Reply:
             case {"type": "stream_event", "event": dict(event)}:
                 return not line_json.get("parent_tool_use_id") and self._take_event(event)
             case {"type": "assistant", "message": dict(message)}:
-                self._take_whole(message)
+                self._read_whole_message(message)
             case {"type": "result"}:
                 self._result = line_json
             case dict():
@@ -86,7 +86,7 @@ class Reply:
                 return False
         return True
 
-    def _take_whole(self, message: Event) -> None:
+    def _read_whole_message(self, message: Event) -> None:
         """A whole message without pieces before it: the client did not stream it."""
         if self._begun or message.get("model") == _SYNTHETIC:
             return

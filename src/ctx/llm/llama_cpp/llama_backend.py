@@ -147,7 +147,7 @@ class LlamaCpp:
         return f"The llama.cpp server at {self.where} ended before its answer did."
 
     def probe(self) -> Capabilities:
-        self._when_loaded("/health")
+        self._wait_for_model("/health")
         server = self._server()
         return Capabilities(server.model, server.context_tokens, server.detail)
 
@@ -163,7 +163,7 @@ class LlamaCpp:
 
     def _server(self) -> _Server:
         query = "".join(f"?model={quote(name, safe='')}" for name in self._model_fields.values())
-        props = self._when_loaded(f"/props{query}")
+        props = self._wait_for_model(f"/props{query}")
         if not isinstance(props, dict) or "default_generation_settings" not in props:
             raise ModelFailure(
                 f"The server at {self.where} is not a llama.cpp server.",
@@ -192,7 +192,7 @@ class LlamaCpp:
             status = None
         return f"{status.st_size} {status.st_mtime_ns}" if status else ""
 
-    def _when_loaded(self, path: str) -> Any:
+    def _wait_for_model(self, path: str) -> Any:
         """The server's answer once its model is loaded."""
         is_in_time = clock.deadline(self._policy.silence_s)
         while True:

@@ -138,7 +138,7 @@ class Slots:
         # The least recently used slot; slot 0 if the server does not list them.
         number = min(idle, key=lambda slot: slot.held[1]).number if idle else 0
         if self._act(number, "restore", saved.file) is None:
-            self._write(state._replace(saved=_without(state.saved, saved.file)))
+            self._write(state._replace(saved=_without_file(state.saved, saved.file)))
             return RecalledSlot(None)
         return RecalledSlot(number, known, is_restored=True)
 
@@ -154,10 +154,10 @@ class Slots:
         best = _best(state.saved, prompt)
         if best is not None and whole - best[1].tokens < _WORTH:
             kept = best[0]
-            others = _without(state.saved, kept.file)
+            others = _without_file(state.saved, kept.file)
         else:
             kept = SavedState(self._file_for(state.saved, best), tuple(prompt), 0)
-            others = _without(state.saved, kept.file)
+            others = _without_file(state.saved, kept.file)
             # A server that stops while it writes leaves a partial file, and restoring that can
             # crash it. So the file is forgotten until it is complete.
             if not self._write(state._replace(saved=others)):
@@ -219,7 +219,7 @@ class Slots:
     def _state(self) -> SlotState:
         """The stored state, if it is valid and for this model."""
         try:
-            state = _read(json.loads(disk.read_plain(self._path, _LARGEST_STATE)))
+            state = _slot_state(json.loads(disk.read_plain(self._path, _LARGEST_STATE)))
         except _DAMAGED:
             return SlotState(self._model)
         return state if state.model == self._model else SlotState(self._model)
@@ -252,7 +252,7 @@ def forget(folder: str) -> list[SlotFile]:
             state = json.loads(disk.read_plain(path, _LARGEST_STATE))
             files += [
                 SlotFile(event_stream.shorten(str(state[1])), entry.file)
-                for entry in _read(state).saved
+                for entry in _slot_state(state).saved
             ]
         except _DAMAGED:
             pass
@@ -295,7 +295,7 @@ def _best(
     return max(matches, key=lambda pair: (pair[1].tokens, pair[0].used_ms), default=None)
 
 
-def _without(saved: Sequence[SavedState], file: str) -> tuple[SavedState, ...]:
+def _without_file(saved: Sequence[SavedState], file: str) -> tuple[SavedState, ...]:
     return tuple(entry for entry in saved if entry.file != file)
 
 
@@ -310,7 +310,7 @@ def _slot(info: Any) -> _Slot | None:
     return _Slot(info["id"], is_idle, (info["id"], task, tokens))
 
 
-def _read(value: Any) -> SlotState:
+def _slot_state(value: Any) -> SlotState:
     version, _, model, saved, misses, missed_ms = value
     if version != _VERSION:
         raise ValueError("It was written by another ctx.")

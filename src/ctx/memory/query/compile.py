@@ -127,8 +127,8 @@ def compile_query(
     compare their ids, SQLite would have to read all of them.
     """
     if query.mode == "text":
-        return _ranked(query, scope, now_ms, words or words_of(query))
-    return _filter_statement(_simplified(_visible(query, scope)), now_ms)
+        return _ranked_statement(query, scope, now_ms, words or words_of(query))
+    return _filter_statement(_simplify(_visible(query, scope)), now_ms)
 
 
 def compile_tier(query: Query, scope: Scope, now_ms: int, tier: str | None) -> SqlStatement | None:
@@ -146,10 +146,10 @@ def compile_tier(query: Query, scope: Scope, now_ms: int, tier: str | None) -> S
         stronger = model.TIERS[: model.TIERS.index(model.OFF_CONTEXT)]
         known.update(dict.fromkeys(stronger, False))
         within += [Not(TagFilter(other)) for other in stronger]
-    rest = _simplified(_visible(query, scope), known)
+    rest = _simplify(_visible(query, scope), known)
     if isinstance(rest, Or) and not rest.parts:
         return None
-    return _filter_statement(_simplified(And((*within, rest))), now_ms)
+    return _filter_statement(_simplify(And((*within, rest))), now_ms)
 
 
 def compile_count(
@@ -164,7 +164,7 @@ def compile_count(
     expression = _visible(query, scope._replace(project=None) if left_out else scope)
     if left_out:
         expression = And((expression, elsewhere(scope)))
-    simple = _simplified(expression)
+    simple = _simplify(expression)
     if query.mode == "text":
         matches = _matches(words or words_of(query))
         if isinstance(simple, Not) and _is_superseded(simple.part):
@@ -182,7 +182,7 @@ def compile_count(
 
 def compile_among(query: Query, scope: Scope, now_ms: int, node_ids: Sequence[str]) -> SqlStatement:
     """Which of these nodes are visible and match the filters; the words are ignored."""
-    visible = condition(_simplified(_visible(query, scope)), now_ms)
+    visible = condition(_simplify(_visible(query, scope)), now_ms)
     places = ", ".join("?" * len(node_ids))
     return SqlStatement(
         f"SELECT n.id FROM nodes AS n WHERE n.id IN ({places}) AND {visible.sql}",
@@ -230,7 +230,7 @@ def _is_superseded(expression: Expression) -> bool:
     return isinstance(expression, HasFilter) and expression == _SUPERSEDED
 
 
-def _simplified(
+def _simplify(
     expression: Expression, known: Mapping[str, bool] = {}, negated: bool = False
 ) -> Expression:
     """An equivalent expression with `NOT` only before filters, without nested parts of the same
@@ -240,7 +240,7 @@ def _simplified(
     """
     match expression:
         case Not(part):
-            return _simplified(part, known, not negated)
+            return _simplify(part, known, not negated)
         case TagFilter(tag) if tag in known:
             return _FALSE if known[tag] == negated else _TRUE
         case And(parts) | Or(parts):
@@ -248,7 +248,7 @@ def _simplified(
             kind: type[And] | type[Or] = And if is_and else Or
             simplified: list[Expression] = []
             for part in parts:
-                simple = _simplified(part, known, negated)
+                simple = _simplify(part, known, negated)
                 if isinstance(simple, kind):
                     simplified += simple.parts
                 elif isinstance(simple, And | Or) and not simple.parts:
@@ -275,11 +275,13 @@ def _filter_statement(
     ordered = SqlFragment(f"{candidates.sql} ORDER BY 1 DESC LIMIT -1", candidates.parameters)
     if not rest:
         return SqlStatement(*ordered)
-    statement = _filtered(ordered, rest, now_ms)
+    statement = _filter_candidates(ordered, rest, now_ms)
     return SqlStatement(f"{statement.sql} LIMIT -1", statement.parameters)
 
 
-def _filtered(candidates: SqlFragment, rest: Sequence[Expression], now_ms: int) -> SqlFragment:
+def _filter_candidates(
+    candidates: SqlFragment, rest: Sequence[Expression], now_ms: int
+) -> SqlFragment:
     """The candidates that match the rest, in the same order."""
     where = condition(And(tuple(rest)), now_ms, row="r")
     row = f" CROSS JOIN {_ROW}" if any(map(conditions.reads_row, rest)) else ""
@@ -372,14 +374,14 @@ def _ids(expression: Expression, now_ms: int) -> SqlFragment:
             ]
             first = min(size for size in sizes if size[0] is not None)[-1]
             rest = parts[:first] + parts[first + 1 :]
-            return _filtered(_ids(parts[first], now_ms), rest, now_ms)
+            return _filter_candidates(_ids(parts[first], now_ms), rest, now_ms)
         case Not():
             raise AssertionError("`NOT` has no list of ids")
         case _:
             return conditions.ids(expression, now_ms)
 
 
-def _ranked(query: Query, scope: Scope, now_ms: int, words: SearchWords) -> SqlStatement:
+def _ranked_statement(query: Query, scope: Scope, now_ms: int, words: SearchWords) -> SqlStatement:
     """Ids and ranks. Filters apply before the ranking, the scope after it.
 
     So the scope is checked only for nodes that are read: most callers want the first few of many
@@ -396,8 +398,8 @@ def _ranked(query: Query, scope: Scope, now_ms: int, words: SearchWords) -> SqlS
         matches = joined([matches, oldest], " AND ")
     if query.tree is not None:
         source = "nodes_fts CROSS JOIN nodes AS n ON n.rowid = nodes_fts.rowid"
-        matches = joined([matches, condition(_simplified(query.tree), now_ms)], " AND ")
-    visible = condition(_simplified(And(tuple(_limits(query, scope)))), now_ms)
+        matches = joined([matches, condition(_simplify(query.tree), now_ms)], " AND ")
+    visible = condition(_simplify(And(tuple(_limits(query, scope)))), now_ms)
     return SqlStatement(
         "SELECT n.id, f.rank FROM (SELECT nodes_fts.rowid AS rowid,"
         f" bm25(nodes_fts, 0.0, 1.0) AS rank FROM {source} WHERE {matches.sql}"

@@ -88,7 +88,7 @@ def _filter_condition(filter_: Filter, now_ms: int, row: str) -> SqlFragment:
         case TypeFilter(name):
             return SqlFragment(f"+{row}.type = ?", (name,))
         case TimeFilter():
-            return _between(f"+{row}.{filter_.column}", filter_, now_ms)
+            return _time_range(f"+{row}.{filter_.column}", filter_, now_ms)
         case TokensFilter(comparison, number):
             return SqlFragment(f"+{row}.token_estimate {comparison} ?", (number,))
         case HasFilter(what):
@@ -117,7 +117,7 @@ def _has_tag(tags: tuple[str, ...]) -> SqlFragment:
     )
 
 
-def _between(column: str, time: TimeFilter, now_ms: int) -> SqlFragment:
+def _time_range(column: str, time: TimeFilter, now_ms: int) -> SqlFragment:
     start, end = time.bounds(now_ms)
     bounds = [SqlFragment(f"{column} >= ?", (start,))] if start is not None else []
     bounds += [SqlFragment(f"{column} < ?", (end,))] if end is not None else []
@@ -160,7 +160,7 @@ def ids(filter_: Filter, now_ms: int) -> SqlFragment:
             )
         case TimeFilter(column):
             index = "idx_nodes_created" if column == "created_at" else "idx_nodes_updated"
-            bounds = _between(column, filter_, now_ms)
+            bounds = _time_range(column, filter_, now_ms)
             return SqlFragment(
                 f"SELECT id FROM nodes INDEXED BY {index} WHERE {bounds.sql}", bounds.parameters
             )

@@ -58,11 +58,11 @@ def matching(
     for words in _attempts(connections, query, scope, limit, beginnings=beginnings):
         statement = compile_query(query, scope, now_ms, words)
         ranked = merge(
-            *(_ranked(connection, statement) for connection in connections), key=itemgetter(0)
+            *(_ranked_rows(connection, statement) for connection in connections), key=itemgetter(0)
         )
         first = next(ranked, None)
         if first is not None:
-            best = islice(_once(map(itemgetter(1), chain([first], ranked))), limit)
+            best = islice(_unique_nodes(map(itemgetter(1), chain([first], ranked))), limit)
             return Matches(best, words.any_of_them or words.beginnings, words.beginnings)
     return Matches(iter(()), partial=False)
 
@@ -107,14 +107,14 @@ def _run(connection: Connection, statement: SqlStatement) -> sqlite3.Cursor:
     return connection.execute(statement.sql, statement.parameters)
 
 
-def _ranked(connection: Connection, statement: SqlStatement) -> Iterator[tuple[float, NodeId]]:
+def _ranked_rows(connection: Connection, statement: SqlStatement) -> Iterator[tuple[float, NodeId]]:
     for score, equals in groupby(_run(connection, statement), key=itemgetter(1)):
         yield from (
             (score, node_id) for node_id in sorted(map(itemgetter(0), equals), reverse=True)
         )
 
 
-def _once(node_ids: Iterable[NodeId]) -> Iterator[NodeId]:
+def _unique_nodes(node_ids: Iterable[NodeId]) -> Iterator[NodeId]:
     """Each node once: several stores may have the same anchor."""
     yielded: set[NodeId] = set()
     for node_id in node_ids:
@@ -171,18 +171,18 @@ def in_tiers(
     for tier in TIERS:
         statement = compile_tier(query, scope, now_ms, tier)
         if statement is not None:
-            for (node_id,) in _merged(connections, statement):
+            for (node_id,) in _merge_rows(connections, statement):
                 if node_id not in yielded:
                     if tier != TIERS[-1]:
                         yielded.add(node_id)
                     yield tier, node_id
     rest = compile_tier(query, scope, now_ms, None)
     if rest is not None:
-        for node_id, tags in _merged(connections, with_tiers(rest)):
+        for node_id, tags in _merge_rows(connections, with_tiers(rest)):
             yield _tier(tags), node_id
 
 
-def _merged(
+def _merge_rows(
     connections: Sequence[Connection], statement: SqlStatement
 ) -> Iterator[tuple[Any, ...]]:
     """The rows of all connections, merged newest first."""
@@ -205,7 +205,7 @@ def _ranked_in_tiers(
     rows.sort(reverse=True)
     rows.sort(key=itemgetter(1))
     strongest = {node_id: _tier(tags) for node_id, _, tags in reversed(rows)}
-    matches = [(strongest[node_id], node_id) for node_id in _once(row[0] for row in rows)]
+    matches = [(strongest[node_id], node_id) for node_id in _unique_nodes(row[0] for row in rows)]
     for tier in TIERS:
         yield from (match for match in matches if match[0] == tier)
     yield from (match for match in matches if match[0] not in TIERS)

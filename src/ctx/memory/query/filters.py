@@ -96,7 +96,7 @@ def read(text: str, token: Token) -> Filter:
         sentence, hint = "This quote is not closed.", 'Inside quotes, write \\" for a quote.'
         raise invalid(text, token.value_start, token.value_start + 1, sentence, hint)
     try:
-        return _READERS[token.name](_checked(token))
+        return _READERS[token.name](_checked_value(token))
     except UsageError as error:
         # An empty value has no position of its own, so the error marks the whole filter.
         start = token.value_start if token.value else token.start
@@ -118,7 +118,7 @@ def _unknown(text: str, token: Token) -> QueryInvalid:
     )
 
 
-def _checked(token: Token) -> str:
+def _checked_value(token: Token) -> str:
     if not token.value:
         raise UsageError(f"`{token.name}:` has no value.", hint=_EXAMPLES[token.name])
     if len(token.value) > LONGEST_VALUE:

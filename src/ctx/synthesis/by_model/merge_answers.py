@@ -176,17 +176,17 @@ def _reworded_observation(found: Observation, told: Observation) -> Observation:
     # Keep our text: what the steps show counts more than the model's words.
     return found._replace(
         title=told.title,
-        text=_before(told.text, found.text),
+        text=_prepend_shortened(told.text, found.text),
         said_by=found.said_by or MODEL,
     )
 
 
 def _marked_as_model(told: Observation) -> Observation:
     """The observation, marked for the reader as made by a model."""
-    return told._replace(text=_before(told.text, "Written by a model."))
+    return told._replace(text=_prepend_shortened(told.text, "Written by a model."))
 
 
-def _before(text: str, rest: str) -> str:
+def _prepend_shortened(text: str, rest: str) -> str:
     """A text, shortened to the available space, before another that is kept whole."""
     room = LONGEST_TEXT - len(rest) - 1
     shown = (
@@ -231,31 +231,31 @@ def _summary(
         title = ""
         done = done if any(step.kind == "write" and step.ok for step in steps) else ()
     known = [found.request, *(f"{each.title} {each.text}" for each in told)]
-    is_about_it = any(_shared(title, each) for each in known)
+    is_about_it = any(_shared_words(title, each) for each in known)
     return found._replace(
         title=title if is_about_it else found.title,
         investigated=said["investigated"] or found.investigated,
-        learned=_reworded(found.learned, said["learned"]),
-        completed=_reworded(found.completed, done),
-        next_steps=_with_more(found.next_steps, said["next_steps"]),
-        notes=_with_more(found.notes, said["notes"]),
+        learned=_reworded_lines(found.learned, said["learned"]),
+        completed=_reworded_lines(found.completed, done),
+        next_steps=_add_new_lines(found.next_steps, said["next_steps"]),
+        notes=_add_new_lines(found.notes, said["notes"]),
     )
 
 
-def _reworded(found: Sequence[str], said: Sequence[str]) -> tuple[str, ...]:
+def _reworded_lines(found: Sequence[str], said: Sequence[str]) -> tuple[str, ...]:
     """The model's lines, and our lines that they do not cover."""
-    missing = [line for line in found if not any(_shared(line, each) > 1 for each in said)]
+    missing = [line for line in found if not any(_shared_words(line, each) > 1 for each in said)]
     kept = said[: max(0, _MOST_LINES - len(missing))]
     return (*kept, *missing)
 
 
-def _with_more(found: Sequence[str], said: Sequence[str]) -> tuple[str, ...]:
+def _add_new_lines(found: Sequence[str], said: Sequence[str]) -> tuple[str, ...]:
     """Our lines, and the model's lines that add something."""
     more = [line for line in said if not dedupe.is_repeated(line, found)]
     return one_line_text.distinct((*found, *more))[: max(_MOST_LINES, len(found))]
 
 
-def _shared(one: str, other: str) -> int:
+def _shared_words(one: str, other: str) -> int:
     return len(dedupe.words(one) & dedupe.words(other))
 
 

@@ -63,7 +63,7 @@ def _outermost_object(text: str) -> dict[str, Any] | None:
 def _observations(found: dict[str, Any], question: ModelQuestion) -> ParsedAnswer:
     told = found.get("observations")
     if not isinstance(told, list):
-        return _refused('there is no list "observations".')
+        return _refused_answer('there is no list "observations".')
     kept = []
     problems = []
     for number, each in enumerate(told[:MOST_OBSERVATIONS], 1):
@@ -72,7 +72,7 @@ def _observations(found: dict[str, Any], question: ModelQuestion) -> ParsedAnswe
             continue
         title = _clean(each["title"], LONGEST_TITLE)
         steps = [step for step in sorted(set(each["steps"])) if 0 < step <= len(question.steps)]
-        if not steps or not _is_worth_keeping(title):
+        if not steps or not _is_meaningful(title):
             continue
         kept.append(
             {
@@ -84,11 +84,11 @@ def _observations(found: dict[str, Any], question: ModelQuestion) -> ParsedAnswe
             }
         )
     if problems and not kept:
-        return _refused(problems[0])
+        return _refused_answer(problems[0])
     return ParsedAnswer({"observations": kept})
 
 
-def _is_worth_keeping(title: str) -> bool:
+def _is_meaningful(title: str) -> bool:
     return not (
         dedupe.is_junk(title)
         or dedupe.is_narration(title)
@@ -130,13 +130,13 @@ def _files(named: Sequence[str], known: Sequence[str]) -> list[str]:
 def _summary(found: dict[str, Any]) -> ParsedAnswer:
     title = found.get("title", "")
     if not isinstance(title, str):
-        return _refused('"title" is no text.')
+        return _refused_answer('"title" is no text.')
     title = _clean(title, LONGEST_NAME)
     body: dict[str, Any] = {"title": "" if questions.repeats_prompt(title) else title}
     for name in SECTIONS:
         lines = found.get(name, [])
         if not isinstance(lines, list) or not all(isinstance(each, str) for each in lines):
-            return _refused(f'"{name}" is no list of texts.')
+            return _refused_answer(f'"{name}" is no list of texts.')
         cleaned = [_clean(line, LONGEST_LINE) for line in lines[:_MOST_LINES]]
         body[name] = [
             line
@@ -159,5 +159,5 @@ def _clean(text: str, longest: int) -> str:
     return in_one_line(redact(text[:_LONGEST_FIELD]).text, longest)
 
 
-def _refused(problem: str) -> ParsedAnswer:
+def _refused_answer(problem: str) -> ParsedAnswer:
     return ParsedAnswer({}, problem, can_be_repaired=True)

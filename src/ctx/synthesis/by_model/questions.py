@@ -121,7 +121,7 @@ def summary_question(
     if timeline.last_words:
         parts.append(f"Said last:\n{indented(timeline.last_words[-1].text, _LONGEST_CLOSING)}")
     parts += _summary_parts(told.summary) if told.summary else []
-    prompt = _prompt("end").substitute(known=_fitting(parts, voice.most_tokens))
+    prompt = _prompt("end").substitute(known=_lines_in_limit(parts, voice.most_tokens))
     return ModelQuestion(
         session, "summary", (last_step_id(steps),), (), _request(prompt, voice, _SUMMARY)
     )
@@ -131,14 +131,14 @@ def repair_request(question: ModelQuestion, answer: str, problem: str) -> Reques
     """A request to repeat an answer in the required form."""
     form = question.request.schema or {}
     prompt = _prompt("mend").substitute(
-        answer=f"    {_cut(answer)}",
+        answer=f"    {_cut_answer(answer)}",
         complaint=problem,
         form=json.dumps(form, separators=(",", ":")),
     )
     return question.request._replace(parts=(prompt,))
 
 
-def _cut(answer: str) -> str:
+def _cut_answer(answer: str) -> str:
     """The beginning of an answer on one line, so that it cannot imitate the prompt."""
     line = " ".join(answer[:_LONGEST_ANSWER].split())
     return line.encode("utf-8", "replace")[:_LONGEST_ANSWER].decode("utf-8", "ignore")
@@ -220,7 +220,7 @@ def _part(heading: str, lines: Sequence[str]) -> str:
     return "\n".join([f"{heading}:", *told]) if told else ""
 
 
-def _fitting(parts: Sequence[str], most_tokens: int) -> str:
+def _lines_in_limit(parts: Sequence[str], most_tokens: int) -> str:
     """The first lines that fit into the token limit."""
     lines: list[str] = []
     for line in "\n".join(filter(None, parts)).split("\n"):

@@ -48,7 +48,7 @@ def due(
     """The batches of steps outside `known` that are worth a question."""
     waiting = [step for step in steps if step.id not in known and step.kind not in ABOUT_SESSION]
     found = _stretches(waiting, most_tokens)
-    return [each for each in found if _is_worth_it(each, is_over=is_over)]
+    return [each for each in found if _may_add_something(each, is_over=is_over)]
 
 
 def _stretches(steps: Sequence[Step], most_tokens: int) -> list[StepBatch]:
@@ -69,7 +69,7 @@ def _stretches(steps: Sequence[Step], most_tokens: int) -> list[StepBatch]:
     return found
 
 
-def _is_worth_it(batch: StepBatch, *, is_over: bool) -> bool:
+def _may_add_something(batch: StepBatch, *, is_over: bool) -> bool:
     """Whether a batch may contain something that synthesis without a model would miss."""
     steps = batch.steps
     has_work = any(step.kind == "write" or is_failing(step) for step in steps)

@@ -28,7 +28,7 @@ _INDENT = "    "
 def shown(number: int, step: Step) -> str:
     """A step as text, without useless details; at most a few thousand characters."""
     who = " (subagent)" if step.agent else ""
-    return "\n".join([f"[{number}]{who} {_deed(step)}", *_details(step)])
+    return "\n".join([f"[{number}]{who} {_step_action(step)}", *_details(step)])
 
 
 def indented(text: str, longest: int) -> str:
@@ -36,7 +36,7 @@ def indented(text: str, longest: int) -> str:
     return "\n".join(_lines(text, longest))
 
 
-def _deed(step: Step) -> str:
+def _step_action(step: Step) -> str:
     path = _line(step.path, _LONGEST_PATH)
     match step.kind:
         case "prompt":
@@ -53,7 +53,7 @@ def _deed(step: Step) -> str:
             ended = "" if step.ok else ", which failed"
             return f"wrote {path} (+{step.added} -{step.removed} lines){ended}"
         case "command":
-            return f"ran {_line(step.text, _LONGEST_COMMAND)}{_ended(step)}"
+            return f"ran {_line(step.text, _LONGEST_COMMAND)}{_step_outcome(step)}"
         case "search":
             return f"looked for {_line(step.text, _LONGEST_LINE)}"
         case "plan":
@@ -64,7 +64,7 @@ def _deed(step: Step) -> str:
             return f"({_line(step.text, _LONGEST_LINE)})"
 
 
-def _ended(step: Step) -> str:
+def _step_outcome(step: Step) -> str:
     if not step.ok or step.passed is False:
         return f" — failed (exit {step.exit_code})" if step.exit_code else " — failed"
     return " — passed" if step.passed else ""
