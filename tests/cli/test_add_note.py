@@ -100,7 +100,8 @@ def test_a_secret_reaches_neither_the_store_nor_the_file(ctx: Ctx, project: Path
 
 
 def test_it_takes_no_empty_and_no_endless_text(ctx: Ctx, project: Path) -> None:
-    assert ctx("add", "note").err == 'error E011: The text is missing.\n  `ctx add note "…"`\n'
+    missing = 'error E011: The text is missing.\n  `ctx add note "…"`, or --stdin\n'
+    assert ctx("add", "note").err == missing
     assert ctx("add", "note", "  ").err.startswith("error E023: ")
     ran = ctx("add", "note", "x", "--body", "y" * 1_100_000)
     assert ran.err.startswith("error E023: The document would have 1,100,")

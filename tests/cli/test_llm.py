@@ -148,7 +148,7 @@ def test_a_pack_in_a_file(ctx: Ctx, project: Path, server: Server) -> None:
     [
         (["--query", " "], "There is no task."),
         (["--pack", "p", "--query", "x"], "not allowed with argument"),
-        (["--budget", "100"], "--budget needs --query."),
+        (["--budget", "100"], "--budget needs a question."),
         (["--query", "x", "--temperature", "3"], "must be from 0 to 2"),
         (["--query", "x", "--temperature", "warm"], "'warm' is not a number"),
         (["--query", "x", "--max-tokens", "0"], "--max-tokens must be at least 1."),

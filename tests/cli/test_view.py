@@ -54,7 +54,7 @@ def test_the_default_view(folder: Path, ctx: Ctx, add: Add) -> None:
     assert ran.code == 2
     assert ran.err == (
         "error E011: The view 'default' cannot be deleted: sessions start with it.\n"
-        "  `ctx view update default --query=…` changes it.\n"
+        '  `ctx view update default "…"` changes it.\n'
     )
     assert ctx("view", "update", "default", "--budget=80000").code == 0
     assert ctx("view", "render", "default", "--format=json").json["meta"]["budget"] == 80_000
@@ -67,7 +67,7 @@ def test_making_a_view_that_is_there_otherwise(folder: Path, ctx: Ctx) -> None:
         assert (ran.code, ran.out) == (2, "")
         assert ran.err == (
             "error E011: The view 'facts' already exists, with another query or budget.\n"
-            "  `ctx view update facts --query=…` changes it.\n"
+            '  `ctx view update facts "…"` changes it.\n'
         )
 
 
@@ -100,6 +100,6 @@ def test_views_that_are_not_there(folder: Path, ctx: Ctx) -> None:
             "error E025: There is no view 'no'.\n  `ctx view list` lists the views.\n"
         )
     assert ctx("view", "update", "default").err == (
-        "error E011: Nothing to change.\n  Use --query or --budget.\n"
+        "error E011: Nothing to change.\n  Give a query or --budget.\n"
     )
     assert ctx("view", "update", "default", "--budget=many").code == 2

@@ -45,20 +45,20 @@ ctx add file src/app.py --extract-semantics    also its definitions, imports and
 NOTE_EXAMPLES = """
 ctx add note "The timeout came from the proxy, not from us"
 ctx add note "Load test" --body "p99 went from 80 to 45 ms" --tag area:net
-git log -3 --oneline | ctx add note "What went in" --body -
+git log -3 --oneline | ctx add note "What went in" --stdin
 ctx add note "Ready for review" -m "Retry with jitter"    and commit
 """
 
 TASK_EXAMPLES = """
 ctx add task                                              on a terminal, your editor opens
 ctx add task "Retry" --body "At most 5 times." --mention src/net/client.rs
-ctx add task "Retry" --body - < plan.md
+ctx add task "Retry" --stdin < plan.md
 ctx task start task_0001                                  start it
 """
 
 DECISION_EXAMPLES = """
 ctx add decision "Retry with jitter" --body "All clients at once would bring it down again."
-ctx add decision "Use SQLite" --body - --tag area:storage < why.md
+ctx add decision "Use SQLite" --stdin --tag area:storage < why.md
 ctx add decision "Retry with jitter" --mention core::net::Client --mention src/net/client.rs
 """
 
@@ -188,13 +188,15 @@ def _configure_documents(group: "argparse._SubParsersAction[shared.Parser]") -> 
     )
     note.add_argument("text", nargs="*", metavar="TEXT", help="the note (- reads stdin)")
     task = shared.add_subcommand(group, "task", "add a task; in a project as a file", TASK_EXAMPLES)
-    task.add_argument("text", nargs="*", metavar="TITLE", help="the title, in one line")
+    title = "the title, in one line (-: the whole text from stdin)"
+    task.add_argument("text", nargs="*", metavar="TITLE", help=title)
     decision = shared.add_subcommand(
         group, "decision", "add a decision; in a project as a file", DECISION_EXAMPLES
     )
-    decision.add_argument("text", nargs="*", metavar="TITLE", help="the title, in one line")
+    decision.add_argument("text", nargs="*", metavar="TITLE", help=title)
     for document in (note, task, decision):
         document.add_argument("--body", metavar="TEXT", help="the body (- reads stdin)")
+        document.add_argument("--stdin", action="store_true", help="read the body from stdin")
         document.add_argument(
             "--stream",
             default="main",

@@ -74,16 +74,26 @@ def workspace_to_commit(
 
 def _words(options: argparse.Namespace, settings: Settings, output: Output) -> _Words:
     text = " ".join(options.text)
-    if options.body is not None:
-        body = surroundings.read_stdin() if options.body == "-" else options.body
-        return _Words(text or _first_line(body), body if text else _text_after_title(body))
-    if text == "-":
+    if (options.body is not None) + (text == "-") + options.stdin > 1:
+        raise UsageError("Give the body with --body or with --stdin, not both.")
+    if text == "-" and options.subcommand == "note":
         is_typed = surroundings.stdin_is_terminal()
         return _Words(surroundings.read_stdin(), "", is_typed=is_typed)
+    if options.body not in (None, "-"):
+        body = options.body
+        return _Words(text or _first_line(body), body if text else _text_after_title(body))
+    if options.stdin or "-" in (text, options.body):
+        body = surroundings.read_stdin()
+        if text not in ("", "-"):
+            return _Words(text, body)
+        is_typed = surroundings.stdin_is_terminal()
+        return _Words(_first_line(body), _text_after_title(body), is_typed=is_typed)
     if not text and output.is_interactive:
         return _edit_document(options.subcommand, settings, output)
     if not text:
-        raise UsageError("The text is missing.", hint=f'`ctx add {options.subcommand} "…"`')
+        raise UsageError(
+            "The text is missing.", hint=f'`ctx add {options.subcommand} "…"`, or --stdin'
+        )
     return _Words(text, "")
 
 

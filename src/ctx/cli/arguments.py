@@ -5,6 +5,7 @@ import os
 from collections.abc import Sequence
 
 from ctx.cli import settings as surroundings
+from ctx.cli.older_forms import older_option
 from ctx.cli.options import completing
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
@@ -38,13 +39,37 @@ def content(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--stdin", action="store_true", help="read the content from stdin")
 
 
+def stdin(parser: argparse.ArgumentParser, help_text: str) -> None:
+    """`--stdin`, beside a text that is an argument, and its older form as an option."""
+    parser.add_argument("--stdin", action="store_true", help=help_text)
+    older_option(parser, "--content", "give the text as an argument, in quotes.", metavar="TEXT")
+
+
 def text_of(options: argparse.Namespace, words: Sequence[str]) -> str | None:
-    """The text from an argument, `--content` or stdin, for a command that takes all three."""
-    content: str | None = options.content
+    """The text from an argument or from stdin; None if there is none."""
+    content: str | None = getattr(options, "content", None)
     if bool(words) + (content is not None) + options.stdin > 1:
-        raise UsageError("Give the text as an argument, with --content or with --stdin.")
+        raise UsageError("Give the text as an argument, or with --stdin.")
     text = " ".join(words) if words else content
     return surroundings.read_stdin() if options.stdin or text == "-" else text
+
+
+def query(parser: argparse.ArgumentParser, help_text: str, *, required: bool = True) -> None:
+    """A query is an argument. Where it was an option, `--query` still works."""
+    nargs = "+" if required else "*"
+    parser.add_argument("query", nargs=nargs, metavar="QUERY", help=f"{help_text} (- reads stdin)")
+    if not required:
+        instead = "give the query as an argument, in quotes."
+        older_option(parser, "--query", instead, dest="older_query", metavar="QUERY")
+
+
+def query_of(options: argparse.Namespace) -> str | None:
+    """The query from an argument or from stdin; None if there is none."""
+    older: str | None = getattr(options, "older_query", None)
+    if options.query and older is not None:
+        raise UsageError("Give the query once, as an argument.")
+    text = " ".join(options.query) if options.query else older
+    return surroundings.read_stdin().strip() if text == "-" else text
 
 
 def content_of(options: argparse.Namespace) -> str:
@@ -111,24 +136,46 @@ def superseded(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def scope(parser: argparse.ArgumentParser) -> None:
-    """Which store counts, for a command that reads both."""
+def scope(
+    parser: argparse.ArgumentParser,
+    yours: str = "only your own store",
+    its: str = "only the project store",
+) -> "argparse._MutuallyExclusiveGroup":
+    """Which store counts: `--project` is the project you are in, in every command."""
     group = parser.add_mutually_exclusive_group()
+    group.add_argument("--user", dest="scope", action="store_const", const=USER, help=yours)
+    this_project(group, its)
+    return group
+
+
+def this_project(group: "argparse._ActionsContainer", help_text: str) -> None:
     group.add_argument(
-        "--user", dest="scope", action="store_const", const=USER, help="only your own store"
-    )
-    group.add_argument(
-        "--project",
-        dest="scope",
-        action="store_const",
-        const=PROJECT,
-        help="only the project store",
+        "--project", dest="scope", action="store_const", const=PROJECT, help=help_text
     )
 
 
-def named_scope(parser: argparse.ArgumentParser, help_text: str) -> None:
-    """The same for a command whose `--project` takes a name."""
-    parser.add_argument("--scope", choices=(USER, PROJECT), help=help_text)
+def older_scope(group: "argparse._ActionsContainer") -> None:
+    """`--scope` of the commands whose `--project` took a name."""
+    older_option(
+        group,
+        "--scope",
+        "write `--user` or `--project`.",
+        choices=(USER, PROJECT),
+        # The value of `--user` and `--project` must not be lost.
+        default=argparse.SUPPRESS,
+    )
+
+
+def project_name(group: "argparse._ActionsContainer", help_text: str) -> None:
+    """Another project by its name. `older_forms.rewritten` still reads `--project NAME`."""
+    named = group.add_argument("--project-name", metavar="NAME", dest="project", help=help_text)
+    completing(named, "project")
+
+
+def check_project(memory: Memory, options: argparse.Namespace) -> None:
+    """Refuse `--project` outside of any project."""
+    if options.scope == PROJECT and memory.project is None:
+        raise UsageError("You are not in a project.", hint="To name one: --project-name NAME")
 
 
 def within(memory: Memory, options: argparse.Namespace) -> Memory:

@@ -11,16 +11,14 @@ from ctx.operations.compose import Composition, Options, VisibleNodes, compose
 EXAMPLES = """
 ctx compose                                          pinned, reference and working nodes
 ctx compose --budget=2000                            the same in at most 2,000 tokens
-ctx compose --query="type:decision created:>30d"     what a query finds
+ctx compose "type:decision created:>30d"             what a query finds
 ctx compose --seed 01M7ESYZ1SB4 --depth=2            a node and its neighbours
 ctx compose --all-projects --format json             for scripts
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--query", metavar="QUERY", help="which nodes (default: pinned, reference and working)"
-    )
+    arguments.query(parser, "which nodes; default: pinned, reference and working", required=False)
     budget(parser)
     seed = parser.add_argument(
         "--seed",
@@ -38,13 +36,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="the number of edges to follow from the seeds (default: 1)",
     )
     projects(parser)
+    arguments.scope(parser)
     arguments.superseded(parser)
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
-    with opening.reading(settings, output) as memory:
+    query = arguments.query_of(options)
+    with opening.reading(settings, output) as opened:
+        memory = arguments.within(opened, options)
         wanted = Options(
-            options.query,
+            query,
             options.budget,
             [memory.graph.find(text) for text in options.seed],
             options.depth,
@@ -76,10 +77,7 @@ def budget(parser: argparse.ArgumentParser) -> None:
 
 def projects(parser: argparse.ArgumentParser) -> None:
     group = parser.add_mutually_exclusive_group()
-    project = group.add_argument(
-        "--project", metavar="NAME", help="the project (default: that of the folder)"
-    )
-    completing(project, "project")
+    arguments.project_name(group, "the project (default: that of the folder)")
     group.add_argument(
         "--all-projects", action="store_true", help="include nodes of other projects"
     )

@@ -24,14 +24,14 @@ _SHOWN = 20
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("query", nargs="+", metavar="QUERY", help="words, filters, or both")
+    arguments.query(parser, "words, filters, or both")
     arguments.dry_run(parser)
     yes_option(parser)
     session_option(parser)
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
-    query = parse(" ".join(options.query))
+    query = parse(arguments.query_of(options) or "")
     with opening.writing(settings, output) as memory:
         matches = find(memory.graph, query, Scope(include_superseded=True), 0)
         # Partial matches are not deleted.

@@ -43,13 +43,13 @@ Memory is stored in two places, and commands read both together.
   project store   .ctx in the repository, created by `ctx init`. It is in git:
                   clones contain it, and each branch has its own version.
 
-In a project with a store, `ctx add` writes to the project store; --user writes
-to yours, for all projects. Captured sessions stay in the user store, unless you
-set `share.sessions` or run `ctx stage start`. `ctx update`, `tag` and `delete`
-change a node in the store that contains it.
+In every command, --project is the project you are in, --user is your own store,
+and --project-name NAME is another project.
 
-An edge may point from a node in your store to one in the project store, but not
-the other way round.
+In a project with a store, `ctx add` writes to the project store. Captured
+sessions stay in the user store, except after `ctx stage start` or with
+`share.sessions`. `ctx update`, `tag` and `delete` change a node where it is. An
+edge may point from a node in your store to one in the project, not back.
 
 examples:
   ctx add --type=fact "The API speaks OAuth 2.0"
@@ -111,7 +111,7 @@ examples:
     "filters": (
         "the query language: filters, operators and words",
         """
-`ctx query`, `recall`, `forget`, `compose --query` and views take filters:
+`ctx query`, `recall`, `forget`, `compose`, `export` and views take filters:
 
   type:fact            the type of a node
   tag:project:shop     a tag; tag:task:* for all tags that begin with task:

@@ -23,8 +23,8 @@ ctx import --merge other.json                where both differ, the newer one wi
 ctx import --from claude-mem --dry-run       what would be imported
 ctx import --from claude-code                CLAUDE.md files, and what Claude Code noted
 ctx import --from claude-code --transcripts  past sessions
-ctx import notes.jsonl --project shop        one JSON object per line
-ctx import notes.jsonl --scope project       into the store of this project
+ctx import notes.jsonl --project-name shop   one JSON object per line
+ctx import notes.jsonl --project             into the store of this project
 ctx import --from ctx /old/.ctx/store.db     a store of the Go program ctx
 """
 
@@ -51,13 +51,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="where nodes differ, keep the newer one",
     )
     arguments.dry_run(parser)
-    project = parser.add_argument(
-        "--project", metavar="NAME", help="only what belongs to it, or the project to set"
+    arguments.project_name(parser, "only what belongs to it, or the project to set")
+    stores = arguments.scope(
+        parser,
+        "into your own store (the default, except for exports of ctx)",
+        "into the project store; with --transcripts, only sessions of this project",
     )
-    shared.completing(project, "project")
-    arguments.named_scope(
-        parser, ("the store to import into (default: the project's for exports of ctx, else yours)")
-    )
+    arguments.older_scope(stores)
     parser.add_argument(
         "--since", metavar="TIME", help="only what changed since: 1h, 7d, 2w, 2026-01-20"
     )

@@ -9,6 +9,7 @@ from ctx.cli import opening
 from ctx.cli.output import Block, Line, Output, Table, count, listing, size
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
+from ctx.memory.graph import USER
 from ctx.operations.backfill import BackfillResult, Options, backfill
 
 _GLANCE = 80
@@ -17,19 +18,20 @@ _GLANCE = 80
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     _refuse_others(options)
     paths = [os.path.join(settings.folder, settings.expanded(path)) for path in options.paths]
-    wanted = Options(
-        settings.claude_folder,
-        tuple(map(os.path.abspath, paths)),
-        options.since,
-        _project(options.project, settings),
-        options.dry_run,
-    )
     with ExitStack() as stack:
         if options.dry_run and not os.path.exists(settings.database):
             # Opening creates a store, and a dry run must not leave one.
             folder = stack.enter_context(tempfile.TemporaryDirectory())
             settings = settings._replace(chosen_database=os.path.join(folder, "store.db"))
         memory = stack.enter_context(opening.writing(settings, output))
+        project = memory.place.folder if options.scope else _project(options.project, settings)
+        wanted = Options(
+            settings.claude_folder,
+            tuple(map(os.path.abspath, paths)),
+            options.since,
+            project,
+            options.dry_run,
+        )
         tick = stack.enter_context(output.progress("Sessions"))
         done = backfill(memory, wanted, tick)
     output.show(done, render)
@@ -45,9 +47,14 @@ def _refuse_others(options: argparse.Namespace) -> None:
             f"{options.program} has no transcripts.",
             hint="`ctx import --from claude-code --transcripts` reads those of Claude Code.",
         )
-    for name in ("merge", "scope", "with_prompts"):
-        if getattr(options, name):
-            raise UsageError(f"--{name.replace('_', '-')} cannot be used with --transcripts.")
+    refused = {
+        "--merge": options.merge,
+        "--user": options.scope == USER,
+        "--with-prompts": options.with_prompts,
+    }
+    for name, is_given in refused.items():
+        if is_given:
+            raise UsageError(f"{name} cannot be used with --transcripts.")
 
 
 def _project(text: str | None, settings: Settings) -> str | None:

@@ -7,6 +7,7 @@ from ctx.cli import arguments, opening
 from ctx.cli import options as shared
 from ctx.cli.output import Block, Line, Output, Table, count, since
 from ctx.cli.settings import Settings
+from ctx.errors import UsageError
 from ctx.memory.learning_confidence import HUMAN
 from ctx.operations import learnings
 from ctx.operations.learnings import Learning, LearningList
@@ -23,7 +24,7 @@ _LIST = """
 ctx learnings list                        those of this project, the most certain first
 ctx learnings list --category gotcha      what went wrong repeatedly
 ctx learnings list --all --rejected       of every project, also those that were rejected
-ctx learnings list --project shop         those of another project, in your own store
+ctx learnings list --project-name shop    those of another project, in your own store
 """
 _ADD = """
 ctx learnings add "Migrations are never edited" --category convention    with its category
@@ -45,8 +46,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     group = shared.subcommands(parser)
     listing = shared.add_subcommand(group, "list", "list learnings", _LIST)
     whose = listing.add_mutually_exclusive_group()
-    project = whose.add_argument("--project", metavar="NAME", help="those of another project")
-    shared.completing(project, "project")
+    arguments.project_name(whose, "those of another project")
+    arguments.this_project(whose, "those of this project (the default)")
     whose.add_argument("--all", action="store_true", help="those of every project")
     _category(listing, "only those of a category")
     listing.add_argument(
@@ -58,7 +59,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     listing.add_argument("--rejected", action="store_true", help="also those that were rejected")
     adding = shared.add_subcommand(group, "add", "add a learning", _ADD)
-    adding.add_argument("text", metavar="TEXT", help="one sentence")
+    adding.add_argument("text", nargs="*", metavar="TEXT", help="one sentence (- reads stdin)")
+    adding.add_argument("--stdin", action="store_true", help="read it from stdin")
     _category(adding, "what kind of learning it is")
     adding.add_argument(
         "--user", action="store_true", help="for all projects, not only for the one you are in"
@@ -89,6 +91,7 @@ def _category(parser: argparse.ArgumentParser, help_text: str) -> None:
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     if options.subcommand == "list":
         with opening.reading(settings, output) as memory:
+            arguments.check_project(memory, options)
             listed = learnings.list_learnings(
                 memory,
                 project=options.project,
@@ -99,10 +102,15 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
             )
         output.show(listed, render)
         return
+    text = None
+    if options.subcommand == "add":
+        text = arguments.text_of(options, options.text)
+        if text is None:
+            raise UsageError("The text is missing.", hint='`ctx learnings add "…"`, or --stdin')
     with opening.writing(settings, output) as memory:
-        if options.subcommand == "add":
+        if text is not None:
             say = learnings.add_everywhere if options.user else learnings.add
-            changed = [say(memory, options.text, options.category)]
+            changed = [say(memory, text, options.category)]
         else:
             judge = learnings.confirm if options.subcommand == "confirm" else learnings.reject
             changed = [judge(memory, memory.graph.find(text)) for text in options.ids]

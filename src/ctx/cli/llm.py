@@ -10,6 +10,7 @@ from ctx.cli import commit as commit_command
 from ctx.cli import settings as surroundings
 from ctx.cli.add_document import workspace_to_commit
 from ctx.cli.nodes import warn_of_redaction
+from ctx.cli.older_forms import older_option
 from ctx.cli.options import completing, session_option
 from ctx.cli.output import Block, Markdown, Output, ReaderGone, count
 from ctx.cli.settings import Settings
@@ -30,9 +31,9 @@ EXAMPLES = """
 ctx llm "Why are payments charged twice?"                  build a pack and ask
 ctx query "Why are payments charged twice?" | ctx llm      ask about an existing pack
 ctx llm --pack pack.json --max-tokens 500 --temperature 0
-ctx llm --query "Explain the Client struct" --server http://127.0.0.1:8080
-ctx llm --query - --backend claude_cli < issue.md          a long one, from stdin
-ctx llm --query "Which retry limit is right?" --commit     also into the log, and a commit
+ctx llm "Explain the Client struct" --server http://127.0.0.1:8080
+ctx llm - --backend claude_cli < issue.md                  a long one, from stdin
+ctx llm "Which retry limit is right?" --commit             also into the log, and a commit
 """
 
 _INTERRUPTED = 130
@@ -73,16 +74,18 @@ class LlmResult(NamedTuple):
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "question", nargs="*", metavar="QUESTION", help="build a pack for it, and ask"
+        "question",
+        nargs="*",
+        metavar="QUESTION",
+        help="build a pack for it, and ask (- reads stdin)",
     )
     source = parser.add_mutually_exclusive_group()
+    instead = "give the question as an argument, in quotes."
+    older_option(source, "--query", instead, metavar="TASK")
     file = source.add_argument(
         "--pack", metavar="FILE", help="a pack, as JSON (default: what comes on stdin)"
     )
     completing(file, "file")
-    source.add_argument(
-        "--query", metavar="TASK", help="the question, as an option (- reads stdin)"
-    )
     parser.add_argument(
         "--budget",
         type=arguments.whole_number,
@@ -115,7 +118,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
     if options.question:
         if options.query is not None or options.pack is not None:
-            raise UsageError("Give the question, --query or --pack, not two of them.")
+            raise UsageError("Give the question or --pack, not both.")
         options.query = " ".join(options.question)
     opening.refuse_untrusted(settings, "`ctx llm`")
     # Check what `--commit` commits before spending anything.
@@ -192,7 +195,7 @@ def _llm_options(options: argparse.Namespace, settings: Settings) -> LlmOptions:
             raise UsageError("There is no task.", hint=_WAYS)
         return wanted._replace(query=task, budget=options.budget)
     if options.budget is not None:
-        raise UsageError("--budget needs --query.", hint=_WAYS)
+        raise UsageError("--budget needs a question.", hint=_WAYS)
     return wanted._replace(pack=prompt.parse_pack(_pack_bytes(options, settings)))
 
 

@@ -110,7 +110,7 @@ def _print_version() -> bool:
 
 
 def _run(words: list[str], settings: "Settings", output: "Output") -> int:
-    from ctx.cli import commands, options
+    from ctx.cli import commands, older_forms, options
 
     if words[:1] == ["__complete"]:
         from ctx.cli import complete
@@ -135,12 +135,16 @@ def _run(words: list[str], settings: "Settings", output: "Output") -> int:
         command, parser = commands.command_named(name)
         # Add a first word that may be left out.
         words = command.prepare(rest) if hasattr(command, "prepare") else rest
+        words, hints = older_forms.rewritten(parser, words)
         parsed = options.parse(parser, leading, words)
     except options.HelpRequested as request:
         output.help(str(request))
         output.flush()
         return 0
     output.configure(parsed)
+    if output.has_reader:
+        for hint in [*hints, *older_forms.hints(parsed)]:
+            output.note(hint)
     settings = settings.with_options(parsed)
     if settings.untrusted and not output.is_on_a_terminal:
         raise UsageError(

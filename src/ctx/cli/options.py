@@ -3,7 +3,7 @@
 import argparse
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from types import ModuleType
 from typing import Any, Literal, NoReturn
@@ -104,6 +104,23 @@ class Parser(argparse.ArgumentParser):
             f"{message[:1].upper()}{message[1:]}.",
             hint=hint or f"`{self.prog} --help` shows examples.",
         )
+
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Words after an option belong to the last argument too, if it takes several.
+
+        Before 3.13, argparse gives `ctx update ID --type=fact "text"` no text.
+        """
+        parsed, rest = super().parse_known_args(args, namespace)
+        positionals = [action for action in self._actions if not action.option_strings]
+        last = positionals[-1] if positionals else None
+        are_words = not any(word.startswith("-") and word != "-" for word in rest)
+        if last and last.nargs in ("*", "+") and are_words:
+            words: list[str] = getattr(parsed, last.dest, None) or []
+            setattr(parsed, last.dest, [*words, *rest])
+            return parsed, []
+        return parsed, rest
 
     def print_help(self, _file: object = None) -> NoReturn:
         raise HelpRequested(self.format_help())

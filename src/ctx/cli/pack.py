@@ -3,7 +3,6 @@
 import argparse
 
 from ctx.cli import arguments, query
-from ctx.cli import settings as surroundings
 from ctx.cli.options import also_formats
 from ctx.cli.output import Output
 from ctx.cli.settings import Settings
@@ -36,6 +35,5 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
-    text = " ".join(options.query)
-    task = parse(surroundings.read_stdin() if text == "-" else text)
+    task = parse(arguments.query_of(options) or "")
     query.show_pack(task, options, settings, output)

@@ -4,7 +4,6 @@ import argparse
 from typing import TYPE_CHECKING
 
 from ctx.cli import arguments, opening
-from ctx.cli import settings as surroundings
 from ctx.cli.nodes import table
 from ctx.cli.options import also_formats
 from ctx.cli.output import Block, Line, Output, count
@@ -50,9 +49,7 @@ _DEEPEST = 10
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = f"{parser.description}\n{LANGUAGE.rstrip()}"
-    parser.add_argument(
-        "query", nargs="+", metavar="QUERY", help="a task, filters, or both (- reads stdin)"
-    )
+    arguments.query(parser, "a task, filters, or both")
     parser.add_argument(
         "--as", dest="answer", choices=("nodes", "pack"), help="list nodes, or build a pack"
     )
@@ -105,8 +102,7 @@ def pack_options(group: "argparse._ActionsContainer") -> None:
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
-    text = " ".join(options.query)
-    query = parse(surroundings.read_stdin() if text == "-" else text)
+    query = parse(arguments.query_of(options) or "")
     wanted = options.answer or ("nodes" if query.mode == "filters" else "pack")
     if wanted == "pack":
         if show_pack(query, options, settings, output).retrieved:

@@ -42,7 +42,7 @@ _HEADINGS = {"narrative": "Narrative", "commit": "Commits", "file": "Files"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("query", nargs="+", metavar="QUERY", help="words, filters, or both")
+    arguments.query(parser, "words, filters, or both")
     parser.add_argument(
         "--only",
         action="append",
@@ -59,12 +59,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     budget(parser)
     projects(parser)
     arguments.superseded(parser)
-    arguments.named_scope(parser, "only your store, or only the project store")
+    arguments.older_scope(arguments.scope(parser))
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     limit = DEFAULT_LIMIT if options.limit is None else options.limit
-    wanted = Options(" ".join(options.query), limit, options.budget, visible(options))
+    wanted = Options(arguments.query_of(options) or "", limit, options.budget, visible(options))
     kinds = [kind for kind in _KINDS if kind in (options.only or _KINDS)]
     with opening.reading(settings, output) as opened:
         memory = arguments.within(opened, options)

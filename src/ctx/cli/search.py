@@ -22,7 +22,9 @@ _FEW = 3
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("words", nargs="+", metavar="WORDS", help="what it is about")
+    parser.add_argument(
+        "query", nargs="+", metavar="WORDS", help="what it is about (- reads stdin)"
+    )
     arguments.node_type(parser, "only nodes of this type")
     tag = parser.add_argument(
         "--tag", action="append", default=[], metavar="TAG", help="only nodes with this tag"
@@ -36,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     filters = [f"type:{model.node_type(options.type)}"] if options.type else []
     filters += [f"tag:{model.tag(tag)}" for tag in options.tag]
-    words = " ".join(options.words)
+    words = arguments.query_of(options) or ""
     found = answer(parse_words(words, filters), options, settings, output)
     has_few = found.partial or found.total < _FEW
     # `recall` reads filters, which are words here.

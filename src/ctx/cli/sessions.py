@@ -26,7 +26,7 @@ _LIST = """
 ctx sessions list                             this project, newest first
 ctx sessions list --all --since 7d            all projects, last week
 ctx sessions list --status active             active sessions
-ctx sessions list --project shop --limit 0    all sessions of a project
+ctx sessions list --project-name shop -n 0    all sessions of a project
 """
 _SHOW = """
 ctx sessions show 5dd6                  by the first four characters of its id, or more
@@ -64,8 +64,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     group = shared.subcommands(parser)
     listing = shared.add_subcommand(group, "list", "list sessions", _LIST)
     whose = listing.add_mutually_exclusive_group()
-    project = whose.add_argument("--project", metavar="NAME", help="those of another project")
-    shared.completing(project, "project")
+    arguments.project_name(whose, "those of another project")
+    arguments.this_project(whose, "those of this project (the default)")
     whose.add_argument("--all", action="store_true", help="those of every project")
     listing.add_argument("--status", choices=STATUSES, help="only sessions with this status")
     listing.add_argument(
@@ -124,6 +124,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
             render = render_full if options.full else render_steps
             output.show(result, render)
         else:
+            arguments.check_project(memory, options)
             project = None if options.all else options.project or memory.project
             statuses = (options.status,) if options.status else STATUSES
             listed = sessions.list_sessions(

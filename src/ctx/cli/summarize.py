@@ -12,19 +12,14 @@ from ctx.operations.summarize import Options, SummarizeResult, summarize
 
 EXAMPLES = """
 ctx summarize 01M7ESYZ1SB4 01M7ESZ2K9QD "The parser is done"
-ctx summarize 01M7ESYZ1SB4 --content="Done" --archive-sources    and archive the source
+ctx summarize 01M7ESYZ1SB4 "It is done" --archive-sources    and archive the source
 fold -s notes.txt | ctx summarize 01M7ESYZ1SB4 --stdin
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     arguments.node(parser, "sources", several=True)
-    parser.add_argument(
-        "--content",
-        metavar="TEXT",
-        help="the summary, as an option (- reads stdin)",
-    )
-    parser.add_argument("--stdin", action="store_true", help="read the summary from stdin")
+    arguments.stdin(parser, "read the summary from stdin")
     parser.add_argument(
         "--archive-sources",
         action="store_true",

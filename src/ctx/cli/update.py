@@ -22,8 +22,7 @@ ctx update 01M7ESYZ1SB4 --stdin < note.md
 def configure(parser: argparse.ArgumentParser) -> None:
     arguments.node(parser)
     parser.add_argument("text", nargs="*", metavar="TEXT", help="the new content (- reads stdin)")
-    parser.add_argument("--content", metavar="TEXT", help="the new content, as an option")
-    parser.add_argument("--stdin", action="store_true", help="read the new content from stdin")
+    arguments.stdin(parser, "read the new content from stdin")
     arguments.node_type(parser, "the new type")
     parser.add_argument("--summary", metavar="TEXT", help="the text shown in lists")
     arguments.metadata(parser, "set a value; an empty one removes it")

@@ -13,15 +13,15 @@ from ctx.operations import view as views
 from ctx.operations.view import ViewList, ViewResult
 
 EXAMPLES = """
-ctx view create shop --query="tag:project:shop" --budget=8000
+ctx view create shop "tag:project:shop" --budget=8000
 ctx view render shop                   its context
 ctx view update default --budget=80000
 """
 
 CREATE_EXAMPLES = """
-ctx view create shop --query="tag:project:shop" --budget=8000
-ctx view create decisions --query="type:decision OR type:pattern"
-ctx view create notes --query="tag:note" --user    for all projects
+ctx view create shop "tag:project:shop" --budget=8000
+ctx view create decisions "type:decision OR type:pattern"
+ctx view create notes "tag:note" --user    for all projects
 """
 
 RENDER_EXAMPLES = """
@@ -33,7 +33,7 @@ ctx view render shop --format json
 UPDATE_EXAMPLES = """
 ctx view update default --budget=80000
 ctx view update default --budget=default    the configured one again
-ctx view update shop --query="tag:project:shop AND created:>30d"
+ctx view update shop "tag:project:shop AND created:>30d"
 """
 
 
@@ -46,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     group = shared.subcommands(parser)
     create = shared.add_subcommand(group, "create", "create a view", CREATE_EXAMPLES)
     create.add_argument("name", metavar="NAME", help="the name")
-    create.add_argument("--query", required=True, metavar="QUERY", help="which nodes it shows")
+    arguments.query(create, "which nodes it shows", required=False)
     budget(create)
     _user(create)
     shared.session_option(create)
@@ -62,7 +62,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         group, "update", "change a view's query or budget", UPDATE_EXAMPLES
     )
     _name(update)
-    update.add_argument("--query", metavar="QUERY", help="which nodes it shows")
+    arguments.query(update, "which nodes it shows", required=False)
     update.add_argument(
         "--budget", type=_new_budget, metavar="N", help="tokens; `default`: the configured ones"
     )
@@ -100,17 +100,21 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
             else:
                 show(views.render(memory, options.name, options.budget, visible(options)), output)
         return
+    query = arguments.query_of(options) if options.subcommand != "delete" else None
+    if options.subcommand == "create" and query is None:
+        hint = f'`ctx view create {options.name} "type:decision"`'
+        raise UsageError("The query is missing.", hint=hint)
     with opening.writing(settings, output) as memory:
         match options.subcommand:
             case "create":
-                wanted = options.name, options.query, options.budget
+                wanted = options.name, query or "", options.budget
                 done = views.create(memory, *wanted, options.scope)
                 verb = "Created" if done.changed else "Unchanged"
             case "update":
-                if options.query is None and options.budget is None:
-                    raise UsageError("Nothing to change.", hint="Use --query or --budget.")
-                wanted = options.name, options.query, options.budget
-                done = views.update(memory, *wanted, options.scope)
+                if query is None and options.budget is None:
+                    raise UsageError("Nothing to change.", hint="Give a query or --budget.")
+                changed = options.name, query, options.budget
+                done = views.update(memory, *changed, options.scope)
                 verb = "Updated" if done.changed else "Unchanged"
             case _:
                 done = views.delete(memory, options.name, options.scope)

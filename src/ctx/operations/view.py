@@ -50,7 +50,7 @@ def create(
         if present and (present.query, present.budget) != (query, budget):
             raise UsageError(
                 f"The view {name!r} already exists, with another query or budget.",
-                hint=f"`ctx view update {name} --query=…` changes it.",
+                hint=f'`ctx view update {name} "…"` changes it.',
             )
         if present is None:
             change.put_view(name, query, budget)
@@ -82,7 +82,7 @@ def delete(memory: Memory, name: str, scope: str | None = None) -> ViewResult:
     if name == DEFAULT_VIEW:
         raise UsageError(
             f"The view {name!r} cannot be deleted: sessions start with it.",
-            hint=f"`ctx view update {name} --query=…` changes it.",
+            hint=f'`ctx view update {name} "…"` changes it.',
         )
     with memory.transaction("view delete", scope or _scope(memory, name)) as change:
         view = change.graph.view(name)

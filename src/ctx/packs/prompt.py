@@ -43,7 +43,7 @@ _QUOTED = (
 )
 _HOW = (
     'A pack is the JSON that `ctx query "…" --format json` writes: `ctx query "…" | ctx llm`, or'
-    ' `ctx llm --query "…"`.'
+    ' `ctx llm "…"`.'
 )
 
 

@@ -258,7 +258,9 @@ class _SessionWriter:
             return
         made_at = self._steps[0].at
         tags = [f"session:{self._session.id}", self._tag]
-        self.node = self._put_node(SUMMARY, first, SUMMARY, content, metadata, (made_at, found.at), tags)
+        self.node = self._put_node(
+            SUMMARY, first, SUMMARY, content, metadata, (made_at, found.at), tags
+        )
 
     def derive_summary(self) -> None:
         """Link the summary to the observations of its session in the same store."""
