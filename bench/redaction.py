@@ -40,9 +40,9 @@ def main() -> None:
     texts = installed_sources()
     false_alarms("Python sources", texts.items())
     false_alarms("RECORD files", read_all(site_packages(), lambda name: name == "RECORD"))
-    false_alarms("dpkg", read_all(["/var/lib/dpkg"], str))
+    false_alarms("dpkg", read_all(["/var/lib/dpkg"], bool))
     for folder in [name for name in sys.argv[1:] if name != "-v"]:
-        false_alarms(folder, read_all([folder], str))
+        false_alarms(folder, read_all([folder], bool))
 
     size = sum(map(len, texts.values()))
     redact = speed("redact", redaction.redact, texts, size)
