@@ -145,7 +145,7 @@ ENCODINGS = (
 
 def is_left(secret: str, encoding: Encoding, redacted: str, piece: int) -> bool:
     """Whether `piece` characters of the secret in a row can still be read."""
-    text = encoding.undo(redacted)
+    text = encoding.undo(re.sub(r"\[redacted:[a-z-]+\]", "\0", redacted))
     if encoding is not PLAIN:
         text, secret = re.sub(r"\s", "", text), re.sub(r"\s", "", secret)
     size = min(piece, len(secret))

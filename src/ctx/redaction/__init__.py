@@ -20,11 +20,11 @@ and no environment, and imports only light modules such as `re`, because every
 write passes through it.
 """
 
-from itertools import chain
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from ctx.redaction import named_secrets, secret_formats
-from ctx.redaction.scan_text import SecretSpan, marker, read
+from ctx.redaction import decoding, named_secrets, secret_formats
+from ctx.redaction.scan_text import Page, SecretSpan, marker, read
 
 
 class Finding(NamedTuple):
@@ -62,11 +62,7 @@ def _scan(text: str) -> list[SecretSpan]:
     name.
     """
     page = read(text)
-    candidates = [
-        s
-        for s in chain(secret_formats.find(page), named_secrets.find(page))
-        if not page.was_redacted(s)
-    ]
+    candidates = [span for span in _candidates(page, _DEPTH) if not page.was_redacted(span)]
     candidates.sort(key=lambda span: span.start)  # Stable: formats stay before names.
     spans: list[SecretSpan] = []
     for span in candidates:
@@ -78,6 +74,19 @@ def _scan(text: str) -> list[SecretSpan]:
         else:
             spans.append(span)
     return spans
+
+
+def _candidates(page: Page, depth: int) -> Iterator[SecretSpan]:
+    yield from secret_formats.find(page)
+    yield from named_secrets.find(page)
+    for view in decoding.views(page) if depth else ():
+        for span in _candidates(read(view.text), depth - 1):
+            start, end = view.origin(span.start, span.end)
+            yield span._replace(start=start, end=end)
+
+
+_DEPTH = 3
+"""How many encodings are undone, as in base64 inside a JSON string inside another."""
 
 
 def _replace(text: str, spans: list[SecretSpan]) -> str:

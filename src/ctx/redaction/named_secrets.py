@@ -20,7 +20,7 @@ NEARBY_RANK = 2
 
 # Searched for everywhere, so there are few, and rare ones. "key" is common and counts only after
 # one of `_KEY_OF`; "pass" covers password, passwd, passphrase.
-_ANCHORS = (b"secret", b"token", b"pass", b"pwd", b"cred", b"auth", b"key")
+ANCHORS = (b"secret", b"token", b"pass", b"pwd", b"cred", b"auth", b"key")
 
 _KEY_OF = (
     "access account admin api app application auth client consumer cookie crypto decryption deploy "
@@ -110,7 +110,7 @@ class _Value(NamedTuple):
 def find(page: Page) -> Iterator[SecretSpan]:
     sign = _compiled(_SIGN).match
     qualified = re.compile(_QUALIFIED).search
-    for anchor in _ANCHORS:
+    for anchor in ANCHORS:
         done = 0
         at = page.lower.find(anchor)
         while at >= 0:

@@ -36,9 +36,13 @@ class Page(NamedTuple):
         """Yield the positions of `anchor` inside long values."""
         at = self.long.find(anchor)
         while at >= 0:
-            line = bisect_right(self.lines, at) - 1
-            yield self.starts[line] + at - self.lines[line]
+            yield self.position(at)
             at = self.long.find(anchor, at + len(anchor))
+
+    def position(self, at: int) -> int:
+        """The position in the text of a position in `long`."""
+        line = bisect_right(self.lines, at) - 1
+        return self.starts[line] + at - self.lines[line]
 
     def was_redacted(self, span: SecretSpan) -> bool:
         after = bisect_right(self.redacted, span.start, key=lambda r: r[1])
@@ -65,9 +69,9 @@ def marker(rule: str) -> str:
 # Letters only: a name that could contain a secret is not one of ours.
 _MARKER = r"\[redacted:[a-z]{2,16}(?:-[a-z]{2,16}){0,3}\]"
 
-_UNBROKEN = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/.=~:%"
+_UNBROKEN = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/.=~:%$"
 _SHAPE = bytes(120 if byte in _UNBROKEN else 32 for byte in range(256))
-_PLAIN = b"abcdefghijklmnopqrstuvwxyz_-+/.=~:%"
+_PLAIN = b"abcdefghijklmnopqrstuvwxyz_-+/.=~:%$"
 
 
 def _long_values(raw: bytes) -> tuple[list[int], list[bytes]]:
