@@ -18,7 +18,7 @@ VALUES = (
     "dragonfly",
     "qwertyuiop",
     "iloveyou",
-    "swordfish",
+    "kingfisher",
     "Geheim123",
     "Summer2024!",
     "P@ssw0rd!",

@@ -23,7 +23,15 @@ write passes through it.
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ctx.redaction import decoding, named_secrets, secret_formats
+from ctx.redaction import (
+    command_passwords,
+    cookies,
+    decoding,
+    named_secrets,
+    secret_formats,
+    spoken_passwords,
+)
+from ctx.redaction.named_secrets import NEARBY_RANK
 from ctx.redaction.scan_text import Page, SecretSpan, marker, read
 
 
@@ -77,14 +85,17 @@ def _scan(text: str) -> list[SecretSpan]:
 
 
 def _candidates(page: Page, depth: int) -> Iterator[SecretSpan]:
-    yield from secret_formats.find(page)
-    yield from named_secrets.find(page)
+    for rules in _RULES:
+        yield from rules.find(page)
     for view in decoding.views(page) if depth else ():
         for span in _candidates(read(view.text), depth - 1):
             start, end = view.origin(span.start, span.end)
-            yield span._replace(start=start, end=end)
+            # Joined lines are a guess, so only a value that was cut, and not a neighbour.
+            if not view.is_guess or (span.rank < NEARBY_RANK and "\n" in page.text[start:end]):
+                yield span._replace(start=start, end=end)
 
 
+_RULES = (secret_formats, command_passwords, named_secrets, spoken_passwords, cookies)
 _DEPTH = 3
 """How many encodings are undone, as in base64 inside a JSON string inside another."""
 

@@ -35,6 +35,7 @@ class View(NamedTuple):
     text: str
     segments: list[_Segment]
     pieces: list[int]  # Where the pieces start; a secret does not reach from one into the next.
+    is_guess: bool = False  # Whether the text may be meant differently.
     unit: tuple[int, int] = (1, 1)  # So many characters of the view come from so many of the text.
 
     def origin(self, start: int, end: int) -> tuple[int, int]:
@@ -64,7 +65,7 @@ def views(page: Page) -> Iterator[View]:
     if lines := _lines_with_escapes(page):
         yield _substituted(page.text, [(*line, _escapes(page.text, *line)) for line in lines])
     if wrapped := list(_wrapped_lines(page)):
-        yield _substituted(page.text, wrapped)
+        yield _substituted(page.text, wrapped)._replace(is_guess=True)
     if encoded := list(_base64_values(page)):
         yield _decoded(encoded)
 
@@ -169,7 +170,8 @@ def _character(found: re.Match[str]) -> str:
 
 _TOKEN = r"[A-Za-z0-9_+/=.~$%-]"
 _REACH = 64
-_NARROWEST = 32
+_NARROWEST, _WIDEST = 32, 400
+_LINES_NEAR = 3
 _SHORTEST = 20
 _ORDINARY = r"[a-z_+/=.~$%-]+"
 
@@ -203,9 +205,28 @@ def _is_joint(text: str, at: int) -> bool:
     # Twenty random characters almost always have three digits or capitals.
     if len(value) < _SHORTEST or len(re.sub(_ORDINARY, "", value)) < 3:
         return False
-    width = at - (text.rfind("\n", 0, at) + 1)
-    next_end = text.find("\n", at + 1, at + width + 2)
-    return width >= _NARROWEST and (next_end >= 0 or len(text) - at - 1 <= width)
+    start = text.rfind("\n", 0, at) + 1
+    return _NARROWEST <= at - start <= _WIDEST and _is_widest(text, start, at)
+
+
+def _is_widest(text: str, start: int, end: int) -> bool:
+    """Whether no line near is longer, as none is in a terminal."""
+    width = end - start
+    for _ in range(_LINES_NEAR):
+        next_end = text.find("\n", end + 1, end + width + 2)
+        if next_end < 0:
+            if len(text) - end - 1 > width:
+                return False
+            break
+        end = next_end
+    for _ in range(_LINES_NEAR):
+        if start == 0:
+            break
+        previous = text.rfind("\n", max(0, start - width - 2), start - 1) + 1
+        if previous == 0 and start - 1 > width:
+            return False
+        start = previous
+    return True
 
 
 # --- base64 ---------------------------------------------------------------------

@@ -13,6 +13,7 @@ from functools import cache
 from typing import Literal, NamedTuple
 
 from ctx.redaction.entropy import is_placeholder, is_random
+from ctx.redaction.password_words import can_be_password
 from ctx.redaction.scan_text import Page, SecretSpan
 
 RANK = 1
@@ -33,7 +34,7 @@ _QUALIFIED = rf"(?:{'|'.join(_KEY_OF)})[ _.-]?\Z".encode()
 # glued together (`pgpassword`, `authtoken`), or as a whole.
 _SECRET_ENDS = ("secret", "token", "credential", "apikey", "secretkey", "accesskey", "privatekey",
                 "authkey", "signingkey", "encryptionkey", "accountkey")  # fmt: skip
-_PASSWORD_ENDS = ("password", "passwd", "passphrase", "passcode", "pwd")
+_PASSWORD_ENDS = ("password", "passwd", "passphrase", "passcode", "pwd", "passwort", "passord")
 _SECRET_WORDS = frozenset(("auth", "cred"))
 
 # Names of things about a secret: `token_count`, `password_hash`, `public_key`.
@@ -67,7 +68,12 @@ _SIGN = r"""(?x)
     )[ \t]*+
   | (?P<tag> > )                                     # <name>…</name>
   | (?P<pair> \\{0,3}["']?[,;]?\s{0,24}\\{0,3}["']?value\\{0,3}["']?[ \t]*[:=] )[ \t]*+
-  | (?:\\{0,3}["'`])?[ \t]+(?P<verb> (?:is|was|to)(?:[ ]now)?:? )[ \t]+
+  | (?P<block> ["'][ \t]*\{[^{}]{0,200}?\sdefault[ \t]*=[ \t]*(?=") )  # Terraform
+  | (?:\\{0,3}["'`])?
+    (?P<scope> [ \t]+(?:for|of|on|at|von|f\u00fcr|vom|zum|zur)[ ][^\n.:;,=(){}<>]{1,40}? )?
+    (?: [ \t]+(?P<verb> (?:(?:was|is|has[ ]been|got)[ ])?(?:now[ ])?(?:changed|set|reset)[ ]to:?
+                     | (?:is|ist|lautet|war|was|\u00e8|to)(?:[ ]now)?:? )
+      | (?<=\w)(?P<after> : ) )[ \t]+
   | [ \t]+(?=["'`])                                  # the password `…`
 )
 """
@@ -90,6 +96,7 @@ _TAIL = r"""[^\s"'`,;&<>(){}\[\]|\\]*+"""
 ValueForm = Literal[
     "quoted",
     "line",  # All that is left of its line.
+    "word",  # Within a line, at the end of a sentence or field.
     "inline",  # Within a line, but clearly a value.
     "loose",  # Within a line, and perhaps an expression of a program.
 ]
@@ -200,21 +207,71 @@ def _value(page: Page, name: _Name, sign: re.Match[str]) -> _Value | None:
         m = _match(_REST_OF_LINE, text, start)
         glued = sign["sign"] == "=" and text[start - 1] == "="
         # `name = value` may be a line of a program, and value another name.
-        if m and m[1][-1] not in ",;({[)" and (glued or sign["sign"] == ":" or not _is_code(m[1])):
+        is_value = (
+            glued or sign["sign"] == ":" or not _is_code(m[1]) or _is_setting(page, name, sign)
+            if m
+            else False
+        )
+        if m and m[1][-1] not in ",;({[)" and is_value:
             return _Value(*m.span(1), "line")
     if sign["tag"]:
         end = text.find("</", start, start + 4096)
         return _Value(start, end, "quoted") if end > start else None
-    is_value = text[start - 1] == "=" or sign["verb"] or sign["pair"] or sign["sign"] in (":", "|")
+    said = sign["verb"] or sign["after"]
+    glued = text[start - 1] == "=" or _is_setting(page, name, sign)
+    is_value = glued or said or sign["pair"] or sign["sign"] in (":", "|")
     before = page.raw[max(0, name.start - 1) : name.start]
     if name.kind == "password" and is_value and before not in (b"(", b",", b"."):
         end = _match_end(_BARE_PASSWORD, page, start)
     else:
         end = _match_end(_BARE, page, start)
         is_value = is_value and text[end : end + 1] not in ("(", "[", "{", ",", ")")
-    if sign["verb"]:
+    if said:
         end = start + len(text[start:end].rstrip(".:?"))
-    return _Value(start, end, "inline" if is_value else "loose") if end > start else None
+    if end <= start:
+        return None
+    if (sign["verb"] or "").startswith("to") and not re.search(_SETTING, lead + name.text):
+        return _Value(start, end, "inline")  # "the password to decrypt"
+    if is_value and _is_alone(page, name, start, end):
+        return _Value(start, end, "word")
+    return _Value(start, end, "inline" if is_value else "loose")
+
+
+def _is_setting(page: Page, name: _Name, sign: re.Match[str]) -> bool:
+    """Whether `name = value` is a line of a settings file or a comment, not of a program."""
+    if sign["sign"] != "=" or name.kind != "password":
+        return False
+    text = page.text
+    value = _match(r"(\S{4,128}+)[ \t]*+(?:\r?\n|\Z)", text, sign.end())
+    if value is None:
+        return False
+    if not re.search(r"[.()\[\],;\"']|\A\w+\Z", value[1]):
+        return True  # Not an expression.
+    lead = text[max(0, name.start - 400) : name.start]
+    line = lead[lead.rfind("\n") + 1 :]
+    return re.search(r"\A[ \t]*(?:#|//|;|--)", line) is not None or _in_section(lead)
+
+
+def _in_section(lead: str) -> bool:
+    """Whether a line such as `[client]` starts the settings."""
+    head = lead.rfind("\n[")
+    lines = lead[head + 1 :] if head >= 0 or lead.startswith("[") else ""
+    return (
+        re.fullmatch(r"\[[\w .:-]{1,64}\]\s*(?:[#;\w][^\n()]{0,200}\n\s*){0,20}", lines) is not None
+    )
+
+
+_SETTING = r"(?i)\b(?:set|chang|reset|updat|rotat)"
+
+
+def _is_alone(page: Page, name: _Name, start: int, end: int) -> bool:
+    """Whether a value ends its sentence or field, outside of a call of a program."""
+    text = page.text
+    before = text[text.rfind("\n", max(0, name.start - 200), name.start) + 1 : name.start]
+    if re.search(r"[({\[]|\A[ \t]*(?:#|//|\*)?[ \t]*@|:(?:param|type)", before):
+        return False
+    field, sentence = r"\Z|[\s&;\"'`]", r"[.,!?;]?(?:\Z|[ \t]*\r?\n)"
+    return _match(field if text[start - 1] == "=" else sentence, text, end) is not None
 
 
 def _is_code(value: str) -> bool:
@@ -236,12 +293,13 @@ def _is_secret(value: str, name: _Name, form: ValueForm) -> bool:
         return False
     # A password that a person chose, then: digits or odd signs among letters.
     if value.isdigit():
-        return form in ("quoted", "line")
+        return form in ("quoted", "line", "word")
     if re.fullmatch(_WORDS, value):
-        # In an environment file, words are a password too.
-        is_environment = form in ("quoted", "line") and name.text.isupper() and len(value) >= 8
-        return is_environment and not re.search("(?i)pass|secret", value)
-    return any(c.isalpha() for c in value) and not re.fullmatch(r"\W*\w?[A-Za-z]+\W*", value[:-1])
+        is_attribute = form != "quoted" and "." in value[:-1]
+        return form in ("quoted", "line", "word") and not is_attribute and can_be_password(value)
+    if m := re.fullmatch(r"\W*(\w?[A-Za-z]+)\W*\w?", value):  # A word with a sign at its end.
+        return form in ("quoted", "line", "word") and can_be_password(m[1])
+    return any(c.isalpha() for c in value)
 
 
 _JUDGED = 128  # Characters of a value that are examined.
@@ -317,8 +375,17 @@ def _nearby(page: Page, anchor: bytes, at: int, end: int) -> SecretSpan | None:
     """A random value that follows the word directly, or soon and in the same line."""
     if anchor in (b"auth", b"pwd"):
         return None
+    if anchor == b"pass" and (m := _match(_GIVEN, page.text, end)):
+        lead = page.text[max(0, at - 24) : at]
+        if re.search(_WITH, lead) and _is_mixed(m[1]) and not is_placeholder(m[1]):
+            return SecretSpan(*m.span(1), "password", RANK)
+    if anchor == b"cred" and (m := _match(_LOGIN, page.text, end)) and can_be_password(m[1]):
+        return SecretSpan(*m.span(1), "password", RANK)
     if m := _match(_NEXT_WORD, page.text, end):
         start, value = m.start(1), m[1].rstrip(".:?!")
+        lead = page.text[max(0, at - 32) : at]
+        if re.fullmatch("[0-9a-f]+", value) and re.search(r"/[\w.-]*\Z", lead):
+            return None  # A path and its checksum.
         shortest, longest = 12, 4096
     else:
         index = bisect_left(page.starts, end)
@@ -329,6 +396,8 @@ def _nearby(page: Page, anchor: bytes, at: int, end: int) -> SecretSpan | None:
         if re.search(_FAR, page.text[end:start]) or re.search(_OTHERWISE, value):
             return None
         value = value.rstrip(".:=%")
+        if re.match(r"(?:sha\d{1,3}|md5|blake\w{1,3})[=:-]", value):
+            return None
         offset = max(value.rfind(":"), value.rfind("=")) + 1
         start, value = start + offset, value[offset:]
         shortest, longest = 20, 200
@@ -337,6 +406,16 @@ def _nearby(page: Page, anchor: bytes, at: int, end: int) -> SecretSpan | None:
     if not is_random(value) or is_placeholder(value) or _name(page, at, end) is None:
         return None
     return SecretSpan(start, start + len(value), "nearby-secret", NEARBY_RANK)
+
+
+# "log in with password …", "credentials: admin / …"
+_WITH = r"(?i)\b(?:with|use|using|mit|avec|con)[ ](?:(?:the|this|dem|le|la)[ ])?\Z"
+_GIVEN = r"""(?:word|wort|phrase|code)[ ]["'`]?([^\s"'`(),<>]{6,128}?)["'`]?[.,!?]?(?=\s|\Z)"""
+_LOGIN = r"""entials?(?:[ ]are)?:?[ ][\w.@-]{2,64}[ ]?[/:][ ]?([^\s"'`/<>]{6,128})"""
+
+
+def _is_mixed(value: str) -> bool:
+    return any(map(str.isalpha, value)) and not re.fullmatch(r"\W*[A-Za-z-]+\W*", value)
 
 
 _NEXT_WORD = (

@@ -189,7 +189,6 @@ def find(page: Page) -> Iterator[SecretSpan]:
                 yield from _find_aws_secrets(page, page.find_long(anchor.encode()))
     yield from _find_private_keys(page)
     yield from _find_url_passwords(page)
-    yield from _find_curl_passwords(page)
 
 
 def _find_format(page: Page, format_: Format, places: Iterable[int]) -> Iterator[SecretSpan]:
@@ -275,19 +274,3 @@ def _find_url_passwords(page: Page) -> Iterator[SecretSpan]:
 
 
 _URL_PASSWORD = r"""://([^\s:/?#@"'`<>\\]{0,64}):([^\s/?#"'`<>\\]{1,128})@(?=[\w.\[%$-])"""
-
-
-def _find_curl_passwords(page: Page) -> Iterator[SecretSpan]:
-    at = page.lower.find(b"curl ")
-    while at >= 0:
-        end = at + 5
-        if m := re.compile(_CURL_PASSWORD).match(page.text, at + 4):
-            if not is_placeholder(m[1]):
-                yield SecretSpan(*m.span(1), "curl-password", RANK)
-            end = m.end()
-        at = page.lower.find(b"curl ", end)
-
-
-_CURL_PASSWORD = (
-    r"""[^\n]{0,300}?\s(?:-u|--user|--proxy-user)[ =]?["']?[^\s:"']{1,64}:([^\s"']{3,128})"""
-)
