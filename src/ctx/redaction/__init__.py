@@ -25,13 +25,13 @@ from typing import NamedTuple
 
 from ctx.redaction import (
     command_passwords,
-    cookies,
     decoding,
+    http_secrets,
     named_secrets,
+    nearby_secrets,
     secret_formats,
     spoken_passwords,
 )
-from ctx.redaction.named_secrets import NEARBY_RANK
 from ctx.redaction.scan_text import Page, SecretSpan, marker, read
 
 
@@ -91,11 +91,13 @@ def _candidates(page: Page, depth: int) -> Iterator[SecretSpan]:
         for span in _candidates(read(view.text), depth - 1):
             start, end = view.origin(span.start, span.end)
             # Joined lines are a guess, so only a value that was cut, and not a neighbour.
-            if not view.is_guess or (span.rank < NEARBY_RANK and "\n" in page.text[start:end]):
+            if not view.is_guess or (
+                span.rank < nearby_secrets.RANK and "\n" in page.text[start:end]
+            ):
                 yield span._replace(start=start, end=end)
 
 
-_RULES = (secret_formats, command_passwords, named_secrets, spoken_passwords, cookies)
+_RULES = (secret_formats, command_passwords, named_secrets, spoken_passwords, http_secrets)
 _DEPTH = 3
 """How many encodings are undone, as in base64 inside a JSON string inside another."""
 

@@ -14,12 +14,11 @@ A view is searched like a text, for further encodings too.
 import binascii
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
-from functools import cache
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from ctx.redaction.named_secrets import ANCHORS
-from ctx.redaction.scan_text import Page
+from ctx.redaction.scan_text import Page, compiled
+from ctx.redaction.secret_names import ANCHORS
 
 _SEPARATOR = "\n\0\n"  # No rule matches NUL.
 
@@ -70,7 +69,7 @@ def views(page: Page) -> Iterator[View]:
         yield _decoded(encoded)
 
 
-def _substituted(text: str, parts: list[tuple[int, int, Iterable[_Substitution]]]) -> View:
+def _substituted(text: str, parts: Sequence[tuple[int, int, Iterable[_Substitution]]]) -> View:
     strings: list[str] = []
     segments: list[_Segment] = []
     pieces: list[int] = []
@@ -109,11 +108,11 @@ _NEAR = 256  # Lines this near are one piece: one line of a key may be without a
 
 def _lines_with_escapes(page: Page) -> list[tuple[int, int]]:
     text = page.text
-    lines = [line for line in _lines_with(_compiled(_QUOTATION), text) if _may_hold(page, *line)]
+    lines = [line for line in _lines_with(compiled(_QUOTATION), text) if _may_hold(page, *line)]
     for pattern in (_HIDING, _PERCENT, _ENTITY):
-        lines += _lines_with(_compiled(pattern), text)
+        lines += _lines_with(compiled(pattern), text)
     if not text.isascii():
-        lines += _lines_with(_compiled(f"[{_INVISIBLE}]"), text)
+        lines += _lines_with(compiled(f"[{_INVISIBLE}]"), text)
     lines.sort()
     merged: list[tuple[int, int]] = []
     for start, end in lines:
@@ -129,8 +128,12 @@ def _may_hold(page: Page, start: int, end: int) -> bool:
     index = bisect_left(page.starts, start)
     if index < len(page.starts) and page.starts[index] < end:
         return True
-    line = page.lower[start:end]
-    return any(anchor in line for anchor in ANCHORS)
+    for anchor in ANCHORS:
+        places = page.find_all(anchor)
+        index = bisect_left(places, start)
+        if index < len(places) and places[index] < end:
+            return True
+    return False
 
 
 def _lines_with(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
@@ -144,7 +147,7 @@ def _lines_with(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]
 
 
 def _escapes(text: str, start: int, end: int) -> Iterator[_Substitution]:
-    pattern = _compiled(f"{_HIDING}|{_QUOTATION}|{_PERCENT}|{_ENTITY}|[{_INVISIBLE}]")
+    pattern = compiled(f"{_HIDING}|{_QUOTATION}|{_PERCENT}|{_ENTITY}|[{_INVISIBLE}]")
     for found in pattern.finditer(text, start, end):
         yield _Substitution(*found.span(), _character(found))
 
@@ -181,7 +184,7 @@ def _wrapped_lines(page: Page) -> Iterator[tuple[int, int, list[_Substitution]]]
     text = page.text
     start, joints = -1, list[_Substitution]()
     end = -1
-    for found in _compiled(rf"\n(?<={_TOKEN}\n)(?={_TOKEN})").finditer(text):
+    for found in compiled(rf"\n(?<={_TOKEN}\n)(?={_TOKEN})").finditer(text):
         at = found.start()
         if not _is_joint(text, at):
             continue
@@ -198,7 +201,7 @@ def _wrapped_lines(page: Page) -> Iterator[tuple[int, int, list[_Substitution]]]
 
 
 def _is_joint(text: str, at: int) -> bool:
-    token = _compiled(f"{_TOKEN}{{1,{_REACH}}}")
+    token = compiled(f"{_TOKEN}{{1,{_REACH}}}")
     before = token.match(text[max(0, at - _REACH) : at][::-1])
     after = token.match(text, at + 1)
     value = (before[0] if before else "") + (after[0] if after else "")
@@ -262,8 +265,3 @@ def _decoded(values: list[tuple[int, int, str]]) -> View:
         size += len(text) + len(_SEPARATOR)
     text = "".join(text + _SEPARATOR for _, _, text in values)
     return View(text, segments, pieces, unit=(3, 4))
-
-
-@cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)

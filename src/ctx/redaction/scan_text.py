@@ -9,6 +9,7 @@ prefixes are searched in that twelfth.
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
+from functools import cache
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -31,6 +32,17 @@ class Page(NamedTuple):
     long: bytes  # These values alone, one per line.
     lines: list[int]  # Where in `long` each of them starts; and where the next would.
     redacted: list[tuple[int, int]]  # Replacements made earlier.
+    places: dict[bytes, list[int]]  # What `find_all` found.
+
+    def find_all(self, anchor: bytes) -> list[int]:
+        """The positions of `anchor` in the lower-case text."""
+        if anchor not in self.places:
+            self.places[anchor] = places = []
+            at = self.lower.find(anchor)
+            while at >= 0:
+                places.append(at)
+                at = self.lower.find(anchor, at + len(anchor))
+        return self.places[anchor]
 
     def find_long(self, anchor: bytes) -> Iterator[int]:
         """Yield the positions of `anchor` inside long values."""
@@ -59,7 +71,22 @@ def read(text: str) -> Page:
     raw = text.encode("ascii", "replace")
     starts, values = _long_values(raw)
     lines = list(accumulate((len(value) + 1 for value in values), initial=0))
-    return Page(text, raw, raw.lower(), starts, b"\n".join(values), lines, redacted)
+    return Page(text, raw, raw.lower(), starts, b"\n".join(values), lines, redacted, {})
+
+
+@cache
+def compiled(pattern: str) -> re.Pattern[str]:
+    # Compiled when first needed: at import this would cost more than the import.
+    return re.compile(pattern, re.ASCII)
+
+
+def match(pattern: str, text: str, start: int) -> re.Match[str] | None:
+    return compiled(pattern).match(text, start)
+
+
+def match_end(pattern: str, text: str, start: int) -> int:
+    m = match(pattern, text, start)
+    return m.end() if m else start
 
 
 def marker(rule: str) -> str:

@@ -15,19 +15,20 @@ from ctx.redaction.scan_text import Page, SecretSpan
 RANK = 1
 
 # What is searched for in the lower-case text, in which a letter that is not ASCII is a `?`.
-_ANCHORS = (b"kennwort", b"mot de passe", b"contrase", b"senha", b"wachtwoord")
+_ANCHORS = (b"kennwort", b"contrase", b"senha", b"wachtwoord")
 _OTHER_ANCHORS = (
     *("ароль", "asło", "ösenord", "dgangskode", "eslo", "elszó", "arola", "ifre"),
     *("密码", "密碼", "パスワード", "비밀번호"),
 )
 _NOUN = (
-    "kennwort|mot de passe|contrase(?:ñ|n|n\u0303)a|senha|wachtwoord|парол[ьяю]|hasło|lösenord(?:et)?"
-    "|adgangskode(?:n)?|heslo|jelszó|parola|şifre(?:si)?|密码|密碼|パスワード|비밀번호"
+    "kennwort|mot de passe|contrase(?:ñ|n|n\u0303)a|senha|wachtwoord|парол[ьяю]|hasło"
+    "|lösenord(?:et)?|adgangskode(?:n)?|heslo|jelszó|parola|şifre(?:si)?|密码|密碼|パスワード|비밀번호"
 )
 _SCOPE = r"(?:[ \t]+(?:für|pour|de|du|para|do|da|del|voor|för|для|do)[ ][^\n.:;,=(){}<>]{1,40}?)?"
 _SIGN = (
-    r"(?:[ \t\u00a0]*(?:[:=：]|—|は|是|为|為|は)[ \t]*"
-    r"|[ \t]+(?:ist|lautet|est|es|è|é|is|to|är|er|je|это)(?:[ ]maintenant|[ ]ahora|[ ]agora|[ ]nu)?:?[ \t]+)"
+    r"(?:[ \t\u00a0]*(?:[:=：—是为為は])[ \t]*"
+    r"|[ \t]+(?:ist|lautet|est|es|è|é|is|to|är|er|je|это)"
+    r"(?:[ ](?:maintenant|ahora|agora|nu))?:?[ \t]+)"
 )
 _VALUE = r"""(?P<quote>["'`«„“])?(?P<value>[!-~]{4,128})"""
 
@@ -47,10 +48,8 @@ def find(page: Page) -> Iterator[SecretSpan]:
 def _places(page: Page) -> list[int]:
     places = []
     for anchor in _ANCHORS:
-        at = page.lower.find(anchor)
-        while at >= 0:
-            places.append(at)
-            at = page.lower.find(anchor, at + len(anchor))
+        places += page.find_all(anchor)
+    places += [at - 7 for at in page.find_all(b"pass") if page.lower.startswith(b"mot de ", at - 7)]
     for word in _OTHER_ANCHORS if not page.text.isascii() else ():
         at = page.text.find(word)
         while at >= 0:
