@@ -13,6 +13,7 @@ NOT_BENCHMARKS = {
     *("__init__", "__main__", "judge", "timing", "try_it"),
     *("baselines", "checkouts", "conversations", "dated_questions", "packs", "paired"),
     *("session_ablations", "session_evidence"),
+    *("secret_encodings", "secret_passwords", "secret_values"),
 }
 
 NEED_DATA = {"localisation", "recall", "sessions"}

@@ -20,11 +20,19 @@ and no environment, and imports only light modules such as `re`, because every
 write passes through it.
 """
 
-from itertools import chain
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from ctx.redaction import named_secrets, secret_formats
-from ctx.redaction.scan_text import SecretSpan, marker, read
+from ctx.redaction import (
+    command_passwords,
+    decoding,
+    http_secrets,
+    named_secrets,
+    nearby_secrets,
+    secret_formats,
+    spoken_passwords,
+)
+from ctx.redaction.scan_text import Page, SecretSpan, marker, read
 
 
 class Finding(NamedTuple):
@@ -62,11 +70,7 @@ def _scan(text: str) -> list[SecretSpan]:
     name.
     """
     page = read(text)
-    candidates = [
-        s
-        for s in chain(secret_formats.find(page), named_secrets.find(page))
-        if not page.was_redacted(s)
-    ]
+    candidates = [span for span in _candidates(page, _DEPTH) if not page.was_redacted(span)]
     candidates.sort(key=lambda span: span.start)  # Stable: formats stay before names.
     spans: list[SecretSpan] = []
     for span in candidates:
@@ -78,6 +82,24 @@ def _scan(text: str) -> list[SecretSpan]:
         else:
             spans.append(span)
     return spans
+
+
+def _candidates(page: Page, depth: int) -> Iterator[SecretSpan]:
+    for rules in _RULES:
+        yield from rules.find(page)
+    for view in decoding.views(page) if depth else ():
+        for span in _candidates(read(view.text), depth - 1):
+            start, end = view.origin(span.start, span.end)
+            # Joined lines are a guess, so only a value that was cut, and not a neighbour.
+            if not view.is_guess or (
+                span.rank < nearby_secrets.RANK and "\n" in page.text[start:end]
+            ):
+                yield span._replace(start=start, end=end)
+
+
+_RULES = (secret_formats, command_passwords, named_secrets, spoken_passwords, http_secrets)
+_DEPTH = 3
+"""How many encodings are undone, as in base64 inside a JSON string inside another."""
 
 
 def _replace(text: str, spans: list[SecretSpan]) -> str:

@@ -84,7 +84,7 @@ def is_placeholder(value: str) -> bool:
 
 _STAND_INS = frozenset(
     "admin anonymous apikey api_key api-key bar basic bearer changeit changeme default disabled "
-    "empty enabled false foo foobar fake guest hidden key letmein localhost masked missing mock "
+    "empty enabled false foo foobar fake guest hidden key localhost masked missing mock "
     "mypass mypassword mysecret mytoken n/a nil no none null pass passphrase passwd password "
     "password1 password123 postgres private prompt pw pwd redacted removed required root s3cret "
     "s3cr3t sample secret secretkey secret_key string test test123 testing token true undefined "
@@ -97,5 +97,5 @@ _TEMPLATE = (
 )
 _SPOKEN = (
     r"x{4}|your|example|sample|dummy|placeholder|change.?me|change.?it|insert|replace|todo|fixme|redacted"
-    r"|fake|my.?(?:secret|token|pass|key|api)|(?:secret|token|pass(?:word)?|key).?here|\benv\b|foo.?bar"
+    r"|fake|my.?(?:secret|token|pass(?:word)?|key|api.?key)(?![a-z])|(?:secret|token|pass(?:word)?|key).?here|\benv\b|foo.?bar"
 )

@@ -9,6 +9,7 @@ prefixes are searched in that twelfth.
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
+from functools import cache
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -31,14 +32,29 @@ class Page(NamedTuple):
     long: bytes  # These values alone, one per line.
     lines: list[int]  # Where in `long` each of them starts; and where the next would.
     redacted: list[tuple[int, int]]  # Replacements made earlier.
+    places: dict[bytes, list[int]]  # What `find_all` found.
+
+    def find_all(self, anchor: bytes) -> list[int]:
+        """The positions of `anchor` in the lower-case text."""
+        if anchor not in self.places:
+            self.places[anchor] = places = []
+            at = self.lower.find(anchor)
+            while at >= 0:
+                places.append(at)
+                at = self.lower.find(anchor, at + len(anchor))
+        return self.places[anchor]
 
     def find_long(self, anchor: bytes) -> Iterator[int]:
         """Yield the positions of `anchor` inside long values."""
         at = self.long.find(anchor)
         while at >= 0:
-            line = bisect_right(self.lines, at) - 1
-            yield self.starts[line] + at - self.lines[line]
+            yield self.position(at)
             at = self.long.find(anchor, at + len(anchor))
+
+    def position(self, at: int) -> int:
+        """The position in the text of a position in `long`."""
+        line = bisect_right(self.lines, at) - 1
+        return self.starts[line] + at - self.lines[line]
 
     def was_redacted(self, span: SecretSpan) -> bool:
         after = bisect_right(self.redacted, span.start, key=lambda r: r[1])
@@ -55,7 +71,22 @@ def read(text: str) -> Page:
     raw = text.encode("ascii", "replace")
     starts, values = _long_values(raw)
     lines = list(accumulate((len(value) + 1 for value in values), initial=0))
-    return Page(text, raw, raw.lower(), starts, b"\n".join(values), lines, redacted)
+    return Page(text, raw, raw.lower(), starts, b"\n".join(values), lines, redacted, {})
+
+
+@cache
+def compiled(pattern: str) -> re.Pattern[str]:
+    # Compiled when first needed: at import this would cost more than the import.
+    return re.compile(pattern, re.ASCII)
+
+
+def match(pattern: str, text: str, start: int) -> re.Match[str] | None:
+    return compiled(pattern).match(text, start)
+
+
+def match_end(pattern: str, text: str, start: int) -> int:
+    m = match(pattern, text, start)
+    return m.end() if m else start
 
 
 def marker(rule: str) -> str:
@@ -65,9 +96,9 @@ def marker(rule: str) -> str:
 # Letters only: a name that could contain a secret is not one of ours.
 _MARKER = r"\[redacted:[a-z]{2,16}(?:-[a-z]{2,16}){0,3}\]"
 
-_UNBROKEN = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/.=~:%"
+_UNBROKEN = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/.=~:%$"
 _SHAPE = bytes(120 if byte in _UNBROKEN else 32 for byte in range(256))
-_PLAIN = b"abcdefghijklmnopqrstuvwxyz_-+/.=~:%"
+_PLAIN = b"abcdefghijklmnopqrstuvwxyz_-+/.=~:%$"
 
 
 def _long_values(raw: bytes) -> tuple[list[int], list[bytes]]:

@@ -1,0 +1,111 @@
+"""Passwords in commands and in files of programs, where no name says what they are.
+
+`PLACES` is the table to extend. A row is a name, a keyword, and the pattern that is searched for
+near it. Its group `value` is the password, or one of the groups of `_WORD`.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ctx.redaction.entropy import is_placeholder
+from ctx.redaction.scan_text import Page, SecretSpan, compiled
+
+RANK = 0
+
+# A word of a shell: "…", '…' or bare.
+_WORD = (
+    r"""(?:"(?P<double>[^"\n]{3,128})"|'(?P<single>[^'\n]{3,128})'"""
+    r"""|(?P<bare>[^\s"'|;&<>][^\s"'|<>]{2,128}))"""
+)
+_ARGUMENTS = r"\b(?:[^\n|;&]{0,200}?[ \t])?"
+_USER = r"""["']?[^\s:"'$/]{1,64}:"""
+
+_PGPASS_END = r"""[\w*-]{1,64}:[\w*-]{1,64}:(?P<value>[^\s:"']{3,128})[ \t]*(?:[\r\n"']|\Z)"""
+_LOGIN = r"\b(?:docker|podman|helm|oc|skopeo|crane|nerdctl|az)\b[^\n|;&]{0,40}[ ]login"
+_ECHO = r"\b(?:echo|printf)[ \t]+"
+
+
+class Place(NamedTuple):
+    rule: str
+    keyword: bytes
+    pattern: str
+
+
+# fmt: off
+PLACES = (
+    Place("mysql-password", b"mysql", rf"\bmysql\w*{_ARGUMENTS}-p{_WORD}"),
+    Place("mysql-password", b"mariadb", rf"\bmariadb[\w-]*{_ARGUMENTS}-p{_WORD}"),
+    Place("mysql-password", b"identified by", rf"(?i:identified by)[ ](?=[\"']){_WORD}"),
+    Place("mongo-password", b"mongo", rf"\bmongo\w*{_ARGUMENTS}-p[ \t]+{_WORD}"),
+    Place("sqlcmd-password", b"sqlcmd", rf"\bsqlcmd{_ARGUMENTS}-P[ \t]*{_WORD}"),
+    Place("redis-password", b"redis-cli", rf"\bredis-cli{_ARGUMENTS}-a[ \t]+{_WORD}"),
+    Place("redis-password", b"requirepass", rf"\brequirepass[ ]+{_WORD}[ \t]*(?:\r?\n|\Z)"),
+    Place("ssh-password", b"sshpass", rf"\bsshpass{_ARGUMENTS}-p[ \t]*{_WORD}"),
+    Place("login-password", b"login", rf"{_LOGIN}{_ARGUMENTS}-p[ \t=]+{_WORD}"),
+    Place("zip-password", b"7z", rf"\b7z[ar]?{_ARGUMENTS}-p{_WORD}"),
+    Place("zip-password", b"zip", rf"\b(?:un)?zip{_ARGUMENTS}-P[ \t]+{_WORD}"),
+    Place("ldap-password", b"ldap", rf"\bldap\w+{_ARGUMENTS}-w[ \t]*{_WORD}"),
+    Place("htpasswd-password", b"htpasswd",
+          rf"\bhtpasswd{_ARGUMENTS}-\w*b\w*[ \t]+\S{{1,128}}[ \t]+[^\s-]\S{{0,63}}[ \t]+{_WORD}"),
+    Place("smb-password", b"smbclient",
+          rf"\bsmbclient{_ARGUMENTS}-U[ \t]*[\"']?[\w.\\-]{{1,64}}%{_WORD}"),
+    Place("curl-password", b"curl",
+          rf"\bcurl{_ARGUMENTS}(?:-u|--user|--proxy-user)[ \t=]*{_USER}{_WORD}"),
+    Place("sudo-password", b"sudo", rf"{_ECHO}{_WORD}[ \t]*\|[ \t]*sudo[ \t]+-S\b"),
+    Place("sudo-password", b"chpasswd",
+          rf"{_ECHO}{_USER}(?P<value>[^\s\"'|]{{3,128}})[\"']?[ \t]*\|[^\n|]{{0,20}}chpasswd"),
+    Place("wifi-password", b"psk=", rf"\bpsk={_WORD}"),
+    Place("netrc-password", b"password",
+          rf"\blogin[ \t]+\S{{1,64}}\s{{1,8}}password[ \t]+{_WORD}"),
+    # host:port:database:user:password
+    Place("pgpass-password", b":5432:", rf"(?<![^\s\"'])[\w.*-]{{1,80}}:5432:{_PGPASS_END}"),
+    Place("pgpass-password", b":*:",
+          rf"(?<![^\s\"'])[\w.*-]{{1,80}}:(?:\d{{2,5}}|\*):{_PGPASS_END}"),
+)
+# fmt: on
+
+# Most commands have a short option. The search for it starts with a fixed character, so it is fast.
+_OPTION = r"-(?<=[\s\"'`,]-)(?:p|[PawuUS][ \t\"']|b\w*[ \t]|-(?:user|proxy-user)[ =])"
+_ANCHORS = (
+    b"identified by",
+    b"requirepass ",
+    b"psk=",
+    b"password ",
+    b"chpasswd",
+    b":5432:",
+    b":*:",
+)
+_BEFORE, _AFTER, _STEP = 300, 500, 200
+
+
+def find(page: Page) -> Iterator[SecretSpan]:
+    last = -_STEP
+    for at in _places(page):
+        if at - last >= _STEP:  # Nearer ones were searched with the last one.
+            last = at
+            yield from _find_near(page, at)
+
+
+def _places(page: Page) -> list[int]:
+    places = [m.start() for m in compiled(_OPTION).finditer(page.text)]
+    places += page.find_long(b":5432:")
+    for anchor in _ANCHORS:
+        places += page.find_all(anchor)
+    return sorted(places)
+
+
+def _find_near(page: Page, at: int) -> Iterator[SecretSpan]:
+    start, end = max(0, at - _BEFORE), at + _AFTER
+    lower = page.lower[start:end]
+    for rule, keyword, pattern in PLACES:
+        if keyword in lower:
+            for m in compiled(pattern).finditer(page.text, start, end):
+                group = m.lastgroup or 0
+                if _is_password(m[group]):
+                    yield SecretSpan(*m.span(group), rule, RANK)
+
+
+def _is_password(value: str) -> bool:
+    if value.isalpha() and len(value) < 6:
+        return False
+    return not (value[0] in "$-/.<{(" or is_placeholder(value))

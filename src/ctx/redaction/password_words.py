@@ -1,0 +1,66 @@
+"""Decides whether a word without digits and signs can be a password.
+
+After "password is" and "password:" there is a password, or something about one: its type, its
+state, what happens to it. What is said about passwords uses few words, and these are excluded.
+"""
+
+import re
+
+from ctx.redaction.entropy import is_placeholder
+
+_SHORTEST = 6
+
+_TYPES = (
+    "bytes bytestring callable char charfield element integer nullable number object optional "
+    "password secretstr sensitive string strings unicode varchar widget"
+)
+_STATES = (
+    "absent accepted active again allowed already always anything available blank bad both cached "
+    "changed checked cleartext compromised correct different disallowed displayed either expired "
+    "existing false failed generated ignored implied inactive incorrect insecure invalid "
+    "mandatory matching missing necessary needed neither nothing obsolete obvious optionally other "
+    "plaintext present prompted protected provided public random recommended rejected requested "
+    "required reset safe secure shared simple something specified stored strong temporary "
+    "unavailable unchanged undefined unknown unsafe unspecified useless usually validated visible "
+    "weak without working written wrong"
+)
+_TALK = (
+    "accept after against another argument attribute authentication based because before below "
+    "between change column configuration connection contains create dialog during encoding enter "
+    "entered entry environment example except expect failure fallback field format function "
+    "generator getpass handling hashing header however inside instead interactive keyring length "
+    "letters longer lookup manager managers method nothing number option options output param "
+    "parameter passing people phrase please policy policies prompt property protection providers "
+    "reading recovery replace request requirements response return returns rotation server setting "
+    "settings should shorter somehow source storage strength support system template through "
+    "together typed update user username usernames validation validator validators value values "
+    "variable variables vault verification whatever whether within"
+)
+_CODE = (
+    "attrs config context credentials default environ getattr inherit kwargs lambda options params "
+    "payload props request require result secrets security self session settings state values"
+)
+_OTHER_LANGUAGES = (
+    "abgelaufen erforderlich falsch gespeichert korrekt leer notwendig richtig ungültig vergessen "
+    "verschlüsselt obligatoire oublié requis incorrecte incorrecta incorrecto inválida inválido "
+    "invalide obligatoria obligatorio olvidada requerida necesaria sbagliata errata obbligatoria "
+    "richiesta obrigatória incorreta necessária esquecida onjuist verplicht vergeten ongeldig "
+    "nieprawidłowe wymagane неверный обязателен felaktigt krävs"
+)
+_ABOUT_PASSWORDS = frozenset(" ".join((_TYPES, _STATES, _TALK, _CODE, _OTHER_LANGUAGES)).split())
+# Endings of adjectives and participles: "encrypted", "readable", "case-sensitive".
+_ADJECTIVE = r"(?:ed|able|ible|tive|sive|ally|ory)\Z"
+_NAME_OF_A_SECRET = (
+    r"(?i)passw|passphrase|passcode|\A(?:my|the|your)?[_-]?secret\Z|token|apikey|credential"
+)
+
+
+def can_be_password(word: str) -> bool:
+    lowered = word.lower().rstrip(".:!?")
+    return (
+        len(lowered) >= _SHORTEST
+        and lowered not in _ABOUT_PASSWORDS
+        and not re.search(_ADJECTIVE, lowered)
+        and not re.search(_NAME_OF_A_SECRET, word)
+        and not is_placeholder(word)
+    )

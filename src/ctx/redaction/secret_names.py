@@ -1,0 +1,86 @@
+"""The names of secrets: `DB_PASSWORD`, `apiKey`, `Authorization`, "access token"."""
+
+import re
+from typing import Literal, NamedTuple
+
+from ctx.redaction.scan_text import Page, match_end
+
+# Searched for everywhere, so there are few, and rare ones. "key" is common and counts only after
+# one of `_KEY_OF`; "pass" covers password, passwd, passphrase.
+ANCHORS = (b"secret", b"token", b"pass", b"pwd", b"cred", b"auth", b"key")
+
+_KEY_OF = (
+    "access account admin api app application auth client consumer cookie crypto decryption deploy "
+    "encryption hmac ingest integration jwt license master private project secret security server "
+    "service session shared signing ssh storage subscription webhook"
+).split()
+_QUALIFIED = rf"(?:{'|'.join(_KEY_OF)})[ _.-]?\Z".encode()
+
+# A word of a name that makes it the name of a secret: by its end, as names are
+# glued together (`pgpassword`, `authtoken`), or as a whole.
+_SECRET_ENDS = ("secret", "token", "credential", "apikey", "secretkey", "accesskey", "privatekey",
+                "authkey", "signingkey", "encryptionkey", "accountkey")  # fmt: skip
+_PASSWORD_ENDS = ("password", "passwd", "passphrase", "passcode", "pwd", "passwort", "passord")
+_SECRET_WORDS = frozenset(("auth", "cred"))
+
+# Names of things about a secret: `token_count`, `password_hash`, `public_key`.
+_ABOUT = frozenset(
+    "csrf xsrf hash hashed hasher sha md blake digest checksum fingerprint integrity "
+    "public pub tokenizer next starting continuation change lock pagination idempotency "
+    "cursor".split()
+)
+_ABOUT_LAST = frozenset(
+    "algorithm arn at attempts attr author backend callback charset class cls code column count "
+    "created ctx date dir doc docs duration enabled endpoint env error expired expires expiry "
+    "expiration field file filename flow fn format func function grant group handler header help "
+    "hint host id identifier ids idx index info interval issuer kind label length len lifetime "
+    "limit line list location manager max message method min mode model module msg name names "
+    "namespace ns "
+    "offset owner page param parameter path pattern placeholder policy pos position prefix prompt "
+    "property provider re ref regex region regexp reset role rule scheme scope scopes separator "
+    "seq server service set size source span start state status stdin stream style suffix table "
+    "target text time timeout title ttl type types uid uri url urls usage used user username "
+    "validator var vars verifier version".split()
+)
+
+
+class Name(NamedTuple):
+    start: int
+    text: str
+    kind: Literal["password", "secret", "header"]
+
+
+def name_at(page: Page, at: int, end: int) -> Name | None:
+    """The name around an anchor, if it is one of a secret."""
+    raw, start = page.raw, at
+    floor = max(0, at - 48)
+    while start > floor and raw[start - 1] in _NAME_BYTES:
+        start -= 1
+    end = match_end(r"[\w.-]{0,40}+", page.text, end)
+    text = page.text[start:end]
+    words = [w.lower() for w in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", text)]
+    if words[0] == "key":  # "api key", with a blank: the anchor was qualified.
+        words.insert(0, "api")
+    if words[-1] in _ABOUT_LAST or not _ABOUT.isdisjoint(words) or text == "PWD":
+        return None
+    if words[-1] == "authorization":
+        return Name(start, text, "header")
+    singular = [w if w.endswith("ss") else w.removesuffix("s") for w in words]
+    for word in singular:
+        if word.endswith(_PASSWORD_ENDS):
+            return Name(start, text, "password")
+    if words[-1] in ("pass", "pw"):  # Not `pass_fds`.
+        return Name(start, text, "password")
+    for before, word in zip(["", *singular], singular, strict=False):
+        if word.endswith(_SECRET_ENDS) or word in _SECRET_WORDS:
+            return Name(start, text, "secret")
+        if word == "key" and before in _KEY_OF:
+            return Name(start, text, "secret")
+    return None
+
+
+_NAME_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-."
+
+
+def is_key_of_something(page: Page, at: int) -> bool:
+    return re.compile(_QUALIFIED).search(page.lower, max(0, at - 14), at) is not None

@@ -1,0 +1,69 @@
+"""Passwords in sentences and forms of other languages than English and German.
+
+"la contraseña es …", "Mot de passe : …", "密码是…". English and German are part of
+`named_secrets.py`, because their words are also names in programs.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+
+from ctx.redaction.entropy import is_placeholder
+from ctx.redaction.password_words import can_be_password
+from ctx.redaction.scan_text import Page, SecretSpan
+
+RANK = 1
+
+# What is searched for in the lower-case text, in which a letter that is not ASCII is a `?`.
+_ANCHORS = (b"kennwort", b"contrase", b"senha", b"wachtwoord")
+_OTHER_ANCHORS = (
+    *("ароль", "asło", "ösenord", "dgangskode", "eslo", "elszó", "arola", "ifre"),
+    *("密码", "密碼", "パスワード", "비밀번호"),
+)
+_NOUN = (
+    "kennwort|mot de passe|contrase(?:ñ|n|n\u0303)a|senha|wachtwoord|парол[ьяю]|hasło"
+    "|lösenord(?:et)?|adgangskode(?:n)?|heslo|jelszó|parola|şifre(?:si)?|密码|密碼|パスワード|비밀번호"
+)
+_SCOPE = r"(?:[ \t]+(?:für|pour|de|du|para|do|da|del|voor|för|для|do)[ ][^\n.:;,=(){}<>]{1,40}?)?"
+_SIGN = (
+    r"(?:[ \t\u00a0]*(?:[:=：—是为為は])[ \t]*"
+    r"|[ \t]+(?:ist|lautet|est|es|è|é|is|to|är|er|je|это)"
+    r"(?:[ ](?:maintenant|ahora|agora|nu))?:?[ \t]+)"
+)
+_VALUE = r"""(?P<quote>["'`«„“])?(?P<value>[!-~]{4,128})"""
+
+
+def find(page: Page) -> Iterator[SecretSpan]:
+    match = _compiled(rf"(?:{_NOUN}){_SCOPE}{_SIGN}{_VALUE}").search
+    done = 0
+    for at in _places(page):
+        if at >= done and (m := match(page.text, max(0, at - 2), at + 256)):
+            done = m.end()
+            start, end = m.span("value")
+            end = start + len(m["value"].rstrip(""".,;!?"'`"""))
+            if _is_password(page.text[start:end]):
+                yield SecretSpan(start, end, "password", RANK)
+
+
+def _places(page: Page) -> list[int]:
+    places = []
+    for anchor in _ANCHORS:
+        places += page.find_all(anchor)
+    places += [at - 7 for at in page.find_all(b"pass") if page.lower.startswith(b"mot de ", at - 7)]
+    for word in _OTHER_ANCHORS if not page.text.isascii() else ():
+        at = page.text.find(word)
+        while at >= 0:
+            places.append(at)
+            at = page.text.find(word, at + len(word))
+    return sorted(places)
+
+
+def _is_password(value: str) -> bool:
+    if len(value) < 4 or is_placeholder(value) or "://" in value:
+        return False
+    return can_be_password(value) if re.fullmatch(r"[A-Za-z_-]+", value) else True
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
