@@ -1,12 +1,14 @@
 """Removes a text from the objects of a project.
 
 Objects do not change; a replacement is read in their place (`objects/replaced_objects.py`), so
-that commit ids stay valid. The replacement keeps ids, unknown records and fields of newer versions;
-an object that would become unreadable is left unchanged.
+that commit ids stay valid. The replacement keeps ids, unknown records and fields of newer versions.
+Words of the format itself, such as kinds, are kept too, and so is an object that would become
+unreadable. Both are reported.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Iterator
+from enum import StrEnum
 from typing import Any, NamedTuple
 
 import msgspec
@@ -15,7 +17,7 @@ from ctx import clock, disk
 from ctx.errors import CtxError
 from ctx.exchange.scrub_store import changed_record
 from ctx.ids import ObjectId
-from ctx.objects import codec
+from ctx.objects import codec, object_types
 from ctx.objects.loose_objects import LooseStore
 from ctx.objects.object_store import Kind, Object, blob, from_payload
 from ctx.objects.repository import Repository
@@ -23,14 +25,20 @@ from ctx.objects.staged_objects import StagedStore
 from ctx.redaction.needle import Needle
 
 _RECORD_LENGTH = 11
-_FIXED = frozenset(
-    {"session_id", "kind", "step_kind", "role", "stream", "label", "tool", "language", "severity"}
+_NAMES = frozenset(
+    {"path", "session_id", "stream", "role", "tool", "kind", "step_kind", "severity"}
 )
-"""Fields that are not free text, or that identify the object."""
+"""Fields with names, which must not contain brackets."""
+_FIXED = frozenset({"label", "language", "visibility"})
+"""Fields with words of the format."""
+_WORDS = frozenset(
+    str(word)
+    for kinds in vars(object_types).values()
+    if isinstance(kinds, type) and issubclass(kinds, StrEnum)
+    for word in kinds
+).union(("main", "work", "overview", "decision", "log", "task", "doc"))
+"""Words of the format in fields with names."""
 _ENCODER = msgspec.msgpack.Encoder()
-
-_Rewrite = Callable[[Object], Object | None]
-"""The replacement of an object; None if it can stay."""
 
 
 class MatchingObjects(NamedTuple):
@@ -40,15 +48,18 @@ class MatchingObjects(NamedTuple):
     """The replacement of each."""
     files: tuple[str, ...]
     """All files that contain them, including second copies."""
+    kept: tuple[str, ...]
+    """Files with objects that contain it and cannot be replaced."""
     unreadable: tuple[str, ...]
 
 
 def find_objects(
-    store: LooseStore, rewritten: _Rewrite, tick: clock.Tick = clock.no_tick
+    store: LooseStore, needle: Needle, tick: clock.Tick = clock.no_tick
 ) -> MatchingObjects:
     """Find the objects of a store that must be replaced."""
     found: dict[ObjectId, Object] = {}
     files: list[str] = []
+    kept: list[str] = []
     unreadable: list[str] = []
     every = list(store.files())
     for number, path in enumerate(every):
@@ -59,12 +70,14 @@ def find_objects(
         if not inside:
             unreadable.append(path)
         for item in inside:
-            after = found.get(item.id) or rewritten(item)
+            after = found.get(item.id) or rewritten_object(item, needle)
             if after is not None and after.id != item.id:
                 found[item.id] = after
                 if path not in files[-1:]:
                     files.append(path)
-    return MatchingObjects(found, tuple(files), tuple(unreadable))
+            if path not in kept[-1:] and _is_in(after or item, needle):
+                kept.append(path)
+    return MatchingObjects(found, tuple(files), tuple(kept), tuple(unreadable))
 
 
 def replace_objects(repository: Repository, store: LooseStore, held: MatchingObjects) -> None:
@@ -111,6 +124,34 @@ def rewritten_object(stored: Object, needle: Needle) -> Object | None:
     return from_payload(Kind.TYPED, payload) if type(before) is type(after_value) else None
 
 
+def _is_in(stored: Object, needle: Needle) -> bool:
+    """Whether an object contains it anywhere, also in words of the format."""
+    if needle.is_rules:
+        return False
+    if stored.kind is Kind.BLOB:
+        return needle.is_in_bytes(stored.payload)
+    try:
+        value = msgspec.msgpack.decode(stored.payload)
+        return any(map(needle.is_in, _strings(value)))
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return needle.is_in_bytes(stored.payload)
+
+
+def _strings(value: Any) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case bytes():
+            yield value.decode("utf-8", "surrogateescape")
+        case list():
+            for nested in value:
+                yield from _strings(nested)
+        case dict():
+            for name, nested in value.items():
+                yield str(name)
+                yield from _strings(nested)
+
+
 def _scrubbed_fields(name: str, fields: Any, needle: Needle) -> Any:
     if name == "record_batch" and isinstance(fields, dict):
         records = fields.get("records", ())
@@ -144,8 +185,10 @@ def _renamed_entries(entries: Any, needle: Needle) -> Any:
 
 def _scrubbed_value(value: Any, needle: Needle, key: str = "") -> Any:
     match value:
+        case str() if key in _NAMES:
+            return value if value in _WORDS and key != "path" else needle.name(value)
         case str() if key not in _FIXED:
-            return needle.name(value) if key == "path" else needle.scrubbed(value)
+            return needle.scrubbed(value)
         case list():
             return [_scrubbed_value(nested, needle, key) for nested in value]
         case dict():
