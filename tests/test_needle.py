@@ -92,3 +92,40 @@ def test_nothing_is_left_and_scrubbing_is_idempotent(before: str, after: str, wo
     assert word.lower() not in text.lower()
     assert not found.is_in(text)
     assert found.scrubbed(text) == text
+
+
+@pytest.mark.parametrize(
+    "id", ["01M7GFRVD949ZZZZZZZZZZZZZZ", "ab" * 32, "5dd65eaa-e3b0-4b25-afae-79ee4238d2da"]
+)
+def test_a_part_of_an_id_is_left_alone_and_a_whole_one_is_scrubbed(id: str) -> None:
+    part, whole = needle.word(id[-4:]), needle.word(id)
+    for text in (id, f"session:{id}"):
+        assert not part.is_in(text)
+        assert part.name(text) == text
+    assert whole.scrubbed(id) == "[scrubbed]"
+    assert whole.name(f"session:{id}") == "session:scrubbed"
+    assert whole.is_in(id)
+
+
+def test_an_accent_matches_composed_and_decomposed() -> None:
+    for typed in ("caf\u00e9 noir", "cafe\u0301 noir"):
+        for stored in ("caf\u00e9-noir", "CAFE\u0301 noir"):
+            assert needle.word(typed).scrubbed(stored) == "[scrubbed]"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        (r"(a+)+\d", "a" * 60),
+        (r"(a|a)*b\d", "a" * 60),
+        (r"(\w+\s?)*!", "word " * 40),
+        (r"(.*)(.*)(.*)(.*)(.*)(.*)x\d", "a" * 4000),
+    ],
+)
+def test_a_pattern_that_takes_too_long_is_stopped(pattern: str, text: str) -> None:
+    slow = needle.regex(pattern, most_seconds=0.05)
+    for use in (slow.is_in, slow.scrubbed, slow.name, lambda t: slow.is_in_bytes(t.encode())):
+        with pytest.raises(UsageError, match="takes too long"):
+            use(text)
+    # The limit is for each text.
+    assert not slow.is_in("c")

@@ -55,7 +55,8 @@ ELSEWHERE = {
     "exchange/importer.py": {"records", "nodes", "edges"},
     "exchange/integrity.py": {"records"},
     "exchange/recovery.py": {"pending", "records", "nodes", "tags", "views"},
-    "exchange/scrub_store.py": {"contexts", "excerpts", "records", "nodes", "tags", "views"},
+    "exchange/scrub_store.py": {"contexts", "records", "nodes", "tags", "views"}
+    | {"excerpts", "excerpts_fts"},
     # A hook loads no more than it must.
     "context/hook_queries.py": {"commands", "pending", "sessions", "symbol_changes", "events"}
     | {"records", "nodes", "edges", "tags", "views"}

@@ -213,6 +213,35 @@ def wait_for_input(stream: int) -> None:
         os.close(waking)
 
 
+class TimeLimit:
+    """Raises `TimeoutError` in the block after some seconds, even inside a regular expression.
+
+    Only the main thread gets signals: in another thread there is no limit.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    def __enter__(self) -> None:
+        self._is_limited = True
+        try:
+            self._before = signal.signal(signal.SIGALRM, _time_out)
+        except ValueError:
+            self._is_limited = False
+            return
+        self._timer_before = signal.setitimer(signal.ITIMER_REAL, self._seconds)
+
+    def __exit__(self, *_: object) -> None:
+        if self._is_limited:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, self._before)
+            signal.setitimer(signal.ITIMER_REAL, *self._timer_before)
+
+
+def _time_out(_number: int, _frame: "FrameType | None") -> None:
+    raise TimeoutError
+
+
 class LeftToChild:
     """While another program has the terminal: Ctrl-C is meant for that program."""
 

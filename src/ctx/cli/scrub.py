@@ -5,7 +5,7 @@ import argparse
 from ctx.cli import arguments, opening
 from ctx.cli import options as shared
 from ctx.cli import settings as surroundings
-from ctx.cli.output import Block, Line, Output, count, listing
+from ctx.cli.output import Block, Line, Output, Table, count, listing
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
 from ctx.memory.graph import PROJECT, USER
@@ -38,14 +38,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
     wanted = _needle(options)
     scope = _scope(options, settings, output)
-    if options.dry_run or not options.yes:
+    # A pattern that takes too long ends the command before anything is changed.
+    if options.dry_run or options.regex or not options.yes:
         with output.progress("Looking") as tick:
             result = look(scope, wanted, tick)
-        if options.dry_run or not result.places:
+        if options.dry_run or not (result.places or options.yes):
             output.show(result, render)
-            return 0
-        output.preview(render(result))
-        output.confirm("Remove it from all these places? This cannot be undone.", yes=False)
+            return 1 if result.left and not options.dry_run else 0
+        if not options.yes:
+            output.preview(render(result))
+        output.confirm("Remove it from all these places? This cannot be undone.", yes=options.yes)
     if scope.home:
         with opening.staging(settings, output) as memory:
             settle(memory, scope.home)
@@ -86,14 +88,15 @@ def render(result: ScrubResult) -> list[Block]:
     else:
         verb = "Would remove it from" if result.dry_run else "Removed it from"
         places = count(len(result.places), "place")
-        blocks = [Line(f"{verb} {places}:" if result.places else "Nothing could be removed.")]
+        nothing = "Nothing can be removed." if result.dry_run else "Nothing could be removed."
+        blocks = [Line(f"{verb} {places}:" if result.places else nothing)]
         blocks += listing(
             ("where", "how many", "what"),
             [(place.where, f"{place.found:,}", place.done) for place in result.places],
         )
     if result.left:
         blocks.append(Line("Still there:"))
-        blocks += listing(("where", "why"), result.left)
+        blocks.append(Table(("where", "why"), result.left))
     if result.in_git:
         blocks.append(
             Line(

@@ -7,6 +7,7 @@
     salvage, recovery    save what is readable in a damaged store
     scrub_store          removes a text from the user store
     scrub_files          removes a text from the files beside it
+    scrub_objects        removes a text from the objects of a project
     scrub_project        removes a text from a project's store
 
 Imported data passes the same checks as what a person types.

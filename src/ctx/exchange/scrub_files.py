@@ -1,23 +1,26 @@
 """Removes a text from the files of a user store other than its database.
 
-Text files are rewritten. Copies of the database are scrubbed like the database, or deleted if that
-fails. Derived files are deleted and rebuilt when needed. Files that a person wrote are reported and
-left unchanged.
+Text files are rewritten, and files that are named after a session are renamed. Copies of the
+database are scrubbed like the database, or deleted if that fails. Derived files are deleted and
+rebuilt when needed. Files that a person wrote are reported and left unchanged.
 """
 
 import json
 import os
+import re
 import shutil
 import sqlite3
 import stat
+import zlib
 from collections.abc import Iterator
 from contextlib import closing, suppress
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ctx import disk, layout, repository_names
+from ctx.code.history import history_tables
 from ctx.errors import CtxError
 from ctx.exchange import scrub_store
-from ctx.hook_files import spool
+from ctx.hook_files import live
 from ctx.llm import ledger
 from ctx.memory import user_store
 from ctx.redaction.needle import Needle
@@ -28,6 +31,20 @@ _CHUNK = 8 * 1024 * 1024
 _OVERLAP = 64 * 1024
 _BEING_WRITTEN = "tmp-"
 _LARGEST_TEXT = 256 * 1024 * 1024
+
+SESSION_FOLDERS = (live.FOLDER, "off")
+"""Folders whose files are named after sessions (see `capture/capture_off.py`)."""
+_ABOUT_SESSION = re.compile(
+    r"\.(?:before|stop|state|prompted|closed|tmp|receipt(?:-\d+)?|start-[^.]*)\Z"
+)
+_OF_NAMES = (*SESSION_FOLDERS, repository_names.FOLDER, "deleted")
+"""Files with names, which must match those in the database."""
+
+MEANWHILE = "it changed meanwhile: run the command again"
+OURS = "in a name that ctx uses itself: of a session, a type or a key"
+OF_USER = "it is your file: edit it"
+NAMED_SO = "the name of a file contains it"
+LINKED = "a link to a path that contains it"
 
 Done = Literal["rewritten", "removed", "made anew"]
 
@@ -73,14 +90,46 @@ def holds(path: str, needle: Needle) -> bool:
     return False
 
 
-def files_beside(home: str, database: str) -> Iterator[str]:
-    """The files of a user store except the database, locks and temporary files."""
+def named_so(folder: str, needle: Needle) -> Iterator[str]:
+    """The files and folders below one whose own names contain it."""
+    for here, folders, names in os.walk(folder):
+        for name in sorted((*folders, *names)):
+            if needle.name(name) != name:
+                yield os.path.join(here, name)
+
+
+def linked_so(folder: str, needle: Needle) -> Iterator[str]:
+    """The links below a folder that lead to a path with it."""
+    for here, folders, names in os.walk(folder):
+        for path in (os.path.join(here, name) for name in sorted((*folders, *names))):
+            with suppress(OSError):
+                if os.path.islink(path) and needle.is_in(os.readlink(path)):
+                    yield path
+
+
+def every_file_beside(home: str, database: str) -> Iterator[str]:
+    """The files of a user store except the database."""
     own = {os.path.realpath(database) + suffix for suffix in ("", *JOURNALS)}
-    for path in plain_files(home):
+    return (path for path in plain_files(home) if os.path.realpath(path) not in own)
+
+
+def files_beside(home: str, database: str) -> Iterator[str]:
+    """The same without locks and temporary files."""
+    for path in every_file_beside(home, database):
         name = os.path.basename(path)
-        is_busy = name.lower().endswith("lock") or name.startswith(_BEING_WRITTEN)
-        if not is_busy and os.path.realpath(path) not in own:
+        if not (name.lower().endswith("lock") or name.startswith(_BEING_WRITTEN)):
             yield path
+
+
+def new_name(home: str, path: str, needle: Needle) -> str | None:
+    """The new path of a file that is named after a session; None if the name can stay."""
+    folder, name = os.path.split(path)
+    if os.path.relpath(folder, home) not in SESSION_FOLDERS:
+        return None
+    about = _ABOUT_SESSION.search(name)
+    ending = about.group() if about else ""
+    after = needle.name(name.removesuffix(ending)) + ending
+    return None if after == name else os.path.join(folder, after)
 
 
 def is_copy(path: str) -> bool:
@@ -101,11 +150,36 @@ def is_ledger(path: str) -> bool:
 
 
 def ledger_holds(path: str, needle: Needle) -> int | None:
+    """How often a ledger contains it, in rows or free pages; None if it cannot be read."""
+    rows = ledger_rows_hold(path, needle)
+    return rows if rows != 0 else int(any(holds(path + end, needle) for end in ("", *JOURNALS)))
+
+
+def ledger_rows_hold(path: str, needle: Needle) -> int | None:
     """How many rows of a ledger contain it; None if it cannot be read."""
     try:
         return ledger.count_matching(path, needle)
     except CtxError:
         return None
+
+
+def code_holds(path: str, needle: Needle) -> bool:
+    """Whether the index of some code contains it, also in compressed commit messages."""
+    if any(holds(path + suffix, needle) for suffix in ("", *JOURNALS)):
+        return True
+    if needle.is_rules or not os.path.exists(path):
+        return False
+    try:
+        with closing(connect(path, "mode=ro")) as connection:
+            return any(map(needle.is_in, history_tables.messages(connection)))
+    except (sqlite3.Error, CtxError, ValueError, zlib.error):
+        # What cannot be read is rebuilt.
+        return True
+
+
+def derived_holds(path: str, needle: Needle) -> bool:
+    is_code = os.path.basename(path) == layout.CODE_INDEX
+    return code_holds(path, needle) if is_code else holds(path, needle)
 
 
 def is_set_aside(path: str, database: str) -> bool:
@@ -151,7 +225,7 @@ def rows_hold(path: str, needle: Needle) -> int | None:
 def only_in_schema(path: str, needle: Needle) -> bool:
     """Whether a database contains it in no row, so only in names that ctx itself uses."""
     if is_ledger(path):
-        return not path.endswith(JOURNALS) and ledger_holds(path, needle) == 0
+        return not path.endswith(JOURNALS) and ledger_rows_hold(path, needle) == 0
     return is_copy(path) and rows_hold(path, needle) == 0
 
 
@@ -177,17 +251,41 @@ def rewritten(path: str, needle: Needle) -> bytes | None:
     except OSError:
         return None
     text = data.decode("utf-8", "surrogateescape")
-    if f"{os.sep}{spool.FOLDER}{os.sep}" in path or path.endswith(".json"):
+    if text.lstrip()[:1] in ("{", "[") and not path.endswith(".md"):
         with suppress(ValueError, RecursionError):
             before = json.loads(text)
-            after = needle.scrubbed_json(before, keys=True)
+            after = _with_names(before, needle.scrubbed_json(before, keys=True), needle)
             if after == before:
                 return None
             return json.dumps(after).encode("utf-8", "surrogatepass")
-    # The project's name there must match the tags of its memory.
-    is_name = f"{os.sep}{repository_names.FOLDER}{os.sep}" in path
+    is_name = not set(_OF_NAMES).isdisjoint(path.split(os.sep)[-2:])
     after_text = needle.name(text) if is_name else needle.scrubbed(text)
     return after_text.encode("utf-8", "surrogateescape") if after_text != text else None
+
+
+def scrub_text(home: str, path: str, needle: Needle, *, acting: bool) -> bool:
+    """Remove it from a text file and from its name; whether it was there."""
+    after, target = rewritten(path, needle), new_name(home, path, needle)
+    if acting:
+        with disk.explained("writing a file without what is to go"):
+            if after is not None:
+                write(path, after)
+            if target is not None:
+                os.replace(path, target)
+                disk.sync_folder(os.path.dirname(target))
+    return after is not None or target is not None
+
+
+def _with_names(before: Any, after: Any, needle: Needle) -> Any:
+    """An event whose names are the same as in the database: of its session, paths and branch."""
+    if not isinstance(before, dict):
+        return after
+    names = {
+        key: needle.name(value)
+        for key, value in before.items()
+        if isinstance(value, str) and not value.partition(" ")[1]
+    }
+    return {**after, **names}
 
 
 def write(path: str, data: bytes) -> None:

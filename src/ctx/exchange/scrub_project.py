@@ -1,45 +1,23 @@
-"""Removes a text from a project's store: documents, objects and derived files.
+"""Removes a text from a project's store: documents, objects, refs and derived files.
 
-Objects do not change; a replacement is read in their place (`objects/replaced_objects.py`), so
-that commit ids stay valid. The replacement keeps ids, unknown records and fields of newer versions;
-an object that would become unreadable is left unchanged. The indexes are deleted and rebuilt.
+See `scrub_objects` for the objects. The indexes are deleted and rebuilt.
 """
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
 
-import msgspec
-
-from ctx import clock, disk, git
-from ctx.errors import CtxError
+from ctx import checkouts, clock, disk, git
 from ctx.exchange import scrub_files
 from ctx.exchange.scrub_files import RemainingPlace, ScrubbedPlace, holds, plain_files
-from ctx.exchange.scrub_store import changed_record
-from ctx.ids import ObjectId
-from ctx.layout import CONFIG_NAME, INDEX_KEY
-from ctx.objects import codec
-from ctx.objects.loose_objects import LooseStore
-from ctx.objects.object_store import Kind, Object, blob, from_payload
+from ctx.exchange.scrub_objects import MatchingObjects, find_objects, replace_objects
+from ctx.layout import INDEX_KEY
+from ctx.objects import refs, untracked_commits
 from ctx.objects.repository import Repository
 from ctx.objects.staged_objects import StagedStore
 from ctx.redaction.needle import Needle
 from ctx.sqlite.connection import JOURNALS, discard
-
-_Rewrite = Callable[[Object], Object | None]
-"""The replacement of an object; None if it can stay."""
-
-
-class _MatchingObjects(NamedTuple):
-    """The objects that match, and unreadable files."""
-
-    objects: dict[ObjectId, Object]
-    """The replacement of each."""
-    files: tuple[str, ...]
-    """All files that contain them, including second copies."""
-    unreadable: tuple[str, ...]
 
 
 class ScrubbedProject:
@@ -51,16 +29,23 @@ class ScrubbedProject:
         self._needle = needle
         self.touched: list[str] = []
         """Files that contained it and may be in git."""
+        self._kept: list[RemainingPlace] = []
 
     def look(self, tick: clock.Tick) -> list[ScrubbedPlace]:
         """Report what would be done."""
-        places = [*self._documents(acting=False), *self._objects(acting=False, tick=tick)]
-        return [*places, *self._scrub_derived(acting=False, any_found=bool(places))]
+        return self._each_part(acting=False, tick=tick)
 
     def scrub(self, tick: clock.Tick) -> list[ScrubbedPlace]:
         """Remove the text. The caller holds the project's lock."""
-        places = [*self._documents(acting=True), *self._objects(acting=True, tick=tick)]
-        return [*places, *self._scrub_derived(acting=True, any_found=bool(places))]
+        return self._each_part(acting=True, tick=tick)
+
+    def _each_part(self, *, acting: bool, tick: clock.Tick) -> list[ScrubbedPlace]:
+        places = [
+            *self._documents(acting=acting),
+            *self._objects(acting=acting, tick=tick),
+            *self._pointers(acting=acting),
+        ]
+        return [*places, *self._scrub_derived(acting=acting, any_found=bool(places))]
 
     def _documents(self, *, acting: bool) -> Iterator[ScrubbedPlace]:
         folder = self._project.narrative
@@ -77,22 +62,58 @@ class ScrubbedProject:
                 if renamed != inside:
                     _rename(path, os.path.join(folder, renamed))
             yield ScrubbedPlace(self._scrubbed_path(os.path.join(folder, renamed)), 1, "rewritten")
+        if acting:
+            # The files in these folders were moved.
+            for path in list(scrub_files.named_so(folder, self._needle)):
+                _remove_empty(path)
 
     def _objects(self, *, acting: bool, tick: clock.Tick) -> Iterator[ScrubbedPlace]:
         repository = self._repository
         for store in (repository.objects, repository.staged):
-            held = _find_objects(store, self._rewritten, tick)
+            held = find_objects(store, self._needle, tick)
+            self._kept += self._kept_of(held)
             if store is repository.objects:
                 self.touched += held.files
             if acting:
-                _replace_objects(repository, store, held)
+                replace_objects(repository, store, held)
             if held.objects:
                 yield ScrubbedPlace(
                     self._scrubbed_path(store.folder), len(held.objects), "rewritten"
                 )
 
-    def _rewritten(self, stored: Object) -> Object | None:
-        return rewritten_object(stored, self._needle)
+    def _pointers(self, *, acting: bool) -> Iterator[ScrubbedPlace]:
+        """Rename the refs of sessions, the session that commands join, and git branches."""
+        folder = self._project.refs
+        for kind in refs.FOLDERS:
+            for name in disk.names(os.path.join(folder, kind)):
+                after = self._ref_name(kind, name)
+                path = os.path.join(folder, kind, name)
+                if after == name:
+                    continue
+                if acting and name.endswith(disk.TEMPORARY_SUFFIX):
+                    disk.discard(path)
+                elif acting:
+                    _rename(path, os.path.join(folder, kind, after))
+                yield ScrubbedPlace(self._scrubbed_path(os.path.join(folder, kind)), 1, "rewritten")
+        joined = disk.read_or_none(self._project.stage) or b""
+        text = joined.decode("utf-8", "surrogateescape")
+        if (renamed := self._needle.name(text)) != text:
+            if acting:
+                scrub_files.write(self._project.stage, renamed.encode("utf-8", "surrogateescape"))
+            yield ScrubbedPlace(self._scrubbed_path(self._project.stage), 1, "rewritten")
+        for path in untracked_commits.entry_files(self._project):
+            if (after_json := scrub_files.rewritten(path, self._needle)) is not None:
+                if acting:
+                    scrub_files.write(path, after_json)
+                    untracked_commits.forget_places(self._project)
+                yield ScrubbedPlace(self._scrubbed_path(os.path.dirname(path)), 1, "rewritten")
+        if acting and holds(untracked_commits.places_file(self._project), self._needle):
+            untracked_commits.forget_places(self._project)
+
+    def _ref_name(self, kind: str, name: str) -> str:
+        """The new name of a ref. An aborted one ends with a part of an object id."""
+        session, dash, tip = name.rpartition("-") if kind == "aborted" else (name, "", "")
+        return self._needle.name(session) + dash + tip if session else self._needle.name(name)
 
     def _scrub_derived(self, *, acting: bool, any_found: bool) -> Iterator[ScrubbedPlace]:
         """Delete memory indexes if memory contains the text, and the code index if it does."""
@@ -109,7 +130,10 @@ class ScrubbedProject:
             memory = [path for path in memory if self._is_below(path)]
         code = project.code
         of_code = [code.database] if os.path.exists(code.database) else []
-        of_code = [path for path in of_code if self._is_below(path)]
+        if not (
+            scrub_files.code_holds(code.database, self._needle) or self._is_below(code.derived)
+        ):
+            of_code = []
         if acting:
             for path in (*memory, *of_code):
                 _remove(path)
@@ -125,47 +149,71 @@ class ScrubbedProject:
             return any(holds(file, self._needle) for file in plain_files(path))
         return any(holds(path + suffix, self._needle) for suffix in ("", *JOURNALS))
 
-    def left(self) -> Iterator[RemainingPlace]:
-        """Places that still contain it: settings, other working trees, unreadable objects."""
+    def out_of_reach(self) -> Iterator[RemainingPlace]:
+        """Places that a scrub does not change. After `look` or `scrub`."""
         project = self._project
-        local = os.path.join(project.store, "local")
-        yield from self._remaining_in_folder(project.store, (project.objects, local))
+        if holds(project.config_file, self._needle):
+            yield RemainingPlace(self._scrubbed_path(project.config_file), scrub_files.OF_USER)
         if project.checkout is not None:
-            yield from self._left_in_other_trees(os.path.dirname(project.local))
-        yield from self._remaining_in_folder(project.local, (project.staged_objects,))
-        for store in (self._repository.objects, self._repository.staged):
-            held = _find_objects(store, self._rewritten)
-            for path in held.files:
-                yield RemainingPlace(
-                    self._scrubbed_path(path), "it changed meanwhile: run the command again"
-                )
-            for path in held.unreadable:
-                yield RemainingPlace(self._scrubbed_path(path), "it cannot be read")
+            yield from self._other_trees(os.path.dirname(project.local))
+        yield from self._branch()
+        yield from dict.fromkeys(self._kept)
 
-    def _left_in_other_trees(self, together: str) -> Iterator[RemainingPlace]:
+    def left(self) -> Iterator[RemainingPlace]:
+        """All places that still contain it."""
+        project = self._project
+        self._kept = []
+        for store in (self._repository.objects, self._repository.staged):
+            held = find_objects(store, self._needle)
+            self._kept += self._kept_of(held)
+            for path in held.files:
+                yield RemainingPlace(self._scrubbed_path(path), scrub_files.MEANWHILE)
+        yield from self.out_of_reach()
+        yield from self._left_in(project.store, (project.objects, project.local))
+        yield from self._left_in(project.local, (project.staged_objects,))
+
+    def _kept_of(self, held: MatchingObjects) -> Iterator[RemainingPlace]:
+        # A word of the format is in every object.
+        places = held.kept if len(held.kept) <= _SHOWN else [_folder_of(held.kept)]
+        for path in places:
+            yield RemainingPlace(self._scrubbed_path(path), scrub_files.OURS)
+        for path in held.unreadable:
+            yield RemainingPlace(self._scrubbed_path(path), "it cannot be read")
+
+    def _other_trees(self, together: str) -> Iterator[RemainingPlace]:
         """Check the other working trees: each has its own staged work and indexes."""
         for name in disk.names(together):
             folder = os.path.join(together, name)
+            if holds(folder, self._needle):
+                yield RemainingPlace(self._scrubbed_path(folder), scrub_files.OF_USER)
             staged = StagedStore(os.path.join(folder, "stage", "objects"))
             if folder != self._project.local and (
                 any(holds(path, self._needle) for path in plain_files(folder))
-                or _find_objects(staged, self._rewritten).objects
+                or any(scrub_files.named_so(folder, self._needle))
+                or find_objects(staged, self._needle).objects
             ):
                 why = "another working tree of this repository: run `ctx scrub` there too"
                 yield RemainingPlace(self._scrubbed_path(folder), why)
 
-    def _remaining_in_folder(self, folder: str, but: tuple[str, ...]) -> Iterator[RemainingPlace]:
+    def _branch(self) -> Iterator[RemainingPlace]:
+        checkout = self._project.checkout
+        branch = checkouts.standing(checkout)[0] if checkout else None
+        if checkout and branch and self._needle.is_in(branch):
+            why = "the git branch has it in its name: ctx stores it again, unless you rename it"
+            yield RemainingPlace(self._scrubbed_path(os.path.join(checkout.git_dir, "HEAD")), why)
+
+    def _left_in(self, folder: str, but: tuple[str, ...]) -> Iterator[RemainingPlace]:
+        """Files below a folder that contain it, or whose names do."""
+        excluded = tuple(path + os.sep for path in but)
         for path in plain_files(folder):
-            if path.startswith(tuple(excluded + os.sep for excluded in but)):
+            if path.startswith(excluded) or path == self._project.config_file:
                 continue
             if holds(path, self._needle):
-                is_settings = os.path.basename(path) == CONFIG_NAME
-                why = "it is your file: edit it" if is_settings else "it was not expected there"
-                yield RemainingPlace(self._scrubbed_path(path), why)
-            elif self._needle.name(name := os.path.basename(path)) != name:
-                yield RemainingPlace(
-                    self._scrubbed_path(os.path.dirname(path)), "the name of a file contains it"
-                )
+                yield RemainingPlace(self._scrubbed_path(path), "it was not expected there")
+        for path in scrub_files.named_so(folder, self._needle):
+            if not path.startswith(excluded):
+                shown = self._scrubbed_path(os.path.dirname(path))
+                yield RemainingPlace(shown, scrub_files.NAMED_SO)
 
     def in_git(self) -> tuple[str, ...]:
         """Commands that show what git's own history still contains."""
@@ -191,78 +239,32 @@ class ScrubbedProject:
         return self._needle.name(os.path.relpath(path, self._project.root))
 
 
-def _find_objects(
-    store: LooseStore, rewritten: _Rewrite, tick: clock.Tick = clock.no_tick
-) -> _MatchingObjects:
-    """Find the objects of a store that must be replaced."""
-    found: dict[ObjectId, Object] = {}
-    files: list[str] = []
-    unreadable: list[str] = []
-    every = list(store.files())
-    for number, path in enumerate(every):
-        tick(number, len(every))
-        if not os.path.getsize(path):
-            continue
-        inside = store.inside(path)
-        if not inside:
-            unreadable.append(path)
-        for item in inside:
-            after = found.get(item.id) or rewritten(item)
-            if after is not None and after.id != item.id:
-                found[item.id] = after
-                if path not in files[-1:]:
-                    files.append(path)
-    return _MatchingObjects(found, tuple(files), tuple(unreadable))
-
-
-def _replace_objects(repository: Repository, store: LooseStore, held: _MatchingObjects) -> None:
-    """Replace the objects. The caller holds the project's lock.
-
-    The replacement is made durable first, then the name that leads to it, and then the old file is
-    removed. A crash leaves one object too many, which the next scrub removes.
-    """
-    if not held.objects:
-        return
-    store.write(held.objects.values())
-    repository.replaced.note((old, new.id) for old, new in held.objects.items())
-    repository.note_as_own(new.id for new in held.objects.values())
-    with disk.explained("removing objects"):
-        for path in held.files:
-            id = store.id_of_file(path)
-            if id is not None and id not in held.objects:
-                # It shares a file with others, and gets its own now.
-                store.rewrite([store.read_file(path)])
-            elif isinstance(store, StagedStore):
-                disk.discard(path)
-            else:
-                disk.replace(path, b"", durable_name=False)
-        for folder in sorted({os.path.dirname(path) for path in held.files}):
-            disk.sync_folder(folder)
-
-
 _SHOWN = 5
-_RECORD_LENGTH = 11
-_FIXED = frozenset(
-    {"session_id", "kind", "step_kind", "role", "stream", "label", "tool", "language", "severity"}
-)
-"""Fields that are not free text, or that identify the object."""
-_ENCODER = msgspec.msgpack.Encoder()
 
 
 def _rename(path: str, target: str) -> None:
-    """Rename a document; an existing file is never overwritten."""
-    stem, dot, ending = target.rpartition(".")
+    """Rename a document or a ref; an existing file is never overwritten."""
+    stem, dot, ending = target.rpartition(".") if target.endswith(".md") else (target, "", "")
     number = 1
     while os.path.lexists(target):
         number += 1
         target = f"{stem}-{number}{dot}{ending}"
-    with disk.explained("renaming a document"):
+    with disk.explained("renaming a file"):
         disk.make_folder(os.path.dirname(target))
         os.rename(path, target)
         disk.sync_folder(os.path.dirname(target))
         disk.sync_folder(os.path.dirname(path))
+
+
+def _folder_of(paths: Sequence[str]) -> str:
+    return os.path.commonpath([os.path.dirname(path) for path in paths])
+
+
+def _remove_empty(folder: str) -> None:
+    """Remove a folder and those below it, as far as they have no files."""
+    for here, _, _ in os.walk(folder, topdown=False):
         with suppress(OSError):
-            os.rmdir(os.path.dirname(path))
+            os.rmdir(here)
 
 
 def _remove(path: str) -> None:
@@ -270,67 +272,3 @@ def _remove(path: str) -> None:
         shutil.rmtree(path, ignore_errors=True)
     else:
         discard(path)
-
-
-def rewritten_object(stored: Object, needle: Needle) -> Object | None:
-    """The object without the text; None if it does not contain it."""
-    if stored.kind is Kind.BLOB:
-        text = stored.payload.decode("utf-8", "surrogateescape")
-        after = needle.scrubbed(text)
-        return blob(after.encode("utf-8", "surrogateescape")) if after != text else None
-    try:
-        name, version, fields = msgspec.msgpack.decode(stored.payload)
-        changed = _scrubbed_fields(name, fields, needle)
-        if changed == fields:
-            return None
-        payload = _ENCODER.encode((name, version, changed))
-        before, after_value = codec.decode(stored.payload), codec.decode(payload)
-    except (msgspec.MsgspecError, CtxError, UnicodeError, RecursionError, ValueError, TypeError):
-        return None
-    # The text may be a word of the format itself.
-    return from_payload(Kind.TYPED, payload) if type(before) is type(after_value) else None
-
-
-def _scrubbed_fields(name: str, fields: Any, needle: Needle) -> Any:
-    if name == "record_batch" and isinstance(fields, dict):
-        records = fields.get("records", ())
-        return {**fields, "records": [_scrubbed_record(record, needle) for record in records]}
-    if name == "tree" and isinstance(fields, dict):
-        return {**fields, "entries": _renamed_entries(fields.get("entries", ()), needle)}
-    return _scrubbed_value(fields, needle)
-
-
-def _scrubbed_record(record: Any, needle: Needle) -> Any:
-    if isinstance(record, list) and len(record) >= _RECORD_LENGTH:
-        texts = [field for n, field in enumerate(record[:_RECORD_LENGTH]) if n not in (1, 7)]
-        if all(isinstance(text, str) for text in texts):
-            return changed_record(record, needle) or record
-    # Readers skip an invalid record, but it is kept, so it is scrubbed too.
-    return _scrubbed_value(record, needle)
-
-
-def _renamed_entries(entries: Any, needle: Needle) -> Any:
-    """The entries of a tree under their new names, sorted and without duplicates."""
-    named: dict[str, Any] = {}
-    for entry in entries:
-        name = after = needle.name(entry["name"])
-        number = 1
-        while after in named:
-            number += 1
-            after = f"{name}-{number}"
-        named[after] = {**entry, "name": after}
-    return [named[name] for name in sorted(named)]
-
-
-def _scrubbed_value(value: Any, needle: Needle, key: str = "") -> Any:
-    match value:
-        case str() if key not in _FIXED:
-            return needle.name(value) if key == "path" else needle.scrubbed(value)
-        case list():
-            return [_scrubbed_value(nested, needle, key) for nested in value]
-        case dict():
-            return {
-                name: _scrubbed_value(nested, needle, str(name)) for name, nested in value.items()
-            }
-        case _:
-            return value

@@ -4,7 +4,8 @@ The records are changed, which nothing else ever does, and the rows that they ar
 again. Rows without a record are changed in place. Then the text index is rebuilt, and the whole
 file is rewritten, so that nothing is left in free pages.
 
-Ids, kinds, times and session names connect the parts of a store, so they are not changed.
+Session names are renamed in every table alike, so that a session stays connected to its events and
+nodes. Two sessions that get the same name become one. Ids, kinds and times are not changed.
 """
 
 import json
@@ -24,7 +25,10 @@ from ctx.sqlite.connection import transaction
 
 _FIXED = ("type", "created_at", "updated_at", "id", "over", "outside", "budget", "file")
 """Fields of a record's body that are not free text."""
-_NAMES = frozenset({"project", "folder", "repository", "branch", "transcript", "path", "tool"})
+_NAMES = frozenset(
+    "project folder repository branch transcript path tool session id key goes_on_from lead"
+    " tool_use step first steps synthesised".split()
+)
 """Columns with names and paths, which must not contain brackets."""
 _PATIENCE_S = 10.0
 _TURN_MS = 100
@@ -42,22 +46,34 @@ class _Table(NamedTuple):
 
 
 _TOLD = {
-    "pending": _Table(("key",), ("value",)),
-    "receipts": _Table(("id",), ("project",), ("items",)),
-    "events": _Table(("id",), ("folder", "tool", "reason"), ("body",), inner_keys=True),
+    "pending": _Table(("key",), ("key", "value")),
+    "receipts": _Table(("id",), ("id", "session", "project"), ("items",)),
+    "events": _Table(
+        ("id",),
+        ("id", "session", "folder", "tool", "tool_use", "reason"),
+        ("body",),
+        inner_keys=True,
+    ),
     "sessions": _Table(
         ("id",),
-        ("project", "folder", "repository", "branch", "client", "transcript", "request"),
+        (
+            *("id", "project", "folder", "repository", "branch", "client", "transcript"),
+            *("goes_on_from", "request", "synthesised"),
+        ),
     ),
     "symbol_changes": _Table(
-        ("session", "path", "name", "kind"), ("path", "name", "signature", "project")
+        ("session", "path", "name", "kind"), ("session", "path", "name", "signature", "project")
     ),
-    "excerpts": _Table(("id",), ("project", "text")),
-    "event_log": _Table(("id",), ("type",), ("data",)),
-    "commands": _Table(("id",), ("name", "problem")),
-    "model_answers": _Table(("session", "kind", "first"), ("model", "problem"), ("body",)),
-    "session_commands": _Table(("session", "command"), ("command", "problem", "replaced_by")),
-    "session_teams": _Table(("session", "team"), ("team", "name")),
+    "excerpts": _Table(("id",), ("session", "project", "step", "text")),
+    "event_log": _Table(("id",), ("session", "type"), ("data",)),
+    "commands": _Table(("id",), ("id", "session", "name", "problem")),
+    "model_answers": _Table(
+        ("session", "kind", "first"), ("session", "first", "steps", "model", "problem"), ("body",)
+    ),
+    "session_commands": _Table(
+        ("session", "command"), ("session", "command", "problem", "replaced_by")
+    ),
+    "session_teams": _Table(("session", "team"), ("session", "team", "name", "lead")),
 }
 # These tables repeat what the records contain. Rows without a record are changed directly.
 _DERIVED = {
@@ -91,8 +107,12 @@ def scrub(connection: Connection, needle: Needle, tick: clock.Tick = clock.no_ti
             return counts
         changed = list(_records(connection, needle, clock.no_tick))
         connection.executemany(
-            "UPDATE records SET subject = ?, key = ?, body = ?, author = ? WHERE id = ?",
-            [(new.subject, new.key, as_json(new.body), new.author, new.id) for _, new in changed],
+            "UPDATE records SET subject = ?, key = ?, body = ?, session = ?, author = ?"
+            " WHERE id = ?",
+            [
+                (new.subject, new.key, as_json(new.body), new.session, new.author, new.id)
+                for _, new in changed
+            ],
         )
         materialise(connection, [record for pair in changed for record in pair])
         for table, what in _tables(connection):
@@ -115,7 +135,6 @@ def scrub(connection: Connection, needle: Needle, tick: clock.Tick = clock.no_ti
             )
         # Cached contexts may contain it.
         connection.execute("DELETE FROM contexts")
-        index_words(connection)
         # Processes that read it before and are about to write must notice the scrub.
         event_log.add(connection, event_log.SCRUBBED, "", {})
     return counts
@@ -124,6 +143,7 @@ def scrub(connection: Connection, needle: Needle, tick: clock.Tick = clock.no_ti
 def wipe(connection: Connection) -> bool:
     """Rewrite the file and empty its write-ahead log; False if another process prevented it.
 
+    The text indexes are rebuilt first: SQLite keeps the words of deleted texts in them for a while.
     While another process reads, the log cannot be emptied.
     """
     deadline = clock.monotonic() + _PATIENCE_S
@@ -133,6 +153,8 @@ def wipe(connection: Connection) -> bool:
     while True:
         try:
             if not is_anew:
+                with transaction(connection):
+                    _index_words(connection)
                 connection.execute("VACUUM")
             is_anew = True
             busy = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
@@ -155,6 +177,20 @@ def scrub_copy(connection: Connection, needle: Needle) -> Counter[str]:
     return counts
 
 
+def foreign_tables(connection: Connection, needle: Needle) -> list[str]:
+    """The tables that contain it and that ctx did not create."""
+    known = {*_TOLD, *_DERIVED, "records", "tags", "contexts", "schema_version"}
+    query = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
+    names = [row[0] for row in connection.execute(query)]
+    others = [name for name in names if name not in known and "_fts" not in name]
+    return [name for name in others if needle.is_in(name) or _has_value(connection, name, needle)]
+
+
+def _has_value(connection: Connection, table: str, needle: Needle) -> bool:
+    rows = connection.execute('SELECT * FROM "{}"'.format(table.replace('"', '""')))
+    return any(needle.is_in(value) for row in rows for value in row if isinstance(value, str))
+
+
 # Matching rows
 
 
@@ -163,13 +199,14 @@ def changed_record(record: Sequence[Any], needle: Needle) -> Sequence[Any] | Non
 
     The record is an array, as in batches. Fields that a newer version appended are kept.
     """
-    kind, subject, key, body, author = (record[n] for n in (4, 5, 6, 8, 10))
+    kind, subject, key, body, session, author = (record[n] for n in (4, 5, 6, 8, 9, 10))
     changed = list(record)
     if kind.startswith(("view.", "task.")):
         changed[5] = needle.name(subject)
     if kind.startswith("tag."):
         changed[6] = needle.name(key)
     changed[8] = _body(body, needle)
+    changed[9] = needle.name(session)
     changed[10] = needle.scrubbed(author)
     return changed if changed != list(record) else None
 
@@ -186,9 +223,7 @@ def _records(
     for number, row in enumerate(rows):
         if not number % _PART:
             tick(number, total)
-        if not any(needle.is_in(value) for value in (*row[5:7], row[8], row[10])) and (
-            not needle.is_rules
-        ):
+        if needle.is_word and not any(map(needle.is_in, (*row[5:7], *row[8:11]))):
             continue
         if (changed := changed_record(row, needle)) is not None:
             yield _record(row), _record(changed)
@@ -254,7 +289,7 @@ def _rows(
 
 
 def _json(text: str, needle: Needle, what: _Table) -> str:
-    if not needle.is_rules and not needle.is_in(text):
+    if needle.is_word and not needle.is_in(text):
         return text
     try:
         before = json.loads(text)
@@ -285,6 +320,13 @@ def _find_words_anew(connection: Connection) -> None:
             for node_id, content, summary in rows
         ],
     )
+
+
+def _index_words(connection: Connection) -> None:
+    index_words(connection)
+    # A backup may have an older schema.
+    if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'excerpts_fts'").fetchone():
+        connection.execute("INSERT INTO excerpts_fts(excerpts_fts) VALUES ('rebuild')")
 
 
 def _index_excerpts(connection: Connection, numbers: Sequence[Any]) -> None:

@@ -91,6 +91,12 @@ def read(project: Project, commit: ObjectId) -> UntrackedCommit | None:
     return None
 
 
+def entry_files(project: Project) -> list[str]:
+    """The files of all entries, of discarded commits too."""
+    folders = [os.path.join(project.local, name) for name in (_FOLDER, _DISCARDED)]
+    return [os.path.join(folder, name) for folder in folders for name in disk.names(folder)]
+
+
 def write(project: Project, entry: UntrackedCommit) -> None:
     """Add an entry. The caller holds the project's lock."""
     text = json.dumps(entry._asdict())
@@ -160,7 +166,7 @@ def read_places(project: Project) -> "dict[ObjectId, str] | None":
     """Where each commit belongs; None if a new survey is needed."""
     assert project.checkout is not None
     try:
-        lines = disk.read(_places_file(project)).decode("utf-8", "replace").splitlines()
+        lines = disk.read(places_file(project)).decode("utf-8", "replace").splitlines()
         pairs = (line.partition(" ") for line in lines[1:])
         places = {ObjectId(id): place for id, _, place in pairs}
     except OSError:
@@ -173,13 +179,13 @@ def read_places(project: Project) -> "dict[ObjectId, str] | None":
 def write_places(project: Project, at: str, places: "Mapping[ObjectId, str]") -> None:
     lines = [at, *(f"{id} {place}" for id, place in sorted(places.items()))]
     try:
-        disk.replace(_places_file(project), "".join(f"{line}\n" for line in lines).encode())
+        disk.replace(places_file(project), "".join(f"{line}\n" for line in lines).encode())
     except OSError as error:
         raise disk.failure("noting which commits belong to this branch", error) from error
 
 
 def forget_places(project: Project) -> None:
-    disk.discard(_places_file(project))
+    disk.discard(places_file(project))
 
 
 def position(checkout: Checkout) -> str:
@@ -192,7 +198,7 @@ def position(checkout: Checkout) -> str:
     return f"{branch or '-'} {commit or '-'}"
 
 
-def _places_file(project: Project) -> str:
+def places_file(project: Project) -> str:
     return os.path.join(project.local, _PLACES)
 
 

@@ -33,8 +33,6 @@ MARK = "scrubbing"
 
 _PROJECTIONS = ("AGENTS.md", "CLAUDE.md")
 _PROJECTED = b"<!-- ctx:projection"
-_MEANWHILE = "it changed meanwhile: run the command again"
-_OURS = "in a name that ctx uses itself: of a session, a type or a key"
 _TURNS = 3
 _PATIENCE_S = 30.0
 _POLL_S = 0.05
@@ -85,7 +83,7 @@ def _remember(memory: Memory, home: str) -> object:
 
 
 def look(scope: ScrubScope, needle: Needle, tick: clock.Tick = clock.no_tick) -> ScrubResult:
-    """What would be taken out, and where. Nothing is changed."""
+    """What would be taken out, and where, and what would be left. Nothing is changed."""
     places: list[ScrubbedPlace] = []
     transcripts: tuple[str, ...] = ()
     if scope.database and user_store.is_there(scope.database):
@@ -95,18 +93,22 @@ def look(scope: ScrubScope, needle: Needle, tick: clock.Tick = clock.no_tick) ->
         ):
             places += _rows(scrub_store.find(opened, needle, tick))
             transcripts = _transcripts(opened, needle)
-        if not places and _in_free_pages(scope, needle):
-            places.append(ScrubbedPlace(os.path.basename(scope.database), 1, "rewritten"))
+    left = [*_out_of_reach(scope, needle)]
+    if scope.database and not (places or left) and _in_free_pages(scope, needle):
+        places.append(ScrubbedPlace(os.path.basename(scope.database), 1, "rewritten"))
     if scope.home and scope.database:
         places += _files(scope.home, scope.database, needle, acting=False)
     in_git: tuple[str, ...] = ()
     if scope.project:
         project = ScrubbedProject(scope.project, needle)
         places += project.look(tick)
+        left += project.out_of_reach()
         in_git = project.in_git()
+    if not places and not left:
+        left += _remaining_places(scope, needle)
     folders = _folders(scope, needle)
     return ScrubResult(
-        True, needle.description, _merge_places(places), (), in_git, transcripts, folders
+        True, needle.description, _merge_places(places), tuple(left), in_git, transcripts, folders
     )
 
 
@@ -156,8 +158,8 @@ def _scrub_store(
         found = scrub_store.scrub(opened, needle, tick)
         places = _rows(found)
         is_needed = bool(found) or was_begun or in_free_pages
-        # Rules cannot be applied to free pages.
-        is_wiped = not (is_needed or needle.is_rules) or scrub_store.wipe(opened)
+        # In free pages and text indexes, neither rules nor all forms of a word can be recognised.
+        is_wiped = scrub_store.wipe(opened)
         if is_needed and not places:
             places.append(ScrubbedPlace(os.path.basename(scope.database), 1, "rewritten"))
     if scope.home:
@@ -184,7 +186,7 @@ def _files(home: str, database: str, needle: Needle, *, acting: bool) -> list[Sc
                     ledger.scrub(path, needle)
                 places.append(ScrubbedPlace(inside, rows, "rewritten"))
         elif scrub_files.is_derived(home, path):
-            if os.path.exists(path) and holds(path, needle):
+            if os.path.exists(path) and scrub_files.derived_holds(path, needle):
                 if acting:
                     scrub_files.remove_derived(home, path)
                 places.append(ScrubbedPlace(where, 1, "made anew"))
@@ -198,49 +200,74 @@ def _files(home: str, database: str, needle: Needle, *, acting: bool) -> list[Sc
                 if acting:
                     disk.discard(path)
                 places.append(ScrubbedPlace(inside, 1, "removed"))
-        elif (after := scrub_files.rewritten(path, needle)) is not None:
-            if acting:
-                with disk.explained("writing a file without what is to go"):
-                    scrub_files.write(path, after)
+        elif scrub_files.scrub_text(home, path, needle, acting=acting):
             places.append(ScrubbedPlace(where, 1, "rewritten"))
     return places
 
 
-def _remaining_places(scope: ScrubScope, needle: Needle) -> Iterator[RemainingPlace]:
-    """What holds it after all, byte by byte."""
+def _out_of_reach(scope: ScrubScope, needle: Needle) -> Iterator[RemainingPlace]:
+    """What a scrub does not change: tables and files of the user, and names."""
     if scope.database and user_store.is_there(scope.database):
-        name = os.path.basename(scope.database)
-        with (
-            explained(scope.database),
-            closing(user_store.open_for_reading(scope.database)) as opened,
-        ):
-            if scrub_store.find(opened, needle):
-                yield RemainingPlace(name, _MEANWHILE)
-        for suffix in JOURNALS[:1]:
-            if holds(scope.database + suffix, needle):
-                why = "another process reads the store: run the command again when it has ended"
-                yield RemainingPlace(name + suffix, why)
-        if holds(scope.database, needle):
-            yield RemainingPlace(name, _OURS)
+        with closing(user_store.open_for_reading(scope.database)) as opened:
+            tables = scrub_store.foreign_tables(opened, needle)
+        for table in tables:
+            where = f"{os.path.basename(scope.database)}: {needle.name(table)}"
+            yield RemainingPlace(where, "a table that ctx did not create: edit it")
     if scope.home and scope.database:
         for path in scrub_files.files_beside(scope.home, scope.database):
+            if scrub_files.is_user_file(scope.home, path) and (
+                holds(path, needle)
+                or (needle.is_rules and scrub_files.rewritten(path, needle) is not None)
+            ):
+                inside = needle.name(os.path.relpath(path, scope.home))
+                yield RemainingPlace(inside, scrub_files.OF_USER)
+        for path in scrub_files.linked_so(scope.home, needle):
             inside = needle.name(os.path.relpath(path, scope.home))
-            if scrub_files.is_user_file(scope.home, path):
-                if holds(path, needle) or (
-                    needle.is_rules and scrub_files.rewritten(path, needle) is not None
-                ):
-                    yield RemainingPlace(inside, "it is your file: edit it")
-            elif holds(path, needle):
-                is_named = scrub_files.only_in_schema(path, needle)
-                yield RemainingPlace(inside, _OURS if is_named else _MEANWHILE)
-    if scope.project:
-        yield from ScrubbedProject(scope.project, needle).left()
+            yield RemainingPlace(inside, scrub_files.LINKED)
+        if not needle.is_rules:
+            for path in scrub_files.named_so(scope.home, needle):
+                if scrub_files.new_name(scope.home, path, needle) is None:
+                    folder = os.path.relpath(os.path.dirname(path), scope.home)
+                    yield RemainingPlace(needle.name(folder), scrub_files.NAMED_SO)
     for name in _PROJECTIONS:
         path = os.path.join(scope.folder, name)
         if scope.folder and holds(path, needle) and _PROJECTED in disk.read(path):
             yield RemainingPlace(
                 name, "`ctx install --projection` rewrites the block of memory in it"
             )
+
+
+def _remaining_places(scope: ScrubScope, needle: Needle) -> Iterator[RemainingPlace]:
+    """What holds it after all, byte by byte."""
+    if scope.database and user_store.is_there(scope.database):
+        yield from _left_in_store(scope.database, needle)
+    if scope.home and scope.database:
+        for path in scrub_files.every_file_beside(scope.home, scope.database):
+            if scrub_files.is_user_file(scope.home, path):
+                continue
+            inside = needle.name(os.path.relpath(path, scope.home))
+            if scrub_files.new_name(scope.home, path, needle):
+                yield RemainingPlace(inside, scrub_files.MEANWHILE)
+            elif scrub_files.derived_holds(path, needle):
+                is_named = scrub_files.only_in_schema(path, needle)
+                why = scrub_files.OURS if is_named else scrub_files.MEANWHILE
+                yield RemainingPlace(inside, why)
+    yield from _out_of_reach(scope, needle)
+    if scope.project:
+        yield from ScrubbedProject(scope.project, needle).left()
+
+
+def _left_in_store(database: str, needle: Needle) -> Iterator[RemainingPlace]:
+    name = os.path.basename(database)
+    with explained(database), closing(user_store.open_for_reading(database)) as opened:
+        if scrub_store.find(opened, needle):
+            yield RemainingPlace(name, scrub_files.MEANWHILE)
+    for suffix in JOURNALS[:1]:
+        if holds(database + suffix, needle):
+            why = "another process reads the store: run the command again when it has ended"
+            yield RemainingPlace(name + suffix, why)
+    if holds(database, needle):
+        yield RemainingPlace(name, scrub_files.OURS)
 
 
 def _at_models(home: str) -> Iterator[RemainingPlace]:

@@ -2,7 +2,8 @@
 
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from sqlite3 import Connection
 
 LARGEST_SHARED = 30
 """A larger commit does not show which of its files belong together."""
@@ -66,3 +67,9 @@ def unshrink(body: bytes) -> str:
 def key_of(path: str) -> int:
     """A number to look up a path by. Two paths may have the same number."""
     return zlib.crc32(path.encode())
+
+
+def messages(connection: Connection) -> Iterator[str]:
+    """The bodies of all commit messages."""
+    for (body,) in connection.execute("SELECT body FROM commits"):
+        yield unshrink(body)
