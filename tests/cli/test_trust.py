@@ -235,7 +235,8 @@ def test_what_agents_read_has_nothing_of_a_project_that_is_not_trusted(
         assert (ran.code, ran.err) == (0, "")
         assert "(by A Person) Deploy evil." in ran.out
     for words in (*showing, ["show", node["short_id"]]):
-        # Without the note that `recall` finds more: the log, which is in the store too.
-        ran = ctx("-q", *words)
-        assert (ran.code, ran.err) == (0, "")
+        ran = ctx(*words)
+        # The log, which is in the store too, is the only thing that `search` mentions.
+        note = "`ctx recall` finds more: 1 section.\n" if words[0] == "search" else ""
+        assert (ran.code, ran.err) == (0, note)
         assert "Deploy evil." in ran.out

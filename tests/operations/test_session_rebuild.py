@@ -32,10 +32,7 @@ def memory(surroundings: Path, repo: Path) -> Iterator[Memory]:
 def old_session(memory: Memory, session: str = "s1", script: str = FIX + DECIDED) -> NodeId:
     """A session that an older version synthesised: one observation that nothing supports now."""
     add_steps(memory, script, session)
-    with transaction(memory.user.connection):
-        memory.user.connection.execute(
-            "UPDATE sessions SET status = 'completed' WHERE id = ?", (session,)
-        )
+    end(memory, session)
     evidence = session_scripts.steps(script, session)[0].id
     with memory.transaction("synthesise", USER, author=session_stores.AUTHOR) as change:
         metadata = {
@@ -49,6 +46,13 @@ def old_session(memory: Memory, session: str = "s1", script: str = FIX + DECIDED
         for tag in ("kind:discovery", f"session:{session}", str(memory.own_tag)):
             change.tag(node, tag)
     return node
+
+
+def end(memory: Memory, session: str) -> None:
+    with transaction(memory.user.connection):
+        memory.user.connection.execute(
+            "UPDATE sessions SET status = 'completed' WHERE id = ?", (session,)
+        )
 
 
 def rebuilt(memory: Memory, *texts: str, dry_run: bool = False) -> RebuildSessionsResult:
@@ -167,7 +171,89 @@ def test_unchanged_nodes_are_renewed(memory: Memory) -> None:
     found = rebuilt(memory)
     assert (found.changed, found.withdrawn) == (1, 1)
     assert not memory.user.has(old)
-    assert memory.user.node(fix).content.startswith("Fixed `test_once`")
+    # The old text stays, superseded.
+    newer = memory.user.node(fix).superseded_by
+    assert newer is not None
+    assert memory.user.node(newer).content.startswith("Fixed `test_once`")
+    assert memory.user.node(fix).content == "Fixed by the old rules."
+
+
+def test_a_replaced_node_is_superseded_and_out_of_every_context(memory: Memory) -> None:
+    _, fix = outdated(memory)
+    rebuilt(memory)
+    old = memory.user.node(fix)
+    assert "tier:off-context" in old.tags
+    assert old.superseded_by is not None
+    new = memory.user.node(old.superseded_by)
+    # Everything else about it is the same.
+    assert {*old.tags} - {"tier:off-context"} == {*new.tags}
+    assert old.metadata == new.metadata
+    assert (old.created_at, new.superseded_by) == (new.created_at, None)
+    edges = {(each.type, each.to_id) for each in memory.user.edges(new.id, "out")}
+    mentioned = {(each.type, each.to_id) for each in memory.user.edges(fix, "out")}
+    assert edges == {("SUPERSEDES", fix), *mentioned}
+    [summary] = memory.user.of_type("summary")
+    assert new.id in {each.to_id for each in memory.user.edges(summary, "out", "DERIVED_FROM")}
+
+    # Neither another rebuild nor the next synthesis makes a third one.
+    before = live_nodes(memory)
+    assert rebuilt(memory).sessions == ()
+    written = session_writer.synthesise(memory, "s1", is_over=True)
+    assert (written.new, written.changed, written.withdrawn) == ((), (), ())
+    assert live_nodes(memory) == before
+    # A node that the user deletes does not come back in its old words.
+    with memory.transaction("delete", USER) as change:
+        change.delete_node(new.id)
+    assert rebuilt(memory).new == 0
+    assert not memory.user.has(new.id)
+    assert "tier:off-context" in memory.user.node(fix).tags
+
+
+def test_later_rules_supersede_once_more(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, fix = outdated(memory)
+    rebuilt(memory)
+    second = memory.user.node(fix).superseded_by
+    assert second is not None
+    with memory.transaction("synthesise", USER, author=session_stores.AUTHOR) as change:
+        change.update_node(second, content="Fixed by the second rules.")
+    # The same version of the rules updates its own node.
+    rebuilt(memory)
+    assert memory.user.node(second).superseded_by is None
+    assert memory.user.node(second).content.startswith("Fixed `test_once`")
+
+    with memory.transaction("synthesise", USER, author=session_stores.AUTHOR) as change:
+        change.update_node(second, content="Fixed by the second rules.")
+    monkeypatch.setattr(session_writer, "RULES", session_writer.RULES + 1)
+    rebuilt(memory)
+    third = memory.user.node(second).superseded_by
+    assert third is not None
+    assert memory.user.node(third).content.startswith("Fixed `test_once`")
+    valid = [it for it in memory.user.of_type("observation") if is_valid_fix(memory, it)]
+    assert valid == [third]
+
+
+def is_valid_fix(memory: Memory, node_id: NodeId) -> bool:
+    node = memory.user.node(node_id)
+    return node.superseded_by is None and node.content.startswith("Fixed")
+
+
+def test_a_new_node_about_the_same_steps_supersedes_the_one_it_replaces(memory: Memory) -> None:
+    add_steps(memory, FIX)
+    end(memory, "s1")
+    evidence = [each.id for each in session_scripts.steps(FIX, "s1")]
+    with memory.transaction("synthesise", USER, author=session_stores.AUTHOR) as change:
+        told = {"key": "fix:by-another-name", "session": "s1", "evidence": evidence[1:2]}
+        fix = change.add_node("observation", "Fixed it.", metadata=told)
+        for tag in ("kind:bugfix", "session:s1", str(memory.own_tag)):
+            change.tag(fix, tag)
+    found = rebuilt(memory)
+    assert (found.new, found.withdrawn) == (2, 1)
+    newer = memory.user.node(fix).superseded_by
+    assert newer is not None
+    assert memory.user.node(newer).metadata["key"] != "fix:by-another-name"
+    undo.undo_change(memory, found.change, dry_run=False)
+    assert memory.user.node(fix).superseded_by is None
+    assert not memory.user.has(newer)
 
 
 def test_deleted_nodes_stay_deleted(memory: Memory) -> None:

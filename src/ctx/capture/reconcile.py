@@ -15,7 +15,7 @@ from sqlite3 import Connection
 from typing import NamedTuple
 
 from ctx import clock
-from ctx.capture import capture_off, deleted_sessions, event_store, session_state
+from ctx.capture import capture_off, deleted_sessions, event_store, session_state, team_table
 from ctx.capture.capture_places import CapturePlaces
 from ctx.capture.session_state import Session
 from ctx.capture.steps import NEW
@@ -130,6 +130,8 @@ def _store_missing_events(
         with transaction(connection):
             for event in ours[first : first + _BATCH]:
                 if _is_known(connection, event, memory.environment.hosts):
+                    # An older version of ctx did not record teams.
+                    team_table.record_event(connection, event)
                     continue
                 made_ms = spool.made_ms(event.id)
                 if places.is_paused(event.folder, made_ms):

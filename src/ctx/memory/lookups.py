@@ -118,12 +118,18 @@ def settled_in_files(connection: Connection, paths: Sequence[str], most: int) ->
 
 
 def of_session(connection: Connection, session: str) -> list[NodeStatement]:
-    """The nodes that synthesis wrote about a session, newest first."""
+    """The nodes that synthesis wrote about a session, newest first.
+
+    A node that was replaced by one with the same key is left out.
+    """
     # Many nodes match by type, few by session: the unary plus disables the type index.
     rows = connection.execute(
         f"SELECT {_STATEMENT} FROM tags AS t JOIN nodes AS n ON n.id = t.node_id"
         " WHERE t.tag = ? AND +n.type IN ('observation', 'summary')"
-        " AND json_extract(n.metadata, '$.key') NOT NULL ORDER BY n.id DESC",
+        " AND json_extract(n.metadata, '$.key') NOT NULL AND NOT EXISTS (SELECT 1 FROM nodes AS r"
+        "  WHERE r.id = n.superseded_by"
+        "  AND json_extract(r.metadata, '$.key') = json_extract(n.metadata, '$.key'))"
+        " ORDER BY n.id DESC",
         (f"session:{session}",),
     )
     return [NodeStatement._make(row) for row in rows]

@@ -1,22 +1,25 @@
 """Make the memory of past sessions anew, by the present rules.
 
 A newer version of ctx finds more in the same steps, and leaves out what an older one stored by
-mistake. Only sessions with all of their steps are rebuilt, and only nodes that nobody else edited,
-tagged, linked or deleted are changed. What a project shares through git is left alone.
+mistake. It also reads more in a transcript: titles, teams, prompts from the queue. Only sessions
+with all of their steps are rebuilt, and only nodes that nobody else edited, tagged, linked or
+deleted are changed. What a project shares through git is left alone.
 
 All sessions are written in one change, so one `ctx undo` reverts it.
 """
 
+import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from ctx import clock
-from ctx.capture import event_table, session_state
+from ctx.capture import event_table, pipeline, reconcile, session_state, session_table
 from ctx.capture.session_state import Session
 from ctx.errors import CtxError, LockConflict
 from ctx.memory.graph import USER
 from ctx.operations import apply, worker_round
 from ctx.sqlite import database_backups
+from ctx.sqlite.connection import transaction
 from ctx.synthesis import existing_observations, session_stores, session_writer
 from ctx.synthesis.session_writer import PreparedSession, SessionWriteResult
 from ctx.workspace import Memory
@@ -79,17 +82,74 @@ def rebuild(
                 "Another process is processing sessions.",
                 hint="`ctx worker stop` ends the worker; then run this again.",
             )
-        prepared, skipped = _prepare(memory, _chosen_sessions(memory, texts, project), tick)
-        found = _result(prepared, _write(memory, prepared, dry_run=True)[1], skipped)
-        if dry_run or not found.sessions:
-            return found._replace(dry_run=dry_run)
-        backup = database_backups.make(memory.environment.graph_file)
-        change, written = _write(memory, prepared, dry_run=False)
-        for each, result in zip(prepared, written, strict=True):
-            session_writer.store_rows(memory.user.connection, each, result.summary)
-    apply.refresh(memory, dict.fromkeys(each.session.folder for each in prepared), home)
-    found = _result(prepared, written, skipped)
-    return found._replace(dry_run=False, change=change, backup=backup.path)
+        prepared: list[PreparedSession] = []
+        skipped: list[SkippedSession] = []
+        sessions = _chosen_sessions(memory, texts, project)
+        for number, session in enumerate(sessions):
+            tick(number, len(sessions))
+            made = prepare(memory, session, dry_run=dry_run)
+            if isinstance(made, SkippedSession):
+                skipped.append(made)
+            else:
+                prepared.append(made)
+        return write(memory, prepared, dry_run=dry_run)._replace(skipped=tuple(skipped))
+
+
+def prepare(
+    memory: Memory, session: Session, *, dry_run: bool = False
+) -> PreparedSession | SkippedSession:
+    """Compute the new nodes of a session, and store its commands and excerpts.
+
+    A dry run does not read the transcript again.
+    """
+    connection = memory.user.connection
+    reason = _obstacle(memory, session)
+    if not reason and not dry_run:
+        session = _read_transcript_again(memory, session)
+    made = None if reason else session_writer.prepare(connection, session, is_over=True)
+    if made is None:
+        return SkippedSession(session.id, session.project, reason or "no steps are stored")
+    if not dry_run:
+        session_writer.store_rows(connection, made, None)
+    return made
+
+
+def write(
+    memory: Memory, prepared: Sequence[PreparedSession], *, dry_run: bool = False
+) -> RebuildSessionsResult:
+    """Write the nodes of all sessions in one change, after a backup."""
+    result = _result(prepared, _write(memory, prepared, dry_run=True)[1])
+    if dry_run or not result.sessions:
+        return result._replace(dry_run=dry_run)
+    backup = database_backups.make(memory.environment.graph_file)
+    change, written = _write(memory, prepared, dry_run=False)
+    connection = memory.user.connection
+    with transaction(connection):
+        for each, nodes in zip(prepared, written, strict=True):
+            session_table.set_synthesised(connection, each.session.id, "", nodes.summary)
+    folders = dict.fromkeys(each.session.folder for each in prepared)
+    apply.refresh(memory, folders, memory.environment.user_store.home)
+    result = _result(prepared, written)
+    return result._replace(dry_run=False, change=change, backup=backup.path)
+
+
+def _read_transcript_again(memory: Memory, session: Session) -> Session:
+    """Capture what an older version of ctx ignored in a transcript. Known events stay as they are.
+
+    The session does not become active again.
+    """
+    if not os.path.isfile(session.transcript):
+        return session
+    connection, home = memory.user.connection, memory.environment.user_store.home
+    with transaction(connection):
+        session_state.set_transcript_position(connection, session.id, 0)
+    if reconcile.reconcile(memory, home, session.id):
+        pipeline.take(memory, home)
+    now = session_state.find(connection, session.id) or session
+    if now.status == session_state.ACTIVE:
+        with transaction(connection):
+            session_state.end(connection, session.id, session.status)
+    return now
 
 
 def _chosen_sessions(memory: Memory, texts: Sequence[str], project: str | None) -> list[Session]:
@@ -101,25 +161,6 @@ def _chosen_sessions(memory: Memory, texts: Sequence[str], project: str | None) 
     else:
         found = session_state.all_of(connection, project=project)
     return sorted(found, key=lambda each: (each.started_at, each.id))
-
-
-def _prepare(
-    memory: Memory, sessions: Sequence[Session], tick: clock.Tick
-) -> tuple[list[PreparedSession], list[SkippedSession]]:
-    prepared: list[PreparedSession] = []
-    skipped: list[SkippedSession] = []
-    for number, session in enumerate(sessions):
-        tick(number, len(sessions))
-        reason = _obstacle(memory, session)
-        made = None
-        if not reason:
-            made = session_writer.prepare(memory.user.connection, session, is_over=True)
-        if made is not None:
-            prepared.append(made)
-        else:
-            reason = reason or "no steps are stored"
-            skipped.append(SkippedSession(session.id, session.project, reason))
-    return prepared, skipped
 
 
 def _obstacle(memory: Memory, session: Session) -> str:
@@ -168,7 +209,7 @@ def _write(
         with memory.transaction(ACTION, USER, author=session_stores.AUTHOR) as change:
             change_id = change.id
             for each in prepared:
-                written.append(session_writer.write(change, change, each, only_own=True))
+                written.append(session_writer.write(change, change, each, is_rebuilt=True))
                 # The next session is compared with what this one wrote.
                 change.write()
             if dry_run:
@@ -181,7 +222,6 @@ def _write(
 def _result(
     prepared: Sequence[PreparedSession],
     written: Sequence[SessionWriteResult],
-    skipped: Sequence[SkippedSession],
 ) -> RebuildSessionsResult:
     every = [
         RebuiltSession(
@@ -196,7 +236,7 @@ def _result(
     ]
     sessions = tuple(each for each in every if each.new or each.changed or each.withdrawn)
     return RebuildSessionsResult(
-        *(True, None, None, sessions, len(every) - len(sessions), tuple(skipped)),
+        *(True, None, None, sessions, len(every) - len(sessions), ()),
         sum(each.new for each in every),
         sum(each.changed for each in every),
         sum(each.withdrawn for each in every),

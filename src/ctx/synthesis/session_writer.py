@@ -6,10 +6,13 @@ no longer true, such as a fix that did not hold, are withdrawn.
 
 An observation that another session already made is not written again; the existing node is counted
 once more. Stored model answers about the session are merged in; no model is called here.
+
+A past session can be rebuilt by newer rules. Then a node with other text is not overwritten: a new
+node supersedes it.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from sqlite3 import Connection
 from typing import Any, NamedTuple
 
@@ -26,6 +29,7 @@ from ctx.memory.graph import PROJECT, USER
 from ctx.memory.model import Evidence
 from ctx.project import anchors
 from ctx.project.anchors import Anchor
+from ctx.redaction import redact
 from ctx.sqlite.connection import transaction
 from ctx.synthesis import (
     dedupe,
@@ -52,11 +56,16 @@ from ctx.synthesis.statements import with_statements
 from ctx.synthesis.summary import markdown
 from ctx.workspace import Memory
 
+RULES = 2
+"""The version of the rules. Increase it if the same steps give other nodes: the worker rebuilds the
+sessions of earlier versions (`operations/background_rebuild.py`)."""
+
 _ACTION = "synthesise"
 _MOST_MENTIONS = 5
 _MOST_SESSIONS = 50
 _SURER = 50
 _SUREST = 950
+_REBUILT = "Rebuilt by newer rules."
 _COUNTED = frozenset({"evidence", "confidence", "last_seen"})
 
 
@@ -114,14 +123,15 @@ def prepare(connection: Connection, session: Session, *, is_over: bool) -> Prepa
 
 
 def write(
-    change: Change, summary_change: Change, prepared: PreparedSession, *, only_own: bool = False
+    change: Change, summary_change: Change, prepared: PreparedSession, *, is_rebuilt: bool = False
 ) -> SessionWriteResult:
     """Inside a change: write the nodes of a session.
 
-    With `only_own`, nodes stay as they are if anyone else ever edited, tagged or linked them.
+    When a session is rebuilt, nodes stay as they are if anyone else ever edited, tagged or linked
+    them, and new nodes supersede those with other text.
     """
     steps, is_over = prepared.steps, prepared.is_over
-    writing = _SessionWriter(change, prepared.session, steps, only_own=only_own)
+    writing = _SessionWriter(change, prepared.session, steps, is_rebuilt=is_rebuilt)
     is_idle = is_over or extractive.is_at_rest(steps)
     writing.observations(prepared.synthesis.observations, is_idle=is_idle, is_over=is_over)
     if summary_change is not change:
@@ -143,6 +153,12 @@ def store_rows(connection: Connection, prepared: PreparedSession, summary: NodeI
         excerpt_table.replace(
             connection, session.id, session.project, prepared.passages, steps[0].id
         )
+
+
+def without_texts(prepared: PreparedSession) -> PreparedSession:
+    """The part that `write` needs, to keep many sessions in memory."""
+    steps = [Step(each.id, each.session, each.at, each.kind) for each in prepared.steps]
+    return prepared._replace(steps=steps, passages=[])
 
 
 def sessions_without_rows(connection: Connection) -> list[Session]:
@@ -169,10 +185,10 @@ class _SessionWriter:
     """Writes to one store, in one change."""
 
     def __init__(
-        self, change: Change, session: Session, steps: Sequence[Step], *, only_own: bool
+        self, change: Change, session: Session, steps: Sequence[Step], *, is_rebuilt: bool
     ) -> None:
         self._change = change
-        self._only_own = only_own
+        self._is_rebuilt = is_rebuilt
         self._session = session
         self._steps = steps
         self._tag = (
@@ -201,7 +217,7 @@ class _SessionWriter:
 
     def elsewhere(self, change: Change) -> "_SessionWriter":
         """A writer that continues in another store."""
-        other = _SessionWriter(change, self._session, self._steps, only_own=self._only_own)
+        other = _SessionWriter(change, self._session, self._steps, is_rebuilt=self._is_rebuilt)
         other._new, other._changed = self._new, self._changed
         other._again, other._withdrawn = self._again, self._withdrawn
         other._deleted = self._deleted
@@ -258,9 +274,11 @@ class _SessionWriter:
             return
         made_at = self._steps[0].at
         tags = [f"session:{self._session.id}", self._tag]
-        self.node = self._put_node(
-            SUMMARY, first, SUMMARY, content, metadata, (made_at, found.at), tags
-        )
+        node_id = self._node_id(SUMMARY, first)
+        times = made_at, found.at
+        self.node = self._put_node(node_id, SUMMARY, content, metadata, times, tags)
+        if self.node is not None:
+            self._new.append(self.node)
 
     def derive_summary(self) -> None:
         """Link the summary to the observations of its session in the same store."""
@@ -274,28 +292,30 @@ class _SessionWriter:
         tags = [f"kind:{found.kind}", f"session:{self._session.id}", self._tag]
         metadata = {**self._metadata(found), "times_seen": 1, "sessions": [self._session.id]}
         times = (found.at, found.at)
-        node_id = self._put_node(
-            "observation", found.evidence[0], found.key, _content(found), metadata, times, tags
-        )
+        derived = self._node_id(found.key, found.evidence[0])
+        node_id = self._put_node(derived, "observation", _content(found), metadata, times, tags)
         if node_id is not None:
+            self._new.append(node_id)
             self._known[found.key] = KnownNode(node_id, metadata, found.title, found.kind)
             self._mention(node_id, found.files)
         else:
             self._deleted.append(found)
 
+    def _node_id(self, key: str, first_step: str, version: str = "") -> NodeId:
+        """The id of a node, which derives from its subject."""
+        name = f"synthesis\0{self._session.id}\0{key}{version}"
+        return NodeId(ids.derived_ulid(spool.made_ms(first_step), name))
+
     def _put_node(
         self,
+        node_id: NodeId,
         node_type: str,
-        first_step: str,
-        key: str,
         content: str,
         metadata: Mapping[str, Any],
         times: tuple[str, str],
-        tags: Sequence[str],
+        tags: Iterable[str],
     ) -> NodeId | None:
-        """Add a node with an id derived from its subject; None if the user deleted it."""
-        name = f"synthesis\0{self._session.id}\0{key}"
-        node_id = NodeId(ids.derived_ulid(spool.made_ms(first_step), name))
+        """Add a node; None if the user deleted it."""
         change = self._change
         if change.graph.was_deleted(node_id):
             if not self._is_ours(node_id, "node.delete"):
@@ -304,7 +324,6 @@ class _SessionWriter:
         change.add_node(node_type, content, metadata=metadata, node_id=node_id, times=times)
         for tag in filter(None, tags):
             change.tag(node_id, tag, times[0])
-        self._new.append(node_id)
         return node_id
 
     def _keep(self, known: KnownNode, found: Observation) -> None:
@@ -316,10 +335,36 @@ class _SessionWriter:
         if len(known.texts("sessions")) > 1:
             # Keep the counts of the other sessions.
             metadata = {k: v for k, v in metadata.items() if k not in _COUNTED}
+        if self._is_rebuilt and self._replace(known, found, metadata):
+            return
         if self._update(known, _content(found), metadata, found.at):
             if known.kind != found.kind and self._change.untag(known.id, f"kind:{known.kind}"):
                 self._change.tag(known.id, f"kind:{found.kind}")
             self._mention(known.id, found.files)
+
+    def _replace(self, known: KnownNode, found: Observation, metadata: Mapping[str, Any]) -> bool:
+        """Supersede a node whose text is made by earlier rules; False if the text is the same."""
+        graph = self._change.graph
+        node_id = self._node_id(found.key, found.evidence[0], f"\0{RULES}")
+        is_same = graph.node(known.id).content == redact(_content(found)).text
+        if is_same or node_id == known.id or not self._is_ours(known.id, "node."):
+            return False
+        merged = {**known.metadata, **metadata}
+        tags = [tag for tag in graph.tags_of(known.id) if not tag.startswith("kind:")]
+        times = found.at, found.at
+        tags.append(f"kind:{found.kind}")
+        if self._put_node(node_id, "observation", _content(found), merged, times, tags) is not None:
+            self._supersede_old(node_id, known.id)
+            self._changed.append(node_id)
+            self._known[found.key] = KnownNode(node_id, merged, found.title, found.kind)
+            self._mention(node_id, found.files)
+        return True
+
+    def _supersede_old(self, newer: NodeId, older: NodeId) -> None:
+        """Agents are not given the older node, even if the user deletes the newer one."""
+        self._change.write()
+        self._change.link(newer, older, "SUPERSEDES", Evidence(AUTHOR, reason=_REBUILT))
+        self._change.tag(older, "tier:off-context")
 
     def _update(
         self, known: KnownNode, content: str, metadata: Mapping[str, Any], updated_at: str
@@ -342,7 +387,7 @@ class _SessionWriter:
 
     def _is_protected(self, node_id: NodeId) -> bool:
         """Whether anyone else edited, tagged or linked a node that only its author may change."""
-        if not self._only_own:
+        if not self._is_rebuilt:
             return False
         connection = self._change.graph.connection
         about = [*records.about(connection, node_id), *records.pointing_at(connection, node_id)]
@@ -410,8 +455,22 @@ class _SessionWriter:
             tags = self._change.graph.tags_of(known.id)
             is_kept = any(tag.startswith("tier:") for tag in tags)
             if not is_kept and self._is_ours(known.id, "node."):
-                self._change.delete_node(known.id)
+                if newer := self._replacement(known):
+                    self._supersede_old(newer, known.id)
+                else:
+                    self._change.delete_node(known.id)
                 self._withdrawn.append(known.id)
+
+    def _replacement(self, old: KnownNode) -> NodeId | None:
+        """When a session is rebuilt: the new node of the same kind that rests on the same steps."""
+        if not self._is_rebuilt:
+            return None
+        evidence = set(old.texts("evidence"))
+        for each in self._known.values():
+            is_alike = each.id in self._new and each.kind == old.kind
+            if is_alike and not evidence.isdisjoint(each.texts("evidence")):
+                return each.id
+        return None
 
     def _mention(self, node_id: NodeId, files: Sequence[str]) -> None:
         if not self._tag and self._change.graph.scope == USER:

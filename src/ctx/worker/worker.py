@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from types import TracebackType
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import ctx
 from ctx import clock
@@ -17,6 +17,9 @@ from ctx.operations.worker_round import WorkerRounds
 from ctx.worker import process_lock, worker_log
 from ctx.worker.model_thread import ModelThread
 from ctx.workspace import Environment, Memory
+
+if TYPE_CHECKING:
+    from ctx.operations.background_rebuild import BackgroundRebuild
 
 OpenMemory = Callable[[], AbstractContextManager[Memory]]
 """Opens the memory for writing, in each round, because the store may have been replaced."""
@@ -62,6 +65,7 @@ class Worker:
         self._install = _install_stamp(ctx.__file__)
         self._lock = _inode(self.store.worker_lock)
         self._tending = WorkerRounds(self.home, self._guard, self.is_stopping)
+        self._rebuild: BackgroundRebuild | None = None
         self._model_thread = ModelThread(environment, variables, open_memory, self._guard, self.log)
 
     def log(self, message: str) -> None:
@@ -88,6 +92,15 @@ class Worker:
         """Work for idle times."""
         with self._guard("freshening"), self._open_memory() as memory:
             self._tending.freshen(memory)
+            with self._guard("rebuilding sessions"):
+                self._rebuild_sessions(memory)
+
+    def _rebuild_sessions(self, memory: Memory) -> None:
+        if self._rebuild is None:
+            from ctx.operations.background_rebuild import BackgroundRebuild
+
+            self._rebuild = BackgroundRebuild(self.home, self.is_stopping, self.log)
+        self._rebuild.advance(memory)
 
     def note_wake(self) -> None:
         self._woken_at = self._needed_at = clock.monotonic()
@@ -120,6 +133,8 @@ class Worker:
             # The answer is already paid for.
             self._needed_at = now
             return ""
+        if self._rebuild is not None and self._rebuild.is_under_way:
+            self._needed_at = now
         if _install_stamp(ctx.__file__) != self._install:
             return "replaced"
         is_young = now - self._began < self.limits.young_s
