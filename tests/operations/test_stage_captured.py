@@ -165,6 +165,18 @@ def test_a_session_that_its_agent_started_is_staged(
     assert (diagnostic["kind"], went["kind"]) == ("added", "removed")
 
 
+def test_a_check_in_a_pipe_has_failed_and_is_not_part_of_the_context(
+    client: Client, conversation: Conversation, rounds: WorkerRounds, ctx: Ctx
+) -> None:
+    start(ctx)
+    run_command(conversation, "pytest -q | tail", FAILED)
+    finish_turn(conversation)
+    work(client, rounds)
+    (command,) = ctx("list", "--format=json", "--tag=command").json["nodes"]
+    assert command["content"].startswith("pytest -q | tail failed: 1 failed")
+    assert [tag for tag in command["tags"] if tag.startswith("tier:")] == []
+
+
 def test_a_session_in_a_folder_in_which_a_person_started_one_is_staged_there(
     client: Client, conversation: Conversation, rounds: WorkerRounds, ctx: Ctx
 ) -> None:

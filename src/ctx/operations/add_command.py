@@ -36,6 +36,15 @@ _LONGEST_TOLD = 300
 _LONGEST_FIRST = 100
 
 
+class CapturedCommand(NamedTuple):
+    """A command that a hook reported. It gets no tier, so that it is not part of each context."""
+
+    node_id: NodeId
+    at: str
+    report: ToolReport
+    """What was read from the whole output."""
+
+
 class Options(NamedTuple):
     name: str
     """What was run: `cargo test`."""
@@ -45,11 +54,8 @@ class Options(NamedTuple):
     tags: Sequence[str] = ()
     everywhere: bool = False
     """Whether it belongs to no project, whatever the folder."""
-    report: ToolReport | None = None
-    """Its diagnostics, if they are known; otherwise they are read from the output."""
-    node_id: NodeId | None = None
-    at: str | None = None
-    """When it ran, if not now."""
+    captured: CapturedCommand | None = None
+    """If a hook reported it."""
 
 
 class AddCommandResult(NamedTuple):
@@ -88,7 +94,8 @@ def add_command(memory: Memory, options: Options) -> AddCommandResult:
     tags = model.tags([TAG, *options.tags])
     printed = output.read(options.output, memory.config.integer("ingestion.max_log_lines"))
     project = None if options.everywhere else _project(memory)
-    report = _report(printed, options.report, name, project)
+    captured = options.captured
+    report = _report(printed, captured.report if captured else None, name, project)
     if project:
         name, printed = project.shared(name), printed.with_lines(project.shared)
     clean = redact(printed.text)
@@ -96,7 +103,7 @@ def add_command(memory: Memory, options: Options) -> AddCommandResult:
     blob = snapshot = None
     metadata = ended.metadata
     with memory.transaction("add command", USER if options.everywhere else None) as change:
-        given = of_task_and_project(memory, tags, everywhere=options.everywhere)
+        given = [] if captured else of_task_and_project(memory, tags, everywhere=options.everywhere)
         content = ended.headline
         if project:
             if clean.text:
@@ -108,9 +115,12 @@ def add_command(memory: Memory, options: Options) -> AddCommandResult:
             content = "\n".join([content, *_key_lines(printed, ended)])
         elif clean.text:
             content = f"{content}\n\n{clean.text}"
-        times = (options.at, options.at) if options.at else None
         node_id = change.add_node(
-            "observation", content, metadata=metadata, node_id=options.node_id, times=times
+            "observation",
+            content,
+            metadata=metadata,
+            node_id=captured.node_id if captured else None,
+            times=(captured.at, captured.at) if captured else None,
         )
         for tag in (*tags, *given):
             change.tag(node_id, tag)

@@ -24,6 +24,7 @@ from ctx.errors import PathRefused
 from ctx.hook_files import spool
 from ctx.ids import NodeId
 from ctx.operations import add_command, add_file, compact
+from ctx.operations.add_command import CapturedCommand
 from ctx.operations.compact import CompactResult
 from ctx.project.project_memory import ProjectMemory
 from ctx.synthesis import session_stores
@@ -113,11 +114,10 @@ def _stage_commands(
         command = add_command.Options(
             _name(step),
             [step.output.encode("utf-8", "replace")],
-            step.exit_code,
+            # In a pipe, the exit code is not that of the check.
+            step.exit_code if (step.exit_code == 0) == step.passed else None,
             (f"session:{step.session}",),
-            report=_report(step),
-            node_id=node_id,
-            at=step.at,
+            captured=CapturedCommand(node_id, step.at, _report(step)),
         )
         yield add_command.add_command(there, command).node.id
 
