@@ -108,7 +108,7 @@ def _failure(command: list[str], complaint: bytes) -> GitFailure:
     return GitFailure(f"`git {verb}` failed: {said[0]}", hint=hint)
 
 
-class Reading:
+class BackgroundProcess:
     """A git command that reads history in the background.
 
     It prints into an unnamed file: a pipe would block it until somebody reads, and the output may

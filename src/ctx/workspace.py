@@ -149,11 +149,11 @@ class Memory:
         What becomes durable first is named first (`project/transaction.py`). A change that must not
         be made twice comes with a claim.
         """
-        from ctx.memory.changes import Who
+        from ctx.memory.changes import ChangeAuthor
 
         named = dict.fromkeys(scope or self.home for scope in scopes or (None,))
         stores = tuple(named) if self.project_memory else (USER,)
-        who = Who(self.session, author or self.author)
+        who = ChangeAuthor(self.session, author or self.author)
         return self._transactions.begin(action, who, stores, claim)
 
     @cached_property

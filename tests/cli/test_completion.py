@@ -23,7 +23,7 @@ from ctx.cli.completion import SHELLS, script
 from ctx.cli.completion_candidates import CompletionCandidate
 from ctx.cli.help_topics import TOPICS
 from ctx.cli.settings import Settings
-from ctx.cli.shell_words import Typed, insertion, split
+from ctx.cli.shell_words import TypedLine, insertion, split
 from ctx.config.schema import SETTINGS
 from ctx.memory import user_store
 from ctx.memory.model import EDGE_TYPES, NODE_TYPES, TIERS
@@ -685,7 +685,7 @@ def test_a_word_that_is_put_in_is_read_back(value: str, quote: str, length: int)
         assert {"!", quote} & set(value)
         return
     line = f"ctx list {quote}{inserted}{quote} "
-    assert split(line, BREAKS) == Typed(["ctx", "list", value], "", "", 0, False)
+    assert split(line, BREAKS) == TypedLine(["ctx", "list", value], "", "", 0, False)
 
 
 @settings(max_examples=effort.times(25), deadline=None)
@@ -714,19 +714,19 @@ def test_any_line_can_be_read(line: str) -> None:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("ctx", Typed([], "ctx", "", 0, False)),
-        ("ctx ", Typed(["ctx"], "", "", 0, False)),
-        ("ctx a\\ b:c", Typed(["ctx"], "a b:c", "", 4, False)),
-        ("ctx --tag='x y", Typed(["ctx"], "--tag=x y", "'", 6, False)),
-        ('ctx "a\\"b\\c', Typed(["ctx"], 'a"b\\c', '"', 0, False)),
-        ("ctx '' x", Typed(["ctx", ""], "x", "", 0, False)),
-        ("ctx list >out.txt --t", Typed(["ctx", "list"], "--t", "", 0, False)),
-        ("ctx list > ou", Typed(["ctx", "list"], "ou", "", 0, True)),
-        ("ctx list >> ou", Typed(["ctx", "list"], "ou", "", 0, True)),
-        ("ctx a\\", Typed(["ctx"], "a", "", 0, False)),
+        ("ctx", TypedLine([], "ctx", "", 0, False)),
+        ("ctx ", TypedLine(["ctx"], "", "", 0, False)),
+        ("ctx a\\ b:c", TypedLine(["ctx"], "a b:c", "", 4, False)),
+        ("ctx --tag='x y", TypedLine(["ctx"], "--tag=x y", "'", 6, False)),
+        ('ctx "a\\"b\\c', TypedLine(["ctx"], 'a"b\\c', '"', 0, False)),
+        ("ctx '' x", TypedLine(["ctx", ""], "x", "", 0, False)),
+        ("ctx list >out.txt --t", TypedLine(["ctx", "list"], "--t", "", 0, False)),
+        ("ctx list > ou", TypedLine(["ctx", "list"], "ou", "", 0, True)),
+        ("ctx list >> ou", TypedLine(["ctx", "list"], "ou", "", 0, True)),
+        ("ctx a\\", TypedLine(["ctx"], "a", "", 0, False)),
     ],
 )
-def test_lines_as_bash_reads_them(line: str, expected: Typed) -> None:
+def test_lines_as_bash_reads_them(line: str, expected: TypedLine) -> None:
     assert split(line, BREAKS) == expected
 
 

@@ -13,7 +13,7 @@ from ctx.cli.output import (
     Markdown,
     Output,
     Table,
-    Verbatim,
+    VerbatimText,
     count,
     listing,
     plain,
@@ -101,7 +101,7 @@ def test_the_blocks_in_every_form() -> None:
         Line("two nodes", "dim"),
         Table(("id", "content"), [("01", "a\nb")], ("id", "text")),
         Markdown("# Already\n\n- markdown"),
-        Verbatim("```\ninner\n```\n"),
+        VerbatimText("```\ninner\n```\n"),
     ]
     assert shown("text", *blocks) == (
         "What is known\ntwo nodes\n  01  a b\n# Already\n\n- markdown\n```\ninner\n```\n"
@@ -118,7 +118,7 @@ def test_space_between_blocks_is_one_blank_line_in_markdown() -> None:
         Line("What is known", "heading"),
         Line(""),
         Line(""),
-        Verbatim("one\n\n\ntwo\n"),
+        VerbatimText("one\n\n\ntwo\n"),
         Line(""),
         Markdown("\n\n# More\n\n"),
     ]
@@ -200,7 +200,7 @@ def test_no_control_sequence_reaches_a_terminal() -> None:
             Line(evil),
             Line(evil, "heading"),
             Table(("a", "b"), [(evil, evil)], ("text", "id")),
-            Verbatim(evil),
+            VerbatimText(evil),
             Markdown(evil),
         ]
 

@@ -15,7 +15,7 @@ from ctx.context import contexts, default_view, layers
 from ctx.context.contexts import NOTHING, Context
 from ctx.context.layers import CompactionState, ContextRequest
 from ctx.ids import NodeId, Ulid
-from ctx.memory.changes import Change, Who, changing
+from ctx.memory.changes import Change, ChangeAuthor, changing
 from ctx.memory.graph import Graph
 from ctx.operations import compose, task
 from tests import effort
@@ -50,7 +50,7 @@ def put(change: Change, number: int, node_type: str, content: str, tags: str) ->
 
 @contextmanager
 def change_of(graph: Graph, session: str = "cli") -> Iterator[Change]:
-    with changing(graph, "test", Who(session, "cli")) as change:
+    with changing(graph, "test", ChangeAuthor(session, "cli")) as change:
         yield change
 
 

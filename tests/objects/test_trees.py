@@ -106,7 +106,7 @@ def test_heads_are_merged_to_the_same_tree_in_any_order(
         heads.append(Head(typed(commit).id, commit))
     together = trees.joined(reader, heads)
     for order in permutations(heads):
-        missing = trees.Present(reader, order).missing_in_first()
+        missing = trees.CombinedTree(reader, order).missing_in_first()
         new_root, made = trees.updated(reader, order[0][1].root_tree, missing)
         reader.write(made)
         assert dict(trees.paths(reader, new_root)) == together
@@ -128,7 +128,7 @@ def test_a_change_on_one_side_wins_over_an_unchanged_file() -> None:
     other = Commit((base.id,), 120, "other", other_root)
     reader.write([*changed_trees, *other_trees, typed(changed), typed(other)])
     heads = [Head(typed(other).id, other), Head(typed(changed).id, changed)]
-    assert trees.Present(reader, heads).missing_in_first() == {"f": new}
+    assert trees.CombinedTree(reader, heads).missing_in_first() == {"f": new}
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "/"])
@@ -157,7 +157,7 @@ def test_folders_below_the_depth_limit_are_left_out() -> None:
     assert trees.differing(reader, root, below) == {"f", "d/e"}
     assert trees.Lookup(reader, below).blob_at("/".join("d" * 3_000)) is None
     for order in permutations(heads):
-        present = trees.Present(reader, order)
+        present = trees.CombinedTree(reader, order)
         joined, made = trees.updated(reader, present.first, present.missing_in_first())
         reader.write(made)
         assert dict(trees.paths(reader, joined)) == {"f": BLOBS[0].id, "d/e": BLOBS[1].id}

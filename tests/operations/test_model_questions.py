@@ -16,7 +16,7 @@ from ctx.exchange import scrub_store as scrubbing
 from ctx.ids import NodeId
 from ctx.llm.ledger import Ledger, Purpose
 from ctx.llm.protocol import Answer, Capabilities, Usage
-from ctx.llm.scripted_backend import Scripted
+from ctx.llm.scripted_backend import ScriptedBackend
 from ctx.operations import model_questions, sessions
 from ctx.operations.model_questions import SynthesisModel
 from ctx.operations.session_synthesis import plan_synthesis, synthesise_now
@@ -70,7 +70,7 @@ def ledger(surroundings: Path) -> Iterator[Ledger]:
 
 
 def asking(memory: Memory, ledger: Ledger, *replies: Any, **caps: int) -> SynthesisModel:
-    return SynthesisModel(Scripted(replies), ledger, config(memory, **caps))
+    return SynthesisModel(ScriptedBackend(replies), ledger, config(memory, **caps))
 
 
 def config(memory: Memory, **caps: int) -> Config:
@@ -78,8 +78,8 @@ def config(memory: Memory, **caps: int) -> Config:
     return memory.environment._replace(variables=variables).user_config
 
 
-def scripted(asks: SynthesisModel) -> Scripted:
-    assert isinstance(asks.backend, Scripted)
+def scripted(asks: SynthesisModel) -> ScriptedBackend:
+    assert isinstance(asks.backend, ScriptedBackend)
     return asks.backend
 
 
@@ -472,7 +472,7 @@ def test_questions_fit_into_a_small_context(memory: Memory, ledger: Ledger) -> N
     )
 
 
-class Small(Scripted):
+class Small(ScriptedBackend):
     """A model with a small context."""
 
     context_tokens = 3_000

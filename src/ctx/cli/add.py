@@ -280,7 +280,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
     return 0
 
 
-class _Text(NamedTuple):
+class _TypedText(NamedTuple):
     content: str
     is_typed: bool
     """Whether a person typed it: as an argument, in the editor, or on a terminal."""
@@ -288,22 +288,22 @@ class _Text(NamedTuple):
     """The file in which the editor left it."""
 
 
-def _text(options: argparse.Namespace, settings: Settings, output: Output) -> _Text:
+def _text(options: argparse.Namespace, settings: Settings, output: Output) -> _TypedText:
     if options.content or options.stdin:
         piped = options.stdin or options.content == ["-"]
         is_typed = not piped or surroundings.stdin_is_terminal()
-        return _Text(arguments.content_of(options), is_typed)
+        return _TypedText(arguments.content_of(options), is_typed)
     if not output.is_interactive:
         if options.type or options.tag or options.meta or options.summary or options.supersedes:
             # As for any other text that is empty.
-            return _Text("", True)
+            return _TypedText("", True)
         raise UsageError("The text is missing.", hint='`ctx add "…"`, or --stdin')
     file = edit.edited("", options.type or "fact", edit.editor_of(settings, output))
     content = edit.read_back(file)
     if not content.strip():
         edit.discard(file)
         raise UsageError("The text is empty; nothing added.")
-    return _Text(content, True, file)
+    return _TypedText(content, True, file)
 
 
 def _refuse_typing_mistakes(options: argparse.Namespace) -> None:

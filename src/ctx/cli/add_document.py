@@ -25,7 +25,7 @@ class AddDocumentCommitResult(NamedTuple):
     commit: commit.CommitResult
 
 
-class _Words(NamedTuple):
+class _DocumentText(NamedTuple):
     title: str
     body: str
     file: str | None = None
@@ -72,22 +72,22 @@ def workspace_to_commit(
     return opening.open_to_write(settings, output)
 
 
-def _words(options: argparse.Namespace, settings: Settings, output: Output) -> _Words:
+def _words(options: argparse.Namespace, settings: Settings, output: Output) -> _DocumentText:
     text = " ".join(options.text)
     if options.body is not None:
         body = surroundings.read_stdin() if options.body == "-" else options.body
-        return _Words(text or _first_line(body), body if text else _text_after_title(body))
+        return _DocumentText(text or _first_line(body), body if text else _text_after_title(body))
     if text == "-":
         is_typed = surroundings.stdin_is_terminal()
-        return _Words(surroundings.read_stdin(), "", is_typed=is_typed)
+        return _DocumentText(surroundings.read_stdin(), "", is_typed=is_typed)
     if not text and output.is_interactive:
         return _edit_document(options.subcommand, settings, output)
     if not text:
         raise UsageError("The text is missing.", hint=f'`ctx add {options.subcommand} "…"`')
-    return _Words(text, "")
+    return _DocumentText(text, "")
 
 
-def _edit_document(kind: str, settings: Settings, output: Output) -> _Words:
+def _edit_document(kind: str, settings: Settings, output: Output) -> _DocumentText:
     file = edit.edited("# ", kind, edit.editor_of(settings, output))
     parsed = document_format.parse(edit.read_back(file))
     body = parsed.body
@@ -95,7 +95,7 @@ def _edit_document(kind: str, settings: Settings, output: Output) -> _Words:
     if not title:
         edit.discard(file)
         raise UsageError("The text is empty; nothing added.")
-    return _Words(title, body if parsed.title else _text_after_title(body), file)
+    return _DocumentText(title, body if parsed.title else _text_after_title(body), file)
 
 
 def _first_line(text: str) -> str:
@@ -106,7 +106,7 @@ def _text_after_title(text: str) -> str:
     return text.strip().partition("\n")[2]
 
 
-def _tier(options: argparse.Namespace, settings: Settings, words: _Words) -> DefaultTier:
+def _tier(options: argparse.Namespace, settings: Settings, words: _DocumentText) -> DefaultTier:
     """A note that a person typed is shown to agents; a decision is shown whoever adds it."""
     if options.subcommand == "task":
         return "inherited"
@@ -116,7 +116,7 @@ def _tier(options: argparse.Namespace, settings: Settings, words: _Words) -> Def
 def _add(
     memory: Memory,
     options: argparse.Namespace,
-    words: _Words,
+    words: _DocumentText,
     stream: str,
     default_tier: DefaultTier,
 ) -> AddDocumentResult:

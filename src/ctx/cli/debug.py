@@ -11,7 +11,7 @@ from ctx import clock, locks
 from ctx.cli import arguments, opening
 from ctx.cli import options as shared
 from ctx.cli.opening import open_workspace
-from ctx.cli.output import Block, Line, Output, Table, Verbatim, count, plain
+from ctx.cli.output import Block, Line, Output, Table, VerbatimText, count, plain
 from ctx.cli.settings import Settings
 from ctx.errors import CtxError, DiskFailure, LockConflict, NotAProject, PathRefused, UsageError
 from ctx.ids import ObjectId, SessionId, short
@@ -217,9 +217,9 @@ def _graph(options: argparse.Namespace, form: str, settings: Settings, output: O
 
 def render_object(shown: "ObjectDetails") -> list[Block]:
     if shown.text is not None:
-        return [Verbatim(shown.text)]
+        return [VerbatimText(shown.text)]
     fields = json.dumps(plain(shown.fields), ensure_ascii=False, indent=2, default=repr)
-    return [Line(f"{shown.type} {shown.id}"), Verbatim(fields + "\n")]
+    return [Line(f"{shown.type} {shown.id}"), VerbatimText(fields + "\n")]
 
 
 class Pointer(NamedTuple):

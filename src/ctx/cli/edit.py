@@ -86,7 +86,7 @@ def edited(text: str, name: str, editor: str) -> str:
         with open(file, "w", encoding="utf-8", newline="") as handle:
             handle.write(text + "\n")
     try:
-        with interrupts.LeftToChild():
+        with interrupts.TerminalOwnedByChild():
             code = subprocess.run([*shlex.split(editor), file], check=False).returncode
         if code in (-signal.SIGINT, 128 + signal.SIGINT):
             shutil.rmtree(folder, ignore_errors=True)

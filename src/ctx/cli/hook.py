@@ -10,7 +10,7 @@ from ctx.agents.claude_code import claude_hooks
 from ctx.agents.runtime import hook
 from ctx.cli import opening
 from ctx.cli import options as shared
-from ctx.cli.output import Block, Line, Output, ReaderGone, Verbatim, count
+from ctx.cli.output import Block, Line, Output, ReaderGone, VerbatimText, count
 from ctx.cli.settings import Settings, variables
 from ctx.errors import CtxError
 from ctx.hook_files import hook_log
@@ -145,5 +145,5 @@ def render(applied: ApplyResult) -> list[Block]:
     blocks.append(Line(taken))
     if applied.waiting:
         what = count(applied.waiting, "event")
-        blocks.append(Verbatim(f"{what} left: another process is working on them.\n"))
+        blocks.append(VerbatimText(f"{what} left: another process is working on them.\n"))
     return blocks

@@ -25,7 +25,7 @@ from ctx.agents.runtime.notices import CAPTURED
 from ctx.cli import git_hook, opening
 from ctx.cli import options as shared
 from ctx.cli import settings as surroundings
-from ctx.cli.output import Block, Line, Output, Table, Verbatim, count
+from ctx.cli.output import Block, Line, Output, Table, VerbatimText, count
 from ctx.cli.settings import Settings
 from ctx.config import resolve
 from ctx.errors import HookFailed, UsageError
@@ -395,7 +395,7 @@ def dry(dry_run: bool, diff: str) -> list[Block]:
     """The heading of a dry run."""
     if not dry_run:
         return []
-    shown: list[Block] = [Verbatim(diff), Line("")] if diff else []
+    shown: list[Block] = [VerbatimText(diff), Line("")] if diff else []
     return [*shown, Line("Nothing changed. Planned changes:")]
 
 
@@ -425,6 +425,6 @@ def render_by_hand(printed: InstallResult, *, home: str, project: str) -> list[B
     if "hooks" in where:
         settings_json = json.dumps(printed.settings, indent=2, ensure_ascii=False)
         head = Line(f"To enable the hooks, add to {where['hooks']}:")
-        blocks += [Line(""), head, Line(""), Verbatim(f"{settings_json}\n")]
+        blocks += [Line(""), head, Line(""), VerbatimText(f"{settings_json}\n")]
         steps.insert(0, "Then start a new conversation.")
     return [*blocks, Line(""), Line(" ".join(steps))] if steps else blocks

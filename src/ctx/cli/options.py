@@ -192,7 +192,7 @@ def global_options(level: int = 0, *, read_only: bool = False) -> Parser:
     group.add_argument("--no-pager", action="store_true", help="print long answers as they are")
     if read_only:
         group.description = "-C, --set and --db must come before the command"
-        group.add_argument("-C", "--set", "--db", action=_Misplaced, help=argparse.SUPPRESS)
+        group.add_argument("-C", "--set", "--db", action=_MisplacedOption, help=argparse.SUPPRESS)
     else:
         folder = group.add_argument(
             "-C", dest="in_folder", metavar="DIR", help="work as if started in DIR"
@@ -220,7 +220,7 @@ def global_options(level: int = 0, *, read_only: bool = False) -> Parser:
     return parser
 
 
-class _Misplaced(argparse.Action):
+class _MisplacedOption(argparse.Action):
     """An option that must come before the command."""
 
     def __call__(

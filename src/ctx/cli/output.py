@@ -53,7 +53,7 @@ class Table(NamedTuple):
     """The kinds of the columns, from the left; columns without a kind are plain."""
 
 
-class Verbatim(NamedTuple):
+class VerbatimText(NamedTuple):
     """Text that is printed unchanged: file contents, configuration."""
 
     text: str
@@ -65,7 +65,7 @@ class Markdown(NamedTuple):
     text: str
 
 
-Block = Line | Table | Verbatim | Markdown
+Block = Line | Table | VerbatimText | Markdown
 
 MOST_ROWS = 20
 
@@ -188,7 +188,7 @@ class Output:
         return as_yaml(plain(value))
 
     def help(self, text: str) -> None:
-        self.show({"help": text}, lambda _: [Verbatim(text)])
+        self.show({"help": text}, lambda _: [VerbatimText(text)])
 
     def preview(self, blocks: list[Block]) -> None:
         """Show what a confirmation is about before asking."""
@@ -228,8 +228,8 @@ class Output:
                     for row in rows
                 ]
                 return Table(headings, cells, known)
-            case Verbatim(text):
-                return Verbatim(visible_lines(text)) if self._stdout.isatty() else block
+            case VerbatimText(text):
+                return VerbatimText(visible_lines(text)) if self._stdout.isatty() else block
             case Markdown(text):
                 return Markdown(visible_lines(text)) if self._stdout.isatty() else block
 
@@ -255,7 +255,7 @@ class Output:
     def _report_write_errors(self) -> Iterator[None]:
         """Errors in writing the answer are reported once, and not again at exit."""
         try:
-            with interrupts.Printing():
+            with interrupts.InterruptibleOutput():
                 yield
         except BrokenPipeError:
             _abandon(self._stdout)
@@ -481,7 +481,7 @@ def _as_text(block: Block, screen: Screen | None) -> str:
         case Line(text, kind):
             shown = wrapped(text, screen.columns) if screen and kind in ("", "dim") else text
             return f"{painted(shown, kind) if screen and screen.colours else shown}\n"
-        case Verbatim(text):
+        case VerbatimText(text):
             return text
         case Markdown(text):
             return text if text.endswith("\n") else f"{text}\n"
@@ -529,7 +529,7 @@ def _as_markdown(block: Block) -> str:
             return ""
         case Line(text, kind):
             return f"{'## ' if kind == 'heading' else ''}{text}\n\n"
-        case Verbatim(text):
+        case VerbatimText(text):
             fence = "```"
             while fence in text:
                 fence += "`"

@@ -7,7 +7,7 @@ programs get JSON.
 from collections.abc import Sequence
 
 from ctx import tokens
-from ctx.cli.output import Block, Line, Markdown, Table, Verbatim, count, since
+from ctx.cli.output import Block, Line, Markdown, Table, VerbatimText, count, since
 from ctx.codebase.index_state import IndexState
 from ctx.packs.pack_text import as_markdown
 from ctx.packs.prompt_pack import Chunk, PromptPack, Signal
@@ -24,7 +24,7 @@ def render(pack: PromptPack) -> list[Block]:
     blocks: list[Block] = [Line(_head(pack)), *_warnings(pack)]
     for chunk in pack.retrieved:
         blocks += [Line(""), Line(_place(chunk), "heading"), Line(f"  {_reason(chunk)}", "dim")]
-        blocks.append(Verbatim(_first_chunk_lines(chunk.snippet)))
+        blocks.append(VerbatimText(_first_chunk_lines(chunk.snippet)))
     blocks += _recently(pack)
     if pack.left_out:
         left_out = len(pack.left_out) + pack.more_left_out

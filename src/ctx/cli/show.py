@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ctx import clock
 from ctx.cli import arguments, opening
 from ctx.cli.nodes import edge_rows
-from ctx.cli.output import Block, Line, Output, Table, Verbatim, since
+from ctx.cli.output import Block, Line, Output, Table, VerbatimText, since
 from ctx.cli.settings import Settings
 from ctx.ids import short
 from ctx.memory import code_anchors, sources
@@ -58,10 +58,10 @@ def render(shown: ShowResult) -> list[Block]:
         Line(f"{node.type} {node.id}", "heading"),
         Table(("field", "value"), [fact for fact in facts[1:] if fact[1]], ("field", "")),
         Line(""),
-        Verbatim(node.content + "\n"),
+        VerbatimText(node.content + "\n"),
     ]
     if shown.answer is not None:
-        blocks += [Line(""), Line("The whole answer", "heading"), Verbatim(shown.answer)]
+        blocks += [Line(""), Line("The whole answer", "heading"), VerbatimText(shown.answer)]
     if shown.edges is not None:
         blocks += [Line(""), Line("Edges" if shown.edges else "No edges.", "heading")]
         others = {other.id: other for other in shown.others}

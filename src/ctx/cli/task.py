@@ -6,7 +6,7 @@ from ctx import clock
 from ctx.cli import opening
 from ctx.cli import options as shared
 from ctx.cli.nodes import warn_of_redaction
-from ctx.cli.output import Block, Line, Output, Table, Verbatim, count, since
+from ctx.cli.output import Block, Line, Output, Table, VerbatimText, count, since
 from ctx.cli.settings import Settings
 from ctx.operations.task import (
     CurrentTask,
@@ -118,7 +118,7 @@ def render_ended(ended: EndTaskResult) -> list[Block]:
     if ended.summary:
         blocks += [
             Line(f"Created summary: {ended.summary_short_id}"),
-            Verbatim(f"{ended.summary.content}\n"),
+            VerbatimText(f"{ended.summary.content}\n"),
         ]
     return blocks
 

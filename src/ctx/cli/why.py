@@ -9,7 +9,7 @@ from ctx.cli.settings import Settings
 from ctx.errors import UsageError
 from ctx.memory import code_anchors, sources
 from ctx.memory.receipts import PackReceipt, Receipt
-from ctx.operations.why import GivenNode, ReceiptDetails, ReceiptList, last, why
+from ctx.operations.why import ReceiptDetails, ReceiptList, ReceiptNode, last, why
 
 EXAMPLES = """
 ctx why                     the last context or pack of this project
@@ -129,7 +129,7 @@ def _amount(receipt: ReceiptDetails | Receipt) -> str:
     return f"{nodes} and {count(files, 'changed file')}" if files else nodes
 
 
-def _current_text(each: GivenNode) -> str:
+def _current_text(each: ReceiptNode) -> str:
     if not each.id:
         return f"changed in a session, last at {each.updated_at}"
     if each.content is None:

@@ -12,7 +12,7 @@ from ctx import clock, disk, interrupts
 from ctx.agents.claude_code.claude_hooks import ClaudeHooks
 from ctx.cli import arguments, opening
 from ctx.cli import options as shared
-from ctx.cli.output import Block, Line, Output, Table, Verbatim, count
+from ctx.cli.output import Block, Line, Output, Table, VerbatimText, count
 from ctx.cli.settings import Settings, variables
 from ctx.config.resolve import survey
 from ctx.errors import CtxError, ProgramFailure
@@ -335,4 +335,4 @@ def render(status: WorkerStatus) -> list[Block]:
 def render_log(logged: WorkerLog) -> list[Block]:
     if not logged.lines:
         return [Line("No log yet.")]
-    return [Verbatim("".join(f"{line}\n" for line in logged.lines))]
+    return [VerbatimText("".join(f"{line}\n" for line in logged.lines))]

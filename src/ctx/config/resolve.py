@@ -109,7 +109,7 @@ def survey(
     overrides: Sequence[str],
 ) -> Config:
     """The configuration as far as it is valid, with all problems."""
-    reading = _Reading()
+    reading = _ConfigReader()
     reading.read_file(config_files.ConfigPlace("user", user_file))
     if project_file is not None:
         reading.read_file(config_files.ConfigPlace("project", project_file))
@@ -120,7 +120,7 @@ def survey(
     return Config(values, reading.mentions, tuple(reading.warnings), tuple(reading.problems))
 
 
-class _Reading:
+class _ConfigReader:
     """Collects the values of all layers."""
 
     def __init__(self) -> None:

@@ -26,7 +26,7 @@ from ctx.exchange.foreign.foreign_items import Item, SkippedItem
 from ctx.exchange.importer import ACTION, is_untouched
 from ctx.ids import NodeId, Ulid
 from ctx.memory import model
-from ctx.memory.changes import Change, Who
+from ctx.memory.changes import Change, ChangeAuthor
 from ctx.memory.graph import Graph
 from ctx.memory.model import Draft, Edge, Evidence, Node, View, from_json
 
@@ -334,7 +334,7 @@ def _conflict(graph: Graph, item: Item) -> str | None:
         if node is None:
             return None
         removed = {key: None for key in node.metadata if key not in item.metadata}
-        trial = Change(graph, ACTION, Who("", ""))
+        trial = Change(graph, ACTION, ChangeAuthor("", ""))
         differing = trial.update_node(
             item.id,
             node_type=item.type,

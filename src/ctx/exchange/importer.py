@@ -31,7 +31,7 @@ from ctx.exchange.foreign import foreign_items
 from ctx.exchange.foreign.foreign_items import CompletePage, Item, LocatedDraft, SkippedItem
 from ctx.ids import NodeId, Ulid
 from ctx.memory import inverse_changes, model, records, replay
-from ctx.memory.changes import Change, Who
+from ctx.memory.changes import Change, ChangeAuthor
 from ctx.memory.graph import Graph
 from ctx.memory.model import (
     DEFAULT_QUERY,
@@ -254,7 +254,7 @@ class ItemImporter:
         metadata = {key: None for key in node.metadata if key not in draft.metadata}
         metadata.update(draft.metadata)
         # A change that is never applied: it shows what would be written.
-        trial = Change(self._graph, ACTION, Who("", ""))
+        trial = Change(self._graph, ACTION, ChangeAuthor("", ""))
         trial.source = self._change.source
         if not trial.update_node(
             draft.id,
@@ -370,7 +370,9 @@ class ItemImporter:
         try:
             model.view_name(view.name)
             compile_query(parse(query), Scope(), clock.now_ms())
-            Change(self._graph, ACTION, Who("", "")).put_view(view.name, query, view.budget)
+            Change(self._graph, ACTION, ChangeAuthor("", "")).put_view(
+                view.name, query, view.budget
+            )
         except (ContentRefused, QueryInvalid, UsageError) as error:
             self.skipped.append(SkippedItem(f"view {view.name}", _reason(error)))
             return

@@ -18,13 +18,13 @@ from ctx.errors import CtxError
 from ctx.exchange.salvage import EdgeRow, NodeRow, SalvagedRows, as_node
 from ctx.ids import NodeId, new_ulid
 from ctx.memory import records, replay, user_store
-from ctx.memory.changes import Change, Who, changing
+from ctx.memory.changes import Change, ChangeAuthor, changing
 from ctx.memory.graph import Graph
 from ctx.memory.materialise import materialise, materialise_all
 from ctx.memory.records import Record
 from ctx.sqlite.connection import transaction
 
-_WHO = Who("cli", "ctx")
+_WHO = ChangeAuthor("cli", "ctx")
 
 
 class LostNode(NamedTuple):

@@ -121,10 +121,10 @@ def _takes_back(graph: Graph, record: Record) -> bool:
 
 def take_back(change: Change, undone: str) -> list[KeptField]:
     """Record the undo of a change. Returns the fields that were edited since and are kept."""
-    return _Undoing(change, undone).run()
+    return _UndoWriter(change, undone).run()
 
 
-class _Undoing:
+class _UndoWriter:
     def __init__(self, change: Change, undone: str) -> None:
         self._change = change
         self._connection = change.graph.connection

@@ -23,18 +23,20 @@ class Snapshot(NamedTuple):
     """Whether it differs from the last snapshot."""
 
 
-class Skipped(NamedTuple):
+class SkippedDocument(NamedTuple):
     """A markdown file without a snapshot, and why."""
 
     path: str
     reason: str
 
 
-def documents(folder: str) -> tuple[list[str], list[Skipped]]:
+def documents(folder: str) -> tuple[list[str], list[SkippedDocument]]:
     """The markdown files under the narrative folder, relative to it, in order."""
     files = narrative_scan.files(folder)
     kept = [file.path for file, why_not in files if why_not is None]
-    skipped = [Skipped(file.path, why_not) for file, why_not in files if why_not is not None]
+    skipped = [
+        SkippedDocument(file.path, why_not) for file, why_not in files if why_not is not None
+    ]
     return kept, skipped
 
 
@@ -61,15 +63,15 @@ def taken(
     return made
 
 
-class Kept(NamedTuple):
+class StoredDocument(NamedTuple):
     content: Object
     secrets: tuple[redaction.Finding, ...]
 
 
-def kept_of(data: bytes) -> Kept:
+def kept_of(data: bytes) -> StoredDocument:
     """The snapshot of a document with these bytes."""
     clean = redaction.redact(data.decode("utf-8", "surrogateescape"))
-    return Kept(blob(clean.text.encode("utf-8", "surrogateescape")), clean.findings)
+    return StoredDocument(blob(clean.text.encode("utf-8", "surrogateescape")), clean.findings)
 
 
 def last_kept(

@@ -22,7 +22,7 @@ from ctx.objects.object_types import (
 )
 
 
-def needed(value: Typed | codec.Unknown | None) -> Iterator[ObjectId]:
+def needed(value: Typed | codec.UnknownObject | None) -> Iterator[ObjectId]:
     """The objects that must exist. Parents of a commit may be beyond a boundary."""
     match value:
         case Commit():

@@ -24,7 +24,7 @@ from ctx.ids import ObjectId, is_object_id
 _MOST_STAND_INS = 50
 
 
-class Replaced:
+class ReplacedObjects:
     def __init__(self, folder: str) -> None:
         self.folder = folder
         self._stamp: object = None

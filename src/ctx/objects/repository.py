@@ -17,11 +17,11 @@ from ctx.objects import commits, local_state, refs, untracked_commits, untracked
 from ctx.objects.commits import Head
 from ctx.objects.heads import Heads
 from ctx.objects.loose_objects import LooseStore
-from ctx.objects.object_store import Layered, Object, read_typed
+from ctx.objects.object_store import LayeredReader, Object, read_typed
 from ctx.objects.object_types import Commit
 from ctx.objects.read_limits import WorkLimit
 from ctx.objects.refs import Refs
-from ctx.objects.replaced_objects import Replaced
+from ctx.objects.replaced_objects import ReplacedObjects
 from ctx.objects.staged_objects import StagedStore
 
 
@@ -33,7 +33,7 @@ class CommittedStore(LooseStore):
         self,
         project: Project,
         compression_level: int,
-        replaced: Replaced,
+        replaced: ReplacedObjects,
         staged: StagedStore,
         limit: WorkLimit | None,
     ) -> None:
@@ -66,10 +66,10 @@ class Repository:
         self.project = project
         self.limit = limit
         """How much may be read from it; None if it is trusted."""
-        self.replaced = Replaced(project.replaced)
+        self.replaced = ReplacedObjects(project.replaced)
         self.staged = StagedStore(project.staged_objects, compression_level, self.replaced, limit)
         self.objects = CommittedStore(project, compression_level, self.replaced, self.staged, limit)
-        self.everything = Layered(self.objects, self.staged)
+        self.everything = LayeredReader(self.objects, self.staged)
         self.heads = Heads(project.heads)
         self.refs = Refs(project.refs)
         self._lock_timeout_seconds = lock_timeout_seconds
@@ -150,7 +150,7 @@ class Repository:
         known = untracked_survey.entries(self)
         entry = untracked_survey.entry_of(self, commit)
         value = read_typed(self.everything, commit, Commit)
-        replaces = commits.Amended(self.everything).by(value)
+        replaces = commits.AmendedCommits(self.everything).by(value)
         amended = [known[id] for id in replaces if id in known]
         objects = {*entry.objects, *(id for old in amended for id in old.objects)}
         if commit in self.objects:

@@ -72,7 +72,7 @@ class Lookup:
         return self._folders[folder]
 
 
-class Present:
+class CombinedTree:
     """The combined content of several heads. With one head, not all of it is read."""
 
     def __init__(self, reader: Reader, heads: Sequence[Head]) -> None:

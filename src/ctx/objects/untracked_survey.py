@@ -36,7 +36,7 @@ STASHED = "stashed"
 THROWN_AWAY = "thrown away"
 
 
-class Untracked(NamedTuple):
+class SurveyedCommit(NamedTuple):
     """A commit made here that no git commit contains."""
 
     commit: ObjectId
@@ -106,7 +106,7 @@ def entry_of(repository: "Repository", commit: ObjectId) -> UntrackedCommit:
     return UntrackedCommit(commit, value.parents, tuple(ids))
 
 
-class _Look(NamedTuple):
+class _GitState(NamedTuple):
     """The result of comparing git and the working tree."""
 
     known: dict[ObjectId, UntrackedCommit]
@@ -117,7 +117,7 @@ class _Look(NamedTuple):
     """Those that should be heads of this branch but have no head file."""
 
 
-def _survey_git(repository: "Repository", checkout: Checkout) -> _Look:
+def _survey_git(repository: "Repository", checkout: Checkout) -> _GitState:
     project, reader = repository.project, repository.everything
     every = entries(repository)
     held = _commits_in_git(repository, every)
@@ -148,10 +148,10 @@ def _survey_git(repository: "Repository", checkout: Checkout) -> _Look:
     for entry in here:
         if entry.is_parked:
             places[entry.commit] = RETURNED if entry.commit in tips else BEHIND
-    return _Look(known, places, tips.difference(names))
+    return _GitState(known, places, tips.difference(names))
 
 
-def survey(repository: "Repository") -> list[Untracked]:
+def survey(repository: "Repository") -> list[SurveyedCommit]:
     """Every commit that no git commit contains, and its state, children first.
 
     This asks git each time.
@@ -181,7 +181,7 @@ def survey(repository: "Repository") -> list[Untracked]:
                 states[id] = STASHED
     followed = {(parent, states[id]) for id in states for parent in known[id].parents}
     return [
-        Untracked(
+        SurveyedCommit(
             id, state, message_of(repository, id), known[id].branch, (id, state) not in followed
         )
         for id, state in reversed(list(states.items()))

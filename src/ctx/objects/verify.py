@@ -24,7 +24,7 @@ class ReadObject(NamedTuple):
     """An object file that was read; without a value for a blob and for damaged files."""
 
     path: str
-    value: Typed | codec.Unknown | None
+    value: Typed | codec.UnknownObject | None
 
 
 class Damage(NamedTuple):
@@ -75,7 +75,7 @@ def verify(repository: Repository, tick: clock.Tick = clock.no_tick) -> Report:
             damages.append(Damage(error.code, path, error.message))
             objects.setdefault(id, ReadObject(path, None))
         else:
-            newer += isinstance(value, codec.Unknown)
+            newer += isinstance(value, codec.UnknownObject)
             objects[id] = ReadObject(path, value)
     commits = sum(isinstance(item.value, Commit) for item in committed.values())
     damages += _damaged_replacements(repository)

@@ -9,7 +9,7 @@ from ctx import git, redaction
 from ctx.errors import CommitOrphan, CtxError, GitFailure, UsageError
 from ctx.ids import ObjectId, SessionId, short
 from ctx.narrative import decisions_page, narrative_scan
-from ctx.narrative.narrative_snapshots import Skipped
+from ctx.narrative.narrative_snapshots import SkippedDocument
 from ctx.objects import refs
 from ctx.objects.object_store import read_typed
 from ctx.objects.object_types import EdgeBatch
@@ -56,7 +56,7 @@ class CommitResult(NamedTuple):
     documents: tuple[str, ...] = ()
     log: str | None = None
     """The log document of the commit."""
-    skipped: tuple[Skipped, ...] = ()
+    skipped: tuple[SkippedDocument, ...] = ()
     """Narrative files that are not kept, and why."""
     secrets: tuple[ExcludedSecret, ...] = ()
     """What was left out of the message and the narrative snapshots."""

@@ -16,7 +16,7 @@ from ctx.exchange.foreign import go_ctx
 from ctx.exchange.foreign.foreign_items import SkippedItem
 from ctx.exchange.importer import ACTION, ItemImporter
 from ctx.memory import user_store
-from ctx.memory.changes import Who, changing
+from ctx.memory.changes import ChangeAuthor, changing
 from ctx.memory.graph import Graph
 from ctx.memory.model import Redaction
 from ctx.sqlite.connection import connect, explained, folder_of, temporary_file, transaction
@@ -85,7 +85,7 @@ def _build(path: str, copy: str, tick: clock.Tick) -> ConvertedStore:
 
 
 def _fill_store(connection: Connection, copy: str, tick: clock.Tick) -> ConvertedStore:
-    who = Who("cli", f"{ACTION}:{go_ctx.PROGRAM}")
+    who = ChangeAuthor("cli", f"{ACTION}:{go_ctx.PROGRAM}")
     with (
         go_ctx.reading(copy) as reading,
         changing(Graph(connection), ACTION, who) as change,

@@ -16,7 +16,7 @@ from ctx.memory import pending
 from ctx.memory.graph import USER
 from ctx.memory.records import Record
 from ctx.narrative import narrative_scan, narrative_snapshots
-from ctx.narrative.narrative_snapshots import Skipped, Snapshot
+from ctx.narrative.narrative_snapshots import SkippedDocument, Snapshot
 from ctx.objects import commits, refs
 from ctx.objects.commits import WorkStep
 from ctx.objects.object_store import blob
@@ -60,7 +60,7 @@ class StageFlushResult(NamedTuple):
     documents: tuple[str, ...]
     steps: int
     """What the session has staged in all."""
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[SkippedDocument, ...]
     secrets: tuple[ExcludedSecret, ...]
 
 

@@ -12,7 +12,7 @@ from ctx.memory.graph import PROJECT
 from ctx.memory.stats import ScopeCount, TierCount, TypeCount, by_scope, memory_stats
 from ctx.objects import local_state, untracked_survey
 from ctx.objects.untracked_commits import HERE, PARKED
-from ctx.objects.untracked_survey import STASHED, THROWN_AWAY, Untracked
+from ctx.objects.untracked_survey import STASHED, THROWN_AWAY, SurveyedCommit
 from ctx.operations import agent_proposals, health, review
 from ctx.operations.health import Health
 from ctx.sqlite.connection import size_of
@@ -49,7 +49,7 @@ class MemoryStatus(NamedTuple):
     task: str | None
     staged: tuple["StagedSession", ...] = ()
     """The sessions of the project that have staged work."""
-    untracked: tuple[Untracked, ...] = ()
+    untracked: tuple[SurveyedCommit, ...] = ()
     """The commits of the project that no git commit holds yet."""
     removed_worktrees: tuple[str, ...] = ()
     """Removed working trees whose staged work can be brought here."""
@@ -100,7 +100,7 @@ def status(memory: Memory, *, new: bool) -> MemoryStatus:
         return found
     repository = memory.project_memory.repository
     removed = local_state.removed_worktrees(repository.project)
-    untracked: list[Untracked] = []
+    untracked: list[SurveyedCommit] = []
     with suppress(GitFailure):
         untracked = untracked_survey.survey(repository)
     return found._replace(

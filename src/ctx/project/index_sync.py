@@ -79,7 +79,7 @@ class IndexSync:
             self._connection.execute("DELETE FROM snapshots WHERE commit_id = ?", (gone,))
         came = sorted(reached - known.keys())
         own = self._repository.own() if came else set()
-        amended = commits.Amended(self._repository.objects)
+        amended = commits.AmendedCommits(self._repository.objects)
         for new in came:
             commit = read_typed(self._repository.objects, ObjectId(new), Commit)
             self._connection.execute(

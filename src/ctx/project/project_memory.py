@@ -30,7 +30,7 @@ from ctx.sqlite.connection import explained, integrity_problems, transaction
 
 if TYPE_CHECKING:
     from ctx.config.resolve import Config
-    from ctx.memory.changes import Change, Who
+    from ctx.memory.changes import Change, ChangeAuthor
     from ctx.objects.repository import Repository
     from ctx.project import compaction
     from ctx.project.project_index import Index
@@ -201,7 +201,7 @@ class ProjectMemory:
 
     @contextmanager
     def changing(
-        self, action: str, who: "Who", change_id: Ulid | None = None
+        self, action: str, who: "ChangeAuthor", change_id: Ulid | None = None
     ) -> Iterator["Change"]:
         """Make a change as one step of the session, all of it or nothing."""
         from ctx.memory.changes import Change

@@ -70,7 +70,7 @@ _SCANNED = 8_192
 """Rows that are converted at once, so that they fit into a processor cache."""
 
 
-class _Loaded(NamedTuple):
+class _LoadedVectors(NamedTuple):
     """All vectors of one model, in memory."""
 
     model: int
@@ -87,7 +87,7 @@ class Vectors:
     def __init__(self, path: str) -> None:
         self.path = path
         self._connection: Connection | None = None
-        self._loaded: _Loaded | None = None
+        self._loaded: _LoadedVectors | None = None
 
     def close(self) -> None:
         if self._connection is not None:
@@ -230,7 +230,7 @@ class Vectors:
             )
             return {key: (digest, stamp) for key, digest, stamp in rows}
 
-    def _load(self, embedder: Embedder) -> _Loaded | None:
+    def _load(self, embedder: Embedder) -> _LoadedVectors | None:
         """The vectors in the file; None if the file is missing or damaged."""
         if not os.path.exists(self.path):
             return None
@@ -334,7 +334,7 @@ def _model(connection: Connection, embedder: Embedder) -> int:
 
 def _load_vectors(
     connection: Connection, model: int, data_version: int, dimensions: int
-) -> _Loaded:
+) -> _LoadedVectors:
     import numpy
 
     stored = connection.execute(
@@ -347,7 +347,7 @@ def _load_vectors(
     signs = None
     if len(keys) > _MANY:
         signs = _signs(rows)
-    return _Loaded(
+    return _LoadedVectors(
         model,
         data_version,
         keys,
@@ -403,7 +403,7 @@ def _nearest_by_signs(
 
 
 def _cosines(
-    loaded: _Loaded, query_vector: "Matrix", places: "NDArray[numpy.intp]"
+    loaded: _LoadedVectors, query_vector: "Matrix", places: "NDArray[numpy.intp]"
 ) -> "NDArray[numpy.float32]":
     import numpy
 

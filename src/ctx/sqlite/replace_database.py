@@ -41,7 +41,7 @@ _ATTEMPTS = 20
 _PATIENCE_S = 30
 
 
-class _Changed(Exception):
+class _DatabaseChanged(Exception):
     """Another process wrote after the copy was made."""
 
 
@@ -76,7 +76,7 @@ def replace(path: str, word: str, make: Callable[[str], str]) -> str | None:
                 os.replace(copy, aside)
                 disk.sync_folder(folder_of(path))
                 holder.execute("ROLLBACK")
-                with suppress(_Changed):
+                with suppress(_DatabaseChanged):
                     _overwrite(path, new, present, version)
                     return aside
                 disk.discard(aside)
@@ -126,7 +126,7 @@ def _overwrite(path: str, new: str, present: Connection, version: int) -> None:
             # The first page is written, so no other process can write; nothing is committed yet.
             begun = True
             if has_log and pragma(present, "data_version") != version:
-                raise _Changed
+                raise _DatabaseChanged
 
     with closing(connect(new, IMMUTABLE)) as source, closing(connect(path, "mode=rw")) as target:
         target.execute("PRAGMA synchronous = FULL")

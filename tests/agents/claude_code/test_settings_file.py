@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from ctx.agents.claude_code import jsonc
 from ctx.agents.claude_code.settings_file import (
-    Registered,
-    Unmanaged,
+    RegisteredHook,
+    UnmanagedHook,
     registered,
     unmanaged,
     unreadable,
@@ -256,8 +256,8 @@ def test_our_hooks_are_removed_from_a_duplicate_key() -> None:
 def test_registered_hooks_are_listed() -> None:
     text = with_hooks('{"hooks": {"Stop": [{"hooks": [{"command": "make"}]}]}}', BOTH, is_ours)
     assert registered(text, is_ours) == (
-        Registered("Stop", "", hook("stop")),
-        Registered("SessionStart", "", hook("start")),
+        RegisteredHook("Stop", "", hook("stop")),
+        RegisteredHook("SessionStart", "", hook("start")),
     )
     assert registered(text, is_ours)[0].command == "ctx hook stop"
 
@@ -269,9 +269,9 @@ def test_a_changed_matcher_is_kept() -> None:
     text = with_hooks(json.dumps({"hooks": {"SessionStart": groups}}), BOTH, is_ours)
     found = registered(text, is_ours)
     assert found == (
-        Registered("SessionStart", "startup", hook("start")),
-        Registered("SessionStart", "resume", hook("start")),
-        Registered("Stop", "", hook("stop")),
+        RegisteredHook("SessionStart", "startup", hook("start")),
+        RegisteredHook("SessionStart", "resume", hook("start")),
+        RegisteredHook("Stop", "", hook("stop")),
     )
     assert [each.is_narrowed for each in found] == [True, True, False]
     assert with_hooks(text, BOTH, is_ours) == text
@@ -304,8 +304,8 @@ def test_modified_hooks_of_ctx_are_mentioned() -> None:
   {"type": "prompt", "prompt": "ctx hook stop"}, 3, null
 ]}]}}"""
     others = (
-        Unmanaged("Stop", "line 4, column 3", "X=1 ctx hook stop"),
-        Unmanaged("Stop", "line 5, column 3", "ctx hook stop"),
+        UnmanagedHook("Stop", "line 4, column 3", "X=1 ctx hook stop"),
+        UnmanagedHook("Stop", "line 5, column 3", "ctx hook stop"),
     )
 
     def mentions(command: str) -> bool:

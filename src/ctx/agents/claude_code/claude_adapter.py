@@ -13,7 +13,7 @@ from ctx.agents.claude_code import (
 )
 from ctx.agents.claude_code.claude_hooks import ClaudeHooks
 from ctx.hosts.events import Event, Heading
-from ctx.hosts.transcripts import MOST_READ, Beginning, TranscriptPart, Turn
+from ctx.hosts.transcripts import MOST_READ, TranscriptPart, TranscriptStart, Turn
 
 
 class ClaudeTranscripts:
@@ -28,7 +28,7 @@ class ClaudeTranscripts:
     def of_subagents(self, path: str, since_ms: int) -> list[str]:
         return transcript_files.of_subagents(path, since_ms)
 
-    def beginning(self, start: bytes) -> Beginning:
+    def beginning(self, start: bytes) -> TranscriptStart:
         return transcript_files.beginning(start)
 
     def events(

@@ -32,7 +32,7 @@ WITHOUT_MATCHER = ("UserPromptSubmit", "Stop")
 """Our events for which the client ignores matchers."""
 
 
-class Registered(NamedTuple):
+class RegisteredHook(NamedTuple):
     """A hook of ours in the settings."""
 
     event: str
@@ -57,7 +57,7 @@ class NamedEvent(NamedTuple):
     """`line 3, column 5`."""
 
 
-class Unmanaged(NamedTuple):
+class UnmanagedHook(NamedTuple):
     """A hook that runs ctx but was not written by it."""
 
     event: str
@@ -80,15 +80,15 @@ class _HookEntry(NamedTuple):
         return str(self.group.value.plain.get("matcher") or "")
 
 
-def registered(text: str, is_ours: IsOurs) -> tuple[Registered, ...]:
+def registered(text: str, is_ours: IsOurs) -> tuple[RegisteredHook, ...]:
     """Our hooks that the client would run, in the order of the text."""
     ours = [entry for entry in _hooks(text) if _is_our_hook(entry.hook.value.plain, is_ours)]
     return tuple(
-        Registered(entry.event.key, entry.matcher, entry.hook.value.plain) for entry in ours
+        RegisteredHook(entry.event.key, entry.matcher, entry.hook.value.plain) for entry in ours
     )
 
 
-def unmanaged(text: str, is_ours: IsOurs, mentions: IsOurs) -> tuple[Unmanaged, ...]:
+def unmanaged(text: str, is_ours: IsOurs, mentions: IsOurs) -> tuple[UnmanagedHook, ...]:
     """Hooks that run ctx in a form that it does not write, in the order of the text."""
     others = []
     for entry in _hooks(text):
@@ -97,7 +97,7 @@ def unmanaged(text: str, is_ours: IsOurs, mentions: IsOurs) -> tuple[Unmanaged, 
         # Without a shell, it is not our form, even if the words are the same.
         if not _is_our_hook(hook, is_ours) and (mentions(line) or is_ours(line)):
             place = jsonc.place(text, entry.hook.start)
-            others.append(Unmanaged(entry.event.key, place, line))
+            others.append(UnmanagedHook(entry.event.key, place, line))
     return tuple(others)
 
 

@@ -9,7 +9,7 @@ from ctx import disk, layout
 from ctx.agents.claude_code import edited_file, jsonc, registration, settings_file
 from ctx.agents.claude_code.clients import Client
 from ctx.agents.claude_code.registration import Group
-from ctx.agents.claude_code.settings_file import NamedEvent, Registered, Unmanaged
+from ctx.agents.claude_code.settings_file import NamedEvent, RegisteredHook, UnmanagedHook
 from ctx.config.resolve import survey
 from ctx.errors import CtxError
 from ctx.operations.store_checks import is_in_the_way, nearest_folder
@@ -21,9 +21,9 @@ class ClientSettings(NamedTuple):
     """A settings file of the client, as far as it can be read."""
 
     path: str
-    hooks: tuple[Registered, ...] = ()
+    hooks: tuple[RegisteredHook, ...] = ()
     """Our hooks in the form that `ctx install` writes."""
-    unmanaged: tuple[Unmanaged, ...] = ()
+    unmanaged: tuple[UnmanagedHook, ...] = ()
     """Hooks that run ctx in another form."""
     events: tuple[NamedEvent, ...] = ()
     """All events that it names, ours and those of others."""
