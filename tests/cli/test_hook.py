@@ -14,7 +14,7 @@ from ctx import clock
 from ctx.hook_files import live, spool
 from ctx.memory import pending
 from ctx.operations import apply
-from tests.agents.claude_code.running import Hooks
+from tests.agents.claude_code.hook_processes import Hooks
 from tests.capture.conversations import SESSION, Client, Conversation, context_of
 from tests.cli.conftest import Add
 from tests.conftest import Ctx

@@ -15,7 +15,7 @@ from ctx.context.layer_lines import digest
 from ctx.memory.graph import Graph
 from tests import effort
 from tests.memory import graphs
-from tests.packs.worked import observation, session
+from tests.packs.session_store import observation, session
 
 DAY_MS = 86_400_000
 RULE = "Never commit yourself, I review every change of the exporter first."

@@ -22,7 +22,7 @@ from tests import effort
 from tests.capture.conversations import Client, context_of
 from tests.conftest import Ctx, git
 from tests.memory import graphs
-from tests.packs.worked import change, learning, observation, session, step
+from tests.packs.session_store import change, learning, observation, session, step
 
 DAY_MS = 86_400_000
 ANYWHERE = ContextRequest(None, None, 2_000)

@@ -18,8 +18,8 @@ from ctx.memory.changes import changing
 from ctx.memory.graph import Graph
 from tests import effort
 from tests.memory import graphs
-from tests.packs import worked
-from tests.packs.worked import change, command, learning, node, observation, session
+from tests.packs import session_store
+from tests.packs.session_store import change, command, learning, node, observation, session
 
 ROOMY = LayerLimits(600, 100, 200, 100, 200, 300, 250, 100)
 HERE = ContextRequest("app", None, 2_000, limits=ROOMY)
@@ -671,7 +671,7 @@ def test_on_another_day_only_the_ages_differ(graph: Graph, monkeypatch: pytest.M
     session(graph, "s1", 1, completed="One")
     today = layers.context([graph.connection], HERE)
     now = clock.now_ms()
-    monkeypatch.setattr(clock, "now_ms", lambda: now + worked.DAY_MS)
+    monkeypatch.setattr(clock, "now_ms", lambda: now + session_store.DAY_MS)
     assert layers.changed([graph.connection], HERE, receipt_of(today)) == contexts.NOTHING
     tomorrow = layers.context([graph.connection], HERE)
     assert tomorrow.text == today.text.replace("[yesterday]", "[2 days ago]").replace(

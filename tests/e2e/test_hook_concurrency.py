@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ctx.hook_files import spool
-from tests.agents.claude_code.running import Hooks, Ran, line
+from tests.agents.claude_code.hook_processes import Hooks, Ran, line
 from tests.capture.conversations import Client, Conversation, context_of
 from tests.conftest import Ctx
 

@@ -16,7 +16,7 @@ from ctx.operations.backfill import BackfillResult, Options
 from ctx.sqlite.connection import transaction
 from ctx.synthesis import session_writer
 from ctx.workspace import Memory
-from tests.agents.claude_code.running import SAMPLES
+from tests.agents.claude_code.hook_processes import SAMPLES
 from tests.capture.conversations import Client
 from tests.capture.transcripts import Transcript, fix, session_ids
 from tests.conftest import Ctx

@@ -16,7 +16,7 @@ from ctx.synthesis.synthesise import is_at_rest, synthesise
 from ctx.tokens import estimate
 from tests import effort
 from tests.synthesis.session_scripts import session, steps
-from tests.synthesis.test_synthesis_of_anything import ATTACKS, TEXTS, is_in_form, sessions
+from tests.synthesis.test_synthesis_properties import ATTACKS, TEXTS, is_in_form, sessions
 
 VOICE = QuestionOptions(1_000)
 FIX = """

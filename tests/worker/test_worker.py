@@ -18,9 +18,9 @@ import ctx as package
 from ctx import clock
 from ctx.hook_files import live, spool
 from ctx.operations import worker_round
-from tests.agents.claude_code.running import SESSION, USUAL, sample
+from tests.agents.claude_code.hook_processes import SESSION, USUAL, sample
 from tests.conftest import Ctx
-from tests.worker.running import Workers, is_running, quickly, until
+from tests.worker.worker_processes import Workers, is_running, quickly, until
 
 
 @pytest.fixture

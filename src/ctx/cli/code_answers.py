@@ -242,7 +242,7 @@ def history(result: "FileHistory") -> list[Block]:
 
 
 def changed(changes: "CodeChanges") -> list[Block]:
-    from ctx.code.qualified import separator
+    from ctx.code.qualified_names import separator
 
     if not changes.files:
         return [Line(f"No item differs from {changes.since}.")]

@@ -9,7 +9,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
 
-from ctx.code.qualified import separator
+from ctx.code.qualified_names import separator
 from ctx.code.source_model import ParsedFile, SourceItem, path_in_file
 
 Part = Literal["signature", "body"]

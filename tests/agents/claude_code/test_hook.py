@@ -22,7 +22,7 @@ from ctx.agents.runtime import hook
 from ctx.agents.runtime.hook import Hook
 from ctx.capture import capture_off
 from ctx.hook_files import hook_log, live, spool
-from tests.agents.claude_code.running import (
+from tests.agents.claude_code.hook_processes import (
     ENTRY,
     NOTHING,
     SAMPLES,

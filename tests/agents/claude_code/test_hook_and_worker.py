@@ -20,7 +20,7 @@ from ctx.hook_files import spool
 from ctx.layout import UserStore
 from ctx.worker import spawn
 from ctx.worker.wake_pipe import WakePipe
-from tests.agents.claude_code.running import (
+from tests.agents.claude_code.hook_processes import (
     NOTHING,
     SESSION,
     SILENT,
@@ -30,7 +30,7 @@ from tests.agents.claude_code.running import (
     command,
 )
 from tests.conftest import Ctx
-from tests.worker.running import Workers, until
+from tests.worker.worker_processes import Workers, until
 
 REMEMBER = '<ctx:remember type="fact">Deploys run on Mondays.</ctx:remember>'
 

@@ -24,8 +24,8 @@ from ctx.agents.runtime.hook import Hook, answer
 from ctx.context import layers
 from ctx.hook_files import live, spool
 from tests import effort
-from tests.agents.claude_code.inputs import LONE, Inputs
-from tests.agents.claude_code.running import NOTHING, SILENT, WORDS, Hooks, Ran, reap, sample
+from tests.agents.claude_code.hook_inputs import LONE, Inputs
+from tests.agents.claude_code.hook_processes import NOTHING, SILENT, WORDS, Hooks, Ran, reap, sample
 from tests.conftest import Ctx
 
 IN_PROCESS = effort.times(2_000)

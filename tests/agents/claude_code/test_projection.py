@@ -19,7 +19,7 @@ from ctx.cli.output import Output
 from ctx.cli.settings import Settings
 from ctx.errors import ContentRefused, DiskFailure, PathRefused
 from ctx.workspace import Memory
-from tests.agents.claude_code.typed import shell_lines, try_to_type
+from tests.agents.claude_code.shell_commands import shell_lines, try_to_type
 from tests.cli.conftest import Add
 from tests.cli.conftest import add as add  # the fixture
 from tests.conftest import Ctx

@@ -18,7 +18,7 @@ from ctx.agents.runtime.hook import Hook, answer
 from ctx.capture import event_store
 from ctx.errors import ContentRefused
 from ctx.hook_files import live, spool
-from tests.agents.claude_code.running import NOTHING, SAMPLES, SILENT, WORDS, reap
+from tests.agents.claude_code.hook_processes import NOTHING, SAMPLES, SILENT, WORDS, reap
 from tests.conftest import Ctx
 
 SESSIONS = (

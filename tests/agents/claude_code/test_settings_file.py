@@ -20,7 +20,7 @@ from ctx.agents.claude_code.settings_file import (
 )
 from ctx.errors import SettingsUnreadable
 from tests import effort
-from tests.agents.claude_code.documents import EVENTS, documents, gaps
+from tests.agents.claude_code.settings_documents import EVENTS, documents, gaps
 
 Entries = dict[str, dict[str, Any]]
 

@@ -14,7 +14,7 @@ from ctx.errors import PathRefused
 from ctx.memory import model
 from ctx.memory.query.query_parser import parse as parse_query
 from ctx.memory.query.syntax import FILTERS
-from tests.agents.claude_code.typed import fences, shell_lines, try_to_type
+from tests.agents.claude_code.shell_commands import fences, shell_lines, try_to_type
 
 PAGES = skill.files()
 TEXTS = {
