@@ -141,7 +141,7 @@ def stem(word: str) -> str:
     return word
 
 
-def beginning(term: str) -> str:
+def stem_prefix(term: str) -> str:
     """What every word of ASCII begins with, in lower case, that has this stem: all of it, but for
     what takes the place of an end."""
     if term in _BEGINNINGS:

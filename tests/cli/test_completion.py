@@ -247,23 +247,23 @@ def test_projects_and_the_tags_of_a_node(memory: Store) -> None:
     memory.node("01M7ESYZ00AB", "a", "project:shop", "tier:working")
     memory.node("01M7ESYZ01AB", "b", "project:shop", "project:site")
     wanted = Settings.from_environment().with_options(argparse.Namespace())
-    assert completion_candidates.holding("project", "", wanted).candidates == (
+    assert completion_candidates.candidates_for("project", "", wanted).candidates == (
         CompletionCandidate("shop", "2 nodes"),
         CompletionCandidate("site", "1 node"),
     )
-    assert completion_candidates.holding("project", "si", wanted).candidates == (
+    assert completion_candidates.candidates_for("project", "si", wanted).candidates == (
         CompletionCandidate("site", "1 node"),
     )
     for node in ("01M7ESYZ00AB", "01m7esyz00"):
-        assert completion_candidates.holding("own-tag", "", wanted, node).candidates == (
+        assert completion_candidates.candidates_for("own-tag", "", wanted, node).candidates == (
             CompletionCandidate("project:shop"),
             CompletionCandidate("tier:working"),
         )
-    assert completion_candidates.holding("own-tag", "t", wanted, "01M7ESYZ00").candidates == (
-        CompletionCandidate("tier:working"),
-    )
-    assert completion_candidates.holding("own-tag", "", wanted, "01M7").candidates == ()
-    assert completion_candidates.holding("own-tag", "", wanted).candidates == ()
+    assert completion_candidates.candidates_for(
+        "own-tag", "t", wanted, "01M7ESYZ00"
+    ).candidates == (CompletionCandidate("tier:working"),)
+    assert completion_candidates.candidates_for("own-tag", "", wanted, "01M7").candidates == ()
+    assert completion_candidates.candidates_for("own-tag", "", wanted).candidates == ()
 
 
 def test_a_node_that_stands_before_its_tags(
@@ -271,7 +271,7 @@ def test_a_node_that_stands_before_its_tags(
 ) -> None:
     def configure(parser: argparse.ArgumentParser) -> None:
         parser.add_argument("id", metavar="ID")
-        options.completing(parser.add_argument("tags", nargs="+", metavar="TAG"), "own-tag")
+        options.complete_with(parser.add_argument("tags", nargs="+", metavar="TAG"), "own-tag")
 
     monkeypatch.setattr(untag, "configure", configure)
     memory.node("01M7ESYZ00AB", "a", "tier:working")

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx import clock
-from ctx.cli.colours import painted
+from ctx.cli.colours import colour_text
 from ctx.cli.output import (
     Block,
     Line,
@@ -14,10 +14,10 @@ from ctx.cli.output import (
     Output,
     Table,
     VerbatimText,
+    age_text,
     count,
     listing,
     plain,
-    since,
     size,
 )
 from ctx.cli.settings import Screen
@@ -250,7 +250,7 @@ NOW = 1_768_903_200_000  # 2026-01-20T10:00:00Z
     ],
 )
 def test_how_long_ago_a_time_was(text: str, told: str) -> None:
-    assert since(text, NOW) == told
+    assert age_text(text, NOW) == told
 
 
 def test_an_error_with_its_details() -> None:
@@ -306,8 +306,8 @@ def test_prose_is_broken_at_spaces() -> None:
 
 
 def test_states_have_colours() -> None:
-    assert painted("problem", "state") == "\x1b[1;31mproblem\x1b[0m"
-    assert painted("→ other", "state") == "→ other"
+    assert colour_text("problem", "state") == "\x1b[1;31mproblem\x1b[0m"
+    assert colour_text("→ other", "state") == "→ other"
 
 
 def test_a_last_column_of_prose_goes_on_below_itself() -> None:

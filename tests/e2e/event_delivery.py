@@ -80,7 +80,9 @@ def storm(workers: Workers, folder: Path, events: int, hooks: int, seed: int) ->
     ]
     kills = full = 0
     try:
-        while any(each.poll() is None for each in reporting) or spool.waiting(str(workers.home)):
+        while any(each.poll() is None for each in reporting) or spool.pending_names(
+            str(workers.home)
+        ):
             has_room = kills % 4 != 1
             full += not has_room
             _work_and_die(workers, rng.uniform(0, 1), has_room=has_room)
@@ -143,8 +145,8 @@ def stored_results(workers: Workers) -> StoredResults:
         steps=steps,
         items=items,
         remembered=sorted(content for (content,) in facts),
-        waiting=len(spool.waiting(home)),
-        failed=len(spool.failed(home)),
+        waiting=len(spool.pending_names(home)),
+        failed=len(spool.failed_names(home)),
         left=statuses,
     )
 

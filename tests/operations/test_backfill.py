@@ -76,7 +76,7 @@ def test_a_session_with_capture_off_is_left_out(client: Client, claude: Path) ->
     first, second = add_past_sessions(claude, str(client.folder), 2)
     began_ms = clock.parse_iso("2026-10-02T09:00:00Z")
     assert began_ms
-    capture_off.off(client.home, second.session, began_ms)
+    capture_off.note_off(client.home, second.session, began_ms)
     with client.memory() as memory:
         for dry_run in (True, False):
             done = run(memory, claude, dry_run=dry_run)

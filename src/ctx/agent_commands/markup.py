@@ -80,7 +80,7 @@ def read_opening(text: str, start: int) -> OpeningTag | None:
     return opening
 
 
-def stands_alone(text: str, opening: OpeningTag) -> bool:
+def is_last_in_line(text: str, opening: OpeningTag) -> bool:
     """Whether the name is the last text in its line."""
     return _REST_OF_LINE.match(text, opening.end) is not None
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from ctx.cli import arguments, edit, opening
 from ctx.cli import options as shared
 from ctx.cli import settings as surroundings
-from ctx.cli.nodes import tell_tier, warn_of_redaction
+from ctx.cli.nodes import note_tier, warn_of_redaction
 from ctx.cli.output import Block, Line, Output, count
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
@@ -121,7 +121,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="ID",
         help="the node that this one replaces",
     )
-    shared.completing(old, "node")
+    shared.complete_with(old, "node")
     node.add_argument(
         "--user", action="store_true", help="write to your own store, for all projects"
     )
@@ -173,7 +173,7 @@ def _configure_code(group: "argparse._SubParsersAction[shared.Parser]") -> None:
             metavar="GLOB",
             help="only these files, folders or globs",
         )
-        shared.completing(files, "file")
+        shared.complete_with(files, "file")
         code.add_argument(
             "--snapshot", action="store_true", help="stage a snapshot for the next commit"
         )
@@ -212,7 +212,7 @@ def _configure_documents(group: "argparse._SubParsersAction[shared.Parser]") -> 
             metavar="NAME",
             help="a file or a name in the code that it is about; repeat for several",
         )
-        shared.completing(mention, "file")
+        shared.complete_with(mention, "file")
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -262,7 +262,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
     content = text.content
     if len(content) > LARGE_CONTENT:
         output.warn(f"Large node: {count(len(content), 'character')}.")
-    with edit.keeping(text.file), opening.writing(settings, output) as memory:
+    with edit.keep_on_failure(text.file), opening.writing(settings, output) as memory:
         wanted = Options(
             content,
             options.type,
@@ -276,7 +276,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
         added = add(memory, wanted)
     output.show(added, render)
     warn_of_redaction(added.redacted, output)
-    tell_tier(added.node, added.short_id, added.given, output)
+    note_tier(added.node, added.short_id, added.given, output)
     return 0
 
 
@@ -298,7 +298,7 @@ def _text(options: argparse.Namespace, settings: Settings, output: Output) -> _T
             # As for any other text that is empty.
             return _TypedText("", True)
         raise UsageError("The text is missing.", hint='`ctx add "…"`, or --stdin')
-    file = edit.edited("", options.type or "fact", edit.editor_of(settings, output))
+    file = edit.edit_text("", options.type or "fact", edit.editor_of(settings, output))
     content = edit.read_back(file)
     if not content.strip():
         edit.discard(file)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from ctx.cli import arguments, edit, opening
 from ctx.cli import commit as commit_command
 from ctx.cli import settings as surroundings
-from ctx.cli.nodes import note_unclear, note_unknown, tell_tier, warn_of_redaction
+from ctx.cli.nodes import note_tier, note_unclear, note_unknown, warn_of_redaction
 from ctx.cli.output import Block, Line, Output
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
@@ -35,17 +35,17 @@ class _DocumentText(NamedTuple):
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
-    stream = streams.named(options.stream)
+    stream = streams.stream_named(options.stream)
     committing = workspace_to_commit(options, settings, output)
     words = _words(options, settings, output)
-    with edit.keeping(words.file), opening.writing(settings, output) as memory:
+    with edit.keep_on_failure(words.file), opening.writing(settings, output) as memory:
         written = _add(memory, options, words, stream, _tier(options, settings, words))
         has_project = memory.project_memory is not None
     if committing:
         message = options.message or _title(written)
         made = commit.commit(committing, commit.Options(message))
         output.show(AddDocumentCommitResult(written, made), render_both)
-        commit_command.say_more(made, output)
+        commit_command.print_details(made, output)
     else:
         output.show(written, render)
     warn_of_redaction(written.redacted, output)
@@ -54,7 +54,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     if not has_project:
         output.note("Added to your own store. `ctx init` creates a project store, with files.")
     if options.subcommand == "note":
-        tell_tier(written.node, written.short_id, written.given, output)
+        note_tier(written.node, written.short_id, written.given, output)
     elif tier(written.node.tags) is None and options.subcommand == "task":
         output.note(f"To start it: `ctx task start {written.number or written.short_id}`")
 
@@ -88,7 +88,7 @@ def _words(options: argparse.Namespace, settings: Settings, output: Output) -> _
 
 
 def _edit_document(kind: str, settings: Settings, output: Output) -> _DocumentText:
-    file = edit.edited("# ", kind, edit.editor_of(settings, output))
+    file = edit.edit_text("# ", kind, edit.editor_of(settings, output))
     parsed = document_format.parse(edit.read_back(file))
     body = parsed.body
     title = parsed.title or _first_line(body)

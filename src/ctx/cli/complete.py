@@ -218,7 +218,7 @@ def _values(
     if what is None:
         return CompletionOffer()
     node = next((word for action, word in reached.values.items() if action.dest == "id"), "")
-    return completion_candidates.holding(what, typed, settings, node)
+    return completion_candidates.candidates_for(what, typed, settings, node)
 
 
 def _subcommands(

@@ -3,7 +3,7 @@
 import argparse
 
 from ctx.cli import arguments, opening
-from ctx.cli.options import completing
+from ctx.cli.options import complete_with
 from ctx.cli.output import Markdown, Output, count
 from ctx.cli.settings import Settings
 from ctx.operations.compose import Composition, Options, VisibleNodes, compose
@@ -29,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="ID",
         help="start from this node and its neighbours; repeat for several",
     )
-    completing(seed, "node")
+    complete_with(seed, "node")
     parser.add_argument(
         "--depth",
         type=arguments.whole_number,
@@ -79,7 +79,7 @@ def projects(parser: argparse.ArgumentParser) -> None:
     project = group.add_argument(
         "--project", metavar="NAME", help="the project (default: that of the folder)"
     )
-    completing(project, "project")
+    complete_with(project, "project")
     group.add_argument(
         "--all-projects", action="store_true", help="include nodes of other projects"
     )

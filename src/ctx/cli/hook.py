@@ -86,7 +86,7 @@ def _apply(settings: Settings, output: Output, *, quick: bool) -> None:
         with apply.hold_spool(home) as held:
             if not held:
                 output.show(
-                    apply.NOTHING._replace(waiting=len(apply.waiting(memory, home))), render
+                    apply.NOTHING._replace(waiting=len(apply.pending_events(memory, home))), render
                 )
                 return
             done, more = _apply_spool(memory, home, output, quick=quick)

@@ -38,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="a file, or a folder with CLAUDE.md (default: stdin)",
     )
-    shared.completing(paths, "file")
+    shared.complete_with(paths, "file")
     parser.add_argument(
         "--from",
         dest="program",
@@ -54,7 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     project = parser.add_argument(
         "--project", metavar="NAME", help="only what belongs to it, or the project to set"
     )
-    shared.completing(project, "project")
+    shared.complete_with(project, "project")
     arguments.named_scope(
         parser, ("the store to import into (default: the project's for exports of ctx, else yours)")
     )

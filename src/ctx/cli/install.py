@@ -87,7 +87,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     plugin = place.add_argument(
         "--plugin", metavar="DIR", help="only write a plugin, into a folder"
     )
-    shared.completing(plugin, "folder")
+    shared.complete_with(plugin, "folder")
     projection_option(
         place, "only write the memory of this project into AGENTS.md, or another file"
     )
@@ -107,7 +107,7 @@ def projection_option(group: argparse._ActionsContainer, help_text: str) -> None
     projection = group.add_argument(
         "--projection", nargs="?", const="", metavar="FILE", help=help_text
     )
-    shared.completing(projection, "file")
+    shared.complete_with(projection, "file")
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
@@ -163,8 +163,8 @@ def _warnings(plan: _InstallPlan, settings: Settings, change: FileChange | None)
         if reason := settings_file.without_effect(change.after or ""):
             yield f"{plan.place.settings}, {reason}."
         yield from _incompatible_events(plan, change.after or "")
-        yield from install.narrowed(change)
-        yield from install.unmanaged(change, "Remove it, or both run.")
+        yield from install.matcher_warnings(change)
+        yield from install.unmanaged_hook_warnings(change, "Remove it, or both run.")
     if plan.hooks and plan.place.level == "user":
         for client in plan.clients:
             if client.version is None:
@@ -204,7 +204,7 @@ def _install_plan(
 ) -> _InstallPlan:
     place = place_of(options, settings)
     with output.progress("Asking Claude Code for its version") as tick:
-        installed = clients.installed(path, settings.expanded("~"), settings.claude_folder, tick)
+        installed = clients.find_clients(path, settings.expanded("~"), settings.claude_folder, tick)
     return _InstallPlan(
         place,
         _entries(place, installed, settings, output),
@@ -317,7 +317,7 @@ def _entries(
 
 
 def _write_skill(place: InstallTarget, output: Output) -> InstalledPart:
-    changed = skill.edited(place.skill)
+    changed = skill.edited_pages(place.skill)
     part = install.write_skill(place)
     for path in changed if part.state == "updated" else ():
         output.warn(f"{path} was modified; the old file is kept beside it.")
@@ -329,7 +329,7 @@ def _plugin(options: argparse.Namespace, settings: Settings, _output: Output) ->
 
     folder = os.path.abspath(os.path.join(settings.folder, settings.expanded(options.plugin)))
     known = os.path.isdir(os.path.join(folder, ".claude-plugin"))
-    written = plugin.planned(folder) if options.dry_run else plugin.write(folder)
+    written = plugin.planned_paths(folder) if options.dry_run else plugin.write(folder)
     part = InstalledPart(
         "plugin", folder, "current" if not written else "updated" if known else "written"
     )
@@ -347,7 +347,7 @@ def _projection(options: argparse.Namespace, settings: Settings, output: Output)
             hint="Run this in the project, or name the file: --projection FILE.",
         )
     opening.refuse_untrusted(settings, "--projection")
-    carried_out = projection.planned if options.dry_run else projection.write
+    carried_out = projection.plan_projection if options.dry_run else projection.write
     with opening.reading(settings, output) as memory:
         plan = carried_out(memory, path)
     part = InstalledPart("projection", path, plan.state)

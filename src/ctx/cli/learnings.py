@@ -5,7 +5,7 @@ import argparse
 from ctx import clock
 from ctx.cli import arguments, opening
 from ctx.cli import options as shared
-from ctx.cli.output import Block, Line, Output, Table, count, since
+from ctx.cli.output import Block, Line, Output, Table, age_text, count
 from ctx.cli.settings import Settings
 from ctx.memory.learning_confidence import HUMAN
 from ctx.operations import learnings
@@ -46,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     listing = shared.add_subcommand(group, "list", "list learnings", _LIST)
     whose = listing.add_mutually_exclusive_group()
     project = whose.add_argument("--project", metavar="NAME", help="those of another project")
-    shared.completing(project, "project")
+    shared.complete_with(project, "project")
     whose.add_argument("--all", action="store_true", help="those of every project")
     _category(listing, "only those of a category")
     listing.add_argument(
@@ -119,7 +119,7 @@ def render(result: LearningList) -> list[Block]:
             each.short_id,
             _confidence_text(each),
             f"{each.times_seen:,}",
-            since(each.last_seen, now),
+            age_text(each.last_seen, now),
             each.category,
             " ".join(each.node.content.split()),
         )

@@ -197,7 +197,7 @@ def global_options(level: int = 0, *, read_only: bool = False) -> Parser:
         folder = group.add_argument(
             "-C", dest="in_folder", metavar="DIR", help="work as if started in DIR"
         )
-        completing(folder, "folder")
+        complete_with(folder, "folder")
         override = group.add_argument(
             "--set",
             action="append",
@@ -205,7 +205,7 @@ def global_options(level: int = 0, *, read_only: bool = False) -> Parser:
             dest=f"overrides_{level}",
             help="override a setting for this command",
         )
-        completing(override, "assignment")
+        complete_with(override, "assignment")
         group.add_argument(
             "--db",
             metavar="FILE",
@@ -367,7 +367,7 @@ def subcommands_of(parser: argparse.ArgumentParser) -> dict[str, argparse.Argume
     return {}
 
 
-def completing(action: argparse.Action, what: Completes) -> argparse.Action:
+def complete_with(action: argparse.Action, what: Completes) -> argparse.Action:
     """Mark what an argument contains, for completion; `cli/complete.py` reads it."""
     action.completes = what  # type: ignore[attr-defined]
     return action
@@ -379,7 +379,7 @@ def session_option(parser: argparse.ArgumentParser) -> None:
         metavar="ID",
         help="the session (default: CTX_SESSION, the one you started, else `cli`)",
     )
-    completing(session, "session")
+    complete_with(session, "session")
 
 
 def yes_option(parser: argparse.ArgumentParser) -> None:

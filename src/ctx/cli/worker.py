@@ -145,7 +145,7 @@ def _run(options: argparse.Namespace, settings: Settings, output: Output) -> Non
         output.note(f"The worker is process {os.getpid()}; stop it with Ctrl-C.")
     # A worker that a user starts does not wait for the old one to stop.
     patience_s = _GOING_S if options.detached else 0.0
-    with disk.explained("running the worker"):
+    with disk.explain_errors("running the worker"):
         reason = run.run(
             place, lambda: opening.writing(ours, output), limits, variables(), patience_s
         )
@@ -160,7 +160,7 @@ def _run(options: argparse.Namespace, settings: Settings, output: Output) -> Non
 
 def _home_of(settings: Settings) -> UserStore:
     """The user store; its folder is created if it is missing."""
-    with disk.explained("making the user store's folder"):
+    with disk.explain_errors("making the user store's folder"):
         disk.make_folder(settings.user_store.home)
     return settings.user_store
 
@@ -190,7 +190,7 @@ def _start(settings: Settings) -> bool:
     store = _home_of(settings)
     if _owner(settings):
         return False
-    with disk.explained("starting the worker"):
+    with disk.explain_errors("starting the worker"):
         disk.discard(os.path.join(store.home, spawn.MARK))
         interrupts.defer()
         environment = ClaudeHooks().without_session(variables())

@@ -88,9 +88,9 @@ def follow(
 ) -> int:
     """Resolve the mentions of the pending files among these, or of all pending files. Returns their
     number."""
-    connection = index_file.open_as_it_is(place.database)
+    connection = index_file.open_existing(place.database)
     try:
-        waiting = code_tables.unresolved(connection)
+        waiting = code_tables.unresolved_files(connection)
         if files is not None:
             wanted = frozenset(files)
             waiting = [file_id for file_id in waiting if file_id in wanted]
@@ -167,10 +167,10 @@ class _Refresh:
             changed = self._read(pool, wanted, gone)
             self._settle_words()
         resolved = 0
-        waiting = code_tables.unresolved(self._connection)
+        waiting = code_tables.unresolved_files(self._connection)
         if len(waiting) <= at_once:
             resolved = _follow(self._connection, self._place, waiting, self._tick)
-        if not index_file.noted(self._connection, _PACKAGES):
+        if not index_file.read_note(self._connection, _PACKAGES):
             described = packages.read_all(self._place.root, [file[0] for file in listing.files])
             with index_file.writing(self._connection, self._place.database):
                 code_tables.put_packages(self._connection, described)
@@ -193,7 +193,7 @@ class _Refresh:
         """Check every file again if the limits for parsing have changed."""
         now = repr(file_reader.limits(self._place.root, self._place.max_bytes))
         digest = blake2b(now.encode("utf-8", "replace"), digest_size=8).hexdigest()
-        before = index_file.noted(self._connection, "limits")
+        before = index_file.read_note(self._connection, "limits")
         if before != digest:
             with index_file.writing(self._connection, self._place.database):
                 if before is not None:
@@ -339,9 +339,9 @@ class _Refresh:
         """Mark all files whose edges may have changed."""
         files = affected_files.files_affected_by(self._connection, self._names)
         if files is None:
-            code_tables.look_again_at_all(self._connection)
+            code_tables.mark_all_unresolved(self._connection)
         else:
-            code_tables.look_again_at(self._connection, files)
+            code_tables.mark_unresolved(self._connection, files)
         self._names.clear()
         for language in self._languages:
             self._connection.execute(

@@ -215,7 +215,7 @@ def _without_refresh(codebase: Codebase) -> str:
 
 def _size_and_age(connection: Connection) -> tuple[int, int | None]:
     files = connection.execute("SELECT count(*) FROM files").fetchone()[0]
-    refreshed_ms = index_file.noted(connection, "refreshed_at")
+    refreshed_ms = index_file.read_note(connection, "refreshed_at")
     return files, refreshed_ms if isinstance(refreshed_ms, int) else None
 
 

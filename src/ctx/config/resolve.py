@@ -199,7 +199,7 @@ class _ConfigReader:
                 raise UsageError(
                     f"--set {override} has no value.", hint="Write --set KEY=VALUE, without spaces."
                 )
-            known = schema.named(name.strip())
+            known = schema.setting_named(name.strip())
             raw = setting.from_word(known, word)
             self._set_value(known, raw, SettingSource("flag", f"--set {override}"))
 

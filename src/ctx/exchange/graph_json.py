@@ -222,7 +222,7 @@ def _node(entry: Mapping[str, Any], at: str) -> Draft:
         raise _invalid_file(f"{at}.summary is not a string")
     content = _text(entry, "content", at)
     try:
-        model.content(foreign_items.cleaned(content)[0])
+        model.content(foreign_items.clean_text(content)[0])
         return Draft(
             NodeId(_ulid(entry, "id", at)),
             model.node_type(_text(entry, "type", at)),
@@ -338,8 +338,8 @@ def _conflict(graph: Graph, item: Item) -> str | None:
         differing = trial.update_node(
             item.id,
             node_type=item.type,
-            content=foreign_items.cleaned(item.content)[0],
-            summary=foreign_items.cleaned(item.summary or "")[0],
+            content=foreign_items.clean_text(item.content)[0],
+            summary=foreign_items.clean_text(item.summary or "")[0],
             metadata={**removed, **foreign_items.cleaned_value(dict(item.metadata))[0]},
         )
         if set(item.tags) != set(node.tags):

@@ -226,7 +226,7 @@ def _replace_objects(repository: Repository, store: LooseStore, held: _MatchingO
     store.write(held.objects.values())
     repository.replaced.note((old, new.id) for old, new in held.objects.items())
     repository.note_as_own(new.id for new in held.objects.values())
-    with disk.explained("removing objects"):
+    with disk.explain_errors("removing objects"):
         for path in held.files:
             id = store.id_of_file(path)
             if id is not None and id not in held.objects:
@@ -256,7 +256,7 @@ def _rename(path: str, target: str) -> None:
     while os.path.lexists(target):
         number += 1
         target = f"{stem}-{number}{dot}{ending}"
-    with disk.explained("renaming a document"):
+    with disk.explain_errors("renaming a document"):
         disk.make_folder(os.path.dirname(target))
         os.rename(path, target)
         disk.sync_folder(os.path.dirname(target))

@@ -74,7 +74,7 @@ def describe_change(graph: Graph, change: str) -> ChangeSummary:
     undone = is_undone(graph, change)
     what = records.describe(first, first.subject)
     if first.kind == "node.delete":
-        state = replay.node(records.about(graph.connection, first.subject, "node."))
+        state = replay.node(records.records_about(graph.connection, first.subject, "node."))
         if state is not None:
             what = f"deleted: {' '.join(state.content.split())[:60]}"
     return ChangeSummary(change, at, first.action, first.session, first.author, count, undone, what)
@@ -89,7 +89,7 @@ def is_undone(graph: Graph, change: str, *, as_if: str | None = None) -> bool:
     while waiting:
         current = waiting[-1]
         if current not in takers:
-            about = records.about(graph.connection, current, ACTION)
+            about = records.records_about(graph.connection, current, ACTION)
             takers[current] = [record.change for record in about if _takes_back(graph, record)]
             waiting += takers[current]
         else:

@@ -40,7 +40,7 @@ def documents(folder: str) -> tuple[list[str], list[SkippedDocument]]:
     return kept, skipped
 
 
-def taken(
+def take_snapshots(
     folder: str,
     paths: Iterable[str],
     known: Mapping[str, ObjectId],
@@ -52,9 +52,9 @@ def taken(
         # A log entry is written once, so its snapshot stays valid.
         if path in known and document_roles.place(path).role == "log" and path not in always:
             continue
-        with disk.explained(f"reading the narrative file {path}"):
+        with disk.explain_errors(f"reading the narrative file {path}"):
             data = disk.read(os.path.join(folder, path))
-        content, secrets = kept_of(data)
+        content, secrets = stored_document(data)
         is_changed = known.get(path) != content.id
         if is_changed or path in always:
             stream, role = document_roles.place(path)
@@ -68,7 +68,7 @@ class StoredDocument(NamedTuple):
     secrets: tuple[redaction.Finding, ...]
 
 
-def kept_of(data: bytes) -> StoredDocument:
+def stored_document(data: bytes) -> StoredDocument:
     """The snapshot of a document with these bytes."""
     clean = redaction.redact(data.decode("utf-8", "surrogateescape"))
     return StoredDocument(blob(clean.text.encode("utf-8", "surrogateescape")), clean.findings)

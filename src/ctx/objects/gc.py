@@ -95,10 +95,10 @@ def reachable(reader: Reader, roots: Iterable[ObjectId]) -> Iterator[ObjectId]:
             # It was scrubbed, and this is its replacement.
             yield stored.id
         value = decode(stored)
-        (contents if isinstance(value, Tree) else required).update(references.needed(value))
+        (contents if isinstance(value, Tree) else required).update(references.required_ids(value))
         if isinstance(value, Commit):
             parents.update(value.parents)
-        for named in references.named(stored):
+        for named in references.referenced_ids(stored):
             if named not in visited:
                 visited.add(named)
                 stack.append(named)
@@ -117,7 +117,7 @@ def collect(repository: Repository, limits: Limits, tick: clock.Tick = clock.no_
     # Committed objects are in the project's objects. Staging is only needed for open chains.
     staged = set(reachable(_ObjectsWithoutCommits(repository.everything), chains))
     # Until git has a commit, its files in the working tree can be lost at any time.
-    staged |= untracked_survey.kept(repository)
+    staged |= untracked_survey.objects_to_keep(repository)
     here = LayeredReader(repository.objects, _ObjectsWithoutCommits(repository.staged))
     # The commit made here last may be on another branch by now.
     last = [id for id in pointers.values() if id in repository.objects]
@@ -242,7 +242,7 @@ def _expired_discarded_commits(
     project: Project, keep_days: int, ages: _FileAges
 ) -> Iterator[Garbage]:
     """The entries of discarded commits that can no longer be restored."""
-    for commit in untracked_commits.discarded(project):
+    for commit in untracked_commits.discarded_commits(project):
         path = untracked_commits.discarded_file(project, commit)
         with contextlib.suppress(FileNotFoundError):
             status = os.lstat(path)
@@ -274,7 +274,7 @@ def _old_temporaries(project: Project) -> Iterator[Garbage]:
 
 def delete(collection: Collection, tick: clock.Tick = clock.no_tick) -> None:
     interrupts.defer()
-    with disk.explained("deleting objects"):
+    with disk.explain_errors("deleting objects"):
         folders = set()
         for number, item in enumerate(collection.garbage):
             tick(number, len(collection.garbage))

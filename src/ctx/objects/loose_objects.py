@@ -200,7 +200,7 @@ class LooseStore:
     def _write_files(self, files: list[tuple[str, Object]], touched: set[str]) -> None:
         # Compressing between two syncs takes three times as long, because the caches are cold.
         sealed = [(path, self._seal(item.canonical)) for path, item in files]
-        with disk.explained("writing objects"):
+        with disk.explain_errors("writing objects"):
             for path, data in sealed:
                 shard = os.path.dirname(path)
                 if shard not in touched:

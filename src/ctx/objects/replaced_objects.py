@@ -77,7 +77,7 @@ class ReplacedObjects:
 
     def note(self, pairs: Iterable[tuple[ObjectId, ObjectId]]) -> None:
         """Record replacements. The replacing objects are durable before this call."""
-        with disk.explained("noting what was replaced"):
+        with disk.explain_errors("noting what was replaced"):
             disk.make_folder(self.folder)
             for old, new in pairs:
                 path = os.path.join(self.folder, f"{old}.{new}")

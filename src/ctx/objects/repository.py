@@ -96,7 +96,7 @@ class Repository:
         it after a crash. Otherwise the chain would be committed a second time.
         """
         session, tip = chain or ("", "")
-        with disk.explained("publishing a commit"):
+        with disk.explain_errors("publishing a commit"):
             disk.replace(self._note, f"{commit}\n{session}\n{tip}\n".encode())
         self._note_as_own(commit)
         self.heads.advance(commit, instead_of)
@@ -107,7 +107,7 @@ class Repository:
 
         Author names do not show this: anybody can write any name.
         """
-        with disk.explained("reading which commits were made here"):
+        with disk.explain_errors("reading which commits were made here"):
             named = disk.read_or_none(self.project.own) or b""
         return set(named.decode("ascii", "replace").split())
 
@@ -142,7 +142,7 @@ class Repository:
             name = refs.work(chain[0])
             if self.refs.read(name) == chain[1]:
                 self.refs.move(name, chain[1], None)
-        with disk.explained("publishing a commit"):
+        with disk.explain_errors("publishing a commit"):
             disk.discard(self._note)
 
     def _note_as_untracked(self, commit: ObjectId, checkout: Checkout) -> None:
@@ -156,7 +156,7 @@ class Repository:
         if commit in self.objects:
             # The staging store may have more: content from behind a boundary of history.
             objects = {id for id in objects if id in self.objects}
-        branch, checked_out = checkouts.standing(checkout)
+        branch, checked_out = checkouts.branch_and_commit(checkout)
         last = max((entry.number for entry in known.values()), default=0)
         untracked_commits.write(
             self.project,
@@ -172,7 +172,7 @@ class Repository:
             untracked_commits.remove(self.project, old.commit)
 
     def _finish_publishing(self) -> None:
-        with disk.explained("reading what a stopped commit left to do"):
+        with disk.explain_errors("reading what a stopped commit left to do"):
             content = disk.read_or_none(self._note)
         if content is None:
             return
@@ -209,7 +209,7 @@ class Repository:
             return
         if git.tracked_files(checkout, begun):
             return
-        local_state.take_over(self.project, begun)
+        local_state.adopt_local_state(self.project, begun)
 
     def current(self) -> list[Head]:
         """The current heads, with their commits."""

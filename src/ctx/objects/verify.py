@@ -129,7 +129,7 @@ def _follow(
         boundaries.update(parent for parent in parents if parent not in objects)
         stack += [(here, parent, False) for parent in parents if parent in objects]
         is_tree = isinstance(value, Tree)
-        stack += [(here, needed, is_tree) for needed in references.needed(value)]
+        stack += [(here, needed, is_tree) for needed in references.required_ids(value)]
     for damage, id, is_content in missing:
         if is_content and boundaries:
             boundaries.add(id)

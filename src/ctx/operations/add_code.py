@@ -189,8 +189,8 @@ def snapshot(
         asked = _indexed_files(opened.code.connection, chosen)
         taker = SnapshotMaker(opened.code, root, workspace.repo_id)
         taken = _collect_files(repository, taker, asked, known, tick)
-        every = trees.over(others, taken.leaves)
-        tree, folders = trees.updated(repository.everything, None, every)
+        every = trees.overlay_paths(others, taken.leaves)
+        tree, folders = trees.update_tree(repository.everything, None, every)
         step = None
         if tree != (before or trees.EMPTY.id):
             objects = [*taken.objects, *folders]

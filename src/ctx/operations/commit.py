@@ -13,7 +13,7 @@ from ctx.narrative.narrative_snapshots import SkippedDocument
 from ctx.objects import refs
 from ctx.objects.object_store import read_typed
 from ctx.objects.object_types import EdgeBatch
-from ctx.objects.untracked_survey import thrown_away
+from ctx.objects.untracked_survey import discarded_by_git
 from ctx.operations import review
 from ctx.project import compaction
 from ctx.workspace import Workspace
@@ -156,7 +156,7 @@ def _refuse_new_history(workspace: Workspace) -> None:
     """Refuse to begin a new history where the one before was thrown away and can come back."""
     if workspace.repository.named_heads():
         return
-    if lost := thrown_away(workspace.repository):
+    if lost := discarded_by_git(workspace.repository):
         raise CommitOrphan(
             f"git removed commit {short(lost[0])} before it was in a git commit.",
             hint="To restore it: `ctx stage recover`",

@@ -19,7 +19,7 @@ from ctx.memory import user_store
 from ctx.memory.changes import ChangeAuthor, changing
 from ctx.memory.graph import Graph
 from ctx.memory.model import Redaction
-from ctx.sqlite.connection import connect, explained, folder_of, temporary_file, transaction
+from ctx.sqlite.connection import connect, explain_errors, folder_of, temporary_file, transaction
 
 _WAIT_SECONDS = 600
 _BUSY_MS = 10_000
@@ -46,8 +46,8 @@ def convert_go_store(path: str, tick: clock.Tick = clock.no_tick) -> ConvertedSt
         if not go_ctx.is_go_store(path):
             return None
         with (
-            disk.explained("converting a store"),
-            explained(path),
+            disk.explain_errors("converting a store"),
+            explain_errors(path),
             closing(connect(path, "mode=rw", _BUSY_MS)) as theirs,
         ):
             # Its log must be gone before another file takes its place: SQLite would apply it to

@@ -118,7 +118,9 @@ def _staged_sessions(memory: Memory) -> tuple[StagedSession, ...]:
     home = memory.environment.user_store.home
     stale = {
         each.session
-        for each in staged_sessions.stale(memory.project_memory.project, home, clock.wall_s())
+        for each in staged_sessions.stale_sessions(
+            memory.project_memory.project, home, clock.wall_s()
+        )
     }
     return tuple(
         StagedSession(
@@ -154,7 +156,7 @@ def as_text(found: MemoryStatus) -> str:
     lines += [f"Task: {found.task}"] if found.task else []
     lines += [f"Staged: {', '.join(map(_of_session, found.staged))}"] if found.staged else []
     lines += _untracked_lines(found)
-    if waiting := review.waiting(found.conflicts, found.proposals):
+    if waiting := review.pending_text(found.conflicts, found.proposals):
         lines.append(f"To review: {waiting}; `ctx review`")
     lines += [_HOOKS[found.hooks]] if found.hooks else []
     lines += health.as_text(found.health) if found.health else []

@@ -130,7 +130,9 @@ def _spooled_receipts(memory: Memory) -> list[Receipt]:
     """The receipts that are still in the spool, newest first."""
     home = memory.environment.user_store.home
     pending = []
-    for name in reversed(spool.waiting(home, spool.mark_of(home, memory.environment.graph_file))):
+    for name in reversed(
+        spool.pending_names(home, spool.mark_of(home, memory.environment.graph_file))
+    ):
         if spool.kind_of(name) == spool.RECEIPT:
             # Another process may remove it at this moment.
             with suppress(OSError, ValueError, ContentRefused):

@@ -165,7 +165,9 @@ def _stores(memory: Memory) -> list[tuple[Graph, str]]:
 
 def _embedder(memory: Memory, patience_s: float | None = None) -> Embedder | None:
     with suppress(CtxError):
-        return embedders.configured(memory.config, memory.environment.variables, patience_s)
+        return embedders.configured_embedder(
+            memory.config, memory.environment.variables, patience_s
+        )
     return None
 
 

@@ -109,7 +109,7 @@ def commit(
     heads = repository.current()
     head_ids = [head.id for head in heads]
     steps, _ = staging.open_steps(repository, wish.session, head_ids)
-    unseen = staged_private.from_others(graph.connection, wish.session) if graph else set()
+    unseen = staged_private.records_to_withhold(graph.connection, wish.session) if graph else set()
     unread = conflicts.unread(graph, wish.session) if graph else ()
     staged = _staged_contents(repository, steps, unseen, unread)
     amended = _commit_to_amend(repository, heads) if wish.amend else None
@@ -194,7 +194,7 @@ def _staged_contents(
         merged,
         visible,
         blobs,
-        _without_files(gone(repository, steps), hidden),
+        _without_files(deleted_documents(repository, steps), hidden),
         tool_snapshots.last_snapshots(repository, steps),
         commit_edges.edges_of_files(repository, steps),
         reported_diagnostics.last_reported(reader, visible, frozenset(blobs)),
@@ -210,7 +210,7 @@ def _without_files(
     return {path: ref for path, ref in flushed.items() if path not in files}
 
 
-def gone(repository: Repository, steps: Sequence[WorkStep]) -> dict[str, NarrativeRef]:
+def deleted_documents(repository: Repository, steps: Sequence[WorkStep]) -> dict[str, NarrativeRef]:
     """The newest stored version of each deleted document."""
     every = {ref.path: ref for step in reversed(steps) for ref in step.work.narrative_refs}
     folder = repository.project.narrative
@@ -292,8 +292,8 @@ def _tree(
     staged = {path: file.blob_id for path, file in staging.files(repository, steps).items()}
     present = trees.CombinedTree(reader, base)
     changed = {path: blob for path, blob in staged.items() if present.blob_at(path) != blob}
-    changes = trees.over(present.missing_in_first(), changed)
-    root, made = trees.updated(reader, present.first, changes)
+    changes = trees.overlay_paths(present.missing_in_first(), changed)
+    root, made = trees.update_tree(reader, present.first, changes)
     return root, changed, made
 
 
@@ -308,7 +308,7 @@ def _documents(
     paths = [path for path in every if path not in wish.of_others]
     if known is None:
         known = narrative_snapshots.last_kept(repository.objects, heads, paths)
-    return narrative_snapshots.taken(folder, paths, known, wish.active), skipped
+    return narrative_snapshots.take_snapshots(folder, paths, known, wish.active), skipped
 
 
 def _commit(

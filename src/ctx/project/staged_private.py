@@ -14,7 +14,7 @@ from ctx.memory import inverse_changes, records
 _AWAY = (records.MOVE, inverse_changes.ACTION)
 
 
-def from_others(connection: Connection, session: str) -> set[str]:
+def records_to_withhold(connection: Connection, session: str) -> set[str]:
     """The staged records to leave out when a session is committed.
 
     If a node was never committed and is deleted, all records about it and its edges are left out.

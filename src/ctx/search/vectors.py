@@ -25,7 +25,7 @@ from ctx.sqlite.connection import (
     discard,
     execute_script,
     expect_mark,
-    explained,
+    explain_errors,
     folder_of,
     mark,
     pragma,
@@ -255,7 +255,7 @@ class Vectors:
     def _read_connection(self) -> Iterator[Connection]:
         connection = self._open_database()
         try:
-            with explained(self.path, IndexCorrupt):
+            with explain_errors(self.path, IndexCorrupt):
                 yield connection
         except IndexCorrupt:
             # The next writer creates it again.
@@ -286,7 +286,10 @@ class Vectors:
 
 
 def _open(path: str) -> Connection:
-    with explained(path, IndexCorrupt), closed_on_failure(connect(path, "mode=rw")) as connection:
+    with (
+        explain_errors(path, IndexCorrupt),
+        closed_on_failure(connect(path, "mode=rw")) as connection,
+    ):
         expect_mark(connection, path, APPLICATION_ID, VERSION)
         connection.execute("SELECT count(*) FROM models").fetchone()
         _tune(connection)
@@ -296,7 +299,7 @@ def _open(path: str) -> Connection:
 def _make(path: str) -> None:
     """Create an empty file, unless another process is first. It gets its name when it is
     complete."""
-    with explained(path, IndexCorrupt), disk.explained("making the file of vectors"):
+    with explain_errors(path, IndexCorrupt), disk.explain_errors("making the file of vectors"):
         disk.make_folder(folder_of(path))
         with temporary_file(path) as temporary:
             with closing(connect(temporary, "mode=rw")) as connection:

@@ -37,7 +37,7 @@ def memory_in(folder: Path) -> Iterator[Memory]:
 def write(folder: Path, name: str = "AGENTS.md") -> str:
     """Write the planned block."""
     with memory_in(folder) as memory:
-        plan = projection.planned(memory, str(folder / name))
+        plan = projection.plan_projection(memory, str(folder / name))
         assert projection.write(memory, str(folder / name)) == plan
     assert (folder / name).read_bytes() == plan.after
     return plan.state

@@ -29,7 +29,7 @@ class ClaudeTranscripts:
         return transcript_files.of_subagents(path, since_ms)
 
     def beginning(self, start: bytes) -> TranscriptStart:
-        return transcript_files.beginning(start)
+        return transcript_files.read_beginning(start)
 
     def events(
         self,

@@ -29,7 +29,7 @@ def folder(host_folder: str) -> str:
     return os.path.join(host_folder, _PROJECTS)
 
 
-def beginning(start: bytes) -> TranscriptStart:
+def read_beginning(start: bytes) -> TranscriptStart:
     """The session data in the first bytes of a transcript."""
     cwd = _CWD.search(start)
     folder = _json_text(cwd[1]) if cwd else ""
