@@ -95,7 +95,7 @@ def filled(home: Path, events: list[tuple[str, bytes]]) -> str:
 
 def one_row_each(home: str) -> None:
     with closing(user_store.open_for_writing(os.path.join(home, "store.db"))) as connection:
-        names = spool.waiting(home)
+        names = spool.pending_names(home)
         for start in range(0, len(names), BATCH):
             with transaction(connection):
                 for name in names[start : start + BATCH]:

@@ -38,7 +38,7 @@ from ctx.hook_files import spool
 from ctx.ids import CLI_SESSION, NodeId
 from ctx.layout import UserStore
 from ctx.memory import user_store
-from ctx.memory.changes import Change, Who, changing
+from ctx.memory.changes import Change, ChangeAuthor, changing
 from ctx.memory.graph import Graph
 from ctx.memory.model import Evidence
 from ctx.worker.wake_pipe import WakePipe
@@ -103,7 +103,7 @@ class Bench:
 
     def build(self) -> None:
         with closing(user_store.open_for_writing(self.database)) as connection:
-            fill(lambda: changing(Graph(connection), "import", Who("bench", "bench")))
+            fill(lambda: changing(Graph(connection), "import", ChangeAuthor("bench", "bench")))
 
     def event(self, word: str) -> str:
         return f"{self.folder}/{word}.json"
@@ -174,7 +174,7 @@ class BenchInProject(Bench):
         )
         memory = open_project(place).memory
         with closing(memory):
-            fill(lambda: memory.changing("import", Who(CLI_SESSION, "bench")))
+            fill(lambda: memory.changing("import", ChangeAuthor(CLI_SESSION, "bench")))
         self._run(CTX, "commit", "-m", "What is known")
         self._run(CTX, "list")
 

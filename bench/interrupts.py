@@ -20,12 +20,12 @@ from bench import timing
 from bench.crash import MEMORY, fresh_folder
 from bench.timing import Figure
 from ctx.errors import CtxError
-from tests.e2e.interrupting import interrupter
+from tests.e2e.interrupted_commands import interrupter
 from tests.e2e.test_interrupts import interrupt_project, interrupt_user_store
 from tests.e2e.test_memory_crash import UsedStore
 from tests.e2e.test_project_crash import Stage
-from tests.llm import serving
-from tests.llm.serving import Says
+from tests.llm import model_server
+from tests.llm.model_server import Says
 
 
 def in_user_store(points: int) -> int:
@@ -39,7 +39,7 @@ def in_project() -> int:
     with (
         fresh_folder(MEMORY) as folder,
         pytest.MonkeyPatch.context() as patch,
-        serving.serve() as server,
+        model_server.serve() as server,
     ):
         server.otherwise = Says("It is in main.py.")
         patch.setenv("CTX_LLM_BACKEND", "openai")

@@ -30,7 +30,7 @@ from ctx import clock, ids
 from ctx.ids import CLI_SESSION, NodeId
 from ctx.layout import UserStore
 from ctx.memory import model, user_store, walk
-from ctx.memory.changes import Who, changing
+from ctx.memory.changes import ChangeAuthor, changing
 from ctx.memory.graph import Graph
 from ctx.memory.graphs import Graphs
 from ctx.memory.model import Evidence
@@ -46,7 +46,7 @@ NODES, EDGES_EACH = 100_000, 3
 ROUNDS = 15
 LIMIT = "50 ms"
 TWO_YEARS_MS = 2 * 365 * 86_400_000
-WHO = Who("bench", "bench")
+WHO = ChangeAuthor("bench", "bench")
 TYPES = {"fact": 30, "observation": 25, "source": 15, "decision": 10, "pattern": 10, "summary": 10}
 TIERS = {"off-context": 69_480, "reference": 30_000, "working": 500, "pinned": 20}
 

@@ -16,7 +16,7 @@ from bench import timing
 from bench.crash import fresh_folder
 from bench.timing import Figure
 from ctx.errors import CtxError
-from tests.e2e.forked import forker
+from tests.e2e.forked_commands import forker
 from tests.e2e.test_memory_crash import UsedStore, kill_all_commands
 
 

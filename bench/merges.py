@@ -2,9 +2,10 @@
 
 A trial has 2 to 5 branches from one base, 1 to 25 random commands on each, and real `git merge` in
 fresh clones without settings, in two orders. Every other base has no `.gitattributes`.
-`tests/e2e/merging.py` defines what counts as sound: every merge exits with 0, no conflict marker is
-left, nothing that was added is lost, and reading leaves `git status` clean. The graph must be the
-same for both orders, after a second merge, after the heads are joined, and for a rebuilt index.
+`tests/e2e/merge_trials.py` defines what counts as sound: every merge exits with 0, no conflict
+marker is left, nothing that was added is lost, and reading leaves `git status` clean. The graph
+must be the same for both orders, after a second merge, after the heads are joined, and for a
+rebuilt index.
 
     python -m bench merges [TRIALS]
 """
@@ -23,7 +24,7 @@ import pytest
 from bench import timing
 from bench.timing import Figure
 from ctx import disk
-from tests.e2e import merging
+from tests.e2e import merge_trials
 
 # Power failures are not tested here.
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108 - a fresh folder
@@ -31,7 +32,7 @@ MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108 - 
 
 class Outcome(NamedTuple):
     seed: int
-    tried: merging.Tried | None
+    tried: merge_trials.Tried | None
     problem: str
 
 
@@ -61,8 +62,8 @@ def try_out(asked: tuple[int, str]) -> Outcome:
     seed, space = asked
     folder = Path(tempfile.mkdtemp(dir=space))
     try:
-        return Outcome(seed, merging.trial(base_of(seed, space), folder, seed), "")
-    except merging.Unsound as error:
+        return Outcome(seed, merge_trials.trial(base_of(seed, space), folder, seed), "")
+    except merge_trials.Unsound as error:
         return Outcome(seed, None, str(error))
     finally:
         shutil.rmtree(folder)
@@ -75,7 +76,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=MEMORY) as space:
         prepare(space)
         for seed in (0, 1):
-            merging.make_base(base_of(seed, space), attributes=seed == 0)
+            merge_trials.make_base(base_of(seed, space), attributes=seed == 0)
         workers = multiprocessing.Pool(os.cpu_count(), prepare, [space])
         with workers:
             asked = ((seed, space) for seed in range(trials))

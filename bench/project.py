@@ -37,7 +37,7 @@ from ctx.objects.repository import Repository
 from ctx.objects.trees import EMPTY
 from ctx.project import batches, project_index, project_index_state, staging
 from ctx.sqlite.connection import transaction
-from tests.e2e.growing import PROSE, TAGS, grow, open_project_memory, size
+from tests.e2e.growing_project import PROSE, TAGS, grow, open_project_memory, size
 
 # Unlike /tmp, it is never in memory, where fsync is free.
 DISK = "/var/tmp"  # noqa: S108 - a fresh folder in it

@@ -5,7 +5,7 @@ from the end of a Stop hook, which nobody waits for, until `ctx search` finds wh
 that answer. *Drained* is the time from the start of a worker until everything in the spool is in
 the store and has become steps.
 
-The last line is `tests/e2e/test_nothing_lost.py` with ten times as many events: eight processes
+The last line is `tests/e2e/test_event_delivery.py` with ten times as many events: eight processes
 report events, workers are killed 0 to 1 s after their first event, and a quarter of them have no
 disk space.
 
@@ -28,9 +28,9 @@ from bench import timing
 from bench.timing import Figure
 from ctx import clock
 from ctx.hook_files import spool
-from tests.agents.claude_code.running import command
-from tests.e2e.nothing_lost import PROCESSES, expected_uses, remembered, stored_results, storm
-from tests.worker.running import Workers, until
+from tests.agents.claude_code.hook_processes import command
+from tests.e2e.event_delivery import PROCESSES, expected_uses, remembered, stored_results, storm
+from tests.worker.worker_processes import Workers, until
 
 EVENTS = 20_000
 HOOKS = 400

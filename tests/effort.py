@@ -24,12 +24,12 @@ SLOW = frozenset(
     cli/test_hook cli/test_import cli/test_install cli/test_llm cli/test_move cli/test_query
     cli/test_rebuild cli/test_relate cli/test_review cli/test_scrub cli/test_stage cli/test_store
     cli/test_worker
-    code/test_build code/test_follow code/test_parse_fuzz
+    code/test_build code/test_parse_fuzz code/test_resolve_on_demand
     exchange/test_recovery exchange/test_scrub_store llm/test_llama_cpp
     memory/query/test_fuzz memory/query/test_oracle
     operations/test_apply operations/test_backfill operations/test_convert_go_store
     operations/test_model_questions
-    synthesis/test_synthesis_of_anything
+    synthesis/test_synthesis_properties
     worker/test_model_thread worker/test_worker
     test_docs test_library test_redaction
     """.split()

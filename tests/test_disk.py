@@ -55,7 +55,7 @@ def test_files_of_any_size_are_read(tmp_path: Path) -> None:
     ],
 )
 def test_disk_errors_are_explained(code: int, words: str) -> None:
-    with pytest.raises(DiskFailure, match=words) as raised, disk.explained("saving a note"):
+    with pytest.raises(DiskFailure, match=words) as raised, disk.explain_errors("saving a note"):
         raise OSError(code, os.strerror(code), "/x/y")
     assert "while saving a note (/x/y)" in raised.value.message
 

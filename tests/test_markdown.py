@@ -7,7 +7,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from ctx.context.compose import ContextEntry, ContextFrame, OmittedNodes, compose, item
-from ctx.markdown import code, contained, defused
+from ctx.markdown import code, contained, without_comments
 from tests import effort
 
 PARSER = MarkdownIt("commonmark")
@@ -59,7 +59,7 @@ def test_unclosed_blocks_are_put_into_a_fence(text: str) -> None:
     assert fence == last
     assert set(fence.strip()) == {"`"}
     assert fence.strip() not in text
-    assert [line.removeprefix("  ") for line in lines] == defused(text).splitlines()
+    assert [line.removeprefix("  ") for line in lines] == without_comments(text).splitlines()
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_text_cannot_leave_its_item(texts: list[str]) -> None:
         start, end = token.map
         found = "\n".join(lines[start:end]).rstrip("\n")
         assert found == item(given_entry, with_tags=True)
-        assert _lines(defused(given_entry.content)) in readings(found)
+        assert _lines(without_comments(given_entry.content)) in readings(found)
         # What we say about the node is ours, and not a part of its text.
         assert last_items(tokens, token) == ["Tags: a:b, tier:pinned", "Depends on: [fact:X]"]
 

@@ -33,7 +33,7 @@ def check(before: str, after: str) -> None:
     check_invariants(before, redacted)
 
 
-def check_invariants(text: str, redacted: redaction.Redacted) -> None:
+def check_invariants(text: str, redacted: redaction.RedactedText) -> None:
     rebuilt, at = [], 0
     for finding in redacted.findings:
         assert at <= finding.start < finding.end <= len(text)

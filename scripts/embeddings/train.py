@@ -273,7 +273,7 @@ def main() -> None:
         log(judge.bounds())
         log("distilled alone:", judge.verdict(start))
     rows = train(start, data, Plan(steps=options.steps), judge)
-    options.output.write_bytes(static_embedder.packed("static", pieces, rows.cpu().numpy()))
+    options.output.write_bytes(static_embedder.pack_table("static", pieces, rows.cpu().numpy()))
 
 
 if __name__ == "__main__":

@@ -90,7 +90,7 @@ def _first_line(path: str) -> str | None:
     return first.rstrip(b"\r").decode("utf-8", "surrogateescape")
 
 
-def standing(checkout: Checkout) -> tuple[str | None, str | None]:
+def branch_and_commit(checkout: Checkout) -> tuple[str | None, str | None]:
     """The current branch and commit, as far as plain files show them.
 
     No process is started: capture calls this for every session.

@@ -126,7 +126,7 @@ def days_ago(days: int) -> str:
     return f"{days} days ago"
 
 
-def expired(days: int) -> tuple[str, str]:
+def expired_range(days: int) -> tuple[str, str]:
     """The time range of data that has exceeded its retention and may be deleted.
 
     Cleanup runs every day. Data that is overdue by more than a year means that the clock jumped

@@ -28,7 +28,7 @@ _temporary_count = 0
 
 
 @contextmanager
-def explained(doing: str) -> Iterator[None]:
+def explain_errors(doing: str) -> Iterator[None]:
     """Turn an `OSError` into a `DiskFailure` with a hint."""
     try:
         yield

@@ -51,7 +51,7 @@ def _command_prefix(checkout: Checkout, keep: str = "") -> list[str]:
 
     `keep` names a setting to leave as the repository has it.
     """
-    words = [_program(), *git_settings.fixed(keep)]
+    words = [_program(), *git_settings.fixed_options(keep)]
     if git_settings.may_name_programs(checkout):
         words += git_settings.overrides(_run(checkout, [*words, *git_settings.LISTING]))
     return words
@@ -108,7 +108,7 @@ def _failure(command: list[str], complaint: bytes) -> GitFailure:
     return GitFailure(f"`git {verb}` failed: {said[0]}", hint=hint)
 
 
-class Reading:
+class BackgroundProcess:
     """A git command that reads history in the background.
 
     It prints into an unnamed file: a pipe would block it until somebody reads, and the output may
@@ -149,7 +149,7 @@ class Reading:
         self._complaint.close()
 
 
-def checked_out(checkout: Checkout) -> str | None:
+def rev_parse_head(checkout: Checkout) -> str | None:
     """The commit of HEAD; None before the first commit."""
     asked = ("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
     return run(checkout, *asked, fine=(0, 1)).decode().strip() or None
@@ -204,8 +204,8 @@ def shallow_edge(checkout: Checkout) -> frozenset[str]:
 def head_commit(checkout: Checkout) -> str | None:
     """The current commit, read from plain files if git stores it in them."""
     if os.path.isdir(os.path.join(checkout.common_dir, "reftable")):
-        return checked_out(checkout)
-    return checkouts.standing(checkout)[1]
+        return rev_parse_head(checkout)
+    return checkouts.branch_and_commit(checkout)[1]
 
 
 def root_commits(checkout: Checkout, tip: str) -> tuple[str, ...]:
@@ -375,7 +375,7 @@ def _adders(checkout: Checkout, folder: str, *revisions: str) -> dict[str, str]:
     return found
 
 
-def missing(checkout: Checkout, wanted: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:
+def missing_files(checkout: Checkout, wanted: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:
     """The pairs of a commit and a file for which the commit does not have the file."""
     if not wanted:
         return set()

@@ -113,7 +113,7 @@ def environment(checkout: "Checkout", variables: "Mapping[str, str]") -> dict[st
     }
 
 
-def fixed(keep: str = "") -> list[str]:
+def fixed_options(keep: str = "") -> list[str]:
     """What every git command line begins with. `keep` is a setting to leave as it is."""
     chosen = [("-c", f"{name}={value}") for name, value in _FIXED.items() if name != keep]
     return ["--no-pager", *(word for pair in chosen for word in pair)]

@@ -168,7 +168,7 @@ def end(code: int) -> int:
     return code
 
 
-class Printing:
+class InterruptibleOutput:
     """While output is written, even about a stored change: its reader may have stopped."""
 
     def __enter__(self) -> None:
@@ -178,7 +178,7 @@ class Printing:
         _process.is_printing = False
 
 
-class Asking:
+class InterruptibleQuestion:
     """While a question waits for its answer, even after a stored change: a signal ends it."""
 
     def __enter__(self) -> None:
@@ -242,7 +242,7 @@ def _time_out(_number: int, _frame: "FrameType | None") -> None:
     raise TimeoutError
 
 
-class LeftToChild:
+class TerminalOwnedByChild:
     """While another program has the terminal: Ctrl-C is meant for that program."""
 
     def __enter__(self) -> None:

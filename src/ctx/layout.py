@@ -308,7 +308,7 @@ def place(folder: str, home: str, trusts: Callable[[Project], bool] | None = Non
         called = _declared_name(store.config_file) or os.path.basename(store.root)
     if not called and checkout:
         called = repository_names.name_of(home, checkout.common_dir) or new_name(home, checkout)
-    name = fit_for_a_tag(called) if called else None
+    name = tag_name(called) if called else None
     top = checkout.top if checkout else store.root if store else folder
     if name is None or checkout is None:
         return Place(top, name, "current_task")
@@ -332,8 +332,8 @@ def new_name(home: str, checkout: checkouts.Checkout) -> str:
     one customer must not be told to another because both call their repository `api`.
     """
     name = repository_name(checkout)
-    taken = set(map(fit_for_a_tag, repository_names.taken(home, checkout.common_dir)))
-    if not taken or fit_for_a_tag(name) not in taken:
+    taken = set(map(tag_name, repository_names.taken_names(home, checkout.common_dir)))
+    if not taken or tag_name(name) not in taken:
         return name
     is_shared = checkout.git_dir != checkout.common_dir
     root = checkout.common_dir if is_shared else checkout.top
@@ -341,7 +341,7 @@ def new_name(home: str, checkout: checkouts.Checkout) -> str:
         root = os.path.dirname(root)
     outer = f"{os.path.basename(os.path.dirname(root))}-{name}".lstrip("-")
     numbered = (f"{name}-{number}" for number in range(2, len(taken) + 3))
-    return next(each for each in (outer, *numbered) if fit_for_a_tag(each) not in taken)
+    return next(each for each in (outer, *numbered) if tag_name(each) not in taken)
 
 
 def _chosen_name(home: str, folder: str, checkout: checkouts.Checkout | None) -> str:
@@ -369,7 +369,7 @@ def _chosen_name(home: str, folder: str, checkout: checkouts.Checkout | None) ->
     return ""
 
 
-def fit_for_a_tag(name: str) -> str | None:
+def tag_name(name: str) -> str | None:
     """The name as it can stand in `project:<name>`; None where nothing is left of it."""
     if not name.isascii():
         import unicodedata

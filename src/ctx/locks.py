@@ -35,7 +35,7 @@ def hold(path: str, doing: str, timeout_seconds: float) -> Iterator[None]:
     fd = _acquire(path, timeout_seconds)
     try:
         owner = f"{os.getpid()}\n{os.uname().nodename}\n{clock.now_ms()}\n{doing}\n"
-        with disk.explained("writing the lock file"):
+        with disk.explain_errors("writing the lock file"):
             os.ftruncate(fd, 0)
             os.pwrite(fd, owner.encode("utf-8", "replace"), 0)
         yield
@@ -51,7 +51,7 @@ def hold(path: str, doing: str, timeout_seconds: float) -> Iterator[None]:
 
 def _acquire(path: str, timeout_seconds: float) -> int:
     deadline = clock.monotonic() + timeout_seconds
-    with disk.explained("taking the lock"):
+    with disk.explain_errors("taking the lock"):
         disk.make_folder(os.path.dirname(path))
         while True:
             fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, disk.FILE_MODE)

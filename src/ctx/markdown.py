@@ -13,14 +13,14 @@ LABELS = ("Tags:", "Rationale:", "Depends on:", "Superseded by:")
 _MARKS = " \t>-+*0123456789.)"
 
 
-def defused(text: str) -> str:
+def without_comments(text: str) -> str:
     """The text, in which no comment begins: ours say where a context begins and ends."""
     return text.replace("<!--", "<\\!--")
 
 
 def flat(text: str) -> str:
     """The text in one line."""
-    return defused(" ".join(text.split()))
+    return without_comments(" ".join(text.split()))
 
 
 def code(text: str) -> str:
@@ -37,7 +37,7 @@ def contained(text: str) -> list[str]:
     The first line is empty where nothing may stand beside the label.
     """
     # Whatever any reader takes for the end of a line is one.
-    lines = defused(text).splitlines() or [""]
+    lines = without_comments(text).splitlines() or [""]
     if len(lines) > 1:
         if not _stays_inside(lines):
             fence = "`" * max(3, _longest_run(text) + 1)
@@ -50,7 +50,7 @@ def contained(text: str) -> list[str]:
 
 def quoted(text: str) -> list[str]:
     """The lines of a text that is data: in quotation marks, or in a fence if it has several."""
-    lines = defused(text).splitlines() or [""]
+    lines = without_comments(text).splitlines() or [""]
     if len(lines) == 1:
         return [f'"{lines[0]}"']
     fence = "`" * max(3, _longest_run(text) + 1)

@@ -7,7 +7,7 @@ share it. An inode may be used again for another repository, so there is a stamp
 file was made that git puts there once and never touches. A copy is another repository, and so is
 what was moved to another disk: these are called what their folder is called, until somebody says
 otherwise (`capture.project_names`). Two that lie in folders of the same name are two projects, and
-the second has to be called something else: `taken` says what the others are called.
+the second has to be called something else: `taken_names` lists the others.
 
 Hooks read this with `os` alone; whoever takes in events writes it.
 """
@@ -31,7 +31,7 @@ def name_of(home: str, common_dir: str) -> str:
     return name if was_at == common_dir or not _is_another(was_at, common_dir) else ""
 
 
-def taken(home: str, common_dir: str) -> list[str]:
+def taken_names(home: str, common_dir: str) -> list[str]:
     """The names of other repositories that are still at their paths."""
     folder = os.path.join(home, FOLDER)
     try:

@@ -141,7 +141,7 @@ def stem(word: str) -> str:
     return word
 
 
-def beginning(term: str) -> str:
+def stem_prefix(term: str) -> str:
     """What every word of ASCII begins with, in lower case, that has this stem: all of it, but for
     what takes the place of an end."""
     if term in _BEGINNINGS:
@@ -220,7 +220,7 @@ def _pairs(run: str) -> tuple[str, ...]:
     return tuple(map("".join, pairwise(characters))) or tuple(characters)
 
 
-class _Folded(dict[int, str]):
+class _FoldingTable(dict[int, str]):
     """What each character outside ASCII becomes; a table of all of them would slow the start."""
 
     def __missing__(self, code: int) -> str:
@@ -247,7 +247,7 @@ class _Folded(dict[int, str]):
 
 
 _terms = _Terms()
-_folded = _Folded(
+_folded = _FoldingTable(
     # Letters that do not decompose, though readers without them on the keyboard type these.
     str.maketrans(
         {"ß": "ss", "ẞ": "SS", "æ": "ae", "Æ": "Ae", "œ": "oe", "Œ": "Oe", "þ": "th", "Þ": "Th"}

@@ -17,7 +17,7 @@ from ctx.layout import Place, Project, UserStore
 from ctx.memory import model, sources, user_store
 from ctx.memory.graph import PROJECT, USER, Graph
 from ctx.memory.graphs import Graphs
-from ctx.sqlite.connection import explained
+from ctx.sqlite.connection import explain_errors
 
 if TYPE_CHECKING:
     from ctx.config.resolve import Config
@@ -149,11 +149,11 @@ class Memory:
         What becomes durable first is named first (`project/transaction.py`). A change that must not
         be made twice comes with a claim.
         """
-        from ctx.memory.changes import Who
+        from ctx.memory.changes import ChangeAuthor
 
         named = dict.fromkeys(scope or self.home for scope in scopes or (None,))
         stores = tuple(named) if self.project_memory else (USER,)
-        who = Who(self.session, author or self.author)
+        who = ChangeAuthor(self.session, author or self.author)
         return self._transactions.begin(action, who, stores, claim)
 
     @cached_property
@@ -217,14 +217,14 @@ def open_memory(
     Everything that SQLite says inside is put into words.
     """
     path = environment.graph_file
-    with explained(path), user_store.explain_corruption(path):
+    with explain_errors(path), user_store.explain_corruption(path):
         if writing:
             opened = user_store.open_for_writing(path)
         elif environment.is_single_store and (
-            not user_store.is_there(path) or user_store.is_blank(path)
+            not user_store.store_exists(path) or user_store.is_blank(path)
         ):
             # Whoever only looks at a place that was named, perhaps by mistake, makes nothing there.
-            opened = user_store.empty()
+            opened = user_store.empty_store()
         else:
             opened = user_store.open_for_reading(path)
         project, withheld = _project_here(environment)

@@ -161,7 +161,7 @@ class Client:
 
     def waiting(self) -> list[str]:
         """The entries in the spool, without ids."""
-        return [name.partition(".")[2] for name in spool.waiting(self.home)]
+        return [name.partition(".")[2] for name in spool.pending_names(self.home)]
 
 
 def context_of(answer: dict[str, Any]) -> str:

@@ -24,7 +24,7 @@ from ctx.hook_files import spool
 from ctx.hosts.events import Event, Heading
 from ctx.layout import Place
 from tests import effort
-from tests.agents.claude_code.running import SAMPLES
+from tests.agents.claude_code.hook_processes import SAMPLES
 
 STEPS = SAMPLES.parent / "steps.json"
 RENEW = os.environ.get("CTX_TEST_RENEW") == "1"

@@ -358,7 +358,7 @@ def test_an_event_that_fails_is_skipped_after_three_attempts(
     assert feed.take() == CaptureCounts(0, 0, 1, ())
     assert feed.take() == CaptureCounts()
     event = found[1]
-    assert pipeline.skipped(feed.connection) == [
+    assert pipeline.skipped_events(feed.connection) == [
         SkippedEvent(event.id, SESSION, "UserPromptSubmit", event.at, None, "KeyError: 'poison'")
     ]
     assert [step[2] for step in feed.steps()] == ["one", "two"]
@@ -391,7 +391,7 @@ def test_an_event_that_kills_the_process_does_not_stop_the_others(
             deaths += 1
     assert deaths == 3
     assert [step[2] for step in feed.steps()] == ["one", "two", "three"]
-    assert [each.reason for each in pipeline.skipped(feed.connection)] == [
+    assert [each.reason for each in pipeline.skipped_events(feed.connection)] == [
         "It was tried three times."
     ]
 

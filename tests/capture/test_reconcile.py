@@ -188,9 +188,9 @@ def test_messages_while_hooks_were_off_are_not_stored(
         transcript.now_ms += 60_000
         # A hook says so each time it is told to be off.
         for _ in range(2):
-            capture_off.off(client.home, SESSION, transcript.now_ms + 500)
+            capture_off.note_off(client.home, SESSION, transcript.now_ms + 500)
             transcript.say("Meanwhile.")
-        assert capture_off.on(client.home, SESSION, transcript.now_ms + 500)
+        assert capture_off.note_on(client.home, SESSION, transcript.now_ms + 500)
         transcript.say("Behind.")
         assert reconcile.reconcile(memory, client.home, SESSION) == 2
         bodies = memory.user.connection.execute("SELECT body FROM events").fetchall()

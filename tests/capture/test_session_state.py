@@ -209,7 +209,7 @@ def test_a_silent_session_becomes_interrupted_after_a_day(
         record_events(connection, home, renamed)
     live.begin(home, "still-there", "1", "/")
 
-    found = [each.id for each in session_state.silent(connection, home, now)]
+    found = [each.id for each in session_state.silent_sessions(connection, home, now)]
     assert sorted(found) == ["failed", "long-ago", "stopped"]
     with transaction(connection):
         for session in found:
@@ -223,7 +223,7 @@ def test_a_silent_session_becomes_interrupted_after_a_day(
         "aborted",
         "active",
     ]
-    assert session_state.silent(connection, home, now) == []
+    assert session_state.silent_sessions(connection, home, now) == []
 
 
 def test_a_late_event_does_not_restart_an_interrupted_session(
@@ -296,7 +296,7 @@ def test_the_order_of_events_does_not_matter(
 ) -> None:
     rows = []
     for order in (sorted(told[0], key=lambda each: each[1]), told[1]):
-        with closing(user_store.empty()) as connection:
+        with closing(user_store.empty_store()) as connection:
             heard = [
                 event(name, NOON + at, folder=folder, prompt=f"Number {at}")
                 for name, at, folder in order
@@ -312,4 +312,4 @@ def test_a_pipe_in_place_of_packed_refs_is_not_waited_for(repo: Path) -> None:
     os.mkfifo(repo / ".git" / "packed-refs")
     checkout = checkouts.find_checkout(str(repo))
     assert checkout is not None
-    assert checkouts.standing(checkout) == ("main", None)
+    assert checkouts.branch_and_commit(checkout) == ("main", None)

@@ -26,7 +26,7 @@ def expected(path: str, before: str, after: str) -> list[tuple[str, str, str, in
         return []
     return [
         (each.change, each.kind, each.name, each.line)
-        for each in item_changes.between(old, new)
+        for each in item_changes.compare_files(old, new)
         if each.name and each.kind != "impl"
     ]
 

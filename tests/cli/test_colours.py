@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ctx.cli.colours import KINDS, painted
+from ctx.cli.colours import KINDS, colour_text
 from ctx.cli.output import Block, Line, Output, Table
 from ctx.cli.settings import Screen
 from ctx.errors import NotAProject
@@ -81,11 +81,11 @@ def test_errors_and_warnings() -> None:
 
 
 def test_every_node_type_has_one_of_the_basic_colours() -> None:
-    found = [painted(node_type, "type") for node_type in NODE_TYPES]
-    found += [painted("x", kind) for kind in KINDS if KINDS[kind]]
+    found = [colour_text(node_type, "type") for node_type in NODE_TYPES]
+    found += [colour_text("x", kind) for kind in KINDS if KINDS[kind]]
     for text in found:
         assert re.fullmatch(r"\x1b\[(1;)?(3[1-6]|[12])m[\w-]+\x1b\[0m", text), repr(text)
-    assert painted("", "id") == ""
+    assert colour_text("", "id") == ""
 
 
 def seen_by_a_terminal(*words: str, **environment: str) -> str:

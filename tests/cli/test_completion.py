@@ -23,7 +23,7 @@ from ctx.cli.completion import SHELLS, script
 from ctx.cli.completion_candidates import CompletionCandidate
 from ctx.cli.help_topics import TOPICS
 from ctx.cli.settings import Settings
-from ctx.cli.shell_words import Typed, insertion, split
+from ctx.cli.shell_words import TypedLine, insertion, split
 from ctx.config.schema import SETTINGS
 from ctx.memory import user_store
 from ctx.memory.model import EDGE_TYPES, NODE_TYPES, TIERS
@@ -247,23 +247,23 @@ def test_projects_and_the_tags_of_a_node(memory: Store) -> None:
     memory.node("01M7ESYZ00AB", "a", "project:shop", "tier:working")
     memory.node("01M7ESYZ01AB", "b", "project:shop", "project:site")
     wanted = Settings.from_environment().with_options(argparse.Namespace())
-    assert completion_candidates.holding("project", "", wanted).candidates == (
+    assert completion_candidates.candidates_for("project", "", wanted).candidates == (
         CompletionCandidate("shop", "2 nodes"),
         CompletionCandidate("site", "1 node"),
     )
-    assert completion_candidates.holding("project", "si", wanted).candidates == (
+    assert completion_candidates.candidates_for("project", "si", wanted).candidates == (
         CompletionCandidate("site", "1 node"),
     )
     for node in ("01M7ESYZ00AB", "01m7esyz00"):
-        assert completion_candidates.holding("own-tag", "", wanted, node).candidates == (
+        assert completion_candidates.candidates_for("own-tag", "", wanted, node).candidates == (
             CompletionCandidate("project:shop"),
             CompletionCandidate("tier:working"),
         )
-    assert completion_candidates.holding("own-tag", "t", wanted, "01M7ESYZ00").candidates == (
-        CompletionCandidate("tier:working"),
-    )
-    assert completion_candidates.holding("own-tag", "", wanted, "01M7").candidates == ()
-    assert completion_candidates.holding("own-tag", "", wanted).candidates == ()
+    assert completion_candidates.candidates_for(
+        "own-tag", "t", wanted, "01M7ESYZ00"
+    ).candidates == (CompletionCandidate("tier:working"),)
+    assert completion_candidates.candidates_for("own-tag", "", wanted, "01M7").candidates == ()
+    assert completion_candidates.candidates_for("own-tag", "", wanted).candidates == ()
 
 
 def test_a_node_that_stands_before_its_tags(
@@ -271,7 +271,7 @@ def test_a_node_that_stands_before_its_tags(
 ) -> None:
     def configure(parser: argparse.ArgumentParser) -> None:
         parser.add_argument("id", metavar="ID")
-        options.completing(parser.add_argument("tags", nargs="+", metavar="TAG"), "own-tag")
+        options.complete_with(parser.add_argument("tags", nargs="+", metavar="TAG"), "own-tag")
 
     monkeypatch.setattr(untag, "configure", configure)
     memory.node("01M7ESYZ00AB", "a", "tier:working")
@@ -685,7 +685,7 @@ def test_a_word_that_is_put_in_is_read_back(value: str, quote: str, length: int)
         assert {"!", quote} & set(value)
         return
     line = f"ctx list {quote}{inserted}{quote} "
-    assert split(line, BREAKS) == Typed(["ctx", "list", value], "", "", 0, False)
+    assert split(line, BREAKS) == TypedLine(["ctx", "list", value], "", "", 0, False)
 
 
 @settings(max_examples=effort.times(25), deadline=None)
@@ -714,19 +714,19 @@ def test_any_line_can_be_read(line: str) -> None:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("ctx", Typed([], "ctx", "", 0, False)),
-        ("ctx ", Typed(["ctx"], "", "", 0, False)),
-        ("ctx a\\ b:c", Typed(["ctx"], "a b:c", "", 4, False)),
-        ("ctx --tag='x y", Typed(["ctx"], "--tag=x y", "'", 6, False)),
-        ('ctx "a\\"b\\c', Typed(["ctx"], 'a"b\\c', '"', 0, False)),
-        ("ctx '' x", Typed(["ctx", ""], "x", "", 0, False)),
-        ("ctx list >out.txt --t", Typed(["ctx", "list"], "--t", "", 0, False)),
-        ("ctx list > ou", Typed(["ctx", "list"], "ou", "", 0, True)),
-        ("ctx list >> ou", Typed(["ctx", "list"], "ou", "", 0, True)),
-        ("ctx a\\", Typed(["ctx"], "a", "", 0, False)),
+        ("ctx", TypedLine([], "ctx", "", 0, False)),
+        ("ctx ", TypedLine(["ctx"], "", "", 0, False)),
+        ("ctx a\\ b:c", TypedLine(["ctx"], "a b:c", "", 4, False)),
+        ("ctx --tag='x y", TypedLine(["ctx"], "--tag=x y", "'", 6, False)),
+        ('ctx "a\\"b\\c', TypedLine(["ctx"], 'a"b\\c', '"', 0, False)),
+        ("ctx '' x", TypedLine(["ctx", ""], "x", "", 0, False)),
+        ("ctx list >out.txt --t", TypedLine(["ctx", "list"], "--t", "", 0, False)),
+        ("ctx list > ou", TypedLine(["ctx", "list"], "ou", "", 0, True)),
+        ("ctx list >> ou", TypedLine(["ctx", "list"], "ou", "", 0, True)),
+        ("ctx a\\", TypedLine(["ctx"], "a", "", 0, False)),
     ],
 )
-def test_lines_as_bash_reads_them(line: str, expected: Typed) -> None:
+def test_lines_as_bash_reads_them(line: str, expected: TypedLine) -> None:
     assert split(line, BREAKS) == expected
 
 

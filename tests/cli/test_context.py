@@ -11,7 +11,7 @@ from tests.capture.conversations import Client, context_of
 from tests.cli.conftest import Add
 from tests.conftest import Ctx, git
 from tests.exchange.foreign import databases
-from tests.packs.worked import change, learning, session, step
+from tests.packs.session_store import change, learning, session, step
 
 RULES = "`kind:rule`, `kind:correction` or `kind:decision`"
 

@@ -8,7 +8,7 @@ import pytest
 
 from ctx.cli import damaged_store
 from ctx.errors import CtxError
-from ctx.sqlite.connection import explained
+from ctx.sqlite.connection import explain_errors
 
 
 def test_a_busy_or_full_store_is_not_damaged(tmp_path: Path) -> None:
@@ -19,11 +19,11 @@ def test_a_busy_or_full_store_is_not_damaged(tmp_path: Path) -> None:
     ):
         one.execute("CREATE TABLE t (x)")
         one.execute("BEGIN EXCLUSIVE")
-        with pytest.raises(CtxError) as busy, explained(str(path)):
+        with pytest.raises(CtxError) as busy, explain_errors(str(path)):
             other.execute("INSERT INTO t VALUES (1)")
         one.execute("ROLLBACK")
         one.execute("PRAGMA max_page_count = 2")
-        with pytest.raises(CtxError) as full, explained(str(path)):
+        with pytest.raises(CtxError) as full, explain_errors(str(path)):
             one.execute("INSERT INTO t VALUES (zeroblob(100000))")
     for raised in (busy, full):
         assert not damaged_store._reports_damage(raised.value)
@@ -32,7 +32,7 @@ def test_a_busy_or_full_store_is_not_damaged(tmp_path: Path) -> None:
     with (
         closing(sqlite3.connect(path)) as damaged,
         pytest.raises(CtxError) as raised,
-        explained(str(path)),
+        explain_errors(str(path)),
     ):
         damaged.execute("SELECT * FROM t")
     assert damaged_store._reports_damage(raised.value)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Ctx
-from tests.llm import serving
+from tests.llm import model_server
 from tests.llm.protocols import MODEL
 
 
@@ -129,7 +129,7 @@ def model(ctx: Ctx, *words: str) -> list[tuple[str, str, str]]:
 
 
 def test_a_model_that_answers(folder: Path, ctx: Ctx) -> None:
-    with serving.serve() as server:
+    with model_server.serve() as server:
         ctx("config", "set", "llm.server_url", server.url)
         ctx("config", "set", "llm.backend", "llama_cpp")
         told = f"llama_cpp: {MODEL} at {server.url}, 32,768 tokens of context (b1-scripted)"
@@ -139,7 +139,7 @@ def test_a_model_that_answers(folder: Path, ctx: Ctx) -> None:
 
 
 def test_a_model_that_does_not_answer(folder: Path, ctx: Ctx) -> None:
-    away = serving.closed_url()
+    away = model_server.closed_url()
     ctx("config", "set", "llm.server_url", away)
     ctx("config", "set", "llm.backend", "llama_cpp")
     ((state, seen, advice),) = model(ctx)

@@ -14,7 +14,7 @@ from ctx import clock
 from ctx.hook_files import live, spool
 from ctx.memory import pending
 from ctx.operations import apply
-from tests.agents.claude_code.running import Hooks
+from tests.agents.claude_code.hook_processes import Hooks
 from tests.capture.conversations import SESSION, Client, Conversation, context_of
 from tests.cli.conftest import Add
 from tests.conftest import Ctx
@@ -64,7 +64,7 @@ def test_what_was_done(ctx: Ctx, client: Client, conversation: Conversation, add
         conversation.prompt()
         conversation.reply(f"{remember('One.')} {remember('Two.')} <ctx:nonsense/>")
         conversation.stop()
-    names = [name for name in spool.waiting(client.home) if spool.has_commands(name)]
+    names = [name for name in spool.pending_names(client.home) if spool.has_commands(name)]
     os.link(spool.path_of(client.home, names[0]), spool.path_of(client.home, "9-9-9.stop.-"))
     stop = {"session": SESSION, "done": 2, "failed": 1, "repeated": 0, "large": 0, "problem": ""}
     stop["proposed"] = 0
@@ -315,7 +315,7 @@ def test_results_after_a_fork_stay_in_their_session(
     conversation.answer("Nothing.")
     fork = client.talk("fork")
     fork.start("fork", seconds_since_last_response=0)
-    assert live.before(client.home, "fork") == SESSION
+    assert live.continued_session(client.home, "fork") == SESSION
     moves_on(client, fork, -2)
     waiting_recall(conversation)
     assert fork.submit() == {}

@@ -16,8 +16,8 @@ import pytest
 from ctx.operations import keep_answer
 from tests.cli.conftest import Piped
 from tests.conftest import Ctx, git
-from tests.llm import serving
-from tests.llm.serving import Body, Cut, Hangs, Says, Server, ServerRequest, Status, Step
+from tests.llm import model_server
+from tests.llm.model_server import Body, Cut, Hangs, Says, Server, ServerRequest, Status, Step
 
 SECRET = "ghp" + "_" + "k9Xw2Lq7Rt4Vb8Nz3Mf6Hj1Pd5Sc0YgTuAeQ"
 TASK = "Why are payments charged twice?"
@@ -28,7 +28,7 @@ GOOD = Says(*PIECES, "Decision: retry once.")
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    with serving.serve() as server:
+    with model_server.serve() as server:
         server.otherwise = GOOD
         yield server
 
@@ -201,7 +201,7 @@ def test_the_api_of_a_server_is_detected(ctx: Ctx, shop: Path, server: Server) -
     ran = ctx("llm", "--query", TASK, "--server", server.url)
     assert ran.out == f"{ANSWER}\n"
     assert server.questions[0].path == "/completion"
-    nobody = serving.closed_url()
+    nobody = model_server.closed_url()
     ran = ctx("llm", "--query", TASK, "--server", nobody)
     assert (ran.code, ran.out) == (1, "")
     assert nobody in ran.err
@@ -220,7 +220,7 @@ def test_what_was_not_read_again(ctx: Ctx, shop: Path, server: Server) -> None:
 
 
 def test_a_server_that_is_away(ctx: Ctx, project: Path) -> None:
-    nobody = serving.closed_url()
+    nobody = model_server.closed_url()
     for backend in ("openai", "llama_cpp"):
         ran = ctx("llm", "--query", TASK, "--backend", backend, "--server", nobody)
         assert (ran.code, ran.out) == (1, "")

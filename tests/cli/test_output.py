@@ -6,18 +6,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx import clock
-from ctx.cli.colours import painted
+from ctx.cli.colours import colour_text
 from ctx.cli.output import (
     Block,
     Line,
     Markdown,
     Output,
     Table,
-    Verbatim,
+    VerbatimText,
+    age_text,
     count,
     listing,
     plain,
-    since,
     size,
 )
 from ctx.cli.settings import Screen
@@ -101,7 +101,7 @@ def test_the_blocks_in_every_form() -> None:
         Line("two nodes", "dim"),
         Table(("id", "content"), [("01", "a\nb")], ("id", "text")),
         Markdown("# Already\n\n- markdown"),
-        Verbatim("```\ninner\n```\n"),
+        VerbatimText("```\ninner\n```\n"),
     ]
     assert shown("text", *blocks) == (
         "What is known\ntwo nodes\n  01  a b\n# Already\n\n- markdown\n```\ninner\n```\n"
@@ -118,7 +118,7 @@ def test_space_between_blocks_is_one_blank_line_in_markdown() -> None:
         Line("What is known", "heading"),
         Line(""),
         Line(""),
-        Verbatim("one\n\n\ntwo\n"),
+        VerbatimText("one\n\n\ntwo\n"),
         Line(""),
         Markdown("\n\n# More\n\n"),
     ]
@@ -200,7 +200,7 @@ def test_no_control_sequence_reaches_a_terminal() -> None:
             Line(evil),
             Line(evil, "heading"),
             Table(("a", "b"), [(evil, evil)], ("text", "id")),
-            Verbatim(evil),
+            VerbatimText(evil),
             Markdown(evil),
         ]
 
@@ -250,7 +250,7 @@ NOW = 1_768_903_200_000  # 2026-01-20T10:00:00Z
     ],
 )
 def test_how_long_ago_a_time_was(text: str, told: str) -> None:
-    assert since(text, NOW) == told
+    assert age_text(text, NOW) == told
 
 
 def test_an_error_with_its_details() -> None:
@@ -306,8 +306,8 @@ def test_prose_is_broken_at_spaces() -> None:
 
 
 def test_states_have_colours() -> None:
-    assert painted("problem", "state") == "\x1b[1;31mproblem\x1b[0m"
-    assert painted("→ other", "state") == "→ other"
+    assert colour_text("problem", "state") == "\x1b[1;31mproblem\x1b[0m"
+    assert colour_text("→ other", "state") == "→ other"
 
 
 def test_a_last_column_of_prose_goes_on_below_itself() -> None:

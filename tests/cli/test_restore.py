@@ -35,15 +35,15 @@ def contents(ctx: Ctx) -> list[str]:
 
 
 def test_one_a_day_and_only_so_many(ctx: Ctx, add: Add, file: Path, now: list[int]) -> None:
-    assert store_backups.daily(str(file), 2) is None
+    assert store_backups.make_daily_backup(str(file), 2) is None
     add("--type=fact", "One.")
-    assert store_backups.daily(str(file), 0) is None
+    assert store_backups.make_daily_backup(str(file), 0) is None
     names = []
     for _ in range(3):
-        made = store_backups.daily(str(file), 2)
+        made = store_backups.make_daily_backup(str(file), 2)
         assert made is not None
         names.append(made.name)
-        assert store_backups.daily(str(file), 2) is None
+        assert store_backups.make_daily_backup(str(file), 2) is None
         now[0] += DAY
     assert [each.name for each in store_backups.list_backups(str(file)).backups] == names[:0:-1]
 
@@ -52,7 +52,7 @@ def test_the_list(ctx: Ctx, add: Add, file: Path) -> None:
     told = "No backups yet. To make one: `ctx store backup`\n"
     assert ctx("restore", "--backup").out == told
     add("--type=fact", "One.")
-    made = store_backups.daily(str(file), 7)
+    made = store_backups.make_daily_backup(str(file), 7)
     assert made is not None
     assert ctx("store", "backup").code == 0
     broken = file.with_name("store.db.backup-20200120T100000Z")
@@ -68,7 +68,7 @@ def test_the_list(ctx: Ctx, add: Add, file: Path) -> None:
 
 def test_going_back(ctx: Ctx, add: Add, file: Path) -> None:
     add("--type=fact", "One.")
-    made = store_backups.daily(str(file), 7)
+    made = store_backups.make_daily_backup(str(file), 7)
     assert made is not None
     add("--type=fact", "Two.")
     tried = ctx("restore", "--backup", "latest", "--dry-run")
@@ -89,7 +89,7 @@ def test_going_back(ctx: Ctx, add: Add, file: Path) -> None:
 
 def test_with_what_came_since(ctx: Ctx, add: Add, file: Path) -> None:
     one = add("--type=fact", "One.")
-    made = store_backups.daily(str(file), 7)
+    made = store_backups.make_daily_backup(str(file), 7)
     assert made is not None
     add("--type=fact", "Two.", "--tag=a:b", "--supersedes", one)
     with closing(user_store.open_for_writing(str(file))) as connection:
@@ -108,7 +108,7 @@ def test_with_what_came_since(ctx: Ctx, add: Add, file: Path) -> None:
 @pytest.mark.parametrize("damage", ["header", "middle", "nothing readable", "gone"])
 def test_from_a_store_that_is_damaged_or_gone(ctx: Ctx, add: Add, file: Path, damage: str) -> None:
     add("--type=fact", "One.")
-    assert store_backups.daily(str(file), 7) is not None
+    assert store_backups.make_daily_backup(str(file), 7) is not None
     add("--type=fact", "Two.")
     data = bytearray(file.read_bytes())
     match damage:

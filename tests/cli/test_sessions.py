@@ -13,8 +13,8 @@ from ctx.synthesis import session_writer
 from tests.capture.conversations import Client
 from tests.capture.transcripts import Transcript, fix
 from tests.conftest import Ctx
-from tests.llm import serving
-from tests.llm.serving import Says, ServerRequest
+from tests.llm import model_server
+from tests.llm.model_server import Says, ServerRequest
 
 SESSION = "5dd65eaa-e3b0-4b25-afae-79ee4238d2da"
 OTHER = "9a1c0b7e-11d2-4c44-8f0e-2b7c6d5e4f3a"
@@ -339,7 +339,7 @@ def test_synthesise_without_a_model(ctx: Ctx, worked: Client) -> None:
 
 
 def test_synthesise(ctx: Ctx, worked: Client) -> None:
-    with serving.serve() as server:
+    with model_server.serve() as server:
         server.otherwise = answered
         for name, value in {"backend": "openai", "server_url": server.url}.items():
             assert ctx("config", "set", f"llm.{name}", value).code == 0
@@ -381,7 +381,7 @@ def test_synthesise(ctx: Ctx, worked: Client) -> None:
 
 
 def test_synthesise_without_an_answer(ctx: Ctx, worked: Client) -> None:
-    for name, value in {"backend": "openai", "server_url": serving.closed_url()}.items():
+    for name, value in {"backend": "openai", "server_url": model_server.closed_url()}.items():
         assert ctx("config", "set", f"llm.{name}", value).code == 0
     ran = ctx("sessions", "synthesise", "5dd6")
     assert (ran.code, ran.out) == (1, "")

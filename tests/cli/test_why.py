@@ -22,7 +22,7 @@ def client(repo: Path, surroundings: Path) -> Client:
 
 def receipt_of(client: Client) -> str:
     """The id of the last one that waits."""
-    names = [name for name in spool.waiting(client.home) if name.endswith(".receipt")]
+    names = [name for name in spool.pending_names(client.home) if name.endswith(".receipt")]
     return spool.id_of(names[-1])
 
 

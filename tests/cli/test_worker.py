@@ -9,7 +9,7 @@ import pytest
 import ctx as package
 from ctx.hook_files import spool
 from tests.conftest import Ctx
-from tests.worker.running import Workers, end, is_running, until
+from tests.worker.worker_processes import Workers, end, is_running, until
 
 
 @pytest.fixture

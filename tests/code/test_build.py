@@ -22,7 +22,7 @@ from ctx.code import build, index_file, process_pool
 from ctx.code.packages import package_queries
 from ctx.errors import CtxError, DiskFailure
 from tests import effort
-from tests.code.built import built, built_from_scratch, place, refreshed_and_resolved
+from tests.code.index_contents import built, built_from_scratch, place, refreshed_and_resolved
 from tests.conftest import Ctx
 
 Versions = dict[str, tuple[str, ...]]

@@ -54,7 +54,7 @@ def test_the_order_of_the_edges_does_not_matter(edges: list[Pair], random: objec
 @given(graphs)
 def test_a_loop_follows_edges_and_is_the_shortest(edges: list[Pair]) -> None:
     condensed = cycles.condense(edges)
-    inside = cycles.inside(condensed, edges)
+    inside = cycles.edges_in_cycles(condensed, edges)
     for members in condensed.cycles:
         loop = cycles.shortest_loop(members, inside[members[0]])
         assert loop[0] == members[0]

@@ -11,7 +11,7 @@ def between(old: str | None, new: str | None, language: str = "python") -> list[
     ]
     return [
         (each.change, each.kind, each.name, "+".join(each.parts), each.line)
-        for each in item_changes.between(*sides)
+        for each in item_changes.compare_files(*sides)
     ]
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctx.code import attributes, encoding, generated, language_detection
+from ctx.code import attributes, encoding, generated_files, language_detection
 from ctx.code.attributes import Attributes
 from tests import effort
 
@@ -250,7 +250,7 @@ def test_files_that_only_mention_generators_are_not_generated(path: str, content
     assert language_detection.unfit(path, content, LIMITS) is None
 
 
-@pytest.mark.parametrize("module", [language_detection, generated, attributes, encoding])
+@pytest.mark.parametrize("module", [language_detection, generated_files, attributes, encoding])
 def test_the_modules_that_contain_the_markers_are_not_generated(module: object) -> None:
     path = Path(str(getattr(module, "__file__", "")))
     assert language_detection.unfit(path.name, path.read_bytes(), LIMITS) is None

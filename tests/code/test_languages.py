@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from ctx.code import build, index_file, language, language_detection
-from ctx.code.qualified import QualifiedNames
+from ctx.code.qualified_names import QualifiedNames
 from ctx.code.resolve import facts
 from ctx.code.source_model import ParsedFile
 from ctx.code.source_parser import parse

@@ -45,7 +45,7 @@ CASES = [
 
 @pytest.mark.parametrize(("pattern", "ignored", "others"), CASES)
 def test_a_pattern_matches_its_paths_and_no_others(pattern: str, ignored: str, others: str) -> None:
-    rules = patterns.compiled([pattern])
+    rules = patterns.compile_rules([pattern])
     assert [path for path in ignored.split() if not patterns.verdict(rules, path)] == []
     assert [path for path in others.split() if patterns.verdict(rules, path) is not None] == []
 
@@ -57,7 +57,7 @@ def test_the_last_matching_pattern_decides() -> None:
 
 
 def test_an_escaped_trailing_space_is_part_of_the_name() -> None:
-    rules = patterns.compiled(["a\\  ", "b\\\\ "])
+    rules = patterns.compile_rules(["a\\  ", "b\\\\ "])
     assert [patterns.verdict(rules, path) for path in ("a ", "a", "b\\", "b\\ ")] == [
         True,
         None,
@@ -67,7 +67,7 @@ def test_an_escaped_trailing_space_is_part_of_the_name() -> None:
 
 
 def test_hostile_patterns_are_matched_quickly() -> None:
-    hostile = patterns.compiled(
+    hostile = patterns.compile_rules(
         ["*a" * 40 + "b", "/".join(["**/*a*"] * 40) + "/b", "[" * 5000, "*" * 5000 + "/x"]
     )
     assert patterns.verdict(hostile, "a" * 250 + "c") is None
@@ -111,7 +111,7 @@ def test_patterns_match_as_in_git(repo: Path, lines: list[str], paths: set[str])
 
 
 def _ignored_by_us(lines: list[str], paths: list[str]) -> set[str]:
-    rules = patterns.compiled(lines)
+    rules = patterns.compile_rules(lines)
 
     def ignored(path: str) -> bool:
         names = path.split("/")

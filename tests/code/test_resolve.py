@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ctx.code import build, index_file
-from ctx.code.qualified import QualifiedNames
+from ctx.code.qualified_names import QualifiedNames
 from ctx.code.vocabulary import CONFIDENCES, LABELS
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx.code import build, index_file
-from ctx.code.qualified import QualifiedNames
+from ctx.code.qualified_names import QualifiedNames
 from ctx.code.resolve import facts
 from ctx.code.resolve.typescript_settings import tolerant_json
 from tests import effort

@@ -113,7 +113,7 @@ def test_a_file_must_use_the_right_type(name: str, raw: object) -> None:
 
 
 def test_an_older_name_is_accepted() -> None:
-    assert schema.named("retrieval.max_depth").name == "retrieval.default_depth"
+    assert schema.setting_named("retrieval.max_depth").name == "retrieval.default_depth"
 
 
 @pytest.mark.parametrize(
@@ -126,5 +126,5 @@ def test_an_older_name_is_accepted() -> None:
 )
 def test_a_wrong_name_gets_a_suggestion(name: str, hint: str) -> None:
     with pytest.raises(UsageError) as raised:
-        schema.named(name)
+        schema.setting_named(name)
     assert raised.value.hint == hint

@@ -9,7 +9,7 @@ from ctx.context import command_lines, contexts, layers
 from ctx.context.layers import ContextRequest
 from ctx.memory.graph import Graph
 from tests.memory import graphs
-from tests.packs.worked import command, learning, session
+from tests.packs.session_store import command, learning, session
 
 WRAPPED = "rtk bun run test"
 UNKNOWN = "unrecognized subcommand 'bun'"

@@ -12,7 +12,7 @@ from ctx.context.layers import CompactionState, ContextRequest
 from ctx.memory.graph import Graph
 from tests import effort
 from tests.memory import graphs
-from tests.packs.worked import node, step
+from tests.packs.session_store import node, step
 
 TESTS = "pytest -q"
 FAILS = StepFinding("tests/test_auth.py", 12, "AssertionError", "2 != 1", "test_refresh")

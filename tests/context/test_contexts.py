@@ -32,11 +32,11 @@ def keep(graph: Graph, key: ContextKey, context: Context = CONTEXT) -> None:
 def test_a_stored_context_is_ready() -> None:
     with graphs.graph() as graph:
         key = ContextKey(HERE, "")
-        assert contexts.ready(graph.connection, key) is None
+        assert contexts.valid_context(graph.connection, key) is None
         keep(graph, key)
-        assert contexts.ready(graph.connection, key) == CONTEXT
+        assert contexts.valid_context(graph.connection, key) == CONTEXT
         keep(graph, key, CONTEXT._replace(text="Another."))
-        found = contexts.ready(graph.connection, key)
+        found = contexts.valid_context(graph.connection, key)
         assert found is not None
         assert found.text == "Another."
         rows = graph.connection.execute("SELECT place, project FROM contexts").fetchall()
@@ -56,9 +56,9 @@ def test_a_stored_context_is_ready() -> None:
 def test_each_place_has_its_own_context(other: ContextKey) -> None:
     with graphs.graph() as graph:
         keep(graph, ContextKey(HERE, ""))
-        assert contexts.ready(graph.connection, other) is None
+        assert contexts.valid_context(graph.connection, other) is None
         keep(graph, other, CONTEXT._replace(text="Another."))
-        found = contexts.ready(graph.connection, other)
+        found = contexts.valid_context(graph.connection, other)
         assert found is not None
         assert found.text == "Another."
 
@@ -68,7 +68,7 @@ def test_parts_are_stored_separately() -> None:
         for part in (1, 2):
             keep(graph, ContextKey(HERE, "", part), CONTEXT._replace(text=f"Part {part}."))
         for part in (1, 2):
-            found = contexts.ready(graph.connection, ContextKey(HERE, "", part))
+            found = contexts.valid_context(graph.connection, ContextKey(HERE, "", part))
             assert found is not None
             assert found.text == f"Part {part}."
 
@@ -95,7 +95,7 @@ def test_every_change_of_memory_invalidates_a_context(name: str) -> None:
         keep(graph, ContextKey(HERE, ""))
         with changing(graph, name, graphs.WHO) as change:
             CHANGES[name](change)
-        assert contexts.ready(graph.connection, ContextKey(HERE, "")) is None
+        assert contexts.valid_context(graph.connection, ContextKey(HERE, "")) is None
 
 
 def test_writes_outside_of_memory_keep_a_context_valid() -> None:
@@ -108,7 +108,7 @@ def test_writes_outside_of_memory_keep_a_context_valid() -> None:
         graph.connection.execute(
             "INSERT INTO events (id, session, event, at, body) VALUES ('1', 's', 'Stop', '', '{}')"
         )
-        assert contexts.ready(graph.connection, ContextKey(HERE, "")) == CONTEXT
+        assert contexts.valid_context(graph.connection, ContextKey(HERE, "")) == CONTEXT
 
 
 def test_a_context_is_stored_and_read_unchanged() -> None:
@@ -119,7 +119,7 @@ def test_a_context_is_stored_and_read_unchanged() -> None:
                 change.tag(node_id, "tier:reference")
         made = layers.context([graph.connection], layers.ContextRequest(None, None, 2_000))
         keep(graph, ContextKey(HERE, ""), made)
-        assert contexts.ready(graph.connection, ContextKey(HERE, "")) == made
+        assert contexts.valid_context(graph.connection, ContextKey(HERE, "")) == made
 
 
 def test_settings_are_part_of_the_key(tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_a_context_of_another_format_is_not_used(
         keep(graph, ContextKey(HERE, contexts.settings(str(tmp_path), {})))
         monkeypatch.setattr(contexts, "FORMAT", contexts.FORMAT + 1)
         now = ContextKey(HERE, contexts.settings(str(tmp_path), {}))
-        assert contexts.ready(graph.connection, now) is None
+        assert contexts.valid_context(graph.connection, now) is None
         assert contexts.is_default(now.settings)
 
 
@@ -171,7 +171,8 @@ def test_contexts_of_unused_places_are_removed(
             with transaction(graph.connection):
                 contexts.forget_old(graph.connection)
             found = [
-                contexts.ready(graph.connection, key) for key in (ContextKey(HERE, ""), elsewhere)
+                contexts.valid_context(graph.connection, key)
+                for key in (ContextKey(HERE, ""), elsewhere)
             ]
             assert found == [CONTEXT] * left + [None] * (2 - left)
 
@@ -192,8 +193,13 @@ def test_the_folders_of_a_working_tree_are_one_place(repo: Path, surroundings: P
 def test_a_context_expires_with_its_day() -> None:
     with graphs.graph() as graph:
         keep(graph, ContextKey(HERE, "", day="20407 +0"))
-        assert contexts.ready(graph.connection, ContextKey(HERE, "", day="20408 +0")) is None
-        assert contexts.ready(graph.connection, ContextKey(HERE, "", day="20407 +0")) == CONTEXT
+        assert (
+            contexts.valid_context(graph.connection, ContextKey(HERE, "", day="20408 +0")) is None
+        )
+        assert (
+            contexts.valid_context(graph.connection, ContextKey(HERE, "", day="20407 +0"))
+            == CONTEXT
+        )
 
 
 def test_a_problem_is_shown_while_it_lasts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from ctx import clock, terms, tokens
 from ctx.context import excerpt_search
-from ctx.context.excerpt_search import search, written
+from ctx.context.excerpt_search import context_from_hits, search
 from ctx.context.layer_lines import digest
 from ctx.memory.graph import Graph
 from tests import effort
 from tests.memory import graphs
-from tests.packs.worked import observation, session
+from tests.packs.session_store import observation, session
 
 DAY_MS = 86_400_000
 RULE = "Never commit yourself, I review every change of the exporter first."
@@ -52,7 +52,7 @@ def texts(connection: Connection, prompt: str, budget: int = 1_000, **more: Any)
 def test_passages_are_shown_with_speaker_and_day(connection: Connection) -> None:
     add_excerpt(connection, RULE, days_ago=1, kind="correction")
     add_excerpt(connection, "The exporter was fixed, and every change of it arrives.", kind="final")
-    found = written(search([connection], "app", "commit the change of the exporter", 500))
+    found = context_from_hits(search([connection], "app", "commit the change of the exporter", 500))
     assert found.text == (
         f"{excerpt_search.HEADING}\n\n- [user, yesterday] {RULE}\n"
         "- [agent, today] The exporter was fixed, and every change of it arrives.\n"
@@ -79,8 +79,8 @@ def test_past_work_follows_what_shares_words(connection: Connection) -> None:
     observation(graph, "s1", "statement", little, session="s1", said_by="agent", worth=1_000)
     hits = search([connection], "app", "commit the exporter", 500)
     assert [hit.text for hit in hits] == [RULE, worth]
-    assert written(hits).text.endswith(f"- [agent] {worth}\n")
-    assert written(hits).items[1].id == node_id
+    assert context_from_hits(hits).text.endswith(f"- [agent] {worth}\n")
+    assert context_from_hits(hits).items[1].id == node_id
     assert texts(connection, "commit the exporter", given={str(node_id)}) == [RULE]
     assert texts(connection, "commit the exporter", given_text=f"- {worth}\n") == [RULE]
 
@@ -145,7 +145,9 @@ def test_any_text_can_be_searched(said: list[str], prompt: str, budget: int) -> 
     with graphs.graph() as graph:
         for text in said:
             add_excerpt(graph.connection, text)
-        found = written(search([graph.connection], "app", prompt, budget, given={digest(prompt)}))
+        found = context_from_hits(
+            search([graph.connection], "app", prompt, budget, given={digest(prompt)})
+        )
         lines = found.text.splitlines()
         assert all(line.startswith("- [user, today] ") for line in lines[2:])
         assert sum(each.tokens for each in found.items) <= budget

@@ -15,14 +15,14 @@ from ctx.context import contexts, default_view, layers
 from ctx.context.contexts import NOTHING, Context
 from ctx.context.layers import CompactionState, ContextRequest
 from ctx.ids import NodeId, Ulid
-from ctx.memory.changes import Change, Who, changing
+from ctx.memory.changes import Change, ChangeAuthor, changing
 from ctx.memory.graph import Graph
 from ctx.operations import compose, task
 from tests import effort
 from tests.capture.conversations import Client, context_of
 from tests.conftest import Ctx, git
 from tests.memory import graphs
-from tests.packs.worked import change, learning, observation, session, step
+from tests.packs.session_store import change, learning, observation, session, step
 
 DAY_MS = 86_400_000
 ANYWHERE = ContextRequest(None, None, 2_000)
@@ -50,7 +50,7 @@ def put(change: Change, number: int, node_type: str, content: str, tags: str) ->
 
 @contextmanager
 def change_of(graph: Graph, session: str = "cli") -> Iterator[Change]:
-    with changing(graph, "test", Who(session, "cli")) as change:
+    with changing(graph, "test", ChangeAuthor(session, "cli")) as change:
         yield change
 
 
@@ -173,12 +173,12 @@ def test_hook_and_worker_give_the_same_text(
         wanted = ContextRequest("app", "oauth", 2_000)
         composed = layers.context([memory.user.connection], wanted)
         key = contexts.key_of(memory.place, client.home, {})
-        assert contexts.ready(memory.user.connection, key) is None
+        assert contexts.valid_context(memory.user.connection, key) is None
     assert composed.text == composed_by_the_hook
 
     client.apply()
     with client.memory() as memory:
-        assert contexts.ready(memory.user.connection, key) == composed
+        assert contexts.valid_context(memory.user.connection, key) == composed
     assert context_of(conversation.start("clear")) == composed_by_the_hook
 
     now = clock.now_ms()
@@ -208,12 +208,12 @@ def test_hook_and_worker_give_the_same_text_after_sessions(
     client.apply()
     with client.memory() as memory:
         key = contexts.key_of(memory.place, client.home, {})
-        ready = contexts.ready(memory.user.connection, key)
+        ready = contexts.valid_context(memory.user.connection, key)
     assert ready is not None
     assert ready.text == composed == context_text("second")
     with client.memory() as memory:
         change(memory.user, "s1", "b.py", "def b()")
-        assert contexts.ready(memory.user.connection, key) is None
+        assert contexts.valid_context(memory.user.connection, key) is None
     changed = context_text("third")
     assert "b.py:\n  def b()  [MODIFIED]" in changed
     client.apply()
@@ -444,7 +444,7 @@ def test_without_changes_there_is_no_news() -> None:
         with change_of(graph) as change:
             change.update_node(ident(2), content="Away and changed")
             change.tag(ident(1), "word:any")
-        assert layers.changed([graph.connection], ANYWHERE, before) == NOTHING
+        assert layers.changed_context([graph.connection], ANYWHERE, before) == NOTHING
 
 
 def test_new_changed_and_removed_nodes_are_listed() -> None:
@@ -467,7 +467,9 @@ def test_new_changed_and_removed_nodes_are_listed() -> None:
             change.tag(ident(6), "tier:pinned")
             change.update_node(ident(7), metadata={"rationale": "because"})
             put(change, 9, "fact", "Of another project", "tier:pinned project:other")
-        found = layers.changed([graph.connection], ContextRequest("app", None, 2_000), before)
+        found = layers.changed_context(
+            [graph.connection], ContextRequest("app", None, 2_000), before
+        )
         assert found.text == (
             f"""<!-- ctx: 4 nodes, {found.tokens} tokens -->
 
@@ -497,7 +499,8 @@ def test_new_changed_and_removed_nodes_are_listed() -> None:
         assert numbers(found) == [6, 7, 2, 8]
         now = receipt_of(layers.context([graph.connection], ContextRequest("app", None, 2_000)))
         assert (
-            layers.changed([graph.connection], ContextRequest("app", None, 2_000), now) == NOTHING
+            layers.changed_context([graph.connection], ContextRequest("app", None, 2_000), now)
+            == NOTHING
         )
 
 
@@ -507,7 +510,7 @@ def test_a_node_that_no_longer_fits_is_not_reported_as_removed() -> None:
         with change_of(graph) as change:
             for number in range(2, 30):
                 put(change, number, "fact", "word " * 20, "tier:reference")
-        found = layers.changed([graph.connection], ContextRequest(None, None, 400), before)
+        found = layers.changed_context([graph.connection], ContextRequest(None, None, 400), before)
         assert 1 not in numbers(found)
         assert "No longer" not in found.text
 
@@ -521,11 +524,11 @@ def test_changes_in_a_later_part_are_listed(part: int) -> None:
         parts = [layers.context([graph.connection], wanted._replace(part=n)) for n in (1, 2, 3)]
         before = {key: value for each in parts for key, value in receipt_of(each).items()}
         assert len(before) == 50
-        assert layers.changed([graph.connection], wanted, before) == NOTHING
+        assert layers.changed_context([graph.connection], wanted, before) == NOTHING
         with change_of(graph) as change:
             long_as_before = "Now " + "word " * 80
             change.update_node(parts[part - 1].items[0].id, content=long_as_before)
-        found = layers.changed([graph.connection], wanted, before)
+        found = layers.changed_context([graph.connection], wanted, before)
         assert [item.id for item in found.items] == [parts[part - 1].items[0].id]
 
 
@@ -534,7 +537,9 @@ def test_changes_in_a_later_part_are_listed(part: int) -> None:
 def test_removed_nodes_are_listed_within_the_budget(gone: int, budget: int) -> None:
     with graph_of(("fact", "New", "tier:reference")) as graph:
         before = {str(ident(number)): "" for number in range(10, 10 + gone)}
-        found = layers.changed([graph.connection], ContextRequest(None, None, budget), before)
+        found = layers.changed_context(
+            [graph.connection], ContextRequest(None, None, budget), before
+        )
         assert "No longer included: [node:01KF00000010]" in found.text
         assert found.tokens <= budget
         assert layers.units(found.text) <= ClaudeHooks.largest_answer
@@ -663,7 +668,7 @@ BLOCKS = st.lists(
 @settings(max_examples=effort.times(300), deadline=None, derandomize=True)
 @given(BLOCKS, st.integers(20, 1_500))
 def test_no_answer_is_larger_than_the_limit_of_the_client(blocks: list[str], most: int) -> None:
-    text, shown_blocks = layers.fitted(blocks, most, missing)
+    text, shown_blocks = layers.fit_blocks(blocks, most, missing)
     size = len(text.encode("utf-16-le")) // 2
     assert size == layers.units(text) <= most
     left_out = len(blocks) - shown_blocks

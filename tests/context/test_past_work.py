@@ -10,7 +10,7 @@ from ctx.ids import NodeId
 from ctx.memory.graph import Graph
 from tests.context.test_session_layers import section, text_of
 from tests.memory import graphs
-from tests.packs.worked import change, learning, node, observation, session
+from tests.packs.session_store import change, learning, node, observation, session
 
 RULE = "Never commit yourself, I review every change first."
 USUAL = ContextRequest("app", None, 2_000)

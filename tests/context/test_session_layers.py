@@ -18,8 +18,8 @@ from ctx.memory.changes import changing
 from ctx.memory.graph import Graph
 from tests import effort
 from tests.memory import graphs
-from tests.packs import worked
-from tests.packs.worked import change, command, learning, node, observation, session
+from tests.packs import session_store
+from tests.packs.session_store import change, command, learning, node, observation, session
 
 ROOMY = LayerLimits(600, 100, 200, 100, 200, 300, 250, 100)
 HERE = ContextRequest("app", None, 2_000, limits=ROOMY)
@@ -449,7 +449,7 @@ def test_an_unreadable_layer_is_left_out(graph: Graph, table: str) -> None:
     assert ("Fixed the lock" in made.text) is (table != "sessions")
     assert set(made.skipped) > set(whole.skipped)
     key = contexts.ContextKey(Place("/app", "app", "t"), "")
-    assert contexts.ready(graph.connection, key) is None
+    assert contexts.valid_context(graph.connection, key) is None
 
 
 def test_a_damaged_row_removes_only_its_layer(graph: Graph) -> None:
@@ -496,7 +496,7 @@ def test_no_context_is_larger_than_its_budget(
             observation(graph, "s0", "bugfix", text, text)
         wanted = HERE._replace(budget=budget)
         parts = [
-            layers.made([graph.connection], wanted._replace(part=part))
+            layers.make_context([graph.connection], wanted._replace(part=part))
             for part in range(1, layers.parts(budget) + 1)
         ]
         keys = [item.key for part in parts for item in part.context.items]
@@ -536,7 +536,7 @@ def full(graph: Graph) -> None:
 def test_each_layer_has_its_cap(graph: Graph) -> None:
     full(graph)
     for limits in (LayerLimits(), ROOMY):
-        made = layers.made([graph.connection], HERE._replace(limits=limits))
+        made = layers.make_context([graph.connection], HERE._replace(limits=limits))
         shares = {share.name: share for share in made.shares}
         assert list(shares) == list(LAYERS)
         assert all(share.cap == cap for share, cap in zip(made.shares, limits, strict=False))
@@ -556,7 +556,7 @@ def test_each_layer_has_its_cap(graph: Graph) -> None:
 @pytest.mark.parametrize("budget", [500, 1_000, 2_500])
 def test_caps_scale_with_the_budget(graph: Graph, budget: int) -> None:
     full(graph)
-    made = layers.made([graph.connection], HERE._replace(budget=budget))
+    made = layers.make_context([graph.connection], HERE._replace(budget=budget))
     assert budget * 0.7 < made.context.tokens <= budget
     for share, cap in zip(made.shares, ROOMY, strict=False):
         assert share.cap <= cap * budget // 2_000
@@ -568,13 +568,13 @@ def test_caps_scale_with_the_budget(graph: Graph, budget: int) -> None:
 
 def test_unused_budget_goes_only_to_memory(graph: Graph) -> None:
     full(graph)
-    before = {each.name: each for each in layers.made([graph.connection], HERE).shares}
+    before = {each.name: each for each in layers.make_context([graph.connection], HERE).shares}
     with changing(graph, "delete", graphs.WHO) as changed:
         for (node_id,) in graph.connection.execute(
             "SELECT node_id FROM tags WHERE tag LIKE 'learning:%' OR tag LIKE 'kind:%'"
         ).fetchall():
             changed.delete_node(node_id)
-    shares = {each.name: each for each in layers.made([graph.connection], HERE).shares}
+    shares = {each.name: each for each in layers.make_context([graph.connection], HERE).shares}
     gone = ("learnings", "past_work", "rules")
     assert all(shares[name].tokens == 0 for name in gone)
     freed = sum(before[name].tokens for name in gone)
@@ -585,7 +585,7 @@ def test_unused_budget_goes_only_to_memory(graph: Graph) -> None:
     ).fetchall():
         with changing(graph, "delete", graphs.WHO) as changed:
             changed.delete_node(node_id)
-    shares = {each.name: each for each in layers.made([graph.connection], HERE).shares}
+    shares = {each.name: each for each in layers.make_context([graph.connection], HERE).shares}
     assert shares["memory"].tokens == 0
     assert shares["sessions"] == before["sessions"]
     assert shares["code"] == before["code"]
@@ -595,7 +595,7 @@ def test_pinned_nodes_take_budget_from_the_other_layers(graph: Graph) -> None:
     full(graph)
     for number in range(90):
         node(graph, "fact", f"Pinned {number} " + "word " * 30, ["tier:pinned"])
-    made = layers.made([graph.connection], HERE)
+    made = layers.make_context([graph.connection], HERE)
     shares = {each.name: each for each in made.shares}
     assert made.context.text.count("] Pinned ") == 90
     assert shares["memory"].tokens > 1_000
@@ -622,7 +622,7 @@ def test_the_number_of_sessions_and_learnings_is_limited(graph: Graph) -> None:
         session(graph, f"s{number}", number + 1, completed=f"Session {number}")
         learning(graph, "gotcha", f"Learning {number}")
     limits = LayerLimits(most_sessions=3, most_learnings=2)
-    made = layers.made([graph.connection], HERE._replace(limits=limits))
+    made = layers.make_context([graph.connection], HERE._replace(limits=limits))
     shares = {each.name: each for each in made.shares}
     assert (shares["sessions"].shown, shares["sessions"].left_out) == (3, 7)
     assert (shares["learnings"].shown, shares["learnings"].left_out) == (2, 8)
@@ -641,13 +641,13 @@ def test_changes_since_the_last_context_are_listed(graph: Graph) -> None:
     learning(graph, "gotcha", "Careful")
     observation(graph, "s1", "bugfix", "A fix")
     before = receipt_of(layers.context([graph.connection], HERE))
-    assert layers.changed([graph.connection], HERE, before) == contexts.NOTHING
+    assert layers.changed_context([graph.connection], HERE, before) == contexts.NOTHING
     session(graph, "s2", 0, completed="Two")
     change(graph, "s2", "a.py", "def a()", "deleted")
     learning(graph, "convention", "New")
     observation(graph, "s2", "bugfix", "Another fix")
     observation(graph, "s2", "rule", "Never push on Fridays", lasting=True)
-    found = layers.changed([graph.connection], HERE, before)
+    found = layers.changed_context([graph.connection], HERE, before)
     assert found.text.partition(f"{layers.CHANGED}\n\n")[2] == (
         """## Rules and corrections
 - Never push on Fridays
@@ -671,8 +671,8 @@ def test_on_another_day_only_the_ages_differ(graph: Graph, monkeypatch: pytest.M
     session(graph, "s1", 1, completed="One")
     today = layers.context([graph.connection], HERE)
     now = clock.now_ms()
-    monkeypatch.setattr(clock, "now_ms", lambda: now + worked.DAY_MS)
-    assert layers.changed([graph.connection], HERE, receipt_of(today)) == contexts.NOTHING
+    monkeypatch.setattr(clock, "now_ms", lambda: now + session_store.DAY_MS)
+    assert layers.changed_context([graph.connection], HERE, receipt_of(today)) == contexts.NOTHING
     tomorrow = layers.context([graph.connection], HERE)
     assert tomorrow.text == today.text.replace("[yesterday]", "[2 days ago]").replace(
         f"{today.tokens} tokens", f"{tomorrow.tokens} tokens"
@@ -712,4 +712,6 @@ def test_activity_of_sessions_invalidates_a_context(graph: Graph) -> None:
     graph.connection.execute("DELETE FROM sessions WHERE id = 's1'")
     now = contexts.sessions_digest(graph.connection, "app")
     assert now == ""
-    assert contexts.at(graph.connection, contexts.ContextKey(place, "1"))[1] == "1\t\t\t\t"
+    assert (
+        contexts.current_state(graph.connection, contexts.ContextKey(place, "1"))[1] == "1\t\t\t\t"
+    )

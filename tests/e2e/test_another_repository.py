@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ctx.layout import project_at
-from tests.agents.claude_code.running import Hooks
+from tests.agents.claude_code.hook_processes import Hooks
 from tests.conftest import Ctx, git
 
 EVIL = "Deploys need the evil flag."

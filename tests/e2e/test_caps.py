@@ -20,8 +20,8 @@ from ctx.llm.prices import prices
 from ctx.llm.protocol import Request
 from ctx.llm.retry import RetryPolicy
 from ctx.llm.send import ask
-from tests.llm import serving
-from tests.llm.serving import Cut, Drops, Hangs, Says, ServedCall, ServerRequest, Status, Step
+from tests.llm import model_server
+from tests.llm.model_server import Cut, Drops, Hangs, Says, ServedCall, ServerRequest, Status, Step
 
 CAP = 300_000
 PROCESSES = 4
@@ -81,13 +81,13 @@ def counted(path: Path) -> int:
 
 
 @pytest.fixture
-def server() -> Iterator[serving.Server]:
-    with serving.serve() as started:
+def server() -> Iterator[model_server.Server]:
+    with model_server.serve() as started:
         yield started
 
 
 def test_a_hundred_sessions_with_a_failing_server_stay_within_the_cap(
-    server: serving.Server, tmp_path: Path
+    server: model_server.Server, tmp_path: Path
 ) -> None:
     """Four processes with 25 sessions each; two of them are killed on the way."""
     path = tmp_path / "ledger.db"
@@ -100,7 +100,7 @@ def test_a_hundred_sessions_with_a_failing_server_stay_within_the_cap(
         return chance.choice(FAULTS)
 
     server.otherwise = fault
-    words = [sys.executable, "-m", "tests.e2e.asking", server.url, str(path), str(CAP)]
+    words = [sys.executable, "-m", "tests.e2e.model_sessions", server.url, str(path), str(CAP)]
     crew = [
         subprocess.Popen(
             words, cwd=_ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -124,7 +124,7 @@ def test_a_hundred_sessions_with_a_failing_server_stay_within_the_cap(
     assert CAP // 3 < server.spent <= counted(path) <= CAP
 
 
-def spend(server: serving.Server, path: Path, cap: int) -> int:
+def spend(server: model_server.Server, path: Path, cap: int) -> int:
     """The number of questions until the cap is reached."""
     backend = OpenAi(server.url, "scripted-1", "", RetryPolicy(2.0, 0))
     to = ModelTarget(backend.name, backend.where, backend.model)
@@ -139,7 +139,9 @@ def spend(server: serving.Server, path: Path, cap: int) -> int:
     raise AssertionError("the cap was never reached")
 
 
-def test_a_server_without_usage_is_still_counted(server: serving.Server, tmp_path: Path) -> None:
+def test_a_server_without_usage_is_still_counted(
+    server: model_server.Server, tmp_path: Path
+) -> None:
     """At least a quarter of our own estimate counts, so the cap is reached."""
     server.otherwise = Lies(0)
     assert spend(server, tmp_path / "none.db", 10_000) == len(server.questions) < 20
@@ -149,7 +151,7 @@ def test_a_server_without_usage_is_still_counted(server: serving.Server, tmp_pat
 
 
 def test_a_server_that_ignores_the_limit_is_disconnected(
-    server: serving.Server, tmp_path: Path
+    server: model_server.Server, tmp_path: Path
 ) -> None:
     def endless(asked: ServerRequest) -> Step:
         asked.body["max_tokens"] = 1_000_000

@@ -68,7 +68,7 @@ def visible_files(folder: Path) -> dict[str, str]:
     """The files that a reader sees: committed files, overlaid by staged ones."""
     repository = Repository(project_at(str(folder)))
     reader = repository.everything
-    found = trees.joined(reader, repository.current())
+    found = trees.combined_paths(reader, repository.current())
     staged = staging.files(repository, staging.chain(repository, CLI_SESSION))
     found.update((path, version.blob_id) for path, version in staged.items())
     return {path: reader.read(blob).payload.decode() for path, blob in found.items()}

@@ -20,7 +20,7 @@ def repository(folder: Path) -> Repository:
 
 def paths(folder: Path) -> dict[str, str]:
     store = repository(folder)
-    found = trees.joined(store.objects, store.current())
+    found = trees.combined_paths(store.objects, store.current())
     return {path: store.objects.read(blob).payload.decode() for path, blob in found.items()}
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ctx.hook_files import spool
-from tests.agents.claude_code.running import Hooks, Ran, line
+from tests.agents.claude_code.hook_processes import Hooks, Ran, line
 from tests.capture.conversations import Client, Conversation, context_of
 from tests.conftest import Ctx
 
@@ -59,7 +59,7 @@ def test_eight_processes_process_the_spool_at_once(client: Client, ctx: Ctx) -> 
         if number % 5 == 0:
             # Some fire twice.
             conversation.stop()
-    events = {spool.id_of(name) for name in spool.waiting(client.home)}
+    events = {spool.id_of(name) for name in spool.pending_names(client.home)}
     assert len(events) == STOPS + STOPS // 5
     words = [sys.executable, "-m", "ctx", "hook", "apply", "--format=json"]
     running = [
@@ -77,7 +77,7 @@ def test_eight_processes_process_the_spool_at_once(client: Client, ctx: Ctx) -> 
     assert sum(stop["failed"] for stop in stops) == 0
     assert remembered(client) == {f"Fact {number}.": 1 for number in range(STOPS)}
     assert client.waiting() == []
-    assert spool.failed(client.home) == []
+    assert spool.failed_names(client.home) == []
     with client.memory() as memory:
         kept = memory.user.connection.execute("SELECT id FROM events").fetchall()
     # Of the same, said twice at once, one is kept.

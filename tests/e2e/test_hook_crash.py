@@ -229,7 +229,7 @@ def busy(client: Client, ctx: Ctx) -> Saved:
 
 def check_spool(client: Client) -> None:
     assert client.waiting() == []
-    assert spool.failed(client.home) == []
+    assert spool.failed_names(client.home) == []
 
 
 def test_spool_processing_can_be_killed_anywhere(
@@ -355,7 +355,7 @@ def test_after_a_power_loss_the_stored_position_is_not_ahead(
     with disk.installed():
         run_hook(client, "stop", conversation.stop_payload())
     log = [entry.replace(client.home, "") for entry in disk.log]
-    (event,) = (name for name in spool.waiting(client.home) if spool.has_commands(name))
+    (event,) = (name for name in spool.pending_names(client.home) if spool.has_commands(name))
     put = log.index(f"replace /spool/{event}")
     synced = [at for at, entry in enumerate(log) if entry in ("fsync /spool", "fsync /spool/")]
     seen = log.index(f"replace /live/{SESSION}.stop")
@@ -379,7 +379,7 @@ def test_a_power_loss_at_any_step_of_a_stop_loses_nothing(
                 is_over = False
         disk.lose_power()
         seen = int(live.read(client.home, f"{SESSION}.stop"))
-        reported = any(map(spool.has_commands, spool.waiting(client.home)))
+        reported = any(map(spool.has_commands, spool.pending_names(client.home)))
         assert seen == before or reported, f"stopped before step {step}"
         if is_over:
             break

@@ -10,7 +10,7 @@ from ctx.cli.commands import COMMANDS
 from tests.capture.conversations import Client
 from tests.conftest import Ctx, git
 from tests.e2e.hostile_repository import HostileRepository
-from tests.worker.running import until
+from tests.worker.worker_processes import until
 
 # Every command, in an order that makes something for the later ones to work on.
 EVERYTHING = [

@@ -8,7 +8,7 @@ import pytest
 
 from ctx.interrupts import NOTHING_STORED
 from tests import effort
-from tests.e2e.interrupting import By, Done, Interrupter, interrupter
+from tests.e2e.interrupted_commands import By, Done, Interrupter, interrupter
 from tests.e2e.test_memory_crash import UsedStore, copy_of, state, used_store
 from tests.e2e.test_project_crash import SCENARIO, Stage, begin, stage, visible_lines
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Ctx
-from tests.e2e.forked import Forker, forker
+from tests.e2e.forked_commands import Forker, forker
 
 NO_NODE = "01ZZZZZZZZZZZZZZZZZZZZZZZZ"
 NOT_UTF8 = os.fsdecode(b"caf\xe9")

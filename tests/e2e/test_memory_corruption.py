@@ -181,7 +181,7 @@ def test_recovery_uses_the_newest_backup(ctx: Ctx, path: Path) -> None:
     """Readable rows, the newest backup, later changes: in these steps, and reported as such."""
     query = ("list", "--limit=0", "--include-superseded", "--format", "json")
     before = {node["id"]: node["content"] for node in ctx(*query).json["nodes"]}
-    made = store_backups.daily(str(path), 7)
+    made = store_backups.make_daily_backup(str(path), 7)
     assert made is not None
     later = ctx("add", "--type=fact", "Said after the backup.")
     assert later.code == 0
@@ -215,7 +215,7 @@ def test_recovery_uses_the_newest_backup(ctx: Ctx, path: Path) -> None:
 
 
 def test_a_damaged_backup_is_skipped(ctx: Ctx, path: Path) -> None:
-    older = store_backups.daily(str(path), 7)
+    older = store_backups.make_daily_backup(str(path), 7)
     assert older is not None
     newer = Path(older.path).with_name("store-20991231T000000Z.db")
     newer.write_bytes(b"SQLite format 3\0" + b"\x99" * PAGE * 4)
@@ -252,7 +252,7 @@ def test_a_person_is_asked_whether_to_recover(
     ctx: Ctx, path: Path, folder: Path, name: str
 ) -> None:
     known = sorted(node["content"] for node in ctx("export").json["nodes"])
-    assert store_backups.daily(str(path), 3)
+    assert store_backups.make_daily_backup(str(path), 3)
     assert ctx("add", "--type=fact", "After the backup").code == 0
     with closing(user_store.open_for_reading(str(path))) as connection:
         root = "SELECT rootpage FROM sqlite_master WHERE name = 'nodes'"

@@ -17,7 +17,7 @@ from ctx.cli.main import main
 from ctx.memory import user_store
 from ctx.sqlite import truth
 from tests.conftest import Ctx
-from tests.e2e.forked import Forker, forker
+from tests.e2e.forked_commands import Forker, forker
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:]+Z")
 KILLS = 4

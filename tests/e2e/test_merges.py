@@ -9,7 +9,7 @@ import pytest
 from ctx import disk
 from tests import effort
 from tests.conftest import Ctx, git
-from tests.e2e import merging
+from tests.e2e import merge_trials
 
 
 @pytest.fixture(params=["attributes", "no attributes"])
@@ -17,7 +17,7 @@ def base(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
     """Nothing here is about power failures."""
     monkeypatch.setattr(disk, "sync", lambda _: None)
     made = tmp_path / "base"
-    merging.make_base(made, attributes=request.param == "attributes")
+    merge_trials.make_base(made, attributes=request.param == "attributes")
     return made
 
 
@@ -28,7 +28,7 @@ def test_any_branches_merge_in_any_order(base: Path, part: int) -> None:
     for seed in [each for each in seeds if (each % 2 == 0) == has_attributes]:
         space = base.parent / f"trial {seed}"
         space.mkdir()
-        merging.trial(base, space, seed)
+        merge_trials.trial(base, space, seed)
         shutil.rmtree(space)
 
 

@@ -17,10 +17,10 @@ from ctx.objects.repository import Repository
 from ctx.objects.verify import verify
 from tests import effort
 from tests.conftest import git
-from tests.e2e import merging
+from tests.e2e import merge_trials
 from tests.faults import NO_SPACE, Disk, Stopped
-from tests.llm import serving
-from tests.llm.serving import Says
+from tests.llm import model_server
+from tests.llm.model_server import Says
 
 # `{One.}` stands for the node that begins so.
 SCENARIO = [
@@ -64,7 +64,7 @@ def still(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def visible_lines(folder: Path) -> set[str]:
     """Everything that a reader sees, as lines without ids."""
-    tables = merging.graph(folder)
+    tables = merge_trials.graph(folder)
     names = {row[0]: row[2].partition("\n")[0] for row in tables["nodes"]}
     found = {f"{row[1]} {row[2]}" for row in tables["nodes"]}
     found |= {f"{names[row[0]]} # {row[1]}" for row in tables["tags"]}
@@ -86,7 +86,7 @@ class Stage:
         return [GONE.sub(lambda found: self._named(found[1]), word) for word in step]
 
     def _named(self, beginning: str) -> str:
-        for row in merging.graph(self.folder)["nodes"]:
+        for row in merge_trials.graph(self.folder)["nodes"]:
             self.known[row[2]] = row[0]
         [found] = {each for name, each in self.known.items() if name.startswith(beginning)}
         return found
@@ -109,7 +109,7 @@ class Stage:
 
 @pytest.fixture
 def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
-    with serving.serve() as server:
+    with model_server.serve() as server:
         folder = tmp_path / "app"
         folder.mkdir()
         server.otherwise = Says("It is in main.py.\n\n", "Decision: keep it.")

@@ -6,7 +6,7 @@ import pytest
 
 from ctx import disk
 from tests.conftest import Ctx
-from tests.e2e.growing import grow, open_project_memory, size
+from tests.e2e.growing_project import grow, open_project_memory, size
 
 
 def test_fifty_commits_of_three_nodes_stay_small(

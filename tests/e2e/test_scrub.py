@@ -17,7 +17,7 @@ from ctx.objects.object_store import from_payload
 from ctx.objects.repository import Repository
 from ctx.project.project_memory import ProjectMemory
 from tests.conftest import Ctx, git
-from tests.e2e.planting import Planted, a_project, holding
+from tests.e2e.planted_text import Planted, a_project, holding
 from tests.faults import Disk, Stopped
 
 WORD, OTHER = "harmless-looking", "second-word"

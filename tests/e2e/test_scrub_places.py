@@ -22,8 +22,8 @@ from ctx.objects.object_store import Kind, from_payload
 from ctx.objects.repository import Repository
 from ctx.redaction import needle
 from tests.conftest import Ctx, Ran, git
-from tests.e2e import planting
-from tests.e2e.planting import Planted, a_project
+from tests.e2e import planted_text
+from tests.e2e.planted_text import Planted, a_project
 from tests.e2e.word_places import places
 
 WORD = "zanzi-barquux"
@@ -64,7 +64,7 @@ def plant_names(at: Planted) -> None:
     talk.start()
     agent = at._replace(talk=talk)
     for way in ("prompt", "file read", "file write", "command line", "remember", "answer"):
-        planting.WAYS[way](agent, f"nothing special {way}")
+        planted_text.WAYS[way](agent, f"nothing special {way}")
     agent.use_tool(f"mcp__{WORD}__find", {"query": "x"}, {"found": 1})
     at.run("hook", "apply")
 
@@ -106,9 +106,9 @@ def test_names(at: Planted) -> None:
 
 
 def test_texts(at: Planted) -> None:
-    for way in planting.WAYS.values():
+    for way in planted_text.WAYS.values():
         way(at, WORD)
-    planting.settle(at)
+    planted_text.settle(at)
     at.run("store", "backup")
     (backup,) = (at.home / ".ctx").glob("store.db.backup-*")
     at.run("store", "restore", str(backup), "--yes")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Ctx, git
-from tests.e2e.planting import WAYS, Planted, a_project, holding, settle
+from tests.e2e.planted_text import WAYS, Planted, a_project, holding, settle
 
 WORD = "harmless-looking"
 

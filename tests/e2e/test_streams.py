@@ -10,7 +10,7 @@ from ctx.cli import options
 from ctx.cli.commands import COMMANDS, command_named
 from tests import effort
 from tests.conftest import Ctx, git
-from tests.e2e.interrupting import Done, Interrupter, interrupter
+from tests.e2e.interrupted_commands import Done, Interrupter, interrupter
 
 # One run of each command; {A} and {B} are nodes. A new command is a new line.
 RUNS = {

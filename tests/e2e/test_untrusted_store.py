@@ -15,7 +15,7 @@ from ctx.cli import commands, options
 from ctx.layout import project_at
 from ctx.library import open_project
 from tests import effort
-from tests.agents.claude_code.running import Hooks
+from tests.agents.claude_code.hook_processes import Hooks
 from tests.conftest import Ctx, Ran, git
 from tests.e2e.terminals import on_a_terminal
 

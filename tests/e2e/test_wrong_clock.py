@@ -9,7 +9,7 @@ import pytest
 
 from ctx import clock
 from tests import effort
-from tests.agents.claude_code.running import sample
+from tests.agents.claude_code.hook_processes import sample
 from tests.conftest import Ctx, git
 from tests.e2e.wrong_clock import Clocked, Ran, year_ms
 

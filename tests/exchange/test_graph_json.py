@@ -17,12 +17,12 @@ from ctx.exchange.foreign.foreign_items import SkippedItem
 from ctx.exchange.graph_json import ExportCounts, require_no_conflict
 from ctx.exchange.importer import ItemImporter
 from ctx.memory import model, user_store
-from ctx.memory.changes import Change, Who, changing
+from ctx.memory.changes import Change, ChangeAuthor, changing
 from ctx.memory.graph import Graph
 from ctx.memory.model import Draft, Edge, Evidence, View
 from tests import effort
 
-WHO = Who("s", "test")
+WHO = ChangeAuthor("s", "test")
 
 
 @contextmanager

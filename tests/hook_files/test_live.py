@@ -180,9 +180,9 @@ def test_any_folder_name_can_be_stored(tmp_path: Path) -> None:
     [("another", "another"), ("", ""), (SESSION, ""), ("../x", ""), ("a b", "")],
 )
 def test_the_previous_session_is_recorded(tmp_path: Path, written: str, before: str) -> None:
-    assert live.before(str(tmp_path), SESSION) == ""
+    assert live.continued_session(str(tmp_path), SESSION) == ""
     live.write(str(tmp_path), f"{SESSION}.before", written)
-    assert live.before(str(tmp_path), SESSION) == before
+    assert live.continued_session(str(tmp_path), SESSION) == before
 
 
 def test_files_of_abandoned_sessions_are_removed(folder: Path, surroundings: Path) -> None:

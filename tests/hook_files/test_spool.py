@@ -17,7 +17,7 @@ AT = 1_768_906_800_123
 
 
 def names(home: Path) -> list[str]:
-    return spool.waiting(str(home))
+    return spool.pending_names(str(home))
 
 
 def all_files(home: Path) -> list[str]:
@@ -40,7 +40,7 @@ def test_a_missing_folder_is_an_empty_spool(tmp_path: Path) -> None:
     assert names(tmp_path / "none") == []
     (tmp_path / "spool").write_text("A file at its place.")
     assert names(tmp_path) == []
-    assert spool.failed(str(tmp_path)) == []
+    assert spool.failed_names(str(tmp_path)) == []
 
 
 def test_events_are_listed_oldest_first(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_a_file_name_is_parsed(
         assert spool.kind_of(tried) == kind
         assert spool.has_commands(tried) is has_commands
         assert spool.span_of(tried) == span
-        assert spool.plain(tried) == name
+        assert spool.without_attempt_mark(tried) == name
 
 
 @given(
@@ -132,7 +132,7 @@ def test_an_event_is_set_aside_after_three_attempts(tmp_path: Path) -> None:
         assert spool.is_hopeless(tried) is (tries == 4)
     spool.give_up(home, tried)
     assert names(tmp_path) == []
-    assert spool.failed(home) == ["1-2-3.stop.5-6"]
+    assert spool.failed_names(home) == ["1-2-3.stop.5-6"]
     aside = tmp_path / "spool" / "failed"
     assert (aside / "1-2-3.stop.5-6").read_bytes() == b"It ends whoever reads it."
     assert stat.S_IMODE(aside.stat().st_mode) == 0o700
@@ -145,7 +145,7 @@ def test_a_folder_in_the_spool_can_be_set_aside(tmp_path: Path) -> None:
     assert tried == "1-2-3.stop~1"
     spool.give_up(home, tried)
     assert names(tmp_path) == []
-    assert spool.failed(home) == ["1-2-3.stop"]
+    assert spool.failed_names(home) == ["1-2-3.stop"]
 
 
 @pytest.mark.parametrize("name", ["1-2-3.stop", "1-2-3.stop~", "1-2-3.stop~x", "1-2-3.stop~²"])

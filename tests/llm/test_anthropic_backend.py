@@ -12,8 +12,8 @@ from ctx.llm.http_client import RequestRefused
 from ctx.llm.protocol import Answer, Backend, Capabilities, Request, Usage, ignore
 from ctx.llm.retry import RetryPolicy
 from tests.contract.llm_backends import QUESTION, BackendContract, Metered, RequestCount
-from tests.llm import serving
-from tests.llm.serving import Body, Cut, Says, Server, ServerRequest, Status
+from tests.llm import model_server
+from tests.llm.model_server import Body, Cut, Says, Server, ServerRequest, Status
 
 PATIENCE = RetryPolicy(silence_s=10, retries=2, pause_s=0.01)
 MARK = {"type": "ephemeral"}
@@ -21,7 +21,7 @@ MARK = {"type": "ephemeral"}
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    with serving.serve() as server:
+    with model_server.serve() as server:
         yield server
 
 
@@ -238,7 +238,7 @@ def test_usage_of_a_broken_connection_is_not_settled(server: Server, backend: An
 def test_a_model_without_temperature_is_asked_without_it(
     server: Server, backend: Anthropic
 ) -> None:
-    def step(asked: ServerRequest) -> serving.Step:
+    def step(asked: ServerRequest) -> model_server.Step:
         if "temperature" in asked.body:
             return Status(400, error("invalid_request_error", "`temperature` is deprecated."))
         return Says("Blue")

@@ -23,9 +23,9 @@ from ctx.llm.ledger import Caps, Ledger, ModelTarget, Purpose
 from ctx.llm.prices import prices
 from ctx.llm.protocol import Request
 from ctx.llm.send import ask
-from tests.llm import serving
+from tests.llm import model_server
+from tests.llm.model_server import Server
 from tests.llm.protocols import MODEL
-from tests.llm.serving import Server
 
 NO_ADDRESS = "What --server names is not the address of a server."
 HERE = "http://127.0.0.1:8080"
@@ -34,7 +34,7 @@ KEYS = {"OPENAI_API_KEY": "sk-openai-1", "ANTHROPIC_API_KEY": "sk-ant-1", "OWN":
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    with serving.serve() as started:
+    with model_server.serve() as started:
         yield started
 
 
@@ -108,7 +108,7 @@ def test_a_backend_can_be_chosen_for_one_call(server: Server, home: str) -> None
     backend = named_backend("", server.url, config, KEYS, home)
     assert backend.name == "llama_cpp"
     backend.close()
-    with serving.serve() as other:
+    with model_server.serve() as other:
         backend = named_backend("", f"{only_openai(other).url}/v1", config, KEYS, home)
         assert backend.name == "openai"
         backend.close()
@@ -204,7 +204,7 @@ def test_invalid_backends_are_refused(
 
 
 def test_an_unreachable_server_is_an_error_with_its_reason(home: str) -> None:
-    nobody = serving.closed_url()
+    nobody = model_server.closed_url()
     with pytest.raises(ModelFailure) as failed:
         named_backend("", nobody, settings(), {}, home)
     why = str(failed.value.detail)
@@ -252,7 +252,7 @@ def test_auto_ignores_unknown_servers(server: Server, home: str, pages: dict[str
 
 
 def test_auto_without_a_local_server_gives_no_backend(home: str) -> None:
-    config = settings(backend="auto", server_url=serving.closed_url())
+    config = settings(backend="auto", server_url=model_server.closed_url())
     assert configured_backend(config, KEYS, home) is None
     for address in ("https://models.example", "http://10.0.0.7:8080"):
         config = settings(backend="auto", server_url=address)
@@ -288,7 +288,7 @@ def test_a_survey_describes_a_server_that_answers(server: Server, home: str) -> 
 
 
 def test_a_survey_describes_an_unreachable_server(server: Server, home: str) -> None:
-    away = serving.closed_url()
+    away = model_server.closed_url()
     found = survey_backends(settings(backend="openai", server_url=away), {}, home)
     assert (found.state, found.backend) == ("silent", "openai")
     assert away in found.problem

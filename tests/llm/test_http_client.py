@@ -15,9 +15,8 @@ from ctx.llm.http_client import HttpClient, RequestRefused
 from ctx.llm.protocol import Usage
 from ctx.llm.retry import RetryPolicy
 from tests.contract.llm_backends import Metered
-from tests.llm import serving
-from tests.llm.protocols import PROTOCOLS
-from tests.llm.serving import (
+from tests.llm import model_server
+from tests.llm.model_server import (
     Body,
     Cut,
     Drips,
@@ -31,6 +30,7 @@ from tests.llm.serving import (
     Status,
     Whole,
 )
+from tests.llm.protocols import PROTOCOLS
 
 KEY = "sk-wire-0123456789"
 PATIENCE = RetryPolicy(silence_s=10, retries=2, pause_s=0.005)
@@ -49,7 +49,7 @@ PAGE = (
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    with serving.serve() as server:
+    with model_server.serve() as server:
         yield server
 
 
@@ -295,7 +295,7 @@ def test_failures_are_reported_and_counted(
 
 
 @pytest.mark.parametrize("step", [Hangs(), Drips(b": wait\n\n", 0.05), Drips(b"\n", 0.05)])
-def test_a_silent_server_is_not_retried(server: Server, step: serving.Step) -> None:
+def test_a_silent_server_is_not_retried(server: Server, step: model_server.Step) -> None:
     """Comments and blank lines count as silence."""
     server.plan(step)
     wire = wire_to(server.url, IMPATIENT)
@@ -321,7 +321,7 @@ def test_a_very_slow_response_head_is_given_up(server: Server) -> None:
 
 
 def test_an_unreachable_server_is_an_error(server: Server) -> None:
-    url = serving.closed_url()
+    url = model_server.closed_url()
     wire = wire_to(url)
     meter = Metered()
     with pytest.raises(ModelFailure) as raised:
@@ -670,7 +670,7 @@ def test_an_invalid_key_is_not_sent_and_not_shown(server: Server, key: str) -> N
 def test_a_proxy_is_not_used_for_local_addresses(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("HTTP_PROXY", serving.closed_url())
+    monkeypatch.setenv("HTTP_PROXY", model_server.closed_url())
     wire = wire_to(server.url)
     assert text(stream_events(wire, Metered())[0]) == "Hello, you."
     wire.close()

@@ -13,27 +13,27 @@ from ctx.llm.llama_cpp.llama_backend import LlamaCpp
 from ctx.llm.protocol import Answer, Capabilities, Request, Usage, ignore
 from ctx.llm.retry import RetryPolicy
 from tests.contract.llm_backends import Metered
-from tests.llm import serving
-from tests.llm.serving import Cut, Drops, Hangs, Says, Status
+from tests.llm import model_server
+from tests.llm.model_server import Cut, Drops, Hangs, Says, Status
 
 QUESTION = Request("Be brief.", ("Some context.\n", "Which colour?"), 20, 0.5)
 LOADING = {"error": {"code": 503, "message": "Loading model", "type": "unavailable_error"}}
 
 
 @pytest.fixture
-def server() -> Iterator[serving.Server]:
-    with serving.serve() as server:
+def server() -> Iterator[model_server.Server]:
+    with model_server.serve() as server:
         yield server
 
 
 @pytest.fixture
-def backend(server: serving.Server, tmp_path: Path) -> Iterator[LlamaCpp]:
+def backend(server: model_server.Server, tmp_path: Path) -> Iterator[LlamaCpp]:
     backend = LlamaCpp(f"{server.url}/v1/", "default", "", RetryPolicy(2, 0), str(tmp_path))
     yield backend
     backend.close()
 
 
-def sent(server: serving.Server) -> dict[str, Any]:
+def sent(server: model_server.Server) -> dict[str, Any]:
     [question] = server.questions
     body: dict[str, Any] = question.body
     return body
@@ -44,13 +44,13 @@ def text(tokens: list[int]) -> str:
     return bytes(tokens).decode()
 
 
-def templated(asked: serving.ServerRequest) -> dict[str, str]:
+def templated(asked: model_server.ServerRequest) -> dict[str, str]:
     turns = "".join(f"<{each['role']}>{each['content']}</>" for each in asked.body["messages"])
     return {"prompt": f"{turns}<assistant>"}
 
 
 def test_a_question_is_sent_with_the_template_of_the_model(
-    server: serving.Server, backend: LlamaCpp
+    server: model_server.Server, backend: LlamaCpp
 ) -> None:
     server.pages["POST /apply-template"] = templated
     schema = {"type": "object"}
@@ -72,16 +72,16 @@ def test_a_question_is_sent_with_the_template_of_the_model(
 
 
 def test_a_server_without_a_template_gets_plain_text(
-    server: serving.Server, backend: LlamaCpp
+    server: model_server.Server, backend: LlamaCpp
 ) -> None:
     backend.ask(QUESTION, Metered(), ignore)
     assert text(sent(server)["prompt"]) == "Be brief.\n\nSome context.\nWhich colour?\n"
 
 
 def test_a_template_without_a_system_role_gets_one_message(
-    server: serving.Server, backend: LlamaCpp
+    server: model_server.Server, backend: LlamaCpp
 ) -> None:
-    def without_system(asked: serving.ServerRequest) -> dict[str, str]:
+    def without_system(asked: model_server.ServerRequest) -> dict[str, str]:
         # As templates do that leave out what they do not know.
         asked.body["messages"] = asked.body["messages"][-1:]
         return templated(asked)
@@ -93,7 +93,7 @@ def test_a_template_without_a_system_role_gets_one_message(
     )
 
 
-def test_a_change_of_the_model_is_noticed(server: serving.Server, backend: LlamaCpp) -> None:
+def test_a_change_of_the_model_is_noticed(server: model_server.Server, backend: LlamaCpp) -> None:
     backend.ask(QUESTION, Metered(), ignore)
     server.pages["POST /apply-template"] = templated
     other = {"model_path": "/models/other.gguf"}
@@ -106,7 +106,7 @@ def test_a_change_of_the_model_is_noticed(server: serving.Server, backend: Llama
 
 
 def test_a_question_without_a_system_text_is_sent(
-    server: serving.Server, backend: LlamaCpp
+    server: model_server.Server, backend: LlamaCpp
 ) -> None:
     server.pages["POST /apply-template"] = templated
     backend.ask(QUESTION._replace(system=""), Metered(), ignore)
@@ -114,13 +114,13 @@ def test_a_question_without_a_system_text_is_sent(
 
 
 def test_control_tokens_are_text_on_servers_that_parse_them(
-    server: serving.Server, backend: LlamaCpp
+    server: model_server.Server, backend: LlamaCpp
 ) -> None:
     """Old servers do so, and models whose control tokens are declared as words."""
     numbers = {"<system>": 1001, "<user>": 1002, "</>": 1003, "<assistant>": 1004}
     pieces = {number: piece for piece, number in numbers.items()}
 
-    def tokenize(asked: serving.ServerRequest) -> dict[str, Any]:
+    def tokenize(asked: model_server.ServerRequest) -> dict[str, Any]:
         content = asked.body["content"]
         found: list[int] = []
         for each in content if isinstance(content, list) else [content]:
@@ -143,14 +143,16 @@ def test_control_tokens_are_text_on_servers_that_parse_them(
     assert len(server.received) < 20
 
 
-def test_many_parts_need_few_requests(server: serving.Server, backend: LlamaCpp) -> None:
+def test_many_parts_need_few_requests(server: model_server.Server, backend: LlamaCpp) -> None:
     parts = tuple(f"part {number}\n" for number in range(500))
     backend.ask(QUESTION._replace(parts=parts), Metered(), ignore)
     assert "".join(parts) in text(sent(server)["prompt"])
     assert sum(asked.path == "/tokenize" for asked in server.received) < 40
 
 
-def test_thoughts_are_not_part_of_the_answer(server: serving.Server, backend: LlamaCpp) -> None:
+def test_thoughts_are_not_part_of_the_answer(
+    server: model_server.Server, backend: LlamaCpp
+) -> None:
     server.plan(Says("<think>", "blue?", "</think>", "\n\n", "Blue", "."))
     heard: list[str] = []
     assert backend.ask(QUESTION, Metered(), heard.append).text == "Blue."
@@ -158,7 +160,7 @@ def test_thoughts_are_not_part_of_the_answer(server: serving.Server, backend: Ll
 
 
 def test_a_schema_that_the_server_refuses_is_left_out(
-    server: serving.Server, backend: LlamaCpp
+    server: model_server.Server, backend: LlamaCpp
 ) -> None:
     server.plan(Status(400, {"error": {"message": "JSON schema conversion failed"}}))
     meter = Metered()
@@ -169,7 +171,7 @@ def test_a_schema_that_the_server_refuses_is_left_out(
 
 
 def test_a_configured_model_is_sent_with_every_request(
-    server: serving.Server, tmp_path: Path
+    server: model_server.Server, tmp_path: Path
 ) -> None:
     server.pages["GET /props?model=small%2Fone"] = server.pages["GET /props"]
     backend = LlamaCpp(server.url, "small/one", "sk-local", RetryPolicy(2, 0), str(tmp_path))
@@ -180,14 +182,16 @@ def test_a_configured_model_is_sent_with_every_request(
     assert {asked.headers["authorization"] for asked in server.received} == {"Bearer sk-local"}
 
 
-def test_a_loading_model_is_waited_for(server: serving.Server, backend: LlamaCpp) -> None:
+def test_a_loading_model_is_waited_for(server: model_server.Server, backend: LlamaCpp) -> None:
     states = iter([Status(503, LOADING), {"status": "ok"}])
     server.pages["GET /health"] = lambda _asked: next(states)
     assert backend.probe() == Capabilities("scripted-1", 32_768, "b1-scripted")
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_model_that_loads_too_long_is_an_error(server: serving.Server, tmp_path: Path) -> None:
+def test_a_model_that_loads_too_long_is_an_error(
+    server: model_server.Server, tmp_path: Path
+) -> None:
     server.pages["GET /health"] = Status(503, LOADING)
     backend = LlamaCpp(server.url, "default", "", RetryPolicy(3.0, 0), str(tmp_path))
     with pytest.raises(ModelFailure) as raised:
@@ -200,7 +204,7 @@ def test_a_model_that_loads_too_long_is_an_error(server: serving.Server, tmp_pat
 
 @pytest.mark.parametrize("page", [None, "hello", {"object": "list"}, []])
 def test_another_kind_of_server_is_an_error(
-    page: Any, server: serving.Server, backend: LlamaCpp
+    page: Any, server: model_server.Server, backend: LlamaCpp
 ) -> None:
     server.pages["GET /props"] = page
     for act in (backend.probe, lambda: backend.ask(QUESTION, Metered(), ignore)):
@@ -211,7 +215,7 @@ def test_another_kind_of_server_is_an_error(
 
 
 def test_an_unreachable_server_is_an_error(tmp_path: Path) -> None:
-    url = serving.closed_url()
+    url = model_server.closed_url()
     meter = Metered()
     backend = LlamaCpp(url, "default", "", RetryPolicy(1, 3), str(tmp_path))
     with pytest.raises(ModelFailure, match=f"{url} cannot be reached") as raised:
@@ -222,7 +226,7 @@ def test_an_unreachable_server_is_an_error(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("tokens", [None, "many", ["a"], [1.5], [-1], [2**40]])
 def test_invalid_tokens_are_an_error(
-    tokens: Any, server: serving.Server, backend: LlamaCpp
+    tokens: Any, server: model_server.Server, backend: LlamaCpp
 ) -> None:
     server.pages["POST /tokenize"] = {"tokens": tokens}
     with pytest.raises(ModelFailure, match="other than a list of tokens"):
@@ -230,7 +234,7 @@ def test_invalid_tokens_are_an_error(
 
 
 def test_an_answer_that_was_cut_is_kept_and_counted(
-    server: serving.Server, backend: LlamaCpp
+    server: model_server.Server, backend: LlamaCpp
 ) -> None:
     server.plan(Cut(Says("Blue", " and", " green"), 120))
     meter = Metered()
@@ -241,7 +245,9 @@ def test_an_answer_that_was_cut_is_kept_and_counted(
     assert answer.cache is None
 
 
-def test_an_answer_beyond_its_limit_is_stopped(server: serving.Server, backend: LlamaCpp) -> None:
+def test_an_answer_beyond_its_limit_is_stopped(
+    server: model_server.Server, backend: LlamaCpp
+) -> None:
     server.plan(lambda asked: Says(*["and on "] * 5_000) if asked.body.pop("n_predict") else Says())
     meter = Metered()
     answer = backend.ask(QUESTION, meter, ignore)
@@ -253,7 +259,7 @@ def test_an_answer_beyond_its_limit_is_stopped(server: serving.Server, backend: 
 
 @pytest.mark.parametrize("step", [Drops(), Hangs(), Status(500, "down"), Cut(Says("Blue"), 0)])
 def test_no_answer_at_all_is_an_error(
-    step: serving.Step, server: serving.Server, tmp_path: Path
+    step: model_server.Step, server: model_server.Server, tmp_path: Path
 ) -> None:
     backend = LlamaCpp(server.url, "default", "", RetryPolicy(3.0, 0), str(tmp_path))
     server.plan(step)
@@ -264,7 +270,7 @@ def test_no_answer_at_all_is_an_error(
 
 
 def test_a_prompt_that_the_server_finds_too_large_is_an_error(
-    server: serving.Server, backend: LlamaCpp
+    server: model_server.Server, backend: LlamaCpp
 ) -> None:
     server.pages["GET /props"] = {"default_generation_settings": {}}
     said = "request (9000 tokens) exceeds the available context size (8192 tokens)"
@@ -276,7 +282,7 @@ def test_a_prompt_that_the_server_finds_too_large_is_an_error(
 
 
 def test_the_length_of_an_answer_is_limited_by_the_context(
-    server: serving.Server, backend: LlamaCpp
+    server: model_server.Server, backend: LlamaCpp
 ) -> None:
     size = len("Be brief.\n\nSome context.\nWhich colour?\n")
     server.pages["GET /props"] = {"default_generation_settings": {"n_ctx": size + 3}}
@@ -310,20 +316,20 @@ def test_usage_and_stop_are_read_from_the_last_event(
     told: dict[str, Any],
     usage: Usage | None,
     stop: str,
-    server: serving.Server,
+    server: model_server.Server,
     backend: LlamaCpp,
 ) -> None:
-    server.plan(serving.Body(_event({"content": "Blue"}) + _event({"stop": True, **told})))
+    server.plan(model_server.Body(_event({"content": "Blue"}) + _event({"stop": True, **told})))
     answer: Answer = backend.ask(QUESTION, Metered(), ignore)
     assert (answer.text, answer.usage, answer.stop) == ("Blue", usage, stop)
     assert answer.model == "scripted-1"
 
 
 def test_invalid_characters_of_a_server_are_replaced(
-    server: serving.Server, backend: LlamaCpp
+    server: model_server.Server, backend: LlamaCpp
 ) -> None:
     server.plan(
-        serving.Body(
+        model_server.Body(
             _event({"content": "Blue \ud83d"})
             + _event({"stop": True, "model": "/models/\x1b[31m" + "m" * 9_999})
         )

@@ -12,8 +12,8 @@ from ctx.llm.openai_backend import OpenAi
 from ctx.llm.protocol import Answer, Backend, Capabilities, Request, Usage, ignore
 from ctx.llm.retry import RetryPolicy
 from tests.contract.llm_backends import QUESTION, BackendContract, Metered, RequestCount
-from tests.llm import serving
-from tests.llm.serving import Body, Cut, Says, Server, ServerRequest, Status, Whole
+from tests.llm import model_server
+from tests.llm.model_server import Body, Cut, Says, Server, ServerRequest, Status, Whole
 
 PATIENCE = RetryPolicy(silence_s=10, retries=1, pause_s=0.01)
 SCHEMA = {"type": "object", "properties": {"answer": {"type": "string"}}}
@@ -21,7 +21,7 @@ SCHEMA = {"type": "object", "properties": {"answer": {"type": "string"}}}
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    with serving.serve() as server:
+    with model_server.serve() as server:
         yield server
 
 
@@ -201,10 +201,10 @@ def test_variants_of_servers_are_read(
     assert "".join(heard) == expected.text
 
 
-def picky(refused: str, said: str) -> serving.Planned:
+def picky(refused: str, said: str) -> model_server.Planned:
     """A server that refuses some parameters."""
 
-    def step(asked: ServerRequest) -> serving.Step:
+    def step(asked: ServerRequest) -> model_server.Step:
         if refused in json.dumps(asked.body):
             return Status(400, {"error": {"message": said}})
         return Says("Fine", ".")

@@ -7,24 +7,24 @@ from hypothesis import strategies as st
 from ctx import tokens
 from ctx.errors import ModelFailure
 from ctx.llm.protocol import Answer, Capabilities, Request, Usage, ignore
-from ctx.llm.scripted_backend import Scripted
+from ctx.llm.scripted_backend import ScriptedBackend
 from tests.contract.llm_backends import QUESTION, BackendContract, Metered, RequestCount
 
 
 class TestScripted(BackendContract):
     @pytest.fixture
-    def backend(self) -> Scripted:
-        return Scripted(["Blue, as ever it was.", "It is blue.", "Blue."])
+    def backend(self) -> ScriptedBackend:
+        return ScriptedBackend(["Blue, as ever it was.", "It is blue.", "Blue."])
 
     @pytest.fixture
-    def request_count(self, backend: Scripted) -> RequestCount:
+    def request_count(self, backend: ScriptedBackend) -> RequestCount:
         return lambda: len(backend.requests)
 
 
 def test_replies_are_given_in_order_until_there_are_none_left() -> None:
     broken = ModelFailure("The server is gone.")
     cut = Answer("Half of", "real-1", None, "cut", "The server broke off.")
-    backend = Scripted(["One.", broken, cut], model="real-1")
+    backend = ScriptedBackend(["One.", broken, cut], model="real-1")
     meter = Metered()
     assert backend.probe() == Capabilities("real-1", detail="3 replies left")
     read = tokens.estimate(QUESTION.system + QUESTION.prompt)
@@ -44,7 +44,7 @@ def test_replies_are_given_in_order_until_there_are_none_left() -> None:
 @given(st.text(), st.integers(1, 50))
 def test_an_answer_stays_within_its_limit(reply: str, most: int) -> None:
     heard: list[str] = []
-    answer = Scripted([reply]).ask(Request("", ("?",), most), Metered(), heard.append)
+    answer = ScriptedBackend([reply]).ask(Request("", ("?",), most), Metered(), heard.append)
     assert "".join(heard) == answer.text
     assert reply.startswith(answer.text)
     assert (answer.stop == "end") == (answer.text == reply)

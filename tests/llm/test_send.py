@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx.llm.protocol import Request
-from ctx.llm.scripted_backend import Scripted
+from ctx.llm.scripted_backend import ScriptedBackend
 from ctx.llm.send import ask
 from ctx.redaction import redact
 from tests import secrets_generator
@@ -33,7 +33,7 @@ SAMPLES = [
 
 
 def sent(request: Request) -> Request:
-    backend = Scripted(["Fine."])
+    backend = ScriptedBackend(["Fine."])
     assert ask(backend, request, Metered()).text == "Fine."
     [asked] = backend.requests
     return asked

@@ -15,7 +15,7 @@ from ctx.llm.llama_cpp import slots
 from ctx.llm.llama_cpp.slots import Boundary, RecalledSlot, SlotFile, Slots, SlotUsage
 from ctx.llm.retry import RetryPolicy
 from tests import effort
-from tests.llm import serving
+from tests.llm import model_server
 
 PACK = slots.boundaries([range(50), range(100, 200)])
 QUESTION = slots.boundaries([range(50), range(100, 200), [7, 8, 9]])
@@ -26,7 +26,7 @@ MODEL = "model"
 class SlotServer:
     """Slots with a number of tokens in each, and their files."""
 
-    def __init__(self, server: serving.Server, count: int = 1) -> None:
+    def __init__(self, server: model_server.Server, count: int = 1) -> None:
         self.server = server
         self.held: dict[int, dict[str, Any]] = {
             number: {"id": number, "is_processing": False} for number in range(count)
@@ -49,13 +49,13 @@ class SlotServer:
             each.pop("id_task", None)
             each.pop("n_prompt_tokens", None)
 
-    def _saves(self, asked: serving.ServerRequest) -> dict[str, int]:
+    def _saves(self, asked: model_server.ServerRequest) -> dict[str, int]:
         number = int(asked.path.split("/")[2].partition("?")[0])
         self.files[asked.body["filename"]] = self.held[number]["n_prompt_tokens"]
         self.done.append(f"save {number}")
         return {"n_saved": self.held[number]["n_prompt_tokens"]}
 
-    def _restores(self, asked: serving.ServerRequest) -> dict[str, int]:
+    def _restores(self, asked: model_server.ServerRequest) -> dict[str, int]:
         number = int(asked.path.split("/")[2].partition("?")[0])
         self.done.append(f"restore {number}")
         found = self.files.get(asked.body["filename"])
@@ -66,22 +66,22 @@ class SlotServer:
 
 
 @pytest.fixture
-def server() -> Iterator[serving.Server]:
-    with serving.serve() as server:
+def server() -> Iterator[model_server.Server]:
+    with model_server.serve() as server:
         yield server
 
 
 @pytest.fixture
-def remote(server: serving.Server) -> SlotServer:
+def remote(server: model_server.Server) -> SlotServer:
     return SlotServer(server)
 
 
 @pytest.fixture
-def slots_state(server: serving.Server, tmp_path: Path) -> Slots:
+def slots_state(server: model_server.Server, tmp_path: Path) -> Slots:
     return open_slots(server, tmp_path)
 
 
-def open_slots(server: serving.Server, folder: Path, model: str = MODEL) -> Slots:
+def open_slots(server: model_server.Server, folder: Path, model: str = MODEL) -> Slots:
     wire = HttpClient("The llama.cpp server", server.url, {}, RetryPolicy(5, 0))
     return Slots(wire, {}, str(folder / "states"), model)
 
@@ -140,7 +140,7 @@ def test_a_busy_slot_is_not_used(remote: SlotServer, slots_state: Slots) -> None
     assert remote.done == ["save 0"]
 
 
-def test_the_least_recently_used_slot_is_taken(server: serving.Server, tmp_path: Path) -> None:
+def test_the_least_recently_used_slot_is_taken(server: model_server.Server, tmp_path: Path) -> None:
     remote, slots_state = SlotServer(server, 3), open_slots(server, tmp_path)
     ask_in_slot(remote, slots_state, QUESTION, slot=1)
     for number in (1, 2, 0):
@@ -158,7 +158,7 @@ def test_a_missing_file_is_tried_once(remote: SlotServer, slots_state: Slots) ->
 
 
 def test_a_state_of_another_model_is_ignored(
-    server: serving.Server, remote: SlotServer, slots_state: Slots, tmp_path: Path
+    server: model_server.Server, remote: SlotServer, slots_state: Slots, tmp_path: Path
 ) -> None:
     ask_in_slot(remote, slots_state, QUESTION)
     other = open_slots(server, tmp_path, "another model")
@@ -191,12 +191,12 @@ def test_the_slot_of_another_process_does_not_count_as_saved(
 
 
 def test_a_partly_written_file_is_not_used(
-    server: serving.Server, remote: SlotServer, slots_state: Slots
+    server: model_server.Server, remote: SlotServer, slots_state: Slots
 ) -> None:
     """Restoring such a file can crash a server."""
     ask_in_slot(remote, slots_state, QUESTION)
     longer = slots.boundaries([range(50), range(100, 200), range(300, 340)])
-    for answer in (serving.Status(500, "gone"), {"n_saved": 195, "n_written": 0}):
+    for answer in (model_server.Status(500, "gone"), {"n_saved": 195, "n_written": 0}):
         server.pages["POST /slots/0?action=save"] = answer
         assert not ask_in_slot(remote, slots_state, longer, found=150)
         remote.restarts()
@@ -237,7 +237,9 @@ def test_a_server_that_cannot_use_restored_states_is_not_asked_again(
     assert ask_in_slot(remote, slots_state, QUESTION)
 
 
-def test_a_server_without_slots_saves_nothing(server: serving.Server, slots_state: Slots) -> None:
+def test_a_server_without_slots_saves_nothing(
+    server: model_server.Server, slots_state: Slots
+) -> None:
     server.pages.clear()
     assert slots_state.recall(QUESTION) == RecalledSlot(None)
     assert not slots_state.keep(0, QUESTION, RecalledSlot(None), SlotUsage(0, 6))
@@ -245,7 +247,7 @@ def test_a_server_without_slots_saves_nothing(server: serving.Server, slots_stat
 
 
 def test_a_server_that_hides_its_slots_can_be_restored(
-    server: serving.Server, remote: SlotServer, slots_state: Slots
+    server: model_server.Server, remote: SlotServer, slots_state: Slots
 ) -> None:
     ask_in_slot(remote, slots_state, QUESTION)
     del server.pages["GET /slots"]
@@ -253,7 +255,7 @@ def test_a_server_that_hides_its_slots_can_be_restored(
 
 
 def test_two_processes_can_write_at_once(
-    server: serving.Server, remote: SlotServer, tmp_path: Path
+    server: model_server.Server, remote: SlotServer, tmp_path: Path
 ) -> None:
     one, other = open_slots(server, tmp_path), open_slots(server, tmp_path)
     first = slots.boundaries([range(60)])
@@ -267,7 +269,7 @@ def test_two_processes_can_write_at_once(
 
 
 def test_the_state_file_does_not_contain_the_prompt(
-    server: serving.Server, remote: SlotServer, slots_state: Slots, tmp_path: Path
+    server: model_server.Server, remote: SlotServer, slots_state: Slots, tmp_path: Path
 ) -> None:
     ask_in_slot(remote, slots_state, QUESTION)
     [path] = (tmp_path / "states").iterdir()
@@ -283,7 +285,7 @@ def test_the_state_file_does_not_contain_the_prompt(
 
 
 def test_a_removed_state_is_reported_and_not_restored(
-    server: serving.Server, remote: SlotServer, slots_state: Slots, tmp_path: Path
+    server: model_server.Server, remote: SlotServer, slots_state: Slots, tmp_path: Path
 ) -> None:
     ask_in_slot(remote, slots_state, QUESTION)
     folder = tmp_path / "states"

@@ -13,12 +13,12 @@ from ctx.errors import CtxError
 from ctx.exchange import integrity
 from ctx.ids import NodeId, derived_ulid
 from ctx.memory import inverse_changes, records
-from ctx.memory.changes import Change, Who, changing
+from ctx.memory.changes import Change, ChangeAuthor, changing
 from ctx.memory.graph import Graph
 from ctx.memory.migrations import MIGRATIONS
 from ctx.memory.records import Record
 
-WHO = Who("cli", "cli")
+WHO = ChangeAuthor("cli", "cli")
 TABLES = {
     "nodes": (
         "id, type, content, summary, token_estimate, superseded_by, created_at, updated_at,"
@@ -65,7 +65,7 @@ def all_records(connection: Connection) -> list[Record]:
 
 
 def assert_sound(connection: Connection) -> None:
-    with integrity.copied(connection) as copy:
+    with integrity.private_copy(connection) as copy:
         assert integrity.problems(copy) == []
         assert integrity.differences(copy) == []
 

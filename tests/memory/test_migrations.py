@@ -58,7 +58,7 @@ def test_a_store_of_every_version_is_read_completely(golden: Path, tmp_path: Pat
     copied = shutil.copyfile(golden, tmp_path / "store.db")
     with closing(user_store.open_for_reading(str(copied))) as connection:
         assert make.dump(connection) == expected
-        with integrity.copied(connection) as copy:
+        with integrity.private_copy(connection) as copy:
             assert integrity.problems(copy) == []
             assert integrity.differences(copy) == []
 

@@ -55,10 +55,10 @@ def test_records_are_found_by_their_subject() -> None:
             change.put_view("mine", "type:fact", None)
             said = list(change.records)
         connection = store.connection
-        assert records.about(connection, one) == [said[0], said[2], said[3], said[4]]
-        assert records.about(connection, one, "tag.") == [said[2], said[3]]
+        assert records.records_about(connection, one) == [said[0], said[2], said[3], said[4]]
+        assert records.records_about(connection, one, "tag.") == [said[2], said[3]]
         assert records.about_key(connection, one, "tag.", "c") == [said[3]]
-        assert records.pointing_at(connection, two) == [said[4]]
+        assert records.records_of_edges_to(connection, two) == [said[4]]
         assert records.of_change(connection, change.id) == said == all_records(connection)
 
 

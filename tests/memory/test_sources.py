@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ctx.memory import sources
-from ctx.memory.changes import Who, changing
+from ctx.memory.changes import ChangeAuthor, changing
 from ctx.memory.graph import Graph
 from ctx.memory.graphs import Graphs
 from tests.memory import graphs
@@ -59,18 +59,18 @@ def test_repository_tool_output_and_web_are_data() -> None:
 
 def test_the_source_is_that_of_the_author_of_the_text() -> None:
     with graphs.graph() as graph:
-        with changing(graph, "add", Who("s", "claude-code")) as change:
+        with changing(graph, "add", ChangeAuthor("s", "claude-code")) as change:
             node_id = change.add_node("fact", "The cache is cold.")
         assert graph.node(node_id).source == "agent"
-        with changing(graph, "tag", Who("s", "cli")) as change:
+        with changing(graph, "tag", ChangeAuthor("s", "cli")) as change:
             change.tag(node_id, "tier:reference")
             change.update_node(node_id, summary="Cache")
         assert graph.node(node_id).source == "agent", "a tag and a summary are not the text"
-        with changing(graph, "update", Who("s", "cli")) as change:
+        with changing(graph, "update", ChangeAuthor("s", "cli")) as change:
             change.update_node(node_id, content="The cache is warm.")
         assert graph.node(node_id).source == "user"
         assert _deleted_source(graph) == []
-        with changing(graph, "delete", Who("s", "cli")) as change:
+        with changing(graph, "delete", ChangeAuthor("s", "cli")) as change:
             change.delete_node(node_id)
         assert _deleted_source(graph) == ["user"]
 

@@ -63,6 +63,6 @@ def test_stream_and_role_follow_from_the_path(path: str, role: str, stream: str)
     except UsageError:
         return
     within = f"{folder}/{path}" if folder else path
-    named = streams.named(stream)
+    named = streams.stream_named(stream)
     assert document_roles.place(within) == (named, "work" if named == "work" else role)
     assert streams.folder_of(named, "s-1") == folder

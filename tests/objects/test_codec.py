@@ -57,7 +57,7 @@ def test_objects_of_every_release_can_be_read(path: Path) -> None:
     payload = path.read_bytes()
     value = codec.decode(payload)
     assert value == SAMPLES[path.stem]
-    assert not isinstance(value, codec.Unknown)
+    assert not isinstance(value, codec.UnknownObject)
     assert codec.encode(value) == payload
     assert typed(value).id == known[path.stem]
 
@@ -82,7 +82,7 @@ def test_a_process_with_another_hash_seed_writes_the_same_bytes() -> None:
 
 def test_a_type_of_a_newer_version_is_kept_as_unknown() -> None:
     payload = msgspec.msgpack.encode(["constellation", 3, {"stars": [an_id(5)]}])
-    assert codec.decode(payload) == codec.Unknown("constellation", 3)
+    assert codec.decode(payload) == codec.UnknownObject("constellation", 3)
     assert codec.is_newer(payload)
     assert codec.named_ids(payload) == {an_id(5)}
 

@@ -6,25 +6,25 @@ import pytest
 
 from ctx.errors import ObjectNotFound
 from ctx.objects.loose_objects import LooseStore
-from ctx.objects.object_store import Layered, blob
-from ctx.objects.replaced_objects import Replaced
+from ctx.objects.object_store import LayeredReader, blob
+from ctx.objects.replaced_objects import ReplacedObjects
 from ctx.objects.staged_objects import StagedStore
 
 OLD, NEW, NEWER, OTHER = map(blob, (b"old", b"new", b"newer", b"other"))
 
 
 @pytest.fixture
-def replaced(tmp_path: Path) -> Replaced:
-    return Replaced(str(tmp_path / "replaced"))
+def replaced(tmp_path: Path) -> ReplacedObjects:
+    return ReplacedObjects(str(tmp_path / "replaced"))
 
 
 @pytest.fixture
-def store(tmp_path: Path, replaced: Replaced) -> LooseStore:
+def store(tmp_path: Path, replaced: ReplacedObjects) -> LooseStore:
     return LooseStore(str(tmp_path / "objects"), replaced=replaced)
 
 
 def test_an_object_without_a_replacement_is_read_as_it_is(
-    store: LooseStore, replaced: Replaced
+    store: LooseStore, replaced: ReplacedObjects
 ) -> None:
     store.write([OLD])
     assert replaced.current(OLD.id) == OLD.id
@@ -32,7 +32,7 @@ def test_an_object_without_a_replacement_is_read_as_it_is(
     assert not Path(replaced.folder).exists()
 
 
-def test_chains_of_replacements_are_followed(store: LooseStore, replaced: Replaced) -> None:
+def test_chains_of_replacements_are_followed(store: LooseStore, replaced: ReplacedObjects) -> None:
     store.write([NEWER])
     replaced.note([(OLD.id, NEW.id), (NEW.id, NEWER.id)])
     for named in (OLD.id, NEW.id, NEWER.id):
@@ -42,7 +42,7 @@ def test_chains_of_replacements_are_followed(store: LooseStore, replaced: Replac
     assert OTHER.id not in store
 
 
-def test_replacement_files_are_empty_and_private(replaced: Replaced) -> None:
+def test_replacement_files_are_empty_and_private(replaced: ReplacedObjects) -> None:
     replaced.note([(OLD.id, NEW.id)])
     (file,) = Path(replaced.folder).iterdir()
     assert file.name == f"{OLD.id}.{NEW.id}"
@@ -50,7 +50,9 @@ def test_replacement_files_are_empty_and_private(replaced: Replaced) -> None:
     assert file.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_replaced_object_is_not_written_again(store: LooseStore, replaced: Replaced) -> None:
+def test_a_replaced_object_is_not_written_again(
+    store: LooseStore, replaced: ReplacedObjects
+) -> None:
     store.write([NEW])
     replaced.note([(OLD.id, NEW.id)])
     assert store.write([OLD]) == 0
@@ -58,7 +60,7 @@ def test_a_replaced_object_is_not_written_again(store: LooseStore, replaced: Rep
 
 
 def test_the_replacement_counts_although_the_old_object_exists(
-    store: LooseStore, replaced: Replaced
+    store: LooseStore, replaced: ReplacedObjects
 ) -> None:
     store.write([OLD, NEW])
     replaced.note([(OLD.id, NEW.id)])
@@ -66,7 +68,7 @@ def test_the_replacement_counts_although_the_old_object_exists(
 
 
 def test_a_missing_replacement_does_not_hide_the_object(
-    store: LooseStore, replaced: Replaced
+    store: LooseStore, replaced: ReplacedObjects
 ) -> None:
     store.write([OLD])
     replaced.note([(OLD.id, NEW.id)])
@@ -75,7 +77,7 @@ def test_a_missing_replacement_does_not_hide_the_object(
         store.read(NEW.id)
 
 
-def test_circular_replacements_end(store: LooseStore, replaced: Replaced) -> None:
+def test_circular_replacements_end(store: LooseStore, replaced: ReplacedObjects) -> None:
     store.write([NEW])
     replaced.note([(OLD.id, NEW.id), (NEW.id, OLD.id)])
     assert store.read(OLD.id) == NEW
@@ -83,7 +85,7 @@ def test_circular_replacements_end(store: LooseStore, replaced: Replaced) -> Non
 
 
 def test_of_two_replacements_the_choice_is_deterministic(
-    store: LooseStore, replaced: Replaced
+    store: LooseStore, replaced: ReplacedObjects
 ) -> None:
     replaced.note([(OLD.id, NEW.id), (OLD.id, OTHER.id)])
     first, second = sorted((NEW, OTHER))
@@ -94,26 +96,28 @@ def test_of_two_replacements_the_choice_is_deterministic(
     assert store.read(OLD.id) == first
 
 
-def test_the_last_replacement_that_exists_is_read(store: LooseStore, replaced: Replaced) -> None:
+def test_the_last_replacement_that_exists_is_read(
+    store: LooseStore, replaced: ReplacedObjects
+) -> None:
     store.write([NEW])
     replaced.note([(OLD.id, NEW.id), (NEW.id, NEWER.id)])
     assert replaced.standing_in(OLD.id) == [NEWER.id, NEW.id, OLD.id]
     assert store.read(OLD.id) == NEW
 
 
-def test_invalid_file_names_are_ignored(replaced: Replaced) -> None:
+def test_invalid_file_names_are_ignored(replaced: ReplacedObjects) -> None:
     replaced.note([(OLD.id, NEW.id)])
     for name in ("README", f"{OLD.id}.", f".{OLD.id}", f"{OTHER.id}.{OTHER.id}"):
         (Path(replaced.folder) / name).touch()
     assert replaced.successors() == {OLD.id: [NEW.id]}
 
 
-def test_the_replacement_can_be_in_another_store(tmp_path: Path, replaced: Replaced) -> None:
+def test_the_replacement_can_be_in_another_store(tmp_path: Path, replaced: ReplacedObjects) -> None:
     committed = LooseStore(str(tmp_path / "objects"), replaced=replaced)
     staged = StagedStore(str(tmp_path / "stage"), replaced=replaced)
     staged.write([NEW])
     replaced.note([(OLD.id, NEW.id)])
-    both = Layered(committed, staged)
+    both = LayeredReader(committed, staged)
     assert OLD.id in both
     assert both.read(OLD.id) == NEW
     committed.write([NEW])

@@ -42,7 +42,7 @@ def test_a_tree_is_a_map_of_paths(steps: list[dict[str, ObjectId]]) -> None:
     root: ObjectId | None = None
     files: dict[str, ObjectId] = {}
     for changes in steps:
-        root, made = trees.updated(reader, root, changes)
+        root, made = trees.update_tree(reader, root, changes)
         reader.write(made)
         for path, content in changes.items():
             put(files, path, content)
@@ -62,11 +62,11 @@ def test_the_same_files_give_the_same_tree(files: dict[str, ObjectId]) -> None:
         if not any(path.startswith(f"{other}/") for other in files)
     }
     reader = store()
-    at_once, made = trees.updated(reader, None, apart)
+    at_once, made = trees.update_tree(reader, None, apart)
     reader.write(made)
     root: ObjectId | None = None
     for path in sorted(apart, reverse=True):
-        root, made = trees.updated(reader, root, {path: apart[path]})
+        root, made = trees.update_tree(reader, root, {path: apart[path]})
         reader.write(made)
     assert (root or trees.EMPTY.id) == at_once
 
@@ -77,16 +77,16 @@ def test_fresh_objects_are_those_that_the_other_tree_lacks(
     old: dict[str, ObjectId], new: dict[str, ObjectId]
 ) -> None:
     reader = store()
-    before, made = trees.updated(reader, None, old)
+    before, made = trees.update_tree(reader, None, old)
     reader.write(made)
-    after, made_after = trees.updated(reader, None, new)
+    after, made_after = trees.update_tree(reader, None, new)
     reader.write(made_after)
-    found = set(trees.fresh(reader, before, after))
+    found = set(trees.new_objects(reader, before, after))
     everything = {tree.id for tree in made_after} | set(new.values())
     both = {tree.id for tree in made} | set(old.values())
     assert everything - both <= found <= everything
-    assert set(trees.fresh(reader, None, after)) == everything
-    assert not list(trees.fresh(reader, after, after))
+    assert set(trees.new_objects(reader, None, after)) == everything
+    assert not list(trees.new_objects(reader, after, after))
 
 
 @settings(deadline=None, max_examples=effort.times(60))
@@ -95,19 +95,19 @@ def test_heads_are_merged_to_the_same_tree_in_any_order(
     branches: list[tuple[dict[str, ObjectId], int]], base: dict[str, ObjectId]
 ) -> None:
     reader = store()
-    root, made = trees.updated(reader, None, base)
+    root, made = trees.update_tree(reader, None, base)
     first = typed(Commit((), 0, "base", root))
     reader.write([*made, first])
     heads = []
     for number, (changes, time) in enumerate(branches):
-        branch_root, made = trees.updated(reader, root, changes)
+        branch_root, made = trees.update_tree(reader, root, changes)
         commit = Commit((first.id,), time, f"branch {number}", branch_root)
         reader.write([*made, typed(commit)])
         heads.append(Head(typed(commit).id, commit))
-    together = trees.joined(reader, heads)
+    together = trees.combined_paths(reader, heads)
     for order in permutations(heads):
-        missing = trees.Present(reader, order).missing_in_first()
-        new_root, made = trees.updated(reader, order[0][1].root_tree, missing)
+        missing = trees.CombinedTree(reader, order).missing_in_first()
+        new_root, made = trees.update_tree(reader, order[0][1].root_tree, missing)
         reader.write(made)
         assert dict(trees.paths(reader, new_root)) == together
     for path, content in together.items():
@@ -118,17 +118,17 @@ def test_heads_are_merged_to_the_same_tree_in_any_order(
 def test_a_change_on_one_side_wins_over_an_unchanged_file() -> None:
     reader = store()
     old, new = BLOBS[0].id, BLOBS[1].id
-    root, made = trees.updated(reader, None, {"f": old})
+    root, made = trees.update_tree(reader, None, {"f": old})
     base = typed(Commit((), 100, "base", root))
     reader.write([*made, base])
-    changed_root, changed_trees = trees.updated(reader, root, {"f": new})
+    changed_root, changed_trees = trees.update_tree(reader, root, {"f": new})
     changed = Commit((base.id,), 110, "changed", changed_root)
-    other_root, other_trees = trees.updated(reader, root, {"g": old})
+    other_root, other_trees = trees.update_tree(reader, root, {"g": old})
     # Made later, but it did not touch the file.
     other = Commit((base.id,), 120, "other", other_root)
     reader.write([*changed_trees, *other_trees, typed(changed), typed(other)])
     heads = [Head(typed(other).id, other), Head(typed(changed).id, changed)]
-    assert trees.Present(reader, heads).missing_in_first() == {"f": new}
+    assert trees.CombinedTree(reader, heads).missing_in_first() == {"f": new}
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "/"])
@@ -149,16 +149,16 @@ def test_folders_below_the_depth_limit_are_left_out() -> None:
         reader.write([tree])
         below, kind = tree.id, TreeEntryKind.TREE
     deep = Commit((), 100, "deep", below)
-    root, made = trees.updated(reader, None, {"f": BLOBS[0].id, "d/e": BLOBS[1].id})
+    root, made = trees.update_tree(reader, None, {"f": BLOBS[0].id, "d/e": BLOBS[1].id})
     plain = Commit((), 110, "plain", root)
     reader.write([*made, typed(deep), typed(plain)])
     heads = [Head(typed(deep).id, deep), Head(typed(plain).id, plain)]
-    assert trees.joined(reader, heads) == {"f": BLOBS[0].id, "d/e": BLOBS[1].id}
-    assert trees.differing(reader, root, below) == {"f", "d/e"}
+    assert trees.combined_paths(reader, heads) == {"f": BLOBS[0].id, "d/e": BLOBS[1].id}
+    assert trees.differing_paths(reader, root, below) == {"f", "d/e"}
     assert trees.Lookup(reader, below).blob_at("/".join("d" * 3_000)) is None
     for order in permutations(heads):
-        present = trees.Present(reader, order)
-        joined, made = trees.updated(reader, present.first, present.missing_in_first())
+        present = trees.CombinedTree(reader, order)
+        joined, made = trees.update_tree(reader, present.first, present.missing_in_first())
         reader.write(made)
         assert dict(trees.paths(reader, joined)) == {"f": BLOBS[0].id, "d/e": BLOBS[1].id}
 
@@ -166,8 +166,8 @@ def test_folders_below_the_depth_limit_are_left_out() -> None:
 def test_the_deepest_path_that_can_be_added_is_kept() -> None:
     reader = store()
     path = "d/" * trees.DEEPEST + "f"
-    root, made = trees.updated(reader, None, {path: BLOBS[0].id})
+    root, made = trees.update_tree(reader, None, {path: BLOBS[0].id})
     reader.write(made)
     assert dict(trees.paths(reader, root)) == {path: BLOBS[0].id}
     assert trees.Lookup(reader, root).blob_at(path) == BLOBS[0].id
-    assert trees.differing(reader, None, root) == {path}
+    assert trees.differing_paths(reader, None, root) == {path}

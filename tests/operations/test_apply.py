@@ -621,7 +621,9 @@ def test_invalid_entries_are_refused_and_do_not_stop_the_rest(
     assert client.waiting() == []
     assert remembered(client) == ["Good."]
     # They can be looked at, and are not reported again. What they said is nobody's business.
-    assert spool.failed(client.home) == [f"{n:013d}-1-a.{kind}" for n, kind in enumerate(kinds)]
+    assert spool.failed_names(client.home) == [
+        f"{n:013d}-1-a.{kind}" for n, kind in enumerate(kinds)
+    ]
     folder = Path(spool.path_of(client.home, spool.FAILED))
     assert {path.name.partition(".")[2]: path.read_text() for path in folder.iterdir()} == {
         kind: f"{reason}\n" for kind, reason in expected.items()
@@ -632,11 +634,11 @@ def test_invalid_entries_are_refused_and_do_not_stop_the_rest(
 def test_refused_entries_are_removed_after_some_weeks(client: Client) -> None:
     spool.put(client.home, "0000000000001-1-a", "nonsense", b"{}")
     client.apply()
-    (name,) = spool.failed(client.home)
+    (name,) = spool.failed_names(client.home)
     old = clock.wall_s() - 60 * 86_400
     os.utime(f"{spool.path_of(client.home, spool.FAILED)}/{name}", (old, old))
     client.apply()
-    assert spool.failed(client.home) == []
+    assert spool.failed_names(client.home) == []
 
 
 def test_waiting_events_of_a_deleted_session_are_dropped(
@@ -671,7 +673,7 @@ def test_unreadable_entries_do_not_stop_the_rest(
     assert (stops(applied), applied.events) == ([(1, 0, 0)], 1)
     assert remembered(client) == ["Good."]
     assert client.waiting() == []
-    assert spool.failed(client.home) == names
+    assert spool.failed_names(client.home) == names
     assert client.apply() == apply.NOTHING
 
 
@@ -681,13 +683,13 @@ def test_an_entry_that_failed_three_times_is_set_aside(
     """It is not tried again, and it is listed."""
     event_id = leave(client, conversation.payload("PostToolUse"), "post-tool-use")
     for _ in range(3):
-        assert spool.attempt(client.home, spool.waiting(client.home)[0])
+        assert spool.attempt(client.home, spool.pending_names(client.home)[0])
     applied = client.apply()
     assert applied.refused == (
         RefusedEvent(event_id, "post-tool-use", "It was tried three times."),
     )
     assert applied.events == 0
-    assert spool.failed(client.home) == [f"{event_id}.post-tool-use"]
+    assert spool.failed_names(client.home) == [f"{event_id}.post-tool-use"]
     assert client.apply() == apply.NOTHING
 
 
@@ -708,14 +710,14 @@ def test_a_full_store_loses_no_events(client: Client, conversation: Conversation
     conversation.client.hook(
         "post-tool-use", conversation.payload("PostToolUse", tool_response=["y" * 15_000] * 20)
     )
-    before = spool.waiting(client.home)
+    before = spool.pending_names(client.home)
     assert len(before) == 2
     for _ in range(5):
         with pytest.raises(DiskFailure), full_store(client) as memory:
             apply.commands(memory, client.home, TIMEOUT_S)
         with pytest.raises(DiskFailure), full_store(client) as memory:
             apply.events(memory, client.home, TIMEOUT_S)
-    assert spool.waiting(client.home) == before
+    assert spool.pending_names(client.home) == before
     applied = client.apply()
     assert (stops(applied), applied.events) == ([(1, 0, 0)], 1)
     assert remembered(client) == ["x" * 200_000]
@@ -737,14 +739,14 @@ def damaged_store(client: Client) -> Iterator[Memory]:
 def test_a_damaged_store_loses_no_events(client: Client, conversation: Conversation) -> None:
     conversation.start()
     conversation.answer(remember("Waits."))
-    before = spool.waiting(client.home)
+    before = spool.pending_names(client.home)
     assert len(before) == 2
     for _ in range(5):
         with pytest.raises(DatabaseFailure), damaged_store(client) as memory:
             apply.commands(memory, client.home, TIMEOUT_S)
         with pytest.raises(DatabaseFailure), damaged_store(client) as memory:
             apply.events(memory, client.home, TIMEOUT_S)
-    assert spool.waiting(client.home) == before
+    assert spool.pending_names(client.home) == before
     client.apply()
     assert remembered(client) == ["Waits."]
 
@@ -773,7 +775,7 @@ def test_events_are_stored_in_order_and_once(client: Client, conversation: Conve
     conversation.prompt()
     conversation.reply(remember("Done."))
     conversation.stop()
-    names = spool.waiting(client.home)
+    names = spool.pending_names(client.home)
     saved = {name: Path(spool.path_of(client.home, name)).read_bytes() for name in names}
     applied = client.apply()
     assert (applied.events, applied.receipts, stops(applied)) == (3, 0, [(1, 0, 0)])
@@ -826,7 +828,7 @@ def test_receipts_are_stored_once(client: Client, conversation: Conversation, ct
     assert ctx("add", "--type=fact", "--tag=tier:pinned", "Pinned.").code == 0
     given = conversation.start()
     assert "Pinned." in context_of(given)
-    (name,) = (each for each in spool.waiting(client.home) if each.endswith(".receipt"))
+    (name,) = (each for each in spool.pending_names(client.home) if each.endswith(".receipt"))
     data = Path(spool.path_of(client.home, name)).read_bytes()
     assert client.apply().receipts == 1
     Path(spool.path_of(client.home, name)).write_bytes(data)
@@ -852,7 +854,7 @@ def ready(client: Client, folder: Path, part: int = 1) -> str | None:
     with client.memory() as memory:
         place = layout.place(str(folder), client.home)
         key = contexts.key_of(place, client.home, {}, part)
-        found = contexts.ready(memory.user.connection, key)
+        found = contexts.valid_context(memory.user.connection, key)
     return found.text if found else None
 
 

@@ -16,7 +16,7 @@ from ctx.operations.backfill import BackfillResult, Options
 from ctx.sqlite.connection import transaction
 from ctx.synthesis import session_writer
 from ctx.workspace import Memory
-from tests.agents.claude_code.running import SAMPLES
+from tests.agents.claude_code.hook_processes import SAMPLES
 from tests.capture.conversations import Client
 from tests.capture.transcripts import Transcript, fix, session_ids
 from tests.conftest import Ctx
@@ -76,7 +76,7 @@ def test_a_session_with_capture_off_is_left_out(client: Client, claude: Path) ->
     first, second = add_past_sessions(claude, str(client.folder), 2)
     began_ms = clock.parse_iso("2026-10-02T09:00:00Z")
     assert began_ms
-    capture_off.off(client.home, second.session, began_ms)
+    capture_off.note_off(client.home, second.session, began_ms)
     with client.memory() as memory:
         for dry_run in (True, False):
             done = run(memory, claude, dry_run=dry_run)

@@ -14,7 +14,7 @@ from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
 from ctx.llm.ledger import Caps, Ledger
 from ctx.llm.protocol import Answer, Capabilities, Meter, OnToken, Request, Usage, ignore
-from ctx.llm.scripted_backend import Scripted
+from ctx.llm.scripted_backend import ScriptedBackend
 from ctx.operations import keep_answer, llm
 from ctx.operations.keep_answer import ModelResponse
 from ctx.operations.llm import LlmOptions, LlmQuestion
@@ -26,7 +26,7 @@ from tests.packs.test_pack_text import PACK
 SECRET = "ghp" + "_" + "k9Xw2Lq7Rt4Vb8Nz3Mf6Hj1Pd5Sc0YgTuAeQ"
 
 
-class Small(Scripted):
+class Small(ScriptedBackend):
     """A model with a small context."""
 
     def __init__(self, context_tokens: int, *replies: str) -> None:
@@ -37,7 +37,7 @@ class Small(Scripted):
         return Capabilities("Small 1", self.context_tokens)
 
 
-class Interrupted(Scripted):
+class Interrupted(ScriptedBackend):
     """Ctrl-C is pressed after the first pieces."""
 
     def ask(self, request: Request, meter: Meter, on_token: OnToken) -> Answer:
@@ -65,7 +65,9 @@ def open_memory_in(folder: Path, *overrides: str) -> Iterator[Memory]:
         yield memory
 
 
-def ask(memory: Memory, backend: Scripted, options: LlmOptions, on_token: Any = None) -> Answer:
+def ask(
+    memory: Memory, backend: ScriptedBackend, options: LlmOptions, on_token: Any = None
+) -> Answer:
     question = llm.prepare(memory, backend, options)
     with Ledger(memory.environment.user_store.ledger) as ledger:
         meter = llm.meter(ledger, backend, question)
@@ -73,7 +75,7 @@ def ask(memory: Memory, backend: Scripted, options: LlmOptions, on_token: Any = 
 
 
 def test_an_existing_pack_is_sent(shop: Path) -> None:
-    backend = Scripted(["In two words: it hangs."], "tiny-1")
+    backend = ScriptedBackend(["In two words: it hangs."], "tiny-1")
     heard: list[str] = []
     options = LlmOptions(PACK._replace(receipt="r-1"), max_tokens=300, temperature=0.5)
     with open_memory_in(
@@ -100,7 +102,7 @@ def test_an_existing_pack_is_sent(shop: Path) -> None:
 
 
 def test_the_settings_are_used(shop: Path) -> None:
-    backend = Scripted(["Yes."])
+    backend = ScriptedBackend(["Yes."])
     with open_memory_in(shop, "llm.temperature=1", "llm.max_response_tokens=77") as memory:
         ask(memory, backend, LlmOptions(PACK))
     assert (backend.requests[0].temperature, backend.requests[0].max_tokens) == (1, 77)
@@ -108,7 +110,7 @@ def test_the_settings_are_used(shop: Path) -> None:
 
 
 def test_a_pack_is_built_for_a_task(shop: Path) -> None:
-    backend = Scripted(["Yes."])
+    backend = ScriptedBackend(["Yes."])
     with open_memory_in(shop) as memory:
         question = llm.prepare(memory, backend, LlmOptions(query="retry_payment_3", budget=3_000))
         log = "error in retry_payment_3\n" * 2_000
@@ -121,7 +123,7 @@ def test_a_pack_is_built_for_a_task(shop: Path) -> None:
 
 
 def test_a_pack_does_not_contain_answers_of_models(shop: Path) -> None:
-    options, backend = LlmOptions(query="retry payments"), Scripted([])
+    options, backend = LlmOptions(query="retry payments"), ScriptedBackend([])
     with open_memory_in(shop) as memory:
         first = llm.prepare(memory, backend, options)
         keep_answer.keep_answer(
@@ -181,7 +183,7 @@ def test_a_pack_that_does_not_fit_is_refused(shop: Path) -> None:
 
 
 def test_the_daily_cap_is_enforced(shop: Path) -> None:
-    backend = Scripted(["Yes.", "Yes."])
+    backend = ScriptedBackend(["Yes.", "Yes."])
     with open_memory_in(shop, "llm.daily_token_cap=2000") as memory:
         with pytest.raises(BudgetExceeded, match="2,000 tokens a day"):
             ask(memory, backend, LlmOptions(PACK))
@@ -193,7 +195,7 @@ def test_the_daily_cap_is_enforced(shop: Path) -> None:
 
 
 def test_secrets_are_not_sent(shop: Path) -> None:
-    backend = Scripted(["Yes."])
+    backend = ScriptedBackend(["Yes."])
     chunk = PACK.retrieved[0]._replace(snippet=f"token = {SECRET}")
     with open_memory_in(shop) as memory:
         ask(memory, backend, LlmOptions(PACK._replace(task=f"Is {SECRET} ok?", retrieved=(chunk,))))
@@ -224,13 +226,13 @@ def test_the_text_before_an_interruption_is_kept(shop: Path) -> None:
 )
 def test_an_empty_answer_is_an_error(shop: Path, answer: Answer, told: str) -> None:
     with open_memory_in(shop) as memory, pytest.raises(ModelFailure) as failure:
-        ask(memory, Scripted([answer]), LlmOptions(PACK))
+        ask(memory, ScriptedBackend([answer]), LlmOptions(PACK))
     assert failure.value.message == told
 
 
 def test_the_cost_of_an_answer_is_computed(shop: Path) -> None:
     with open_memory_in(shop, 'llm.prices=["tiny=1.00/5.00"]') as memory:
-        question = llm.prepare(memory, Scripted([]), LlmOptions(PACK))
+        question = llm.prepare(memory, ScriptedBackend([]), LlmOptions(PACK))
     usage = Usage(1_000, 100)
     assert llm.cost_micros(question, Answer("x", "tiny-1", usage, "end")) == 1_500
     assert llm.cost_micros(question, Answer("x", "large-1", usage, "end")) is None

@@ -16,7 +16,7 @@ from ctx.exchange import scrub_store as scrubbing
 from ctx.ids import NodeId
 from ctx.llm.ledger import Ledger, Purpose
 from ctx.llm.protocol import Answer, Capabilities, Usage
-from ctx.llm.scripted_backend import Scripted
+from ctx.llm.scripted_backend import ScriptedBackend
 from ctx.operations import model_questions, sessions
 from ctx.operations.model_questions import SynthesisModel
 from ctx.operations.session_synthesis import plan_synthesis, synthesise_now
@@ -70,7 +70,7 @@ def ledger(surroundings: Path) -> Iterator[Ledger]:
 
 
 def asking(memory: Memory, ledger: Ledger, *replies: Any, **caps: int) -> SynthesisModel:
-    return SynthesisModel(Scripted(replies), ledger, config(memory, **caps))
+    return SynthesisModel(ScriptedBackend(replies), ledger, config(memory, **caps))
 
 
 def config(memory: Memory, **caps: int) -> Config:
@@ -78,8 +78,8 @@ def config(memory: Memory, **caps: int) -> Config:
     return memory.environment._replace(variables=variables).user_config
 
 
-def scripted(asks: SynthesisModel) -> Scripted:
-    assert isinstance(asks.backend, Scripted)
+def scripted(asks: SynthesisModel) -> ScriptedBackend:
+    assert isinstance(asks.backend, ScriptedBackend)
     return asks.backend
 
 
@@ -137,7 +137,7 @@ def test_due_questions_are_listed(memory: Memory) -> None:
 
     def due() -> list[tuple[str, int]]:
         session = session_state.get(memory.user.connection, "s1")
-        found = model_questions.due(memory.user.connection, session, voice)
+        found = model_questions.due_questions(memory.user.connection, session, voice)
         return [(each.kind, len(each.steps)) for each in found]
 
     add_steps(memory, FIX)
@@ -150,7 +150,7 @@ def test_due_questions_are_listed(memory: Memory) -> None:
     end(memory, "s2")
     session = session_state.get(memory.user.connection, "s2")
     # Nobody has asked for anything.
-    assert model_questions.due(memory.user.connection, session, voice) == []
+    assert model_questions.due_questions(memory.user.connection, session, voice) == []
 
 
 def test_a_continued_session_gets_a_new_summary(memory: Memory, ledger: Ledger) -> None:
@@ -336,7 +336,9 @@ def test_an_answer_from_before_a_scrub_is_not_stored(memory: Memory, ledger: Led
     connection = memory.user.connection
     session = session_state.get(connection, "s1")
     scrub = model_questions.last_scrub(connection)
-    question = model_questions.due(connection, session, model_questions.voice(config(memory)))[0]
+    question = model_questions.due_questions(
+        connection, session, model_questions.voice(config(memory))
+    )[0]
     answer = asking(memory, ledger, FIXED).ask(question, None)
     assert scrubbing.scrub(connection, needle.word("refreshed"))
     assert not model_questions.keep(memory, answer, scrub)
@@ -394,7 +396,7 @@ def test_the_answer_for_a_deleted_session_is_dropped(memory: Memory, ledger: Led
     add_steps(memory, FIX + EXPLANATION)
     session = session_state.get(memory.user.connection, "s1")
     voice = model_questions.voice(config(memory))
-    question = model_questions.due(memory.user.connection, session, voice)[0]
+    question = model_questions.due_questions(memory.user.connection, session, voice)[0]
     answer = asking(memory, ledger, FIXED).ask(question, None)
     sessions.delete(memory, "s1", dry_run=False)
     assert not model_questions.keep(memory, answer, 0)
@@ -463,7 +465,7 @@ def test_questions_fit_into_a_small_context(memory: Memory, ledger: Ledger) -> N
     asks.backend = small
     voice = asks.voice()
     session = session_state.get(memory.user.connection, "s1")
-    assert len(model_questions.due(memory.user.connection, session, voice)) > 1
+    assert len(model_questions.due_questions(memory.user.connection, session, voice)) > 1
     small.context_tokens = 1_024
     with pytest.raises(ModelFailure) as raised:
         asks.voice()
@@ -472,7 +474,7 @@ def test_questions_fit_into_a_small_context(memory: Memory, ledger: Ledger) -> N
     )
 
 
-class Small(Scripted):
+class Small(ScriptedBackend):
     """A model with a small context."""
 
     context_tokens = 3_000
@@ -538,14 +540,14 @@ def test_a_session_with_late_events_is_asked_about(memory: Memory) -> None:
     with transaction(connection):
         connection.execute(late, ("new", done.synthesised))
     while_waiting = model_questions.progress_key(connection, done)
-    assert model_questions.due(connection, done, voice) == []
+    assert model_questions.due_questions(connection, done, voice) == []
     with transaction(connection):
         connection.execute(late, ("step", done.synthesised))
     synthesise(memory, "s1", is_over=False)
     session = session_state.get(connection, "s1")
     # Nothing else of the session shows that something came.
     assert session == done
-    assert len(model_questions.due(connection, session, voice)) == 1
+    assert len(model_questions.due_questions(connection, session, voice)) == 1
     assert model_questions.progress_key(connection, session) != while_waiting
 
 

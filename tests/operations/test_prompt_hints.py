@@ -15,7 +15,7 @@ from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
 from tests.capture.conversations import Client, context_of
 from tests.memory import graphs
-from tests.packs.worked import node, observation
+from tests.packs.session_store import node, observation
 
 FIX = "Fixed test_refresh_twice in auth/service.py: the lock was taken twice"
 WHY = "Session.refresh held the lock while it called itself; it hands the lock on now."

@@ -84,7 +84,7 @@ def test_a_damaged_store_is_a_problem(ctx: Ctx, home: Path, results_of: CheckRes
 def test_an_empty_store_file_is_reported(ctx: Ctx, home: Path, folder: Path) -> None:
     """On some file systems, a crash leaves an empty file."""
     ctx("add", "--type=fact", "One")
-    made = store_backups.daily(str(home / "store.db"), 3)
+    made = store_backups.make_daily_backup(str(home / "store.db"), 3)
     assert made
     for path in home.glob("store.db*"):
         path.unlink()

@@ -12,7 +12,7 @@ from ctx.hook_files import spool
 from ctx.memory.changes import changing
 from ctx.memory.receipts import Receipt, ReceiptItem
 from ctx.operations import add
-from ctx.operations.why import GivenNode, ReceiptDetails, ReceiptList, last, why
+from ctx.operations.why import ReceiptDetails, ReceiptList, ReceiptNode, last, why
 from ctx.workspace import Memory
 from tests.capture.conversations import SESSION, Client
 from tests.memory import graphs
@@ -90,9 +90,9 @@ def test_nodes_are_shown_as_they_were_and_as_they_are(
             123,
             123 - 3 * 7,
             (
-                GivenNode(one[0], one[1], 7, one[2], "Stays.", False, source="user"),
-                GivenNode(two[0], two[1], 7, two[2], "Was changed.", True, source="user"),
-                GivenNode(three[0], three[1], 7, three[2], None, True),
+                ReceiptNode(one[0], one[1], 7, one[2], "Stays.", False, source="user"),
+                ReceiptNode(two[0], two[1], 7, two[2], "Was changed.", True, source="user"),
+                ReceiptNode(three[0], three[1], 7, three[2], None, True),
             ),
         )
         kept = tuple(ReceiptItem(*item[:4]) for item in items)

@@ -36,8 +36,8 @@ def text(content: str) -> FileText:
 def excerpt(content: str, most: int, *matter: int) -> str:
     file = text(content)
     every = range(1, len(file.lines) + 1)
-    kept = file_excerpts.fitting(file, every, dict.fromkeys(matter, 1.0), most)
-    return file_excerpts.joined(file, kept)
+    kept = file_excerpts.fit_lines(file, every, dict.fromkeys(matter, 1.0), most)
+    return file_excerpts.join_lines(file, kept)
 
 
 def test_a_text_that_fits_is_not_cut() -> None:
@@ -77,8 +77,8 @@ def test_a_very_long_line_is_shortened() -> None:
 
 def test_comments_above_belong_to_an_item() -> None:
     file = text("import os\n\n# About it,\n# in two lines.\n@once\ndef run():\n    pass\n")
-    assert file_excerpts.from_above(file, 6) == 3
-    assert file_excerpts.from_above(file, 6, lowest=5) == 5
+    assert file_excerpts.first_line_with_comments(file, 6) == 3
+    assert file_excerpts.first_line_with_comments(file, 6, lowest=5) == 5
 
 
 @settings(max_examples=effort.times(60), deadline=None)
@@ -92,12 +92,12 @@ def test_any_text_is_cut_at_whole_lines(
 ) -> None:
     file = text("\n".join(lines) + "\n")
     every = range(1, len(file.lines) + 1)
-    kept = file_excerpts.fitting(file, every, matters, most)
+    kept = file_excerpts.fit_lines(file, every, matters, most)
     assert set(kept) <= set(every)
     assert kept == sorted(kept)
     # The first line may be longer than all the room there is; nothing else may.
     assert file_excerpts.cost(file, kept[1:]) <= most
-    shown = file_excerpts.joined(file, kept).split("\n") if kept else []
+    shown = file_excerpts.join_lines(file, kept).split("\n") if kept else []
     own = {line.rstrip() for line in file.lines} | {""}
     assert all(line in own or line.strip() == file_excerpts.GAP for line in shown)
 

@@ -87,7 +87,9 @@ def test_chunks_of_the_pack_are_not_repeated() -> None:
     )
     sections = [("Changes", lines), ("Decisions", ("Wait a while",)), ("Files", ("a.py",))]
     entry = log_files.Entry("Did this", NOW_MS, "Ada", "s1", "Did this", sections)
-    log_text = f"## 10:05 Did this\n\n{markdown_blocks.below(log_files.render(entry), 1)}".rstrip()
+    log_text = (
+        f"## 10:05 Did this\n\n{markdown_blocks.nest_headings(log_files.render(entry), 1)}".rstrip()
+    )
     lately = recent_work.RecentWork("## Active task\n\nShorten it", log_text)
     place = None, None, None, node
     chunk = Chunk(

@@ -28,7 +28,7 @@ from ctx.memory import event_log
 from ctx.memory.graph import Graph
 from tests.capture.conversations import Client, context_of
 from tests.memory import graphs
-from tests.packs.worked import change, learning, node, observation, session
+from tests.packs.session_store import change, learning, node, observation, session
 
 HERE = ContextRequest("app", None, 2_000)
 HEADINGS = (

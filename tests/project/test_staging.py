@@ -108,7 +108,7 @@ def test_steps_of_another_chain_are_not_taken(tmp_path: Path) -> None:
     repository = project_with_commit(str(tmp_path))
     step(repository, blob(b"aborted"))
     tip = repository.refs.require(NAME)
-    repository.refs.rename(NAME, tip, refs.aborted("s-1"))
+    repository.refs.rename(NAME, tip, refs.aborted_ref("s-1"))
     step(repository, blob(b"one"))
     damage(repository, step(repository, blob(b"two")), gone=True)
     with repository.locked("a test"):
@@ -135,11 +135,11 @@ def test_a_ref_is_renamed_only_from_its_expected_value(tmp_path: Path) -> None:
     first = step(repository, blob(b"one"))
     second = step(repository, blob(b"two"))
     with pytest.raises(StagingConflict):
-        repository.refs.rename(NAME, first, refs.aborted("s"))
-    repository.refs.rename(NAME, second, refs.aborted("s"))
+        repository.refs.rename(NAME, first, refs.aborted_ref("s"))
+    repository.refs.rename(NAME, second, refs.aborted_ref("s"))
     step(repository, blob(b"three"))
     with pytest.raises(StagingConflict):
-        repository.refs.rename(NAME, repository.refs.require(NAME), refs.aborted("s"))
+        repository.refs.rename(NAME, repository.refs.require(NAME), refs.aborted_ref("s"))
 
 
 def test_a_joined_session_is_recorded(tmp_path: Path) -> None:

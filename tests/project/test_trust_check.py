@@ -66,7 +66,7 @@ def verify(home: str, folder: Path) -> Verdict:
 
 
 def only_entry(home: str) -> trust_list.TrustEntry:
-    (known,) = trust_list.everything(home)
+    (known,) = trust_list.all_entries(home)
     return known
 
 
@@ -354,12 +354,12 @@ def test_old_entries_get_an_identity(
     old(clone, origin, gone, until=7)
     assert trust_list.is_trusted(home, at(clone))
     assert verify(home, clone).is_trusted
-    known = {each.root: each for each in trust_list.everything(home)}
+    known = {each.root: each for each in trust_list.all_entries(home)}
     assert all(each.marker for each in known.values())
     assert known[str(clone)].remote == str(origin)
     assert known[str(clone)].roots == known[str(origin)].roots != ()
-    assert trust_check.take_notice(home) == 3
-    assert trust_check.take_notice(home) == 0
+    assert trust_check.take_adopted_count(home) == 3
+    assert trust_check.take_adopted_count(home) == 0
     assert verify(home, origin).is_trusted
     assert all(entry["until"] == 7 for entry in (trust_list.read_list(home) or {}).values())
     # What comes to the path of one that was gone is another one.
@@ -402,10 +402,10 @@ def test_concurrent_upgrades_of_the_list_lose_nothing(
     for process in processes:
         process.join(120)
         assert process.exitcode == 0
-    assert len({each.marker for each in trust_list.everything(home)}) == len(projects)
+    assert len({each.marker for each in trust_list.all_entries(home)}) == len(projects)
     for project in projects:
         assert verify(home, project).is_trusted
-    assert trust_check.take_notice(home) == len(projects)
+    assert trust_check.take_adopted_count(home) == len(projects)
 
 
 @pytest.mark.parametrize(

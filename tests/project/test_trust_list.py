@@ -54,7 +54,7 @@ def test_a_project_is_trusted_until_it_is_revoked(home: str, repo: Path) -> None
         home, project, "Eve <eve@example.org>", "2027-01-01T00:00:00Z"
     )
     assert trust_list.is_trusted(home, project)
-    (known,) = trust_list.everything(home)
+    (known,) = trust_list.all_entries(home)
     assert known._replace(marker="") == TrustEntry(
         f"{repo}/.git", str(repo), AT, ADA, owner=os.getuid()
     )
@@ -77,12 +77,12 @@ def test_a_project_is_trusted_until_it_is_revoked(home: str, repo: Path) -> None
 
     assert trust_check.revoke(home, project)
     assert not trust_check.revoke(home, project)
-    assert trust_list.everything(home) == []
+    assert trust_list.all_entries(home) == []
 
 
 def test_a_folder_outside_of_git_can_be_trusted(home: str, folder: Path) -> None:
     trust_check.trust_project(home, at(folder), "", AT)
-    assert [each[:4] for each in trust_list.everything(home)] == [
+    assert [each[:4] for each in trust_list.all_entries(home)] == [
         (str(folder), str(folder), AT, "")
     ]
     (folder / "inner").mkdir()
@@ -114,7 +114,9 @@ def test_a_bare_repository_is_the_key_of_its_working_trees(
     git("clone", "-q", "--bare", str(cloned), str(bare))
     git("worktree", "add", "-q", str(linked), "main", cwd=bare)
     trust_check.trust_project(home, at(linked), ADA, AT)
-    assert [each[:4] for each in trust_list.everything(home)] == [(str(bare), str(linked), AT, ADA)]
+    assert [each[:4] for each in trust_list.all_entries(home)] == [
+        (str(bare), str(linked), AT, ADA)
+    ]
 
 
 def test_stores_of_one_repository_have_separate_entries(home: str, repo: Path) -> None:
@@ -123,7 +125,7 @@ def test_stores_of_one_repository_have_separate_entries(home: str, repo: Path) -
     assert not trust_list.is_trusted(home, Project(str(repo / "api"), at(repo).checkout))
     api = Project(str(repo / "api"), at(repo).checkout)
     trust_check.trust_project(home, api, ADA, AT)
-    assert [each.key for each in trust_list.everything(home)] == [
+    assert [each.key for each in trust_list.all_entries(home)] == [
         f"{repo}/.git",
         f"{repo}/.git//api",
     ]
@@ -184,7 +186,7 @@ def test_a_removed_project_can_be_revoked(home: str, folder: Path) -> None:
     shutil.rmtree(folder)
     assert not trust_check.revoke_folder(home, str(folder.parent))
     assert trust_check.revoke_folder(home, str(folder))
-    assert trust_list.everything(home) == []
+    assert trust_list.all_entries(home) == []
 
 
 BROKEN = [
@@ -204,7 +206,7 @@ def test_with_an_unreadable_list_nothing_is_trusted(home: str, repo: Path, data:
     Path(trust_list.path_of(home)).write_bytes(data)
     assert trust_list.is_broken(home)
     assert not is_trusted(home, repo)
-    assert trust_list.everything(home) == []
+    assert trust_list.all_entries(home) == []
     assert not trust_check.revoke(home, at(repo))
     assert Path(trust_list.path_of(home)).read_bytes() == data
 
@@ -235,7 +237,7 @@ def test_unknown_entries_are_kept(home: str, repo: Path) -> None:
     os.mkdir(home)
     theirs = {"/a": {"root": "/a", "at": AT, "identity": ADA, "until": 7}, "/b": 3, "/c": {"at": 1}}
     Path(trust_list.path_of(home)).write_text(json.dumps(theirs))
-    assert trust_list.everything(home) == [TrustEntry("/a", "/a", AT, ADA)]
+    assert trust_list.all_entries(home) == [TrustEntry("/a", "/a", AT, ADA)]
     trust_check.trust_project(home, at(repo), ADA, AT)
     assert trust_check.revoke(home, at(repo))
     assert json.loads(Path(trust_list.path_of(home)).read_text()) == theirs
@@ -264,7 +266,7 @@ def test_any_folder_can_be_trusted(
     for number, project in enumerate(projects):
         assert number in kept or trust_check.revoke(home, project)
     expected = sorted(project.root for number, project in enumerate(projects) if number in kept)
-    assert [trusted.root for trusted in trust_list.everything(home)] == expected
+    assert [trusted.root for trusted in trust_list.all_entries(home)] == expected
 
 
 def _trust_one(home: str, folder: str) -> None:
@@ -282,4 +284,4 @@ def test_concurrent_additions_are_all_kept(home: str, tmp_path: Path) -> None:
     for process in processes:
         process.join(30)
         assert process.exitcode == 0
-    assert len(trust_list.everything(home)) == 12
+    assert len(trust_list.all_entries(home)) == 12

@@ -64,7 +64,7 @@ class TestTable(EmbedderContract):
 
 
 def write_table(path: Path, pieces: list[str], rows: list[list[float]]) -> str:
-    path.write_bytes(static_embedder.packed("tiny", pieces, numpy.array(rows, numpy.float32)))
+    path.write_bytes(static_embedder.pack_table("tiny", pieces, numpy.array(rows, numpy.float32)))
     return str(path)
 
 
@@ -276,7 +276,7 @@ def test_an_invalid_address_is_refused(url: str) -> None:
 
 def chosen(*overrides: str) -> Embedder | None:
     config = resolve.load("", None, {}, overrides)
-    return embedders.configured(config, {"MY_KEY": "abc"})
+    return embedders.configured_embedder(config, {"MY_KEY": "abc"})
 
 
 def test_the_embedder_is_chosen_by_the_configuration(fake: Fake) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from ctx.errors import DatabaseFailure, DiskFailure, IndexCorrupt
 from ctx.sqlite import derived
-from ctx.sqlite.connection import execute_script, explained, transaction
+from ctx.sqlite.connection import execute_script, explain_errors, transaction
 from tests.sqlite.databases import OPEN, finish, open_derived, open_truth, rows, start, write
 
 
@@ -34,7 +34,7 @@ def test_a_writer_that_waits_too_long_names_the_reason(path: str) -> None:
         with (
             transaction(first),
             pytest.raises(DatabaseFailure, match="Another process is writing"),
-            explained(path),
+            explain_errors(path),
             transaction(second),
         ):
             pytest.fail("two writers at once")
@@ -46,7 +46,7 @@ def test_a_full_disk_is_a_disk_failure_and_changes_nothing(path: str) -> None:
         connection.execute("PRAGMA max_page_count = 20")
         with (
             pytest.raises(DiskFailure, match="disk is full"),
-            explained(path),
+            explain_errors(path),
             transaction(connection),
         ):
             connection.executemany(
@@ -104,7 +104,7 @@ def test_a_file_that_is_not_a_database_gets_a_hint_about_recovery(path: str) -> 
     with (
         closing(sqlite3.connect(path)) as connection,
         pytest.raises(IndexCorrupt) as corrupt,
-        explained(path, IndexCorrupt),
+        explain_errors(path, IndexCorrupt),
     ):
         connection.execute("SELECT 1 FROM sqlite_master")
     assert corrupt.value.hint == IndexCorrupt.default_hint

@@ -57,11 +57,11 @@ def test_the_newest_backup_is_first_and_the_oldest_are_removed(path: str, now: l
     for day in range(5):
         now[0] = MOMENT + day * DAY
         made.append(database_backups.make(path))
-    assert database_backups.daily(path) == made[::-1]
+    assert database_backups.daily_backups(path) == made[::-1]
     database_backups.rotate(path, 2)
-    assert database_backups.daily(path) == [made[4], made[3]]
+    assert database_backups.daily_backups(path) == [made[4], made[3]]
     database_backups.rotate(path, 0)
-    assert database_backups.daily(path) == [made[4]]
+    assert database_backups.daily_backups(path) == [made[4]]
 
 
 def test_all_kinds_of_backups_are_listed(path: str, now: list[int]) -> None:
@@ -69,7 +69,7 @@ def test_all_kinds_of_backups_are_listed(path: str, now: list[int]) -> None:
     for name in ("backup-20260121T100000Z", "backup-v003-20260119T100000Z", "backup-odd", "other"):
         Path(f"{path}.{name}").write_bytes(b"x")
     Path(database_backups.folder_for(path), "settings.json.20260120T100000Z").touch()
-    assert [(each.name, each.why) for each in database_backups.every(path)] == [
+    assert [(each.name, each.why) for each in database_backups.all_backups(path)] == [
         ("store.db.backup-20260121T100000Z", "by hand"),
         ("store-20260120T100000Z.db", "daily"),
         ("store.db.backup-v003-20260119T100000Z", "before migration"),
@@ -82,7 +82,7 @@ def test_a_damaged_database_is_not_backed_up(path: str) -> None:
     Path(path).write_bytes(data)
     with pytest.raises(DatabaseFailure, match="damaged"):
         database_backups.make(path)
-    assert database_backups.daily(path) == []
+    assert database_backups.daily_backups(path) == []
     assert os.listdir(database_backups.folder_for(path)) == []
 
 
@@ -99,4 +99,4 @@ def test_no_backup_is_made_on_a_nearly_full_disk(
     with pytest.raises(DiskFailure, match="too little room"):
         database_backups.make(path)
     monkeypatch.setattr(os, "statvfs", real)
-    assert database_backups.daily(path) == []
+    assert database_backups.daily_backups(path) == []

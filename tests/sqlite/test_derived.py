@@ -11,7 +11,7 @@ import pytest
 from ctx import clock
 from ctx.errors import DiskFailure, IndexCorrupt
 from ctx.sqlite import derived
-from ctx.sqlite.connection import explained
+from ctx.sqlite.connection import explain_errors
 from tests.sqlite.databases import (
     BUILD,
     ID,
@@ -32,7 +32,7 @@ def test_a_derived_file_is_built_once_and_is_private(path: str) -> None:
     built = os.stat(path)
     with closing(open_derived(path)) as connection:
         assert rows(connection, "SELECT count(*) FROM words") == [(99,)]
-        with pytest.raises(DiskFailure, match="readonly"), explained(path, IndexCorrupt):
+        with pytest.raises(DiskFailure, match="readonly"), explain_errors(path, IndexCorrupt):
             connection.execute("DELETE FROM words")
     assert os.stat(path).st_ino == built.st_ino
     assert mode(path) == 0o600
@@ -150,7 +150,7 @@ def test_damage_found_while_reading_is_index_corrupt(path: str) -> None:
         with open(path, "r+b") as file:
             file.seek(4096)
             file.write(b"\xff" * 50_000)
-        with pytest.raises(IndexCorrupt), explained(path, IndexCorrupt):
+        with pytest.raises(IndexCorrupt), explain_errors(path, IndexCorrupt):
             rows(connection, "SELECT * FROM words, large")
 
 

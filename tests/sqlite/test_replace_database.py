@@ -10,7 +10,7 @@ import pytest
 from ctx.errors import DatabaseFailure
 from ctx.sqlite import replace_database as replacing
 from ctx.sqlite import truth
-from ctx.sqlite.connection import explained, transaction
+from ctx.sqlite.connection import explain_errors, transaction
 from ctx.sqlite.replace_database import can_be_opened, replace
 from tests.faults import Disk, Stopped
 from tests.sqlite.databases import beside, content, open_truth, rows, write
@@ -102,7 +102,7 @@ def test_writers_wait_while_the_new_content_is_built(path: str, new: str) -> Non
         with (
             closing(open_truth(path, busy_ms=1)) as other,
             pytest.raises(DatabaseFailure, match="Another process is writing"),
-            explained(path),
+            explain_errors(path),
             transaction(other),
         ):
             pytest.fail("two writers at once")

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from ctx import clock
 from ctx.errors import CtxError, DatabaseFailure, DiskFailure, NewerFormat
 from ctx.sqlite import truth
-from ctx.sqlite.connection import Change, execute_script, explained, transaction
+from ctx.sqlite.connection import Change, execute_script, explain_errors, transaction
 from tests import effort
 from tests.sqlite.databases import (
     ID,
@@ -54,7 +54,7 @@ def test_a_new_database_is_private_durable_and_keeps_its_foreign_keys(path: str)
             values = [rows(connection, f"PRAGMA {name}")[0][0] for name in pragmas]
             assert values == ["wal", 2, 1, ID]
             assert versions(connection) == [1, 2, 3]
-            with pytest.raises(sqlite3.IntegrityError), explained(path):
+            with pytest.raises(sqlite3.IntegrityError), explain_errors(path):
                 connection.execute("INSERT INTO tags VALUES (99)")
     finally:
         os.umask(old)
@@ -423,7 +423,7 @@ def test_reading_an_older_or_missing_database_is_refused(path: str) -> None:
     with (
         closing(truth.read_truth(path, application_id=ID, migrations=(M1,))) as connection,
         pytest.raises(DiskFailure, match="readonly"),
-        explained(path),
+        explain_errors(path),
     ):
         connection.execute("DELETE FROM nodes")
 
@@ -472,7 +472,7 @@ def test_any_damage_is_explained(
             try:
                 with (
                     closing(opener(path, application_id=ID, migrations=(M1, M2, M3))) as connection,
-                    explained(path),
+                    explain_errors(path),
                 ):
                     rows(connection, "SELECT * FROM nodes JOIN runs ORDER BY text")
                     if opener is truth.open_truth:

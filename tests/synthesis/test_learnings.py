@@ -205,11 +205,14 @@ def test_confidence_decreases_with_time_and_not_with_sessions() -> None:
     inferred = {"origin": "inferred", "confidence": 750, "times_seen": 4}
     for days, expected in ((0, 750), (30, 750), (120, 375)):
         last_seen = clock.iso(now_ms - days * 86_400_000)
-        assert learning_confidence.at({**inferred, "last_seen": last_seen}, now_ms) == expected
+        assert (
+            learning_confidence.confidence_at({**inferred, "last_seen": last_seen}, now_ms)
+            == expected
+        )
     old = clock.iso(now_ms - 900 * 86_400_000)
     human = {"origin": "human", "confidence": 1000, "times_seen": 1, "last_seen": old}
-    assert learning_confidence.at(human, now_ms) == 1000
-    assert learning_confidence.at({}, now_ms) == 1000
+    assert learning_confidence.confidence_at(human, now_ms) == 1000
+    assert learning_confidence.confidence_at({}, now_ms) == 1000
 
 
 def test_the_wording_of_a_person_is_kept() -> None:

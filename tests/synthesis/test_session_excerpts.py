@@ -11,7 +11,7 @@ from ctx.synthesis.session_excerpts import LEAST_WORTH, MOST, MOST_KEPT, Excerpt
 from ctx.synthesis.text_passages import LONGEST
 from tests import effort
 from tests.synthesis.session_scripts import steps
-from tests.synthesis.test_synthesis_of_anything import sessions
+from tests.synthesis.test_synthesis_properties import sessions
 
 RULE = "Never commit yourself, I review every change first."
 CAUSE = "The exporter drops rows because `flush` is never awaited in src/export.py."

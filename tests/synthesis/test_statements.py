@@ -24,7 +24,7 @@ from tests import effort
 from tests.synthesis import session_scripts
 from tests.synthesis.test_session_excerpts import CAUSE, RULE
 from tests.synthesis.test_session_writer import add_steps, open_writable, write_session
-from tests.synthesis.test_synthesis_of_anything import sessions as any_session
+from tests.synthesis.test_synthesis_properties import sessions as any_session
 
 CORRECTION = "No, the importer keeps its own queue, look at src/importer.py instead."
 STOP = (

@@ -16,7 +16,7 @@ from ctx.synthesis.synthesise import is_at_rest, synthesise
 from ctx.tokens import estimate
 from tests import effort
 from tests.synthesis.session_scripts import session, steps
-from tests.synthesis.test_synthesis_of_anything import ATTACKS, TEXTS, is_in_form, sessions
+from tests.synthesis.test_synthesis_properties import ATTACKS, TEXTS, is_in_form, sessions
 
 VOICE = QuestionOptions(1_000)
 FIX = """
@@ -42,7 +42,7 @@ say: Turns out `Queue.pop` only works because of the index on `at`.
 
 
 def question_about(script: str, *, is_over: bool = True) -> ModelQuestion:
-    [batch] = step_batches.due(steps(script), set(), is_over=is_over)
+    [batch] = step_batches.due_batches(steps(script), set(), is_over=is_over)
     return questions.batch_question("s1", batch, None, VOICE)
 
 
@@ -65,7 +65,7 @@ def with_model(script: str, *said: dict[str, Any]) -> tuple[Synthesis, Synthesis
     taken = steps(script)
     found = synthesise(session(), taken, is_over=True)
     answer = model_answer(question_about(script), *said)
-    return found, merge_answers.merged(found, taken, [answer], is_whole=True)
+    return found, merge_answers.merge_synthesis(found, taken, [answer], is_whole=True)
 
 
 def titles(found: Synthesis) -> list[tuple[str, str]]:
@@ -126,22 +126,27 @@ def test_the_summary_question_gives_the_expected_prompt() -> None:
     ],
 )
 def test_only_batches_with_enough_content_are_sent(script: str, is_over: bool, count: int) -> None:
-    assert len(step_batches.due(steps(script), set(), is_over=is_over)) == count
+    assert len(step_batches.due_batches(steps(script), set(), is_over=is_over)) == count
 
 
 def test_a_step_is_sent_once_also_if_it_arrives_late() -> None:
     every = steps(FIX + DECIDED)
     late = every[2]
-    [first] = step_batches.due([step for step in every[:6] if step != late], set(), is_over=False)
+    [first] = step_batches.due_batches(
+        [step for step in every[:6] if step != late], set(), is_over=False
+    )
     known = {step.id for step in first.steps}
-    [second] = step_batches.due(every, known, is_over=True)
+    [second] = step_batches.due_batches(every, known, is_over=True)
     assert [step.id for step in second.steps] == [late.id, *(step.id for step in every[6:])]
-    assert step_batches.due(every, known | {step.id for step in second.steps}, is_over=True) == []
+    assert (
+        step_batches.due_batches(every, known | {step.id for step in second.steps}, is_over=True)
+        == []
+    )
 
 
 def test_the_size_of_a_question_is_limited() -> None:
     long = steps("".join(f"write: src/m{number}.py +9 -1\n" for number in range(3_000)))
-    found = step_batches.due(long, set(), is_over=False)
+    found = step_batches.due_batches(long, set(), is_over=False)
     assert [step for each in found for step in each.steps] == long
     for batch in found:
         assert estimate(batch.text) <= step_batches.MOST_TOKENS
@@ -155,7 +160,7 @@ def test_the_size_of_a_question_is_limited() -> None:
 @given(sessions())
 def test_text_cannot_leave_its_place(taken: list[Step]) -> None:
     """Only the lines of ctx begin at the margin."""
-    for batch in step_batches.due(taken, set(), is_over=True):
+    for batch in step_batches.due_batches(taken, set(), is_over=True):
         margin = [line for line in batch.text.split("\n") if not line.startswith("    ")]
         numbers = [line.partition("]")[0] for line in margin]
         assert numbers == [f"[{number}" for number in range(1, len(batch.steps) + 1)]
@@ -167,7 +172,7 @@ def test_hostile_texts_give_small_questions_quickly() -> None:
         step = Step("1794700800000-1-0", "s1", "2026-11-15T00:00:00Z", "say", text=text)
         failing = step._replace(kind="command", output=text, ok=False)
         written = step._replace(kind="write", path=text, excerpt=text)
-        for batch in step_batches.due([step, failing, written], set(), is_over=True):
+        for batch in step_batches.due_batches([step, failing, written], set(), is_over=True):
             assert len(batch.text) < 12_000
 
 
@@ -350,7 +355,7 @@ def test_the_answer_to_a_summary_question_is_cleaned() -> None:
     )
     assert parse_answer.read('{"title": 1}', question).problem == '"title" is no text.'
     row = ModelAnswer("s1", "summary", "", question.steps, "2026-11-15T01:00:00Z", "m", body, "")
-    summary = merge_answers.merged(found, taken, [row], is_whole=True).summary
+    summary = merge_answers.merge_synthesis(found, taken, [row], is_whole=True).summary
     assert summary is not None
     assert found.summary is not None
     assert summary.title == "Refreshing tokens once"
@@ -360,7 +365,9 @@ def test_the_answer_to_a_summary_question_is_cleaned() -> None:
     assert summary[1:3] == found.summary[1:3]
     assert summary[5:] == found.summary[5:]
     later = [*taken, *steps(FIX + "read: src/b.py\n")[-1:]]
-    assert merge_answers.merged(found, later, [row], is_whole=True).summary == found.summary
+    assert (
+        merge_answers.merge_synthesis(found, later, [row], is_whole=True).summary == found.summary
+    )
 
 
 # What stands
@@ -421,7 +428,7 @@ def test_observations_outside_of_the_question_stay() -> None:
         question_about(FIX),
         model_observation("discovery", "Locks are per token, not per person", 6),
     )
-    merged = merge_answers.merged(found, every, [answer], is_whole=True)
+    merged = merge_answers.merge_synthesis(found, every, [answer], is_whole=True)
     own = [each for each in merged.observations if each.said_by == "model"]
     assert [each.title for each in own] == ["Locks are per token, not per person"]
     rest = [each for each in merged.observations if each not in own]
@@ -495,7 +502,7 @@ def test_a_summary_keeps_facts_from_the_steps() -> None:
     }
     body = parse_answer.read(json.dumps(said), question).body
     row = ModelAnswer("s1", "summary", "", question.steps, "2026-11-15T01:00:00Z", "m", body, "")
-    summary = merge_answers.merged(found, taken, [row], is_whole=True).summary
+    summary = merge_answers.merge_synthesis(found, taken, [row], is_whole=True).summary
     assert found.summary is not None
     assert "`pytest tests` still failed" in found.summary.next_steps[0]
     assert summary == found.summary._replace(
@@ -513,14 +520,14 @@ def test_a_failing_session_without_writes_has_no_completed_work() -> None:
     body = {"title": "Fixed", "completed": ["Loading of orders works in production now."]}
     about = (questions.last_step_id(taken),)
     row = ModelAnswer("s1", "summary", "", about, "2026-11-15T01:00:00Z", "m", body, "")
-    assert merge_answers.merged(found, taken, [row], is_whole=True) == found
+    assert merge_answers.merge_synthesis(found, taken, [row], is_whole=True) == found
 
 
 def test_an_answer_with_a_problem_changes_nothing() -> None:
     taken = steps(FIX)
     found = synthesise(session(), taken, is_over=True)
     row = model_answer(question_about(FIX), OBSERVED)._replace(problem="It is no JSON.")
-    assert merge_answers.merged(found, taken, [row], is_whole=True) == found
+    assert merge_answers.merge_synthesis(found, taken, [row], is_whole=True) == found
 
 
 def test_observations_about_removed_steps_are_left_out() -> None:
@@ -531,7 +538,7 @@ def test_observations_about_removed_steps_are_left_out() -> None:
     )
     left = taken[3:]
     found = synthesise(session(), left, is_over=True)
-    assert merge_answers.merged(found, left, [row], is_whole=True) == found
+    assert merge_answers.merge_synthesis(found, left, [row], is_whole=True) == found
 
 
 # Whatever a model says
@@ -566,7 +573,7 @@ def steps_and_answers(draw: st.DrawFn) -> tuple[list[Step], list[ModelAnswer]]:
     """Steps, and valid or invalid answers of a model about them."""
     taken = draw(sessions())
     rows = []
-    for batch in step_batches.due(taken, set(), is_over=True):
+    for batch in step_batches.due_batches(taken, set(), is_over=True):
         question = questions.batch_question("s1", batch, None, VOICE)
         each = GOOD if draw(st.booleans()) else FIELDS
         said = {"observations": draw(st.lists(each, max_size=5))}
@@ -584,16 +591,16 @@ def steps_and_answers(draw: st.DrawFn) -> tuple[list[Step], list[ModelAnswer]]:
 def test_any_answers_to_any_steps_can_be_merged(case: tuple[list[Step], list[ModelAnswer]]) -> None:
     taken, rows = case
     found = synthesise(session(), taken, is_over=True)
-    merged = merge_answers.merged(found, taken, rows, is_whole=True)
+    merged = merge_answers.merge_synthesis(found, taken, rows, is_whole=True)
     assert is_in_form(merged, taken)
-    assert merged == merge_answers.merged(found, taken, rows, is_whole=True)
+    assert merged == merge_answers.merge_synthesis(found, taken, rows, is_whole=True)
     keys = {each.key for each in merged.observations}
     for each in found.observations:
         assert each.key in keys
         if each.said_by == "user":
             assert each in merged.observations
     at_work = synthesise(session(), taken, is_over=False)
-    earlier = merge_answers.merged(at_work, taken, rows, is_whole=is_at_rest(taken))
+    earlier = merge_answers.merge_synthesis(at_work, taken, rows, is_whole=is_at_rest(taken))
     assert {each.key for each in earlier.observations} <= keys
 
 
@@ -618,7 +625,7 @@ def test_damaged_rows_can_be_merged(taken: list[Step], body: dict[str, Any]) -> 
     found = synthesise(session(), taken, is_over=True)
     ids = tuple(step.id for step in taken)
     rows = [ModelAnswer("s1", kind, "", ids, "", "m", body, "") for kind in KINDS_OF_ROWS]
-    assert is_in_form(merge_answers.merged(found, taken, rows, is_whole=True), taken)
+    assert is_in_form(merge_answers.merge_synthesis(found, taken, rows, is_whole=True), taken)
 
 
 def test_each_answer_is_used_for_one_observation() -> None:
@@ -633,7 +640,9 @@ def test_each_answer_is_used_for_one_observation() -> None:
         model_observation("feature", "Readers can export the whole queue", 3, 4, 5),
         model_observation("feature", "Writers wait for the lock", 1, 2, 4),
     )
-    merged = merge_answers.merged(Synthesis((one, two), None), taken, [answer], is_whole=True)
+    merged = merge_answers.merge_synthesis(
+        Synthesis((one, two), None), taken, [answer], is_whole=True
+    )
     assert {each.key: each.title for each in merged.observations} == {
         "a": "Writers wait for the lock",
         "b": "Readers can export the whole queue",
@@ -644,7 +653,7 @@ def test_each_answer_is_used_for_one_observation() -> None:
 def test_a_question_fits_into_the_context_of_a_model(context_tokens: int) -> None:
     voice = QuestionOptions(2_048).within(context_tokens)
     long = steps(FIX + "".join(f"write: src/m{number}.py +9 -1\n" for number in range(500)))
-    found = step_batches.due(long, set(), is_over=True, most_tokens=voice.most_tokens)
+    found = step_batches.due_batches(long, set(), is_over=True, most_tokens=voice.most_tokens)
     every = [questions.batch_question("s1", each, None, voice) for each in found]
     summed = synthesise(session(), long, is_over=True)
     every.append(questions.summary_question("s1", long, summed, voice))

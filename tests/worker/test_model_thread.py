@@ -20,9 +20,9 @@ from ctx.worker.model_thread import ModelThread
 from ctx.workspace import Environment
 from tests.capture.conversations import SESSION, Client, Conversation
 from tests.conftest import Ctx
-from tests.llm import serving
-from tests.llm.serving import Hangs, Says, Server, ServerRequest, Status
-from tests.worker.running import Workers, until
+from tests.llm import model_server
+from tests.llm.model_server import Hangs, Says, Server, ServerRequest, Status
+from tests.worker.worker_processes import Workers, until
 
 SECRET = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
 TITLE = "Retries wait for a second before they try again"
@@ -30,7 +30,7 @@ TITLE = "Retries wait for a second before they try again"
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    with serving.serve() as server:
+    with model_server.serve() as server:
         server.otherwise = answer
         yield server
 

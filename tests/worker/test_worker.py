@@ -18,9 +18,9 @@ import ctx as package
 from ctx import clock
 from ctx.hook_files import live, spool
 from ctx.operations import worker_round
-from tests.agents.claude_code.running import SESSION, USUAL, sample
+from tests.agents.claude_code.hook_processes import SESSION, USUAL, sample
 from tests.conftest import Ctx
-from tests.worker.running import Workers, is_running, quickly, until
+from tests.worker.worker_processes import Workers, is_running, quickly, until
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ def test_an_event_during_shutdown_is_not_lost(workers: Workers) -> None:
     workers.start()
     report(workers.home, wakes=False)
     until(lambda: workers.pid is None)
-    assert spool.waiting(str(workers.home)) == []
+    assert spool.pending_names(str(workers.home)) == []
 
 
 def test_an_error_is_a_line_in_the_log(workers: Workers, ctx: Ctx) -> None:
@@ -132,7 +132,7 @@ def test_an_error_is_a_line_in_the_log(workers: Workers, ctx: Ctx) -> None:
     assert process.poll() is None
     damaged.write_bytes(whole)
     report(workers.home)
-    until(lambda: spool.waiting(str(workers.home)) == [])
+    until(lambda: spool.pending_names(str(workers.home)) == [])
     assert events(workers) == 1
 
 
@@ -282,7 +282,7 @@ def test_sessions_locked_by_another_process_are_processed_soon_after(workers: Wo
         # The worker's first round may be at it still.
         until(lambda: stack.enter_context(worker_round.hold_sessions(str(workers.home))))
         report(workers.home)
-        until(lambda: not spool.waiting(str(workers.home)))
+        until(lambda: not spool.pending_names(str(workers.home)))
     until(lambda: statuses(workers) == ["step"])
 
 

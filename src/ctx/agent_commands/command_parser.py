@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from ctx.agent_commands.markup import ClosingTags, OpeningTag, read_opening, stands_alone
+from ctx.agent_commands.markup import ClosingTags, OpeningTag, is_last_in_line, read_opening
 from ctx.agent_commands.prose import MARK, Paragraph, Prose, RawHtml
 from ctx.agent_commands.quotations import Backticks, Quotations, QuotedPlaces, Span
 from ctx.errors import UsageError
@@ -229,7 +229,8 @@ def _is_meant(text: str, opening: OpeningTag) -> bool:
     return not opening.problem or (
         opening.name in _FORMS
         and (
-            any(value is not None for _, value in opening.attributes) or stands_alone(text, opening)
+            any(value is not None for _, value in opening.attributes)
+            or is_last_in_line(text, opening)
         )
     )
 
@@ -340,7 +341,7 @@ def right_form(name: str) -> str:
     return _FORMS[name].right
 
 
-def written(command: Command) -> str:
+def command_start(command: Command) -> str:
     """The beginning of a command in one line."""
     values = {name: text.replace('"', "&quot;") for name, text in command.attributes.items()}
     given = "".join(f' {name}="{value}"' for name, value in values.items())

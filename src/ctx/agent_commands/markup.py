@@ -80,7 +80,7 @@ def read_opening(text: str, start: int) -> OpeningTag | None:
     return opening
 
 
-def stands_alone(text: str, opening: OpeningTag) -> bool:
+def is_last_in_line(text: str, opening: OpeningTag) -> bool:
     """Whether the name is the last text in its line."""
     return _REST_OF_LINE.match(text, opening.end) is not None
 
@@ -145,7 +145,7 @@ class _Edge(NamedTuple):
     """The start of the code that it is in."""
 
 
-class _Waiting:
+class _UnclosedTag:
     """An opening tag without a closing tag yet, and its fallback candidates."""
 
     def __init__(self, end: int) -> None:
@@ -199,7 +199,7 @@ class ClosingTags:
 
     def _search(self, opening: OpeningTag) -> None:
         """Find the closing tags of an opening tag and of those in its content."""
-        waiting = [_Waiting(opening.end)]
+        waiting = [_UnclosedTag(opening.end)]
         shown: dict[int, int] = {}  # by code: how many openings in it are to be closed in it
         at = opening.end
         for edge, code in self._edges(opening.end):
@@ -224,7 +224,7 @@ class ClosingTags:
                     # A closing tag and then an opening tag: that was the end, not code.
                     self._found[waiting.pop().end] = last.in_code
                 if code is None and waiting:
-                    waiting.append(_Waiting(nested.end))
+                    waiting.append(_UnclosedTag(nested.end))
             if not waiting:
                 break
         if waiting:

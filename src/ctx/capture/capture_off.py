@@ -20,12 +20,12 @@ _LARGEST = 65_536
 _MOMENT_MS = 2_000
 
 
-def off(home: str, session: str, at_ms: int) -> None:
+def note_off(home: str, session: str, at_ms: int) -> None:
     """A hook of the session ran with `CTX_OFF=1`."""
     _note(home, session, "off", at_ms)
 
 
-def on(home: str, session: str, at_ms: int) -> bool:
+def note_on(home: str, session: str, at_ms: int) -> bool:
     """A hook of the session runs with capture on; whether that is a change."""
     return _note(home, session, "on", at_ms)
 

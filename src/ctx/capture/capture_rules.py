@@ -72,9 +72,9 @@ def rules(config: Config, place: Place, home: str, person: str) -> CaptureRules:
     written = [path for path in paths if not path.startswith("~/")]
     lines = _lines(place.folder)
     # Compiled separately, so that neither re-includes what the other excludes.
-    ignored = [patterns.compiled(some[:_MOST_PATTERNS]) for some in (written, lines)]
+    ignored = [patterns.compile_rules(some[:_MOST_PATTERNS]) for some in (written, lines)]
     return CaptureRules(
-        closed(config, place, person) or _too_many(max(written, lines, key=len)),
+        disabling_setting(config, place, person) or _too_many(max(written, lines, key=len)),
         config.texts("capture.ignore_tools"),
         tuple(filter(None, ignored)),
         tuple(dict.fromkeys(folder.removesuffix("/**").rstrip("/") for folder in folders)),
@@ -86,7 +86,7 @@ def rules(config: Config, place: Place, home: str, person: str) -> CaptureRules:
     )
 
 
-def closed(config: Config, place: Place, person: str) -> str:
+def disabling_setting(config: Config, place: Place, person: str) -> str:
     """Which setting turns capture off at a place; empty if none does."""
     if not config.flag("capture.enabled"):
         return "capture.enabled is false"

@@ -68,7 +68,9 @@ def _is_known(connection: Connection, event: Event, body: str) -> bool:
     return found.fetchone() is not None
 
 
-def waiting(connection: Connection, after: str, most: int, hosts: Hosts) -> list[tuple[Event, int]]:
+def pending_events(
+    connection: Connection, after: str, most: int, hosts: Hosts
+) -> list[tuple[Event, int]]:
     """The oldest events that are not processed yet, each with its number of attempts."""
     rows = connection.execute(
         "SELECT id, session, event, at, folder, tool, tool_use, body, attempts FROM events"

@@ -49,13 +49,13 @@ class ChangedItem(NamedTuple):
 # All of them
 
 
-def waiting(connection: Connection) -> int:
+def count_pending(connection: Connection) -> int:
     """How many events are not processed yet."""
     # SQLite uses the partial index only for this exact condition.
     return _number(connection, "SELECT count(*) FROM events WHERE status = 'new'")
 
 
-def skipped(connection: Connection, since: str = "") -> int:
+def count_skipped(connection: Connection, since: str = "") -> int:
     """How many were skipped."""
     # The `+` keeps SQLite from scanning all events by time.
     sql = "SELECT count(*) FROM events WHERE status = 'skipped' AND +at >= ?"

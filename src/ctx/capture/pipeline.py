@@ -73,10 +73,10 @@ class SkippedEvent(NamedTuple):
 def take(memory: Memory, home: str, tick: clock.Tick = clock.no_tick) -> CaptureCounts:
     """Process all pending events."""
     connection = memory.user.connection
-    total = event_table.waiting(connection)
+    total = event_table.count_pending(connection)
     taking = _CaptureRun(memory, home)
     done, after = 0, ""
-    while found := event_store.waiting(connection, after, _BATCH, memory.environment.hosts):
+    while found := event_store.pending_events(connection, after, _BATCH, memory.environment.hosts):
         batch = _batch(found)
         taking.take(batch)
         after = batch[-1][0].id
@@ -86,7 +86,7 @@ def take(memory: Memory, home: str, tick: clock.Tick = clock.no_tick) -> Capture
     return taking.taken
 
 
-def skipped(connection: Connection, most: int = 100) -> list[SkippedEvent]:
+def skipped_events(connection: Connection, most: int = 100) -> list[SkippedEvent]:
     """The skipped events, newest first."""
     rows = connection.execute(
         "SELECT id, session, event, at, tool, coalesce(reason, '') FROM events"
@@ -103,7 +103,7 @@ def forget(memory: Memory) -> int:
     processed go first.
     """
     config = memory.environment.user_config
-    due = clock.expired(config.integer("capture.keep_days"))
+    due = clock.expired_range(config.integer("capture.keep_days"))
     most = config.integer("capture.max_mb") * _MEGABYTE
     connection = memory.user.connection
     with transaction(connection):

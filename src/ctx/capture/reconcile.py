@@ -202,7 +202,7 @@ def _may_wait(memory: Memory, home: str, event: Event) -> bool:
     """Whether the spool may hold this prompt, not captured yet."""
     if clock.now_ms() - spool.made_ms(event.id) > _SAME_PROMPT_MS:
         return False
-    waiting = spool.waiting(home, spool.mark_of(home, memory.environment.graph_file))
+    waiting = spool.pending_names(home, spool.mark_of(home, memory.environment.graph_file))
     return any(spool.EVENTS.get(spool.kind_of(name)) == event.name for name in waiting)
 
 

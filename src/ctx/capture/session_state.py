@@ -145,7 +145,7 @@ def end(connection: Connection, session_id: str, status: Status) -> None:
     )
 
 
-def silent(connection: Connection, home: str, now_ms: int) -> list[Session]:
+def silent_sessions(connection: Connection, home: str, now_ms: int) -> list[Session]:
     """Active sessions without an event for a day whose client is gone."""
     before = clock.iso(now_ms - SILENCE_MS)
     found = _rows(connection, "WHERE status = ? AND last_at < ? ORDER BY last_at", ACTIVE, before)
@@ -215,7 +215,7 @@ def line_of(prompt: str) -> str:
 def _continued_session(home: str, session: str) -> str:
     """The session that this one continues, if any. Only plain files are opened."""
     is_there = os.path.isfile(live.path_of(home, f"{session}.before"))
-    return live.before(home, session) if is_there else ""
+    return live.continued_session(home, session) if is_there else ""
 
 
 def _new_session(event: Event, place: Place, now_ms: int) -> Session:
@@ -234,7 +234,7 @@ def _session_place(event: Event, place: Place, now_ms: int) -> dict[str, Any]:
     branch = event.branch if event.branch not in ("", "HEAD") else None
     head = None
     if checkout and abs(now_ms - spool.made_ms(event.id)) < _NOW_MS:
-        checked_out, head = checkouts.standing(checkout)
+        checked_out, head = checkouts.branch_and_commit(checkout)
         branch = checked_out or branch
     return {
         "project": place.project,

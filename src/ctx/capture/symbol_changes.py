@@ -65,13 +65,13 @@ def _compare_items(path: str, written: FileContents) -> "list[ItemChange]":
             _keep(path, after, edit.file)
             return [
                 each._replace(line=each.line + edit.line)
-                for each in compared.between(edit.old, edit.new)
+                for each in compared.compare_files(edit.old, edit.new)
             ]
     new = _read(path, after)
     _keep(path, after, new)
     if new is None or (new.problems and not (old and old.problems)):
         return []
-    return compared.between(old, new)
+    return compared.compare_files(old, new)
 
 
 def _keep(path: str, content: bytes, found: "ParsedFile | None") -> None:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from ctx.cli import arguments, edit, opening
 from ctx.cli import options as shared
 from ctx.cli import settings as surroundings
-from ctx.cli.nodes import tell_tier, warn_of_redaction
+from ctx.cli.nodes import note_tier, warn_of_redaction
 from ctx.cli.output import Block, Line, Output, count
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
@@ -121,7 +121,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="ID",
         help="the node that this one replaces",
     )
-    shared.completing(old, "node")
+    shared.complete_with(old, "node")
     node.add_argument(
         "--user", action="store_true", help="write to your own store, for all projects"
     )
@@ -173,7 +173,7 @@ def _configure_code(group: "argparse._SubParsersAction[shared.Parser]") -> None:
             metavar="GLOB",
             help="only these files, folders or globs",
         )
-        shared.completing(files, "file")
+        shared.complete_with(files, "file")
         code.add_argument(
             "--snapshot", action="store_true", help="stage a snapshot for the next commit"
         )
@@ -214,7 +214,7 @@ def _configure_documents(group: "argparse._SubParsersAction[shared.Parser]") -> 
             metavar="NAME",
             help="a file or a name in the code that it is about; repeat for several",
         )
-        shared.completing(mention, "file")
+        shared.complete_with(mention, "file")
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -264,7 +264,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
     content = text.content
     if len(content) > LARGE_CONTENT:
         output.warn(f"Large node: {count(len(content), 'character')}.")
-    with edit.keeping(text.file), opening.writing(settings, output) as memory:
+    with edit.keep_on_failure(text.file), opening.writing(settings, output) as memory:
         wanted = Options(
             content,
             options.type,
@@ -278,11 +278,11 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
         added = add(memory, wanted)
     output.show(added, render)
     warn_of_redaction(added.redacted, output)
-    tell_tier(added.node, added.short_id, added.given, output)
+    note_tier(added.node, added.short_id, added.given, output)
     return 0
 
 
-class _Text(NamedTuple):
+class _TypedText(NamedTuple):
     content: str
     is_typed: bool
     """Whether a person typed it: as an argument, in the editor, or on a terminal."""
@@ -290,22 +290,22 @@ class _Text(NamedTuple):
     """The file in which the editor left it."""
 
 
-def _text(options: argparse.Namespace, settings: Settings, output: Output) -> _Text:
+def _text(options: argparse.Namespace, settings: Settings, output: Output) -> _TypedText:
     if options.content or options.stdin:
         piped = options.stdin or options.content == ["-"]
         is_typed = not piped or surroundings.stdin_is_terminal()
-        return _Text(arguments.content_of(options), is_typed)
+        return _TypedText(arguments.content_of(options), is_typed)
     if not output.is_interactive:
         if options.type or options.tag or options.meta or options.summary or options.supersedes:
             # As for any other text that is empty.
-            return _Text("", True)
+            return _TypedText("", True)
         raise UsageError("The text is missing.", hint='`ctx add "…"`, or --stdin')
-    file = edit.edited("", options.type or "fact", edit.editor_of(settings, output))
+    file = edit.edit_text("", options.type or "fact", edit.editor_of(settings, output))
     content = edit.read_back(file)
     if not content.strip():
         edit.discard(file)
         raise UsageError("The text is empty; nothing added.")
-    return _Text(content, True, file)
+    return _TypedText(content, True, file)
 
 
 def _refuse_typing_mistakes(options: argparse.Namespace) -> None:

@@ -29,7 +29,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         message = options.message or f"Add {count(len(added.packages), 'package')}"
         made = commit.commit(workspace, commit.Options(message))
         output.show(AddCargoCommitResult(added, made), render_both)
-        commit_command.say_more(made, output)
+        commit_command.print_details(made, output)
     else:
         output.show(added, render)
     for path, reason in added.problems:

@@ -32,7 +32,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     wanted = Options(options.files, settings.folder, language)
     # Checked before anything is read: a snapshot needs a project store.
     workspace = opening.open_to_write(settings, output) if options.snapshot else None
-    codebase = code.at(settings)
+    codebase = code.codebase_for_command(settings)
     with output.progress("Reading the code") as tick:
         added = add_code.add_code(codebase, wanted, tick)
     if workspace is None:
@@ -46,7 +46,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         message = options.message or f"Snapshot {count(taken.files, 'file')} of code"
         made = commit.commit(workspace, commit.Options(message))
         output.show(AddCodeCommitResult(added, made), render_both)
-        commit_command.say_more(made, output)
+        commit_command.print_details(made, output)
     else:
         output.show(added, render)
     _print_details(added, output)

@@ -41,7 +41,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         message = options.message or kept.node.content.partition("\n")[0]
         made = commit.commit(committing, commit.Options(message))
         output.show(AddCommandCommitResult(kept, made), render_both)
-        commit_command.say_more(made, output)
+        commit_command.print_details(made, output)
     else:
         output.show(kept, render)
     warn_of_redaction(kept.redacted, output)

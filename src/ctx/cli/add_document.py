@@ -6,7 +6,7 @@ from typing import NamedTuple
 from ctx.cli import arguments, edit, opening
 from ctx.cli import commit as commit_command
 from ctx.cli import settings as surroundings
-from ctx.cli.nodes import note_unclear, note_unknown, tell_tier, warn_of_redaction
+from ctx.cli.nodes import note_tier, note_unclear, note_unknown, warn_of_redaction
 from ctx.cli.output import Block, Line, Output
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
@@ -25,7 +25,7 @@ class AddDocumentCommitResult(NamedTuple):
     commit: commit.CommitResult
 
 
-class _Words(NamedTuple):
+class _DocumentText(NamedTuple):
     title: str
     body: str
     file: str | None = None
@@ -35,17 +35,17 @@ class _Words(NamedTuple):
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
-    stream = streams.named(options.stream)
+    stream = streams.stream_named(options.stream)
     committing = workspace_to_commit(options, settings, output)
     words = _words(options, settings, output)
-    with edit.keeping(words.file), opening.writing(settings, output) as memory:
+    with edit.keep_on_failure(words.file), opening.writing(settings, output) as memory:
         written = _add(memory, options, words, stream, _tier(options, settings, words))
         has_project = memory.project_memory is not None
     if committing:
         message = options.message or _title(written)
         made = commit.commit(committing, commit.Options(message))
         output.show(AddDocumentCommitResult(written, made), render_both)
-        commit_command.say_more(made, output)
+        commit_command.print_details(made, output)
     else:
         output.show(written, render)
     warn_of_redaction(written.redacted, output)
@@ -54,7 +54,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     if not has_project:
         output.note("Added to your own store. `ctx init` creates a project store, with files.")
     if options.subcommand == "note":
-        tell_tier(written.node, written.short_id, written.given, output)
+        note_tier(written.node, written.short_id, written.given, output)
     elif tier(written.node.tags) is None and options.subcommand == "task":
         output.note(f"To start it: `ctx task start {written.number or written.short_id}`")
 
@@ -72,40 +72,40 @@ def workspace_to_commit(
     return opening.open_to_write(settings, output)
 
 
-def _words(options: argparse.Namespace, settings: Settings, output: Output) -> _Words:
+def _words(options: argparse.Namespace, settings: Settings, output: Output) -> _DocumentText:
     text = " ".join(options.text)
     if (options.body is not None) + (text == "-") + options.stdin > 1:
         raise UsageError("Give the body with --body or with --stdin, not both.")
     if text == "-" and options.subcommand == "note":
         is_typed = surroundings.stdin_is_terminal()
-        return _Words(surroundings.read_stdin(), "", is_typed=is_typed)
+        return _DocumentText(surroundings.read_stdin(), "", is_typed=is_typed)
     if options.body not in (None, "-"):
         body = options.body
-        return _Words(text or _first_line(body), body if text else _text_after_title(body))
+        return _DocumentText(text or _first_line(body), body if text else _text_after_title(body))
     if options.stdin or "-" in (text, options.body):
         body = surroundings.read_stdin()
         if text not in ("", "-"):
-            return _Words(text, body)
+            return _DocumentText(text, body)
         is_typed = surroundings.stdin_is_terminal()
-        return _Words(_first_line(body), _text_after_title(body), is_typed=is_typed)
+        return _DocumentText(_first_line(body), _text_after_title(body), is_typed=is_typed)
     if not text and output.is_interactive:
         return _edit_document(options.subcommand, settings, output)
     if not text:
         raise UsageError(
             "The text is missing.", hint=f'`ctx add {options.subcommand} "…"`, or --stdin'
         )
-    return _Words(text, "")
+    return _DocumentText(text, "")
 
 
-def _edit_document(kind: str, settings: Settings, output: Output) -> _Words:
-    file = edit.edited("# ", kind, edit.editor_of(settings, output))
+def _edit_document(kind: str, settings: Settings, output: Output) -> _DocumentText:
+    file = edit.edit_text("# ", kind, edit.editor_of(settings, output))
     parsed = document_format.parse(edit.read_back(file))
     body = parsed.body
     title = parsed.title or _first_line(body)
     if not title:
         edit.discard(file)
         raise UsageError("The text is empty; nothing added.")
-    return _Words(title, body if parsed.title else _text_after_title(body), file)
+    return _DocumentText(title, body if parsed.title else _text_after_title(body), file)
 
 
 def _first_line(text: str) -> str:
@@ -116,7 +116,7 @@ def _text_after_title(text: str) -> str:
     return text.strip().partition("\n")[2]
 
 
-def _tier(options: argparse.Namespace, settings: Settings, words: _Words) -> DefaultTier:
+def _tier(options: argparse.Namespace, settings: Settings, words: _DocumentText) -> DefaultTier:
     """A note that a person typed is shown to agents; a decision is shown whoever adds it."""
     if options.subcommand == "task":
         return "inherited"
@@ -126,7 +126,7 @@ def _tier(options: argparse.Namespace, settings: Settings, words: _Words) -> Def
 def _add(
     memory: Memory,
     options: argparse.Namespace,
-    words: _Words,
+    words: _DocumentText,
     stream: str,
     default_tier: DefaultTier,
 ) -> AddDocumentResult:

@@ -34,7 +34,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
         message = options.message or f"Add {count(len(added.added), 'file')}"
         both = AddFileCommitResult(added, commit.commit(workspace, commit.Options(message)))
         output.show(both, render_both)
-        commit_command.say_more(both.commit, output)
+        commit_command.print_details(both.commit, output)
         _print_limits(added, output)
         return 0
     output.show(added, render)

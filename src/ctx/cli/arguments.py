@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ctx.cli import settings as surroundings
 from ctx.cli.older_forms import older_option
-from ctx.cli.options import completing
+from ctx.cli.options import complete_with
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
 from ctx.memory.graph import PROJECT, USER
@@ -31,7 +31,7 @@ def node(parser: argparse.ArgumentParser, name: str = "id", *, several: bool = F
         if several
         else parser.add_argument(name, metavar=name.upper().replace("_", "-"), help=help_text)
     )
-    completing(added, "node")
+    complete_with(added, "node")
 
 
 def content(parser: argparse.ArgumentParser) -> None:
@@ -84,7 +84,7 @@ def content_of(options: argparse.Namespace) -> str:
 
 def tags(parser: argparse.ArgumentParser, help_text: str) -> None:
     added = parser.add_argument("--tag", action="append", default=[], metavar="TAG", help=help_text)
-    completing(added, "tag")
+    complete_with(added, "tag")
 
 
 def metadata(parser: argparse.ArgumentParser, help_text: str) -> None:
@@ -102,13 +102,13 @@ def metadata_of(options: argparse.Namespace) -> dict[str, str]:
 
 
 def node_type(parser: argparse.ArgumentParser, help_text: str, default: str | None = None) -> None:
-    completing(
+    complete_with(
         parser.add_argument("--type", default=default, metavar="TYPE", help=help_text), "node-type"
     )
 
 
 def edge_type(parser: argparse.ArgumentParser, help_text: str, default: str | None = None) -> None:
-    completing(
+    complete_with(
         parser.add_argument("--type", default=default, metavar="TYPE", help=help_text), "edge-type"
     )
 
@@ -169,7 +169,7 @@ def older_scope(group: "argparse._ActionsContainer") -> None:
 def project_name(group: "argparse._ActionsContainer", help_text: str) -> None:
     """Another project by its name. `older_forms.rewritten` still reads `--project NAME`."""
     named = group.add_argument("--project-name", metavar="NAME", dest="project", help=help_text)
-    completing(named, "project")
+    complete_with(named, "project")
 
 
 def check_project(memory: Memory, options: argparse.Namespace) -> None:
@@ -208,7 +208,7 @@ def output_file(parser: "argparse._ActionsContainer") -> None:
     added = parser.add_argument(
         "-o", "--output", metavar="FILE", help="write to a file (-: stdout)"
     )
-    completing(added, "file")
+    complete_with(added, "file")
     parser.add_argument(
         "--force", action="store_true", help="overwrite a file that ctx did not write"
     )

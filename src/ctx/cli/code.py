@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ctx import clock
 from ctx.cli import arguments, code_answers
 from ctx.cli import options as shared
-from ctx.cli.output import Output, since
+from ctx.cli.output import Output, age_text
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
 from ctx.ids import CLI_SESSION
@@ -157,13 +157,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     from ctx.codebase import code_index
 
-    codebase = at(settings)
+    codebase = codebase_for_command(settings)
     match options.subcommand:
         case "index":
             make = code_index.rebuild if options.full else code_index.index
             with output.progress("Reading the code") as tick:
                 done = make(codebase, tick)
-            output.show(done, code_answers.indexed)
+            output.show(done, code_answers.index_blocks)
         case "history":
             from ctx.operations import code_history
 
@@ -179,19 +179,19 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
                 raise UsageError("Give REF or --since REF, not both.")
             since_ref = given[0] if given else "HEAD"
             with output.progress("Comparing") as tick:
-                changes = code_changed.changed(codebase, since_ref, tick)
-            output.show(changes, code_answers.changed)
+                changes = code_changed.code_changes(codebase, since_ref, tick)
+            output.show(changes, code_answers.changed_blocks)
         case _:
             with (
                 output.progress("Reading the code") as tick,
-                opened(codebase, tick, refresh=not options.no_refresh) as code,
+                open_index(codebase, tick, refresh=not options.no_refresh) as code,
             ):
                 answer, render = _answer(options, codebase, code)
             output.show(answer, render)
-            tell_age(code.age, output)
+            print_index_age(code.age, output)
 
 
-def at(settings: Settings) -> "Codebase":
+def codebase_for_command(settings: Settings) -> "Codebase":
     """The project whose code a command uses."""
     from ctx.codebase import code_index
 
@@ -206,7 +206,7 @@ def at(settings: Settings) -> "Codebase":
     )
 
 
-def opened(codebase: "Codebase", tick: clock.Tick, *, refresh: bool) -> "OpenIndex":
+def open_index(codebase: "Codebase", tick: clock.Tick, *, refresh: bool) -> "OpenIndex":
     """The index, updated if wanted."""
     from ctx.codebase import code_index
 
@@ -217,10 +217,10 @@ def opened(codebase: "Codebase", tick: clock.Tick, *, refresh: bool) -> "OpenInd
     )
 
 
-def tell_age(age: "IndexAge", output: Output) -> None:
+def print_index_age(age: "IndexAge", output: Output) -> None:
     """Say how old an answer is if the index is not up to date."""
     if age.state != "fresh":
-        when = f"{since(age.refreshed_at)} old" if age.refreshed_at else "not complete yet"
+        when = f"{age_text(age.refreshed_at)} old" if age.refreshed_at else "not complete yet"
         output.note(f"{_NOT_FRESH[age.state]}The code index is {when}.")
 
 
@@ -262,7 +262,7 @@ def _name(parser: argparse.ArgumentParser) -> None:
     named = parser.add_argument(
         "name", metavar="NAME", help="a name, a file, FILE:LINE or FILE#NAME"
     )
-    shared.completing(named, "code")
+    shared.complete_with(named, "code")
 
 
 def _no_refresh(parser: argparse.ArgumentParser) -> None:

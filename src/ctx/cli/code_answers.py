@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from ctx.cli.output import Block, Line, Table, count, listing, since, size
+from ctx.cli.output import Block, Line, Table, age_text, count, listing, size
 from ctx.code.coverage import Coverage
 
 if TYPE_CHECKING:
@@ -241,8 +241,8 @@ def history(result: "FileHistory") -> list[Block]:
     return blocks
 
 
-def changed(changes: "CodeChanges") -> list[Block]:
-    from ctx.code.qualified import separator
+def changed_blocks(changes: "CodeChanges") -> list[Block]:
+    from ctx.code.qualified_names import separator
 
     if not changes.files:
         return [Line(f"No item differs from {changes.since}.")]
@@ -285,7 +285,7 @@ def status(index: "IndexStatus") -> list[Block]:
     return [Line(index.root, "heading"), *_coverage(index.coverage, index.path, index.bytes)]
 
 
-def indexed(done: "IndexReport") -> list[Block]:
+def index_blocks(done: "IndexReport") -> list[Block]:
     read = done.added + done.changed
     moved = f"{count(read, 'file')} read, {done.removed:,} gone"
     blocks: list[Block] = [Line(f"The code index is up to date: {moved}.")]
@@ -305,7 +305,7 @@ def _coverage(coverage: Coverage, path: str, bytes: int) -> list[Block]:
         ("problems", f"in {count(coverage.problems, 'file')}" if coverage.problems else ""),
         ("unresolved", count(coverage.unresolved, "file") if coverage.unresolved else ""),
         ("left out", f"{coverage.left_out:,}" if coverage.left_out else ""),
-        ("age", since(coverage.refreshed_at) if coverage.refreshed_at else "not complete yet"),
+        ("age", age_text(coverage.refreshed_at) if coverage.refreshed_at else "not complete yet"),
         ("index", f"{path} ({size(bytes)})"),
     ]
     blocks: list[Block] = [

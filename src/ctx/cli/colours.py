@@ -49,7 +49,7 @@ _NODE_TYPES = {
 _STATES = {"ok": "32", "warning": "33", "problem": "1;31"}
 
 
-def painted(text: str, kind: str) -> str:
+def colour_text(text: str, kind: str) -> str:
     """The text in the colour of its kind. Foreign text must be without control characters."""
     known = {"type": _NODE_TYPES, "state": _STATES}.get(kind)
     code = KINDS[kind] if known is None else known.get(text)

@@ -36,12 +36,12 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
     )
     made = commit_for_git(workspace) if options.auto else commit(workspace, wanted)
     output.show(made, render_quietly if options.auto else render)
-    say_more(made, output)
+    print_details(made, output)
     # A hook with nothing to commit does not run `git add`.
     return 1 if options.auto and made.exposed else 0
 
 
-def say_more(made: CommitResult, output: Output) -> None:
+def print_details(made: CommitResult, output: Output) -> None:
     """Warnings and notes about the commit."""
     for secret in made.secrets:
         output.warn(f"{secret.where}, line {secret.line}: secret removed ({secret.rule}).")

@@ -41,7 +41,7 @@ def run(words: list[str], settings: "Settings", output: "Output") -> int:
     return 0
 
 
-def _for_bash(typed: shell_words.Typed, settings: "Settings") -> str:
+def _for_bash(typed: shell_words.TypedLine, settings: "Settings") -> str:
     if typed.redirects:
         return _as_lines(CompletionOffer(how="files"), ())
     offered = _offer(typed.words[1:], typed.current, settings)
@@ -218,7 +218,7 @@ def _values(
     if what is None:
         return CompletionOffer()
     node = next((word for action, word in reached.values.items() if action.dest == "id"), "")
-    return completion_candidates.holding(what, typed, settings, node)
+    return completion_candidates.candidates_for(what, typed, settings, node)
 
 
 def _subcommands(

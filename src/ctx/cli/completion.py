@@ -4,7 +4,7 @@ import argparse
 import os
 from typing import NamedTuple
 
-from ctx.cli.output import Block, Output, Verbatim
+from ctx.cli.output import Block, Output, VerbatimText
 from ctx.cli.settings import Settings
 
 EXAMPLES = """
@@ -38,4 +38,4 @@ def script(shell: str) -> str:
 
 
 def render(made: CompletionScript) -> list[Block]:
-    return [Verbatim(made.script)]
+    return [VerbatimText(made.script)]

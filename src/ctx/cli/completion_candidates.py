@@ -62,7 +62,9 @@ def offer(
     )
 
 
-def holding(what: "Completes", typed: str, settings: "Settings", node: str = "") -> CompletionOffer:
+def candidates_for(
+    what: "Completes", typed: str, settings: "Settings", node: str = ""
+) -> CompletionOffer:
     """Candidates for an argument of a kind, on a line that may name a node before it."""
     match what:
         case "file":
@@ -223,7 +225,9 @@ def _commits(what: str, settings: "Settings") -> list[CompletionCandidate]:
 
     try:
         project = _project(settings)
-        listed = untracked_commits.ids if what == "untracked" else untracked_commits.discarded
+        listed = (
+            untracked_commits.ids if what == "untracked" else untracked_commits.discarded_commits
+        )
         return (
             [CompletionCandidate(short(id), "commit") for id in listed(project)] if project else []
         )
@@ -299,7 +303,7 @@ def _deleted_nodes(store: "Connection", typed: str) -> Iterator[CompletionCandid
         (beginning, beginning + _BEHIND_ALL, MOST),
     ).fetchall()
     for (node_id,) in rows:
-        state = replay.node(records.about(store, node_id, "node."))
+        state = replay.node(records.records_about(store, node_id, "node."))
         if state is not None:
             text = (state.summary or state.content)[:_GLANCE]
             yield CompletionCandidate(node_id, f"{state.type}: {' '.join(text.split())}")

@@ -3,7 +3,7 @@
 import argparse
 
 from ctx.cli import arguments, opening
-from ctx.cli.options import completing
+from ctx.cli.options import complete_with
 from ctx.cli.output import Markdown, Output, count
 from ctx.cli.settings import Settings
 from ctx.operations.compose import Composition, Options, VisibleNodes, compose
@@ -27,7 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="ID",
         help="start from this node and its neighbours; repeat for several",
     )
-    completing(seed, "node")
+    complete_with(seed, "node")
     parser.add_argument(
         "--depth",
         type=arguments.whole_number,

@@ -119,7 +119,7 @@ def run(parsed: argparse.Namespace, settings: Settings, output: Output) -> None:
     match parsed.subcommand:
         case "get":
             config = resolve.load(*_sources(settings, output))
-            output.show(_answer(config, schema.named(parsed.key)), _render_value)
+            output.show(_answer(config, schema.setting_named(parsed.key)), _render_value)
         case "list":
             config = resolve.load(*_sources(settings, output))
             answers = (_answer(config, known) for known in schema.SETTINGS.values())
@@ -128,9 +128,9 @@ def run(parsed: argparse.Namespace, settings: Settings, output: Output) -> None:
         case "explain":
             # Works with a broken configuration, because people use it to find the problem.
             config = resolve.survey(*_sources(settings, output))
-            output.show(_explanation(config, schema.named(parsed.key)), _render_explanation)
+            output.show(_explanation(config, schema.setting_named(parsed.key)), _render_explanation)
         case "set" | "unset":
-            known = schema.named(parsed.key)
+            known = schema.setting_named(parsed.key)
             place = _place(parsed, settings, known, output)
             output.show(_change(parsed, place, known), _render_change)
             # Read again: another file, a variable or a flag may override it.

@@ -5,7 +5,7 @@ import os
 
 from ctx import ids
 from ctx.cli import arguments, opening
-from ctx.cli.options import completing
+from ctx.cli.options import complete_with
 from ctx.cli.output import Block, Line, Markdown, Output, Table
 from ctx.cli.settings import Settings
 from ctx.config import schema, setting
@@ -44,7 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default="",
         help="the session that continues: the beginning of its id",
     )
-    completing(session, "past-session")
+    complete_with(session, "past-session")
     parser.add_argument(
         "--budget", type=arguments.whole_number, metavar="N", help="the token budget"
     )
@@ -84,7 +84,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     if not os.path.isdir(folder):
         raise UsageError(f"{options.project_path} is not a folder.")
     with opening.reading(settings, output) as memory:
-        opening.tell_conflicts(memory, output)
+        opening.note_conflicts(memory, output)
         session = find_session(memory, options.named) if options.named else ""
         joined = ids.session_id(session) if session else memory.session
         with for_agents(memory, folder, joined, "cli") as there:
@@ -97,7 +97,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 
 def _check_budget(budget: int) -> None:
     """It has the same limits as the setting."""
-    known = schema.named("context.budget")
+    known = schema.setting_named("context.budget")
     if setting.accept(known, budget) is None:
         raise UsageError(f"--budget must be {known.takes}, not {budget}.")
 

@@ -11,7 +11,7 @@ from ctx import clock, locks
 from ctx.cli import arguments, opening
 from ctx.cli import options as shared
 from ctx.cli.opening import open_workspace
-from ctx.cli.output import Block, Line, Output, Table, Verbatim, count, plain
+from ctx.cli.output import Block, Line, Output, Table, VerbatimText, count, plain
 from ctx.cli.settings import Settings
 from ctx.errors import CtxError, DiskFailure, LockConflict, NotAProject, PathRefused, UsageError
 from ctx.ids import ObjectId, SessionId, short
@@ -95,7 +95,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     around = graph.add_argument(
         "--around", metavar="NAME", help="only what is near a node, a file, or an item of the code"
     )
-    shared.completing(around, "code")
+    shared.complete_with(around, "code")
     graph.add_argument(
         "--depth", type=arguments.whole_number, default=1, metavar="N", help="steps (default: 1)"
     )
@@ -150,7 +150,9 @@ def _cat(text: str, settings: Settings, output: Output) -> None:
     with suppress(NotAProject):
         # The code index works without a store.
         repository = open_workspace(settings, output).repository
-    output.show(debug_object.find(repository, code.at(settings), text), render_object)
+    output.show(
+        debug_object.find(repository, code.codebase_for_command(settings), text), render_object
+    )
 
 
 def _verify(settings: Settings, output: Output) -> int:
@@ -193,9 +195,9 @@ def _graph(options: argparse.Namespace, form: str, settings: Settings, output: O
         # If a node is named, the code is not read, and neither is a whole home folder.
         with suppress(PathRefused):
             if not memory.environment.is_single_store:
-                codebase = code.at(settings)
+                codebase = code.codebase_for_command(settings)
                 tick = stack.enter_context(output.progress("Reading the code"))
-                code_index = code.opened(codebase, tick, refresh=not options.no_refresh)
+                code_index = code.open_index(codebase, tick, refresh=not options.no_refresh)
                 opened = stack.enter_context(code_index)
         known = (opened.code, opened.folder, opened.age) if opened else (None, "", None)
         drawable = debug_graph.GraphSources(memory.graph, known[0], memory.project)
@@ -203,23 +205,23 @@ def _graph(options: argparse.Namespace, form: str, settings: Settings, output: O
             wanted = debug_graph.AroundOptions(
                 options.around, known[1], options.depth, options.limit
             )
-            drawn = debug_graph.around(drawable, wanted, known[2])
+            drawn = debug_graph.draw_around(drawable, wanted, known[2])
         else:
-            drawn = debug_graph.everything(drawable, options.limit, known[2])
+            drawn = debug_graph.draw_everything(drawable, options.limit, known[2])
         if opened:
             drawn = drawn._replace(age=opened.age)
     output.show(drawn, render)
     if drawn.left_out and form in ("json", *_PICTURES):
         output.note(f"{drawn.left_out:,} more left out (--limit).")
     if drawn.age:
-        code.tell_age(drawn.age, output)
+        code.print_index_age(drawn.age, output)
 
 
 def render_object(shown: "ObjectDetails") -> list[Block]:
     if shown.text is not None:
-        return [Verbatim(shown.text)]
+        return [VerbatimText(shown.text)]
     fields = json.dumps(plain(shown.fields), ensure_ascii=False, indent=2, default=repr)
-    return [Line(f"{shown.type} {shown.id}"), Verbatim(fields + "\n")]
+    return [Line(f"{shown.type} {shown.id}"), VerbatimText(fields + "\n")]
 
 
 class Pointer(NamedTuple):

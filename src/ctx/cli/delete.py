@@ -40,21 +40,21 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         )
         if planned.dependents and not options.dry_run:
             if surroundings.stdin_is_terminal():
-                output.confirm(f"{resting_on(planned)} Continue?", yes=options.yes)
+                output.confirm(f"{dependents_text(planned)} Continue?", yes=options.yes)
             else:
-                output.warn(resting_on(planned))
+                output.warn(dependents_text(planned))
         if not options.dry_run:
             delete(memory, [node.id for node in planned.nodes])
         files = files_of(memory, planned.nodes)
     output.show(deleted, render)
     if not options.dry_run:
-        say_what_stays(files, output)
+        note_kept_files(files, output)
         if deleted.deleted:
             them = "it" if len(deleted.deleted) == 1 else "them"
             output.note(f"To restore {them}: `ctx undo`")
 
 
-def resting_on(deletion: Deletion) -> str:
+def dependents_text(deletion: Deletion) -> str:
     """The nodes that depend on deleted ones; empty if there are none."""
     if not deletion.dependents:
         return ""
@@ -64,7 +64,7 @@ def resting_on(deletion: Deletion) -> str:
     return f"{resting} on deleted nodes: {names}{rest}."
 
 
-def say_what_stays(files: Sequence[str], output: Output) -> None:
+def note_kept_files(files: Sequence[str], output: Output) -> None:
     """Note that the files of deleted nodes are not deleted."""
     if files:
         names = ", ".join(files[:_FILES_NAMED])

@@ -35,7 +35,7 @@ def run(_options: argparse.Namespace, settings: Settings, output: Output) -> int
     home = settings.expanded("~")
     variables, folder = surroundings.variables(), settings.claude_folder
     with output.progress("Asking Claude Code for its version") as tick:
-        installed = clients.installed(variables.get("PATH", ""), home, folder, tick)
+        installed = clients.find_clients(variables.get("PATH", ""), home, folder, tick)
     diagnosis = examine(Setup(around, folder, installed, variables))
     output.show(diagnosis, partial(render, home=home))
     return 1 if diagnosis.problems else 0

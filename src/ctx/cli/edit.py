@@ -36,8 +36,8 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         node_id = memory.graph.find(options.id)
         before = memory.graph.node(node_id).content
     # The editor may be open for hours: nothing is locked meanwhile.
-    file = edited(before, node_id, editor)
-    with keeping(file):
+    file = edit_text(before, node_id, editor)
+    with keep_on_failure(file):
         text = read_back(file)
         with opening.writing(settings, output) as memory:
             if memory.graph.node(node_id).content not in (before, text.strip()):
@@ -48,7 +48,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 
 
 @contextmanager
-def keeping(file: str | None) -> Iterator[None]:
+def keep_on_failure(file: str | None) -> Iterator[None]:
     """Keep the edited text in its file if it cannot be stored, and say where it is."""
     try:
         yield
@@ -75,18 +75,18 @@ def editor_of(settings: Settings, output: Output) -> str:
     return chosen or "vi"
 
 
-def edited(text: str, name: str, editor: str) -> str:
+def edit_text(text: str, name: str, editor: str) -> str:
     """Open the text in the user's editor, and return the file."""
     import subprocess
 
-    with disk.explained("writing the text for the editor"):
+    with disk.explain_errors("writing the text for the editor"):
         folder = tempfile.mkdtemp(prefix="ctx-")
         file = os.path.join(folder, f"{name}.md")
         # Keep line endings: a text that is only viewed must not change.
         with open(file, "w", encoding="utf-8", newline="") as handle:
             handle.write(text + "\n")
     try:
-        with interrupts.LeftToChild():
+        with interrupts.TerminalOwnedByChild():
             code = subprocess.run([*shlex.split(editor), file], check=False).returncode
         if code in (-signal.SIGINT, 128 + signal.SIGINT):
             shutil.rmtree(folder, ignore_errors=True)
@@ -108,7 +108,7 @@ def edited(text: str, name: str, editor: str) -> str:
 def read_back(file: str) -> str:
     try:
         with (
-            disk.explained("reading the edited text"),
+            disk.explain_errors("reading the edited text"),
             open(file, encoding="utf-8", newline="") as handle,
         ):
             return handle.read()

@@ -3,7 +3,7 @@
 import argparse
 
 from ctx.cli import arguments, opening
-from ctx.cli.delete import render, resting_on, say_what_stays
+from ctx.cli.delete import dependents_text, note_kept_files, render
 from ctx.cli.nodes import table
 from ctx.cli.options import session_option, yes_option
 from ctx.cli.output import Line, Output, count
@@ -43,7 +43,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
                 output.preview([table(nodes.nodes[:_SHOWN], nodes.short_ids)])
                 if len(node_ids) > _SHOWN:
                     output.preview([Line(f"  … and {len(node_ids) - _SHOWN:,} more")])
-            resting = resting_on(nodes)
+            resting = dependents_text(nodes)
             question = f"Delete {count(len(node_ids), 'node')}?"
             output.confirm(f"{resting} {question}" if resting else question, yes=options.yes)
             if resting and options.yes:
@@ -52,6 +52,6 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         files = files_of(memory, nodes.nodes)
     output.show(deleted, render)
     if not options.dry_run:
-        say_what_stays(files, output)
+        note_kept_files(files, output)
     if deleted.deleted and not options.dry_run:
         output.note("To restore them: `ctx undo`")

@@ -21,7 +21,7 @@ def install(
 ) -> tuple[InstalledPart, str]:
     """What happened to the hook, and the changes of its file."""
     project = layout.require_project(settings.folder, settings.user_store.home)
-    plan = git_hook.planned(project, _program_path())
+    plan = git_hook.plan_hook(project, _program_path())
     _apply_plan(plan, options)
     for warning in _warnings(git_hook.place(git_hook.checkout_of(project))):
         output.warn(warning)
@@ -43,7 +43,7 @@ def uninstall(options: argparse.Namespace, settings: Settings) -> tuple[Installe
 def _apply_plan(plan: HookPlan, options: argparse.Namespace) -> None:
     if not options.dry_run:
         mode = edited_file.shared_mode()
-        git_hook.carry_out(plan, mode | (mode & 0o444) >> 2)
+        git_hook.apply_plan(plan, mode | (mode & 0o444) >> 2)
 
 
 def _part(plan: HookPlan) -> InstalledPart:

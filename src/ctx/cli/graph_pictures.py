@@ -3,7 +3,7 @@
 Names come from untrusted code. In both languages, everything that could have a meaning is escaped.
 """
 
-from ctx.cli.output import Block, Line, Markdown, Table, Verbatim, count
+from ctx.cli.output import Block, Line, Markdown, Table, VerbatimText, count
 from ctx.cli.terminal import one_line, visible
 from ctx.operations.debug_graph import GraphPicture, Vertex
 
@@ -25,7 +25,7 @@ def dot(drawn: GraphPicture) -> list[Block]:
         ends = f"{names[arrow.source]} -> {names[arrow.target]}"
         lines.append(f"  {ends} [label={_dot_quoted(arrow.type)}{style}];")
     lines += [f"  // {_omission_note(drawn)}"] if drawn.left_out else []
-    return [Verbatim("\n".join([*lines, "}"]) + "\n")]
+    return [VerbatimText("\n".join([*lines, "}"]) + "\n")]
 
 
 def _dot_quoted(text: str) -> str:
@@ -39,7 +39,7 @@ def _dot_quoted(text: str) -> str:
 
 def mermaid(drawn: GraphPicture) -> list[Block]:
     """For pages that draw Mermaid, such as those of forges."""
-    return [Verbatim(_mermaid(drawn))]
+    return [VerbatimText(_mermaid(drawn))]
 
 
 def markdown(drawn: GraphPicture) -> list[Block]:

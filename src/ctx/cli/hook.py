@@ -10,7 +10,7 @@ from ctx.agents.claude_code import claude_hooks
 from ctx.agents.runtime import hook
 from ctx.cli import opening
 from ctx.cli import options as shared
-from ctx.cli.output import Block, Line, Output, ReaderGone, Verbatim, count
+from ctx.cli.output import Block, Line, Output, ReaderGone, VerbatimText, count
 from ctx.cli.settings import Settings, variables
 from ctx.errors import CtxError
 from ctx.hook_files import hook_log
@@ -86,7 +86,7 @@ def _apply(settings: Settings, output: Output, *, quick: bool) -> None:
         with apply.hold_spool(home) as held:
             if not held:
                 output.show(
-                    apply.NOTHING._replace(waiting=len(apply.waiting(memory, home))), render
+                    apply.NOTHING._replace(waiting=len(apply.pending_events(memory, home))), render
                 )
                 return
             done, more = _apply_spool(memory, home, output, quick=quick)
@@ -145,5 +145,5 @@ def render(applied: ApplyResult) -> list[Block]:
     blocks.append(Line(taken))
     if applied.waiting:
         what = count(applied.waiting, "event")
-        blocks.append(Verbatim(f"{what} left: another process is working on them.\n"))
+        blocks.append(VerbatimText(f"{what} left: another process is working on them.\n"))
     return blocks

@@ -38,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="a file, or a folder with CLAUDE.md (default: stdin)",
     )
-    shared.completing(paths, "file")
+    shared.complete_with(paths, "file")
     parser.add_argument(
         "--from",
         dest="program",

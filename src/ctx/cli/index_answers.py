@@ -20,10 +20,10 @@ def show(key: str | None, settings: Settings, output: Output) -> None:
         # The code index works without a store.
         if not debug_index.is_about_code(key):
             raise
-    result = debug_index.look_up(workspace, code.at(settings), key)
+    result = debug_index.look_up(workspace, code.codebase_for_command(settings), key)
     output.show(result, _render)
     if result.age:
-        code.tell_age(result.age, output)
+        code.print_index_age(result.age, output)
     elif debug_index.is_about_code(key):
         output.note("There is no code index yet. To create it: `ctx code index`")
 

@@ -23,7 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     files = parser.add_argument(
         "files", nargs="+", metavar="FILE", help="a text file (- reads stdin)"
     )
-    shared.completing(files, "file")
+    shared.complete_with(files, "file")
     arguments.tags(parser, "a tag for each; repeat for several")
     parser.add_argument("--summary", metavar="TEXT", help="the text shown in lists")
     parser.add_argument("--name", metavar="NAME", help="the name of text from stdin")

@@ -25,7 +25,7 @@ from ctx.agents.runtime.notices import CAPTURED
 from ctx.cli import git_hook, opening
 from ctx.cli import options as shared
 from ctx.cli import settings as surroundings
-from ctx.cli.output import Block, Line, Output, Table, Verbatim, count
+from ctx.cli.output import Block, Line, Output, Table, VerbatimText, count
 from ctx.cli.settings import Settings
 from ctx.config import resolve
 from ctx.errors import HookFailed, UsageError
@@ -87,7 +87,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     plugin = place.add_argument(
         "--plugin", metavar="DIR", help="only write a plugin, into a folder"
     )
-    shared.completing(plugin, "folder")
+    shared.complete_with(plugin, "folder")
     projection_option(
         place, "only write the memory of this project into AGENTS.md, or another file"
     )
@@ -107,7 +107,7 @@ def projection_option(group: argparse._ActionsContainer, help_text: str) -> None
     projection = group.add_argument(
         "--projection", nargs="?", const="", metavar="FILE", help=help_text
     )
-    shared.completing(projection, "file")
+    shared.complete_with(projection, "file")
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
@@ -163,8 +163,8 @@ def _warnings(plan: _InstallPlan, settings: Settings, change: FileChange | None)
         if reason := settings_file.without_effect(change.after or ""):
             yield f"{plan.place.settings}, {reason}."
         yield from _incompatible_events(plan, change.after or "")
-        yield from install.narrowed(change)
-        yield from install.unmanaged(change, "Remove it, or both run.")
+        yield from install.matcher_warnings(change)
+        yield from install.unmanaged_hook_warnings(change, "Remove it, or both run.")
     if plan.hooks and plan.place.level == "user":
         for client in plan.clients:
             if client.version is None:
@@ -204,7 +204,7 @@ def _install_plan(
 ) -> _InstallPlan:
     place = place_of(options, settings)
     with output.progress("Asking Claude Code for its version") as tick:
-        installed = clients.installed(path, settings.expanded("~"), settings.claude_folder, tick)
+        installed = clients.find_clients(path, settings.expanded("~"), settings.claude_folder, tick)
     return _InstallPlan(
         place,
         _entries(place, installed, settings, output),
@@ -317,7 +317,7 @@ def _entries(
 
 
 def _write_skill(place: InstallTarget, output: Output) -> InstalledPart:
-    changed = skill.edited(place.skill)
+    changed = skill.edited_pages(place.skill)
     part = install.write_skill(place)
     for path in changed if part.state == "updated" else ():
         output.warn(f"{path} was modified; the old file is kept beside it.")
@@ -329,7 +329,7 @@ def _plugin(options: argparse.Namespace, settings: Settings, _output: Output) ->
 
     folder = os.path.abspath(os.path.join(settings.folder, settings.expanded(options.plugin)))
     known = os.path.isdir(os.path.join(folder, ".claude-plugin"))
-    written = plugin.planned(folder) if options.dry_run else plugin.write(folder)
+    written = plugin.planned_paths(folder) if options.dry_run else plugin.write(folder)
     part = InstalledPart(
         "plugin", folder, "current" if not written else "updated" if known else "written"
     )
@@ -347,7 +347,7 @@ def _projection(options: argparse.Namespace, settings: Settings, output: Output)
             hint="Run this in the project, or name the file: --projection FILE.",
         )
     opening.refuse_untrusted(settings, "--projection")
-    carried_out = projection.planned if options.dry_run else projection.write
+    carried_out = projection.plan_projection if options.dry_run else projection.write
     with opening.reading(settings, output) as memory:
         plan = carried_out(memory, path)
     part = InstalledPart("projection", path, plan.state)
@@ -395,7 +395,7 @@ def dry(dry_run: bool, diff: str) -> list[Block]:
     """The heading of a dry run."""
     if not dry_run:
         return []
-    shown: list[Block] = [Verbatim(diff), Line("")] if diff else []
+    shown: list[Block] = [VerbatimText(diff), Line("")] if diff else []
     return [*shown, Line("Nothing changed. Planned changes:")]
 
 
@@ -425,6 +425,6 @@ def render_by_hand(printed: InstallResult, *, home: str, project: str) -> list[B
     if "hooks" in where:
         settings_json = json.dumps(printed.settings, indent=2, ensure_ascii=False)
         head = Line(f"To enable the hooks, add to {where['hooks']}:")
-        blocks += [Line(""), head, Line(""), Verbatim(f"{settings_json}\n")]
+        blocks += [Line(""), head, Line(""), VerbatimText(f"{settings_json}\n")]
         steps.insert(0, "Then start a new conversation.")
     return [*blocks, Line(""), Line(" ".join(steps))] if steps else blocks

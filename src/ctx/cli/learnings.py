@@ -5,7 +5,7 @@ import argparse
 from ctx import clock
 from ctx.cli import arguments, opening
 from ctx.cli import options as shared
-from ctx.cli.output import Block, Line, Output, Table, count, since
+from ctx.cli.output import Block, Line, Output, Table, age_text, count
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
 from ctx.memory.learning_confidence import HUMAN
@@ -127,7 +127,7 @@ def render(result: LearningList) -> list[Block]:
             each.short_id,
             _confidence_text(each),
             f"{each.times_seen:,}",
-            since(each.last_seen, now),
+            age_text(each.last_seen, now),
             each.category,
             " ".join(each.node.content.split()),
         )

@@ -4,7 +4,7 @@ import argparse
 
 from ctx.cli import arguments, opening
 from ctx.cli.nodes import render_listing
-from ctx.cli.options import completing
+from ctx.cli.options import complete_with
 from ctx.cli.output import Output
 from ctx.cli.settings import Settings
 from ctx.operations.list import Options, list_nodes
@@ -24,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     kinds = parser.add_argument(
         "--type", action="append", default=[], metavar="TYPE", help="only nodes of these types"
     )
-    completing(kinds, "node-type")
+    complete_with(kinds, "node-type")
     arguments.tags(parser, "only nodes with this tag; repeat for several")
     parser.add_argument(
         "--since", metavar="TIME", help="only nodes made since: 1h, 7d, 2w, 2026-01-20"
@@ -54,4 +54,4 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     )
     with opening.reading(settings, output) as memory:
         output.show(list_nodes(arguments.within(memory, options).graph, wanted), render_listing)
-        opening.tell_conflicts(memory, output)
+        opening.note_conflicts(memory, output)

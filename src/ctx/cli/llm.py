@@ -11,7 +11,7 @@ from ctx.cli import settings as surroundings
 from ctx.cli.add_document import workspace_to_commit
 from ctx.cli.nodes import warn_of_redaction
 from ctx.cli.older_forms import older_option
-from ctx.cli.options import completing, session_option
+from ctx.cli.options import complete_with, session_option
 from ctx.cli.output import Block, Markdown, Output, ReaderGone, count
 from ctx.cli.settings import Settings
 from ctx.config.resolve import Config
@@ -85,7 +85,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     file = source.add_argument(
         "--pack", metavar="FILE", help="a pack, as JSON (default: what comes on stdin)"
     )
-    completing(file, "file")
+    complete_with(file, "file")
     parser.add_argument(
         "--budget",
         type=arguments.whole_number,
@@ -327,7 +327,7 @@ def _print_details(answered: LlmResult, output: Output) -> int:
     if (made := answered.commit) and made.commit:
         noted = f", with {answered.note}" if answered.note else ""
         output.note(f"Committed {short(made.commit)}{noted}.")
-        commit_command.say_more(made, output)
+        commit_command.print_details(made, output)
     shown = f"`ctx show {kept.short_id}`"
     match answered.stop:
         case "interrupted":

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ctx import clock
-from ctx.cli.output import Block, Line, Output, Table, count, since
+from ctx.cli.output import Block, Line, Output, Table, age_text, count
 from ctx.ids import NodeId
 from ctx.memory import sources
 from ctx.memory.graph import PROJECT, USER
@@ -42,7 +42,7 @@ def table(
     columns = [
         ("id", "id", [short_ids.get(node.id, node.id) for node in shown]),
         ("type", "type", [node.type for node in shown]),
-        ("age", "age", [since(node.created_at, now) for node in shown]),
+        ("age", "age", [age_text(node.created_at, now) for node in shown]),
         ("where", "dim", places),
         ("source", "dim", node_sources),
         ("content", "text", [preview(node) for node in shown]),
@@ -107,7 +107,7 @@ def warn_of_redaction(redacted: Sequence[Redaction], output: Output) -> None:
     output.warn(f"{count(len(redacted), 'secret')} removed: {listed}.")
 
 
-def tell_tier(node: Node, short_id: str, given: Sequence[str], output: Output) -> None:
+def note_tier(node: Node, short_id: str, given: Sequence[str], output: Output) -> None:
     """Say whether agents are shown the node, if the user did not choose it."""
     if WORKING in given:
         output.note("Agents are shown this during the current task. To prevent it: --no-tier")

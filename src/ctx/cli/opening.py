@@ -41,7 +41,7 @@ def trusted_project(settings: Settings, output: Output) -> Project | None:
     from ctx.project import trust_check
 
     verdict = trust_check.verify(home, project)
-    tell_adopted(settings, output)
+    note_new_identity(settings, output)
     if verdict.is_trusted:
         return project
     output.withhold()
@@ -66,7 +66,7 @@ def writing(settings: Settings, output: Output) -> AbstractContextManager[Memory
     return _open_memory(settings, output, writing=True)
 
 
-def staging(settings: Settings, output: Output) -> AbstractContextManager[Memory]:
+def open_for_staging(settings: Settings, output: Output) -> AbstractContextManager[Memory]:
     """The memory, for a command about staging: nothing is compacted automatically."""
     return _open_memory(settings, output, writing=True, compacting=False)
 
@@ -128,18 +128,18 @@ def _compact_old(memory: Memory, output: Output) -> None:
     if any(each.is_old for each in _stale_sessions(memory)):
         from ctx.operations import compact
 
-        for compacted in compact.when_old(memory):
-            tell(compacted, output)
+        for compacted in compact.compact_old(memory):
+            note_compaction(compacted, output)
 
 
 def _compact_due(memory: Memory, output: Output) -> None:
     from ctx.operations import compact
 
-    for compacted in compact.when_due(memory):
-        tell(compacted, output)
+    for compacted in compact.compact_due(memory):
+        note_compaction(compacted, output)
 
 
-def tell(compacted: "CompactResult", output: Output) -> None:
+def note_compaction(compacted: "CompactResult", output: Output) -> None:
     """Say that a session was compacted automatically."""
     if compacted.problem:
         output.warn(f"{compacted.summary} See `ctx stage status`.")
@@ -170,7 +170,7 @@ def _stale_sessions(memory: Memory) -> "Sequence[StaleSession]":
         return ()
     from ctx.project import staged_sessions
 
-    return staged_sessions.stale(
+    return staged_sessions.stale_sessions(
         memory.project_memory.project, memory.environment.user_store.home, wall_s()
     )
 
@@ -187,15 +187,15 @@ def _enter(stack: ExitStack, settings: Settings, output: Output, *, writing: boo
             raise
         memory = stack.enter_context(open_memory(environment, writing=writing))
     if memory.project_memory or memory.withheld:
-        tell_adopted(settings, output)
+        note_new_identity(settings, output)
     return memory
 
 
-def tell_adopted(settings: Settings, output: Output) -> None:
+def note_new_identity(settings: Settings, output: Output) -> None:
     """Say once that trusted projects are now identified by more than their paths."""
     from ctx.project import trust_check
 
-    if adopted := trust_check.take_notice(settings.user_store.home):
+    if adopted := trust_check.take_adopted_count(settings.user_store.home):
         output.warn(
             f"{count(adopted, 'trusted project is', 'trusted projects are')} now identified"
             " by first commits, remote and owner too. If these change, ctx asks again. `ctx"
@@ -264,7 +264,7 @@ def open_workspace(settings: Settings, output: Output) -> Workspace:
 def open_for_repair(settings: Settings, output: Output) -> Workspace:
     """The same, for the command that restores what the warning is about."""
     workspace = open_project(_environment(settings, output))
-    tell_adopted(settings, output)
+    note_new_identity(settings, output)
     for warning in workspace.config.warnings:
         output.warn(warning)
     return workspace
@@ -274,7 +274,7 @@ def open_to_write(settings: Settings, output: Output) -> Workspace:
     """The project for a command that only adds something: also if it is not trusted."""
     environment = _environment(settings, output)._replace(untrusted=False)
     workspace = open_project(environment, reading=False)
-    tell_adopted(settings, output)
+    note_new_identity(settings, output)
     if withheld := workspace.memory.withheld:
         output.withhold()
         output.warn(withheld.sentence)
@@ -292,9 +292,9 @@ def _warn_of_thrown_away(project: Project, output: Output) -> None:
     if not untracked_commits.ids(project):
         return
     from ctx.objects.repository import Repository
-    from ctx.objects.untracked_survey import thrown_away
+    from ctx.objects.untracked_survey import discarded_by_git
 
-    if lost := thrown_away(Repository(project)):
+    if lost := discarded_by_git(Repository(project)):
         named = ", ".join(short(id) for id in lost)
         output.warn(
             f"git removed {count(len(lost), 'commit')} of memory before a git commit had "
@@ -303,14 +303,14 @@ def _warn_of_thrown_away(project: Project, output: Output) -> None:
         )
 
 
-def tell_conflicts(memory: Memory, output: Output) -> None:
+def note_conflicts(memory: Memory, output: Output) -> None:
     """Say that two branches changed the same node, until somebody decides."""
     if memory.project_memory is None:
         return
     from ctx.operations import review
 
     if conflicts := review.count_conflicts(memory):
-        output.warn(f"{review.waiting(conflicts)} after a merge: `ctx review`")
+        output.warn(f"{review.pending_text(conflicts)} after a merge: `ctx review`")
 
 
 def load_hosts() -> "Hosts":

@@ -209,12 +209,12 @@ def global_options(level: int = 0, *, read_only: bool = False) -> Parser:
     group.add_argument("--no-pager", action="store_true", help="print long answers as they are")
     if read_only:
         group.description = "-C, --set and --db must come before the command"
-        group.add_argument("-C", "--set", "--db", action=_Misplaced, help=argparse.SUPPRESS)
+        group.add_argument("-C", "--set", "--db", action=_MisplacedOption, help=argparse.SUPPRESS)
     else:
         folder = group.add_argument(
             "-C", dest="in_folder", metavar="DIR", help="work as if started in DIR"
         )
-        completing(folder, "folder")
+        complete_with(folder, "folder")
         override = group.add_argument(
             "--set",
             action="append",
@@ -222,7 +222,7 @@ def global_options(level: int = 0, *, read_only: bool = False) -> Parser:
             dest=f"overrides_{level}",
             help="override a setting for this command",
         )
-        completing(override, "assignment")
+        complete_with(override, "assignment")
         group.add_argument(
             "--db",
             metavar="FILE",
@@ -237,7 +237,7 @@ def global_options(level: int = 0, *, read_only: bool = False) -> Parser:
     return parser
 
 
-class _Misplaced(argparse.Action):
+class _MisplacedOption(argparse.Action):
     """An option that must come before the command."""
 
     def __call__(
@@ -384,7 +384,7 @@ def subcommands_of(parser: argparse.ArgumentParser) -> dict[str, argparse.Argume
     return {}
 
 
-def completing(action: argparse.Action, what: Completes) -> argparse.Action:
+def complete_with(action: argparse.Action, what: Completes) -> argparse.Action:
     """Mark what an argument contains, for completion; `cli/complete.py` reads it."""
     action.completes = what  # type: ignore[attr-defined]
     return action
@@ -396,7 +396,7 @@ def session_option(parser: argparse.ArgumentParser) -> None:
         metavar="ID",
         help="the session (default: CTX_SESSION, the one you started, else `cli`)",
     )
-    completing(session, "session")
+    complete_with(session, "session")
 
 
 def yes_option(parser: argparse.ArgumentParser) -> None:

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ctx import clock, interrupts
 from ctx.cli import settings
-from ctx.cli.colours import KINDS, painted
+from ctx.cli.colours import KINDS, colour_text
 from ctx.cli.settings import Screen
 from ctx.cli.terminal import (
-    fitted,
+    fit_widths,
     one_line,
     shortened,
     visible,
@@ -53,7 +53,7 @@ class Table(NamedTuple):
     """The kinds of the columns, from the left; columns without a kind are plain."""
 
 
-class Verbatim(NamedTuple):
+class VerbatimText(NamedTuple):
     """Text that is printed unchanged: file contents, configuration."""
 
     text: str
@@ -65,7 +65,7 @@ class Markdown(NamedTuple):
     text: str
 
 
-Block = Line | Table | Verbatim | Markdown
+Block = Line | Table | VerbatimText | Markdown
 
 MOST_ROWS = 20
 
@@ -188,7 +188,7 @@ class Output:
         return as_yaml(plain(value))
 
     def help(self, text: str) -> None:
-        self.show({"help": text}, lambda _: [Verbatim(text)])
+        self.show({"help": text}, lambda _: [VerbatimText(text)])
 
     def preview(self, blocks: list[Block]) -> None:
         """Show what a confirmation is about before asking."""
@@ -228,8 +228,8 @@ class Output:
                     for row in rows
                 ]
                 return Table(headings, cells, known)
-            case Verbatim(text):
-                return Verbatim(visible_lines(text)) if self._stdout.isatty() else block
+            case VerbatimText(text):
+                return VerbatimText(visible_lines(text)) if self._stdout.isatty() else block
             case Markdown(text):
                 return Markdown(visible_lines(text)) if self._stdout.isatty() else block
 
@@ -255,7 +255,7 @@ class Output:
     def _report_write_errors(self) -> Iterator[None]:
         """Errors in writing the answer are reported once, and not again at exit."""
         try:
-            with interrupts.Printing():
+            with interrupts.InterruptibleOutput():
                 yield
         except BrokenPipeError:
             _abandon(self._stdout)
@@ -411,7 +411,7 @@ class Output:
 
     def _label(self, text: str, kind: str) -> str:
         is_screen = self._stderr.isatty() or self._colours == "always"
-        return painted(text, kind) if self._screen.colours and is_screen else text
+        return colour_text(text, kind) if self._screen.colours and is_screen else text
 
     def _print_message(self, text: str, end: str = "\n") -> None:
         """Print a message beside the answer. A failure must not affect the result."""
@@ -480,8 +480,8 @@ def _as_text(block: Block, screen: Screen | None) -> str:
     match block:
         case Line(text, kind):
             shown = wrapped(text, screen.columns) if screen and kind in ("", "dim") else text
-            return f"{painted(shown, kind) if screen and screen.colours else shown}\n"
-        case Verbatim(text):
+            return f"{colour_text(shown, kind) if screen and screen.colours else shown}\n"
+        case VerbatimText(text):
             return text
         case Markdown(text):
             return text if text.endswith("\n") else f"{text}\n"
@@ -498,14 +498,14 @@ def _table(table: Table, screen: Screen | None) -> str:
     widths = [max(map(width, cells[0 if headed else 1 :])) for cells in columns]
     colours = screen is not None and screen.colours
     if screen is not None:
-        widths = fitted(widths, kinds, screen.columns)
+        widths = fit_widths(widths, kinds, screen.columns)
 
     # A last column of plain prose goes on below itself.
     screen_columns = screen.columns if screen else 0
     room = screen_columns - sum(widths[:-1]) - 2 * len(widths)
     wraps = not kinds[-1] and _NARROWEST <= room < widths[-1]
 
-    def laid_out(row: Sequence[str], kinds: Sequence[str]) -> str:
+    def format_row(row: Sequence[str], kinds: Sequence[str]) -> str:
         cells: list[str] = []
         for cell, kind, most in zip(row, kinds, widths, strict=True):
             if screen and not most:
@@ -514,13 +514,13 @@ def _table(table: Table, screen: Screen | None) -> str:
             if wraps and len(cells) == len(widths) - 1:
                 shown = wrapped(cell, room).replace("\n", f"\n{'':{screen_columns - room}}")
             padding = " " * (most - width(shown))
-            inked = painted(shown, kind) if colours else shown
+            inked = colour_text(shown, kind) if colours else shown
             to_the_right = screen is not None and kind == "number"
             cells.append(padding + inked if to_the_right else inked + padding)
         return f"  {'  '.join(cells)}".rstrip() + "\n"
 
-    heading = laid_out(headings, ["dim"] * len(headings)) if headed else ""
-    return heading + "".join(laid_out(row, kinds) for row in rows)
+    heading = format_row(headings, ["dim"] * len(headings)) if headed else ""
+    return heading + "".join(format_row(row, kinds) for row in rows)
 
 
 def _as_markdown(block: Block) -> str:
@@ -529,7 +529,7 @@ def _as_markdown(block: Block) -> str:
             return ""
         case Line(text, kind):
             return f"{'## ' if kind == 'heading' else ''}{text}\n\n"
-        case Verbatim(text):
+        case VerbatimText(text):
             fence = "```"
             while fence in text:
                 fence += "`"
@@ -557,7 +557,7 @@ def _cell(text: str) -> str:
     return text
 
 
-def since(text: str, now_ms: int | None = None) -> str:
+def age_text(text: str, now_ms: int | None = None) -> str:
     """How long ago an ISO time was: `2 h`; the date if that is more than 60 days, or in the
     future."""
     ms = clock.parse_iso(text)

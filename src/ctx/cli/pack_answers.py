@@ -7,7 +7,7 @@ programs get JSON.
 from collections.abc import Sequence
 
 from ctx import tokens
-from ctx.cli.output import Block, Line, Markdown, Table, Verbatim, count, since
+from ctx.cli.output import Block, Line, Markdown, Table, VerbatimText, age_text, count
 from ctx.codebase.index_state import IndexState
 from ctx.packs.pack_text import as_markdown
 from ctx.packs.prompt_pack import Chunk, PromptPack, Signal
@@ -24,7 +24,7 @@ def render(pack: PromptPack) -> list[Block]:
     blocks: list[Block] = [Line(_head(pack)), *_warnings(pack)]
     for chunk in pack.retrieved:
         blocks += [Line(""), Line(_place(chunk), "heading"), Line(f"  {_reason(chunk)}", "dim")]
-        blocks.append(Verbatim(_first_chunk_lines(chunk.snippet)))
+        blocks.append(VerbatimText(_first_chunk_lines(chunk.snippet)))
     blocks += _recently(pack)
     if pack.left_out:
         left_out = len(pack.left_out) + pack.more_left_out
@@ -43,7 +43,7 @@ def render_explained(pack: PromptPack) -> list[Block]:
             Line(f"{line}: {sums(chunk.signals)}" if chunk.signals else line),
         ]
         if chunk.via:
-            blocks.append(Line(f"  by way of {way(chunk.via)}"))
+            blocks.append(Line(f"  by way of {path_text(chunk.via)}"))
     blocks += _recently(pack)
     if pack.files:
         rows = [
@@ -74,10 +74,10 @@ def left_out_rows(rows: Sequence[tuple[str, str, str, str]], more: int = 0) -> l
 def _recently(pack: PromptPack) -> list[Block]:
     if not pack.recent_narrative:
         return []
-    return [Line(""), Line(lately(tokens.estimate(pack.recent_narrative)), "dim")]
+    return [Line(""), Line(recent_log_text(tokens.estimate(pack.recent_narrative)), "dim")]
 
 
-def lately(cost: int) -> str:
+def recent_log_text(cost: int) -> str:
     """Whether the recent log is included."""
     return f"Recent log: {cost:,} tokens."
 
@@ -91,7 +91,7 @@ def sums(signals: Sequence[Signal] | Sequence[tuple[str, float]]) -> str:
     return " + ".join(f"{name} {value:.2f}" for name, value in signals)
 
 
-def way(via: Sequence[str]) -> str:
+def path_text(via: Sequence[str]) -> str:
     """A path through the graph, names and edges in turn; `<CALLS` is followed backwards."""
     return "".join(
         each
@@ -101,7 +101,7 @@ def way(via: Sequence[str]) -> str:
     )
 
 
-def saved(pack: PromptPack, path: str) -> str:
+def saved_text(pack: PromptPack, path: str) -> str:
     return f"Wrote {_amount(pack)} to {path}."
 
 
@@ -143,7 +143,7 @@ def state(index: IndexState) -> str:
                 "There is no code index yet. This is from a quick scan; the index is being built."
             )
         case "as it was" | "busy" | "not writable" if index.refreshed_at:
-            return f"The code index is {since(index.refreshed_at)} old."
+            return f"The code index is {age_text(index.refreshed_at)} old."
         case "refused":
             return "The code is not included: git failed. See `git status`."
         case "not writable":
@@ -185,7 +185,7 @@ def _reason(chunk: Chunk) -> str:
         strongest = sorted(chunk.signals, key=lambda signal: -signal.value)
         parts.append("by " + ", ".join(signal.name for signal in strongest[:3]))
     if chunk.via:
-        parts.append(f"by way of {way(chunk.via)}")
+        parts.append(f"by way of {path_text(chunk.via)}")
     return "; ".join(parts)
 
 

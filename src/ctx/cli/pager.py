@@ -26,7 +26,7 @@ def show(program: str, text: str) -> bool:
         with_shell = not _SHELL_CHARACTERS.isdisjoint(program)
         if with_shell:
             command = ["/bin/sh", "-c", program]
-        with interrupts.LeftToChild():
+        with interrupts.TerminalOwnedByChild():
             process = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment)
             # A person may leave the pager before it has read everything.
             try:

@@ -168,7 +168,7 @@ def show_pack(
         opening.refuse_untrusted(settings, "--output")
         with output_file.writing(settings.user_store.home, path, force=options.force) as file:
             file.write(output.file_text(built, render))
-        output.note(f"{pack_answers.saved(built, options.output)}{_receipt(built)}")
+        output.note(f"{pack_answers.saved_text(built, options.output)}{_receipt(built)}")
         return built
     if not output.is_on_a_terminal:
         output.prefer("json")

@@ -32,7 +32,9 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     if options.text:
         output.show(rebuild.text(workspace), render)
         return
-    how = rebuild.full if options.full else rebuild.scc if options.scc else rebuild.incremental
+    how = (
+        rebuild.rebuild_all if options.full else rebuild.scc if options.scc else rebuild.incremental
+    )
     with output.progress("Rebuilding") as tick:
         done = how(workspace, tick)
     output.show(done, render)

@@ -4,7 +4,7 @@ import argparse
 
 from ctx.cli import opening
 from ctx.cli.nodes import note_unknown, short_name, warn_of_redaction
-from ctx.cli.options import completing, session_option
+from ctx.cli.options import complete_with, session_option
 from ctx.cli.output import Block, Line, Output
 from ctx.cli.settings import Settings
 from ctx.operations.link import CONFIDENCE
@@ -22,10 +22,10 @@ ctx relate src/a.py RelatesTo src/b.py --evidence "change together"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     help_text = "a file, a task or decision by number, a node's id, or a name in the code"
-    completing(parser.add_argument("from_", metavar="FROM", help=help_text), "end")
+    complete_with(parser.add_argument("from_", metavar="FROM", help=help_text), "end")
     label = parser.add_argument("label", metavar="LABEL", help="how they relate, in any spelling")
-    completing(label, "edge-type")
-    completing(parser.add_argument("to", metavar="TO", help=help_text), "end")
+    complete_with(label, "edge-type")
+    complete_with(parser.add_argument("to", metavar="TO", help=help_text), "end")
     parser.add_argument(
         "--confidence", choices=tuple(CONFIDENCE), default="high", help="how sure (default: high)"
     )

@@ -5,8 +5,8 @@ import argparse
 from ctx.cli import opening
 from ctx.cli.arguments import dry_run
 from ctx.cli.nodes import preview
-from ctx.cli.options import completing, session_option, yes_option
-from ctx.cli.output import Block, Line, Output, count, listing, since, size
+from ctx.cli.options import complete_with, session_option, yes_option
+from ctx.cli.output import Block, Line, Output, age_text, count, listing, size
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
 from ctx.operations import store
@@ -26,7 +26,7 @@ _LIST = ""
 
 def configure(parser: argparse.ArgumentParser) -> None:
     help_text = "ids of deleted nodes, or their beginnings"
-    completing(parser.add_argument("ids", nargs="*", metavar="ID", help=help_text), "deleted")
+    complete_with(parser.add_argument("ids", nargs="*", metavar="ID", help=help_text), "deleted")
     parser.add_argument(
         "--backup",
         nargs="?",
@@ -100,7 +100,7 @@ def render_backups(listed: BackupList) -> list[Block]:
     rows = [
         (
             each.name,
-            since(each.at),
+            age_text(each.at),
             "unreadable" if each.nodes is None else count(each.nodes, "node"),
             size(each.bytes),
             each.why,

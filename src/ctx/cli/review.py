@@ -10,7 +10,7 @@ from ctx import clock
 from ctx.cli import opening
 from ctx.cli import options as shared
 from ctx.cli.nodes import warn_of_redaction
-from ctx.cli.output import Block, Line, Output, Table, count, since
+from ctx.cli.output import Block, Line, Output, Table, age_text, count
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
 from ctx.ids import short
@@ -62,7 +62,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     ):
         deciding = shared.add_subcommand(group, name, help_text, examples)
         named = deciding.add_argument("ids", nargs="*", metavar="ID", help="ids of proposals")
-        shared.completing(named, "node")
+        shared.complete_with(named, "node")
         deciding.add_argument("--all", action="store_true", help="all proposals")
         shared.session_option(deciding)
 
@@ -71,8 +71,8 @@ def _configure_list(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group()
     kept = what.add_argument("--accept", metavar="ID", help="keep the current version of this node")
     picked = what.add_argument("--pick", metavar="ID", help="take another version of this node")
-    shared.completing(kept, "node")
-    shared.completing(picked, "node")
+    shared.complete_with(kept, "node")
+    shared.complete_with(picked, "node")
     parser.add_argument(
         "--version", type=int, metavar="N", help="the number of the version to take"
     )
@@ -166,7 +166,7 @@ def _edit_value(each: OpenField, settings: Settings, output: Output) -> str:
 
     value = each.versions[0].value
     before = value if isinstance(value, str) else "" if value is None else str(value)
-    file = edit.edited(before, each.id, edit.editor_of(settings, output))
+    file = edit.edit_text(before, each.id, edit.editor_of(settings, output))
     try:
         return edit.read_back(file).strip()
     finally:
@@ -221,7 +221,7 @@ def _proposals(review: Review) -> Iterator[Block]:
         (
             each.short_id,
             each.type,
-            since(each.at, now),
+            age_text(each.at, now),
             f"{', '.join(each.asked)}{' (done)' if each.is_done else ''}",
             each.title,
         )
@@ -241,7 +241,7 @@ def _dispute(each: OpenField) -> Iterator[Block]:
         (
             f"{version.number}{' (current)' if version.number == 1 else ''}",
             short(version.commit) if version.commit else "staged",
-            since(version.at, now),
+            age_text(version.at, now),
             version.author,
             _value(each.field, version.value),
         )

@@ -9,7 +9,7 @@ from ctx.cli.output import Block, Line, Output, Table, count, listing
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
 from ctx.memory.graph import PROJECT, USER
-from ctx.operations.scrub import ScrubResult, ScrubScope, look, scrub_all, settle
+from ctx.operations.scrub import ScrubResult, ScrubScope, preview_scrub, scrub_all, settle
 from ctx.redaction import needle
 from ctx.redaction.needle import Needle
 
@@ -41,7 +41,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
     # A pattern that takes too long ends the command before anything is changed.
     if options.dry_run or options.regex or not options.yes:
         with output.progress("Looking") as tick:
-            result = look(scope, wanted, tick)
+            result = preview_scrub(scope, wanted, tick)
         if options.dry_run or not (result.places or options.yes):
             output.show(result, render)
             return 1 if result.left and not options.dry_run else 0
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
             output.preview(render(result))
         output.confirm("Remove it from all these places? This cannot be undone.", yes=options.yes)
     if scope.home:
-        with opening.staging(settings, output) as memory:
+        with opening.open_for_staging(settings, output) as memory:
             settle(memory, scope.home)
     with output.progress("Scrubbing") as tick:
         done = scrub_all(scope, wanted, tick)

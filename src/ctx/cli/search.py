@@ -3,7 +3,7 @@
 import argparse
 
 from ctx.cli import arguments, opening
-from ctx.cli.options import completing
+from ctx.cli.options import complete_with
 from ctx.cli.output import Output, count
 from ctx.cli.query import answer
 from ctx.cli.settings import Settings
@@ -29,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     tag = parser.add_argument(
         "--tag", action="append", default=[], metavar="TAG", help="only nodes with this tag"
     )
-    completing(tag, "tag")
+    complete_with(tag, "tag")
     arguments.limit(parser)
     arguments.superseded(parser)
     arguments.scope(parser)

@@ -27,7 +27,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         # Project settings do not apply.
         file = settings.user_store.config_file
         config = survey(file, None, settings.environment, settings.overrides)
-        with model_questions.configured(config, variables(), settings.user_store) as asking:
+        with model_questions.configured_model(config, variables(), settings.user_store) as asking:
             if asking is None:
                 raise _no_model(config.choice("llm.backend"))
             voice = asking.voice()

@@ -91,7 +91,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     rebuilt = rebuilding.add_argument(
         "named", metavar="ID", nargs="*", help="the beginning of an id; default: this project's"
     )
-    shared.completing(rebuilt, "past-session")
+    shared.complete_with(rebuilt, "past-session")
     rebuilding.add_argument("--all", action="store_true", help="the sessions of every project")
     arguments.dry_run(rebuilding)
     deleting = shared.add_subcommand(group, "delete", "delete a session from memory", _DELETE)
@@ -103,7 +103,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def _session(parser: argparse.ArgumentParser) -> None:
     # Not `session`: that is the session that a command joins.
     added = parser.add_argument("named", metavar="ID", help="the beginning of its id")
-    shared.completing(added, "past-session")
+    shared.complete_with(added, "past-session")
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
@@ -282,7 +282,7 @@ def render_steps(replay: SessionReplay) -> list[Block]:
 
 
 def render_full(replay: SessionReplay) -> list[Block]:
-    return _replay_blocks(replay, [line for step in replay.steps for line in in_full(step)])
+    return _replay_blocks(replay, [line for step in replay.steps for line in full_lines(step)])
 
 
 def _replay_blocks(replay: SessionReplay, lines: list[str]) -> list[Block]:
@@ -331,7 +331,7 @@ def in_words(step: Step) -> list[str]:
             return [f"{head}— {_cut_text(step.text)} —"]
 
 
-def in_full(step: Step) -> list[str]:
+def full_lines(step: Step) -> list[str]:
     """Everything stored of a step."""
     first = in_words(step)[0]
     behind = " " * 10

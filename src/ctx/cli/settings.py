@@ -212,7 +212,7 @@ def stdin_is_terminal() -> bool:
 
 def read_line() -> str:
     """A line that the user types; empty at the end of the input."""
-    with interrupts.Asking():
+    with interrupts.InterruptibleQuestion():
         if stdin_is_terminal():
             with suppress(OSError):  # Without a descriptor to wait for, the read itself waits.
                 interrupts.wait_for_input(sys.stdin.fileno())

@@ -11,7 +11,7 @@ _PLAIN = frozenset("_-./:=@%+,")
 _SPECIAL_IN_DOUBLE_QUOTES = '$`"\\'
 
 
-class Typed(NamedTuple):
+class TypedLine(NamedTuple):
     """A command line up to the cursor."""
 
     words: list[str]
@@ -26,7 +26,7 @@ class Typed(NamedTuple):
     """The word is a file that the command reads from or writes to."""
 
 
-def split(line: str, breaks: str) -> Typed:
+def split(line: str, breaks: str) -> TypedLine:
     """Split a line as bash does; invalid parts are taken literally.
 
     `breaks` is bash's COMP_WORDBREAKS.
@@ -59,10 +59,10 @@ def split(line: str, breaks: str) -> Typed:
             else:
                 current += character
                 kept = len(current) if character in breaks else kept
-    return Typed(words, current, quote, kept, redirects)
+    return TypedLine(words, current, quote, kept, redirects)
 
 
-def insertion(value: str, typed: Typed) -> str | None:
+def insertion(value: str, typed: TypedLine) -> str | None:
     """The text that bash inserts for a value, quoted so that it means exactly the value.
 
     None if that is not possible after what is already typed.

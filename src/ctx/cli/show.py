@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ctx import clock
 from ctx.cli import arguments, opening
 from ctx.cli.nodes import edge_rows
-from ctx.cli.output import Block, Line, Output, Table, Verbatim, since
+from ctx.cli.output import Block, Line, Output, Table, VerbatimText, age_text
 from ctx.cli.settings import Settings
 from ctx.ids import short
 from ctx.memory import code_anchors, sources
@@ -40,7 +40,7 @@ def render(shown: ShowResult) -> list[Block]:
         ("type", node.type),
         ("source", node.source),
         ("tags", " ".join(node.tags)),
-        ("created", f"{node.created_at} ({since(node.created_at, now)})"),
+        ("created", f"{node.created_at} ({age_text(node.created_at, now)})"),
         ("updated", node.updated_at if node.updated_at != node.created_at else ""),
         ("tokens", f"{node.token_estimate:,}"),
         ("summary", node.summary or ""),
@@ -58,10 +58,10 @@ def render(shown: ShowResult) -> list[Block]:
         Line(f"{node.type} {node.id}", "heading"),
         Table(("field", "value"), [fact for fact in facts[1:] if fact[1]], ("field", "")),
         Line(""),
-        Verbatim(node.content + "\n"),
+        VerbatimText(node.content + "\n"),
     ]
     if shown.answer is not None:
-        blocks += [Line(""), Line("The whole answer", "heading"), Verbatim(shown.answer)]
+        blocks += [Line(""), Line("The whole answer", "heading"), VerbatimText(shown.answer)]
     if shown.edges is not None:
         blocks += [Line(""), Line("Edges" if shown.edges else "No edges.", "heading")]
         others = {other.id: other for other in shown.others}
@@ -75,7 +75,7 @@ def _history(versions: Sequence[NodeVersion], now: int) -> Table:
     headings = ["age", "by", "change", "session"]
     kinds = ["age", "type", "text", "dim"]
     rows = [
-        [since(version.at, now), version.action, version.what, version.session]
+        [age_text(version.at, now), version.action, version.what, version.session]
         for version in versions
     ]
     places = [_place(version) for version in versions]

@@ -8,7 +8,7 @@ from ctx.cli import arguments, opening
 from ctx.cli import commit as commit_command
 from ctx.cli import options as shared
 from ctx.cli.opening import open_workspace
-from ctx.cli.output import Block, Line, Output, Table, count, since
+from ctx.cli.output import Block, Line, Output, Table, age_text, count
 from ctx.cli.settings import Settings
 from ctx.ids import short
 from ctx.objects.refs import damaged_name
@@ -72,11 +72,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     group = shared.subcommands(parser)
     begin = shared.add_subcommand(group, "start", "start a session for a task", START_EXAMPLES)
     task = begin.add_argument("task", nargs="+", metavar="TASK", help="its name, its tag or its id")
-    shared.completing(task, "task")
+    shared.complete_with(task, "task")
     named = begin.add_argument(
         "--session", metavar="ID", help="its name (default: made from that of the task)"
     )
-    shared.completing(named, "session")
+    shared.complete_with(named, "session")
     flush = shared.add_subcommand(
         group,
         "flush",
@@ -96,7 +96,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     given_up = abort.add_argument(
         "--commit", metavar="ID", help="a commit that git removed, or that is parked"
     )
-    shared.completing(given_up, "untracked")
+    shared.complete_with(given_up, "untracked")
     arguments.dry_run(abort)
     shared.session_option(abort)
     shared.add_subcommand(group, "status", "show what is staged, by session", "ctx stage status")
@@ -106,9 +106,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     chain = mend.add_argument(
         "name", nargs="?", metavar="SESSION", help="only this session, even if it was aborted"
     )
-    shared.completing(chain, "chain")
+    shared.complete_with(chain, "chain")
     again = mend.add_argument("--commit", metavar="ID", help="a commit that was aborted")
-    shared.completing(again, "discarded")
+    shared.complete_with(again, "discarded")
     mend.add_argument(
         "--documents", action="store_true", help="also restore flushed documents that are missing"
     )
@@ -130,14 +130,14 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         case "compact":
             made = stage.compact(open_workspace(settings, output), options.message)
             output.show(made, commit_command.render)
-            commit_command.say_more(made, output)
+            commit_command.print_details(made, output)
         case "abort" if options.commit:
             workspace = opening.open_for_repair(settings, output)
             output.show(
                 give_up_commit(workspace, options.commit, dry_run=options.dry_run), render_given_up
             )
         case "abort":
-            with opening.staging(settings, output) as memory:
+            with opening.open_for_staging(settings, output) as memory:
                 aborted = stage.abort(memory, options.reason, dry_run=options.dry_run)
                 output.show(aborted, render_aborted)
         case "status":
@@ -160,12 +160,12 @@ def _start(options: argparse.Namespace, settings: Settings, output: Output) -> N
     is_given = not options.session and settings.given_session is not None
     if not options.session and not is_given:
         settings = settings._replace(session=stage.new_session(task))
-    with opening.staging(settings, output) as memory:
+    with opening.open_for_staging(settings, output) as memory:
         begin = stage.start_given if is_given else stage.start
         begun = begin(memory, task)
         output.show(begun, render_begun)
         if begun.compacted:
-            opening.tell(begun.compacted, output)
+            opening.note_compaction(begun.compacted, output)
         session = settings.given_session
         if session not in (None, begun.session):
             output.warn(f"Commands here still use session {session}, which the environment sets.")
@@ -246,7 +246,7 @@ def render_status(status: StageStatus) -> list[Block]:
 
 
 def _row(chain: Chain) -> tuple[str, ...]:
-    ago = since(chain.last, clock.now_ms()) if chain.last else ""
+    ago = age_text(chain.last, clock.now_ms()) if chain.last else ""
     numbers = (chain.steps, chain.records, chain.files, chain.tokens)
     return (chain.session, chain.state, *(f"{n:,}" for n in numbers), ago, chain.task or "")
 

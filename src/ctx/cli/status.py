@@ -5,7 +5,7 @@ import os
 from typing import Literal
 
 from ctx.cli import opening
-from ctx.cli.output import Output, Verbatim, count
+from ctx.cli.output import Output, VerbatimText, count
 from ctx.cli.settings import Settings
 from ctx.objects.untracked_commits import HERE
 from ctx.operations.status import MemoryStatus, as_text, status
@@ -28,7 +28,7 @@ def run(_options: argparse.Namespace, settings: Settings, output: Output) -> Non
         if not memory.environment.is_single_store:
             found = found._replace(hooks=_hooks(memory, settings))
             found = found._replace(next_step=_next_step(found))
-        output.show(found, lambda result: [Verbatim(as_text(result))])
+        output.show(found, lambda result: [VerbatimText(as_text(result))])
 
 
 def _hooks(memory: Memory, settings: Settings) -> Literal["installed", "not installed"]:

@@ -5,7 +5,7 @@ import os
 
 from ctx.cli import arguments
 from ctx.cli import options as shared
-from ctx.cli.output import Block, Line, Output, count, listing, since, size
+from ctx.cli.output import Block, Line, Output, age_text, count, listing, size
 from ctx.cli.settings import Settings
 from ctx.errors import DatabaseFailure
 from ctx.operations import store
@@ -19,7 +19,7 @@ from ctx.operations.store import (
     StoreRestoreResult,
     StoreStatus,
 )
-from ctx.sqlite.connection import shown
+from ctx.sqlite.connection import path_text
 
 EXAMPLES = """
 ctx store                           where it is, its size, and its backups
@@ -66,14 +66,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     target = backup.add_argument(
         "file", nargs="?", metavar="FILE", help="where to (default: beside the store)"
     )
-    shared.completing(target, "file")
+    shared.complete_with(target, "file")
     restore = shared.add_subcommand(
         group,
         "restore",
         "replace the store with a backup; the old file is kept",
         "ctx store restore ~/store.backup\nctx store restore ~/store.backup --yes",
     )
-    shared.completing(restore.add_argument("file", metavar="FILE", help="the backup"), "file")
+    shared.complete_with(restore.add_argument("file", metavar="FILE", help="the backup"), "file")
     shared.yes_option(restore)
     recover = shared.add_subcommand(
         group,
@@ -122,7 +122,7 @@ def _run(options: argparse.Namespace, settings: Settings, output: Output) -> int
             with store.candidate(path, _file(options.file, settings)) as wanted:
                 if store.locate(path).exists:
                     nodes = count(wanted.nodes, "node")
-                    question = f"Replace the store by {shown(wanted.source)} ({nodes})?"
+                    question = f"Replace the store by {path_text(wanted.source)} ({nodes})?"
                     output.confirm(question, yes=options.yes)
                 output.show(store.restore(path, wanted), render_restore)
         case "recover":
@@ -143,7 +143,7 @@ def render_status(found: StoreStatus) -> list[Block]:
         return [Line(f"{from_home(found.path)} does not exist yet.")]
     backups = "none: `ctx store backup` makes one"
     if found.newest_backup:
-        backups = f"{found.backups:,}, the newest {since(found.newest_backup)} old"
+        backups = f"{found.backups:,}, the newest {age_text(found.newest_backup)} old"
     return [Line(f"{from_home(found.path)} ({size(found.bytes)})"), Line(f"Backups: {backups}")]
 
 

@@ -3,7 +3,7 @@
 import argparse
 
 from ctx.cli import arguments, opening
-from ctx.cli.options import completing, session_option
+from ctx.cli.options import complete_with, session_option
 from ctx.cli.output import Block, Line, Output
 from ctx.cli.settings import Settings
 from ctx.operations.tag import TagResult, tag
@@ -17,7 +17,7 @@ ctx tag 01M7ESYZ1SB4 task:current tier:working    a tier replaces the one before
 def configure(parser: argparse.ArgumentParser) -> None:
     arguments.node(parser)
     added = parser.add_argument("tags", nargs="+", metavar="TAG", help="namespace:value")
-    completing(added, "tag")
+    complete_with(added, "tag")
     session_option(parser)
 
 

@@ -4,7 +4,7 @@ import argparse
 from typing import NamedTuple
 
 from ctx.cli import arguments, opening
-from ctx.cli.options import completing
+from ctx.cli.options import complete_with
 from ctx.cli.output import Block, Line, Output, Table
 from ctx.cli.settings import Settings
 from ctx.memory.graph import PROJECT, USER
@@ -38,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     prefix = parser.add_argument(
         "--prefix", default="", metavar="TEXT", help="only tags that begin with this"
     )
-    completing(prefix, "tag")
+    complete_with(prefix, "tag")
     arguments.scope(parser)
 
 

@@ -6,7 +6,7 @@ from ctx import clock
 from ctx.cli import opening
 from ctx.cli import options as shared
 from ctx.cli.nodes import warn_of_redaction
-from ctx.cli.output import Block, Line, Output, Table, Verbatim, count, since
+from ctx.cli.output import Block, Line, Output, Table, VerbatimText, age_text, count
 from ctx.cli.settings import Settings
 from ctx.operations.task import (
     CurrentTask,
@@ -56,13 +56,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     name = begin.add_argument(
         "name", nargs="+", metavar="NAME", help="its name, its tag, its number or its id"
     )
-    shared.completing(name, "task")
+    shared.complete_with(name, "task")
     shared.session_option(begin)
     finish = shared.add_subcommand(
         group, "end", "end a task: archive its working nodes, keep its decisions", END_EXAMPLES
     )
     name = finish.add_argument("name", nargs="*", metavar="NAME", help="(default: the current one)")
-    shared.completing(name, "task")
+    shared.complete_with(name, "task")
     finish.add_argument("--summarize", action="store_true", help="add a summary of its nodes")
     shared.session_option(finish)
     shared.add_subcommand(group, "current", "show the current task", "ctx task current")
@@ -93,7 +93,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
             output.show(ended, render_ended)
             compacted = ended.compacted
         if compacted:
-            opening.tell(compacted, output)
+            opening.note_compaction(compacted, output)
 
 
 def render_started(started: StartTaskResult) -> list[Block]:
@@ -118,7 +118,7 @@ def render_ended(ended: EndTaskResult) -> list[Block]:
     if ended.summary:
         blocks += [
             Line(f"Created summary: {ended.summary_short_id}"),
-            Verbatim(f"{ended.summary.content}\n"),
+            VerbatimText(f"{ended.summary.content}\n"),
         ]
     return blocks
 
@@ -127,14 +127,14 @@ def render_current(shown: CurrentTask) -> list[Block]:
     task = shown.task
     if task is None:
         return [Line("No current task.")]
-    age = f", started {since(task.started, clock.now_ms())} ago" if task.started else ""
+    age = f", started {age_text(task.started, clock.now_ms())} ago" if task.started else ""
     return [Line(f"{_task_label(task)}{age}, {count(shown.working, 'working node')}")]
 
 
 def render_list(found: TaskList) -> list[Block]:
     now = clock.now_ms()
     rows = [
-        [each.short_id, each.number or "", each.state, since(each.created_at, now), each.name]
+        [each.short_id, each.number or "", each.state, age_text(each.created_at, now), each.name]
         for each in found.tasks
     ]
     headings, kinds = ["id", "number", "state", "age", "task"], ["id", "", "type", "age", "text"]

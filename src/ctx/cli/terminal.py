@@ -97,7 +97,7 @@ def fitted_example(line: str, columns: int) -> str:
     )
 
 
-def fitted(widths: Sequence[int], kinds: Sequence[str], most: int) -> list[int]:
+def fit_widths(widths: Sequence[int], kinds: Sequence[str], most: int) -> list[int]:
     """The widths of columns side by side, with two spaces before each.
 
     Tags are shortened first. If prose still has too little space, tags are left out: their width is

@@ -7,7 +7,7 @@ from ctx.cli.nodes import preview
 from ctx.cli.output import Block, Line, Output, Table, count
 from ctx.cli.settings import Settings
 from ctx.memory import model, walk
-from ctx.operations.trace import SaidStep, TraceResult, trace
+from ctx.operations.trace import SourceStep, TraceResult, trace
 
 EXAMPLES = """
 ctx trace 01M7ESYZ1SB4               everything it was derived from, and what was said
@@ -38,7 +38,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 def render(result: TraceResult) -> list[Block]:
     """An indented tree: each line names the edge from the line above it."""
     rows = []
-    quotes: dict[str, list[SaidStep]] = {}
+    quotes: dict[str, list[SourceStep]] = {}
     for each in result.evidence:
         quotes.setdefault(each.node, []).append(each)
     nodes = {node.id: node for node in result.nodes}

@@ -5,8 +5,8 @@ import os
 
 from ctx import layout
 from ctx.cli import options as shared
-from ctx.cli.opening import tell_adopted
-from ctx.cli.output import Block, Line, Output, Table, count, since
+from ctx.cli.opening import note_new_identity
+from ctx.cli.output import Block, Line, Output, Table, age_text, count
 from ctx.cli.settings import Settings
 from ctx.errors import CtxError, UsageError
 from ctx.operations.trust import (
@@ -14,10 +14,10 @@ from ctx.operations.trust import (
     TrustedProjects,
     TrustResult,
     contents,
-    everything,
     revoke,
     revoke_folder,
     trust,
+    trusted_projects,
 )
 from ctx.project import trust_check
 from ctx.project import trust_list as trusting
@@ -37,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     folder = parser.add_argument(
         "path", nargs="?", metavar="DIR", help="the project's folder (default: this one)"
     )
-    shared.completing(folder, "folder")
+    shared.complete_with(folder, "folder")
     instead = parser.add_mutually_exclusive_group()
     instead.add_argument("--revoke", action="store_true", help="stop trusting it")
     instead.add_argument("--list", action="store_true", help="list trusted projects")
@@ -51,12 +51,12 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     if options.list:
         if options.path:
             raise UsageError("--list takes no folder.")
-        output.show(everything(home), render_list)
+        output.show(trusted_projects(home), render_list)
     elif options.revoke:
         output.show(_revoke_trust(folder, home), render)
     else:
         _trust(options, folder, home, output)
-    tell_adopted(settings, output)
+    note_new_identity(settings, output)
     if is_broken and trusting.is_broken(home):
         output.warn(f"{trusting.path_of(home)} cannot be read, so nothing is trusted.")
 
@@ -74,7 +74,7 @@ def _trust(options: argparse.Namespace, folder: str, home: str, output: Output) 
         if verdict.differs:
             output.note(f"It was trusted as another repository: {' and '.join(verdict.differs)}.")
         # An agent may read the pipe, and names are untrusted text.
-        output.preview(holding(held, with_names=output.has_reader))
+        output.preview(content_blocks(held, with_names=output.has_reader))
         output.confirm(
             f"Trust {project.store}? Agents that work here are shown its content.", yes=False
         )
@@ -98,7 +98,7 @@ def _revoke_trust(folder: str, home: str) -> TrustResult:
     return revoke(home, project)
 
 
-def holding(held: TrustContents, *, with_names: bool = True) -> list[Block]:
+def content_blocks(held: TrustContents, *, with_names: bool = True) -> list[Block]:
     """The content of a project store, for the decision to trust it."""
     commits = ("" if held.complete else "at least ") + count(held.commits, "commit")
     if held.last_commit:
@@ -126,7 +126,7 @@ def render(answer: TrustResult) -> list[Block]:
             if answer.differed:
                 was = " and ".join(answer.differed)
                 blocks.append(Line(f"  It was trusted as another repository: {was}."))
-            return [*blocks, *(holding(answer.contents) if answer.contents else [])]
+            return [*blocks, *(content_blocks(answer.contents) if answer.contents else [])]
         case "already trusted":
             return [Line(f"{answer.root} is already trusted, since {answer.at[:10]}.")]
         case "revoked":
@@ -139,7 +139,7 @@ def render_list(trusted: TrustedProjects) -> list[Block]:
     if not trusted.projects:
         return [Line("No trusted projects.")]
     rows = [
-        (each.root, since(each.at), each.identity, "" if each.state == "trusted" else each.state)
+        (each.root, age_text(each.at), each.identity, "" if each.state == "trusted" else each.state)
         for each in trusted.projects
     ]
     blocks: list[Block] = [

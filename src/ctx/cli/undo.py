@@ -5,9 +5,9 @@ from itertools import islice
 
 from ctx import clock
 from ctx.cli import arguments, opening
-from ctx.cli.delete import say_what_stays
-from ctx.cli.options import completing, session_option
-from ctx.cli.output import Block, Line, Output, Table, listing, since
+from ctx.cli.delete import note_kept_files
+from ctx.cli.options import complete_with, session_option
+from ctx.cli.output import Block, Line, Output, Table, age_text, listing
 from ctx.cli.settings import Settings
 from ctx.ids import short
 from ctx.operations.undo import ChangeList, UndoResult, changes, undo_change
@@ -27,7 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     change = parser.add_argument(
         "change", nargs="?", metavar="CHANGE", help="a change from `--list` (default: the last)"
     )
-    completing(change, "change")
+    complete_with(change, "change")
     parser.add_argument("--list", action="store_true", help="list the changes, newest first")
     arguments.limit(parser)
     arguments.dry_run(parser)
@@ -47,7 +47,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         output.warn(f"{kept.what} of {short(kept.subject)} changed since then and is kept.")
     if len(undone.kept) > _MOST_WARNINGS:
         output.warn(f"{len(undone.kept) - _MOST_WARNINGS:,} more changed since then and are kept.")
-    say_what_stays(undone.files, output)
+    note_kept_files(undone.files, output)
     for path in undone.documents:
         output.note(f"{path} is in git and keeps its text. Edit it to change that.")
     if undone.by:
@@ -63,7 +63,7 @@ def render_changes(changes: ChangeList) -> list[Block]:
         rows.append(
             (
                 made.id,
-                since(made.at, now),
+                age_text(made.at, now),
                 made.action,
                 made.what + more,
                 made.session,

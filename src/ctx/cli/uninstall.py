@@ -76,9 +76,9 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     answer = UninstallResult(options.dry_run, (part, hooks), change.backup, diff, store)
     output.show(answer, partial(render, home=home))
     if part.state == "kept":
-        changed = ", ".join(short(path, home) for path in skill.edited(place.skill))
+        changed = ", ".join(short(path, home) for path in skill.edited_pages(place.skill))
         output.warn(f"{changed}: kept, because you changed it. --force removes it too.")
-    for warning in install.unmanaged(change, "Remove it manually."):
+    for warning in install.unmanaged_hook_warnings(change, "Remove it manually."):
         output.warn(warning)
     if options.dry_run:
         return

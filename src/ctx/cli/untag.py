@@ -3,7 +3,7 @@
 import argparse
 
 from ctx.cli import arguments, opening
-from ctx.cli.options import completing, session_option
+from ctx.cli.options import complete_with, session_option
 from ctx.cli.output import Output
 from ctx.cli.settings import Settings
 from ctx.cli.tag import render
@@ -17,7 +17,7 @@ ctx untag 01M7ESYZ1SB4 tier:working project:shop
 
 def configure(parser: argparse.ArgumentParser) -> None:
     arguments.node(parser)
-    completing(
+    complete_with(
         parser.add_argument("tags", nargs="+", metavar="TAG", help="the tags to remove"), "own-tag"
     )
     session_option(parser)

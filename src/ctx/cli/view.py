@@ -75,7 +75,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _name(parser: argparse.ArgumentParser) -> None:
-    shared.completing(parser.add_argument("name", metavar="NAME", help="the view"), "view")
+    shared.complete_with(parser.add_argument("name", metavar="NAME", help="the view"), "view")
 
 
 def _user(parser: argparse.ArgumentParser) -> None:

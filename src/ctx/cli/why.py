@@ -3,13 +3,13 @@
 import argparse
 
 from ctx.cli import arguments, opening, pack_answers
-from ctx.cli.options import completing
-from ctx.cli.output import Block, Line, Output, Table, count, since
+from ctx.cli.options import complete_with
+from ctx.cli.output import Block, Line, Output, Table, age_text, count
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
 from ctx.memory import code_anchors, sources
 from ctx.memory.receipts import PackReceipt, Receipt
-from ctx.operations.why import GivenNode, ReceiptDetails, ReceiptList, last, why
+from ctx.operations.why import ReceiptDetails, ReceiptList, ReceiptNode, last, why
 
 EXAMPLES = """
 ctx why                     the last context or pack of this project
@@ -27,7 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     receipt = parser.add_argument(
         "receipt", nargs="?", metavar="RECEIPT", help="the beginning of its id, or of a session's"
     )
-    completing(receipt, "receipt")
+    complete_with(receipt, "receipt")
     parser.add_argument("--list", action="store_true", help="list the last receipts")
     arguments.limit(parser)
 
@@ -100,9 +100,9 @@ def _render_pack(explained: ReceiptDetails, packed: PackReceipt) -> list[Block]:
         reasons = f": {pack_answers.sums(chunk.reasons)}" if chunk.reasons else ""
         blocks += [Line(""), Line(chunk.title, "heading"), Line(f"{line}{reasons}")]
         if chunk.via:
-            blocks.append(Line(f"  by way of {pack_answers.way(chunk.via)}"))
+            blocks.append(Line(f"  by way of {pack_answers.path_text(chunk.via)}"))
     if packed.narrative:
-        blocks += [Line(""), Line(pack_answers.lately(packed.narrative))]
+        blocks += [Line(""), Line(pack_answers.recent_log_text(packed.narrative))]
     if changed := [
         (each.label, "", _current_text(each)) for each in explained.items if each.changed
     ]:
@@ -129,7 +129,7 @@ def _amount(receipt: ReceiptDetails | Receipt) -> str:
     return f"{nodes} and {count(files, 'changed file')}" if files else nodes
 
 
-def _current_text(each: GivenNode) -> str:
+def _current_text(each: ReceiptNode) -> str:
     if not each.id:
         return f"changed in a session, last at {each.updated_at}"
     if each.content is None:
@@ -147,7 +147,7 @@ def render_list(listed: ReceiptList) -> list[Block]:
     rows = [
         (
             each.id,
-            since(each.at),
+            age_text(each.at),
             each.event,
             _amount(each),
             f"{each.tokens:,} tokens",

@@ -12,7 +12,7 @@ from ctx import clock, disk, interrupts
 from ctx.agents.claude_code.claude_hooks import ClaudeHooks
 from ctx.cli import arguments, opening
 from ctx.cli import options as shared
-from ctx.cli.output import Block, Line, Output, Table, Verbatim, count
+from ctx.cli.output import Block, Line, Output, Table, VerbatimText, count
 from ctx.cli.settings import Settings, variables
 from ctx.config.resolve import survey
 from ctx.errors import CtxError, ProgramFailure
@@ -145,7 +145,7 @@ def _run(options: argparse.Namespace, settings: Settings, output: Output) -> Non
         output.note(f"The worker is process {os.getpid()}; stop it with Ctrl-C.")
     # A worker that a user starts does not wait for the old one to stop.
     patience_s = _GOING_S if options.detached else 0.0
-    with disk.explained("running the worker"):
+    with disk.explain_errors("running the worker"):
         reason = run.run(
             place, lambda: opening.writing(ours, output), limits, variables(), patience_s
         )
@@ -160,7 +160,7 @@ def _run(options: argparse.Namespace, settings: Settings, output: Output) -> Non
 
 def _home_of(settings: Settings) -> UserStore:
     """The user store; its folder is created if it is missing."""
-    with disk.explained("making the user store's folder"):
+    with disk.explain_errors("making the user store's folder"):
         disk.make_folder(settings.user_store.home)
     return settings.user_store
 
@@ -190,7 +190,7 @@ def _start(settings: Settings) -> bool:
     store = _home_of(settings)
     if _owner(settings):
         return False
-    with disk.explained("starting the worker"):
+    with disk.explain_errors("starting the worker"):
         disk.discard(os.path.join(store.home, spawn.MARK))
         interrupts.defer()
         environment = ClaudeHooks().without_session(variables())
@@ -335,4 +335,4 @@ def render(status: WorkerStatus) -> list[Block]:
 def render_log(logged: WorkerLog) -> list[Block]:
     if not logged.lines:
         return [Line("No log yet.")]
-    return [Verbatim("".join(f"{line}\n" for line in logged.lines))]
+    return [VerbatimText("".join(f"{line}\n" for line in logged.lines))]

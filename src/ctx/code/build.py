@@ -19,7 +19,7 @@ from typing import NamedTuple
 from ctx import clock, disk
 from ctx.checkouts import Checkout
 from ctx.code import (
-    affected,
+    affected_files,
     code_tables,
     file_listing,
     file_reader,
@@ -88,9 +88,9 @@ def follow(
 ) -> int:
     """Resolve the mentions of the pending files among these, or of all pending files. Returns their
     number."""
-    connection = index_file.open_as_it_is(place.database)
+    connection = index_file.open_existing(place.database)
     try:
-        waiting = code_tables.unresolved(connection)
+        waiting = code_tables.unresolved_files(connection)
         if files is not None:
             wanted = frozenset(files)
             waiting = [file_id for file_id in waiting if file_id in wanted]
@@ -167,10 +167,10 @@ class _Refresh:
             changed = self._read(pool, wanted, gone)
             self._settle_words()
         resolved = 0
-        waiting = code_tables.unresolved(self._connection)
+        waiting = code_tables.unresolved_files(self._connection)
         if len(waiting) <= at_once:
             resolved = _follow(self._connection, self._place, waiting, self._tick)
-        if not index_file.noted(self._connection, _PACKAGES):
+        if not index_file.read_note(self._connection, _PACKAGES):
             described = packages.read_all(self._place.root, [file[0] for file in listing.files])
             with index_file.writing(self._connection, self._place.database):
                 code_tables.put_packages(self._connection, described)
@@ -193,7 +193,7 @@ class _Refresh:
         """Check every file again if the limits for parsing have changed."""
         now = repr(file_reader.limits(self._place.root, self._place.max_bytes))
         digest = blake2b(now.encode("utf-8", "replace"), digest_size=8).hexdigest()
-        before = index_file.noted(self._connection, "limits")
+        before = index_file.read_note(self._connection, "limits")
         if before != digest:
             with index_file.writing(self._connection, self._place.database):
                 if before is not None:
@@ -244,7 +244,7 @@ class _Refresh:
             if last:
                 # An unresolved mention may refer to a new file.
                 for file in new:
-                    self._names |= affected.names_in_path(self._connection, file[0])
+                    self._names |= affected_files.names_in_path(self._connection, file[0])
         return [
             FileToRead(last + number, file[0], stamps=file[1:])
             for number, file in enumerate(new, 1)
@@ -291,7 +291,7 @@ class _Refresh:
                     continue
                 names = code_tables.put(self._connection, answer, others=not self._is_new)
                 if EVERYTHING in names:
-                    names |= affected.names_of_file(paths[answer.file_id])
+                    names |= affected_files.names_of_file(paths[answer.file_id])
                 self._names |= names
                 if answer.state != "same":
                     path = paths[answer.file_id]
@@ -306,10 +306,10 @@ class _Refresh:
     def _remove(self, file_id: int) -> None:
         row = self._connection.execute("SELECT path FROM files WHERE id = ?", (file_id,)).fetchone()
         if row:
-            names = affected.names_in_path(self._connection, row[0])
+            names = affected_files.names_in_path(self._connection, row[0])
             names |= code_tables.remove(self._connection, file_id)
             if EVERYTHING in names:
-                names |= affected.names_of_file(row[0])
+                names |= affected_files.names_of_file(row[0])
             self._names |= names
             self._languages.update(self._affected_languages(row[0]))
             index_file.note(self._connection, _PACKAGES, 0)
@@ -317,13 +317,13 @@ class _Refresh:
     def _affected_languages(self, path: str) -> tuple[str, ...]:
         """The languages whose imports may lead elsewhere after a change of this file."""
         name = path.rpartition("/")[2]
-        if name.endswith(".json") and name not in affected.MANIFESTS:
+        if name.endswith(".json") and name not in affected_files.MANIFESTS:
             if self._configurations is None:
                 self._configurations = list(self._settings())
             stem = name.removesuffix(".json").encode()
             if any(stem in configuration for configuration in self._configurations):
                 name = "tsconfig.json"
-        return affected.MANIFESTS.get(name, ())
+        return affected_files.MANIFESTS.get(name, ())
 
     def _settings(self) -> Iterator[bytes]:
         """The content of TypeScript's settings, which can include others under any name."""
@@ -337,11 +337,11 @@ class _Refresh:
 
     def _mark_affected_files(self) -> None:
         """Mark all files whose edges may have changed."""
-        files = affected.files_affected_by(self._connection, self._names)
+        files = affected_files.files_affected_by(self._connection, self._names)
         if files is None:
-            code_tables.look_again_at_all(self._connection)
+            code_tables.mark_all_unresolved(self._connection)
         else:
-            code_tables.look_again_at(self._connection, files)
+            code_tables.mark_unresolved(self._connection, files)
         self._names.clear()
         for language in self._languages:
             self._connection.execute(

@@ -60,9 +60,9 @@ class CodeGraph:
     ) -> list[CodeEdge]:
         wanted = list(items)
         if waiting := self._unresolved_files():
-            from ctx.code import affected
+            from ctx.code import affected_files
 
-            files = affected.files_leading_to(self.connection, wanted)
+            files = affected_files.files_leading_to(self.connection, wanted)
             self._have_followed(waiting, waiting if files is None else files)
         return self._edges("target", wanted, labels, least)
 

@@ -14,9 +14,9 @@ from sqlite3 import Connection
 from typing import NamedTuple
 
 from ctx import disk, redaction
-from ctx.code import encoding, file_reader, qualified
+from ctx.code import encoding, file_reader, qualified_names
 from ctx.code.lookup import Code
-from ctx.code.qualified import QualifiedNames
+from ctx.code.qualified_names import QualifiedNames
 from ctx.code.resolve import facts
 from ctx.code.source_model import SourceImport as Written
 from ctx.code.vocabulary import KINDS, VISIBILITIES, file_of, item_id
@@ -281,7 +281,7 @@ class _FileSnapshot:
         """The qualified name of an item, with secrets removed from its parts."""
         around = self._names.get(row.parent or 0)
         if around and row.parent != self._rows[0].id:
-            separator = qualified.separator(self._file.language)
+            separator = qualified_names.separator(self._file.language)
             name = f"{around}{separator}{self._taker.clean(row.name)}"
         else:
             name = self._taker.names.qualified_name(row.id)
@@ -374,4 +374,4 @@ def as_written(written: Written, language: str) -> str:
     """The module and the item that an import names."""
     if not written.item or written.module.endswith("."):
         return written.module + written.item
-    return f"{written.module}{qualified.separator(language)}{written.item}"
+    return f"{written.module}{qualified_names.separator(language)}{written.item}"

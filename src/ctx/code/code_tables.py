@@ -230,18 +230,18 @@ def index_backward(connection: Connection) -> None:
     connection.execute(_EDGES_BACKWARD)
 
 
-def unresolved(connection: Connection) -> list[int]:
+def unresolved_files(connection: Connection) -> list[int]:
     rows = connection.execute("SELECT id FROM files WHERE resolved = 0 ORDER BY id")
     return [file_id for (file_id,) in rows]
 
 
-def look_again_at(connection: Connection, files: Iterable[int]) -> None:
+def mark_unresolved(connection: Connection, files: Iterable[int]) -> None:
     connection.executemany(
         "UPDATE files SET resolved = 0 WHERE id = ?", [(file_id,) for file_id in files]
     )
 
 
-def look_again_at_all(connection: Connection) -> None:
+def mark_all_unresolved(connection: Connection) -> None:
     connection.execute("UPDATE files SET resolved = 0 WHERE skipped IS NULL")
 
 
@@ -255,7 +255,7 @@ def facts_of(connection: Connection, files: Iterable[int]) -> Iterator[tuple[str
             yield row[0], facts.decode(row[1])
 
 
-def speaking_of(connection: Connection, hashes: set[int]) -> Iterator[tuple[int, bool]]:
+def files_mentioning(connection: Connection, hashes: set[int]) -> Iterator[tuple[int, bool]]:
     """The files that mention any of these names, and whether something in them may be derived from
     one."""
     for file_id, packed in connection.execute("SELECT file_id, hashes FROM mentioned"):

@@ -38,7 +38,7 @@ class Coverage(NamedTuple):
 
 def refreshed_at(connection: Connection) -> str | None:
     """The time of the last refresh; None until the first one is complete."""
-    ms = index_file.noted(connection, "refreshed_at")
+    ms = index_file.read_note(connection, "refreshed_at")
     return clock.iso(ms) if isinstance(ms, int) else None
 
 
@@ -58,7 +58,7 @@ def measure(connection: Connection) -> Coverage:
         "SELECT skipped, count(*) FROM files WHERE skipped NOT NULL"
         " GROUP BY skipped ORDER BY 2 DESC, 1"
     )
-    left_out = index_file.noted(connection, "left_out")
+    left_out = index_file.read_note(connection, "left_out")
     return Coverage(
         files,
         int(parsed),

@@ -93,7 +93,7 @@ def condense(edges: Iterable[Pair]) -> CondensedGraph:
     )
 
 
-def inside(condensed: CondensedGraph, edges: Iterable[Pair]) -> dict[int, list[Pair]]:
+def edges_in_cycles(condensed: CondensedGraph, edges: Iterable[Pair]) -> dict[int, list[Pair]]:
     """The edges inside of a cycle, by the smallest member of the cycle."""
     first = {member: members[0] for members in condensed.cycles for member in members}
     by_component: dict[int, list[Pair]] = {}
@@ -134,7 +134,7 @@ def write_view(folder: str, view: CycleView) -> str:
     again."""
     content = msgspec.msgpack.encode(view)
     name = blake2b(content, digest_size=_NAME // 2).hexdigest()
-    with disk.explained("writing the cycles of the code"):
+    with disk.explain_errors("writing the cycles of the code"):
         disk.make_folder(folder)
         path = os.path.join(folder, f"{_PREFIX}{name}")
         if not os.path.exists(path):

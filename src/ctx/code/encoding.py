@@ -35,23 +35,23 @@ _MOST_STRAYS = 10_000
 """Each one is handled separately, which is slow."""
 
 
-class Decoded(NamedTuple):
+class DecodedText(NamedTuple):
     text: str
     encoding: str
     """Python's name for it; `mixed` for UTF-8 with stray bytes."""
 
 
-def decode(content: bytes) -> Decoded:
+def decode(content: bytes) -> DecodedText:
     if content.isascii():
-        return Decoded(content.decode("ascii"), "utf-8")
+        return DecodedText(content.decode("ascii"), "utf-8")
     marked = marked_encoding(content)
     if marked:
-        return Decoded(content.decode(marked, "replace"), marked)
+        return DecodedText(content.decode(marked, "replace"), marked)
     declared = _DECLARED.match(content[:_DECLARED_WITHIN])
     if declared and (name := _declared_encoding(declared[1].decode("latin-1"))):
-        return Decoded(content.decode(name, "replace"), name)
+        return DecodedText(content.decode(name, "replace"), name)
     try:
-        return Decoded(content.decode("utf-8"), "utf-8")
+        return DecodedText(content.decode("utf-8"), "utf-8")
     except UnicodeDecodeError:
         return _decode_with_fallback(content)
 
@@ -63,13 +63,13 @@ def marked_encoding(content: bytes) -> str | None:
     return next(name for mark, name in _MARKS if content.startswith(mark))
 
 
-def _decode_with_fallback(content: bytes) -> Decoded:
+def _decode_with_fallback(content: bytes) -> DecodedText:
     text = content.decode("utf-8", "replace")
     strays = text.count("\ufffd")
     beyond_ascii = len(text) - len(text.encode("ascii", "ignore"))
     if strays > _MOST_STRAYS or 2 * strays > beyond_ascii:
-        return Decoded(content.decode("latin-1"), "latin-1")
-    return Decoded(content.decode("utf-8", _STRAY), "mixed")
+        return DecodedText(content.decode("latin-1"), "latin-1")
+    return DecodedText(content.decode("utf-8", _STRAY), "mixed")
 
 
 def _stray_bytes(error: UnicodeError) -> tuple[str, int]:

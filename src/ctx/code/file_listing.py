@@ -80,7 +80,7 @@ def list_files(
     is_in_time: Callable[[], bool] = _no_deadline,
 ) -> FileListing:
     """The current files of a project; incomplete if the time is up."""
-    own = patterns.compiled(ignore_globs)
+    own = patterns.compile_rules(ignore_globs)
     if checkout is None:
         return _walk_folders(project_root, own, is_in_time)
     inside = os.path.relpath(project_root, checkout.top)
@@ -103,7 +103,7 @@ def list_files(
     return FileListing(sorted(looked.files), sorted(set(looked.left_out)))
 
 
-def why_not(project_root: str, path: str) -> str | None:
+def exclusion_reason(project_root: str, path: str) -> str | None:
     """Why an existing path is excluded; None if there is no reason, or it does not exist."""
     try:
         return _skip_reason(project_root, path, os.lstat(os.path.join(project_root, path)))
@@ -172,7 +172,7 @@ class _FolderWalk:
         """Add those of these paths that exist and are not excluded."""
         folders, files = self._folders, self.files
         lstat, is_plain, is_in_time = os.lstat, stat.S_ISREG, self._is_in_time
-        with disk.explained(_DOING):
+        with disk.explain_errors(_DOING):
             top = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY)
         try:
             for path in paths:
@@ -220,7 +220,7 @@ class _FolderWalk:
             self.left_out.append(ExcludedPath(folder[:-1], _LINK))
         if not stat.S_ISDIR(mode):
             return None
-        rules = patterns.inside(rules, folder) if rules else rules
+        rules = patterns.rules_in_folder(rules, folder) if rules else rules
         if os.access(folder + _CTXIGNORE, os.F_OK, dir_fd=top):
             return _with_file(rules, self._root, folder + _CTXIGNORE)
         return rules

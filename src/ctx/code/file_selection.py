@@ -188,7 +188,7 @@ def _files_matching_glob(
             break
         # The name of the current folder is not a glob.
         parts[number] = re.sub(r"([\\*?\[\]])", r"\\\1", part)
-    wanted = patterns.compiled(["/" + "/".join(parts)])
+    wanted = patterns.compile_rules(["/" + "/".join(parts)])
     return {
         path for path in _unignored_files(project, ".", rules) if patterns.ignores(wanted, path)
     }
@@ -222,7 +222,7 @@ def _ignored_paths(project: Project, paths: Sequence[str], rules: SelectionRules
     """The ignored paths, each with the reason."""
     if rules.include_ignored:
         return {}
-    globs = patterns.compiled(rules.ignore_globs)
+    globs = patterns.compile_rules(rules.ignore_globs)
     ignored = {
         path: "ingestion.ignore_globs lists it (--force adds it)"
         for path in paths

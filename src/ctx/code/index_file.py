@@ -21,7 +21,7 @@ from ctx.sqlite.connection import (
     discard,
     execute_script,
     expect_mark,
-    explained,
+    explain_errors,
     mark,
     transaction,
 )
@@ -42,7 +42,7 @@ def open_for_writing(path: str) -> Connection:
         return _make(path)
 
 
-def open_as_it_is(path: str) -> Connection:
+def open_existing(path: str) -> Connection:
     """The same for a caller that adds to an existing index: refuse if it cannot be used."""
     return _open(path, "mode=rw")
 
@@ -65,7 +65,7 @@ def open_for_reading(path: str) -> Connection | None:
 def _open(path: str, mode: str) -> Connection:
     if not os.path.isfile(path) or os.path.islink(path):
         raise IndexCorrupt(f"There is no index at {path}.")
-    with explained(path, IndexCorrupt), closed_on_failure(connect(path, mode)) as connection:
+    with explain_errors(path, IndexCorrupt), closed_on_failure(connect(path, mode)) as connection:
         expect_mark(connection, path, APPLICATION_ID, VERSION)
         connection.execute("SELECT count(*) FROM meta").fetchone()
         _tune(connection)
@@ -73,7 +73,7 @@ def _open(path: str, mode: str) -> Connection:
 
 
 def _make(path: str) -> Connection:
-    with explained(path, IndexCorrupt), disk.explained("making the index of the code"):
+    with explain_errors(path, IndexCorrupt), disk.explain_errors("making the index of the code"):
         disk.make_folder(os.path.dirname(path))
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, disk.FILE_MODE))
         with closed_on_failure(connect(path, "mode=rw")) as connection:
@@ -104,7 +104,7 @@ def _tune(connection: Connection) -> None:
 
 @contextmanager
 def writing(connection: Connection, path: str) -> Iterator[None]:
-    with explained(path, IndexCorrupt), transaction(connection):
+    with explain_errors(path, IndexCorrupt), transaction(connection):
         yield
 
 
@@ -112,7 +112,7 @@ def note(connection: Connection, key: str, value: str | int | bytes | None) -> N
     connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
 
-def noted(connection: Connection, key: str) -> str | int | bytes | None:
+def read_note(connection: Connection, key: str) -> str | int | bytes | None:
     row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
     return row[0] if row else None
 

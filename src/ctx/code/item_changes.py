@@ -9,7 +9,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
 
-from ctx.code.qualified import separator
+from ctx.code.qualified_names import separator
 from ctx.code.source_model import ParsedFile, SourceItem, path_in_file
 
 Part = Literal["signature", "body"]
@@ -32,7 +32,7 @@ class ItemChange(NamedTuple):
 Key = tuple[str, tuple[str, ...]]
 
 
-def between(old: ParsedFile | None, new: ParsedFile | None) -> list[ItemChange]:
+def compare_files(old: ParsedFile | None, new: ParsedFile | None) -> list[ItemChange]:
     """The changes from one version of a file to another, in file order."""
     before, after = _by_key(old), _by_key(new)
     language = new.language if new else old.language if old else ""

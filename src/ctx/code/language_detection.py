@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ctx.code import generated
+from ctx.code import generated_files
 from ctx.code.attributes import Attributes
 from ctx.code.encoding import marked_encoding
 
@@ -269,7 +269,7 @@ def unfit_unread(path: str, size: int, limits: FileLimits) -> str | None:
     if vendored:
         return "vendored"
     by_people = limits.attributes.says(path, "generated")
-    if by_people or (by_people is None and generated.by_name(path)):
+    if by_people or (by_people is None and generated_files.by_name(path)):
         return "generated"
     if by_people is None and path.endswith(_MINIFIED):
         return "minified"
@@ -305,7 +305,7 @@ def _unfit_content(path: str, content: bytes, limits: FileLimits) -> str | None:
         return reason
     if limits.attributes.says(path, "generated") is False:
         return None
-    if generated.by_header(content):
+    if generated_files.by_header(content):
         return "generated"
     return _generated_reason(path, content) if len(content) > _FEW_BYTES else None
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ctx.code import index_file
 from ctx.code.code_graph import CodeGraph, Follow
-from ctx.code.qualified import QualifiedNames
+from ctx.code.qualified_names import QualifiedNames
 from ctx.code.vocabulary import KINDS, SLOTS, VISIBILITIES, file_of, item_id
 
 _SEPARATORS = re.compile(r"::|[.#/]")

@@ -65,10 +65,10 @@ def read_patterns(content: bytes, start: int = 0) -> Rules:
     if len(content) > LARGEST:
         content = content[: content.rfind(b"\n", 0, LARGEST) + 1]
     text = content.decode("utf-8", "surrogateescape").removeprefix("\ufeff")
-    return compiled((line.removesuffix("\r") for line in text.split("\n")), start)
+    return compile_rules((line.removesuffix("\r") for line in text.split("\n")), start)
 
 
-def compiled(lines: Iterable[str], start: int = 0) -> Rules:
+def compile_rules(lines: Iterable[str], start: int = 0) -> Rules:
     """The rules in some lines. An invalid pattern matches nothing."""
     groups: list[tuple[bool, list[str]]] = []
     for line in lines:
@@ -98,7 +98,7 @@ def ignores(rules: Rules, path: str) -> bool:
     return any(verdict(rules, folder) for folder in folders) or bool(verdict(rules, path))
 
 
-def inside(rules: Rules, folder: str) -> Rules:
+def rules_in_folder(rules: Rules, folder: str) -> Rules:
     """The rules of the parent folder that can match anything in a folder."""
     return tuple(
         block

@@ -10,7 +10,7 @@ from ctx.code import code_snapshots, source_parser
 from ctx.code.code_graph import CodeEdge as Known
 from ctx.code.code_snapshots import ItemRow, LineOffsets
 from ctx.code.lookup import Code
-from ctx.code.qualified import QualifiedNames
+from ctx.code.qualified_names import QualifiedNames
 from ctx.code.source_model import SourceImport, path_in_file
 from ctx.code.vocabulary import CONFIDENCES, KINDS, PER_MILLE, file_of
 from ctx.ids import ObjectId

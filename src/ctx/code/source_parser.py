@@ -72,7 +72,7 @@ def parse(path: str, content: bytes, language_name: str, lines: int | None = Non
     if root.has_error:
         # Searching for missing nodes takes time at every node, and hardly any file needs it.
         captures |= _captured(grammars.problems, root)
-    return _Reading(grammars.language, SourceText(path, content), captures, lines).parsed()
+    return _SourceReader(grammars.language, SourceText(path, content), captures, lines).parsed()
 
 
 def _captured(query: "Query", root: "Node") -> Captures:
@@ -99,7 +99,7 @@ def _parser(name: str) -> "Parser":
         return tree_sitter.Parser(load(name).grammar, timeout_micros=_MOST_MICROS)
 
 
-class _Reading:
+class _SourceReader:
     """One file, from the captures of its query to the result."""
 
     def __init__(

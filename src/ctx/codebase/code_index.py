@@ -20,7 +20,7 @@ from ctx.codebase import prune
 from ctx.errors import DiskFailure, IndexCorrupt, LockConflict
 from ctx.layout import CodePlace, Project, UserStore
 from ctx.project import trust_check
-from ctx.sqlite.connection import discard, explained, size_of
+from ctx.sqlite.connection import discard, explain_errors, size_of
 from ctx.workspace import Environment, Workspace
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class _ResolveOnDemand:
         try:
             with (
                 locks.hold(place.lock, _DOING, _WAIT_SECONDS),
-                explained(place.database, IndexCorrupt),
+                explain_errors(place.database, IndexCorrupt),
             ):
                 build.follow(self._codebase.files, files, self._tick)
         except LockConflict:
@@ -205,7 +205,7 @@ def remove_damaged(codebase: Codebase) -> bool:
     rebuilds it."""
     path = codebase.place.database
     try:
-        with explained(path, IndexCorrupt):
+        with explain_errors(path, IndexCorrupt):
             code = lookup.open_index(path, codebase.place.root)
             if code is None:
                 return False
@@ -291,12 +291,12 @@ def _refresh(
         prune.prune_indexes(codebase.user_store)
     path = codebase.place.database
     try:
-        with explained(path, IndexCorrupt):
+        with explain_errors(path, IndexCorrupt):
             return build.refresh(codebase.files, tick, chosen=chosen)
     except IndexCorrupt:
         # The index is derived data: a damaged one is rebuilt.
         _remove(path)
-        with explained(path, IndexCorrupt):
+        with explain_errors(path, IndexCorrupt):
             return build.refresh(codebase.files, tick, chosen=chosen)
 
 
@@ -311,14 +311,14 @@ def _read_history(codebase: Codebase, tick: clock.Tick) -> None:
 
     place = codebase.place
     with (
-        explained(place.database, IndexCorrupt),
+        explain_errors(place.database, IndexCorrupt),
         closing(index_file.open_for_writing(place.database)) as opened,
     ):
         history.refresh(opened, Project(place.root, place.checkout), tick=tick)
 
 
 def _remove(path: str) -> None:
-    with disk.explained("removing the index of the code"):
+    with disk.explain_errors("removing the index of the code"):
         discard(path)
 
 

@@ -35,7 +35,7 @@ def require(opened: OpenIndex, word: str) -> list[LocatedItem]:
     )
 
 
-def shown(items: list[LocatedItem]) -> tuple[LocatedItem, ...]:
+def shown_items(items: list[LocatedItem]) -> tuple[LocatedItem, ...]:
     """The items to show to a person."""
     return tuple(without_impls(items))
 
@@ -69,7 +69,7 @@ def _refuse(opened: OpenIndex, path: str) -> NoReturn:
     if not inside:
         raise PathRefused(f"{shown_path} is outside of the project {opened.root}.")
     for name in inside:
-        if reason := file_listing.why_not(opened.root, name):
+        if reason := file_listing.exclusion_reason(opened.root, name):
             raise PathRefused(f"{shown_path} is not in the code index: {reason}.")
         if os.path.isdir(os.path.join(opened.root, name)):
             raise PathRefused(f"{shown_path} is a folder.", hint=_suggest_files(opened.code, name))

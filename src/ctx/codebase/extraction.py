@@ -59,7 +59,7 @@ class Extraction:
         self,
         workspace: Workspace,
         code: Code | None,
-        committed: trees.Present,
+        committed: trees.CombinedTree,
         steps: Sequence[WorkStep],
     ) -> None:
         self._workspace = workspace

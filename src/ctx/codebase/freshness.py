@@ -57,7 +57,7 @@ NO_CODE = AvailableCode(None, "", IndexState("none", None, 0, 0))
 _Answer = TypeVar("_Answer")
 
 
-class _TimeIsUp(Exception):
+class _OutOfTime(Exception):
     """More has changed than can be read in time. The files that were read stay in the index."""
 
 
@@ -189,14 +189,14 @@ def _refresh_in_time(
 
     def tick(_done: int, _total: int) -> None:
         if not is_in_time():
-            raise _TimeIsUp
+            raise _OutOfTime
 
     # If another process holds the lock or nothing can be written, the index stays as it is.
     try:
         code_index.refresh(codebase, tick, wait_seconds=_WAIT_SECONDS)
         if with_history:
             code_index.read_history(codebase, tick, _WAIT_SECONDS)
-    except (_TimeIsUp, CtxError):
+    except (_OutOfTime, CtxError):
         return False
     return True
 
@@ -215,7 +215,7 @@ def _without_refresh(codebase: Codebase) -> str:
 
 def _size_and_age(connection: Connection) -> tuple[int, int | None]:
     files = connection.execute("SELECT count(*) FROM files").fetchone()[0]
-    refreshed_ms = index_file.noted(connection, "refreshed_at")
+    refreshed_ms = index_file.read_note(connection, "refreshed_at")
     return files, refreshed_ms if isinstance(refreshed_ms, int) else None
 
 

@@ -66,5 +66,5 @@ def _root_of(database: str) -> str | None:
     if connection is None:
         return None
     with closing(connection):
-        root = index_file.noted(connection, index_file.ROOT)
+        root = index_file.read_note(connection, index_file.ROOT)
     return os.fsdecode(root) if isinstance(root, bytes) else None

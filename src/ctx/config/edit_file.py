@@ -45,7 +45,7 @@ def _change(place: config_files.ConfigPlace, known: Setting, value: Value | None
     path = _real_path(place)
     if value is None and not os.path.exists(path):
         return SettingChange(known.name, None, None, path, changed=False)
-    with disk.explained(f"changing {place.label}"), _lock_folder(os.path.dirname(path)):
+    with disk.explain_errors(f"changing {place.label}"), _lock_folder(os.path.dirname(path)):
         file = config_files.read(place)
         text, tables = (file.text, file.tables) if file else ("", {})
         table = tables.get(known.section, {})

@@ -109,7 +109,7 @@ def survey(
     overrides: Sequence[str],
 ) -> Config:
     """The configuration as far as it is valid, with all problems."""
-    reading = _Reading()
+    reading = _ConfigReader()
     reading.read_file(config_files.ConfigPlace("user", user_file))
     if project_file is not None:
         reading.read_file(config_files.ConfigPlace("project", project_file))
@@ -120,7 +120,7 @@ def survey(
     return Config(values, reading.mentions, tuple(reading.warnings), tuple(reading.problems))
 
 
-class _Reading:
+class _ConfigReader:
     """Collects the values of all layers."""
 
     def __init__(self) -> None:
@@ -199,7 +199,7 @@ class _Reading:
                 raise UsageError(
                     f"--set {override} has no value.", hint="Write --set KEY=VALUE, without spaces."
                 )
-            known = schema.named(name.strip())
+            known = schema.setting_named(name.strip())
             raw = setting.from_word(known, word)
             self._set_value(known, raw, SettingSource("flag", f"--set {override}"))
 

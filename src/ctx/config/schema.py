@@ -38,7 +38,7 @@ def flag(name: str, default: bool, doc: str) -> Setting:
     return Setting(name, "flag", default, doc)
 
 
-def whole(name: str, default: int, low: int, high: int, doc: str) -> Setting:
+def whole_number(name: str, default: int, low: int, high: int, doc: str) -> Setting:
     return Setting(name, "whole", default, doc, low, high)
 
 
@@ -69,8 +69,8 @@ _TABLE = (
     text("repo.id", "", "The project's name. Default: the name of its folder."),
     text("repo.ctx_version", "", "The version of ctx that created the project store."),
     # Objects on disk.
-    whole("storage.compression_level", 3, 0, 22, "The zstd compression level of objects."),
-    whole(
+    whole_number("storage.compression_level", 3, 0, 22, "The zstd compression level of objects."),
+    whole_number(
         "storage.shard_prefix_bytes", 1, 1, 1, "Bytes of an object id that form its folder name."
     ),
     number(
@@ -93,35 +93,35 @@ _TABLE = (
         ("target/**", ".git/**", "node_modules/**"),
         "Files to ignore, in addition to those that git ignores.",
     ),
-    whole(
+    whole_number(
         "ingestion.max_file_bytes",
         10 * 1024 * 1024,
         1,
         _LARGEST_FILE,
         "The largest file that `ctx add file` accepts, in bytes.",
     ),
-    whole(
+    whole_number(
         "ingestion.max_files_per_step",
         10,
         1,
         _COUNT,
         "The most files that capture and the Python library store per step.",
     ),
-    whole(
+    whole_number(
         "ingestion.max_bytes_per_step",
         1_048_576,
         1,
         _BYTES,
         "The most bytes that capture and the Python library store per step.",
     ),
-    whole(
+    whole_number(
         "ingestion.max_log_lines",
         500,
         0,
         _COUNT,
         "Lines of command output that capture stores.",
     ),
-    whole(
+    whole_number(
         "ingestion.max_edges_per_step",
         100,
         0,
@@ -129,21 +129,23 @@ _TABLE = (
         "The most edges that capture or `ctx add file --extract-semantics` stores per step.",
     ),
     # Packs.
-    whole("retrieval.default_budget", 16_000, 100, _TOKENS, "Token budget of a pack."),
-    whole(
+    whole_number("retrieval.default_budget", 16_000, 100, _TOKENS, "Token budget of a pack."),
+    whole_number(
         "retrieval.reserved_for_response",
         0,
         0,
         _TOKENS,
         "Tokens of a pack's budget reserved for the answer.",
     ),
-    whole("retrieval.default_depth", 2, 0, 10, "How many edges a pack follows from its seeds."),
+    whole_number(
+        "retrieval.default_depth", 2, 0, 10, "How many edges a pack follows from its seeds."
+    ),
     texts(
         "retrieval.expand_labels",
         EXPAND_LABELS,
         "Edge types that a pack follows.",
     ),
-    whole(
+    whole_number(
         "retrieval.max_expanded_nodes",
         50,
         0,
@@ -157,11 +159,13 @@ _TABLE = (
         "The lowest edge confidence that a pack follows.",
     ),
     flag("retrieval.include_narrative", True, "Include narrative documents in packs."),
-    whole("retrieval.narrative_days", 7, 0, _DAYS, "Days of log entries that a pack considers."),
+    whole_number(
+        "retrieval.narrative_days", 7, 0, _DAYS, "Days of log entries that a pack considers."
+    ),
     # Narrative.
     flag("narrative.snapshot", True, "Snapshot narrative files in each commit."),
     # Automatic compaction of a session's staging.
-    whole(
+    whole_number(
         "staging.compact_tokens",
         50_000,
         0,
@@ -182,37 +186,45 @@ _TABLE = (
         "Compact staging when another task starts.",
     ),
     # The context at session start. The caps scale with the budget.
-    whole("context.budget", 2_000, 100, _TOKENS, "Token budget of the context at session start."),
-    whole("context.memory_cap", 700, 0, _TOKENS, "Tokens for pinned, working and reference nodes."),
-    whole("context.standing_cap", 160, 0, _TOKENS, "Tokens for where the last session stopped."),
-    whole("context.rules_cap", 180, 0, _TOKENS, "Tokens for the user's rules and corrections."),
-    whole("context.commands_cap", 90, 0, _TOKENS, "Tokens for commands that work here."),
-    whole("context.session_index_cap", 80, 0, _TOKENS, "Tokens for recent sessions."),
-    whole("context.function_map_cap", 50, 0, _TOKENS, "Tokens for recently changed code."),
-    whole("context.learnings_cap", 40, 0, _TOKENS, "Tokens for learnings."),
-    whole("context.observations_cap", 240, 0, _TOKENS, "Tokens for past work."),
-    whole(
+    whole_number(
+        "context.budget", 2_000, 100, _TOKENS, "Token budget of the context at session start."
+    ),
+    whole_number(
+        "context.memory_cap", 700, 0, _TOKENS, "Tokens for pinned, working and reference nodes."
+    ),
+    whole_number(
+        "context.standing_cap", 160, 0, _TOKENS, "Tokens for where the last session stopped."
+    ),
+    whole_number(
+        "context.rules_cap", 180, 0, _TOKENS, "Tokens for the user's rules and corrections."
+    ),
+    whole_number("context.commands_cap", 90, 0, _TOKENS, "Tokens for commands that work here."),
+    whole_number("context.session_index_cap", 80, 0, _TOKENS, "Tokens for recent sessions."),
+    whole_number("context.function_map_cap", 50, 0, _TOKENS, "Tokens for recently changed code."),
+    whole_number("context.learnings_cap", 40, 0, _TOKENS, "Tokens for learnings."),
+    whole_number("context.observations_cap", 240, 0, _TOKENS, "Tokens for past work."),
+    whole_number(
         "context.reserve", 150, 0, _TOKENS, "Tokens for headings and other text around the layers."
     ),
-    whole(
+    whole_number(
         "context.prompt_budget",
         800,
         0,
         _TOKENS,
         "Tokens for what earlier sessions said about the first prompt of a session; 0: nothing.",
     ),
-    whole(
+    whole_number(
         "context.prompt_ms",
         500,
         10,
         5_000,
         "Milliseconds of processor time to search for the first prompt of a session.",
     ),
-    whole("context.max_sessions", 10, 0, 1_000, "The most sessions to list."),
-    whole("context.max_commands", 8, 0, 1_000, "The most commands to list."),
-    whole("context.max_functions", 30, 0, 1_000, "The most changed functions to list."),
-    whole("context.max_learnings", 10, 0, 1_000, "The most learnings to list."),
-    whole("context.max_observations", 10, 0, 1_000, "The most observations to list."),
+    whole_number("context.max_sessions", 10, 0, 1_000, "The most sessions to list."),
+    whole_number("context.max_commands", 8, 0, 1_000, "The most commands to list."),
+    whole_number("context.max_functions", 30, 0, 1_000, "The most changed functions to list."),
+    whole_number("context.max_learnings", 10, 0, 1_000, "The most learnings to list."),
+    whole_number("context.max_observations", 10, 0, 1_000, "The most observations to list."),
     number(
         "context.min_learning_confidence",
         0.5,
@@ -220,7 +232,9 @@ _TABLE = (
         1,
         "The lowest confidence of a learning to list.",
     ),
-    whole("view.default_budget", 50_000, 100, _TOKENS, "Token budget of the view `default`."),
+    whole_number(
+        "view.default_budget", 50_000, 100, _TOKENS, "Token budget of the view `default`."
+    ),
     # Hooks.
     number(
         "hooks.transcript_timeout_seconds",
@@ -249,14 +263,14 @@ _TABLE = (
         (),
         "Files that are never captured, as `.gitignore` patterns; `.ctxignore` files add more.",
     ),
-    whole(
+    whole_number(
         "capture.keep_days",
         30,
         1,
         _DAYS,
         "Days to keep captured steps. Observations made from them stay.",
     ),
-    whole(
+    whole_number(
         "capture.max_mb",
         200,
         1,
@@ -275,7 +289,7 @@ _TABLE = (
         _SECONDS,
         "Seconds without a live session after which the worker exits.",
     ),
-    whole(
+    whole_number(
         "worker.memory_mb",
         512,
         64,
@@ -283,7 +297,7 @@ _TABLE = (
         "Memory limit of the worker; above it, the worker restarts.",
     ),
     flag("worker.autostart", True, "Let hooks start the worker."),
-    whole("backup.keep", 7, 0, 1_000, "Daily backups of the user store to keep."),
+    whole_number("backup.keep", 7, 0, 1_000, "Daily backups of the user store to keep."),
     # Models.
     choice(
         "llm.backend",
@@ -306,7 +320,7 @@ _TABLE = (
         " `ANTHROPIC_API_KEY` or `OPENAI_API_KEY`.",
     ),
     text("llm.command", "claude", "The program that the backend `claude_cli` runs."),
-    whole("llm.max_response_tokens", 2_048, 1, _TOKENS, "The most tokens in one answer."),
+    whole_number("llm.max_response_tokens", 2_048, 1, _TOKENS, "The most tokens in one answer."),
     number("llm.temperature", 0.2, 0, 2, "The sampling temperature."),
     number(
         "llm.timeout_seconds",
@@ -315,7 +329,7 @@ _TABLE = (
         3_600,
         "Seconds without output after which a request fails.",
     ),
-    whole("llm.retries", 3, 0, 10, "How often to retry when a server is busy or fails."),
+    whole_number("llm.retries", 3, 0, 10, "How often to retry when a server is busy or fails."),
     text(
         "llm.prompt_prefix",
         "You are a careful software engineer. Answer from the context that you are given, and say"
@@ -329,14 +343,14 @@ _TABLE = (
         "The instruction that `ctx llm` puts after the context.",
     ),
     flag("llm.synthesis", True, "Let the configured model write session summaries."),
-    whole(
+    whole_number(
         "llm.daily_token_cap",
         200_000,
         0,
         1_000_000_000,
         "The most tokens that models may use per day.",
     ),
-    whole(
+    whole_number(
         "llm.session_token_cap",
         60_000,
         0,
@@ -378,8 +392,8 @@ _TABLE = (
         "What captured sessions add to the project store, and so to git.",
     ),
     # Garbage collection.
-    whole("gc.keep_days", 7, 0, _DAYS, "Days to keep unreferenced objects."),
-    whole(
+    whole_number("gc.keep_days", 7, 0, _DAYS, "Days to keep unreferenced objects."),
+    whole_number(
         "gc.tracked_keep_days",
         90,
         0,
@@ -396,7 +410,7 @@ def find(name: str) -> Setting | None:
     return SETTINGS.get(RENAMED.get(name, name))
 
 
-def named(name: str) -> Setting:
+def setting_named(name: str) -> Setting:
     """The setting with this name, or a usage error with the nearest name."""
     setting = find(name)
     if setting is None:

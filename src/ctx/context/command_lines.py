@@ -28,7 +28,7 @@ _NEWEST = 5
 _LENGTHS = (140, 100)
 
 
-class _Shown(NamedTuple):
+class _ShownCommand(NamedTuple):
     """One command over several sessions."""
 
     command: str
@@ -65,7 +65,7 @@ def lines(connection: Connection, project: str | None, without: str) -> list[Lay
     return [_line(each) for each in (*test, *failing, *first, *rest)]
 
 
-def _command_of_rows(rows: Sequence[Sequence[Any]], newest: Sequence[str]) -> _Shown:
+def _command_of_rows(rows: Sequence[Sequence[Any]], newest: Sequence[str]) -> _ShownCommand:
     """The rows of one command, newest session first."""
     known = [row for row in rows if row[7]]
     latest = known[0] if known else rows[0]
@@ -77,7 +77,7 @@ def _command_of_rows(rows: Sequence[Sequence[Any]], newest: Sequence[str]) -> _S
         agreeing += bool(row[8])
     problem = next((row[8] for row in known if row[8]), "")
     is_failing = latest[7] == "failed"
-    return _Shown(
+    return _ShownCommand(
         rows[0][1],
         rows[0][2],
         sum(row[3] for row in rows),
@@ -92,10 +92,10 @@ def _command_of_rows(rows: Sequence[Sequence[Any]], newest: Sequence[str]) -> _S
     )
 
 
-def _failing_commands(shown: Iterable[_Shown]) -> list[_Shown]:
+def _failing_commands(shown: Iterable[_ShownCommand]) -> list[_ShownCommand]:
     """Commands that cannot be run here, each kind of error once."""
     works = {each.command: each.sessions for each in shown if each.last != "failed"}
-    found: dict[tuple[str, str], _Shown] = {}
+    found: dict[tuple[str, str], _ShownCommand] = {}
     for each in sorted(shown, key=lambda each: (-each.agreeing, each.age, each.command)):
         seen = max(each.agreeing, works.get(each.replaced_by, 0) if each.agreeing else 0)
         is_sure = seen >= _FEWEST_SESSIONS or (each.agreeing and each.age == 0)
@@ -107,7 +107,7 @@ def _failing_commands(shown: Iterable[_Shown]) -> list[_Shown]:
     return list(found.values())[:_MOST_FAILING]
 
 
-def _working_commands(shown: Iterable[_Shown], purpose: str) -> list[_Shown]:
+def _working_commands(shown: Iterable[_ShownCommand], purpose: str) -> list[_ShownCommand]:
     """The commands of one purpose, those of most sessions first."""
     found = [
         each
@@ -117,7 +117,7 @@ def _working_commands(shown: Iterable[_Shown], purpose: str) -> list[_Shown]:
         and (each.sessions >= _FEWEST_SESSIONS or (each.is_newest and each.last == "passed"))
     ]
     found.sort(key=lambda each: (-each.sessions, -each.runs, len(each.command), each.command))
-    kept: list[_Shown] = []
+    kept: list[_ShownCommand] = []
     for each in found:
         # A run of one test tells nothing that the run of all does not.
         if not any(each.command.startswith(f"{wider.command} ") for wider in kept):
@@ -125,14 +125,14 @@ def _working_commands(shown: Iterable[_Shown], purpose: str) -> list[_Shown]:
     return kept[: _MOST_OF_A_PURPOSE[purpose]]
 
 
-def _line(each: _Shown) -> LayerLine:
+def _line(each: _ShownCommand) -> LayerLine:
     texts = tuple(dict.fromkeys(f"- {_command_text(each, length)}" for length in _LENGTHS))
     state = f"{each.command} {each.last} {each.problem} {each.replaced_by}"
     label = f"command:{flat(each.command)}"
     return LayerLine("", label, each.last_at, digest(state), texts)
 
 
-def _command_text(each: _Shown, length: int) -> str:
+def _command_text(each: _ShownCommand, length: int) -> str:
     command = code(cut(flat(each.command), length))
     if each.problem:
         fails = f'{command} fails ("{flat(each.problem)}")'

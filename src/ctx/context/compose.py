@@ -42,7 +42,7 @@ from typing import NamedTuple
 
 from ctx import tokens
 from ctx.errors import BudgetExceeded
-from ctx.markdown import contained, defused, flat, quoted
+from ctx.markdown import contained, flat, quoted, without_comments
 
 END = "<!-- ctx:end -->"
 
@@ -165,7 +165,7 @@ def compose(
     """
     found = body(entries, room(budget, frame))
     missing = left_out(len(found.shown))
-    text, token_count = framed(found.text, len(found.shown), missing, budget, frame)
+    text, token_count = frame_text(found.text, len(found.shown), missing, budget, frame)
     return ComposedText(text, token_count, found.shown, found.costs, missing)
 
 
@@ -184,7 +184,7 @@ def body(entries: Iterable[ContextEntry], most: int, for_kept: int = 0) -> Conte
     return ContextBody(page.text(), most - page.left, shown, costs)
 
 
-def framed(
+def frame_text(
     inside: str, shown: int, left_out: OmittedNodes, budget: int, frame: ContextFrame
 ) -> tuple[str, int]:
     """The whole text and its tokens; the text includes the count itself."""
@@ -230,7 +230,7 @@ def short_item(entry: ContextEntry, *, with_tags: bool, characters: int = PREVIE
 
 
 def _head(entry: ContextEntry) -> str:
-    by = f"by {defused(entry.author)}" if entry.author else ""
+    by = f"by {without_comments(entry.author)}" if entry.author else ""
     marks = [mark for mark in (entry.source, by) if mark]
     return f"- [{entry.label}] ({', '.join(marks)})" if marks else f"- [{entry.label}]"
 
@@ -373,4 +373,4 @@ def _shortened(entry: ContextEntry, level: int) -> str:
 
 
 def _tags_line(entry: ContextEntry) -> str:
-    return f"  - Tags: {defused(', '.join(entry.tags))}"
+    return f"  - Tags: {without_comments(', '.join(entry.tags))}"

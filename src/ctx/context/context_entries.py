@@ -65,7 +65,7 @@ def load(
         nodes = _nodes(connections, part)
         newer = [node.superseded_by for node in nodes if node.superseded_by]
         ends = [*(end for node in nodes for end in node.edges.depends_on), *newer]
-        names = short_ids.shown(connections, [*(node.id for node in nodes), *ends])
+        names = short_ids.short_ids(connections, [*(node.id for node in nodes), *ends])
         types = hook_queries.types(connections, ends)
         labels = {end: f"{types[end]}:{names[end]}" for end in ends if end in types}
         for node in nodes:

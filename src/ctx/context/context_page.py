@@ -22,7 +22,7 @@ from ctx.context.context_entries import LoadedEntry, load
 from ctx.context.contexts import LAYERS, MEMORY, PAST_WORK, RULES, Context, ContextItem
 from ctx.context.layer_limits import LayerLimits
 from ctx.context.layer_lines import FittedLayer, Layer, fit
-from ctx.context.layer_lines import wanted as tokens_wanted
+from ctx.context.layer_lines import layer_tokens as tokens_wanted
 from ctx.ids import NodeId
 
 USUAL_BUDGET = 2_000
@@ -100,7 +100,7 @@ class ContextPage:
             each.text for each in fitted.values()
         )
         count = sum(1 for each in every if each.id)
-        whole, used = compose.framed(
+        whole, used = compose.frame_text(
             text + (hint if len(every) > len(items) else ""),
             count,
             missing,

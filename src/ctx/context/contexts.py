@@ -166,7 +166,7 @@ def sessions_digest(connection: Connection, project: str | None) -> str:
     return f"{crc32(repr(told).encode()):08x}" if any(told) else ""
 
 
-def at(connection: Connection, key: ContextKey) -> tuple[int, str]:
+def current_state(connection: Connection, key: ContextKey) -> tuple[int, str]:
     """The stamp of memory, and everything else that a context depends on."""
     told = [
         key.settings,
@@ -178,9 +178,9 @@ def at(connection: Connection, key: ContextKey) -> tuple[int, str]:
     return hook_queries.last_stamp(connection), "\t".join(told)
 
 
-def ready(connection: Connection, key: ContextKey) -> Context | None:
+def valid_context(connection: Connection, key: ContextKey) -> Context | None:
     """The prepared context, if it is still valid."""
-    now, depends_on = at(connection, key)
+    now, depends_on = current_state(connection, key)
     row = connection.execute(
         "SELECT text, tokens, items FROM contexts"
         " WHERE place = ? AND project IS ? AND settings = ? AND stamp = ?",
@@ -193,8 +193,8 @@ def ready(connection: Connection, key: ContextKey) -> Context | None:
 
 
 def keep(connection: Connection, key: ContextKey, context: Context, made_at: str) -> None:
-    """Inside a transaction in which `at` still has the value that the context was made from."""
-    now, depends_on = at(connection, key)
+    """Inside a transaction in which `current_state` has not changed since the context was made."""
+    now, depends_on = current_state(connection, key)
     connection.execute(
         "INSERT OR REPLACE INTO contexts VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         (

@@ -24,7 +24,7 @@ class ViewScope(NamedTuple):
     task: str | None
 
 
-def matching(connections: Sequence[Connection], seen: ViewScope) -> Iterator[NodeId]:
+def nodes_in_view(connections: Sequence[Connection], seen: ViewScope) -> Iterator[NodeId]:
     """The nodes of the view by tier, then newest first.
 
     Within a tier, the first store comes first.

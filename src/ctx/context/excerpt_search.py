@@ -219,7 +219,7 @@ def _hits_in_budget(
     return chosen, budget
 
 
-def written(hits: Sequence[Hit]) -> Context:
+def context_from_hits(hits: Sequence[Hit]) -> Context:
     """The text that an agent is given, and its receipt."""
     if not hits:
         return NOTHING

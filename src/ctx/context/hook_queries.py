@@ -271,7 +271,7 @@ def observations(
     return connection.execute(sql, (project or "", *names, *files)).fetchall()
 
 
-def tagged(
+def nodes_with_tag(
     connections: Sequence[Connection], project: str | None, tag: str, most: int
 ) -> "list[Any]":
     """The newest valid nodes with a tag."""

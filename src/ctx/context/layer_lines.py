@@ -95,7 +95,7 @@ class FittedLayer(NamedTuple):
     left_out: int
 
 
-def wanted(layer: Layer) -> int:
+def layer_tokens(layer: Layer) -> int:
     """The tokens of a whole layer."""
     return _sum(layer, [0] * len(layer.lines)) if layer.lines else 0
 

@@ -102,7 +102,7 @@ def sessions_elsewhere(
     session_ids = sorted(
         {each["session"] for each in about if isinstance(each.get("session"), str)}
     )
-    here, _ = checkouts.standing(checkout)
+    here, _ = checkouts.branch_and_commit(checkout)
     branches = hook_queries.branches(connection, session_ids)
     return {session for session, branch in branches.items() if branch != here}
 

@@ -93,10 +93,10 @@ def context(
     connections: Connections, wanted: ContextRequest, where: CompactionState = NO_COMPACTION_STATE
 ) -> Context:
     """A context, with the compaction state first."""
-    return made(connections, wanted, where).context
+    return make_context(connections, wanted, where).context
 
 
-def made(
+def make_context(
     connections: Connections, wanted: ContextRequest, where: CompactionState = NO_COMPACTION_STATE
 ) -> MadeContext:
     parts_before = islice(_in_parts(connections, wanted, where), wanted.part)
@@ -108,13 +108,13 @@ def _in_parts(
 ) -> Iterator[MadeContext]:
     """One part after the other until nothing is left; the last part is empty."""
     budget = min(wanted.budget // parts(wanted.budget), LARGEST_PART)
-    before = there(connections, where.nodes)
+    before = existing_nodes(connections, where.nodes)
     layers = _layers(connections, wanted)
     past: set[str] = set()
     lines = where.lines
     while True:
         seen = ViewScope(wanted.project, wanted.task)
-        ids = _remaining_ids(past, chain(before, default_view.matching(connections, seen)))
+        ids = _remaining_ids(past, chain(before, default_view.nodes_in_view(connections, seen)))
         first_id = next(ids, None)
         is_empty = first_id is None and not past and not any(each.lines for each in layers)
         found = ids if first_id is None else chain([first_id], ids)
@@ -157,7 +157,9 @@ def parts(budget: int) -> int:
     return max(1, min(MOST_PARTS, -(-budget // LARGEST_PART)))
 
 
-def changed(connections: Connections, wanted: ContextRequest, given: dict[str, str]) -> Context:
+def changed_context(
+    connections: Connections, wanted: ContextRequest, given: dict[str, str]
+) -> Context:
     """What is new or changed in the context compared with a receipt."""
     found = islice(_in_parts(connections, wanted), parts(wanted.budget))
     now = [each for part in found for each in part.context.items if each.layer in _REPEATED_LAYERS]
@@ -177,11 +179,11 @@ def changed(connections: Connections, wanted: ContextRequest, given: dict[str, s
 
 def still_valid(connections: Connections, given: dict[str, str]) -> dict[str, str]:
     """The items of a receipt that still exist."""
-    held = set(there(connections, filter(_is_node, given)))
+    held = set(existing_nodes(connections, filter(_is_node, given)))
     return {key: state for key, state in given.items() if not _is_node(key) or key in held}
 
 
-def there(connections: Connections, node_ids: Iterable[str]) -> list[NodeId]:
+def existing_nodes(connections: Connections, node_ids: Iterable[str]) -> list[NodeId]:
     """The nodes that are neither deleted nor superseded nor off-context."""
     return [NodeId(Ulid(each)) for each in node_ids if not _removed_labels(connections, [each])]
 
@@ -226,7 +228,7 @@ def items_of(connections: Connections, node_ids: Iterable[NodeId]) -> list[tuple
     return found
 
 
-def fitted(blocks: Sequence[str], most: int, missing: Callable[[int], str]) -> tuple[str, int]:
+def fit_blocks(blocks: Sequence[str], most: int, missing: Callable[[int], str]) -> tuple[str, int]:
     """As many blocks as an answer can hold, one below the other, and how many that is.
 
     What is missing is said at the end.

@@ -191,7 +191,7 @@ def _rank_observations(
         found = hook_queries.observations(connection, recent, in_work, project, _MOST_CANDIDATES)
         rows |= {row[0]: row for row in found}
     for tag in ("kind:rule", "kind:decision"):
-        for row in hook_queries.tagged(connections, project, tag, _MOST_RULES):
+        for row in hook_queries.nodes_with_tag(connections, project, tag, _MOST_RULES):
             rows.setdefault(row[0], row)
     for row in layer_rows.shared(connections, "observation", project, session):
         rows.setdefault(row[0], row)

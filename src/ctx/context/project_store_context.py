@@ -95,5 +95,5 @@ def _open_index(path: str, now: ProjectState) -> Connection | None:
         lambda: sqlite3.connect(
             f"file:{name}?mode=ro", uri=True, isolation_level=None, timeout=_BUSY_S
         ),
-        lambda index: project_index_state.replaced_in(index) == now.replaced,
+        lambda index: project_index_state.scrubbed_digest_of(index) == now.replaced,
     )

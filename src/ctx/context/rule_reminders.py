@@ -55,7 +55,7 @@ def rules(connections: Sequence[Connection], project: str | None) -> list[Rule]:
     """What the user forbids or prefers in general, the newest first."""
     rows: dict[str, Any] = {}
     for tag in _TAGS:
-        for row in hook_queries.tagged(connections, project, tag, _MOST_RULES):
+        for row in hook_queries.nodes_with_tag(connections, project, tag, _MOST_RULES):
             is_rule = tag != "kind:decision" or model.from_json(row[3]).get("lasting") is True
             if is_rule:
                 rows.setdefault(row[0], row)

@@ -294,7 +294,7 @@ def _learnings(
     for connection in connections:
         for row in hook_queries.learnings(connection, asked.project, _MOST_LEARNINGS):
             about = model.from_json(row[3])
-            confidence = learning_confidence.at(about, now_ms)
+            confidence = learning_confidence.confidence_at(about, now_ms)
             if confidence >= asked.limits.least_confidence:
                 rank = (-confidence, -_number(about.get("times_seen")), row[0])
                 found[row[0]] = rank, row

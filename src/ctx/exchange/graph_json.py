@@ -26,7 +26,7 @@ from ctx.exchange.foreign.foreign_items import Item, SkippedItem
 from ctx.exchange.importer import ACTION, is_untouched
 from ctx.ids import NodeId, Ulid
 from ctx.memory import model
-from ctx.memory.changes import Change, Who
+from ctx.memory.changes import Change, ChangeAuthor
 from ctx.memory.graph import Graph
 from ctx.memory.model import Draft, Edge, Evidence, Node, View, from_json
 
@@ -222,7 +222,7 @@ def _node(entry: Mapping[str, Any], at: str) -> Draft:
         raise _invalid_file(f"{at}.summary is not a string")
     content = _text(entry, "content", at)
     try:
-        model.content(foreign_items.cleaned(content)[0])
+        model.content(foreign_items.clean_text(content)[0])
         return Draft(
             NodeId(_ulid(entry, "id", at)),
             model.node_type(_text(entry, "type", at)),
@@ -334,12 +334,12 @@ def _conflict(graph: Graph, item: Item) -> str | None:
         if node is None:
             return None
         removed = {key: None for key in node.metadata if key not in item.metadata}
-        trial = Change(graph, ACTION, Who("", ""))
+        trial = Change(graph, ACTION, ChangeAuthor("", ""))
         differing = trial.update_node(
             item.id,
             node_type=item.type,
-            content=foreign_items.cleaned(item.content)[0],
-            summary=foreign_items.cleaned(item.summary or "")[0],
+            content=foreign_items.clean_text(item.content)[0],
+            summary=foreign_items.clean_text(item.summary or "")[0],
             metadata={**removed, **foreign_items.cleaned_value(dict(item.metadata))[0]},
         )
         if set(item.tags) != set(node.tags):

@@ -31,7 +31,7 @@ from ctx.exchange.foreign import foreign_items
 from ctx.exchange.foreign.foreign_items import CompletePage, Item, LocatedDraft, SkippedItem
 from ctx.ids import NodeId, Ulid
 from ctx.memory import inverse_changes, model, records, replay
-from ctx.memory.changes import Change, Who
+from ctx.memory.changes import Change, ChangeAuthor
 from ctx.memory.graph import Graph
 from ctx.memory.model import (
     DEFAULT_QUERY,
@@ -137,13 +137,13 @@ class ItemImporter:
             known = self._graph.connection.execute(
                 "SELECT DISTINCT subject FROM records WHERE length(subject) = 26"
             )
-            self._timed = {foreign_items.untimed(row[0]): row[0] for row in known}
-        name = foreign_items.untimed(node_id)
+            self._timed = {foreign_items.id_without_time(row[0]): row[0] for row in known}
+        name = foreign_items.id_without_time(node_id)
         if draft is not None and name not in self._timed:
             self._position += 1
             made = clock.parse_iso(draft.created_at) if draft.created_at else None
             ms = self._began if made is None else max(made, 0)
-            self._timed[name] = foreign_items.timed(node_id, ms + self._position)
+            self._timed[name] = foreign_items.id_with_time(node_id, ms + self._position)
         return self._timed.get(name, node_id)
 
     def _take_draft(self, draft: Draft, place: str, program: str) -> None:
@@ -174,8 +174,8 @@ class ItemImporter:
             self._link(draft.id, to_id, edge_type, evidence, edge_id=edge_id, created_at=at)
 
     def _clean(self, draft: Draft) -> Draft:
-        content, in_content = foreign_items.cleaned(draft.content)
-        summary, in_summary = foreign_items.cleaned(draft.summary or "")
+        content, in_content = foreign_items.clean_text(draft.content)
+        summary, in_summary = foreign_items.clean_text(draft.summary or "")
         metadata, in_metadata = foreign_items.cleaned_value(dict(draft.metadata))
         self._counts["cleaned"] += in_content + in_summary + in_metadata
         return draft._replace(content=content, summary=summary or None, metadata=metadata)
@@ -183,7 +183,7 @@ class ItemImporter:
     def _deleting_action(self, node_id: NodeId) -> str | None:
         """The action that deleted a node. Undoing an import does not mean that the node is
         unwanted."""
-        about = records.about(self._graph.connection, node_id, "node.")
+        about = records.records_about(self._graph.connection, node_id, "node.")
         deletions = [record for record in about if record.kind in ("node.delete", "node.restore")]
         return deletions[-1].action if deletions and deletions[-1].kind == "node.delete" else None
 
@@ -213,7 +213,7 @@ class ItemImporter:
             return False
 
     def _merge(self, draft: Draft, node: Node) -> None:
-        about = records.about(self._graph.connection, draft.id)
+        about = records.records_about(self._graph.connection, draft.id)
         before = replay.node(record for record in about if self._is_import(record))
         changed, redacted = self._changed_fields(draft, node, before)
         if changed and _is_newer(draft, node, before):
@@ -254,7 +254,7 @@ class ItemImporter:
         metadata = {key: None for key in node.metadata if key not in draft.metadata}
         metadata.update(draft.metadata)
         # A change that is never applied: it shows what would be written.
-        trial = Change(self._graph, ACTION, Who("", ""))
+        trial = Change(self._graph, ACTION, ChangeAuthor("", ""))
         trial.source = self._change.source
         if not trial.update_node(
             draft.id,
@@ -282,7 +282,7 @@ class ItemImporter:
         present = {self._id_of(node_id) for node_id in page.node_ids}
         rows = self._graph.connection.execute(
             "SELECT id FROM nodes WHERE json_extract(metadata, '$.path') = ?",
-            (foreign_items.cleaned(page.path)[0],),
+            (foreign_items.clean_text(page.path)[0],),
         ).fetchall()
         for node in self._graph.nodes(row[0] for row in rows if row[0] not in present):
             is_of_page = set(page.tags) <= set(node.tags)
@@ -292,7 +292,7 @@ class ItemImporter:
 
     def _is_wanted(self, node: Node) -> bool:
         """Whether a person restored it after an import had archived it."""
-        about = records.about(self._graph.connection, node.id, "tag.add")
+        about = records.records_about(self._graph.connection, node.id, "tag.add")
         tier_tags = [record for record in about if record.key in model.TIERS[1:]]
         archived = any(r.key == model.OFF_CONTEXT and self._is_import(r) for r in tier_tags[:-1])
         return archived and not self._is_import(tier_tags[-1])
@@ -336,7 +336,7 @@ class ItemImporter:
         if _was_removed_by_user(about, "edge.delete", key, created_at or ""):
             return
         if edge_id and foreign_items.is_untimed(edge_id):
-            edge_id = foreign_items.timed(edge_id, ids.ulid_ms(max(from_id, to_id)))
+            edge_id = foreign_items.id_with_time(edge_id, ids.ulid_ms(max(from_id, to_id)))
         free = edge_id if edge_id and not self._names_another(edge_id) else None
         self._counts["edges"] += self._change.link(
             from_id,
@@ -365,12 +365,14 @@ class ItemImporter:
             return
         now = clock.iso(clock.now_ms())
         times = view.created_at or now, view.updated_at or now
-        query = foreign_items.cleaned(view.query)[0]
+        query = foreign_items.clean_text(view.query)[0]
         self._change.source = f"view {view.name}"
         try:
             model.view_name(view.name)
             compile_query(parse(query), Scope(), clock.now_ms())
-            Change(self._graph, ACTION, Who("", "")).put_view(view.name, query, view.budget)
+            Change(self._graph, ACTION, ChangeAuthor("", "")).put_view(
+                view.name, query, view.budget
+            )
         except (ContentRefused, QueryInvalid, UsageError) as error:
             self.skipped.append(SkippedItem(f"view {view.name}", _reason(error)))
             return
@@ -429,6 +431,6 @@ def _was_removed_by_user(about: Iterable[Record], kind: str, key: str, given_at:
         record.kind == kind
         and record.key == key
         and record.action not in ("undo", ACTION)
-        and replay.at(record) >= given_at
+        and replay.wall_time(record) >= given_at
         for record in about
     )

@@ -38,7 +38,7 @@ class TableDifference(NamedTuple):
 
 
 @contextmanager
-def copied(connection: Connection) -> Iterator[Connection]:
+def private_copy(connection: Connection) -> Iterator[Connection]:
     """A private copy of a database, which others may change meanwhile.
 
     The copy is a temporary database without a name: SQLite keeps it in memory while it is small.
@@ -86,7 +86,7 @@ def _schema_differences(copy: Connection, made: Connection) -> Iterator[TableDif
         yield TableDifference(_SEARCH, "", "it does not match the nodes")
 
 
-def unrecorded(connection: Connection) -> int:
+def count_unrecorded(connection: Connection) -> int:
     """How many rows have no record."""
     recorded = {
         "nodes": "kind = 'node.put' AND subject = nodes.id",

@@ -18,13 +18,13 @@ from ctx.errors import CtxError
 from ctx.exchange.salvage import EdgeRow, NodeRow, SalvagedRows, as_node
 from ctx.ids import NodeId, new_ulid
 from ctx.memory import records, replay, user_store
-from ctx.memory.changes import Change, Who, changing
+from ctx.memory.changes import Change, ChangeAuthor, changing
 from ctx.memory.graph import Graph
 from ctx.memory.materialise import materialise, materialise_all
 from ctx.memory.records import Record
 from ctx.sqlite.connection import transaction
 
-_WHO = Who("cli", "ctx")
+_WHO = ChangeAuthor("cli", "ctx")
 
 
 class LostNode(NamedTuple):
@@ -69,7 +69,7 @@ def unknown_to(connection: Connection, rows: SalvagedRows) -> int:
     return len(_unknown(connection, rows))
 
 
-def take_in(connection: Connection, rows: SalvagedRows) -> int:
+def add_salvaged(connection: Connection, rows: SalvagedRows) -> int:
     """Add salvaged data to an existing store; the number of new records."""
     with transaction(connection):
         new = _unknown(connection, rows)
@@ -115,7 +115,7 @@ def _report(connection: Connection, rows: SalvagedRows, adopted: int) -> Recover
         for node_id in sorted(_known_nodes(rows))
         if not Graph(connection).has(node_id)
         # Deleted nodes are not lost.
-        and replay.node(records.about(connection, node_id, "node.")) is None
+        and replay.node(records.records_about(connection, node_id, "node.")) is None
     ]
     return RecoveryReport(
         connection.execute("SELECT count(*) FROM records").fetchone()[0],
@@ -153,7 +153,7 @@ def _adopt(change: Change, salvaged: SalvagedRows) -> None:
     if salvaged.lost_records:
         # The record of its restoration may be lost.
         for node_id in salvaged.known_nodes.keys() | salvaged.nodes.keys():
-            state = replay.node(records.about(change.graph.connection, node_id, "node."))
+            state = replay.node(records.records_about(change.graph.connection, node_id, "node."))
             if state is not None and not state.alive:
                 change.restore_node(node_id)
     for (node_id, tag), at in salvaged.tags.items():
@@ -188,7 +188,7 @@ def _adopt(change: Change, salvaged: SalvagedRows) -> None:
 
 
 def _adopt_node(change: Change, row: NodeRow) -> None:
-    state = replay.node(records.about(change.graph.connection, row.id, "node."))
+    state = replay.node(records.records_about(change.graph.connection, row.id, "node."))
     if state is None:
         change.add_node(
             row.type,

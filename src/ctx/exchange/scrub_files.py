@@ -267,7 +267,7 @@ def scrub_text(home: str, path: str, needle: Needle, *, acting: bool) -> bool:
     """Remove it from a text file and from its name; whether it was there."""
     after, target = rewritten(path, needle), new_name(home, path, needle)
     if acting:
-        with disk.explained("writing a file without what is to go"):
+        with disk.explain_errors("writing a file without what is to go"):
             if after is not None:
                 write(path, after)
             if target is not None:

@@ -91,7 +91,7 @@ def replace_objects(repository: Repository, store: LooseStore, held: MatchingObj
     store.write(held.objects.values())
     repository.replaced.note((old, new.id) for old, new in held.objects.items())
     repository.note_as_own(new.id for new in held.objects.values())
-    with disk.explained("removing objects"):
+    with disk.explain_errors("removing objects"):
         for path in held.files:
             id = store.id_of_file(path)
             if id is not None and id not in held.objects:

@@ -197,7 +197,7 @@ class ScrubbedProject:
 
     def _branch(self) -> Iterator[RemainingPlace]:
         checkout = self._project.checkout
-        branch = checkouts.standing(checkout)[0] if checkout else None
+        branch = checkouts.branch_and_commit(checkout)[0] if checkout else None
         if checkout and branch and self._needle.is_in(branch):
             why = "the git branch has it in its name: ctx stores it again, unless you rename it"
             yield RemainingPlace(self._scrubbed_path(os.path.join(checkout.git_dir, "HEAD")), why)
@@ -249,7 +249,7 @@ def _rename(path: str, target: str) -> None:
     while os.path.lexists(target):
         number += 1
         target = f"{stem}-{number}{dot}{ending}"
-    with disk.explained("renaming a file"):
+    with disk.explain_errors("renaming a file"):
         disk.make_folder(os.path.dirname(target))
         os.rename(path, target)
         disk.sync_folder(os.path.dirname(target))

@@ -162,7 +162,7 @@ def folder_of(home: str, session: str) -> str:
     return read(home, session).partition("\n")[2].rstrip("\n")
 
 
-def before(home: str, session: str) -> str:
+def continued_session(home: str, session: str) -> str:
     """The session that this one continues, if any."""
     found = read(home, f"{session}.before")
     return found if is_session(found) and found != session else ""

@@ -141,7 +141,7 @@ def mark_of(home: str, database: str) -> str:
     return f"{_MARK}{crc32(os.fsencode(os.path.realpath(database))):08x}"
 
 
-def waiting(home: str, mark: str = "") -> list[str]:
+def pending_names(home: str, mark: str = "") -> list[str]:
     """The events for the store with this mark, oldest first."""
     try:
         names = os.listdir(f"{home}/{FOLDER}")
@@ -149,7 +149,9 @@ def waiting(home: str, mark: str = "") -> list[str]:
         # The folder is missing or not readable.
         return []
     events = (name for name in names if "." in name and not name.startswith(_TEMPORARY))
-    return sorted(name for name in events if "".join(plain(name).partition(_MARK)[1:]) == mark)
+    return sorted(
+        name for name in events if "".join(without_attempt_mark(name).partition(_MARK)[1:]) == mark
+    )
 
 
 def waits_long(names: "list[str]", now_ms: int) -> bool:
@@ -203,7 +205,7 @@ def attempt(home: str, name: str) -> str:
     So an event that always crashes the process is not retried for ever.
     """
     tries = name.partition("~")[2]
-    tried = f"{plain(name)}~{int(tries) + 1 if tries.isdecimal() else 1}"
+    tried = f"{without_attempt_mark(name)}~{int(tries) + 1 if tries.isdecimal() else 1}"
     os.rename(path_of(home, name), path_of(home, tried))
     return tried
 
@@ -217,25 +219,25 @@ def is_hopeless(name: str) -> bool:
 def give_up(home: str, name: str) -> None:
     """Move an event to the failed ones."""
     os.makedirs(path_of(home, FAILED), 0o700, exist_ok=True)
-    os.rename(path_of(home, name), f"{path_of(home, FAILED)}/{plain(name)}")
+    os.rename(path_of(home, name), f"{path_of(home, FAILED)}/{without_attempt_mark(name)}")
 
 
 def leave(home: str, name: str) -> None:
     """Remove the attempt mark, if the failure was not the event's fault."""
-    os.rename(path_of(home, name), path_of(home, plain(name)))
+    os.rename(path_of(home, name), path_of(home, without_attempt_mark(name)))
 
 
-def plain(name: str) -> str:
+def without_attempt_mark(name: str) -> str:
     """The name without the attempt mark."""
     return name.partition("~")[0]
 
 
 def _without_marks(name: str) -> str:
     """The name without attempt and store marks."""
-    return plain(name).partition(_MARK)[0]
+    return without_attempt_mark(name).partition(_MARK)[0]
 
 
-def failed(home: str) -> list[str]:
+def failed_names(home: str) -> list[str]:
     """The names of failed events."""
     try:
         return sorted(os.listdir(path_of(home, FAILED)))

@@ -13,7 +13,7 @@ MOST_PARTS = 8
 """The most parts of a context."""
 
 
-def before(home: str, session: str) -> "dict[str, str]":
+def received_items(home: str, session: str) -> "dict[str, str]":
     """The items of all parts; empty if the session received nothing."""
     return of_session(home, session) or {}
 

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from ctx.hosts.events import Event, Heading
 from ctx.hosts.hook_events import HookAnswer, HookEvent
-from ctx.hosts.transcripts import MOST_READ, Beginning, TranscriptPart, Turn
+from ctx.hosts.transcripts import MOST_READ, TranscriptPart, TranscriptStart, Turn
 
 
 class Transcripts(Protocol):
@@ -26,7 +26,7 @@ class Transcripts(Protocol):
     def of_subagents(self, path: str, since_ms: int) -> list[str]:
         """The transcripts of a session's subagents that changed since then."""
 
-    def beginning(self, start: bytes) -> Beginning:
+    def beginning(self, start: bytes) -> TranscriptStart:
         """What the first bytes of a transcript say."""
 
     def events(

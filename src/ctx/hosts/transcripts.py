@@ -31,7 +31,7 @@ class TranscriptPart(NamedTuple):
     """What may be missing, and why; empty if nothing is."""
 
 
-class Beginning(NamedTuple):
+class TranscriptStart(NamedTuple):
     """What the first bytes of a transcript say about its session."""
 
     folder: str

@@ -29,7 +29,7 @@ from ctx.errors import BudgetExceeded, CtxError, DatabaseFailure, DiskFailure
 from ctx.llm.prices import Prices
 from ctx.llm.protocol import BackendName, Usage
 from ctx.redaction.needle import Needle
-from ctx.sqlite.connection import execute_script, explained, shown, size_of, transaction
+from ctx.sqlite.connection import execute_script, explain_errors, path_text, size_of, transaction
 from ctx.sqlite.truth import check_truth, open_truth, read_truth
 
 APPLICATION_ID = 0x6374786C  # "ctxl"
@@ -170,7 +170,11 @@ class Ledger:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        with _explain_ledger_errors(self.path), explained(self.path), transaction(self._connection):
+        with (
+            _explain_ledger_errors(self.path),
+            explain_errors(self.path),
+            transaction(self._connection),
+        ):
             yield self._connection
 
 
@@ -187,7 +191,7 @@ def reading(path: str) -> Iterator[Connection | None]:
     if not os.path.exists(path) or not size_of(path):
         yield None
         return
-    with _explain_ledger_errors(path), explained(path):
+    with _explain_ledger_errors(path), explain_errors(path):
         connection = read_truth(path, application_id=APPLICATION_ID, migrations=_MIGRATIONS)
         try:
             yield connection
@@ -206,7 +210,7 @@ def problem(path: str) -> CtxError | None:
     except CtxError as error:
         return error
     return (
-        DatabaseFailure(f"{shown(path)}: {problems[0]}", hint=_start_over_hint(path))
+        DatabaseFailure(f"{path_text(path)}: {problems[0]}", hint=_start_over_hint(path))
         if problems
         else None
     )
@@ -227,7 +231,7 @@ def scrub(path: str, needle: Needle) -> None:
                     "UPDATE calls SET session = ?, project = ?, place = ?, model = ? WHERE id = ?",
                     (*(name and needle.name(name) for name in names), number),
                 )
-        with _explain_ledger_errors(path), explained(path):
+        with _explain_ledger_errors(path), explain_errors(path):
             connection.execute("VACUUM")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
@@ -261,11 +265,11 @@ def _refuse_emptied_file(path: str) -> None:
         return
     is_empty = stat.S_ISREG(status.st_mode) and not status.st_size and not size_of(f"{path}-wal")
     if is_empty and clock.wall_ms() - status.st_mtime * 1000 > _CREATION_MS:
-        raise DatabaseFailure(f"{shown(path)} is empty.", hint=_start_over_hint(path))
+        raise DatabaseFailure(f"{path_text(path)} is empty.", hint=_start_over_hint(path))
 
 
 def _start_over_hint(path: str) -> str:
-    name = shlex.quote(shown(path))
+    name = shlex.quote(path_text(path))
     return f"`mv {name} {name}.damaged` starts a new one, without the usage of today."
 
 

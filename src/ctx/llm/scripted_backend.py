@@ -10,7 +10,7 @@ from ctx.llm.protocol import Answer, BackendName, Capabilities, Meter, OnToken, 
 _FEW_WORDS = re.compile(r"\s*(?:\S+\s*){1,3}")
 
 
-class Scripted:
+class ScriptedBackend:
     """Returns its replies in order: a text, an `Answer`, or an exception to raise."""
 
     name: BackendName = "scripted"

@@ -43,7 +43,7 @@ _DATED = {
 _redact_word = lru_cache(maxsize=1 << 12)(redact)
 
 
-class Who(NamedTuple):
+class ChangeAuthor(NamedTuple):
     """The session and the author of a change."""
 
     session: str
@@ -52,7 +52,7 @@ class Who(NamedTuple):
 
 @contextmanager
 def changing(
-    graph: Graph, action: str, who: Who, change_id: Ulid | None = None
+    graph: Graph, action: str, who: ChangeAuthor, change_id: Ulid | None = None
 ) -> Iterator["Change"]:
     """Make a change. If it belongs to a change of another store, it has the same id."""
     with transaction(graph.connection):
@@ -63,7 +63,9 @@ def changing(
 
 
 class Change:
-    def __init__(self, graph: Graph, action: str, who: Who, change_id: Ulid | None = None) -> None:
+    def __init__(
+        self, graph: Graph, action: str, who: ChangeAuthor, change_id: Ulid | None = None
+    ) -> None:
         self.id = change_id or ids.new_ulid()
         self.graph = graph
         self.records: list[Record] = []

@@ -142,7 +142,7 @@ class _RecordHolders:
         holders = self._by_node[node_id]
         return [
             self._edit(record, holders[record.id], ancestry)
-            for record in records.about(self._connection, node_id, "node.")
+            for record in records.records_about(self._connection, node_id, "node.")
             if record.id in holders
         ]
 

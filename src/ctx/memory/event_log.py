@@ -93,7 +93,9 @@ def forget_session(connection: Connection, session: str) -> None:
 
 def forget_old(connection: Connection) -> None:
     """Inside a transaction."""
-    connection.execute("DELETE FROM event_log WHERE at >= ? AND at < ?", clock.expired(_KEPT_DAYS))
+    connection.execute(
+        "DELETE FROM event_log WHERE at >= ? AND at < ?", clock.expired_range(_KEPT_DAYS)
+    )
 
 
 def _read_data(text: str) -> dict[str, Any]:

@@ -139,7 +139,7 @@ class Graph:
         from ctx import tokens
         from ctx.memory import replay
 
-        about = records.about(self.connection, node_id)
+        about = records.records_about(self.connection, node_id)
         state = replay.node(about)
         if state is None:
             return None
@@ -161,7 +161,7 @@ class Graph:
 
     def shown(self, node_ids: Iterable[NodeId]) -> dict[NodeId, str]:
         """Short ids that are long enough to be unambiguous in this graph."""
-        return short_ids.shown((self.connection,), node_ids)
+        return short_ids.short_ids((self.connection,), node_ids)
 
     def node(self, node_id: NodeId) -> Node:
         for node in self.nodes([node_id]):
@@ -348,9 +348,9 @@ class Graph:
 
     def history(self, node_id: NodeId) -> list[Record]:
         """All records about a node, oldest first."""
-        by_id = {record.id: record for record in records.about(self.connection, node_id)}
+        by_id = {record.id: record for record in records.records_about(self.connection, node_id)}
         by_id.update(
-            (record.id, record) for record in records.pointing_at(self.connection, node_id)
+            (record.id, record) for record in records.records_of_edges_to(self.connection, node_id)
         )
         return sorted(by_id.values(), key=lambda record: record.order)
 

@@ -115,7 +115,7 @@ class Graphs:
 
     def shown(self, node_ids: Iterable[NodeId]) -> dict[NodeId, str]:
         """Short ids that are long enough to be unambiguous in these graphs."""
-        return short_ids.shown(self.connections, node_ids)
+        return short_ids.short_ids(self.connections, node_ids)
 
     def node(self, node_id: NodeId) -> Node:
         return self.holding(node_id).node(node_id)

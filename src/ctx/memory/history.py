@@ -107,7 +107,7 @@ def _of_batches(connection: Connection, numbers: Iterable[int]) -> list[Record]:
     by_id: dict[str, Record] = {}
     for number in numbers:
         rows = connection.execute("SELECT record FROM repeated WHERE batch = ?", (number,))
-        repeated = records.named(connection, [row[0] for row in rows])
+        repeated = records.records_with_ids(connection, [row[0] for row in rows])
         batch = records.of_batch(connection, number)
         by_id.update((record.id, record) for record in (*batch, *repeated))
     return sorted(by_id.values(), key=lambda record: record.order)

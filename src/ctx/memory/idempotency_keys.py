@@ -29,7 +29,7 @@ def is_taken(connection: Connection, claim_id: str) -> bool:
     return rows.fetchone() is not None
 
 
-def take(connection: Connection, claim: Claim, problem: str | None = None) -> None:
+def claim_command(connection: Connection, claim: Claim, problem: str | None = None) -> None:
     """Claim a command, inside a transaction. Raises `AlreadyDone` if it is claimed already."""
     values = (claim.id, claim.session, claim.name, clock.iso(clock.now_ms()), problem)
     try:

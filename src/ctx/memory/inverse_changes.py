@@ -74,7 +74,7 @@ def describe_change(graph: Graph, change: str) -> ChangeSummary:
     undone = is_undone(graph, change)
     what = records.describe(first, first.subject)
     if first.kind == "node.delete":
-        state = replay.node(records.about(graph.connection, first.subject, "node."))
+        state = replay.node(records.records_about(graph.connection, first.subject, "node."))
         if state is not None:
             what = f"deleted: {' '.join(state.content.split())[:60]}"
     return ChangeSummary(change, at, first.action, first.session, first.author, count, undone, what)
@@ -89,7 +89,7 @@ def is_undone(graph: Graph, change: str, *, as_if: str | None = None) -> bool:
     while waiting:
         current = waiting[-1]
         if current not in takers:
-            about = records.about(graph.connection, current, ACTION)
+            about = records.records_about(graph.connection, current, ACTION)
             takers[current] = [record.change for record in about if _takes_back(graph, record)]
             waiting += takers[current]
         else:
@@ -121,10 +121,10 @@ def _takes_back(graph: Graph, record: Record) -> bool:
 
 def take_back(change: Change, undone: str) -> list[KeptField]:
     """Record the undo of a change. Returns the fields that were edited since and are kept."""
-    return _Undoing(change, undone).run()
+    return _UndoWriter(change, undone).run()
 
 
-class _Undoing:
+class _UndoWriter:
     def __init__(self, change: Change, undone: str) -> None:
         self._change = change
         self._connection = change.graph.connection

@@ -35,7 +35,7 @@ def silent_days(last_seen: str, now_ms: int) -> float:
     return max(0, now_ms - (seen_ms or now_ms)) / _DAY_MS
 
 
-def at(metadata: Mapping[str, Any], now_ms: int) -> int:
+def confidence_at(metadata: Mapping[str, Any], now_ms: int) -> int:
     """The confidence of a learning with this metadata.
 
     What the user wrote has none, and counts as certain.

@@ -56,7 +56,7 @@ def _by_subject(
 ) -> Iterator[tuple[str, list[Record]]]:
     """These records and those of every new store, grouped and sorted by subject."""
     by_subject: dict[str, list[Record]] = {}
-    for record in (*records.from_the_beginning(connection), *came):
+    for record in (*records.initial_records(connection), *came):
         by_subject.setdefault(record.subject, []).append(record)
     for subject in sorted(by_subject):
         yield subject, by_subject[subject]
@@ -104,12 +104,14 @@ def _materialise_keys(
             # Records about it from the time it was deleted apply now.
             returned[node_id] = None
             for record in (
-                *records.about(connection, node_id, "edge."),
-                *records.pointing_at(connection, node_id),
+                *records.records_about(connection, node_id, "edge."),
+                *records.records_of_edges_to(connection, node_id),
             ):
                 edges[record.subject, record.key] = None
     for node_id in returned:
-        _put_tags(connection, node_id, replay.tags(records.about(connection, node_id, "tag.")))
+        _put_tags(
+            connection, node_id, replay.tags(records.records_about(connection, node_id, "tag."))
+        )
     for node_id, tag in tags:
         if node_id not in returned and _node_exists(connection, node_id):
             _write_tag(connection, node_id, tag)
@@ -117,12 +119,12 @@ def _materialise_keys(
         (from_id, key.partition(" ")[2]) for from_id, key in edges if key.startswith("SUPERSEDES ")
     ]
     for ends in replacing:
-        unsettled |= superseded.concerned(connection, *ends)
+        unsettled |= superseded.affected_by_edge(connection, *ends)
     for from_id, key in edges:
         edge_type, _, to_id = key.partition(" ")
         _write_edge(connection, from_id, to_id, edge_type)
     for ends in replacing:
-        unsettled |= superseded.concerned(connection, *ends)
+        unsettled |= superseded.affected_by_edge(connection, *ends)
     superseded.settle(connection, unsettled)
 
 
@@ -134,9 +136,9 @@ def _node_exists(connection: Connection, node_id: str) -> bool:
 def _write_node(connection: Connection, node_id: str, unsettled: set[str]) -> bool:
     """Write or delete a node; whether it exists now. Deleting it deletes its tags and edges, which
     can change what other nodes are superseded by."""
-    state = replay.node(records.about(connection, node_id, "node."))
+    state = replay.node(records.records_about(connection, node_id, "node."))
     if state is None or not state.alive:
-        unsettled |= superseded.concerned_by_node(connection, node_id)
+        unsettled |= superseded.affected_by_node(connection, node_id)
         connection.execute("DELETE FROM nodes WHERE id = ?", (node_id,))
         return False
     _put_node(connection, node_id, state)
@@ -235,24 +237,24 @@ def _edge_row(from_id: str, to_id: str, edge_type: str, state: EdgeState) -> tup
 
 
 def _write_view(connection: Connection, name: str) -> None:
-    state = replay.view(records.about(connection, name, "view."))
+    state = replay.view(records.records_about(connection, name, "view."))
     connection.execute("DELETE FROM views WHERE name = ?", (name,))
     if state is not None:
         _put_view(connection, name, state)
 
 
 def _put_view(connection: Connection, name: str, state: ViewState) -> None:
-    from ctx.memory.query.prepared_views import prepared
+    from ctx.memory.query.prepared_views import prepared_statements
 
     connection.execute(
         "INSERT INTO views (name, query, budget, created_at, updated_at, compiled)"
         " VALUES (?, ?, ?, ?, ?, ?)",
-        (name, *state, prepared(state.query)),
+        (name, *state, prepared_statements(state.query)),
     )
 
 
 def _write_current_task(connection: Connection, place: str) -> None:
-    task = replay.current_task(records.about(connection, place, "task."))
+    task = replay.current_task(records.records_about(connection, place, "task."))
     if task is None:
         connection.execute("DELETE FROM pending WHERE key = ?", (place,))
     else:

@@ -178,7 +178,7 @@ def forget_session(connection: Connection, session: str) -> None:
 
 def forget_old(connection: Connection) -> None:
     """Delete expired receipts, inside a transaction: the oldest ones, the rest at the next call."""
-    since, before = clock.expired(_KEPT_DAYS)
+    since, before = clock.expired_range(_KEPT_DAYS)
     connection.execute(
         # Ids begin with the time, so only the oldest are read.
         "DELETE FROM receipts WHERE id IN (SELECT id FROM (SELECT id, at FROM receipts"

@@ -107,7 +107,7 @@ def of_batch(connection: Connection, batch: int) -> list[Record]:
     return [_record(row) for row in rows]
 
 
-def named(connection: Connection, ids: Iterable[str]) -> list[Record]:
+def records_with_ids(connection: Connection, ids: Iterable[str]) -> list[Record]:
     return [record for record_id in ids for record in _read(connection, "id = ?", (record_id,))]
 
 
@@ -120,7 +120,7 @@ def copy(source: Connection, target: Connection) -> None:
     )
 
 
-def about(connection: Connection, subject: str, kinds: str = "") -> list[Record]:
+def records_about(connection: Connection, subject: str, kinds: str = "") -> list[Record]:
     """All records about a node, a view or a change; `kinds` is a prefix such as `tag.`."""
     return _read(
         connection, "subject = ? AND kind >= ? AND kind < ?", (subject, kinds, f"{kinds}\x7f")
@@ -136,7 +136,7 @@ def about_key(connection: Connection, subject: str, kinds: str, key: str) -> lis
     )
 
 
-def pointing_at(connection: Connection, target: str) -> list[Record]:
+def records_of_edges_to(connection: Connection, target: str) -> list[Record]:
     """The records about edges to a node."""
     return _read(connection, "target = ?", (target,))
 
@@ -156,7 +156,7 @@ def by_subject(connection: Connection, kinds: str = "") -> Iterator[tuple[str, l
         yield subject, [_record(row) for row in part]
 
 
-def from_the_beginning(connection: Connection) -> list[Record]:
+def initial_records(connection: Connection) -> list[Record]:
     """The records that every new store has."""
     return _read(connection, "stamp = ?", (0,))
 

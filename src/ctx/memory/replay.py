@@ -58,9 +58,9 @@ def node(records: Iterable[Record]) -> NodeState | None:
                 over = record.body.get("over", "")
             fields.update(put)
             metadata.update(record.body.get("metadata", {}))
-            created_at = created_at or record.body.get("created_at") or at(record)
+            created_at = created_at or record.body.get("created_at") or wall_time(record)
             if record.stamp < BEYOND:
-                updated_at = record.body.get("updated_at") or at(record)
+                updated_at = record.body.get("updated_at") or wall_time(record)
             else:
                 # A record from a document has a time only if the document states one.
                 updated_at = max(updated_at, record.body.get("updated_at", ""))
@@ -90,7 +90,7 @@ def tags(records: Iterable[Record]) -> dict[str, str]:
         if record.kind == "tag.add":
             # A tag from a document counts unless a record removes it.
             if record.stamp < BEYOND or record.key not in {*added_at, *removed}:
-                added_at[record.key] = record.body.get("created_at") or at(record)
+                added_at[record.key] = record.body.get("created_at") or wall_time(record)
             removed.discard(record.key)
         elif record.kind == "tag.remove":
             added_at.pop(record.key, None)
@@ -112,7 +112,7 @@ def edges(records: Iterable[Record]) -> dict[tuple[str, str], EdgeState]:
             body = record.body
             states[place] = EdgeState(
                 body.get("id") or record.id,
-                body.get("created_at") or at(record),
+                body.get("created_at") or wall_time(record),
                 body.get("metadata", {}),
                 body.get("outside") is True,
             )
@@ -130,8 +130,8 @@ def view(records: Iterable[Record]) -> ViewState | None:
             state = ViewState(
                 body["query"],
                 body.get("budget"),
-                state.created_at if state else body.get("created_at") or at(record),
-                body.get("updated_at") or at(record),
+                state.created_at if state else body.get("created_at") or wall_time(record),
+                body.get("updated_at") or wall_time(record),
             )
         elif record.kind == "view.delete":
             state = None
@@ -149,11 +149,11 @@ def current_task(records: Iterable[Record]) -> TaskState | None:
     for record in _in_stamp_order(records):
         if record.kind == "task.set":
             word = record.body.get("task")
-            task = TaskState(word, at(record)) if word else None
+            task = TaskState(word, wall_time(record)) if word else None
     return task
 
 
-def at(record: Record) -> str:
+def wall_time(record: Record) -> str:
     """The wall time of a record."""
     return _iso(clock.stamp_ms(record.stamp) // 1000)
 

@@ -11,7 +11,7 @@ from ctx.ids import SHOWN_LENGTH, NodeId
 _BATCH = 500
 
 
-def shown(connections: Sequence[Connection], node_ids: Iterable[NodeId]) -> dict[NodeId, str]:
+def short_ids(connections: Sequence[Connection], node_ids: Iterable[NodeId]) -> dict[NodeId, str]:
     """Short ids that are long enough to be unambiguous in these graphs."""
     wanted = list(dict.fromkeys(node_ids))
     prefixes = {node_id: node_id[:SHOWN_LENGTH] for node_id in wanted}

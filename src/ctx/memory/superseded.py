@@ -12,21 +12,21 @@ from collections.abc import Iterable
 from sqlite3 import Connection
 
 
-def concerned(connection: Connection, from_id: str, to_id: str) -> set[str]:
+def affected_by_edge(connection: Connection, from_id: str, to_id: str) -> set[str]:
     """The nodes that an edge affects: its target, and the nodes of a cycle through it.
 
     Call it before an edge is removed and after one is added.
     """
-    above = superseding(connection, from_id)
+    above = superseding_nodes(connection, from_id)
     return {to_id, from_id, *above} if to_id in above else {to_id}
 
 
-def concerned_by_node(connection: Connection, node_id: str) -> set[str]:
+def affected_by_node(connection: Connection, node_id: str) -> set[str]:
     """The nodes that the removal of a node affects. Call it before the node is removed."""
     rows = connection.execute(
         "SELECT to_id FROM edges WHERE from_id = ? AND +type = 'SUPERSEDES'", (node_id,)
     ).fetchall()
-    return set[str]().union(*(concerned(connection, node_id, row[0]) for row in rows))
+    return set[str]().union(*(affected_by_edge(connection, node_id, row[0]) for row in rows))
 
 
 def settle(connection: Connection, node_ids: Iterable[str]) -> None:
@@ -37,7 +37,7 @@ def settle(connection: Connection, node_ids: Iterable[str]) -> None:
             " ORDER BY created_at DESC, id DESC, from_id DESC",
             (node_id,),
         ).fetchall()
-        newer = (row[0] for row in rows if node_id not in superseding(connection, row[0]))
+        newer = (row[0] for row in rows if node_id not in superseding_nodes(connection, row[0]))
         connection.execute(
             "UPDATE nodes SET superseded_by = ? WHERE id = ?", (next(newer, None), node_id)
         )
@@ -48,7 +48,7 @@ def settle_all(connection: Connection) -> None:
     settle(connection, [row[0] for row in rows.fetchall()])
 
 
-def superseding(connection: Connection, node_id: str) -> set[str]:
+def superseding_nodes(connection: Connection, node_id: str) -> set[str]:
     """The nodes that supersede a node, directly or not; in a cycle, also the node itself."""
     newer: set[str] = set()
     waiting = [node_id]

@@ -41,10 +41,10 @@ def open_for_reading(path: str) -> Connection:
     except DiskFailure:
         if os.path.exists(path):
             raise
-        return empty()
+        return empty_store()
 
 
-def is_there(path: str) -> bool:
+def store_exists(path: str) -> bool:
     """Whether a store exists, or a replacement that waits to take its place."""
     return os.path.lexists(path) or os.path.lexists(path + truth.NEXT)
 
@@ -55,7 +55,7 @@ def is_blank(path: str) -> bool:
     return os.path.isfile(path) and not os.path.getsize(path) and not is_replaced
 
 
-def empty() -> Connection:
+def empty_store() -> Connection:
     """An empty store in memory."""
     with closed_on_failure(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         for migrate in MIGRATIONS:

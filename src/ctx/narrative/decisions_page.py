@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ctx import disk
 from ctx.narrative import document_format, document_names, document_roles, narrative_scan
-from ctx.narrative.markdown_blocks import below
+from ctx.narrative.markdown_blocks import nest_headings
 
 _OURS = "<!-- Made by ctx from the files in decisions/: what is changed here is lost. -->"
 
@@ -45,7 +45,7 @@ def write_decisions(folder: str) -> bool:
             return False
     elif page.endswith(b"None yet.\n"):
         return False
-    with disk.explained(f"writing {narrative_scan.PROJECTION}"):
+    with disk.explain_errors(f"writing {narrative_scan.PROJECTION}"):
         # Derived: after a crash it is generated again.
         disk.replace(full, page, durable_name=False)
     return True
@@ -63,7 +63,7 @@ def _decision(path: str, text: str) -> _Decision:
     parts = [
         f"## {number} {title}".replace("  ", " "),
         " · ".join(fact for fact in facts if fact),
-        below(document.body, 1),
+        nest_headings(document.body, 1),
     ]
     shown = "\n\n".join(part for part in parts if part)
     return _Decision(number, document.created or "", path, shown)

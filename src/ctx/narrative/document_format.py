@@ -221,7 +221,9 @@ def _with_metadata(
     if parts.comment:
         start, end = parts.comment
         return (
-            text[:start] + document_metadata.replaced(text[start:end], wanted, newline) + text[end:]
+            text[:start]
+            + document_metadata.replace_entries(text[start:end], wanted, newline)
+            + text[end:]
         )
     comment = document_metadata.render([(key, value) for key, value in wanted if value])
     if comment == document_metadata.NOTHING:

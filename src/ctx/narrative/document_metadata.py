@@ -72,7 +72,9 @@ def render(entries: Iterable[tuple[str, str | Sequence[str]]]) -> str:
     return f"<!-- metadata:\n{''.join(lines)}{_END}"
 
 
-def replaced(comment: str, entries: Iterable[tuple[str, str | Sequence[str]]], newline: str) -> str:
+def replace_entries(
+    comment: str, entries: Iterable[tuple[str, str | Sequence[str]]], newline: str
+) -> str:
     """The comment with these entries, which replace those of the same name or are added at the
     end."""
     for key, value in entries:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ctx import clock
 from ctx.errors import UsageError
 from ctx.narrative import document_format, document_roles, log_text, narrative_scan
-from ctx.narrative.markdown_blocks import below
+from ctx.narrative.markdown_blocks import nest_headings
 
 _LONGEST_TITLE = 100
 _DATE = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])", re.ASCII)
@@ -117,7 +117,7 @@ def _entry_text(file: _File, text: str) -> str:
     origin = [log_text.line(author), f"session {log_text.line(session)}" if session else ""]
     origin.append(stream if stream != document_roles.MAIN_STREAM else "")
     line = ", ".join(part for part in origin if part)
-    parts = [heading, f"*{line}*" if line else "", below(document.body, 1)]
+    parts = [heading, f"*{line}*" if line else "", nest_headings(document.body, 1)]
     return "\n\n".join(part for part in parts if part)
 
 

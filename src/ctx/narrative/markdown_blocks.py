@@ -63,7 +63,7 @@ def _fence(text: str, begins: re.Match[str]) -> Block:
     return Block(FENCE, begins.start(), len(text), marks, closed=False)
 
 
-def below(text: str, levels: int) -> str:
+def nest_headings(text: str, levels: int) -> str:
     """The text as part of a larger one: its headings are lower, and open blocks are closed."""
     made = []
     done = 0

@@ -19,7 +19,7 @@ def create(folder: str, path: str, text: str) -> None:
     data = _encode_text(text)
     full = narrative_scan.located(folder, path)
     within = os.path.dirname(full)
-    with disk.explained(f"writing the narrative file {path}"):
+    with disk.explain_errors(f"writing the narrative file {path}"):
         disk.make_folder(within)
         temporary = disk.write_temporary(full, data)
         try:
@@ -48,7 +48,7 @@ def replace(folder: str, path: str, text: str, *, expected: bytes) -> bool:
     if data == expected:
         return True
     full = narrative_scan.located(folder, path)
-    with disk.explained(f"writing the narrative file {path}"):
+    with disk.explain_errors(f"writing the narrative file {path}"):
         temporary = disk.write_temporary(full, data)
         try:
             os.chmod(temporary, stat.S_IMODE(os.lstat(full).st_mode) & 0o777)

@@ -25,7 +25,7 @@ from ctx.sqlite.connection import (
     discard,
     execute_script,
     expect_mark,
-    explained,
+    explain_errors,
     mark,
     transaction,
 )
@@ -123,7 +123,7 @@ def _open(database: str) -> Connection:
     if not os.path.isfile(database) or os.path.islink(database):
         raise IndexCorrupt(f"There is no index at {database}.")
     with (
-        explained(database, IndexCorrupt),
+        explain_errors(database, IndexCorrupt),
         closed_on_failure(connect(database, "mode=rw", _BUSY_MS)) as connection,
     ):
         expect_mark(connection, database, APPLICATION_ID, VERSION)
@@ -131,7 +131,10 @@ def _open(database: str) -> Connection:
 
 
 def _make(database: str) -> Connection:
-    with explained(database, IndexCorrupt), disk.explained("making the index of the narrative"):
+    with (
+        explain_errors(database, IndexCorrupt),
+        disk.explain_errors("making the index of the narrative"),
+    ):
         discard(database)
         disk.make_folder(os.path.dirname(database))
         os.close(os.open(database, os.O_RDWR | os.O_CREAT, disk.FILE_MODE))
@@ -149,7 +152,7 @@ def _lay_out(connection: Connection) -> None:
 
 def _refresh(connection: Connection, database: str, folder: str) -> None:
     """Update the index from the files."""
-    with explained(database, IndexCorrupt):
+    with explain_errors(database, IndexCorrupt):
         known = dict(connection.execute("SELECT path, stamp FROM documents"))
         present = {
             file.path: f"{file.mtime_ns} {file.size} {file.inode}"
@@ -197,7 +200,7 @@ def _index_document(connection: Connection, folder: str, path: str, stamp: str) 
 def _query(
     connection: Connection, database: str, wanted: Sequence[str], limit: int
 ) -> list[FoundSection]:
-    with closing(connection), explained(database, IndexCorrupt):
+    with closing(connection), explain_errors(database, IndexCorrupt):
         rows = connection.execute(
             "SELECT s.path, s.title, s.text, s.first_line, s.last_line,"
             f" -bm25(words, {_TITLE_COUNTS}, 1.0) AS score FROM words"

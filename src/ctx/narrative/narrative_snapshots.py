@@ -23,22 +23,24 @@ class Snapshot(NamedTuple):
     """Whether it differs from the last snapshot."""
 
 
-class Skipped(NamedTuple):
+class SkippedDocument(NamedTuple):
     """A markdown file without a snapshot, and why."""
 
     path: str
     reason: str
 
 
-def documents(folder: str) -> tuple[list[str], list[Skipped]]:
+def documents(folder: str) -> tuple[list[str], list[SkippedDocument]]:
     """The markdown files under the narrative folder, relative to it, in order."""
     files = narrative_scan.files(folder)
     kept = [file.path for file, why_not in files if why_not is None]
-    skipped = [Skipped(file.path, why_not) for file, why_not in files if why_not is not None]
+    skipped = [
+        SkippedDocument(file.path, why_not) for file, why_not in files if why_not is not None
+    ]
     return kept, skipped
 
 
-def taken(
+def take_snapshots(
     folder: str,
     paths: Iterable[str],
     known: Mapping[str, ObjectId],
@@ -50,9 +52,9 @@ def taken(
         # A log entry is written once, so its snapshot stays valid.
         if path in known and document_roles.place(path).role == "log" and path not in always:
             continue
-        with disk.explained(f"reading the narrative file {path}"):
+        with disk.explain_errors(f"reading the narrative file {path}"):
             data = disk.read(os.path.join(folder, path))
-        content, secrets = kept_of(data)
+        content, secrets = stored_document(data)
         is_changed = known.get(path) != content.id
         if is_changed or path in always:
             stream, role = document_roles.place(path)
@@ -61,15 +63,15 @@ def taken(
     return made
 
 
-class Kept(NamedTuple):
+class StoredDocument(NamedTuple):
     content: Object
     secrets: tuple[redaction.Finding, ...]
 
 
-def kept_of(data: bytes) -> Kept:
+def stored_document(data: bytes) -> StoredDocument:
     """The snapshot of a document with these bytes."""
     clean = redaction.redact(data.decode("utf-8", "surrogateescape"))
-    return Kept(blob(clean.text.encode("utf-8", "surrogateescape")), clean.findings)
+    return StoredDocument(blob(clean.text.encode("utf-8", "surrogateescape")), clean.findings)
 
 
 def last_kept(

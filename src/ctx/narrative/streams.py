@@ -18,7 +18,7 @@ _LONGEST = 64
 _HINT = f"Use up to {_LONGEST} letters, digits, dots, dashes and underscores."
 
 
-def named(text: str) -> str:
+def stream_named(text: str) -> str:
     """The stream with this name; any other name is the name of a feature."""
     if text in (MAIN_STREAM, WORK_STREAM):
         return text
@@ -27,7 +27,7 @@ def named(text: str) -> str:
 
 def folder_of(stream: str, session: str) -> str:
     """The folder of a stream below `narrative/`; empty for the main stream."""
-    stream = named(stream)
+    stream = stream_named(stream)
     if stream == MAIN_STREAM:
         return ""
     if stream == WORK_STREAM:

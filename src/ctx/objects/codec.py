@@ -2,7 +2,7 @@
 
 The payload is the msgpack array `[type, version, fields]`, with the fields as a map in the order of
 the struct. The same value gives the same bytes in every process: there are no sets and no floats,
-and maps are sorted. An unknown type decodes to `Unknown`, and unknown fields are skipped.
+and maps are sorted. An unknown type decodes to `UnknownObject`, and unknown fields are skipped.
 """
 
 import msgspec
@@ -29,7 +29,7 @@ _HEADER = msgspec.msgpack.Decoder(tuple[str, int, msgspec.Raw])
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")
 
 
-class Unknown(msgspec.Struct, frozen=True):
+class UnknownObject(msgspec.Struct, frozen=True):
     """A typed object of a kind from a newer version."""
 
     type_name: str
@@ -41,24 +41,24 @@ def encode(value: Typed) -> bytes:
     return _ENCODER.encode((name, version, value))
 
 
-def decode(payload: bytes) -> Typed | Unknown:
+def decode(payload: bytes) -> Typed | UnknownObject:
     try:
         name, version, fields = _HEADER.decode(payload)
         if name not in _TYPES:
-            return Unknown(name, version)
+            return UnknownObject(name, version)
         try:
             value: Typed = _DECODERS[name].decode(fields)
         except msgspec.ValidationError:
             if version > _TYPES[name][0]:
-                return Unknown(name, version)
+                return UnknownObject(name, version)
             raise
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise DeserializationFailed(f"A typed object cannot be read: {error}.") from error
     return value
 
 
-def type_name(value: Typed | Unknown) -> str:
-    return value.type_name if isinstance(value, Unknown) else _NAMES[type(value)][0]
+def type_name(value: Typed | UnknownObject) -> str:
+    return value.type_name if isinstance(value, UnknownObject) else _NAMES[type(value)][0]
 
 
 def is_newer(payload: bytes) -> bool:

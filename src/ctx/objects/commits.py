@@ -25,14 +25,14 @@ class Head(NamedTuple):
     commit: Commit
 
 
-class Visited(NamedTuple):
+class WalkedCommit(NamedTuple):
     """A commit on a walk, or a boundary."""
 
     id: ObjectId
     commit: Commit | None
 
 
-def walk(reader: Reader, starts: Iterable[ObjectId]) -> Iterator[Visited]:
+def walk(reader: Reader, starts: Iterable[ObjectId]) -> Iterator[WalkedCommit]:
     """Every commit reachable from `starts`, each once, newest first, children before parents.
 
     A commit is never older than its parents (see `timestamp`), so the order of times is an order of
@@ -41,7 +41,7 @@ def walk(reader: Reader, starts: Iterable[ObjectId]) -> Iterator[Visited]:
     return _walk(reader, starts, (ObjectNotFound,))
 
 
-def walk_past_damage(reader: Reader, starts: Iterable[ObjectId]) -> Iterator[Visited]:
+def walk_past_damage(reader: Reader, starts: Iterable[ObjectId]) -> Iterator[WalkedCommit]:
     """The same, with unreadable commits as boundaries, so that one damaged file hides as little as
     possible."""
     return _walk(reader, starts, (ObjectNotFound, *DAMAGE))
@@ -49,7 +49,7 @@ def walk_past_damage(reader: Reader, starts: Iterable[ObjectId]) -> Iterator[Vis
 
 def _walk(
     reader: Reader, starts: Iterable[ObjectId], boundary: tuple[type[CtxError], ...]
-) -> Iterator[Visited]:
+) -> Iterator[WalkedCommit]:
     starts = list(starts)
     visited = set(starts)
     boundaries = []
@@ -67,13 +67,13 @@ def _walk(
         enter(id)
     while queue:
         _, id, commit = heapq.heappop(queue)
-        yield Visited(id, commit)
+        yield WalkedCommit(id, commit)
         for parent in commit.parents:
             if parent not in visited:
                 visited.add(parent)
                 enter(parent)
     for id in boundaries:
-        yield Visited(id, None)
+        yield WalkedCommit(id, None)
 
 
 def newest(reader: Reader, named: Iterable[ObjectId]) -> tuple[ObjectId, ...]:
@@ -106,7 +106,7 @@ def _time(reader: Reader, id: ObjectId) -> int | None:
 def contain(reader: Reader, heads: Iterable[ObjectId], wanted: Iterable[ObjectId]) -> bool:
     """Whether the history of the heads contains these commits or amends them."""
     missing = set(wanted)
-    amended = Amended(reader)
+    amended = AmendedCommits(reader)
     for id, commit in walk_past_damage(reader, heads):
         if not missing:
             return True
@@ -116,7 +116,7 @@ def contain(reader: Reader, heads: Iterable[ObjectId], wanted: Iterable[ObjectId
     return not missing
 
 
-class Amended:
+class AmendedCommits:
     """Which commits are amended by others. Each is read once."""
 
     def __init__(self, reader: Reader) -> None:

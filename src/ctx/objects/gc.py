@@ -18,7 +18,7 @@ from ctx.ids import ObjectId, is_object_id
 from ctx.layout import Project
 from ctx.objects import references, refs, untracked_commits, untracked_survey
 from ctx.objects.loose_objects import LooseStore, unseal
-from ctx.objects.object_store import Layered, Object, Reader, decode, parse
+from ctx.objects.object_store import LayeredReader, Object, Reader, decode, parse
 from ctx.objects.object_types import Commit, Tree
 from ctx.objects.repository import Repository
 
@@ -95,10 +95,10 @@ def reachable(reader: Reader, roots: Iterable[ObjectId]) -> Iterator[ObjectId]:
             # It was scrubbed, and this is its replacement.
             yield stored.id
         value = decode(stored)
-        (contents if isinstance(value, Tree) else required).update(references.needed(value))
+        (contents if isinstance(value, Tree) else required).update(references.required_ids(value))
         if isinstance(value, Commit):
             parents.update(value.parents)
-        for named in references.named(stored):
+        for named in references.referenced_ids(stored):
             if named not in visited:
                 visited.add(named)
                 stack.append(named)
@@ -109,16 +109,16 @@ def reachable(reader: Reader, roots: Iterable[ObjectId]) -> Iterator[ObjectId]:
 def collect(repository: Repository, limits: Limits, tick: clock.Tick = clock.no_tick) -> Collection:
     """Find what can be deleted. To delete it as well, hold the lock for this call and for
     `delete`."""
-    ages = _Ages(repository)
+    ages = _FileAges(repository)
     expired = _expired_refs(repository, limits.keep_days, ages)
     names = [name for name in repository.refs.names() if not refs.damaged_name(name)]
     pointers = {name: repository.refs.require(name) for name in names if name not in expired}
     chains = [id for name, id in pointers.items() if name != refs.MAIN]
     # Committed objects are in the project's objects. Staging is only needed for open chains.
-    staged = set(reachable(_WithoutCommits(repository.everything), chains))
+    staged = set(reachable(_ObjectsWithoutCommits(repository.everything), chains))
     # Until git has a commit, its files in the working tree can be lost at any time.
-    staged |= untracked_survey.kept(repository)
-    here = Layered(repository.objects, _WithoutCommits(repository.staged))
+    staged |= untracked_survey.objects_to_keep(repository)
+    here = LayeredReader(repository.objects, _ObjectsWithoutCommits(repository.staged))
     # The commit made here last may be on another branch by now.
     last = [id for id in pointers.values() if id in repository.objects]
     roots = {*repository.heads.named(), *repository.named_heads(), *last}
@@ -169,7 +169,7 @@ def collect(repository: Repository, limits: Limits, tick: clock.Tick = clock.no_
     return Collection(len(files), len(kept), young, held_by_git, tuple(garbage), ages.doubted)
 
 
-class _Ages:
+class _FileAges:
     """The age of files by the wall clock, as far as the clock can be trusted."""
 
     def __init__(self, repository: Repository) -> None:
@@ -206,7 +206,7 @@ class _Ages:
         return sorted(times)
 
 
-class _WithoutCommits:
+class _ObjectsWithoutCommits:
     """The objects without the base commits of chains, and without what only these refer to.
 
     Staging has copies of commits, but not of everything that they need.
@@ -225,7 +225,7 @@ class _WithoutCommits:
         return id in self._reader
 
 
-def _expired_refs(repository: Repository, keep_days: int, ages: _Ages) -> dict[str, Garbage]:
+def _expired_refs(repository: Repository, keep_days: int, ages: _FileAges) -> dict[str, Garbage]:
     """The refs of aborted and damaged chains that can no longer be restored."""
     garbage = {}
     for name in repository.refs.names():
@@ -238,9 +238,11 @@ def _expired_refs(repository: Repository, keep_days: int, ages: _Ages) -> dict[s
     return garbage
 
 
-def _expired_discarded_commits(project: Project, keep_days: int, ages: _Ages) -> Iterator[Garbage]:
+def _expired_discarded_commits(
+    project: Project, keep_days: int, ages: _FileAges
+) -> Iterator[Garbage]:
     """The entries of discarded commits that can no longer be restored."""
-    for commit in untracked_commits.discarded(project):
+    for commit in untracked_commits.discarded_commits(project):
         path = untracked_commits.discarded_file(project, commit)
         with contextlib.suppress(FileNotFoundError):
             status = os.lstat(path)
@@ -272,7 +274,7 @@ def _old_temporaries(project: Project) -> Iterator[Garbage]:
 
 def delete(collection: Collection, tick: clock.Tick = clock.no_tick) -> None:
     interrupts.defer()
-    with disk.explained("deleting objects"):
+    with disk.explain_errors("deleting objects"):
         folders = set()
         for number, item in enumerate(collection.garbage):
             tick(number, len(collection.garbage))
@@ -309,9 +311,9 @@ def _unused_object_files(repository: Repository, kept: set[ObjectId], days: int)
         os.path.join(checkout.top, path): addition
         for path, addition in git.additions(checkout, project.objects).items()
     }
-    in_git = _InGit(checkout, repository.objects, additions)
+    in_git = _GitObjects(checkout, repository.objects, additions)
     try:
-        reader = Layered(repository.everything, in_git)
+        reader = LayeredReader(repository.everything, in_git)
         for head in heads:
             if head not in reader:
                 raise CommitOrphan(
@@ -329,7 +331,7 @@ def _unused_object_files(repository: Repository, kept: set[ObjectId], days: int)
     }
 
 
-class _InGit:
+class _GitObjects:
     """Object files of other branches, read from git."""
 
     def __init__(

@@ -25,7 +25,7 @@ class Heads:
         return [name for name in self._names() if not is_object_id(name)]
 
     def _names(self) -> list[str]:
-        with disk.explained("reading the heads"):
+        with disk.explain_errors("reading the heads"):
             return disk.names(self.folder)
 
     def advance(self, to: ObjectId, instead_of: Iterable[ObjectId]) -> None:
@@ -35,7 +35,7 @@ class Heads:
         recognise, never one too few.
         """
         interrupts.defer()
-        with disk.explained("moving the heads"):
+        with disk.explain_errors("moving the heads"):
             disk.make_folder(self.folder)
             os.close(os.open(self._path(to), os.O_WRONLY | os.O_CREAT, disk.FILE_MODE))
             disk.sync_folder(self.folder)

@@ -34,13 +34,13 @@ def removed_worktrees(project: Project) -> list[str]:
     return removed
 
 
-def take_over(project: Project, folder: str) -> None:
+def adopt_local_state(project: Project, folder: str) -> None:
     """Move everything except locks and indexes into this working tree's folder, and remove the
     rest.
 
     If a session has two chains, the incoming one gets another name.
     """
-    with disk.explained("moving staged work"):
+    with disk.explain_errors("moving staged work"):
         tops = sorted(disk.names(folder), key=lambda name: (name not in _FIRST, name))
         for top in (name for name in tops if name not in ("index", *_LOCKS)):
             path = os.path.join(folder, top)

@@ -21,7 +21,7 @@ from ctx.errors import HashMismatch, InvalidEnvelope, ObjectNotFound, PathRefuse
 from ctx.ids import OBJECT_ID_LENGTH, ObjectId, is_object_id
 from ctx.objects.object_store import HEADER_LENGTH, LARGEST_OBJECT, Kind, Object, id_of, parse
 from ctx.objects.read_limits import WorkLimit
-from ctx.objects.replaced_objects import Replaced
+from ctx.objects.replaced_objects import ReplacedObjects
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -42,7 +42,7 @@ class LooseStore:
         self,
         folder: str,
         compression_level: int = 3,
-        replaced: Replaced | None = None,
+        replaced: ReplacedObjects | None = None,
         limit: WorkLimit | None = None,
     ) -> None:
         self.folder = folder
@@ -200,7 +200,7 @@ class LooseStore:
     def _write_files(self, files: list[tuple[str, Object]], touched: set[str]) -> None:
         # Compressing between two syncs takes three times as long, because the caches are cold.
         sealed = [(path, self._seal(item.canonical)) for path, item in files]
-        with disk.explained("writing objects"):
+        with disk.explain_errors("writing objects"):
             for path, data in sealed:
                 shard = os.path.dirname(path)
                 if shard not in touched:

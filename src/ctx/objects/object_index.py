@@ -20,7 +20,7 @@ from ctx.objects.commits import Head
 from ctx.objects.object_store import Reader, derived_id
 from ctx.objects.repository import Repository
 from ctx.objects.verify import Damage
-from ctx.sqlite.connection import execute_script, explained
+from ctx.sqlite.connection import execute_script, explain_errors
 from ctx.sqlite.derived import check_derived, open_derived
 
 APPLICATION_ID = 0x63747869  # "ctxi"
@@ -101,7 +101,7 @@ def look_up(repository: Repository, repo_id: str, key: str | None) -> IndexAnswe
         connection.row_factory = sqlite3.Row
         # A project can be renamed, which changes the ids of its files.
         connection.create_function("file_id", 1, lambda path: derived_id("file", repo_id, path))
-        with explained(path_for(repository.project, ids), IndexCorrupt):
+        with explain_errors(path_for(repository.project, ids), IndexCorrupt):
             if not key:
                 return IndexAnswer("", ids, (_summary(connection),))
             rows = connection.execute(_QUERIES[kind], (wanted,)).fetchall()
@@ -160,7 +160,7 @@ def _fill(connection: sqlite3.Connection, reader: Reader, heads: Sequence[Head])
             "INSERT OR IGNORE INTO narrative VALUES (?, ?, ?, ?, ?)",
             [(id, ref.path, ref.stream, ref.role, ref.blob_id) for ref in commit.narrative_refs],
         )
-    present = trees.joined(reader, heads)
+    present = trees.combined_paths(reader, heads)
     connection.executemany("INSERT INTO paths VALUES (?, ?)", present.items())
 
 

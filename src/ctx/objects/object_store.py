@@ -112,7 +112,7 @@ class ObjectStore(Reader, Protocol):
         """The ids of everything here, in order."""
 
 
-class Layered:
+class LayeredReader:
     """Several stores read as one: the first one with an undamaged copy answers."""
 
     def __init__(self, *readers: Reader) -> None:
@@ -146,7 +146,7 @@ def read_typed(reader: Reader, id: ObjectId, expected: type[T]) -> T:
     return value
 
 
-def decode(stored: Object) -> Typed | codec.Unknown | None:
+def decode(stored: Object) -> Typed | codec.UnknownObject | None:
     """The content of a typed object; None for a blob."""
     if stored.kind is Kind.BLOB:
         return None

@@ -16,7 +16,7 @@ from ctx.layout import Project
 from ctx.objects import untracked_commits
 from ctx.objects.object_store import read_typed
 from ctx.objects.object_types import Commit
-from ctx.objects.untracked_commits import UntrackedCommit, committed
+from ctx.objects.untracked_commits import UntrackedCommit, committed_path
 
 if TYPE_CHECKING:
     from ctx.objects.repository import Repository
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def has_files(project: Project, entry: UntrackedCommit) -> bool:
     head = os.path.join(project.heads, entry.commit)
-    return os.path.lexists(head) or os.path.exists(committed(project, entry.commit))
+    return os.path.lexists(head) or os.path.exists(committed_path(project, entry.commit))
 
 
 def park(repository: "Repository", entry: UntrackedCommit, kept: Set[str]) -> None:
@@ -39,8 +39,8 @@ def park(repository: "Repository", entry: UntrackedCommit, kept: Set[str]) -> No
     paths = [path for path, content in _documents(repository, entry) if _holds(path, content)]
     # The commit goes last: while it is there, interrupted parking is resumed.
     objects = sorted(entry.objects, key=entry.commit.__eq__)
-    paths += [committed(project, id) for id in objects if id in repository.staged]
-    with disk.explained("parking a commit of another branch"):
+    paths += [committed_path(project, id) for id in objects if id in repository.staged]
+    with disk.explain_errors("parking a commit of another branch"):
         disk.discard(head)
         disk.sync_folder(project.heads)
         for path in paths:
@@ -54,9 +54,9 @@ def park(repository: "Repository", entry: UntrackedCommit, kept: Set[str]) -> No
 def unpark(repository: "Repository", entry: UntrackedCommit, *, is_head: bool) -> None:
     """Restore a commit's files, its head last, and then update its entry."""
     project = repository.project
-    absent = [id for id in entry.objects if not os.path.exists(committed(project, id))]
+    absent = [id for id in entry.objects if not os.path.exists(committed_path(project, id))]
     repository.objects.write(repository.staged.read(id) for id in absent if id in repository.staged)
-    with disk.explained("bringing back a commit with its branch"):
+    with disk.explain_errors("bringing back a commit with its branch"):
         for path, content in _documents(repository, entry):
             if not os.path.lexists(path):
                 disk.make_folder(os.path.dirname(path))

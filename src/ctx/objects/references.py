@@ -1,8 +1,8 @@
 """Which objects an object refers to.
 
-There are two answers. `needed` lists what the object requires, field by field, for checks of
-completeness. `named` lists every id anywhere in it, including fields of newer versions, for garbage
-collection: it cannot miss a field.
+There are two answers. `required_ids` lists what the object requires, field by field, for checks of
+completeness. `referenced_ids` lists every id anywhere in it, including fields of newer versions,
+for garbage collection: it cannot miss a field.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from ctx.objects.object_types import (
 )
 
 
-def needed(value: Typed | codec.Unknown | None) -> Iterator[ObjectId]:
+def required_ids(value: Typed | codec.UnknownObject | None) -> Iterator[ObjectId]:
     """The objects that must exist. Parents of a commit may be beyond a boundary."""
     match value:
         case Commit():
@@ -53,7 +53,7 @@ def needed(value: Typed | codec.Unknown | None) -> Iterator[ObjectId]:
             return
 
 
-def named(stored: Object) -> set[ObjectId]:
+def referenced_ids(stored: Object) -> set[ObjectId]:
     """Every id in an object that keeps another object alive."""
     if stored.kind is Kind.BLOB:
         return set()
@@ -75,4 +75,4 @@ def _names_of_code(value: CodeSnapshot) -> set[ObjectId]:
     ids.update(item.item_id for item in value.items)
     for import_ in value.imports:
         ids.update(id for id in (import_.resolved_to_item, import_.resolved_to_module) if id)
-    return ids - set(needed(value))
+    return ids - set(required_ids(value))

@@ -28,7 +28,7 @@ def session_of(name: str) -> SessionId | None:
     return SessionId(name.removeprefix(_WORK)) if name.startswith(_WORK) else None
 
 
-def aborted(name: str) -> str:
+def aborted_ref(name: str) -> str:
     """The ref of an aborted chain."""
     return _ABORTED + name
 
@@ -73,7 +73,7 @@ class Refs:
             raise StagingConflict(f"The ref {name} is at {present}, not at {expected} as expected.")
         path = self._path(name)
         interrupts.defer()
-        with disk.explained(f"moving the ref {name}"):
+        with disk.explain_errors(f"moving the ref {name}"):
             if to is not None and present is not None and session_of(name):
                 disk.replace_again(path, f"{to}\n".encode())
             elif to is not None:
@@ -87,7 +87,7 @@ class Refs:
     def put(self, name: str, to: ObjectId) -> None:
         """Set a ref without comparing: a damaged one cannot be compared."""
         interrupts.defer()
-        with disk.explained(f"moving the ref {name}"):
+        with disk.explain_errors(f"moving the ref {name}"):
             disk.replace(self._path(name), f"{to}\n".encode())
 
     def rename(self, name: str, expected: ObjectId, to: str) -> None:
@@ -109,7 +109,7 @@ class Refs:
     def _rename(self, name: str, to: str) -> None:
         source, target = self._path(name), self._path(to)
         interrupts.defer()
-        with disk.explained(f"moving the ref {name}"):
+        with disk.explain_errors(f"moving the ref {name}"):
             disk.make_folder(os.path.dirname(target))
             os.rename(source, target)
             disk.sync_folder(os.path.dirname(target))

@@ -24,7 +24,7 @@ from ctx.ids import ObjectId, is_object_id
 _MOST_STAND_INS = 50
 
 
-class Replaced:
+class ReplacedObjects:
     def __init__(self, folder: str) -> None:
         self.folder = folder
         self._stamp: object = None
@@ -77,7 +77,7 @@ class Replaced:
 
     def note(self, pairs: Iterable[tuple[ObjectId, ObjectId]]) -> None:
         """Record replacements. The replacing objects are durable before this call."""
-        with disk.explained("noting what was replaced"):
+        with disk.explain_errors("noting what was replaced"):
             disk.make_folder(self.folder)
             for old, new in pairs:
                 path = os.path.join(self.folder, f"{old}.{new}")

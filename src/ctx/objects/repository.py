@@ -17,11 +17,11 @@ from ctx.objects import commits, local_state, refs, untracked_commits, untracked
 from ctx.objects.commits import Head
 from ctx.objects.heads import Heads
 from ctx.objects.loose_objects import LooseStore
-from ctx.objects.object_store import Layered, Object, read_typed
+from ctx.objects.object_store import LayeredReader, Object, read_typed
 from ctx.objects.object_types import Commit
 from ctx.objects.read_limits import WorkLimit
 from ctx.objects.refs import Refs
-from ctx.objects.replaced_objects import Replaced
+from ctx.objects.replaced_objects import ReplacedObjects
 from ctx.objects.staged_objects import StagedStore
 
 
@@ -33,7 +33,7 @@ class CommittedStore(LooseStore):
         self,
         project: Project,
         compression_level: int,
-        replaced: Replaced,
+        replaced: ReplacedObjects,
         staged: StagedStore,
         limit: WorkLimit | None,
     ) -> None:
@@ -66,10 +66,10 @@ class Repository:
         self.project = project
         self.limit = limit
         """How much may be read from it; None if it is trusted."""
-        self.replaced = Replaced(project.replaced)
+        self.replaced = ReplacedObjects(project.replaced)
         self.staged = StagedStore(project.staged_objects, compression_level, self.replaced, limit)
         self.objects = CommittedStore(project, compression_level, self.replaced, self.staged, limit)
-        self.everything = Layered(self.objects, self.staged)
+        self.everything = LayeredReader(self.objects, self.staged)
         self.heads = Heads(project.heads)
         self.refs = Refs(project.refs)
         self._lock_timeout_seconds = lock_timeout_seconds
@@ -96,7 +96,7 @@ class Repository:
         it after a crash. Otherwise the chain would be committed a second time.
         """
         session, tip = chain or ("", "")
-        with disk.explained("publishing a commit"):
+        with disk.explain_errors("publishing a commit"):
             disk.replace(self._note, f"{commit}\n{session}\n{tip}\n".encode())
         self._note_as_own(commit)
         self.heads.advance(commit, instead_of)
@@ -107,7 +107,7 @@ class Repository:
 
         Author names do not show this: anybody can write any name.
         """
-        with disk.explained("reading which commits were made here"):
+        with disk.explain_errors("reading which commits were made here"):
             named = disk.read_or_none(self.project.own) or b""
         return set(named.decode("ascii", "replace").split())
 
@@ -142,7 +142,7 @@ class Repository:
             name = refs.work(chain[0])
             if self.refs.read(name) == chain[1]:
                 self.refs.move(name, chain[1], None)
-        with disk.explained("publishing a commit"):
+        with disk.explain_errors("publishing a commit"):
             disk.discard(self._note)
 
     def _note_as_untracked(self, commit: ObjectId, checkout: Checkout) -> None:
@@ -150,13 +150,13 @@ class Repository:
         known = untracked_survey.entries(self)
         entry = untracked_survey.entry_of(self, commit)
         value = read_typed(self.everything, commit, Commit)
-        replaces = commits.Amended(self.everything).by(value)
+        replaces = commits.AmendedCommits(self.everything).by(value)
         amended = [known[id] for id in replaces if id in known]
         objects = {*entry.objects, *(id for old in amended for id in old.objects)}
         if commit in self.objects:
             # The staging store may have more: content from behind a boundary of history.
             objects = {id for id in objects if id in self.objects}
-        branch, checked_out = checkouts.standing(checkout)
+        branch, checked_out = checkouts.branch_and_commit(checkout)
         last = max((entry.number for entry in known.values()), default=0)
         untracked_commits.write(
             self.project,
@@ -172,7 +172,7 @@ class Repository:
             untracked_commits.remove(self.project, old.commit)
 
     def _finish_publishing(self) -> None:
-        with disk.explained("reading what a stopped commit left to do"):
+        with disk.explain_errors("reading what a stopped commit left to do"):
             content = disk.read_or_none(self._note)
         if content is None:
             return
@@ -209,7 +209,7 @@ class Repository:
             return
         if git.tracked_files(checkout, begun):
             return
-        local_state.take_over(self.project, begun)
+        local_state.adopt_local_state(self.project, begun)
 
     def current(self) -> list[Head]:
         """The current heads, with their commits."""

@@ -51,7 +51,7 @@ class StagedStore(LooseStore):
         if not missing:
             return
         self._refuse_link()
-        with disk.explained("writing objects"):
+        with disk.explain_errors("writing objects"):
             disk.make_folder(self.folder)
             for id in missing:
                 disk.replace(self._path(id), disk.read(store._path(id)), durable_name=False)
@@ -69,7 +69,7 @@ class StagedStore(LooseStore):
         self._refuse_link()
         # Objects that reference others come last, and are read most.
         whole = b"".join(self._seal(item.canonical) for _, item in reversed(files))
-        with disk.explained("writing objects"):
+        with disk.explain_errors("writing objects"):
             disk.make_folder(self.folder)
             first, *others = (path for path, _ in files)
             disk.replace(first, whole, durable_name=False)

@@ -72,14 +72,14 @@ class Lookup:
         return self._folders[folder]
 
 
-class Present:
+class CombinedTree:
     """The combined content of several heads. With one head, not all of it is read."""
 
     def __init__(self, reader: Reader, heads: Sequence[Head]) -> None:
         self._reader = reader
         self.first = heads[0].commit.root_tree if heads else None
         """The tree to which `missing_in_first` applies; None without a head."""
-        self._joined = joined(reader, heads) if len(heads) > 1 else None
+        self._joined = combined_paths(reader, heads) if len(heads) > 1 else None
         self._lookup = Lookup(reader, self.first)
 
     def blob_at(self, path: str) -> ObjectId | None:
@@ -95,7 +95,7 @@ class Present:
         return {path: blob for path, blob in self._joined.items() if alone.get(path) != blob}
 
 
-def updated(
+def update_tree(
     reader: Reader, root: ObjectId | None, changes: Mapping[str, ObjectId]
 ) -> tuple[ObjectId, list[Object]]:
     """A tree with some paths changed: its root, and the new objects.
@@ -126,7 +126,7 @@ def updated(
     return (root, []) if root else (EMPTY.id, [EMPTY])
 
 
-def differing(reader: Reader, before: ObjectId | None, after: ObjectId) -> set[str]:
+def differing_paths(reader: Reader, before: ObjectId | None, after: ObjectId) -> set[str]:
     """The paths at which two trees differ. Equal folders are not read."""
     entries_of = cache(partial(_read, reader))
     changed: set[str] = set()
@@ -150,7 +150,7 @@ def differing(reader: Reader, before: ObjectId | None, after: ObjectId) -> set[s
     return changed
 
 
-def fresh(reader: Reader, before: ObjectId | None, after: ObjectId) -> Iterator[ObjectId]:
+def new_objects(reader: Reader, before: ObjectId | None, after: ObjectId) -> Iterator[ObjectId]:
     """The folders and files of a tree, except those that are equal in another tree. Equal folders
     are not read."""
     if before == after:
@@ -176,7 +176,7 @@ def fresh(reader: Reader, before: ObjectId | None, after: ObjectId) -> Iterator[
                 waiting.append((depth + 1, below, entry.id))
 
 
-def joined(reader: Reader, heads: Sequence[Head]) -> dict[str, ObjectId]:
+def combined_paths(reader: Reader, heads: Sequence[Head]) -> dict[str, ObjectId]:
     """The combined content of all heads, by path.
 
     If heads disagree, the content that was committed last wins. If a name is a file in one head and
@@ -221,7 +221,9 @@ def _last(reader: Reader, arrivals: set[Arrival]) -> Arrival:
     return max(rivals)
 
 
-def over(below: Mapping[str, ObjectId], above: Mapping[str, ObjectId]) -> dict[str, ObjectId]:
+def overlay_paths(
+    below: Mapping[str, ObjectId], above: Mapping[str, ObjectId]
+) -> dict[str, ObjectId]:
     """Combine paths: a file replaces a folder of its name, and a folder replaces a file."""
     folders = {folder for path in above for folder in folders_above(path)}
     kept = {

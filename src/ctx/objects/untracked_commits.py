@@ -100,7 +100,7 @@ def entry_files(project: Project) -> list[str]:
 def write(project: Project, entry: UntrackedCommit) -> None:
     """Add an entry. The caller holds the project's lock."""
     text = json.dumps(entry._asdict())
-    with disk.explained("noting a commit that git does not have yet"):
+    with disk.explain_errors("noting a commit that git does not have yet"):
         disk.make_folder(folder(project))
         disk.replace(os.path.join(folder(project), entry.commit), text.encode())
         forget_places(project)
@@ -108,20 +108,20 @@ def write(project: Project, entry: UntrackedCommit) -> None:
 
 def remove(project: Project, commit: ObjectId) -> None:
     """Remove an entry: git has the commit, or another commit replaced it."""
-    with disk.explained("dropping the note of a commit"):
+    with disk.explain_errors("dropping the note of a commit"):
         disk.discard(os.path.join(folder(project), commit))
 
 
 def discard(project: Project, commit: ObjectId) -> None:
     """Discard a commit. Its entry is kept until garbage collection."""
     target = os.path.join(project.local, _DISCARDED)
-    with disk.explained("giving up a commit"):
+    with disk.explain_errors("giving up a commit"):
         disk.make_folder(target)
         os.rename(os.path.join(folder(project), commit), os.path.join(target, commit))
         disk.sync_folder(target)
 
 
-def discarded(project: Project) -> list[ObjectId]:
+def discarded_commits(project: Project) -> list[ObjectId]:
     """The discarded commits that can still be restored."""
     names = disk.names(os.path.join(project.local, _DISCARDED))
     return [ObjectId(name) for name in names if is_object_id(name)]
@@ -190,11 +190,11 @@ def forget_places(project: Project) -> None:
 
 def position(checkout: Checkout) -> str:
     """The current branch, as far as plain files show it."""
-    branch, commit = checkouts.standing(checkout)
+    branch, commit = checkouts.branch_and_commit(checkout)
     if branch == _REFTABLE:
         from ctx import git
 
-        commit = git.checked_out(checkout)
+        commit = git.rev_parse_head(checkout)
     return f"{branch or '-'} {commit or '-'}"
 
 
@@ -207,6 +207,6 @@ def are_places_stale(project: Project) -> bool:
     return project.checkout is not None and bool(ids(project)) and read_places(project) is None
 
 
-def committed(project: Project, id: ObjectId) -> str:
+def committed_path(project: Project, id: ObjectId) -> str:
     """The path of a committed object, while it exists."""
     return f"{project.objects}/{id[:2]}/{id}"

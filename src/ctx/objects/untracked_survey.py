@@ -26,7 +26,7 @@ from ctx.objects.untracked_commits import (
     PARKED,
     RETURNED,
     UntrackedCommit,
-    committed,
+    committed_path,
 )
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ STASHED = "stashed"
 THROWN_AWAY = "thrown away"
 
 
-class Untracked(NamedTuple):
+class SurveyedCommit(NamedTuple):
     """A commit made here that no git commit contains."""
 
     commit: ObjectId
@@ -95,18 +95,18 @@ def entry_of(repository: "Repository", commit: ObjectId) -> UntrackedCommit:
     """An entry made from the commit and from the copies in the staging store."""
     value = read_typed(repository.everything, commit, Commit)
     ids: dict[ObjectId, None] = {commit: None}
-    waiting = list(references.needed(value))
+    waiting = list(references.required_ids(value))
     while waiting:
         id = waiting.pop()
         if id in ids or id not in repository.staged:
             continue
         ids[id] = None
         with suppress(CtxError):
-            waiting += references.needed(decode(repository.staged.read(id)))
+            waiting += references.required_ids(decode(repository.staged.read(id)))
     return UntrackedCommit(commit, value.parents, tuple(ids))
 
 
-class _Look(NamedTuple):
+class _GitState(NamedTuple):
     """The result of comparing git and the working tree."""
 
     known: dict[ObjectId, UntrackedCommit]
@@ -117,14 +117,14 @@ class _Look(NamedTuple):
     """Those that should be heads of this branch but have no head file."""
 
 
-def _survey_git(repository: "Repository", checkout: Checkout) -> _Look:
+def _survey_git(repository: "Repository", checkout: Checkout) -> _GitState:
     project, reader = repository.project, repository.everything
     every = entries(repository)
     held = _commits_in_git(repository, every)
     known = {id: entry for id, entry in every.items() if id not in held}
     names = set(Heads(project.heads).named())
     # A commit removes the head files of its parents from the working tree, but not from git.
-    last = git.checked_out(checkout)
+    last = git.rev_parse_head(checkout)
     tracked = git.names_in(checkout, last, project.heads) if last else []
     base = {*names.difference(known), *map(ObjectId, tracked)}
     places = dict.fromkeys(untracked_commits.ids(project), HELD)
@@ -148,10 +148,10 @@ def _survey_git(repository: "Repository", checkout: Checkout) -> _Look:
     for entry in here:
         if entry.is_parked:
             places[entry.commit] = RETURNED if entry.commit in tips else BEHIND
-    return _Look(known, places, tips.difference(names))
+    return _GitState(known, places, tips.difference(names))
 
 
-def survey(repository: "Repository") -> list[Untracked]:
+def survey(repository: "Repository") -> list[SurveyedCommit]:
     """Every commit that no git commit contains, and its state, children first.
 
     This asks git each time.
@@ -177,11 +177,11 @@ def survey(repository: "Repository") -> list[Untracked]:
     if THROWN_AWAY in states.values():
         stashed = git.stash_adders(checkout, project.objects)
         for id in states:
-            if states[id] == THROWN_AWAY and committed(project, id) in stashed:
+            if states[id] == THROWN_AWAY and committed_path(project, id) in stashed:
                 states[id] = STASHED
     followed = {(parent, states[id]) for id in states for parent in known[id].parents}
     return [
-        Untracked(
+        SurveyedCommit(
             id, state, message_of(repository, id), known[id].branch, (id, state) not in followed
         )
         for id, state in reversed(list(states.items()))
@@ -232,11 +232,13 @@ def _commits_in_git(
                 holder_of.setdefault(parent, holder)
     now = repository.replaced.current
     files = {
-        id: [(holder, committed(project, now(object_id))) for object_id in known[id].objects]
+        id: [(holder, committed_path(project, now(object_id))) for object_id in known[id].objects]
         for id, holder in holder_of.items()
         if id in known
     }
-    missing = git.missing(project.checkout, [pair for pairs in files.values() for pair in pairs])
+    missing = git.missing_files(
+        project.checkout, [pair for pairs in files.values() for pair in pairs]
+    )
     return {id for id, pairs in files.items() if missing.isdisjoint(pairs)}
 
 
@@ -251,7 +253,7 @@ def refresh(repository: "Repository") -> None:
             untracked_commits.write_places(project, at, places)
 
 
-def thrown_away(repository: "Repository") -> list[ObjectId]:
+def discarded_by_git(repository: "Repository") -> list[ObjectId]:
     """The commits that git removed, the last of each line.
 
     Every reading command calls this. It asks git only if files are missing; if git has them, it
@@ -263,7 +265,7 @@ def thrown_away(repository: "Repository") -> list[ObjectId]:
     gone = [
         id
         for id, place in (places or {}).items()
-        if place == HERE and not os.path.exists(committed(project, id))
+        if place == HERE and not os.path.exists(committed_path(project, id))
     ]
     if places is None or project.checkout is None or not gone:
         return []
@@ -305,7 +307,7 @@ def settle(repository: "Repository") -> None:
     if to_park := [entry for entry in elsewhere if parked_commits.has_files(project, entry)]:
         listed = git.tracked_files(project.checkout, project.store)
         kept = {os.path.join(project.checkout.top, path) for path in listed}
-        kept.update(committed(project, id) for entry in here for id in entry.objects)
+        kept.update(committed_path(project, id) for entry in here for id in entry.objects)
         for entry in to_park:
             parked_commits.park(repository, entry, kept)
     for entry in here:
@@ -320,10 +322,12 @@ def prune(repository: "Repository") -> None:
             untracked_commits.remove(repository.project, id)
 
 
-def kept(repository: "Repository") -> set[ObjectId]:
+def objects_to_keep(repository: "Repository") -> set[ObjectId]:
     """What the staging store must keep for these commits."""
     project = repository.project
-    given_up = (untracked_commits.read(project, id) for id in untracked_commits.discarded(project))
+    given_up = (
+        untracked_commits.read(project, id) for id in untracked_commits.discarded_commits(project)
+    )
     known = [*entries(repository).values(), *(entry for entry in given_up if entry)]
     kept = {id for entry in known for id in entry.objects}
     return kept.union(map(repository.replaced.current, kept))

@@ -24,7 +24,7 @@ class ReadObject(NamedTuple):
     """An object file that was read; without a value for a blob and for damaged files."""
 
     path: str
-    value: Typed | codec.Unknown | None
+    value: Typed | codec.UnknownObject | None
 
 
 class Damage(NamedTuple):
@@ -75,7 +75,7 @@ def verify(repository: Repository, tick: clock.Tick = clock.no_tick) -> Report:
             damages.append(Damage(error.code, path, error.message))
             objects.setdefault(id, ReadObject(path, None))
         else:
-            newer += isinstance(value, codec.Unknown)
+            newer += isinstance(value, codec.UnknownObject)
             objects[id] = ReadObject(path, value)
     commits = sum(isinstance(item.value, Commit) for item in committed.values())
     damages += _damaged_replacements(repository)
@@ -129,7 +129,7 @@ def _follow(
         boundaries.update(parent for parent in parents if parent not in objects)
         stack += [(here, parent, False) for parent in parents if parent in objects]
         is_tree = isinstance(value, Tree)
-        stack += [(here, needed, is_tree) for needed in references.needed(value)]
+        stack += [(here, needed, is_tree) for needed in references.required_ids(value)]
     for damage, id, is_content in missing:
         if is_content and boundaries:
             boundaries.add(id)

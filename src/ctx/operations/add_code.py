@@ -11,7 +11,7 @@ from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from ctx import clock, layout
-from ctx.code import affected, build, code_snapshots, file_selection, language_detection
+from ctx.code import affected_files, build, code_snapshots, file_selection, language_detection
 from ctx.code.code_snapshots import SnapshotFile, SnapshotMaker
 from ctx.code.coverage import LanguageFiles, UnreadFiles
 from ctx.code.file_listing import ExcludedPath
@@ -30,7 +30,7 @@ from ctx.workspace import Workspace
 _MOST_PENDING = 32 * 1024 * 1024
 
 # These determine the names of other files and the targets of imports: they are always read.
-_TELLING = frozenset({*affected.MANIFESTS, "__init__.py"})
+_TELLING = frozenset({*affected_files.MANIFESTS, "__init__.py"})
 
 
 class Options(NamedTuple):
@@ -189,8 +189,8 @@ def snapshot(
         asked = _indexed_files(opened.code.connection, chosen)
         taker = SnapshotMaker(opened.code, root, workspace.repo_id)
         taken = _collect_files(repository, taker, asked, known, tick)
-        every = trees.over(others, taken.leaves)
-        tree, folders = trees.updated(repository.everything, None, every)
+        every = trees.overlay_paths(others, taken.leaves)
+        tree, folders = trees.update_tree(repository.everything, None, every)
         step = None
         if tree != (before or trees.EMPTY.id):
             objects = [*taken.objects, *folders]

@@ -177,7 +177,7 @@ def _report(
         return report
     from ctx.project import command_diagnostics
 
-    return command_diagnostics.placed(report, project)
+    return command_diagnostics.relative_report(report, project)
 
 
 def _keep(

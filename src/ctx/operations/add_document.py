@@ -54,7 +54,7 @@ def add_note(memory: Memory, options: NoteOptions) -> AddDocumentResult:
             )
             shared = [tag for tag in tags if tag != NOTE]
             said = log_files.note(text.text, at, memory.author, memory.session, shared)
-            create(path, document.fitting(redact(said).text))
+            create(path, document.require_fitting(redact(said).text))
         metadata = {**memory.source_metadata, **({"file": path} if path else {})}
         node_id = change.add_node("observation", text.text, metadata=metadata)
         for tag in (*tags, *given):
@@ -90,7 +90,7 @@ def of_task_and_project(
 
 def add_task(memory: Memory, options: Options) -> AddDocumentResult:
     """Add a task that is not started; `ctx task start` starts it."""
-    drafted = document.named(memory, options)
+    drafted = document.resolve_mentions(memory, options)
     has_file = memory.project_memory is not None and not options.everywhere
     with ExitStack() as stack:
         create = stack.enter_context(document.new_files(memory)) if has_file else None
@@ -104,7 +104,7 @@ def add_task(memory: Memory, options: Options) -> AddDocumentResult:
     return AddDocumentResult(
         graph.node(made.id),
         graph.shown([made.id])[made.id],
-        document.called(made.path) if made.path else None,
+        document.document_name(made.path) if made.path else None,
         document.shown_path(made.path) if made.path else None,
         tuple(given),
         (*drafted.redacted, *change.redacted),
@@ -115,7 +115,7 @@ def add_task(memory: Memory, options: Options) -> AddDocumentResult:
 
 def add_decision(memory: Memory, options: Options) -> AddDocumentResult:
     """Add a decision. Its tier is reference, unless another is given."""
-    drafted = document.named(memory, options)
+    drafted = document.resolve_mentions(memory, options)
     has_file = memory.project_memory is not None and not options.everywhere
     path = new_id = None
     with ExitStack() as stack:
@@ -123,7 +123,7 @@ def add_decision(memory: Memory, options: Options) -> AddDocumentResult:
         change = stack.enter_context(memory.transaction("add decision", None if has_file else USER))
         content, tags = drafted.content, drafted.recorded
         if create:
-            placed = document.placed(memory, "decision", drafted, options.stream)
+            placed = document.place_document(memory, "decision", drafted, options.stream)
             create(placed.path, placed.text)
             path, content, new_id = placed.path, placed.content, placed.node_id
         else:
@@ -143,7 +143,7 @@ def add_decision(memory: Memory, options: Options) -> AddDocumentResult:
     return AddDocumentResult(
         graph.node(node_id),
         graph.shown([node_id])[node_id],
-        document.called(path) if path else None,
+        document.document_name(path) if path else None,
         document.shown_path(path) if path else None,
         tuple(tag for tag in given if tag not in tags),
         (*drafted.redacted, *change.redacted),

@@ -195,7 +195,7 @@ class KnownFiles:
     ) -> None:
         self._repository = repository
         self._staged = staging.files(repository, steps)
-        self.committed = trees.Present(repository.objects, heads)
+        self.committed = trees.CombinedTree(repository.objects, heads)
 
     def blob_at(self, path: str) -> ObjectId | None:
         if path in self._staged:

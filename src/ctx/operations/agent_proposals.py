@@ -98,7 +98,7 @@ def is_protected(memory: Memory, node: Node) -> bool:
     return PINNED in node.tags or is_elsewhere
 
 
-def placed(
+def place_node(
     memory: Memory, scope: str, tags: Sequence[str], wish: ProposedChange = NO_PROPOSED_CHANGE
 ) -> Placement:
     """Where a node goes that is to have some tags, in a store.
@@ -127,7 +127,7 @@ def in_project(memory: Memory, tags: Sequence[str]) -> list[str]:
     return [*tags, memory.own_tag]
 
 
-def superseding(memory: Memory, tags: Sequence[str], old: Sequence[Node]) -> list[str]:
+def protected_tags(memory: Memory, tags: Sequence[str], old: Sequence[Node]) -> list[str]:
     """The tags of a node that takes the place of others, as far as those are protected."""
     held = [node for node in old if is_protected(memory, node)]
     return [*tags, *inherited_tags(held, tags)]
@@ -167,7 +167,7 @@ def proposals(memory: Memory) -> list[Proposal]:
     for graph in memory.graph.graphs:
         for node in graph.nodes(graph.with_metadata(PROPOSED)):
             if words := proposed_change(node).words():
-                about = records.about(graph.connection, node.id, "node.")
+                about = records.records_about(graph.connection, node.id, "node.")
                 said = [record for record in about if PROPOSED in _metadata(record)]
                 found[node.id] = _proposal(memory, node, words, (said or about)[-1], is_done=False)
         # Who lets agents pin need not decide about each pin.
@@ -246,7 +246,7 @@ def _proposal(
         is_done,
         said.author,
         said.session,
-        replay.at(said),
+        replay.wall_time(said),
     )
 
 

@@ -103,16 +103,16 @@ def hold_spool(home: str) -> Iterator[bool]:
         yield fd is not None
 
 
-def waiting(memory: Memory, home: str) -> list[str]:
+def pending_events(memory: Memory, home: str) -> list[str]:
     """What waits in the spool for this store."""
-    return spool.waiting(home, spool.mark_of(home, memory.environment.graph_file))
+    return spool.pending_names(home, spool.mark_of(home, memory.environment.graph_file))
 
 
 def commands(memory: Memory, home: str, timeout_s: float) -> ApplyResult:
     """Run the commands of agents in the answers that are waiting."""
     stops: list[StopCommands] = []
     refused: list[RefusedEvent] = []
-    for name in filter(spool.has_commands, waiting(memory, home)):
+    for name in filter(spool.has_commands, pending_events(memory, home)):
         with _attempt_event(home, name) as tried:
             try:
                 event = kept.read(name, _spool_content(home, tried), memory.environment.hosts)
@@ -147,7 +147,7 @@ def _stop(memory: Memory, event: Event, name: str, deadline: float) -> StopComma
             done = doing.execute(there, checked, claim, may_pin=may_pin)
             outcome = CommandOutcome(*map(sum, zip(outcome, done, strict=True)))
             longest = max(longest, len(found.content) if isinstance(found, Command) else 0)
-        compact.when_due(there)
+        compact.compact_due(there)
     large = longest if longest > _LARGE else 0
     return StopCommands(event.id, event.session, *outcome[:3], large, problem, outcome.proposed)
 
@@ -177,7 +177,7 @@ def _unless_repeated(
         return found
     if repeated_commands.digest(found) not in read.digests:
         return found
-    return CommandProblem(grammar.written(found), _REPEATED, "", found.position)
+    return CommandProblem(grammar.command_start(found), _REPEATED, "", found.position)
 
 
 def events(memory: Memory, home: str, timeout_s: float) -> ApplyResult:
@@ -187,7 +187,7 @@ def events(memory: Memory, home: str, timeout_s: float) -> ApplyResult:
     """
     taken = NOTHING
     folders: dict[str, None] = {}
-    names = [name for name in waiting(memory, home) if not spool.has_commands(name)]
+    names = [name for name in pending_events(memory, home) if not spool.has_commands(name)]
     for batch in _batches(names):
         taken = _sum(taken, _keep(memory, home, batch, folders))
         taken = _sum(taken, commands(memory, home, timeout_s))
@@ -207,7 +207,7 @@ def _batches(names: Sequence[str]) -> Iterator[Sequence[str]]:
     cause."""
     batch: list[str] = []
     for name in names:
-        is_tried = name != spool.plain(name)
+        is_tried = name != spool.without_attempt_mark(name)
         if batch and (is_tried or len(batch) == _BATCH):
             yield batch
             batch = []
@@ -377,9 +377,9 @@ def _keep_contexts(
     task = pending.get(memory.user, place.task_key)
     for part in range(1, layers.parts(budget) + 1):
         key = contexts.key_of(place, home, environment, part, own)
-        if contexts.ready(connection, key) is None:
+        if contexts.valid_context(connection, key) is None:
             # No hook waits while it is composed; whether it is still valid is checked again.
-            before = contexts.at(connection, key)
+            before = contexts.current_state(connection, key)
             notice = contexts.notice(key, own)
             wanted = layers.ContextRequest(
                 *(place.project, task, budget, part, notice, most),
@@ -387,7 +387,7 @@ def _keep_contexts(
             )
             made = layers.context(stores, wanted)
             with transaction(connection):
-                if contexts.at(connection, key) == before:
+                if contexts.current_state(connection, key) == before:
                     contexts.keep(connection, key, made, clock.iso(clock.now_ms()))
 
 
@@ -405,6 +405,6 @@ def _forget_old_files(home: str) -> None:
             path = f"{folder}{name}"
             with suppress(OSError):
                 overdue_s = now_s - age_s - os.stat(path).st_mtime
-                # More than a year: the clock has leapt ahead, see `clock.expired`.
+                # More than a year: the clock has leapt ahead, see `clock.expired_range`.
                 if name.startswith(prefix) and 0 < overdue_s < year_s:
                     os.unlink(path)

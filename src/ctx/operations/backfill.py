@@ -206,7 +206,7 @@ class _Backfill:
                 )
             if folder and place.project is None and not os.path.isdir(folder):
                 # What is known of a project that is gone is not everybody's.
-                place = place._replace(project=layout.fit_for_a_tag(os.path.basename(folder)))
+                place = place._replace(project=layout.tag_name(os.path.basename(folder)))
             self._places[folder] = place
         return self._places[folder]
 

@@ -88,7 +88,7 @@ class BackgroundRebuild:
             self._waiting = _sessions_after(memory, self._through)
         until_s = clock.monotonic() + _SLICE_S
         while self._waiting and len(self._prepared) < _MOST_SESSIONS:
-            is_wanted = self._is_stopping() or spool.waiting(self._home)
+            is_wanted = self._is_stopping() or spool.pending_names(self._home)
             if is_wanted or clock.monotonic() > until_s:
                 return False
             self._prepare(memory, self._waiting.pop(0))

@@ -10,7 +10,7 @@ from ctx.capture import capture_rules, event_table
 from ctx.capture.capture_pauses import EVERYWHERE
 from ctx.hook_files import live, spool
 from ctx.operations.pause import Pause, active_pauses, place_of
-from ctx.sqlite.connection import shown
+from ctx.sqlite.connection import path_text
 from ctx.workspace import Environment, Memory
 
 
@@ -28,7 +28,7 @@ def capture_stops(environment: Environment) -> tuple[CaptureStop, ...]:
     # As capture reads them: settings of a project have no effect on it.
     config = environment.user_config
     found = [_pause_stop(each) for each in active_pauses(home)]
-    if why := capture_rules.closed(config, place, environment.variables.get("HOME", "")):
+    if why := capture_rules.disabling_setting(config, place, environment.variables.get("HOME", "")):
         name = "ignore_projects" if config.flag("capture.enabled") else "enabled"
         found.append(
             CaptureStop(why, f"`ctx config explain capture.{name}` shows where it is set.")
@@ -37,7 +37,7 @@ def capture_stops(environment: Environment) -> tuple[CaptureStop, ...]:
 
 
 def _pause_stop(pause: Pause) -> CaptureStop:
-    where = "everywhere" if pause.folder == EVERYWHERE else f"in {shown(pause.folder)}"
+    where = "everywhere" if pause.folder == EVERYWHERE else f"in {path_text(pause.folder)}"
     until = f" until {pause.until}" if pause.until else ""
     return CaptureStop(
         f"paused {where} since {pause.since}{until}", "`ctx resume` resumes capture."
@@ -62,8 +62,8 @@ class CaptureQueue(NamedTuple):
 def capture_queue(memory: Memory) -> CaptureQueue:
     connection = memory.user.connection
     return without_store(memory.environment.user_store.home)._replace(
-        new=event_table.waiting(connection),
-        skipped=event_table.skipped(connection),
+        new=event_table.count_pending(connection),
+        skipped=event_table.count_skipped(connection),
         last_stored=event_table.last_at(connection),
     )
 
@@ -72,8 +72,8 @@ def without_store(home: str) -> CaptureQueue:
     """The counts that are known if the store cannot be read."""
     now_s = clock.wall_s()
     return CaptureQueue(
-        waiting=len(spool.waiting(home)),
-        failed=len(spool.failed(home)),
+        waiting=len(spool.pending_names(home)),
+        failed=len(spool.failed_names(home)),
         new=0,
         skipped=0,
         last_stored=None,

@@ -64,7 +64,7 @@ class _Pair(NamedTuple):
     """Empty if it was deleted."""
 
 
-def changed(codebase: Codebase, since: str, tick: clock.Tick) -> CodeChanges:
+def code_changes(codebase: Codebase, since: str, tick: clock.Tick) -> CodeChanges:
     place = codebase.place
     checkout = place.checkout
     if checkout is None:
@@ -73,7 +73,7 @@ def changed(codebase: Codebase, since: str, tick: clock.Tick) -> CodeChanges:
             hint="`git init` makes one.",
         )
     commit = git.commit_named(checkout, since)
-    if commit is None and not (since == "HEAD" and git.checked_out(checkout) is None):
+    if commit is None and not (since == "HEAD" and git.rev_parse_head(checkout) is None):
         raise UsageError(
             f"There is no commit {since[:80]!r} here.",
             hint="--since takes a branch, a tag, or a commit, such as HEAD~3.",
@@ -193,7 +193,9 @@ def _compare_file(
     ]
     if any(unfit):
         return _changed_file(pair, name, next(filter(None, unfit)), ())
-    items = item_changes.between(_parse_file(pair.was, old, name), _parse_file(path, new, name))
+    items = item_changes.compare_files(
+        _parse_file(pair.was, old, name), _parse_file(path, new, name)
+    )
     if not items and pair.was == pair.path:
         return None
     return _changed_file(pair, name, None, tuple(items))

@@ -85,7 +85,7 @@ def _members(condensed: CondensedGraph) -> int:
 
 
 def _between_files(code: Code, condensed: CondensedGraph) -> list[Cycle]:
-    edges = condensing.inside(condensed, code.importing_files())
+    edges = condensing.edges_in_cycles(condensed, code.importing_files())
     found = []
     for members in condensed.cycles:
         files = code.located(item_id(each, 0) for each in members)

@@ -14,7 +14,7 @@ from ctx.code.lookup import Code
 from ctx.codebase.code_index import Codebase
 from ctx.errors import LockConflict, PathRefused, UsageError
 from ctx.layout import Project
-from ctx.sqlite.connection import explained
+from ctx.sqlite.connection import explain_errors
 
 _WAIT_SECONDS = 2.0
 _LONGEST_HASH = 12
@@ -67,7 +67,7 @@ def code_history(
     if place.checkout is None:
         raise PathRefused(f"{place.root} is not in a git repository, and has no history.")
     with (
-        explained(place.database),
+        explain_errors(place.database),
         closing(index_file.open_for_writing(place.database)) as connection,
     ):
         known = history.history_size(connection)

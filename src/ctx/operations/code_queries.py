@@ -121,7 +121,7 @@ def _answer(
         for depth, edge in told
         if edge.source in by_id and edge.target in by_id
     ]
-    items = code_items.shown(meant)
+    items = code_items.shown_items(meant)
     return CodeCalls(
         options.name, direction, items, tuple(calls), len(steps) - len(told), opened.age
     )
@@ -233,7 +233,7 @@ class CodeImports(NamedTuple):
 def imports(opened: OpenIndex, name: str, limit: int = 0) -> CodeImports:
     """A file or item with its imports, and its importers up to a limit."""
     meant = code_items.require(opened, name)
-    items = code_items.shown(meant)
+    items = code_items.shown_items(meant)
     inside = set(opened.code.within(each.id for each in meant))
     brought = []
     for file_id in dict.fromkeys(file_of(each.id) for each in meant):

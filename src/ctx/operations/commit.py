@@ -9,11 +9,11 @@ from ctx import git, redaction
 from ctx.errors import CommitOrphan, CtxError, GitFailure, UsageError
 from ctx.ids import ObjectId, SessionId, short
 from ctx.narrative import decisions_page, narrative_scan
-from ctx.narrative.narrative_snapshots import Skipped
+from ctx.narrative.narrative_snapshots import SkippedDocument
 from ctx.objects import refs
 from ctx.objects.object_store import read_typed
 from ctx.objects.object_types import EdgeBatch
-from ctx.objects.untracked_survey import thrown_away
+from ctx.objects.untracked_survey import discarded_by_git
 from ctx.operations import review
 from ctx.project import compaction
 from ctx.workspace import Workspace
@@ -56,7 +56,7 @@ class CommitResult(NamedTuple):
     documents: tuple[str, ...] = ()
     log: str | None = None
     """The log document of the commit."""
-    skipped: tuple[Skipped, ...] = ()
+    skipped: tuple[SkippedDocument, ...] = ()
     """Narrative files that are not kept, and why."""
     secrets: tuple[ExcludedSecret, ...] = ()
     """What was left out of the message and the narrative snapshots."""
@@ -156,7 +156,7 @@ def _refuse_new_history(workspace: Workspace) -> None:
     """Refuse to begin a new history where the one before was thrown away and can come back."""
     if workspace.repository.named_heads():
         return
-    if lost := thrown_away(workspace.repository):
+    if lost := discarded_by_git(workspace.repository):
         raise CommitOrphan(
             f"git removed commit {short(lost[0])} before it was in a git commit.",
             hint="To restore it: `ctx stage recover`",

@@ -79,7 +79,7 @@ def _compact_if_enabled(memory: Memory, setting: str, why: str) -> CompactResult
     return compact(beside, memory.session, why)
 
 
-def when_due(memory: Memory) -> list[CompactResult]:
+def compact_due(memory: Memory) -> list[CompactResult]:
     """The sessions that took a step here and have become too large, or lasted too long."""
     beside = memory.project_memory
     if beside is None or not beside.stepped:
@@ -108,14 +108,16 @@ def _due_reason(beside: "ProjectMemory", found: staged_sessions.StagedWork) -> s
     return f"older than {hours:g} h" if is_old else ""
 
 
-def when_old(memory: Memory) -> list[CompactResult]:
+def compact_old(memory: Memory) -> list[CompactResult]:
     """The sessions without activity for a week."""
     beside = memory.project_memory
     if beside is None:
         return []
     home = memory.environment.user_store.home
     old = [
-        each for each in staged_sessions.stale(beside.project, home, clock.wall_s()) if each.is_old
+        each
+        for each in staged_sessions.stale_sessions(beside.project, home, clock.wall_s())
+        if each.is_old
     ]
     made = [
         compact(beside, each.session, f"nothing was added for {clock.age(each.seconds)}")

@@ -13,7 +13,7 @@ from ctx.ids import NodeId
 from ctx.memory import model, pending, walk
 from ctx.memory.model import Node
 from ctx.memory.query import execute
-from ctx.memory.query.compile import Scope, elsewhere
+from ctx.memory.query.compile import Scope, hidden_nodes
 from ctx.memory.query.query_parser import And, Query, parse
 from ctx.workspace import Memory
 
@@ -118,7 +118,7 @@ def of_other_projects(
     if query.mode == "text":
         return OmittedNodes(execute.left_out_by_scope(connections, query, scope, now_ms))
     # Counting all of them would take longer than everything else.
-    asked = query._replace(tree=And((query.tree or And(()), elsewhere(scope))))
+    asked = query._replace(tree=And((query.tree or And(()), hidden_nodes(scope))))
     found = execute.matching(connections, asked, scope._replace(project=None), now_ms)
     return _count_omitted(found.ids)
 
@@ -142,16 +142,16 @@ def _compose_near(memory: Memory, options: Options, scope: Scope) -> Composition
     others = 0
     for node in graph.nodes(step.id for step in reached):
         # What a query finds is in sight already, and it may name what otherwise is not.
-        seen = in_sight(node, scope) if asked_for is None else node.id in asked_for
+        seen = is_visible(node, scope) if asked_for is None else node.id in asked_for
         if node.id in seeds or seen:
             wanted.append(node.id)
-        elif asked_for is None and in_sight(node, scope._replace(project=None)):
+        elif asked_for is None and is_visible(node, scope._replace(project=None)):
             others += 1
     candidates = ComposeCandidates(iter(wanted), query, OmittedNodes(others), seeds)
     return _compose_candidates(memory, options, scope, candidates)
 
 
-def in_sight(node: Node, scope: Scope) -> bool:
+def is_visible(node: Node, scope: Scope) -> bool:
     """What a query asks of the database, asked of a node."""
 
     def is_elsewhere(namespace: str, mine: str | None) -> bool:

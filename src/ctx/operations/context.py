@@ -119,7 +119,7 @@ def context(memory: Memory, options: Options = USUAL) -> ContextResult:
         len(made),
         options.source,
         memory.project,
-        is_usual and contexts.ready(memory.user.connection, key) is not None,
+        is_usual and contexts.valid_context(memory.user.connection, key) is not None,
         _layers(made),
         took_ms,
     )
@@ -151,7 +151,7 @@ def prompt_context(memory: Memory, prompt: str) -> ContextResult:
     hits = excerpt_search.search(
         stores, memory.project, prompt, budget, given=given, given_text=parts[0].context.text
     )
-    found = excerpt_search.written(hits)
+    found = excerpt_search.context_from_hits(hits)
     took_ms = round((clock.monotonic() - began) * 1000)
     layer = ContextLayer(SAID, found.tokens, budget, len(hits), 0, False, _FROM[SAID], "")
     return ContextResult(
@@ -188,7 +188,7 @@ def _make_contexts(memory: Memory, wanted: ContextRequest, options: Options) -> 
     if options.source == "resume":
         before = start_receipts.of_session(memory.environment.user_store.home, options.session)
         if before is not None:
-            return [MadeContext(layers.changed(stores, wanted, before), ())]
+            return [MadeContext(layers.changed_context(stores, wanted, before), ())]
     where = layers.NO_COMPACTION_STATE
     if options.source == "compact":
         nodes = layers.state(stores, wanted.project, wanted.task, options.session)
@@ -196,7 +196,7 @@ def _make_contexts(memory: Memory, wanted: ContextRequest, options: Options) -> 
         where = layers.CompactionState(nodes, lines)
     found = []
     for part in range(1, layers.parts(wanted.budget) + 1):
-        made = layers.made(stores, wanted._replace(part=part), where)
+        made = layers.make_context(stores, wanted._replace(part=part), where)
         if part == 1 or made.context.items:
             found.append(made)
     return found

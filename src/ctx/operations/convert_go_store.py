@@ -16,10 +16,10 @@ from ctx.exchange.foreign import go_ctx
 from ctx.exchange.foreign.foreign_items import SkippedItem
 from ctx.exchange.importer import ACTION, ItemImporter
 from ctx.memory import user_store
-from ctx.memory.changes import Who, changing
+from ctx.memory.changes import ChangeAuthor, changing
 from ctx.memory.graph import Graph
 from ctx.memory.model import Redaction
-from ctx.sqlite.connection import connect, explained, folder_of, temporary_file, transaction
+from ctx.sqlite.connection import connect, explain_errors, folder_of, temporary_file, transaction
 
 _WAIT_SECONDS = 600
 _BUSY_MS = 10_000
@@ -46,8 +46,8 @@ def convert_go_store(path: str, tick: clock.Tick = clock.no_tick) -> ConvertedSt
         if not go_ctx.is_go_store(path):
             return None
         with (
-            disk.explained("converting a store"),
-            explained(path),
+            disk.explain_errors("converting a store"),
+            explain_errors(path),
             closing(connect(path, "mode=rw", _BUSY_MS)) as theirs,
         ):
             # Its log must be gone before another file takes its place: SQLite would apply it to
@@ -85,7 +85,7 @@ def _build(path: str, copy: str, tick: clock.Tick) -> ConvertedStore:
 
 
 def _fill_store(connection: Connection, copy: str, tick: clock.Tick) -> ConvertedStore:
-    who = Who("cli", f"{ACTION}:{go_ctx.PROGRAM}")
+    who = ChangeAuthor("cli", f"{ACTION}:{go_ctx.PROGRAM}")
     with (
         go_ctx.reading(copy) as reading,
         changing(Graph(connection), ACTION, who) as change,

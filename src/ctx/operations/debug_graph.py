@@ -72,7 +72,7 @@ class GraphSources(NamedTuple):
     """Whose picture it is: in the user store there are nodes of other projects, too."""
 
 
-def everything(known: GraphSources, limit: int, age: IndexAge | None) -> GraphPicture:
+def draw_everything(known: GraphSources, limit: int, age: IndexAge | None) -> GraphPicture:
     """Memory and the imports between files, up to the limit.
 
     The newest nodes come first, then the files that they mention, then the files with the most
@@ -94,7 +94,7 @@ def everything(known: GraphSources, limit: int, age: IndexAge | None) -> GraphPi
     return drawing.drawn(None, left_out, age)
 
 
-def around(known: GraphSources, wanted: AroundOptions, age: IndexAge | None) -> GraphPicture:
+def draw_around(known: GraphSources, wanted: AroundOptions, age: IndexAge | None) -> GraphPicture:
     """What is near something: a node by its id, an item by its name, a file."""
     drawing = _Drawing(known, wanted.limit)
     if known.code:

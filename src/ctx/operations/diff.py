@@ -88,7 +88,7 @@ def diff(workspace: Workspace, before: str, after: str) -> Diff:
         files = [
             node.content for graph in (old, new) for node in graph.nodes(graph.of_type("file"))
         ]
-        found = snapshot_diff.between(
+        found = snapshot_diff.compare_snapshots(
             *(repository, _snapshots(workspace, sides[0]), _snapshots(workspace, sides[1])),
             *(workspace.repo_id, files),
         )

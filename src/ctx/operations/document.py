@@ -122,16 +122,16 @@ def draft(options: Options) -> DocumentDraft:
     )
 
 
-def named(memory: Memory, options: Options) -> DocumentDraft:
+def resolve_mentions(memory: Memory, options: Options) -> DocumentDraft:
     """The input, with mentions resolved to names in the code."""
     drafted = draft(options)
     if options.everywhere:
         return drafted
-    meant = relate.mentioned(memory, drafted.mentions, drafted.content)
+    meant = relate.resolve_mentions(memory, drafted.mentions, drafted.content)
     return drafted._replace(**meant._asdict())
 
 
-def fitting(text: str) -> str:
+def require_fitting(text: str) -> str:
     """The text of a document, if it is not too large for one."""
     size = len(text.encode("utf-8", "surrogateescape"))
     if size > LARGEST:
@@ -148,7 +148,7 @@ def mention(memory: Memory, change: Change, node_id: NodeId, words: Sequence[str
         try:
             target = change.graph.find(word)
         except CtxError:
-            anchor = anchors.mentioned(word)._replace(tag=memory.project_tag or "")
+            anchor = anchors.mentioned_anchor(word)._replace(tag=memory.project_tag or "")
             anchors.put(change, anchor)
             target = anchor.id
         change.link(node_id, target, "MENTIONS", Evidence(memory.author))
@@ -165,7 +165,7 @@ class PlacedDocument(NamedTuple):
     node_id: NodeId
 
 
-def placed(
+def place_document(
     memory: Memory, kind: document_names.Kind, drafted: DocumentDraft, stream: str
 ) -> PlacedDocument:
     """A new document with the next number. To be asked under the project's lock.
@@ -175,7 +175,7 @@ def placed(
     assert memory.project_memory is not None
     folder = memory.project_memory.project.narrative
     number = document_names.next_number(folder, kind)
-    if streams.named(stream) == streams.WORK_STREAM:
+    if streams.stream_named(stream) == streams.WORK_STREAM:
         raise UsageError(
             f"The stream `work` is for notes of one session, and a {kind} is for everybody.",
             hint="Leave out --stream, or name a feature.",
@@ -191,7 +191,7 @@ def placed(
         more=[("node", node_id := ids.new_node_id())],
     )
     # What is harmless in two places may be a secret where they meet.
-    clean = redact(fitting(text)).text
+    clean = redact(require_fitting(text)).text
     content = document_format.content(document_format.parse(clean))
     return PlacedDocument(path_of(number, drafted.title, within), clean, content, node_id)
 
@@ -240,7 +240,7 @@ def shown_path(path: str) -> str:
     return f".ctx/narrative/{path}"
 
 
-def called(path: str) -> str | None:
+def document_name(path: str) -> str | None:
     """What people call a document: `task_0043`, `decision_0007`."""
     number = document_names.number_of(path)
     return f"decision_{number}" if number and number.isdigit() else number
@@ -290,7 +290,7 @@ def is_shared(memory: Memory, found: NodeDocument) -> bool:
 
 
 @contextmanager
-def rewriting(document: NodeDocument) -> Iterator[Callable[[str], None]]:
+def rewrite_with_node(document: NodeDocument) -> Iterator[Callable[[str], None]]:
     """Changes a document along with its node: where that fails, it is as it was."""
     written: list[str] = []
 
@@ -298,7 +298,7 @@ def rewriting(document: NodeDocument) -> Iterator[Callable[[str], None]]:
         # Also what is in place already when the folder cannot be synced is taken back.
         written.append(text)
         if not narrative_files.replace(
-            document.folder, document.path, fitting(text), expected=document.data
+            document.folder, document.path, require_fitting(text), expected=document.data
         ):
             raise StagingConflict(
                 f"The file {document.path} was changed just now.",
@@ -348,15 +348,15 @@ def take_back(memory: Memory, change: Change, files: ExitStack) -> list[str]:
                 text = redact(with_content(found.text, record.body["content"])).text
                 if document_roles.place(found.path).role == "decision":
                     files.callback(project_decisions, memory)
-                files.enter_context(rewriting(found))(text)
+                files.enter_context(rewrite_with_node(found))(text)
     return kept
 
 
-def left_by(memory: Memory, node_ids: Iterable[str]) -> Iterator[str]:
+def orphaned_documents(memory: Memory, node_ids: Iterable[str]) -> Iterator[str]:
     """The documents, from the project's root, that are there although their nodes are gone."""
     if memory.project_memory is not None:
         for node_id in node_ids:
-            about = records.about(memory.project_memory.graph.connection, node_id, "node.")
+            about = records.records_about(memory.project_memory.graph.connection, node_id, "node.")
             state = replay.node(about)
             path = state.metadata.get("file") if state else None
             if isinstance(path, str) and narrative_scan.read(

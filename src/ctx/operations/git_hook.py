@@ -24,7 +24,7 @@ from ctx import disk, git, interrupts, layout
 from ctx.checkouts import Checkout
 from ctx.errors import GitFailure, PathRefused, SettingsUnreadable
 from ctx.layout import Project
-from ctx.sqlite.connection import shown
+from ctx.sqlite.connection import path_text
 
 NAME = "pre-commit"
 
@@ -81,7 +81,7 @@ class HookPlan(NamedTuple):
 def checkout_of(project: Project) -> Checkout:
     if project.checkout is None:
         raise GitFailure(
-            f"{shown(project.root)} is not in a git repository.", hint="Run `git init` first."
+            f"{path_text(project.root)} is not in a git repository.", hint="Run `git init` first."
         )
     return project.checkout
 
@@ -90,7 +90,7 @@ def place(checkout: Checkout) -> HookPlace:
     folder = git.hooks_folder(checkout)
     if os.path.lexists(folder) and not os.path.isdir(folder):
         raise SettingsUnreadable(
-            f"git runs no hooks here: core.hooksPath is {shown(folder)}.",
+            f"git runs no hooks here: core.hooksPath is {path_text(folder)}.",
             hint="`git config --show-origin core.hooksPath` shows where it is set.",
         )
     path = os.path.join(folder, NAME)
@@ -104,7 +104,7 @@ def _is_inside(path: str, folder: str) -> bool:
     return os.path.commonpath([real, whole]) == whole
 
 
-def planned(project: Project, fallback: str) -> HookPlan:
+def plan_hook(project: Project, fallback: str) -> HookPlan:
     """What adding the block would do. `fallback` is the `ctx` where none is on the PATH.
 
     It is only for a file that stays on this machine.
@@ -129,7 +129,7 @@ def planned(project: Project, fallback: str) -> HookPlan:
 def planned_removal(checkout: Checkout, project: Project | None) -> HookPlan:
     """What taking the block of a project out would do; without one, the blocks of all."""
     path = place(checkout).path
-    with disk.explained(f"reading {shown(path)}"):
+    with disk.explain_errors(f"reading {path_text(path)}"):
         before = disk.read_or_none(path) if os.path.isfile(path) else None
     if before is None:
         return HookPlan(path, "missing", None, None)
@@ -140,17 +140,17 @@ def planned_removal(checkout: Checkout, project: Project | None) -> HookPlan:
         return HookPlan(path, "missing", before, before)
     if os.path.islink(path):
         raise SettingsUnreadable(
-            f"{shown(path)} is a symbolic link.", hint="Remove the block of ctx by hand."
+            f"{path_text(path)} is a symbolic link.", hint="Remove the block of ctx by hand."
         )
     return HookPlan(path, "removed", before, None if after == _OURS_ALONE else after)
 
 
-def carry_out(plan: HookPlan, mode: int) -> None:
+def apply_plan(plan: HookPlan, mode: int) -> None:
     """`mode` is for a file that is not there yet."""
     if plan.after == plan.before:
         return
     interrupts.defer()
-    with disk.explained(f"changing {shown(plan.path)}"):
+    with disk.explain_errors(f"changing {path_text(plan.path)}"):
         if plan.after is None:
             disk.discard(plan.path)
             disk.sync_folder(os.path.dirname(plan.path))
@@ -176,7 +176,7 @@ def _project_in_checkout(checkout: Checkout, project: Project) -> str:
     """The place of a project in its repository, as it is written into the block."""
     inside = os.path.relpath(project.root, checkout.top)
     if problem := layout.unfit_name(inside):
-        raise PathRefused(f"{shown(project.root)} cannot be named in a hook: {problem}.")
+        raise PathRefused(f"{path_text(project.root)} cannot be named in a hook: {problem}.")
     return inside
 
 
@@ -210,7 +210,7 @@ def _find(text: bytes, inside: str | None, path: str) -> re.Match[bytes] | None:
     found = re.search(whole + rb"\n", text) or re.search(rb"(?ms)\n%b.*?^%b\Z" % (begin, end), text)
     if found is None and re.search(rb"(?m)^" + begin, text):
         raise SettingsUnreadable(
-            f"{shown(path)} contains the start of the block of ctx, but not its end.",
+            f"{path_text(path)} contains the start of the block of ctx, but not its end.",
             hint="Remove the rest of the block by hand.",
         )
     return found
@@ -230,7 +230,7 @@ def _read(path: str) -> bytes | None:
     """The content of the hook, or None if there is none. Raises if it is not a plain file."""
     if os.path.lexists(path) and (os.path.islink(path) or not os.path.isfile(path)):
         raise _unchanged_error(path, "is not a plain file", "the script that it refers to")
-    with disk.explained(f"reading {shown(path)}"):
+    with disk.explain_errors(f"reading {path_text(path)}"):
         return disk.read_or_none(path)
 
 
@@ -238,11 +238,11 @@ def _require_plain_script(path: str, text: bytes) -> None:
     """A shell script that its user has written, and that git runs."""
     if not os.access(path, os.X_OK):
         raise SettingsUnreadable(
-            f"{shown(path)} is not executable, so git does not run it.",
-            hint=f"`chmod +x {shlex.quote(shown(path))}` enables it; or move it away.",
+            f"{path_text(path)} is not executable, so git does not run it.",
+            hint=f"`chmod +x {shlex.quote(path_text(path))}` enables it; or move it away.",
         )
     _require_own_folder(path)
-    name = shown(path)
+    name = path_text(path)
     writers = {
         b"File generated by pre-commit": ("pre-commit", f"an executable script {name}.legacy"),
         b"lefthook": ("lefthook", "the `pre-commit` of lefthook.yml"),
@@ -275,7 +275,7 @@ def _is_shell(first: bytes) -> bool:
 
 def _unchanged_error(path: str, why: str, where: str) -> SettingsUnreadable:
     return SettingsUnreadable(
-        f"{shown(path)} {why}, so it was not changed.",
+        f"{path_text(path)} {why}, so it was not changed.",
         detail="  ctx commit --auto\n  git add .ctx",
         hint=f"Add these two lines to {where}.",
     )

@@ -139,7 +139,7 @@ def _problems(memory: Memory, waits: CaptureQueue, worker: int | None) -> list[s
     if given_up := _recently_failed_events(memory, waits):
         what = _events(given_up)
         found.append(f"{what} could not be processed; see `ctx doctor`.")
-    names = spool.waiting(home) if waits.waiting else []
+    names = spool.pending_names(home) if waits.waiting else []
     if waits.waiting > _MANY or spool.waits_long(names, clock.now_ms()):
         waiting = _events(waits.waiting)
         if worker is None:
@@ -156,10 +156,10 @@ def _recently_failed_events(memory: Memory, waits: CaptureQueue) -> int:
     """What is older than a day is no news: the doctor knows it, and agents need not."""
     since_ms = clock.now_ms() - _DAY_MS
     home = memory.environment.user_store.home
-    failed = spool.failed(home) if waits.failed else []
+    failed = spool.failed_names(home) if waits.failed else []
     lately = sum(spool.made_ms(spool.id_of(name)) >= since_ms for name in failed)
     if waits.skipped:
-        lately += event_table.skipped(memory.user.connection, clock.iso(since_ms))
+        lately += event_table.count_skipped(memory.user.connection, clock.iso(since_ms))
     return lately
 
 

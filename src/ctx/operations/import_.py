@@ -30,7 +30,7 @@ from ctx.ids import NodeId
 from ctx.memory.changes import Change
 from ctx.memory.graph import USER, Graph
 from ctx.memory.model import Draft, Edge, Redaction, View
-from ctx.sqlite.connection import shown
+from ctx.sqlite.connection import path_text
 from ctx.workspace import Memory
 
 _LARGEST_DOCUMENT = 1 << 30
@@ -223,15 +223,15 @@ def _text(source: ImportSource) -> str:
         return source.text
     (path,) = source.paths
     foreign_database.require_file(path)
-    with disk.explained("reading what to import"):
+    with disk.explain_errors("reading what to import"):
         data = disk.read_plain(os.path.realpath(path), _LARGEST_DOCUMENT + 1)
     if len(data) > _LARGEST_DOCUMENT:
-        raise ContentRefused(f"{shown(path)} has more than {_LARGEST_DOCUMENT:,} bytes.")
+        raise ContentRefused(f"{path_text(path)} has more than {_LARGEST_DOCUMENT:,} bytes.")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ContentRefused(
-            f"{shown(path)} is not UTF-8: byte {data[error.start]:#04x} at {error.start:,}.",
+            f"{path_text(path)} is not UTF-8: byte {data[error.start]:#04x} at {error.start:,}.",
             hint="Nothing was changed. Check that the file is complete.",
         ) from None
 

@@ -19,7 +19,7 @@ from ctx.ids import CLI_SESSION, ObjectId
 from ctx.layout import Project
 from ctx.objects import refs
 from ctx.objects.repository import Repository
-from ctx.objects.untracked_survey import thrown_away
+from ctx.objects.untracked_survey import discarded_by_git
 from ctx.project import compaction, trust_check, trust_list
 
 # Names that may be in an incomplete store; anything else belongs to another program.
@@ -165,7 +165,7 @@ def init(project: Project, options: Options) -> InitResult:
     # An existing store came with a clone, or was left by a crash: ctx cannot tell.
     is_all_ours = options.force or not disk.names(project.store)
     repository = Repository(project)
-    with disk.explained("making the project store"):
+    with disk.explain_errors("making the project store"):
         if project.checkout and options.template is Template.PRIVATE:
             git.exclude(project.checkout, project.store)
         disk.make_folder(project.store)
@@ -179,7 +179,7 @@ def init(project: Project, options: Options) -> InitResult:
             _scaffold(project, name, options.template)
             wish = compaction.CompactionOptions(CLI_SESSION, "Initial commit", author)
             # Where git threw commits away, the first one can come back with them.
-            is_begun = repository.named_heads() or thrown_away(repository)
+            is_begun = repository.named_heads() or discarded_by_git(repository)
             made = None if is_begun else compaction.commit(repository, wish)
             text = project_template.project_template(name, __version__)
             disk.replace(project.config_file, text.encode())

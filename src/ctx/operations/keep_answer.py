@@ -159,7 +159,7 @@ def write_to_log(memory: Memory, kept: KeptAnswer) -> str | None:
     )
     said = log_files.note(kept.node.content, at, memory.author, memory.session, [TAG])
     with document.new_files(memory) as create:
-        create(path, document.fitting(redact(said).text))
+        create(path, document.require_fitting(redact(said).text))
     return document.shown_path(path)
 
 

@@ -399,7 +399,7 @@ def _learning_by_id(memory: Memory, node_id: NodeId) -> Learning:
 
 def _learning(node: Node, short_id: str) -> Learning:
     metadata = node.metadata
-    confidence = learning_confidence.at(metadata, clock.now_ms())
+    confidence = learning_confidence.confidence_at(metadata, clock.now_ms())
     times = metadata.get("times_seen", 1)
     return Learning(
         node,

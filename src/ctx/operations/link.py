@@ -76,7 +76,7 @@ def draw(
     change: Change, from_id: NodeId, to_id: NodeId, kind: str, said: Evidence, *, outside: bool
 ) -> bool:
     """Add an edge as part of a change; whether anything is new."""
-    circle = superseded.superseding(change.graph.connection, from_id)
+    circle = superseded.superseding_nodes(change.graph.connection, from_id)
     if kind == "SUPERSEDES" and to_id in circle:
         raise UsageError(
             f"{short(to_id)} already supersedes {short(from_id)}.",

@@ -145,7 +145,7 @@ def _files(repository: Repository, commit: IndexedCommit) -> tuple[str, ...]:
         ids = [ObjectId(each) for each in (commit.id, *commit.parents)]
         own, *before = (read_typed(repository.objects, id, objects.Commit).root_tree for id in ids)
         roots: list[ObjectId | None] = [*before] or [None]
-        parts = [trees.differing(repository.objects, root, own) for root in roots]
+        parts = [trees.differing_paths(repository.objects, root, own) for root in roots]
     except CtxError:
         # History may end here, as in a shallow clone. The rest is shown.
         return ()

@@ -133,7 +133,7 @@ class SynthesisModel:
 
         kept = self._session // _FOR_THE_SUMMARY
         room = self.left(question.session).in_session - kept
-        wanted = questions.most_at_once(question)
+        wanted = questions.max_first_try_tokens(question)
         if question.kind == "steps" and room < wanted:
             raise SessionCapReached(
                 f"A model may use {max(0, room):,} more tokens for the steps of this"
@@ -144,7 +144,7 @@ class SynthesisModel:
 
 
 @contextmanager
-def configured(
+def configured_model(
     config: Config, variables: Mapping[str, str], store: UserStore
 ) -> Iterator[SynthesisModel | None]:
     """The model that the user has configured; None if there is none.
@@ -193,7 +193,7 @@ def progress_key(connection: Connection, session: Session) -> tuple[str, ...]:
     return session.status, session.synthesised, str(steps), *map(str, answered)
 
 
-def due(
+def due_questions(
     connection: Connection, session: Session, voice: QuestionOptions, *, again: bool = False
 ) -> list[ModelQuestion]:
     """What to ask about a session now, in order; `again`: also what was asked before.
@@ -207,10 +207,12 @@ def due(
     if not is_over and not extractive.is_at_rest(steps):
         return []
     known = model_answers.of_session(connection, session.id)
-    asked = set() if again else model_answers.asked_about(known)
+    asked = set() if again else model_answers.asked_step_ids(known)
     found = [
         questions.batch_question(session.id, batch, _last_request(steps, batch.first), voice)
-        for batch in step_batches.due(steps, asked, is_over=is_over, most_tokens=voice.most_tokens)
+        for batch in step_batches.due_batches(
+            steps, asked, is_over=is_over, most_tokens=voice.most_tokens
+        )
     ]
     before = model_answers.summary_of(known)
     is_new = again or before is None or _last(before) < questions.last_step_id(steps)
@@ -233,7 +235,7 @@ def _summary(
         return None
     # The model does not get its own earlier summary.
     of_steps = [each for each in known if each.kind == "steps"]
-    told = merge_answers.merged(found, steps, of_steps, is_whole=True)
+    told = merge_answers.merge_synthesis(found, steps, of_steps, is_whole=True)
     return questions.summary_question(session.id, steps, told, voice)
 
 

@@ -186,7 +186,7 @@ def _anchors_beside(
 
 def _arrive(change: Change, node: Node, tags: Sequence[str]) -> None:
     """Let a node be in a store as it is. It may have been there before, and otherwise."""
-    about = records.about(change.graph.connection, node.id)
+    about = records.records_about(change.graph.connection, node.id)
     if change.graph.was_deleted(node.id):
         change.restore_node(node.id)
     metadata: dict[str, Any] = {**node.metadata}

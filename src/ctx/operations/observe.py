@@ -167,7 +167,7 @@ def keep(memory: Memory, observed: Sequence[Observation]) -> ObserveResult:
         edges,
         tuple(not_kept),
         (*change.redacted, *(each for each in redacted if each not in change.redacted)),
-        tuple(compact.when_due(memory)),
+        tuple(compact.compact_due(memory)),
     )
 
 

@@ -29,7 +29,7 @@ def writing(home: str, path: str, *, force: bool) -> Iterator[TextIO]:
     folder = os.path.dirname(path)
     if not os.path.isdir(folder):
         raise PathRefused(f"There is no folder {folder}.", hint="Create it, or name another file.")
-    with disk.explained(f"writing {path}"):
+    with disk.explain_errors(f"writing {path}"):
         exists = _may_replace(home, path, force=force)
         temporary = f"{path}.{os.urandom(8).hex()}{disk.TEMPORARY_SUFFIX}"
         fd = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, disk.FILE_MODE)

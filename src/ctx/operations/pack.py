@@ -35,7 +35,7 @@ from ctx.packs.prompt_pack import PromptPack, Signal
 from ctx.project import project_index_state
 from ctx.redaction import redact
 from ctx.sqlite import truth
-from ctx.sqlite.connection import explained, transaction
+from ctx.sqlite.connection import explain_errors, transaction
 from ctx.workspace import Memory
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def pack(memory: Memory, options: Options) -> PromptPack:
 
 
 def _config(memory: Memory, options: Options, query: Query) -> RetrievalConfig:
-    config = pack_pipeline.configured(memory.config)
+    config = pack_pipeline.retrieval_config(memory.config)
     wanted = options.narrative if options.narrative is not None else config.include_narrative
     return config._replace(
         budget=config.budget if options.budget is None else options.budget,
@@ -292,13 +292,13 @@ def _is_at(path: str, pattern: str) -> bool:
 def _keep(memory: Memory, built: PromptPack) -> str | None:
     """Write down what was given; None where that cannot be. The answer does not depend on it."""
     path = memory.environment.graph_file
-    if memory.environment.is_single_store and not user_store.is_there(path):
+    if memory.environment.is_single_store and not user_store.store_exists(path):
         # A question must not create a store at a path that was named by mistake.
         return None
     receipt = _receipt(memory, built)
     try:
         with (
-            explained(path),
+            explain_errors(path),
             closing(user_store.open_for_writing(path, _BUSY_MS)) as connection,
         ):
             # Do not wait for the disk: a power failure may lose only the last receipts.

@@ -48,7 +48,7 @@ def pause(home: str, place: Place | None, until_ms: int | None) -> PauseResult:
     """Pause where a place is, in all working trees of its repository; None: everywhere."""
     now_ms = clock.now_ms()
     folders = _folders(place) if place else [EVERYWHERE]
-    with disk.explained("pausing capture"):
+    with disk.explain_errors("pausing capture"):
         changed = capture_pauses.pause(home, folders, now_ms, until_ms or 0)
     return PauseResult(_name(place), changed, active_pauses(home))
 
@@ -56,7 +56,7 @@ def pause(home: str, place: Place | None, until_ms: int | None) -> PauseResult:
 def resume(home: str, place: Place | None) -> ResumeResult:
     """Go on where a place is; None: wherever it is paused."""
     now_ms = clock.now_ms()
-    with disk.explained("resuming capture"):
+    with disk.explain_errors("resuming capture"):
         ended = capture_pauses.resume(home, _folders(place) if place else None, now_ms)
     return ResumeResult(_name(place), tuple(map(_pause, ended)), active_pauses(home))
 

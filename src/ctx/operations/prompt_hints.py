@@ -123,7 +123,7 @@ def _find_excerpts(there: Memory, session: str, asked: str, known: Collection[st
     hits = excerpt_search.search_strictly(
         there.user.connection, there.project, asked, session, is_known
     )
-    found = excerpt_search.written(hits)
+    found = excerpt_search.context_from_hits(hits)
     return PromptHints(found.text, found.items, found.tokens)
 
 
@@ -167,9 +167,9 @@ def _about_files(
 def _known_ids(there: Memory, session: str) -> set[str]:
     """What a session was given before, at its start or at a prompt: ids, or keys of excerpts."""
     home = there.environment.user_store.home
-    known = {key.rpartition(":")[2] for key in start_receipts.before(home, session)}
+    known = {key.rpartition(":")[2] for key in start_receipts.received_items(home, session)}
     known |= receipts.keys_given(there.user.connection, session, _MOST_RECEIPTS)
-    for name in spool.waiting(home)[-_MOST_RECEIPTS:]:
+    for name in spool.pending_names(home)[-_MOST_RECEIPTS:]:
         if spool.kind_of(name) == spool.RECEIPT:
             # It may be processed at this moment.
             with suppress(OSError, ValueError, ContentRefused):
@@ -211,7 +211,7 @@ def _fitted_hints(there: Memory, chosen: Sequence[RelevantNode], preface: str) -
         return NOTHING
     frame = ContextFrame(preface=preface)
     body = "".join(parts) + "\n"
-    text, used = compose.framed(body, len(items), OmittedNodes(0), MOST_TOKENS, frame)
+    text, used = compose.frame_text(body, len(items), OmittedNodes(0), MOST_TOKENS, frame)
     return PromptHints(text, tuple(items), used)
 
 

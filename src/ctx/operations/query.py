@@ -30,10 +30,10 @@ class QueryResult(NamedTuple):
 
 def find(graph: Graphs, query: Query, scope: Scope, limit: int) -> QueryResult:
     """The first nodes that match; a limit of 0 means no limit."""
-    return first(graph, query, scope, limit, beginnings=True)
+    return query_exact_first(graph, query, scope, limit, beginnings=True)
 
 
-def first(
+def query_exact_first(
     graph: Graphs, query: Query, scope: Scope, limit: int, *, beginnings: bool = False
 ) -> QueryResult:
     """The same, without being content with words that only begin like those of the question."""

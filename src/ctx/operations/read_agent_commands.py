@@ -137,7 +137,7 @@ def _claim_named(memory: Memory, session: str, message: Message, claim: str) -> 
     what = claim.split(" ")[-2]
     for name, _ in reversed(_named_commands(f"{session} {message.id}", message.text)):
         if name.split(" ")[-2] == what and not idempotency_keys.is_taken(connection, name):
-            idempotency_keys.take(connection, Claim(name, session, "?"))
+            idempotency_keys.claim_command(connection, Claim(name, session, "?"))
             break
     idempotency_keys.drop(connection, claim)
 

@@ -16,7 +16,7 @@ from ctx.operations import code_cycles
 from ctx.operations.code_cycles import Condensation
 from ctx.packs import node_vectors
 from ctx.project import project_index, project_index_state
-from ctx.sqlite.connection import explained, size_of, transaction
+from ctx.sqlite.connection import explain_errors, size_of, transaction
 from ctx.sqlite.truth import connect_for_reading
 from ctx.workspace import Workspace
 
@@ -56,14 +56,14 @@ def incremental(workspace: Workspace, tick: clock.Tick = clock.no_tick) -> Rebui
     return told._replace(code=indexed.coverage, scc=_condensation(codebase))
 
 
-def full(workspace: Workspace, tick: clock.Tick) -> RebuildResult:
+def rebuild_all(workspace: Workspace, tick: clock.Tick) -> RebuildResult:
     """Delete every index, and make that of the present heads from the objects."""
     workspace.memory.close()
     with workspace.repository.locked("ctx rebuild"):
         removed = len(_folders(workspace.project))
         now = project_index_state.state(workspace.project)
         path = project_index.rebuild(workspace.repository, now, tick)
-        with explained(path), closing(connect_for_reading(path)) as connection:
+        with explain_errors(path), closing(connect_for_reading(path)) as connection:
             told = _rebuild_result(connection, "full", path, removed)
     codebase = code_index.codebase_of(workspace)
     indexed = code_index.rebuild(codebase, tick)
@@ -84,7 +84,7 @@ def text(workspace: Workspace) -> RebuildResult:
     with workspace.repository.locked("ctx rebuild"):
         told = _result(workspace, "text", 0)
         workspace.memory.close()
-        with explained(told.path), closing(sqlite3.connect(told.path)) as connection:
+        with explain_errors(told.path), closing(sqlite3.connect(told.path)) as connection:
             connection.isolation_level = None
             with transaction(connection):
                 materialise.index_words(connection)

@@ -17,7 +17,7 @@ from ctx.memory.model import Node
 from ctx.memory.query.compile import Scope
 from ctx.memory.query.query_parser import Query, parse
 from ctx.operations.compose import VisibleNodes, of_other_projects, scope_of
-from ctx.operations.query import first
+from ctx.operations.query import query_exact_first
 from ctx.packs import node_ranking
 from ctx.packs.node_ranking import Nearness, RankedNode
 from ctx.packs.prompt_pack import Signal
@@ -97,7 +97,7 @@ def recall(memory: Memory, options: Options, nearness: Nearness | None = None) -
     scope = scope_of(memory, options.visible)
     now_ms = clock.now_ms() if options.asked_ms is None else options.asked_ms
     if query.mode == "filters":
-        best = first(memory.graph, query, scope, options.limit)
+        best = query_exact_first(memory.graph, query, scope, options.limit)
         answer = _Answer(best.nodes, best.total, best.partial)
     else:
         answer = _answer(memory, query, scope, now_ms, options.limit, nearness)

@@ -60,12 +60,12 @@ def recover(
             untracked_survey.prune(repository)
             worktrees = local_state.removed_worktrees(workspace.project)
             for folder in worktrees if not dry_run else ():
-                local_state.take_over(workspace.project, folder)
+                local_state.adopt_local_state(workspace.project, folder)
             commits = recover_commits(repository, dry_run=dry_run)
         broken = [each for each in broken_chains.broken_refs(repository) if wanted in (None, each)]
         mended = [broken_chains.repair_chain(repository, each, dry_run=dry_run) for each in broken]
         restored, brought_back = None, []
-        set_aside = {refs.aborted(each.session) for each in mended if not each.steps}
+        set_aside = {refs.aborted_ref(each.session) for each in mended if not each.steps}
         if wanted and refs.aborted_name(wanted) and wanted not in set_aside:
             brought_back = _restore_documents(repository, wanted, dry_run=dry_run)
             restored = _restore_chain(repository, wanted, dry_run=dry_run)
@@ -106,7 +106,7 @@ def _missing_documents(repository: Repository, name: str | None) -> dict[str, st
         session = refs.session_of(ref)
         if session is None or name not in (None, session):
             continue
-        gone = compaction.gone(repository, staging.chain(repository, session))
+        gone = compaction.deleted_documents(repository, staging.chain(repository, session))
         for path, kept in gone.items():
             data = repository.everything.read(kept.blob_id).payload
             found[path] = data.decode("utf-8", "surrogateescape")
@@ -118,10 +118,12 @@ def _find_ref(repository: Repository, name: str | None) -> str | None:
     if name is None:
         return None
     known = list(repository.refs.names())
-    exact = [each for each in (refs.work(session_id(name)), refs.aborted(name)) if each in known]
+    exact = [
+        each for each in (refs.work(session_id(name)), refs.aborted_ref(name)) if each in known
+    ]
     if exact:
         return exact[0]
-    prefix = refs.aborted(f"{name[:100]}-")
+    prefix = refs.aborted_ref(f"{name[:100]}-")
     found = [each for each in known if each.startswith(prefix)]
     if len(found) > 1:
         raise UsageError(

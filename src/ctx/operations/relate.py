@@ -129,7 +129,7 @@ class MentionedNames(NamedTuple):
     """Ambiguous names. They are stored as written, like unknown ones."""
 
 
-def mentioned(memory: Memory, words: Sequence[str], text: str) -> MentionedNames:
+def resolve_mentions(memory: Memory, words: Sequence[str], text: str) -> MentionedNames:
     """What the mentions of a document refer to, and what its text mentions.
 
     No mention is refused. In the text, only clear mentions count.

@@ -97,7 +97,7 @@ def count_conflicts(memory: Memory) -> int:
     return count(memory.project_memory.graph) if memory.project_memory else 0
 
 
-def waiting(conflicts: int, proposals: int = 0) -> str:
+def pending_text(conflicts: int, proposals: int = 0) -> str:
     """What waits for the user, in words; empty if nothing does."""
     changes = "1 conflicting change" if conflicts == 1 else f"{conflicts:,} conflicting changes"
     asked = "1 proposal of agents" if proposals == 1 else f"{proposals:,} proposals of agents"
@@ -207,7 +207,7 @@ def _put_value(change: Change, dispute: Conflict, value: Any) -> bool:
 
 
 def _open_field(graph: Graph, dispute: Conflict) -> OpenField:
-    state = replay.node(records.about(graph.connection, dispute.node_id, "node."))
+    state = replay.node(records.records_about(graph.connection, dispute.node_id, "node."))
     lines: Sequence[str] = state.content.splitlines() if state else ()
     return OpenField(
         dispute.node_id,
@@ -219,7 +219,7 @@ def _open_field(graph: Graph, dispute: Conflict) -> OpenField:
             FieldVersion(
                 number,
                 version.value,
-                replay.at(version.record),
+                replay.wall_time(version.record),
                 version.commit.author if version.commit else version.record.author,
                 version.record.session,
                 version.commit.id if version.commit else None,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ctx import tokens
-from ctx.agent_commands.command_parser import Command, CommandProblem, right_form, written
+from ctx.agent_commands.command_parser import Command, CommandProblem, command_start, right_form
 from ctx.context import layers
 from ctx.errors import (
     CtxError,
@@ -81,7 +81,7 @@ def execute(
             _report(
                 memory,
                 claim,
-                CommandProblem(written(found), _sentence(error), right, found.position),
+                CommandProblem(command_start(found), _sentence(error), right, found.position),
             )
             return CommandOutcome(failed=1)
     except AlreadyDone:
@@ -107,10 +107,12 @@ def _remember(memory: Memory, command: Command, claim: Claim, may_pin: bool) -> 
         scope = scope or (USER if everywhere or memory.project_memory is None else PROJECT)
         old = list(memory.graph.nodes(supersedes))
         held = tuple(node.id for node in old if agent_proposals.is_protected(memory, node))
-        tags = agent_proposals.superseding(memory, tags, old)
+        tags = agent_proposals.protected_tags(memory, tags, old)
         if not everywhere and scope == USER:
             tags = agent_proposals.in_project(memory, tags)
-        tags, wish = agent_proposals.placed(memory, scope, tags, ProposedChange(supersedes=held))
+        tags, wish = agent_proposals.place_node(
+            memory, scope, tags, ProposedChange(supersedes=held)
+        )
         supersedes = [each for each in supersedes if each not in held]
         everywhere = scope == USER
     added = add.add(
@@ -144,7 +146,7 @@ def _summarize(memory: Memory, command: Command, claim: Claim, may_pin: bool) ->
             tags = [*tags, *summarize.inherited_tags(sources, tags)]
         if scope == USER and len(held) < len(sources):
             tags = agent_proposals.in_project(memory, tags)
-        tags, wish = agent_proposals.placed(
+        tags, wish = agent_proposals.place_node(
             memory, scope, tags, ProposedChange(archives=tuple(archives))
         )
     options = summarize.Options(
@@ -229,7 +231,7 @@ def _recall(memory: Memory, command: Command, claim: Claim, _may_pin: bool) -> _
 def _status(memory: Memory, _command: Command, claim: Claim, _may_pin: bool) -> _CommandResult:
     told = status.as_text(status.status(memory, new=False))
     with transaction(memory.user.connection):
-        idempotency_keys.take(memory.user.connection, claim)
+        idempotency_keys.claim_command(memory.user.connection, claim)
         pending.put(memory.user, f"status_output:{memory.session}", told)
     return _CommandResult()
 
@@ -249,7 +251,7 @@ def _expand(memory: Memory, command: Command, claim: Claim, _may_pin: bool) -> _
         )
     connection = memory.user.connection
     with transaction(connection):
-        idempotency_keys.take(connection, claim)
+        idempotency_keys.claim_command(connection, claim)
         if said:
             text = {"head": trace.as_markdown(said), "items": [], "tail": ""}
             pending.append(connection, f"recall_results:{memory.session}", text)
@@ -282,7 +284,7 @@ def _leave(memory: Memory, claim: Claim, kind: str, *more: Any, problem: str | N
     """Add to what waits for the session."""
     key = f"{kind}:{memory.session}"
     with transaction(memory.user.connection):
-        idempotency_keys.take(memory.user.connection, claim, problem)
+        idempotency_keys.claim_command(memory.user.connection, claim, problem)
         pending.append(memory.user.connection, key, *more)
 
 

@@ -25,7 +25,7 @@ from ctx.memory import user_store
 from ctx.objects.repository import Repository
 from ctx.operations import apply, worker_round
 from ctx.redaction.needle import Needle
-from ctx.sqlite.connection import JOURNALS, discard, explained
+from ctx.sqlite.connection import JOURNALS, discard, explain_errors
 from ctx.workspace import Memory
 
 MARK = "scrubbing"
@@ -82,13 +82,15 @@ def _remember(memory: Memory, home: str) -> object:
     return tending.remember(memory)
 
 
-def look(scope: ScrubScope, needle: Needle, tick: clock.Tick = clock.no_tick) -> ScrubResult:
+def preview_scrub(
+    scope: ScrubScope, needle: Needle, tick: clock.Tick = clock.no_tick
+) -> ScrubResult:
     """What would be taken out, and where, and what would be left. Nothing is changed."""
     places: list[ScrubbedPlace] = []
     transcripts: tuple[str, ...] = ()
-    if scope.database and user_store.is_there(scope.database):
+    if scope.database and user_store.store_exists(scope.database):
         with (
-            explained(scope.database),
+            explain_errors(scope.database),
             closing(user_store.open_for_reading(scope.database)) as opened,
         ):
             places += _rows(scrub_store.find(opened, needle, tick))
@@ -124,7 +126,7 @@ def scrub_all(scope: ScrubScope, needle: Needle, tick: clock.Tick = clock.no_tic
     _keep_name(scope, needle)
     for _ in range(_TURNS):
         done: list[ScrubbedPlace] = []
-        if scope.database and user_store.is_there(scope.database):
+        if scope.database and user_store.store_exists(scope.database):
             with _hold_spool_and_sessions(scope.home):
                 found, transcripts = _scrub_store(scope, needle, tick, transcripts)
                 done += found
@@ -150,10 +152,13 @@ def _scrub_store(
     assert scope.database
     mark = os.path.join(os.path.dirname(os.path.realpath(scope.database)), MARK)
     was_begun = os.path.exists(mark)
-    with explained(scope.database), closing(user_store.open_for_writing(scope.database)) as opened:
+    with (
+        explain_errors(scope.database),
+        closing(user_store.open_for_writing(scope.database)) as opened,
+    ):
         transcripts = known or _transcripts(opened, needle)
         in_free_pages = _in_free_pages(scope, needle)
-        with disk.explained("noting that a scrub was begun"):
+        with disk.explain_errors("noting that a scrub was begun"):
             disk.replace(mark, b"")
         found = scrub_store.scrub(opened, needle, tick)
         places = _rows(found)
@@ -207,7 +212,7 @@ def _files(home: str, database: str, needle: Needle, *, acting: bool) -> list[Sc
 
 def _out_of_reach(scope: ScrubScope, needle: Needle) -> Iterator[RemainingPlace]:
     """What a scrub does not change: tables and files of the user, and names."""
-    if scope.database and user_store.is_there(scope.database):
+    if scope.database and user_store.store_exists(scope.database):
         with closing(user_store.open_for_reading(scope.database)) as opened:
             tables = scrub_store.foreign_tables(opened, needle)
         for table in tables:
@@ -239,7 +244,7 @@ def _out_of_reach(scope: ScrubScope, needle: Needle) -> Iterator[RemainingPlace]
 
 def _remaining_places(scope: ScrubScope, needle: Needle) -> Iterator[RemainingPlace]:
     """What holds it after all, byte by byte."""
-    if scope.database and user_store.is_there(scope.database):
+    if scope.database and user_store.store_exists(scope.database):
         yield from _left_in_store(scope.database, needle)
     if scope.home and scope.database:
         for path in scrub_files.every_file_beside(scope.home, scope.database):
@@ -259,7 +264,7 @@ def _remaining_places(scope: ScrubScope, needle: Needle) -> Iterator[RemainingPl
 
 def _left_in_store(database: str, needle: Needle) -> Iterator[RemainingPlace]:
     name = os.path.basename(database)
-    with explained(database), closing(user_store.open_for_reading(database)) as opened:
+    with explain_errors(database), closing(user_store.open_for_reading(database)) as opened:
         if scrub_store.find(opened, needle):
             yield RemainingPlace(name, scrub_files.MEANWHILE)
     for suffix in JOURNALS[:1]:
@@ -311,9 +316,9 @@ def _transcripts(opened: Connection, needle: Needle) -> tuple[str, ...]:
 def _folders(scope: ScrubScope, needle: Needle) -> tuple[str, ...]:
     """Where agents work, as far as these folders are there and are called so."""
     every = [scope.folder]
-    if scope.database and user_store.is_there(scope.database):
+    if scope.database and user_store.store_exists(scope.database):
         with (
-            explained(scope.database),
+            explain_errors(scope.database),
             closing(user_store.open_for_reading(scope.database)) as opened,
         ):
             every += session_table.folders(opened)

@@ -66,7 +66,7 @@ def plan_synthesis(
 ) -> SynthesisResult:
     """What would be asked. This sends nothing."""
     session = session_state.get(memory.user.connection, text)
-    due = model_questions.due(memory.user.connection, session, voice, again=again)
+    due = model_questions.due_questions(memory.user.connection, session, voice, again=again)
     asked = [_question_result(each, None) for each in due]
     if asked and asked[-1].kind == "summary":
         more = questions.most_more_for_summary(len(asked) - 1)
@@ -93,7 +93,9 @@ def synthesise_now(
     asked: list[QuestionResult] = []
     problem = ""
     written: SessionWriteResult | None = None
-    names = [each.name for each in model_questions.due(connection, session, voice, again=again)]
+    names = [
+        each.name for each in model_questions.due_questions(connection, session, voice, again=again)
+    ]
     try:
         for number, name in enumerate(names):
             if problem and name.kind == "steps":
@@ -103,7 +105,7 @@ def synthesise_now(
             tick(number, len(names))
             scrub = model_questions.last_scrub(connection)
             # The summary uses the new answers, and scrubbed text is not sent.
-            due = model_questions.due(connection, session, voice, again=again)
+            due = model_questions.due_questions(connection, session, voice, again=again)
             question = next((each for each in due if each.name == name), None)
             if question is None:
                 continue
@@ -146,7 +148,7 @@ def _question_result(question: ModelQuestion, answer: ModelAnswer | None) -> Que
     return QuestionResult(
         question.kind,
         len(question.steps) if question.kind == "steps" else 0,
-        questions.most_at_once(question),
+        questions.max_first_try_tokens(question),
         questions.most_tokens(question),
         len(told),
         answer.problem if answer else "",

@@ -170,7 +170,7 @@ def list_sessions(
     after = clock.iso(time_filters.moment(since, clock.now_ms())) if since else ""
     found = session_state.all_of(connection, project=project, statuses=statuses, since=after)
     of_leads = team_table.teammates(connection)
-    shown = teammates.below_leads(found, of_leads)[: limit or None]
+    shown = teammates.sort_below_leads(found, of_leads)[: limit or None]
     return SessionList(
         tuple(_line(connection, each, of_leads.get(each.id)) for each in shown),
         project,

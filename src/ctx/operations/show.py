@@ -100,7 +100,7 @@ def _version(record: Record, node_id: NodeId, holder: Holder) -> NodeVersion:
     is_document = record.stamp >= records.BEYOND
     said_at = record.body.get("updated_at") or record.body.get("created_at")
     return NodeVersion(
-        str(said_at) if is_document and said_at else replay.at(record),
+        str(said_at) if is_document and said_at else replay.wall_time(record),
         record.change,
         record.action,
         record.kind,

@@ -16,7 +16,7 @@ from ctx.memory import pending
 from ctx.memory.graph import USER
 from ctx.memory.records import Record
 from ctx.narrative import narrative_scan, narrative_snapshots
-from ctx.narrative.narrative_snapshots import Skipped, Snapshot
+from ctx.narrative.narrative_snapshots import SkippedDocument, Snapshot
 from ctx.objects import commits, refs
 from ctx.objects.commits import WorkStep
 from ctx.objects.object_store import blob
@@ -67,7 +67,7 @@ class StageFlushResult(NamedTuple):
     documents: tuple[str, ...]
     steps: int
     """What the session has staged in all."""
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[SkippedDocument, ...]
     secrets: tuple[ExcludedSecret, ...]
 
 
@@ -169,7 +169,7 @@ def flush(workspace: Workspace) -> StageFlushResult:
         for step in reversed(steps):
             known.update((ref.path, ref.blob_id) for ref in step.work.narrative_refs)
         paths, skipped = narrative_snapshots.documents(folder)
-        taken = narrative_snapshots.taken(folder, paths, known)
+        taken = narrative_snapshots.take_snapshots(folder, paths, known)
         step_id = None
         if taken:
             step_id = staging.append(
@@ -239,7 +239,7 @@ def abort(memory: Memory, reason: str | None, *, dry_run: bool) -> StageAbortRes
                 [each.ref for each in taken],
             )
             name = f"{session[:100]}-{short(tip)}"
-            repository.refs.rename(refs.work(session), tip, refs.aborted(name))
+            repository.refs.rename(refs.work(session), tip, refs.aborted_ref(name))
             _remove(beside, taken)
     if not dry_run:
         beside.close()
@@ -293,7 +293,7 @@ def _own_documents(beside: ProjectMemory, documents: Sequence[str]) -> list[Snap
         if path not in known
         and not (checkout and git.tracked_files(checkout, os.path.join(folder, path)))
     ]
-    taken = narrative_snapshots.taken(folder, free, {})
+    taken = narrative_snapshots.take_snapshots(folder, free, {})
     return [each for each in taken if not each.secrets]
 
 

@@ -53,7 +53,7 @@ def stage_captured(memory: Memory, session: Session) -> StageCapturedResult | No
         workspace = Workspace(beside.project, beside.config, beside, there.session)
         files = _stage_files(workspace, steps)
         commands = tuple(_stage_commands(there, beside, steps))
-        return StageCapturedResult(files, commands, tuple(compact.when_due(there)))
+        return StageCapturedResult(files, commands, tuple(compact.compact_due(there)))
 
 
 def _stage_files(workspace: Workspace, steps: Iterable[Step]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from ctx.memory.graph import PROJECT
 from ctx.memory.stats import ScopeCount, TierCount, TypeCount, by_scope, memory_stats
 from ctx.objects import local_state, untracked_survey
 from ctx.objects.untracked_commits import HERE, PARKED
-from ctx.objects.untracked_survey import STASHED, THROWN_AWAY, Untracked
+from ctx.objects.untracked_survey import STASHED, THROWN_AWAY, SurveyedCommit
 from ctx.operations import agent_proposals, health, review
 from ctx.operations.health import Health
 from ctx.sqlite.connection import size_of
@@ -49,7 +49,7 @@ class MemoryStatus(NamedTuple):
     task: str | None
     staged: tuple["StagedSession", ...] = ()
     """The sessions of the project that have staged work."""
-    untracked: tuple[Untracked, ...] = ()
+    untracked: tuple[SurveyedCommit, ...] = ()
     """The commits of the project that no git commit holds yet."""
     removed_worktrees: tuple[str, ...] = ()
     """Removed working trees whose staged work can be brought here."""
@@ -100,7 +100,7 @@ def status(memory: Memory, *, new: bool) -> MemoryStatus:
         return found
     repository = memory.project_memory.repository
     removed = local_state.removed_worktrees(repository.project)
-    untracked: list[Untracked] = []
+    untracked: list[SurveyedCommit] = []
     with suppress(GitFailure):
         untracked = untracked_survey.survey(repository)
     return found._replace(
@@ -118,7 +118,9 @@ def _staged_sessions(memory: Memory) -> tuple[StagedSession, ...]:
     home = memory.environment.user_store.home
     stale = {
         each.session
-        for each in staged_sessions.stale(memory.project_memory.project, home, clock.wall_s())
+        for each in staged_sessions.stale_sessions(
+            memory.project_memory.project, home, clock.wall_s()
+        )
     }
     return tuple(
         StagedSession(
@@ -154,7 +156,7 @@ def as_text(found: MemoryStatus) -> str:
     lines += [f"Task: {found.task}"] if found.task else []
     lines += [f"Staged: {', '.join(map(_of_session, found.staged))}"] if found.staged else []
     lines += _untracked_lines(found)
-    if waiting := review.waiting(found.conflicts, found.proposals):
+    if waiting := review.pending_text(found.conflicts, found.proposals):
         lines.append(f"To review: {waiting}; `ctx review`")
     lines += [_HOOKS[found.hooks]] if found.hooks else []
     lines += health.as_text(found.health) if found.health else []

@@ -18,9 +18,9 @@ from ctx.sqlite import database_backups, truth
 from ctx.sqlite.connection import (
     IMMUTABLE,
     connect,
-    explained,
+    explain_errors,
     folder_of,
-    shown,
+    path_text,
     size_of,
     temporary_file,
 )
@@ -116,12 +116,12 @@ class RecoveryStep(NamedTuple):
 
 
 def locate(path: str) -> StorePath:
-    return StorePath(path, user_store.is_there(path), size_of(path))
+    return StorePath(path, user_store.store_exists(path), size_of(path))
 
 
 def status(path: str) -> StoreStatus:
     """Where the store is, how large, and how old its newest backup; the file is not opened."""
-    backups = database_backups.every(path)
+    backups = database_backups.all_backups(path)
     newest = max((each.at for each in backups), default=None)
     return StoreStatus(*locate(path), len(backups), newest)
 
@@ -130,9 +130,9 @@ def check(path: str, tick: clock.Tick = clock.no_tick) -> StoreCheck:
     """Whether the file is intact, and the tables follow from the records."""
     try:
         with (
-            explained(path),
+            explain_errors(path),
             closing(user_store.open_for_reading(path)) as connection,
-            integrity.copied(connection) as copy,
+            integrity.private_copy(connection) as copy,
         ):
             problems = tuple(integrity.problems(copy))
             differences = () if problems else tuple(integrity.differences(copy, tick))
@@ -150,13 +150,13 @@ def check(path: str, tick: clock.Tick = clock.no_tick) -> StoreCheck:
 
 def unrecorded(path: str) -> int:
     """How many rows of the tables have no record."""
-    with explained(path), closing(user_store.open_for_reading(path)) as connection:
-        return integrity.unrecorded(connection)
+    with explain_errors(path), closing(user_store.open_for_reading(path)) as connection:
+        return integrity.count_unrecorded(connection)
 
 
 def rebuild(path: str, tick: clock.Tick = clock.no_tick) -> StoreRebuildResult:
     """Rebuild the tables from the records."""
-    with explained(path), closing(user_store.open_for_writing(path)) as connection:
+    with explain_errors(path), closing(user_store.open_for_writing(path)) as connection:
         integrity.rebuild(connection, tick)
         records, nodes = (
             connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
@@ -168,20 +168,24 @@ def rebuild(path: str, tick: clock.Tick = clock.no_tick) -> StoreRebuildResult:
 def back_up(path: str, target: str | None) -> StoreBackupResult:
     """Copy the store, also while others write to it; never overwrite an existing file."""
     if not size_of(path):
-        raise DatabaseFailure(f"There is no store at {shown(path)} yet.")
+        raise DatabaseFailure(f"There is no store at {path_text(path)} yet.")
     # Beside the real file, not beside a link to it: recovery looks for backups there.
     backup = target or folder_of(os.path.realpath(path))
     if os.path.isdir(backup):
         name = os.path.join(backup, os.path.basename(os.path.realpath(path)))
-        backup = truth.dated(name, "backup", truth.free_moment(name, "backup"))
-    with explained(path), disk.explained("making a backup"), temporary_file(backup) as temporary:
+        backup = truth.dated_name(name, "backup", truth.free_moment(name, "backup"))
+    with (
+        explain_errors(path),
+        disk.explain_errors("making a backup"),
+        temporary_file(backup) as temporary,
+    ):
         _refuse_existing(backup)
         with closing(user_store.open_for_reading(path)) as connection:
             nodes = stats.count_nodes(connection)
             truth.copy(connection, temporary)
         if problems := truth.check_truth(temporary):
             raise DatabaseFailure(
-                f"{shown(path)} is damaged: {problems[0]}",
+                f"{path_text(path)} is damaged: {problems[0]}",
                 hint="`ctx store recover` saves what can still be read.",
             )
         _refuse_existing(backup)
@@ -193,7 +197,7 @@ def back_up(path: str, target: str | None) -> StoreBackupResult:
 
 def _refuse_existing(path: str) -> None:
     if os.path.lexists(path):
-        raise PathRefused(f"{shown(path)} already exists.", hint="Choose another name.")
+        raise PathRefused(f"{path_text(path)} already exists.", hint="Choose another name.")
 
 
 @contextmanager
@@ -205,14 +209,14 @@ def candidate(path: str, source: str) -> Iterator[RestoreCandidate]:
         raise UsageError("That is the store itself.", hint="Give the path of a backup.")
     if truth.application_id_of(source) != user_store.APPLICATION_ID:
         raise DatabaseFailure(
-            f"{shown(source)} is not a store of ctx.",
+            f"{path_text(source)} is not a store of ctx.",
             hint="`ctx import` reads files of other programs.",
         )
-    with disk.explained("reading a backup"):
+    with disk.explain_errors("reading a backup"):
         disk.make_folder(folder_of(path))
         with temporary_file(path) as copy:
             with (
-                explained(source),
+                explain_errors(source),
                 closing(
                     connect(source, "mode=ro" if size_of(f"{source}-wal") else IMMUTABLE)
                 ) as connection,
@@ -220,9 +224,9 @@ def candidate(path: str, source: str) -> Iterator[RestoreCandidate]:
                 truth.copy(connection, copy)
             if problems := truth.check_truth(copy):
                 raise DatabaseFailure(
-                    f"{shown(source)} is damaged: {problems[0]}", hint="Choose another backup."
+                    f"{path_text(source)} is damaged: {problems[0]}", hint="Choose another backup."
                 )
-            with explained(source), closing(user_store.open_for_writing(copy)) as connection:
+            with explain_errors(source), closing(user_store.open_for_writing(copy)) as connection:
                 nodes = stats.count_nodes(connection)
             for made in truth.backups(copy):
                 disk.discard(made)
@@ -233,9 +237,9 @@ def _require_plain_file(path: str) -> None:
     try:
         plain = stat.S_ISREG(os.stat(path).st_mode)
     except OSError as error:
-        raise PathRefused(f"{shown(path)} cannot be read: {error.strerror}.") from error
+        raise PathRefused(f"{path_text(path)} cannot be read: {error.strerror}.") from error
     if not plain:
-        raise PathRefused(f"{shown(path)} is not a plain file.")
+        raise PathRefused(f"{path_text(path)} is not a plain file.")
 
 
 def restore(path: str, wanted: RestoreCandidate) -> StoreRestoreResult:
@@ -248,8 +252,8 @@ def recover(path: str, *, dry_run: bool, tick: clock.Tick = clock.no_tick) -> St
     """Create a new store from the readable parts of a damaged one, and keep the damaged one."""
     path = os.path.realpath(path)
     newest = newest_backup(path)
-    if not user_store.is_there(path):
-        raise DatabaseFailure(f"There is no store at {shown(path)}.", hint=_restore(newest))
+    if not user_store.store_exists(path):
+        raise DatabaseFailure(f"There is no store at {path_text(path)}.", hint=_restore(newest))
     if _is_intact(path):
         return StoreRecovery(path, dry_run, False, None, None, newest)
     recovered: list[RecoveryReport] = []
@@ -259,13 +263,15 @@ def recover(path: str, *, dry_run: bool, tick: clock.Tick = clock.no_tick) -> St
         salvaged = salvage.salvage(damaged, tick)
         steps[:] = _fill_from_backup(path, salvaged)
         if not salvaged.records and not salvaged.nodes:
-            raise DatabaseFailure(f"Nothing can be read in {shown(path)}.", hint=_restore(newest))
+            raise DatabaseFailure(
+                f"Nothing can be read in {path_text(path)}.", hint=_restore(newest)
+            )
         # `make` may run twice if another process writes; a new store begins with an empty file.
         os.truncate(new, 0)
         recovered.append(recovery.make_store(salvaged, new, tick))
         return new
 
-    with disk.explained("recovering the store"), temporary_file(path) as new:
+    with disk.explain_errors("recovering the store"), temporary_file(path) as new:
         if not dry_run:
             kept = replace(path, "damaged", make)
         else:
@@ -282,7 +288,7 @@ def _fill_from_backup(path: str, salvaged: salvage.SalvagedRows) -> list[Recover
         read.append(f"{salvaged.unreadable_pages:,} pages cannot be read")
     steps = [RecoveryStep("readable rows", "; ".join(read))]
     since = None
-    for backup in database_backups.every(path):
+    for backup in database_backups.all_backups(path):
         known = set(salvaged.records)
         try:
             with closing(truth.connect_for_reading(backup.path)) as connection:
@@ -296,7 +302,7 @@ def _fill_from_backup(path: str, salvaged: salvage.SalvagedRows) -> list[Recover
         break
     else:
         steps.append(RecoveryStep("newest backup", "there is no readable backup"))
-    waiting = len(spool.waiting(folder_of(path)))
+    waiting = len(spool.pending_names(folder_of(path)))
     newer_records = f"{since:,} records are newer than it; " if since is not None else ""
     steps.append(
         RecoveryStep(
@@ -319,18 +325,18 @@ def _is_intact(path: str) -> bool:
 def _readable(path: str, copy: str) -> str:
     if not can_be_opened(path):
         return path
-    with explained(path), closing(truth.connect_for_reading(path)) as connection:
+    with explain_errors(path), closing(truth.connect_for_reading(path)) as connection:
         copy_pages(connection, copy)
     return copy
 
 
 def newest_backup(path: str) -> str | None:
     """The newest backup of a store, whoever made it."""
-    backups = database_backups.every(path)
+    backups = database_backups.all_backups(path)
     return backups[0].path if backups else None
 
 
 def _restore(backup: str | None) -> str:
     if backup is None:
         return "There is no backup beside it either. Move it away to start with an empty store."
-    return f"`ctx store restore {shown(backup)}` restores the newest backup."
+    return f"`ctx store restore {path_text(backup)}` restores the newest backup."

@@ -17,7 +17,7 @@ from ctx.memory import stats, user_store
 from ctx.operations import store as user_store_file
 from ctx.operations.store import RestoreCandidate
 from ctx.sqlite import database_backups
-from ctx.sqlite.connection import explained, size_of
+from ctx.sqlite.connection import explain_errors, size_of
 from ctx.sqlite.database_backups import Backup
 from ctx.sqlite.replace_database import replace
 from ctx.sqlite.truth import connect_for_reading
@@ -66,14 +66,14 @@ class RestoreBackupResult(NamedTuple):
     """Events in the spool, which are processed as usual."""
 
 
-def daily(database: str, keep: int) -> Backup | None:
+def make_daily_backup(database: str, keep: int) -> Backup | None:
     """Make the backup of today if there is none yet; otherwise return None.
 
     The worker calls this in every round: if no backup is due, it only lists one folder.
     """
     if not keep or not size_of(database):
         return None
-    made_at = (clock.parse_iso(each.at) or 0 for each in database_backups.daily(database))
+    made_at = (clock.parse_iso(each.at) or 0 for each in database_backups.daily_backups(database))
     # A backup from the future was made with a wrong clock.
     if any(abs(clock.now_ms() - each) < _DAY_MS for each in made_at):
         return None
@@ -85,14 +85,14 @@ def daily(database: str, keep: int) -> Backup | None:
 def list_backups(database: str) -> BackupList:
     entries = [
         BackupEntry(each.name, each.path, each.at, each.why, each.bytes, _nodes(each.path))
-        for each in database_backups.every(database)
+        for each in database_backups.all_backups(database)
     ]
     return BackupList(database_backups.folder_for(database), tuple(entries))
 
 
 def find_backup(database: str, name: str) -> Backup:
     """The backup with a name: `latest`, a name, a part of one, or a path."""
-    known = database_backups.every(database)
+    known = database_backups.all_backups(database)
     if name == LATEST and known:
         return known[0]
     matches = [each for each in known if each.name == name] or [
@@ -143,7 +143,7 @@ def restore(
     else:
         counts.append((0, 0, wanted.nodes))
     newer, taken, nodes = counts[-1]
-    waiting = len(spool.waiting(home))
+    waiting = len(spool.pending_names(home))
     return RestoreBackupResult(
         dry_run, backup.path, backup.at, nodes, is_damaged, newer, taken, kept, waiting
     )
@@ -152,9 +152,9 @@ def restore(
 def _with_newer(present: str, copy: str, *, takes: bool, tick: clock.Tick) -> tuple[int, int, int]:
     """Count the newer records of a store, add them to a copy if wanted, and count its nodes."""
     salvaged = salvage.salvage(present, tick)
-    with explained(copy), closing(user_store.open_for_writing(copy)) as connection:
+    with explain_errors(copy), closing(user_store.open_for_writing(copy)) as connection:
         newer = recovery.unknown_to(connection, salvaged)
-        taken = recovery.take_in(connection, salvaged) if takes else 0
+        taken = recovery.add_salvaged(connection, salvaged) if takes else 0
         nodes = stats.count_nodes(connection)
         # Only the file itself is put in place, without its log.
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")

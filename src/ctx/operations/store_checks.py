@@ -25,7 +25,7 @@ from ctx.operations import review, store_backups
 from ctx.operations.capture_status import capture_stops
 from ctx.project import trust_check, trust_list
 from ctx.sqlite import truth
-from ctx.sqlite.connection import JOURNALS, explained, shown, size_of
+from ctx.sqlite.connection import JOURNALS, explain_errors, path_text, size_of
 from ctx.workspace import Environment, open_memory
 
 _LITTLE_ROOM = 200 * 1024 * 1024
@@ -60,13 +60,13 @@ def store_checks(environment: Environment) -> Iterator[DoctorCheck]:
         "capture": _capture,
         "hook errors": _hook_errors,
     }
-    if is_in_the_way(environment.user_store.home):
+    if blocks_folder(environment.user_store.home):
         checks = {"ctx": _program, "clock": _clock, "store": _no_folder, "disk space": _disk_space}
     for name, check in checks.items():
-        yield from guarded(name, check(environment))
+        yield from guard_check(name, check(environment))
 
 
-def is_in_the_way(folder: str) -> bool:
+def blocks_folder(folder: str) -> bool:
     """Whether a file or a broken link is in place of a folder."""
     return os.path.lexists(folder) and not os.path.isdir(folder)
 
@@ -78,10 +78,10 @@ def nearest_folder(path: str) -> str:
     return path
 
 
-def guarded(name: str, checks: Iterator[DoctorCheck]) -> Iterator[DoctorCheck]:
+def guard_check(name: str, checks: Iterator[DoctorCheck]) -> Iterator[DoctorCheck]:
     """The results of a check; if it fails, the error as a problem."""
     try:
-        with disk.explained("looking at it"):
+        with disk.explain_errors("looking at it"):
             yield from checks
     except CtxError as error:
         yield DoctorCheck(name, "problem", error.message, error.hint or "")
@@ -95,7 +95,7 @@ def _program(_environment: Environment) -> Iterator[DoctorCheck]:
     python = ".".join(map(str, sys.version_info[:3]))
     where = os.path.dirname(os.path.abspath(ctx.__file__))
     description = (
-        f"{ctx.__version__}, Python {python}, SQLite {sqlite3.sqlite_version}: {shown(where)}"
+        f"{ctx.__version__}, Python {python}, SQLite {sqlite3.sqlite_version}: {path_text(where)}"
     )
     yield ok("ctx", description)
 
@@ -134,7 +134,9 @@ def _newest_ms(environment: Environment) -> int:
 
 
 def _no_folder(environment: Environment) -> Iterator[DoctorCheck]:
-    seen = f"{shown(environment.user_store.home)} is not a folder, so it cannot be the user store."
+    seen = (
+        f"{path_text(environment.user_store.home)} is not a folder, so it cannot be the user store."
+    )
     yield DoctorCheck("store", "problem", seen, "Move it away, or set CTX_HOME to a folder.")
 
 
@@ -144,17 +146,17 @@ def _store(environment: Environment) -> Iterator[DoctorCheck]:
         folder = nearest_folder(os.path.dirname(path))
         advice = "`ctx install` or the first `ctx add` creates it."
         if not os.access(folder, os.W_OK | os.X_OK):
-            advice = f"It cannot be created: `ls -ld {shlex.quote(shown(folder))}` shows why."
-        yield DoctorCheck("store", "warning", f"{shown(path)} does not exist yet.", advice)
+            advice = f"It cannot be created: `ls -ld {shlex.quote(path_text(folder))}` shows why."
+        yield DoctorCheck("store", "warning", f"{path_text(path)} does not exist yet.", advice)
     elif go_ctx.is_go_store(path):
-        seen = f"{shown(path)} is a store of the Go program `ctx`."
+        seen = f"{path_text(path)} is a store of the Go program `ctx`."
         yield DoctorCheck("store", "warning", seen, "`ctx status` imports it, and keeps a copy.")
     elif truth.application_id_of(path) not in (None, user_store.APPLICATION_ID):
-        seen = f"{shown(path)} is a database of another program."
+        seen = f"{path_text(path)} is a database of another program."
         yield DoctorCheck("store", "problem", seen, "Move it elsewhere, or set CTX_DB or CTX_HOME.")
     elif problems := truth.check_truth(path):
         advice = "See `ctx store recover --dry-run`."
-        yield DoctorCheck("store", "problem", f"{shown(path)}: {problems[0]}", advice)
+        yield DoctorCheck("store", "problem", f"{path_text(path)}: {problems[0]}", advice)
     else:
         yield _contents(path)
     if not _ask_store(path, stats.has_nodes):
@@ -178,7 +180,7 @@ def _nodes(count: int) -> str:
 def _contents(path: str) -> DoctorCheck:
     try:
         with (
-            explained(path),
+            explain_errors(path),
             closing(
                 truth.read_truth(
                     path, application_id=user_store.APPLICATION_ID, migrations=MIGRATIONS
@@ -190,7 +192,7 @@ def _contents(path: str) -> DoctorCheck:
         return DoctorCheck("store", "warning", error.message, "`ctx status` updates it.")
     size = (size_of(path) + size_of(f"{path}-wal")) / 1_000_000
     contents = f"{nodes:,} {_nodes(nodes)}, {size:,.1f} MB, whole"
-    return ok("store", f"{shown(path)}: {contents}")
+    return ok("store", f"{path_text(path)}: {contents}")
 
 
 def _permissions(environment: Environment) -> Iterator[DoctorCheck]:
@@ -199,10 +201,9 @@ def _permissions(environment: Environment) -> Iterator[DoctorCheck]:
     folder = nearest_folder(home)
     needed = os.W_OK | os.X_OK | (os.R_OK if folder == home else 0)
     if not os.access(folder, needed):
-        seen = f"{shown(folder)} is not writable."
-        advice = (
-            f"`ls -ld {shlex.quote(shown(folder))}` shows its owner; CTX_HOME sets another folder."
-        )
+        seen = f"{path_text(folder)} is not writable."
+        quoted = shlex.quote(path_text(folder))
+        advice = f"`ls -ld {quoted}` shows its owner; CTX_HOME sets another folder."
         yield DoctorCheck("permissions", "problem", seen, advice)
         return
     if folder != home:
@@ -213,11 +214,11 @@ def _permissions(environment: Environment) -> Iterator[DoctorCheck]:
     if open_ones:
         more = f" and {len(open_ones) - 1:,} more" if len(open_ones) > 1 else ""
         wide = home if open_ones[0].startswith(home) else database
-        advice = f"`chmod -R go= {shlex.quote(shown(wide))}` makes it private."
-        seen = f"Others can read {shown(open_ones[0])}{more}."
+        advice = f"`chmod -R go= {shlex.quote(path_text(wide))}` makes it private."
+        seen = f"Others can read {path_text(open_ones[0])}{more}."
         yield DoctorCheck("permissions", "warning", seen, advice)
     else:
-        yield ok("permissions", f"{shown(home)} is private")
+        yield ok("permissions", f"{path_text(home)} is private")
 
 
 def _is_open(path: str) -> bool:
@@ -231,7 +232,7 @@ def _disk_space(environment: Environment) -> Iterator[DoctorCheck]:
     folder = nearest_folder(environment.user_store.home)
     disk_there = os.statvfs(folder)
     free = disk_there.f_bavail * disk_there.f_frsize
-    seen = f"{free / 1_000_000:,.0f} MB free on the disk of {shown(folder)}"
+    seen = f"{free / 1_000_000:,.0f} MB free on the disk of {path_text(folder)}"
     if free < _LITTLE_ROOM:
         state: Literal["warning", "problem"] = "problem" if free < _NO_ROOM else "warning"
         yield DoctorCheck(
@@ -266,7 +267,7 @@ def _project_store(environment: Environment) -> Iterator[DoctorCheck]:
     """Whether the project store is trusted, so that agents see it."""
     home = environment.user_store.home
     if trust_list.is_broken(home):
-        seen = f"{shown(trust_list.path_of(home))} cannot be read, so no project is trusted."
+        seen = f"{path_text(trust_list.path_of(home))} cannot be read, so no project is trusted."
         advice = "`ctx trust` moves it aside, and starts a new one."
         yield DoctorCheck("project store", "warning", seen, advice)
     project = layout.find_project(environment.folder, home)
@@ -274,10 +275,10 @@ def _project_store(environment: Environment) -> Iterator[DoctorCheck]:
         return
     verdict, known = trust_check.verify(home, project), trust_list.find(home, project)
     if verdict.is_trusted and known:
-        yield ok("project store", f"{shown(project.store)}, trusted since {known.at[:10]}")
+        yield ok("project store", f"{path_text(project.store)}, trusted since {known.at[:10]}")
         return
     why = f" any more: {' and '.join(verdict.differs)}" if verdict.differs else ""
-    seen = f"{shown(project.store)} is not trusted{why}. Agents are told only that it exists."
+    seen = f"{path_text(project.store)} is not trusted{why}. Agents are told only that it exists."
     advice = "To review and trust it: `ctx trust`"
     yield DoctorCheck("project store", "warning", seen, advice)
 
@@ -292,14 +293,14 @@ def _conflicts(environment: Environment) -> Iterator[DoctorCheck]:
     with open_memory(environment, writing=False) as memory:
         found = review.count_conflicts(memory)
     if found:
-        seen = f"{review.waiting(found)} after a merge."
+        seen = f"{review.pending_text(found)} after a merge."
         yield DoctorCheck("conflicts", "warning", seen, "To decide: `ctx review`")
 
 
 def _capture(environment: Environment) -> Iterator[DoctorCheck]:
     """When hooks last reported an event, and which events wait or failed."""
     home, now = environment.user_store.home, clock.now_ms()
-    waiting = spool.waiting(home)
+    waiting = spool.pending_names(home)
     made = [spool.made_ms(spool.id_of(name)) for name in waiting]
     last = max([*made, _last_event(environment.graph_file)])
     seen = (
@@ -315,8 +316,8 @@ def _capture(environment: Environment) -> Iterator[DoctorCheck]:
         yield ok("capture", seen)
     for each in capture_stops(environment):
         yield DoctorCheck("capture", "warning", f"Nothing is recorded: {each.why}.", each.advice)
-    if failed := spool.failed(home):
-        folder = shown(spool.path_of(home, spool.FAILED))
+    if failed := spool.failed_names(home):
+        folder = path_text(spool.path_of(home, spool.FAILED))
         seen = f"Unreadable events set aside: {len(failed):,}."
         advice = f"They are in {folder}: inspect them, then delete them."
         yield DoctorCheck("capture", "warning", seen, advice)
@@ -351,7 +352,7 @@ def _ask_store(path: str, question: Callable[[Connection], _Answer]) -> _Answer 
     if truth.application_id_of(path) != user_store.APPLICATION_ID:
         return None
     try:
-        with explained(path), closing(truth.connect_for_reading(path)) as connection:
+        with explain_errors(path), closing(truth.connect_for_reading(path)) as connection:
             return question(connection)
     except CtxError:
         return None
@@ -365,7 +366,7 @@ def _hook_errors(environment: Environment) -> Iterator[DoctorCheck]:
     if lines:
         seen = f"{len(lines):,} in the last day; the last one: {lines[-1]}"
         yield DoctorCheck(
-            "hook errors", "warning", seen, f"`tail {shlex.quote(shown(path))}` shows more."
+            "hook errors", "warning", seen, f"`tail {shlex.quote(path_text(path))}` shows more."
         )
     else:
         yield ok("hook errors", "none in the last day")

@@ -167,7 +167,7 @@ def make(
     word = _free_word(memory, drafted.title)
     metadata = {**status, "slug": word}
     if create and change.graph.scope == PROJECT:
-        placed = document.placed(memory, "task", drafted, stream)
+        placed = document.place_document(memory, "task", drafted, stream)
         create(placed.path, placed.text)
         metadata["file"] = placed.path
         node_id = change.add_node("task", placed.content, metadata=metadata, node_id=placed.node_id)

@@ -56,7 +56,7 @@ def list_tasks(memory: Memory, *, include_done: bool = False) -> TaskList:
                 name_of(node),
                 node.id,
                 shown[node.id],
-                document.called(path) if path else None,
+                document.document_name(path) if path else None,
                 state,
                 node.created_at,
                 node.metadata.get("started"),

@@ -18,7 +18,7 @@ class TeammateResult(NamedTuple):
     result: str
 
 
-def below_leads(found: Sequence[Session], teammates: Mapping[str, Teammate]) -> list[Session]:
+def sort_below_leads(found: Sequence[Session], teammates: Mapping[str, Teammate]) -> list[Session]:
     """The sessions in their order, with each teammate below its lead."""
     leads = {session.id for session in found if session.id not in teammates}
     below: dict[str, list[Session]] = {}

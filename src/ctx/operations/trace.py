@@ -22,7 +22,7 @@ _MOST_GIVEN = 10
 _SPEAKERS = {"prompt": "user", "say": "agent", "plan": "agent", "agent": "subagent"}
 
 
-class SaidStep(NamedTuple):
+class SourceStep(NamedTuple):
     """A step that a node is based on, with the matching sentence."""
 
     node: NodeId
@@ -42,7 +42,7 @@ class TraceResult(NamedTuple):
     nodes: tuple[Node, ...]
     short_ids: Mapping[NodeId, str]
     left_out: int
-    evidence: tuple[SaidStep, ...] = ()
+    evidence: tuple[SourceStep, ...] = ()
     """The steps that these nodes are based on, as far as they are stored."""
     forgotten: int = 0
     """How many of the steps are no longer stored."""
@@ -59,7 +59,7 @@ def trace(
     return result._replace(evidence=evidence, forgotten=forgotten)
 
 
-def steps_behind(memory: Memory, nodes: Iterable[Node]) -> tuple[tuple[SaidStep, ...], int]:
+def steps_behind(memory: Memory, nodes: Iterable[Node]) -> tuple[tuple[SourceStep, ...], int]:
     """The steps that nodes are based on, in the order of the nodes, and how many are not stored."""
     named = [(node, step) for node in nodes for step in evidence_of(node.metadata)]
     wanted = dict.fromkeys(step for _, step in named[:MOST_SAID])
@@ -68,7 +68,7 @@ def steps_behind(memory: Memory, nodes: Iterable[Node]) -> tuple[tuple[SaidStep,
     return tuple(quoted), len(wanted) - len(stored)
 
 
-def as_markdown(steps_said: Sequence[SaidStep]) -> str:
+def as_markdown(steps_said: Sequence[SourceStep]) -> str:
     """The steps as markdown for an agent."""
     lines = [
         f'- {each.at[:10]} {each.by}: "{flat(each.text)}"' for each in steps_said[:_MOST_GIVEN]
@@ -84,10 +84,10 @@ def evidence_of(metadata: Mapping[str, Any]) -> list[str]:
     )
 
 
-def _quoted_step(node: Node, step: Step) -> SaidStep:
+def _quoted_step(node: Node, step: Step) -> SourceStep:
     by = _SPEAKERS.get(step.kind, step.kind)
     text = _sentence(step.text, node) if step.kind in _SPEAKERS else step.text or step.path
-    return SaidStep(node.id, step.id, step.session, step.at, by, _shortened(text))
+    return SourceStep(node.id, step.id, step.session, step.at, by, _shortened(text))
 
 
 def _sentence(text: str, node: Node) -> str:

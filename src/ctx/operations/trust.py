@@ -138,10 +138,10 @@ def revoke_folder(home: str, root: str) -> TrustResult:
     return TrustResult(root, "revoked" if was_trusted else "not trusted")
 
 
-def everything(home: str) -> TrustedProjects:
+def trusted_projects(home: str) -> TrustedProjects:
     trust_check.adopt(home)
     projects = []
-    for known in trusted.everything(home):
+    for known in trusted.all_entries(home):
         project = layout.find_project(known.root, home)
         state: Literal["trusted", "not trusted", "gone"] = "gone"
         differs: tuple[str, ...] = ()

@@ -75,7 +75,7 @@ def undo_change(memory: Memory, text: str | None, *, dry_run: bool) -> UndoResul
         _summary(graph, change_id),
         tuple(kept),
         change.id,
-        tuple(document.left_by(memory, gone)),
+        tuple(document.orphaned_documents(memory, gone)),
         tuple(documents),
     )
 
@@ -136,7 +136,7 @@ def _refuse_loss(memory: Memory, change_id: str) -> None:
 def _is_elsewhere(memory: Memory, node_id: NodeId, change_id: str) -> bool:
     """Whether the project also has a node, or has it again after the undo."""
     for graph in memory.graph.graphs:
-        about = records.about(graph.connection, node_id, "node.")
+        about = records.records_about(graph.connection, node_id, "node.")
         was_there = any(record.change == change_id for record in about)
         state = replay.node(about)
         if graph.scope == PROJECT and state is not None:

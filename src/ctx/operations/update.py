@@ -90,7 +90,10 @@ def _update_document(
     wanted = redact(model.content(options.content or ""))
     text = redact(document.with_content(doc.text, wanted.text)).text
     before, after = content_of(doc.data), content_of(text.encode("utf-8", "surrogateescape"))
-    with document.rewriting(doc) as rewrite, memory.transaction("update", PROJECT) as change:
+    with (
+        document.rewrite_with_node(doc) as rewrite,
+        memory.transaction("update", PROJECT) as change,
+    ):
         changed = change.update_node(
             node_id,
             node_type=options.type,

@@ -20,7 +20,7 @@ from ctx.workspace import Memory
 _ALL = 2**31
 
 
-class GivenNode(NamedTuple):
+class ReceiptNode(NamedTuple):
     """A node that an agent was given, and its current state."""
 
     id: NodeId
@@ -56,7 +56,7 @@ class ReceiptDetails(NamedTuple):
     frame: int
     """Tokens of the text around the nodes or chunks: instructions, headings, and counts of what
     was left out."""
-    items: tuple[GivenNode, ...]
+    items: tuple[ReceiptNode, ...]
     packed: PackReceipt | None = None
     """For a pack: why each part is in it, and what was left out."""
 
@@ -130,7 +130,9 @@ def _spooled_receipts(memory: Memory) -> list[Receipt]:
     """The receipts that are still in the spool, newest first."""
     home = memory.environment.user_store.home
     pending = []
-    for name in reversed(spool.waiting(home, spool.mark_of(home, memory.environment.graph_file))):
+    for name in reversed(
+        spool.pending_names(home, spool.mark_of(home, memory.environment.graph_file))
+    ):
         if spool.kind_of(name) == spool.RECEIPT:
             # Another process may remove it at this moment.
             with suppress(OSError, ValueError, ContentRefused):
@@ -165,7 +167,7 @@ def _receipt_details(memory: Memory, receipt: Receipt) -> ReceiptDetails:
 
 def _given_node(
     memory: Memory, item: ReceiptItem, now: Node | None, anchors: tuple[AnchorState, ...]
-) -> GivenNode:
+) -> ReceiptNode:
     changed: bool | None = None
     if now is not None:
         changed = now.updated_at != item.updated_at
@@ -174,4 +176,4 @@ def _given_node(
     content = now.content if now else None
     source = now.source if now else None
     shape = item.id, item.label, item.tokens, item.updated_at
-    return GivenNode(*shape, content, changed, item.layer, source, anchors)
+    return ReceiptNode(*shape, content, changed, item.layer, source, anchors)

@@ -123,7 +123,7 @@ class WorkerRounds:
         connection, now_ms = memory.user.connection, clock.now_ms()
         due: list[Session] = []
         with self._guard("sessions"):
-            for each in session_state.silent(connection, self._home, now_ms):
+            for each in session_state.silent_sessions(connection, self._home, now_ms):
                 with transaction(connection):
                     session_state.end(
                         connection, each.id, session_state.closing_status(connection, each.id)
@@ -225,7 +225,9 @@ class WorkerRounds:
             config = memory.environment.user_config
             # A backup of an empty store would be the only one for a day.
             if stats.has_nodes(memory.user.connection) and not memory.environment.is_single_store:
-                store_backups.daily(memory.environment.graph_file, config.integer("backup.keep"))
+                store_backups.make_daily_backup(
+                    memory.environment.graph_file, config.integer("backup.keep")
+                )
         self._note_health(memory)
 
     def _note_health(self, memory: Memory) -> None:
@@ -291,7 +293,7 @@ def drain(memory: Memory, home: str) -> ApplyResult:
     """Process the spool, unless another process does."""
     with apply.hold_spool(home) as held:
         if not held:
-            return NOTHING._replace(waiting=len(spool.waiting(home)))
+            return NOTHING._replace(waiting=len(spool.pending_names(home)))
         timeout_s = transcript_timeout_s(memory)
         done = apply.commands(memory, home, timeout_s)
         more = apply.events(memory, home, timeout_s)

@@ -48,7 +48,7 @@ class FilledBudget(NamedTuple):
     left_out: tuple[LeftOutChunk, ...]
 
 
-class _Taken:
+class _TakenChunks:
     def __init__(self) -> None:
         self.chunks: list[Chunk] = []
         self.having: dict[str, list[int]] = {}
@@ -82,7 +82,7 @@ class _Taken:
 
 def fill(offers: Sequence[ChunkOffer], room: int, limit: int = 0) -> FilledBudget:
     """Choose as many offers as are worth it and fit into `room` tokens."""
-    taken = _Taken()
+    taken = _TakenChunks()
     left_out: list[LeftOutChunk] = []
     best = max((offer.chunk.relevance_score for offer in offers), default=0.0)
     waiting = []

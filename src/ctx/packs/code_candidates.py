@@ -57,7 +57,7 @@ class MemoryPointer(NamedTuple):
     via: tuple[str, ...]
 
 
-class _Scored(NamedTuple):
+class _ScoredCandidate(NamedTuple):
     candidate: ItemCandidate
     score: float
     signals: tuple[Signal, ...]
@@ -93,7 +93,7 @@ class CodeCandidates:
         ranked = file_ranking.rank(sources.code.connection, question, self._named.files, _RANKED)
         self.files = [file for file in ranked if self._allows(file.path)]
         self._touched = frozenset(sources.touched)
-        self._scored: dict[int, _Scored] = {}
+        self._scored: dict[int, _ScoredCandidate] = {}
         self._reached: list[ChunkOffer] = []
         self._names: dict[int, str] = {}
         self.seed_names: list[str] = []
@@ -190,7 +190,7 @@ class CodeCandidates:
 
     def _scored_one(
         self, candidate: ItemCandidate, scale: float, pointers: Mapping[int, MemoryPointer]
-    ) -> _Scored:
+    ) -> _ScoredCandidate:
         file = candidate.searched.file
         shown = self._items_shown_by(candidate)
         by_fit = _FILE_ALONE + (1 - _FILE_ALONE) * candidate.fit
@@ -208,8 +208,8 @@ class CodeCandidates:
         )
         if by_memory and by_memory.score > score:
             signals = [Signal("graph", by_memory.score)]
-            return _Scored(candidate, by_memory.score, tuple(signals), by_memory.via)
-        return _Scored(candidate, score, tuple(signals))
+            return _ScoredCandidate(candidate, by_memory.score, tuple(signals), by_memory.via)
+        return _ScoredCandidate(candidate, score, tuple(signals))
 
     def _items_shown_by(self, candidate: ItemCandidate) -> list[int]:
         """The wanted items that a candidate shows: all of them if it is a whole file."""

@@ -129,7 +129,7 @@ def line_of(text: FileText, number: int) -> str:
     return line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}{GAP}"
 
 
-def joined(text: FileText, numbers: Sequence[int]) -> str:
+def join_lines(text: FileText, numbers: Sequence[int]) -> str:
     """Some lines of a file in order, with `…` where lines are left out."""
     shown: list[str] = []
     previous = numbers[0] - 1 if numbers else 0
@@ -160,7 +160,7 @@ def cost(text: FileText, numbers: Sequence[int]) -> float:
     return total
 
 
-def from_above(text: FileText, first: int, lowest: int = 1) -> int:
+def first_line_with_comments(text: FileText, first: int, lowest: int = 1) -> int:
     """The first line of an item including the comments and attributes directly above it."""
     highest = max(lowest, first - _MOST_ABOVE)
     while first > highest and line_of(text, first - 1).lstrip().startswith(_COMMENTS):
@@ -168,7 +168,7 @@ def from_above(text: FileText, first: int, lowest: int = 1) -> int:
     return first
 
 
-def fitting(
+def fit_lines(
     text: FileText, numbers: Sequence[int], matters: Mapping[int, float], most: float
 ) -> list[int]:
     """The first lines and the most relevant ones, with the lines that enclose them, as far as they

@@ -121,7 +121,7 @@ class _Words(dict[str, tuple[str, ...]]):
     def __init__(self, weights: Mapping[str, float]) -> None:
         self._weights = weights
         # For most words, checking the first letters is enough.
-        self.begun = sorted(set(map(terms.beginning, weights)))
+        self.begun = sorted(set(map(terms.stem_prefix, weights)))
         few = "|".join(map(re.escape, self.begun)) if len(self.begun) <= _MOST_BEGUN else ""
         self._begins = re.compile(few)
 
@@ -365,8 +365,8 @@ def candidate_part(candidate: ItemCandidate, query: ItemQuery) -> FilePart:
     if row is not None:
         return item_part(text, searched.rows, row, matters, query.most_tokens)
     every = range(1, len(text.lines) + 1)
-    snippet = file_excerpts.joined(
-        text, file_excerpts.fitting(text, every, matters, query.most_tokens)
+    snippet = file_excerpts.join_lines(
+        text, file_excerpts.fit_lines(text, every, matters, query.most_tokens)
     )
     place = 1, max(len(text.lines), 1)
     return FilePart(candidate.id, text.path, text.hash, "", "module", *place, snippet, "")
@@ -391,16 +391,16 @@ def _item_excerpt(
     while parent is not None and parent.parent is not None and len(above) < 5:
         above.insert(0, parent.line)
         parent = rows.get(parent.parent)
-    first = file_excerpts.from_above(text, row.line, above[-1] + 1 if above else 1)
+    first = file_excerpts.first_line_with_comments(text, row.line, above[-1] + 1 if above else 1)
     last = min(row.end_line, len(text.lines))
     numbers: Sequence[int] = range(first, last + 1)
     if row.kind in CONTAINERS and file_excerpts.cost(text, numbers) > min(most, SHORT):
         numbers = _outline(rows, row, numbers)
         most = min(most, SHORT)
     left = max(most - file_excerpts.cost(text, above), 40)
-    kept = file_excerpts.fitting(text, numbers, matters, left)
+    kept = file_excerpts.fit_lines(text, numbers, matters, left)
     head = [number for number in above if number < first]
-    return first, last, file_excerpts.joined(text, [*head, *kept])
+    return first, last, file_excerpts.join_lines(text, [*head, *kept])
 
 
 def _outline(rows: Rows, container: RankedRow, numbers: Sequence[int]) -> list[int]:

@@ -39,7 +39,7 @@ _PARTS, _SMALLEST, _LARGEST = 6, 60, 800
 _PLACES = ("file", "item", "package")
 
 
-class _Known(NamedTuple):
+class _NodeCandidate(NamedTuple):
     node: Node
     score: float
     signals: tuple[Signal, ...]
@@ -63,7 +63,7 @@ class MemoryCandidates:
             config.depth, config.labels, config.max_expanded_nodes, config.min_confidence
         )
         self._most = min(max(room // _PARTS, _SMALLEST), _LARGEST)
-        self._known: dict[NodeId, _Known] = {}
+        self._known: dict[NodeId, _NodeCandidate] = {}
         self._replaced: dict[NodeId, LeftOutChunk] = {}
         self._reached: dict[NodeId, Node] = {}
         self._seeds: dict[NodeId, Node] = {}
@@ -72,7 +72,9 @@ class MemoryCandidates:
         for ranked_node in self._ranked:
             scale = chunks.by_coverage(_question_coverage(ranked_node))
             signals = tuple(Signal(one.name, one.value * scale) for one in ranked_node.signals)
-            self._add_candidate(_Known(ranked_node.node, ranked_node.score * scale, signals))
+            self._add_candidate(
+                _NodeCandidate(ranked_node.node, ranked_node.score * scale, signals)
+            )
         self._add_named(seeds.in_memory(sources.graphs, entities))
         best = [known.node for known in list(self._known.values())[:_FROM]]
         self._seeds.update((node.id, node) for node in best)
@@ -174,7 +176,7 @@ class MemoryCandidates:
         for node in self._sources.graphs.nodes(self._in_sight(named)):
             self._seeds[node.id] = node
             if node.superseded_by is None or node.id in self._known:
-                self._add_candidate(_Known(node, _NAMED, (Signal("named", _NAMED),)))
+                self._add_candidate(_NodeCandidate(node, _NAMED, (Signal("named", _NAMED),)))
             else:
                 # If a superseded node is named, its replacement is meant, which an edge leads to.
                 self._leave_out(node, _NAMED)
@@ -182,7 +184,7 @@ class MemoryCandidates:
     def _add_active_task(self, task: Node | None) -> None:
         if task is not None and task.superseded_by is None and self._in_sight([task.id]):
             self._seeds[task.id] = task
-            self._add_candidate(_Known(task, _AT_HAND, (Signal("active", _AT_HAND),)))
+            self._add_candidate(_NodeCandidate(task, _AT_HAND, (Signal("active", _AT_HAND),)))
 
     def _in_sight(self, node_ids: Sequence[NodeId]) -> Sequence[NodeId]:
         if self._sources.in_sight is None:
@@ -200,7 +202,7 @@ class MemoryCandidates:
             for node in nodes.values()
         ]
 
-    def _add_candidate(self, known: _Known) -> None:
+    def _add_candidate(self, known: _NodeCandidate) -> None:
         """Add a node. If it was found in two ways, it has two reasons, and the weaker score counts
         in part."""
         before = self._known.get(known.node.id)
@@ -239,7 +241,9 @@ class MemoryCandidates:
                 if node.id not in self._known:
                     self._leave_out(node, step.score)
             else:
-                self._add_candidate(_Known(node, step.score, (Signal("graph", step.score),), via))
+                self._add_candidate(
+                    _NodeCandidate(node, step.score, (Signal("graph", step.score),), via)
+                )
         return pointers
 
     def _leave_out(self, node: Node, score: float, reason: str = "superseded") -> None:

@@ -53,7 +53,7 @@ class _QueryVector:
         return self._vector if list(texts) == [self._question] else self._embedder.embed(texts)
 
 
-class _Near:
+class _NodeSimilarity:
     """The similarity of the nodes of some stores to a question."""
 
     def __init__(self, files: Sequence[Vectors], embedder: Embedder, question: str) -> None:
@@ -94,7 +94,7 @@ def nearness(memory: Memory, question: str) -> Nearness | None:
     for (graph, _), file in zip(stores, files, strict=True):
         with suppress(CtxError):
             bring_up_to_date(graph, file, query_vector, is_in_time)
-    return _Near(files, query_vector, question)
+    return _NodeSimilarity(files, query_vector, question)
 
 
 def fill(memory: Memory) -> int:
@@ -165,7 +165,9 @@ def _stores(memory: Memory) -> list[tuple[Graph, str]]:
 
 def _embedder(memory: Memory, patience_s: float | None = None) -> Embedder | None:
     with suppress(CtxError):
-        return embedders.configured(memory.config, memory.environment.variables, patience_s)
+        return embedders.configured_embedder(
+            memory.config, memory.environment.variables, patience_s
+        )
     return None
 
 

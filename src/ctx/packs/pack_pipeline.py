@@ -101,7 +101,7 @@ class Sources(NamedTuple):
     """Returns what has become of the code that nodes are about; None: it is not checked."""
 
 
-def configured(config: "Config") -> RetrievalConfig:
+def retrieval_config(config: "Config") -> RetrievalConfig:
     """The configuration from the settings."""
     return RetrievalConfig(
         config.integer("retrieval.default_budget"),

@@ -53,7 +53,7 @@ def put(change: Change, anchor: Anchor) -> bool:
 
     An anchor that only a document mentions is recorded too, so that it outlives the mention.
     """
-    about = records.about(change.graph.connection, anchor.id, "node.")
+    about = records.records_about(change.graph.connection, anchor.id, "node.")
     recorded = replay.node(record for record in about if record.stamp < records.BEYOND)
     if recorded and recorded.alive:
         return False
@@ -65,7 +65,7 @@ def put(change: Change, anchor: Anchor) -> bool:
     return not change.graph.has(anchor.id)
 
 
-def mentioned(text: str) -> Anchor:
+def mentioned_anchor(text: str) -> Anchor:
     """The anchor for a word in a document's list of mentions: a path, else a name.
 
     A prefix makes it explicit: `item:app.run`, `file:run`.
@@ -85,7 +85,7 @@ def mentioned(text: str) -> Anchor:
 
 def word_for(anchor: Anchor) -> str:
     """The word that a document uses to mention an anchor."""
-    looks = mentioned(anchor.name) == anchor
+    looks = mentioned_anchor(anchor.name) == anchor
     return anchor.name if looks else f"{anchor.type}:{anchor.name}"
 
 

@@ -104,7 +104,7 @@ def _is_sound(repository: Repository, wanted: Iterable[ObjectId]) -> bool:
     try:
         while waiting:
             value = decode(repository.everything.read(waiting.pop()))
-            waiting += references.needed(value)
+            waiting += references.required_ids(value)
     except CtxError:
         return False
     return True

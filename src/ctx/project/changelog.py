@@ -88,7 +88,7 @@ class _Subject:
         # Later records belong to another commit; records from documents have no time.
         about = [
             record
-            for record in records.about(graph.connection, subject, "node.")
+            for record in records.records_about(graph.connection, subject, "node.")
             if (record.order <= last or record.stamp >= records.BEYOND) and record.id not in unseen
         ]
         state = replay.node(about)

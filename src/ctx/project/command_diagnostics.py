@@ -63,7 +63,7 @@ class DiagnosticsObjects(NamedTuple):
     """The texts that the snapshot refers to."""
 
 
-def placed(report: ToolReport, project: DiagnosedProject) -> ToolReport:
+def relative_report(report: ToolReport, project: DiagnosedProject) -> ToolReport:
     """The report with paths relative to the project's root."""
     paths = _Paths(project)
 

@@ -64,7 +64,7 @@ class CommandOutput(NamedTuple):
 
 def read(output: Iterable[bytes], most_lines: int) -> CommandOutput:
     """Read a whole output and keep up to `most_lines` lines."""
-    reading = _Reading(most_lines)
+    reading = _OutputReader(most_lines)
     rest = b""
     for part in output:
         *whole, rest = (rest + part).split(b"\n")
@@ -76,12 +76,12 @@ def read(output: Iterable[bytes], most_lines: int) -> CommandOutput:
     return reading.printed()
 
 
-class _Reading:
+class _OutputReader:
     """Collects lines. Only kept lines are decoded."""
 
     def __init__(self, most_lines: int) -> None:
-        self._kept = _Ends(most_lines)
-        self._uncut = _Ends(_MOST_UNCUT)
+        self._kept = _FirstAndLastLines(most_lines)
+        self._uncut = _FirstAndLastLines(_MOST_UNCUT)
         self._telling: list[str] = []
         self._count = 0
         self._in_key = False
@@ -117,7 +117,7 @@ class _Reading:
         return CommandOutput(head, tail, tuple(self._telling), self._count, uncut)
 
 
-class _Ends:
+class _FirstAndLastLines:
     """The first and the last of many lines, up to a number of lines and about a megabyte."""
 
     def __init__(self, most_lines: int) -> None:

@@ -68,7 +68,7 @@ class CompactionResult(NamedTuple):
     files: Mapping[str, ObjectId]
     """The changed files of the tree: path to blob."""
     documents: Sequence[narrative_snapshots.Snapshot]
-    skipped: Sequence[narrative_snapshots.Skipped]
+    skipped: Sequence[narrative_snapshots.SkippedDocument]
     steps: int
     records: int
     changes: ChangeLines
@@ -78,7 +78,7 @@ class CompactionResult(NamedTuple):
     """How many conflicting records arrived while its records were staged."""
 
 
-class _Staged(NamedTuple):
+class _StagedContents(NamedTuple):
     """The contents of a chain."""
 
     steps: Sequence[WorkStep]
@@ -109,7 +109,7 @@ def commit(
     heads = repository.current()
     head_ids = [head.id for head in heads]
     steps, _ = staging.open_steps(repository, wish.session, head_ids)
-    unseen = staged_private.from_others(graph.connection, wish.session) if graph else set()
+    unseen = staged_private.records_to_withhold(graph.connection, wish.session) if graph else set()
     unread = conflicts.unread(graph, wish.session) if graph else ()
     staged = _staged_contents(repository, steps, unseen, unread)
     amended = _commit_to_amend(repository, heads) if wish.amend else None
@@ -172,7 +172,7 @@ def commit(
 
 def _staged_contents(
     repository: Repository, steps: Sequence[WorkStep], unseen: Set[str], unread: Sequence[str]
-) -> _Staged:
+) -> _StagedContents:
     """The contents of the steps, merged in order, without `unseen` records."""
     reader = repository.everything
     batch_ids = [
@@ -189,12 +189,12 @@ def _staged_contents(
         merged = typed(msgspec.structs.replace(batch, unread=tuple(unread)))
     blobs = batch.blobs if isinstance(batch, RecordBatch) else ()
     visible = [record for record in records if record.id not in unseen]
-    return _Staged(
+    return _StagedContents(
         steps,
         merged,
         visible,
         blobs,
-        _without_files(gone(repository, steps), hidden),
+        _without_files(deleted_documents(repository, steps), hidden),
         tool_snapshots.last_snapshots(repository, steps),
         commit_edges.edges_of_files(repository, steps),
         reported_diagnostics.last_reported(reader, visible, frozenset(blobs)),
@@ -210,7 +210,7 @@ def _without_files(
     return {path: ref for path, ref in flushed.items() if path not in files}
 
 
-def gone(repository: Repository, steps: Sequence[WorkStep]) -> dict[str, NarrativeRef]:
+def deleted_documents(repository: Repository, steps: Sequence[WorkStep]) -> dict[str, NarrativeRef]:
     """The newest stored version of each deleted document."""
     every = {ref.path: ref for step in reversed(steps) for ref in step.work.narrative_refs}
     folder = repository.project.narrative
@@ -225,7 +225,7 @@ def _write_log_entry(
     wish: CompactionOptions,
     described: ChangeLines,
     files: Mapping[str, ObjectId],
-    staged: _Staged,
+    staged: _StagedContents,
     known: Mapping[str, ObjectId] | None,
 ) -> Iterator[str | None]:
     """Write the log entry of the commit; remove it if the commit fails."""
@@ -277,7 +277,7 @@ def _commit_to_amend(repository: Repository, heads: Sequence[Head]) -> Head:
     if codec.is_newer(repository.objects.read(meant[0].id).payload):
         raise NewerFormat(f"Commit {short(meant[0].id)} was written by a newer ctx.")
     id, commit = meant[0]
-    before = commits.Amended(repository.objects).by(commit)
+    before = commits.AmendedCommits(repository.objects).by(commit)
     return Head(id, msgspec.structs.replace(commit, replaced=before))
 
 
@@ -290,10 +290,10 @@ def _tree(
     # Objects staged on other branches are not available to others, so only committed ones are read.
     reader = repository.objects
     staged = {path: file.blob_id for path, file in staging.files(repository, steps).items()}
-    present = trees.Present(reader, base)
+    present = trees.CombinedTree(reader, base)
     changed = {path: blob for path, blob in staged.items() if present.blob_at(path) != blob}
-    changes = trees.over(present.missing_in_first(), changed)
-    root, made = trees.updated(reader, present.first, changes)
+    changes = trees.overlay_paths(present.missing_in_first(), changed)
+    root, made = trees.update_tree(reader, present.first, changes)
     return root, changed, made
 
 
@@ -302,13 +302,13 @@ def _documents(
     wish: CompactionOptions,
     heads: Sequence[ObjectId],
     known: Mapping[str, ObjectId] | None,
-) -> tuple[list[narrative_snapshots.Snapshot], list[narrative_snapshots.Skipped]]:
+) -> tuple[list[narrative_snapshots.Snapshot], list[narrative_snapshots.SkippedDocument]]:
     folder = repository.project.narrative
     every, skipped = narrative_snapshots.documents(folder)
     paths = [path for path in every if path not in wish.of_others]
     if known is None:
         known = narrative_snapshots.last_kept(repository.objects, heads, paths)
-    return narrative_snapshots.taken(folder, paths, known, wish.active), skipped
+    return narrative_snapshots.take_snapshots(folder, paths, known, wish.active), skipped
 
 
 def _commit(
@@ -316,7 +316,7 @@ def _commit(
     base: Sequence[Head],
     amended: Head | None,
     root: ObjectId,
-    staged: _Staged,
+    staged: _StagedContents,
     documents: Sequence[narrative_snapshots.Snapshot],
 ) -> Commit:
     refs_made = {document.ref.path: document.ref for document in documents}

@@ -35,7 +35,7 @@ def read(project: Project) -> CurrentSession:
 
 def join(project: Project, session: SessionId) -> None:
     """Make a session the current one."""
-    with disk.explained("writing which session commands join"):
+    with disk.explain_errors("writing which session commands join"):
         disk.make_folder(os.path.dirname(project.stage))
         interrupts.defer()
         disk.replace(project.stage, f"{session}\n".encode())
@@ -46,7 +46,7 @@ def leave(project: Project, session: SessionId | None) -> bool:
     current = read(project)
     is_meant = current.session == session if session else bool(current.session or current.problem)
     if is_meant:
-        with disk.explained("no longer joining the session"):
+        with disk.explain_errors("no longer joining the session"):
             interrupts.defer()
             disk.discard(project.stage)
             disk.sync_folder(os.path.dirname(project.stage))

@@ -42,12 +42,12 @@ def read(
     if clock.wall_ms() * 1_000_000 - fingerprint.mtime_ns < _RACY_NS:
         fingerprint = fingerprint._replace(mtime_ns=0)
     folder = project.narrative
-    return understood(
+    return indexed_document(
         connection, path, data, fingerprint, lambda other: os.path.lexists(f"{folder}/{other}")
     )
 
 
-def understood(
+def indexed_document(
     connection: Connection,
     path: str,
     data: bytes,
@@ -61,12 +61,15 @@ def understood(
     node_id = owner(connection, path)
     if node_id is None and document_roles.place(path).role not in _TYPES:
         return IndexedDocument(
-            fingerprint, (), node_id, narrative_snapshots.kept_of(data).content.id
+            fingerprint, (), node_id, narrative_snapshots.stored_document(data).content.id
         )
     claimed = None if node_id else _node_named_by_document(connection, path, data, is_there)
     new_records = list(_DocumentRecords(path, node_id, claimed).records(_parse_document(data)))
     return IndexedDocument(
-        fingerprint, new_records, node_id or claimed, narrative_snapshots.kept_of(data).content.id
+        fingerprint,
+        new_records,
+        node_id or claimed,
+        narrative_snapshots.stored_document(data).content.id,
     )
 
 
@@ -83,7 +86,7 @@ def _node_named_by_document(
         return None
     files = [
         record.body.get("metadata", {}).get("file")
-        for record in records.about(connection, named, "node.")
+        for record in records.records_about(connection, named, "node.")
         if record.kind == "node.put" and "type" in record.body and record.stamp < records.BEYOND
     ]
     if any(not isinstance(file, str) or is_there(file) for file in files):
@@ -167,7 +170,7 @@ class _DocumentRecords:
     def _mention(self, word: str, created: str) -> Iterator[Record]:
         target = self._mentioned_node(word)
         if target is None:
-            anchor = anchors.mentioned(word)
+            anchor = anchors.mentioned_anchor(word)
             target = anchor.id
             body = {"type": anchor.type, "content": anchor.name, "metadata": anchor.metadata}
             yield self._record(

@@ -13,7 +13,7 @@ from ctx.ids import ObjectId
 from ctx.memory.graph import PROJECT, Graph
 from ctx.project import document_nodes
 from ctx.project.project_index import Index
-from ctx.project.project_index_state import Fingerprint, ProjectState, replaced
+from ctx.project.project_index_state import Fingerprint, ProjectState, scrubbed_digest
 from ctx.project.project_memory import ProjectMemory
 from ctx.sqlite.connection import transaction
 
@@ -30,13 +30,13 @@ def graph_at(memory: ProjectMemory, commits: tuple[ObjectId, ...]) -> Iterator[G
         with transaction(connection):
             for path in copy.changed_documents({}):
                 copy.put_document(path, None)
-            copy.bring(ProjectState(commits, (), replaced(memory.project)))
+            copy.bring(ProjectState(commits, (), scrubbed_digest(memory.project)))
             kept = dict(copy.last_snapshots())
             for path, blob in kept.items():
                 # A blob may be missing, as in a shallow clone.
                 with suppress(CtxError):
                     data = memory.repository.everything.read(ObjectId(blob)).payload
-                    document = document_nodes.understood(
+                    document = document_nodes.indexed_document(
                         connection, path, data, _NO_FILE, kept.__contains__
                     )
                     copy.put_document(path, document)

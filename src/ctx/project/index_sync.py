@@ -53,7 +53,7 @@ class IndexSync:
         self._damaged: set[str] = set()
 
     def run(self) -> None:
-        if project_index_state.replaced_in(self._connection) != self._now.replaced:
+        if project_index_state.scrubbed_digest_of(self._connection) != self._now.replaced:
             # Something was scrubbed: the index may hold the original text.
             self._connection.execute("DELETE FROM commits")
             self._connection.execute("DELETE FROM snapshots")
@@ -79,7 +79,7 @@ class IndexSync:
             self._connection.execute("DELETE FROM snapshots WHERE commit_id = ?", (gone,))
         came = sorted(reached - known.keys())
         own = self._repository.own() if came else set()
-        amended = commits.Amended(self._repository.objects)
+        amended = commits.AmendedCommits(self._repository.objects)
         for new in came:
             commit = read_typed(self._repository.objects, ObjectId(new), Commit)
             self._connection.execute(
@@ -169,7 +169,11 @@ class IndexSync:
             self._tick(done, len(wanted))
             if batch_id not in known:
                 batch, unread = self._read_batch(batch_id)
-                new = put_in(self._connection, batch_id, wanted[batch_id], batch) if batch else []
+                new = (
+                    insert_batch_records(self._connection, batch_id, wanted[batch_id], batch)
+                    if batch
+                    else []
+                )
                 if unread:
                     self._connection.execute(
                         "UPDATE batches SET unread = ? WHERE id = ?", (" ".join(unread), batch_id)
@@ -184,7 +188,7 @@ class IndexSync:
         if is_torn and not is_new:
             return True
         note(self._connection, "torn", "yes" if is_torn else "")
-        went = take_out(
+        went = remove_batches(
             self._connection, [batch_id for batch_id in known if batch_id not in wanted]
         )
         if is_new and not went:
@@ -284,7 +288,7 @@ def note(connection: Connection, name: str, value: str) -> None:
     connection.execute("INSERT OR REPLACE INTO present VALUES (?, ?)", (name, value))
 
 
-def put_in(
+def insert_batch_records(
     connection: Connection, batch_id: str, by: BatchOwner, said: Sequence[tuple[Record, str]]
 ) -> list[Record]:
     """Insert the records of a batch, with their bodies as text; returns the new ones."""
@@ -314,7 +318,7 @@ def add_batch(connection: Connection, batch_id: str, by: BatchOwner) -> int:
     return int(row[0])
 
 
-def take_out(connection: Connection, batch_ids: Iterable[str]) -> list[Record]:
+def remove_batches(connection: Connection, batch_ids: Iterable[str]) -> list[Record]:
     """Remove batches; returns the records that no other batch holds.
 
     A record that is in several batches stays until the last of them is removed.

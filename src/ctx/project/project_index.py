@@ -39,7 +39,7 @@ from ctx.project.project_index_state import (
     if_fit,
     is_index,
     path_for,
-    replaced_in,
+    scrubbed_digest_of,
 )
 from ctx.sqlite.connection import connect, execute_script, mark, transaction
 from ctx.sqlite.truth import connect_for_reading
@@ -162,10 +162,12 @@ class Index:
             )
         after = document.records if document else ()
         if not index_sync.holds_exactly(self.connection, name, after):
-            gone = index_sync.take_out(self.connection, [name])
+            gone = index_sync.remove_batches(self.connection, [name])
             rows = [(record, records.as_json(record.body)) for record in after]
             came = (
-                index_sync.put_in(self.connection, name, index_sync.BatchOwner(None, None), rows)
+                index_sync.insert_batch_records(
+                    self.connection, name, index_sync.BatchOwner(None, None), rows
+                )
                 if rows
                 else []
             )
@@ -210,7 +212,7 @@ def open_index(repository: "Repository", now: ProjectState) -> Index:
     """Open the index of some heads for writing; `bring` then brings it up to date."""
     path = path_for(repository.project, now)
     for _ in range(3):
-        with disk.explained("opening the index"):
+        with disk.explain_errors("opening the index"):
             if not os.path.exists(path):
                 _make(repository, now, path)
             connection = _connect_index(path, now)
@@ -224,7 +226,7 @@ def open_index(repository: "Repository", now: ProjectState) -> Index:
 def _connect_index(path: str, now: ProjectState) -> Connection | None:
     connection = if_fit(
         lambda: connect(path, "mode=rw", _BUSY_MS),
-        lambda index: replaced_in(index) == now.replaced,
+        lambda index: scrubbed_digest_of(index) == now.replaced,
     )
     if connection is not None:
         connection.execute("PRAGMA synchronous = NORMAL")
@@ -240,7 +242,7 @@ def in_memory(repository: "Repository", now: ProjectState) -> Index:
     return Index(connection, repository, MEMORY)
 
 
-def empty(repository: "Repository") -> Index:
+def empty_index(repository: "Repository") -> Index:
     """An empty index in memory."""
     connection = sqlite3.connect(MEMORY, isolation_level=None)
     with transaction(connection):
@@ -272,7 +274,7 @@ def rebuild(repository: "Repository", now: ProjectState, tick: clock.Tick) -> st
     The same heads give the same bytes. Documents are added when the index is opened next.
     """
     path = path_for(repository.project, now)
-    with disk.explained("rebuilding the index"):
+    with disk.explain_errors("rebuilding the index"):
         indexes = repository.project.indexes
         for name in disk.names(indexes):
             # Beside them is the code index, which another process may be writing.
@@ -383,7 +385,7 @@ def _nearest(repository: "Repository", now: ProjectState) -> str | None:
         path = os.path.join(project.indexes, name, FILE)
         if os.path.exists(path):
             with suppress(sqlite3.DatabaseError), closing(connect_for_reading(path)) as known:
-                if is_index(known) and replaced_in(known) == now.replaced:
+                if is_index(known) and scrubbed_digest_of(known) == now.replaced:
                     by_path[path] = parents_of(known)
     if not by_path:
         return None

@@ -54,11 +54,11 @@ def state(project: Project) -> ProjectState:
         if (session := refs.session_of(name)) and (tip := _tip(pointers, name))
     ]
     return ProjectState(
-        tuple(untracked_commits.current_heads(project)), tuple(chains), replaced(project)
+        tuple(untracked_commits.current_heads(project)), tuple(chains), scrubbed_digest(project)
     )
 
 
-def replaced(project: Project) -> str:
+def scrubbed_digest(project: Project) -> str:
     """A digest of the names of scrubbed objects."""
     names = disk.names(project.replaced)
     if not names:
@@ -72,7 +72,7 @@ def replaced(project: Project) -> str:
     return blake2b("\n".join(names).encode("utf-8", "replace"), digest_size=16).hexdigest()
 
 
-def replaced_in(connection: Connection) -> str:
+def scrubbed_digest_of(connection: Connection) -> str:
     """The digest from the time when the index was made."""
     row = connection.execute("SELECT value FROM present WHERE name = 'replaced'").fetchone()
     return row[0] if row else ""

@@ -26,11 +26,11 @@ from ctx.objects.object_types import StepKind
 from ctx.project import project_index_state
 from ctx.project.project_index_state import Fingerprint
 from ctx.project.trust_check import Verdict
-from ctx.sqlite.connection import explained, integrity_problems, transaction
+from ctx.sqlite.connection import explain_errors, integrity_problems, transaction
 
 if TYPE_CHECKING:
     from ctx.config.resolve import Config
-    from ctx.memory.changes import Change, Who
+    from ctx.memory.changes import Change, ChangeAuthor
     from ctx.objects.repository import Repository
     from ctx.project import compaction
     from ctx.project.project_index import Index
@@ -115,7 +115,7 @@ class ProjectMemory:
 
         if self.withheld:
             if self._index is None:
-                self._use(project_index.empty(self.repository))
+                self._use(project_index.empty_index(self.repository))
             assert self._index is not None
             return self._index
         for _ in range(_ATTEMPTS):
@@ -145,12 +145,12 @@ class ProjectMemory:
         if is_fresh:
             self.close()
             now = project_index_state.state(self.project)
-            with explained(project_index_state.path_for(self.project, now), IndexCorrupt):
+            with explain_errors(project_index_state.path_for(self.project, now), IndexCorrupt):
                 make = project_index.open_index if self._keeps_index else project_index.in_memory
                 self._use(make(self.repository, now))
         opened = self._index
         assert opened is not None
-        with explained(opened.path, IndexCorrupt), transaction(opened.connection):
+        with explain_errors(opened.path, IndexCorrupt), transaction(opened.connection):
             # The index is locked now; refs and heads may have moved before that.
             now = project_index_state.state(self.project)
             is_same = project_index_state.path_for(self.project, now) == opened.path
@@ -201,7 +201,7 @@ class ProjectMemory:
 
     @contextmanager
     def changing(
-        self, action: str, who: "Who", change_id: Ulid | None = None
+        self, action: str, who: "ChangeAuthor", change_id: Ulid | None = None
     ) -> Iterator["Change"]:
         """Make a change as one step of the session, all of it or nothing."""
         from ctx.memory.changes import Change
@@ -213,7 +213,7 @@ class ProjectMemory:
             opened = self._up_to_date()
             is_staged = False
             try:
-                with explained(opened.path, IndexCorrupt), transaction(opened.connection):
+                with explain_errors(opened.path, IndexCorrupt), transaction(opened.connection):
                     change = Change(self.graph, action, who, change_id)
                     yield change
                     change.write()

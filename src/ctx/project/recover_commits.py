@@ -53,7 +53,7 @@ def recover_commits(repository: Repository, *, dry_run: bool) -> list[RecoveredC
 def recover_discarded(repository: Repository, prefix: str, *, dry_run: bool) -> RecoveredCommit:
     """Restore a commit that was discarded."""
     project = repository.project
-    matching = [id for id in untracked_commits.discarded(project) if id.startswith(prefix)]
+    matching = [id for id in untracked_commits.discarded_commits(project) if id.startswith(prefix)]
     entry = untracked_commits.read(project, matching[0]) if len(matching) == 1 else None
     if entry is None:
         raise RefNotFound(
@@ -114,7 +114,7 @@ def _recover(
         id
         for entry in reversed(line)
         for id in sorted(entry.objects, key=entry.commit.__eq__)
-        if not os.path.exists(untracked_commits.committed(project, id))
+        if not os.path.exists(untracked_commits.committed_path(project, id))
     ]
     message = untracked_survey.message_of(repository, last.commit)
     recovered = RecoveredCommit(last.commit, message, len(line), len(missing), ())

@@ -30,17 +30,17 @@ def last_reported(
     """The stored snapshots that records, in order, refer to."""
     last: ObjectId | None = None
     texts: list[ObjectId] = []
-    for name in named(records):
+    for name in referenced_snapshots(records):
         if name not in kept:
             continue
         value = decode(reader.read(name))
         if isinstance(value, DiagnosticsSnapshot):
             last = name
-            texts += references.needed(value)
+            texts += references.required_ids(value)
     return ReportedDiagnostics(last, tuple(texts))
 
 
-def named(said: Iterable[Record]) -> Iterator[ObjectId]:
+def referenced_snapshots(said: Iterable[Record]) -> Iterator[ObjectId]:
     """The snapshots that records refer to, in order."""
     for record in said:
         metadata = record.body.get("metadata") if record.kind == "node.put" else None

@@ -41,7 +41,7 @@ class IdentitySnapshot(NamedTuple):
     """The result of `stamp_of`."""
 
 
-def take(project: Project, *, walking: bool = True) -> IdentitySnapshot:
+def take_identity(project: Project, *, walking: bool = True) -> IdentitySnapshot:
     """The current identity of a project's repository, as far as git reports it.
 
     Without `walking`, the root commits are not searched.

@@ -118,13 +118,13 @@ def staged_state(
         last = tool_snapshots.last_snapshots(repository, steps)
         code, cargo = code or last.code, cargo or last.cargo
         said = staging_chains.records(repository, steps)
-        diagnostics += _diagnostics(repository, reported_diagnostics.named(said))
+        diagnostics += _diagnostics(repository, reported_diagnostics.referenced_snapshots(said))
     diagnostics.sort(key=lambda each: each.timestamp)
     newer = {_tool(each): each for each in diagnostics}
     return SnapshotState(code or found.code, cargo or found.cargo, {**found.diagnostics, **newer})
 
 
-def between(
+def compare_snapshots(
     repository: Repository,
     before: SnapshotState,
     after: SnapshotState,

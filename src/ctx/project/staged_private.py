@@ -14,7 +14,7 @@ from ctx.memory import inverse_changes, records
 _AWAY = (records.MOVE, inverse_changes.ACTION)
 
 
-def from_others(connection: Connection, session: str) -> set[str]:
+def records_to_withhold(connection: Connection, session: str) -> set[str]:
     """The staged records to leave out when a session is committed.
 
     If a node was never committed and is deleted, all records about it and its edges are left out.
@@ -37,7 +37,7 @@ def from_others(connection: Connection, session: str) -> set[str]:
     return withheld
 
 
-class _Word(NamedTuple):
+class _StagedRecord(NamedTuple):
     """A record about a node, or about an edge to it."""
 
     id: str
@@ -75,7 +75,7 @@ def _missing_nodes(connection: Connection) -> list[str]:
     return [row[0] for row in rows]
 
 
-def _words(connection: Connection, node_id: str) -> Iterator[_Word]:
+def _words(connection: Connection, node_id: str) -> Iterator[_StagedRecord]:
     """The records about a node in order, without those of documents, which are public."""
     rows = connection.execute(
         "SELECT r.id, r.kind, r.action, b.session, b.commit_id IS NOT NULL OR EXISTS ("
@@ -88,7 +88,7 @@ def _words(connection: Connection, node_id: str) -> Iterator[_Word]:
         (node_id, records.BEYOND),
     )
     for id, kind, action, session, is_committed, is_own in rows:
-        yield _Word(id, kind, action, session, bool(is_committed), bool(is_own))
+        yield _StagedRecord(id, kind, action, session, bool(is_committed), bool(is_own))
 
 
 def _withhold_empty_undos(connection: Connection, session: str, withheld: set[str]) -> None:

@@ -69,7 +69,7 @@ class StaleSession(NamedTuple):
         return self.seconds > OLD_S
 
 
-def stale(project: Project, home: str, now_s: int) -> list[StaleSession]:
+def stale_sessions(project: Project, home: str, now_s: int) -> list[StaleSession]:
     """The sessions without a new step for a day or longer, except those of running agents.
 
     Every command checks this, so it reads one small folder: the time of a ref is the time of the

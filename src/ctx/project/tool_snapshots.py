@@ -70,11 +70,11 @@ def objects_for_commit(
     if snapshots.code:
         reader = repository.everything
         before = last_committed_code(repository, heads)
-        for id in trees.fresh(reader, before, snapshots.code):
+        for id in trees.new_objects(reader, before, snapshots.code):
             yield id
             value = decode(reader.read(id))
             if not isinstance(value, Tree):
-                yield from references.needed(value)
+                yield from references.required_ids(value)
 
 
 def last_cargo(

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from ctx import ids
 from ctx.ids import Ulid
 from ctx.memory import idempotency_keys, records
-from ctx.memory.changes import Change, Who, changing
+from ctx.memory.changes import Change, ChangeAuthor, changing
 from ctx.memory.graph import PROJECT, USER, Graph
 from ctx.memory.idempotency_keys import AlreadyDone, Claim
 from ctx.sqlite.connection import transaction
@@ -41,11 +41,11 @@ class Transactions:
     def __init__(self, user: Graph, project_memory: "ProjectMemory | None") -> None:
         self._user = user
         self._project_memory = project_memory
-        self._open: _Open | None = None
+        self._open: _OpenTransaction | None = None
 
     @contextmanager
     def begin(
-        self, action: str, who: Who, scopes: Sequence[str], claim: Claim | None = None
+        self, action: str, who: ChangeAuthor, scopes: Sequence[str], claim: Claim | None = None
     ) -> Iterator[Change]:
         """Make a change, and yield the part of the first scope, which gives access to the others.
 
@@ -65,7 +65,7 @@ class Transactions:
 
     @contextmanager
     def _claimed_change(
-        self, action: str, who: Who, scopes: Sequence[str], claim: Claim
+        self, action: str, who: ChangeAuthor, scopes: Sequence[str], claim: Claim
     ) -> Iterator[Change]:
         user = self._user.connection
         if idempotency_keys.is_taken(user, claim.id):
@@ -80,24 +80,24 @@ class Transactions:
                     yield change
                     if USER in scopes and change.in_scope(PROJECT).is_empty:
                         # Otherwise only the user store would have a trace of the command.
-                        idempotency_keys.take(user, claim)
+                        idempotency_keys.claim_command(user, claim)
             self._take_claim(claim)
             if is_made:
                 raise AlreadyDone(claim.id)
         else:
             with self._stores(action, who, scopes, change_id) as change:
-                idempotency_keys.take(user, claim)
+                idempotency_keys.claim_command(user, claim)
                 yield change
 
     def _take_claim(self, claim: Claim) -> None:
         connection = self._user.connection
         with transaction(connection):
             if not idempotency_keys.is_taken(connection, claim.id):
-                idempotency_keys.take(connection, claim)
+                idempotency_keys.claim_command(connection, claim)
 
     @contextmanager
     def _stores(
-        self, action: str, who: Who, scopes: Sequence[str], change_id: Ulid
+        self, action: str, who: ChangeAuthor, scopes: Sequence[str], change_id: Ulid
     ) -> Iterator[Change]:
         def store(scope: str) -> AbstractContextManager[Change]:
             if scope == PROJECT and self._project_memory is not None:
@@ -105,7 +105,7 @@ class Transactions:
             return changing(self._user, action, who, change_id)
 
         with ExitStack() as joined, ExitStack() as finishing:
-            opened = _Open(store, joined)
+            opened = _OpenTransaction(store, joined)
             with ExitStack() as locking:
                 for scope in _LOCK_ORDER:
                     if scope in scopes:
@@ -122,7 +122,7 @@ class Transactions:
         self._open = None
 
 
-class _Open:
+class _OpenTransaction:
     """An open transaction."""
 
     def __init__(

@@ -116,7 +116,7 @@ def _without_marker(
     repository."""
     # A commit id stands for its whole history: a refused history is not walked again.
     is_refused = bool(known.roots) and kept.get("refused") == _refusal(project)
-    snapshot = repository_identity.take(project, walking=not is_refused)
+    snapshot = repository_identity.take_identity(project, walking=not is_refused)
     if differs := repository_identity.differences(known, snapshot.identity):
         if is_refused or roots_differ(known) not in differs:
             return Verdict(False, differs)
@@ -151,10 +151,10 @@ def trust_project(home: str, project: Project, who: str, at: str) -> bool:
     """
     if verify(home, project).is_trusted:
         return False
-    before, snapshot = trust_list.find(home, project), repository_identity.take(project)
+    before, snapshot = trust_list.find(home, project), repository_identity.take_identity(project)
     key, folder = trust_list.key_of(project), trust_list.folder_of(project)
     known = TrustEntry(key, project.root, at, who, os.urandom(16).hex(), *snapshot.identity)
-    with _lock_list(home, "ctx trust"), disk.explained("writing down what is trusted"):
+    with _lock_list(home, "ctx trust"), disk.explain_errors("writing down what is trusted"):
         if trust_list.find(home, project) != before and trust_list.is_trusted(home, project):
             # Another process was faster.
             return False
@@ -183,14 +183,17 @@ def revoke(home: str, project: Project) -> bool:
 
 def revoke_folder(home: str, root: str) -> bool:
     """Revoke the trust of a folder whose project may be gone."""
-    keys = {trusted.key for trusted in trust_list.everything(home) if trusted.root == root}
+    keys = {trusted.key for trusted in trust_list.all_entries(home) if trusted.root == root}
     return _remove(home, keys)
 
 
 def _remove(home: str, keys: set[str]) -> bool:
     if keys.isdisjoint(trust_list.read_list(home) or {}):
         return False
-    with _lock_list(home, "ctx trust --revoke"), disk.explained("writing down what is trusted"):
+    with (
+        _lock_list(home, "ctx trust --revoke"),
+        disk.explain_errors("writing down what is trusted"),
+    ):
         # A list that became unreadable in the meantime is left as it is.
         entries = trust_list.read_list(home) or {}
         left = {key: entry for key, entry in entries.items() if key not in keys}
@@ -206,7 +209,7 @@ def adopt(home: str, here: Project | None = None) -> None:
     An entry whose folder is gone gets a marker that matches nothing.
     """
     by_key: dict[str, tuple[Project | None, IdentitySnapshot]] = {}
-    for known in trust_list.everything(home):
+    for known in trust_list.all_entries(home):
         if known.marker:
             continue
         is_here = here is not None and known.key in (
@@ -215,7 +218,7 @@ def adopt(home: str, here: Project | None = None) -> None:
         )
         project = here if is_here else _project_of_entry(home, known)
         if project is not None:
-            by_key[known.key] = (project, repository_identity.take(project))
+            by_key[known.key] = (project, repository_identity.take_identity(project))
         elif not os.path.exists(known.key.partition("//")[0]):
             by_key[known.key] = (None, IdentitySnapshot(Identity((), "", None), "", ""))
     if not by_key:
@@ -224,11 +227,11 @@ def adopt(home: str, here: Project | None = None) -> None:
     with (
         contextlib.suppress(DiskFailure, LockConflict),
         _lock_list(home, "ctx trust"),
-        disk.explained("writing down what is trusted"),
+        disk.explain_errors("writing down what is trusted"),
     ):
         entries = trust_list.read_list(home) or {}
         # Another process may have been faster.
-        left = [known for known in trust_list.everything(home) if not known.marker]
+        left = [known for known in trust_list.all_entries(home) if not known.marker]
         adopted = [known for known in left if known.key in by_key]
         for known in adopted:
             project, snapshot = by_key[known.key]
@@ -242,7 +245,7 @@ def adopt(home: str, here: Project | None = None) -> None:
             disk.replace(os.path.join(home, NOTICE), b"%d\n" % len(adopted))
 
 
-def take_notice(home: str) -> int:
+def take_adopted_count(home: str) -> int:
     """How many entries got an identity since the last call."""
     path = os.path.join(home, NOTICE)
     try:
@@ -268,7 +271,7 @@ def _learn(home: str, known: TrustEntry, now: Identity) -> None:
     with (
         contextlib.suppress(DiskFailure, LockConflict),
         _lock_list(home, "ctx trust"),
-        disk.explained("writing down what is trusted"),
+        disk.explain_errors("writing down what is trusted"),
     ):
         entries = trust_list.read_list(home) or {}
         entry = entries.get(known.key)

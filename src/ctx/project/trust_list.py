@@ -74,7 +74,7 @@ def find(home: str, project: "Project") -> TrustEntry | None:
     return entries.get(key_of(project)) or entries.get(folder_of(project))
 
 
-def everything(home: str) -> list[TrustEntry]:
+def all_entries(home: str) -> list[TrustEntry]:
     """All entries, sorted by folder."""
     known = _valid_entries(read_list(home) or {})
     return sorted(known.values(), key=lambda trusted: (trusted.root, trusted.key))

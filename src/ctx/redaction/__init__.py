@@ -44,15 +44,15 @@ class Finding(NamedTuple):
     line: int
 
 
-class Redacted(NamedTuple):
+class RedactedText(NamedTuple):
     text: str
     findings: tuple[Finding, ...]
 
 
-def redact(text: str) -> Redacted:
+def redact(text: str) -> RedactedText:
     spans = _scan(text)
     if not spans:
-        return Redacted(text, ())
+        return RedactedText(text, ())
     redacted = _replace(text, spans)
     # A replacement shortens its line and may bring a word and a value closer together. Repeating
     # until nothing is found makes the result a fixed point. Replacements are never matched again,
@@ -60,7 +60,7 @@ def redact(text: str) -> Redacted:
     while more := _scan(redacted):
         spans = _merge_spans(spans, more)
         redacted = _replace(text, spans)
-    return Redacted(redacted, _findings(text, spans))
+    return RedactedText(redacted, _findings(text, spans))
 
 
 def _scan(text: str) -> list[SecretSpan]:

@@ -41,7 +41,7 @@ def default() -> Embedder:
     return StaticEmbedder(DATA, CHECKSUM)
 
 
-def configured(
+def configured_embedder(
     config: Config, environment: Mapping[str, str], patience_s: float | None = None
 ) -> Embedder | None:
     """The embedder from the settings; None if vectors are disabled.

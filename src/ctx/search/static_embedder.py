@@ -43,7 +43,7 @@ class StaticEmbedder:
         """Read a table. With a checksum, any other table is refused."""
         import numpy
 
-        with disk.explained("reading the table of vectors"), open(path, "rb") as file:
+        with disk.explain_errors("reading the table of vectors"), open(path, "rb") as file:
             data = mmap(file.fileno(), 0, access=ACCESS_READ)
         digest = blake3(data).hexdigest()
         if checksum not in (None, digest):
@@ -138,7 +138,7 @@ def parts(word: str) -> list[str]:
     return terms.split_identifier(word) if len(word) <= _LONGEST_WORD else []
 
 
-def packed(name: str, pieces: Sequence[str], rows: "Matrix") -> bytes:
+def pack_table(name: str, pieces: Sequence[str], rows: "Matrix") -> bytes:
     """The bytes of a table file, with each row rounded to signed bytes."""
     import numpy
 

@@ -25,7 +25,7 @@ from ctx.sqlite.connection import (
     discard,
     execute_script,
     expect_mark,
-    explained,
+    explain_errors,
     folder_of,
     mark,
     pragma,
@@ -70,7 +70,7 @@ _SCANNED = 8_192
 """Rows that are converted at once, so that they fit into a processor cache."""
 
 
-class _Loaded(NamedTuple):
+class _LoadedVectors(NamedTuple):
     """All vectors of one model, in memory."""
 
     model: int
@@ -87,7 +87,7 @@ class Vectors:
     def __init__(self, path: str) -> None:
         self.path = path
         self._connection: Connection | None = None
-        self._loaded: _Loaded | None = None
+        self._loaded: _LoadedVectors | None = None
 
     def close(self) -> None:
         if self._connection is not None:
@@ -230,7 +230,7 @@ class Vectors:
             )
             return {key: (digest, stamp) for key, digest, stamp in rows}
 
-    def _load(self, embedder: Embedder) -> _Loaded | None:
+    def _load(self, embedder: Embedder) -> _LoadedVectors | None:
         """The vectors in the file; None if the file is missing or damaged."""
         if not os.path.exists(self.path):
             return None
@@ -255,7 +255,7 @@ class Vectors:
     def _read_connection(self) -> Iterator[Connection]:
         connection = self._open_database()
         try:
-            with explained(self.path, IndexCorrupt):
+            with explain_errors(self.path, IndexCorrupt):
                 yield connection
         except IndexCorrupt:
             # The next writer creates it again.
@@ -286,7 +286,10 @@ class Vectors:
 
 
 def _open(path: str) -> Connection:
-    with explained(path, IndexCorrupt), closed_on_failure(connect(path, "mode=rw")) as connection:
+    with (
+        explain_errors(path, IndexCorrupt),
+        closed_on_failure(connect(path, "mode=rw")) as connection,
+    ):
         expect_mark(connection, path, APPLICATION_ID, VERSION)
         connection.execute("SELECT count(*) FROM models").fetchone()
         _tune(connection)
@@ -296,7 +299,7 @@ def _open(path: str) -> Connection:
 def _make(path: str) -> None:
     """Create an empty file, unless another process is first. It gets its name when it is
     complete."""
-    with explained(path, IndexCorrupt), disk.explained("making the file of vectors"):
+    with explain_errors(path, IndexCorrupt), disk.explain_errors("making the file of vectors"):
         disk.make_folder(folder_of(path))
         with temporary_file(path) as temporary:
             with closing(connect(temporary, "mode=rw")) as connection:
@@ -334,7 +337,7 @@ def _model(connection: Connection, embedder: Embedder) -> int:
 
 def _load_vectors(
     connection: Connection, model: int, data_version: int, dimensions: int
-) -> _Loaded:
+) -> _LoadedVectors:
     import numpy
 
     stored = connection.execute(
@@ -347,7 +350,7 @@ def _load_vectors(
     signs = None
     if len(keys) > _MANY:
         signs = _signs(rows)
-    return _Loaded(
+    return _LoadedVectors(
         model,
         data_version,
         keys,
@@ -403,7 +406,7 @@ def _nearest_by_signs(
 
 
 def _cosines(
-    loaded: _Loaded, query_vector: "Matrix", places: "NDArray[numpy.intp]"
+    loaded: _LoadedVectors, query_vector: "Matrix", places: "NDArray[numpy.intp]"
 ) -> "NDArray[numpy.float32]":
     import numpy
 

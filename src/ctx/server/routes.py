@@ -143,7 +143,7 @@ def apply(request: RouteRequest) -> Any:
     home = request.environment.user_store.home
     with apply.hold_spool(home) as held:
         if not held:
-            return apply.NOTHING._replace(waiting=len(spool.waiting(home)))
+            return apply.NOTHING._replace(waiting=len(spool.pending_names(home)))
         with open_memory(request.environment, writing=True) as memory:
             return apply.commands(memory, home, worker_round.transcript_timeout_s(memory))
 

@@ -86,7 +86,7 @@ def execute_script(connection: Connection, script: str) -> None:
 
 
 @contextmanager
-def explained(path: str, damage: type[CtxError] = DatabaseFailure) -> Iterator[None]:
+def explain_errors(path: str, damage: type[CtxError] = DatabaseFailure) -> Iterator[None]:
     """Turn SQLite errors into `CtxError`s with a hint.
 
     For a derived file, `damage` is `IndexCorrupt`. Constraint violations, misuse and interruption
@@ -114,7 +114,7 @@ _RECOVER = "`ctx store recover` saves what can still be read, and keeps the dama
 
 
 def _failure(path: str, error: sqlite3.DatabaseError, damage: type[CtxError]) -> CtxError:
-    name = shown(path)
+    name = path_text(path)
     match error_code(error):
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED | sqlite3.SQLITE_PROTOCOL:
             what = f"Another process is writing to {name} and did not finish in time."
@@ -124,7 +124,7 @@ def _failure(path: str, error: sqlite3.DatabaseError, damage: type[CtxError]) ->
             return DiskFailure(what, hint="Free some space and run the command again.")
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_IOERR:
             if refusal := _refusal(path):
-                hint = f"`ls -ld {shown(folder_of(path))} {name}` shows who may write there."
+                hint = f"`ls -ld {path_text(folder_of(path))} {name}` shows who may write there."
                 return DiskFailure(f"{name} cannot be used: {refusal}.", hint=hint)
             hint = "Check that it is there, who owns it and its folder, and the disk itself."
             return DiskFailure(f"{name} cannot be used: {error}.", hint=hint)
@@ -213,6 +213,6 @@ def size_of(path: str) -> int:
         return 0
 
 
-def shown(path: str) -> str:
+def path_text(path: str) -> str:
     # A name that is not UTF-8 must not break an error message.
     return os.fsencode(path).decode("utf-8", "backslashreplace")

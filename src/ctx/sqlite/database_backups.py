@@ -12,7 +12,14 @@ from typing import NamedTuple
 
 from ctx import clock, disk
 from ctx.errors import DatabaseFailure, DiskFailure
-from ctx.sqlite.connection import connect, explained, folder_of, shown, size_of, temporary_file
+from ctx.sqlite.connection import (
+    connect,
+    explain_errors,
+    folder_of,
+    path_text,
+    size_of,
+    temporary_file,
+)
 from ctx.sqlite.truth import connect_for_reading, copy
 
 FOLDER = "backups"
@@ -41,7 +48,7 @@ def folder_for(database: str) -> str:
     return os.path.join(folder_of(os.path.realpath(database)), FOLDER)
 
 
-def daily(database: str) -> list[Backup]:
+def daily_backups(database: str) -> list[Backup]:
     """The backups in the folder, newest first."""
     folder = folder_for(database)
     before, after = _name_around_time(database)
@@ -54,10 +61,10 @@ def daily(database: str) -> list[Backup]:
     return sorted(backups, key=lambda backup: backup.at, reverse=True)
 
 
-def every(database: str) -> list[Backup]:
+def all_backups(database: str) -> list[Backup]:
     """All backups of a database, of every kind, newest first."""
     database = os.path.realpath(database)
-    backups = daily(database)
+    backups = daily_backups(database)
     prefix = f"{os.path.basename(database)}."
     for name in disk.names(folder_of(database)):
         if name.startswith(prefix) and (match := _BESIDE.fullmatch(name[len(prefix) :])):
@@ -71,7 +78,7 @@ def make(database: str) -> Backup:
     """Copy a database while others write. A damaged copy is discarded."""
     database = os.path.realpath(database)
     folder = folder_for(database)
-    with explained(database), disk.explained("making a backup"):
+    with explain_errors(database), disk.explain_errors("making a backup"):
         disk.make_folder(folder)
         _require_room(folder, size_of(database) + size_of(f"{database}-wal"))
         before, after = _name_around_time(database)
@@ -94,7 +101,9 @@ def rotate(database: str, keep: int) -> None:
     neither deleted nor counted.
     """
     tomorrow = clock.iso(clock.now_ms() + _DAY_MS)
-    for old in [backup for backup in daily(database) if backup.at < tomorrow][max(1, keep) :]:
+    for old in [backup for backup in daily_backups(database) if backup.at < tomorrow][
+        max(1, keep) :
+    ]:
         disk.discard(old.path)
 
 
@@ -104,7 +113,7 @@ def _require_room(folder: str, size: int) -> None:
     if free < _ROOM * size:
         raise DiskFailure(
             f"There is too little room for a backup: {free:,} bytes are free.",
-            hint=f"It takes {_ROOM * size:,} in {shown(folder)}.",
+            hint=f"It takes {_ROOM * size:,} in {path_text(folder)}.",
         )
 
 
@@ -113,7 +122,7 @@ def _require_whole(temporary: str, database: str) -> None:
         problem = made.execute("PRAGMA quick_check(1)").fetchone()[0]
     if problem != "ok":
         raise DatabaseFailure(
-            f"{shown(database)} is damaged: {problem}",
+            f"{path_text(database)} is damaged: {problem}",
             hint="`ctx store recover` saves what can still be read.",
         )
 

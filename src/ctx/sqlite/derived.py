@@ -16,11 +16,11 @@ from ctx.sqlite.connection import (
     closed_on_failure,
     connect,
     expect_mark,
-    explained,
+    explain_errors,
     folder_of,
     integrity_problems,
     mark,
-    shown,
+    path_text,
     temporary_file,
     transaction,
 )
@@ -42,10 +42,10 @@ def open_derived(path: str, *, application_id: int, version: int, build: Change)
 
 def read_derived(path: str, *, application_id: int, version: int) -> Connection:
     """Open a derived file for reading, or raise `IndexCorrupt`."""
-    with explained(path, IndexCorrupt):
+    with explain_errors(path, IndexCorrupt):
         _verify_seal(path)
         with closed_on_failure(connect(path, IMMUTABLE)) as connection:
-            expect_mark(connection, shown(path), application_id, version)
+            expect_mark(connection, path_text(path), application_id, version)
             return connection
 
 
@@ -58,7 +58,7 @@ def build_derived(
     and is not passed on. Several processes may build the same file at once: each builds its own,
     all are complete, and the last one stays.
     """
-    with explained(path, IndexCorrupt), disk.explained("building an index"):
+    with explain_errors(path, IndexCorrupt), disk.explain_errors("building an index"):
         disk.make_folder(folder_of(path))
         with temporary_file(path) as temporary:
             if source is not None:
@@ -86,7 +86,7 @@ def build_derived(
 def check_derived(path: str) -> list[str]:
     """The problems of a derived file, with every byte checked; empty if none. Never raises."""
     try:
-        with explained(path, IndexCorrupt):
+        with explain_errors(path, IndexCorrupt):
             for _ in _bytes_before_seal(path):
                 pass
             with closing(connect(path, IMMUTABLE)) as connection:
@@ -145,7 +145,7 @@ def _bytes_before_seal(path: str) -> Iterator[bytes]:
         digest.update(head)
         file.seek(len(head), os.SEEK_CUR)
         if file.read() != digest.digest():
-            raise IndexCorrupt(f"The index {shown(path)} is damaged: its checksum is wrong.")
+            raise IndexCorrupt(f"The index {path_text(path)} is damaged: its checksum is wrong.")
 
 
 def _seal_head(path: str, file: BinaryIO) -> bytes:
@@ -155,15 +155,15 @@ def _seal_head(path: str, file: BinaryIO) -> bytes:
         head = file.read(len(_SEAL_MARK) + 8)
         if head.startswith(_SEAL_MARK):
             return head
-    raise IndexCorrupt(f"The index {shown(path)} is damaged: it has no seal.")
+    raise IndexCorrupt(f"The index {path_text(path)} is damaged: it has no seal.")
 
 
 @contextmanager
 def _open_for_reading(path: str) -> Iterator[BinaryIO]:
-    with disk.explained("reading an index"):
+    with disk.explain_errors("reading an index"):
         try:
             file = open(path, "rb")  # noqa: SIM115
         except FileNotFoundError as error:
-            raise IndexCorrupt(f"There is no index {shown(path)}.") from error
+            raise IndexCorrupt(f"There is no index {path_text(path)}.") from error
         with file:
             yield file

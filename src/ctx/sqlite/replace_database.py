@@ -21,10 +21,10 @@ from ctx.sqlite.connection import (
     IMMUTABLE,
     connect,
     error_code,
-    explained,
+    explain_errors,
     folder_of,
+    path_text,
     pragma,
-    shown,
     size_of,
     temporary_file,
 )
@@ -32,7 +32,7 @@ from ctx.sqlite.truth import (
     DAMAGED,
     NEXT,
     connect_for_reading,
-    dated,
+    dated_name,
     finish_replacing,
     free_moment,
 )
@@ -41,7 +41,7 @@ _ATTEMPTS = 20
 _PATIENCE_S = 30
 
 
-class _Changed(Exception):
+class _DatabaseChanged(Exception):
     """Another process wrote after the copy was made."""
 
 
@@ -54,12 +54,12 @@ def replace(path: str, word: str, make: Callable[[str], str]) -> str | None:
     """
     # The journals are beside the real file, not beside a link to it.
     path = os.path.realpath(path)
-    with explained(path), disk.explained("replacing a database"):
+    with explain_errors(path), disk.explain_errors("replacing a database"):
         finish_replacing(path)
         if not can_be_opened(path):
             return _move_aside(path, make(path))
         for _ in range(_ATTEMPTS):
-            aside = dated(path, word, free_moment(path, word))
+            aside = dated_name(path, word, free_moment(path, word))
             with (
                 temporary_file(path) as copy,
                 closing(connect(path, "mode=rw")) as present,
@@ -76,12 +76,12 @@ def replace(path: str, word: str, make: Callable[[str], str]) -> str | None:
                 os.replace(copy, aside)
                 disk.sync_folder(folder_of(path))
                 holder.execute("ROLLBACK")
-                with suppress(_Changed):
+                with suppress(_DatabaseChanged):
                     _overwrite(path, new, present, version)
                     return aside
                 disk.discard(aside)
         raise DatabaseFailure(
-            f"Others keep writing to {shown(path)}.", hint="Stop them and try again."
+            f"Others keep writing to {path_text(path)}.", hint="Stop them and try again."
         )
 
 
@@ -121,12 +121,12 @@ def _overwrite(path: str, new: str, present: Connection, version: int) -> None:
         nonlocal begun
         if status in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             if clock.monotonic() > give_up:
-                raise DatabaseFailure(f"Another process is writing to {shown(path)}.")
+                raise DatabaseFailure(f"Another process is writing to {path_text(path)}.")
         elif not begun:
             # The first page is written, so no other process can write; nothing is committed yet.
             begun = True
             if has_log and pragma(present, "data_version") != version:
-                raise _Changed
+                raise _DatabaseChanged
 
     with closing(connect(new, IMMUTABLE)) as source, closing(connect(path, "mode=rw")) as target:
         target.execute("PRAGMA synchronous = FULL")
@@ -145,4 +145,4 @@ def _move_aside(path: str, new: str) -> str | None:
     os.replace(new, f"{path}{NEXT}")
     disk.sync_folder(folder_of(path))
     finish_replacing(path)
-    return dated(path, DAMAGED, ms) if had_one else None
+    return dated_name(path, DAMAGED, ms) if had_one else None

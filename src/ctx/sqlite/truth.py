@@ -19,11 +19,11 @@ from ctx.sqlite.connection import (
     closed_on_failure,
     connect,
     error_code,
-    explained,
+    explain_errors,
     folder_of,
     integrity_problems,
+    path_text,
     pragma,
-    shown,
     size_of,
     temporary_file,
     transaction,
@@ -46,7 +46,7 @@ def open_truth(
     interrupted upgrade leaves a complete database of the version that was reached, and the next
     process continues from there.
     """
-    with explained(path), disk.explained("opening a database"):
+    with explain_errors(path), disk.explain_errors("opening a database"):
         _require_regular_file(path)
         _finish_interrupted_replacement(path)
         disk.make_folder(folder_of(path))
@@ -71,10 +71,10 @@ def read_truth(
     # Refuse another program's file before SQLite creates shared memory files beside it.
     if application_id_of(path) not in (None, application_id):
         raise _foreign(path)
-    with explained(path), closed_on_failure(connect_for_reading(path, busy_ms)) as connection:
+    with explain_errors(path), closed_on_failure(connect_for_reading(path, busy_ms)) as connection:
         if _version(connection, path, application_id, len(migrations)) < len(migrations):
             raise DatabaseFailure(
-                f"The database {shown(path)} was written by an older ctx.",
+                f"The database {path_text(path)} was written by an older ctx.",
                 hint="Run a command that may write to it; that brings it up to date.",
             )
         return connection
@@ -84,7 +84,7 @@ def _require_regular_file(path: str) -> None:
     """Refuse anything but a regular file: opening a FIFO would block."""
     if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
         raise DatabaseFailure(
-            f"{shown(path)} is not a file.", hint="Move it elsewhere, or choose another place."
+            f"{path_text(path)} is not a file.", hint="Move it elsewhere, or choose another place."
         )
 
 
@@ -108,7 +108,7 @@ def check_truth(path: str) -> list[str]:
     SQLite has no checksums: a changed byte inside a text is not detected.
     """
     try:
-        with explained(path), closing(connect_for_reading(path)) as connection:
+        with explain_errors(path), closing(connect_for_reading(path)) as connection:
             rows = connection.execute("PRAGMA foreign_key_check").fetchall()
             orphans = [f"Row {row[1]} of {row[0]} has no row in {row[2]}." for row in rows]
             return integrity_problems(connection) + orphans
@@ -167,7 +167,7 @@ def shorten_log(connection: Connection, path: str) -> None:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
-def dated(path: str, word: str, ms: int) -> str:
+def dated_name(path: str, word: str, ms: int) -> str:
     """The name of a file beside a database: `store.db.backup-20260120T100000Z`."""
     return f"{path}.{word}-{clock.iso(ms).replace('-', '').replace(':', '')}"
 
@@ -175,7 +175,7 @@ def dated(path: str, word: str, ms: int) -> str:
 def free_moment(path: str, word: str) -> int:
     """The current second, or the next one for which no such file exists."""
     ms = clock.now_s() * 1000
-    while os.path.lexists(dated(path, word, ms)):
+    while os.path.lexists(dated_name(path, word, ms)):
         ms += 1000
     return ms
 
@@ -191,7 +191,7 @@ def backups(path: str) -> list[str]:
 def finish_replacing(path: str) -> None:
     """Move the waiting file into place, also if another process started that."""
     waiting = f"{path}{NEXT}"
-    with disk.explained("replacing a database"):
+    with disk.explain_errors("replacing a database"):
         try:
             fd = os.open(waiting, os.O_RDONLY)
         except FileNotFoundError:
@@ -205,7 +205,7 @@ def finish_replacing(path: str) -> None:
             # Of several waiting processes, the first one does it.
             if not os.path.exists(waiting) or not os.path.samestat(status, os.stat(waiting)):
                 return
-            aside = dated(path, DAMAGED, int(status.st_mtime) * 1000)
+            aside = dated_name(path, DAMAGED, int(status.st_mtime) * 1000)
             # Move the log first: without it the old file cannot be mistaken for a complete one, and
             # without the file SQLite would delete the log.
             for suffix in ("-wal", "-journal"):
@@ -323,7 +323,7 @@ def _enter_wal(connection: Connection, path: str) -> None:
 def _apply(connection: Connection, path: str, number: int, migration: Change) -> None:
     """Run one migration and record it, in the open transaction."""
     name = getattr(migration, "__name__", f"to version {number}")
-    what = f"The migration {name} of {shown(path)}"
+    what = f"The migration {name} of {path_text(path)}"
     try:
         migration(connection)
     except sqlite3.Error as error:
@@ -350,7 +350,7 @@ def _version(connection: Connection, path: str, application_id: int, newest: int
     version = connection.execute("SELECT max(version) FROM schema_version").fetchone()[0] or 0
     if version > newest:
         what = f"has version {version}; this ctx reads up to version {newest}"
-        raise NewerFormat(f"The database {shown(path)} {what}.")
+        raise NewerFormat(f"The database {path_text(path)} {what}.")
     return int(version)
 
 
@@ -360,7 +360,7 @@ def _back_up(path: str, version: int) -> None:
         # SQLite cannot copy from the connection that holds the write lock.
         with closing(connect_for_reading(path)) as source:
             copy(source, temporary)
-        os.replace(temporary, dated(path, f"backup-v{version:03d}", clock.now_ms()))
+        os.replace(temporary, dated_name(path, f"backup-v{version:03d}", clock.now_ms()))
         disk.sync_folder(folder_of(path))
     for old in backups(path)[:-BACKUPS_KEPT]:
         disk.discard(old)
@@ -375,6 +375,6 @@ def _lacks_shared_memory(error: sqlite3.DatabaseError) -> bool:
 
 def _foreign(path: str) -> DatabaseFailure:
     return DatabaseFailure(
-        f"{shown(path)} is a database of another program; it was not touched.",
+        f"{path_text(path)} is a database of another program; it was not touched.",
         hint="Move it elsewhere, or choose another place for the store.",
     )

@@ -180,7 +180,7 @@ def is_run_by(inner: Check, outer: Check) -> bool:
     return outer.goal == "test" and outer.tool not in _TESTS | _BUILDERS and not narrow
 
 
-def looks_at(check: Check, path: str, test: str) -> bool:
+def check_covers(check: Check, path: str, test: str) -> bool:
     """Whether a check covers a file or a test."""
     if any(holds(out, test) or holds(out, path) for out in check.left_out):
         return False

@@ -11,7 +11,13 @@ from typing import NamedTuple
 
 from ctx.capture.steps import Step
 from ctx.synthesis import dedupe, final_message, one_line_text
-from ctx.synthesis.net_changes import NetChange, moved, net_changes, net_changes_at, reverted_items
+from ctx.synthesis.net_changes import (
+    NetChange,
+    moved_items,
+    net_changes,
+    net_changes_at,
+    reverted_items,
+)
 from ctx.synthesis.observations import (
     LONGEST_TEXT,
     LONGEST_TITLE,
@@ -91,7 +97,7 @@ def changes(
         last = [each for each in timeline.closings(goal) if not edits or each.at > edits[0]]
         said = [
             each
-            for each in final_message.done(last, _names(timeline, edits))
+            for each in final_message.completed_work(last, _names(timeline, edits))
             if gone.isdisjoint(re.findall(r"\w+", each))
             # A report on code that nobody changed has findings.
             and (is_edited or final_message.is_done(each))
@@ -173,7 +179,7 @@ def _groups(
     else:
         items = net_changes_at(timeline, (place for places in by_path.values() for place in places))
         # Files that exchanged items by a move go into one group.
-        moves = {each.path for pair in moved(items) for each in pair}
+        moves = {each.path for pair in moved_items(items) for each in pair}
         for path in sorted(code, key=lambda path: path not in moves):
             parts.setdefault("" if path in moves else f"/{posixpath.dirname(path)}", []).append(
                 path
@@ -234,7 +240,7 @@ def _kind(group: EditGroup, sentence: str, *, is_about_fixing: bool) -> Observat
     if not code:
         is_put_right = is_about_fixing and sentence and not _ADDS.match(sentence)
         return "bugfix" if is_put_right and _IS_WELL.search(sentence) and not group.items else None
-    if moved(code) or (_REFACTORS.search(sentence) and not _ADDS.search(sentence)):
+    if moved_items(code) or (_REFACTORS.search(sentence) and not _ADDS.search(sentence)):
         return "refactor"
     is_fix = is_about_fixing and sentence and not new
     if not _ADDS.match(sentence) and (is_fix or _FIXES.search(_QUOTED.sub("", sentence))):
@@ -280,7 +286,7 @@ def _observation(
     code = [each for each in group.items if not each.is_test]
     files = [path for path in group.paths if not one_line_text.is_test(path)]
     tests = [path for path in group.paths if one_line_text.is_test(path)]
-    moves = moved(code)
+    moves = moved_items(code)
     elsewhere = {each for pair in moves for each in pair}
     others = [each for each in code if each not in elsewhere]
     told = _changes_text(others)

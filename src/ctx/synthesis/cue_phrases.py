@@ -261,12 +261,12 @@ def is_open(text: str) -> bool:
     return _HYPOTHETICAL.search(lower) is not None and not _DECIDED.search(lower)
 
 
-def passes_by(text: str) -> bool:
+def is_temporary(text: str) -> bool:
     """Whether a sentence only matters now: `Don't run the slow tests now`."""
     return _PASSING.search(text.lower()) is not None
 
 
-def tells_a_symptom(text: str) -> bool:
+def describes_symptom(text: str) -> bool:
     """Whether a sentence describes a symptom and not a rule: `It never returns`."""
     return _BUG_REPORT.search(text.lower()) is not None
 

@@ -242,7 +242,7 @@ def settles(prompt: ChatMessage) -> bool:
 
 def _person_weight(sentence: Sentence) -> int:
     text = sentence.text
-    if _is_against(sentence) or cue_phrases.tells_a_symptom(text) or dedupe.is_printed(text):
+    if _is_against(sentence) or cue_phrases.describes_symptom(text) or dedupe.is_printed(text):
         return 0
     every = cue_phrases.RULES, cue_phrases.CHOICES, cue_phrases.CORRECTIONS
     # An introduction hides the beginning that the patterns look for.
@@ -304,7 +304,7 @@ def _by_agent(timeline: Timeline, message: ChatMessage) -> list[_Candidate]:
 
 def _is_against(sentence: Sentence) -> bool:
     text = sentence.text
-    return sentence.is_question or cue_phrases.is_open(text) or cue_phrases.passes_by(text)
+    return sentence.is_question or cue_phrases.is_open(text) or cue_phrases.is_temporary(text)
 
 
 def _is_specific(title: str) -> bool:
@@ -353,7 +353,7 @@ def _proposal(timeline: Timeline, prompt: ChatMessage, pointing: str) -> _Candid
     message = timeline.last_before(prompt.at)
     if message is None:
         return None
-    return _agreed_proposal(message, prompt, proposals.proposed(message, pointing), "")
+    return _agreed_proposal(message, prompt, proposals.find_proposal(message, pointing), "")
 
 
 def _pick(timeline: Timeline, prompt: ChatMessage) -> _Candidate | None:
@@ -361,7 +361,7 @@ def _pick(timeline: Timeline, prompt: ChatMessage) -> _Candidate | None:
     message = timeline.last_before(prompt.at)
     if message is None or not prompt.sentences:
         return None
-    title, rest = proposals.picked(message, _without_lead(prompt.sentences[0].text))
+    title, rest = proposals.picked_option(message, _without_lead(prompt.sentences[0].text))
     return _agreed_proposal(message, prompt, title, one_line_text.sentence(rest))
 
 

@@ -57,5 +57,5 @@ def forget_old(connection: Connection, keep_days: int) -> None:
     """Inside a transaction: delete those that are older. The user's corrections stay."""
     connection.execute(
         "DELETE FROM excerpts WHERE at >= ? AND at < ? AND kind <> 'correction'",
-        clock.expired(keep_days),
+        clock.expired_range(keep_days),
     )

@@ -90,7 +90,7 @@ def titles_changed_by_others(graph: Graph, session_name: str, author: str) -> li
     """Titles of a session's observations that someone else has changed or deleted since."""
     found = []
     for subject in records.nodes_said_by(graph.connection, session_name, author):
-        about = records.about(graph.connection, subject, "node.")
+        about = records.records_about(graph.connection, subject, "node.")
         if max(about, key=lambda record: record.order).author != author:
             metadata = [each.body.get("metadata") for each in about if each.author == author]
             found += [each["title"] for each in metadata if each and "title" in each]
@@ -115,7 +115,7 @@ def merge_model_answers(
     """
     if not said:
         return found
-    return merge_answers.merged(
+    return merge_answers.merge_synthesis(
         found, steps, [*map(model_answers.from_row, said)], is_whole=is_whole
     )
 

@@ -58,7 +58,7 @@ def bug_confidence(timeline: Timeline, failure: Failure, edits: Sequence[int]) -
         return 0
     if not timeline.edits or timeline.edits[0] > first:
         return _FOUND_BROKEN
-    if all(is_of_tests(timeline.steps[index]) for index in edits):
+    if all(edits_only_tests(timeline.steps[index]) for index in edits):
         # Changing only tests fixes no bug.
         return 0
     is_asked_for = timeline.is_about_fixing(timeline.goal_at(first))
@@ -78,7 +78,7 @@ def _is_red_phase(timeline: Timeline, failure: Failure) -> bool:
     """Whether a test failed because it was just changed to ask for more than the code does."""
     before = timeline.edits_between(-1, failure.fails[0])
     last = timeline.steps[before[-1]] if before else None
-    if last is None or not is_of_tests(last):
+    if last is None or not edits_only_tests(last):
         return False
     name = last.path.rpartition("/")[2]
     named = {name_of_test(change.name) for change in last.changes}
@@ -102,7 +102,7 @@ def _was_edited_before(timeline: Timeline, path: str, before: int) -> bool:
     return timeline.first_edits.get(path, before) < before
 
 
-def is_of_tests(step: Step) -> bool:
+def edits_only_tests(step: Step) -> bool:
     """Whether an edit changes only tests; some languages keep them beside the code."""
     items = net_changes([step])
     return one_line_text.is_test(step.path) or (bool(items) and all(each.is_test for each in items))

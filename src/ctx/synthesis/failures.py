@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ctx.capture.steps import Step, StepFinding
 from ctx.synthesis import command_errors, one_line_text
-from ctx.synthesis.check_commands import Check, covers, is_run_by, looks_at
+from ctx.synthesis.check_commands import Check, check_covers, covers, is_run_by
 from ctx.synthesis.part_outcomes import outcomes
 
 _MOST_FINDINGS = 20
@@ -223,7 +223,7 @@ class _FailureLog:
                 key not in now
                 and failure.finding
                 and failure.check.tool == ran[0].tool
-                and looks_at(ran[0], failure.path, failure.test)
+                and check_covers(ran[0], failure.path, failure.test)
             ):
                 self._close(key, index, ran[0])
 
@@ -243,7 +243,7 @@ def _confirms_fix(check: Check, failure: Failure) -> bool:
     return (
         is_same_tool
         and failure.finding is not None
-        and looks_at(check, failure.path, failure.test)
+        and check_covers(check, failure.path, failure.test)
         and (check.goal == asked.goal or not failure.test)
     )
 

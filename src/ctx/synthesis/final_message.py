@@ -112,7 +112,7 @@ _OFFER = re.compile(
 )
 
 
-def done(messages: Sequence[ChatMessage], names: Set[str]) -> tuple[str, ...]:
+def completed_work(messages: Sequence[ChatMessage], names: Set[str]) -> tuple[str, ...]:
     """The sentences of final messages that report completed work.
 
     A final statement about something that was just changed also counts as a report.
@@ -122,7 +122,7 @@ def done(messages: Sequence[ChatMessage], names: Set[str]) -> tuple[str, ...]:
     return tuple(found[:_MOST])
 
 
-def remaining(timeline: Timeline) -> tuple[str, ...]:
+def remaining_work(timeline: Timeline) -> tuple[str, ...]:
     """The remaining work, from the last message after which no work follows.
 
     What an earlier message lists as remaining is what the agent did next.
@@ -147,7 +147,7 @@ def _is_work(step: Step) -> bool:
     )
 
 
-def cut_off_at(timeline: Timeline) -> Step | None:
+def unreported_last_step(timeline: Timeline) -> Step | None:
     """The last edit or failing command, if the session stopped without a report or a check of it.
 
     A plan, which is a file outside of the project, ends a session too.
@@ -175,12 +175,12 @@ def _postponed_sentences(timeline: Timeline) -> tuple[Sentence, ...]:
     if not timeline.prompts or timeline.edits_between(timeline.prompts[-1].at, len(timeline.steps)):
         return ()
     said = timeline.prompts[-1]
-    if not puts_off(said):
+    if not postpones_work(said):
         return ()
     return tuple(each for each in said.sentences if len(dedupe.words(each.text)) > 1)
 
 
-def puts_off(prompt: ChatMessage) -> bool:
+def postpones_work(prompt: ChatMessage) -> bool:
     """Whether a prompt postpones the work."""
     return any(_PUT_OFF.search(each.text) for each in prompt.sentences)
 

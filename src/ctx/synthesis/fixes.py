@@ -9,7 +9,7 @@ from ctx.synthesis import cue_phrases, dedupe, one_line_text
 from ctx.synthesis.check_commands import checks
 from ctx.synthesis.code_changes import describe_changes, symbols_of
 from ctx.synthesis.failed_attempts import changed_lines, failed_attempts, is_taken_back
-from ctx.synthesis.failure_edits import bug_confidence, fixing_edits, is_of_tests
+from ctx.synthesis.failure_edits import bug_confidence, edits_only_tests, fixing_edits
 from ctx.synthesis.failures import Failure, failures_in, is_failing, name_of_test
 from ctx.synthesis.observations import (
     LONGEST_LINE,
@@ -124,7 +124,7 @@ def _observation(timeline: Timeline, fix: _Fix, cause: str) -> Observation:
     files = _cause_files(fix, edits)
     said = first.first_message
     named = _broken_thing(fix)
-    only_tests = all(map(is_of_tests, edits))
+    only_tests = all(map(edits_only_tests, edits))
     verb = _done_to_tests(edits) if only_tests else "Fixed"
     title = f"{verb} {named} in {one_line_text.listed(files, 1) or 'the project'}"
     failed = ", which failed" if only_tests else ""

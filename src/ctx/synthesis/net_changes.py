@@ -60,7 +60,7 @@ def _combined_change(before: str, change: SymbolChange) -> str:
             return now
 
 
-def moved(items: Sequence[NetChange]) -> list[tuple[NetChange, NetChange]]:
+def moved_items(items: Sequence[NetChange]) -> list[tuple[NetChange, NetChange]]:
     """Renamed or moved items: a deleted item and a new one with the same signature."""
     gone: dict[tuple[str, str], NetChange] = {}
     for each in items:
@@ -87,5 +87,5 @@ def reverted_items(timeline: Timeline) -> tuple[NetChange, ...]:
         items = net_changes_at(timeline, timeline.edits_between(goal.start - 1, goal.end))
         made += [each for each in items if each.change == "new"]
         # A renamed item still exists.
-        left |= {(before.path, before.name) for before, _ in moved(items)}
+        left |= {(before.path, before.name) for before, _ in moved_items(items)}
     return tuple(each for each in made if each.is_public and (each.path, each.name) not in left)

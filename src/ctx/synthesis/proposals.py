@@ -43,7 +43,7 @@ def points(text: str) -> bool:
     return _POINTING.match(text) is not None
 
 
-def proposed(message: ChatMessage, pointing: str) -> str:
+def find_proposal(message: ChatMessage, pointing: str) -> str:
     """The proposal of a message, or the option that `pointing` refers to; empty if none."""
     found = _POINTING.match(pointing) if pointing else None
     number = _number(found) if found else None
@@ -54,7 +54,7 @@ def proposed(message: ChatMessage, pointing: str) -> str:
     return _PROPOSES.sub("", telling[-1], count=1) if telling else ""
 
 
-def picked(message: ChatMessage, text: str) -> tuple[str, str]:
+def picked_option(message: ChatMessage, text: str) -> tuple[str, str]:
     """The option that a sentence picks, and its comment on it; empty if none."""
     found = _PICKS.match(text)
     number = _number(found) if found else None

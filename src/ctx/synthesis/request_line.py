@@ -70,7 +70,7 @@ def request(timeline: Timeline) -> str:
             len(dedupe.words(goal)) >= _FEWEST_WORDS
             and not dedupe.is_repeated(goal, told)
             and not settles(said)
-            and not final_message.puts_off(said)
+            and not final_message.postpones_work(said)
             and not _only_states(said)
         )
         if is_goal and len(told) <= _MOST_GOALS:

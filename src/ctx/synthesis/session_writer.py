@@ -382,7 +382,7 @@ class _SessionWriter:
         """Whether synthesis made the last change to a node."""
         if self._is_protected(node_id):
             return False
-        about = records.about(self._change.graph.connection, node_id, kind)
+        about = records.records_about(self._change.graph.connection, node_id, kind)
         return not about or max(about, key=lambda record: record.order).author == AUTHOR
 
     def _is_protected(self, node_id: NodeId) -> bool:
@@ -390,7 +390,10 @@ class _SessionWriter:
         if not self._is_rebuilt:
             return False
         connection = self._change.graph.connection
-        about = [*records.about(connection, node_id), *records.pointing_at(connection, node_id)]
+        about = [
+            *records.records_about(connection, node_id),
+            *records.records_of_edges_to(connection, node_id),
+        ]
         return any(record.author != AUTHOR for record in about)
 
     def _count_again(self, same: KnownNode, found: Observation) -> None:

@@ -40,7 +40,7 @@ def summarise(
     is_asked = any(dedupe.words(said.text) for said in request_line.prompts(timeline))
     if not is_asked or not any(map(_has_substance, timeline.steps)):
         return None
-    stopped_at = final_message.cut_off_at(timeline)
+    stopped_at = final_message.unreported_last_step(timeline)
     completed = (
         _completed_lines(told, done)
         if stopped_at is None
@@ -129,7 +129,7 @@ def _stopped_line(step: Step | None) -> list[str]:
 def _next_steps(timeline: Timeline, fixes: Fixes, stopped_at: Step | None) -> tuple[str, ...]:
     left = [
         one_line_text.impersonal(one_line_text.without_lead(each))
-        for each in final_message.remaining(timeline)
+        for each in final_message.remaining_work(timeline)
     ]
     return tuple(
         _lines([*fixes.failing, *_stopped_line(stopped_at), *left, *_todos(timeline)], _MOST_NEXT)

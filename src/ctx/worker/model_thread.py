@@ -129,7 +129,7 @@ class ModelThread:
         is_well = False
         try:
             store = self._environment.user_store
-            with model_questions.configured(config, self._variables, store) as asking:
+            with model_questions.configured_model(config, self._variables, store) as asking:
                 self._asking = asking
                 voice = asking.voice() if asking else None
                 while asking and voice and not self._is_stopping:
@@ -209,7 +209,7 @@ class ModelThread:
                 stands = (*model_questions.progress_key(connection, session), str(cap))
                 if self._settled.get(session.id) == stands:
                     continue
-                for question in model_questions.due(connection, session, voice):
+                for question in model_questions.due_questions(connection, session, voice):
                     is_spent = cap <= self._spent.get((session.id, question.kind), -1)
                     if not is_spent and question.name not in self._refused:
                         return _DueQuestion(session, question, scrub)

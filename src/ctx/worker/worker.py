@@ -117,7 +117,7 @@ class Worker:
 
     def has_work(self) -> bool:
         """Whether the spool has events, or another process left unfinished work."""
-        return self.is_behind or bool(spool.waiting(self.home))
+        return self.is_behind or bool(spool.pending_names(self.home))
 
     @property
     def is_behind(self) -> bool:

@@ -19,7 +19,7 @@ def program(path: Path, *lines: str) -> str:
 
 def installed_clients(tmp_path: Path, *folders: str | Path) -> tuple[Client, ...]:
     path = os.pathsep.join(str(folder) for folder in (*folders, "/usr/bin", "/bin"))
-    return clients.installed(path, str(tmp_path / "home"), str(tmp_path / "home" / ".claude"))
+    return clients.find_clients(path, str(tmp_path / "home"), str(tmp_path / "home" / ".claude"))
 
 
 def test_every_client_is_found_once(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_clients_are_asked_concurrently_with_progress(tmp_path: Path) -> None:
         ticks.append((done, total))
         watched.touch()
 
-    assert clients.installed(path, home, home, tick) == (
+    assert clients.find_clients(path, home, home, tick) == (
         Client(f"{tmp_path}/a/claude", "2.1.325"),
         Client(f"{tmp_path}/b/claude", "2.1.325"),
     )

@@ -50,7 +50,7 @@ def claude(surroundings: Path) -> Path:
 def diagnosis(folder: Path) -> Diagnosis:
     found = Settings.from_environment()._replace(folder=str(folder))
     around = Environment(str(folder), found.user_store, found.environment, (), CLI_SESSION)
-    there = clients.installed(variables()["PATH"], found.expanded("~"), found.claude_folder)
+    there = clients.find_clients(variables()["PATH"], found.expanded("~"), found.claude_folder)
     return examine(Setup(around, found.claude_folder, there, variables()))
 
 
@@ -491,7 +491,7 @@ def test_the_state_of_the_skill_is_reported(programs: Path, claude: Path, folder
     ours = skill.files()["SKILL.md"]
     (place / "SKILL.md").write_text(f"Mine.\n{ours}")
     assert about("skill", folder) == [DoctorCheck("skill", "ok", f"{place}, changed by you", "")]
-    (place / "SKILL.md").write_text(f"Mine.\n{skill.marked('As it was once.')}")
+    (place / "SKILL.md").write_text(f"Mine.\n{skill.add_mark('As it was once.')}")
     assert about("skill", folder) == [
         DoctorCheck(
             "skill",

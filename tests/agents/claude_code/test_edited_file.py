@@ -209,7 +209,7 @@ def test_a_file_that_keeps_changing_is_not_edited(path: Path, backup: str) -> No
 
 
 def test_a_planned_change_has_a_diff(path: Path) -> None:
-    planned = edited_file.planned(str(path), added)
+    planned = edited_file.plan_change(str(path), added)
     assert planned == FileChange(str(path), None, "ours\n")
     assert planned.diff == f"--- /dev/null\n+++ {path}\n@@ -0,0 +1 @@\n+ours\n"
     assert not path.exists()

@@ -14,7 +14,7 @@ from ctx.agents.runtime.hook import Hook, answer
 from ctx.capture.injected_text import is_all_injected
 from ctx.context import excerpt_search
 from ctx.hook_files import live
-from tests.agents.claude_code.running import NOTHING, SESSION, SILENT, Hooks, Ran, additional
+from tests.agents.claude_code.hook_processes import NOTHING, SESSION, SILENT, Hooks, Ran, additional
 from tests.conftest import Ctx, git
 
 RULE = "Never push the exporter yourself, I review every change first."

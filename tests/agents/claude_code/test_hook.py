@@ -22,7 +22,7 @@ from ctx.agents.runtime import hook
 from ctx.agents.runtime.hook import Hook
 from ctx.capture import capture_off
 from ctx.hook_files import hook_log, live, spool
-from tests.agents.claude_code.running import (
+from tests.agents.claude_code.hook_processes import (
     ENTRY,
     NOTHING,
     SAMPLES,
@@ -75,7 +75,7 @@ def test_an_event_is_stored_unchanged(hooks: Hooks, word: str) -> None:
     said = SAMPLES.joinpath("PostToolUse.Edit.json").read_bytes()
     began = time.time_ns() // 1_000_000
     assert hooks.run(word, said) == SILENT
-    (name,) = spool.waiting(str(hooks.home))
+    (name,) = spool.pending_names(str(hooks.home))
     assert re.fullmatch(rf"\d{{13}}-\d+-[0-9a-f]{{8}}\.{word}", name)
     assert began <= spool.made_ms(name) <= time.time_ns() // 1_000_000
     path = hooks.home / "spool" / name

@@ -20,7 +20,7 @@ from ctx.hook_files import spool
 from ctx.layout import UserStore
 from ctx.worker import spawn
 from ctx.worker.wake_pipe import WakePipe
-from tests.agents.claude_code.running import (
+from tests.agents.claude_code.hook_processes import (
     NOTHING,
     SESSION,
     SILENT,
@@ -30,7 +30,7 @@ from tests.agents.claude_code.running import (
     command,
 )
 from tests.conftest import Ctx
-from tests.worker.running import Workers, until
+from tests.worker.worker_processes import Workers, until
 
 REMEMBER = '<ctx:remember type="fact">Deploys run on Mondays.</ctx:remember>'
 
@@ -119,7 +119,7 @@ def test_the_worker_runs_the_commands_of_an_agent(hooks: Hooks, workers: Workers
 
 def test_failures_that_the_worker_reports_are_shown(hooks: Hooks) -> None:
     def failed(_asked: bytes) -> bytes:
-        (name,) = spool.waiting(str(hooks.home))
+        (name,) = spool.pending_names(str(hooks.home))
         stop = {"event": spool.id_of(name), "session": SESSION, "done": 1, "failed": 2}
         return http({"stops": [stop], "waiting": 0})
 
@@ -209,7 +209,7 @@ def test_the_worker_finds_hints_for_a_prompt(hooks: Hooks, workers: Workers, ctx
     # The first time it has to load what it asks with.
     found = until(lambda: hooks.run("prompt-submit", said).out.decode().replace("{}\n", ""))
     assert fact in found
-    until(lambda: not spool.waiting(str(hooks.home)))
+    until(lambda: not spool.pending_names(str(hooks.home)))
     assert hooks.run("prompt-submit", said) == NOTHING
 
 
@@ -229,7 +229,7 @@ def alone(hooks: Hooks, workers: Workers) -> Hooks:
 @pytest.mark.parametrize("word", ["session-start", "post-tool-use", "session-end"])
 def test_a_hook_starts_the_worker(alone: Hooks, workers: Workers, word: str) -> None:
     alone.run(word, alone.event(word))
-    until(lambda: not spool.waiting(str(alone.home)))
+    until(lambda: not spool.pending_names(str(alone.home)))
     until(lambda: "gone: idle" in workers.log())
     assert workers.log() == ["started, version 0.1.0", "gone: idle"]
     assert not (alone.home / spawn.MARK).exists()
@@ -244,7 +244,7 @@ def test_many_hooks_start_one_worker(alone: Hooks, workers: Workers) -> None:
 
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(run, range(16)))
-    until(lambda: not spool.waiting(str(alone.home)))
+    until(lambda: not spool.pending_names(str(alone.home)))
     assert len(workers.log()) == 1
 
 
@@ -289,7 +289,7 @@ def test_events_are_processed_by_their_own_store(
         str(hooks.home / "store.db"): ([("mine",)], []),
         other: ([("other",)], [("Deploys run on Mondays.",)]),
     }
-    assert not spool.waiting(str(hooks.home))
+    assert not spool.pending_names(str(hooks.home))
     hooks.close()
 
 

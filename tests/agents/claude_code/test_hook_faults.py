@@ -25,7 +25,7 @@ import pytest
 from ctx.agents.claude_code.claude_hooks import ClaudeHooks
 from ctx.agents.runtime.hook import Hook, answer
 from ctx.hook_files import spool
-from tests.agents.claude_code.running import (
+from tests.agents.claude_code.hook_processes import (
     NOTHING,
     SESSION,
     SILENT,

@@ -24,8 +24,8 @@ from ctx.agents.runtime.hook import Hook, answer
 from ctx.context import layers
 from ctx.hook_files import live, spool
 from tests import effort
-from tests.agents.claude_code.inputs import LONE, Inputs
-from tests.agents.claude_code.running import NOTHING, SILENT, WORDS, Hooks, Ran, reap, sample
+from tests.agents.claude_code.hook_inputs import LONE, Inputs
+from tests.agents.claude_code.hook_processes import NOTHING, SILENT, WORDS, Hooks, Ran, reap, sample
 from tests.conftest import Ctx
 
 IN_PROCESS = effort.times(2_000)
@@ -75,7 +75,7 @@ class Home:
 
     def _take_kept(self) -> list[bytes]:
         kept = []
-        for name in spool.waiting(self.path):
+        for name in spool.pending_names(self.path):
             path = spool.path_of(self.path, name)
             if spool.kind_of(name) == self.word:
                 kept.append(disk.read(path))
@@ -266,7 +266,7 @@ def test_commands_in_unusual_events_run_or_are_refused(
         assert ran == NOTHING or json.loads(ran.out).keys() == {"systemMessage"}
         hooks.settle()
     assert hooks.spooled() == []
-    assert len(spool.failed(str(hooks.home))) == 1 + ("session_id" in changed)
+    assert len(spool.failed_names(str(hooks.home))) == 1 + ("session_id" in changed)
     assert len([each for each in hooks.log() if each.startswith("stop ")]) <= 2
     hooks.close()
 

@@ -121,7 +121,7 @@ def test_an_older_plugin_is_updated(folder: Path) -> None:
 def test_a_folder_with_other_files_is_refused(folder: Path, name: str, text: str) -> None:
     (folder / name).parent.mkdir(exist_ok=True)
     (folder / name).write_text(text)
-    for attempt in (plugin.planned, plugin.write):
+    for attempt in (plugin.planned_paths, plugin.write):
         with pytest.raises(PathRefused, match="does not contain our plugin"):
             attempt(str(folder))
     assert contents(folder) == {name: text}

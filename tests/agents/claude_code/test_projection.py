@@ -19,7 +19,7 @@ from ctx.cli.output import Output
 from ctx.cli.settings import Settings
 from ctx.errors import ContentRefused, DiskFailure, PathRefused
 from ctx.workspace import Memory
-from tests.agents.claude_code.typed import shell_lines, try_to_type
+from tests.agents.claude_code.shell_commands import shell_lines, try_to_type
 from tests.cli.conftest import Add
 from tests.cli.conftest import add as add  # the fixture
 from tests.conftest import Ctx
@@ -37,7 +37,7 @@ def memory_in(folder: Path) -> Iterator[Memory]:
 def write(folder: Path, name: str = "AGENTS.md") -> str:
     """Write the planned block."""
     with memory_in(folder) as memory:
-        plan = projection.planned(memory, str(folder / name))
+        plan = projection.plan_projection(memory, str(folder / name))
         assert projection.write(memory, str(folder / name)) == plan
     assert (folder / name).read_bytes() == plan.after
     return plan.state

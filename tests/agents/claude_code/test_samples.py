@@ -18,7 +18,7 @@ from ctx.agents.runtime.hook import Hook, answer
 from ctx.capture import event_store
 from ctx.errors import ContentRefused
 from ctx.hook_files import live, spool
-from tests.agents.claude_code.running import NOTHING, SAMPLES, SILENT, WORDS, reap
+from tests.agents.claude_code.hook_processes import NOTHING, SAMPLES, SILENT, WORDS, reap
 from tests.conftest import Ctx
 
 SESSIONS = (
@@ -171,7 +171,7 @@ def test_a_valid_sample_is_stored(name: str, home: Path, ctx: Ctx) -> None:
     assert not (home / "hook.log").exists()
     ((event_id, heard_bytes),) = (
         (spool.id_of(each), Path(spool.path_of(str(home), each)).read_bytes())
-        for each in spool.waiting(str(home))
+        for each in spool.pending_names(str(home))
         if spool.kind_of(each) == word
     )
     assert heard_bytes == said
@@ -198,7 +198,7 @@ def test_a_valid_sample_is_stored(name: str, home: Path, ctx: Ctx) -> None:
             steps[name]["body"],
         )
     ]
-    assert spool.waiting(str(home)) == []
+    assert spool.pending_names(str(home)) == []
 
 
 def check_printed(word: str, printed: bytes) -> None:
@@ -234,4 +234,4 @@ def test_an_unknown_sample_is_refused(name: str, home: Path, ctx: Ctx) -> None:
     assert refusal["reason"] == "It is a different event than PostToolUse."
     assert applied["events"] == 0
     assert rows(home) == []
-    assert spool.waiting(str(home)) == []
+    assert spool.pending_names(str(home)) == []

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from ctx.agents.claude_code import jsonc
 from ctx.agents.claude_code.settings_file import (
-    Registered,
-    Unmanaged,
-    registered,
-    unmanaged,
+    RegisteredHook,
+    UnmanagedHook,
+    registered_hooks,
+    unmanaged_hooks,
     unreadable,
     with_hooks,
     without_effect,
@@ -20,7 +20,7 @@ from ctx.agents.claude_code.settings_file import (
 )
 from ctx.errors import SettingsUnreadable
 from tests import effort
-from tests.agents.claude_code.documents import EVENTS, documents, gaps
+from tests.agents.claude_code.settings_documents import EVENTS, documents, gaps
 
 Entries = dict[str, dict[str, Any]]
 
@@ -250,16 +250,16 @@ def test_settings_without_our_hooks_are_unchanged() -> None:
 def test_our_hooks_are_removed_from_a_duplicate_key() -> None:
     text = '{"hooks": {"Stop": [%s]}, "hooks": {}}' % GROUP  # noqa: UP031
     assert without_hooks(text, is_ours) == '{"hooks": {}}'
-    assert registered(text, is_ours) == ()
+    assert registered_hooks(text, is_ours) == ()
 
 
 def test_registered_hooks_are_listed() -> None:
     text = with_hooks('{"hooks": {"Stop": [{"hooks": [{"command": "make"}]}]}}', BOTH, is_ours)
-    assert registered(text, is_ours) == (
-        Registered("Stop", "", hook("stop")),
-        Registered("SessionStart", "", hook("start")),
+    assert registered_hooks(text, is_ours) == (
+        RegisteredHook("Stop", "", hook("stop")),
+        RegisteredHook("SessionStart", "", hook("start")),
     )
-    assert registered(text, is_ours)[0].command == "ctx hook stop"
+    assert registered_hooks(text, is_ours)[0].command == "ctx hook stop"
 
 
 def test_a_changed_matcher_is_kept() -> None:
@@ -267,11 +267,11 @@ def test_a_changed_matcher_is_kept() -> None:
     old = {"type": "command", "command": "ctx hook start"}
     groups = [{"matcher": each, "hooks": [old]} for each in ("startup", "resume")]
     text = with_hooks(json.dumps({"hooks": {"SessionStart": groups}}), BOTH, is_ours)
-    found = registered(text, is_ours)
+    found = registered_hooks(text, is_ours)
     assert found == (
-        Registered("SessionStart", "startup", hook("start")),
-        Registered("SessionStart", "resume", hook("start")),
-        Registered("Stop", "", hook("stop")),
+        RegisteredHook("SessionStart", "startup", hook("start")),
+        RegisteredHook("SessionStart", "resume", hook("start")),
+        RegisteredHook("Stop", "", hook("stop")),
     )
     assert [each.is_narrowed for each in found] == [True, True, False]
     assert with_hooks(text, BOTH, is_ours) == text
@@ -291,7 +291,7 @@ def test_a_changed_matcher_is_kept() -> None:
 )
 def test_narrow_matchers_are_recognised(event: str, matcher: str | None, is_narrowed: bool) -> None:
     text = json.dumps({"hooks": {event: [{"matcher": matcher, "hooks": [hook("x")]}]}})
-    assert [each.is_narrowed for each in registered(text, is_ours)] == [is_narrowed]
+    assert [each.is_narrowed for each in registered_hooks(text, is_ours)] == [is_narrowed]
 
 
 def test_modified_hooks_of_ctx_are_mentioned() -> None:
@@ -304,19 +304,19 @@ def test_modified_hooks_of_ctx_are_mentioned() -> None:
   {"type": "prompt", "prompt": "ctx hook stop"}, 3, null
 ]}]}}"""
     others = (
-        Unmanaged("Stop", "line 4, column 3", "X=1 ctx hook stop"),
-        Unmanaged("Stop", "line 5, column 3", "ctx hook stop"),
+        UnmanagedHook("Stop", "line 4, column 3", "X=1 ctx hook stop"),
+        UnmanagedHook("Stop", "line 5, column 3", "ctx hook stop"),
     )
 
     def mentions(command: str) -> bool:
         return command.startswith("X=1 ctx hook ")
 
-    assert unmanaged(text, is_ours, mentions) == others
+    assert unmanaged_hooks(text, is_ours, mentions) == others
     # They are not ours to change.
-    assert [each.command for each in registered(text, is_ours)] == ["ctx hook stop"]
+    assert [each.command for each in registered_hooks(text, is_ours)] == ["ctx hook stop"]
     lines = text.splitlines(keepends=True)
     assert without_hooks(text, is_ours) == "".join([*lines[:2], *lines[3:]])
-    assert unmanaged("", is_ours, mentions) == unmanaged("[]", is_ours, mentions) == ()
+    assert unmanaged_hooks("", is_ours, mentions) == unmanaged_hooks("[]", is_ours, mentions) == ()
 
 
 def test_a_file_is_parsed_once() -> None:
@@ -326,7 +326,7 @@ def test_a_file_is_parsed_once() -> None:
     jsonc.parse.cache_clear()
     written = with_hooks(before, entries, is_ours)
     assert unreadable(before) == without_effect(before) == ""
-    assert registered(before, is_ours) == ()
+    assert registered_hooks(before, is_ours) == ()
     assert jsonc.parse.cache_info().misses == 1
     assert without_hooks(written, is_ours) == before
     assert jsonc.parse.cache_info().misses <= 3
@@ -377,7 +377,7 @@ def test_adding_and_removing_hooks_restores_every_byte(text: str, entries: Entri
 @given(documents(), wanted, wanted)
 def test_an_update_in_between_restores_every_byte(text: str, old: Entries, new: Entries) -> None:
     written = with_hooks(with_hooks(text, old, is_ours), new, is_ours)
-    found = sorted((each.event, each.command) for each in registered(written, is_ours))
+    found = sorted((each.event, each.command) for each in registered_hooks(written, is_ours))
     wanted = [(event, each["command"]) for event in new for each in new[event]["hooks"]]
     assert found == sorted(wanted)
     assert without_hooks(written, is_ours) == text

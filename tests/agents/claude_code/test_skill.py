@@ -14,7 +14,7 @@ from ctx.errors import PathRefused
 from ctx.memory import model
 from ctx.memory.query.query_parser import parse as parse_query
 from ctx.memory.query.syntax import FILTERS
-from tests.agents.claude_code.typed import fences, shell_lines, try_to_type
+from tests.agents.claude_code.shell_commands import fences, shell_lines, try_to_type
 
 PAGES = skill.files()
 TEXTS = {
@@ -166,19 +166,19 @@ def contents(folder: Path) -> dict[str, str]:
 
 def older(text: str) -> str:
     """A page as an older version would have written it."""
-    return skill.marked(text.rpartition("\n<!-- ctx-skill")[0] + "An older sentence.\n")
+    return skill.add_mark(text.rpartition("\n<!-- ctx-skill")[0] + "An older sentence.\n")
 
 
 def test_the_skill_is_written_once_and_then_current(place: Path) -> None:
     assert not skill.is_current(str(place))
-    assert skill.planned(str(place)) == "written"
+    assert skill.planned_state(str(place)) == "written"
     assert not place.parent.exists()
     assert skill.write(str(place)) == "written"
     assert contents(place) == PAGES
     assert {path.stat().st_mode & 0o777 for path in place.iterdir()} == {0o600}
     assert skill.is_current(str(place))
     assert skill.write(str(place)) == "current"
-    assert skill.edited(str(place)) == ()
+    assert skill.edited_pages(str(place)) == ()
 
 
 def test_the_package_contains_every_page() -> None:
@@ -191,7 +191,7 @@ def test_an_older_version_is_replaced(place: Path) -> None:
     (place / "SKILL.md").write_text(older(PAGES["SKILL.md"]))
     (place / "gone.md").write_text(older("A page that there was once.\n"))
     (place / "mine.md").write_text("Mine.\n")
-    assert skill.edited(str(place)) == ()
+    assert skill.edited_pages(str(place)) == ()
     assert not skill.is_current(str(place))
     assert skill.write(str(place)) == "updated"
     assert contents(place) == {**PAGES, "mine.md": "Mine.\n"}
@@ -202,7 +202,7 @@ def test_an_edited_page_is_backed_up(place: Path) -> None:
     for number, name in ((1, "SKILL.md.edited"), (2, "SKILL.md.edited-2")):
         changed = PAGES["SKILL.md"].replace("# ctx", f"# Mine {number}")
         (place / "SKILL.md").write_text(changed)
-        assert skill.edited(str(place)) == (str(place / "SKILL.md"),)
+        assert skill.edited_pages(str(place)) == (str(place / "SKILL.md"),)
         assert skill.write(str(place)) == "updated"
         assert contents(place)["SKILL.md"] == PAGES["SKILL.md"]
         assert contents(place)[name] == changed
@@ -269,7 +269,7 @@ def test_a_file_in_place_of_the_folder_is_refused(tmp_path: Path, name: str) -> 
     there = tmp_path / name
     there.parent.mkdir(exist_ok=True)
     there.write_text("a file\n")
-    for attempt in (skill.planned, skill.write):
+    for attempt in (skill.planned_state, skill.write):
         with pytest.raises(PathRefused) as raised:
             attempt(str(tmp_path / "skills" / "ctx"))
         assert (

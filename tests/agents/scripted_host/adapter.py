@@ -20,7 +20,7 @@ from ctx.errors import ContentRefused
 from ctx.hosts.events import Event, Heading, Speaker
 from ctx.hosts.hook_events import HookAnswer, HookEvent
 from ctx.hosts.tool_calls import Call, CommandCall, FileContents, FileWrite, Outcome, UnknownTool
-from ctx.hosts.transcripts import MOST_READ, Beginning, Message, TranscriptPart, Turn
+from ctx.hosts.transcripts import MOST_READ, Message, TranscriptPart, TranscriptStart, Turn
 
 NAME = "scripted"
 
@@ -55,9 +55,9 @@ class Transcripts:
     def of_subagents(self, path: str, since_ms: int) -> list[str]:  # noqa: ARG002
         return []
 
-    def beginning(self, start: bytes) -> Beginning:
+    def beginning(self, start: bytes) -> TranscriptStart:
         first = json.loads(start.partition(b"\n")[0])
-        return Beginning(first["dir"], first["ms"])
+        return TranscriptStart(first["dir"], first["ms"])
 
     def events(
         self,

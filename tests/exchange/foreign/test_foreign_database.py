@@ -132,7 +132,7 @@ def test_only_plain_files_are_opened(tmp_path: Path) -> None:
     for name, message in (("pipe", "not a plain file"), ("nothing", "does not exist")):
         with (
             pytest.raises(PathRefused, match=message),
-            foreign_database.opened(str(tmp_path / name)),
+            foreign_database.open_snapshot(str(tmp_path / name)),
         ):
             pass
     (tmp_path / "link.db").symlink_to(go_store(tmp_path / "store.db"))

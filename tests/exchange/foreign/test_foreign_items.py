@@ -50,7 +50,7 @@ def test_a_tag_is_normalised(word: str) -> None:
 
 @given(st.text(st.characters(codec=None)))
 def test_cleaned_text_can_be_stored(text: str) -> None:
-    found, count = foreign_items.cleaned(text)
+    found, count = foreign_items.clean_text(text)
     found.encode("utf-8")
     assert "\0" not in found
     assert len(found) == len(text)
@@ -84,6 +84,6 @@ def test_values_without_a_json_form_are_kept_as_text() -> None:
 def test_an_id_can_be_given_its_time_later() -> None:
     without = foreign_items.derived_id(None, "a", 1)
     assert foreign_items.is_untimed(without)
-    assert foreign_items.timed(without, MS) == foreign_items.derived_id(MS, "a", 1)
-    assert not foreign_items.is_untimed(foreign_items.timed(without, MS))
+    assert foreign_items.id_with_time(without, MS) == foreign_items.derived_id(MS, "a", 1)
+    assert not foreign_items.is_untimed(foreign_items.id_with_time(without, MS))
     assert all(ids.is_ulid(foreign_items.derived_id(ms, "x")) for ms in (None, 0, MS, 1 << 60))

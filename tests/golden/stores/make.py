@@ -14,14 +14,14 @@ from sqlite3 import Connection
 from ctx import ids
 from ctx.ids import NodeId
 from ctx.memory import inverse_changes, pending, user_store
-from ctx.memory.changes import Who, changing
+from ctx.memory.changes import ChangeAuthor, changing
 from ctx.memory.graph import Graph
 from ctx.memory.migrations import MIGRATIONS
 from ctx.memory.model import Evidence
 from tests.memory.graphs import TABLES
 
 FOLDER = Path(__file__).parent
-WHO = Who("a-session", "cli")
+WHO = ChangeAuthor("a-session", "cli")
 
 
 def make(path: str) -> None:

@@ -20,7 +20,7 @@ from ctx.ids import NodeId
 from ctx.memory.changes import changing
 from ctx.memory.query import execute
 from ctx.memory.query.compile import Scope
-from ctx.memory.query.prepared_views import prepare_views, prepared
+from ctx.memory.query.prepared_views import prepare_views, prepared_statements
 from ctx.memory.query.query_parser import parse
 from tests import effort
 from tests.memory import graphs
@@ -184,7 +184,7 @@ def test_a_view_ranks_common_words_although_a_query_skips_them(
 
 @pytest.mark.parametrize("query", ["tag:", "type:nonsense", "(type:fact", "created:soon", "has:x"])
 def test_an_invalid_query_finds_nothing(query: str) -> None:
-    assert prepared(query) is None
+    assert prepared_statements(query) is None
     with graphs.graph() as graph:
         with changing(graph, "add", graphs.WHO) as change:
             change.tag(change.add_node("fact", "There."), "tier:pinned")
@@ -202,7 +202,7 @@ def test_an_invalid_query_finds_nothing(query: str) -> None:
 
 def test_values_of_a_query_cannot_become_placeholders() -> None:
     """A value stays a value, also if it looks like a placeholder."""
-    made = json.loads(prepared('tag:"project" OR tag:ago OR tag:task') or "")
+    made = json.loads(prepared_statements('tag:"project" OR tag:ago OR tag:task') or "")
     assert set(made) == {"filters"}
     assert set(made["filters"]) == {"", "task"}
     for scope, statements in made["filters"].items():

@@ -13,7 +13,7 @@ from ctx.agents.claude_code import (
 )
 from ctx.agents.claude_code.claude_hooks import ClaudeHooks
 from ctx.hosts.events import Event, Heading
-from ctx.hosts.transcripts import MOST_READ, Beginning, TranscriptPart, Turn
+from ctx.hosts.transcripts import MOST_READ, TranscriptPart, TranscriptStart, Turn
 
 
 class ClaudeTranscripts:
@@ -28,8 +28,8 @@ class ClaudeTranscripts:
     def of_subagents(self, path: str, since_ms: int) -> list[str]:
         return transcript_files.of_subagents(path, since_ms)
 
-    def beginning(self, start: bytes) -> Beginning:
-        return transcript_files.beginning(start)
+    def beginning(self, start: bytes) -> TranscriptStart:
+        return transcript_files.read_beginning(start)
 
     def events(
         self,

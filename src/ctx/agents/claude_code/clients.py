@@ -65,7 +65,7 @@ class Client(NamedTuple):
     """None if it is unknown."""
 
 
-def installed(
+def find_clients(
     path: str, home: str, claude_folder: str, tick: clock.Tick = clock.no_tick
 ) -> tuple[Client, ...]:
     """All clients that a shell with this PATH would find, and those in the usual places.

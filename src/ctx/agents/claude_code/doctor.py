@@ -20,8 +20,8 @@ from ctx.agents.claude_code.setup import ClientSettings, Setup
 from ctx.config.resolve import survey
 from ctx.llm import backends, ledger
 from ctx.llm.backends import BackendSurvey
-from ctx.operations.store_checks import DoctorCheck, guarded, ok, store_checks
-from ctx.sqlite.connection import shown
+from ctx.operations.store_checks import DoctorCheck, guard_check, ok, store_checks
+from ctx.sqlite.connection import path_text
 
 _CHOOSE_MODEL = "To configure one: `ctx config set llm.backend NAME`"
 
@@ -46,7 +46,7 @@ def examine(setup: Setup) -> Diagnosis:
     }
     checks = [*store_checks(setup.environment)]
     for name, look in looks.items():
-        checks += guarded(name, look(setup))
+        checks += guard_check(name, look(setup))
     states = [check.state for check in checks]
     return Diagnosis(tuple(checks), states.count("problem"), states.count("warning"))
 
@@ -59,11 +59,11 @@ def _clients(setup: Setup) -> Iterator[DoctorCheck]:
         yield DoctorCheck("client", "warning", finding, advice)
     for client in setup.clients:
         if client.version is None:
-            finding = f"{shown(client.path)} does not print its version."
-            advice = f"`{shown(client.path)} --version` shows why."
+            finding = f"{path_text(client.path)} does not print its version."
+            advice = f"`{path_text(client.path)} --version` shows why."
             yield DoctorCheck("client", "warning", finding, advice)
         else:
-            yield ok("client", f"Claude Code {client.version}: {shown(client.path)}")
+            yield ok("client", f"Claude Code {client.version}: {path_text(client.path)}")
 
 
 def _path(setup: Setup) -> Iterator[DoctorCheck]:
@@ -78,7 +78,7 @@ def _skill(setup: Setup) -> Iterator[DoctorCheck]:
     if os.path.lexists(os.path.join(mine, "SKILL.md")):
         yield _pages(mine, "ctx install")
     elif not any(file.has_plugin for file in setup.files):
-        finding = f"It is not in {shown(mine)}, so Claude does not know the commands."
+        finding = f"It is not in {path_text(mine)}, so Claude does not know the commands."
         yield DoctorCheck("skill", "warning", finding, setup.by_install("writes it"))
     projects = os.path.join(setup.project_folder, "skills", "ctx")
     if setup.is_project and os.path.lexists(os.path.join(projects, "SKILL.md")):
@@ -86,17 +86,17 @@ def _skill(setup: Setup) -> Iterator[DoctorCheck]:
 
 
 def _pages(folder: str, command: str) -> DoctorCheck:
-    edited = skill.edited(folder)
+    edited = skill.edited_pages(folder)
     if skill.is_current(folder):
-        return ok("skill", f"{shown(folder)}, up to date")
+        return ok("skill", f"{path_text(folder)}, up to date")
     if not edited:
-        finding = f"{shown(folder)} is from another version of ctx."
+        finding = f"{path_text(folder)} is from another version of ctx."
         return DoctorCheck("skill", "warning", finding, f"`{command}` updates it.")
     if any(map(_is_based_on_other_version, edited)):
-        finding = f"{shown(folder)} was changed by you and is from another version of ctx."
+        finding = f"{path_text(folder)} was changed by you and is from another version of ctx."
         advice = f"`{command}` updates it, and keeps your pages as *{skill.EDITED}."
         return DoctorCheck("skill", "warning", finding, advice)
-    return ok("skill", f"{shown(folder)}, changed by you")
+    return ok("skill", f"{path_text(folder)}, changed by you")
 
 
 def _is_based_on_other_version(path: str) -> bool:
@@ -115,16 +115,16 @@ def _client_settings(setup: Setup) -> Iterator[DoctorCheck]:
         if file.problem:
             yield DoctorCheck("client settings", "problem", file.problem, file.advice)
         if file.plain.get("disableAllHooks") is True:
-            seen = f"{shown(file.path)} disables all hooks."
+            seen = f"{path_text(file.path)} disables all hooks."
             yield DoctorCheck(
                 "client settings", "problem", seen, "Remove `disableAllHooks` from it."
             )
         for event, client in _incompatible_events(setup, file):
             seen = (
-                f"{shown(file.path)}, {event.place}: Claude Code {client.version} does not know"
+                f"{path_text(file.path)}, {event.place}: Claude Code {client.version} does not know"
                 f" {event.event}, and drops all hooks of the file for it."
             )
-            advice = f"Remove it, or update {shown(client.path)}."
+            advice = f"Remove it, or update {path_text(client.path)}."
             is_ours = any(hook.event == event.event for hook in file.hooks)
             if is_ours and file in _settings_files(setup):
                 advice = _by_install(setup, file, "removes our hook from it")
@@ -157,7 +157,7 @@ def _registered_hooks(setup: Setup) -> Iterator[DoctorCheck]:
         told = [*_in_file(setup, file)]
         yield from told
         if file.hooks and not missing and not told and not any(_incompatible_events(setup, file)):
-            yield ok("hooks", f"{len(file.hooks):,} in {shown(file.path)}, up to date")
+            yield ok("hooks", f"{len(file.hooks):,} in {path_text(file.path)}, up to date")
 
 
 def _missing_events(setup: Setup) -> list[str]:
@@ -187,7 +187,7 @@ def _by_install(setup: Setup, file: ClientSettings, does: str) -> str:
 
 def _in_file(setup: Setup, file: ClientSettings) -> Iterator[DoctorCheck]:
     """What differs from what this ctx would write."""
-    where = shown(file.path)
+    where = path_text(file.path)
     entries = setup.wanted if file is setup.user else registration.project_entries()
     if file in _settings_files(setup) and _differs(file, entries):
         seen = f"{where} has hooks that differ from those of this ctx."

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from ctx import clock, disk, interrupts
 from ctx.errors import DiskFailure, LockConflict, SettingsUnreadable
-from ctx.sqlite.connection import shown
+from ctx.sqlite.connection import path_text
 
 Edit = Callable[[str | None], str | None]
 """Turns the text of a file into its new text; None: there is no file."""
@@ -47,14 +47,14 @@ class FileChange(NamedTuple):
     @property
     def diff(self) -> str:
         """The change as a unified diff."""
-        name = shown(self.path)
+        name = path_text(self.path)
         lines = [(text or "").splitlines(keepends=True) for text in (self.before, self.after)]
         names = [name if text is not None else os.devnull for text in (self.before, self.after)]
         diff_lines = unified_diff(lines[0], lines[1], names[0], names[1])
         return "".join(line if line.endswith("\n") else f"{line}\n" for line in diff_lines)
 
 
-def planned(path: str, edit: Edit, *, by_hand: str = "") -> FileChange:
+def plan_change(path: str, edit: Edit, *, by_hand: str = "") -> FileChange:
     """The planned change; `by_hand` is the advice if the change is refused."""
     with _in_words(path, by_hand):
         before = read(path)
@@ -79,7 +79,7 @@ def change(
             if kept is not None:
                 _drop_between(backup)
                 return FileChange(path, before, after, kept)
-    raise LockConflict(f"Another program keeps changing {shown(path)}.")
+    raise LockConflict(f"Another program keeps changing {path_text(path)}.")
 
 
 def read(path: str) -> str | None:
@@ -91,21 +91,24 @@ def read(path: str) -> str | None:
         return None
     try:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise SettingsUnreadable(f"{shown(path)} is not a plain file.", hint="Move it away.")
+            raise SettingsUnreadable(
+                f"{path_text(path)} is not a plain file.", hint="Move it away."
+            )
         with open(fd, "rb", closefd=False) as file:
             data = file.read(_LARGEST + 1)
     finally:
         os.close(fd)
     if len(data) > _LARGEST:
         raise SettingsUnreadable(
-            f"{shown(path)} has more than {_LARGEST // 2**20} MiB: too large for settings."
+            f"{path_text(path)} has more than {_LARGEST // 2**20} MiB: too large for settings."
         )
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise SettingsUnreadable(
-            f"{shown(path)}, line {line}: this is not UTF-8 text.", hint="Save the file as UTF-8."
+            f"{path_text(path)}, line {line}: this is not UTF-8 text.",
+            hint="Save the file as UTF-8.",
         ) from None
 
 
@@ -133,7 +136,7 @@ def _apply_edit(path: str, edit: Edit, before: str | None, by_hand: str) -> str 
         return edit(before)
     except SettingsUnreadable as error:
         hint = f"Fix it, or {by_hand}." if by_hand else "Mend it."
-        raise SettingsUnreadable(f"{shown(path)}, {error.message}", hint=hint) from None
+        raise SettingsUnreadable(f"{path_text(path)}, {error.message}", hint=hint) from None
 
 
 def _replace_with_backup(
@@ -222,6 +225,6 @@ def _in_words(path: str, by_hand: str) -> Iterator[None]:
         # The message names the file once, and no temporary file beside it.
         if name.startswith((path, real)):
             error.filename = None if name.startswith(path) else real
-        failure = disk.failure(f"changing {shown(path)}", error)
+        failure = disk.failure(f"changing {path_text(path)}", error)
         hints = [failure.hint, f"{by_hand[:1].upper()}{by_hand[1:]}." if by_hand else None]
         raise DiskFailure(failure.message, hint=" ".join(filter(None, hints)) or None) from error

@@ -41,7 +41,7 @@ def path_of(payload: Mapping[str, Any]) -> str:
     return ""
 
 
-def written(payload: Mapping[str, Any]) -> FileContents | None:
+def written_contents(payload: Mapping[str, Any]) -> FileContents | None:
     """The content of a file before and after a write; None if the payload has no known shape."""
     tool_input, response = _object(payload.get("tool_input")), _object(response_of(payload))
     if isinstance(kept := response.get(KEPT), Mapping):

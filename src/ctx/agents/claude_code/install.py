@@ -22,7 +22,7 @@ from ctx.agents.claude_code.registration import Group
 from ctx.errors import HookFailed, PathRefused
 from ctx.hook_files.spool import EVENTS
 from ctx.memory import user_store
-from ctx.sqlite.connection import explained, shown
+from ctx.sqlite.connection import explain_errors, path_text
 
 State = Literal[
     "made", "there", "written", "updated", "current", "added", "removed", "kept", "missing"
@@ -90,7 +90,7 @@ def project_place(root: str, ctx_home: str) -> InstallTarget:
         real = os.path.realpath(path)
         if os.path.commonpath([real, os.path.realpath(root)]) != os.path.realpath(root):
             raise PathRefused(
-                f"{shown(path)} is a link to a place outside the project: {shown(real)}.",
+                f"{path_text(path)} is a link to a place outside the project: {path_text(real)}.",
                 hint="Replace the link by a plain file or folder.",
             )
     return place
@@ -106,7 +106,7 @@ def _backup_of(folder: str, name: str) -> str:
 
 
 def planned_skill(place: InstallTarget) -> InstalledPart:
-    return InstalledPart("skill", place.skill, skill.planned(place.skill))
+    return InstalledPart("skill", place.skill, skill.planned_state(place.skill))
 
 
 def write_skill(place: InstallTarget) -> InstalledPart:
@@ -115,7 +115,7 @@ def write_skill(place: InstallTarget) -> InstalledPart:
 
 def planned_hooks(place: InstallTarget, entries: Mapping[str, Group]) -> FileChange:
     """The change that registers these hooks; SettingsUnreadable if it is not possible."""
-    return edited_file.planned(place.settings, _add_hooks(entries), by_hand=_ADD_BY_HAND)
+    return edited_file.plan_change(place.settings, _add_hooks(entries), by_hand=_ADD_BY_HAND)
 
 
 def register(place: InstallTarget, entries: Mapping[str, Group]) -> FileChange:
@@ -132,29 +132,29 @@ def hooks_part(change: FileChange) -> InstalledPart:
     """One word for what registering did to the settings."""
     if not change.is_one:
         return InstalledPart("hooks", change.path, "current")
-    known = settings_file.registered(change.before or "", registration.is_ours)
+    known = settings_file.registered_hooks(change.before or "", registration.is_ours)
     return InstalledPart("hooks", change.path, "updated" if known else "added")
 
 
-def narrowed(change: FileChange) -> Iterator[str]:
+def matcher_warnings(change: FileChange) -> Iterator[str]:
     """Warnings about hooks of ctx to which the user added a matcher."""
-    for hook in settings_file.registered(change.after or "", registration.is_ours):
+    for hook in settings_file.registered_hooks(change.after or "", registration.is_ours):
         if hook.is_narrowed:
             yield (
-                f"{shown(change.path)} runs {hook.event} only for `{hook.matcher}`, as you set"
+                f"{path_text(change.path)} runs {hook.event} only for `{hook.matcher}`, as you set"
                 ' it: ctx does not see other calls. The matcher "" matches all.'
             )
 
 
-def unmanaged(change: FileChange, advice: str) -> Iterator[str]:
+def unmanaged_hook_warnings(change: FileChange, advice: str) -> Iterator[str]:
     """Warnings about hooks that run ctx but were not written by it. They are not changed."""
-    others = settings_file.unmanaged(
+    others = settings_file.unmanaged_hooks(
         change.after or "", registration.is_ours, registration.mentions
     )
     for hook in others:
         line = hook.line if len(hook.line) <= _SHOWN_LINE else f"{hook.line[:_SHOWN_LINE]}…"
         yield (
-            f"{shown(change.path)}, {hook.place}: this hook for {hook.event} runs ctx, differs"
+            f"{path_text(change.path)}, {hook.place}: this hook for {hook.event} runs ctx, differs"
             f" from what `ctx install` writes, and was not changed. {advice} It is: {line}"
         )
 
@@ -165,7 +165,7 @@ def unmanaged(change: FileChange, advice: str) -> Iterator[str]:
 def planned_removal_of_skill(place: InstallTarget, *, force: bool) -> InstalledPart:
     if not os.path.lexists(os.path.join(place.skill, "SKILL.md")):
         return InstalledPart("skill", place.skill, "missing")
-    kept = skill.edited(place.skill) and not force
+    kept = skill.edited_pages(place.skill) and not force
     return InstalledPart("skill", place.skill, "kept" if kept else "removed")
 
 
@@ -174,7 +174,7 @@ def remove_skill(place: InstallTarget, *, force: bool) -> InstalledPart:
 
 
 def planned_removal_of_hooks(place: InstallTarget) -> FileChange:
-    return edited_file.planned(place.settings, _remove_hooks, by_hand=_TAKE_OUT_BY_HAND)
+    return edited_file.plan_change(place.settings, _remove_hooks, by_hand=_TAKE_OUT_BY_HAND)
 
 
 def unregister(place: InstallTarget) -> FileChange:
@@ -209,16 +209,16 @@ def program_on_path(variables: Mapping[str, str]) -> Program:
     ours = os.path.dirname(registration.interpreter())
     first = next(program_runs.programs("ctx", variables.get("PATH", "").split(os.pathsep)), None)
     if first is None:
-        return Program("`ctx` is not on the PATH.", f"Put {shown(ours)} on it.")
+        return Program("`ctx` is not on the PATH.", f"Put {path_text(ours)} on it.")
     if os.path.dirname(os.path.realpath(first)) == os.path.realpath(ours):
-        return Program(f"`ctx` is {shown(first)}, this one", "")
+        return Program(f"`ctx` is {path_text(first)}, this one", "")
     version = _version_of(first, variables)
     if version == f"ctx {__version__}":
-        return Program(f"`ctx` is {shown(first)}, of the same version as this one", "")
+        return Program(f"`ctx` is {path_text(first)}, of the same version as this one", "")
     is_older = _VERSION.fullmatch(version) is not None
     other = f"{version}; this is {__version__}." if is_older else "another program."
-    advice = f"Put {shown(ours)} before everything else on the PATH."
-    return Program(f"`ctx` is {shown(first)}, and that is {other}", advice)
+    advice = f"Put {path_text(ours)} before everything else on the PATH."
+    return Program(f"`ctx` is {path_text(first)}, and that is {other}", advice)
 
 
 def _version_of(program: str, variables: Mapping[str, str]) -> str:
@@ -243,7 +243,7 @@ def refuse_temporary_environment() -> None:
             if cache.search(path):
                 raise HookFailed(
                     f"ctx runs from a temporary environment, which {tool} deletes:"
-                    f" {shown(path)}. Hooks would stop working.",
+                    f" {path_text(path)}. Hooks would stop working.",
                     hint=f"Install ctx with `{command}`, then run `ctx install` again.",
                 )
 
@@ -280,7 +280,7 @@ def try_command(command: str, word: str, environment: Mapping[str, str]) -> str:
     `environment` is the environment of the user's programs.
     """
     with (
-        disk.explained("trying the hooks"),
+        disk.explain_errors("trying the hooks"),
         TemporaryDirectory(prefix="ctx-trial-", ignore_cleanup_errors=True) as folder,
     ):
         return _trial(command, word, environment, folder)
@@ -292,7 +292,7 @@ def _trial(command: str, word: str, environment: Mapping[str, str], folder: str)
     for made in (home, project):
         os.mkdir(made, disk.FOLDER_MODE)
     database = os.path.join(home, "store.db")
-    with explained(database):
+    with explain_errors(database):
         user_store.open_for_writing(database).close()
     before = set(os.listdir(home))
     inherited = {

@@ -78,7 +78,7 @@ def parse(text: str) -> JsoncDocument:
     reader = _Reader(text)
     root = reader.value(0)
     if reader.skip() != len(text):
-        raise wrong(text, reader.position, "nothing should follow here")
+        raise syntax_error(text, reader.position, "nothing should follow here")
     return JsoncDocument(root, min(reader.not_json, default=None))
 
 
@@ -113,7 +113,7 @@ def place(text: str, position: int) -> str:
     return f"line {len(before)}, column {len(before[-1]) + 1}"
 
 
-def wrong(text: str, position: int, what: str) -> SettingsUnreadable:
+def syntax_error(text: str, position: int, what: str) -> SettingsUnreadable:
     return SettingsUnreadable(f"{place(text, position)}: {what}.")
 
 
@@ -142,7 +142,7 @@ class _Reader:
         start = self.skip()
         match self.text[start : start + 1]:
             case "{" | "[" if depth == _DEEPEST:
-                raise wrong(self.text, start, "this is nested too deeply")
+                raise syntax_error(self.text, start, "this is nested too deeply")
             case "{":
                 return self._object(depth)
             case "[":
@@ -150,7 +150,7 @@ class _Reader:
             case '"':
                 return self._read(_STRING, "this text has no end, or a character that needs a \\")
             case "":
-                raise wrong(self.text, start, "something is missing at the end")
+                raise syntax_error(self.text, start, "something is missing at the end")
             case _:
                 return self._read(_PLAIN, "this is not a JSON value")
 
@@ -161,10 +161,10 @@ class _Reader:
         while self._has_next_element("}", elements):
             space, below_comment = self.space, self.below_comment
             if self.text[self.position] != '"':
-                raise wrong(self.text, self.position, "expected a name in quotes, or }")
+                raise syntax_error(self.text, self.position, "expected a name in quotes, or }")
             key = self._read(_STRING, "this name has no end, or a character that needs a \\")
             if self.text[self.skip() : self.position + 1] != ":":
-                raise wrong(self.text, self.position, "expected a colon")
+                raise syntax_error(self.text, self.position, "expected a colon")
             self.position += 1
             value = self.value(depth + 1)
             fields[key.plain] = value.plain
@@ -189,7 +189,7 @@ class _Reader:
             self.position += 1
         if self.text[self.skip() : self.position + 1] != closing:
             if self.position == len(self.text):
-                raise wrong(self.text, self.position, f"a {closing} is missing at the end")
+                raise syntax_error(self.text, self.position, f"a {closing} is missing at the end")
             return True
         if elements and elements[-1].comma is not None:
             self.not_json.append(elements[-1].comma)
@@ -208,9 +208,11 @@ class _Reader:
                 self.position = behind
                 return None
             case "":
-                raise wrong(self.text, self.position, f"a {closing} is missing at the end")
+                raise syntax_error(self.text, self.position, f"a {closing} is missing at the end")
             case _:
-                raise wrong(self.text, self.position, f"a comma, or {closing}, is expected here")
+                raise syntax_error(
+                    self.text, self.position, f"a comma, or {closing}, is expected here"
+                )
 
     def _read(self, form: re.Pattern[str], problem: str) -> Value:
         match = form.match(self.text, self.position)
@@ -219,7 +221,7 @@ class _Reader:
                 raise ValueError
             plain = json.loads(match[0])
         except ValueError:
-            raise wrong(self.text, self.position, problem) from None
+            raise syntax_error(self.text, self.position, problem) from None
         self.position = match.end()
         return Value(match.start(), match.end(), plain)
 
@@ -271,7 +273,7 @@ def _own_indent(text: str, position: int) -> str | None:
     return indent if text.endswith(("\n", "\r"), 0, position - len(indent)) else None
 
 
-def inserted(text: str, holder: Value, style: Style, shown: Callable[[str], str]) -> str:
+def insert_element(text: str, holder: Value, style: Style, shown: Callable[[str], str]) -> str:
     """The text with one more element in an object or array, behind all others."""
     outer = indent_at(text, holder.start)
     if not holder.elements:
@@ -295,7 +297,7 @@ def inserted(text: str, holder: Value, style: Style, shown: Callable[[str], str]
     return f"{text[:point]}{piece},{text[point:]}"
 
 
-def taken_out(text: str, holders: list[tuple[Value, Element]]) -> str | None:
+def remove_element(text: str, holders: list[tuple[Value, Element]]) -> str | None:
     """The text without the first element whose holder stays. None: the last holder goes too."""
     line_end = line_end_of(text)
     for holder, element in holders:

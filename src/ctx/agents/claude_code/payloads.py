@@ -117,7 +117,7 @@ def without_contents(payload: Mapping[str, Any], tool: str | None) -> Mapping[st
         kept = {name: fields[name] for name in _READ_FIELDS if name in fields}
         slim = {name: value for name, value in payload.items() if name != "tool_output"}
         return {**slim, "tool_response": {"file": kept}}
-    if tool in file_edits.TOOLS and (contents := file_edits.written(payload)):
+    if tool in file_edits.TOOLS and (contents := file_edits.written_contents(payload)):
         if secret_files.is_secret_file(path):
             contents = FileContents(None, "", False)
         name = "notebook_path" if tool == "NotebookEdit" else "file_path"

@@ -58,9 +58,9 @@ def files() -> dict[str, str]:
     }
 
 
-def planned(folder: str) -> tuple[str, ...]:
+def planned_paths(folder: str) -> tuple[str, ...]:
     """The paths that would be written."""
-    with disk.explained("looking at the plugin"):
+    with disk.explain_errors("looking at the plugin"):
         _refuse_other_contents(folder)
         paths = {os.path.join(folder, name): text for name, text in files().items()}
         return tuple(path for path in paths if disk.read_or_none(path) != paths[path].encode())
@@ -68,10 +68,10 @@ def planned(folder: str) -> tuple[str, ...]:
 
 def write(folder: str) -> tuple[str, ...]:
     """Write or update the plugin, and return the written paths."""
-    written = planned(folder)
+    written = planned_paths(folder)
     # Others must be able to read the files, or the plugin could not be shared.
     mode = edited_file.shared_mode()
-    with disk.explained("writing the plugin"):
+    with disk.explain_errors("writing the plugin"):
         for name, text in files().items():
             path = os.path.join(folder, name)
             if path in written and not name.startswith(_SKILL):

@@ -27,7 +27,7 @@ from ctx.errors import ContentRefused, PathRefused
 from ctx.memory.graph import PROJECT
 from ctx.memory.model import PINNED, REFERENCE
 from ctx.operations.compose import Composition, Options, compose
-from ctx.sqlite.connection import shown
+from ctx.sqlite.connection import path_text
 from ctx.workspace import Memory
 
 BUDGET = 600
@@ -66,13 +66,13 @@ class ProjectionPlan(NamedTuple):
     after: bytes | None
 
 
-def planned(memory: Memory, path: str) -> ProjectionPlan:
+def plan_projection(memory: Memory, path: str) -> ProjectionPlan:
     folder = os.path.dirname(path)
     if not os.path.isdir(folder):
         raise PathRefused(
-            f"{shown(folder)} is not a folder.", hint="Create it first, or name another file."
+            f"{path_text(folder)} is not a folder.", hint="Create it first, or name another file."
         )
-    with disk.explained(f"reading {shown(path)}"):
+    with disk.explain_errors(f"reading {path_text(path)}"):
         before = read(path)
     after = with_block(before, text(memory), path)
     if after == before:
@@ -82,7 +82,7 @@ def planned(memory: Memory, path: str) -> ProjectionPlan:
 
 
 def planned_removal(path: str) -> ProjectionPlan:
-    with disk.explained(f"reading {shown(path)}"):
+    with disk.explain_errors(f"reading {path_text(path)}"):
         before = read(path)
     if before is None or _find(before, path) is None:
         return ProjectionPlan("missing", before, before)
@@ -91,7 +91,7 @@ def planned_removal(path: str) -> ProjectionPlan:
 
 def write(memory: Memory, path: str) -> ProjectionPlan:
     """Add the block at the end of a file, or update it in place."""
-    return _apply_plan(planned(memory, path), path)
+    return _apply_plan(plan_projection(memory, path), path)
 
 
 def remove(path: str) -> ProjectionPlan:
@@ -100,7 +100,7 @@ def remove(path: str) -> ProjectionPlan:
 
 
 def _apply_plan(plan: ProjectionPlan, path: str) -> ProjectionPlan:
-    with disk.explained(f"changing {shown(path)}"):
+    with disk.explain_errors(f"changing {path_text(path)}"):
         if plan.after is None and plan.before is not None:
             interrupts.defer()
             os.unlink(_real_path(path))
@@ -145,7 +145,7 @@ def read(path: str) -> bytes | None:
         problem = "is not UTF-8 text"
     if problem or b"\0" in data:
         raise ContentRefused(
-            f"{shown(path)} {problem or 'is not text'}, so nothing was added to it.",
+            f"{path_text(path)} {problem or 'is not text'}, so nothing was added to it.",
             hint="Name another file, such as AGENTS.md.",
         )
     return data
@@ -199,7 +199,7 @@ def _find(present: bytes, path: str) -> _Block | None:
         return None
     if len(begins) != 1 or len(ends) != 1 or ends[0] < begins[0][0]:
         raise ContentRefused(
-            f"The marks of the block in {shown(path)} are damaged: there should be one line"
+            f"The marks of the block in {path_text(path)} are damaged: there should be one line"
             f" `{_BEGINS} … -->` and below it one line `{END}`.",
             hint="Remove the rest of the block with an editor; nothing was changed.",
         )
@@ -232,7 +232,7 @@ def _real_path(path: str) -> str:
     real = os.path.realpath(path)
     if os.path.dirname(real) != os.path.realpath(os.path.dirname(path)):
         raise PathRefused(
-            f"{shown(path)} is a link to a place outside its folder: {shown(real)}.",
+            f"{path_text(path)} is a link to a place outside its folder: {path_text(real)}.",
             hint="Name the file itself if you want the block there.",
         )
     return real

@@ -32,7 +32,7 @@ WITHOUT_MATCHER = ("UserPromptSubmit", "Stop")
 """Our events for which the client ignores matchers."""
 
 
-class Registered(NamedTuple):
+class RegisteredHook(NamedTuple):
     """A hook of ours in the settings."""
 
     event: str
@@ -57,7 +57,7 @@ class NamedEvent(NamedTuple):
     """`line 3, column 5`."""
 
 
-class Unmanaged(NamedTuple):
+class UnmanagedHook(NamedTuple):
     """A hook that runs ctx but was not written by it."""
 
     event: str
@@ -80,15 +80,15 @@ class _HookEntry(NamedTuple):
         return str(self.group.value.plain.get("matcher") or "")
 
 
-def registered(text: str, is_ours: IsOurs) -> tuple[Registered, ...]:
+def registered_hooks(text: str, is_ours: IsOurs) -> tuple[RegisteredHook, ...]:
     """Our hooks that the client would run, in the order of the text."""
     ours = [entry for entry in _hooks(text) if _is_our_hook(entry.hook.value.plain, is_ours)]
     return tuple(
-        Registered(entry.event.key, entry.matcher, entry.hook.value.plain) for entry in ours
+        RegisteredHook(entry.event.key, entry.matcher, entry.hook.value.plain) for entry in ours
     )
 
 
-def unmanaged(text: str, is_ours: IsOurs, mentions: IsOurs) -> tuple[Unmanaged, ...]:
+def unmanaged_hooks(text: str, is_ours: IsOurs, mentions: IsOurs) -> tuple[UnmanagedHook, ...]:
     """Hooks that run ctx in a form that it does not write, in the order of the text."""
     others = []
     for entry in _hooks(text):
@@ -97,7 +97,7 @@ def unmanaged(text: str, is_ours: IsOurs, mentions: IsOurs) -> tuple[Unmanaged, 
         # Without a shell, it is not our form, even if the words are the same.
         if not _is_our_hook(hook, is_ours) and (mentions(line) or is_ours(line)):
             place = jsonc.place(text, entry.hook.start)
-            others.append(Unmanaged(entry.event.key, place, line))
+            others.append(UnmanagedHook(entry.event.key, place, line))
     return tuple(others)
 
 
@@ -142,15 +142,15 @@ def with_hooks(text: str | None, entries: Mapping[str, Mapping[str, Any]], is_ou
     root = jsonc.parse(text).root
     style = jsonc.style_of(text, root)
     if not isinstance(root.plain, dict):
-        raise jsonc.wrong(text, root.start, "the settings should be an object, { … }")
+        raise jsonc.syntax_error(text, root.start, "the settings should be an object, { … }")
     member = jsonc.last(root, "hooks")
     if member is None:
-        return jsonc.inserted(
+        return jsonc.insert_element(
             text, root, style, style.member("hooks", as_settings(entries)["hooks"])
         )
     hooks = member.value
     if not isinstance(hooks.plain, dict):
-        raise jsonc.wrong(text, hooks.start, "the hooks should be an object, { … }")
+        raise jsonc.syntax_error(text, hooks.start, "the hooks should be an object, { … }")
     # From here on only this value changes: the rest of the text is not parsed again.
     while (changed := _step(text, hooks, style, entries, is_ours)) != text:
         text, hooks = changed, jsonc.member_at(changed, hooks.start)
@@ -190,7 +190,7 @@ def _remove_our_hooks(text: str, member: Element, is_ours: IsOurs) -> str | None
         if left is None:
             root = jsonc.parse(text).root
             [member] = [element for element in root.elements if element.start == member.start]
-            left = jsonc.taken_out(text, [(root, member)])
+            left = jsonc.remove_element(text, [(root, member)])
             return _without_root(text, root) if left is None else left
         text, hooks = left, jsonc.member_at(left, hooks.start)
     return text
@@ -242,7 +242,9 @@ def _with_these(
         return text[: old.start] + shown + text[old.end :]
     if missing:
         beside = _list_of(present[-1])
-        return jsonc.inserted(text, beside, style, lambda indent: style.lines(missing[0], indent))
+        return jsonc.insert_element(
+            text, beside, style, lambda indent: style.lines(missing[0], indent)
+        )
     return _without_one_of_several(text, hooks, surplus[-1]) if surplus else text
 
 
@@ -250,10 +252,12 @@ def _with_group(text: str, hooks: Value, style: Style, event: str, group: Mappin
     """The text with a matcher group for an event, and with the elements that must contain it."""
     groups = jsonc.last(hooks, event)
     if groups is None:
-        return jsonc.inserted(text, hooks, style, style.member(event, [group]))
+        return jsonc.insert_element(text, hooks, style, style.member(event, [group]))
     if not isinstance(groups.value.plain, list):
-        raise jsonc.wrong(text, groups.value.start, f"{event} should be a list, [ … ]")
-    return jsonc.inserted(text, groups.value, style, lambda indent: style.lines(group, indent))
+        raise jsonc.syntax_error(text, groups.value.start, f"{event} should be a list, [ … ]")
+    return jsonc.insert_element(
+        text, groups.value, style, lambda indent: style.lines(group, indent)
+    )
 
 
 def _hooks(text: str) -> Iterator[_HookEntry]:
@@ -323,7 +327,7 @@ def _remove_hook(text: str, hooks: Value, entry: _HookEntry) -> str | None:
     # A group with no other hook is removed as a whole.
     if len(holders[0][0].elements) == 1:
         del holders[0]
-    return jsonc.taken_out(text, holders)
+    return jsonc.remove_element(text, holders)
 
 
 def _list_of(entry: _HookEntry) -> Value:

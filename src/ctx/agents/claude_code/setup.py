@@ -9,11 +9,11 @@ from ctx import disk, layout
 from ctx.agents.claude_code import edited_file, jsonc, registration, settings_file
 from ctx.agents.claude_code.clients import Client
 from ctx.agents.claude_code.registration import Group
-from ctx.agents.claude_code.settings_file import NamedEvent, Registered, Unmanaged
+from ctx.agents.claude_code.settings_file import NamedEvent, RegisteredHook, UnmanagedHook
 from ctx.config.resolve import survey
 from ctx.errors import CtxError
-from ctx.operations.store_checks import is_in_the_way, nearest_folder
-from ctx.sqlite.connection import shown
+from ctx.operations.store_checks import blocks_folder, nearest_folder
+from ctx.sqlite.connection import path_text
 from ctx.workspace import Environment
 
 
@@ -21,9 +21,9 @@ class ClientSettings(NamedTuple):
     """A settings file of the client, as far as it can be read."""
 
     path: str
-    hooks: tuple[Registered, ...] = ()
+    hooks: tuple[RegisteredHook, ...] = ()
     """Our hooks in the form that `ctx install` writes."""
-    unmanaged: tuple[Unmanaged, ...] = ()
+    unmanaged: tuple[UnmanagedHook, ...] = ()
     """Hooks that run ctx in another form."""
     events: tuple[NamedEvent, ...] = ()
     """All events that it names, ours and those of others."""
@@ -103,34 +103,36 @@ class Setup:
     def by_install(self, does: str) -> str:
         """The advice to run `ctx install`, preceded by what would prevent it from working."""
         home = self.environment.user_store.home
-        if is_in_the_way(home):
-            return f"Move {shown(home)} away, then `ctx install` {does}."
+        if blocks_folder(home):
+            return f"Move {path_text(home)} away, then `ctx install` {does}."
         if self.user.is_broken:
-            return f"Fix {shown(self.user.path)}, then `ctx install` {does}."
+            return f"Fix {path_text(self.user.path)}, then `ctx install` {does}."
         for folder in map(nearest_folder, (home, self.claude_folder)):
             if not os.access(folder, os.W_OK | os.X_OK):
-                return f"Make {shown(folder)} writable for this user, then `ctx install` {does}."
+                return (
+                    f"Make {path_text(folder)} writable for this user, then `ctx install` {does}."
+                )
         return f"`ctx install` {does}."
 
 
 def _read_settings(path: str) -> ClientSettings:
     try:
-        with disk.explained("reading it"):
+        with disk.explain_errors("reading it"):
             text = edited_file.read(path)
         if text is None or jsonc.is_blank(text):
             return ClientSettings(path)
         document = jsonc.parse(text)
-        hooks = settings_file.registered(text, registration.is_ours)
-        others = settings_file.unmanaged(text, registration.is_ours, registration.mentions)
+        hooks = settings_file.registered_hooks(text, registration.is_ours)
+        others = settings_file.unmanaged_hooks(text, registration.is_ours, registration.mentions)
         reason = settings_file.unreadable(text)
     except CtxError as error:
         return _broken_settings(path, error)
     plain = document.root.plain
     if not isinstance(plain, dict):
-        problem = f"{shown(path)} is not an object."
+        problem = f"{path_text(path)} is not an object."
         return ClientSettings(path, problem=problem, advice=_MEND, is_broken=True)
     named = tuple(settings_file.named_events(text))
-    problem = f"{shown(path)}, {reason}." if reason else ""
+    problem = f"{path_text(path)}, {reason}." if reason else ""
     return ClientSettings(path, hooks, others, named, plain, problem, _MEND if reason else "")
 
 
@@ -138,7 +140,7 @@ _MEND = "Fix the file: as it is, the client reads no hooks from it."
 
 
 def _broken_settings(path: str, error: CtxError) -> ClientSettings:
-    where = "" if shown(path) in error.message else f"{shown(path)}, "
+    where = "" if path_text(path) in error.message else f"{path_text(path)}, "
     advice = error.hint if error.hint and error.hint != error.default_hint else _MEND
     if os.path.islink(path) and not os.path.exists(path):
         advice = "Replace the link by a plain file."

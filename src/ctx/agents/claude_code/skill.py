@@ -16,7 +16,7 @@ from typing import Literal
 from ctx import __version__, disk, interrupts
 from ctx.agents.claude_code import edited_file
 from ctx.errors import PathRefused
-from ctx.sqlite.connection import shown
+from ctx.sqlite.connection import path_text
 
 PAGES = ("SKILL.md", "commands.md", "examples.md", "query-language.md")
 """The page that the client loads, and the pages that it links to."""
@@ -30,15 +30,15 @@ _LARGEST_PAGE = 256 * 1024
 def files() -> dict[str, str]:
     """The name and the text of every page, with its mark."""
     texts = resources.files("ctx.agents.claude_code").joinpath("texts", "skill")
-    return {name: marked(texts.joinpath(name).read_text("utf-8")) for name in PAGES}
+    return {name: add_mark(texts.joinpath(name).read_text("utf-8")) for name in PAGES}
 
 
-def marked(text: str) -> str:
+def add_mark(text: str) -> str:
     """A page with a mark that shows whether it was changed."""
     return f"{text}\n<!-- ctx-skill {__version__} {_hash(text.encode())} -->\n"
 
 
-def planned(folder: str) -> Literal["written", "updated", "current"]:
+def planned_state(folder: str) -> Literal["written", "updated", "current"]:
     """What writing the pages would do. Raises PathRefused if the folder cannot be created."""
     _require_folder(folder)
     present = _present(folder)
@@ -48,13 +48,14 @@ def planned(folder: str) -> Literal["written", "updated", "current"]:
 
 
 def write(folder: str, *, mode: int = disk.FILE_MODE) -> Literal["written", "updated", "current"]:
-    """Write the pages to a folder, `…/skills/ctx`. Those in `edited` are renamed first."""
-    state = planned(folder)
+    """Write the pages to a folder, `…/skills/ctx`. The user's
+    `edited_pages` are renamed first."""
+    state = planned_state(folder)
     if state == "current":
         return state
     present = _present(folder)
     interrupts.defer()
-    with disk.explained("writing the skill"):
+    with disk.explain_errors("writing the skill"):
         for name, text in _page_contents().items():
             path = os.path.join(folder, name)
             if present.get(name) == text:
@@ -80,7 +81,7 @@ def remove(folder: str, *, force: bool) -> Literal["removed", "kept", "missing"]
     if not present and not going:
         return "missing"
     interrupts.defer()
-    with disk.explained("removing the skill"):
+    with disk.explain_errors("removing the skill"):
         for name in going:
             disk.discard(os.path.join(folder, name))
         for emptied in (folder, os.path.dirname(folder)):
@@ -89,7 +90,7 @@ def remove(folder: str, *, force: bool) -> Literal["removed", "kept", "missing"]
     return "removed" if set(present) <= set(going) else "kept"
 
 
-def edited(folder: str) -> tuple[str, ...]:
+def edited_pages(folder: str) -> tuple[str, ...]:
     """The paths of pages that the user has changed or written."""
     present = _present(folder)
     changed = [name for name in present if not _is_unchanged(present[name])]
@@ -118,7 +119,7 @@ def _require_folder(folder: str) -> None:
         folder = os.path.dirname(folder)
     if not os.path.isdir(folder):
         raise PathRefused(
-            f"{shown(folder)} is not a folder, so the skill cannot be written there.",
+            f"{path_text(folder)} is not a folder, so the skill cannot be written there.",
             hint="Move it away, or leave the skill out with --no-skill.",
         )
 

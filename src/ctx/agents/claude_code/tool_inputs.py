@@ -104,7 +104,7 @@ def _read(payload: Mapping[str, Any]) -> Call:
 
 
 def _write(payload: Mapping[str, Any]) -> Call:
-    return tool_calls.FileWrite(file_edits.written(payload))
+    return tool_calls.FileWrite(file_edits.written_contents(payload))
 
 
 def _delegation(payload: Mapping[str, Any]) -> Call:

@@ -80,7 +80,7 @@ def read(
     If the file was replaced, it is read from its beginning. When the time is up or `most` bytes are
     read, the next call continues.
     """
-    reading = _Reading(path, most, deadline)
+    reading = _TranscriptReader(path, most, deadline)
     reading.read(start, end)
     return TranscriptPart(tuple(reading.events), reading.position, reading.problem)
 
@@ -94,7 +94,7 @@ class _Call(NamedTuple):
     input: Any
 
 
-class _Queued(NamedTuple):
+class _QueuedPrompt(NamedTuple):
     """A prompt in the client's queue."""
 
     offset: int
@@ -113,7 +113,7 @@ class _Entry(NamedTuple):
     """The fields that every hook payload has."""
 
 
-class _Reading:
+class _TranscriptReader:
     """Reads a file forward, once."""
 
     def __init__(self, path: str, most: int, deadline: float) -> None:
@@ -124,7 +124,7 @@ class _Reading:
         self._most = most
         self._deadline = deadline
         self._calls: dict[str, _Call] = {}
-        self._queue: list[_Queued] = []
+        self._queue: list[_QueuedPrompt] = []
         self._at_ms = 0
         self._began = (-1, 0)
         """The open file, and where the reading begins."""
@@ -222,7 +222,9 @@ class _Reading:
         if operation == "enqueue":
             text = _text(payload, "content").strip()
             # The client queues its own notices as JSON.
-            self._queue.append(_Queued(offset, entry, "" if text[:1] == "{" else _prompt(text)))
+            self._queue.append(
+                _QueuedPrompt(offset, entry, "" if text[:1] == "{" else _prompt(text))
+            )
         elif operation == "popAll":
             # The user took all queued prompts back to edit them.
             self._queue.clear()

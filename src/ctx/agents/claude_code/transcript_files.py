@@ -11,7 +11,7 @@ import re
 
 from ctx import clock, disk
 from ctx.hook_files import live
-from ctx.hosts.transcripts import Beginning
+from ctx.hosts.transcripts import TranscriptStart
 
 SUFFIX = ".jsonl"
 
@@ -29,14 +29,14 @@ def folder(host_folder: str) -> str:
     return os.path.join(host_folder, _PROJECTS)
 
 
-def beginning(start: bytes) -> Beginning:
+def read_beginning(start: bytes) -> TranscriptStart:
     """The session data in the first bytes of a transcript."""
     cwd = _CWD.search(start)
     folder = _json_text(cwd[1]) if cwd else ""
     time = _TIMESTAMP.search(start)
     began_ms = clock.parse_iso(time[1].decode()) if time else None
     is_usable = os.path.isabs(folder) and "\0" not in folder
-    return Beginning(folder if is_usable else "", began_ms, _count_first_prompt(start))
+    return TranscriptStart(folder if is_usable else "", began_ms, _count_first_prompt(start))
 
 
 def _json_text(data: bytes) -> str:

@@ -40,14 +40,14 @@ def since(path: str, start: int, end: int | None, deadline: float) -> Turn:
     A line belongs to the position of its end, so an incomplete line is read next time. If the time
     is up, the result contains the latest messages.
     """
-    reading = _Reading(path, start, end, deadline)
+    reading = _TranscriptReader(path, start, end, deadline)
     with closing(reading.entries()) as entries:
         return reading.turn(entries)
 
 
 def last_turn(path: str, end: int | None, deadline: float) -> Turn:
     """The messages after the last prompt before a position of the file, None for its end."""
-    reading = _Reading(path, 0, end, deadline)
+    reading = _TranscriptReader(path, 0, end, deadline)
     with closing(reading.entries()) as entries:
         return reading.turn(takewhile(_is_said, entries))
 
@@ -87,7 +87,7 @@ class _Line:
             self._pieces.append(piece)
 
 
-class _Reading:
+class _TranscriptReader:
     """Reads a file backwards, once."""
 
     def __init__(self, path: str, start: int, end: int | None, deadline: float) -> None:

@@ -46,7 +46,7 @@ def relevant_excerpts(
         given = {*before.values(), *(key.rpartition(":")[2] for key in before)}
         stores = session_context.stores_of(own, connection)
         key = contexts.key_of(place, hook.home, hook.environment, 1, own)
-        ready = contexts.ready(connection, key)
+        ready = contexts.valid_context(connection, key)
         hits = excerpt_search.search(
             *(stores, place.project, event.prompt, budget),
             session=event.session,
@@ -61,7 +61,7 @@ def relevant_excerpts(
         return None
     finally:
         connection.set_progress_handler(None, 0)
-    return excerpt_search.written(hits)
+    return excerpt_search.context_from_hits(hits)
 
 
 def _limits(hook: "Hook") -> tuple[int, int]:

@@ -105,7 +105,7 @@ class Hook:
         spool.put(self.home, event_id, f"{name}{mark}", data, durable=durable)
 
     def waiting(self) -> "list[str]":
-        return spool.waiting(self.home, spool.mark_of(self.home, self.database))
+        return spool.pending_names(self.home, spool.mark_of(self.home, self.database))
 
     def look_after(self) -> bool:
         """Wake the worker, or start one. Returns whether a worker runs or is about to run."""
@@ -238,7 +238,7 @@ def _note_capture_off(hook: Hook, read: "Callable[[], bytes]") -> None:
         from ctx.capture import capture_off
 
         try:
-            capture_off.off(hook.home, session, hook.now_ms())
+            capture_off.note_off(hook.home, session, hook.now_ms())
         except OSError as error:
             hook.log(f"{type(error).__name__}: {error}")
 
@@ -251,7 +251,7 @@ def _resume_capture(hook: Hook, data: bytes) -> None:
     from ctx.capture import capture_off
 
     try:
-        if capture_off.on(hook.home, session, hook.now_ms()) and hook.word != "stop":
+        if capture_off.note_on(hook.home, session, hook.now_ms()) and hook.word != "stop":
             size = _size(hook.host.transcript(data))
             live.write(hook.home, f"{session}.stop", str(size))
     except OSError as error:

@@ -82,7 +82,7 @@ def _session_start(hook: "Hook", event: "HookEvent", *, is_paused: bool) -> Hook
     began = clock.monotonic()
     try:
         with closing(for_reading(hook)) as connection, _project_store_state(hook, event) as own:
-            context = session_context.starting(hook, connection, own, place, event)
+            context = session_context.start_context(hook, connection, own, place, event)
             text, tokens, items = context[:3]
             took_ms = round((clock.monotonic() - began) * 1000)
             if part == 1 and hook_queries.are_nodes_expanded(connection):

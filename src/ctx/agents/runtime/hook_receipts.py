@@ -53,7 +53,7 @@ def receipt(
             start_receipts.note(
                 hook.home,
                 event.session,
-                {**start_receipts.before(hook.home, event.session), **digests},
+                {**start_receipts.received_items(hook.home, event.session), **digests},
             )
         else:
             start_receipts.note_part(hook.home, event.session, hook.part, digests)

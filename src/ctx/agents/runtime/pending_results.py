@@ -57,7 +57,7 @@ def _as_text(
     stores: "Sequence[Connection]", taken: "list[tuple[str, str]]", room: int
 ) -> "tuple[str, list[ContextItem]]":
     blocks = [block for kind, value in taken for block in _blocks(stores, kind, value)]
-    text, shown = layers.fitted([text for text, _ in blocks], room, _omission_note)
+    text, shown = layers.fit_blocks([text for text, _ in blocks], room, _omission_note)
     return text, [item for _, items in blocks[:shown] for item in items]
 
 
@@ -80,7 +80,9 @@ def _chain(hook: "Hook", session: str) -> "list[tuple[str, str]]":
     next session; later ones do not.
     """
     chain = [(session, _ALWAYS)]
-    while len(chain) < _LONGEST_CHAIN and (before := live.before(hook.home, chain[0][0])):
+    while len(chain) < _LONGEST_CHAIN and (
+        before := live.continued_session(hook.home, chain[0][0])
+    ):
         if before in [name for name, _ in chain]:
             break
         moved_ms = live.written_ms(hook.home, f"{chain[0][0]}.before")

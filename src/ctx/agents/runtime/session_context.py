@@ -31,7 +31,7 @@ def stores_of(own: ProjectStoreState, user: Connection) -> "Sequence[Connection]
     return [user] if own.connection is None else [own.connection, user]
 
 
-def starting(
+def start_context(
     hook: "Hook",
     connection: Connection,
     own: ProjectStoreState,
@@ -43,7 +43,7 @@ def starting(
     source, session = event.source, event.session
     key = contexts.key_of(place, hook.home, hook.environment, hook.part, own)
     goes_on = source in ("resume", "compact")
-    if not goes_on and (ready := contexts.ready(connection, key)):
+    if not goes_on and (ready := contexts.valid_context(connection, key)):
         return ready
     from ctx.context import layers
 
@@ -66,8 +66,8 @@ def starting(
         still = layers.still_valid(stores, before)
         if not own.is_current:
             # The index is out of date: nodes that it does not contain may still exist.
-            return layers.changed(stores, wanted, still)
-        context = layers.changed(stores, wanted, before)
+            return layers.changed_context(stores, wanted, still)
+        context = layers.changed_context(stores, wanted, before)
         # Deleted nodes are reported once.
         try:
             start_receipts.note(hook.home, session, still)

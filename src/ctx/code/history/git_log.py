@@ -53,11 +53,11 @@ def read(
     at_once = min(os.cpu_count() or 1, _PROCESSES)
     ways = _log_options(folder)
     way = 0
-    running: deque[tuple[int, Sequence[str], git.Reading]] = deque()
+    running: deque[tuple[int, Sequence[str], git.BackgroundProcess]] = deque()
 
-    def start(part: Sequence[str]) -> tuple[int, Sequence[str], git.Reading]:
+    def start(part: Sequence[str]) -> tuple[int, Sequence[str], git.BackgroundProcess]:
         stdin = "".join(f"{hash}\n" for hash in part).encode()
-        return way, part, git.Reading(checkout, *ways[way], *_TELLING, stdin=stdin)
+        return way, part, git.BackgroundProcess(checkout, *ways[way], *_TELLING, stdin=stdin)
 
     try:
         while parts or running:

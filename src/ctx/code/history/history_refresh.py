@@ -51,7 +51,7 @@ def refresh(
     checkout = project.checkout
     if checkout is None:
         return None
-    head, edge = git.checked_out(checkout), git.shallow_edge(checkout)
+    head, edge = git.rev_parse_head(checkout), git.shallow_edge(checkout)
     folder = os.path.relpath(project.root, checkout.top)
     folder = "" if folder == "." else folder
     # The name of a folder may not be valid text for SQLite.

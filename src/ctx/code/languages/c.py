@@ -56,7 +56,7 @@ class C(Language):
     def readable(self, content: bytes) -> bytes:
         """The same bytes without what the grammar cannot parse."""
         content = with_whole_blocks(content)
-        return _MACRO_BEFORE.sub(blanked, _STRUCT_MACRO.sub(blanked, content))
+        return _MACRO_BEFORE.sub(blank_word, _STRUCT_MACRO.sub(blank_word, content))
 
     def item(
         self, node: "Node", kind: str, parent: SourceItem, source: SourceText
@@ -261,7 +261,7 @@ def _misread_struct(
     return ItemDescription(name, between.start_byte, kind, "public", body.start_byte)
 
 
-def blanked(match: "re.Match[bytes]") -> bytes:
+def blank_word(match: "re.Match[bytes]") -> bytes:
     """A match with the word in it blanked."""
     begin, end = match.span(1)
     before, whole = begin - match.start(), match.group()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ctx.code.language import ItemDescription, SourceText, flatten
 from ctx.code.languages.c import (
     C,
-    blanked,
+    blank_word,
     body_start,
     declared_name,
     end_of_promise,
@@ -90,9 +90,9 @@ class Cpp(C):
     def readable(self, content: bytes) -> bytes:
         content = with_whole_blocks(content)
         for macro in _MACROS:
-            content = macro.sub(blanked, content)
+            content = macro.sub(blank_word, content)
         if any(word in content for word in _TELLING):
-            content = _ANNOTATION.sub(blanked, content)
+            content = _ANNOTATION.sub(blank_word, content)
         return content
 
     def item(
@@ -150,7 +150,7 @@ class Cpp(C):
         name_node, body = node.child_by_field_name("name"), node.child_by_field_name("body")
         if name_node is None or body is None:
             return None
-        name = unparametrised(source.content[name_node.start_byte : name_node.end_byte])
+        name = without_template_arguments(source.content[name_node.start_byte : name_node.end_byte])
         if parent.kind == kind and parent.name == name:
             # Already described with its declaration.
             self._accesses[parent.end] = _accesses(body, source)
@@ -160,7 +160,7 @@ class Cpp(C):
         for child in node.named_children:
             if child.type == "base_class_clause":
                 bases = [
-                    unparametrised(source.content[base.start_byte : base.end_byte])
+                    without_template_arguments(source.content[base.start_byte : base.end_byte])
                     for base in child.named_children
                     if base.type in ("type_identifier", "qualified_identifier", "template_type")
                 ]
@@ -321,7 +321,7 @@ def without_arguments(text: bytes) -> bytes:
     return text
 
 
-def unparametrised(text: bytes) -> str:
+def without_template_arguments(text: bytes) -> str:
     if _PLAIN.fullmatch(text):
         return text.decode("utf-8", "replace")
     return b"".join(without_arguments(text).split()).decode("utf-8", "replace")
@@ -337,9 +337,9 @@ def function_name(node: "Node", source: SourceText) -> tuple[str, tuple[str, ...
         name = "operator" + (f" {principal(kind.decode('utf-8', 'replace'))}" if kind else "")
         if not kind:
             name += "".join(text[operator.end() :].decode("utf-8", "replace").split())
-        base = unparametrised(scope).removesuffix("::")
+        base = without_template_arguments(scope).removesuffix("::")
     else:
-        base, _, name = unparametrised(text).rpartition("::")
+        base, _, name = without_template_arguments(text).rpartition("::")
     return name, (base,) if base else ()
 
 

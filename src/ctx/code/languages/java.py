@@ -58,7 +58,7 @@ _LONGEST_REMEMBERED = 120
 _MOST_REMEMBERED = 20_000
 
 
-class _Short(dict[bytes, str]):
+class _ShortNames(dict[bytes, str]):
     """Calls are keyed with their arguments. Only short ones are likely to recur."""
 
     def __setitem__(self, text: bytes, called: str) -> None:
@@ -73,7 +73,7 @@ class Java(Language):
 
     def __init__(self) -> None:
         super().__init__()
-        self.known_expressions = _Short()
+        self.known_expressions = _ShortNames()
         self._known_bindings: dict[bytes, tuple[tuple[str, str], ...]] = {}
 
     def item(

@@ -68,7 +68,7 @@ class _Target(msgspec.Struct, frozen=True):
     crate_types: tuple[str, ...] = ()
 
 
-class _Declared(msgspec.Struct, frozen=True):
+class _DeclaredDependency(msgspec.Struct, frozen=True):
     name: str
     source: str | None = None
     req: str = ""
@@ -86,21 +86,21 @@ class _Package(msgspec.Struct, frozen=True):
     source: str | None = None
     edition: str = ""
     targets: tuple[_Target, ...] = ()
-    dependencies: tuple[_Declared, ...] = ()
+    dependencies: tuple[_DeclaredDependency, ...] = ()
 
 
 class _Kind(msgspec.Struct, frozen=True):
     kind: str | None = None
 
 
-class _Needed(msgspec.Struct, frozen=True):
+class _NodeDependency(msgspec.Struct, frozen=True):
     pkg: str
     dep_kinds: tuple[_Kind, ...] = ()
 
 
 class _Node(msgspec.Struct, frozen=True):
     id: str
-    deps: tuple[_Needed, ...] = ()
+    deps: tuple[_NodeDependency, ...] = ()
 
 
 class _Resolve(msgspec.Struct, frozen=True):
@@ -113,7 +113,7 @@ class _Metadata(msgspec.Struct, frozen=True):
     resolve: _Resolve | None = None
 
 
-class _Local(NamedTuple):
+class _LocalManifests(NamedTuple):
     """The content of the manifests themselves."""
 
     tree: ManifestTree
@@ -138,7 +138,9 @@ def describe(root: str, paths: Iterable[str]) -> CargoDescription:
             hint="`ctx add cargo` is for projects that cargo builds.",
         )
     needs = cargo_manifests(tree).dependencies
-    local = _Local(tree, {(need.from_, need.to): need.manifest for need in needs if need.local})
+    local = _LocalManifests(
+        tree, {(need.from_, need.to): need.manifest for need in needs if need.local}
+    )
     parts: list[CargoSnapshot] = []
     problems: list[ManifestProblem] = []
     for manifest in manifests[:_MOST_WORKSPACES]:
@@ -170,7 +172,7 @@ def outermost(manifests: Iterable[str]) -> list[str]:
 
 
 def _workspace(
-    root: str, manifest: str, local: _Local, problems: list[ManifestProblem]
+    root: str, manifest: str, local: _LocalManifests, problems: list[ManifestProblem]
 ) -> CargoSnapshot:
     options = ("--manifest-path", os.path.join(root, manifest))
     metadata = _ask(root, "--offline", "--no-deps", *options)
@@ -279,7 +281,7 @@ def _resolved_dependencies(root: str, metadata: _Metadata) -> Iterator[ResolvedD
 
 
 def _declared_dependencies(
-    root: str, metadata: _Metadata, local: _Local, locked: Mapping[str, str]
+    root: str, metadata: _Metadata, local: _LocalManifests, locked: Mapping[str, str]
 ) -> Iterator[ResolvedDependency]:
     """The dependencies that the packages of a workspace declare."""
     ids = {_manifest(root, package): _id(root, package) for package in metadata.packages}
@@ -299,7 +301,7 @@ def _declared_dependencies(
 
 
 def _dependency(
-    from_: str, to: str, kind: str | None, declared: Sequence[_Declared]
+    from_: str, to: str, kind: str | None, declared: Sequence[_DeclaredDependency]
 ) -> ResolvedDependency:
     return ResolvedDependency(
         from_,

@@ -73,7 +73,7 @@ def npm_manifests(tree: ManifestTree) -> PackageWorkspace:
         # A file that only sets options for its folder is not a package.
         if "name" in manifest or "workspaces" in manifest or any(key in manifest for key in _KINDS):
             packages.append(_package(tree, path, manifest, workspaces))
-    known = _Known(packages)
+    known = _ProjectPackages(packages)
     dependencies = [need for package in packages for need in _dependencies(package, by_path, known)]
     return PackageWorkspace(tuple(packages), tuple(dependencies), tuple(tree.problems))
 
@@ -169,7 +169,7 @@ def _exports(exports: Any, folder: str) -> Iterator[PackageTarget]:
             waiting += reversed(inner)
 
 
-class _Known:
+class _ProjectPackages:
     """The packages of the project, by name."""
 
     def __init__(self, packages: Iterable[ManifestPackage]) -> None:
@@ -194,7 +194,7 @@ class _Known:
 
 
 def _dependencies(
-    package: ManifestPackage, by_path: Mapping[str, Table], known: _Known
+    package: ManifestPackage, by_path: Mapping[str, Table], known: _ProjectPackages
 ) -> Iterator[ManifestDependency]:
     manifest = by_path[package.manifest]
     optional = table_of(manifest, "peerDependenciesMeta")

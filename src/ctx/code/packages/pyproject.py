@@ -45,10 +45,10 @@ class _Project(NamedTuple):
     version: str
     scripts: Mapping[str, str]
     """The names of programs, and `package.module:function`."""
-    needs: tuple["_Need", ...]
+    needs: tuple["_PythonDependency", ...]
 
 
-class _Need(NamedTuple):
+class _PythonDependency(NamedTuple):
     name: str
     extras: tuple[str, ...]
     requirement: str
@@ -109,16 +109,16 @@ def _of_pyproject(content: Table) -> _Project | None:
     )
 
 
-def _needs(requirements: Iterable[str], kind: str) -> Iterator[_Need]:
+def _needs(requirements: Iterable[str], kind: str) -> Iterator[_PythonDependency]:
     """The requirements in a list; invalid ones are skipped."""
     for text in requirements:
         if read := _REQUIREMENT.fullmatch(text):
             name, extras, rest = read.groups("")
             named = tuple(extra.strip() for extra in extras.split(",") if extra.strip())
-            yield _Need(name, named, rest.strip(), kind, kind == package_model.EXTRA)
+            yield _PythonDependency(name, named, rest.strip(), kind, kind == package_model.EXTRA)
 
 
-def _needs_of_poetry(poetry: Table) -> Iterator[_Need]:
+def _needs_of_poetry(poetry: Table) -> Iterator[_PythonDependency]:
     places = [(table_of(poetry, "dependencies"), package_model.NORMAL)]
     places.append((table_of(poetry, "dev-dependencies"), package_model.DEV))
     for group, _ in entries(table_of(poetry, "group")):
@@ -128,7 +128,9 @@ def _needs_of_poetry(poetry: Table) -> Iterator[_Need]:
             if name != "python":
                 version = wanted if isinstance(wanted, str) else text_of(wanted, "version")
                 optional = isinstance(wanted, dict) and wanted.get("optional") is True
-                yield _Need(name, tuple(texts_of(wanted, "extras")), version, kind, optional)
+                yield _PythonDependency(
+                    name, tuple(texts_of(wanted, "extras")), version, kind, optional
+                )
 
 
 def _of_setup_cfg(tree: ManifestTree, path: str) -> _Project | None:

@@ -128,7 +128,7 @@ def offers(facts: Facts) -> dict[str, list[tuple[object, ...]]]:
     return by_name
 
 
-def passed_on(facts: Facts, names: set[str]) -> set[str]:
+def reexported_names(facts: Facts, names: set[str]) -> set[str]:
     """What a file offers that is derived from one of these names and may have changed."""
     names = _local_names(facts, names)
     passed: set[str] = set()

@@ -17,7 +17,7 @@ MaybeValue = Value | None
 """None: unknown."""
 
 
-class _Outside(SourceFile):
+class _ExternalFile(SourceFile):
     """Stands for everything outside of the repository."""
 
     __slots__ = ()
@@ -27,7 +27,7 @@ class _Outside(SourceFile):
         self.path = ""
 
 
-OUTSIDE: Value = (False, _Outside(), -1)
+OUTSIDE: Value = (False, _ExternalFile(), -1)
 """Known to be elsewhere: in the language itself, or in another package. Compare it with `is`."""
 
 

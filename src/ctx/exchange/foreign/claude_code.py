@@ -27,7 +27,7 @@ from ctx.exchange.foreign.markdown_sections import MarkdownSection
 from ctx.ids import NodeId
 from ctx.memory import model
 from ctx.memory.model import Draft
-from ctx.sqlite.connection import shown
+from ctx.sqlite.connection import path_text
 
 PROGRAM = "claude-code"
 SOURCE = f"source:{PROGRAM}"
@@ -104,7 +104,7 @@ def _pages(path: str, folders: ClaudeFolders) -> Iterator[MemoryPage | SkippedIt
         yield _page(path, folders)
     elif not os.path.isdir(path):
         raise PathRefused(
-            f"{shown(path)} is neither a file nor a folder.", hint="Give one that exists."
+            f"{path_text(path)} is neither a file nor a folder.", hint="Give one that exists."
         )
     elif _is_same_file(path, folders.config) or _looks_like_claude_codes(path):
         yield from _of_claude_code(path, folders)
@@ -151,7 +151,7 @@ def _of_project(folder: str) -> Iterator[MemoryPage | SkippedItem]:
     for count, (here, folders, names) in enumerate(os.walk(folder)):
         if count == _MOST_FOLDERS:
             yield SkippedItem(
-                shown(here), f"more than {_MOST_FOLDERS:,} folders: name a smaller one"
+                path_text(here), f"more than {_MOST_FOLDERS:,} folders: name a smaller one"
             )
             return
         # In the home folder, only its own files are read.
@@ -230,7 +230,7 @@ def _read(page: MemoryPage, waiting: list[MemoryPage]) -> Iterator[Item]:
         data = disk.read_plain(real, _LARGEST_PAGE + 1)
         changed_at = clock.iso(int(os.stat(real).st_mtime * 1000))
     except OSError as error:
-        yield SkippedItem(shown(page.path), f"it cannot be read: {error.strerror}")
+        yield SkippedItem(path_text(page.path), f"it cannot be read: {error.strerror}")
         return
     if len(data) > _LARGEST_PAGE:
         yield SkippedItem(page.name, f"it has more than {_LARGEST_PAGE:,} bytes")

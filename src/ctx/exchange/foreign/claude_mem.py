@@ -20,7 +20,7 @@ from ctx.exchange.foreign.foreign_database import Row
 from ctx.exchange.foreign.foreign_items import ForeignSource, Item, SkippedItem
 from ctx.ids import NodeId
 from ctx.memory.model import Draft
-from ctx.sqlite.connection import shown
+from ctx.sqlite.connection import path_text
 
 PROGRAM = "claude-mem"
 SOURCE = f"source:{PROGRAM}"
@@ -82,11 +82,11 @@ def has_tables(connection: Connection) -> bool:
 
 @contextmanager
 def reading(path: str, *, with_prompts: bool = False) -> Iterator[ForeignSource]:
-    with foreign_database.opened(path) as connection:
-        with foreign_database.explained(path):
+    with foreign_database.open_snapshot(path) as connection:
+        with foreign_database.explain_errors(path):
             if not has_tables(connection):
                 raise DatabaseFailure(
-                    f"{shown(path)} is not a database of claude-mem.",
+                    f"{path_text(path)} is not a database of claude-mem.",
                     hint="Leave out --from, and ctx detects the format.",
                 )
             tables = foreign_database.columns(connection)
@@ -96,7 +96,7 @@ def reading(path: str, *, with_prompts: bool = False) -> Iterator[ForeignSource]
 
 
 def _items(path: str, connection: Connection, tables: Tables, with_prompts: bool) -> Iterator[Item]:
-    with foreign_database.explained(path):
+    with foreign_database.explain_errors(path):
         sessions = _Sessions(connection, tables)
         for table in _OBSERVATIONS:
             for row in foreign_database.rows(
@@ -155,7 +155,7 @@ def _observation(table: str, row: Row, sessions: _Sessions) -> Draft | SkippedIt
     if not content:
         return SkippedItem(f"{table} {_text(row, 'id')}", "it has no text")
     kind = _text(row, "type") or "memory"
-    concepts = foreign_items.listed(row["concepts"]) + foreign_items.listed(row["keywords"])
+    concepts = foreign_items.parse_list(row["concepts"]) + foreign_items.parse_list(row["keywords"])
     metadata = {
         "files_read": foreign_items.words(row["files_read"]),
         "files_modified": foreign_items.words(row["files_modified"]),

@@ -7,7 +7,7 @@ from ctx import disk
 from ctx.errors import ContentRefused, DatabaseFailure, UsageError
 from ctx.exchange.foreign import claude_mem, foreign_database, foreign_items, go_ctx, jsonl
 from ctx.memory.user_store import APPLICATION_ID
-from ctx.sqlite.connection import shown
+from ctx.sqlite.connection import path_text
 from ctx.sqlite.truth import application_id_of
 
 Kind = Literal["graph", "ctx", "claude-mem", "claude-code", "jsonl"]
@@ -23,14 +23,14 @@ def kind(path: str) -> Kind:
     foreign_database.require_file(path)
     # SQLite checks the file before anything else opens it: closing another handle on a store that
     # this process has open would drop its locks.
-    with foreign_database.explained(path):
+    with foreign_database.explain_errors(path):
         is_ours = application_id_of(path) == APPLICATION_ID
     if is_ours:
         raise UsageError(
-            f"{shown(path)} is a store of ctx itself.",
+            f"{path_text(path)} is a store of ctx itself.",
             hint="`ctx --db FILE export` writes it as JSON, which can be imported.",
         )
-    with disk.explained("reading what to import"):
+    with disk.explain_errors("reading what to import"):
         start = disk.read_plain(os.path.realpath(path), _LOOKED_AT)
     if start.startswith(foreign_database.HEADER):
         return _database(path)
@@ -39,9 +39,9 @@ def kind(path: str) -> Kind:
     if path.endswith((".jsonl", ".ndjson")):
         return "jsonl"
     if b"\n" not in start and len(start) >= _LOOKED_AT:
-        with disk.explained("reading what to import"), open(path, "rb") as file:
+        with disk.explain_errors("reading what to import"), open(path, "rb") as file:
             start = file.readline(jsonl.LONGEST_LINE) + file.read(_LOOKED_AT)
-    return of_text(start, shown(path))
+    return of_text(start, path_text(path))
 
 
 def of_text(start: bytes, name: str) -> Kind:
@@ -61,12 +61,12 @@ def of_text(start: bytes, name: str) -> Kind:
 
 
 def _database(path: str) -> Kind:
-    with foreign_database.opened(path) as connection, foreign_database.explained(path):
+    with foreign_database.open_snapshot(path) as connection, foreign_database.explain_errors(path):
         if go_ctx.has_tables(connection):
             return "ctx"
         if claude_mem.has_tables(connection):
             return "claude-mem"
     raise DatabaseFailure(
-        f"{shown(path)} is a database that ctx cannot import.",
+        f"{path_text(path)} is a database that ctx cannot import.",
         hint="ctx imports databases of the Go program ctx and of claude-mem.",
     )

@@ -13,7 +13,7 @@ from typing import Any
 
 from ctx import disk
 from ctx.errors import DatabaseFailure, DiskFailure, PathRefused
-from ctx.sqlite.connection import IMMUTABLE, connect, error_code, shown, size_of
+from ctx.sqlite.connection import IMMUTABLE, connect, error_code, path_text, size_of
 
 HEADER = b"SQLite format 3\0"
 _WAL_VERSION = 2
@@ -23,11 +23,11 @@ Row = Mapping[str, Any]
 
 
 @contextmanager
-def opened(path: str) -> Iterator[Connection]:
+def open_snapshot(path: str) -> Iterator[Connection]:
     """A consistent snapshot of the database, even if its program keeps writing."""
     require_file(path)
     with ExitStack() as closing:
-        with explained(path):
+        with explain_errors(path):
             connection = _connect_read_only(os.path.realpath(path), closing)
             connection.text_factory = _lenient
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST_VALUE)
@@ -38,7 +38,7 @@ def opened(path: str) -> Iterator[Connection]:
 
 
 @contextmanager
-def explained(path: str) -> Iterator[None]:
+def explain_errors(path: str) -> Iterator[None]:
     """Turn an SQLite error about the file into an error with a hint.
 
     Use it only around reading this file: errors of the store belong to another file.
@@ -58,12 +58,14 @@ def require_file(path: str) -> None:
         mode = os.stat(path).st_mode
     except FileNotFoundError:
         raise PathRefused(
-            f"{shown(path)} does not exist.", hint="Give the path of the file to import."
+            f"{path_text(path)} does not exist.", hint="Give the path of the file to import."
         ) from None
     except OSError as error:
         raise disk.failure("looking for what to import", error) from error
     if not stat.S_ISREG(mode):
-        raise PathRefused(f"{shown(path)} is not a plain file.", hint="Give the path of a file.")
+        raise PathRefused(
+            f"{path_text(path)} is not a plain file.", hint="Give the path of a file."
+        )
 
 
 def _connect_read_only(path: str, closing: ExitStack) -> Connection:
@@ -83,7 +85,7 @@ def _connect_read_only(path: str, closing: ExitStack) -> Connection:
         refusals = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR)
         if unused or error_code(error) not in refusals:
             raise
-        with disk.explained("copying a database"):
+        with disk.explain_errors("copying a database"):
             folder = closing.enter_context(tempfile.TemporaryDirectory())
             copy = _copy_database(path, folder)
         return closing.enter_context(contextlib.closing(connect(copy, "mode=rw")))
@@ -91,7 +93,7 @@ def _connect_read_only(path: str, closing: ExitStack) -> Connection:
 
 
 def _is_wal(path: str) -> bool:
-    with disk.explained("reading a database"), open(path, "rb") as file:
+    with disk.explain_errors("reading a database"), open(path, "rb") as file:
         header = file.read(20)
     return header.startswith(HEADER) and _WAL_VERSION in header[18:20]
 
@@ -110,7 +112,7 @@ def _lenient(value: bytes) -> str:
 
 
 def _failure(path: str, error: sqlite3.DatabaseError) -> DatabaseFailure | DiskFailure:
-    name = shown(path)
+    name = path_text(path)
     match error_code(error):
         case sqlite3.SQLITE_NOTADB:
             return DatabaseFailure(

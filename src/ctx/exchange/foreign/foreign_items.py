@@ -68,7 +68,7 @@ def text(value: object) -> str:
     return str(value)
 
 
-def cleaned(value: str) -> tuple[str, int]:
+def clean_text(value: str) -> tuple[str, int]:
     """A text without NUL characters and surrogates, and the number of replacements."""
     return _UNFIT_IN_TEXT.subn("\ufffd", value)
 
@@ -80,12 +80,13 @@ def cleaned_value(value: Any, depth: int = 0) -> tuple[Any, int]:
     is read but not when it is written.
     """
     if isinstance(value, str):
-        return cleaned(value)
+        return clean_text(value)
     if depth == _DEEPEST and isinstance(value, dict | list):
         return "…", 0
     if isinstance(value, dict):
         pairs = [
-            (cleaned(str(key)), cleaned_value(nested, depth + 1)) for key, nested in value.items()
+            (clean_text(str(key)), cleaned_value(nested, depth + 1))
+            for key, nested in value.items()
         ]
         count = sum(key[1] + pair[1] for key, pair in pairs)
         return {key[0]: pair[0] for key, pair in pairs}, count
@@ -96,7 +97,7 @@ def cleaned_value(value: Any, depth: int = 0) -> tuple[Any, int]:
         return value, 0
     if isinstance(value, float) and math.isfinite(value):
         return value, 0
-    return cleaned(text(value))
+    return clean_text(text(value))
 
 
 def moment(*values: object) -> int | None:
@@ -147,14 +148,14 @@ def is_untimed(node_id: str) -> bool:
     return node_id.startswith(_NO_TIME)
 
 
-def untimed(node_id: str) -> str:
+def id_without_time(node_id: str) -> str:
     """The part of an id without the time."""
     return node_id[_TIME_LENGTH:]
 
 
-def timed(node_id: str, ms: int) -> NodeId:
+def id_with_time(node_id: str, ms: int) -> NodeId:
     """The same id with a time."""
-    return NodeId(ids.Ulid(ids.derived_ulid(ms, "")[:_TIME_LENGTH] + untimed(node_id)))
+    return NodeId(ids.Ulid(ids.derived_ulid(ms, "")[:_TIME_LENGTH] + id_without_time(node_id)))
 
 
 def kept_id(value: str, ms: int | None, *parts: object) -> NodeId:
@@ -185,7 +186,7 @@ def tags(*words: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word for word in named if word))
 
 
-def listed(value: object) -> list[Any]:
+def parse_list(value: object) -> list[Any]:
     """Parse a JSON list; other text becomes a list of one."""
     written = text(value).strip()
     if not written:
@@ -200,7 +201,7 @@ def words(value: object) -> list[str]:
     """Parse a JSON list of texts; other values stay JSON."""
     texts = (
         entry if isinstance(entry, str) else json.dumps(entry, ensure_ascii=False)
-        for entry in listed(value)
+        for entry in parse_list(value)
         if entry is not None
     )
     return [word.strip() for word in texts if word.strip()]

@@ -18,7 +18,7 @@ from ctx.exchange.foreign.foreign_items import ForeignSource, Item, SkippedItem
 from ctx.ids import NodeId
 from ctx.memory import model
 from ctx.memory.model import Draft, Edge, Evidence, View
-from ctx.sqlite.connection import pragma, shown, size_of
+from ctx.sqlite.connection import path_text, pragma, size_of
 from ctx.sqlite.truth import application_id_of
 
 PROGRAM = "ctx"
@@ -36,10 +36,13 @@ def is_go_store(path: str) -> bool:
     if not size_of(path):
         return False
     try:
-        with foreign_database.explained(path):
+        with foreign_database.explain_errors(path):
             if application_id_of(path) not in (None, 0):
                 return False
-        with foreign_database.opened(path) as connection, foreign_database.explained(path):
+        with (
+            foreign_database.open_snapshot(path) as connection,
+            foreign_database.explain_errors(path),
+        ):
             return has_tables(connection)
     except (CtxError, sqlite3.Error, OSError):
         return False
@@ -57,11 +60,11 @@ def has_tables(connection: Connection) -> bool:
 
 @contextmanager
 def reading(path: str) -> Iterator[ForeignSource]:
-    with foreign_database.opened(path) as connection:
-        with foreign_database.explained(path):
+    with foreign_database.open_snapshot(path) as connection:
+        with foreign_database.explain_errors(path):
             if not has_tables(connection):
                 raise DatabaseFailure(
-                    f"{shown(path)} is not a store of the Go program ctx.",
+                    f"{path_text(path)} is not a store of the Go program ctx.",
                     hint="Leave out --from, and ctx detects the format.",
                 )
             tables = foreign_database.columns(connection)
@@ -71,7 +74,7 @@ def reading(path: str) -> Iterator[ForeignSource]:
 
 
 def _items(path: str, connection: Connection, tables: Mapping[str, list[str]]) -> Iterator[Item]:
-    with foreign_database.explained(path):
+    with foreign_database.explain_errors(path):
         yield from _nodes(connection, tables)
         for row in _rows(connection, "edges", tables, _EDGE_COLUMNS):
             yield edge(row)

@@ -30,7 +30,7 @@ _READ_SIZE = 1 << 20
 def reading(path: str) -> Iterator[ForeignSource]:
     require_file(path)
     with ExitStack() as closing:
-        with disk.explained("reading what to import"):
+        with disk.explain_errors("reading what to import"):
             file = closing.enter_context(open(path, "rb"))
             total = sum(part.count(b"\n") for part in iter(lambda: file.read(_READ_SIZE), b""))
             file.seek(0)
@@ -47,7 +47,7 @@ def items(lines: Iterable[bytes]) -> Iterator[Item]:
 
 def _lines(file: BinaryIO) -> Iterator[bytes]:
     """The lines of a file. A very long line is cut, so that it is not valid JSON."""
-    with disk.explained("reading what to import"):
+    with disk.explain_errors("reading what to import"):
         while line := file.readline(LONGEST_LINE):
             yield line
             while len(line) == LONGEST_LINE and not line.endswith(b"\n"):

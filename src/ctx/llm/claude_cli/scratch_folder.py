@@ -22,7 +22,7 @@ def scratch_folder(folder: str, variables: Mapping[str, str]) -> Iterator[str]:
     folder = os.path.realpath(folder)
     session = str(uuid.uuid4())
     scratch = os.path.join(folder, session)
-    with disk.explained("making a folder for Claude Code"):
+    with disk.explain_errors("making a folder for Claude Code"):
         disk.make_folder(scratch, durable_name=False)
     try:
         _remove_abandoned(folder, variables)

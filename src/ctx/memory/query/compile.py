@@ -21,7 +21,7 @@ from typing import NamedTuple
 from ctx import clock
 from ctx.memory import model
 from ctx.memory.query import conditions
-from ctx.memory.query.conditions import SqlFragment, condition, joined
+from ctx.memory.query.conditions import SqlFragment, condition, join_fragments
 from ctx.memory.query.filters import (
     PROJECT,
     TASK,
@@ -163,7 +163,7 @@ def compile_count(
     """The number of matches; with `left_out`, of those that the scope's project hides."""
     expression = _visible(query, scope._replace(project=None) if left_out else scope)
     if left_out:
-        expression = And((expression, elsewhere(scope)))
+        expression = And((expression, hidden_nodes(scope)))
     simple = _simplify(expression)
     if query.mode == "text":
         matches = _matches(words or words_of(query))
@@ -173,7 +173,7 @@ def compile_count(
             few = "SELECT rowid FROM nodes INDEXED BY idx_nodes_replaced"
             hidden = f"{sql} AND rowid IN ({few} WHERE superseded_by IS NOT NULL)"
             return SqlStatement(f"SELECT ({sql}) - ({hidden})", matches.parameters * 2)
-        where = joined([matches, condition(simple, now_ms)], " AND ")
+        where = join_fragments([matches, condition(simple, now_ms)], " AND ")
         source = "nodes_fts CROSS JOIN nodes AS n ON n.rowid = nodes_fts.rowid"
         return SqlStatement(f"SELECT count(*) FROM {source} WHERE {where.sql}", where.parameters)
     statement = _filter_statement(simple, now_ms, counted=True)
@@ -195,7 +195,7 @@ def _visible(query: Query, scope: Scope) -> Expression:
     return And((query.tree or _TRUE, *_limits(query, scope)))
 
 
-def elsewhere(scope: Scope) -> Expression:
+def hidden_nodes(scope: Scope) -> Expression:
     """The nodes that the project of a scope hides."""
     other = OtherNameFilter(PROJECT, scope.project or "")
     return And((other, Not(SessionFilter(scope.session)))) if scope.session else other
@@ -207,7 +207,7 @@ def _limits(query: Query, scope: Scope) -> list[Expression]:
     if not scope.include_superseded and not _names_superseded(query.tree or _TRUE):
         limits.append(Not(_SUPERSEDED))
     if scope.project is not None and not query.names_project:
-        limits.append(Not(elsewhere(scope)))
+        limits.append(Not(hidden_nodes(scope)))
     if scope.task is not None and not query.names_task:
         limits.append(Not(And((TagFilter(model.WORKING), OtherNameFilter(TASK, scope.task)))))
     return limits
@@ -315,7 +315,7 @@ def _candidates(
             isinstance(inner, TagFilter | TypeFilter) or _is_superseded(inner)
         ):
             merging = "EXCEPT" if isinstance(part, Not) else "INTERSECT"
-            candidates = joined([candidates, _ids(inner, now_ms)], f" {merging} ")
+            candidates = join_fragments([candidates, _ids(inner, now_ms)], f" {merging} ")
         else:
             rest.append(part)
     return candidates, rest
@@ -361,8 +361,8 @@ def _ids(expression: Expression, now_ms: int) -> SqlFragment:
         case Or(parts):
             lists = [_ids(part, now_ms) for part in parts]
             if len(lists) <= _MOST_MERGED:
-                return joined(lists, " UNION ")
-            every = joined(
+                return join_fragments(lists, " UNION ")
+            every = join_fragments(
                 (SqlFragment(f"SELECT id FROM ({piece.sql})", piece.parameters) for piece in lists),
                 " UNION ALL ",
             )
@@ -395,10 +395,10 @@ def _ranked_statement(query: Query, scope: Scope, now_ms: int, words: SearchWord
             " ORDER BY rowid DESC LIMIT 1 OFFSET ?), 0)",
             (words.expression, words.newest - 1),
         )
-        matches = joined([matches, oldest], " AND ")
+        matches = join_fragments([matches, oldest], " AND ")
     if query.tree is not None:
         source = "nodes_fts CROSS JOIN nodes AS n ON n.rowid = nodes_fts.rowid"
-        matches = joined([matches, condition(_simplify(query.tree), now_ms)], " AND ")
+        matches = join_fragments([matches, condition(_simplify(query.tree), now_ms)], " AND ")
     visible = condition(_simplify(And(tuple(_limits(query, scope)))), now_ms)
     return SqlStatement(
         "SELECT n.id, f.rank FROM (SELECT nodes_fts.rowid AS rowid,"

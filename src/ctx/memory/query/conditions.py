@@ -40,7 +40,7 @@ class SqlFragment(NamedTuple):
     parameters: tuple[str | int, ...] = ()
 
 
-def joined(pieces: Iterable[SqlFragment], separator: str) -> SqlFragment:
+def join_fragments(pieces: Iterable[SqlFragment], separator: str) -> SqlFragment:
     fragments = list(pieces)
     return SqlFragment(
         separator.join(piece.sql for piece in fragments),
@@ -60,14 +60,14 @@ def condition(expression: Expression, now_ms: int, row: str = "n") -> SqlFragmen
         case Or(()):
             return SqlFragment("0")
         case And(parts):
-            inner = joined((condition(part, now_ms, row) for part in parts), " AND ")
+            inner = join_fragments((condition(part, now_ms, row) for part in parts), " AND ")
             return SqlFragment(f"({inner.sql})", inner.parameters)
         case Or(parts):
             tags = tuple(part.tag for part in parts if isinstance(part, TagFilter))
             others = [
                 condition(part, now_ms, row) for part in parts if not isinstance(part, TagFilter)
             ]
-            inner = joined([_has_tag(tags), *others] if tags else others, " OR ")
+            inner = join_fragments([_has_tag(tags), *others] if tags else others, " OR ")
             return SqlFragment(f"({inner.sql})", inner.parameters)
         case Not(part):
             inner = condition(part, now_ms, row)
@@ -121,7 +121,7 @@ def _time_range(column: str, time: TimeFilter, now_ms: int) -> SqlFragment:
     start, end = time.bounds(now_ms)
     bounds = [SqlFragment(f"{column} >= ?", (start,))] if start is not None else []
     bounds += [SqlFragment(f"{column} < ?", (end,))] if end is not None else []
-    fragment = joined(bounds, " AND ")
+    fragment = join_fragments(bounds, " AND ")
     return SqlFragment(f"({fragment.sql})", fragment.parameters)
 
 
@@ -215,7 +215,7 @@ def _at_path(pattern: str) -> SqlFragment:
         # `**` also matches no folder at all. A name may contain brackets that are not a pattern.
         patterns = {wanted, wanted.replace("**/", "").replace("**", "*")}
         globs = [SqlFragment(f"{path} GLOB ?", (glob,)) for glob in sorted(patterns)]
-        matches = joined([SqlFragment(f"{path} = ?", (wanted,)), *globs], " OR ")
+        matches = join_fragments([SqlFragment(f"{path} = ?", (wanted,)), *globs], " OR ")
     return SqlFragment(
         "SELECT id FROM (WITH found AS MATERIALIZED (SELECT id FROM nodes"
         f" WHERE {path} >= ? AND {path} < ? AND ({matches.sql}))"

@@ -31,7 +31,7 @@ _SCOPES = {"": Scope(project=_LATER), "task": Scope(project=_LATER, task=_LATER)
 _THEN_MS = 32_535_215_999_000 - 123_457_000
 
 
-def prepared(query: str) -> str | None:
+def prepared_statements(query: str) -> str | None:
     """The statements of a query as JSON; None if it is invalid."""
     try:
         parsed = parse(query)
@@ -51,7 +51,9 @@ def prepared(query: str) -> str | None:
 def prepare_views(connection: Connection) -> None:
     """Prepare all views again."""
     for name, query in connection.execute("SELECT name, query FROM views").fetchall():
-        connection.execute("UPDATE views SET compiled = ? WHERE name = ?", (prepared(query), name))
+        connection.execute(
+            "UPDATE views SET compiled = ? WHERE name = ?", (prepared_statements(query), name)
+        )
 
 
 def _statements(query: Query, scope: Scope) -> list[tuple[str | None, SqlStatement]]:

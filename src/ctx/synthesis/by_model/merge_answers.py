@@ -48,7 +48,7 @@ _LEAST_ROOM = 80
 """The least useful length of a truncated text."""
 
 
-def merged(
+def merge_synthesis(
     found: Synthesis, steps: Sequence[Step], answers: Sequence[ModelAnswer], *, is_whole: bool
 ) -> Synthesis:
     """The synthesis of a session, merged with a model's answers.

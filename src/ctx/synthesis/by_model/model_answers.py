@@ -91,7 +91,7 @@ def sessions(connection: Connection) -> list[str]:
     return [row[0] for row in rows]
 
 
-def asked_about(answers: Sequence[ModelAnswer]) -> set[str]:
+def asked_step_ids(answers: Sequence[ModelAnswer]) -> set[str]:
     """The ids of the steps that a model was asked about."""
     return {step for answer in answers if answer.kind == "steps" for step in answer.steps}
 

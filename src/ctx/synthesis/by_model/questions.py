@@ -148,10 +148,10 @@ def most_tokens(question: ModelQuestion) -> int:
     """The maximum tokens of a question with a second try; each byte may be a token."""
     mended = repair_request(question, "", "")
     second = _size(mended) + _LONGEST_MENDED + mended.max_tokens
-    return most_at_once(question) + second
+    return max_first_try_tokens(question) + second
 
 
-def most_at_once(question: ModelQuestion) -> int:
+def max_first_try_tokens(question: ModelQuestion) -> int:
     """The maximum tokens of the first try alone."""
     return _size(question.request) + question.request.max_tokens
 

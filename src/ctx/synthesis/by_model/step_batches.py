@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from ctx.capture.steps import ABOUT_SESSION, Step
-from ctx.synthesis.by_model.step_text import shown
+from ctx.synthesis.by_model.step_text import step_text
 from ctx.synthesis.failures import is_failing
 from ctx.tokens import estimate
 
@@ -38,7 +38,7 @@ class StepBatch(NamedTuple):
         return tuple(dict.fromkeys(filter(None, named)))
 
 
-def due(
+def due_batches(
     steps: Sequence[Step],
     known: Collection[str],
     *,
@@ -56,12 +56,12 @@ def _stretches(steps: Sequence[Step], most_tokens: int) -> list[StepBatch]:
     texts: list[str] = []
     first, size = 0, 0
     for index, step in enumerate(steps):
-        text = shown(index - first + 1, step)
+        text = step_text(index - first + 1, step)
         more = estimate(text) + 1
         if texts and size + more > most_tokens:
             found.append(StepBatch(tuple(steps[first:index]), "\n".join(texts)))
             first, size, texts = index, 0, []
-            text = shown(1, step)
+            text = step_text(1, step)
         texts.append(text)
         size += more
     if texts:

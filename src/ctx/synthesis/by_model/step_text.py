@@ -25,7 +25,7 @@ _MOST_LINES = 12
 _INDENT = "    "
 
 
-def shown(number: int, step: Step) -> str:
+def step_text(number: int, step: Step) -> str:
     """A step as text, without useless details; at most a few thousand characters."""
     who = " (subagent)" if step.agent else ""
     return "\n".join([f"[{number}]{who} {_step_action(step)}", *_details(step)])

@@ -9,11 +9,11 @@ from typing import NamedTuple
 from ctx.config.resolve import load
 from ctx.ids import CLI_SESSION
 from ctx.layout import project_at
-from ctx.memory.changes import Who
+from ctx.memory.changes import ChangeAuthor
 from ctx.project.compaction import CompactionOptions
 from ctx.project.project_memory import ProjectMemory
 
-WHO = Who(CLI_SESSION, "cli")
+WHO = ChangeAuthor(CLI_SESSION, "cli")
 TAGS = ("area:net", "area:disk", "tier:reference", "tier:working")
 PROSE = (
     "The client retries {n} times with jitter, because the gateway drops idle connections after a"

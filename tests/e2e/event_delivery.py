@@ -1,7 +1,7 @@
 """Eight processes report events while the worker is killed repeatedly, and results are counted.
 
-`python -m tests.e2e.nothing_lost HOME FOLDER NUMBER EVENTS HOOKS` is one of those that report: the
-first events through real hooks, the rest as a hook would, without the start of an interpreter.
+`python -m tests.e2e.event_delivery HOME FOLDER NUMBER EVENTS HOOKS` is one of those that report:
+the first events through real hooks, the rest as a hook would, without the start of an interpreter.
 """
 
 import json
@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 from ctx import clock
 from ctx.hook_files import spool
-from tests.agents.claude_code.running import command
-from tests.worker.running import Workers, until
+from tests.agents.claude_code.hook_processes import command
+from tests.worker.worker_processes import Workers, until
 
 PROCESSES = 8
 _REMEMBERED = 40
@@ -68,7 +68,7 @@ def storm(workers: Workers, folder: Path, events: int, hooks: int, seed: int) ->
     """Report all events, kill workers meanwhile, and let a last one finish."""
     rng = random.Random(seed)
     began = clock.monotonic()
-    program = [sys.executable, "-m", "tests.e2e.nothing_lost", str(workers.home), str(folder)]
+    program = [sys.executable, "-m", "tests.e2e.event_delivery", str(workers.home), str(folder)]
     numbers = [str(events // PROCESSES), str(hooks // PROCESSES)]
     reporting = [
         subprocess.Popen(
@@ -80,7 +80,9 @@ def storm(workers: Workers, folder: Path, events: int, hooks: int, seed: int) ->
     ]
     kills = full = 0
     try:
-        while any(each.poll() is None for each in reporting) or spool.waiting(str(workers.home)):
+        while any(each.poll() is None for each in reporting) or spool.pending_names(
+            str(workers.home)
+        ):
             has_room = kills % 4 != 1
             full += not has_room
             _work_and_die(workers, rng.uniform(0, 1), has_room=has_room)
@@ -143,8 +145,8 @@ def stored_results(workers: Workers) -> StoredResults:
         steps=steps,
         items=items,
         remembered=sorted(content for (content,) in facts),
-        waiting=len(spool.waiting(home)),
-        failed=len(spool.failed(home)),
+        waiting=len(spool.pending_names(home)),
+        failed=len(spool.failed_names(home)),
         left=statuses,
     )
 

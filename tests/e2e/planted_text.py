@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from tests.capture.conversations import Client, Conversation
 from tests.conftest import Ctx, git
-from tests.llm import serving
+from tests.llm import model_server
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -168,8 +168,8 @@ def _in_narrative(at: Planted, text: str) -> None:
 
 def _ask_model(at: Planted, text: str) -> None:
     """Ask a model that repeats the words of the question."""
-    with serving.serve() as server:
-        server.otherwise = serving.Says(f"It is {text}.\n\nDecision: use {text}")
+    with model_server.serve() as server:
+        server.otherwise = model_server.Says(f"It is {text}.\n\nDecision: use {text}")
         where = "--backend", "openai", "--server", server.url
         at.run("llm", "--query", f"What is {text} about?", *where, "--commit")
 
@@ -187,12 +187,12 @@ def _synthesised_by_model(at: Planted, text: str) -> None:
     told = {"kind": "discovery", "title": title, "text": text, "steps": [1], "files": [text]}
     sections = ("investigated", "learned", "completed", "next_steps", "notes")
     summary = {"title": title, "request": title, **{name: [title] for name in sections}}
-    with serving.serve() as server:
+    with model_server.serve() as server:
         # With a fault in it, so that it is asked to mend what it said.
         server.plan(
-            serving.Says(f'{{"observations": "{text}"'),
-            serving.Says(json.dumps({"observations": [told]})),
-            serving.Says(json.dumps(summary)),
+            model_server.Says(f'{{"observations": "{text}"'),
+            model_server.Says(json.dumps({"observations": [told]})),
+            model_server.Says(json.dumps(summary)),
         )
         where = "--set", "llm.backend=openai", "--set", f"llm.server_url={server.url}"
         at.run("sessions", "synthesise", session[:8], "--again", *where)

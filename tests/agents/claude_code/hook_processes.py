@@ -143,7 +143,7 @@ class Hooks:
         home = str(self.home)
         return [
             (name.partition(".")[2], Path(spool.path_of(home, name)).read_bytes())
-            for name in spool.waiting(home)
+            for name in spool.pending_names(home)
         ]
 
 

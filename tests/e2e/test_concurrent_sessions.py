@@ -18,7 +18,7 @@ from ctx.objects.repository import Repository
 from ctx.objects.verify import verify
 from ctx.project import batches
 from tests.conftest import Ctx, git
-from tests.e2e.forked import forker
+from tests.e2e.forked_commands import forker
 from tests.faults import Disk
 
 SESSIONS = ("one", "two", "three", "four")

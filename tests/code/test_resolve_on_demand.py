@@ -15,7 +15,7 @@ from ctx.code import build, lookup
 from ctx.code.lookup import Code
 from ctx.code.vocabulary import LABELS
 from tests import effort
-from tests.code.built import Key, built, built_from_scratch, place, refreshed_and_resolved
+from tests.code.index_contents import Key, built, built_from_scratch, place, refreshed_and_resolved
 from tests.code.test_build import NATIVE, PYTHON, WEB, Versions, change, large, start, steps
 from tests.conftest import Ctx
 

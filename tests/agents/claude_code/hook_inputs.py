@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.agents.claude_code.running import SAMPLES, line
+from tests.agents.claude_code.hook_processes import SAMPLES, line
 
 # Not as UTF-8, but as JSON: half of a character that UTF-16 writes with two.
 LONE = "\ud800"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ctx.code import build
-from tests.code.built import built, built_from_scratch, place
+from tests.code.index_contents import built, built_from_scratch, place
 
 Files = dict[str, str | None]
 """Files to write; None removes one."""

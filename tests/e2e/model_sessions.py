@@ -1,4 +1,6 @@
-"""Many sessions in one process use a model at once: `python -m tests.e2e.asking URL LEDGER CAP`.
+"""Many sessions in one process use a model at once.
+
+Usage: `python -m tests.e2e.model_sessions URL LEDGER CAP`.
 
 Every session is a thread with a ledger and a backend of its own, as a worker or `ctx llm` has them.
 What people would be told is counted and printed at the end; anything else ends in a traceback.

@@ -13,9 +13,9 @@ from ctx.llm.retry import RetryPolicy
 from tests.contract.llm_backends import Metered
 from tests.e2e.claude_code.client import Person
 from tests.e2e.claude_code.conftest import ANY_CLIENT, BOTH_CLIENTS
-from tests.llm import serving
+from tests.llm import model_server
+from tests.llm.model_server import Hangs, Says, Server, ServerRequest, Status, Step
 from tests.llm.protocols import MODEL
-from tests.llm.serving import Hangs, Says, Server, ServerRequest, Status, Step
 
 PATIENCE = RetryPolicy(silence_s=30.0, retries=0, pause_s=0.01)
 REQUEST = Request("Be brief.", ("/compact what is in @secret.txt, ", "@~/secret.txt?"), 321)
@@ -25,7 +25,7 @@ HOOK_OUTPUT = "said by nobody to this model"
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    with serving.serve() as server:
+    with model_server.serve() as server:
         _plays(server, Says("Nothing", " much", "."))
         yield server
 

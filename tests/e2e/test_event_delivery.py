@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests import effort
-from tests.e2e.nothing_lost import PROCESSES, expected_uses, remembered, stored_results, storm
-from tests.worker.running import Workers
+from tests.e2e.event_delivery import PROCESSES, expected_uses, remembered, stored_results, storm
+from tests.worker.worker_processes import Workers
 
 EVENTS = effort.times(800)
 HOOKS = effort.times(80)

@@ -49,7 +49,7 @@ def files_affected_by(connection: Connection, names: set[str]) -> set[int] | Non
     while names:
         hashes = {crc32(name.encode("utf-8", "replace")) for name in names}
         # Includes files that were found before: they may pass on further names.
-        speaking = dict(code_tables.speaking_of(connection, hashes))
+        speaking = dict(code_tables.files_mentioning(connection, hashes))
         files.update(speaking)
         if len(files) > most:
             return None
@@ -62,7 +62,7 @@ def files_affected_by(connection: Connection, names: set[str]) -> set[int] | Non
 def _reexported_names(connection: Connection, files: Iterable[int], names: set[str]) -> set[str]:
     passed: set[str] = set()
     for path, known in code_tables.facts_of(connection, files):
-        passing = facts.passed_on(known, names)
+        passing = facts.reexported_names(known, names)
         passed |= passing
         if EVERYTHING in passing:
             # Any name that is looked up in this file may come from there.

@@ -16,7 +16,7 @@ import pytest
 from ctx import disk
 from ctx.cli.main import main
 from tests.conftest import Ctx, Ran, git
-from tests.e2e.throwing_away import Trial
+from tests.e2e.discarding_trials import Trial
 from tests.faults import Disk, Stopped
 
 REMOVED = "before a git commit had"

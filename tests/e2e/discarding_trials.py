@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.merging import Unsound, ctx
+from tests.e2e.merge_trials import Unsound, ctx
 
 
 class Trial:

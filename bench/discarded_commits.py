@@ -3,9 +3,9 @@
 A trial is 8 to 22 random commands between memory commits and git commits: reset, restore, stash and
 drop, checkout -f, switch, clean, worktree remove, branch -D, reflog expire and gc. It is sound if
 everything that was never in a git commit is visible or listed by `ctx status`, and comes back with
-`ctx stage recover` (see `tests/e2e/throwing_away.py`).
+`ctx stage recover` (see `tests/e2e/discarding_trials.py`).
 
-    python -m bench thrown_away [TRIALS]
+    python -m bench discarded_commits [TRIALS]
 """
 
 import multiprocessing
@@ -19,8 +19,8 @@ from pathlib import Path
 from bench import timing
 from bench.merges import MEMORY, prepare
 from bench.timing import Figure
-from tests.e2e.merging import Unsound
-from tests.e2e.throwing_away import Trial
+from tests.e2e.discarding_trials import Trial
+from tests.e2e.merge_trials import Unsound
 
 
 def try_out(asked: tuple[int, str]) -> tuple[int, int, str]:
