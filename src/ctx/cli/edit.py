@@ -66,7 +66,8 @@ def discard(file: str) -> None:
 
 
 def editor_of(settings: Settings, output: Output) -> str:
-    chosen = settings.environment.get("VISUAL") or settings.environment.get("EDITOR")
+    named = (settings.environment.get(name, "").strip() for name in ("VISUAL", "EDITOR"))
+    chosen = next(filter(None, named), "")
     if not chosen and not output.is_interactive:
         raise UsageError(
             "There is no terminal to edit on.",
@@ -88,7 +89,7 @@ def edited(text: str, name: str, editor: str) -> str:
     try:
         with interrupts.LeftToChild():
             code = subprocess.run([*shlex.split(editor), file], check=False).returncode
-        if code in (-signal.SIGINT, 128 + signal.SIGINT):
+        if code in (-signal.SIGINT, 128 + signal.SIGINT) and not _is_changed(file, text):
             shutil.rmtree(folder, ignore_errors=True)
             raise KeyboardInterrupt
         reason = f"it ended with code {code}" if code else ""
@@ -96,13 +97,23 @@ def edited(text: str, name: str, editor: str) -> str:
         reason = str(error)
     if not reason and not os.path.isfile(file):
         reason = "it deleted the file"
-    if reason:
+    if not reason:
+        return file
+    hint = "Set EDITOR to another program."
+    if _is_changed(file, text):
+        hint = f"Your text is in {file}."
+    else:
         shutil.rmtree(folder, ignore_errors=True)
-        raise UsageError(
-            f"The editor {editor!r} failed: {reason}. Nothing changed.",
-            hint="Set EDITOR to another program.",
-        )
-    return file
+    raise UsageError(f"The editor {editor!r} failed: {reason}. Nothing changed.", hint=hint)
+
+
+def _is_changed(file: str, text: str) -> bool:
+    """Whether somebody typed something. A file that cannot be read is kept."""
+    try:
+        with open(file, "rb") as handle:
+            return handle.read() != f"{text}\n".encode()
+    except OSError:
+        return os.path.isfile(file)
 
 
 def read_back(file: str) -> str:
