@@ -40,9 +40,8 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     with keeping(file):
         text = read_back(file)
         with opening.writing(settings, output) as memory:
-            if memory.graph.node(node_id).content not in (before, text.strip()):
-                raise UsageError(f"The node {node_id} was changed while you edited it.")
-            updated = update(memory, node_id, Options(content=text, in_document=True))
+            wanted = Options(content=text, in_document=True, based_on=before)
+            updated = update(memory, node_id, wanted)
     output.show(updated, render)
     warn_of_redaction(updated.redacted, output)
 

@@ -297,7 +297,9 @@ class Output:
                 fields["detail"] = error.detail
             self._say(self._json({"error": fields}).rstrip())
             return
-        self._say(f"{self._label(f'error {error.code}:', 'error')} {visible(error.message)}")
+        label = f"error {error.code}:"
+        message = self._prose(error.message, len(label) + 1)
+        self._say(f"{self._label(label, 'error')} {message}")
         if error.detail:
             self._say(visible_lines(error.detail))
         if hint:
@@ -348,8 +350,11 @@ class Output:
 
     def ask(self, question: str) -> str:
         """The input of the user; empty at the end of the input."""
-        self._say(visible(question), end=" ")
-        return settings.read_line()
+        self._say(f"{self._prose(question)} ", end="")
+        line = settings.read_line()
+        if line is None:
+            self._say("")
+        return line or ""
 
     def confirm(self, question: str, *, yes: bool) -> None:
         """Continue only if the user agrees; without a terminal only with `--yes`."""
@@ -357,8 +362,12 @@ class Output:
             return
         if not settings.stdin_is_terminal():
             raise ConfirmationNeeded(f"Confirmation needed: {question}")
-        self._say(visible(question), end=" [y/N] ")
-        if settings.read_line().lower() not in ("y", "yes"):
+        self._say(f"{self._prose(f'{question} [y/N]')} ", end="")
+        line = settings.read_line()
+        if line is None:
+            # The cursor is still behind the question.
+            self._say("")
+        if (line or "").lower() not in ("y", "yes"):
             raise Declined
 
     @contextmanager

@@ -170,8 +170,9 @@ def _stacked(cells: _Cells, screen: Screen) -> str:
         for number, (heading, cell, kind) in enumerate(
             zip(cells.headings, row, cells.kinds, strict=True)
         ):
-            label = f"{heading}: " if number and heading and cells.is_headed else ""
-            if cell or not number:
+            # A row without a first cell goes on with the row before it.
+            label = f"{heading}: " if number and heading and cells.is_headed and row[0] else ""
+            if cell:
                 indent = "    " if number else "  "
                 text = wrapped(f"{indent}{label}{cell}", screen.columns)
                 lines.append(painted(text, kind) if screen.colours and not label else text)
