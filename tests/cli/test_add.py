@@ -59,7 +59,14 @@ def test_a_mistyped_subcommand_is_no_fact(ctx: Ctx) -> None:
     ran = ctx("add", "flie", "src")
     assert ran.code == 2
     assert ran.err == ("error E011: `ctx add` has no subcommand 'flie'.\n  Did you mean `file`?\n")
-    assert 'ctx add fact "…"' in ctx("add", "nonsense").err
+    assert ctx("add", "nonsense").err == (
+        "error E011: 'nonsense' is one word, and no subcommand of `ctx add`.\n"
+        '  To add it: `ctx add fact "nonsense"`\n'
+    )
+    assert ctx("add", "Deploys", "run").err == (
+        'error E011: The text is not in quotes.\n  Write `ctx add "Deploys run"`.\n'
+    )
+    assert ctx("add", "").err.startswith("error E023: There is no content.\n")
     assert "Did you mean `pattern`?" in ctx("add", "patern", "use tabs").err
 
 

@@ -93,6 +93,31 @@ def test_an_editor_that_fails_changes_nothing(
     assert list(temporary.iterdir()) == []
 
 
+@pytest.mark.parametrize("code", [3, 130])
+def test_what_was_typed_outlives_an_editor_that_fails(
+    ctx: Ctx, add: Add, folder: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    node_id = add("--type=fact", "As it was")
+    editor(folder, monkeypatch, f'echo Typed > "$2"; exit {code}')
+    ran = ctx("edit", node_id)
+    (kept,) = temporary.glob("ctx-*/*.md")
+    assert kept.read_text() == "Typed\n"
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.endswith(f" Nothing changed.\n  Your text is in {kept}.\n")
+    assert content(ctx, node_id) == "As it was"
+
+
+def test_a_blank_editor_is_none(
+    ctx: Ctx, add: Add, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node_id = add("--type=fact", "As it was")
+    editor(folder, monkeypatch, 'echo Typed > "$2"')
+    monkeypatch.setenv("VISUAL", "  ")
+    assert ctx("edit", node_id).code == 0
+    monkeypatch.setenv("EDITOR", " \t")
+    assert ctx("edit", node_id).err.startswith("error E011: There is no terminal to edit on.\n")
+
+
 @pytest.mark.parametrize(
     ("script", "told"),
     [

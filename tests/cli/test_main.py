@@ -308,3 +308,10 @@ def test_what_a_command_does_fits_a_screen_before_its_options() -> None:
         lines = parser.format_help().splitlines()
         heading = next(at for at, line in enumerate(lines) if line in HEADINGS)
         assert heading <= 24, parser.prog
+
+
+def test_an_option_without_its_value_names_the_values(ctx: Ctx) -> None:
+    assert ctx("list", "--color").err == (
+        "error E011: --color needs a value.\n  Write `--color auto|always|never`.\n"
+    )
+    assert ctx("list", "-n").err == "error E011: --limit needs a value.\n  Write `--limit N`.\n"

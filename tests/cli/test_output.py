@@ -21,7 +21,13 @@ from ctx.cli.output import (
     size,
 )
 from ctx.cli.settings import Screen
-from ctx.cli.terminal import fitted_example, shortened, width, wrapped
+from ctx.cli.terminal import (
+    fitted_example,
+    shortened,
+    shortened_in_the_middle,
+    width,
+    wrapped,
+)
 from ctx.errors import CtxError
 
 
@@ -173,14 +179,70 @@ def test_short_prose_leaves_the_rest_to_tags() -> None:
     assert on_terminal(table, columns=60).splitlines()[1] == f"  {'w' * 30}  {'t' * 25}…"
     alone = Table(("tag", "nodes"), [("t" * 60, "3")], ("tags", "number"))
     assert on_terminal(alone, columns=30).splitlines()[1] == f"  {'t' * 20}…      3"
-    assert on_terminal(alone, columns=5).splitlines()[1] == f"  {'t' * 10}…      3"
+    assert on_terminal(alone, columns=5).split() == ["t" * 60, "nodes:", "3"]
 
 
 def test_a_terminal_that_is_too_narrow_wraps_rather_than_hides() -> None:
     table = Table(("id", "content"), [("0123456789", "w" * 40)], ("id", "text"))
-    assert on_terminal(table, columns=10).splitlines()[1] == "  0123456789  " + "w" * 15 + "…"
+    assert on_terminal(table, columns=10) == f"  0123456789\n    content:\n    {'w' * 40}\n"
     short = Table(("id", "content"), [("0123456789", "wwww")], ("id", "text"))
-    assert on_terminal(short, columns=10).splitlines()[1] == "  0123456789  wwww"
+    assert on_terminal(short, columns=10) == "  0123456789\n    content:\n    wwww\n"
+
+
+def test_constant_columns_are_left_out_if_a_table_does_not_fit() -> None:
+    headings = ("id", "project", "status", "tags", "what")
+    kinds = ("id", "", "", "tags", "text")
+    rows = [
+        ("0123456789", "shop", "completed", "project:shop", "one " * 8),
+        ("0123456790", "shop", "completed", "project:shop", "two " * 8),
+    ]
+    table = Table(headings, rows, kinds)
+    assert on_terminal(table, columns=60) == (
+        f"  id          what\n  0123456789  {'one ' * 8}\n  0123456790  {'two ' * 8}\n"
+        "  All: project:shop, status:completed, project:shop\n"
+    ).replace(" \n", "\n")
+    assert "All:" not in on_terminal(table, columns=120)
+    assert "All:" not in shown("text", table)
+    assert shown("text", table).count("completed") == 2
+    # One row has no constants, and what the table is about is never left out.
+    assert "completed" in on_terminal(Table(headings, rows[:1], kinds), columns=60)
+    same = Table(("file", "about"), [("a.py", "x" * 90), ("a.py", "x" * 90)], ("", "text"))
+    assert on_terminal(same, columns=60).count("a.py") == 2
+    empty = Table(headings, [("1", "", "s", "t", "w" * 60), ("2", "", "s", "t", "w" * 60)], kinds)
+    assert "project" not in on_terminal(empty, columns=60)
+
+
+def test_long_values_lose_their_middle() -> None:
+    path = "src/ctx/operations/a_very_long_folder/with_more/inner/file_name.py"
+    table = Table(("path", "state"), [(path, "new"), ("README.md", "changed")], ("", "type"))
+    heading, first, second = on_terminal(table, columns=50).splitlines()
+    assert first == "  src/ctx/oper…th_more/inner/file_name.py  new"
+    assert second.split() == ["README.md", "changed"]
+    assert (width(first), heading.split()) == (46, ["path", "state"])
+    for columns in range(40, 100):
+        assert max(map(width, on_terminal(table, columns=columns).splitlines())) <= columns
+
+
+def test_rows_are_stacked_where_they_do_not_fit() -> None:
+    rows = [("0123456789", "x" * 24, "y" * 24, "a few words"), ("0123456790", "", "z", "more")]
+    table = Table(("id", "from", "to", "why"), rows, ("id", "edge", "edge", "text"))
+    assert on_terminal(table, columns=60) == (
+        f"  0123456789\n    from: {'x' * 24}\n    to: {'y' * 24}\n    why: a few words\n"
+        "  0123456790\n    to: z\n    why: more\n"
+    )
+    wide = Table(table.headings, [("0", "x" * 60, "y" * 60, "a few words")], table.kinds)
+    assert len(on_terminal(wide, columns=110).splitlines()) == 2
+    fields = Table(("field", "value"), [("created", "some day in the past")], ("field", ""))
+    assert on_terminal(fields, columns=20) == "  created\n    some day in the\n    past\n"
+
+
+@settings(deadline=None)
+@given(st.text(), st.integers(1, 30))
+def test_a_text_without_its_middle_fits(text: str, columns: int) -> None:
+    found = shortened_in_the_middle(text, columns)
+    assert width(found) <= columns
+    start, dots, end = found.partition("…")
+    assert found == text or (dots and text.startswith(start) and text.endswith(end))
 
 
 @settings(deadline=None)
@@ -329,3 +391,14 @@ def test_an_explanation_that_does_not_fit_gets_a_line_of_its_own() -> None:
     assert fitted_example(line, 40) == "  ctx pack WORDS\n      what to read for a task"
     assert fitted_example(line, 24) == "  ctx pack WORDS\n      what to read for a\n      task"
     assert fitted_example("  ctx pack --budget 4000", 20) == "  ctx pack --budget 4000"
+
+
+def test_one_column_needs_no_heading_and_long_headings_fit() -> None:
+    assert on_terminal(Table(("what",), [("one",), ("two",)])) == "  one\n  two\n"
+    title = "src/ctx/operations/a_very_long_folder/file_name.py"
+    line = on_terminal(Line(title, "heading"), columns=30)
+    assert (width(line.rstrip()), line.startswith("src/"), line.endswith("name.py\n")) == (
+        30,
+        True,
+        True,
+    )

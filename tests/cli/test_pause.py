@@ -21,7 +21,7 @@ def test_everywhere(ctx: Ctx, folder: Path, surroundings: Path) -> None:
     assert ctx("pause").out == (
         "Paused everywhere: ctx does not record what agents do.\n"
         "Agents still get memory, and can still use it.\n"
-        f"  everywhere  {SINCE}  ctx resume\n"
+        f"  everywhere  since {SINCE}  until `ctx resume`\n"
         "To resume: `ctx resume`\n"
     )
     assert capture_pauses.is_paused(str(surroundings / ".ctx"), str(folder), AT)
@@ -57,7 +57,8 @@ def test_a_project_in_all_its_working_trees(ctx: Ctx, repo: Path, surroundings: 
     assert not capture_pauses.is_paused(home, str(surroundings), AT)
     ctx("pause")
     still = ctx("resume", "--project", "-C", str(other)).out
-    assert still == f"Capture resumed in app.\nStill paused:\n  everywhere  {SINCE}  ctx resume\n"
+    listed = f"Still paused:\n  everywhere  since {SINCE}  until `ctx resume`\n"
+    assert still == f"Capture resumed in app.\n{listed}"
 
 
 def test_times_that_make_no_sense(ctx: Ctx, folder: Path) -> None:

@@ -51,7 +51,7 @@ def test_without_the_store_only_the_standard_library_is_loaded(
 FOR_A_LIST = """
 ctx ctx.checkouts ctx.cli ctx.cli.arguments ctx.cli.colours ctx.cli.commands ctx.cli.list
 ctx.cli.main ctx.cli.nodes ctx.cli.older_forms ctx.cli.opening ctx.cli.options ctx.cli.output
-ctx.cli.settings ctx.cli.terminal ctx.clock ctx.disk
+ctx.cli.settings ctx.cli.table_layout ctx.cli.terminal ctx.clock ctx.disk
 ctx.errors ctx.ids ctx.interrupts ctx.layout ctx.memory ctx.memory.graph ctx.memory.graphs
 ctx.memory.migrations ctx.memory.model ctx.memory.short_ids ctx.memory.records
 ctx.memory.sources ctx.memory.user_store

@@ -99,3 +99,7 @@ def test_the_text_can_be_the_last_argument(ctx: Ctx, add: Add) -> None:
     assert made["summary"]["content"] == "Both are numbers"
     assert "The summary is missing." in ctx("summarize", one, two).err
     assert ctx("summarize", one, "Two words", "--content=Other").code == 2
+    # One word that cannot be an id is a text, too.
+    made = ctx("summarize", one, two, "Numbers", "--json").json
+    assert (made["summary"]["content"], len(made["sources"])) == ("Numbers", 2)
+    assert "begins with '01ZZZZZZ'" in ctx("summarize", one, "01ZZZZZZ", "Numbers").err

@@ -1,6 +1,7 @@
 """`ctx add`"""
 
 import argparse
+import os
 from typing import NamedTuple
 
 from ctx.cli import arguments, edit, opening
@@ -79,6 +80,8 @@ ctx add {0} --snapshot                 also stage a snapshot of it
 ctx add {0} --snapshot -m "Before the rewrite"
 """
 
+_SHOWN = 40
+"""Characters of the text in an error."""
 _DOCUMENTS = ("note", "task", "decision")
 _CODE = ("code", "rust")
 _NAMED = ("file", *_DOCUMENTS, "cargo", *_CODE, "command")
@@ -311,15 +314,25 @@ def _text(options: argparse.Namespace, settings: Settings, output: Output) -> _T
 def _refuse_typing_mistakes(options: argparse.Namespace) -> None:
     """Refuse `ctx add flie src`, which is a mistyped `file`, not a fact."""
     words = options.content
-    if options.type or options.stdin or not words or words == ["-"]:
+    text = " ".join(words)
+    if options.type or options.stdin or words == ["-"] or not text.strip():
         return
-    if len(words) > 1 or not any(character.isspace() for character in words[0]):
-        word = words[0][:40]
-        near = shared.nearest(word, [*_NAMED, *_TYPES]) or ""
-        raise UsageError(
-            f"`ctx add` has no subcommand {word!r}.",
-            hint=near if "Did you" in near else 'Write `ctx add fact "…"`.',
-        )
+    if len(words) == 1 and any(character.isspace() for character in text):
+        return
+    word = words[0][:_SHOWN]
+    near = shared.nearest(word, [*_NAMED, *_TYPES]) or ""
+    if "Did you" in near:
+        raise UsageError(f"`ctx add` has no subcommand {word!r}.", hint=near)
+    if os.path.exists(words[0]):
+        hint = f"`ctx add file {word}` snapshots a file; `ctx add fact {word}` adds the word."
+        raise UsageError(f"{word!r} is a file.", hint=hint)
+    shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    if len(words) > 1:
+        raise UsageError("The text is not in quotes.", hint=f'Write `ctx add "{shown}"`.')
+    raise UsageError(
+        f"{word!r} is one word, and no subcommand of `ctx add`.",
+        hint=f'To add it: `ctx add fact "{shown}"`',
+    )
 
 
 def render(added: AddResult) -> list[Block]:

@@ -40,9 +40,8 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     with keep_on_failure(file):
         text = read_back(file)
         with opening.writing(settings, output) as memory:
-            if memory.graph.node(node_id).content not in (before, text.strip()):
-                raise UsageError(f"The node {node_id} was changed while you edited it.")
-            updated = update(memory, node_id, Options(content=text, in_document=True))
+            wanted = Options(content=text, in_document=True, based_on=before)
+            updated = update(memory, node_id, wanted)
     output.show(updated, render)
     warn_of_redaction(updated.redacted, output)
 
@@ -66,7 +65,8 @@ def discard(file: str) -> None:
 
 
 def editor_of(settings: Settings, output: Output) -> str:
-    chosen = settings.environment.get("VISUAL") or settings.environment.get("EDITOR")
+    named = (settings.environment.get(name, "").strip() for name in ("VISUAL", "EDITOR"))
+    chosen = next(filter(None, named), "")
     if not chosen and not output.is_interactive:
         raise UsageError(
             "There is no terminal to edit on.",
@@ -88,7 +88,7 @@ def edit_text(text: str, name: str, editor: str) -> str:
     try:
         with interrupts.TerminalOwnedByChild():
             code = subprocess.run([*shlex.split(editor), file], check=False).returncode
-        if code in (-signal.SIGINT, 128 + signal.SIGINT):
+        if code in (-signal.SIGINT, 128 + signal.SIGINT) and not _is_changed(file, text):
             shutil.rmtree(folder, ignore_errors=True)
             raise KeyboardInterrupt
         reason = f"it ended with code {code}" if code else ""
@@ -96,13 +96,23 @@ def edit_text(text: str, name: str, editor: str) -> str:
         reason = str(error)
     if not reason and not os.path.isfile(file):
         reason = "it deleted the file"
-    if reason:
+    if not reason:
+        return file
+    hint = "Set EDITOR to another program."
+    if _is_changed(file, text):
+        hint = f"Your text is in {file}."
+    else:
         shutil.rmtree(folder, ignore_errors=True)
-        raise UsageError(
-            f"The editor {editor!r} failed: {reason}. Nothing changed.",
-            hint="Set EDITOR to another program.",
-        )
-    return file
+    raise UsageError(f"The editor {editor!r} failed: {reason}. Nothing changed.", hint=hint)
+
+
+def _is_changed(file: str, text: str) -> bool:
+    """Whether somebody typed something. A file that cannot be read is kept."""
+    try:
+        with open(file, "rb") as handle:
+            return handle.read() != f"{text}\n".encode()
+    except OSError:
+        return os.path.isfile(file)
 
 
 def read_back(file: str) -> str:

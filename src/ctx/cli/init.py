@@ -70,13 +70,22 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     if made.created and project.checkout:
         output.note("      `ctx install --git` adds memory to each git commit.")
     if made.created and not made.trusted:
-        output.note("The store is not trusted yet. To review and trust it: `ctx trust`")
+        home = settings.user_store.home
+        reason = "" if _is_writable(home) else f", because {home} cannot be written to"
+        output.note(f"The store is not trusted yet{reason}. To review and trust it: `ctx trust`")
     if made.created and project.checkout and project.checkout.top != project.root:
         output.note(f"The top folder of this git repository is {project.checkout.top}.")
     if made.created and made.outer:
         output.note(f"This project is inside another one: {made.outer}")
     if made.created and made.trusted and output.is_interactive and output.is_for_people:
         _offer_to_move(settings._replace(folder=folder), output, is_in_git=made.git == "added")
+
+
+def _is_writable(folder: str) -> bool:
+    """Whether a folder can be changed, or created."""
+    while not os.path.lexists(folder) and os.path.dirname(folder) != folder:
+        folder = os.path.dirname(folder)
+    return os.access(folder, os.W_OK)
 
 
 def _offer_to_move(settings: Settings, output: Output, *, is_in_git: bool) -> None:

@@ -98,6 +98,9 @@ class Parser(argparse.ArgumentParser):
                 f"{choice[1]!r} is not one of: {', '.join(known)}.",
                 hint=nearest(choice[1], known, self.prog),
             )
+        if missing := re.search(r"argument (?:-\w/)?(\S+): expected one argument", message):
+            action = self._option_string_actions.get(missing[1])
+            raise UsageError(f"{missing[1]} needs a value.", hint=_value_hint(missing[1], action))
         words = message.removeprefix("unrecognized arguments: ").split()
         hint = next((_ELSEWHERE[word] for word in words if word in _ELSEWHERE), "")
         raise UsageError(
@@ -124,6 +127,14 @@ class Parser(argparse.ArgumentParser):
 
     def print_help(self, _file: object = None) -> NoReturn:
         raise HelpRequested(self.format_help())
+
+
+def _value_hint(option: str, action: argparse.Action | None) -> str:
+    """`--color auto|always|never`, or with the placeholder of the value."""
+    if action is None:
+        return ""
+    value = "|".join(map(str, action.choices)) if action.choices else action.metavar or "VALUE"
+    return f"Write `{option} {value}`."
 
 
 class Help(argparse.RawDescriptionHelpFormatter):

@@ -18,14 +18,13 @@ from ctx import clock, interrupts
 from ctx.cli import settings
 from ctx.cli.colours import KINDS, colour_text
 from ctx.cli.settings import Screen
+from ctx.cli.table_layout import table_text
 from ctx.cli.terminal import (
-    fit_widths,
     one_line,
-    shortened,
+    shortened_in_the_middle,
     visible,
     visible_json,
     visible_lines,
-    width,
     wrapped,
 )
 from ctx.errors import ConfirmationNeeded, CtxError, DiskFailure
@@ -72,8 +71,6 @@ MOST_ROWS = 20
 _FOR_PROGRAMS = ("json", "yaml")
 
 _PLAIN = Screen()
-_NARROWEST = 24
-"""The columns of a terminal in which prose can be read."""
 _RECENT_MS = 60 * 86_400_000
 _SKEW_MS = 60_000
 
@@ -302,9 +299,9 @@ class Output:
                 fields["detail"] = error.detail
             self._print_message(self._json({"error": fields}).rstrip())
             return
-        self._print_message(
-            f"{self._label(f'error {error.code}:', 'error')} {visible(error.message)}"
-        )
+        label = f"error {error.code}:"
+        message = self._prose(error.message, len(label) + 1)
+        self._print_message(f"{self._label(label, 'error')} {message}")
         if error.detail:
             self._print_message(visible_lines(error.detail))
         if hint:
@@ -355,8 +352,11 @@ class Output:
 
     def ask(self, question: str) -> str:
         """The input of the user; empty at the end of the input."""
-        self._print_message(visible(question), end=" ")
-        return settings.read_line()
+        self._print_message(f"{self._prose(question)} ", end="")
+        line = settings.read_line()
+        if line is None:
+            self._print_message("")
+        return line or ""
 
     def confirm(self, question: str, *, yes: bool) -> None:
         """Continue only if the user agrees; without a terminal only with `--yes`."""
@@ -364,8 +364,12 @@ class Output:
             return
         if not settings.stdin_is_terminal():
             raise ConfirmationNeeded(f"Confirmation needed: {question}")
-        self._print_message(visible(question), end=" [y/N] ")
-        if settings.read_line().lower() not in ("y", "yes"):
+        self._print_message(f"{self._prose(f'{question} [y/N]')} ", end="")
+        line = settings.read_line()
+        if line is None:
+            # The cursor is still behind the question.
+            self._print_message("")
+        if (line or "").lower() not in ("y", "yes"):
             raise Declined
 
     @contextmanager
@@ -479,7 +483,11 @@ def _as_text(block: Block, screen: Screen | None) -> str:
     """A block as plain text; with the screen if a terminal shows it."""
     match block:
         case Line(text, kind):
-            shown = wrapped(text, screen.columns) if screen and kind in ("", "dim") else text
+            shown = text
+            if screen and kind in ("", "dim"):
+                shown = wrapped(text, screen.columns)
+            elif screen and kind == "heading":
+                shown = shortened_in_the_middle(text, screen.columns)
             return f"{colour_text(shown, kind) if screen and screen.colours else shown}\n"
         case VerbatimText(text):
             return text
@@ -487,40 +495,8 @@ def _as_text(block: Block, screen: Screen | None) -> str:
             return text if text.endswith("\n") else f"{text}\n"
         case Table(_, [], _):
             return ""
-        case Table():
-            return _table(block, screen)
-
-
-def _table(table: Table, screen: Screen | None) -> str:
-    headings, rows, kinds = table
-    columns = list(zip(headings, *rows, strict=True))
-    headed = screen is not None and any(headings) and "field" not in kinds
-    widths = [max(map(width, cells[0 if headed else 1 :])) for cells in columns]
-    colours = screen is not None and screen.colours
-    if screen is not None:
-        widths = fit_widths(widths, kinds, screen.columns)
-
-    # A last column of plain prose goes on below itself.
-    screen_columns = screen.columns if screen else 0
-    room = screen_columns - sum(widths[:-1]) - 2 * len(widths)
-    wraps = not kinds[-1] and _NARROWEST <= room < widths[-1]
-
-    def format_row(row: Sequence[str], kinds: Sequence[str]) -> str:
-        cells: list[str] = []
-        for cell, kind, most in zip(row, kinds, widths, strict=True):
-            if screen and not most:
-                continue
-            shown = shortened(cell, most) if screen else cell
-            if wraps and len(cells) == len(widths) - 1:
-                shown = wrapped(cell, room).replace("\n", f"\n{'':{screen_columns - room}}")
-            padding = " " * (most - width(shown))
-            inked = colour_text(shown, kind) if colours else shown
-            to_the_right = screen is not None and kind == "number"
-            cells.append(padding + inked if to_the_right else inked + padding)
-        return f"  {'  '.join(cells)}".rstrip() + "\n"
-
-    heading = format_row(headings, ["dim"] * len(headings)) if headed else ""
-    return heading + "".join(format_row(row, kinds) for row in rows)
+        case Table(headings, rows, kinds):
+            return table_text(headings, rows, kinds, screen)
 
 
 def _as_markdown(block: Block) -> str:

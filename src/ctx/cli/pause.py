@@ -66,9 +66,9 @@ def table(pauses: tuple[Pause, ...]) -> list[Block]:
     rows = [
         (
             "everywhere" if each.folder == EVERYWHERE else each.folder,
-            each.since,
-            each.until or "ctx resume",
+            f"since {each.since}",
+            f"until {each.until or '`ctx resume`'}",
         )
         for each in pauses
     ]
-    return [Table(("where", "since", "until"), rows)]
+    return [Table(("", "", ""), rows)]

@@ -210,13 +210,14 @@ def stdin_is_terminal() -> bool:
     return sys.stdin is not None and sys.stdin.isatty()
 
 
-def read_line() -> str:
-    """A line that the user types; empty at the end of the input."""
+def read_line() -> str | None:
+    """A line that the user types; None at the end of the input."""
     with interrupts.InterruptibleQuestion():
         if stdin_is_terminal():
             with suppress(OSError):  # Without a descriptor to wait for, the read itself waits.
                 interrupts.wait_for_input(sys.stdin.fileno())
-        return sys.stdin.readline().strip()
+        line = sys.stdin.readline()
+    return line.strip() if line else None
 
 
 def stdin_in_parts() -> Iterator[bytes]:

@@ -1,6 +1,7 @@
 """`ctx summarize`"""
 
 import argparse
+import re
 
 from ctx.cli import arguments, opening
 from ctx.cli.nodes import warn_of_redaction
@@ -15,6 +16,10 @@ ctx summarize 01M7ESYZ1SB4 01M7ESZ2K9QD "The parser is done"
 ctx summarize 01M7ESYZ1SB4 "It is done" --archive-sources    and archive the source
 fold -s notes.txt | ctx summarize 01M7ESYZ1SB4 --stdin
 """
+
+
+# ULIDs begin with 0 until the year 3084.
+_LIKE_AN_ID = re.compile(r"0[0-9a-z]*|(task|decision)_[0-9]+", re.IGNORECASE)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +38,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     ids, words = _split_ids_and_text(options.sources)
     content = arguments.text_of(options, words)
     if content is None:
-        hint = "Give it as the last argument, in quotes, or with --content or --stdin."
+        hint = "Give it as the last argument, in quotes, or with --stdin."
         raise UsageError("The summary is missing.", hint=hint)
     with opening.writing(settings, output) as memory:
         sources = [memory.graph.find(text) for text in ids]
@@ -44,10 +49,9 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 
 
 def _split_ids_and_text(words: list[str]) -> tuple[list[str], list[str]]:
-    """The ids, and the text if it is the last argument. Ids contain no white space."""
+    """The ids, and the text if it is the last argument: anything that cannot be an id."""
     *ids, last = words
-    is_text = bool(ids) and (last == "-" or len(last.split()) > 1)
-    return (ids, [last]) if is_text else (words, [])
+    return (ids, [last]) if ids and not _LIKE_AN_ID.fullmatch(last) else (words, [])
 
 
 def render(made: SummarizeResult) -> list[Block]:

@@ -1,7 +1,6 @@
 """Text on a terminal: its width, and control characters that must be escaped."""
 
 import re
-from collections.abc import Sequence
 
 # Characters that move the cursor, end a line, or change the direction of writing.
 _STEERING = (
@@ -14,10 +13,6 @@ _STEERING = (
 )
 _VISIBLE = {code: f"\\x{code:02x}" for code in _STEERING}
 _VISIBLE_LINES = {code: shown for code, shown in _VISIBLE.items() if chr(code) not in "\n\t"}
-# Minimum columns of tags and prose in a table: `tier:pinned`, and half a sentence.
-_SHORTEST_TAGS = 11
-_ENOUGH_PROSE = 40
-_SHORTEST_PROSE = 16
 
 # A word, together with the commands in it.
 _WORDS = re.compile(r"(?:`[^`]*`|\S)+")
@@ -71,6 +66,18 @@ def shortened(text: str, columns: int) -> str:
     return text
 
 
+def shortened_in_the_middle(text: str, columns: int) -> str:
+    """The text without its middle if it does not fit: the end of a path says most."""
+    if width(text) <= columns:
+        return text
+    start = shortened(text, max(columns - columns * 2 // 3, 1))
+    position, left = len(text), columns - width(start)
+    while position and left >= _columns(text[position - 1]):
+        position -= 1
+        left -= _columns(text[position])
+    return start + text[position:]
+
+
 def wrapped(text: str, columns: int) -> str:
     """A line of prose, broken at spaces where it does not fit. Commands in backticks stay whole."""
     if width(text) <= columns:
@@ -95,38 +102,6 @@ def fitted_example(line: str, columns: int) -> str:
     return (
         f"{command.rstrip()}\n{wrapped(indent + explanation, columns)}" if command.strip() else line
     )
-
-
-def fit_widths(widths: Sequence[int], kinds: Sequence[str], most: int) -> list[int]:
-    """The widths of columns side by side, with two spaces before each.
-
-    Tags are shortened first. If prose still has too little space, tags are left out: their width is
-    0.
-    """
-    with_tags = _narrow_columns(widths, kinds, "tags", _SHORTEST_TAGS, most)
-    with_tags = _narrow_columns(with_tags, kinds, "text", _ENOUGH_PROSE, most)
-    if "text" not in kinds or _total(with_tags) <= most:
-        return with_tags
-    without = [0 if kind == "tags" else w for w, kind in zip(widths, kinds, strict=True)]
-    return _narrow_columns(without, kinds, "text", _SHORTEST_PROSE, most)
-
-
-def _narrow_columns(
-    widths: Sequence[int], kinds: Sequence[str], kind: str, least: int, most: int
-) -> list[int]:
-    """The widths with those of a kind made narrower, the widest first, as far as needed."""
-    giving = [number for number, its_kind in enumerate(kinds) if its_kind == kind]
-    narrowed = [min(w, max(most, least)) if n in giving else w for n, w in enumerate(widths)]
-    while giving and _total(narrowed) > most:
-        widest = max(giving, key=lambda number: narrowed[number])
-        if narrowed[widest] <= least:
-            break
-        narrowed[widest] -= 1
-    return narrowed
-
-
-def _total(widths: Sequence[int]) -> int:
-    return sum(w + 2 for w in widths if w)
 
 
 def _columns(character: str) -> int:

@@ -76,7 +76,7 @@ def code_changes(codebase: Codebase, since: str, tick: clock.Tick) -> CodeChange
     if commit is None and not (since == "HEAD" and git.rev_parse_head(checkout) is None):
         raise UsageError(
             f"There is no commit {since[:80]!r} here.",
-            hint="--since takes a branch, a tag, or a commit, such as HEAD~3.",
+            hint="Name a branch, a tag or a commit, such as HEAD~3.",
         )
     limits = file_reader.limits(place.root, codebase.max_bytes)
     blobs = git.Blobs(checkout)

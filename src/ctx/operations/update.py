@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from ctx.errors import UsageError
 from ctx.ids import NodeId
 from ctx.memory import model, sources
 from ctx.memory.graph import PROJECT
@@ -29,6 +30,8 @@ class Options(NamedTuple):
     in_document: bool = False
     """Whether to write the content to the document of the node even if other branches have it.
     Otherwise such a document is unchanged, and the recorded content takes precedence."""
+    based_on: str | None = None
+    """The content that was edited. The change is refused if the node has another one by now."""
 
 
 class UpdateResult(NamedTuple):
@@ -66,6 +69,8 @@ def update(memory: Memory, node_id: NodeId, options: Options) -> UpdateResult:
         # The new content is attributed to whoever changes it.
         metadata = {sources.KEY: sources.USER, **memory.source_metadata, **metadata}
     with memory.transaction("update", node.scope) as change:
+        # Under the lock: another editor may close at the same time.
+        _check_base(change.graph.node(node_id).content, node_id, options)
         changed = change.update_node(
             node_id,
             node_type=options.type,
@@ -80,6 +85,12 @@ def update(memory: Memory, node_id: NodeId, options: Options) -> UpdateResult:
     return UpdateResult(graph.node(node_id), short, changed, tuple(change.redacted), differs)
 
 
+def _check_base(content: str, node_id: NodeId, options: Options) -> None:
+    known = (options.based_on, (options.content or "").strip())
+    if options.based_on is not None and content not in known:
+        raise UsageError(f"The node {node_id} was changed while you edited it.")
+
+
 def _update_document(
     memory: Memory, node_id: NodeId, doc: NodeDocument, options: Options
 ) -> UpdateResult:
@@ -90,6 +101,7 @@ def _update_document(
     wanted = redact(model.content(options.content or ""))
     text = redact(document.with_content(doc.text, wanted.text)).text
     before, after = content_of(doc.data), content_of(text.encode("utf-8", "surrogateescape"))
+    _check_base(before, node_id, options)
     with (
         document.rewrite_with_node(doc) as rewrite,
         memory.transaction("update", PROJECT) as change,
