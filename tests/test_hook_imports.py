@@ -243,8 +243,10 @@ def test_a_prepared_context_loads_few_modules(hooks: Hooks) -> None:
     hooks.run("session-start", hooks.event("session-start"))
     hooks.settle()
     modules = loaded(hooks, "session-start", session_id="another")
-    assert ours(modules) == CONTEXT | NOTICES
-    assert modules - CONTEXT - NOTICES <= of_library(hooks, ANSWERING_LIBRARY)
+    # The context has characters that are not ASCII, and is checked for hidden ones.
+    expected = CONTEXT | NOTICES | {"ctx.markdown"}
+    assert ours(modules) == expected
+    assert modules - expected <= of_library(hooks, ANSWERING_LIBRARY)
 
 
 @pytest.mark.parametrize("source", ["startup", "resume", "clear", "compact", "fork"])

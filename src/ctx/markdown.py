@@ -7,10 +7,53 @@ them would go on after their end, or would read like a line of ours, all of it s
 Hooks load this module: it imports nothing.
 """
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 LABELS = ("Tags:", "Rationale:", "Depends on:", "Superseded by:")
 """How the lines begin that we add below a text."""
 
+HIDDEN = (
+    *((0x00, 0x1F), (0x7F, 0x9F)),  # controls, which begin escape sequences
+    *((0x061C, 0x061C), (0x200E, 0x200F), (0x202A, 0x202E), (0x2066, 0x2069)),  # direction
+    *((0x200B, 0x200D), (0x2060, 0x2065), (0xFEFF, 0xFEFF), (0x180B, 0x180F)),  # no width
+    *((0x00AD, 0x00AD), (0x034F, 0x034F), (0x115F, 0x1160), (0x17B4, 0x17B5)),  # not drawn
+    *((0x3164, 0x3164), (0xFFA0, 0xFFA0), (0x206A, 0x206F), (0xFFF9, 0xFFFB)),
+    *((0x2028, 0x2029), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A)),
+    *((0xFE00, 0xFE0E), (0xE0000, 0xE007F), (0xE0100, 0xE01EF)),  # variations and tags
+)
+"""First and last of each range of characters that a reader does not see, or that change how a
+terminal shows the others. The variation selector of emoji is not among them."""
+
 _MARKS = " \t>-+*0123456789.)"
+
+
+def visible(text: str) -> str:
+    """The text with hidden characters as escapes, such as `\\u202e`. Line ends and tabs stay.
+
+    A reader must see what a program or a model reads.
+    """
+    if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
+        return text
+    if not _ESCAPES:
+        _ESCAPES.update(escapes(python_escape))
+        del _ESCAPES[9], _ESCAPES[10]
+    return text.replace("\r\n", "\n").translate(_ESCAPES)
+
+
+_ESCAPES: "dict[int, str]" = {}
+
+
+def escapes(escape: "Callable[[int], str]") -> "dict[int, str]":
+    """The hidden characters with their escapes, for `str.translate`."""
+    return {code: escape(code) for first, last in HIDDEN for code in range(first, last + 1)}
+
+
+def python_escape(code: int) -> str:
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def without_comments(text: str) -> str:

@@ -134,7 +134,8 @@ def test_space_between_blocks_is_one_blank_line_in_markdown() -> None:
 
 def test_markdown_is_the_same_in_text_and_markdown() -> None:
     text = "# A\n\ttab \x1b[0m\n"
-    assert shown("text", Markdown(text)) == shown("markdown", Markdown(text)) == text
+    printed = "# A\n\ttab \\x1b[0m\n"
+    assert shown("text", Markdown(text)) == shown("markdown", Markdown(text)) == printed
     assert on_terminal(Markdown(text)) == "# A\n\ttab \\x1b[0m\n"
 
 

@@ -52,7 +52,8 @@ FOR_A_LIST = """
 ctx ctx.checkouts ctx.cli ctx.cli.arguments ctx.cli.colours ctx.cli.commands ctx.cli.list
 ctx.cli.main ctx.cli.nodes ctx.cli.older_forms ctx.cli.opening ctx.cli.options ctx.cli.output
 ctx.cli.settings ctx.cli.table_layout ctx.cli.terminal ctx.clock ctx.disk
-ctx.errors ctx.ids ctx.interrupts ctx.layout ctx.memory ctx.memory.graph ctx.memory.graphs
+ctx.errors ctx.ids ctx.interrupts ctx.layout ctx.markdown ctx.memory ctx.memory.graph
+ctx.memory.graphs
 ctx.memory.migrations ctx.memory.model ctx.memory.short_ids ctx.memory.records
 ctx.memory.sources ctx.memory.user_store
 ctx.operations ctx.operations.list ctx.repository_names ctx.sqlite

@@ -53,7 +53,7 @@ class Table(NamedTuple):
 
 
 class VerbatimText(NamedTuple):
-    """Text that is printed unchanged: file contents, configuration."""
+    """Text that is printed as it is, except for hidden characters: file contents, configuration."""
 
     text: str
 
@@ -137,7 +137,7 @@ class Output:
     def show(self, value: Any, render: Callable[[Any], list[Block]]) -> None:
         """Print the answer of a command in the chosen format."""
         if self._form in _FOR_PROGRAMS:
-            self.result(self._data(value, self._form))
+            self._write(self._data(value, self._form))
             return
         self._write(self._for_people(value, render))
 
@@ -196,7 +196,7 @@ class Output:
 
     def result(self, text: str) -> None:
         """Print an answer that is already text."""
-        self._write(visible_lines(text) if self._stdout.isatty() else text)
+        self._write(visible_lines(text))
 
     @property
     def appears(self) -> bool:
@@ -204,12 +204,14 @@ class Output:
         return self._form == "text"
 
     def appear(self, piece: str) -> None:
-        """Print a part of such an answer. Carriage returns are not sent to a terminal."""
-        is_screen = self._stdout.isatty()
-        self._write(visible_lines(piece.replace("\r", "")) if is_screen else piece)
+        """Print a part of such an answer, without carriage returns."""
+        self._write(visible_lines(piece.replace("\r", "")))
 
     def _visible_block(self, block: Block) -> Block:
-        """A block without control characters: foreign text could control the terminal."""
+        """A block without hidden characters: foreign text could control the terminal.
+
+        Also in a pipe: its reader may be a terminal or an agent.
+        """
         match block:
             case Line(text, kind):
                 return Line(visible(text), kind)
@@ -226,9 +228,9 @@ class Output:
                 ]
                 return Table(headings, cells, known)
             case VerbatimText(text):
-                return VerbatimText(visible_lines(text)) if self._stdout.isatty() else block
+                return VerbatimText(visible_lines(text))
             case Markdown(text):
-                return Markdown(visible_lines(text)) if self._stdout.isatty() else block
+                return Markdown(visible_lines(text))
 
     def _json(self, value: Any, indent: int | None = None) -> str:
         import json

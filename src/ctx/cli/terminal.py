@@ -2,44 +2,37 @@
 
 import re
 
-# Characters that move the cursor, end a line, or change the direction of writing.
-_STEERING = (
-    *range(0x20),
-    *range(0x7F, 0xA0),
-    0x061C,
-    *range(0x200E, 0x2010),
-    *range(0x2028, 0x202F),
-    *range(0x2066, 0x206A),
-)
-_VISIBLE = {code: f"\\x{code:02x}" for code in _STEERING}
-_VISIBLE_LINES = {code: shown for code, shown in _VISIBLE.items() if chr(code) not in "\n\t"}
+from ctx import markdown
+
+_VISIBLE = markdown.escapes(markdown.python_escape)
 
 # A word, together with the commands in it.
 _WORDS = re.compile(r"(?:`[^`]*`|\S)+")
 
-_IN_JSON = {code: f"\\u{code:04x}" for code in _STEERING if code >= 0x7F}
+# JSON itself escapes the first of the controls.
+_HIDDEN_IN_JSON = re.compile(
+    "[" + "".join(f"{chr(max(a, 0x7F))}-{chr(b)}" for a, b in markdown.HIDDEN if b >= 0x7F) + "]"
+)
 
 
 def visible(text: str) -> str:
-    """The text with control characters and line ends escaped: a file name could forge a row."""
-    return text if text.isprintable() else text.translate(_VISIBLE)
+    """The text with hidden characters and line ends escaped: a file name could forge a row."""
+    return text if text.isascii() and text.isprintable() else text.translate(_VISIBLE)
 
 
 def visible_lines(text: str) -> str:
-    """Control characters as escapes, in a text of several lines."""
-    return _translated_lines(text, _VISIBLE_LINES)
+    """Hidden characters as escapes, in a text of several lines."""
+    return markdown.visible(text)
 
 
 def visible_json(text: str) -> str:
-    """The same JSON without control characters: it has escapes for them, and leaves some alone."""
-    return _translated_lines(text, _IN_JSON)
+    """The same JSON without hidden characters: it has escapes for them, and leaves some alone."""
+    return text if text.isascii() and "\x7f" not in text else _HIDDEN_IN_JSON.sub(_in_json, text)
 
 
-def _translated_lines(text: str, escapes: dict[int, str]) -> str:
-    """Line by line, because `translate` is slow and few lines need it."""
-    return "\n".join(
-        line if line.isprintable() else line.translate(escapes) for line in text.split("\n")
-    )
+def _in_json(match: re.Match[str]) -> str:
+    data = match[0].encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{data[n]:02x}{data[n + 1]:02x}" for n in range(0, len(data), 2))
 
 
 def one_line(text: str) -> str:

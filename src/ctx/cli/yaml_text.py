@@ -10,11 +10,15 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from ctx.markdown import HIDDEN
+
 _BARE_KEY = re.compile(r"[a-z]+(_[a-z]+)*")
 _NOT_BARE = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
-# Characters that some parsers treat as line ends, and that none accepts unescaped.
+# Hidden characters, and those that no parser accepts unescaped. Line ends and tabs are no problem.
 _NOT_AS_IT_IS = re.compile(
-    "[^\t\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
+    "["
+    + "".join(f"{chr(first)}-{chr(last)}" for first, last in HIDDEN if first)
+    + "\x00-\x08\x0b-\x1f\ud800-\udfff\ufffe\uffff]"
 )
 _BLANK_LINE = re.compile(r"^[ \t]+$", re.MULTILINE)
 
@@ -95,4 +99,5 @@ def _quoted(text: str) -> str:
 
 
 def _escaped(match: re.Match[str]) -> str:
-    return f"\\u{ord(match[0]):04x}"
+    code = ord(match[0])
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

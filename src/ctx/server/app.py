@@ -25,6 +25,13 @@ _MOST_AT_ONCE = 4
 _LARGEST_BODY = 1024 * 1024
 
 
+class JsonAnswer(JSONResponse):
+    """JSON in ASCII: hidden characters are escaped, like all others."""
+
+    def render(self, content: Any) -> bytes:
+        return json.dumps(content, allow_nan=False, separators=(",", ":")).encode()
+
+
 class ProcessInfo(NamedTuple):
     """The part of `GET /api/health` about the process."""
 
@@ -55,7 +62,7 @@ def app(services: AppServices) -> Starlette:
             value = await to_thread.run_sync(
                 answer, request_, limiter=limiter, abandon_on_cancel=True
             )
-            return JSONResponse(to_json(value))
+            return JsonAnswer(to_json(value))
 
         return Route(path, endpoint, methods=[method])
 
@@ -65,11 +72,11 @@ def app(services: AppServices) -> Starlette:
             routes.health, request_, limiter=limiter, abandon_on_cancel=True
         )
         body = {"status": answer.status, **to_json(services.about()), **to_json(answer.queue)}
-        return JSONResponse(body)
+        return JsonAnswer(body)
 
     async def wake(_request: Request) -> Response:
         services.wake()
-        return JSONResponse({"status": "ok"})
+        return JsonAnswer({"status": "ok"})
 
     table = [
         *(route(f"/api/{name}", "GET", answer) for name, answer in routes.GET_ROUTES.items()),
@@ -126,18 +133,18 @@ async def _ctx_error(_request: Request, error: Exception) -> Response:
     is_unknown = isinstance(error, NodeNotFound | SessionNotFound)
     status = 404 if is_unknown else 400 if is_theirs else 500
     body = {"code": error.code, "message": error.message, "hint": error.hint}
-    return JSONResponse({"error": to_json(body)}, status)
+    return JsonAnswer({"error": to_json(body)}, status)
 
 
 async def _http_error(_request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     body = {"code": UsageError.code, "message": error.detail, "hint": _ROUTES}
-    return JSONResponse({"error": body}, error.status_code, error.headers)
+    return JsonAnswer({"error": body}, error.status_code, error.headers)
 
 
 async def _internal_error(_request: Request, error: Exception) -> Response:
     body = {"code": CtxError.code, "message": f"{type(error).__name__}.", "hint": None}
-    return JSONResponse({"error": body}, 500)
+    return JsonAnswer({"error": body}, 500)
 
 
 _ROUTES = "docs/sessions.md lists the requests."

@@ -24,6 +24,7 @@ from ctx import disk, interrupts
 from ctx.agents.claude_code import edited_file
 from ctx.context import compose as composer
 from ctx.errors import ContentRefused, PathRefused
+from ctx.markdown import visible
 from ctx.memory.graph import PROJECT
 from ctx.memory.model import PINNED, REFERENCE
 from ctx.operations.compose import Composition, Options, compose
@@ -116,7 +117,7 @@ def text(memory: Memory) -> str:
     composed = _nodes_of_project(memory)
     if composed and composed.context.nodes:
         parts += [_KNOWN, _sections(composed)]
-    return "".join([*parts, END])
+    return visible("".join([*parts, END]))
 
 
 def _nodes_of_project(memory: Memory) -> Composition | None:

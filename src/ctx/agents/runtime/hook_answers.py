@@ -323,7 +323,15 @@ def _event(hook: "Hook", payload: bytes) -> "HookEvent | None":
 
 
 def _serialize_answer(hook: "Hook", answer: "HookAnswer | None") -> bytes:
-    return b"" if answer is None else hook.host.write(spool.EVENTS[hook.word], answer)
+    """The answer as the host reads it. An agent must not get text that its user cannot see."""
+    if answer is None:
+        return b""
+    plain = f"{answer.text}{answer.message}".replace("\n", "")
+    if not (plain.isascii() and plain.isprintable()):
+        from ctx.markdown import visible
+
+        answer = answer._replace(text=visible(answer.text), message=visible(answer.message))
+    return hook.host.write(spool.EVENTS[hook.word], answer)
 
 
 def _place(hook: "Hook", event: "HookEvent") -> Place:
