@@ -177,6 +177,20 @@ def test_a_check_in_a_pipe_has_failed_and_is_not_part_of_the_context(
     assert [tag for tag in command["tags"] if tag.startswith("tier:")] == []
 
 
+def test_a_commit_has_the_diagnostics_of_each_tool(
+    client: Client, conversation: Conversation, rounds: WorkerRounds, ctx: Ctx
+) -> None:
+    start(ctx)
+    run_command(conversation, "pytest -q", FAILED)
+    run_command(conversation, "ruff check", "All checks passed!\n")
+    finish_turn(conversation)
+    work(client, rounds)
+    made = ctx("commit", "-m", "One", "--format=json").json
+    (parent,) = made["parents"]
+    (came,) = ctx("diff", parent, made["commit"], "--format=json").json["diagnostics"]
+    assert (came["kind"], came["test"]) == ("added", "tests/test_retry.py::test_wait")
+
+
 def test_a_session_in_a_folder_in_which_a_person_started_one_is_staged_there(
     client: Client, conversation: Conversation, rounds: WorkerRounds, ctx: Ctx
 ) -> None:

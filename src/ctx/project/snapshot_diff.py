@@ -15,15 +15,18 @@ from ctx.objects.object_store import decode, derived_id
 from ctx.objects.object_types import (
     CargoSnapshot,
     CodeSnapshot,
+    Commit,
     Diagnostic,
     DiagnosticsSnapshot,
     Item,
 )
 from ctx.objects.repository import Repository
-from ctx.project import reported_diagnostics, staging, staging_chains, tool_snapshots
+from ctx.project import batches, reported_diagnostics, staging, staging_chains, tool_snapshots
 
 Kind = Literal["added", "removed", "changed"]
 
+_MOST_RECORDS_READ = 100
+"""Of how many commits with diagnostics all snapshots are read, not only the last one."""
 # A build that passes has compiled everything.
 _SAME_TOOL = {"rustc": "cargo", "clippy": "cargo", "cargo test": "cargo"}
 
@@ -91,15 +94,36 @@ class SnapshotState(NamedTuple):
 def state_at(repository: Repository, heads: Sequence[ObjectId]) -> SnapshotState:
     """The snapshots in the history of some commits."""
     diagnostics: dict[str, DiagnosticsSnapshot] = {}
-    for _, commit in commits.walk_past_damage(repository.objects, heads):
-        if commit and commit.diagnostics_snapshot:
-            for each in _diagnostics(repository, [commit.diagnostics_snapshot]):
-                diagnostics.setdefault(_tool(each), each)
+    walked = commits.walk_past_damage(repository.objects, heads)
+    reporting = (commit for _, commit in walked if commit and commit.diagnostics_snapshot)
+    for number, commit in enumerate(reporting):
+        last = commit.diagnostics_snapshot
+        assert last is not None
+        others = _other_tools(repository, commit) if number < _MOST_RECORDS_READ else ()
+        for each in _diagnostics(repository, [last, *others]):
+            diagnostics.setdefault(_tool(each), each)
     return SnapshotState(
         tool_snapshots.last_committed_code(repository, heads),
         tool_snapshots.last_cargo(repository, (), heads),
         diagnostics,
     )
+
+
+def _other_tools(repository: Repository, commit: Commit) -> list[ObjectId]:
+    """The snapshots that the records of a commit name, newest first.
+
+    The commit itself names only the last one, and several tools may have reported something.
+    """
+    try:
+        records = [
+            record
+            for batch_id in commit.record_batches
+            for record in batches.read(repository.everything, batch_id)
+        ]
+    except CtxError:
+        # `ctx debug verify` reports it.
+        return []
+    return list(reported_diagnostics.referenced_snapshots(records))[::-1]
 
 
 def staged_state(
