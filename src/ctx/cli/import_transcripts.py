@@ -11,7 +11,7 @@ from ctx.cli.settings import Settings
 from ctx.errors import UsageError
 from ctx.operations.backfill import BackfillResult, Options, backfill
 
-_GLANCE = 80
+_PREVIEW_LENGTH = 80
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
@@ -98,4 +98,4 @@ def render(done: BackfillResult) -> list[Block]:
 
 
 def _shortened(text: str) -> str:
-    return text if len(text) <= _GLANCE else f"{text[: _GLANCE - 1]}…"
+    return text if len(text) <= _PREVIEW_LENGTH else f"{text[: _PREVIEW_LENGTH - 1]}…"

@@ -13,7 +13,7 @@ from typing import Any
 _BARE_KEY = re.compile(r"[a-z]+(_[a-z]+)*")
 _NOT_BARE = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 # Characters that some parsers treat as line ends, and that none accepts unescaped.
-_NOT_AS_IT_IS = re.compile(
+_NEEDS_QUOTES = re.compile(
     "[^\t\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
 )
 _BLANK_LINE = re.compile(r"^[ \t]+$", re.MULTILINE)
@@ -63,7 +63,7 @@ def _is_block(text: str) -> bool:
         "\n" in text.removesuffix("\n")
         and not text.endswith("\n\n")
         and bool(text.strip())
-        and _NOT_AS_IT_IS.search(text) is None
+        and _NEEDS_QUOTES.search(text) is None
         and _BLANK_LINE.search(text) is None
     )
 
@@ -91,7 +91,7 @@ def _number(value: float) -> str:
 
 
 def _quoted(text: str) -> str:
-    return _NOT_AS_IT_IS.sub(_escaped, json.dumps(text, ensure_ascii=False))
+    return _NEEDS_QUOTES.sub(_escaped, json.dumps(text, ensure_ascii=False))
 
 
 def _escaped(match: re.Match[str]) -> str:

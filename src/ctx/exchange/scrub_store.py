@@ -41,7 +41,7 @@ class _Table(NamedTuple):
     """Whether the keys of its JSON are user text."""
 
 
-_TOLD = {
+_TABLE_LABELS = {
     "pending": _Table(("key",), ("value",)),
     "receipts": _Table(("id",), ("project",), ("items",)),
     "events": _Table(("id",), ("folder", "tool", "reason"), ("body",), inner_keys=True),
@@ -224,7 +224,7 @@ def _body(text: str, needle: Needle) -> str:
 
 def _tables(connection: Connection) -> Iterator[tuple[str, _Table]]:
     """The existing tables: a backup may have an older schema."""
-    for table, what in {**_TOLD, **_DERIVED}.items():
+    for table, what in {**_TABLE_LABELS, **_DERIVED}.items():
         columns = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
         if columns.issuperset(what.key):
             texts, json_ = (tuple(c for c in part if c in columns) for part in what[1:3])

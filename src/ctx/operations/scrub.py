@@ -33,7 +33,7 @@ MARK = "scrubbing"
 
 _PROJECTIONS = ("AGENTS.md", "CLAUDE.md")
 _PROJECTED = b"<!-- ctx:projection"
-_MEANWHILE = "it changed meanwhile: run the command again"
+_CHANGED_MEANWHILE = "it changed meanwhile: run the command again"
 _OURS = "in a name that ctx uses itself: of a session, a type or a key"
 _TURNS = 3
 _PATIENCE_S = 30.0
@@ -220,7 +220,7 @@ def _remaining_places(scope: ScrubScope, needle: Needle) -> Iterator[RemainingPl
             closing(user_store.open_for_reading(scope.database)) as opened,
         ):
             if scrub_store.find(opened, needle):
-                yield RemainingPlace(name, _MEANWHILE)
+                yield RemainingPlace(name, _CHANGED_MEANWHILE)
         for suffix in JOURNALS[:1]:
             if holds(scope.database + suffix, needle):
                 why = "another process reads the store: run the command again when it has ended"
@@ -237,7 +237,7 @@ def _remaining_places(scope: ScrubScope, needle: Needle) -> Iterator[RemainingPl
                     yield RemainingPlace(inside, "it is your file: edit it")
             elif holds(path, needle):
                 is_named = scrub_files.only_in_schema(path, needle)
-                yield RemainingPlace(inside, _OURS if is_named else _MEANWHILE)
+                yield RemainingPlace(inside, _OURS if is_named else _CHANGED_MEANWHILE)
     if scope.project:
         yield from ScrubbedProject(scope.project, needle).left()
     for name in _PROJECTIONS:

@@ -58,8 +58,8 @@ _ACTION = "synthesise"
 _SUMMARY = "summary"
 _MOST_MENTIONS = 5
 _MOST_SESSIONS = 50
-_SURER = 50
-_SUREST = 950
+_CONFIDENCE_STEP = 50
+_MAX_CONFIDENCE = 950
 _COUNTED = frozenset({"evidence", "confidence", "last_seen"})
 
 
@@ -385,7 +385,7 @@ class _SessionWriter:
                 "evidence": evidence,
                 "last_seen": found.at,
                 "confidence": max(
-                    min(_SUREST, (sure if isinstance(sure, int) else 0) + _SURER),
+                    min(_MAX_CONFIDENCE, (sure if isinstance(sure, int) else 0) + _CONFIDENCE_STEP),
                     found.confidence,
                 ),
             },
