@@ -132,7 +132,7 @@ def score(name: str, scores: Tensor, answers: Sequence[set[int]]) -> list[float]
 
 
 def bm25(units: Sequence[str], questions: Sequence[str]) -> Tensor:
-    counted = [Counter(terms.of(unit)) for unit in units]
+    counted = [Counter(terms.extract(unit)) for unit in units]
     lengths = [sum(each.values()) for each in counted]
     average = sum(lengths) / max(1, len(lengths))
     postings: dict[str, list[tuple[int, int]]] = {}

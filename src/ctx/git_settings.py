@@ -64,7 +64,7 @@ _OF_THE_REPOSITORY = (b"local", b"worktree")
 # What git sets for its hooks, and what changes how paths are read. A command that runs inside
 # a hook of one repository must not be led to another one, or to a half-made index. What somebody
 # gave to `git -c` is handed on: it is the user's word, and what is fixed here comes after it.
-_NOT_HANDED_ON = frozenset(
+_REMOVED_VARIABLES = frozenset(
     {
         "GIT_ALTERNATE_OBJECT_DIRECTORIES",
         "GIT_ATTR_SOURCE",
@@ -90,7 +90,7 @@ _NOT_HANDED_ON = frozenset(
 
 def environment(checkout: "Checkout", variables: "Mapping[str, str]") -> dict[str, str]:
     """The variables of a git command, made of those that ctx was started with."""
-    kept = {name: value for name, value in variables.items() if name not in _NOT_HANDED_ON}
+    kept = {name: value for name, value in variables.items() if name not in _REMOVED_VARIABLES}
     return {
         **kept,
         # The working tree is where it was found, whatever `core.worktree` and `core.bare` say,

@@ -26,12 +26,12 @@ def shop(repo: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return repo
 
 
-def told(answer: str) -> str:
+def normalized(answer: str) -> str:
     return DAY.sub("DAY", COMMIT.sub("COMMIT", answer))
 
 
 def test_the_commits_of_a_file_and_what_changed_with_it(shop: Path, ctx: Ctx) -> None:
-    assert told(ctx("code", "history", "net.py").out) == (
+    assert normalized(ctx("code", "history", "net.py").out) == (
         "  COMMIT  DAY  Raise the limit              1 file\n"
         "  COMMIT  DAY  Wait longer after a timeout  2 files\n"
         "  COMMIT  DAY  Add the client               2 files\n"
@@ -41,7 +41,7 @@ def test_the_commits_of_a_file_and_what_changed_with_it(shop: Path, ctx: Ctx) ->
 
 
 def test_commits_that_speak_of_something(shop: Path, ctx: Ctx) -> None:
-    assert told(ctx("code", "history", "--search", "timeouts").out) == (
+    assert normalized(ctx("code", "history", "--search", "timeouts").out) == (
         "  COMMIT  DAY  Wait longer after a timeout  2 files\n"
     )
     assert ctx("code", "history", "--search", "unheard").out == "No commit mentions unheard.\n"

@@ -13,12 +13,12 @@ def project(folder: Path, ctx: Ctx) -> Path:
     return folder
 
 
-def told(text: str) -> str:
+def normalized(text: str) -> str:
     return re.sub(r"\b[0-9a-f]{12}\b", "COMMIT", re.sub(r"\b0[0-9A-Z]{11}\b", "NODE", text))
 
 
 def test_what_is_staged_against_what_is_committed(project: Path, ctx: Ctx, add: Add) -> None:
-    assert told(ctx("diff").out) == "Nothing differs: HEAD (COMMIT) → STAGED.\n"
+    assert normalized(ctx("diff").out) == "Nothing differs: HEAD (COMMIT) → STAGED.\n"
     kept = add("--type=fact", "--tag=x:a", "Deploys run on Mondays")
     gone = add("--type=hypothesis", "The cache is cold")
     ctx("commit", "-m", "One")
@@ -30,7 +30,7 @@ def test_what_is_staged_against_what_is_committed(project: Path, ctx: Ctx, add: 
     ctx("link", new, kept, "--type=DEPENDS_ON")
     ctx("view", "create", "days", "--query=type:fact", "--budget=500")
     assert (
-        told(ctx("diff").out)
+        normalized(ctx("diff").out)
         == """\
 HEAD (COMMIT) → STAGED
 ~ fact NODE: Deploys run on Fridays
@@ -53,7 +53,7 @@ def test_two_commits_either_way(project: Path, ctx: Ctx, add: Add) -> None:
     add("--type=fact", "Staged, and of no commit")
     there = ctx("diff", first[:8], second[:8]).out
     assert (
-        told(there)
+        normalized(there)
         == """\
 COMMIT → COMMIT
 ~ fact NODE: Line 1
@@ -80,7 +80,7 @@ COMMIT → COMMIT
         "Line 1\nLine 2\nLine 3",
     )
     assert ctx("diff", "HEAD~1", "HEAD", "--format=json").json["nodes"][0]["kind"] == "changed"
-    assert told(ctx("diff", "head~2", "head~1").out) == (
+    assert normalized(ctx("diff", "head~2", "head~1").out) == (
         "head~2 (COMMIT) → head~1 (COMMIT)\n+ fact NODE: Line 1\n"
     )
     assert ctx("diff", first, first).out.startswith("Nothing differs: ")
@@ -92,7 +92,7 @@ def test_documents_are_what_they_were_when_they_were_kept(project: Path, ctx: Ct
     decision.write_text("# Use jitter\n")
     ctx("commit", "-m", "One")
     decision.write_text("# Use no jitter\n")
-    assert told(ctx("diff").out).endswith(
+    assert normalized(ctx("diff").out).endswith(
         "~ decision NODE: Use no jitter\n    content: Use jitter → Use no jitter\n"
     )
     ctx("commit", "-m", "Two")

@@ -392,7 +392,7 @@ def test_hooks_of_ours_in_another_form_are_left_alone_and_named(ctx: Ctx, home: 
     execed = {"type": "command", "command": "ctx", "args": ["hook", "stop"]}
     before = write_hooks(settings, *map(running, lines), execed)
 
-    def told(line: int, advice: str, command: str) -> str:
+    def unmanaged_warning(line: int, advice: str, command: str) -> str:
         return (
             f"warning: {settings}, line {line}, column 11: this hook for Stop runs ctx,"
             f" differs from what `ctx install` writes, and was not changed. {advice} It is:"
@@ -404,9 +404,9 @@ def test_hooks_of_ours_in_another_form_are_left_alone_and_named(ctx: Ctx, home: 
         advice = "Remove it, or both run."
         assert ran.err == "".join(
             [
-                told(7, advice, lines[0]),
-                told(11, advice, lines[1]),
-                told(15, advice, "ctx hook stop"),
+                unmanaged_warning(7, advice, lines[0]),
+                unmanaged_warning(11, advice, lines[1]),
+                unmanaged_warning(15, advice, "ctx hook stop"),
             ]
         )
     assert hooks_of(settings)["Stop"] == [*map(running, lines), execed, entry("stop")]
@@ -415,9 +415,9 @@ def test_hooks_of_ours_in_another_form_are_left_alone_and_named(ctx: Ctx, home: 
         advice = "Remove it manually."
         assert ran.err == "".join(
             [
-                told(7, advice, lines[0]),
-                told(11, advice, lines[1]),
-                told(15, advice, "ctx hook stop"),
+                unmanaged_warning(7, advice, lines[0]),
+                unmanaged_warning(11, advice, lines[1]),
+                unmanaged_warning(15, advice, "ctx hook stop"),
             ]
         )
         assert settings.read_text() == before

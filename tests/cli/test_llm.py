@@ -49,7 +49,7 @@ def project(shop: Path, ctx: Ctx) -> Path:
     return shop
 
 
-def told(text: str) -> str:
+def normalized(text: str) -> str:
     """Without what differs from run to run."""
     text = re.sub(r"\b[0-9a-f]{12}\b", "COMMIT", text)
     text = re.sub(r"[0-9A-HJKMNP-TV-Z]{12}", "ID", text)
@@ -66,7 +66,7 @@ def openai(server: Server) -> tuple[str, ...]:
 def test_a_question_in_a_project(ctx: Ctx, project: Path, server: Server) -> None:
     ran = ctx("llm", "--query", TASK, *openai(server))
     assert (ran.code, ran.out) == (0, f"{ANSWER}\n")
-    assert told(ran.err) == (
+    assert normalized(ran.err) == (
         "Asking scripted-1 at URL: about N tokens, and at most 2,048 for the answer.\n"
         "N tokens in, 4 out, N s.\n"
         "Stored as ID with 1 decision, linked to payments.retry_all, src/payments.py:"
@@ -190,7 +190,7 @@ def test_the_model_that_the_settings_name(ctx: Ctx, shop: Path, server: Server) 
     ran = ctx("llm", "--query", TASK, "--model", "big-1")
     assert (ran.code, ran.out) == (1, "")
     assert server.questions[-1].body["model"] == "big-1"
-    assert told(ran.err).splitlines()[1:] == [
+    assert normalized(ran.err).splitlines()[1:] == [
         "error E031: The model's server at URL refused (404): no model big-1.",
         "It has scripted-1.",
         "  `ctx config set llm.model NAME`, or --model NAME, sets the model.",
@@ -208,15 +208,15 @@ def test_the_api_of_a_server_is_detected(ctx: Ctx, shop: Path, server: Server) -
 
 
 def test_what_was_not_read_again(ctx: Ctx, shop: Path, server: Server) -> None:
-    def said(known: int) -> str:
+    def cache_line(known: int) -> str:
         last = {"content": "Yes.", "stop": True, "stop_type": "eos", "id_slot": 0}
         last |= {"tokens_evaluated": 400, "tokens_predicted": 1, "timings": {"cache_n": known}}
         server.plan(Body(json.dumps(last).encode()))
-        return told(ctx("llm", "--query", TASK, "--server", server.url).err).splitlines()[1]
+        return normalized(ctx("llm", "--query", TASK, "--server", server.url).err).splitlines()[1]
 
-    assert said(390) == "N tokens in (390 cached), 1 out, N s, the prompt was kept."
+    assert cache_line(390) == "N tokens in (390 cached), 1 out, N s, the prompt was kept."
     # What holds for every question is known, and little else.
-    assert said(37) == "N tokens in (37 cached), 1 out, N s."
+    assert cache_line(37) == "N tokens in (37 cached), 1 out, N s."
 
 
 def test_a_server_that_is_away(ctx: Ctx, project: Path) -> None:
@@ -273,7 +273,7 @@ def test_an_answer_is_committed(ctx: Ctx, project: Path, server: Server) -> None
     ran = ctx("llm", "--query", TASK, *openai(server), "--commit")
     assert ran.code == 0
     path = ".ctx/narrative/log/TIME.md"
-    assert f"Committed COMMIT, with {path}.\n" in told(ran.err)
+    assert f"Committed COMMIT, with {path}.\n" in normalized(ran.err)
     entry = ctx("log", "--format=json").json["commits"][0]
     assert entry["message"] == f"Answer of scripted-1 to: {TASK}"
     files = sorted((project / ".ctx" / "narrative" / "log").iterdir())
@@ -398,8 +398,9 @@ def test_an_answer_that_cannot_be_printed(shop: Path, server: Server) -> None:
     with open("/dev/full", "w") as full:
         ran = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert ran.returncode == 1
-    assert "error E014: Cannot print the answer: No space left on device.\n  Stored as ID " in told(
-        ran.stderr
+    assert (
+        "error E014: Cannot print the answer: No space left on device.\n  Stored as ID "
+        in normalized(ran.stderr)
     )
 
 
@@ -456,7 +457,7 @@ def test_an_answer_appears_as_it_comes(ctx: Ctx, project: Path, server: Server) 
     terminal.read_until("of `retry_all`")
     terminal.interrupt()
     code = terminal.end()
-    shown = told(terminal.seen)
+    shown = normalized(terminal.seen)
     assert code == 130
     assert "It is \\x1b[2J<ctx:forget/> because\nof `retry_all`\n" in shown
     assert "\x1b" not in shown

@@ -187,17 +187,17 @@ def test_what_models_used(
     monkeypatch.setattr(clock, "now_ms", lambda: 1_794_700_000_000)
     home = surroundings / ".ctx"
 
-    def told() -> list[str]:
+    def model_lines() -> list[str]:
         return [line for line in ctx("status").out.splitlines() if line.startswith("Models")]
 
-    assert told() == []
+    assert model_lines() == []
     ctx("config", "set", "llm.backend", "llama_cpp")
-    assert told() == ["Models: 0 of 200,000 tokens used today"]
+    assert model_lines() == ["Models: 0 of 200,000 tokens used today"]
     with closing(sqlite3.connect(home / "store.db", isolation_level=None)) as store:
         event_log.add(
             store, event_log.MODEL_FAILED, "s", {"code": "E031", "message": "It is away."}
         )
-    assert told() == [
+    assert model_lines() == [
         "Models: 0 of 200,000 tokens used today; last problem 2026-11-14T23:46:40Z: It is away."
     ]
     monkeypatch.setattr(clock, "now_ms", lambda: 1_794_700_005_000)
@@ -211,16 +211,16 @@ def test_what_models_used(
             " VALUES ('s', 'steps', '1', '[]', '2026-11-14T23:46:45Z', 'small', '{}', '')"
         )
     # It has answered since.
-    assert told() == ["Models: 1,200 of 200,000 tokens used today"]
+    assert model_lines() == ["Models: 1,200 of 200,000 tokens used today"]
     # What was used is said also where no model is wanted any more.
     ctx("config", "set", "llm.backend", "off")
-    assert told() == ["Models: 1,200 of 200,000 tokens used today"]
+    assert model_lines() == ["Models: 1,200 of 200,000 tokens used today"]
     monkeypatch.setattr(clock, "now_ms", lambda: 1_794_800_000_000)
-    assert told() == []
+    assert model_lines() == []
     (home / "ledger.db").write_bytes(b"nonsense" * 1_000)
-    assert told() == []
+    assert model_lines() == []
     ctx("config", "set", "llm.backend", "llama_cpp")
-    (line,) = told()
+    (line,) = model_lines()
     assert line.startswith("Models: 0 of 200,000 tokens used today; last problem ")
     assert line.endswith("ledger of model usage: without it, ctx sends no requests.")
 
@@ -258,14 +258,14 @@ def test_a_worker_that_hangs(repo: Path, ctx: Ctx, add: Add, surroundings: Path)
 def test_a_disabled_capture_is_reported(repo: Path, ctx: Ctx, add: Add) -> None:
     add("--type=fact", "One")
 
-    def told() -> list[str]:
+    def not_recorded() -> list[str]:
         lines = ctx("status").out.splitlines()
         return [line.partition(": ")[2] for line in lines if line.startswith("Not recorded: ")]
 
-    assert told() == []
+    assert not_recorded() == []
     ctx("pause")
     ctx("pause", "--project", "--for=2h")
-    everywhere, here = told()
+    everywhere, here = not_recorded()
     assert re.fullmatch(
         r"paused everywhere since [\dTZ:-]{20}; `ctx resume` resumes capture\.", everywhere
     )
@@ -274,14 +274,14 @@ def test_a_disabled_capture_is_reported(repo: Path, ctx: Ctx, add: Add) -> None:
     assert len(ctx("status", "--format=json").json["health"]["paused"]) == 2
     ctx("resume")
     ctx("config", "set", "capture.ignore_projects", "~/")
-    assert told() == []
+    assert not_recorded() == []
     ctx("config", "set", "capture.ignore_projects", "app", "--user")
     left_out = "the project is left out by capture.ignore_projects"
-    assert told() == [
+    assert not_recorded() == [
         f"{left_out}; `ctx config explain capture.ignore_projects` shows where it is set."
     ]
     ctx("config", "set", "capture.enabled", "false", "--user")
-    assert told() == [
+    assert not_recorded() == [
         "capture.enabled is false; `ctx config explain capture.enabled` shows where it is set."
     ]
 

@@ -191,14 +191,14 @@ def test_a_list_that_cannot_be_read(surroundings: Path, stranger: Path, ctx: Ctx
 
 
 def test_the_doctor_says_whether(stranger: Path, ctx: Ctx) -> None:
-    def said() -> list[tuple[str, str]]:
+    def store_checks() -> list[tuple[str, str]]:
         checks = ctx("doctor", "--format", "json").json["checks"]
         return [(c["state"], c["seen"]) for c in checks if c["name"] == "project store"]
 
     not_yet = f"{stranger}/.ctx is not trusted. Agents are told only that it exists."
-    assert said() == [("warning", not_yet)]
+    assert store_checks() == [("warning", not_yet)]
     at = ctx("trust", "--yes", "--format", "json").json["at"]
-    assert said() == [("ok", f"{stranger}/.ctx, trusted since {at[:10]}")]
+    assert store_checks() == [("ok", f"{stranger}/.ctx, trusted since {at[:10]}")]
 
 
 def test_what_agents_read_has_nothing_of_a_project_that_is_not_trusted(

@@ -85,7 +85,7 @@ def test_a_large_codebase_is_scanned_first_and_then_used_without_a_refresh(
         # It is young: nobody looks.
         assert names(third) == ["connect", "pay"]
     assert all(each.poll() is not None for each in background_refresh._started.values())
-    monkeypatch.setattr(freshness, "_YOUNG_MS", 0)
+    monkeypatch.setattr(freshness, "_FRESH_MS", 0)
     with freshness.open_now(codebase, "connect") as fourth:
         assert names(fourth) == ["connect", "pay"]
     large()

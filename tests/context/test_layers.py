@@ -260,7 +260,7 @@ def test_a_resumed_session_gets_no_news_about_itself(
     assert ctx("status").code == 0
     client = Client(surroundings / ".ctx", repo)
     conversation = client.talk("mine")
-    assert contexts.NOTHING_YET in context_of(conversation.start())
+    assert contexts.EMPTY_MEMORY in context_of(conversation.start())
     with client.memory() as memory:
         session(memory.user, "mine", 0, completed="What I did")
     assert conversation.start("resume") == {}

@@ -16,7 +16,7 @@ IMPORTS = """
 import os, sys
 from ctx.errors import CtxError
 from ctx.sqlite import derived, truth
-from ctx.sqlite.connection import explained, transaction
+from ctx.sqlite.connection import explain_errors, transaction
 """
 # Processes that a test starts get the same migrations, without importing this module.
 MIGRATIONS_TEXT = """

@@ -79,7 +79,7 @@ try:
     migrations = (m001_nodes, m002_summary, m003_runs)
     truth.open_truth(sys.argv[1], application_id=ID, migrations=migrations)
     connection = sqlite3.connect(sys.argv[1])
-    with explained(sys.argv[1]), transaction(connection):
+    with explain_errors(sys.argv[1]), transaction(connection):
         connection.execute("DELETE FROM nodes")
 except CtxError as error:
     print(error, error.hint, sep="\\n")

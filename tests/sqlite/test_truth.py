@@ -349,7 +349,7 @@ def test_inspecting_a_database_keeps_the_locks_of_this_process(path: str) -> Non
     attempt = (
         OPEN.replace("m003_runs)", "m003_runs), busy_ms=20")
         + """
-with explained(sys.argv[1]), transaction(connection):
+with explain_errors(sys.argv[1]), transaction(connection):
     pass
 """
     )

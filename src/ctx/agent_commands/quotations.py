@@ -52,8 +52,8 @@ _GROUPS = {
 _STRAIGHT = frozenset('"＂')
 _ONLY_OPENS = frozenset("„‚" + "".join(_PAIRS))
 _ONLY_CLOSES = frozenset(_PAIRS.values())
-_RATHER_OPENS = frozenset("“‘‟‛〝")
-_RATHER_CLOSES = frozenset("”’〞〟")
+_OPENING_QUOTES = frozenset("“‘‟‛〝")
+_CLOSING_QUOTES = frozenset("”’〞〟")
 _BEFORE_OPENING = frozenset("([{<—–-/=:,;|")
 _AFTER_CLOSING = frozenset(".,;:!?)]}>|…")
 _CONTRACTION = re.compile(
@@ -302,8 +302,8 @@ def _opens(mark: str, may_open: bool, may_close: bool, *, is_open: bool) -> bool
         return mark in _ONLY_OPENS
     if may_open != may_close:
         return may_open
-    if mark in _RATHER_OPENS or mark in _RATHER_CLOSES:
-        return mark in _RATHER_OPENS
+    if mark in _OPENING_QUOTES or mark in _CLOSING_QUOTES:
+        return mark in _OPENING_QUOTES
     return not is_open
 
 

@@ -22,7 +22,7 @@ from ctx.capture import (
 from ctx.capture.capture_rules import CaptureRules
 from ctx.capture.commit_messages import commit_message
 from ctx.capture.private_text import without_private
-from ctx.capture.steps import RECAP, SAID, TITLE, Kind, Step
+from ctx.capture.steps import ASSISTANT_MESSAGE, RECAP, TITLE, Kind, Step
 from ctx.hosts.events import Event
 from ctx.hosts.tool_calls import (
     Call,
@@ -43,7 +43,7 @@ from ctx.hosts.tool_calls import (
 )
 
 BEGAN = "began"
-WENT_ON = "went on"
+CONTINUED = "went on"
 COMPACTED = "compacted"
 ENDED = "ended"
 INTERRUPTED = "interrupted"
@@ -51,10 +51,10 @@ FAILED = "failed"
 """The texts of marks."""
 
 _LONGEST_PROMPT = 4_000
-_LONGEST_SAID = 8_000
+_LONGEST_MESSAGE = 8_000
 _LONGEST_PLAN = 4_000
 _LONGEST_RECAP = 16_000
-_LONGEST_ASKED = 300
+_LONGEST_LINE = 300
 _LONGEST_TITLE = 120
 
 
@@ -73,7 +73,7 @@ class _EventReader(NamedTuple):
         event = self.event
         return Step(
             *(event.id, event.session, event.at, kind, event.tool or "", event.tool_use or ""),
-            agent=event.agent[:_LONGEST_ASKED],
+            agent=event.agent[:_LONGEST_LINE],
             text=text,
             path=path,
         )
@@ -117,7 +117,7 @@ def _own_words(text: str) -> str:
 
 def _line(text: str) -> str:
     """A text as one line, without injected and private parts."""
-    return " ".join(_own_words(text).split())[:_LONGEST_ASKED]
+    return " ".join(_own_words(text).split())[:_LONGEST_LINE]
 
 
 def _shorten_middle(text: str, most: int) -> str:
@@ -150,7 +150,7 @@ def _agent_message(taking: _EventReader) -> Step | DroppedEvent:
     text = _own_words(taking.event.text)
     if not text:
         return DroppedEvent("it contains only injected or private text")
-    return taking.step("say", _shorten_middle(text, _LONGEST_SAID))
+    return taking.step("say", _shorten_middle(text, _LONGEST_MESSAGE))
 
 
 def _recap(taking: _EventReader) -> Step | DroppedEvent:
@@ -173,13 +173,13 @@ def _mark_reader(text: str) -> Callable[[_EventReader], Step]:
 
 
 def _start(taking: _EventReader) -> Step:
-    return taking.step("mark", WENT_ON if taking.event.continues else BEGAN)
+    return taking.step("mark", CONTINUED if taking.event.continues else BEGAN)
 
 
 _EVENTS: Mapping[str, Callable[[_EventReader], Step | DroppedEvent]] = {
     "UserPromptSubmit": _prompt,
     "Stop": _agent_message,
-    SAID: _agent_message,
+    ASSISTANT_MESSAGE: _agent_message,
     RECAP: _recap,
     TITLE: _title,
     "SubagentStop": _agent_message,
@@ -306,7 +306,7 @@ def _plan(
             text = _task(call)
         case QuestionCall(answers):
             lines = [
-                f"{question.strip()[:_LONGEST_ASKED]} {answer.strip()[:_LONGEST_ASKED]}"
+                f"{question.strip()[:_LONGEST_LINE]} {answer.strip()[:_LONGEST_LINE]}"
                 for question, answer in answers[:10]
             ]
             text = _own_words("\n".join(lines))

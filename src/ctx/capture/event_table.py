@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from sqlite3 import Connection
 from typing import NamedTuple
 
-_RESTING = ("Stop", "PreCompact", "SessionEnd", "SubagentStop")
+_PAUSE_EVENTS = ("Stop", "PreCompact", "SessionEnd", "SubagentStop")
 """After these events the agent waits, so a summary is worth making."""
 
 
@@ -144,11 +144,11 @@ def first_at(connection: Connection, session: str) -> str | None:
 
 def has_rested(connection: Connection, session: str, since: str) -> bool:
     """Whether the agent has waited, or a check has passed, since an event."""
-    marks = ", ".join("?" * len(_RESTING))
+    marks = ", ".join("?" * len(_PAUSE_EVENTS))
     found = connection.execute(
         "SELECT 1 FROM events WHERE session = ? AND id >= ?"
         f" AND (event IN ({marks}) OR body LIKE '%\"passed\":true%') LIMIT 1",
-        (session, since, *_RESTING),
+        (session, since, *_PAUSE_EVENTS),
     )
     return found.fetchone() is not None
 

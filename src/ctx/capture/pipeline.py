@@ -46,7 +46,7 @@ _FAULTS = (
 )
 """Errors that one event can cause. Errors of the disk or the store are not among them."""
 _TRIED = "It was tried three times."
-_SEEN = "seen before"
+_DUPLICATE = "seen before"
 _PAUSED = "ctx was paused"
 _LEFT_OUT = "the path is excluded"
 
@@ -238,7 +238,7 @@ class _CaptureRun:
             session_state.record_event(self._connection, self._home, event, here, clock.now_ms())
             team_table.record_event(self._connection, event)
         if isinstance(made, Step) and not self._recent_steps(event.session).is_news(made):
-            made = DroppedEvent(_SEEN)
+            made = DroppedEvent(_DUPLICATE)
         if isinstance(made, DroppedEvent):
             self._end(event, DROPPED, made.reason)
             return

@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple
 
 from ctx import checkouts, clock
 from ctx.capture import injected_text, private_text
-from ctx.capture.steps import NEW, RECAP, SAID, STEP, TITLE
+from ctx.capture.steps import ASSISTANT_MESSAGE, NEW, RECAP, STEP, TITLE
 from ctx.errors import AmbiguousId, SessionNotFound, UsageError
 from ctx.hook_files import live, spool
 from ctx.hosts.events import Event
@@ -50,7 +50,9 @@ SILENCE_MS = 86_400_000
 """After so long without an event a session is considered over."""
 
 # Events that may arrive shortly after the end do not reopen a session.
-_AFTERMATH = frozenset({SAID, RECAP, TITLE, "Stop", "SubagentStop", FAILURE, INTERRUPT})
+_LATE_EVENTS = frozenset(
+    {ASSISTANT_MESSAGE, RECAP, TITLE, "Stop", "SubagentStop", FAILURE, INTERRUPT}
+)
 _LONGEST_REQUEST = 200
 # Today's branch is not the branch of an event from last month.
 _NOW_MS = 3_600_000
@@ -118,7 +120,7 @@ def status_of(names: Iterable[str]) -> Status:
     for name in names:
         if name == END:
             return _end_status(names, COMPLETED)
-        if name not in _AFTERMATH:
+        if name not in _LATE_EVENTS:
             return ACTIVE
     return ACTIVE
 

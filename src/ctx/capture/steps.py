@@ -39,7 +39,7 @@ DROPPED = "dropped"
 SKIPPED = "skipped"
 """The values of an event's `status`."""
 
-SAID = "AssistantMessage"
+ASSISTANT_MESSAGE = "AssistantMessage"
 """A message of the agent. Only the transcript reports it, no hook does."""
 
 RECAP = "ConversationRecap"

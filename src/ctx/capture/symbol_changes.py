@@ -25,7 +25,7 @@ _LARGEST = 300_000
 _LONGEST_SIGNATURE = 200
 _LONGEST_NAME = 200
 _MOST_KNOWN = 32
-_WORTH_IT = 2
+_LARGE_ITEM_FACTOR = 2
 """An item larger than the file divided by this is not parsed alone."""
 
 
@@ -122,7 +122,7 @@ def _edit_of_one(path: str, old: "ParsedFile", before: bytes, after: bytes) -> _
     if not place:
         return None
     item = old.items[place]
-    if (item.end - item.start) * _WORTH_IT > len(before):
+    if (item.end - item.start) * _LARGE_ITEM_FACTOR > len(before):
         return None
     alone = source_parser.parse(path, before[item.start : item.end], old.language)
     own = old.items[place:end]

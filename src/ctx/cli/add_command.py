@@ -16,7 +16,7 @@ from ctx.operations import commit
 from ctx.operations.add_command import AddCommandResult, Options, add_command
 
 # After a pipe, `$?` is not the exit code of the command before it.
-_WITH_ITS_CODE = (
+_EXIT_CODE_EXAMPLE = (
     '`make test > out 2>&1; ctx add command --name "make test" --exit-code $? --stdin < out`'
 )
 _MOST_SHOWN = 5
@@ -46,7 +46,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         output.show(kept, render)
     warn_of_redaction(kept.redacted, output)
     if kept.outcome is None:
-        output.note(f"Exit code unknown. To record it: {_WITH_ITS_CODE}")
+        output.note(f"Exit code unknown. To record it: {_EXIT_CODE_EXAMPLE}")
 
 
 def _command_output(options: argparse.Namespace) -> Iterable[bytes]:
@@ -57,12 +57,12 @@ def _command_output(options: argparse.Namespace) -> Iterable[bytes]:
     if not options.stdin and options.body is None:
         raise UsageError(
             "No output to add.",
-            hint=_WITH_ITS_CODE,
+            hint=_EXIT_CODE_EXAMPLE,
         )
     if surroundings.stdin_is_terminal():
         raise UsageError(
             "No output on stdin: it is a terminal.",
-            hint=_WITH_ITS_CODE,
+            hint=_EXIT_CODE_EXAMPLE,
         )
     return surroundings.stdin_in_parts()
 

@@ -63,7 +63,7 @@ ctx code history --search "retry timeout"    commits about it
 """
 
 _DEEPEST = 20
-_NOT_FRESH = {
+_STALE_NOTES = {
     "as it was": "",
     "busy": "Another process is updating the index. ",
     "not writable": "The index cannot be written here. ",
@@ -221,7 +221,7 @@ def print_index_age(age: "IndexAge", output: Output) -> None:
     """Say how old an answer is if the index is not up to date."""
     if age.state != "fresh":
         when = f"{age_text(age.refreshed_at)} old" if age.refreshed_at else "not complete yet"
-        output.note(f"{_NOT_FRESH[age.state]}The code index is {when}.")
+        output.note(f"{_STALE_NOTES[age.state]}The code index is {when}.")
 
 
 def _answer(

@@ -24,7 +24,7 @@ MOST = 50
 
 _BUSY_MS = 100
 _DESCRIPTION = 60
-_GLANCE = 400
+_PREVIEW_LENGTH = 400
 """Characters of a content that are used for its description."""
 _BEHIND_ALL = "\U0010ffff"
 # For a long history, only recent changes are offered, because the user waits. The stamps of
@@ -262,7 +262,7 @@ def _nodes(store: "Connection", typed: str) -> Iterator[CompletionCandidate]:
     rows = store.execute(
         "SELECT id, type, substr(coalesce(summary, content), 1, ?) FROM nodes"
         " WHERE id >= ? AND id < ? ORDER BY id DESC LIMIT ?",
-        (_GLANCE, beginning, beginning + _BEHIND_ALL, MOST),
+        (_PREVIEW_LENGTH, beginning, beginning + _BEHIND_ALL, MOST),
     ).fetchall()
     shown = Graph(store).shown([row[0] for row in rows])
     for node_id, node_type, text in rows:
@@ -286,7 +286,7 @@ def _documents(store: "Connection", typed: str) -> Iterator[CompletionCandidate]
     for name, node_id in begun[:MOST]:
         row = store.execute(
             "SELECT type, substr(coalesce(summary, content), 1, ?) FROM nodes WHERE id = ?",
-            (_GLANCE, node_id),
+            (_PREVIEW_LENGTH, node_id),
         ).fetchone()
         yield CompletionCandidate(name, f"{row[0]}: {' '.join(row[1].split())}")
 
@@ -305,7 +305,7 @@ def _deleted_nodes(store: "Connection", typed: str) -> Iterator[CompletionCandid
     for (node_id,) in rows:
         state = replay.node(records.records_about(store, node_id, "node."))
         if state is not None:
-            text = (state.summary or state.content)[:_GLANCE]
+            text = (state.summary or state.content)[:_PREVIEW_LENGTH]
             yield CompletionCandidate(node_id, f"{state.type}: {' '.join(text.split())}")
 
 
@@ -385,7 +385,7 @@ def _tasks(store: "Connection", typed: str) -> Iterator[CompletionCandidate]:
         "   ORDER BY id DESC LIMIT 1)"
         " FROM tags WHERE tag >= ? AND tag < ?"
         " GROUP BY tag ORDER BY max(node_id) DESC LIMIT ?",
-        (_GLANCE, beginning, beginning + _BEHIND_ALL, MOST),
+        (_PREVIEW_LENGTH, beginning, beginning + _BEHIND_ALL, MOST),
     ):
         yield CompletionCandidate(tag.removeprefix("task:"), name or "")
     for numbered in _documents(store, typed):

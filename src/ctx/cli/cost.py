@@ -28,7 +28,7 @@ _ABOUT = 1.1
 """A factor up to which requests may exceed the estimate: a server adds some tokens to each."""
 _FEW = 10
 """Fewer calls than this are not conclusive."""
-_NOBODY = {"session": "(no session)", "project": "(no project)", "model": "(not named)"}
+_UNKNOWN_GROUPS = {"session": "(no session)", "project": "(no project)", "model": "(not named)"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -85,7 +85,7 @@ def _row(spent: Spending, by: str) -> tuple[str, ...]:
         spent.cached_tokens,
         spent.counted,
     )
-    what = spent.what or _NOBODY.get(by, "")
+    what = spent.what or _UNKNOWN_GROUPS.get(by, "")
     return what, *(f"{number:,}" for number in numbers), _money(spent)
 
 
@@ -138,7 +138,7 @@ def render_calibration(calibration: Calibration) -> list[Block]:
         return [Line(f"No server has reported token counts since {calibration.since[:10]}.")]
     rows = [
         (
-            each.model or _NOBODY["model"],
+            each.model or _UNKNOWN_GROUPS["model"],
             f"{each.calls:,}",
             f"{each.estimated:,}",
             f"{each.reported:,}",

@@ -238,7 +238,7 @@ class PointerList(NamedTuple):
 
 
 _PAST = " (has a newer child; the next commit removes it)"
-_AWAY = "the last commit made here; not in the current checkout"
+_OTHER_CHECKOUT = "the last commit made here; not in the current checkout"
 
 
 def refs(repository: Repository) -> PointerList:
@@ -256,7 +256,7 @@ def refs(repository: Repository) -> PointerList:
             pointers.append(Pointer(kind, shown, None, str(error)))
         else:
             away = name == MAIN and target not in repository.objects
-            summary = _AWAY if away else _summary(repository, target)
+            summary = _OTHER_CHECKOUT if away else _summary(repository, target)
             pointers.append(Pointer(kind, shown, target, summary))
     return PointerList(tuple(pointers))
 

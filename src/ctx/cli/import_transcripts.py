@@ -12,7 +12,7 @@ from ctx.errors import UsageError
 from ctx.memory.graph import USER
 from ctx.operations.backfill import BackfillResult, Options, backfill
 
-_GLANCE = 80
+_PREVIEW_LENGTH = 80
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
@@ -105,4 +105,4 @@ def render(done: BackfillResult) -> list[Block]:
 
 
 def _shortened(text: str) -> str:
-    return text if len(text) <= _GLANCE else f"{text[: _GLANCE - 1]}…"
+    return text if len(text) <= _PREVIEW_LENGTH else f"{text[: _PREVIEW_LENGTH - 1]}…"

@@ -37,7 +37,7 @@ ctx llm "Which retry limit is right?" --commit             also into the log, an
 """
 
 _INTERRUPTED = 130
-_WARMEST = 2.0
+_HIGHEST_TEMPERATURE = 2.0
 _MOST_NAMED = 5
 _MICROS = 1_000_000
 _WAYS = 'Use `ctx llm "…"`, `ctx query "…" | ctx llm` or `ctx llm --pack FILE`.'
@@ -240,7 +240,7 @@ def _temperature(word: str) -> float:
         number = float(word)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{word[:20]!r} is not a number") from None
-    if not 0 <= number <= _WARMEST:
+    if not 0 <= number <= _HIGHEST_TEMPERATURE:
         raise argparse.ArgumentTypeError("must be from 0 to 2")
     return number
 

@@ -18,7 +18,7 @@ PREVIEW = 100
 """Characters of a node's content in a list."""
 
 _LONGEST_NAME = 60
-_ONLY_IF_ANY = ("where", "source")
+_OPTIONAL_COLUMNS = ("where", "source")
 
 
 def render_listing(listing: NodeList) -> list[Block]:
@@ -48,7 +48,9 @@ def table(
         ("content", "text", [preview(node) for node in shown]),
         ("tags", "tags", [" ".join(node.tags) for node in shown]),
     ]
-    used_columns = [column for column in columns if any(column[2]) or column[0] not in _ONLY_IF_ANY]
+    used_columns = [
+        column for column in columns if any(column[2]) or column[0] not in _OPTIONAL_COLUMNS
+    ]
     headings, kinds, cells = zip(*used_columns, strict=True)
     return Table(headings, list(zip(*cells, strict=True)), kinds)
 

@@ -34,7 +34,7 @@ ctx recall tokens --budget=400 --format markdown    as an agent sees it
 LONGEST_LINE = 400
 """Characters of a node's content: enough to work with it."""
 
-_GLANCE = 100
+_PREVIEW_LENGTH = 100
 _HASH = 12
 _KINDS: tuple[Kind, ...] = ("narrative", "commits", "files")
 _CALLED = {"narrative": "sections of the narrative"}
@@ -162,7 +162,7 @@ def _other_results(passages: Sequence[Passage]) -> list[Block]:
     blocks: list[Block] = []
     for kind, heading in _HEADINGS.items():
         rows = [
-            (_passage_location(each), _shortened(_passage_text(each), _GLANCE))
+            (_passage_location(each), _shortened(_passage_text(each), _PREVIEW_LENGTH))
             for each in passages
             if each.kind == kind
         ]

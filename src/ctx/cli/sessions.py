@@ -49,7 +49,7 @@ _HEADINGS = {
     "next_steps": "Next steps",
     "notes": "Notes",
 }
-_GLANCE = 100
+_PREVIEW_LENGTH = 100
 _SHORT = 12
 _MOST_FILES = 20
 _FORGOTTEN = "Its first steps have expired; see `ctx config explain capture.keep_days`."
@@ -335,7 +335,7 @@ def full_lines(step: Step) -> list[str]:
     """Everything stored of a step."""
     first = in_words(step)[0]
     behind = " " * 10
-    text = step.text if len(_one_line(step.text)) > _GLANCE or "\n" in step.text else ""
+    text = step.text if len(_one_line(step.text)) > _PREVIEW_LENGTH or "\n" in step.text else ""
     more = [f"{behind}{line}" for line in text.splitlines()]
     more += [f"{behind}{each.change} {each.kind} {each.signature}" for each in step.changes]
     more += [f"{behind}{line}" for line in step.excerpt.splitlines()]
@@ -410,7 +410,7 @@ def _minute(at: str) -> str:
 
 def _cut_text(text: str) -> str:
     line = _one_line(text)
-    return line if len(line) <= _GLANCE else f"{line[: _GLANCE - 1]}…"
+    return line if len(line) <= _PREVIEW_LENGTH else f"{line[: _PREVIEW_LENGTH - 1]}…"
 
 
 def _one_line(text: str) -> str:

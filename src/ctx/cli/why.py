@@ -19,7 +19,7 @@ ctx why 1768906800123       one of them, by its id; of a pack also why each part
 ctx why agent-7             the last one of a session
 """
 
-_GLANCE = 60
+_PREVIEW_LENGTH = 60
 _LAYERS = {"past_work": "past work"}
 
 
@@ -135,7 +135,7 @@ def _current_text(each: ReceiptNode) -> str:
     if each.content is None:
         return "(deleted since)" if each.changed else "(not known here)"
     line = " ".join(each.content[:200].split())
-    text = line if len(line) <= _GLANCE else f"{line[: _GLANCE - 1]}…"
+    text = line if len(line) <= _PREVIEW_LENGTH else f"{line[: _PREVIEW_LENGTH - 1]}…"
     changed = code_anchors.describe(each.anchors)
     text = f"{text} ({changed})" if changed else text
     return f"{text} (changed since)" if each.changed else text

@@ -33,7 +33,7 @@ ctx worker logs --follow     follow the log
 """
 
 _PATIENCE_S = 10.0
-_GOING_S = 3.0
+_STOP_WAIT_S = 3.0
 """How long the worker may take to stop."""
 _POLL_S = 0.02
 _LINES = 20
@@ -144,7 +144,7 @@ def _run(options: argparse.Namespace, settings: Settings, output: Output) -> Non
     if not options.detached and _owner(settings) is None:
         output.note(f"The worker is process {os.getpid()}; stop it with Ctrl-C.")
     # A worker that a user starts does not wait for the old one to stop.
-    patience_s = _GOING_S if options.detached else 0.0
+    patience_s = _STOP_WAIT_S if options.detached else 0.0
     with disk.explain_errors("running the worker"):
         reason = run.run(
             place, lambda: opening.writing(ours, output), limits, variables(), patience_s
@@ -211,11 +211,11 @@ def stop(settings: Settings) -> bool:
     interrupts.defer()
     with suppress(ProcessLookupError):
         os.kill(owner.pid, signal.SIGTERM)
-    if not _wait_until(_GOING_S, lambda: _owner(settings) != owner):
+    if not _wait_until(_STOP_WAIT_S, lambda: _owner(settings) != owner):
         # Nothing is lost: its state is on disk.
         with suppress(ProcessLookupError):
             os.kill(owner.pid, signal.SIGKILL)
-        _wait_until(_GOING_S, lambda: _owner(settings) != owner)
+        _wait_until(_STOP_WAIT_S, lambda: _owner(settings) != owner)
     return True
 
 

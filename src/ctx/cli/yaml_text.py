@@ -15,7 +15,7 @@ from ctx.markdown import HIDDEN
 _BARE_KEY = re.compile(r"[a-z]+(_[a-z]+)*")
 _NOT_BARE = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 # Hidden characters, and those that no parser accepts unescaped. Line ends and tabs are no problem.
-_NOT_AS_IT_IS = re.compile(
+_NEEDS_QUOTES = re.compile(
     "["
     + "".join(f"{chr(first)}-{chr(last)}" for first, last in HIDDEN if first)
     + "\x00-\x08\x0b-\x1f\ud800-\udfff\ufffe\uffff]"
@@ -67,7 +67,7 @@ def _is_block(text: str) -> bool:
         "\n" in text.removesuffix("\n")
         and not text.endswith("\n\n")
         and bool(text.strip())
-        and _NOT_AS_IT_IS.search(text) is None
+        and _NEEDS_QUOTES.search(text) is None
         and _BLANK_LINE.search(text) is None
     )
 
@@ -95,7 +95,7 @@ def _number(value: float) -> str:
 
 
 def _quoted(text: str) -> str:
-    return _NOT_AS_IT_IS.sub(_escaped, json.dumps(text, ensure_ascii=False))
+    return _NEEDS_QUOTES.sub(_escaped, json.dumps(text, ensure_ascii=False))
 
 
 def _escaped(match: re.Match[str]) -> str:

@@ -27,7 +27,7 @@ MANIFESTS = {
 
 _ALWAYS_COUNTED = 200
 _CALLED_BY_MANIFESTS = frozenset(name for names in MANIFESTS.values() for name in names)
-_STANDS_FOR_ITS_FOLDER = frozenset({"__init__", "index", "mod", "lib", "main"})
+_FOLDER_MODULES = frozenset({"__init__", "index", "mod", "lib", "main"})
 _FOLDER_IS_PACKAGE = (".go", ".java")
 _MAKES_A_PACKAGE = frozenset({"__init__.py", "__init__.pyi"})
 _AROUND_ITS_FOLDER = frozenset({"lib.rs", "main.rs", "mod.rs"})
@@ -118,7 +118,7 @@ def _names_of(path: str) -> set[str]:
     folder, _, name = path.rpartition("/")
     stem = name.partition(".")[0]
     names = {stem, os.path.splitext(name)[0]}
-    if stem in _STANDS_FOR_ITS_FOLDER or name.endswith(_FOLDER_IS_PACKAGE):
+    if stem in _FOLDER_MODULES or name.endswith(_FOLDER_IS_PACKAGE):
         names.add(folder.rpartition("/")[2])
     return names
 

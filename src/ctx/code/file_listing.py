@@ -48,7 +48,7 @@ _MADE_BESIDE = {
 
 # A folder that contains one of these is a cache (https://bford.info/cachedir/) or a Python
 # environment.
-_TELLTALE = frozenset({"CACHEDIR.TAG", "pyvenv.cfg"})
+_OUTPUT_FOLDER_MARKERS = frozenset({"CACHEDIR.TAG", "pyvenv.cfg"})
 
 _DOING = "listing the project's files"
 _LINK = "it is a symbolic link"
@@ -246,7 +246,7 @@ def _walk_folders(root: str, own: Rules, is_in_time: Callable[[], bool]) -> File
         if folder and ".git" in entries:
             left_out.append(ExcludedPath(folder[:-1], _OTHER_REPOSITORY))
             continue
-        if folder and _TELLTALE & entries.keys():
+        if folder and _OUTPUT_FOLDER_MARKERS & entries.keys():
             continue
         if _GITIGNORE in entries:
             by_git = _with_file(by_git, root, folder + _GITIGNORE)

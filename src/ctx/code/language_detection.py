@@ -20,7 +20,7 @@ _PROBE = 512
 _TAIL = 300
 _FEW_BYTES = 2000
 _LONG_LINE = 1000
-_TELLING_MEAN = 60
+_READABLE_MEAN_LINE = 60
 
 
 def _table(text: str) -> dict[str, str]:
@@ -341,7 +341,7 @@ def _generated_reason(path: str, content: bytes) -> str | None:
     if _SOURCE_MAP.search(content, len(content) - _TAIL):
         return "generated"
     # A licence in short lines at the top does not make it readable.
-    if not _has_lines(content, _TELLING_MEAN):
+    if not _has_lines(content, _READABLE_MEAN_LINE):
         long = sum(len(line) for line in content.split(b"\n") if len(line) > _LONG_LINE)
         return "minified" if 2 * long > len(content) else None
     return None

@@ -33,7 +33,7 @@ FEW_FILES = 2_000
 
 _NAMES_SECONDS = 10.0
 """How long a command that looks up a few names waits."""
-_YOUNG_MS = 10_000
+_FRESH_MS = 10_000
 _WAIT_SECONDS = 0.5
 _REFRESH_SECONDS = 1.5
 _IN_ALL_SECONDS = 2.5
@@ -142,7 +142,7 @@ def _open_existing(codebase: Codebase) -> tuple[Code, str] | None:
         return None
     files, refreshed_ms = _size_and_age(known.connection)
     if refreshed_ms is not None and files > FEW_FILES:
-        if not 0 <= clock.now_ms() - refreshed_ms < _YOUNG_MS:
+        if not 0 <= clock.now_ms() - refreshed_ms < _FRESH_MS:
             _refresh_behind(codebase)
         return known, _without_refresh(codebase)
     known.connection.close()

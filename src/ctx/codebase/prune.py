@@ -12,13 +12,13 @@ from ctx.code import index_file
 from ctx.errors import CtxError, PathRefused
 from ctx.layout import CODE_INDEX, INDEX_KEY, UserStore
 
-_LOOKED = "looked"
+_LAST_CHECKED = "looked"
 _SECONDS = 24 * 60 * 60
 
 
 def prune_indexes(user_store: UserStore) -> None:
     """Remove orphaned indexes, at most once a day."""
-    looked = os.path.join(user_store.code, _LOOKED)
+    looked = os.path.join(user_store.code, _LAST_CHECKED)
     # Nobody asked for this, so a failure is not reported.
     with suppress(OSError, CtxError):
         if not os.path.isdir(user_store.code) or _is_young(looked):

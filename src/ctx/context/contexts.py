@@ -54,7 +54,7 @@ class Context(NamedTuple):
 
 
 NOTHING = Context("", 0, ())
-NOTHING_YET = "Memory (ctx) is empty here."
+EMPTY_MEMORY = "Memory (ctx) is empty here."
 """The text of a context when there are no nodes to show."""
 MOST_PARTS = 8
 """A large budget is split into at most this many answers."""

@@ -38,7 +38,7 @@ HEADINGS = {
 
 _BY_THE_USER = "by the user"
 """What synthesis writes below a decision of the user."""
-_TELLING = 12
+_DISTINCTIVE_LENGTH = 12
 """A title of so many characters does not occur in other text by chance."""
 
 
@@ -77,7 +77,7 @@ class Layer(NamedTuple):
             for each in self.lines
             if _key(self.name, each) not in known
             and each.id not in known
-            and not (len(each.title) >= _TELLING and each.title.casefold() in said)
+            and not (len(each.title) >= _DISTINCTIVE_LENGTH and each.title.casefold() in said)
         )
         return self._replace(lines=lines)
 

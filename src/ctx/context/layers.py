@@ -22,11 +22,11 @@ from ctx.context.context_page import USUAL_BUDGET, ContextPage, MadeContext, ite
 from ctx.context.contexts import (
     CODE,
     COMMANDS,
+    EMPTY_MEMORY,
     LEARNINGS,
     MEMORY,
     MOST_PARTS,
     NOTHING,
-    NOTHING_YET,
     RULES,
     SESSIONS,
     Context,
@@ -46,7 +46,7 @@ _HOW = (
     " of code. See the skill `ctx`."
 )
 PREFACE = f"The following is from memory (ctx).{_HOW}"
-EMPTY = f"{NOTHING_YET}{_HOW}"
+EMPTY = f"{EMPTY_MEMORY}{_HOW}"
 CHANGED = "These parts of memory (ctx) have changed since this conversation last received them."
 HINT = "---\nFor details: `ctx recall WORDS`.\n\n"
 """Below the layers of sessions, which have no ids."""

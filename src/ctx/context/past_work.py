@@ -58,7 +58,7 @@ _OLDEST, _HALF_LIFE = 0.15, 4.0
 """An observation keeps this part of its worth; the rest halves every four sessions."""
 _NAME, _MOST_NAMES = 0.4, 2.0
 _FILE, _MOST_OF_FILES = 0.5, 2
-_SAID_AGAIN = 1.5
+_REPETITION_FACTOR = 1.5
 _SHARED, _REPLACED = 4, 0.4
 _QUESTION, _REQUEST = 0.3, 0.5
 _ASKS_FOR_WORK = re.compile(
@@ -230,7 +230,7 @@ def _score(each: RankedObservation, ages: Mapping[str, int], files: set[str]) ->
     is_lasting = about.get("lasting") is True
     decay = 1.0 if is_lasting else _OLDEST + (1 - _OLDEST) * 0.5 ** (age / _HALF_LIFE)
     shared = len(files & set(layer_rows.texts(about.get("files"))))
-    again = _SAID_AGAIN if len(set(sessions)) > 1 else 1.0
+    again = _REPETITION_FACTOR if len(set(sessions)) > 1 else 1.0
     is_question = each.row[2].rstrip().endswith("?")
     asks = _QUESTION if is_question else _REQUEST if _ASKS_FOR_WORK.match(each.row[2]) else 1.0
     return worth / 1000 * decay * again * asks * (1 + _FILE * min(shared, _MOST_OF_FILES))

@@ -28,7 +28,7 @@ _LEAST_WORDS = 2
 """How many of the prompt's topic words must be in the node."""
 _LONGEST = 4_000
 # Words that people use in prompts about anything.
-_SAID_OF_ANYTHING = frozenset(
+_GENERIC_WORDS = frozenset(
     terms.query(
         "add again ask before break broken bug build change check clean code come create debug"
         " delete describe do done edit error everything explain fail failing failure feature file"
@@ -41,8 +41,8 @@ _SAID_OF_ANYTHING = frozenset(
         " ahead thanks address step phase summary"
     )
 )
-_WHO_SAID_IT = frozenset(terms.query("said by the user agent proposed agreed to"))
-_NEWS = 0.25
+_SOURCE_WORDS = frozenset(terms.query("said by the user agent proposed agreed to"))
+_LEAST_NEW_SHARE = 0.25
 """The least part of a node's words that are not in the prompt."""
 _NEAR_BEST = 0.5
 _SHORTEST_NAME = 4
@@ -92,7 +92,7 @@ def choose(
 ) -> list[RelevantNode]:
     """The few nodes that an agent should see, most urgent first."""
     asked = set(terms.query(prompt))
-    about = asked - _SAID_OF_ANYTHING - terms.STOP_WORDS
+    about = asked - _GENERIC_WORDS - terms.STOP_WORDS
     if len(about) < _LEAST_WORDS and not (said.paths or said.names or said.codes):
         return []
     # A file is named for many reasons; the other words show what is wanted.
@@ -159,4 +159,4 @@ def _is_whole_word(text: str, at: int, length: int) -> bool:
 
 
 def _is_news(own: set[str], asked: set[str]) -> bool:
-    return len(own - asked - _WHO_SAID_IT) >= max(2, _NEWS * len(own))
+    return len(own - asked - _SOURCE_WORDS) >= max(2, _LEAST_NEW_SHARE * len(own))

@@ -45,7 +45,7 @@ class _Table(NamedTuple):
     """Whether the keys of its JSON are user text."""
 
 
-_TOLD = {
+_TABLE_LABELS = {
     "pending": _Table(("key",), ("key", "value")),
     "receipts": _Table(("id",), ("id", "session", "project"), ("items",)),
     "events": _Table(
@@ -179,7 +179,7 @@ def scrub_copy(connection: Connection, needle: Needle) -> Counter[str]:
 
 def foreign_tables(connection: Connection, needle: Needle) -> list[str]:
     """The tables that contain it and that ctx did not create."""
-    known = {*_TOLD, *_DERIVED, "records", "tags", "contexts", "schema_version"}
+    known = {*_TABLE_LABELS, *_DERIVED, "records", "tags", "contexts", "schema_version"}
     query = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
     names = [row[0] for row in connection.execute(query)]
     others = [name for name in names if name not in known and "_fts" not in name]
@@ -259,7 +259,7 @@ def _body(text: str, needle: Needle) -> str:
 
 def _tables(connection: Connection) -> Iterator[tuple[str, _Table]]:
     """The existing tables: a backup may have an older schema."""
-    for table, what in {**_TOLD, **_DERIVED}.items():
+    for table, what in {**_TABLE_LABELS, **_DERIVED}.items():
         columns = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
         if columns.issuperset(what.key):
             texts, json_ = (tuple(c for c in part if c in columns) for part in what[1:3])

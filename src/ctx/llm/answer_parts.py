@@ -24,7 +24,7 @@ _WORD = re.compile(r"`?[\w./:#-]+(?:\(\))?`?")
 _LINES = re.compile(r"(?::\d{1,9}(?:[-:]\d{1,9})?|#L\d{1,9}(?:-L?\d{1,9})?)\Z", re.ASCII)
 _PATH = re.compile(r"[\w.@+-][\w./@+-]*\.[A-Za-z0-9]{1,10}", re.ASCII)
 _WITHOUT_ENDING = frozenset({"Dockerfile", "Justfile", "Makefile"})
-_NAMING = ("title=", "file=", "filename=", "path=")
+_FILE_NAME_KEYS = ("title=", "file=", "filename=", "path=")
 _COMMENTS = "#/*-;<!> \t"
 
 
@@ -111,7 +111,7 @@ class _OpenBlock(NamedTuple):
             (
                 word.partition("=")[2].strip("\"'")
                 for word in rest.split()
-                if word.startswith(_NAMING)
+                if word.startswith(_FILE_NAME_KEYS)
             ),
             rest.strip(),
         )

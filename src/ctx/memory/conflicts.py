@@ -125,7 +125,7 @@ class _RecordHolders:
             for batch in commit.batches:
                 self._commits_of.setdefault(batch, []).append(commit.id)
         self._by_node: dict[str, dict[str, list[_Holder]]] = {}
-        for node_id, record, *columns in connection.execute(_HELD):
+        for node_id, record, *columns in connection.execute(_HOLDERS_SQL):
             holders = self._by_node.setdefault(node_id, {}).setdefault(record, [])
             holders.append(_Holder(*columns))
 
@@ -163,7 +163,7 @@ class _RecordHolders:
 
 
 # Several commits may contain one record, for example after a cherry-pick.
-_HELD = f"""
+_HOLDERS_SQL = f"""
 WITH held AS (
     SELECT r.subject, r.id, r.batch FROM records AS r
     WHERE r.kind >= 'node.' AND r.kind < 'node/' AND r.stamp < {records.BEYOND:d}

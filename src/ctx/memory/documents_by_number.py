@@ -12,7 +12,7 @@ from ctx.errors import AmbiguousId, NodeNotFound
 from ctx.ids import NodeId
 from ctx.memory.model import Node
 
-_ASKED = re.compile(r"(task|decision)_(\d{1,9})(?:-(.+))?", re.IGNORECASE | re.ASCII)
+_DOCUMENT_NAME = re.compile(r"(task|decision)_(\d{1,9})(?:-(.+))?", re.IGNORECASE | re.ASCII)
 _NUMBERED = {
     "task": re.compile(r"task_(\d{1,9})(?:-(.+))?", re.IGNORECASE | re.ASCII),
     "decision": re.compile(r"(\d{1,9})(?:-(.+))?", re.ASCII),
@@ -68,7 +68,7 @@ def _match_number(node_type: str, file: str) -> re.Match[str] | None:
 
 
 def _matching_documents(connection: Connection, text: str) -> Iterator[tuple[NodeId, str]]:
-    match = _ASKED.fullmatch(text.removesuffix(".md"))
+    match = _DOCUMENT_NAME.fullmatch(text.removesuffix(".md"))
     path = text.removeprefix("./").removeprefix(".ctx/").removeprefix("narrative/")
     rows = connection.execute(
         "SELECT id, type, json_extract(metadata, '$.file') AS file FROM nodes"

@@ -37,7 +37,7 @@ _WRITERS = (
     ("observation", "command", TOOL_OUTPUT),
 )
 """Types and keys of metadata that show what wrote a node."""
-_SAID_BY = {"user": USER, "agent": AGENT, "model": AGENT}
+_SOURCE_BY_ROLE = {"user": USER, "agent": AGENT, "model": AGENT}
 _ORIGINS = {"human": USER, "inferred": AGENT}
 _DOCUMENT = "narrative/"
 _IMPORT = "import:"
@@ -71,8 +71,8 @@ def stated_source(node_type: str, metadata: Mapping[str, Any]) -> str:
         if node_type == written_type and key in metadata:
             return source
     said_by, origin = metadata.get("said_by"), metadata.get("origin")
-    if isinstance(said_by, str) and said_by in _SAID_BY:
-        return _SAID_BY[said_by]
+    if isinstance(said_by, str) and said_by in _SOURCE_BY_ROLE:
+        return _SOURCE_BY_ROLE[said_by]
     return _ORIGINS.get(origin, "") if isinstance(origin, str) else ""
 
 

@@ -32,7 +32,9 @@ _YEAR_9999_MS = 253_402_300_799_999
 # A longer number is not one of ours, and neither is a date.
 _TASK = re.compile(r"task_(\d{1,9})(?:-(.+))?\.md", re.IGNORECASE | re.ASCII)
 _DECISION = re.compile(r"(?!\d{4}-\d\d-\d\d)(\d{1,9})(?:-(.+))?\.md", re.IGNORECASE | re.ASCII)
-_ASKED = re.compile(r"(?:(task|decision)_(\d{1,9})|(\d{4,9}))(?:-(.+))?", re.IGNORECASE | re.ASCII)
+_DOCUMENT_NAME = re.compile(
+    r"(?:(task|decision)_(\d{1,9})|(\d{4,9}))(?:-(.+))?", re.IGNORECASE | re.ASCII
+)
 
 
 def slug(title: str) -> str:
@@ -94,7 +96,7 @@ def find(folder: str, text: str) -> list[str]:
     wanted = wanted.removeprefix("narrative/")
     if path := _document_at(folder, wanted):
         return [path]
-    match = _ASKED.fullmatch(wanted.removesuffix(".md"))
+    match = _DOCUMENT_NAME.fullmatch(wanted.removesuffix(".md"))
     if match is None:
         return []
     kind = (match[1] or "decision").lower()

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ctx.objects.repository import Repository
 
 STASHED = "stashed"
-THROWN_AWAY = "thrown away"
+DISCARDED_STATE = "thrown away"
 
 
 class SurveyedCommit(NamedTuple):
@@ -166,18 +166,18 @@ def survey(repository: "Repository") -> list[SurveyedCommit]:
         is_gone = id in headless or any(
             object_id not in repository.objects for object_id in entry.objects
         )
-        here = THROWN_AWAY if is_gone and not entry.is_parked else HERE
+        here = DISCARDED_STATE if is_gone and not entry.is_parked else HERE
         states[id] = PARKED if places[id] == PARKED else here
     if PARKED in states.values():
         branches = git.adders(checkout, project.heads)
         for id in states:
             before = (os.path.join(project.heads, parent) for parent in _base(known, id))
             if states[id] == PARKED and branches.keys().isdisjoint(before):
-                states[id] = THROWN_AWAY
-    if THROWN_AWAY in states.values():
+                states[id] = DISCARDED_STATE
+    if DISCARDED_STATE in states.values():
         stashed = git.stash_adders(checkout, project.objects)
         for id in states:
-            if states[id] == THROWN_AWAY and committed_path(project, id) in stashed:
+            if states[id] == DISCARDED_STATE and committed_path(project, id) in stashed:
                 states[id] = STASHED
     followed = {(parent, states[id]) for id in states for parent in known[id].parents}
     return [
@@ -278,7 +278,9 @@ def discarded_by_git(repository: "Repository") -> list[ObjectId]:
         with suppress(DiskFailure):
             untracked_commits.write_places(project, at, {**places, **dict.fromkeys(safe, HELD)})
     return [
-        entry.commit for entry in by_commit.values() if entry.state == THROWN_AWAY and entry.is_tip
+        entry.commit
+        for entry in by_commit.values()
+        if entry.state == DISCARDED_STATE and entry.is_tip
     ]
 
 

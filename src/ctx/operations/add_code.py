@@ -30,7 +30,7 @@ from ctx.workspace import Workspace
 _MOST_PENDING = 32 * 1024 * 1024
 
 # These determine the names of other files and the targets of imports: they are always read.
-_TELLING = frozenset({*affected_files.MANIFESTS, "__init__.py"})
+_ALWAYS_READ = frozenset({*affected_files.MANIFESTS, "__init__.py"})
 
 
 class Options(NamedTuple):
@@ -117,7 +117,7 @@ def add_code(
 def _read_filter(chosen: _FileFilter) -> Callable[[str], bool] | None:
     if chosen.is_everything:
         return None
-    return lambda path: chosen(path) or path.rpartition("/")[2] in _TELLING
+    return lambda path: chosen(path) or path.rpartition("/")[2] in _ALWAYS_READ
 
 
 def _file_filter(codebase: Codebase, options: Options) -> _FileFilter:

@@ -32,7 +32,7 @@ LONGEST_NAME = 500
 _LAST_LINES = 10
 _MOST_ERRORS = 10
 _FOR_PROGRAMS = ('{"', '[{"')
-_LONGEST_TOLD = 300
+_LONGEST_HEADLINE = 300
 _LONGEST_FIRST = 100
 
 
@@ -283,6 +283,6 @@ def _key_lines(printed: CommandOutput, ended: _CommandResult) -> list[str]:
         telling = [line for line in shown if line not in last]
     chosen = [*telling, "…", *last] if telling else last
     return [
-        line if len(line) <= _LONGEST_TOLD else f"{line[:_LONGEST_TOLD].rstrip()}…"
+        line if len(line) <= _LONGEST_HEADLINE else f"{line[:_LONGEST_HEADLINE].rstrip()}…"
         for line in chosen
     ]

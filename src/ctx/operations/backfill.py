@@ -21,7 +21,7 @@ from ctx.capture import (
     session_state,
 )
 from ctx.capture.session_state import Session
-from ctx.capture.steps import SAID
+from ctx.capture.steps import ASSISTANT_MESSAGE
 from ctx.errors import ContentRefused, GitFailure, LockConflict, UsageError
 from ctx.hook_files import live
 from ctx.hosts.host_adapter import Transcripts
@@ -34,7 +34,7 @@ from ctx.sqlite.connection import transaction
 from ctx.synthesis import session_writer
 from ctx.workspace import Memory
 
-_GLANCE = 256 * 1024
+_PREVIEW_BYTES = 256 * 1024
 # After such a long silence, no client waits for an answer.
 _QUIET_MS = 900_000
 _LOCK_S = 60.0
@@ -163,7 +163,7 @@ class _Backfill:
         for path in transcripts(self._wanted, self._transcripts):
             try:
                 stamp = os.stat(path)
-                start = disk.read_plain(path, _GLANCE)[:_GLANCE]
+                start = disk.read_plain(path, _PREVIEW_BYTES)[:_PREVIEW_BYTES]
             except OSError as error:
                 self._skipped.append(
                     SkippedTranscript(path, f"it cannot be read: {error.strerror}")
@@ -244,9 +244,9 @@ class _Backfill:
 
     def _preview_session(self, past: PastSession) -> None:
         known = session_state.find(self._connection, past.session)
-        start = self._transcripts.events(past.path, 0, most=_GLANCE).events
+        start = self._transcripts.events(past.path, 0, most=_PREVIEW_BYTES).events
         own = [each for each in start if each.session == past.session]
-        if not own and past.size <= _GLANCE:
+        if not own and past.size <= _PREVIEW_BYTES:
             self._left_out += 1
             return
         asked = map(session_state.request_of, own)
@@ -313,7 +313,7 @@ class _Backfill:
 
     def _end_status(self, session_id: str) -> session_state.Status:
         """How a session ended if no hook reported it."""
-        if event_table.last_name(self._connection, session_id) in (SAID, "Stop"):
+        if event_table.last_name(self._connection, session_id) in (ASSISTANT_MESSAGE, "Stop"):
             return session_state.COMPLETED
         return session_state.closing_status(self._connection, session_id)
 

@@ -25,7 +25,7 @@ from ctx.errors import GitFailure, UsageError
 
 _LARGE = 400_000
 """Larger files are not compared: parsing might take too long."""
-_ALIKE = 0.5
+_RENAME_SIMILARITY = 0.5
 """The share of lines that makes a new file one that was renamed."""
 _MOST_COMPARED = 10_000
 
@@ -143,7 +143,7 @@ def _pair_renames(pairs: list[_Pair], root: str, blobs: git.Blobs) -> list[_Pair
     taken: set[_Pair] = set()
     joined: dict[_Pair, _Pair] = {}
     for share, other, one in sorted(alike, reverse=True):
-        if share >= _ALIKE and one not in taken and other not in taken:
+        if share >= _RENAME_SIMILARITY and one not in taken and other not in taken:
             taken |= {one, other}
             joined[other] = _Pair(one.was, one.blob, other.path)
     return [joined.get(each, each) for each in pairs if each not in taken or each in joined]

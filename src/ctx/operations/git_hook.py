@@ -30,7 +30,7 @@ NAME = "pre-commit"
 
 _LARGEST = 1024 * 1024
 _SHELLS = {b"sh", b"bash", b"dash", b"ash", b"ksh", b"mksh", b"zsh"}
-_OURS_ALONE = b"#!/bin/sh\n# Made by `ctx install --git`.\n"
+_NEW_SCRIPT_HEADER = b"#!/bin/sh\n# Made by `ctx install --git`.\n"
 _BY_HAND = b"ctx commit --auto"
 _BLOCK = """\
 # >>> ctx {place} >>>
@@ -116,7 +116,7 @@ def plan_hook(project: Project, fallback: str) -> HookPlan:
     block = block_of(inside, fallback if reach == "repository" else "")
     if before is None:
         _require_own_folder(path)
-        return HookPlan(path, "written", None, _OURS_ALONE + block)
+        return HookPlan(path, "written", None, _NEW_SCRIPT_HEADER + block)
     if found := _find(before, inside, path):
         after = before[: found.start()] + _match_line_end(found, block) + before[found.end() :]
         return HookPlan(path, "current" if after == before else "updated", before, after)
@@ -142,7 +142,7 @@ def planned_removal(checkout: Checkout, project: Project | None) -> HookPlan:
         raise SettingsUnreadable(
             f"{path_text(path)} is a symbolic link.", hint="Remove the block of ctx by hand."
         )
-    return HookPlan(path, "removed", before, None if after == _OURS_ALONE else after)
+    return HookPlan(path, "removed", before, None if after == _NEW_SCRIPT_HEADER else after)
 
 
 def apply_plan(plan: HookPlan, mode: int) -> None:

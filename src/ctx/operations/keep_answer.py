@@ -47,8 +47,8 @@ _MOST_LOOKED_UP = 100
 """Names that are looked up in the code: in a large project each takes some milliseconds."""
 _LONGEST_TASK = 300
 _LONGEST_KEPT_TASK = 2_000
-_MOST_DECISIONS_TOLD = 5
-_MOST_BLOCKS_TOLD = 50
+_MOST_LISTED_DECISIONS = 5
+_MOST_LISTED_BLOCKS = 50
 _NOT_OURS = (".git", ".ctx")
 
 
@@ -186,7 +186,7 @@ def _metadata(
         "stop": response.stop,
         "receipt": response.receipt,
         "decisions": list(parts.decisions),
-        "code_blocks": [each._asdict() for each in parts.code_blocks[:_MOST_BLOCKS_TOLD]],
+        "code_blocks": [each._asdict() for each in parts.code_blocks[:_MOST_LISTED_BLOCKS]],
         "said_by": _SAID_BY,
         sources.KEY: sources.AGENT,
     }
@@ -208,7 +208,7 @@ def _content(
     if parts is None:
         most = model.LARGE_CONTENT - len(heading)
         return f"{heading}\n\n{text if len(text) <= most else f'{text[: most - 1].rstrip()}…'}"
-    decided = "\n".join(f"- Decision: {each}" for each in parts.decisions[:_MOST_DECISIONS_TOLD])
+    decided = "\n".join(f"- Decision: {each}" for each in parts.decisions[:_MOST_LISTED_DECISIONS])
     return "\n\n".join(filter(None, (heading, parts.paragraph, decided)))
 
 

@@ -28,7 +28,7 @@ from ctx.workspace import Memory
 TAG = "learning:"
 _KINDS = ("decision", "discovery", "bugfix")
 _MOST_SESSIONS = 50
-_MOST_TOLD = 400
+_MOST_STATEMENTS = 400
 _VERIFIED = "bugfix:"
 """The key of a bug fix that a check confirmed; others are only reported."""
 _BROKE = "broke "
@@ -230,7 +230,7 @@ def _same_statements(memory: Memory, node: Node) -> list[NodeId]:
 
 
 def _observations(memory: Memory, tag: str | None) -> list[ObservationRow]:
-    return lookups.observations(memory.user.connection, _KINDS, tag, _MOST_TOLD)
+    return lookups.observations(memory.user.connection, _KINDS, tag, _MOST_STATEMENTS)
 
 
 def _observation(found: ObservationRow) -> ObservedStatement:

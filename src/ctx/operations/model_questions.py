@@ -48,7 +48,7 @@ _FOR_THE_SUMMARY = 3
 """A third of what may be used for a session is left for the summary of it."""
 _LONGEST_PROBLEM = 300
 _FEWEST_TOKENS = 300
-_GOOD_CONTEXT = 8_192
+_SUFFICIENT_CONTEXT = 8_192
 
 
 class TokensLeft(NamedTuple):
@@ -85,7 +85,7 @@ class SynthesisModel:
             raise ModelFailure(
                 f"The model at {self.backend.where} takes {size:,} tokens at once, which is"
                 " too few to summarise a session.",
-                hint=f"Give its server a context of {_GOOD_CONTEXT:,} tokens or more, or"
+                hint=f"Give its server a context of {_SUFFICIENT_CONTEXT:,} tokens or more, or"
                 " `ctx config set llm.synthesis false`.",
             )
         return found

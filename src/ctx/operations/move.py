@@ -23,7 +23,7 @@ from ctx.operations import document
 from ctx.project.anchors import Anchor
 from ctx.workspace import Memory
 
-_MOST_TOLD = 10
+_MOST_LISTED = 10
 
 
 class MoveResult(NamedTuple):
@@ -140,9 +140,9 @@ def _refuse_edges(memory: Memory, edges: Sequence[Edge], target: str) -> None:
     shown = memory.graph.shown(end for edge in edges for end in (edge.from_id, edge.to_id))
     lines = [
         f"  {shown[edge.from_id]} ── {edge.type} → {shown[edge.to_id]}"
-        for edge in edges[:_MOST_TOLD]
+        for edge in edges[:_MOST_LISTED]
     ]
-    lines += [f"  … and {len(edges) - _MOST_TOLD:,} more"] if len(edges) > _MOST_TOLD else []
+    lines += [f"  … and {len(edges) - _MOST_LISTED:,} more"] if len(edges) > _MOST_LISTED else []
     some = "An edge" if len(edges) == 1 else f"{len(edges):,} edges"
     then = "lead from the project to your own store" if target == PROJECT else "lead nowhere"
     raise UsageError(

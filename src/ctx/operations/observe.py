@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from ctx.config.resolve import Config
     from ctx.project.project_memory import ProjectMemory
 
-_LONGEST_TOLD = 80
-_SAID_WRONGLY = (UsageError, ContentRefused, NodeNotFound, AmbiguousId, PathRefused)
+_LONGEST_LABEL = 80
+_INVALID_INPUT_ERRORS = (UsageError, ContentRefused, NodeNotFound, AmbiguousId, PathRefused)
 """What is the matter with one observation, rather than with the store."""
 
 
@@ -157,7 +157,7 @@ def keep(memory: Memory, observed: Sequence[Observation]) -> ObserveResult:
                         said.append(answered.node.id)
                         edges += len(answered.mentions) if answered.new else 0
                         redacted += answered.redacted
-            except _SAID_WRONGLY as error:
+            except _INVALID_INPUT_ERRORS as error:
                 not_kept.append(RejectedObservation(_label(each), error.message))
     return ObserveResult(
         memory.session,
@@ -259,4 +259,4 @@ def _label(observation: Observation) -> str:
         case Relation(from_, label, to):
             text = f"{from_} {label} {to}"
     line = " ".join(text.split())
-    return line if len(line) <= _LONGEST_TOLD else f"{line[: _LONGEST_TOLD - 1]}…"
+    return line if len(line) <= _LONGEST_LABEL else f"{line[: _LONGEST_LABEL - 1]}…"

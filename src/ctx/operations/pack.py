@@ -47,13 +47,13 @@ FEW_NODES = 200
 
 _BUSY_MS = 500
 """A receipt waits for others that write, and no longer."""
-_SAID_BY_NODES = ("› Changes", "› Decisions")
+_NODE_SECTIONS = ("› Changes", "› Decisions")
 """How the parts of a log are headed that list nodes, which are found themselves."""
 _NARRATIVE: "tuple[Kind, ...]" = ("narrative",)
 _LONGEST = 200
 """Characters of a title in a receipt."""
 _LONGEST_TASK = 2_000
-_LOOKED_AT = 20_000
+_LONGEST_SCANNED = 20_000
 """Characters that are checked for secrets before a title is made."""
 _BETWEEN = "\n\0\n"
 _PLACES = 4
@@ -217,7 +217,7 @@ def _sections(memory: Memory) -> Callable[[str, int], Sequence[NarrativeSection]
                 each.signals,
             )
             for each in found
-            if not ("/log/" in each.id and each.title.endswith(_SAID_BY_NODES))
+            if not ("/log/" in each.id and each.title.endswith(_NODE_SECTIONS))
         ][:limit]
 
     return find
@@ -376,7 +376,7 @@ def _titles(texts: Iterable[str]) -> dict[str, str]:
     """Texts as a receipt keeps them: the beginning of each in one line, without secrets."""
     wanted = list(dict.fromkeys(texts))
     # A secret is known by all of it, so nothing is cut before.
-    looked_at = [text[:_LOOKED_AT] for text in wanted]
+    looked_at = [text[:_LONGEST_SCANNED] for text in wanted]
     kept = redact(_BETWEEN.join(looked_at)).text.split(_BETWEEN)
     if len(kept) != len(wanted):
         # Something that goes over several lines began in one of them and ended in another.

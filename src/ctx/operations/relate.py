@@ -37,10 +37,10 @@ _SPAN = re.compile(r"(\d{1,9})(?:[:-](\d{1,9}))?", re.ASCII)
 _NARRATIVE = (".ctx/narrative/", "narrative/")
 _MOST_FILES = 20_000
 # `Client::connect`, `src/net/client.rs`, `connect()`, and in quotes of code also a mere `Client`.
-_SPOKEN = re.compile(
+_MENTION = re.compile(
     r"(?<![\w/.:#-])[A-Za-z_]\w*(?:(?:(?:::|[.#/])[\w-]+)+|(?=\(\)))|(?<=`)[A-Z]\w*(?=`)"
 )
-_MOST_SPOKEN = 50
+_MOST_MENTIONS = 50
 _TRIED = """Looked for:
   a task or a decision, such as task_0042
   a file, from this folder and from {root}
@@ -162,8 +162,8 @@ def resolve_mentions(memory: Memory, words: Sequence[str], text: str) -> Mention
 def _mentioned_anchors(memory: Memory, text: str, names: CodeNames) -> Iterator[Anchor]:
     """The files and items of the code that a text mentions."""
     root = _root(memory)
-    spoken = dict.fromkeys(found[0] for found in _SPOKEN.finditer(text))
-    for word in list(spoken)[:_MOST_SPOKEN]:
+    spoken = dict.fromkeys(found[0] for found in _MENTION.finditer(text))
+    for word in list(spoken)[:_MOST_MENTIONS]:
         with suppress(AmbiguousId, PathRefused):
             if anchor := _file(memory, word, root) or names.anchor(word):
                 yield anchor

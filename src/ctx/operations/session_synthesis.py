@@ -15,7 +15,7 @@ from ctx.synthesis.by_model.questions import ModelQuestion, QuestionOptions
 from ctx.synthesis.session_writer import SessionWriteResult
 from ctx.workspace import Memory
 
-_MEANWHILE = (
+_CHANGED_MEANWHILE = (
     "The session was deleted or something was scrubbed during the request, so the answer"
     " was not stored."
 )
@@ -118,7 +118,7 @@ def synthesise_now(
                 continue
             interrupts.defer()
             if not model_questions.keep(memory, answer, scrub):
-                problem = _MEANWHILE
+                problem = _CHANGED_MEANWHILE
                 break
             asked.append(_question_result(question, answer))
     finally:

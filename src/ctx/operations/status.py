@@ -12,7 +12,7 @@ from ctx.memory.graph import PROJECT
 from ctx.memory.stats import ScopeCount, TierCount, TypeCount, by_scope, memory_stats
 from ctx.objects import local_state, untracked_survey
 from ctx.objects.untracked_commits import HERE, PARKED
-from ctx.objects.untracked_survey import STASHED, THROWN_AWAY, SurveyedCommit
+from ctx.objects.untracked_survey import DISCARDED_STATE, STASHED, SurveyedCommit
 from ctx.operations import agent_proposals, health, review
 from ctx.operations.health import Health
 from ctx.sqlite.connection import size_of
@@ -206,7 +206,7 @@ _HOOKS = {
 _NEXT_STEP = {
     PARKED: "parked until its branch is checked out",
     STASHED: "in git's stash",
-    THROWN_AWAY: "git removed its files; `ctx stage recover` restores it",
+    DISCARDED_STATE: "git removed its files; `ctx stage recover` restores it",
 }
 
 

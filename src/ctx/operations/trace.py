@@ -14,11 +14,11 @@ from ctx.memory.walk import ReachedNode, graph_walk
 from ctx.synthesis.sentences import split_sentences
 from ctx.workspace import Memory
 
-MOST_SAID = 200
+LONGEST_QUOTE = 200
 """The maximum number of steps that are read for one answer."""
 
 _LONGEST = 400
-_MOST_GIVEN = 10
+_MOST_LISTED_STEPS = 10
 _SPEAKERS = {"prompt": "user", "say": "agent", "plan": "agent", "agent": "subagent"}
 
 
@@ -62,7 +62,7 @@ def trace(
 def steps_behind(memory: Memory, nodes: Iterable[Node]) -> tuple[tuple[SourceStep, ...], int]:
     """The steps that nodes are based on, in the order of the nodes, and how many are not stored."""
     named = [(node, step) for node in nodes for step in evidence_of(node.metadata)]
-    wanted = dict.fromkeys(step for _, step in named[:MOST_SAID])
+    wanted = dict.fromkeys(step for _, step in named[:LONGEST_QUOTE])
     stored = {each.id: each for each in steps.with_ids(memory.user.connection, list(wanted))}
     quoted = [_quoted_step(node, stored[step]) for node, step in named if step in stored]
     return tuple(quoted), len(wanted) - len(stored)
@@ -71,7 +71,8 @@ def steps_behind(memory: Memory, nodes: Iterable[Node]) -> tuple[tuple[SourceSte
 def as_markdown(steps_said: Sequence[SourceStep]) -> str:
     """The steps as markdown for an agent."""
     lines = [
-        f'- {each.at[:10]} {each.by}: "{flat(each.text)}"' for each in steps_said[:_MOST_GIVEN]
+        f'- {each.at[:10]} {each.by}: "{flat(each.text)}"'
+        for each in steps_said[:_MOST_LISTED_STEPS]
     ]
     return "\n".join(["## What was said", "", *dict.fromkeys(lines)]) + "\n\n"
 

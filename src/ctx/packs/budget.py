@@ -21,9 +21,9 @@ THRESHOLD = 0.12
 _PRICE = 0.25
 """How much the length of a chunk counts. Of two chunks with equal scores, the shorter one wins."""
 _CHEAP = 20
-_FADES = 0.75
+_FURTHER_CHUNK_FACTOR = 0.75
 """The factor for each further chunk of the same file."""
-_ALIKE = 0.8
+_SAME_LINES_SHARE = 0.8
 _FEW_LINES = 3
 BUDGET, WEAK, REPEATED, INSIDE, ENOUGH = (
     "budget",
@@ -56,7 +56,7 @@ class _TakenChunks:
         self.of_file: dict[str, int] = {}
 
     def worth(self, chunk: Chunk) -> float:
-        fades: float = _FADES ** self.of_file.get(chunk.path or chunk.object_id, 0)
+        fades: float = _FURTHER_CHUNK_FACTOR ** self.of_file.get(chunk.path or chunk.object_id, 0)
         price: float = max(chunk.tokens, _CHEAP) ** _PRICE
         return chunk.relevance_score * fades / price
 
@@ -75,7 +75,7 @@ class _TakenChunks:
         if len(own) < _FEW_LINES:
             return None
         shared = Counter(chain.from_iterable(self.having.get(line, ()) for line in own))
-        if max(shared.values(), default=0) > _ALIKE * len(own):
+        if max(shared.values(), default=0) > _SAME_LINES_SHARE * len(own):
             return REPEATED
         return None
 

@@ -33,7 +33,7 @@ _FILE_ALONE = 0.6
 """The score that a part gets for its file, whatever it contains."""
 _APART = 0.7
 """The factor for a file that is connected to none of the others. Connected files rank higher."""
-_SHARPENED = 3
+_WEIGHT_EXPONENT = 3
 """Among connected files, the best ones count far more than the rest."""
 _NAMED = 0.15
 _TOUCHED = 0.05
@@ -239,7 +239,7 @@ class CodeCandidates:
         if not any(joined.values()):
             # Nothing is resolved yet, or no files are connected.
             return every
-        fits = {file.id: self._file_weight(file) ** _SHARPENED for file in looked_at}
+        fits = {file.id: self._file_weight(file) ** _WEIGHT_EXPONENT for file in looked_at}
         around = {id: fsum((fits[id], *map(fits.__getitem__, joined[id]))) for id in every}
         most = max(around.values()) or 1.0
         return {id: _APART + (1 - _APART) * around[id] / most for id in every}

@@ -21,7 +21,7 @@ _FORWARD = {"CALLS": 0.5, "USES_TYPE": 0.5, "IMPLEMENTS": 0.5, "REFERENCES": 0.3
 _BACKWARD = {"CALLS": 0.35, "IMPLEMENTS": 0.4, "USES_TYPE": 0.2, "REFERENCES": 0.2, "IMPORTS": 0.1}
 _OF_A_TEST = 0.45
 """The caller is a test, which shows the intended use."""
-_SURE = {"high": 1.0, "medium": 0.8, "low": 0.4}
+_CONFIDENCE_WEIGHTS = {"high": 1.0, "medium": 0.8, "low": 0.4}
 _SAME_CYCLE = 0.9
 
 _MEMORY = {"MENTIONS": 0.6, "SUPERSEDES": 0.5, "DEPENDS_ON": 0.5, "DERIVED_FROM": 0.4}
@@ -114,7 +114,7 @@ def _resolved_edges(
 
 
 def _forward(edge: CodeEdge) -> _Hop:
-    weight = _FORWARD[edge.label] * _SURE[edge.confidence]
+    weight = _FORWARD[edge.label] * _CONFIDENCE_WEIGHTS[edge.confidence]
     return _Hop(edge.source, edge.target, weight, edge.label)
 
 
@@ -137,7 +137,7 @@ def _backward(code: Code, items: Sequence[int], labels: Sequence[str], least: in
             continue
         weight = _OF_A_TEST if is_test else _BACKWARD[edge.label]
         # One of a hundred callers says less than the only one.
-        weight *= _SURE[edge.confidence] / (1 + log2(leading[edge.target]) / 2)
+        weight *= _CONFIDENCE_WEIGHTS[edge.confidence] / (1 + log2(leading[edge.target]) / 2)
         hops.append(_Hop(edge.target, edge.source, weight, f"<{edge.label}"))
     return hops
 

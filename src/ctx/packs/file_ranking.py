@@ -37,7 +37,7 @@ _IS_SOURCE = bytes([role == file_roles.SOURCE for role in range(256)])
 _CANDIDATES = 150
 _BESIDE = 50
 _COMMITS = 100
-_LOOKED_AT = 400
+_MOST_MESSAGES = 400
 _AT_ONCE = 120
 _MOST_FILES = 12
 _HALF_LIFE_DAYS = 1000
@@ -174,7 +174,7 @@ def _score_named_files(connection: Connection, paths: Sequence[str]) -> dict[int
 def _score_by_commits(connection: Connection, question: SearchQuestion) -> dict[int, float]:
     """The files touched by commits whose messages resemble the task."""
     spoken = commit_queries.message_scores(connection, {SUBJECT: 1.0}, question.weights)
-    likely = heapq.nlargest(_LOOKED_AT, spoken, key=spoken.__getitem__)
+    likely = heapq.nlargest(_MOST_MESSAGES, spoken, key=spoken.__getitem__)
     rows = connection.execute(
         "SELECT id, time, files FROM commits WHERE length(files) BETWEEN 4 AND ? AND time <= ?"
         " AND id IN (SELECT value FROM json_each(?))",

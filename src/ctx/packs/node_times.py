@@ -32,7 +32,7 @@ _DAY_MS = 86_400_000
 _CREATED_THEN = 0.8
 """The fit of a node that was created at the right time and names no time itself."""
 _LEAST_FIT = 0.05
-_THEN = 0.35
+_LEAST_BEST_FIT = 0.35
 """The minimum fit of a node from the right time; nodes from soon after have less."""
 _RARE = 5.0
 """The rarity of a word that counts as much as the time."""
@@ -169,4 +169,4 @@ def fits(
             fit = max([fit, *(span.fit(own.first, own.last) for span in met)])
         if fit >= _LEAST_FIT:
             by_node[node_id] = fit
-    return by_node if max(by_node.values(), default=0.0) >= _THEN else {}
+    return by_node if max(by_node.values(), default=0.0) >= _LEAST_BEST_FIT else {}

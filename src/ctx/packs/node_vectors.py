@@ -24,7 +24,7 @@ from ctx.workspace import Memory, Workspace
 if TYPE_CHECKING:
     from ctx.search.embedders import Matrix
 
-IN_PASSING_S = 0.25
+QUICK_FILL_S = 0.25
 """The time that a question spends on missing vectors."""
 
 _PATIENCE_S = 2.0
@@ -90,7 +90,7 @@ def nearness(memory: Memory, question: str) -> Nearness | None:
         # The server did not answer in time: only words are used.
         return None
     files = [Vectors(path) for _, path in stores]
-    is_in_time = clock.deadline(IN_PASSING_S)
+    is_in_time = clock.deadline(QUICK_FILL_S)
     for (graph, _), file in zip(stores, files, strict=True):
         with suppress(CtxError):
             bring_up_to_date(graph, file, query_vector, is_in_time)

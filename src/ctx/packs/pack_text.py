@@ -33,7 +33,7 @@ _LONGEST_TITLE = 120
 _MOST_NAMED = 5
 _FIGURES = 8
 _LONGEST_FIGURES = TokenBudget(9_999_999, 9_999_999, 0)
-_TELLING = 0.15
+_STRONG_SIGNAL_SHARE = 0.15
 """A signal below this share of the strongest one is not listed as a reason."""
 _ROOMY = 1_500
 """Smaller packs do not list the chunks that were left out."""
@@ -170,7 +170,11 @@ def _chunk_reason(chunk: Chunk) -> str:
         reason = _LABELS.get(label, f"{label.lstrip('<').lower()} of")
         return f"{reason.capitalize()} {code(_short(origin))}.{_source(chunk)}"
     strongest = sorted(chunk.signals, key=lambda signal: -signal.value)
-    names = [signal.name for signal in strongest if signal.value >= _TELLING * strongest[0].value]
+    names = [
+        signal.name
+        for signal in strongest
+        if signal.value >= _STRONG_SIGNAL_SHARE * strongest[0].value
+    ]
     return (f"Found by {', '.join(names)}." if names else "Found.") + _source(chunk)
 
 

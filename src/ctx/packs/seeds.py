@@ -17,7 +17,7 @@ from ctx.search import entities
 from ctx.search.entities import CodeFrame, Entities
 
 _MOST_NAMESAKES = 12
-_MOST_LOOKED_AT = 100
+_MOST_CHECKED = 100
 _MOST_NAMES = 20
 _MOST_PATHS = 20
 _MOST_FRAMES = 12
@@ -80,9 +80,9 @@ def items_named(code: Code, name: str) -> list[LocatedItem]:
     if not wanted:
         return []
     rows = code.connection.execute(
-        "SELECT id FROM items WHERE name = ? LIMIT ?", (wanted[-1], _MOST_LOOKED_AT + 1)
+        "SELECT id FROM items WHERE name = ? LIMIT ?", (wanted[-1], _MOST_CHECKED + 1)
     ).fetchall()
-    if len(rows) > (_MOST_LOOKED_AT if len(wanted) > 1 else _MOST_NAMESAKES):
+    if len(rows) > (_MOST_CHECKED if len(wanted) > 1 else _MOST_NAMESAKES):
         return []
     every = code.located([item for (item,) in rows])
     meant = [item for item in every if name_parts(item.name)[-len(wanted) :] == wanted]

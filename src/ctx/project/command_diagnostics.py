@@ -29,7 +29,7 @@ MOST_KEPT = 50
 output is stored too."""
 
 _MOST_FILES = 3
-_MOST_LOOKED_AT = 200
+_MOST_CHECKED_PATHS = 200
 _LARGEST_FILE = 4 * 1024 * 1024
 _LONGEST_NAME = 240
 _SOURCES = ("", "src/main/java/", "src/test/java/", "src/main/kotlin/", "src/")
@@ -208,7 +208,9 @@ class _Paths:
     def shown(self, path: str) -> str:
         """A path from the project's root; of a path outside of it, only the end."""
         if path not in self._known:
-            self._known[path] = self._locate(path) if len(self._known) < _MOST_LOOKED_AT else None
+            self._known[path] = (
+                self._locate(path) if len(self._known) < _MOST_CHECKED_PATHS else None
+            )
         return self._known[path] or self._outside_path(path)
 
     def is_here(self, path: str) -> bool:
@@ -277,7 +279,7 @@ class _Paths:
         if path not in self._lines:
             content = b""
             with contextlib.suppress(OSError):
-                if len(self._lines) < _MOST_LOOKED_AT:
+                if len(self._lines) < _MOST_CHECKED_PATHS:
                     content = disk.read_plain(os.path.join(self._root, path), _LARGEST_FILE)
             lengths = [len(line) + 1 for line in content.removesuffix(b"\n").split(b"\n")]
             self._lines[path] = [0, *accumulate(lengths)]

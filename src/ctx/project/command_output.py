@@ -21,7 +21,7 @@ _STEERING = re.compile(
     rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])"
     rb"|[\x00-\x08\x0b\x0c\x0e-\x1f]"
 )
-_TELLING = re.compile(
+_ERROR_LINE = re.compile(
     r"\b(?:error|errors|failed|failure|fatal|panicked|panic|exception|traceback|undefined"
     r"|unresolved|assert\w*|segmentation fault|not found|cannot|denied|fail)\b",
     re.IGNORECASE,
@@ -94,7 +94,7 @@ class _OutputReader:
             whole = b"\n".join(lines)
         if len(self._telling) < _MOST_TELLING and _may_have_error(whole):
             shown = (_terminal_line(line) for line in lines)
-            self._telling += (line for line in shown if _TELLING.search(line))
+            self._telling += (line for line in shown if _ERROR_LINE.search(line))
             del self._telling[_MOST_TELLING:]
         self._kept.take(lines)
         self._uncut.take([line[:_LONGEST_UNCUT] for line in lines])

@@ -30,7 +30,7 @@ SURE = 600
 """In per mille. Less certain edges are stored as records only."""
 
 _TOOLS = {"cargo": EvidenceTool.CARGO, "parser": EvidenceTool.PARSER}
-_PEOPLE = frozenset({"cli", "narrative"})
+_USER_AUTHORS = frozenset({"cli", "narrative"})
 _MOST_NAMED = 8
 
 
@@ -60,7 +60,7 @@ def _edge(record: Record, types: dict[Any, str]) -> BatchEdge:
     label, _, to_id = record.key.partition(" ")
     metadata = record.body.get("metadata", {})
     tool = str(metadata.get("tool", record.author))
-    known = EvidenceTool.HUMAN if tool in _PEOPLE else _TOOLS.get(tool, EvidenceTool.LLM)
+    known = EvidenceTool.HUMAN if tool in _USER_AUTHORS else _TOOLS.get(tool, EvidenceTool.LLM)
     return BatchEdge(
         Endpoint(types[record.subject], record.subject),
         label,

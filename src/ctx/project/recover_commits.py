@@ -18,7 +18,7 @@ from ctx.objects.object_store import read_typed
 from ctx.objects.object_types import Commit
 from ctx.objects.repository import Repository
 from ctx.objects.untracked_commits import UntrackedCommit
-from ctx.objects.untracked_survey import THROWN_AWAY
+from ctx.objects.untracked_survey import DISCARDED_STATE
 
 _TOGETHER = 100
 
@@ -46,7 +46,7 @@ def recover_commits(repository: Repository, *, dry_run: bool) -> list[RecoveredC
     return [
         _recover(repository, _line(entry.commit, not_in_git), dry_run=dry_run)
         for entry in survey
-        if entry.is_tip and entry.state == THROWN_AWAY
+        if entry.is_tip and entry.state == DISCARDED_STATE
     ]
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ctx.memory import inverse_changes, records
 
 # A node is moved to another store by a move, or by the undo of a move.
-_AWAY = (records.MOVE, inverse_changes.ACTION)
+_REMOVING_ACTIONS = (records.MOVE, inverse_changes.ACTION)
 
 
 def records_to_withhold(connection: Connection, session: str) -> set[str]:
@@ -51,7 +51,7 @@ class _StagedRecord(NamedTuple):
 
     @property
     def takes_away(self) -> bool:
-        return self.kind == "node.delete" and self.action in _AWAY and self.is_own
+        return self.kind == "node.delete" and self.action in _REMOVING_ACTIONS and self.is_own
 
     def is_staged_beside(self, session: str) -> bool:
         return self.kind == "node.put" and self.session not in (None, session)

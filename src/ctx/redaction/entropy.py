@@ -78,7 +78,7 @@ def is_placeholder(value: str) -> bool:
     return (
         lowered.strip("_-. ") in _STAND_INS
         or re.search(_TEMPLATE, value) is not None
-        or (re.search(_SPOKEN, lowered) is not None and not is_random(value))
+        or (re.search(_PLACEHOLDER_WORDS, lowered) is not None and not is_random(value))
     )
 
 
@@ -95,7 +95,7 @@ _TEMPLATE = (
     r"\$\{|\$\([\w./ -]+\)|\{\{|\#\{|%\(\w+\)|\{\w*(?:[.:!][^{}]*)?\}|<[^<>]*>"
     r"|\*{3}|\.{3}|…|•{2}|\A%\w*%?\Z|\A\$[A-Za-z_]\w*\Z|\A\[.*\]?\Z|\A[@&]\w+\Z|\A-+\Z|EXAMPLE"
 )
-_SPOKEN = (
+_PLACEHOLDER_WORDS = (
     r"x{4}|your|example|sample|dummy|placeholder|change.?me|change.?it|insert|replace|todo|fixme|redacted"
     r"|fake|my.?(?:secret|token|pass(?:word)?|key|api.?key)(?![a-z])|(?:secret|token|pass(?:word)?|key).?here|\benv\b|foo.?bar"
 )

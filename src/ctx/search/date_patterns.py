@@ -39,7 +39,7 @@ _YEAR_WORDS = frozenset({A_YEAR})
 _WHICH_WORDS = frozenset({"last", "past", "previous", "this", "next", "coming"})
 _QUARTER_WORDS = frozenset({"q1", "q2", "q3", "q4"})
 _DAY_WORDS = frozenset({"yesterday", "night", "today", "tonight", "tomorrow"})
-TELLING = (
+DATE_WORDS = (
     _MONTH_WORDS | _SEASON_WORDS | _WEEKDAY_WORDS | _YEAR_WORDS | _WHICH_WORDS | _QUARTER_WORDS
 ) | (_DAY_WORDS | {"ago"})
 """A text that names a time contains at least one of these words. Most texts do not."""

@@ -88,7 +88,7 @@ def spans(text: str, today: int) -> list[DaySpan]:
     words = set(_WORD.findall(text.lower()))
     if any(len(word) == 4 and word[:2] in ("19", "20") for word in words):
         words.add(date_patterns.A_YEAR)
-    if date_patterns.TELLING.isdisjoint(words):
+    if date_patterns.DATE_WORDS.isdisjoint(words):
         return []
     matches: list[_Days] = []
     for needs, pattern, read in date_patterns.readers():

@@ -24,7 +24,7 @@ _SHORTEST_TEXT = 250
 _CONNECT_S = 3.0
 _ANSWER_S = 60.0
 _LARGEST_ANSWER = 64 * 1024 * 1024
-_SAID = 200
+_LONGEST_MESSAGE = 200
 _TOO_LONG = re.compile("(?i)too (?:long|large)|too many tokens|exceed|context length|batch size")
 
 
@@ -133,7 +133,7 @@ class EmbeddingServer:
         return rows
 
     def _refusal(self, answer: "httpx.Response") -> ProgramFailure:
-        message = " ".join(_error_text(answer).split())[:_SAID]
+        message = " ".join(_error_text(answer).split())[:_LONGEST_MESSAGE]
         if self._api_key:
             message = message.replace(self._api_key, "…")
         is_too_long = answer.status_code == 413 or (

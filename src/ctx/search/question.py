@@ -76,13 +76,13 @@ _TESTS = re.compile(
 
 
 # Words that occur in all kinds of tasks.
-_SAID_OF_ANYTHING = frozenset(
+_GENERIC_WORDS = frozenset(
     terms.query(
         "cannot doing etc get got however instead like made make makes new now off once one only"
         " over own rather same see since such through two under until use used using via"
     )
 )
-_SILENT = terms.STOP_WORDS | _SAID_OF_ANYTHING
+_SILENT = terms.STOP_WORDS | _GENERIC_WORDS
 
 
 class SearchQuestion(NamedTuple):

@@ -30,7 +30,7 @@ from ctx.synthesis.timeline import Goal, Timeline, last_name
 
 _MOST_TOGETHER = 6
 _MOST_GROUPS = 5
-_MOST_FOUND = 12
+_MOST_OBSERVATIONS = 12
 _MOST_NAMED = 3
 _FEWEST_MODIFIED = 3
 _EVEN = 0.3
@@ -64,7 +64,7 @@ _FASTER = re.compile(
     r"|\bfrom [0-9.]+ ?m?s to\b",
     re.IGNORECASE,
 )
-_IS_WELL = re.compile(
+_ALL_GOOD = re.compile(
     rf"{_FIXES.pattern}|\b(?:now|again|no longer|pinned|restored|resolved|jetzt|wieder|behoben)\b",
     re.IGNORECASE,
 )
@@ -126,7 +126,7 @@ def changes(
                 found.append(
                     _observation(timeline, goal, group, kind, sentence, failing if is_last else ())
                 )
-    return found[-_MOST_FOUND:], done
+    return found[-_MOST_OBSERVATIONS:], done
 
 
 def symbols_of(edits: Iterable[Step]) -> tuple[str, ...]:
@@ -239,7 +239,7 @@ def _kind(group: EditGroup, sentence: str, *, is_about_fixing: bool) -> Observat
     modified = [each for each in code if each.change == "modified"]
     if not code:
         is_put_right = is_about_fixing and sentence and not _ADDS.match(sentence)
-        return "bugfix" if is_put_right and _IS_WELL.search(sentence) and not group.items else None
+        return "bugfix" if is_put_right and _ALL_GOOD.search(sentence) and not group.items else None
     if moved_items(code) or (_REFACTORS.search(sentence) and not _ADDS.search(sentence)):
         return "refactor"
     is_fix = is_about_fixing and sentence and not new

@@ -32,9 +32,9 @@ _VERB = (
     r"|bypass|force|ask|confirm|verify|assume|guess|trust|hard-?code|expose|print|copy|rewrite"
     r"|rename|refactor|reuse|explain|answer|reply|mention)"
 )
-_WHAT_IS_WRONG = r"\bthe (?:actual |real |underlying |main )?(?:problem|issue|bug|reason|culprit"
+_PROBLEM_PHRASE = r"\bthe (?:actual |real |underlying |main )?(?:problem|issue|bug|reason|culprit"
 # `The problem is here` is useless later.
-_AND_WHAT = (
+_PROBLEM_VERB = (
     r"(?: here)? (?:is|was|why|for|comes?)\b(?! (?:in|at|on|here|clear|obvious|with|fixed)\b)"
 )
 _ROOT_CAUSE = r"\broot cause\b", r"\bthe (?:actual |real |underlying )?cause (?:is|was|of)\b"
@@ -180,7 +180,7 @@ DISCOVERIES = (
         r"\bstellt(?:e)? sich heraus\b",
     ),
     _cue(6, *_ROOT_CAUSE),
-    _cue(5, rf"{_WHAT_IS_WRONG}|catch|trick){_AND_WHAT}"),
+    _cue(5, rf"{_PROBLEM_PHRASE}|catch|trick){_PROBLEM_VERB}"),
     _cue(
         5,
         r"\b(?:found|discovered|noticed|realized|realised|confirmed|learned) (?:out )?that\b",
@@ -212,7 +212,7 @@ DISCOVERIES = (
 """Discoveries of the agent."""
 
 CAUSES = (
-    _cue(6, *_ROOT_CAUSE, rf"{_WHAT_IS_WRONG}){_AND_WHAT}"),
+    _cue(6, *_ROOT_CAUSE, rf"{_PROBLEM_PHRASE}){_PROBLEM_VERB}"),
     _cue(5, r"\bturns out\b"),
     _cue(4, r"\b(?:was|were|(?:has|have) been) (?:renamed|removed|moved|replaced)\b"),
     _cue(4, r"\b(?:because|due to|which means|caused by|since|weil|deshalb|liegt daran)\b"),

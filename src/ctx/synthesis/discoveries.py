@@ -30,9 +30,9 @@ _REPORTS = re.compile(
     r"\b(?:findings?|problems?|issues?|results?|found|bugs?|vulnerabilit\w+|risks?|causes?"
     r"|observations?|weaknesses|concerns?|ergebnisse?|befunde?|probleme?|ursachen?)\b"
 )
-_LEFT = re.compile(r"\b(?:next|fix(?:es|ed)?|recommend\w*|suggest\w*|how to|no )\b")
+_OPEN_WORK = re.compile(r"\b(?:next|fix(?:es|ed)?|recommend\w*|suggest\w*|how to|no )\b")
 # `…, let me fix that`
-_THEN = re.compile(
+_FOLLOWUP = re.compile(
     r"(?:,|;| [–—-]) *(?:so |and )?(?:let me|i['’]ll|i will) [^,;]{1,60}\Z", re.IGNORECASE
 )
 _REPORTED = 2
@@ -67,7 +67,7 @@ def discoveries(timeline: Timeline) -> list[Observation]:
             is_reported = is_listed or message.at in reports
             weight = _weight(timeline, sentence, is_listed=is_listed, is_reported=is_reported)
             if weight >= cue_phrases.ENOUGH:
-                text = _THEN.sub("", one_line_text.without_lead(sentence.text))
+                text = _FOLLOWUP.sub("", one_line_text.without_lead(sentence.text))
                 if not _POINTS.match(text) or cue_phrases.names_something(text[3:]):
                     found.append(_Candidate(text, weight, message, (looked, message.step.id)))
     found.sort(key=lambda each: (-each.weight, each.message.at))
@@ -108,7 +108,7 @@ def _is_item_below(heading: re.Pattern[str], sentence: Sentence) -> bool:
     """Whether a sentence is a list item below such a heading."""
     above = sentence.heading
     is_item = sentence.is_item and sentence.starts
-    return is_item and heading.search(above) is not None and _LEFT.search(above) is None
+    return is_item and heading.search(above) is not None and _OPEN_WORK.search(above) is None
 
 
 def _observation(timeline: Timeline, found: _Candidate) -> Observation:

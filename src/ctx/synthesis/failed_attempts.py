@@ -10,7 +10,7 @@ from ctx.synthesis.failures import Failure
 from ctx.synthesis.observations import LONGEST_LINE
 from ctx.synthesis.timeline import Timeline
 
-_MOST_IN_VAIN = 3
+_MOST_FAILED_ATTEMPTS = 3
 _SOME = 50
 """The number of following steps that are searched."""
 _TRIES = re.compile(r"\b(?:try|trying|attempt|approach|maybe|perhaps|idea)\b", re.IGNORECASE)
@@ -41,7 +41,7 @@ def failed_attempts(timeline: Timeline, found: Sequence[Failure]) -> tuple[str, 
                 timeline, steps, after
             ):
                 told.setdefault(edits, _failed_attempt(timeline, failure, steps, before, after))
-    return tuple(told.values())[-_MOST_IN_VAIN:]
+    return tuple(told.values())[-_MOST_FAILED_ATTEMPTS:]
 
 
 def _is_attempt(

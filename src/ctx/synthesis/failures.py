@@ -37,7 +37,7 @@ _NAMES_ERROR = re.compile(
     r"\b\w+(?:Error|Exception)\b|\b(?:[Ee]rror|ERROR|[Ff]atal|[Pp]anic(?:ked)?)\b(?:\[\w+\])?"
     r" ?[:!(]|\btimed out\b|: not found\b|\bIssue:"
 )
-_SPEAKS_OF_ERROR = re.compile(
+_ERROR_TEXT = re.compile(
     r"\berrors?\b|exception|\bfail|panic|cannot|could not|not found|undefined|denied|refused"
     r"|no such|unable to|expected|invalid",
     re.IGNORECASE,
@@ -273,7 +273,7 @@ def _error_line(output: str) -> str:
     """
     lines = [_DECORATION.sub("", line).strip() for line in output[-4_000:].splitlines()]
     lines = [line for line in lines if line and not _CLOSES.search(line[:400])]
-    for speaks in (_NAMES_ERROR, _SPEAKS_OF_ERROR):
+    for speaks in (_NAMES_ERROR, _ERROR_TEXT):
         found = next((line for line in lines if speaks.search(line[:400])), "")
         if found:
             return found

@@ -10,7 +10,7 @@ from ctx.synthesis.sentences import Sentence, split_sentences
 from ctx.synthesis.timeline import ChatMessage, Timeline
 
 _MOST = 6
-_MOST_LOOKED_AT = 3
+_MOST_MESSAGES = 3
 MOST_ANSWERED = 2
 """The most sentences of an answer that is not a list of findings."""
 _DONE = re.compile(
@@ -33,7 +33,7 @@ _LEFT_HEADING = re.compile(
     r"|outstanding|limitations?|known issues?|offen|nächste\w?)\b",
     re.IGNORECASE,
 )
-_LEFT = re.compile(
+_OPEN_WORK = re.compile(
     r"\Anext\b|\b(?:still (?:needs? (?:to|an?|some|tests?|\w+ing)|to do|missing|open|fails?"
     r"|failing|raises?|ha(?:ve|s) to|todo)|(?:does not|doesn['’]t) work yet"
     r"|remaining|remains(?! (?:unchanged|the same|stable|as|compatible|valid|green)\b)"
@@ -62,17 +62,17 @@ _NOTHING = re.compile(
 _HOWEVER = re.compile(
     r"(?:,|;| [–—-]) ?(?:though|although|but|however|only|aber|allerdings),? ", re.IGNORECASE
 )
-_LOOKS_AT = re.compile(
+_GIT_OR_READING = re.compile(
     r"\s*(?:cd \S+ *&& *)?(?:git (?:add|commit|push|status|log|diff|show|branch)|gh|ls|cat|pwd)\b"
 )
-_PUT_OFF = re.compile(
+_POSTPONED = re.compile(
     r"\b(?:leave (?:it|this|that) (?:for (?:today|now|later|tomorrow)|there)|(?:stop|pause) here"
     r"|(?:continue|go on|finish|resume) (?:\w+ )?(?:later|tomorrow)|for today|für heute"
     r"|morgen weiter)\b",
     re.IGNORECASE,
 )
-_TELLING = 6
-_ALL_IS_WELL = re.compile(
+_FEWEST_WORDS = 6
+_ALL_GOOD = re.compile(
     r"\b(?:everything|all|it|this) (?:is |are |should |now |also )*(?:works?|working|fine|ready"
     r"|good|done|complete|green)\b",
     re.IGNORECASE,
@@ -83,7 +83,7 @@ _DOUBTFUL = re.compile(
     r"|nothing (?:was|has|is)|in vain|revert\w*|undid|undone|taken? (?:it )?(?:out|back))\b",
     re.IGNORECASE,
 )
-_TAKEN_BACK = re.compile(
+_RETRACTED = re.compile(
     r"\b(?:but|then|and|later)\b.{0,40}\b(?:revert\w*|undid|undone|(?:took|taken) (?:it |that )?"
     r"(?:out|back))\b",
     re.IGNORECASE,
@@ -128,7 +128,7 @@ def remaining_work(timeline: Timeline) -> tuple[str, ...]:
     What an earlier message lists as remaining is what the agent did next.
     """
     found = [sentence.text for sentence in _postponed_sentences(timeline)]
-    for said in reversed(timeline.last_words[-_MOST_LOOKED_AT:]):
+    for said in reversed(timeline.last_words[-_MOST_MESSAGES:]):
         if any(map(_is_work, timeline.steps[said.at :])):
             break
         remaining = [_left_part(each) for each in said.sentences]
@@ -143,7 +143,7 @@ def remaining_work(timeline: Timeline) -> tuple[str, ...]:
 def _is_work(step: Step) -> bool:
     """Whether a step may have completed remaining work; reading and committing do not."""
     return step.kind == "write" or (
-        step.kind == "command" and _LOOKS_AT.match(step.text[:400]) is None
+        step.kind == "command" and _GIT_OR_READING.match(step.text[:400]) is None
     )
 
 
@@ -182,7 +182,7 @@ def _postponed_sentences(timeline: Timeline) -> tuple[Sentence, ...]:
 
 def postpones_work(prompt: ChatMessage) -> bool:
     """Whether a prompt postpones the work."""
-    return any(_PUT_OFF.search(each.text) for each in prompt.sentences)
+    return any(_POSTPONED.search(each.text) for each in prompt.sentences)
 
 
 def conclusions(timeline: Timeline) -> tuple[str, ...]:
@@ -213,7 +213,7 @@ def fails_still(text: str) -> bool:
 
 def is_all_well(text: str) -> bool:
     """Whether a sentence only claims that everything works; the steps show that better."""
-    return any(each.search(text) for each in (_ALL_IS_WELL, _SUCCEEDS))
+    return any(each.search(text) for each in (_ALL_GOOD, _SUCCEEDS))
 
 
 def is_done(text: str) -> bool:
@@ -226,13 +226,13 @@ def _reports_work_done(sentence: Sentence) -> bool:
     if not _is_statement(sentence) or _is_left(sentence):
         return False
     if is_done(text):
-        return _TAKEN_BACK.search(text) is None
+        return _RETRACTED.search(text) is None
     if _DOUBTFUL.search(text):
         return False
     if sentence.is_item and sentence.heading and _DONE_HEADING.search(sentence.heading):
         return cue_phrases.names_something(text)
-    is_telling = cue_phrases.names_something(text) or len(text.split()) >= _TELLING
-    return _IS_NOW.search(text) is not None and is_telling and not _ALL_IS_WELL.search(text)
+    is_telling = cue_phrases.names_something(text) or len(text.split()) >= _FEWEST_WORDS
+    return _IS_NOW.search(text) is not None and is_telling and not _ALL_GOOD.search(text)
 
 
 def _mentions_work(names: Set[str], sentence: Sentence) -> bool:
@@ -252,13 +252,17 @@ def _reports_remaining_work(sentence: Sentence) -> bool:
     if not _is_statement(sentence) or is_done(sentence.text):
         return False
     is_listed = sentence.is_item and _LEFT_HEADING.search(sentence.heading)
-    return bool(is_listed) or _LEFT.search(sentence.text) is not None
+    return bool(is_listed) or _OPEN_WORK.search(sentence.text) is not None
 
 
 def _done_part(sentence: Sentence) -> Sentence:
     """The completed part of a sentence such as "Added X, but Y is missing"."""
     part = _HOWEVER.search(sentence.text)
-    if part is None or not is_done(sentence.text) or not _LEFT.search(sentence.text[part.end() :]):
+    if (
+        part is None
+        or not is_done(sentence.text)
+        or not _OPEN_WORK.search(sentence.text[part.end() :])
+    ):
         return sentence
     return sentence._replace(text=sentence.text[: part.start()])
 
@@ -273,7 +277,7 @@ def _left_part(sentence: Sentence) -> Sentence:
 
 def _is_left(sentence: Sentence) -> bool:
     is_below = _LEFT_HEADING.search(sentence.heading) is not None
-    return is_below or _LEFT.search(sentence.text) is not None
+    return is_below or _OPEN_WORK.search(sentence.text) is not None
 
 
 def _is_statement(sentence: Sentence) -> bool:

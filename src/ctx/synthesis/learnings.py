@@ -34,7 +34,7 @@ _FEWEST_CHECKS = 3
 _FEWEST_TOGETHER = 3
 _MOSTLY = 0.75
 _MOST_FILES = 12
-_MOST_TOLD = 400
+_MOST_STATEMENTS = 400
 _FEWEST_TERMS = 3
 _FEWEST_OF_A_PERSON = 2
 _MOST_NAMED = 4
@@ -138,8 +138,8 @@ def candidates(
         *_checks(worked),
         *_installed_packages(worked),
         *_files_changed_together(worked),
-        *_repeated_statements(told[-_MOST_TOLD:], dates),
-        *_recurring_failures(told[-_MOST_TOLD:], dates),
+        *_repeated_statements(told[-_MOST_STATEMENTS:], dates),
+        *_recurring_failures(told[-_MOST_STATEMENTS:], dates),
     ):
         found.setdefault(each.key, each)
     return list(found.values())

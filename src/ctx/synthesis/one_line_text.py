@@ -14,7 +14,7 @@ _PERSON = re.compile(
 )
 # `src/net.py` - Added a retry
 _PLACE = re.compile(r"\A`?[\w./-]{1,80}\.\w{1,6}`?(?: [-–—]|:) (?=[A-Z])")
-_WRITTEN = re.compile(r"\A(re)?written\b")
+_WRITTEN_PREFIX = re.compile(r"\A(re)?written\b")
 _LEAD = re.compile(
     r"(?:ok(?:ay)?|because|so|and|but|now|actually|great|good|interesting(?:ly)?|ah|aha|hmm|perfect|right"
     r"|well|also|note(?: that|:)|important(?:ly)?:?|gotcha:|caveat:|(?:it )?turns out(?: that)?"
@@ -80,7 +80,7 @@ def capital(text: str) -> str:
 def impersonal(text: str) -> str:
     """`Added it` for `I've added it`."""
     words = _PERSON.sub("", _PLACE.sub("", text, count=1), count=1)
-    return capital(_WRITTEN.sub(lambda found: f"{found[1] or ''}wrote", words, count=1))
+    return capital(_WRITTEN_PREFIX.sub(lambda found: f"{found[1] or ''}wrote", words, count=1))
 
 
 def without_lead(text: str) -> str:

@@ -23,7 +23,9 @@ _POLITE = re.compile(
     r"|let(?:'s|’s) |kannst du (?:bitte )?)",
     re.IGNORECASE,
 )
-_BY_THE_WAY = re.compile(r"[,;–—] *(?:can|could|would|will|please|bitte)\b[^,;]*\Z", re.IGNORECASE)
+_TRAILING_REQUEST = re.compile(
+    r"[,;–—] *(?:can|could|would|will|please|bitte)\b[^,;]*\Z", re.IGNORECASE
+)
 _COMMAND_NAME = re.compile(r"/[\w:-]+\s+")
 # Clients write this when the user accepts a plan; the plan has its own title.
 _PLAN = re.compile(
@@ -41,7 +43,7 @@ _STATES = re.compile(
     re.IGNORECASE,
 )
 # Paths, links, pasted code and several lines make no title.
-_UGLY = re.compile(r"[\n<>{}|\\@#]|\w/\w|^/|https?:")
+_UNSUITABLE_TITLE = re.compile(r"[\n<>{}|\\@#]|\w/\w|^/|https?:")
 _ASKS = re.compile(r"\?|\b(?:please|bitte|can you|could you|kannst du)\b", re.IGNORECASE)
 
 
@@ -93,7 +95,7 @@ def title(timeline: Timeline, completed: Sequence[str]) -> str:
 
 def _is_title(prompt: str) -> bool:
     text = prompt.strip()
-    is_plain = len(text) <= LONGEST_NAME and not _UGLY.search(text)
+    is_plain = len(text) <= LONGEST_NAME and not _UNSUITABLE_TITLE.search(text)
     return is_plain and len(dedupe.words(_plain(text))) >= _FEWEST_WORDS
 
 
@@ -116,7 +118,7 @@ def _own_title(timeline: Timeline, completed: Sequence[str]) -> str:
 
 def _request_in(sentence: Sentence) -> str:
     is_lead = sentence.text.endswith(":") or not dedupe.words(sentence.text)
-    return "" if is_lead else _BY_THE_WAY.sub("", _plain(sentence.text))
+    return "" if is_lead else _TRAILING_REQUEST.sub("", _plain(sentence.text))
 
 
 def _as_request(said: ChatMessage) -> str:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ctx import terms
 from ctx.synthesis import dedupe
 
-_ALIKE = 0.6
+_LEAST_SIMILARITY = 0.6
 _LONGEST = 960
 _COMMON = frozenset(
     terms.extract(
@@ -51,7 +51,9 @@ def is_similar(one: str, other: str) -> bool:
     if first.names and second.names and first.names.isdisjoint(second.names):
         # That the query in `report` is slow does not apply to `export`.
         return False
-    return _overlap(first.subject, second.subject) >= _ALIKE and not dedupe.is_opposite(one, other)
+    return _overlap(first.subject, second.subject) >= _LEAST_SIMILARITY and not dedupe.is_opposite(
+        one, other
+    )
 
 
 def contradicts(said: str, learning: str) -> bool:
@@ -61,7 +63,7 @@ def contradicts(said: str, learning: str) -> bool:
     known, now = meaning_of(learning), meaning_of(said)
     if now.says_no == known.says_no or not known.subject:
         return False
-    return len(known.subject & now.subject) / len(known.subject) >= _ALIKE
+    return len(known.subject & now.subject) / len(known.subject) >= _LEAST_SIMILARITY
 
 
 def _overlap(one: frozenset[str], other: frozenset[str]) -> float:

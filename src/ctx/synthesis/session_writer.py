@@ -63,8 +63,8 @@ sessions of earlier versions (`operations/background_rebuild.py`)."""
 _ACTION = "synthesise"
 _MOST_MENTIONS = 5
 _MOST_SESSIONS = 50
-_SURER = 50
-_SUREST = 950
+_CONFIDENCE_STEP = 50
+_MAX_CONFIDENCE = 950
 _REBUILT = "Rebuilt by newer rules."
 _COUNTED = frozenset({"evidence", "confidence", "last_seen"})
 
@@ -411,7 +411,7 @@ class _SessionWriter:
                 "evidence": evidence,
                 "last_seen": found.at,
                 "confidence": max(
-                    min(_SUREST, (sure if isinstance(sure, int) else 0) + _SURER),
+                    min(_MAX_CONFIDENCE, (sure if isinstance(sure, int) else 0) + _CONFIDENCE_STEP),
                     found.confidence,
                 ),
             },

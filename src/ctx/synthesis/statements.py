@@ -35,7 +35,7 @@ MOST = 15
 
 _EXPECTS = re.compile(r"\bshould (?:now |then )?(?:be|work|let|fix|show|allow|resolve|pass)\b")
 _STATED = 0.8
-_MEANT = 2
+_FEWEST_SHARED_WORDS = 2
 _SETTLED = ("correction", "prompt", "answer", "commit")
 """Kinds that do not change while a session goes on."""
 _BY_USER, _BY_AGENT = 900, 600
@@ -56,7 +56,7 @@ def with_statements(
     def is_kept(line: str) -> bool:
         """Whether no correction is about what a line says. One about a detail leaves it true."""
         words = significant_words(line) - PROCESS_TERMS
-        is_meant = any(len(words & prompt) >= _MEANT for prompt in prompts)
+        is_meant = any(len(words & prompt) >= _FEWEST_SHARED_WORDS for prompt in prompts)
         return _is_fact(line, disputed if is_meant else undone)
 
     observations = [each for each in found.observations if is_kept(each.title)]

@@ -19,7 +19,7 @@ _LONGEST_TEXT = 60_000
 _FIRST, _LAST = 60, 440
 """Of a very long session, only the first and last messages are read."""
 _MOST_SENTENCES = 5_000
-_MOST_ASKED = 200
+_MOST_PROMPT_SENTENCES = 200
 _MOST_PATHS = 300
 _MOST_NAMED = 5
 _LONG_ENOUGH = 4
@@ -161,7 +161,7 @@ class Timeline:
     def prompt_texts(self) -> tuple[str, ...]:
         """The sentences of all prompts."""
         every = (each.text for said in self.prompts for each in said.sentences)
-        return tuple(islice(every, _MOST_ASKED))
+        return tuple(islice(every, _MOST_PROMPT_SENTENCES))
 
     @cached_property
     def paths(self) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from ctx.worker.worker import ExitReason, Worker, end_children, resident_mb
 _BURST_S = 0.05
 """Events come in bursts: how long to wait for more after a wake-up."""
 _TICK_S = 5.0
-_SOON_S = 0.2
+_BACKLOG_TICK_S = 0.2
 _ROUND_EVERY_S = 60.0
 """The interval between rounds while a session is live."""
 _STOPPING_S = 1.2
@@ -95,7 +95,7 @@ class _Loop:
         worker = self._worker
         await self._in_thread(worker.round)
         while not (reason := worker.reason_to_exit()):
-            patience_s = _SOON_S if worker.is_behind else _TICK_S
+            patience_s = _BACKLOG_TICK_S if worker.is_behind else _TICK_S
             if await self._wait_for_wake(min(patience_s, worker.idle_left_s + 0.01)):
                 await self._in_thread(worker.round)
             elif worker.has_work() or clock.monotonic() - self._last_round > _ROUND_EVERY_S:

@@ -28,7 +28,7 @@ ExitReason = Literal["", "stopped", "idle", "large", "replaced", "removed"]
 """Why a worker exits: it was told to, nothing needs it, it uses too much memory, ctx was upgraded,
 or its home is gone."""
 
-_YOUNG_S = 30.0
+_MIN_RESTART_AGE_S = 30.0
 """A younger worker is not restarted for its size: its successor would be no smaller."""
 _SILENT_SESSION_S = 12 * 3600.0
 """A session that is silent for this long does not keep the worker alive; the next hook starts one.
@@ -38,7 +38,7 @@ _SILENT_SESSION_S = 12 * 3600.0
 class WorkerLimits(NamedTuple):
     idle_s: float
     memory_mb: float
-    young_s: float = _YOUNG_S
+    young_s: float = _MIN_RESTART_AGE_S
 
 
 class Worker:

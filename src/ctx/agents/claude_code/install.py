@@ -34,7 +34,7 @@ _COMPILING_S = 120.0
 _VERSION_S = 5.0
 _VERSION = re.compile(r"ctx \d+\.\d+\.\d+\S*")
 _ADD_BY_HAND = "add the hooks by hand: `ctx install --print` shows them"
-_TAKE_OUT_BY_HAND = (
+_REMOVE_BY_HAND = (
     "remove the hooks by hand: their commands contain `ctx hook` or `claude_code/entry.py`"
 )
 # Variables that would make a trial use the user's own store, keep it from running, or make it look
@@ -174,14 +174,12 @@ def remove_skill(place: InstallTarget, *, force: bool) -> InstalledPart:
 
 
 def planned_removal_of_hooks(place: InstallTarget) -> FileChange:
-    return edited_file.plan_change(place.settings, _remove_hooks, by_hand=_TAKE_OUT_BY_HAND)
+    return edited_file.plan_change(place.settings, _remove_hooks, by_hand=_REMOVE_BY_HAND)
 
 
 def unregister(place: InstallTarget) -> FileChange:
     """Remove our hooks from the settings. A file that was created for them is deleted."""
-    return edited_file.change(
-        place.settings, _remove_hooks, place.backup, by_hand=_TAKE_OUT_BY_HAND
-    )
+    return edited_file.change(place.settings, _remove_hooks, place.backup, by_hand=_REMOVE_BY_HAND)
 
 
 def remove_folder(place: InstallTarget) -> None:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ctx import ids
 from ctx.agents.claude_code import agent_teams, file_edits, tool_inputs
 from ctx.capture import injected_text, private_text, secret_files
-from ctx.capture.steps import RECAP, SAID, TITLE
+from ctx.capture.steps import ASSISTANT_MESSAGE, RECAP, TITLE
 from ctx.errors import ContentRefused, UsageError
 from ctx.hosts.events import Event, Heading, Speaker
 from ctx.hosts.tool_calls import FileContents
@@ -20,7 +20,7 @@ NAME = "claude-code"
 
 _PROMPT = "UserPromptSubmit"
 _TOOL_EVENTS = ("PostToolUse", tool_inputs.FAILURE)
-_SAYING = ("Stop", SAID, "SubagentStop")
+_MESSAGE_EVENTS = ("Stop", ASSISTANT_MESSAGE, "SubagentStop")
 _READ_FIELDS = ("filePath", "numLines", "startLine", "totalLines")
 # The keys that identify the session of an excluded event.
 _COMMON = frozenset(
@@ -134,7 +134,7 @@ def _words(name: str, payload: Mapping[str, Any]) -> tuple[str | None, Speaker]:
         if not isinstance(text, str):
             return None, "user"
         return text, "host" if _own_words(text).startswith(_NOTICES) else "user"
-    if name in _SAYING:
+    if name in _MESSAGE_EVENTS:
         text = payload.get("text", payload.get("last_assistant_message"))
         # Without a type, it is the client's own summary of a conversation.
         is_client = name == "SubagentStop" and payload.get("agent_type") == ""

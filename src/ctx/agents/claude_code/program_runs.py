@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ctx import clock
 
 # How long a killed process may take to end.
-_GOING_S = 1.0
+_STOP_WAIT_S = 1.0
 
 
 class ProcessResult(NamedTuple):
@@ -73,7 +73,7 @@ def run(
                 # Until the process is waited for, its id cannot be reused.
                 if process.returncode is None:
                     os.killpg(process.pid, signal.SIGKILL)
-        select.select([held], [], [], max(_GOING_S, deadline - clock.monotonic()))
+        select.select([held], [], [], max(_STOP_WAIT_S, deadline - clock.monotonic()))
         return ended
     finally:
         os.close(held)

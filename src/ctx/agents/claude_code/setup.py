@@ -130,18 +130,20 @@ def _read_settings(path: str) -> ClientSettings:
     plain = document.root.plain
     if not isinstance(plain, dict):
         problem = f"{path_text(path)} is not an object."
-        return ClientSettings(path, problem=problem, advice=_MEND, is_broken=True)
+        return ClientSettings(path, problem=problem, advice=_FIX_FILE_ADVICE, is_broken=True)
     named = tuple(settings_file.named_events(text))
     problem = f"{path_text(path)}, {reason}." if reason else ""
-    return ClientSettings(path, hooks, others, named, plain, problem, _MEND if reason else "")
+    return ClientSettings(
+        path, hooks, others, named, plain, problem, _FIX_FILE_ADVICE if reason else ""
+    )
 
 
-_MEND = "Fix the file: as it is, the client reads no hooks from it."
+_FIX_FILE_ADVICE = "Fix the file: as it is, the client reads no hooks from it."
 
 
 def _broken_settings(path: str, error: CtxError) -> ClientSettings:
     where = "" if path_text(path) in error.message else f"{path_text(path)}, "
-    advice = error.hint if error.hint and error.hint != error.default_hint else _MEND
+    advice = error.hint if error.hint and error.hint != error.default_hint else _FIX_FILE_ADVICE
     if os.path.islink(path) and not os.path.exists(path):
         advice = "Replace the link by a plain file."
     return ClientSettings(path, problem=where + error.message, advice=advice, is_broken=True)

@@ -28,7 +28,7 @@ from ctx.agents.claude_code.agent_teams import TeamReader
 from ctx.agents.claude_code.transcript_lines import CHUNK, entry_before, lines
 from ctx.agents.claude_code.transcript_turns import LONGEST_LINE, is_error
 from ctx.capture import session_state
-from ctx.capture.steps import RECAP, SAID, TITLE
+from ctx.capture.steps import ASSISTANT_MESSAGE, RECAP, TITLE
 from ctx.hook_files import live
 from ctx.hosts.events import Event, Heading
 from ctx.hosts.transcripts import MOST_READ, TranscriptPart, storable
@@ -288,7 +288,9 @@ class _TranscriptReader:
         # The client waits for all results before it asks the model again.
         self._give_up_calls(entry.agent, message_id)
         if text:
-            self._add_event(entry, SAID, entry.name, {"text": text, "message_id": message_id})
+            self._add_event(
+                entry, ASSISTANT_MESSAGE, entry.name, {"text": text, "message_id": message_id}
+            )
         for block in blocks:
             tool_use = _text(block, "id")
             if block.get("type") == "tool_use" and tool_use:

@@ -21,7 +21,7 @@ _PROMPT_ID = re.compile(rb'"promptId"\s{0,4}:\s{0,4}"([^"\\]{1,100})"')
 _TIMESTAMP = re.compile(rb'"timestamp"\s{0,4}:\s{0,4}"([0-9T:.Z+-]{10,40})"')
 
 _SUBAGENTS = "subagents"
-_GLANCE = 8192
+_START_BYTES = 8192
 
 
 def folder(host_folder: str) -> str:
@@ -93,7 +93,7 @@ def _is_subagent(name: str) -> bool:
 
 def _read_start(path: str) -> bytes:
     try:
-        return disk.read_plain(path, _GLANCE)
+        return disk.read_plain(path, _START_BYTES)
     except OSError:
         return b""
 

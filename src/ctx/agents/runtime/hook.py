@@ -66,7 +66,7 @@ class Hook:
         if self.has_response:
             self.limit = WORK_S
         self.home = _home(environment)
-        self.is_looked_after = False
+        self.is_worker_awake = False
         """Whether a worker was woken or started to process the spool."""
         self.refused = ""
         """Why the last write failed, as the system reports it."""
@@ -107,22 +107,22 @@ class Hook:
     def waiting(self) -> "list[str]":
         return spool.pending_names(self.home, spool.mark_of(self.home, self.database))
 
-    def look_after(self) -> bool:
+    def wake_worker(self) -> bool:
         """Wake the worker, or start one. Returns whether a worker runs or is about to run."""
-        if not self.is_looked_after and not self.is_alone:
+        if not self.is_worker_awake and not self.is_alone:
             if spool.wake(self.home):
-                self.is_looked_after = True
+                self.is_worker_awake = True
             elif self.flag("worker.autostart", default=True):
                 from ctx.worker import spawn
 
                 try:
                     environment = self.host.without_session(self.environment)
                     spawn.start_worker(self.home, environment, clock.wall_s())
-                    self.is_looked_after = True
+                    self.is_worker_awake = True
                 except OSError as error:
                     # The system allows no more processes, or the folder is read-only.
                     self.log(f"no worker was started: {error}")
-        return self.is_looked_after
+        return self.is_worker_awake
 
     def flag(self, name: str, *, default: bool) -> bool:
         """A setting that is rarely set. The configuration is parsed only if it may contain the
@@ -288,7 +288,7 @@ def _answer(hook: Hook, data: bytes) -> bytes:
 
         hook_answers.end(hook, data)
     elif not is_paused:
-        hook.look_after()
+        hook.wake_worker()
     return b""
 
 
@@ -320,7 +320,7 @@ def _stop(hook: Hook, data: bytes, event_id: str, *, is_paused: bool) -> bytes:
         return hook_answers.work(hook, event_id, session)
     if is_paused:
         return b""
-    if not hook.look_after() and len(hook.waiting()) > spool.MANY:
+    if not hook.wake_worker() and len(hook.waiting()) > spool.MANY:
         from ctx.agents.runtime import run_apply
 
         run_apply.start(hook)

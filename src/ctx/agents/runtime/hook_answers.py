@@ -65,7 +65,7 @@ def session_start(hook: "Hook", event: "HookEvent") -> "HookAnswer | None":
         return HookAnswer(message=message)
     finally:
         # Last, because it uses CPU time that the answer needs.
-        if part == 1 and hook.look_after() and spool.waits_long(waiting, hook.now_ms()):
+        if part == 1 and hook.wake_worker() and spool.waits_long(waiting, hook.now_ms()):
             # A running worker that does not process the spool may hang.
             run_apply.start_beside(hook)
 
@@ -134,7 +134,7 @@ def prompt_submit(hook: "Hook", event: "HookEvent") -> HookAnswer:
     finally:
         # Last, because the worker has a request to answer first.
         if not is_paused:
-            hook.look_after()
+            hook.wake_worker()
 
 
 def _prompt_submit(hook: "Hook", event: "HookEvent") -> HookAnswer:
@@ -224,7 +224,7 @@ def pre_compact(hook: "Hook", event: "HookEvent") -> None:
     """Save what the agent is working on, as far as memory knows it."""
     if not hook.is_paused(event.raw):
         hook.put(spool.new_id(hook.now_ms()), hook.word, event.raw)
-        hook.look_after()
+        hook.wake_worker()
     from ctx.agents.runtime import session_context
 
     with closing(for_reading(hook)) as connection, _project_store_state(hook, event) as own:

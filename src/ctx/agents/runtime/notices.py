@@ -80,7 +80,7 @@ def _summary(text: str, items: "Sequence[ContextItem]", tokens: int) -> str:
         word = "node" if all(item.id for item in items) else "item"
         what = f"1 {word}" if len(items) == 1 else f"{len(items):,} {word}s"
         return f"ctx: {what}, {tokens:,} tokens; `ctx why` lists them"
-    return "ctx: memory is empty here" if contexts.NOTHING_YET in text else ""
+    return "ctx: memory is empty here" if contexts.EMPTY_MEMORY in text else ""
 
 
 def _is_first_run(hook: "Hook") -> bool:

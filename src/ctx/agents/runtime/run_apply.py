@@ -66,9 +66,9 @@ def _applied_by_another(hook: "Hook", deadline: float) -> "dict[str, Any]":
 
 def start(hook: "Hook") -> None:
     """Process the spool in another process, without waiting for it. Further calls do nothing."""
-    if hook.is_looked_after or hook.look_after():
+    if hook.is_worker_awake or hook.wake_worker():
         return
-    hook.is_looked_after = True
+    hook.is_worker_awake = True
     start_beside(hook)
 
 

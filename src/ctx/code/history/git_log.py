@@ -18,7 +18,7 @@ LONGEST_MESSAGE = 1500
 """The maximum number of characters of a message."""
 
 # Secrets are recognised by their context, so more of a message is searched than stored.
-_LOOKED_AT = 4 * LONGEST_MESSAGE
+_LONGEST_READ_MESSAGE = 4 * LONGEST_MESSAGE
 _AT_A_TIME = 2500
 _PROCESSES = 4
 _BLOCK = 1 << 20
@@ -57,7 +57,11 @@ def read(
 
     def start(part: Sequence[str]) -> tuple[int, Sequence[str], git.BackgroundProcess]:
         stdin = "".join(f"{hash}\n" for hash in part).encode()
-        return way, part, git.BackgroundProcess(checkout, *ways[way], *_TELLING, stdin=stdin)
+        return (
+            way,
+            part,
+            git.BackgroundProcess(checkout, *ways[way], *_MESSAGE_OPTIONS, stdin=stdin),
+        )
 
     try:
         while parts or running:
@@ -84,7 +88,7 @@ def read(
 
 
 # A field contains anything but NUL, and a hash does not look like a file status.
-_TELLING = ("--stdin", "-z", "--encoding=UTF-8", "--format=%H%x00%ct%x00%B")
+_MESSAGE_OPTIONS = ("--stdin", "-z", "--encoding=UTF-8", "--format=%H%x00%ct%x00%B")
 
 
 def _log_options(folder: str) -> list[tuple[str, ...]]:
@@ -133,7 +137,7 @@ def _commits(fields: Iterator[bytes], edge: frozenset[str]) -> Iterator[LoggedCo
                     changes.append((next(fields, b""), None))
                 case _:
                     changes.append((path, None))
-        text = message[:_LOOKED_AT].decode("utf-8", "replace")
+        text = message[:_LONGEST_READ_MESSAGE].decode("utf-8", "replace")
         known = None if hash in edge else changes
         yield LoggedCommit(hash, min(int(time or 0), _LATEST), text, known)
 

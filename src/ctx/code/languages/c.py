@@ -15,7 +15,7 @@ _STATIC = re.compile(rb"\bstatic\b")
 _EXTERN = re.compile(rb"\bextern\b")
 _CONST = re.compile(rb"\bconst(?:expr|init)?\b")
 _GUARD = re.compile(r"(?:_|\A)(?:H|HH|HPP|HXX|INC|INCLUDED?)_*\Z")
-_SHOUTED = re.compile(r"[A-Z][A-Z\d_]*\Z")
+_UPPER_CASE = re.compile(r"[A-Z][A-Z\d_]*\Z")
 
 # A macro where the grammar expects none. A pattern that begins with a fixed word is found quickly.
 _STRUCT_MACRO = re.compile(
@@ -29,9 +29,9 @@ _MACRO_BEFORE = re.compile(
 )
 _DIRECTIVE = re.compile(rb"#[ \t]*(if|elif|else|endif)[^\n]*")
 _NOT_A_LINE_END = re.compile(rb"[^\n]+")
-_GOES_ON = frozenset((b",", b"(", b"&", b"|", b"+", b"=", b"?"))
+_CONTINUATION_MARKS = frozenset((b",", b"(", b"&", b"|", b"+", b"=", b"?"))
 _MOST_CONDITIONS = 50
-_NOT_TOLD = " { … }".encode()
+_OMITTED_BODY = " { … }".encode()
 
 _AROUND_A_NAME = frozenset(
     {
@@ -142,7 +142,7 @@ class C(Language):
                 # of the signature.
                 promise = source.content[node.start_byte : end]
                 if not inside:
-                    promise = b"typedef " + target.encode() if target else promise + _NOT_TOLD
+                    promise = b"typedef " + target.encode() if target else promise + _OMITTED_BODY
                 promise += b" " + source.content[declarator.start_byte : declarator.end_byte]
             if kind and body and not inside and not items and declarator.type == "type_identifier":
                 # An anonymous struct is named after the first name that it is given.
@@ -256,7 +256,7 @@ def _misread_struct(
     between = type_node.child_by_field_name("name") if type_node else None
     if kind is None or between is None or body is None:
         return None
-    if _SHOUTED.match(name):
+    if _UPPER_CASE.match(name):
         name = source.text(between)
     return ItemDescription(name, between.start_byte, kind, "public", body.start_byte)
 
@@ -306,7 +306,7 @@ def _cuts(directives: list[tuple[int, int]], content: bytes) -> list[tuple[int, 
     first, then, last = directives[0], directives[1], directives[-1]
     begin, end = first[1], then[0]
     is_whole = content.count(b"{", begin, end) == content.count(b"}", begin, end)
-    if is_whole and content[max(begin, end - 100) : end].rstrip()[-1:] not in _GOES_ON:
+    if is_whole and content[max(begin, end - 100) : end].rstrip()[-1:] not in _CONTINUATION_MARKS:
         return []
     return [first, (end, last[1])]
 

@@ -44,7 +44,7 @@ _QUALIFIERS = re.compile(r"\b(?:const|volatile|typename|struct|class|enum)\b\s*"
 _TYPE = re.compile(r"[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*")
 _PLAIN = re.compile(rb"[\w:~]+")
 _OPERATOR = re.compile(rb"\boperator\b(?:\s+([A-Za-z_][^()]*))?")
-_SHOUTED = re.compile(r"[A-Z][A-Z\d_]+\Z")
+_UPPER_CASE = re.compile(r"[A-Z][A-Z\d_]+\Z")
 _MADE = re.compile(rb"(?:std::)?make_(?:unique|shared)<(.*)>\Z", re.DOTALL)
 
 # A macro where the grammar expects none: before the name of a class, and before a declaration. Each
@@ -70,7 +70,7 @@ _ANNOTATION = re.compile(
     rb"|LOCK_FUNCTION|ACQUIRED_(?:AFTER|BEFORE)|LOCK_RETURNED)\([^()\n]*\))"
 )
 """Lock annotations after the name of a member."""
-_TELLING = (b"GUARDED_BY(", b"LOCKS_EXCLUDED(", b"LOCKS_REQUIRED(", b"LOCK_FUNCTION(")
+_LOCK_ANNOTATIONS = (b"GUARDED_BY(", b"LOCKS_EXCLUDED(", b"LOCKS_REQUIRED(", b"LOCK_FUNCTION(")
 
 
 class Cpp(C):
@@ -91,7 +91,7 @@ class Cpp(C):
         content = with_whole_blocks(content)
         for macro in _MACROS:
             content = macro.sub(blank_word, content)
-        if any(word in content for word in _TELLING):
+        if any(word in content for word in _LOCK_ANNOTATIONS):
             content = _ANNOTATION.sub(blank_word, content)
         return content
 
@@ -190,7 +190,7 @@ class Cpp(C):
             # Defaulted or deleted.
             begin = end_of_promise(node, source)
         name, bases = function_name(name_node, source)
-        if type_node is None and not bases and parent.kind == "module" and _SHOUTED.match(name):
+        if type_node is None and not bases and parent.kind == "module" and _UPPER_CASE.match(name):
             name = _made_by_macro(declarator, source) or name
         kind = "method" if bases or parent.kind in _TYPES else "function"
         if parent.kind in _TYPES or self._is_hidden(node):
@@ -256,7 +256,7 @@ class Cpp(C):
         )
 
     def type_of(self, node: "Node | None", source: SourceText) -> str:
-        return principal(source.text(node)) if node and node.type not in _UNTOLD else ""
+        return principal(source.text(node)) if node and node.type not in _UNNAMED_TYPES else ""
 
     def imports(
         self, node: "Node", scope: int, line: int, source: SourceText
@@ -305,7 +305,7 @@ class Cpp(C):
         return flatten(without_arguments(text))
 
 
-_UNTOLD = frozenset({"primitive_type", "sized_type_specifier", "decltype"})
+_UNNAMED_TYPES = frozenset({"primitive_type", "sized_type_specifier", "decltype"})
 
 
 def without_arguments(text: bytes) -> bytes:

@@ -42,8 +42,8 @@ _TYPES = re.compile(
     rb"(?<![\w\]\x80-\xff])\[[^\[\]]*\]|[A-Za-z_\x80-\xff][\w\x80-\xff]*(?:\.[A-Za-z_\x80-\xff][\w\x80-\xff]*)?"
 )
 _HEAD = re.compile(rb"func\s*(\([^()]*\))?\s*([A-Za-z_\x80-\xff][\w\x80-\xff]*)")
-_CALL_GIVEN = re.compile(rb"(\w+)(?:, (?:err|ok|_))? := ([\w.]*\w)\([^()]*\)")
-_LITERAL_GIVEN = re.compile(rb"(\w+) := &?([\w.]+)\{")
+_CALL_ASSIGNMENT = re.compile(rb"(\w+)(?:, (?:err|ok|_))? := ([\w.]*\w)\([^()]*\)")
+_LITERAL_ASSIGNMENT = re.compile(rb"(\w+) := &?([\w.]+)\{")
 _EMBEDDED = re.compile(rf"\*?\s*((?:{_WORD}\.)?)({_WORD})(?:\[.*\])?\s*(?:[`\"]|$)", re.DOTALL)
 _ASSERTED = re.compile(rb"\.\(\s*\*?\s*([\w.\x80-\xff]+)\s*\)")
 _MADE = re.compile(
@@ -148,14 +148,16 @@ class Go(Language):
 
 def _parameter_bindings(node: "Node", text: bytes, source: SourceText) -> Iterable[tuple[str, str]]:
     """The bindings of `a, b := …`. Most are simple enough to be read without the tree."""
-    call = _CALL_GIVEN.fullmatch(text)
+    call = _CALL_ASSIGNMENT.fullmatch(text)
     if call:
         name, called = call[1].decode(), call[2].decode()
         if name in _HARMLESS:
             return ()
         if called not in _OWN_CALLS:
             return ((name, f"{called}()"),)
-    elif text[-1:] == b"}" and (literal := _LITERAL_GIVEN.match(text)) and literal[2] != b"func":
+    elif (
+        text[-1:] == b"}" and (literal := _LITERAL_ASSIGNMENT.match(text)) and literal[2] != b"func"
+    ):
         return ((literal[1].decode(), literal[2].decode()),)
     left = node.child_by_field_name("left")
     if left is None:

@@ -35,7 +35,7 @@ _KINDS = {
 }
 # The table that lists the targets, the switch for automatic discovery, and where they are
 # discovered.
-_FOUND = {
+_DISCOVERED_TARGETS = {
     "bin": ("autobins", "src/bin"),
     "example": ("autoexamples", "examples"),
     "test": ("autotests", "tests"),
@@ -142,7 +142,7 @@ def _package(tree: ManifestTree, crate: _Crate) -> ManifestPackage:
 def _targets(tree: ManifestTree, crate: _Crate) -> Iterator[PackageTarget]:
     """The targets of a crate: those in its manifest, and those that cargo discovers."""
     yield from _library(tree, crate)
-    for kind in _FOUND:
+    for kind in _DISCOVERED_TARGETS:
         yield from _programs(tree, crate, kind)
     build = crate.package("build")
     script = joined(crate.root, build if isinstance(build, str) else "build.rs")
@@ -166,7 +166,7 @@ def _library(tree: ManifestTree, crate: _Crate) -> Iterator[PackageTarget]:
 
 
 def _programs(tree: ManifestTree, crate: _Crate, kind: str) -> Iterator[PackageTarget]:
-    switch, folder = _FOUND[kind]
+    switch, folder = _DISCOVERED_TARGETS[kind]
     there = dict(_targets_in_folder(tree, crate, kind, folder))
     listed = [program for program in tables_of(crate.content, kind) if text_of(program, "name")]
     named = {}

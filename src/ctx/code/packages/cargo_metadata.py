@@ -40,7 +40,7 @@ OUTSIDE = "path+outside"
 _NEUTRAL_FOLDER = "/"
 _TIME_LIMIT_S = 60
 _MOST_WORKSPACES = 20
-_MOST_TOLD = 300
+_LONGEST_ERROR = 300
 _USER_IN_URL = re.compile(r"//[^/@?#]*@")
 _NO_CARGO = "Install Rust from https://rustup.rs, or add the folder of cargo to PATH."
 _KINDS = {
@@ -235,7 +235,7 @@ def _complaint(root: str, printed: bytes) -> str:
     message_lines = [" ".join(line.split()) for line in lines[begun:]]
     reasons = [line for line in message_lines if line not in ("", "Caused by:")]
     reason = ": ".join(line.rstrip(".:") for line in reasons).removeprefix("error: ") or "nothing"
-    return f"{reason}." if len(reason) <= _MOST_TOLD else f"{reason[:_MOST_TOLD].rstrip()}…"
+    return f"{reason}." if len(reason) <= _LONGEST_ERROR else f"{reason[:_LONGEST_ERROR].rstrip()}…"
 
 
 # From cargo's output to the snapshot.

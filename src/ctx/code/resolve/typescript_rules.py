@@ -10,7 +10,7 @@ from ctx.code.resolve.world import SourceFile, World
 from ctx.code.source_model import SourceImport
 
 _ENDINGS = (".ts", ".tsx", ".d.ts", ".js", ".jsx", ".mts", ".cts", ".mjs", ".cjs")
-_WRITTEN = {
+_SOURCE_ENDINGS = {
     ".js": (".ts", ".tsx", ".d.ts", ".jsx"),
     ".jsx": (".tsx", ".d.ts"),
     ".mjs": (".mts", ".d.mts"),
@@ -130,7 +130,7 @@ class TypeScriptRules(ResolutionRules):
         stem, ending = posixpath.splitext(path)
         return (
             self._first_existing(path, ("",))
-            or self._first_existing(stem, _WRITTEN.get(ending, ()))
+            or self._first_existing(stem, _SOURCE_ENDINGS.get(ending, ()))
             or self._first_existing(path, _ENDINGS)
             or self._first_existing(f"{path}/index", _ENDINGS)
         )

@@ -13,7 +13,7 @@ from ctx.sqlite.truth import application_id_of
 Kind = Literal["graph", "ctx", "claude-mem", "claude-code", "jsonl"]
 """`graph` is a JSON document with nodes and edges: our own, or the Go program's export."""
 
-_LOOKED_AT = 64 * 1024
+_DETECTION_BYTES = 64 * 1024
 
 
 def kind(path: str) -> Kind:
@@ -31,16 +31,16 @@ def kind(path: str) -> Kind:
             hint="`ctx --db FILE export` writes it as JSON, which can be imported.",
         )
     with disk.explain_errors("reading what to import"):
-        start = disk.read_plain(os.path.realpath(path), _LOOKED_AT)
+        start = disk.read_plain(os.path.realpath(path), _DETECTION_BYTES)
     if start.startswith(foreign_database.HEADER):
         return _database(path)
     if path.endswith((".md", ".markdown")):
         return "claude-code"
     if path.endswith((".jsonl", ".ndjson")):
         return "jsonl"
-    if b"\n" not in start and len(start) >= _LOOKED_AT:
+    if b"\n" not in start and len(start) >= _DETECTION_BYTES:
         with disk.explain_errors("reading what to import"), open(path, "rb") as file:
-            start = file.readline(jsonl.LONGEST_LINE) + file.read(_LOOKED_AT)
+            start = file.readline(jsonl.LONGEST_LINE) + file.read(_DETECTION_BYTES)
     return of_text(start, path_text(path))
 
 

@@ -14,7 +14,7 @@ from ctx.llm.event_stream import StreamError
 
 _READ_SIZE = 64 * 1024
 _KEPT_STDERR = 8 * 1024
-_GOING_S = 1.0
+_STOP_WAIT_S = 1.0
 """How long a program may take to exit after its last line or a signal."""
 
 _WAIT = "`ctx config set llm.timeout_seconds N` waits longer."
@@ -137,7 +137,7 @@ class ChildProcess:
     def wait(self) -> None:
         """Give it time to exit by itself."""
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(_GOING_S)
+            self._process.wait(_STOP_WAIT_S)
 
     def kill(self) -> None:
         """Kill it, from another thread."""
@@ -162,7 +162,7 @@ class ChildProcess:
         """Wait briefly until no process of the group can print any more."""
         out = self._process.stdout
         assert out is not None
-        until = clock.monotonic() + _GOING_S
+        until = clock.monotonic() + _STOP_WAIT_S
         while (left := until - clock.monotonic()) > 0 and _ready_pipes([out], left):
             if not os.read(out.fileno(), _READ_SIZE):
                 break

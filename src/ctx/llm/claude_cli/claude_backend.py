@@ -58,7 +58,7 @@ _OPTIONAL = {
     "--disable-slash-commands": ("--disable-slash-commands",),
     "--max-budget-usd": ("--max-budget-usd", "0.000001"),
 }
-_TELLS_LOGIN = (2, 1, 325)
+_LOGIN_STATUS_SINCE = (2, 1, 325)
 """The first version known to report whether the user is logged in."""
 
 _SETTINGS = {"disableAllHooks": True, "outputStyle": "default"}
@@ -157,7 +157,7 @@ class ClaudeCli:
         if match is None:
             raise self._failure("does not say its version, so it may be another program")
         version = tuple(int(number) for number in match[0].split("."))
-        if version >= _TELLS_LOGIN:
+        if version >= _LOGIN_STATUS_SINCE:
             with contextlib.suppress(ValueError, RecursionError):
                 state = json.loads(self._info("auth", "status"))
                 if isinstance(state, dict) and state.get("loggedIn") is False:

@@ -29,7 +29,7 @@ _FILES = 4
 """Files per server and user. They cannot be deleted there, so they are reused."""
 _WORTH = 32
 """Tokens. Shorter prompts are neither saved nor restored."""
-_WORTH_READING = 4
+_RESTORE_FACTOR = 4
 """Restore a file only if at least a quarter of it is useful: states of large models are large."""
 _MOST_MISSES = 3
 _RETRY_AFTER_MS = 24 * 60 * 60 * 1000
@@ -130,7 +130,7 @@ class Slots:
         for slot in slots:
             if slot.is_idle and slot.held == saved.held and min(slot.held) >= 0:
                 return RecalledSlot(slot.number, known)
-        if known.tokens * _WORTH_READING < saved.boundaries[-1].tokens:
+        if known.tokens * _RESTORE_FACTOR < saved.boundaries[-1].tokens:
             return RecalledSlot(None)
         idle = [slot for slot in slots if slot.is_idle]
         if slots and not idle:

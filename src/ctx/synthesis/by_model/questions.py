@@ -33,12 +33,12 @@ MOST_OBSERVATIONS = 12
 SECTIONS = ("investigated", "learned", "completed", "next_steps", "notes")
 """The list sections of a summary that a model may fill."""
 
-_LONGEST_ASKED = 500
+_LONGEST_REQUEST = 500
 _LONGEST_CLOSING = 1_500
-_LONGEST_TOLD = 200
+_LONGEST_OBSERVATION = 200
 _LONGEST_ANSWER = 3_000
-_MOST_ASKED = 6
-_MOST_TOLD = 20
+_MOST_REQUESTS = 6
+_MOST_OBSERVATIONS = 20
 _MOST_FILES = 20
 _FOR_THE_ANSWER = 4
 _END_OF_SENTENCE = re.compile(r"[.:;]\s|\"\s| - ")
@@ -97,7 +97,7 @@ def batch_question(
     session: str, batch: StepBatch, asked: Step | None, voice: QuestionOptions
 ) -> ModelQuestion:
     """Asks what is worth keeping of a batch. `asked` is the user's last request before it."""
-    before = f"Asked for before:\n{indented(asked.text, _LONGEST_ASKED)}\n" if asked else ""
+    before = f"Asked for before:\n{indented(asked.text, _LONGEST_REQUEST)}\n" if asked else ""
     prompt = _prompt("steps").substitute(
         steps=f"{before}{batch.text}",
         first=1,
@@ -116,7 +116,10 @@ def summary_question(
     timeline = Timeline(steps)
     parts = [
         _part("Asked for", _request_lines(timeline)),
-        _part("Observed", [_observation_line(each) for each in told.observations[-_MOST_TOLD:]]),
+        _part(
+            "Observed",
+            [_observation_line(each) for each in told.observations[-_MOST_OBSERVATIONS:]],
+        ),
     ]
     if timeline.last_words:
         parts.append(f"Said last:\n{indented(timeline.last_words[-1].text, _LONGEST_CLOSING)}")
@@ -158,9 +161,9 @@ def max_first_try_tokens(question: ModelQuestion) -> int:
 
 def most_more_for_summary(batches: int) -> int:
     """The additional tokens of a summary after this number of batches."""
-    told = min(_MOST_TOLD, MOST_OBSERVATIONS * batches)
+    told = min(_MOST_OBSERVATIONS, MOST_OBSERVATIONS * batches)
     # A character takes at most three bytes, or is escaped with two.
-    return told * 3 * (_LONGEST_TOLD + len("    \n"))
+    return told * 3 * (_LONGEST_OBSERVATION + len("    \n"))
 
 
 def repeats_prompt(text: str) -> bool:
@@ -193,13 +196,13 @@ def _size(request: Request) -> int:
 def _request_lines(timeline: Timeline) -> list[str]:
     """The first and last requests of the user."""
     texts = [said.text for said in timeline.requests]
-    if len(texts) > _MOST_ASKED:
-        texts = texts[: _MOST_ASKED // 2] + texts[-_MOST_ASKED // 2 :]
-    return [one_line_text.shortened(text, _LONGEST_ASKED) for text in texts]
+    if len(texts) > _MOST_REQUESTS:
+        texts = texts[: _MOST_REQUESTS // 2] + texts[-_MOST_REQUESTS // 2 :]
+    return [one_line_text.shortened(text, _LONGEST_REQUEST) for text in texts]
 
 
 def _observation_line(told: Observation) -> str:
-    return one_line_text.shortened(f"{told.kind}: {told.title}. {told.text}", _LONGEST_TOLD)
+    return one_line_text.shortened(f"{told.kind}: {told.title}. {told.text}", _LONGEST_OBSERVATION)
 
 
 def _summary_parts(summary: Summary) -> list[str]:
@@ -215,7 +218,8 @@ def _summary_parts(summary: Summary) -> list[str]:
 
 def _part(heading: str, lines: Sequence[str]) -> str:
     told = [
-        indented(one_line_text.shortened(line, _LONGEST_ASKED), LONGEST_LINE * 3) for line in lines
+        indented(one_line_text.shortened(line, _LONGEST_REQUEST), LONGEST_LINE * 3)
+        for line in lines
     ]
     return "\n".join([f"{heading}:", *told]) if told else ""
 

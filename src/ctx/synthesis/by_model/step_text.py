@@ -13,7 +13,7 @@ from ctx.capture.steps import Step, StepFinding
 from ctx.synthesis import one_line_text
 
 _LONGEST_TEXT = 60_000
-_LONGEST_SAID = 900
+_LONGEST_MESSAGE = 900
 _LONGEST_COMMAND = 300
 _LONGEST_PATH = 200
 _LONGEST_LINE = 200
@@ -74,7 +74,7 @@ def _details(step: Step) -> Iterator[str]:
     match step.kind:
         case "prompt" | "say" | "recap" | "plan":
             told = without_injected(without_private(step.text[:_LONGEST_TEXT]))
-            yield from _lines(told, _LONGEST_SAID)
+            yield from _lines(told, _LONGEST_MESSAGE)
         case "write":
             for each in step.changes[:_MOST_CHANGES]:
                 yield f"{_INDENT}{each.change} {each.kind} {_line(each.name, _LONGEST_LINE)}"
