@@ -12,7 +12,14 @@ import argparse
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctx.cli import commands, completion_candidates, help_topics, options, shell_words
+from ctx.cli import (
+    commands,
+    completion_candidates,
+    help_topics,
+    options,
+    shell_words,
+    top_help,
+)
 from ctx.cli.completion_candidates import CompletionCandidate, CompletionOffer
 from ctx.errors import CtxError
 
@@ -67,7 +74,7 @@ def _offer(words: list[str], typed: str, settings: "Settings") -> CompletionOffe
 
 def _offer_for_command(words: list[str], typed: str, settings: "Settings") -> CompletionOffer:
     leading, name, rest = options.split(words)
-    top = options.top_parser(commands.GROUPS)
+    top = top_help.top_parser(commands.GROUPS)
     if name is None:
         reached = _reach(top, leading)
         if reached.expected is None and not typed.startswith("-"):

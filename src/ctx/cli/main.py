@@ -123,13 +123,17 @@ def _run(words: list[str], settings: "Settings", output: "Output") -> int:
         return 0
     try:
         if name is None:
+            from ctx.cli import top_help
+
             if not leading:
-                raise options.HelpRequested(options.overview(commands.EVERYDAY))
-            options.short_parser(commands.EVERYDAY).parse_args(leading)
+                raise options.HelpRequested(top_help.overview(commands.EVERYDAY))
+            top_help.short_parser(commands.EVERYDAY).parse_args(leading)
             raise UsageError("No command given.", hint="See `ctx --help`.")
         if name == "help":
+            from ctx.cli import top_help
+
             words = [word for word in leading + rest if word not in ("-h", "--help")]
-            parsed = options.help_parser().parse_intermixed_args(words)
+            parsed = top_help.help_parser().parse_intermixed_args(words)
             output.configure(parsed)
             raise options.HelpRequested(_help(parsed.words, all_commands=parsed.all))
         command, parser = commands.command_named(name)
@@ -168,12 +172,12 @@ def _help(words: list[str], *, all_commands: bool) -> str:
 
     `sessions` and `trust` are a command and a topic: the topic comes first.
     """
-    from ctx.cli import commands, help_topics, options
+    from ctx.cli import commands, help_topics, options, top_help
 
     if all_commands:
-        return options.top_parser(commands.GROUPS).format_help()
+        return top_help.top_parser(commands.GROUPS).format_help()
     if not words or words == ["help"]:
-        return options.overview(commands.EVERYDAY)
+        return top_help.overview(commands.EVERYDAY)
     name, *inner = words
     if not inner and name in help_topics.TOPICS:
         text = help_topics.text(name)
