@@ -184,9 +184,9 @@ _TABLE = (
     # The context at session start. The caps scale with the budget.
     whole("context.budget", 2_000, 100, _TOKENS, "Token budget of the context at session start."),
     whole("context.memory_cap", 700, 0, _TOKENS, "Tokens for pinned, working and reference nodes."),
-    whole("context.standing_cap", 160, 0, _TOKENS, "Tokens for where the last session stopped."),
+    whole("context.standing_cap", 130, 0, _TOKENS, "Tokens for where the last session stopped."),
     whole("context.rules_cap", 180, 0, _TOKENS, "Tokens for the user's rules and corrections."),
-    whole("context.commands_cap", 90, 0, _TOKENS, "Tokens for commands that work here."),
+    whole("context.commands_cap", 80, 0, _TOKENS, "Tokens for commands that work here."),
     whole("context.session_index_cap", 80, 0, _TOKENS, "Tokens for recent sessions."),
     whole("context.function_map_cap", 50, 0, _TOKENS, "Tokens for recently changed code."),
     whole("context.learnings_cap", 40, 0, _TOKENS, "Tokens for learnings."),
