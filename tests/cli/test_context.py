@@ -55,9 +55,9 @@ def test_how_it_comes_about(client: Client, ctx: Ctx) -> None:
     assert rows[0] == [f"startup for app: {told['tokens']} of 2,000 tokens, ready"]
     assert [[cell.strip() for cell in row if cell.strip()] for row in rows[1:]] == [
         ["memory", str(sizes["memory"]), "700", "1", "nodes of the view `default`"],
-        ["standing", "0", "160", "0", "the last session"],
+        ["standing", "0", "130", "0", "the last session"],
         ["rules", "0", "180", "0", f"observations tagged {RULES}"],
-        ["commands", "0", "90", "0", "session_commands"],
+        ["commands", "0", "80", "0", "session_commands"],
         ["past work", "0", "240", "0", "observations tagged `kind:`"],
         ["code", str(sizes["code"]), "50", "1", "symbol_changes"],
         ["sessions", str(sizes["sessions"]), "80", "1", "sessions and their summaries"],

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,14 @@ def state(memory: Memory) -> Any:
 
 
 def worker(memory: Memory, log: list[str]) -> BackgroundRebuild:
-    return BackgroundRebuild(home(memory), lambda: False, log.append)
+    @contextmanager
+    def guard(doing: str) -> Iterator[None]:
+        try:
+            yield
+        except RuntimeError as error:
+            log.append(f"{doing}: {error}")
+
+    return BackgroundRebuild(home(memory), guard, lambda: False, log.append)
 
 
 def synthesised_session(memory: Memory, session: str = "s1", script: str = FIX) -> str:
@@ -204,24 +212,34 @@ def test_nothing_that_was_scrubbed_is_written_back(
     assert not [text for text in live_nodes(memory).values() if "test_once" in text]
 
 
-def test_an_error_ends_it_until_the_next_worker(
+def fail(*_: object, **__: object) -> None:
+    raise RuntimeError("no")
+
+
+def test_a_session_that_fails_is_skipped(
     memory: Memory, log: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     synthesised_session(memory)
-
-    def fail(*_: object, **__: object) -> None:
-        raise RuntimeError("no")
-
     with monkeypatch.context() as patch:
         patch.setattr(session_writer, "prepare", fail)
-        rebuild = worker(memory, log)
+        worker(memory, log).advance(memory)
+    assert log == ["rebuild of s1: no"]
+    assert state(memory)["through"] is None
+
+
+def test_sessions_that_cannot_be_written_are_tried_again_by_the_next_worker(
+    memory: Memory, log: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synthesised_session(memory)
+    rebuild = worker(memory, log)
+    with monkeypatch.context() as patch:
+        patch.setattr(session_rebuild, "write", fail)
         with pytest.raises(RuntimeError):
             rebuild.advance(memory)
-        rebuild.advance(memory)
     rebuild.advance(memory)
     assert not Path(home(memory), STATE).exists()
     worker(memory, log).advance(memory)
-    assert len(log) == 1
+    assert [line.partition(":")[0] for line in log] == ["rebuilt 1 sessions"]
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"rules": "x"}', '{"rules": 1, "through": [1]}'])

@@ -88,6 +88,26 @@ def test_a_prompt_after_an_interrupt_is_a_correction() -> None:
     assert of_text(f"mark: interrupted\nprompt: {text}\n", text).kind == "correction"
 
 
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "ah sorry, that was the wrong paste, what I wanted to say instead is this:",
+        "now can you explain why the exporter does not await `flush` instead",
+        "2. Remove `scan_moved_rows` instead of testing it - it is speculative",
+        "❯ git log origin/main does not show the commit of the exporter",
+    ],
+)
+def test_a_passage_that_states_nothing_by_itself_is_no_correction(piece: str) -> None:
+    script = f"{TALK}mark: interrupted\nprompt: {piece}\nsay: OK.\n"
+    assert of_text(script, piece).kind == "prompt"
+    assert of_text(script, RULE).kind == "correction"
+
+
+def test_a_rule_in_a_list_is_a_correction() -> None:
+    rule = "2. Never add a dependency to the exporter."
+    assert of_text(TALK.replace(RULE, rule), rule).kind == "correction"
+
+
 def test_a_disputed_passage_is_worth_little() -> None:
     assert not of_text(TALK, CAUSE).is_disputed
     again = TALK.replace(RULE, "No, `flush` is awaited: rows of the exporter are dropped elsewhere")

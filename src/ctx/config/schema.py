@@ -193,12 +193,12 @@ _TABLE = (
         "context.memory_cap", 700, 0, _TOKENS, "Tokens for pinned, working and reference nodes."
     ),
     whole_number(
-        "context.standing_cap", 160, 0, _TOKENS, "Tokens for where the last session stopped."
+        "context.standing_cap", 130, 0, _TOKENS, "Tokens for where the last session stopped."
     ),
     whole_number(
         "context.rules_cap", 180, 0, _TOKENS, "Tokens for the user's rules and corrections."
     ),
-    whole_number("context.commands_cap", 90, 0, _TOKENS, "Tokens for commands that work here."),
+    whole_number("context.commands_cap", 80, 0, _TOKENS, "Tokens for commands that work here."),
     whole_number("context.session_index_cap", 80, 0, _TOKENS, "Tokens for recent sessions."),
     whole_number("context.function_map_cap", 50, 0, _TOKENS, "Tokens for recently changed code."),
     whole_number("context.learnings_cap", 40, 0, _TOKENS, "Tokens for learnings."),

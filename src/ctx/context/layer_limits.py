@@ -14,9 +14,9 @@ class LayerLimits(NamedTuple):
     """The limits of each layer: tokens, for a budget of 2,000, and items."""
 
     memory: int = 700
-    standing: int = 160
+    standing: int = 130
     rules: int = 180
-    commands: int = 90
+    commands: int = 80
     past_work: int = 240
     code: int = 50
     sessions: int = 80

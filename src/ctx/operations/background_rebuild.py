@@ -8,7 +8,7 @@ in the user store says which rules the sessions were made by:
 
 `through` is the last rebuilt session of a large store; it is null when all are rebuilt. If the file
 is lost, or the worker is killed, the sessions are prepared again. That changes nothing in sessions
-which were already rebuilt.
+which were already rebuilt. A session that cannot be rebuilt is skipped.
 """
 
 import json
@@ -23,6 +23,7 @@ from ctx.hook_files import spool
 from ctx.memory import event_log
 from ctx.operations import session_rebuild, worker_round
 from ctx.operations.session_rebuild import SkippedSession
+from ctx.operations.worker_round import Guard
 from ctx.synthesis import session_stores, session_writer
 from ctx.synthesis.session_writer import RULES, PreparedSession
 from ctx.workspace import Memory
@@ -47,9 +48,14 @@ class BackgroundRebuild:
     """The rebuild of one worker, in slices."""
 
     def __init__(
-        self, home: str, is_stopping: Callable[[], bool], log: Callable[[str], None]
+        self,
+        home: str,
+        guard: Guard,
+        is_stopping: Callable[[], bool],
+        log: Callable[[str], None],
     ) -> None:
         self._home = home
+        self._guard = guard
         self._is_stopping = is_stopping
         self._log = log
         self._is_done = False
@@ -72,7 +78,7 @@ class BackgroundRebuild:
         with worker_round.hold_sessions(self._home) as held:
             if not held:
                 return
-            # After an error, the next worker tries again.
+            # If they cannot be written, the next worker tries again.
             self._is_done = True
             self._is_done = self._advance(memory)
 
@@ -99,10 +105,11 @@ class BackgroundRebuild:
 
     def _prepare(self, memory: Memory, session: Session) -> None:
         self._through = session.started_at, session.id
-        made = session_rebuild.prepare(memory, session)
-        if not isinstance(made, SkippedSession):
-            last = event_table.last_step(memory.user.connection, session.id)
-            self._prepared.append((session_writer.without_texts(made), last))
+        with self._guard(f"rebuild of {session.id}"):
+            made = session_rebuild.prepare(memory, session)
+            if not isinstance(made, SkippedSession):
+                last = event_table.last_step(memory.user.connection, session.id)
+                self._prepared.append((session_writer.without_texts(made), last))
 
     def _write(self, memory: Memory) -> None:
         """Write what is prepared, except sessions that were continued or deleted since."""

@@ -10,6 +10,7 @@ All sessions are written in one change, so one `ctx undo` reverts it.
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from ctx import clock
@@ -143,8 +144,10 @@ def _read_transcript_again(memory: Memory, session: Session) -> Session:
     connection, home = memory.user.connection, memory.environment.user_store.home
     with transaction(connection):
         session_state.set_transcript_position(connection, session.id, 0)
-    if reconcile.reconcile(memory, home, session.id):
-        pipeline.take(memory, home)
+    # The steps that are stored suffice without it.
+    with suppress(CtxError):
+        if reconcile.reconcile(memory, home, session.id):
+            pipeline.take(memory, home)
     now = session_state.find(connection, session.id) or session
     if now.status == session_state.ACTIVE:
         with transaction(connection):

@@ -26,6 +26,12 @@ _PERSON = re.compile(
     r"|yo)\b|\?",
     re.IGNORECASE,
 )
+_ITEM = re.compile(r"\d{1,2}[.)] |[❯$%] ")
+_EXPLAIN = re.compile(
+    r"(?:(?:ok|yes|and|so|now),? )*(?:(?:can|could|would) you |please )?"
+    r"(?:explain|clarify|elaborate|describe)\b",
+    re.IGNORECASE,
+)
 _REVIEW = re.compile(
     r"\b(?:high|medium|low|critical|major|minor) severity\b|\bcoderabbit|\bnitpick|\bcopilot\b"
     r"|\bbugbot\b|prompt for ai agents|\bactionable comments\b"
@@ -53,6 +59,17 @@ def split_pasted(prompt: str, printed: Collection[str] = ()) -> tuple[str, str]:
     own = [paragraph.strip() for paragraph in paragraphs if _is_own(paragraph, printed)]
     pasted = [paragraph.strip() for paragraph in paragraphs if paragraph.strip() not in own]
     return "\n\n".join(own), "\n\n".join([*filter(None, pasted), prompt[start:].strip()]).strip()
+
+
+def is_fragment(passage: str) -> bool:
+    """Whether a passage of a prompt states nothing by itself.
+
+    It only introduces what follows, asks for an explanation, or is an item of a list or a line of a
+    terminal in which no person speaks.
+    """
+    passage = passage.strip()
+    is_item = _ITEM.match(passage) is not None and not _PERSON.search(passage)
+    return is_item or passage.endswith(":") or _EXPLAIN.match(passage) is not None
 
 
 def line_keys(text: str) -> set[str]:

@@ -31,7 +31,7 @@ from ctx.capture.private_text import without_private
 from ctx.capture.steps import Step
 from ctx.hosts import tool_calls
 from ctx.synthesis import cue_phrases
-from ctx.synthesis.pasted_text import line_keys, split_pasted
+from ctx.synthesis.pasted_text import is_fragment, line_keys, split_pasted
 from ctx.synthesis.sentences import split_sentences
 from ctx.synthesis.text_passages import LONGEST, SHORTEST, passages
 
@@ -253,9 +253,10 @@ def _passages(steps: Sequence[Step]) -> Iterator[_Passage]:
             if len(printed) < _MOST_PRINTED:
                 printed |= line_keys(step.text if step.kind == "say" else step.output)
         cut = [(*part[:2], text) for part in parts for text in passages(part[2], shortest)]
-        for part, (kind, source, text) in enumerate(cut):
-            # The hook and the transcript report the same message. Text about commands for ctx says
-            # nothing about the work.
+        for part, (whole, source, text) in enumerate(cut):
+            is_piece = whole == "correction" and is_fragment(text) and not is_rule(text)
+            kind = "prompt" if is_piece else whole
+            # The hook and the transcript report the same message; commands for ctx are no work.
             if text not in seen and _COMMAND not in text:
                 seen.add(text)
                 yield _Passage(place, step, part, kind, source, text, significant_words(text))

@@ -99,7 +99,7 @@ class Worker:
         if self._rebuild is None:
             from ctx.operations.background_rebuild import BackgroundRebuild
 
-            self._rebuild = BackgroundRebuild(self.home, self.is_stopping, self.log)
+            self._rebuild = BackgroundRebuild(self.home, self._guard, self.is_stopping, self.log)
         self._rebuild.advance(memory)
 
     def note_wake(self) -> None:
