@@ -129,7 +129,7 @@ def test_a_few_sessions_at_a_time(
     before = live_nodes(memory)
     rebuild = worker(memory, log)
     waiting: list[str] = []
-    monkeypatch.setattr(spool, "waiting", lambda _: waiting)
+    monkeypatch.setattr(spool, "pending_names", lambda _: waiting)
     # A hook has reported something: that comes first.
     waiting.append("1-prompt")
     rebuild.advance(memory)
