@@ -280,7 +280,7 @@ def test_a_project_loads_the_project_modules(hooks: Hooks, ctx: Ctx) -> None:
     assert ours(modules) == composed
     assert modules - composed <= of_library(hooks, f"{COMPOSING_LIBRARY}, {PROJECT_LIBRARY}")
     hooks.settle()
-    given = {*CONTEXT, *NOTICES, *IN_PROJECT}
+    given = {*CONTEXT, *NOTICES, *IN_PROJECT, "ctx.markdown"}
     modules = loaded(hooks, "session-start", session_id="another")
     assert ours(modules) == given
     assert modules - given <= of_library(hooks, f"{ANSWERING_LIBRARY}, {PROJECT_LIBRARY}")

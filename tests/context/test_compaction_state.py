@@ -43,7 +43,7 @@ def test_edited_files_failures_and_failed_attempts_are_listed() -> None:
         edit(graph, "src/token.py", "expire")
         assert compaction_state.lines(graph.connection, "s") == [
             "- In work: src/token.py, src/auth.py, src/lock.py",
-            "- Still failing: `pytest -q` (test_refresh: AssertionError: 2 != 1)",
+            '- Still failing: `pytest -q` ("test_refresh: AssertionError: 2 != 1")',
             "- Tried, and it still failed: src/auth.py (`refresh`, `login`), then `pytest -q`",
             "- Tried, and it still failed: src/lock.py (`acquire`), then `pytest -q`",
         ]
@@ -58,7 +58,7 @@ def test_the_error_code_is_not_repeated_before_the_message() -> None:
     with graphs.graph() as graph:
         finding = StepFinding("a.py", 1, "KeyError", "KeyError: 'x'", "test_a")
         step(graph, "s", "command", text=TESTS, ok=False, findings=(finding,))
-        told = "- Still failing: `pytest -q` (test_a: KeyError: 'x')"
+        told = "- Still failing: `pytest -q` (\"test_a: KeyError: 'x'\")"
         assert compaction_state.lines(graph.connection, "s") == [told]
 
 

@@ -37,7 +37,7 @@ def test_a_new_failing_test_is_not_a_bug() -> None:
     assert titles(synthesised(*built, test, f"run: pytest{RED}", EDIT, PASS), "bugfix") == []
     # Without a change to the test, the code was broken.
     assert titles(synthesised(*built, f"run: pytest{RED}", EDIT, PASS), "bugfix") == [
-        "Fixed `test_x` in src/a.py: AssertionError: 1 == 2"
+        'Fixed `test_x` in src/a.py: "AssertionError: 1 == 2"'
     ]
 
 
@@ -86,7 +86,7 @@ def test_a_reverted_fix_is_not_kept() -> None:
 def test_a_check_that_passed_at_the_end_is_not_failing() -> None:
     fails = 'run: bun run lint\n  failed 1\n  printed error: script "lint" exited with code 1'
     assert still_failing(fails) == [
-        '`bun run lint` still failed: error: script "lint" exited with code 1'
+        "`bun run lint` still failed: \"error: script 'lint' exited with code 1\""
     ]
     assert still_failing(fails, "run: bun run lint\n  passed") == []
     # It ends with success once everything is fixed.
@@ -163,7 +163,7 @@ def test_an_error_about_options_is_not_a_next_step() -> None:
     options = f"run: tsc -b apps/web --noEmit\n  failed 1\n  {finding}"
     code = "run: tsc -b apps/web\n  failed 1\n  finding: src/a.ts:1 | TS2304 | no name | "
     assert still_failing(options) == []
-    assert still_failing(code) == ["`tsc -b apps/web` still failed: TS2304: no name"]
+    assert still_failing(code) == ['`tsc -b apps/web` still failed: "TS2304: no name"']
 
 
 def test_of_two_similar_decisions_the_later_one_is_kept() -> None:
@@ -190,7 +190,7 @@ def test_a_session_that_was_killed_keeps_request_failure_and_files() -> None:
     assert summary.completed == ()
     assert summary.files_edited == ("src/tax.py", "src/a.py")
     assert summary.next_steps == (
-        "`pytest` still failed: `test_x`: AssertionError: 1 == 2",
+        '`pytest` still failed: `test_x`: "AssertionError: 1 == 2"',
         "The session stopped after an edit of src/tax.py, without a report",
     )
 

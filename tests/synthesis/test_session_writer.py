@@ -113,8 +113,8 @@ def test_a_fix_is_written_at_once_and_the_summary_at_the_end(memory: Memory) -> 
     assert (len(first.new), first.summary) == (1, None)
     node = memory.graph.node(first.new[0])
     assert node.content == (
-        "Fixed `test_once` in src/auth.py: AssertionError: assert 2 == 1\n\n"
-        "`pytest tests/test_auth.py` failed at src/auth.py:42: AssertionError: assert 2 == 1."
+        'Fixed `test_once` in src/auth.py: "AssertionError: assert 2 == 1"\n\n'
+        '`pytest tests/test_auth.py` failed at src/auth.py:42: "AssertionError: assert 2 == 1".'
         " Modified `Session.refresh` in src/auth.py. `pytest tests/test_auth.py` passed afterwards."
     )
     assert node.metadata["files"] == ["src/auth.py"]
@@ -135,7 +135,7 @@ def test_a_fix_is_written_at_once_and_the_summary_at_the_end(memory: Memory) -> 
     assert nodes(memory) == [
         (
             "observation",
-            "Fixed `test_once` in src/auth.py: AssertionError: assert 2 == 1",
+            'Fixed `test_once` in src/auth.py: "AssertionError: assert 2 == 1"',
             ["kind:bugfix", project, "session:s1"],
         ),
         ("summary", "Fix the failing test in tests/test_auth.py", [project, "session:s1"]),

@@ -231,7 +231,7 @@ def fixes_in(*runs: str) -> list[str]:
 
 FAILS = "\n  failed 1\n  finding: src/a.py:3 | KeyError | 'x' | tests/test_a.py::test_x"
 EDIT = "write: src/a.py +1 -1\n  modified function f ()"
-FIXED = ["Fixed `test_x` in src/a.py: KeyError: 'x'"]
+FIXED = ["Fixed `test_x` in src/a.py: \"KeyError: 'x'\""]
 
 
 @pytest.mark.parametrize(
@@ -315,8 +315,8 @@ def test_a_check_is_noted_in_its_short_form(typed: str, told: str) -> None:
         ("run: perl -pi -e s/2/1/ src/a.py", FIXED),
         ("run: cat > src/a.py <<'EOF'", FIXED),
         ("read: src/a.py\nrun: sed -i s/2/1/ /home/me/shop/src/a.py", FIXED),
-        ("run: git apply fix.patch", ["Fixed `test_x` in the project: KeyError: 'x'"]),
-        ("run: pip install httpx", ["Fixed `test_x` in the project: KeyError: 'x'"]),
+        ("run: git apply fix.patch", ["Fixed `test_x` in the project: \"KeyError: 'x'\""]),
+        ("run: pip install httpx", ["Fixed `test_x` in the project: \"KeyError: 'x'\""]),
         ("run: sed -n 1,20p src/a.py", []),
         ("run: echo hello > out.log", []),
     ],
@@ -353,7 +353,7 @@ def test_unrelated_edits_are_not_the_fix() -> None:
     new = "write: src/z.py +40 -0\n  new function zzz ()"
     assert fixes_in(fails, log, new, EDIT, passes) == FIXED
     assert fixes_in(fails, "write: README.md +1 -1", passes) == []
-    assert fixes_in(fails, new, passes) == ["Fixed `test_x` in src/z.py: KeyError: 'x'"]
+    assert fixes_in(fails, new, passes) == ["Fixed `test_x` in src/z.py: \"KeyError: 'x'\""]
 
 
 @pytest.mark.parametrize(
@@ -369,7 +369,7 @@ def test_a_changed_test_is_not_a_fix(edit: str, verb: str) -> None:
     assert fixes_in(*runs) == []
     script = "\n".join(["prompt: make the tests green", *runs])
     found = synthesise(session(), steps(script), is_over=True).observations
-    told = f"{verb} `test_x` in tests/test_a.py, which failed: KeyError: 'x'"
+    told = f"{verb} `test_x` in tests/test_a.py, which failed: \"KeyError: 'x'\""
     assert [(each.kind, each.title) for each in found] == [("refactor", told)]
 
 
@@ -405,7 +405,8 @@ def test_errors_of_one_off_commands_are_not_bugs() -> None:
 def test_the_line_with_the_error_is_selected(printed: list[str], told: str) -> None:
     fails = "run: npm test\n  failed 1" + "".join(f"\n  printed {line}" for line in printed)
     (title,) = fixes_in(fails, EDIT, "run: npm test\n  passed")
-    assert title.startswith(f"Fixed `npm test` in src/a.py{': ' if told else ''}{told}")
+    begun = f': "{told}' if told else ""
+    assert title.startswith(f"Fixed `npm test` in src/a.py{begun}")
 
 
 def test_the_title_of_a_fix_has_the_test_the_file_and_the_error() -> None:
@@ -416,10 +417,10 @@ def test_the_title_of_a_fix_has_the_test_the_file_and_the_error() -> None:
     fails[1] = fails[1]._replace(findings=(finding,))
     after = steps(f"prompt: Fix it\nread: x\n{EDIT}\nrun: npx jest\n  passed")[2:]
     (fix,) = synthesise(session(), [*fails, *after], is_over=True).observations
-    assert fix.title == "Fixed `adds up` in src/a.py: Expected: 119.5, received: 119"
+    assert fix.title == 'Fixed `adds up` in src/a.py: "Expected: 119.5, received: 119"'
     collecting = "\n  failed 2\n  finding: src/a.py:1 | ImportError | UTC | tests/test_orders.py"
     assert fixes_in(f"run: pytest{collecting}", EDIT, "run: pytest\n  passed") == [
-        "Fixed `test_orders.py` in src/a.py: ImportError: UTC"
+        'Fixed `test_orders.py` in src/a.py: "ImportError: UTC"'
     ]
 
 
@@ -432,13 +433,13 @@ def test_a_fix_names_the_first_error_and_not_that_of_an_attempt() -> None:
 def test_a_compiler_error_is_fixed_when_tests_run() -> None:
     error = "\n  failed 101\n  finding: src/a.rs:3 | E0433 | unresolved import | "
     runs = f"run: cargo build{error}", EDIT.replace(".py", ".rs"), "run: cargo test\n  passed"
-    assert fixes_in(*runs) == ["Fixed E0433 in src/a.rs: unresolved import"]
+    assert fixes_in(*runs) == ['Fixed E0433 in src/a.rs: "unresolved import"']
 
 
 def test_a_program_that_runs_again_is_fixed() -> None:
     error = "\n  failed 1\n  printed KeyError: 'price'"
     run = "run: python -m shop.report --all"
-    title = "Fixed `python -m shop.report --all` in {}: KeyError: 'price'"
+    title = "Fixed `python -m shop.report --all` in {}: \"KeyError: 'price'\""
     own = EDIT.replace("src/a.py", "src/shop/prices.py")
     assert fixes_in(f"{run}{error}", own, run) == [title.format("src/shop/prices.py")]
     traced = f"{run}\n  failed 1\n  printed File \"src/a.py\", line 3\n  printed KeyError: 'price'"
@@ -451,11 +452,11 @@ def test_fixes_of_queries_and_images_are_recognised() -> None:
     error = '\n  failed 3\n  printed psql:db/q.sql:1: ERROR:  column "costumer" does not exist'
     query = "run: psql app -f db/q.sql"
     (title,) = fixes_in(f"{query}{error}", "write: db/q.sql +1 -1", query)
-    assert title.startswith("Fixed `psql app -f db/q.sql` in db/q.sql: psql:db/q.sql:1: ERROR:")
+    assert title.startswith('Fixed `psql app -f db/q.sql` in db/q.sql: "psql:db/q.sql:1: ERROR:')
     error = "\n  failed 1\n  printed #8 1.2 ERROR: no matching numpy==9\n  printed Dockerfile:4"
     image = "run: docker build -t app ."
     assert fixes_in(f"{image}{error}", "write: Dockerfile +1 -1", image) == [
-        "Fixed `docker build -t app .` in Dockerfile: ERROR: no matching numpy==9"
+        'Fixed `docker build -t app .` in Dockerfile: "ERROR: no matching numpy==9"'
     ]
     assert fixes_in(f"{image}{error}", EDIT, image) == []
     assert fixes_in("run: psql app\n  failed 3", EDIT, "run: psql app") == []
@@ -467,7 +468,7 @@ def test_fixing_some_of_the_tests_is_recognised() -> None:
     assert fixes_in(f"run: pytest{both}", EDIT, f"run: pytest{one}") == FIXED
     assert fixes_in(f"run: pytest{both}", EDIT, f"run: pytest -x{one}") == []
     assert fixes_in(f"run: pytest{both}", EDIT, "run: pytest\n  passed") == [
-        "Fixed `test_x` and `test_y` in src/a.py: KeyError: 'x'"
+        "Fixed `test_x` and `test_y` in src/a.py: \"KeyError: 'x'\""
     ]
 
 

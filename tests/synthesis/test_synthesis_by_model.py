@@ -390,7 +390,7 @@ def test_a_fix_stays_if_the_model_describes_something_else() -> None:
     _, merged = with_model(FIX, model_observation("refactor", "The lock is taken in one place", 4))
     assert titles(merged) == [
         ("refactor", "The lock is taken in one place"),
-        ("bugfix", "Fixed `test_once` in src/auth.py: AssertionError: assert 2 == 1"),
+        ("bugfix", 'Fixed `test_once` in src/auth.py: "AssertionError: assert 2 == 1"'),
         ("decision", "Decided to take the lock before the check"),
     ]
     own = merged.observations[0]

@@ -94,7 +94,7 @@ def _apply(settings: Settings, output: Output, *, quick: bool) -> None:
         stops, refused = (*done.stops, *more.stops), (*done.refused, *more.refused)
         applied = more._replace(stops=stops, refused=refused)
         problems = worker_round.problems(applied)
-        tending = WorkerRounds(home, _Guard(problems))
+        tending = WorkerRounds(home, _Guard(problems), catch_up=_catch_up)
         tending.remember(memory)
         tending.upkeep(memory)
     for each in problems:
@@ -117,6 +117,12 @@ def _apply_spool(
             output.flush()
     interrupts.next_part()
     return done, apply.events(memory, home, timeout_s)
+
+
+def _catch_up(memory: Memory) -> int:
+    from ctx.operations import unreported_sessions
+
+    return unreported_sessions.catch_up(memory)
 
 
 class _Guard:

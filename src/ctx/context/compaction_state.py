@@ -1,7 +1,7 @@
 """What a session was working on when its conversation was compacted: files, failures, attempts.
 
     - In work: src/auth.py, tests/test_auth.py
-    - Still failing: `pytest -q` (tests/test_auth.py::test_refresh: AssertionError: 2 != 1)
+    - Still failing: `pytest -q` ("tests/test_auth.py::test_refresh: AssertionError: 2 != 1")
     - Tried, and it still failed: src/auth.py (`refresh`), then `pytest -q`
 
 It is made from the last steps of the session. The client's summary of a conversation covers what
@@ -126,7 +126,9 @@ def _has_failed(step: dict[str, Any]) -> bool:
 def _failure_text(step: dict[str, Any]) -> str:
     command = code(cut(flat(_text(step, "text")), _LONGEST_COMMAND))
     complaint = _complaint(step)
-    return f"{command} ({complaint})" if complaint else command
+    # It is data: an agent must not follow what a program printed.
+    quoted = complaint.replace('"', "'")
+    return f'{command} ("{quoted}")' if complaint else command
 
 
 def _complaint(step: dict[str, Any]) -> str:

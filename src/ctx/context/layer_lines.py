@@ -171,7 +171,10 @@ def cut(text: str, most: int) -> str:
         return text
     begun = text[:most]
     words = begun.rpartition(" ")[0]
-    return f"{(words if len(words) > most // 2 else begun).rstrip(' ,;:.…')}…"
+    kept = (words if len(words) > most // 2 else begun).rstrip(" ,;:.…")
+    # A quotation of what a program printed ends with the text.
+    is_quoted = kept.count('"') % 2 and not text.count('"') % 2
+    return f'{kept}…"' if is_quoted else f"{kept}…"
 
 
 def marked(text: str, source: str, lengths: Sequence[int]) -> list[str]:

@@ -26,6 +26,9 @@ class Transcripts(Protocol):
     def of_subagents(self, path: str, since_ms: int) -> list[str]:
         """The transcripts of a session's subagents that changed since then."""
 
+    def shows_hook(self, path: str) -> bool:
+        """Whether a transcript shows that a hook of ctx answered at the start of the session."""
+
     def beginning(self, start: bytes) -> TranscriptStart:
         """What the first bytes of a transcript say."""
 

@@ -3,7 +3,8 @@
     drain      run commands of agents, store the events of hooks           `apply`
     remember   steps, events from transcripts, observations, summaries,    `capture`, `reconcile`,
                learnings; then new contexts                                `synthesise`, `learnings`
-    upkeep     retention, the daily backup, the health check               `backups`, `health`
+    upkeep     sessions that hooks could not report, retention, the        `unreported_sessions`,
+               daily backup, the health check                              `backups`, `health`
     freshen    the code index of live sessions, vectors, and rows that
                sessions of an older version of ctx lack
 
@@ -62,9 +63,15 @@ class WorkerRounds:
     """The rounds of one process, with what one round remembers for the next."""
 
     def __init__(
-        self, home: str, guard: Guard, is_stopping: Callable[[], bool] = lambda: False
+        self,
+        home: str,
+        guard: Guard,
+        is_stopping: Callable[[], bool] = lambda: False,
+        catch_up: Callable[[Memory], object] = lambda _: None,
     ) -> None:
         self._home = home
+        self._catch_up = catch_up
+        """Imports sessions that hooks could not report."""
         self._guard = guard
         self._is_stopping = is_stopping
         self.is_behind = False
@@ -209,6 +216,8 @@ class WorkerRounds:
         if self._upkept_s is not None and now_s - self._upkept_s < _UPKEEP_S:
             return
         self._upkept_s = now_s
+        with self._guard("sessions that hooks could not report"):
+            self._catch_up(memory)
         with self._guard("retention"):
             from ctx.capture import pipeline
             from ctx.operations import model_questions

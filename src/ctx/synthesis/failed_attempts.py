@@ -76,7 +76,7 @@ def _failed_attempt(
     said = failure.messages[failure.fails.index(after)]
     failed_again = "still failed" if failure.gone is None else "failed again"
     failed = f"{one_line_text.code(failure.check.shown)} {failed_again}" + (
-        f": {said}" if said else ""
+        f": {one_line_text.quoted(said)}" if said else ""
     )
     return one_line_text.shortened(f"Tried in vain{undone}: {what}; {failed}", LONGEST_LINE)
 

@@ -144,7 +144,10 @@ def _observation(timeline: Timeline, fix: _Fix, cause: str) -> Observation:
         dedupe.key("bugfix", f"{_subject(first, files)} {name_of_test(first.test)} {said}"),
         "refactor" if only_tests else "bugfix",
         one_line_text.shortened(
-            f"{title}{failed}: {_without_code(said, named)}" if said else title, LONGEST_TITLE
+            f"{title}{failed}: {one_line_text.quoted(_without_code(said, named))}"
+            if said
+            else title,
+            LONGEST_TITLE,
         ),
         one_line_text.shortened(" ".join(filter(None, parts)), LONGEST_TEXT),
         tuple(files),
@@ -194,7 +197,7 @@ def _failure_text(failure: Failure, said: str) -> str:
     where = ""
     if finding and finding.path:
         where = f" at {finding.path}:{finding.line}" if finding.line else f" at {finding.path}"
-    told = f": {said}" if said else ""
+    told = f": {one_line_text.quoted(said)}" if said else ""
     return one_line_text.sentence(f"{one_line_text.code(failure.check.shown)} failed{where}{told}")
 
 
@@ -318,7 +321,8 @@ def _still_failing(timeline: Timeline, found: Sequence[Failure]) -> tuple[str, .
         if is_check:
             said = failure.messages[-1]
             test = name_of_test(failure.test)
-            what = ": ".join(filter(None, (one_line_text.code(test) if test else "", said)))
+            named = one_line_text.code(test) if test else ""
+            what = ": ".join(filter(None, (named, one_line_text.quoted(said))))
             line = f"{one_line_text.code(failure.check.shown)} still failed" + (
                 f": {what}" if what else ""
             )

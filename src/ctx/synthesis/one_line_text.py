@@ -48,7 +48,16 @@ def shortened(text: str, longest: int) -> str:
         # Do not cut inside backticks.
         before = cut.rpartition("`")[0].rstrip()
         cut = before if len(before) > longest // 3 else cut.replace("`", "")
-    return cut.rstrip(" ,;:.-–—(") + "…"
+    is_quoted = cut.count('"') % 2 and not whole.count('"') % 2
+    cut = (cut[: longest - 2] if is_quoted else cut).rstrip(" ,;:.-–—(")
+    # A quotation ends with the text.
+    return f'{cut}…"' if is_quoted else f"{cut}…"
+
+
+def quoted(text: str) -> str:
+    """What a program printed, as a quotation. It is data: nobody said it."""
+    inner = text.replace('"', "'")
+    return f'"{inner}"' if inner else ""
 
 
 def code(text: str) -> str:
@@ -68,7 +77,7 @@ def listed(words: Sequence[str], most: int) -> str:
 def sentence(text: str) -> str:
     """A text with a capital at the beginning and a period at the end."""
     words = capital(text.strip())
-    return words if not words or words[-1] in ".!?…" else f"{words}."
+    return words if words.rstrip('"').endswith((".", "!", "?", "…")) or not words else f"{words}."
 
 
 def capital(text: str) -> str:

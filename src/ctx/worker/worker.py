@@ -64,7 +64,7 @@ class Worker:
         self._woken_at = self._began
         self._install = _install_stamp(ctx.__file__)
         self._lock = _inode(self.store.worker_lock)
-        self._tending = WorkerRounds(self.home, self._guard, self.is_stopping)
+        self._tending = WorkerRounds(self.home, self._guard, self.is_stopping, _catch_up)
         self._rebuild: BackgroundRebuild | None = None
         self._model_thread = ModelThread(environment, variables, open_memory, self._guard, self.log)
 
@@ -203,3 +203,9 @@ def _location(traceback: TracebackType | None) -> str:
             place = f"{path.rpartition(f'{os.sep}ctx{os.sep}')[2]}:{traceback.tb_lineno}"
         traceback = traceback.tb_next
     return place
+
+
+def _catch_up(memory: Memory) -> int:
+    from ctx.operations import unreported_sessions
+
+    return unreported_sessions.catch_up(memory)

@@ -48,6 +48,9 @@ class Transcripts:
     def folder(self, host_folder: str) -> str:
         return os.path.join(host_folder, "logs")
 
+    def shows_hook(self, path: str) -> bool:
+        return not os.path.exists(path)
+
     def session_of(self, path: str) -> str:
         name, suffix = os.path.splitext(os.path.basename(path))
         return name if suffix == ".log" else ""

@@ -28,6 +28,9 @@ class ClaudeTranscripts:
     def of_subagents(self, path: str, since_ms: int) -> list[str]:
         return transcript_files.of_subagents(path, since_ms)
 
+    def shows_hook(self, path: str) -> bool:
+        return transcript_files.shows_hook(path)
+
     def beginning(self, start: bytes) -> TranscriptStart:
         return transcript_files.read_beginning(start)
 

@@ -22,6 +22,11 @@ _TIMESTAMP = re.compile(rb'"timestamp"\s{0,4}:\s{0,4}"([0-9T:.Z+-]{10,40})"')
 
 _SUBAGENTS = "subagents"
 _START_BYTES = 8192
+_START = 512 * 1024
+_CONTEXT_OF_HOOK = b'"hook_additional_context"'
+_SIGNS = (b"<!-- ctx", b"(ctx)", b"`ctx ", b"<ctx:")
+"""Parts of every context that ctx gives."""
+_NOTICE = b"ctx: this session cannot be recorded"
 
 
 def folder(host_folder: str) -> str:
@@ -63,6 +68,19 @@ def session_of(path: str) -> str:
     stem = name.removesuffix(SUFFIX)
     is_one = stem != name and not stem.startswith("agent-") and live.is_session(stem)
     return stem if is_one else ""
+
+
+def shows_hook(path: str) -> bool:
+    """Whether a hook of ctx answered at the start of a session: the client stores its answer."""
+    try:
+        with open(path, "rb") as file:
+            lines = file.read(_START).splitlines()
+    except OSError:
+        return False
+    return any(
+        _NOTICE in line or (_CONTEXT_OF_HOOK in line and any(sign in line for sign in _SIGNS))
+        for line in lines
+    )
 
 
 def of_subagents(path: str, since_ms: int) -> list[str]:
