@@ -20,7 +20,8 @@ and no environment, and imports only light modules such as `re`, because every
 write passes through it.
 """
 
-from collections.abc import Iterator
+import re
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from ctx.redaction import (
@@ -32,6 +33,7 @@ from ctx.redaction import (
     secret_formats,
     spoken_passwords,
 )
+from ctx.redaction.entropy import is_random
 from ctx.redaction.scan_text import Page, SecretSpan, marker, read
 
 
@@ -63,6 +65,13 @@ def redact(text: str) -> Redacted:
     return Redacted(redacted, _findings(text, spans))
 
 
+def names_with_secrets(names: Collection[str]) -> set[str]:
+    """The names that contain a secret. Many at once take hardly longer than one."""
+    if not redact("\n\0\n".join(names)).findings:
+        return set()
+    return {name for name in names if redact(name).findings}
+
+
 def _scan(text: str) -> list[SecretSpan]:
     """The secrets in `text`: sorted spans that do not overlap.
 
@@ -85,16 +94,26 @@ def _scan(text: str) -> list[SecretSpan]:
 
 
 def _candidates(page: Page, depth: int) -> Iterator[SecretSpan]:
-    for rules in _RULES:
-        yield from rules.find(page)
+    plain = [span for rules in _RULES for span in rules.find(page)]
+    yield from plain
+    ends = {span.end for span in plain}
     for view in decoding.views(page) if depth else ():
-        for span in _candidates(read(view.text), depth - 1):
-            start, end = view.origin(span.start, span.end)
-            # Joined lines are a guess, so only a value that was cut, and not a neighbour.
-            if not view.is_guess or (
-                span.rank < nearby_secrets.RANK and "\n" in page.text[start:end]
-            ):
-                yield span._replace(start=start, end=end)
+        for found in _candidates(read(view.text), depth - 1):
+            start, end = view.origin(found.start, found.end)
+            span = found._replace(start=start, end=end)
+            if not view.is_guess or _was_cut(page, span, ends):
+                yield span
+
+
+def _was_cut(page: Page, span: SecretSpan, ends: set[int]) -> bool:
+    """Whether a secret in joined lines was one value before, and not a secret and another line."""
+    cut = page.text.find("\n", span.start, span.end)
+    if cut < 0 or span.rank == nearby_secrets.RANK:
+        return False
+    if cut not in ends:
+        return True
+    rest = page.text[cut + 1 : span.end]
+    return is_random(rest) and not re.search("[=:]", page.text[cut + 1 : span.end + 1])
 
 
 _RULES = (secret_formats, command_passwords, named_secrets, spoken_passwords, http_secrets)
