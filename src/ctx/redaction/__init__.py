@@ -96,22 +96,24 @@ def _scan(text: str) -> list[SecretSpan]:
 def _candidates(page: Page, depth: int) -> Iterator[SecretSpan]:
     plain = [span for rules in _RULES for span in rules.find(page)]
     yield from plain
-    ends = {span.end for span in plain}
+    bounds = {at for span in plain for at in (span.start, span.end)}
     for view in decoding.views(page) if depth else ():
         for found in _candidates(read(view.text), depth - 1):
             start, end = view.origin(found.start, found.end)
             span = found._replace(start=start, end=end)
-            if not view.is_guess or _was_cut(page, span, ends):
+            if not view.is_guess or _was_cut(page, span, bounds):
                 yield span
 
 
-def _was_cut(page: Page, span: SecretSpan, ends: set[int]) -> bool:
+def _was_cut(page: Page, span: SecretSpan, bounds: set[int]) -> bool:
     """Whether a secret in joined lines was one value before, and not a secret and another line."""
     cut = page.text.find("\n", span.start, span.end)
     if cut < 0 or span.rank == nearby_secrets.RANK:
         return False
-    if cut not in ends:
+    if cut not in bounds:
         return True
+    if cut + 1 in bounds:
+        return False
     rest = page.text[cut + 1 : span.end]
     return is_random(rest) and not re.search("[=:]", page.text[cut + 1 : span.end + 1])
 
