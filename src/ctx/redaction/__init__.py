@@ -1,18 +1,25 @@
 """Removes secrets from text before it is stored.
 
 `redact(text)` is a pure function from text to text and findings. It uses
-three signs, from the most to the least certain:
+these signs, from the most to the least certain:
 
 * **formats** (`secret_formats.py`): values with a known form, such as a
   vendor's prefix, a PEM block, a JWT, a password inside a URL;
+* **commands** (`command_passwords.py`): `mysql -p…`, `curl -u user:…`, `.pgpass`;
 * **names** (`named_secrets.py`): values that have the name of a secret, as in
   `DB_PASSWORD=…`, `"apiKey": "…"`, `Authorization: Bearer …`, `--token …`;
-* **neighbours** (`named_secrets.py` too): values that look random and stand next to a
+* **sentences** (`named_secrets.py`, `spoken_passwords.py`): "the password is …";
+* **neighbours** (`nearby_secrets.py`): values that look random and stand next to a
   word such as "token" in a sentence.
+
+Each module has a function `find`, which yields spans of a `Page`. `decoding.py`
+decodes parts of the page, for which the same functions are called, and maps the
+spans back.
 
 A random-looking value alone is never a secret: source code is full of hashes,
 ids and encoded fixtures, and a memory that lost them would be worthless. `entropy.py`
-distinguishes random values from words.
+distinguishes random values from words, `password_words.py` passwords from what is
+said about them.
 
 Invariants: a finding never contains a secret; redacting twice changes nothing;
 text outside of findings stays unchanged. The package reads no file, no clock
