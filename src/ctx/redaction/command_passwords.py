@@ -69,15 +69,7 @@ PLACES = (
 
 # Most commands have a short option. The search for it starts with a fixed character, so it is fast.
 _OPTION = r"-(?<=[\s\"'`,]-)(?:p|[PawuUS][ \t\"']|b\w*[ \t]|-(?:user|proxy-user)[ =])"
-_ANCHORS = (
-    b"identified by",
-    b"requirepass ",
-    b"psk=",
-    b"password ",
-    b"chpasswd",
-    b":5432:",
-    b":*:",
-)
+_ANCHORS = (b"identified by", b"psk=", b":*:")
 _BEFORE, _AFTER, _STEP = 300, 500, 200
 
 
@@ -94,7 +86,15 @@ def _places(page: Page) -> list[int]:
     places += page.find_long(b":5432:")
     for anchor in _ANCHORS:
         places += page.find_all(anchor)
+    places += [at for at in page.find_all(b"pass") if _is_keyword(page.lower, at)]
     return sorted(places)
+
+
+def _is_keyword(lower: bytes, at: int) -> bool:
+    """Whether this "pass" is part of a keyword without an option."""
+    if lower.startswith(b"password ", at):
+        return b"login" in lower[max(0, at - 80) : at]
+    return lower[max(0, at - 7) : at] == b"require" or lower[max(0, at - 2) : at] == b"ch"
 
 
 def _find_near(page: Page, at: int) -> Iterator[SecretSpan]:
