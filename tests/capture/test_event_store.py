@@ -270,3 +270,11 @@ def test_a_secret_is_redacted_wherever_it_is(more: dict[str, Any]) -> None:
     found = json.dumps(body(read(json.dumps({**more, **PAYLOAD}).encode())))
     assert SECRET not in found
     assert "hidden" not in found
+
+
+def test_the_name_of_a_tool_is_stored_without_secrets() -> None:
+    with graphs.graph() as graph:
+        event = read(payload_bytes(tool_name=f"mcp__{SECRET}__search"))
+        row = stored_row(graph.connection, event)
+    assert row["tool"] == "mcp__[redacted:github-token]__search"
+    assert SECRET not in row["body"]

@@ -237,3 +237,14 @@ def test_every_subcommand_shows_examples(ctx: Ctx, subcommand: str) -> None:
     ran = ctx("config", subcommand, "--help")
     assert ran.code == 0
     assert "examples:\n  ctx config" in ran.out
+
+
+def test_a_value_with_a_secret_is_refused(ctx: Ctx, user: Path) -> None:
+    token = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
+    said = ctx("config", "set", "llm.server_url", f"https://bob:{token}@example.com", "--user")
+    assert said.code != 0
+    assert "contains a secret" in said.err
+    assert token not in said.err
+    assert not user.exists()
+    ctx("config", "set", "llm.api_key_env", "MY_API_KEY", "--user")
+    assert "MY_API_KEY" in user.read_text()

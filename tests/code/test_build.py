@@ -492,3 +492,14 @@ def test_a_full_disk_is_an_error(tmp_path: Path) -> None:
         signal.signal(signal.SIGXFSZ, before)
     assert children() == []
     assert refreshed_and_resolved(root, kept) == built_from_scratch(root, tmp_path / "new.db")
+
+
+def test_a_file_whose_name_is_a_secret_is_not_indexed(tmp_path: Path) -> None:
+    token = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
+    root, database = tmp_path / "root", tmp_path / "code.db"
+    (root / token).mkdir(parents=True)
+    for path in ("plain.py", f"{token}.py", f"{token}/inside.py"):
+        (root / path).write_text("x = 1\n")
+    for _ in range(2):
+        assert set(refreshed_and_resolved(root, database).files) == {"plain.py"}
+        assert token.encode() not in database.read_bytes()

@@ -124,3 +124,16 @@ def test_ten_thousand_documents_are_found(tmp_path: Path) -> None:
         (folder / "tasks" / f"task_{number:04d}-x-ab12.md").touch()
     found = [seen.path for seen in narrative_scan.documents(str(folder))]
     assert found == [f"tasks/task_{number:04d}-x-ab12.md" for number in range(10_000)]
+
+
+def test_a_document_whose_path_is_a_secret_is_skipped(tmp_path: Path) -> None:
+    token = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
+    folder = tmp_path / "feature" / token
+    folder.mkdir(parents=True)
+    (folder / "spec.md").write_text("# Spec\n")
+    (tmp_path / "plain.md").write_text("# Plain\n")
+    kept, skipped = narrative_snapshots.documents(str(tmp_path))
+    assert kept == ["plain.md"]
+    assert [(each.path, each.reason) for each in skipped] == [
+        (f"feature/{token}/spec.md", "its name looks like a secret")
+    ]

@@ -66,3 +66,10 @@ def test_stream_and_role_follow_from_the_path(path: str, role: str, stream: str)
     named = streams.stream_named(stream)
     assert document_roles.place(within) == (named, "work" if named == "work" else role)
     assert streams.folder_of(named, "s-1") == folder
+
+
+def test_a_stream_name_with_a_secret_is_refused() -> None:
+    token = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
+    with pytest.raises(UsageError, match="looks like a secret") as raised:
+        streams.folder_of(token, "s-1")
+    assert token not in str(raised.value)

@@ -13,6 +13,7 @@ from ctx.errors import ContentRefused
 from ctx.hook_files import spool
 from ctx.hosts.events import Event, Heading
 from ctx.hosts.host_registry import FIRST, Hosts
+from ctx.redaction import redact
 
 SAME_MS = 3_000
 """If hooks are registered twice, the client reports every event twice within this time."""
@@ -49,7 +50,7 @@ def keep(connection: Connection, event: Event) -> bool:
     done = connection.execute(
         "INSERT OR IGNORE INTO events (id, session, event, at, folder, tool, tool_use, body)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (*event[:7], body),
+        (*event[:5], redact(event.tool).text if event.tool else None, event.tool_use, body),
     )
     return done.rowcount > 0
 

@@ -12,7 +12,7 @@ from ctx.config import resolve, schema, setting
 from ctx.config.config_files import ConfigPlace
 from ctx.config.resolve import Config, Layer
 from ctx.config.setting import Setting, Value, as_toml
-from ctx.errors import ConfigInvalid, StoreNotTrusted, UsageError
+from ctx.errors import ConfigInvalid, ContentRefused, StoreNotTrusted, UsageError
 
 if TYPE_CHECKING:
     from ctx.config.edit_file import SettingChange
@@ -211,9 +211,15 @@ def _place(
 
 def _change(parsed: argparse.Namespace, place: ConfigPlace, known: Setting) -> "SettingChange":
     from ctx.config import edit_file
+    from ctx.redaction import redact
 
     if parsed.subcommand == "unset":
         return edit_file.unset(place, known)
+    if redact(f"{known.name} = {parsed.value}").findings:
+        raise ContentRefused(
+            "The value contains a secret.",
+            hint="Secrets are not stored. Put it into an environment variable.",
+        )
     raw = setting.from_word(known, parsed.value)
     value = setting.accept(known, raw)
     if value is None or setting.is_without_effect(known, raw):

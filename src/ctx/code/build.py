@@ -34,6 +34,7 @@ from ctx.code.process_pool import FEW, LARGE, ProcessPool
 from ctx.code.resolve.facts import EVERYTHING
 from ctx.code.resolve.resolver import ResolvedEdges, Resolver
 from ctx.code.vocabulary import LARGEST_FILE
+from ctx.redaction import names_with_secrets
 
 _TRANSACTION = 512
 """Files that are written in one transaction: the most that an interruption can lose."""
@@ -224,6 +225,9 @@ class _Refresh:
                 wanted.append(FileToRead(row[6], file[0], row[7], row[8], file[1:]))
                 self._largest = max(self._largest, file[1])
         gone = [] if self._chosen else [row[6] for row in known.values()]
+        # The index stores paths, and no secrets.
+        if secret := names_with_secrets([file[0] for file in new]):
+            new = [file for file in new if file[0] not in secret]
         wanted += self._number(new)
         return wanted, len(new), gone
 

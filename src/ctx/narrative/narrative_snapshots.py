@@ -37,6 +37,9 @@ def documents(folder: str) -> tuple[list[str], list[SkippedDocument]]:
     skipped = [
         SkippedDocument(file.path, why_not) for file, why_not in files if why_not is not None
     ]
+    if secret := redaction.names_with_secrets(kept):
+        kept = [path for path in kept if path not in secret]
+        skipped += [Skipped(path, "its name looks like a secret") for path in sorted(secret)]
     return kept, skipped
 
 

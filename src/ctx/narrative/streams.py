@@ -10,6 +10,7 @@ import unicodedata
 from ctx.errors import UsageError
 from ctx.ids import session_id
 from ctx.narrative.document_roles import MAIN_STREAM
+from ctx.redaction import redact
 
 WORK_STREAM = "work"
 
@@ -40,4 +41,6 @@ def _slug(name: str) -> str:
     fits = all(c.isalnum() or c in "._-" or unicodedata.category(c) in ("Mn", "Mc") for c in slug)
     if not fits or not 0 < len(slug) <= _LONGEST or not slug[0].isalnum() or slug[-1] == ".":
         raise UsageError(f"{name[:80]!r} cannot name a stream.", hint=_HINT)
+    if redact(slug).findings:
+        raise UsageError("The stream's name looks like a secret.", hint="Use another name.")
     return slug

@@ -1,18 +1,25 @@
 """Removes secrets from text before it is stored.
 
 `redact(text)` is a pure function from text to text and findings. It uses
-three signs, from the most to the least certain:
+these signs, from the most to the least certain:
 
 * **formats** (`secret_formats.py`): values with a known form, such as a
   vendor's prefix, a PEM block, a JWT, a password inside a URL;
+* **commands** (`command_passwords.py`): `mysql -p…`, `curl -u user:…`, `.pgpass`;
 * **names** (`named_secrets.py`): values that have the name of a secret, as in
   `DB_PASSWORD=…`, `"apiKey": "…"`, `Authorization: Bearer …`, `--token …`;
-* **neighbours** (`named_secrets.py` too): values that look random and stand next to a
+* **sentences** (`named_secrets.py`, `spoken_passwords.py`): "the password is …";
+* **neighbours** (`nearby_secrets.py`): values that look random and stand next to a
   word such as "token" in a sentence.
+
+Each module has a function `find`, which yields spans of a `Page`. `decoding.py`
+decodes parts of the page, for which the same functions are called, and maps the
+spans back.
 
 A random-looking value alone is never a secret: source code is full of hashes,
 ids and encoded fixtures, and a memory that lost them would be worthless. `entropy.py`
-distinguishes random values from words.
+distinguishes random values from words, `password_words.py` passwords from what is
+said about them.
 
 Invariants: a finding never contains a secret; redacting twice changes nothing;
 text outside of findings stays unchanged. The package reads no file, no clock
@@ -20,7 +27,8 @@ and no environment, and imports only light modules such as `re`, because every
 write passes through it.
 """
 
-from collections.abc import Iterator
+import re
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from ctx.redaction import (
@@ -32,6 +40,7 @@ from ctx.redaction import (
     secret_formats,
     spoken_passwords,
 )
+from ctx.redaction.entropy import is_random
 from ctx.redaction.scan_text import Page, SecretSpan, marker, read
 
 
@@ -63,6 +72,13 @@ def redact(text: str) -> RedactedText:
     return RedactedText(redacted, _findings(text, spans))
 
 
+def names_with_secrets(names: Collection[str]) -> set[str]:
+    """The names that contain a secret. Many at once take hardly longer than one."""
+    if not redact("\n\0\n".join(names)).findings:
+        return set()
+    return {name for name in names if redact(name).findings}
+
+
 def _scan(text: str) -> list[SecretSpan]:
     """The secrets in `text`: sorted spans that do not overlap.
 
@@ -85,16 +101,28 @@ def _scan(text: str) -> list[SecretSpan]:
 
 
 def _candidates(page: Page, depth: int) -> Iterator[SecretSpan]:
-    for rules in _RULES:
-        yield from rules.find(page)
+    plain = [span for rules in _RULES for span in rules.find(page)]
+    yield from plain
+    bounds = {at for span in plain for at in (span.start, span.end)}
     for view in decoding.views(page) if depth else ():
-        for span in _candidates(read(view.text), depth - 1):
-            start, end = view.origin(span.start, span.end)
-            # Joined lines are a guess, so only a value that was cut, and not a neighbour.
-            if not view.is_guess or (
-                span.rank < nearby_secrets.RANK and "\n" in page.text[start:end]
-            ):
-                yield span._replace(start=start, end=end)
+        for found in _candidates(read(view.text), depth - 1):
+            start, end = view.origin(found.start, found.end)
+            span = found._replace(start=start, end=end)
+            if not view.is_guess or _was_cut(page, span, bounds):
+                yield span
+
+
+def _was_cut(page: Page, span: SecretSpan, bounds: set[int]) -> bool:
+    """Whether a secret in joined lines was one value before, and not a secret and another line."""
+    cut = page.text.find("\n", span.start, span.end)
+    if cut < 0 or span.rank == nearby_secrets.RANK:
+        return False
+    if cut not in bounds:
+        return True
+    if cut + 1 in bounds:
+        return False
+    rest = page.text[cut + 1 : span.end]
+    return is_random(rest) and not re.search("[=:]", page.text[cut + 1 : span.end + 1])
 
 
 _RULES = (secret_formats, command_passwords, named_secrets, spoken_passwords, http_secrets)

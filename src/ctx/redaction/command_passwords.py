@@ -17,7 +17,7 @@ _WORD = (
     r"""(?:"(?P<double>[^"\n]{3,128})"|'(?P<single>[^'\n]{3,128})'"""
     r"""|(?P<bare>[^\s"'|;&<>][^\s"'|<>]{2,128}))"""
 )
-_ARGUMENTS = r"\b(?:[^\n|;&]{0,200}?[ \t])?"
+_ARGUMENTS = r"\b[^\n|;&]{0,200}?[ \t]"
 _USER = r"""["']?[^\s:"'$/]{1,64}:"""
 
 _PGPASS_END = r"""[\w*-]{1,64}:[\w*-]{1,64}:(?P<value>[^\s:"']{3,128})[ \t]*(?:[\r\n"']|\Z)"""
@@ -25,7 +25,7 @@ _LOGIN = r"\b(?:docker|podman|helm|oc|skopeo|crane|nerdctl|az)\b[^\n|;&]{0,40}[ 
 _ECHO = r"\b(?:echo|printf)[ \t]+"
 
 
-class Place(NamedTuple):
+class PasswordPlace(NamedTuple):
     rule: str
     keyword: bytes
     pattern: str
@@ -33,48 +33,43 @@ class Place(NamedTuple):
 
 # fmt: off
 PLACES = (
-    Place("mysql-password", b"mysql", rf"\bmysql\w*{_ARGUMENTS}-p{_WORD}"),
-    Place("mysql-password", b"mariadb", rf"\bmariadb[\w-]*{_ARGUMENTS}-p{_WORD}"),
-    Place("mysql-password", b"identified by", rf"(?i:identified by)[ ](?=[\"']){_WORD}"),
-    Place("mongo-password", b"mongo", rf"\bmongo\w*{_ARGUMENTS}-p[ \t]+{_WORD}"),
-    Place("sqlcmd-password", b"sqlcmd", rf"\bsqlcmd{_ARGUMENTS}-P[ \t]*{_WORD}"),
-    Place("redis-password", b"redis-cli", rf"\bredis-cli{_ARGUMENTS}-a[ \t]+{_WORD}"),
-    Place("redis-password", b"requirepass", rf"\brequirepass[ ]+{_WORD}[ \t]*(?:\r?\n|\Z)"),
-    Place("ssh-password", b"sshpass", rf"\bsshpass{_ARGUMENTS}-p[ \t]*{_WORD}"),
-    Place("login-password", b"login", rf"{_LOGIN}{_ARGUMENTS}-p[ \t=]+{_WORD}"),
-    Place("zip-password", b"7z", rf"\b7z[ar]?{_ARGUMENTS}-p{_WORD}"),
-    Place("zip-password", b"zip", rf"\b(?:un)?zip{_ARGUMENTS}-P[ \t]+{_WORD}"),
-    Place("ldap-password", b"ldap", rf"\bldap\w+{_ARGUMENTS}-w[ \t]*{_WORD}"),
-    Place("htpasswd-password", b"htpasswd",
+    PasswordPlace("mysql-password", b"mysql", rf"\bmysql\w*{_ARGUMENTS}-p{_WORD}"),
+    PasswordPlace("mysql-password", b"mariadb", rf"\bmariadb[\w-]*{_ARGUMENTS}-p{_WORD}"),
+    PasswordPlace("mysql-password", b"identified by", rf"(?i:identified by)[ ](?=[\"']){_WORD}"),
+    PasswordPlace("mongo-password", b"mongo", rf"\bmongo\w*{_ARGUMENTS}-p[ \t]+{_WORD}"),
+    PasswordPlace("sqlcmd-password", b"sqlcmd", rf"\bsqlcmd{_ARGUMENTS}-P[ \t]*{_WORD}"),
+    PasswordPlace("redis-password", b"redis-cli", rf"\bredis-cli{_ARGUMENTS}-a[ \t]+{_WORD}"),
+    PasswordPlace("redis-password", b"requirepass", rf"\brequirepass[ ]+{_WORD}[ \t]*(?:\r?\n|\Z)"),
+    PasswordPlace("ssh-password", b"sshpass", rf"\bsshpass{_ARGUMENTS}-p[ \t]*{_WORD}"),
+    PasswordPlace("login-password", b"login", rf"{_LOGIN}{_ARGUMENTS}-p[ \t=]+{_WORD}"),
+    PasswordPlace("zip-password", b"7z", rf"\b7z[ar]?{_ARGUMENTS}-p{_WORD}"),
+    PasswordPlace("zip-password", b"zip", rf"\b(?:un)?zip{_ARGUMENTS}-P[ \t]+{_WORD}"),
+    PasswordPlace("ldap-password", b"ldap", rf"\bldap\w+{_ARGUMENTS}-w[ \t]*{_WORD}"),
+    PasswordPlace("htpasswd-password", b"htpasswd",
           rf"\bhtpasswd{_ARGUMENTS}-\w*b\w*[ \t]+\S{{1,128}}[ \t]+[^\s-]\S{{0,63}}[ \t]+{_WORD}"),
-    Place("smb-password", b"smbclient",
+    PasswordPlace("smb-password", b"smbclient",
           rf"\bsmbclient{_ARGUMENTS}-U[ \t]*[\"']?[\w.\\-]{{1,64}}%{_WORD}"),
-    Place("curl-password", b"curl",
+    PasswordPlace("curl-password", b"curl",
           rf"\bcurl{_ARGUMENTS}(?:-u|--user|--proxy-user)[ \t=]*{_USER}{_WORD}"),
-    Place("sudo-password", b"sudo", rf"{_ECHO}{_WORD}[ \t]*\|[ \t]*sudo[ \t]+-S\b"),
-    Place("sudo-password", b"chpasswd",
+    PasswordPlace("cookie", b"curl",
+          rf"\bcurl{_ARGUMENTS}-b[ ]?[\"']?[^\s\"'=;]{{1,64}}=(?P<value>[^\s\"';]{{16,4096}})"),
+    PasswordPlace("sudo-password", b"sudo", rf"{_ECHO}{_WORD}[ \t]*\|[ \t]*sudo[ \t]+-S\b"),
+    PasswordPlace("sudo-password", b"chpasswd",
           rf"{_ECHO}{_USER}(?P<value>[^\s\"'|]{{3,128}})[\"']?[ \t]*\|[^\n|]{{0,20}}chpasswd"),
-    Place("wifi-password", b"psk=", rf"\bpsk={_WORD}"),
-    Place("netrc-password", b"password",
+    PasswordPlace("wifi-password", b"psk=", rf"\bpsk={_WORD}"),
+    PasswordPlace("netrc-password", b"password",
           rf"\blogin[ \t]+\S{{1,64}}\s{{1,8}}password[ \t]+{_WORD}"),
     # host:port:database:user:password
-    Place("pgpass-password", b":5432:", rf"(?<![^\s\"'])[\w.*-]{{1,80}}:5432:{_PGPASS_END}"),
-    Place("pgpass-password", b":*:",
+    PasswordPlace("pgpass-password", b":5432:",
+          rf"(?<![^\s\"'])[\w.*-]{{1,80}}:5432:{_PGPASS_END}"),
+    PasswordPlace("pgpass-password", b":*:",
           rf"(?<![^\s\"'])[\w.*-]{{1,80}}:(?:\d{{2,5}}|\*):{_PGPASS_END}"),
 )
 # fmt: on
 
 # Most commands have a short option. The search for it starts with a fixed character, so it is fast.
 _OPTION = r"-(?<=[\s\"'`,]-)(?:p|[PawuUS][ \t\"']|b\w*[ \t]|-(?:user|proxy-user)[ =])"
-_ANCHORS = (
-    b"identified by",
-    b"requirepass ",
-    b"psk=",
-    b"password ",
-    b"chpasswd",
-    b":5432:",
-    b":*:",
-)
+_ANCHORS = (b"identified by", b"psk=", b":*:")
 _BEFORE, _AFTER, _STEP = 300, 500, 200
 
 
@@ -91,7 +86,15 @@ def _places(page: Page) -> list[int]:
     places += page.find_long(b":5432:")
     for anchor in _ANCHORS:
         places += page.find_all(anchor)
+    places += [at for at in page.find_all(b"pass") if _is_keyword(page.lower, at)]
     return sorted(places)
+
+
+def _is_keyword(lower: bytes, at: int) -> bool:
+    """Whether this "pass" is part of a keyword without an option."""
+    if lower.startswith(b"password ", at):
+        return b"login" in lower[max(0, at - 80) : at]
+    return lower[max(0, at - 7) : at] == b"require" or lower[max(0, at - 2) : at] == b"ch"
 
 
 def _find_near(page: Page, at: int) -> Iterator[SecretSpan]:

@@ -15,9 +15,10 @@ import binascii
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
 
-from ctx.redaction.scan_text import Page, compiled
+from ctx.redaction.scan_text import Page, compiled, is_dense, is_long
 from ctx.redaction.secret_names import ANCHORS
 
 _SEPARATOR = "\n\0\n"  # No rule matches NUL.
@@ -30,7 +31,7 @@ class _Segment(NamedTuple):
     origin_end: int
 
 
-class View(NamedTuple):
+class DecodedView(NamedTuple):
     text: str
     segments: list[_Segment]
     pieces: list[int]  # Where the pieces start; a secret does not reach from one into the next.
@@ -60,7 +61,7 @@ class _Substitution(NamedTuple):
     text: str
 
 
-def views(page: Page) -> Iterator[View]:
+def views(page: Page) -> Iterator[DecodedView]:
     if lines := _lines_with_escapes(page):
         yield _substituted(page.text, [(*line, _escapes(page.text, *line)) for line in lines])
     if wrapped := list(_wrapped_lines(page)):
@@ -69,7 +70,9 @@ def views(page: Page) -> Iterator[View]:
         yield _decoded(encoded)
 
 
-def _substituted(text: str, parts: Sequence[tuple[int, int, Iterable[_Substitution]]]) -> View:
+def _substituted(
+    text: str, parts: Sequence[tuple[int, int, Iterable[_Substitution]]]
+) -> DecodedView:
     strings: list[str] = []
     segments: list[_Segment] = []
     pieces: list[int] = []
@@ -89,7 +92,7 @@ def _substituted(text: str, parts: Sequence[tuple[int, int, Iterable[_Substituti
         strings += (text[start:end], _SEPARATOR)
         segments.append(_Segment(size, size + end - start, start, end))
         size += end - start + len(_SEPARATOR)
-    return View("".join(strings), segments, pieces)
+    return DecodedView("".join(strings), segments, pieces)
 
 
 # --- escapes --------------------------------------------------------------------
@@ -108,9 +111,21 @@ _NEAR = 256  # Lines this near are one piece: one line of a key may be without a
 
 def _lines_with_escapes(page: Page) -> list[tuple[int, int]]:
     text = page.text
-    lines = [line for line in _lines_with(compiled(_QUOTATION), text) if _may_hold(page, *line)]
-    for pattern in (_HIDING, _PERCENT, _ENTITY):
-        lines += _lines_with(compiled(pattern), text)
+    lines: list[tuple[int, int]] = []
+    if "\\" in text:
+        # Quotation marks and line ends hide no letters, so the line must have a long value or the
+        # name of a secret.
+        signs = sorted(chain(page.starts, *map(page.find_all, ANCHORS)))
+        hiding = compiled(_HIDING).search
+        lines += (
+            (start, end)
+            for start, end in _lines_with(compiled(f"{_HIDING}|{_QUOTATION}"), text)
+            if bisect_left(signs, start) < bisect_left(signs, end) or hiding(text, start, end)
+        )
+    if "%" in text:
+        lines += _lines_with(compiled(_PERCENT), text)
+    if "&" in text:
+        lines += _lines_with(compiled(_ENTITY), text)
     if not text.isascii():
         lines += _lines_with(compiled(f"[{_INVISIBLE}]"), text)
     lines.sort()
@@ -121,19 +136,6 @@ def _lines_with_escapes(page: Page) -> list[tuple[int, int]]:
         else:
             merged.append((start, end))
     return merged
-
-
-def _may_hold(page: Page, start: int, end: int) -> bool:
-    """Whether a line in which escapes hide no letters has a long value or the name of a secret."""
-    index = bisect_left(page.starts, start)
-    if index < len(page.starts) and page.starts[index] < end:
-        return True
-    for anchor in ANCHORS:
-        places = page.find_all(anchor)
-        index = bisect_left(places, start)
-        if index < len(places) and places[index] < end:
-            return True
-    return False
 
 
 def _lines_with(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
@@ -171,12 +173,8 @@ def _character(found: re.Match[str]) -> str:
 
 # --- wrapped lines --------------------------------------------------------------
 
-_TOKEN = r"[A-Za-z0-9_+/=.~$%-]"
-_REACH = 64
 _NARROWEST, _WIDEST = 32, 400
 _LINES_NEAR = 3
-_SHORTEST = 20
-_ORDINARY = r"[a-z_+/=.~$%-]+"
 
 
 def _wrapped_lines(page: Page) -> Iterator[tuple[int, int, list[_Substitution]]]:
@@ -184,9 +182,9 @@ def _wrapped_lines(page: Page) -> Iterator[tuple[int, int, list[_Substitution]]]
     text = page.text
     start, joints = -1, list[_Substitution]()
     end = -1
-    for found in compiled(rf"\n(?<={_TOKEN}\n)(?={_TOKEN})").finditer(text):
-        at = found.start()
-        if not _is_joint(text, at):
+    at = 0
+    while (at := page.shape.find(b"x\nx", at) + 1) > 0:
+        if not _is_joint(page, at):
             continue
         if at != end:
             if joints:
@@ -200,16 +198,14 @@ def _wrapped_lines(page: Page) -> Iterator[tuple[int, int, list[_Substitution]]]
         yield start, end, joints
 
 
-def _is_joint(text: str, at: int) -> bool:
-    token = compiled(f"{_TOKEN}{{1,{_REACH}}}")
-    before = token.match(text[max(0, at - _REACH) : at][::-1])
-    after = token.match(text, at + 1)
-    value = (before[0] if before else "") + (after[0] if after else "")
-    # Twenty random characters almost always have three digits or capitals.
-    if len(value) < _SHORTEST or len(re.sub(_ORDINARY, "", value)) < 3:
+def _is_joint(page: Page, at: int) -> bool:
+    text, shape = page.text, page.shape
+    start = shape.rfind(b"\n", max(0, at - _WIDEST - 1), at) + 1
+    if not (_NARROWEST <= at - start <= _WIDEST and is_dense(page.raw[at - 24 : at + 24])):
         return False
-    start = text.rfind("\n", 0, at) + 1
-    return _NARROWEST <= at - start <= _WIDEST and _is_widest(text, start, at)
+    before = max(shape.rfind(b" ", start, at) + 1, start)
+    after = min(shape.find(b" ", at + 1), shape.find(b"\n", at + 1) % len(shape))
+    return is_long(page.raw[before:at] + page.raw[at + 1 : after]) and _is_widest(text, start, at)
 
 
 def _is_widest(text: str, start: int, end: int) -> bool:
@@ -256,7 +252,7 @@ def _base64_values(page: Page) -> Iterator[tuple[int, int, str]]:
             yield start, start + len(value), decoded.decode("ascii")
 
 
-def _decoded(values: list[tuple[int, int, str]]) -> View:
+def _decoded(values: list[tuple[int, int, str]]) -> DecodedView:
     segments, pieces = [], []
     size = 0
     for start, end, text in values:
@@ -264,4 +260,4 @@ def _decoded(values: list[tuple[int, int, str]]) -> View:
         segments.append(_Segment(size, size + len(text), start, end))
         size += len(text) + len(_SEPARATOR)
     text = "".join(text + _SEPARATOR for _, _, text in values)
-    return View(text, segments, pieces, unit=(3, 4))
+    return DecodedView(text, segments, pieces, unit=(3, 4))

@@ -48,7 +48,6 @@ def _is_opaque(value: str) -> bool:
 _PAIRS = r"""(?P<pairs>[^\s"'=;]{1,64}=[^\n"']{8,4096})"""
 _HEADER = rf"""(?i)cookies?["']?(?:[ \t]*[:=,]|[ \t])[ \t]*["']?{_PAIRS}"""
 _PAIR = r"""(?:\A|;[ \t]*)(?P<name>[^\s=;]{1,64})=(?P<value>[^\s;]{8,4096})"""
-_CURL = rf"""\bcurl\b[^\n|;&]{{0,200}}?[ ]-b[ ]?["']?{_PAIRS}"""
 
 
 def _find_cookies(page: Page) -> Iterator[SecretSpan]:
@@ -57,9 +56,6 @@ def _find_cookies(page: Page) -> Iterator[SecretSpan]:
         if at >= done and (m := match(_HEADER, page.text, at)):
             yield from _find_values(page, *m.span("pairs"))
             done = m.end()
-    for at in page.find_all(b"curl "):
-        if m := match(_CURL, page.text, at):
-            yield from _find_values(page, *m.span("pairs"))
 
 
 def _find_values(page: Page, start: int, end: int) -> Iterator[SecretSpan]:

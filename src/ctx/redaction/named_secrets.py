@@ -225,7 +225,7 @@ def _is_secret(value: str, name: Name, form: ValueForm) -> bool:
 
 _JUDGED = 128  # Characters of a value that are examined.
 # Several words, named hashes, URLs (their passwords have a rule of their own).
-_NO_SECRET = r"\s|\A(?:sha\d+|md5|blake\w*)[-:$]|://"
+_NO_SECRET = r"\s|\A\$\(|\A(?:sha\d+|md5|blake\w*)[-:$]|://"
 _EXPRESSION = r"\A[A-Za-z_][\w.]{2,}[(\[]|[(\[)\]|]\Z"
 _PATH = r"\A(?:\.{0,2}/|~/|[A-Za-z]:\\)"
 _WORDS = r"[A-Za-z]+(?:[ _./:@-]+[A-Za-z]+)*[.:]?"

@@ -50,6 +50,7 @@ _OTHER_LANGUAGES = (
 _ABOUT_PASSWORDS = frozenset(" ".join((_TYPES, _STATES, _TALK, _CODE, _OTHER_LANGUAGES)).split())
 # Endings of adjectives and participles: "encrypted", "readable", "case-sensitive".
 _ADJECTIVE = r"(?:ed|able|ible|tive|sive|ally|ory)\Z"
+_CONSTANT = r"_?[A-Z]+(?:_[A-Z]+)+"
 _NAME_OF_A_SECRET = (
     r"(?i)passw|passphrase|passcode|\A(?:my|the|your)?[_-]?secret\Z|token|apikey|credential"
 )
@@ -61,6 +62,7 @@ def can_be_password(word: str) -> bool:
         len(lowered) >= _SHORTEST
         and lowered not in _ABOUT_PASSWORDS
         and not re.search(_ADJECTIVE, lowered)
+        and not re.fullmatch(_CONSTANT, word)
         and not re.search(_NAME_OF_A_SECRET, word)
         and not is_placeholder(word)
     )

@@ -28,6 +28,7 @@ class Page(NamedTuple):
     text: str
     raw: bytes  # One byte per character, so that offsets are the same in both.
     lower: bytes
+    shape: bytes  # `x` for a character of an unbroken value, a line end, or a blank for all others.
     starts: list[int]  # Where the long unbroken values start.
     long: bytes  # These values alone, one per line.
     lines: list[int]  # Where in `long` each of them starts; and where the next would.
@@ -69,9 +70,10 @@ def read(text: str) -> Page:
         # matches NUL or across it.
         text = re.sub(_MARKER, lambda m: "\0" * len(m[0]), text)
     raw = text.encode("ascii", "replace")
-    starts, values = _long_values(raw)
+    shape = raw.translate(_SHAPE) + b" "
+    starts, values = _long_values(raw, shape)
     lines = list(accumulate((len(value) + 1 for value in values), initial=0))
-    return Page(text, raw, raw.lower(), starts, b"\n".join(values), lines, redacted, {})
+    return Page(text, raw, raw.lower(), shape, starts, b"\n".join(values), lines, redacted, {})
 
 
 @cache
@@ -97,21 +99,31 @@ def marker(rule: str) -> str:
 _MARKER = r"\[redacted:[a-z]{2,16}(?:-[a-z]{2,16}){0,3}\]"
 
 _UNBROKEN = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/.=~:%$"
-_SHAPE = bytes(120 if byte in _UNBROKEN else 32 for byte in range(256))
+_SHAPE = bytes(ord("x") if byte in _UNBROKEN else 10 if byte == 10 else 32 for byte in range(256))
 _PLAIN = b"abcdefghijklmnopqrstuvwxyz_-+/.=~:%$"
 
 
-def _long_values(raw: bytes) -> tuple[list[int], list[bytes]]:
-    shape = raw.translate(_SHAPE) + b" "
+def is_long(value: bytes) -> bool:
+    return len(value) >= LONG and is_dense(value)
+
+
+def is_dense(value: bytes) -> bool:
+    """Most long values are lower-case names and paths. Twenty random characters almost always have
+    three digits or capitals."""
+    return len(value.translate(None, _PLAIN)) > 2
+
+
+def _long_values(raw: bytes, shape: bytes) -> tuple[list[int], list[bytes]]:
     starts, values = [], []
     needle = b"x" * LONG
     end = 0
     while (start := shape.find(needle, end)) >= 0:
         end = shape.find(b" ", start)
+        line_end = shape.find(b"\n", start, end)
+        if line_end >= 0:
+            end = line_end
         value = raw[start:end]
-        # Most are lower-case names and paths. Twenty random characters almost always have three
-        # digits or capitals.
-        if len(value.translate(None, _PLAIN)) > 2:
+        if len(value.translate(None, _PLAIN)) > 2:  # `is_dense`
             starts.append(start)
             values.append(value)
     return starts, values

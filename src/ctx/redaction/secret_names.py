@@ -3,7 +3,7 @@
 import re
 from typing import Literal, NamedTuple
 
-from ctx.redaction.scan_text import Page, match_end
+from ctx.redaction.scan_text import Page, compiled, match_end
 
 # Searched for everywhere, so there are few, and rare ones. "key" is common and counts only after
 # one of `_KEY_OF`; "pass" covers password, passwd, passphrase.
@@ -14,7 +14,7 @@ _KEY_OF = (
     "encryption hmac ingest integration jwt license master private project secret security server "
     "service session shared signing ssh storage subscription webhook"
 ).split()
-_QUALIFIED = rf"(?:{'|'.join(_KEY_OF)})[ _.-]?\Z".encode()
+_QUALIFIED = rf"(?i:{'|'.join(_KEY_OF)})[ _.-]?\Z"
 
 # A word of a name that makes it the name of a secret: by its end, as names are
 # glued together (`pgpassword`, `authtoken`), or as a whole.
@@ -83,4 +83,5 @@ _NAME_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-
 
 
 def is_key_of_something(page: Page, at: int) -> bool:
-    return re.compile(_QUALIFIED).search(page.lower, max(0, at - 14), at) is not None
+    """Whether the word before "key" makes it the name of a secret."""
+    return compiled(_QUALIFIED).search(page.text, max(0, at - 14), at) is not None

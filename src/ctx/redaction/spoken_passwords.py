@@ -15,9 +15,9 @@ from ctx.redaction.scan_text import Page, SecretSpan
 RANK = 1
 
 # What is searched for in the lower-case text, in which a letter that is not ASCII is a `?`.
-_ANCHORS = (b"kennwort", b"contrase", b"senha", b"wachtwoord")
+_ANCHORS = (b"kennwort", b"senha", b"wachtwoord")
 _OTHER_ANCHORS = (
-    *("ароль", "asło", "ösenord", "dgangskode", "eslo", "elszó", "arola", "ifre"),
+    *("ontrase", "ароль", "asło", "ösenord", "dgangskode", "eslo", "elszó", "arola", "ifre"),
     *("密码", "密碼", "パスワード", "비밀번호"),
 )
 _NOUN = (

@@ -1,0 +1,196 @@
+"""How much redaction catches of secrets that were generated without knowledge of its rules.
+
+`python -m bench redaction` prints the same figures over more samples, and the speed.
+"""
+
+import json
+import os
+import random
+import sysconfig
+import time
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from bench import secret_passwords, secret_values
+from bench.secret_encodings import ENCODINGS, PLAIN, Encoding, is_left
+from bench.secret_values import FORMATS, Sample
+from ctx.redaction import redact
+
+SEED = 4711
+PIECE, PASSWORD_PIECE = 8, 5
+
+
+def share_caught(samples: list[Sample], encoding: Encoding = PLAIN, piece: int = PIECE) -> float:
+    rng = random.Random(SEED)
+    texts = [(sample.secret, encoding.write(sample, rng)) for sample in samples]
+    missed = sum(is_left(secret, encoding, redact(text).text, piece) for secret, text in texts)
+    return 1 - missed / len(samples)
+
+
+def format_samples() -> list[Sample]:
+    rng = random.Random(SEED)
+    return [secret_values.sample(form, rng) for form in FORMATS for _ in range(2)]
+
+
+def test_formats_are_caught() -> None:
+    assert len(FORMATS) >= 86
+    assert share_caught(format_samples()) >= 0.98
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS, ids=lambda encoding: encoding.name)
+def test_encoded_secrets_are_caught(encoding: Encoding) -> None:
+    assert share_caught(format_samples()[::2], encoding) >= 0.90
+
+
+def test_passwords_of_people_are_caught() -> None:
+    assert len(secret_passwords.FORMS) >= 29
+    assert len(secret_passwords.VALUES) >= 17
+    samples = [sample for _, sample in secret_passwords.samples()]
+    assert share_caught(samples, piece=PASSWORD_PIECE) >= 0.85
+
+
+def test_no_form_of_a_password_is_unknown() -> None:
+    caught = Counter[str]()
+    for form, sample in secret_passwords.samples():
+        caught[form] += not is_left(sample.secret, PLAIN, redact(sample.text).text, PASSWORD_PIECE)
+    assert [form for form in secret_passwords.FORMS if not caught[form]] == []
+
+
+def test_secrets_without_a_name_are_caught() -> None:
+    rng = random.Random(SEED)
+    assert share_caught([secret_values.aws_pair(rng) for _ in range(50)]) >= 0.98
+    assert share_caught([secret_values.cookie(rng) for _ in range(50)]) >= 0.95
+
+
+@pytest.mark.parametrize("text", secret_passwords.BENIGN)
+def test_lines_about_passwords_are_left_alone(text: str) -> None:
+    assert redact(text) == (text, ())
+
+
+def ordinary_texts() -> Iterator[str]:
+    """Sources, wheel RECORD files and dpkg's files, in a fixed order, a bounded number of each."""
+    roots = (
+        (sysconfig.get_path("stdlib"), ".py", 250),
+        (sysconfig.get_path("purelib"), ".py", 250),
+        (sysconfig.get_path("purelib"), "RECORD", 20),
+        ("/var/lib/dpkg/info", ".md5sums", 100),
+        ("/var/lib/dpkg/info", ".postinst", 50),
+        ("/var/lib/dpkg/info", ".templates", 20),
+    )
+    for root, ending, most in roots:
+        paths = []
+        for folder, folders, files in os.walk(root):
+            folders[:] = sorted(set(folders) - {"site-packages", "test", "tests"})
+            paths += [os.path.join(folder, name) for name in files if name.endswith(ending)]
+        paths.sort()
+        random.Random(SEED).shuffle(paths)
+        for path in paths[:most]:
+            with open(path, encoding="utf-8", errors="surrogateescape") as file:
+                yield file.read(200_000)
+
+
+def test_ordinary_text_gives_few_false_alarms() -> None:
+    lines = alarms = 0
+    for text in ordinary_texts():
+        lines += text.count("\n") + 1
+        alarms += len(redact(text).findings)
+    assert lines > 10_000
+    assert alarms <= 1 + lines / 10_000
+
+
+CI_LOG = """\
+2026-05-01T09:27:57.8718342Z Requested labels: ubuntu-latest
+2026-05-01T09:28:05.8720262Z ##[group]GITHUB_TOKEN Permissions
+2026-05-01T09:28:05.8724695Z Secret source: Actions
+2026-05-01T09:28:06.2491288Z Download action repository 'actions/checkout@v4' (SHA:{sha})
+2026-05-01T09:28:07.1234567Z   token: ***
+2026-05-01T09:28:07.1234567Z   persist-credentials: true
+2026-05-01T09:28:08.1234567Z [command]/usr/bin/git fetch --depth=1 origin +{sha}:refs/x
+2026-05-01T09:28:08.1234567Z http.https://github.com/.extraheader AUTHORIZATION: basic ***
+2026-05-01T09:28:09.1234567Z HEAD is now at {sha} Rotate the password of the test user
+2026-05-01T09:28:10.1234567Z Collecting passlib==1.7.4 --hash=sha256:{digest}
+2026-05-01T09:28:10.1234567Z docker run -p 8080:80 -e CI=true -u 1001:1001 node:20 npm ci
+2026-05-01T09:28:11.1234567Z Digest: sha256:{digest}
+2026-05-01T09:28:12.1234567Z tests/test_login.py::test_password_is_required PASSED [ 12%]
+2026-05-01T09:28:13.1234567Z Cache key: Linux-node-{digest}
+2026-05-01T09:28:13.1234567Z Cache restored from key: setup-python-Linux-x64-22.04-{sha}
+2026-05-01T09:28:14.1234567Z ✓ built in 3.2s (id {uuid})
+"""
+
+
+def test_logs_of_ci_give_no_false_alarm() -> None:
+    rng = random.Random(SEED)
+    for _ in range(50):
+        digest = rng.randbytes(32).hex()
+        text = CI_LOG.format(sha=rng.randbytes(20).hex(), digest=digest, uuid=digest[:32])
+        assert redact(text) == (text, ())
+
+
+# --- decoding -------------------------------------------------------------------
+
+TOKEN = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
+
+
+def test_the_line_after_a_secret_is_kept() -> None:
+    for after in ("DEBUG=1", "y", TOKEN, "export X1Y2Z3=4", "#3A5B7C9D"):
+        redacted = redact(f"GITHUB_TOKEN={TOKEN}\n{after}\n").text
+        rest = "[redacted:github-token]" if after == TOKEN else after
+        assert redacted == f"GITHUB_TOKEN=[redacted:github-token]\n{rest}\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (f"a%20{TOKEN[:9]}%3{TOKEN[9:]}", None),
+        (f"%22{TOKEN}%22", "%22[redacted:github-token]%22"),
+        (TOKEN.replace("_", "%5F"), "[redacted:github-token]"),
+        (TOKEN.replace("_", "&#95;"), "[redacted:github-token]"),
+        (TOKEN.replace("_", "\\u005f"), "[redacted:github-token]"),
+        (f"x {TOKEN[:20]}\u200b{TOKEN[20:]} y", "x [redacted:github-token] y"),
+        (f"curl {TOKEN[:20]}\\\n{TOKEN[20:]} \\\n -v", "curl [redacted:github-token] \\\n -v"),
+        (json.dumps(json.dumps(f"x {TOKEN}\ny")), '"\\"x [redacted:github-token]\\\\ny\\""'),
+        ("a caption &lt;b&gt; &amp; more", None),
+    ],
+)
+def test_the_encoded_secret_is_replaced_where_it_is(before: str, after: str | None) -> None:
+    redacted = redact(before)
+    if after is not None:
+        assert redacted.text == after
+    rebuilt, at = "", 0
+    for finding in redacted.findings:
+        rebuilt += before[at : finding.start] + f"[redacted:{finding.rule}]"
+        at = finding.end
+    assert rebuilt + before[at:] == redacted.text
+    assert redact(redacted.text) == (redacted.text, ())
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "\\", "\\n", "\\\n", "\\u0041", "%41", "%", "&quot;", "&#65;", "&", "\u200b", "x\u200bA1",
+        "eyJh", "QUFB", "UVVGQlFVRkI", "aB3\n", "aB3+/xY9" * 5 + "\n", " -p", "mysql -p",
+        "sshpass -p ", "curl -u a:", "echo 'x' | sudo -S ", "htpasswd -b a b ", "identified by '",
+        ":5432:", ":*:", "*:*:*:a:", "login a password ", "cookie: a=", "cookie=", "; a=b",
+        "password is ", "password for a ", "the password for ", "credentials: a / ",
+        "with password ",
+        "kennwort ist ", "mot de passe est ", "\u043f\u0430\u0440\u043e\u043b\u044c: ", "密码是",
+        "passwordA", 'password" {default = "', "[a]\npassword = b\n", "AKIA" + "A2B3C4D5E6F7G2H3 ",
+        "aaaaaaaaaaaAAAAAAAAAA", "A" * 22, "MTA5.", "access_token$",
+    ],
+)  # fmt: skip
+def test_hostile_texts_cost_in_proportion_to_their_length(unit: str) -> None:
+    """Four times the text takes about four times as long; twelve times would be too much."""
+    times = []
+    for size in (25_000, 100_000):
+        text = (unit * (size // len(unit) + 1))[:size]
+        best = min(_seconds(text) for _ in range(2))
+        times.append(max(best, 0.02))
+    assert times[1] < 12 * times[0]
+
+
+def _seconds(text: str) -> float:
+    start = time.process_time()
+    redact(text)
+    return time.process_time() - start
