@@ -39,7 +39,9 @@ def documents(folder: str) -> tuple[list[str], list[SkippedDocument]]:
     ]
     if secret := redaction.names_with_secrets(kept):
         kept = [path for path in kept if path not in secret]
-        skipped += [Skipped(path, "its name looks like a secret") for path in sorted(secret)]
+        skipped += [
+            SkippedDocument(path, "its name looks like a secret") for path in sorted(secret)
+        ]
     return kept, skipped
 
 
