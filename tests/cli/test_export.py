@@ -54,7 +54,7 @@ def test_to_a_file(three: list[str], ctx: Ctx, folder: Path) -> None:
     assert (
         ran.out == f"Exported 3 nodes, 2 edges to {path} ({path.stat().st_size / 1024:.1f} KiB).\n"
     )
-    assert path.read_text() == ctx("export").out
+    assert json.loads(path.read_text()) == ctx("export").json
     assert path.stat().st_mode & 0o777 == 0o600
     assert ctx("export", "-o", "out.json", "--format", "json").json == {
         "path": str(path),

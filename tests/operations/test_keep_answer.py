@@ -261,7 +261,8 @@ def test_commands_in_an_answer_are_not_run(shop: Path, ctx: Ctx) -> None:
     assert [node["id"] for node in nodes] == [found.node.id]
     assert ctx("task", "current").out.startswith("No ")
     assert found.blob
-    assert ctx("debug", "cat", found.blob).out == f"{text[:-1]}\ufffd\n"
+    shown = text[:-1].replace("\x1b", "\\x1b").replace("\x07", "\\x07")
+    assert ctx("debug", "cat", found.blob).out == f"{shown}\ufffd\n"
     # In front of a person, and of an agent, it steers nothing.
     assert "\x1b" not in ctx("list").out
 
