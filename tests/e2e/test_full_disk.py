@@ -142,7 +142,7 @@ def test_only_sessions_with_hooks_are_captured(
     assert talk.session not in sessions(ctx)
 
 
-def test_deleted_and_paused_sessions_stay_out(
+def test_deleted_sessions_stay_out(
     ctx: Ctx, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lose(client, monkeypatch)
