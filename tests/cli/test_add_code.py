@@ -253,9 +253,8 @@ def test_secrets_do_not_enter(project: Path, ctx: Ctx) -> None:
     write(project, {f"shop/{secret}.py": "x = 1\n"})
     ran = ctx("add", "code", "--snapshot", "-m", "All")
     assert ran.code == 0
-    assert ran.err.splitlines()[-1] == (
-        f"warning: shop/{secret}.py is not in the snapshot: its name looks like a secret."
-    )
+    # A file whose name is a secret is not in the index either.
+    assert secret not in ran.out + ran.err
     repository = Repository(project_at(str(project)))
     kept = [repository.objects.read(id).payload for id in repository.objects.ids()]
     assert any(b"def connect(token=" in payload for payload in kept)
