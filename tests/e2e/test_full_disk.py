@@ -31,6 +31,7 @@ class OnBadDisk:
 
     def __call__(self, word: str, payload: dict[str, object], *_: str) -> dict[str, object]:
         shutil.rmtree(Path(self._client.home).parent / "copy", ignore_errors=True)
+        wait_for_other_processes(Path(self._client.home))
         environment = {
             "HOME": os.path.dirname(self._client.home),
             "CTX_HOME": self._client.home,
@@ -47,6 +48,15 @@ class OnBadDisk:
             check=True,
         )
         return json.loads(ran.stdout) if ran.stdout.strip() else {}
+
+
+def wait_for_other_processes(home: Path) -> None:
+    """A store whose log is in use cannot be read on a full disk. The last process removes it."""
+    for _ in range(6_000):
+        if not (home / "store.db-wal").exists():
+            return
+        time.sleep(0.01)
+    pytest.fail("A process still uses the store.")
 
 
 @pytest.fixture
