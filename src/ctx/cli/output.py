@@ -357,6 +357,7 @@ class Output:
         self._print_message(f"{self._prose(question)} ", end="")
         line = settings.read_line()
         if line is None:
+            # The cursor is still behind the question.
             self._print_message("")
         return line or ""
 
@@ -366,12 +367,7 @@ class Output:
             return
         if not settings.stdin_is_terminal():
             raise ConfirmationNeeded(f"Confirmation needed: {question}")
-        self._print_message(f"{self._prose(f'{question} [y/N]')} ", end="")
-        line = settings.read_line()
-        if line is None:
-            # The cursor is still behind the question.
-            self._print_message("")
-        if (line or "").lower() not in ("y", "yes"):
+        if self.ask(f"{question} [y/N]").lower() not in ("y", "yes"):
             raise Declined
 
     @contextmanager

@@ -55,7 +55,7 @@ def choose(
             raise PathRefused("An empty path names nothing.", hint="`.` is this folder.")
         # With a trailing slash, a link would look like the folder it points to.
         full = os.path.join(folder, word.rstrip("/") or "/")
-        inside = _project_path(project, full, word)
+        inside = project_path(project, full, word)
         if (
             os.path.isdir(full)
             and not os.path.islink(full)
@@ -96,7 +96,7 @@ def choose_one(
     """The file for one path, whether or not it exists."""
     if not word or word.endswith("/"):
         raise PathRefused(f"{word!r} names no file.")
-    path = _project_path(project, os.path.join(folder, word), word)
+    path = project_path(project, os.path.join(folder, word), word)
     if os.path.isdir(os.path.join(project.root, path)):
         raise PathRefused(f"{word!r} is a folder.", hint="Name a file in it.")
     if other := _other_repository(project, path):
@@ -145,7 +145,7 @@ def _too_large(size: int, rules: SelectionRules) -> str:
     return f"its {size:,} bytes are over the limit of {limit}"
 
 
-def _project_path(project: Project, full: str, word: str) -> str:
+def project_path(project: Project, full: str, word: str) -> str:
     """A path relative to the project's root. Links in it are followed, except for the last
     component."""
     full = os.path.abspath(full)

@@ -23,6 +23,7 @@ from ctx.code.diagnostics.diagnostic_model import ToolDiagnostic, ToolReport, To
 from ctx.errors import PathRefused
 from ctx.hook_files import spool
 from ctx.ids import NodeId
+from ctx.layout import Project
 from ctx.operations import add_command, add_file, compact
 from ctx.operations.add_command import CapturedCommand
 from ctx.operations.compact import CompactResult
@@ -61,22 +62,24 @@ def _stage_files(workspace: Workspace, steps: Iterable[Step]) -> tuple[str, ...]
     written = dict.fromkeys(step.path for step in steps if step.kind == "write" and step.ok)
     root = workspace.project.root
     added: list[str] = []
-    for paths in _in_steps(workspace, [path for path in written if _is_file(workspace, path)]):
+    for paths in _in_steps(
+        workspace, [path for path in written if _is_file(workspace.project, path)]
+    ):
         options = add_file.Options(paths, root, extract_semantics=True, written=True)
         added += (each.path for each in add_file.add_file(workspace, options).added)
     return tuple(added)
 
 
-def _is_file(workspace: Workspace, path: str) -> bool:
-    """Whether a path is a file of the project that may be stored."""
-    project, rules = workspace.project, add_file.rules_of(workspace.config)
-    if not path or os.path.isabs(path) or not os.path.isfile(os.path.join(project.root, path)):
+def _is_file(project: Project, path: str) -> bool:
+    """Whether a path is an existing file of the project. `add_file` leaves out ignored ones."""
+    full = os.path.join(project.root, path)
+    if not path or os.path.isabs(path) or not os.path.isfile(full):
         return False
     try:
-        chosen = file_selection.choose_one(project, project.root, path, rules)
+        file_selection.project_path(project, full, path)
     except PathRefused:
         return False
-    return isinstance(chosen, file_selection.SelectedFile)
+    return True
 
 
 def _in_steps(workspace: Workspace, paths: Sequence[str]) -> Iterator[list[str]]:

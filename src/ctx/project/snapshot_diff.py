@@ -94,13 +94,13 @@ class SnapshotState(NamedTuple):
 def state_at(repository: Repository, heads: Sequence[ObjectId]) -> SnapshotState:
     """The snapshots in the history of some commits."""
     diagnostics: dict[str, DiagnosticsSnapshot] = {}
-    walked = commits.walk_past_damage(repository.objects, heads)
-    reporting = (commit for _, commit in walked if commit and commit.diagnostics_snapshot)
-    for number, commit in enumerate(reporting):
-        last = commit.diagnostics_snapshot
-        assert last is not None
-        others = _other_tools(repository, commit) if number < _MOST_RECORDS_READ else ()
-        for each in _diagnostics(repository, [last, *others]):
+    reporting = 0
+    for _, commit in commits.walk_past_damage(repository.objects, heads):
+        if commit is None or commit.diagnostics_snapshot is None:
+            continue
+        reporting += 1
+        others = _other_tools(repository, commit) if reporting <= _MOST_RECORDS_READ else ()
+        for each in _diagnostics(repository, [commit.diagnostics_snapshot, *others]):
             diagnostics.setdefault(_tool(each), each)
     return SnapshotState(
         tool_snapshots.last_committed_code(repository, heads),
