@@ -35,6 +35,15 @@ def transcripts(connection: Connection, most: int) -> list[str]:
     return [row[0] for row in rows]
 
 
+def transcripts_by_client(connection: Connection, most: int) -> list[tuple[str, str]]:
+    """The same, each with the host that wrote it."""
+    return connection.execute(
+        "SELECT DISTINCT client, transcript FROM sessions WHERE transcript <> ''"
+        " ORDER BY last_at DESC LIMIT ?",
+        (most,),
+    ).fetchall()
+
+
 def set_synthesised(connection: Connection, session: str, upto: str, summary: str | None) -> None:
     """Inside a transaction: record that synthesis has processed events up to one. The row may be
     gone, or newer than what was read."""

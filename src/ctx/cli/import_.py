@@ -5,6 +5,7 @@ import os
 import tempfile
 from contextlib import ExitStack
 
+from ctx.agents.known_hosts import HOSTS
 from ctx.cli import arguments, import_transcripts, opening
 from ctx.cli import options as shared
 from ctx.cli import settings as surroundings
@@ -29,6 +30,8 @@ ctx import --from ctx /old/.ctx/store.db     a store of the Go program ctx
 """
 
 PROGRAMS = ("ctx", "claude-mem", "claude-code", "jsonl")
+HOSTS_WITH_SESSIONS = tuple(name for name in HOSTS.names if name not in PROGRAMS)
+"""Hosts of which only past sessions can be imported."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -42,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--from",
         dest="program",
-        choices=PROGRAMS,
+        choices=(*PROGRAMS, *HOSTS_WITH_SESSIONS),
         help="the program that wrote it (default: detected)",
     )
     parser.add_argument(
@@ -73,7 +76,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
-    if options.transcripts:
+    if options.transcripts or options.program in HOSTS_WITH_SESSIONS:
         import_transcripts.run(options, settings, output)
         return
     sources = _sources(options, settings)

@@ -1,14 +1,16 @@
-"""`ctx import --from claude-code --transcripts`"""
+"""`ctx import --from claude-code --transcripts`, and `ctx import --from` another host"""
 
 import argparse
 import os
 import tempfile
 from contextlib import ExitStack
 
+from ctx.agents.known_hosts import HOSTS
 from ctx.cli import opening
 from ctx.cli.output import Block, Line, Output, Table, count, listing, size
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
+from ctx.hosts.host_registry import FIRST
 from ctx.memory.graph import USER
 from ctx.operations.backfill import BackfillResult, Options, backfill
 
@@ -16,7 +18,9 @@ _PREVIEW_LENGTH = 80
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
-    _refuse_others(options)
+    host = options.program or FIRST
+    _refuse_others(options, host)
+    host_folder = HOSTS.named(host).folder(settings.environment, settings.expanded("~"))
     paths = [os.path.join(settings.folder, settings.expanded(path)) for path in options.paths]
     with ExitStack() as stack:
         if options.dry_run and not os.path.exists(settings.database):
@@ -26,11 +30,12 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         memory = stack.enter_context(opening.writing(settings, output))
         project = memory.place.folder if options.scope else _project(options.project, settings)
         wanted = Options(
-            settings.claude_folder,
+            os.path.abspath(settings.expanded(host_folder)),
             tuple(map(os.path.abspath, paths)),
             options.since,
             project,
             options.dry_run,
+            host,
         )
         tick = stack.enter_context(output.progress("Sessions"))
         done = backfill(memory, wanted, tick)
@@ -41,10 +46,10 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         output.note("See `ctx sessions list` and `ctx context`.")
 
 
-def _refuse_others(options: argparse.Namespace) -> None:
-    if options.program not in (None, "claude-code"):
+def _refuse_others(options: argparse.Namespace, host: str) -> None:
+    if host not in HOSTS.names:
         raise UsageError(
-            f"{options.program} has no transcripts.",
+            f"{host} has no transcripts.",
             hint="`ctx import --from claude-code --transcripts` reads those of Claude Code.",
         )
     refused = {
@@ -54,7 +59,8 @@ def _refuse_others(options: argparse.Namespace) -> None:
     }
     for name, is_given in refused.items():
         if is_given:
-            raise UsageError(f"{name} cannot be used with --transcripts.")
+            mode = "--transcripts" if options.transcripts else f"--from {host}"
+            raise UsageError(f"{name} cannot be used with {mode}.")
 
 
 def _project(text: str | None, settings: Settings) -> str | None:

@@ -44,6 +44,8 @@ class Settings(NamedTuple):
     def from_environment(cls) -> "Settings":
         known = {"HOME", "NO_COLOR", "EDITOR", "VISUAL", "PAGER", "COLUMNS", "TERM"}
         known |= {"CLAUDE_CODE_SESSION_ID", "CLAUDE_CONFIG_DIR", "CLAUDE_MEM_DATA_DIR"}
+        # Where other hosts keep their files.
+        known |= {"CODEX_HOME", "GEMINI_CLI_HOME", "COPILOT_HOME", "QWEN_HOME", "XDG_DATA_HOME"}
         variables = {
             name: value
             for name, value in os.environ.items()

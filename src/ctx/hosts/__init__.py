@@ -15,6 +15,8 @@ this module knows none of them.
     hook_events    what a hook process receives and answers
     tool_calls     what tools are called for
     transcripts    what transcripts say
+    transcript_paths, transcript_lines, transcript_reader, turn_lines
+                   how adapters read transcripts with one JSON object per line
     host_adapter   the protocol that an adapter follows
     host_registry  the hosts that an entry point knows
 """

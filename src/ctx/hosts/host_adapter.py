@@ -1,17 +1,21 @@
 """What the adapter of a host must answer."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 from typing import Any, Protocol
 
 from ctx.hosts.events import Event, Heading
 from ctx.hosts.hook_events import HookAnswer, HookEvent
-from ctx.hosts.transcripts import MOST_READ, TranscriptPart, TranscriptStart, Turn
+from ctx.hosts.transcripts import MOST_READ, TranscriptPart, TranscriptStamp, TranscriptStart, Turn
 
 
 class Transcripts(Protocol):
-    """The files in which a host writes conversations down. Nothing here fails: what can be read is
-    given, with a sentence about what cannot."""
+    """The files in which a host writes conversations down.
+
+    A path names the transcript of one session. Where a file contains several, as a database does,
+    the adapter appends the session to it. Only `stamp` and `beginning` fail, with `OSError`: the
+    others return what can be read, with a sentence about what cannot.
+    """
 
     @property
     def file_names(self) -> str:
@@ -19,6 +23,15 @@ class Transcripts(Protocol):
 
     def folder(self, host_folder: str) -> str:
         """Where they lie, in the folder where the host keeps its files."""
+
+    def files(self, folder: str) -> Sequence[str]:
+        """The transcripts of sessions in a folder or a file; of a transcript, itself."""
+
+    def folder_of(self, path: str) -> str:
+        """The folder whose `files` are the transcripts that belong together with this one."""
+
+    def stamp(self, path: str) -> TranscriptStamp:
+        """How far a transcript goes now."""
 
     def session_of(self, path: str) -> str:
         """The session whose transcript a file is by its name; empty where it is none."""
@@ -29,8 +42,8 @@ class Transcripts(Protocol):
     def shows_hook(self, path: str) -> bool:
         """Whether a transcript shows that a hook of ctx answered at the start of the session."""
 
-    def beginning(self, start: bytes) -> TranscriptStart:
-        """What the first bytes of a transcript say."""
+    def beginning(self, path: str) -> TranscriptStart:
+        """What the beginning of a transcript says."""
 
     def events(
         self,
@@ -118,6 +131,9 @@ class Host(Protocol):
     @property
     def name(self) -> str:
         """What sessions and authors are called by: `claude-code`."""
+
+    def folder(self, variables: Mapping[str, str], home: str) -> str:
+        """Where it keeps its files, for a user with this home."""
 
     @property
     def transcripts(self) -> Transcripts: ...

@@ -20,6 +20,10 @@ class Hosts:
         self._loaders = loaders
         self._loaded: dict[str, Host] = {}
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._loaders)
+
     def named(self, name: str) -> "Host":
         """`ContentRefused` where there is no such host."""
         if name not in self._loaded:

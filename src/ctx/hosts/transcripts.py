@@ -31,8 +31,16 @@ class TranscriptPart(NamedTuple):
     """What may be missing, and why; empty if nothing is."""
 
 
+class TranscriptStamp(NamedTuple):
+    """How far a transcript goes now."""
+
+    size: int
+    """Where it ends: the `next_offset` of a reading of all of it."""
+    changed_ms: int
+
+
 class TranscriptStart(NamedTuple):
-    """What the first bytes of a transcript say about its session."""
+    """What the beginning of a transcript says about its session."""
 
     folder: str
     """Where it worked; empty where that is not said."""

@@ -6,11 +6,11 @@ not imported again: interrupting loses nothing, and a second run changes nothing
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from ctx import clock, disk, interrupts, layout
+from ctx import clock, interrupts, layout
 from ctx.capture import (
     capture_off,
     capture_rules,
@@ -91,7 +91,7 @@ class SkippedTranscript(NamedTuple):
 
 
 class BackfillResult(NamedTuple):
-    """The answer of `ctx import --from claude-code --transcripts`."""
+    """The answer of `ctx import --transcripts`, and of `ctx import --from` another host."""
 
     dry_run: bool
     sessions: tuple[ImportedSession, ...]
@@ -162,26 +162,24 @@ class _Backfill:
         """The transcripts that are wanted."""
         for path in transcripts(self._wanted, self._transcripts):
             try:
-                stamp = os.stat(path)
-                start = disk.read_plain(path, _PREVIEW_BYTES)[:_PREVIEW_BYTES]
+                past = self._past_session(path)
             except OSError as error:
                 self._skipped.append(
                     SkippedTranscript(path, f"it cannot be read: {error.strerror}")
                 )
                 continue
-            past = self._past_session(path, stamp, start)
             if self._is_wanted(past):
                 yield past
             else:
                 self._left_out += 1
 
-    def _past_session(self, path: str, stamp: os.stat_result, start: bytes) -> PastSession:
-        folder, began_ms, copied = self._transcripts.beginning(start)
-        changed_ms = stamp.st_mtime_ns // 1_000_000
+    def _past_session(self, path: str) -> PastSession:
+        size, changed_ms = self._transcripts.stamp(path)
+        folder, began_ms, copied = self._transcripts.beginning(path)
         session = self._transcripts.session_of(path)
         began = clock.iso(began_ms if began_ms is not None else changed_ms)
         project = self._project(folder)
-        return PastSession(session, path, stamp.st_size, changed_ms, began, folder, project, copied)
+        return PastSession(session, path, size, changed_ms, began, folder, project, copied)
 
     def _is_wanted(self, past: PastSession) -> bool:
         if past.changed_ms < self._since_ms:
@@ -330,28 +328,14 @@ def transcripts(wanted: Options, of_host: Transcripts) -> list[str]:
     roots = wanted.paths or (of_host.folder(wanted.folder),)
     found: dict[str, None] = {}
     for root in roots:
-        if os.path.isdir(root):
-            inner = [os.path.join(root, name) for name in disk.names(root)]
-            files = [*inner, *(path for each in inner for path in _folder_entries(each))]
-        elif os.path.exists(root) and of_host.session_of(root):
-            files = [root]
-        elif wanted.paths:
+        files = of_host.files(root)
+        if wanted.paths and not files and not os.path.isdir(root):
             raise UsageError(
                 f"{root} is neither a transcript nor a folder of transcripts.",
                 hint=f"Transcripts are named {of_host.file_names}.",
             )
-        else:
-            files = []
-        found |= dict.fromkeys(
-            path for path in files if of_host.session_of(path) and os.path.isfile(path)
-        )
+        found |= dict.fromkeys(files)
     return list(found)
-
-
-def _folder_entries(folder: str) -> Sequence[str]:
-    if not os.path.isdir(folder):
-        return ()
-    return [os.path.join(folder, name) for name in disk.names(folder)]
 
 
 @contextmanager

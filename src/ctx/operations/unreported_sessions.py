@@ -11,12 +11,12 @@ imports what is missing. It takes only what it would have captured:
 """
 
 import os
+from contextlib import suppress
 
 from ctx import clock
 from ctx.capture import session_state, session_table
 from ctx.hook_files import live
 from ctx.hosts.host_adapter import Transcripts
-from ctx.hosts.host_registry import FIRST
 from ctx.operations import backfill
 from ctx.workspace import Memory
 
@@ -29,40 +29,41 @@ _MOST_FILES = 2_000
 
 def catch_up(memory: Memory) -> int:
     """Import what hooks could not report; how many sessions that concerned."""
-    paths = find(memory)
-    if not paths:
-        return 0
-    wanted = backfill.Options(folder="", paths=tuple(paths), host=FIRST)
-    return len(backfill.backfill(memory, wanted).sessions)
-
-
-def find(memory: Memory) -> list[str]:
-    """The transcripts of sessions with events that no hook reported."""
-    transcripts = memory.environment.hosts.named(FIRST).transcripts
-    known = session_table.transcripts(memory.user.connection, _MOST_KNOWN)
-    folders = dict.fromkeys(os.path.dirname(path) for path in known if os.path.isabs(path))
-    now_ms = clock.now_ms()
-    found: list[str] = []
-    for folder in folders:
-        for path, changed_ms, size in _files(folder):
-            is_recent = _QUIET_MS < now_ms - changed_ms < _RECENT_MS
-            if is_recent and _is_missing(memory, transcripts, path, size):
-                found.append(path)
+    found = 0
+    for host, paths in find(memory).items():
+        wanted = backfill.Options(folder="", paths=tuple(paths), host=host)
+        found += len(backfill.backfill(memory, wanted).sessions)
     return found
 
 
-def _files(folder: str) -> list[tuple[str, int, int]]:
-    """The newest files of a folder, with the times of their last changes and their sizes."""
+def find(memory: Memory) -> dict[str, list[str]]:
+    """The transcripts of sessions with events that no hook reported, by host."""
+    hosts = memory.environment.hosts
+    known = session_table.transcripts_by_client(memory.user.connection, _MOST_KNOWN)
+    folders = dict.fromkeys(
+        (host, hosts.named(host).transcripts.folder_of(path))
+        for host, path in known
+        if host in hosts.names and os.path.isabs(path)
+    )
+    now_ms = clock.now_ms()
+    found: dict[str, list[str]] = {}
+    for host, folder in folders:
+        transcripts = hosts.named(host).transcripts
+        for path, size, changed_ms in _newest(transcripts, folder):
+            is_recent = _QUIET_MS < now_ms - changed_ms < _RECENT_MS
+            if is_recent and _is_missing(memory, transcripts, path, size):
+                found.setdefault(host, []).append(path)
+    return found
+
+
+def _newest(transcripts: Transcripts, folder: str) -> list[tuple[str, int, int]]:
+    """The newest transcripts of a folder, with their sizes and the times of their last changes."""
     found = []
-    try:
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                if entry.is_file(follow_symlinks=False):
-                    status = entry.stat()
-                    found.append((entry.path, status.st_mtime_ns // 1_000_000, status.st_size))
-    except OSError:
-        return []
-    return sorted(found, key=lambda each: -each[1])[:_MOST_FILES]
+    for path in transcripts.files(folder):
+        # It may have been removed meanwhile.
+        with suppress(OSError):
+            found.append((path, *transcripts.stamp(path)))
+    return sorted(found, key=lambda each: -each[2])[:_MOST_FILES]
 
 
 def _is_missing(memory: Memory, transcripts: Transcripts, path: str, size: int) -> bool:

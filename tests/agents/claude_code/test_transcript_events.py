@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctx.agents.claude_code import transcript_files, transcript_lines
+from ctx.agents.claude_code import transcript_files
 from ctx.agents.claude_code.transcript_events import read
+from ctx.hosts import transcript_lines
 from ctx.hosts.events import Event
 from ctx.hosts.transcripts import TranscriptPart
 from tests import effort

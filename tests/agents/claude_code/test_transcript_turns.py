@@ -13,8 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx import clock
-from ctx.agents.claude_code.transcript_turns import FURTHEST, LONGEST_LINE, last_turn, since
+from ctx.agents.claude_code.transcript_turns import last_turn, since
+from ctx.hosts.transcript_lines import LONGEST_LINE
 from ctx.hosts.transcripts import Message, Turn, has_final
+from ctx.hosts.turn_lines import FURTHEST
 from tests import effort
 
 SAMPLES = Path(__file__).parents[2] / "golden" / "claude_code" / "transcripts"

@@ -17,10 +17,18 @@ from typing import Any
 
 from ctx import clock
 from ctx.errors import ContentRefused
+from ctx.hosts import transcript_paths
 from ctx.hosts.events import Event, Heading, Speaker
 from ctx.hosts.hook_events import HookAnswer, HookEvent
 from ctx.hosts.tool_calls import Call, CommandCall, FileContents, FileWrite, Outcome, UnknownTool
-from ctx.hosts.transcripts import MOST_READ, Message, TranscriptPart, TranscriptStart, Turn
+from ctx.hosts.transcripts import (
+    MOST_READ,
+    Message,
+    TranscriptPart,
+    TranscriptStamp,
+    TranscriptStart,
+    Turn,
+)
 
 NAME = "scripted"
 
@@ -58,8 +66,17 @@ class Transcripts:
     def of_subagents(self, path: str, since_ms: int) -> list[str]:  # noqa: ARG002
         return []
 
-    def beginning(self, start: bytes) -> TranscriptStart:
-        first = json.loads(start.partition(b"\n")[0])
+    def files(self, folder: str) -> list[str]:
+        return transcript_paths.files_below(folder, 0, self.session_of)
+
+    def folder_of(self, path: str) -> str:
+        return os.path.dirname(path)
+
+    def stamp(self, path: str) -> TranscriptStamp:
+        return transcript_paths.stamp(path)
+
+    def beginning(self, path: str) -> TranscriptStart:
+        first = json.loads(transcript_paths.first_bytes(path).partition(b"\n")[0])
         return TranscriptStart(first["dir"], first["ms"])
 
     def events(
@@ -152,6 +169,9 @@ class Scripted:
     name = NAME
     transcripts = Transcripts()
     hooks = ScriptedHooks()
+
+    def folder(self, variables: Mapping[str, str], home: str) -> str:  # noqa: ARG002
+        return os.path.join(home, "scripted")
 
     def read(self, event_id: str, name: str, at: str, payload: Payload) -> Event:
         if not isinstance(payload.get("chat"), str):

@@ -1,6 +1,7 @@
 """Claude Code as a host: the adapter that the registry loads."""
 
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 from typing import Any
 
@@ -12,8 +13,9 @@ from ctx.agents.claude_code import (
     transcript_turns,
 )
 from ctx.agents.claude_code.claude_hooks import ClaudeHooks
+from ctx.hosts import transcript_paths
 from ctx.hosts.events import Event, Heading
-from ctx.hosts.transcripts import MOST_READ, TranscriptPart, TranscriptStart, Turn
+from ctx.hosts.transcripts import MOST_READ, TranscriptPart, TranscriptStamp, TranscriptStart, Turn
 
 
 class ClaudeTranscripts:
@@ -21,6 +23,15 @@ class ClaudeTranscripts:
 
     def folder(self, host_folder: str) -> str:
         return transcript_files.folder(host_folder)
+
+    def files(self, folder: str) -> Sequence[str]:
+        return transcript_paths.files_below(folder, 1, transcript_files.session_of)
+
+    def folder_of(self, path: str) -> str:
+        return os.path.dirname(path)
+
+    def stamp(self, path: str) -> TranscriptStamp:
+        return transcript_paths.stamp(path)
 
     def session_of(self, path: str) -> str:
         return transcript_files.session_of(path)
@@ -31,8 +42,8 @@ class ClaudeTranscripts:
     def shows_hook(self, path: str) -> bool:
         return transcript_files.shows_hook(path)
 
-    def beginning(self, start: bytes) -> TranscriptStart:
-        return transcript_files.read_beginning(start)
+    def beginning(self, path: str) -> TranscriptStart:
+        return transcript_files.read_beginning(transcript_paths.first_bytes(path))
 
     def events(
         self,
@@ -59,6 +70,9 @@ class ClaudeCode:
     name = payloads.NAME
     transcripts = ClaudeTranscripts()
     hooks = ClaudeHooks()
+
+    def folder(self, variables: Mapping[str, str], home: str) -> str:
+        return variables.get("CLAUDE_CONFIG_DIR") or os.path.join(home, ".claude")
 
     def read(self, event_id: str, name: str, at: str, payload: Mapping[str, Any]) -> Event:
         return payloads.read(event_id, name, at, payload)

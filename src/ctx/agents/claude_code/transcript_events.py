@@ -9,28 +9,24 @@ prompts, messages, and tool calls with their results, which follow in later line
     {"type": "assistant", "message": {"content": [{"type": "tool_use", "id": "t1", …}]}, …}
     {"type": "user", "message": {"content": [{"type": "tool_result", …}]}, …}     PostToolUse
 
-The file is read from where the last reading ended, and only complete lines are read. The same line
-always gives the same event with the same id, so reading it twice is harmless. Nothing here fails:
-the result contains what could be read, and a message about the rest.
+The same line always gives the same event with the same id, so reading it twice is harmless.
 """
 
-import json
-import os
 import re
-import stat
-from hashlib import blake2b
+from collections.abc import Iterator
 from math import inf
 from typing import Any, NamedTuple
 
 from ctx import clock
 from ctx.agents.claude_code import payloads, transcript_files
 from ctx.agents.claude_code.agent_teams import TeamReader
-from ctx.agents.claude_code.transcript_lines import CHUNK, entry_before, lines
-from ctx.agents.claude_code.transcript_turns import LONGEST_LINE, is_error
+from ctx.agents.claude_code.transcript_turns import is_error
 from ctx.capture import session_state
 from ctx.capture.steps import ASSISTANT_MESSAGE, RECAP, TITLE
 from ctx.hook_files import live
-from ctx.hosts.events import Event, Heading
+from ctx.hosts.events import Heading
+from ctx.hosts.transcript_lines import CHUNK, entry_before
+from ctx.hosts.transcript_reader import TranscriptReader, digest, event_id, text_field
 from ctx.hosts.transcripts import MOST_READ, TranscriptPart, storable
 
 # Most lines are attachments and copies of requests.
@@ -41,7 +37,6 @@ _MATTERS = re.compile(
 # Where each kind of line has the title of the session.
 _TITLES = {"ai-title": "aiTitle", "summary": "summary", "custom-title": "customTitle"}
 _RENAMED = "custom-title"
-_LATEST_MS = 9_999_999_999_999
 
 _INTERRUPTED = "[Request interrupted by user"
 _REJECTED = ("The user doesn't want to ", "User rejected tool use")
@@ -80,9 +75,7 @@ def read(
     If the file was replaced, it is read from its beginning. When the time is up or `most` bytes are
     read, the next call continues.
     """
-    reading = _TranscriptReader(path, most, deadline)
-    reading.read(start, end)
-    return TranscriptPart(tuple(reading.events), reading.position, reading.problem)
+    return _ClaudeReader(path, most, deadline).read(start, end)
 
 
 class _Call(NamedTuple):
@@ -113,77 +106,27 @@ class _Entry(NamedTuple):
     """The fields that every hook payload has."""
 
 
-class _TranscriptReader:
-    """Reads a file forward, once."""
+class _ClaudeReader(TranscriptReader):
+    matters = _MATTERS
 
     def __init__(self, path: str, most: int, deadline: float) -> None:
-        self.events: list[Event] = []
-        self.position = 0
-        self.problem = ""
-        self._path = path
-        self._most = most
-        self._deadline = deadline
+        super().__init__(path, most, deadline)
         self._calls: dict[str, _Call] = {}
         self._queue: list[_QueuedPrompt] = []
-        self._at_ms = 0
-        self._began = (-1, 0)
-        """The open file, and where the reading begins."""
         self._teams = TeamReader(path)
         self._last_entry: dict[str, Any] = {}
         """The last line with a time: lines with titles have none."""
 
-    def read(self, start: int, end: int | None) -> None:
-        try:
-            # Opening a pipe without a writer would block.
-            fd = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
-        except (OSError, ValueError) as error:
-            self.position = start
-            self._note(f"The transcript cannot be opened: {_reason(error)}.")
-            return
-        try:
-            status = os.fstat(fd)
-            if not stat.S_ISREG(status.st_mode):
-                self.position = start
-                self._note("The transcript is not a plain file.")
-                return
-            self._at_ms = clock.possible_ms(status.st_mtime_ns // 1_000_000)
-            self.position = start if _is_line_start(fd, start, status.st_size) else 0
-            limit = status.st_size if end is None else min(end, status.st_size)
-            self._read(fd, self.position, limit)
-        except OSError as error:
-            self._note(f"The transcript cannot be read: {_reason(error)}.")
-        finally:
-            os.close(fd)
-
-    def _read(self, fd: int, start: int, limit: int) -> None:
-        behind, is_cut, self._began = start, False, (fd, start)
-        for offset, line, behind in lines(fd, start, limit):
-            if line is None:
-                self._note(f"A line of more than {LONGEST_LINE >> 20} MB was skipped.")
-            elif _MATTERS.search(line):
-                self._read_line(offset, line)
-            is_cut = behind - start >= self._most or clock.monotonic() >= self._deadline
-            if is_cut:
-                break
-        calls = (call.offset for call in self._calls.values())
+    def waiting(self, behind: int) -> Iterator[int]:
+        yield from (call.offset for call in self._calls.values())
         # Do not wait longer for a queued prompt: the client may never mention it again.
-        queued = (item.offset for item in self._queue if behind - item.offset < CHUNK)
-        waiting = min((*calls, *queued), default=behind)
-        # Do not wait for the result of a call if it is further away than one reading.
-        self.position = behind if is_cut and waiting == start else waiting
+        yield from (item.offset for item in self._queue if behind - item.offset < CHUNK)
 
-    def _read_line(self, offset: int, line: bytes) -> None:
-        try:
-            payload = json.loads(line, parse_constant=lambda _: None)
-        except (ValueError, RecursionError):
-            self._note("A line of the transcript is damaged.")
-            return
-        if not isinstance(payload, dict):
-            return
+    def take(self, offset: int, payload: dict[str, Any], line: bytes) -> None:
         if payload.get("type") in _TITLES:
             self._title(payload, line)
             return
-        if _text(payload, "timestamp"):
+        if text_field(payload, "timestamp"):
             self._last_entry = payload
         if payload.get("type") == "queue-operation":
             self._read_queued_prompt(offset, payload, line)
@@ -220,7 +163,7 @@ class _TranscriptReader:
         if entry is None or entry.agent:
             return
         if operation == "enqueue":
-            text = _text(payload, "content").strip()
+            text = text_field(payload, "content").strip()
             # The client queues its own notices as JSON.
             self._queue.append(
                 _QueuedPrompt(offset, entry, "" if text[:1] == "{" else _prompt(text))
@@ -237,42 +180,42 @@ class _TranscriptReader:
 
     def _recap(self, entry_fields: dict[str, Any], line: bytes) -> None:
         """The client's recap for a user who returns to a session."""
-        entry, text = self._entry(entry_fields, line), _text(entry_fields, "content").strip()
+        entry, text = self._entry(entry_fields, line), text_field(entry_fields, "content").strip()
         if entry is not None and not entry.agent and text:
             self._add_event(entry, RECAP, entry.name, {"text": text})
 
     def _title(self, titled: dict[str, Any], line: bytes) -> None:
         """A title of the session. One above the first message may be of another conversation."""
         kind = str(titled["type"])
-        self._last_entry = self._last_entry or entry_before(*self._began, _MATTERS)
+        self._last_entry = self._last_entry or entry_before(*self.began, _MATTERS)
         place = ("timestamp", "cwd", "gitBranch", "isSidechain", "agentId")
         last = {name: self._last_entry.get(name) for name in place}
-        entry, text = self._entry({**last, **titled}, line), _text(titled, _TITLES[kind]).strip()
+        entry, text = (
+            self._entry({**last, **titled}, line),
+            text_field(titled, _TITLES[kind]).strip(),
+        )
         if self._last_entry and entry is not None and not entry.agent and text:
             by = {"titled_by": "user"} if kind == _RENAMED else {}
             self._add_event(entry, TITLE, entry.name, {"text": text, **by})
 
     def _entry(self, payload: dict[str, Any], line: bytes) -> _Entry | None:
-        session = _text(payload, "sessionId") or transcript_files.session_of(self._path)
+        session = text_field(payload, "sessionId") or transcript_files.session_of(self.path)
         if not live.is_session(session):
             return None
-        at_ms = clock.parse_iso(_text(payload, "timestamp"))
-        if at_ms is None or not 0 < at_ms <= _LATEST_MS:
-            at_ms = self._at_ms
-        self._at_ms = at_ms
-        agent = _text(payload, "agentId") or (
+        at_ms = self.time_of(text_field(payload, "timestamp"))
+        agent = text_field(payload, "agentId") or (
             "sidechain" if payload.get("isSidechain") is True else ""
         )
         common = {
             "session_id": session,
-            "transcript_path": transcript_files.main_of(self._path, session),
-            "cwd": _text(payload, "cwd"),
-            "gitBranch": _text(payload, "gitBranch"),
-            "prompt_id": _text(payload, "promptId"),
+            "transcript_path": transcript_files.main_of(self.path, session),
+            "cwd": text_field(payload, "cwd"),
+            "gitBranch": text_field(payload, "gitBranch"),
+            "prompt_id": text_field(payload, "promptId"),
             "agent_id": agent,
             **({} if agent else self._teams.keys(payload)),
         }
-        name = _text(payload, "uuid") or _hash(line)
+        name = text_field(payload, "uuid") or digest(line)
         return _Entry(name, agent, at_ms, {key: value for key, value in common.items() if value})
 
     def _take_answer(
@@ -284,7 +227,7 @@ class _TranscriptReader:
             if payload.get("isApiErrorMessage") is True and not entry.agent:
                 self._add_event(entry, session_state.FAILURE, entry.name, {"error": text})
             return
-        message_id = _text(message, "id") or entry.name
+        message_id = text_field(message, "id") or entry.name
         # The client waits for all results before it asks the model again.
         self._give_up_calls(entry.agent, message_id)
         if text:
@@ -292,9 +235,9 @@ class _TranscriptReader:
                 entry, ASSISTANT_MESSAGE, entry.name, {"text": text, "message_id": message_id}
             )
         for block in blocks:
-            tool_use = _text(block, "id")
+            tool_use = text_field(block, "id")
             if block.get("type") == "tool_use" and tool_use:
-                name, tool_input = _text(block, "name"), block.get("input")
+                name, tool_input = text_field(block, "name"), block.get("input")
                 self._calls[tool_use] = _Call(
                     offset, f"{entry.agent}\0{message_id}", name, tool_input
                 )
@@ -307,7 +250,7 @@ class _TranscriptReader:
 
     def _result(self, entry: _Entry, block: dict[str, Any], whole: Any) -> None:
         """Handle the end of a call. If its beginning is unknown, it is skipped."""
-        tool_use = _text(block, "tool_use_id")
+        tool_use = text_field(block, "tool_use_id")
         call = self._calls.pop(tool_use, None)
         content = block.get("content")
         shown = content if isinstance(content, list) else [{"type": "text", "text": content}]
@@ -354,7 +297,7 @@ class _TranscriptReader:
         payload = {**entry.payload, "hook_event_name": name, **more}
         tool = payload.get("tool_name")
         heading = Heading(
-            f"{entry.at_ms:013d}-t-{_hash(f'{name} {known_by}'.encode())}",
+            event_id(entry.at_ms, name, known_by),
             payload["session_id"],
             name,
             clock.iso(entry.at_ms),
@@ -363,14 +306,6 @@ class _TranscriptReader:
             payload.get("tool_use_id"),
         )
         self.events.append(payloads.restore(heading, payloads.without_contents(payload, tool)))
-
-    def _note(self, problem: str) -> None:
-        self.problem = self.problem or problem
-
-
-def _is_line_start(fd: int, start: int, size: int) -> bool:
-    """Whether a line begins at this position. If not, the file was rewritten."""
-    return start == 0 or (start <= size and os.pread(fd, 1, start - 1) in (b"\n", b"}"))
 
 
 def _prompt(text: str) -> str:
@@ -394,16 +329,3 @@ def _text_of(block: Any) -> str:
         return ""
     text = block.get("text")
     return storable(text) if isinstance(text, str) and text.strip() else ""
-
-
-def _text(payload: dict[str, Any], name: str) -> str:
-    value = payload.get(name)
-    return storable(value) if isinstance(value, str) else ""
-
-
-def _hash(data: bytes) -> str:
-    return blake2b(data, digest_size=4).hexdigest()
-
-
-def _reason(error: OSError | ValueError) -> str:
-    return (isinstance(error, OSError) and error.strerror) or str(error)

@@ -1,16 +1,12 @@
 """The texts in a transcript that the agent read but did not write: prompts, tool results and
 attachments. Only texts that may contain a command matter (`capture.read_markup`)."""
 
-import json
-import os
-import stat
 from collections.abc import Iterator
 from typing import Any
 
-from ctx import clock
-from ctx.agents.claude_code.transcript_lines import lines
 from ctx.agents.claude_code.transcript_turns import is_error
 from ctx.capture import repeated_commands
+from ctx.hosts.transcript_reader import lines_that_mention
 
 _ENTRIES = ("user", "attachment", "system")
 _BYTES = (b"ctx:", b"CTX:", b"Ctx:")
@@ -23,39 +19,16 @@ def read_by_agent(path: str, end: int | None, deadline: float) -> Iterator[str |
 
     The file is read line by line, and only lines that mention a command are parsed.
     """
-    try:
-        # Opening a pipe without a writer would block.
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
-    except (OSError, ValueError):
-        yield None
-        return
-    try:
-        status = os.fstat(fd)
-        if not stat.S_ISREG(status.st_mode):
+    for entry in lines_that_mention(path, _BYTES, end, deadline):
+        if entry is None:
             yield None
-            return
-        limit = status.st_size if end is None else min(end, status.st_size)
-        for _, line, _ in lines(fd, 0, limit):
-            if clock.monotonic() >= deadline:
-                yield None
-                return
-            if line is None:
-                yield None
-            elif any(mark in line for mark in _BYTES):
-                yield from _texts_of(line)
-    except OSError:
-        yield None
-    finally:
-        os.close(fd)
+        else:
+            yield from _texts_of(entry)
 
 
-def _texts_of(line: bytes) -> Iterator[str]:
+def _texts_of(entry: dict[str, Any]) -> Iterator[str]:
     """The texts of an entry that the agent did not write."""
-    try:
-        entry = json.loads(line)
-    except (ValueError, RecursionError):
-        return
-    if not isinstance(entry, dict) or entry.get("isSidechain"):
+    if entry.get("isSidechain"):
         return
     if entry.get("type") not in _ENTRIES and not is_error(entry):
         return

@@ -1,216 +1,23 @@
 """The messages of Claude, read from a transcript.
 
-A transcript has one JSON object per line. A message of the assistant consists of several lines with
-the same `message.id`, one for each block of its content. There are many other types of lines in
-between:
+A message of the assistant consists of several lines with the same `message.id`, one for each block
+of its content. There are many other types of lines in between:
 
     {"type": "user", "message": {"content": "Do it"}}                                   a prompt
     {"type": "assistant", "message": {"id": "msg_1", "content": [{"type": "thinking", …}]}}
     {"type": "assistant", "message": {"id": "msg_1", "content": [{"type": "text", …}]}}
     {"type": "user", "message": {"content": [{"type": "tool_result", …}]}}              no prompt
     {"type": "assistant", "message": {"content": "As it once was written"}}
-
-The file may be large and the last messages matter most, so it is read backwards. Nothing here
-fails: the result contains what could be read, and a message about the rest.
 """
 
-import json
-import os
-import stat
-from collections.abc import Generator, Iterable, Iterator
-from contextlib import closing
-from itertools import takewhile
-from typing import Any, NamedTuple
+from typing import Any
 
-from ctx import clock
-from ctx.hosts.transcripts import Message, Turn, storable
-
-FURTHEST = 64 * 1024 * 1024
-"""The maximum number of bytes to read."""
-LONGEST_LINE = 16 * 1024 * 1024
-"""Longer lines contain images or tool output, not messages."""
-
-_FIRST_CHUNK = 256 * 1024
-_LARGEST_CHUNK = 4 * 1024 * 1024
+from ctx.hosts.transcripts import storable
+from ctx.hosts.turn_lines import TurnEntry, TurnLines
 
 
-def since(path: str, start: int, end: int | None, deadline: float) -> Turn:
-    """The messages between two positions of the file, None for its end.
-
-    A line belongs to the position of its end, so an incomplete line is read next time. If the time
-    is up, the result contains the latest messages.
-    """
-    reading = _TranscriptReader(path, start, end, deadline)
-    with closing(reading.entries()) as entries:
-        return reading.turn(entries)
-
-
-def last_turn(path: str, end: int | None, deadline: float) -> Turn:
-    """The messages after the last prompt before a position of the file, None for its end."""
-    reading = _TranscriptReader(path, 0, end, deadline)
-    with closing(reading.entries()) as entries:
-        return reading.turn(takewhile(_is_said, entries))
-
-
-class _Entry(NamedTuple):
-    """A relevant line: a prompt, or a part of a message."""
-
-    message_id: str | None
-    """None for a prompt."""
-    name: str
-    """The unique id of the line."""
-    texts: tuple[str, ...] = ()
-
-
-class _Line:
-    """A line, read from its end."""
-
-    def __init__(self, *, is_ended: bool) -> None:
-        self.is_ended = is_ended
-        """Whether the line end is part of what is read."""
-        self.length = 0
-        self._pieces: list[bytes] = []
-
-    @property
-    def is_too_long(self) -> bool:
-        return self.length > LONGEST_LINE
-
-    @property
-    def data(self) -> bytes:
-        return b"".join(reversed(self._pieces))
-
-    def put_before(self, piece: bytes) -> None:
-        self.length += len(piece)
-        if self.is_too_long:
-            self._pieces = []
-        else:
-            self._pieces.append(piece)
-
-
-class _TranscriptReader:
-    """Reads a file backwards, once."""
-
-    def __init__(self, path: str, start: int, end: int | None, deadline: float) -> None:
-        self._path = path
-        self._start = max(start, 0)
-        self._end = end
-        self._deadline = deadline
-        self._problem = ""
-        self._is_cut = False
-        self._errors: list[str] = []
-
-    def turn(self, entries: Iterable[_Entry]) -> Turn:
-        newest_first = list(entries)
-        if self._is_cut and newest_first:
-            # The commands of a message are identified by their positions in it. If its beginning
-            # may be missing, the positions are unknown.
-            first = newest_first[-1].message_id
-            if first is not None:
-                newest_first = [entry for entry in newest_first if entry.message_id != first]
-        return Turn(_messages(reversed(newest_first)), self._problem, tuple(self._errors))
-
-    def entries(self) -> Generator[_Entry, None, None]:
-        """The relevant lines, newest first."""
-        for offset, line in self._lines():
-            if line.is_too_long:
-                self._note(f"A line of more than {LONGEST_LINE >> 20} MB was skipped.")
-                continue
-            data = line.data
-            # Most lines are of other types, and searching them is faster than parsing them.
-            if line.is_ended and b'"assistant"' not in data and not _may_be_prompt(data):
-                continue
-            try:
-                entry = json.loads(data.decode())
-            except (ValueError, RecursionError):
-                if line.is_ended:
-                    self._note("A line of the transcript is damaged.")
-                else:
-                    self._note("The last line of the transcript is half-written.")
-                continue
-            if is_error(entry):
-                self._errors += _texts(entry)
-                continue
-            parsed = _read(entry, offset)
-            if parsed is not None:
-                yield parsed
-
-    def _lines(self) -> Iterator[tuple[int, _Line]]:
-        """The lines that are not empty, with their positions, last first."""
-        name = self._path.encode("utf-8", "backslashreplace").decode()
-        try:
-            # Opening a pipe without a writer would block.
-            fd = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
-        except FileNotFoundError:
-            self._note_cut(f"There is no transcript {name}.")
-            return
-        except (OSError, ValueError) as error:
-            self._note_cut(f"The transcript {name} cannot be opened: {_reason(error)}.")
-            return
-        try:
-            if stat.S_ISREG(os.fstat(fd).st_mode):
-                for offset, line in self._lines_of(fd):
-                    if line.length:
-                        yield offset, line
-            else:
-                self._note_cut(f"The transcript {name} is not a plain file.")
-        except OSError as error:
-            self._note_cut(f"The transcript {name} cannot be read: {_reason(error)}.")
-        finally:
-            os.close(fd)
-
-    def _lines_of(self, fd: int) -> Iterator[tuple[int, _Line]]:
-        start, size = self._start, os.fstat(fd).st_size
-        if start > size:
-            self._note_cut("The transcript is shorter than it was.")
-            return
-        end = size if self._end is None else min(self._end, size)
-        position, chunk = end, _FIRST_CHUNK
-        line = _Line(is_ended=False)
-        # Before `start`, only the beginning of the line at `start` is searched.
-        while position > start or (position > 0 and line.length):
-            left = FURTHEST - (end - position)
-            if problem := self._stop_reason(left):
-                self._note_cut(problem)
-                return
-            wanted = min(chunk, left, position - start if position > start else position)
-            data = os.pread(fd, wanted, position - wanted)
-            if len(data) < wanted:
-                self._note_cut("The transcript became shorter while it was read.")
-                return
-            first, *others = data.split(b"\n")
-            at = position
-            for piece in reversed(others):
-                line.put_before(piece)
-                at -= len(piece)
-                yield at, line
-                if at <= start:
-                    return
-                line = _Line(is_ended=True)
-                at -= 1
-            line.put_before(first)
-            position -= wanted
-            chunk = min(2 * chunk, _LARGEST_CHUNK)
-        yield position, line
-
-    def _stop_reason(self, left: int) -> str:
-        """Why reading stops, given the bytes left to the limit; empty if it continues."""
-        if clock.monotonic() >= self._deadline:
-            return "Reading the transcript took too long."
-        if not left:
-            return f"Only the last {FURTHEST >> 20} MB of the transcript were read."
-        return ""
-
-    def _note_cut(self, problem: str) -> None:
-        """Note that something is missing before the text that was read."""
-        self._is_cut = True
-        self._problem = problem
-
-    def _note(self, problem: str) -> None:
-        self._problem = self._problem or problem
-
-
-def _may_be_prompt(line: bytes) -> bool:
-    return b'"user"' in line and b'"tool_result"' not in line
+def _may_matter(line: bytes) -> bool:
+    return b'"assistant"' in line or (b'"user"' in line and b'"tool_result"' not in line)
 
 
 def is_error(entry: Any) -> bool:
@@ -222,7 +29,7 @@ def is_error(entry: Any) -> bool:
     return is_synthetic or bool(entry.get("isApiErrorMessage"))
 
 
-def _read(entry: Any, offset: int) -> _Entry | None:
+def _read(entry: Any, offset: int) -> TurnEntry | None:
     """The content of a line; None if it is not relevant."""
     if not isinstance(entry, dict) or entry.get("isSidechain") or entry.get("isMeta"):
         return None
@@ -233,9 +40,9 @@ def _read(entry: Any, offset: int) -> _Entry | None:
     name = str(entry.get("uuid") or offset)
     match entry.get("type"):
         case "assistant":
-            return _Entry(str(message.get("id") or name), name, texts)
+            return TurnEntry(str(message.get("id") or name), name, texts)
         case "user" if texts and not entry.get("isCompactSummary") and not _is_result(message):
-            return _Entry(None, name)
+            return TurnEntry(None, name)
         case _:
             return None
 
@@ -262,27 +69,6 @@ def _is_result(message: dict[str, Any]) -> bool:
     )
 
 
-def _is_said(entry: _Entry) -> bool:
-    return entry.message_id is not None
-
-
-def _messages(entries: Iterable[_Entry]) -> tuple[Message, ...]:
-    """The messages that the entries form, in order."""
-    messages: list[tuple[str, list[str]]] = []
-    places: dict[str, list[str]] = {}
-    names: set[str] = set()
-    for entry in entries:
-        if entry.message_id is None:
-            # A message does not continue after a prompt, whatever its id is.
-            places = {}
-        elif entry.name not in names:
-            if entry.message_id not in places:
-                places[entry.message_id] = []
-                messages.append((entry.message_id, places[entry.message_id]))
-            places[entry.message_id].extend(entry.texts)
-            names.add(entry.name)
-    return tuple(Message(name, "\n\n".join(texts)) for name, texts in messages if texts)
-
-
-def _reason(error: OSError | ValueError) -> str:
-    return (isinstance(error, OSError) and error.strerror) or str(error)
+LINES = TurnLines(_may_matter, _read, lambda entry: _texts(entry) if is_error(entry) else None)
+since = LINES.since
+last_turn = LINES.last_turn

@@ -1,4 +1,4 @@
-"""The lines of a transcript, read forward."""
+"""The lines of a transcript, read forward: one JSON object per line, whichever host wrote it."""
 
 import json
 import os
@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from ctx.agents.claude_code.transcript_turns import LONGEST_LINE
-
+LONGEST_LINE = 16 * 1024 * 1024
+"""Longer lines contain images or tool output, not messages."""
 CHUNK = 1024 * 1024
 """Bytes that are read at a time."""
 
