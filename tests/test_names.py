@@ -35,6 +35,8 @@ SHARED_MODULES = frozenset(
         "__init__",
         # A language has its grammar, its name resolution, its manifests and its diagnostics.
         *("c", "cpp", "go", "java", "python", "rust", "typescript"),
+        # The script that each host runs.
+        "entry",
     }
 )
 

@@ -110,6 +110,7 @@ def test_list(ctx: Ctx, worked: Client) -> None:
         "what": "The sum of an order is wrong: total gives 0. Please fix it.",
         "lead": None,
         "teammate": "",
+        "host": "claude-code",
     }
 
 

@@ -10,6 +10,7 @@ from ctx.cli import options as shared
 from ctx.cli.output import Block, Line, Output, Table, count
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
+from ctx.hosts.host_registry import FIRST
 from ctx.operations import sessions
 from ctx.operations.sessions import DeleteSessionResult, SessionDetails, SessionList, SessionReplay
 
@@ -156,9 +157,12 @@ def render_list(listed: SessionList) -> list[Block]:
             Line(f"No sessions{where}."),
             Line("To import past sessions: `ctx import --from claude-code --transcripts`", "dim"),
         ]
+    # Most people use one host; then the table needs no column for it.
+    has_hosts = any(each.host != FIRST for each in listed.sessions)
     rows = [
         (
             each.id[:_SHORT],
+            *((each.host,) if has_hosts else ()),
             each.project or "",
             _minute(each.started_at),
             each.status,
@@ -167,8 +171,10 @@ def render_list(listed: SessionList) -> list[Block]:
         )
         for each in listed.sessions
     ]
-    headings = ("id", "project", "started", "status", "steps", "what")
-    blocks: list[Block] = [Table(headings, rows, ("id", "tags", "age", "", "number", "text"))]
+    host, style = (("host",), ("tags",)) if has_hosts else ((), ())
+    headings = ("id", *host, "project", "started", "status", "steps", "what")
+    styles = ("id", *style, "tags", "age", "", "number", "text")
+    blocks: list[Block] = [Table(headings, rows, styles)]
     if listed.more:
         blocks.append(Line(f"  … and {listed.more:,} more", "dim"))
     return blocks
@@ -184,6 +190,7 @@ def render_one(details: SessionDetails) -> list[Block]:
         Line(f"Session {session.id}", "heading"),
         *([Line(details.title)] if details.title else []),
         Line(f"{session.status}, {when}"),
+        *([Line(f"in {session.client}")] if session.client != FIRST else []),
         Line(f"{place}{branch}{head}"),
     ]
     if session.goes_on_from:

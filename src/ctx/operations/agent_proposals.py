@@ -23,8 +23,6 @@ from ctx.operations import link
 from ctx.operations.add import inherited_tags
 from ctx.workspace import Memory
 
-AGENTS = ("claude-code",)
-"""Through whom commands of agents are recorded."""
 PROPOSED = "proposed"
 """The key of the metadata."""
 
@@ -164,6 +162,7 @@ def proposed_change(node: Node) -> ProposedChange:
 def proposals(memory: Memory) -> list[Proposal]:
     """What waits for the user, oldest first."""
     found: dict[NodeId, Proposal] = {}
+    agents = memory.environment.hosts.names
     for graph in memory.graph.graphs:
         for node in graph.nodes(graph.with_metadata(PROPOSED)):
             if words := proposed_change(node).words():
@@ -174,7 +173,7 @@ def proposals(memory: Memory) -> list[Proposal]:
         pinned = [] if may_pin(memory) else graph.tagged(PINNED)
         for node in graph.nodes(pinned):
             last = records.about_key(graph.connection, node.id, "tag.", PINNED)[-1:]
-            if last and last[0].author in AGENTS and node.superseded_by is None:
+            if last and last[0].author in agents and node.superseded_by is None:
                 found.setdefault(node.id, _proposal(memory, node, ["pin"], last[0], is_done=True))
     return [found[node_id] for node_id in sorted(found)]
 

@@ -15,7 +15,13 @@ from typing import NamedTuple
 from ctx import clock, disk, ids, locks
 from ctx.agent_commands import command_parser as grammar
 from ctx.agent_commands.command_parser import Command, CommandProblem
-from ctx.capture import capture_off, capture_pauses, deleted_sessions, repeated_commands
+from ctx.capture import (
+    capture_off,
+    capture_pauses,
+    deleted_sessions,
+    repeated_commands,
+    session_state,
+)
 from ctx.capture import event_store as kept
 from ctx.capture.capture_places import CapturePlaces
 from ctx.capture.repeated_commands import ReadCommands
@@ -246,7 +252,9 @@ def _compact_ended(memory: Memory, folder: str, home: str) -> None:
     for name in disk.names(os.path.join(project.refs, "work")):
         is_over = kept.is_over(memory.user.connection, name)
         if is_over and not live.is_live(home, name, clock.wall_s()):
-            with for_agents(memory, folder, ids.session_id(name), AUTHOR) as there:
+            known = session_state.find(memory.user.connection, name)
+            author = known.client if known else AUTHOR
+            with for_agents(memory, folder, ids.session_id(name), author) as there:
                 if there.project_memory is not None:
                     compact.compact(
                         there.project_memory, there.session, "the agent's session has ended"

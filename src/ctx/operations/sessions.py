@@ -62,6 +62,8 @@ class SessionLine(NamedTuple):
     """The session that it works for as a teammate."""
     teammate: str
     """What it is called in its team; empty: it is no teammate."""
+    host: str
+    """The program that the agent ran in: `claude-code`, `codex`, …"""
 
 
 class SessionList(NamedTuple):
@@ -277,6 +279,7 @@ def _line(connection: Connection, session: Session, teammate: Teammate | None) -
         *(session.started_at, session.last_at, number, title),
         teammate.lead if teammate else None,
         teammate.name if teammate else "",
+        session.client,
     )
 
 
