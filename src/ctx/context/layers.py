@@ -228,25 +228,30 @@ def items_of(connections: Connections, node_ids: Iterable[NodeId]) -> list[tuple
     return found
 
 
-def fit_blocks(blocks: Sequence[str], most: int, missing: Callable[[int], str]) -> tuple[str, int]:
+def units(text: str) -> int:
+    """Its length in UTF-16, in which Claude Code's limit is given."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def fit_blocks(
+    blocks: Sequence[str],
+    most: int,
+    missing: Callable[[int], str],
+    length: Callable[[str], int] = units,
+) -> tuple[str, int]:
     """As many blocks as an answer can hold, one below the other, and how many that is.
 
     What is missing is said at the end.
     """
-    left = most - max((units(missing(n)) for n in range(1, len(blocks) + 1)), default=0)
+    left = most - max((length(missing(n)) for n in range(1, len(blocks) + 1)), default=0)
     shown = 0
     for block in blocks:
-        left -= units(block)
+        left -= length(block)
         if left < 0:
             break
         shown += 1
     text = "".join(blocks[:shown])
     return (text if shown == len(blocks) else text + missing(len(blocks) - shown)), shown
-
-
-def units(text: str) -> int:
-    """Its length in UTF-16, in which the limits of hosts are given."""
-    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def _remaining_ids(past: set[str], ids: Iterable[NodeId]) -> Iterator[NodeId]:

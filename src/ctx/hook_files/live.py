@@ -8,6 +8,7 @@
     <session>.receipt-2 the same for a further part
     <session>.start-…   a hook is answering its start, for a second hook with the same event
     <session>.prompted  its first prompt was answered
+    <session>.source    how it started, if its next prompt is answered with a context
     cleared-<process>   the session that a client has just cleared
 
 Hooks load this module: it imports nothing but `os`.
@@ -83,6 +84,16 @@ def read(home: str, name: str) -> str:
         os.close(fd)
 
 
+def take(home: str, name: str) -> str:
+    """The content of a file, which is removed. If two processes try, one gets it."""
+    text = read(home, name)
+    try:
+        os.unlink(path_of(home, name))
+    except OSError:
+        return ""
+    return text
+
+
 def follow(home: str, session: str, before: str, until_ms: int) -> None:
     """A session continues another: what was pending for that one until then is pending for this
     one."""
@@ -151,7 +162,7 @@ def _is_about_one(name: str) -> bool:
     """Whether a file is not the session file itself."""
     last = name.rpartition(".")[2] if "." in name else ""
     return (
-        last in ("before", "stop", "state", "receipt", "prompted", "tmp")
+        last in ("before", "stop", "state", "receipt", "prompted", "source", "tmp")
         or last.startswith(("receipt-", "start-"))
         or name.startswith("cleared-")
     )

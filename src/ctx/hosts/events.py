@@ -51,6 +51,8 @@ class Event(NamedTuple):
     """The session that leads the team, where the host names it."""
     is_host_command: bool = False
     """Whether the host carries out a prompt itself, without asking the model."""
+    further: tuple["Event", ...] = ()
+    """More events of the same report: a patch may write several files."""
 
 
 class Heading(NamedTuple):

@@ -83,7 +83,15 @@ class Hooks(Protocol):
 
     @property
     def largest_answer(self) -> int:
-        """The longest text that an agent receives whole, in UTF-16 units."""
+        """The longest text that an agent receives whole, as `length` counts it."""
+
+    @property
+    def starts_with_prompt(self) -> bool:
+        """Whether the context of a session is given with its first prompt, because the host does
+        not handle an answer at the start well."""
+
+    def length(self, text: str) -> int:
+        """The length of a text, in the units of the host's limit."""
 
     def session(self, payload: bytes) -> str:
         """The session that a payload names, without parsing all of it; empty: none."""

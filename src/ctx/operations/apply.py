@@ -298,7 +298,8 @@ def _keep(memory: Memory, home: str, names: Sequence[str], folders: dict[str, No
                     if receipts.keep(memory.user.connection, each.receipt):
                         _log(memory, each)
                 else:
-                    kept.keep(memory.user.connection, places.allowed(each))
+                    for event in (each, *each.further):
+                        kept.keep(memory.user.connection, places.allowed(event))
                     folders[each.folder] = None
     for tried, _ in found:
         disk.discard(spool.path_of(home, tried))

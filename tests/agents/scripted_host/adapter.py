@@ -122,6 +122,10 @@ class ScriptedHooks:
     spool_name = NAME
     nothing = b""
     largest_answer = 4_000
+    starts_with_prompt = False
+
+    def length(self, text: str) -> int:
+        return len(text)
 
     def session(self, payload: bytes) -> str:
         return self.read(payload).session

@@ -25,6 +25,11 @@ class ClaudeHooks:
     nothing = b"{}\n"
     largest_answer = 10_000
     """The client cuts longer ones."""
+    starts_with_prompt = False
+
+    def length(self, text: str) -> int:
+        """In UTF-16, as JavaScript counts."""
+        return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
     def session(self, payload: bytes) -> str:
         return field(payload, b"session_id")

@@ -52,22 +52,30 @@ def session_start(hook: "Hook", event: "HookEvent") -> "HookAnswer | None":
             if not is_paused:
                 hook.put(spool.new_id(hook.now_ms()), hook.word, event.raw)
             _mark_live(hook, event)
+            if hook.host.starts_with_prompt:
+                live.write(hook.home, f"{event.session}.source", event.source or "startup")
     waiting = hook.waiting() if part == 1 else []
     if any(map(spool.has_commands, waiting)):
         run_apply.apply(hook, hook.left - _ANSWERING_S)
+    try:
+        if hook.host.starts_with_prompt:
+            return NO_ANSWER
+        return _answer_start(hook, event, is_paused=is_paused)
+    finally:
+        # Last, because it uses CPU time that the answer needs.
+        if part == 1 and hook.wake_worker() and spool.waits_long(waiting, hook.now_ms()):
+            # A running worker that does not process the spool may hang.
+            run_apply.start_beside(hook)
+
+
+def _answer_start(hook: "Hook", event: "HookEvent", *, is_paused: bool) -> HookAnswer:
     try:
         return _session_start(hook, event, is_paused=is_paused)
     except sqlite3.Error as error:
         from ctx.agents.runtime import notices
 
         hook.log(f"{type(error).__name__}: {error}")
-        message = notices.unreadable(hook, error) if part == 1 else ""
-        return HookAnswer(message=message)
-    finally:
-        # Last, because it uses CPU time that the answer needs.
-        if part == 1 and hook.wake_worker() and spool.waits_long(waiting, hook.now_ms()):
-            # A running worker that does not process the spool may hang.
-            run_apply.start_beside(hook)
+        return HookAnswer(message=notices.unreadable(hook, error) if hook.part == 1 else "")
 
 
 def _session_start(hook: "Hook", event: "HookEvent", *, is_paused: bool) -> HookAnswer:
@@ -130,11 +138,27 @@ def prompt_submit(hook: "Hook", event: "HookEvent") -> HookAnswer:
         if not is_paused:
             hook.put(spool.new_id(hook.now_ms()), hook.word, event.raw)
     try:
-        return _prompt_submit(hook, event)
+        start = _start_with_prompt(hook, event, is_paused=is_paused)
+        found = _prompt_submit(hook, event)
+        return HookAnswer(_below(start.text, found.text), _below(start.message, found.message))
     finally:
         # Last, because the worker has a request to answer first.
         if not is_paused:
             hook.wake_worker()
+
+
+def _start_with_prompt(hook: "Hook", event: "HookEvent", *, is_paused: bool) -> HookAnswer:
+    """The context of a session, with its first prompt after it was started or resumed."""
+    if not hook.host.starts_with_prompt:
+        return NO_ANSWER
+    source = live.take(hook.home, f"{event.session}.source")
+    if not source:
+        return NO_ANSWER
+    return _answer_start(hook, event._replace(source=source), is_paused=is_paused)
+
+
+def _below(first: str, second: str) -> str:
+    return f"{first}\n{second}" if first and second else first or second
 
 
 def _prompt_submit(hook: "Hook", event: "HookEvent") -> HookAnswer:
@@ -150,10 +174,8 @@ def _prompt_submit(hook: "Hook", event: "HookEvent") -> HookAnswer:
         more = _relevant(hook, event)
     text, items = _take_results(hook, event)
     if more.text and text:
-        from ctx.context import layers
-
         # Results that the agent asked for come first, because the host limits the length.
-        if layers.units(text) + layers.units(more.text) >= hook.host.largest_answer:
+        if hook.host.length(text) + hook.host.length(more.text) >= hook.host.largest_answer:
             more = contexts.NOTHING
         text += "\n" if more.text else ""
     text, items = text + more.text, [*items, *more.items]

@@ -40,14 +40,15 @@ def receipt(
     shown = list(items)
     fields = {
         "session": event.session,
-        "event": spool.EVENTS[hook.word],
+        # A context of a session may come with its first prompt.
+        "event": spool.EVENTS["session-start" if made else hook.word],
         "project": place.project,
         "tokens": tokens,
         "items": shown,
         **({"context": {**made, "source": event.source, "part": hook.part}} if made else {}),
     }
     hook.put(spool.new_id(hook.now_ms()), spool.RECEIPT, json.dumps(fields).encode())
-    if hook.word == "session-start":
+    if made:
         digests = {item.key: item.digest for item in shown}
         if event.source == "resume":
             start_receipts.note(

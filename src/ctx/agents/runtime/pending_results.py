@@ -40,7 +40,7 @@ def take(
     They are in the last store, the user's. The nodes may be in any store.
     """
     taken = _take(hook, stores[-1], session, _KINDS)
-    return _as_text(stores, taken, hook.host.largest_answer)
+    return _as_text(hook, stores, taken, hook.host.largest_answer)
 
 
 def take_expanded(
@@ -48,16 +48,18 @@ def take_expanded(
 ) -> "tuple[str, list[ContextItem]]":
     """Take the nodes that an agent asked to expand, to append them to a text."""
     taken = _take(hook, stores[-1], session, ("expand_nodes",))
-    room = hook.host.largest_answer - layers.units(before) - 1
-    text, items = _as_text(stores, taken, room)
+    room = hook.host.largest_answer - hook.host.length(before) - 1
+    text, items = _as_text(hook, stores, taken, room)
     return (f"\n{text}" if text else ""), items
 
 
 def _as_text(
-    stores: "Sequence[Connection]", taken: "list[tuple[str, str]]", room: int
+    hook: "Hook", stores: "Sequence[Connection]", taken: "list[tuple[str, str]]", room: int
 ) -> "tuple[str, list[ContextItem]]":
     blocks = [block for kind, value in taken for block in _blocks(stores, kind, value)]
-    text, shown = layers.fit_blocks([text for text, _ in blocks], room, _omission_note)
+    text, shown = layers.fit_blocks(
+        [text for text, _ in blocks], room, _omission_note, hook.host.length
+    )
     return text, [item for _, items in blocks[:shown] for item in items]
 
 
