@@ -11,7 +11,10 @@ KEYS = (
     " isApiErrorMessage gitBranch promptId old_string originalFile notebook_path hookSpecificOutput"
     " additionalContext systemMessage seconds_since_last_response hook_additional_context"
     " CLAUDE_PID CLAUDE_PROJECT_DIR aiTitle customTitle teamName agentName leadSessionId"
+    " toolName toolArgs toolResult textResultForLlm transcriptPath hookType toolCallId"
+    " transformedContent summaryContent COPILOT_PROJECT_DIR"
 ).split()
+HOSTS = ("agents/claude_code/", "agents/copilot/", "agents/opencode/")
 
 
 def test_only_the_adapter_of_a_host_contains_its_keys() -> None:
@@ -19,9 +22,7 @@ def test_only_the_adapter_of_a_host_contains_its_keys() -> None:
     strays = {}
     for path in SOURCE.rglob("*.py"):
         name = str(path.relative_to(SOURCE))
-        if not name.startswith("agents/claude_code/") and (
-            keys := set(pattern.findall(path.read_text()))
-        ):
+        if not name.startswith(HOSTS) and (keys := set(pattern.findall(path.read_text()))):
             strays[name] = keys
     assert strays == {}
 

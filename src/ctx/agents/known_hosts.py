@@ -13,4 +13,10 @@ def _claude_code() -> "Host":
     return ClaudeCode()
 
 
-HOSTS = Hosts({FIRST: _claude_code})
+def _copilot() -> "Host":
+    from ctx.agents.copilot.copilot_adapter import Copilot
+
+    return Copilot()
+
+
+HOSTS = Hosts({FIRST: _claude_code, "copilot": _copilot})

@@ -105,6 +105,10 @@ class Hooks(Protocol):
     def is_by_agent(self, line: bytes) -> bool:
         """Whether the agent wrote a line of the transcript."""
 
+    def has_turn(self, payload: bytes, tail: bytes) -> bool:
+        """Whether the end of the transcript contains the turn that a Stop ends. A host may write it
+        while the hook runs; if the payload contains the last message, that need not be awaited."""
+
     def process(self, environment: Mapping[str, str]) -> str:
         """The id of the host's process; empty: the host does not pass it on."""
 

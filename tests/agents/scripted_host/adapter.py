@@ -139,6 +139,9 @@ class ScriptedHooks:
     def is_by_agent(self, line: bytes) -> bool:
         return b'"by": "agent"' in line
 
+    def has_turn(self, payload: bytes, tail: bytes) -> bool:  # noqa: ARG002
+        return True
+
     def process(self, environment: Mapping[str, str]) -> str:
         return environment.get("SCRIPTED_PROCESS", "")
 

@@ -43,6 +43,9 @@ class ClaudeHooks:
     def is_by_agent(self, line: bytes) -> bool:
         return any(mark in line for mark in _BY_AGENT)
 
+    def has_turn(self, payload: bytes, tail: bytes) -> bool:  # noqa: ARG002
+        return True
+
     def process(self, environment: "Mapping[str, str]") -> str:
         return environment.get(_PROCESS, "")
 

@@ -44,6 +44,7 @@ _MUCH = 4 * 1024 * 1024
 _LARGEST_CONFIG = 256 * 1024
 _LARGEST_TAIL = 4 * 1024 * 1024
 _AT_ONCE_S = 0.1
+_AGAIN_S = 0.01
 _OPTIONS = ("--response", "--part")
 _COMMAND = (b"<ctx:", b"\\u003cctx:", b"\\u003Cctx:")
 
@@ -304,6 +305,10 @@ def _stop(hook: Hook, data: bytes, event_id: str, *, is_paused: bool) -> bytes:
     start = _offset_of_last_stop(hook.home, stop_file, size)
     # If no Stop is known, the last megabytes contain the last turn.
     tail = _tail(path, start or 0, size)
+    while size and not hook.host.has_turn(data, tail) and _can_wait(hook):
+        time.sleep(_AGAIN_S)
+        if (now := _size(path)) != size:
+            size, tail = now, _tail(path, start or 0, now)
     kind = spool.STOP
     if any(mark in data for mark in _COMMAND) or _has_command(hook, tail):
         hook.limit = WORK_S
@@ -325,6 +330,12 @@ def _stop(hook: Hook, data: bytes, event_id: str, *, is_paused: bool) -> bytes:
 
         run_apply.start(hook)
     return b""
+
+
+def _can_wait(hook: Hook) -> bool:
+    """Whether there is time to wait until the host has written the end of the turn."""
+    hook.limit = ANSWER_S
+    return hook.left > ANSWER_S / 2 * clock.patience
 
 
 def _has_command(hook: Hook, tail: bytes) -> bool:

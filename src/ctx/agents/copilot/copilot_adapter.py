@@ -1,0 +1,66 @@
+"""GitHub Copilot CLI as a host: the adapter that the registry loads."""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from ctx.agents import stored_events
+from ctx.agents.copilot import copilot_tools
+from ctx.agents.copilot.copilot_hooks import NAME, SOURCES, CopilotHooks
+from ctx.agents.copilot.copilot_tools import CopilotCall
+from ctx.agents.copilot.copilot_transcripts import CopilotTranscripts
+from ctx.agents.stored_events import EventContent, fields_of, text_of
+from ctx.hosts.events import Event, Heading
+
+
+class Copilot:
+    name = NAME
+    transcripts = CopilotTranscripts()
+    hooks = CopilotHooks()
+
+    def folder(self, variables: Mapping[str, str], home: str) -> str:
+        return variables.get("COPILOT_HOME") or os.path.join(home, ".copilot")
+
+    def read(self, event_id: str, name: str, at: str, payload: Mapping[str, Any]) -> Event:
+        report = _report(payload)
+        tool = report.tool if report else ""
+        stamp, arguments = payload.get("timestamp"), payload.get("toolArgs")
+        call_id = copilot_tools.call_id(stamp, tool, arguments) if report else ""
+        place = text_of(payload, "sessionId"), text_of(payload, "cwd")
+        heading = stored_events.heading(event_id, name, at, *place, tool, call_id)
+        return stored_events.event(NAME, heading, _content(name, payload, report))
+
+    def restore(self, heading: Heading, payload: Mapping[str, Any]) -> Event:
+        return stored_events.restore(NAME, heading, payload)
+
+    def outline(self, event: Event, path: str) -> Mapping[str, Any]:
+        return stored_events.outline(event, path)
+
+
+def _content(name: str, payload: Mapping[str, Any], report: CopilotCall | None) -> EventContent:
+    source = text_of(payload, "source")
+    content = EventContent(
+        transcript=text_of(payload, "transcriptPath"), source=SOURCES.get(source, source)
+    )
+    if report is not None:
+        return content._replace(
+            path=copilot_tools.path_of(report), call=copilot_tools.call_of(report)
+        )
+    if name == "UserPromptSubmit":
+        return content._replace(text=text_of(payload, "prompt"), speaker="user")
+    if name == "Stop" and isinstance(response := payload.get("response"), str):
+        return content._replace(response=response)
+    return content
+
+
+def _report(payload: Mapping[str, Any]) -> CopilotCall | None:
+    tool = text_of(payload, "toolName")
+    if not tool:
+        return None
+    error, output = payload.get("error"), ""
+    if isinstance(error, Mapping):
+        error = text_of(error, "message")
+    result = payload.get("toolResult")
+    output = result if isinstance(result, str) else text_of(fields_of(result), "textResultForLlm")
+    arguments = copilot_tools.arguments_of(payload.get("toolArgs"))
+    return CopilotCall(tool, arguments, output, error if isinstance(error, str) else None)

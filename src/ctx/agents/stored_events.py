@@ -1,0 +1,183 @@
+"""The events of a host in the form that ctx stores, which is the same for all hosts but the first.
+
+An adapter reads the payload of its host once, as an `EventContent`. Until the event becomes a step,
+ctx stores that content instead of the payload:
+
+    {"text": "Make it build.", "speaker": "user", "transcript": "/…/events.jsonl"}
+    {"path": "/…/a.py", "call": {"kind": "write", "written": {"before": null, "after": "…"}}}
+
+So an adapter needs no second reader for stored events, and its host may change its payloads.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from ctx import ids
+from ctx.capture import secret_files
+from ctx.capture.written_lines import MOST
+from ctx.errors import ContentRefused, UsageError
+from ctx.hosts import tool_calls
+from ctx.hosts.events import Event, Heading, Speaker
+from ctx.hosts.tool_calls import Call, FileContents, Outcome
+
+_SPEAKERS: tuple[Speaker, ...] = ("user", "agent", "host")
+# Fields that say that something happened, and no more.
+_OUTLINE = frozenset("agent transcript branch source prompt".split())
+
+
+class EventContent(NamedTuple):
+    """What a host reports about an event, besides its columns."""
+
+    text: str | None = None
+    speaker: Speaker = ""
+    agent: str = ""
+    path: str = ""
+    call: Call | None = None
+    transcript: str = ""
+    branch: str = ""
+    source: str = ""
+    """How a session starts: `startup`, `resume`, `clear`, `compact` or `fork`."""
+    prompt: str = ""
+    response: str | None = None
+    is_host_command: bool = False
+
+
+def heading(
+    event_id: str, name: str, at: str, session: str, folder: str, tool: str = "", call_id: str = ""
+) -> Heading:
+    """The columns of an event. `ContentRefused` if the session is no valid id."""
+    try:
+        known = ids.session_id(_plain(session))
+    except UsageError:
+        raise ContentRefused("It names no session.") from None
+    # A path with this character cannot exist, and the system would raise an error for it.
+    place = "" if "\0" in folder else _plain(folder)
+    return Heading(event_id, known, name, at, place, _plain(tool) or None, _plain(call_id) or None)
+
+
+def event(host: str, columns: Heading, content: EventContent) -> Event:
+    """A new event of a host."""
+    call = content.call
+    if isinstance(call, tool_calls.FileWrite) and secret_files.is_secret_file(content.path):
+        content = content._replace(call=call._replace(written=FileContents(None, "", False)))
+    return restore(host, columns, _payload(content))
+
+
+def restore(host: str, columns: Heading, payload: Mapping[str, Any]) -> Event:
+    """The event of a payload that was stored."""
+    text, response, speaker = payload.get("text"), payload.get("response"), payload.get("speaker")
+    return Event(
+        *columns,
+        payload,
+        host,
+        text if isinstance(text, str) else None,
+        next((each for each in _SPEAKERS if each == speaker), ""),
+        agent=text_of(payload, "agent"),
+        path=text_of(payload, "path"),
+        call=_restored_call(payload.get("call")),
+        transcript=text_of(payload, "transcript"),
+        branch=text_of(payload, "branch"),
+        continues=payload.get("source") in ("resume", "compact"),
+        prompt=text_of(payload, "prompt"),
+        response=response if isinstance(response, str) else None,
+        is_host_command=payload.get("is_host_command") is True,
+    )
+
+
+def outline(stored: Event, path: str) -> Mapping[str, Any]:
+    """The payload of an event without content: only that it happened, and to which file."""
+    kept = {name: value for name, value in stored.payload.items() if name in _OUTLINE}
+    return {**kept, "path": path} if path else kept
+
+
+def text_of(fields: object, *names: str) -> str:
+    """The first of these fields that contains text; empty if there is none."""
+    values = map(fields.get, names) if isinstance(fields, Mapping) else ()
+    return next((value for value in values if isinstance(value, str) and value), "")
+
+
+def fields_of(value: object) -> Mapping[str, Any]:
+    """A JSON object; empty if it is something else."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def file_contents(before: str | None, after: str, *, is_whole: bool) -> FileContents:
+    """A file before and after a write; one that is too large is cut, and marked as incomplete."""
+    if max(len(before or ""), len(after)) <= MOST:
+        return FileContents(before, after, is_whole)
+    return FileContents(None if before is None else before[:MOST], after[:MOST], is_whole=False)
+
+
+def foreign_call(name: str, arguments: object) -> Call:
+    """A call of a tool from somebody else's server."""
+    values = fields_of(arguments).values()
+    texts = tuple(value for value in values if isinstance(value, str) and value.strip())
+    return tool_calls.ForeignTool(name, texts)
+
+
+def _payload(content: EventContent) -> dict[str, Any]:
+    fields = content._asdict()
+    fields["call"] = _stored_call(content.call)
+    return {name: value for name, value in fields.items() if value not in ("", None, False)}
+
+
+_KINDS: Mapping[str, type[Any]] = {
+    "own": tool_calls.OwnTool,
+    "ignored": tool_calls.IgnoredTool,
+    "unknown": tool_calls.UnknownTool,
+    "command": tool_calls.CommandCall,
+    "read": tool_calls.FileRead,
+    "write": tool_calls.FileWrite,
+    "search": tool_calls.Search,
+    "plan": tool_calls.PlanCall,
+    "todos": tool_calls.TodoList,
+    "task": tool_calls.TaskCall,
+    "delegation": tool_calls.Delegation,
+    "skill": tool_calls.Skill,
+    "question": tool_calls.QuestionCall,
+    "foreign": tool_calls.ForeignTool,
+}
+_KIND_OF = {kind: name for name, kind in _KINDS.items()}
+
+
+def _stored_call(call: Call | None) -> dict[str, Any] | None:
+    if call is None:
+        return None
+    fields: dict[str, Any] = {"kind": _KIND_OF[type(call)]}
+    for name, value in call._asdict().items():
+        is_value = isinstance(value, Outcome | FileContents)
+        fields[name] = value._asdict() if is_value else _as_lists(value)
+    return fields
+
+
+def _as_lists(value: Any) -> Any:
+    return [_as_lists(each) for each in value] if isinstance(value, tuple) else value
+
+
+def _restored_call(stored: object) -> Call | None:
+    fields = fields_of(stored)
+    kind = _KINDS.get(text_of(fields, "kind"))
+    if kind is None:
+        return None
+    values = {name: _restored_value(name, fields.get(name)) for name in kind._fields}
+    call: Call = kind(**values)
+    return call
+
+
+def _restored_value(name: str, value: Any) -> Any:
+    match name:
+        case "outcome":
+            return Outcome(**{each: value[each] for each in Outcome._fields})
+        case "written" if value is not None:
+            return FileContents(**{each: value[each] for each in FileContents._fields})
+        case _:
+            return _as_tuples(value)
+
+
+def _as_tuples(value: Any) -> Any:
+    return tuple(map(_as_tuples, value)) if isinstance(value, list) else value
+
+
+def _plain(text: str) -> str:
+    """JSON can contain lone surrogates, which no file can store."""
+    return text.encode("utf-8", "replace").decode("utf-8")
