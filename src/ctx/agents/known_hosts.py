@@ -19,4 +19,10 @@ def _copilot() -> "Host":
     return Copilot()
 
 
-HOSTS = Hosts({FIRST: _claude_code, "copilot": _copilot})
+def _opencode() -> "Host":
+    from ctx.agents.opencode.opencode_adapter import OpenCode
+
+    return OpenCode()
+
+
+HOSTS = Hosts({FIRST: _claude_code, "copilot": _copilot, "opencode": _opencode})

@@ -1,0 +1,81 @@
+"""OpenCode as a host: the adapter that the registry loads."""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from ctx.agents import stored_events
+from ctx.agents.opencode import opencode_database, opencode_tools
+from ctx.agents.opencode.opencode_hooks import NAME, OpenCodeHooks
+from ctx.agents.opencode.opencode_tools import OpenCodeCall
+from ctx.agents.opencode.opencode_transcripts import OpenCodeTranscripts, typed_text
+from ctx.agents.stored_events import EventContent, fields_of, text_of
+from ctx.hosts.events import Event, Heading
+
+
+class OpenCode:
+    name = NAME
+    transcripts = OpenCodeTranscripts()
+    hooks = OpenCodeHooks()
+
+    def folder(self, variables: Mapping[str, str], home: str) -> str:
+        data = variables.get("XDG_DATA_HOME") or os.path.join(home, ".local", "share")
+        return os.path.join(data, "opencode")
+
+    def read(self, event_id: str, name: str, at: str, payload: Mapping[str, Any]) -> Event:
+        session, tool = text_of(payload, "session"), text_of(payload, "tool")
+        columns = session, text_of(payload, "folder"), tool, text_of(payload, "call")
+        heading = stored_events.heading(event_id, name, at, *columns)
+        return stored_events.event(NAME, heading, _content(name, payload))
+
+    def restore(self, heading: Heading, payload: Mapping[str, Any]) -> Event:
+        return stored_events.restore(NAME, heading, payload)
+
+    def outline(self, event: Event, path: str) -> Mapping[str, Any]:
+        return stored_events.outline(event, path)
+
+
+def _content(name: str, payload: Mapping[str, Any]) -> EventContent:
+    session, database = text_of(payload, "session"), text_of(payload, "database")
+    transcript = opencode_database.name_of(database, session)
+    content = EventContent(
+        agent=text_of(payload, "agent"),
+        transcript=transcript if opencode_database.split_name(transcript)[0] else "",
+        source=text_of(payload, "source"),
+    )
+    if report := _report(payload):
+        return content._replace(
+            path=opencode_tools.path_of(report), call=opencode_tools.call_of(report)
+        )
+    match name:
+        case "UserPromptSubmit":
+            return content._replace(text=typed_text(text_of(payload, "prompt")), speaker="user")
+        case "Stop":
+            response = payload.get("response")
+            return content._replace(
+                text=_last_text(payload.get("messages")),
+                speaker="agent",
+                response=response if isinstance(response, str) else None,
+            )
+        case _:
+            return content
+
+
+def _report(payload: Mapping[str, Any]) -> OpenCodeCall | None:
+    tool = text_of(payload, "tool")
+    if not tool:
+        return None
+    error = payload.get("error")
+    return OpenCodeCall(
+        tool,
+        fields_of(payload.get("args")),
+        text_of(payload, "output"),
+        error if isinstance(error, str) else None,
+        fields_of(payload.get("metadata")),
+    )
+
+
+def _last_text(messages: object) -> str | None:
+    """The last message of a turn."""
+    texts = [text_of(each, "text") for each in messages] if isinstance(messages, list) else []
+    return texts[-1] if texts else None
