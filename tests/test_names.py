@@ -33,8 +33,6 @@ JSON_KEYS = frozenset(
 SHARED_MODULES = frozenset(
     {
         "__init__",
-        # The script that a host runs.
-        "entry",
         # A language has its grammar, its name resolution, its manifests and its diagnostics.
         *("c", "cpp", "go", "java", "python", "rust", "typescript"),
         # The script that each host runs.

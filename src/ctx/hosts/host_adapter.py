@@ -90,6 +90,11 @@ class Hooks(Protocol):
         """Whether the context of a session is given with its first prompt, because the host does
         not handle an answer at the start well."""
 
+    @property
+    def compacts_silently(self) -> bool:
+        """Whether no start of the session follows a compaction: then the next prompt gets what a
+        compacted session needs."""
+
     def length(self, text: str) -> int:
         """The length of a text, in the units of the host's limit."""
 

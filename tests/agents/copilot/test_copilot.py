@@ -132,6 +132,21 @@ def test_the_context_is_a_top_level_key(client: CopilotSession, host: HostSessio
     assert "Builds run on Mondays." in again["additionalContext"]
 
 
+def test_a_compacted_session_gets_its_context_with_the_next_prompt(
+    client: CopilotSession, host: HostSession
+) -> None:
+    """The client reports that it will compact, and no start after it."""
+    play(client, host, with_hooks=True)
+    host.apply()
+    transcript = str(client.path)
+    assert (
+        host.hook("pre-compact", client.payload(transcriptPath=transcript, trigger="auto")) == b""
+    )
+    answer = json.loads(host.hook("prompt-submit", client.payload(prompt="Go on.")))
+    assert "Builds run on Mondays." in answer["additionalContext"]
+    assert host.hook("prompt-submit", client.payload(prompt="Go on.")) == b""
+
+
 def test_nothing_is_printed_without_an_answer() -> None:
     hooks = CopilotHooks()
     assert hooks.write("SessionStart", HookAnswer("", "for the user")) == b""

@@ -123,6 +123,7 @@ class ScriptedHooks:
     nothing = b""
     largest_answer = 4_000
     starts_with_prompt = False
+    compacts_silently = False
 
     def length(self, text: str) -> int:
         return len(text)

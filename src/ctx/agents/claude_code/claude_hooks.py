@@ -26,6 +26,7 @@ class ClaudeHooks:
     largest_answer = 10_000
     """The client cuts longer ones."""
     starts_with_prompt = False
+    compacts_silently = False
 
     def length(self, text: str) -> int:
         """In UTF-16, as JavaScript counts."""

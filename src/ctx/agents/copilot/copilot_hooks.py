@@ -39,6 +39,11 @@ class CopilotHooks:
     nothing = b""
     largest_answer = 10_000
     """The client takes ten times as much, but no session needs it."""
+    starts_with_prompt = False
+    compacts_silently = True
+
+    def length(self, text: str) -> int:
+        return len(text)
 
     def session(self, payload: bytes) -> str:
         return field(payload, b"sessionId")

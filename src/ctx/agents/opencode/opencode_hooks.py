@@ -27,6 +27,12 @@ class OpenCodeHooks:
     nothing = b""
     largest_answer = 10_000
     """OpenCode takes any length, but no session needs more."""
+    starts_with_prompt = False
+    compacts_silently = False
+    """The plugin starts the session again."""
+
+    def length(self, text: str) -> int:
+        return len(text)
 
     def session(self, payload: bytes) -> str:
         return field(payload, b"session")

@@ -148,8 +148,9 @@ def prompt_submit(hook: "Hook", event: "HookEvent") -> HookAnswer:
 
 
 def _start_with_prompt(hook: "Hook", event: "HookEvent", *, is_paused: bool) -> HookAnswer:
-    """The context of a session, with its first prompt after it was started or resumed."""
-    if not hook.host.starts_with_prompt:
+    """The context of a session, with its first prompt after it was started, resumed or
+    compacted."""
+    if not (hook.host.starts_with_prompt or hook.host.compacts_silently):
         return NO_ANSWER
     source = live.take(hook.home, f"{event.session}.source")
     if not source:
@@ -252,6 +253,8 @@ def pre_compact(hook: "Hook", event: "HookEvent") -> None:
     with closing(for_reading(hook)) as connection, _project_store_state(hook, event) as own:
         stores = session_context.stores_of(own, connection)
         session_context.save_compaction_state(hook, stores, _place(hook, event), event.session)
+    if hook.host.compacts_silently:
+        live.write(hook.home, f"{event.session}.source", "compact")
 
 
 ANSWERS: "dict[str, Callable[[Hook, HookEvent], HookAnswer | None]]" = {
