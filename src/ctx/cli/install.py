@@ -8,19 +8,13 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ctx import layout
-from ctx.agents.claude_code import (
-    clients,
-    install,
-    program_runs,
-    registration,
-    settings_file,
-    skill,
-)
+from ctx.agents.claude_code import clients, install, registration
 from ctx.agents.claude_code.clients import Client
-from ctx.agents.claude_code.edited_file import FileChange
 from ctx.agents.claude_code.install import InstalledPart, InstallTarget
 from ctx.agents.claude_code.projection import ProjectionPlan
 from ctx.agents.claude_code.registration import Group
+from ctx.agents.host_setup import program_runs, settings_file, skill
+from ctx.agents.host_setup.edited_file import FileChange
 from ctx.agents.runtime.notices import CAPTURED
 from ctx.cli import git_hook, opening
 from ctx.cli import options as shared

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ctx.agents.claude_code import clients, program_runs, registration
+from ctx.agents.claude_code import clients, registration
 from ctx.agents.claude_code.clients import Client
+from ctx.agents.host_setup import program_runs
 
 
 def program(path: Path, *lines: str) -> str:

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from ctx import __version__
-from ctx.agents.claude_code import clients, registration, skill
+from ctx.agents.claude_code import clients, registration
 from ctx.agents.claude_code.doctor import Diagnosis, examine
 from ctx.agents.claude_code.setup import Setup
+from ctx.agents.host_setup import skill
 from ctx.cli.settings import Settings, variables
 from ctx.ids import CLI_SESSION
 from ctx.operations.store_checks import DoctorCheck

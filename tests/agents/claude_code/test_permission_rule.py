@@ -9,7 +9,7 @@ import pytest
 from ctx.cli.options import READ_ONLY
 
 ROOT = Path(__file__).parents[3]
-TEXTS = ROOT / "src" / "ctx" / "agents" / "claude_code" / "texts"
+AGENTS = ROOT / "src" / "ctx" / "agents"
 RECOMMENDED = ("recall", "search", "show")
 
 
@@ -18,8 +18,8 @@ RECOMMENDED = ("recall", "search", "show")
     [
         ROOT / "README.md",
         ROOT / "docs" / "claude-code.md",
-        TEXTS / "README.md",
-        TEXTS / "skill" / "SKILL.md",
+        AGENTS / "claude_code" / "texts" / "README.md",
+        AGENTS / "host_setup" / "texts" / "skill" / "SKILL.md",
     ],
     ids=lambda page: str(page.relative_to(ROOT)),
 )

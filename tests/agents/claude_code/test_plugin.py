@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from ctx import __version__
-from ctx.agents.claude_code import plugin, skill
+from ctx.agents.claude_code import plugin
+from ctx.agents.host_setup import skill
 from ctx.errors import DiskFailure, PathRefused
 
 FILES = plugin.files()

@@ -9,7 +9,8 @@ import pytest
 
 from ctx.agent_commands.command_parser import Command
 from ctx.agent_commands.command_parser import parse as parse_commands
-from ctx.agents.claude_code import plugin, skill
+from ctx.agents.claude_code import plugin
+from ctx.agents.host_setup import skill
 from ctx.errors import PathRefused
 from ctx.memory import model
 from ctx.memory.query.query_parser import parse as parse_query
@@ -182,7 +183,7 @@ def test_the_skill_is_written_once_and_then_current(place: Path) -> None:
 
 
 def test_the_package_contains_every_page() -> None:
-    texts = resources.files("ctx.agents.claude_code").joinpath("texts", "skill")
+    texts = resources.files("ctx.agents.host_setup").joinpath("texts", "skill")
     assert sorted(each.name for each in texts.iterdir()) == sorted(skill.PAGES)
 
 

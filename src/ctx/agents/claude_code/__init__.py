@@ -15,12 +15,7 @@
 
     clients            installed clients, their versions, and the events that they know
     registration       which hooks are registered, and their command lines
-    jsonc              JSON with comments; inserts and removes elements in place
-    settings_file      edits settings.json and touches only our hooks
-    edited_file        a file of another program, edited in place
-    program_runs       runs a program with a time limit
     install            installs and uninstalls all of this
-    skill              the pages that teach Claude to use its memory
     plugin             the same as a plugin
     projection         a block in AGENTS.md, for agents without hooks
     setup              the state that the doctor checks

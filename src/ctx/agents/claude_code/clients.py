@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from ctx import clock
-from ctx.agents.claude_code import program_runs
+from ctx.agents.host_setup import program_runs
 
 _VERSION = re.compile(r"(\d+\.\d+\.\d+\S*) \(Claude Code\)", re.ASCII)
 _VERSION_S = 3.0

@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from ctx import disk
-from ctx.agents.claude_code import clients, install, registration, skill
+from ctx.agents.claude_code import clients, install, registration
 from ctx.agents.claude_code.clients import Client
 from ctx.agents.claude_code.registration import Group
-from ctx.agents.claude_code.settings_file import NamedEvent
 from ctx.agents.claude_code.setup import ClientSettings, Setup
+from ctx.agents.host_setup import skill
+from ctx.agents.host_setup.settings_file import NamedEvent
 from ctx.config.resolve import survey
 from ctx.llm import backends, ledger
 from ctx.llm.backends import BackendSurvey

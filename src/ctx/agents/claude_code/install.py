@@ -16,9 +16,10 @@ from typing import Any, Literal, NamedTuple
 
 import ctx
 from ctx import __version__, clock, disk
-from ctx.agents.claude_code import edited_file, program_runs, registration, settings_file, skill
-from ctx.agents.claude_code.edited_file import FileChange
+from ctx.agents.claude_code import registration
 from ctx.agents.claude_code.registration import Group
+from ctx.agents.host_setup import edited_file, program_runs, settings_file, skill
+from ctx.agents.host_setup.edited_file import FileChange
 from ctx.errors import HookFailed, PathRefused
 from ctx.hook_files.spool import EVENTS
 from ctx.memory import user_store

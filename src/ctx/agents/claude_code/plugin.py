@@ -10,7 +10,8 @@ from importlib import resources
 from typing import Any
 
 from ctx import __version__, disk
-from ctx.agents.claude_code import edited_file, registration, skill
+from ctx.agents.claude_code import registration
+from ctx.agents.host_setup import edited_file, skill
 from ctx.errors import PathRefused
 
 NAME = "ctx"

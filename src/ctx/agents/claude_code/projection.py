@@ -21,7 +21,7 @@ import re
 from typing import Literal, NamedTuple
 
 from ctx import disk, interrupts
-from ctx.agents.claude_code import edited_file
+from ctx.agents.host_setup import edited_file
 from ctx.context import compose as composer
 from ctx.errors import ContentRefused, PathRefused
 from ctx.markdown import visible

@@ -6,10 +6,11 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from ctx import disk, layout
-from ctx.agents.claude_code import edited_file, jsonc, registration, settings_file
+from ctx.agents.claude_code import registration
 from ctx.agents.claude_code.clients import Client
 from ctx.agents.claude_code.registration import Group
-from ctx.agents.claude_code.settings_file import NamedEvent, RegisteredHook, UnmanagedHook
+from ctx.agents.host_setup import edited_file, jsonc, settings_file
+from ctx.agents.host_setup.settings_file import NamedEvent, RegisteredHook, UnmanagedHook
 from ctx.config.resolve import survey
 from ctx.errors import CtxError
 from ctx.operations.store_checks import blocks_folder, nearest_folder

@@ -14,7 +14,7 @@ from importlib import resources
 from typing import Literal
 
 from ctx import __version__, disk, interrupts
-from ctx.agents.claude_code import edited_file
+from ctx.agents.host_setup import edited_file
 from ctx.errors import PathRefused
 from ctx.sqlite.connection import path_text
 
@@ -29,7 +29,7 @@ _LARGEST_PAGE = 256 * 1024
 
 def files() -> dict[str, str]:
     """The name and the text of every page, with its mark."""
-    texts = resources.files("ctx.agents.claude_code").joinpath("texts", "skill")
+    texts = resources.files("ctx.agents.host_setup").joinpath("texts", "skill")
     return {name: add_mark(texts.joinpath(name).read_text("utf-8")) for name in PAGES}
 
 

@@ -20,8 +20,8 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from ctx.agents.claude_code import jsonc
-from ctx.agents.claude_code.jsonc import Element, Style, Value
+from ctx.agents.host_setup import jsonc
+from ctx.agents.host_setup.jsonc import Element, Style, Value
 
 IsOurs = Callable[[str], bool]
 """Decides whether a command line is ours."""

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctx.agents.claude_code import jsonc
-from ctx.agents.claude_code.settings_file import (
+from ctx.agents.host_setup import jsonc
+from ctx.agents.host_setup.settings_file import (
     RegisteredHook,
     UnmanagedHook,
     registered_hooks,
@@ -20,7 +20,7 @@ from ctx.agents.claude_code.settings_file import (
 )
 from ctx.errors import SettingsUnreadable
 from tests import effort
-from tests.agents.claude_code.settings_documents import EVENTS, documents, gaps
+from tests.agents.host_setup.settings_documents import EVENTS, documents, gaps
 
 Entries = dict[str, dict[str, Any]]
 

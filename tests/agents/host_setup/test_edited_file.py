@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ctx.agents.claude_code import edited_file
-from ctx.agents.claude_code.edited_file import FileChange
+from ctx.agents.host_setup import edited_file
+from ctx.agents.host_setup.edited_file import FileChange
 from ctx.errors import DiskFailure, LockConflict, SettingsUnreadable
 
 
