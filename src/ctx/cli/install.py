@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 from ctx import layout
 from ctx.agents.claude_code import clients, install, registration
 from ctx.agents.claude_code.clients import Client
-from ctx.agents.claude_code.install import InstalledPart, InstallTarget
+from ctx.agents.claude_code.install import InstallTarget
 from ctx.agents.claude_code.projection import ProjectionPlan
 from ctx.agents.claude_code.registration import Group
-from ctx.agents.host_setup import program_runs, settings_file, skill
+from ctx.agents.host_setup import hook_commands, own_program, program_runs, settings_file, skill
 from ctx.agents.host_setup.edited_file import FileChange
+from ctx.agents.host_setup.installed_parts import InstalledPart
 from ctx.agents.runtime.notices import CAPTURED
 from ctx.cli import git_hook, opening
 from ctx.cli import options as shared
@@ -112,7 +113,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
             hint="Leave out --db, and set CTX_DB where you start Claude Code.",
         )
     if options.plugin is None and options.projection is None and not options.no_hooks:
-        install.refuse_temporary_environment()
+        own_program.refuse_temporary_environment()
     for option, is_asked, write in (
         ("--plugin", options.plugin is not None, _plugin),
         ("--projection", options.projection is not None, _projection),
@@ -140,7 +141,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     for warning in _warnings(plan, settings, change):
         output.warn(warning)
     if not (options.only_print or options.dry_run):
-        program = install.program_on_path(variables)
+        program = own_program.program_on_path(variables)
         if program.advice:
             output.warn(f"{program.summary} Claude calls `ctx` in a shell. {program.advice}")
         output.note(
@@ -242,7 +243,7 @@ def _carry_out_plan(
     if plan.hooks:
         install.planned_hooks(plan.place, plan.entries)
         _require_ctx(plan.place, variables.get("PATH", ""))
-        install.compile_bytecode()
+        own_program.compile_bytecode()
         tried = install.try_hooks(plan.entries, variables)
     with opening.writing(settings, output):
         # Opening a missing store creates it.
@@ -305,7 +306,7 @@ def _entries(
         output.warn(warning)
     return registration.user_entries(
         [client.version for client in installed],
-        interpreter=registration.interpreter(),
+        interpreter=hook_commands.interpreter(),
         budget=config.integer("context.budget"),
     )
 

@@ -7,9 +7,10 @@ from functools import partial
 from typing import NamedTuple
 
 from ctx.agents.claude_code import install, projection
-from ctx.agents.claude_code.install import InstalledPart, InstallTarget
+from ctx.agents.claude_code.install import InstallTarget
 from ctx.agents.host_setup import skill
 from ctx.agents.host_setup.edited_file import FileChange
+from ctx.agents.host_setup.installed_parts import InstalledPart
 from ctx.cli import arguments, git_hook, worker
 from ctx.cli.install import (
     diff_of,

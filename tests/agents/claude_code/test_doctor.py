@@ -13,7 +13,7 @@ from ctx import __version__
 from ctx.agents.claude_code import clients, registration
 from ctx.agents.claude_code.doctor import Diagnosis, examine
 from ctx.agents.claude_code.setup import Setup
-from ctx.agents.host_setup import skill
+from ctx.agents.host_setup import hook_commands, skill
 from ctx.cli.settings import Settings, variables
 from ctx.ids import CLI_SESSION
 from ctx.operations.store_checks import DoctorCheck
@@ -289,7 +289,7 @@ def test_foreign_hooks_are_ignored(programs: Path, claude: Path, folder: Path) -
 
 
 def test_outdated_hooks_are_a_warning(programs: Path, claude: Path, folder: Path) -> None:
-    gone = registration.command_line("stop", interpreter="/gone/python", entry=registration.ENTRY)
+    gone = hook_commands.command_line("stop", interpreter="/gone/python", entry=registration.ENTRY)
     program(programs / "claude", "2.1.325 (Claude Code)")
     settings(claude / "settings.json", {**users("2.1.325"), **one("Stop", gone)})
     found = diagnosis(folder)
@@ -312,7 +312,7 @@ def test_hooks_of_a_removed_package_are_a_problem(
     programs: Path, claude: Path, folder: Path
 ) -> None:
     entry = "/gone/ctx/agents/claude_code/entry.py"
-    command = registration.command_line("stop", interpreter=sys.executable, entry=entry)
+    command = hook_commands.command_line("stop", interpreter=sys.executable, entry=entry)
     settings(claude / "settings.json", one("Stop", command))
     (check,) = about("hooks run", folder)
     assert check.state == "problem"

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctx.agents.claude_code import registration
 from ctx.agents.claude_code.claude_hooks import ClaudeHooks
+from ctx.agents.host_setup import hook_commands
 from ctx.agents.runtime import hook
 from ctx.agents.runtime.hook import Hook
 from ctx.capture import capture_off
@@ -364,11 +364,13 @@ def test_a_missing_hook_name_is_logged(hooks: Hooks) -> None:
 
 
 def test_the_registered_command_line_works(hooks: Hooks) -> None:
-    words = registration.command_line("post-tool-use", interpreter=sys.executable, entry=str(ENTRY))
+    words = hook_commands.command_line(
+        "post-tool-use", interpreter=sys.executable, entry=str(ENTRY)
+    )
     assert hooks.run_command(["sh", "-c", words], hooks.event("post-tool-use")) == SILENT
-    gone = registration.command_line("post-tool-use", interpreter="/no/python", entry=str(ENTRY))
+    gone = hook_commands.command_line("post-tool-use", interpreter="/no/python", entry=str(ENTRY))
     assert hooks.run_command(["sh", "-c", gone], b"").code == 0
-    gone = registration.command_line("post-tool-use", interpreter=sys.executable, entry="/no/x.py")
+    gone = hook_commands.command_line("post-tool-use", interpreter=sys.executable, entry="/no/x.py")
     assert hooks.run_command(["sh", "-c", gone], b"").code == 0
     assert [kind for kind, _ in hooks.spooled()] == ["post-tool-use"]
 

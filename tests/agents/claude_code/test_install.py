@@ -11,6 +11,7 @@ import pytest
 from ctx import __version__
 from ctx.agents.claude_code import install, registration
 from ctx.agents.claude_code.install import try_command
+from ctx.agents.host_setup import hook_commands, own_program
 from ctx.errors import HookFailed, PathRefused
 
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/nowhere"}
@@ -19,7 +20,7 @@ RAN = 'touch "$CTX_HOME/spool"'
 
 
 def command(word: str) -> str:
-    return registration.command_line(word, interpreter=sys.executable, entry=registration.ENTRY)
+    return hook_commands.command_line(word, interpreter=sys.executable, entry=registration.ENTRY)
 
 
 @pytest.fixture(autouse=True)
@@ -113,7 +114,7 @@ def test_bytecode_is_compiled_in_any_environment(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path / "elsewhere"))
-    install.compile_bytecode()
+    own_program.compile_bytecode()
     agents = os.path.dirname(os.path.dirname(registration.ENTRY))
     compiled = os.path.join(agents, "runtime", "__pycache__", "hook.*.pyc")
     assert glob.glob(compiled)
@@ -144,27 +145,27 @@ def test_the_ctx_on_the_path_is_recognised(tmp_path: Path) -> None:
     program = tmp_path / "ctx"
     variables = {"PATH": f"relative:{tmp_path}"}
 
-    def program_on_path(says: str) -> install.Program:
+    def program_on_path(says: str) -> own_program.Program:
         program.write_text(f"#!/bin/sh\necho '{says}'\n")
         program.chmod(0o755)
-        return install.program_on_path(variables)
+        return own_program.program_on_path(variables)
 
     advice = f"Put {ours} before everything else on the PATH."
-    assert install.program_on_path(variables) == install.Program(
+    assert own_program.program_on_path(variables) == own_program.Program(
         "`ctx` is not on the PATH.", f"Put {ours} on it."
     )
-    assert program_on_path("ctx version 1.4.2 (go1.22)") == install.Program(
+    assert program_on_path("ctx version 1.4.2 (go1.22)") == own_program.Program(
         f"`ctx` is {program}, and that is another program.", advice
     )
-    assert program_on_path("ctx 99.0.0") == install.Program(
+    assert program_on_path("ctx 99.0.0") == own_program.Program(
         f"`ctx` is {program}, and that is ctx 99.0.0; this is {__version__}.", advice
     )
-    assert program_on_path(f"ctx {__version__}") == install.Program(
+    assert program_on_path(f"ctx {__version__}") == own_program.Program(
         f"`ctx` is {program}, of the same version as this one", ""
     )
     program.unlink()
     program.symlink_to(Path(ours) / "ctx")
-    assert install.program_on_path(variables) == install.Program(
+    assert own_program.program_on_path(variables) == own_program.Program(
         f"`ctx` is {program}, this one", ""
     )
 

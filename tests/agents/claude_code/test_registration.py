@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx.agents.claude_code import registration
+from ctx.agents.host_setup import hook_commands
 from ctx.hook_files.spool import EVENTS
 
 ENTRY = shlex.quote(registration.ENTRY)
@@ -82,7 +83,7 @@ def test_project_hooks_run_plain_ctx_and_work_in_every_client() -> None:
 def test_a_command_line_survives_the_shell_and_is_recognised(path: str) -> None:
     interpreter, script = f"/{path}/python", f"/{path}/ctx/agents/claude_code/entry.py"
     for word in EVENTS:
-        line = registration.command_line(word, interpreter=interpreter, entry=script)
+        line = hook_commands.command_line(word, interpreter=interpreter, entry=script)
         assert shlex.split(line) == [interpreter, "-I", "-S", script, word, "||", "true"]
         assert registration.word_of(line) == word
 

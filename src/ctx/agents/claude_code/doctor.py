@@ -16,7 +16,7 @@ from ctx.agents.claude_code import clients, install, registration
 from ctx.agents.claude_code.clients import Client
 from ctx.agents.claude_code.registration import Group
 from ctx.agents.claude_code.setup import ClientSettings, Setup
-from ctx.agents.host_setup import skill
+from ctx.agents.host_setup import own_program, skill
 from ctx.agents.host_setup.settings_file import NamedEvent
 from ctx.config.resolve import survey
 from ctx.llm import backends, ledger
@@ -68,7 +68,7 @@ def _clients(setup: Setup) -> Iterator[DoctorCheck]:
 
 
 def _path(setup: Setup) -> Iterator[DoctorCheck]:
-    program = install.program_on_path(setup.variables)
+    program = own_program.program_on_path(setup.variables)
     yield DoctorCheck(
         "PATH", "warning" if program.advice else "ok", program.summary, program.advice
     )

@@ -9,17 +9,15 @@ settings it runs plain `ctx`. A missing program must not block the client, which
 code 2 as a veto, so every command ends in `|| true`.
 """
 
-import os
 import re
-import shlex
-import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from ctx.agents.host_setup.hook_commands import command_line, entry_ending, entry_script, hook_name
 from ctx.context import layers
 from ctx.hook_files.spool import EVENTS
 
-ENTRY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "entry.py")
+ENTRY = entry_script("claude_code")
 """The script that a user's settings name."""
 
 Group = dict[str, Any]
@@ -34,8 +32,7 @@ _ASYNC_SINCE = (2, 1, 15)
 # a busy machine may not even start the interpreter.
 _TIMEOUT_S = 10
 
-_SCRIPT = "/ctx/agents/claude_code/entry.py"
-_WORD = re.compile(r"[a-z]+(?:-[a-z]+)*")
+_SCRIPT = entry_ending("claude_code")
 # Matches a command that runs a hook of ctx anywhere in a line: between other commands, after a
 # variable, in quotes.
 _SOMEWHERE = re.compile(
@@ -47,9 +44,6 @@ _SOMEWHERE = re.compile(
     """,
     re.VERBOSE,
 )
-# Our command lines are never longer, however they are quoted. Parsing a much longer line would take
-# seconds.
-_LONGEST = 64 * 1024
 
 
 def user_entries(
@@ -80,11 +74,6 @@ def plugin_entries() -> dict[str, list[Group]]:
     return {event: [group] for event, group in project_entries().items()}
 
 
-def command_line(word: str, *, interpreter: str, entry: str) -> str:
-    """The command line of a hook in a user's settings, with all paths quoted."""
-    return f"{shlex.join([interpreter, '-I', '-S', entry])} {word} || true"
-
-
 def plain_command(word: str) -> str:
     return f"ctx hook {word} || true"
 
@@ -101,47 +90,16 @@ def mentions(command: str) -> bool:
     """
     if is_ours(command):
         return False
-    return _hook_name(command) is not None or _SOMEWHERE.search(command) is not None
+    return (
+        hook_name(command, _SCRIPT, with_program=True) is not None
+        or _SOMEWHERE.search(command) is not None
+    )
 
 
 def word_of(command: str) -> str | None:
     """The hook that a command line runs; None if it runs none of ours, or other commands too."""
-    word = _hook_name(command)
+    word = hook_name(command, _SCRIPT, with_program=True)
     return word if word in EVENTS else None
-
-
-def _hook_name(command: str) -> str | None:
-    """The hook that a line names, known or not, if the line has the form that ctx writes.
-
-    A line with variables or other commands was edited by the user, whose changes would be lost if
-    the line were treated as ours.
-    """
-    if len(command) > _LONGEST or not ("hook" in command or _SCRIPT in command):
-        return None
-    lexer = shlex.shlex(command.strip(), posix=True, punctuation_chars=True)
-    # A line break begins another command.
-    lexer.whitespace, lexer.whitespace_split, lexer.commenters = " \t", True, ""
-    try:
-        words = list(lexer)
-    except ValueError:
-        return None
-    if words[-2:] == ["||", "true"]:
-        del words[-2:]
-    if words[-2:-1] == ["--part"] and words[-1].isdecimal():
-        del words[-2:]
-    match words:
-        case [_, "-I", "-S", script, word] if script.endswith(_SCRIPT):
-            pass
-        case [program, "hook", word] if os.path.basename(program) == "ctx":
-            pass
-        case _:
-            return None
-    return word if _WORD.fullmatch(word) else None
-
-
-def interpreter() -> str:
-    """The interpreter that runs ctx. A symbolic link is kept, because updates change its target."""
-    return sys.executable or "python3"
 
 
 def _entries(

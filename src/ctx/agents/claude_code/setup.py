@@ -9,7 +9,7 @@ from ctx import disk, layout
 from ctx.agents.claude_code import registration
 from ctx.agents.claude_code.clients import Client
 from ctx.agents.claude_code.registration import Group
-from ctx.agents.host_setup import edited_file, jsonc, settings_file
+from ctx.agents.host_setup import edited_file, hook_commands, jsonc, settings_file
 from ctx.agents.host_setup.settings_file import NamedEvent, RegisteredHook, UnmanagedHook
 from ctx.config.resolve import survey
 from ctx.errors import CtxError
@@ -97,7 +97,7 @@ class Setup:
         )
         return registration.user_entries(
             [client.version for client in self.clients],
-            interpreter=registration.interpreter(),
+            interpreter=hook_commands.interpreter(),
             budget=config.integer("context.budget"),
         )
 
