@@ -14,7 +14,9 @@ KEYS = (
     " toolName toolArgs toolResult textResultForLlm transcriptPath hookType toolCallId"
     " transformedContent summaryContent COPILOT_PROJECT_DIR"
 ).split()
-HOSTS = ("agents/claude_code/", "agents/copilot/", "agents/opencode/")
+HOSTS = tuple(
+    f"agents/{host}/" for host in "claude_code codex gemini opencode copilot qwen".split()
+)
 
 
 def test_only_the_adapter_of_a_host_contains_its_keys() -> None:

@@ -10,6 +10,6 @@ State = Literal[
 class InstalledPart(NamedTuple):
     """A part of ctx that was installed or removed."""
 
-    what: Literal["store", "skill", "hooks", "plugin", "projection", "git hook"]
+    what: Literal["store", "skill", "hooks", "mcp", "plugin", "projection", "git hook"]
     path: str
     state: State

@@ -313,6 +313,17 @@ def remove_element(text: str, holders: list[tuple[Value, Element]]) -> str | Non
     return None
 
 
+def without_root(text: str, root: Value) -> str | None:
+    """What remains if the whole object was ours: nothing, or the blank file that was there
+    before."""
+    before, behind = text[: root.start], text[root.end :]
+    if behind.strip():
+        return f"{before}{text[root.start]}{text[root.end - 1]}{behind}"
+    if before in ("", BYTE_ORDER_MARK):
+        return None
+    return before.removesuffix(line_end_of(text))
+
+
 def _cut_element(text: str, holder: Value, element: Element) -> str:
     """The text without an element and its comma, or, if it has none, the one before it."""
     position = holder.elements.index(element)

@@ -191,7 +191,7 @@ def _remove_our_hooks(text: str, member: Element, is_ours: IsOurs) -> str | None
             root = jsonc.parse(text).root
             [member] = [element for element in root.elements if element.start == member.start]
             left = jsonc.remove_element(text, [(root, member)])
-            return _without_root(text, root) if left is None else left
+            return jsonc.without_root(text, root) if left is None else left
         text, hooks = left, jsonc.member_at(left, hooks.start)
     return text
 
@@ -334,14 +334,3 @@ def _list_of(entry: _HookEntry) -> Value:
     """The list that contains a hook and the others of its group."""
     lists = (member.value for member in entry.group.value.elements)
     return next(value for value in lists if entry.hook in value.elements)
-
-
-def _without_root(text: str, root: Value) -> str | None:
-    """What remains if the whole object was ours: nothing, or the blank file that was there
-    before."""
-    before, behind = text[: root.start], text[root.end :]
-    if behind.strip():
-        return f"{before}{text[root.start]}{text[root.end - 1]}{behind}"
-    if before in ("", jsonc.BYTE_ORDER_MARK):
-        return None
-    return before.removesuffix(jsonc.line_end_of(text))

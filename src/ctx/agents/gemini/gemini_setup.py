@@ -1,0 +1,129 @@
+"""Installing ctx for Gemini CLI: `~/.gemini/settings.json`.
+
+The context of a session comes with its first prompt. A context at its start would be put in front
+of the prompt, and a later `--resume` would drop both. Time limits are in milliseconds.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ctx.agents.host_setup import edited_file, jsonc, mcp_entries
+from ctx.agents.host_setup.hook_entries import HookScript, HookSpec, settings_hooks
+from ctx.agents.host_setup.host_setups import HostFile, Machine
+from ctx.errors import CtxError
+from ctx.operations.store_checks import DoctorCheck, ok
+from ctx.sqlite.connection import path_text
+
+HOOKS = (
+    HookSpec("BeforeAgent", "prompt-submit", 10_000),
+    HookSpec("AfterTool", "post-tool-use", 10_000),
+    HookSpec("AfterAgent", "stop", 10_000),
+    HookSpec("SessionEnd", "session-end", 10_000),
+)
+SCRIPT = HookScript("gemini")
+
+_TRUSTED = ("TRUST_FOLDER", "TRUST_PARENT")
+
+
+class GeminiSetup:
+    name = "gemini"
+    title = "Gemini CLI"
+    program = "gemini"
+    reads_shared_skill = True
+
+    def folder(self, machine: Machine) -> str:
+        home = machine.variables.get("GEMINI_CLI_HOME") or machine.home
+        return os.path.join(home, ".gemini")
+
+    def files(self, machine: Machine) -> tuple[HostFile, ...]:
+        path = self._settings(machine)
+        return (
+            settings_hooks(path, SCRIPT, HOOKS, {"name": "ctx"}),
+            mcp_entries.json_server(path, "mcpServers", mcp_entries.command_and_args()),
+        )
+
+    def _settings(self, machine: Machine) -> str:
+        return os.path.join(self.folder(machine), "settings.json")
+
+    def hook_commands(self) -> Mapping[str, str]:
+        return SCRIPT.commands(HOOKS)
+
+    def sample_payload(self, word: str, folder: str) -> Mapping[str, Any]:
+        return {
+            "session_id": "ctx-install-check",
+            "transcript_path": os.path.join(folder, "session.jsonl"),
+            "cwd": folder,
+            "hook_event_name": next(spec.event for spec in HOOKS if spec.word == word),
+            "timestamp": "2026-01-01T00:00:00.000Z",
+            "prompt": "",
+            "prompt_response": "",
+            "stop_hook_active": False,
+            "reason": "exit",
+        }
+
+    def notes(self, machine: Machine) -> Iterator[str]:
+        if not _is_trusted_server(_plain(self._settings(machine))):
+            yield (
+                'Gemini CLI asks before each call of our MCP tools. Add `"trust": true` to'
+                " `mcpServers.ctx` to allow them; without it, `gemini -p` does not offer them."
+            )
+
+    def checks(self, machine: Machine) -> Iterator[DoctorCheck]:
+        path = self._settings(machine)
+        plain = _plain(path)
+        config = plain.get("hooksConfig")
+        config = config if isinstance(config, dict) else {}
+        if config.get("enabled") is False:
+            seen = f"{path_text(path)} disables all hooks."
+            yield DoctorCheck(self.name, "problem", seen, "Remove `hooksConfig.enabled` from it.")
+        disabled = config.get("disabled")
+        if isinstance(disabled, list) and "ctx" in disabled:
+            seen = f"{path_text(path)} disables the hooks of ctx."
+            yield DoctorCheck(
+                self.name, "problem", seen, "Enable them with `/hooks` in Gemini CLI."
+            )
+        if self._needs_trust(machine, plain):
+            seen = f"{path_text(machine.project)} is not a trusted folder: hooks do not run there."
+            advice = (
+                "Start `gemini` there and trust the folder, or set GEMINI_CLI_TRUST_WORKSPACE=true."
+            )
+            yield DoctorCheck(self.name, "warning", seen, advice)
+        if _is_trusted_server(plain):
+            yield ok(self.name, "MCP tools are allowed without a question")
+        else:
+            yield ok(
+                self.name,
+                "MCP tools ask before each call, and `gemini -p` does not offer them;"
+                ' `"trust": true` in `mcpServers.ctx` allows them',
+            )
+
+    def _needs_trust(self, machine: Machine, plain: Mapping[str, Any]) -> bool:
+        """Whether Gemini CLI would ask if the project is trusted."""
+        security = plain.get("security")
+        folder_trust = security.get("folderTrust") if isinstance(security, dict) else None
+        is_off = isinstance(folder_trust, dict) and folder_trust.get("enabled") is False
+        if is_off or machine.variables.get("GEMINI_CLI_TRUST_WORKSPACE") == "true":
+            return False
+        rules = _plain(os.path.join(self.folder(machine), "trustedFolders.json"))
+        trusted = [os.path.realpath(path) for path, rule in rules.items() if rule in _TRUSTED]
+        project = os.path.realpath(machine.project or machine.home)
+        return bool(machine.project) and not any(
+            project == folder or project.startswith(f"{folder}/") for folder in trusted
+        )
+
+
+def _is_trusted_server(plain: Mapping[str, Any]) -> bool:
+    servers = plain.get("mcpServers")
+    entry = servers.get("ctx") if isinstance(servers, dict) else None
+    return isinstance(entry, dict) and entry.get("trust") is True
+
+
+def _plain(path: str) -> Mapping[str, Any]:
+    """The settings of a file; empty if they cannot be read."""
+    try:
+        text = edited_file.read(path)
+        plain = jsonc.parse(text).root.plain if text and not jsonc.is_blank(text) else {}
+    except (CtxError, OSError):
+        return {}
+    return plain if isinstance(plain, dict) else {}

@@ -1,0 +1,140 @@
+"""Installs ctx for a host, and uninstalls it: its files, and the skill that hosts share."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import partial
+from hashlib import blake2s
+from typing import NamedTuple
+
+from ctx import disk
+from ctx.agents.host_setup import edited_file, hook_trials, skill
+from ctx.agents.host_setup.edited_file import FileChange
+from ctx.agents.host_setup.host_setups import HostFile, HostSetup, Machine
+from ctx.agents.host_setup.installed_parts import InstalledPart
+from ctx.errors import CtxError, HookFailed
+
+
+class HostParts(NamedTuple):
+    """Which parts of a host to install."""
+
+    hooks: bool = True
+    skill: bool = True
+
+    def files(self, host: HostSetup, machine: Machine) -> tuple[HostFile, ...]:
+        return tuple(
+            file for file in host.files(machine) if self.hooks or file.what not in _WITH_HOOKS
+        )
+
+
+_WITH_HOOKS = ("hooks", "plugin")
+
+
+# Installing
+
+
+def planned_files(host: HostSetup, machine: Machine, parts: HostParts) -> Iterator[FileChange]:
+    """The change of each file; SettingsUnreadable if one is not possible."""
+    for file in parts.files(host, machine):
+        yield edited_file.plan_change(file.path, file.add, by_hand=_add_by_hand(host))
+
+
+def try_hooks(host: HostSetup, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Run every hook as the host would. Raises HookFailed if one of them fails."""
+    commands = host.hook_commands()
+    for word, command in commands.items():
+        payload = partial(host.sample_payload, word)
+        if problem := hook_trials.try_command(command, payload, environment):
+            raise HookFailed(
+                f"The hook {word} for {host.title} does not work: {problem}", detail=f"  {command}"
+            )
+    return tuple(commands)
+
+
+def write_files(host: HostSetup, machine: Machine, parts: HostParts) -> Iterator[FileChange]:
+    for file in parts.files(host, machine):
+        backup = backup_path(machine, host, file)
+        yield edited_file.change(file.path, file.add, backup, by_hand=_add_by_hand(host))
+
+
+def added_part(file: HostFile, change: FileChange) -> InstalledPart:
+    """One word for what an installation did to a file."""
+    if not change.is_one:
+        return InstalledPart(file.what, file.path, "current")
+    was_there = file.remove(change.before) != change.before
+    return InstalledPart(file.what, file.path, "updated" if was_there else "added")
+
+
+def shared_skill_is_needed(hosts: Iterable[HostSetup], machine: Machine) -> bool:
+    """Whether one of these hosts reads the shared skill and no other copy.
+
+    OpenCode also reads the folder of Claude Code, so it needs no second copy.
+    """
+    has_other = os.path.lexists(os.path.join(machine.claude_skill, "SKILL.md"))
+    return any(
+        host.reads_shared_skill and not (host.name == "opencode" and has_other) for host in hosts
+    )
+
+
+def _add_by_hand(host: HostSetup) -> str:
+    return f"add it by hand: `ctx install --host {host.name} --print` shows it"
+
+
+# Uninstalling
+
+
+def planned_removal(host: HostSetup, machine: Machine) -> Iterator[tuple[HostFile, FileChange]]:
+    for file in reversed(host.files(machine)):
+        yield file, edited_file.plan_change(file.path, file.remove, by_hand=_REMOVE_BY_HAND)
+
+
+def remove_files(host: HostSetup, machine: Machine) -> Iterator[tuple[HostFile, FileChange]]:
+    for file in reversed(host.files(machine)):
+        backup = backup_path(machine, host, file)
+        change = edited_file.change(file.path, file.remove, backup, by_hand=_REMOVE_BY_HAND)
+        if change.is_one and change.after is None:
+            _remove_empty_folders(os.path.dirname(file.path), machine.home)
+        yield file, change
+
+
+def is_registered(host: HostSetup, machine: Machine) -> bool:
+    """Whether a file of the host contains our part."""
+    for file in host.files(machine):
+        with suppress(CtxError):
+            if edited_file.plan_change(file.path, file.remove).is_one:
+                return True
+    return False
+
+
+def remove_shared_skill(machine: Machine, *, force: bool) -> InstalledPart:
+    folder = machine.shared_skill
+    part = InstalledPart("skill", folder, skill.remove(folder, force=force))
+    if part.state == "removed":
+        _remove_empty_folders(os.path.dirname(folder), machine.home)
+    return part
+
+
+def planned_removal_of_shared_skill(machine: Machine, *, force: bool) -> InstalledPart:
+    folder = machine.shared_skill
+    if not os.path.lexists(os.path.join(folder, "SKILL.md")):
+        return InstalledPart("skill", folder, "missing")
+    kept = skill.edited_pages(folder) and not force
+    return InstalledPart("skill", folder, "kept" if kept else "removed")
+
+
+_REMOVE_BY_HAND = "remove by hand what `ctx install` added"
+
+
+def _remove_empty_folders(folder: str, home: str) -> None:
+    """Folders that were created for a file go with it."""
+    while folder.startswith(f"{home}/") and not disk.names(folder):
+        with suppress(OSError):
+            os.rmdir(folder)
+        folder = os.path.dirname(folder)
+
+
+def backup_path(machine: Machine, host: HostSetup, file: HostFile) -> str:
+    """The path of a backup, without the time. Each file has its own."""
+    number = blake2s(os.fsencode(os.path.realpath(file.path)), digest_size=4).hexdigest()
+    name = f"{os.path.basename(file.path)}-of-{host.name}-{number}"
+    return os.path.join(machine.ctx_home, "backups", name)
