@@ -1,11 +1,10 @@
 """`ctx install`"""
 
 import argparse
-import json
 import os
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ctx import layout
 from ctx.agents.claude_code import clients, install, registration
@@ -20,7 +19,8 @@ from ctx.agents.runtime.notices import CAPTURED
 from ctx.cli import git_hook, opening
 from ctx.cli import options as shared
 from ctx.cli import settings as surroundings
-from ctx.cli.output import Block, Line, Output, Table, VerbatimText, count
+from ctx.cli.install_answers import InstallResult, render, render_by_hand
+from ctx.cli.output import Output
 from ctx.cli.settings import Settings
 from ctx.config import resolve
 from ctx.errors import HookFailed, UsageError
@@ -34,26 +34,6 @@ ctx install --plugin ~/ctx-plugin    write a plugin, with /ctx:remember and more
 ctx install --projection             a block in AGENTS.md, for agents without hooks
 ctx install --git                    git's pre-commit hook: memory goes into the same commit
 """
-
-_STATES = {"there": "there already", "current": "up to date"}
-
-
-class InstallResult(NamedTuple):
-    """What was installed, or would be."""
-
-    dry_run: bool
-    parts: tuple[InstalledPart, ...]
-    settings: dict[str, Any]
-    """The state of our hooks in settings.json."""
-    backup: str = ""
-    """The backup of the settings; empty if there was nothing to back up."""
-    diff: str = ""
-    """The changes of a file, line by line."""
-    without_effect: str = ""
-    """Why the client does not run the hooks, such as a comment in its settings."""
-    clients: tuple[Client, ...] = ()
-    tried: tuple[str, ...] = ()
-    """The hooks that were run as the client runs them."""
 
 
 class _InstallPlan(NamedTuple):
@@ -368,58 +348,3 @@ def projection_file(options: argparse.Namespace, settings: Settings) -> str:
     root = layout.place(settings.folder, settings.user_store.home).folder
     paths = [os.path.join(root, name) for name in ("AGENTS.md", "CLAUDE.md")]
     return next((path for path in paths if os.path.lexists(path)), paths[0])
-
-
-def render(installed: InstallResult, *, home: str) -> list[Block]:
-    rows = rows_of(installed.parts, len(installed.settings.get("hooks", ())), home)
-    if installed.backup:
-        rows.append(("Backup", short(installed.backup, home), ""))
-    rows += [
-        ("Client", short(client.path, home), client.version or "version unknown")
-        for client in installed.clients
-    ]
-    if not installed.clients and any(part.what == "hooks" for part in installed.parts):
-        rows.append(("Client", "Claude Code is not on the PATH", ""))
-    blocks: list[Block] = [Table(("part", "where", "state"), rows, ("field", "", ""))]
-    if installed.tried:
-        blocks.append(Line(f"Tried {count(len(installed.tried), 'hook')}: all work."))
-    return [*dry(installed.dry_run, installed.diff), *blocks]
-
-
-def dry(dry_run: bool, diff: str) -> list[Block]:
-    """The heading of a dry run."""
-    if not dry_run:
-        return []
-    shown: list[Block] = [VerbatimText(diff), Line("")] if diff else []
-    return [*shown, Line("Nothing changed. Planned changes:")]
-
-
-def rows_of(parts: tuple[InstalledPart, ...], hooks: int, home: str) -> list[tuple[str, str, str]]:
-    rows = []
-    for part in parts:
-        state: str = _STATES.get(part.state, part.state)
-        if part.what == "hooks" and part.state == "added":
-            state = f"{hooks} added"
-        path = os.path.join(part.path, "SKILL.md") if part.what == "skill" else part.path
-        rows.append((part.what.capitalize(), short(path, home), state))
-    return rows
-
-
-def short(path: str, home: str) -> str:
-    """A path with `~` for the home folder."""
-    return f"~{path[len(home) :]}" if path.startswith(f"{home}/") else path
-
-
-def render_by_hand(printed: InstallResult, *, home: str, project: str) -> list[Block]:
-    where = {part.what: short(part.path, home) for part in printed.parts}
-    blocks: list[Block] = [Line(f"Store: {where['store']}")]
-    steps = []
-    if "skill" in where:
-        blocks.append(Line(f"Skill: {where['skill']}/SKILL.md"))
-        steps = [f"`ctx install{project} --no-hooks` writes the skill."]
-    if "hooks" in where:
-        settings_json = json.dumps(printed.settings, indent=2, ensure_ascii=False)
-        head = Line(f"To enable the hooks, add to {where['hooks']}:")
-        blocks += [Line(""), head, Line(""), VerbatimText(f"{settings_json}\n")]
-        steps.insert(0, "Then start a new conversation.")
-    return [*blocks, Line(""), Line(" ".join(steps))] if steps else blocks

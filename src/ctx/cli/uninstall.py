@@ -12,15 +12,8 @@ from ctx.agents.host_setup import skill
 from ctx.agents.host_setup.edited_file import FileChange
 from ctx.agents.host_setup.installed_parts import InstalledPart
 from ctx.cli import arguments, git_hook, worker
-from ctx.cli.install import (
-    diff_of,
-    dry,
-    place_of,
-    projection_file,
-    projection_option,
-    rows_of,
-    short,
-)
+from ctx.cli.install import diff_of, place_of, projection_file, projection_option
+from ctx.cli.install_answers import dry, rows_of, short
 from ctx.cli.output import Block, Line, Output, Table
 from ctx.cli.settings import Settings
 
