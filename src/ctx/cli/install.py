@@ -12,14 +12,21 @@ from ctx.agents.claude_code.clients import Client
 from ctx.agents.claude_code.install import InstallTarget
 from ctx.agents.claude_code.projection import ProjectionPlan
 from ctx.agents.claude_code.registration import Group
-from ctx.agents.host_setup import hook_commands, own_program, program_runs, settings_file, skill
+from ctx.agents.host_setup import (
+    hook_commands,
+    own_program,
+    program_runs,
+    settings_file,
+    skill,
+)
 from ctx.agents.host_setup.edited_file import FileChange
+from ctx.agents.host_setup.host_setups import Machine
 from ctx.agents.host_setup.installed_parts import InstalledPart
 from ctx.agents.runtime.notices import CAPTURED
-from ctx.cli import git_hook, opening
+from ctx.cli import git_hook, install_hosts, opening
 from ctx.cli import options as shared
-from ctx.cli import settings as surroundings
 from ctx.cli.install_answers import InstallResult, render, render_by_hand
+from ctx.cli.install_hosts import HostInstall
 from ctx.cli.output import Output
 from ctx.cli.settings import Settings
 from ctx.config import resolve
@@ -29,6 +36,7 @@ EXAMPLES = """
 ctx install                          the store, the skill and the hooks, for yourself
 ctx install --dry-run                show what would change
 ctx install --print                  show what to add by hand
+ctx install --host codex,gemini      for other hosts; `--all` for every one on this machine
 ctx install --project                in this project's own settings, for everybody there
 ctx install --plugin ~/ctx-plugin    write a plugin, with /ctx:remember and more
 ctx install --projection             a block in AGENTS.md, for agents without hooks
@@ -69,6 +77,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     place.add_argument(
         "--git", action="store_true", help="only add git's pre-commit hook, which commits memory"
     )
+    install_hosts.host_options(place, "for")
     only = parser.add_mutually_exclusive_group()
     only.add_argument(
         "--print", dest="only_print", action="store_true", help="only print what to add manually"
@@ -104,24 +113,55 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
                 raise UsageError(f"{option} cannot be combined with other options.")
             output.show(write(options, settings, output), partial(render, home=home))
             return
-    variables = surroundings.variables()
-    plan = _install_plan(options, settings, variables.get("PATH", ""), output)
-    change: FileChange | None = None
-    if options.only_print:
-        shown = partial(render_by_hand, home=home, project=plan.option)
-        output.show(_manual_steps(plan), shown)
-    elif options.dry_run:
-        answer, change = _dry_run_result(plan)
-        output.show(answer, partial(render, home=home))
-    else:
-        answer, change = _carry_out_plan(plan, settings, variables, output)
-        output.show(answer, partial(render, home=home))
-    if not (plan.skill or plan.hooks):
+    machine = install_hosts.machine_of(settings)
+    choice = install_hosts.choose_hosts(options, machine, settings.claude_folder, output)
+    claude = _ClaudeInstall(options, settings, machine, output) if choice.claude_code else None
+    if choice.others or choice.is_unknown or claude is None:
+        first = None if claude is None else claude.answer
+        hosts = HostInstall(options, settings, machine, output, choice)
+        hosts.run(first)
+        if claude is not None:
+            claude.show_messages()
+        hosts.show_notes()
         return
-    for warning in _warnings(plan, settings, change):
-        output.warn(warning)
-    if not (options.only_print or options.dry_run):
-        program = own_program.program_on_path(variables)
+    shown = partial(render_by_hand, home=home, project=claude.plan.option)
+    answer = claude.answer()
+    output.show(answer, shown if options.only_print else partial(render, home=home))
+    claude.show_messages()
+
+
+class _ClaudeInstall:
+    """An installation for Claude Code, or what it would do."""
+
+    def __init__(
+        self, options: argparse.Namespace, settings: Settings, machine: Machine, output: Output
+    ) -> None:
+        self._options, self._settings, self._output = options, settings, output
+        self._variables = dict(machine.variables)
+        self.plan = _install_plan(options, settings, self._variables.get("PATH", ""), output)
+        self._change: FileChange | None = None
+
+    def answer(self) -> InstallResult:
+        if self._options.only_print:
+            return _manual_steps(self.plan)
+        if self._options.dry_run:
+            answer, self._change = _dry_run_result(self.plan)
+        else:
+            answer, self._change = _carry_out_plan(
+                self.plan, self._settings, self._variables, self._output
+            )
+        return answer
+
+    def show_messages(self) -> None:
+        """Warnings, and what to do next."""
+        plan, output = self.plan, self._output
+        if not (plan.skill or plan.hooks):
+            return
+        for warning in _warnings(plan, self._settings, self._change):
+            output.warn(warning)
+        if self._options.only_print or self._options.dry_run:
+            return
+        program = own_program.program_on_path(self._variables)
         if program.advice:
             output.warn(f"{program.summary} Claude calls `ctx` in a shell. {program.advice}")
         output.note(
@@ -147,19 +187,7 @@ def _warnings(plan: _InstallPlan, settings: Settings, change: FileChange | None)
                     f"The version of {client.path} is unknown: it gets only the hooks"
                     " that all versions support."
                 )
-    usual = os.path.abspath(settings.expanded("~/.ctx"))
-    environment = settings.environment
-    chosen = {
-        "CTX_HOME": settings.user_store.home != usual,
-        "CTX_DB": bool(environment.get("CTX_DB")),
-    }
-    for name in (name for name, is_chosen in chosen.items() if is_chosen):
-        yield (
-            f"{name} is set here. Set it where you start Claude Code too; otherwise hooks use"
-            f" {os.path.join(usual, 'store.db')}."
-        )
-    if environment.get("CTX_OFF", "") not in ("", "0"):
-        yield "CTX_OFF is set: hooks do nothing."
+    yield from install_hosts.environment_warnings(settings, "Claude Code")
 
 
 def _incompatible_events(plan: _InstallPlan, text: str) -> Iterator[str]:
@@ -184,9 +212,7 @@ def _install_plan(
         place,
         _entries(place, installed, settings, output),
         installed,
-        InstalledPart(
-            "store", settings.database, "there" if os.path.exists(settings.database) else "made"
-        ),
+        InstalledPart("store", settings.database, install_hosts.store_state(settings)),
         skill=not options.no_skill,
         hooks=not options.no_hooks,
     )

@@ -29,6 +29,89 @@ class InstallResult(NamedTuple):
     """The hooks that were run as the client runs them."""
 
 
+class UninstallResult(NamedTuple):
+    """What was removed, or would be."""
+
+    dry_run: bool
+    parts: tuple[InstalledPart, ...]
+    backup: str
+    """The backup of the settings; empty if nothing was changed."""
+    diff: str
+    """The changes of a file, line by line."""
+    store: str
+    """The folder of the user store, which stays."""
+
+
+class ByHand(NamedTuple):
+    """What to add to a file manually."""
+
+    path: str
+    text: str
+
+
+class HostResult(NamedTuple):
+    """What was installed or removed for a host other than Claude Code, or would be."""
+
+    host: str
+    title: str
+    parts: tuple[InstalledPart, ...]
+    backups: tuple[str, ...] = ()
+    hooks: int = 0
+    diff: str = ""
+    tried: tuple[str, ...] = ()
+    """The hooks that were run as the host runs them."""
+    by_hand: tuple[ByHand, ...] = ()
+
+
+class HostsResult(NamedTuple):
+    """The answer for several hosts, or for one other than Claude Code."""
+
+    dry_run: bool
+    parts: tuple[InstalledPart, ...]
+    """What hosts share: the store and the skill."""
+    hosts: tuple[HostResult, ...]
+    claude_code: InstallResult | UninstallResult | None = None
+    """The answer for Claude Code, if it is one of them."""
+
+
+def render_hosts(answer: HostsResult, *, home: str) -> list[Block]:
+    """The same table for every host, under its name."""
+    rows = rows_of(answer.parts, 0, home)
+    head: list[Block] = [Table(("part", "where", "state"), rows, ("field", "", ""))]
+    blocks = head if rows else []
+    for host in answer.hosts:
+        rows = rows_of(host.parts, host.hooks, home)
+        rows += [("Backup", short(path, home), "") for path in host.backups]
+        table = Table(("part", "where", "state"), rows, ("field", "", ""))
+        blocks += [Line(f"{host.title}:"), table]
+        if host.tried:
+            blocks.append(Line(f"  Tried {count(len(host.tried), 'hook')}: all work."))
+    diff = "".join(host.diff for host in answer.hosts)
+    if answer.claude_code is not None:
+        first = answer.claude_code
+        diff = first.diff + diff
+        parts = first.parts[1:] if answer.parts[:1] == first.parts[:1] else first.parts
+        if isinstance(first, InstallResult):
+            shown = render(first._replace(parts=parts, dry_run=False), home=home)
+        else:
+            shown = render_removed(first._replace(dry_run=False), home=home)
+        blocks += [Line("Claude Code:"), *shown]
+    return [*dry(answer.dry_run, diff), *blocks]
+
+
+def render_hosts_by_hand(answer: HostsResult, *, home: str) -> list[Block]:
+    blocks: list[Block] = [
+        Line(f"{part.what.capitalize()}: {short(part.path, home)}") for part in answer.parts
+    ]
+    for host in answer.hosts:
+        for path, text in host.by_hand:
+            head = Line(f"{host.title}: add to {short(path, home)}:")
+            blocks += [Line(""), head, Line(""), VerbatimText(text)]
+    if isinstance(answer.claude_code, InstallResult):
+        blocks += render_by_hand(answer.claude_code, home=home, project="")[1:]
+    return blocks
+
+
 def render(installed: InstallResult, *, home: str) -> list[Block]:
     rows = rows_of(installed.parts, len(installed.settings.get("hooks", ())), home)
     if installed.backup:
@@ -60,7 +143,8 @@ def rows_of(parts: tuple[InstalledPart, ...], hooks: int, home: str) -> list[tup
         if part.what == "hooks" and part.state == "added":
             state = f"{hooks} added"
         path = os.path.join(part.path, "SKILL.md") if part.what == "skill" else part.path
-        rows.append((part.what.capitalize(), short(path, home), state))
+        what = "MCP" if part.what == "mcp" else part.what.capitalize()
+        rows.append((what, short(path, home), state))
     return rows
 
 
@@ -82,3 +166,13 @@ def render_by_hand(printed: InstallResult, *, home: str, project: str) -> list[B
         blocks += [Line(""), head, Line(""), VerbatimText(f"{settings_json}\n")]
         steps.insert(0, "Then start a new conversation.")
     return [*blocks, Line(""), Line(" ".join(steps))] if steps else blocks
+
+
+def render_removed(uninstalled: UninstallResult, *, home: str) -> list[Block]:
+    rows = rows_of(uninstalled.parts, 0, home)
+    if uninstalled.backup:
+        rows.append(("Backup", short(uninstalled.backup, home), ""))
+    if all(part.state == "missing" for part in uninstalled.parts):
+        return [Line("Nothing to remove.")]
+    table = Table(("part", "where", "state"), rows, ("field", "", ""))
+    return [*dry(uninstalled.dry_run, uninstalled.diff), table]

@@ -4,40 +4,33 @@ import argparse
 import os
 import shlex
 from functools import partial
-from typing import NamedTuple
 
 from ctx.agents.claude_code import install, projection
 from ctx.agents.claude_code.install import InstallTarget
 from ctx.agents.host_setup import skill
 from ctx.agents.host_setup.edited_file import FileChange
-from ctx.agents.host_setup.installed_parts import InstalledPart
-from ctx.cli import arguments, git_hook, worker
+from ctx.agents.host_setup.installed_parts import InstalledPart, State
+from ctx.cli import arguments, git_hook, install_hosts, worker
 from ctx.cli.install import diff_of, place_of, projection_file, projection_option
-from ctx.cli.install_answers import dry, rows_of, short
-from ctx.cli.output import Block, Line, Output, Table
+from ctx.cli.install_answers import (
+    HostsResult,
+    UninstallResult,
+    render_hosts,
+    render_removed,
+    short,
+)
+from ctx.cli.output import Block, Line, Output
 from ctx.cli.settings import Settings
 
 EXAMPLES = """
 ctx uninstall                 remove the hooks and the skill, keep the store
 ctx uninstall --dry-run       show what would change
+ctx uninstall --host codex    only for this host; `--all` for every one
 ctx uninstall --project       out of this project's own settings
 ctx uninstall --force         also pages of the skill that you have changed
 ctx uninstall --projection    only the block in AGENTS.md
 ctx uninstall --git           only what is in git's pre-commit hook
 """
-
-
-class UninstallResult(NamedTuple):
-    """What was removed, or would be."""
-
-    dry_run: bool
-    parts: tuple[InstalledPart, ...]
-    backup: str
-    """The backup of the settings; empty if nothing was changed."""
-    diff: str
-    """The changes of a file, line by line."""
-    store: str
-    """The folder of the user store, which stays."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -47,6 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     projection_option(place, "only the block in AGENTS.md, or in another file")
     place.add_argument("--git", action="store_true", help="only what is in git's pre-commit hook")
+    install_hosts.host_options(place, "for")
     parser.add_argument(
         "--force", action="store_true", help="also remove pages of the skill that you have changed"
     )
@@ -56,37 +50,78 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     home, store = settings.expanded("~"), settings.user_store.home
     if options.projection is not None:
-        output.show(_projection(options, settings), partial(render, home=home))
+        output.show(_projection(options, settings), partial(render_removed, home=home))
         return
     if options.git:
         part, diff = git_hook.uninstall(options, settings)
         answer = UninstallResult(options.dry_run, (part,), "", diff, store)
-        output.show(answer, partial(render, home=home))
+        output.show(answer, partial(render_removed, home=home))
         return
-    place = place_of(options, settings)
-    removed = _plan_removal if options.dry_run else _remove_parts
-    change, part = removed(place, force=options.force)
-    hooks = InstalledPart("hooks", place.settings, "removed" if change.is_one else "missing")
-    diff = change.diff if options.dry_run else ""
-    answer = UninstallResult(options.dry_run, (part, hooks), change.backup, diff, store)
-    output.show(answer, partial(render, home=home))
-    if part.state == "kept":
-        changed = ", ".join(short(path, home) for path in skill.edited_pages(place.skill))
-        output.warn(f"{changed}: kept, because you changed it. --force removes it too.")
-    for warning in install.unmanaged_hook_warnings(change, "Remove it manually."):
-        output.warn(warning)
-    if options.dry_run:
+    machine = install_hosts.machine_of(settings)
+    choice = install_hosts.hosts_to_remove(options, machine)
+    if not choice.others:
+        _ClaudeRemoval(options, settings, output).run()
         return
-    for path in skill.put_aside(place.skill) if part.state == "removed" else ():
-        output.note(f"{short(path, home)} kept, because you changed it.")
-    is_one = any(each.state == "removed" for each in answer.parts)
-    if is_one and not options.project:
-        # No hook starts it any more.
-        worker.stop(settings)
-    if is_one and not options.project and os.path.isdir(store):
-        output.note(
-            f"Memory stays in {short(store, home)}; `rm -r {shlex.quote(store)}` deletes all of it."
+    claude = _ClaudeRemoval(options, settings, output) if choice.claude_code else None
+    first = claude.answer() if claude else None
+    hosts, shared = install_hosts.uninstall_hosts(choice.others, machine, options)
+    removed = HostsResult(options.dry_run, (shared,) if shared else (), hosts, first)
+    output.show(removed, partial(render_removed_hosts, home=home))
+    if claude:
+        claude.show_messages()
+    if shared and shared.state == "kept":
+        _warn_of_kept_pages(machine.shared_skill, home, output)
+
+
+class _ClaudeRemoval:
+    """Uninstalling for Claude Code, or what it would do."""
+
+    def __init__(self, options: argparse.Namespace, settings: Settings, output: Output) -> None:
+        self._options, self._settings, self._output = options, settings, output
+        self._place = place_of(options, settings)
+
+    def run(self) -> None:
+        self._output.show(self.answer(), partial(render_removed, home=self._settings.expanded("~")))
+        self.show_messages()
+
+    def answer(self) -> UninstallResult:
+        place, dry_run = self._place, self._options.dry_run
+        removed = _plan_removal if dry_run else _remove_parts
+        self._change, self._part = removed(place, force=self._options.force)
+        state: State = "removed" if self._change.is_one else "missing"
+        hooks = InstalledPart("hooks", place.settings, state)
+        diff = self._change.diff if dry_run else ""
+        store = self._settings.user_store.home
+        self._answer = UninstallResult(
+            dry_run, (self._part, hooks), self._change.backup, diff, store
         )
+        return self._answer
+
+    def show_messages(self) -> None:
+        settings, output, options = self._settings, self._output, self._options
+        home, store = settings.expanded("~"), settings.user_store.home
+        if self._part.state == "kept":
+            _warn_of_kept_pages(self._place.skill, home, output)
+        for warning in install.unmanaged_hook_warnings(self._change, "Remove it manually."):
+            output.warn(warning)
+        if options.dry_run:
+            return
+        for path in skill.put_aside(self._place.skill) if self._part.state == "removed" else ():
+            output.note(f"{short(path, home)} kept, because you changed it.")
+        is_one = any(each.state == "removed" for each in self._answer.parts)
+        if is_one and not options.project:
+            # No hook starts it any more.
+            worker.stop(settings)
+        if is_one and not options.project and os.path.isdir(store):
+            output.note(
+                f"Memory stays in {short(store, home)}; `rm -r {shlex.quote(store)}` deletes all"
+                " of it."
+            )
+
+
+def _warn_of_kept_pages(folder: str, home: str, output: Output) -> None:
+    changed = ", ".join(short(path, home) for path in skill.edited_pages(folder))
+    output.warn(f"{changed}: kept, because you changed it. --force removes it too.")
 
 
 def _plan_removal(place: InstallTarget, *, force: bool) -> tuple[FileChange, InstalledPart]:
@@ -110,11 +145,10 @@ def _projection(options: argparse.Namespace, settings: Settings) -> UninstallRes
     return UninstallResult(options.dry_run, (part,), "", diff, settings.user_store.home)
 
 
-def render(uninstalled: UninstallResult, *, home: str) -> list[Block]:
-    rows = rows_of(uninstalled.parts, 0, home)
-    if uninstalled.backup:
-        rows.append(("Backup", short(uninstalled.backup, home), ""))
-    if all(part.state == "missing" for part in uninstalled.parts):
+def render_removed_hosts(answer: HostsResult, *, home: str) -> list[Block]:
+    parts = [*answer.parts, *(part for host in answer.hosts for part in host.parts)]
+    if answer.claude_code is not None:
+        parts += answer.claude_code.parts
+    if all(part.state == "missing" for part in parts):
         return [Line("Nothing to remove.")]
-    table = Table(("part", "where", "state"), rows, ("field", "", ""))
-    return [*dry(uninstalled.dry_run, uninstalled.diff), table]
+    return render_hosts(answer, home=home)
