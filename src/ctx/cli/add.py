@@ -4,7 +4,7 @@ import argparse
 import os
 from typing import NamedTuple
 
-from ctx.cli import arguments, edit, opening
+from ctx.cli import arguments, editor, opening
 from ctx.cli import options as shared
 from ctx.cli import settings as surroundings
 from ctx.cli.nodes import note_tier, warn_of_redaction
@@ -267,7 +267,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
     content = text.content
     if len(content) > LARGE_CONTENT:
         output.warn(f"Large node: {count(len(content), 'character')}.")
-    with edit.keep_on_failure(text.file), opening.writing(settings, output) as memory:
+    with editor.keep_on_failure(text.file), opening.writing(settings, output) as memory:
         wanted = Options(
             content,
             options.type,
@@ -303,10 +303,10 @@ def _text(options: argparse.Namespace, settings: Settings, output: Output) -> _T
             # As for any other text that is empty.
             return _TypedText("", True)
         raise UsageError("The text is missing.", hint='`ctx add "…"`, or --stdin')
-    file = edit.edit_text("", options.type or "fact", edit.editor_of(settings, output))
-    content = edit.read_back(file)
+    file = editor.edit_text("", options.type or "fact", editor.program(settings, output))
+    content = editor.read_back(file)
     if not content.strip():
-        edit.discard(file)
+        editor.discard(file)
         raise UsageError("The text is empty; nothing added.")
     return _TypedText(content, True, file)
 

@@ -3,7 +3,7 @@
 import argparse
 from typing import NamedTuple
 
-from ctx.cli import arguments, edit, opening
+from ctx.cli import arguments, editor, opening
 from ctx.cli import commit as commit_command
 from ctx.cli import settings as surroundings
 from ctx.cli.nodes import note_tier, note_unclear, note_unknown, warn_of_redaction
@@ -38,7 +38,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     stream = streams.stream_named(options.stream)
     committing = workspace_to_commit(options, settings, output)
     words = _words(options, settings, output)
-    with edit.keep_on_failure(words.file), opening.writing(settings, output) as memory:
+    with editor.keep_on_failure(words.file), opening.writing(settings, output) as memory:
         written = _add(memory, options, words, stream, _tier(options, settings, words))
         has_project = memory.project_memory is not None
     if committing:
@@ -98,12 +98,12 @@ def _words(options: argparse.Namespace, settings: Settings, output: Output) -> _
 
 
 def _edit_document(kind: str, settings: Settings, output: Output) -> _DocumentText:
-    file = edit.edit_text("# ", kind, edit.editor_of(settings, output))
-    parsed = document_format.parse(edit.read_back(file))
+    file = editor.edit_text("# ", kind, editor.program(settings, output))
+    parsed = document_format.parse(editor.read_back(file))
     body = parsed.body
     title = parsed.title or _first_line(body)
     if not title:
-        edit.discard(file)
+        editor.discard(file)
         raise UsageError("The text is empty; nothing added.")
     return _DocumentText(title, body if parsed.title else _text_after_title(body), file)
 

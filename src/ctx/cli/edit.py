@@ -1,22 +1,13 @@
 """`ctx edit`"""
 
 import argparse
-import os
-import shlex
-import shutil
-import signal
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 
-from ctx import disk, interrupts
-from ctx.cli import arguments, opening
+from ctx.cli import arguments, editor, opening
 from ctx.cli.nodes import warn_of_redaction
 from ctx.cli.options import session_option
 from ctx.cli.output import Output
 from ctx.cli.settings import Settings
 from ctx.cli.update import render
-from ctx.errors import ContentRefused, CtxError, UsageError
 from ctx.operations.update import Options, update
 
 EXAMPLES = """
@@ -31,96 +22,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
-    editor = editor_of(settings, output)
+    program = editor.program(settings, output)
     with opening.reading(settings, output) as memory:
         node_id = memory.graph.find(options.id)
         before = memory.graph.node(node_id).content
     # The editor may be open for hours: nothing is locked meanwhile.
-    file = edit_text(before, node_id, editor)
-    with keep_on_failure(file):
-        text = read_back(file)
+    file = editor.edit_text(before, node_id, program)
+    with editor.keep_on_failure(file):
+        text = editor.read_back(file)
         with opening.writing(settings, output) as memory:
             wanted = Options(content=text, in_document=True, based_on=before)
             updated = update(memory, node_id, wanted)
     output.show(updated, render)
     warn_of_redaction(updated.redacted, output)
-
-
-@contextmanager
-def keep_on_failure(file: str | None) -> Iterator[None]:
-    """Keep the edited text in its file if it cannot be stored, and say where it is."""
-    try:
-        yield
-    except CtxError as error:
-        if file:
-            error.hint = f"{error.hint or ''} Your text is in {file}.".lstrip()
-        raise
-    if file:
-        discard(file)
-
-
-def discard(file: str) -> None:
-    """Remove the file, with any that the editor left beside it."""
-    shutil.rmtree(os.path.dirname(file), ignore_errors=True)
-
-
-def editor_of(settings: Settings, output: Output) -> str:
-    named = (settings.environment.get(name, "").strip() for name in ("VISUAL", "EDITOR"))
-    chosen = next(filter(None, named), "")
-    if not chosen and not output.is_interactive:
-        raise UsageError(
-            "There is no terminal to edit on.",
-            hint="`ctx update ID --stdin` takes the new content; or set EDITOR to a program.",
-        )
-    return chosen or "vi"
-
-
-def edit_text(text: str, name: str, editor: str) -> str:
-    """Open the text in the user's editor, and return the file."""
-    import subprocess
-
-    with disk.explain_errors("writing the text for the editor"):
-        folder = tempfile.mkdtemp(prefix="ctx-")
-        file = os.path.join(folder, f"{name}.md")
-        # Keep line endings: a text that is only viewed must not change.
-        with open(file, "w", encoding="utf-8", newline="") as handle:
-            handle.write(text + "\n")
-    try:
-        with interrupts.TerminalOwnedByChild():
-            code = subprocess.run([*shlex.split(editor), file], check=False).returncode
-        if code in (-signal.SIGINT, 128 + signal.SIGINT) and not _is_changed(file, text):
-            shutil.rmtree(folder, ignore_errors=True)
-            raise KeyboardInterrupt
-        reason = f"it ended with code {code}" if code else ""
-    except (OSError, ValueError) as error:
-        reason = str(error)
-    if not reason and not os.path.isfile(file):
-        reason = "it deleted the file"
-    if not reason:
-        return file
-    hint = "Set EDITOR to another program."
-    if _is_changed(file, text):
-        hint = f"Your text is in {file}."
-    else:
-        shutil.rmtree(folder, ignore_errors=True)
-    raise UsageError(f"The editor {editor!r} failed: {reason}. Nothing changed.", hint=hint)
-
-
-def _is_changed(file: str, text: str) -> bool:
-    """Whether somebody typed something. A file that cannot be read is kept."""
-    try:
-        with open(file, "rb") as handle:
-            return handle.read() != f"{text}\n".encode()
-    except OSError:
-        return os.path.isfile(file)
-
-
-def read_back(file: str) -> str:
-    try:
-        with (
-            disk.explain_errors("reading the edited text"),
-            open(file, encoding="utf-8", newline="") as handle,
-        ):
-            return handle.read()
-    except UnicodeDecodeError:
-        raise ContentRefused("The edited text is not UTF-8.") from None

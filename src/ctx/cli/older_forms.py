@@ -5,7 +5,6 @@ be an option beside `--project`, so it is rewritten before the words are parsed.
 """
 
 import argparse
-import shlex
 from typing import Any
 
 from ctx.cli import options as shared
@@ -68,6 +67,8 @@ def rewritten(parser: argparse.ArgumentParser, words: list[str]) -> tuple[list[s
                 position += 1
         if name == _PROJECT and equals:
             new.append(f"{_PROJECT_NAME}={value}")
+            import shlex
+
             typed = shlex.quote(value)
             hints = [f"{_PROJECT} {typed} is now `{_PROJECT_NAME} {typed}`."]
         else:

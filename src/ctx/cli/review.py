@@ -1,13 +1,11 @@
 """`ctx review`"""
 
 import argparse
-import os
-import shutil
 from collections.abc import Iterator
 from typing import Any
 
 from ctx import clock
-from ctx.cli import opening
+from ctx.cli import editor, opening
 from ctx.cli import options as shared
 from ctx.cli.nodes import warn_of_redaction
 from ctx.cli.output import Block, Line, Output, Table, age_text, count
@@ -162,15 +160,13 @@ def _settle_field(memory: Memory, each: OpenField, answer: str, text: str | None
 
 
 def _edit_value(each: OpenField, settings: Settings, output: Output) -> str:
-    from ctx.cli import edit
-
     value = each.versions[0].value
     before = value if isinstance(value, str) else "" if value is None else str(value)
-    file = edit.edit_text(before, each.id, edit.editor_of(settings, output))
+    file = editor.edit_text(before, each.id, editor.program(settings, output))
     try:
-        return edit.read_back(file).strip()
+        return editor.read_back(file).strip()
     finally:
-        shutil.rmtree(os.path.dirname(file), ignore_errors=True)
+        editor.discard(file)
 
 
 def render(review: Review) -> list[Block]:
