@@ -104,10 +104,10 @@ def test_in_and_out_again(ctx: Ctx, home: Path, binaries: Path) -> None:
     assert ran.out == (
         f"  Store   {'~/.ctx/store.db':<{column}}  made\n"
         f"  Skill   {'~/.claude/skills/ctx/SKILL.md':<{column}}  written\n"
-        f"  Hooks   {'~/.claude/settings.json':<{column}}  8 added\n"
+        f"  Hooks   {'~/.claude/settings.json':<{column}}  9 added\n"
         f"  Backup  ~/.ctx/backups/{backup}\n"
         f"  Client  {binaries / 'claude'!s:<{column}}  2.1.325\n"
-        "Tried 8 hooks: all work.\n"
+        "Tried 9 hooks: all work.\n"
     )
     assert ran.err == (
         "Start a new conversation to use it. To check: `ctx doctor`. To remove: `ctx"
@@ -184,7 +184,7 @@ def test_a_dry_run_changes_nothing(ctx: Ctx, home: Path) -> None:
         "Nothing changed. Planned changes:\n"
         "  Store   ~/.ctx/store.db                 made\n"
         "  Skill   ~/.claude/skills/ctx/SKILL.md   written\n"
-        "  Hooks   ~/.claude/settings.json         7 added\n"
+        "  Hooks   ~/.claude/settings.json         8 added\n"
         "  Client  Claude Code is not on the PATH\n"
     )
     assert ctx("uninstall", "--dry-run").out == "Nothing to remove.\n"

@@ -22,6 +22,7 @@ _BLOCKS = (
     ("## Recall Results\n\nQuery: ", "\n---"),
     ("## Memory status\n\n```", "\n```"),
     ("## From earlier sessions\n\n- [", "\n\n"),
+    ("## Before you edit ", "\n\n"),
     ("## Expanded\n\nThe nodes that the summary was made from", None),
     ("## A memory command failed\n\n", None),
     ("## A secret was not stored\n\n", "\n\n"),

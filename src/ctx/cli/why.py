@@ -20,7 +20,7 @@ ctx why agent-7             the last one of a session
 """
 
 _PREVIEW_LENGTH = 60
-_LAYERS = {"past_work": "past work"}
+_LAYERS = {"past_work": "past work", "before_edit": "before an edit"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

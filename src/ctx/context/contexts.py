@@ -26,6 +26,8 @@ LAYERS = (MEMORY, STANDING, RULES, COMMANDS, PAST_WORK, CODE, SESSIONS, LEARNING
 """The layers of a context, in their order."""
 SAID = "said"
 """The layer of excerpts, which come with a prompt and have no ids."""
+BEFORE_EDIT = "before_edit"
+"""The layer of what memory knows about a file that is about to be edited."""
 
 
 class ContextItem(NamedTuple):

@@ -291,6 +291,49 @@ def kinds(connections: Sequence[Connection], node_ids: Sequence[str]) -> "dict[s
     return dict(_rows_of_nodes(connections, sql, node_ids, "GROUP BY node_id"))
 
 
+def newest_of_type(
+    connections: Sequence[Connection], project: str | None, node_type: str, most: int
+) -> "list[Any]":
+    """The newest valid nodes of a type."""
+    sql = (
+        f"SELECT {_COLUMNS} FROM nodes AS n WHERE n.type = ?2 AND {_IS_VALID}"
+        " ORDER BY n.id DESC LIMIT ?3"
+    )
+    rows = (each.execute(sql, (project or "", node_type, most)) for each in connections)
+    return [row for found in rows for row in found]
+
+
+def mentioned_anchors(
+    connections: Sequence[Connection], node_ids: Sequence[str]
+) -> "list[tuple[str, str, str]]":
+    """The type, the id and the name of each file and item that the nodes mention."""
+    sql = (
+        "SELECT DISTINCT f.type, f.id, f.content FROM edges AS e JOIN nodes AS f ON f.id = e.to_id"
+        " WHERE +e.type = 'MENTIONS' AND f.type IN ('file', 'item') AND e.from_id IN"
+    )
+    return _rows_of_nodes(connections, sql, node_ids)
+
+
+def nodes_that_mention(
+    connections: Sequence[Connection],
+    project: str | None,
+    path: str,
+    item_ids: Sequence[str],
+    most: int,
+) -> "list[Any]":
+    """The newest valid nodes that mention a file or these items, each with the item's name."""
+    sql = (
+        f"SELECT {_COLUMNS}, iif(f.type = 'item', f.content, '') FROM edges AS e"
+        " JOIN nodes AS f ON f.id = e.to_id JOIN nodes AS n ON n.id = e.from_id"
+        f" WHERE +e.type = 'MENTIONS' AND {_IS_VALID} AND e.to_id IN (SELECT id FROM nodes"
+        "  WHERE json_extract(metadata, '$.path') = ?2"
+        f"  UNION SELECT id FROM nodes WHERE id IN ({_places(item_ids)}))"
+        f" ORDER BY n.id DESC LIMIT {most}"
+    )
+    values = (project or "", path, *item_ids)
+    return [row for each in connections for row in each.execute(sql, values)]
+
+
 # Excerpts of what was said
 
 

@@ -12,6 +12,7 @@ from zlib import crc32
 
 from ctx import tokens
 from ctx.context.contexts import (
+    BEFORE_EDIT,
     CODE,
     COMMANDS,
     LEARNINGS,
@@ -33,6 +34,7 @@ HEADINGS = {
     CODE: "## Recently Changed Code",
     LEARNINGS: "## Project Knowledge",
     PAST_WORK: "## Relevant Past Work",
+    BEFORE_EDIT: "## Before you edit",
 }
 
 

@@ -133,7 +133,7 @@ def _rows_in_budget(
     chosen = []
     misses = 0
     for each in ranked:
-        line = _line(each)
+        line = line_of(each)
         cost = tokens.estimate(line.texts[0] + "\n")
         if cost <= most_tokens:
             most_tokens -= cost
@@ -168,7 +168,7 @@ def about(
         if each.score < _LEAST_ABOUT:
             break
         if not layer_rows.is_about_commands(each.row[2]):
-            yield each, _line(each)
+            yield each, line_of(each)
 
 
 def is_rule(each: RankedObservation) -> bool:
@@ -351,7 +351,7 @@ def _files_in_work(
     return list(files)[:_MOST_FILES]
 
 
-def _line(each: RankedObservation) -> LayerLine:
+def line_of(each: RankedObservation) -> LayerLine:
     row = each.row
     title, _, rest = row[2].strip()[: layer_rows.LONGEST_COMPARED].partition("\n")
     title, rest = flat(title), flat(rest)

@@ -35,7 +35,7 @@ _LARGEST_TEXT = 256 * 1024 * 1024
 SESSION_FOLDERS = (live.FOLDER, "off")
 """Folders whose files are named after sessions (see `capture/capture_off.py`)."""
 _ABOUT_SESSION = re.compile(
-    r"\.(?:before|stop|state|prompted|closed|tmp|receipt(?:-\d+)?|start-[^.]*)\Z"
+    r"\.(?:before|stop|state|prompted|source|closed|tmp|receipt(?:-\d+)?|(?:start|edit)-[^.]*)\Z"
 )
 _OF_NAMES = (*SESSION_FOLDERS, repository_names.FOLDER, "deleted")
 """Files with names, which must match those in the database."""

@@ -9,6 +9,7 @@
     <session>.start-…   a hook is answering its start, for a second hook with the same event
     <session>.prompted  its first prompt was answered
     <session>.source    how it started, if its next prompt is answered with a context
+    <session>.edit-…    it was given what memory knows about a file
     cleared-<process>   the session that a client has just cleared
 
 Hooks load this module: it imports nothing but `os`.
@@ -163,7 +164,7 @@ def _is_about_one(name: str) -> bool:
     last = name.rpartition(".")[2] if "." in name else ""
     return (
         last in ("before", "stop", "state", "receipt", "prompted", "source", "tmp")
-        or last.startswith(("receipt-", "start-"))
+        or last.startswith(("receipt-", "start-", "edit-"))
         or name.startswith("cleared-")
     )
 

@@ -30,6 +30,7 @@ EVENTS = {
     "pre-compact": "PreCompact",
     "session-end": "SessionEnd",
     "subagent-stop": "SubagentStop",
+    "pre-edit": "PreToolUse",
 }
 """Event kinds: the names on the command line, and the client's names."""
 
@@ -40,6 +41,8 @@ FAILED = "failed"
 """Beside the events: files that failed after all attempts."""
 RECEIPT = "receipt"
 STOP = "stop"
+PRE_EDIT = "pre-edit"
+"""The only event that is not stored: the agent is about to edit a file."""
 
 _HOST = ":"
 _MARK = "@"

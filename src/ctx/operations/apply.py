@@ -37,6 +37,7 @@ from ctx.memory.receipts import HookReceipt, Receipt
 from ctx.operations import agent_proposals, compact
 from ctx.operations import run_agent_commands as doing
 from ctx.operations.context import own_store
+from ctx.operations.list_anchored import list_anchored
 from ctx.operations.read_agent_commands import commands_in_answer
 from ctx.operations.run_agent_commands import CommandOutcome
 from ctx.operations.why import read_receipt
@@ -371,6 +372,9 @@ def _refresh(memory: Memory, folder: str, home: str) -> None:
     """Make the contexts of a place anew, if they are not what memory is now."""
     with for_agents(memory, folder, memory.session, AUTHOR) as there:
         own, stores = own_store(there), there.graph.connections
+        key = contexts.key_of(there.place, home, memory.environment.variables, 1, own)
+        if contexts.valid_context(memory.user.connection, key) is None:
+            list_anchored(there, home)
         if default_view.is_timeless(stores):
             _keep_contexts(memory, stores, own, there.place, home)
 

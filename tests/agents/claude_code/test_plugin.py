@@ -56,6 +56,7 @@ def test_its_hooks_run_plain_ctx() -> None:
         "PreCompact": ["ctx hook pre-compact || true"],
         "SessionEnd": ["ctx hook session-end || true"],
         "SubagentStop": ["ctx hook subagent-stop || true"],
+        "PreToolUse": ["ctx hook pre-edit || true"],
     }
 
 

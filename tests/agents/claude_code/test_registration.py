@@ -11,6 +11,7 @@ from ctx.agents.claude_code import registration
 from ctx.agents.host_setup import hook_commands
 from ctx.hook_files.spool import EVENTS
 
+EDITS = "Edit|MultiEdit|Write|NotebookEdit"
 ENTRY = shlex.quote(registration.ENTRY)
 
 
@@ -21,7 +22,8 @@ def entry(word: str, **more: Any) -> dict[str, Any]:
 
 def registered(*versions: str | None, budget: int = 2000) -> dict[str, list[dict[str, Any]]]:
     entries = registration.user_entries(versions, interpreter="/my tools/python", budget=budget)
-    assert {group["matcher"] for group in entries.values()} == {""}
+    matchers = {event: group["matcher"] for event, group in entries.items() if group["matcher"]}
+    assert matchers == {"PreToolUse": EDITS}
     return {event: group["hooks"] for event, group in entries.items()}
 
 
@@ -33,6 +35,7 @@ WHAT_ALL_KNOW = {
     "PreCompact": [entry("pre-compact")],
     "SessionEnd": [entry("session-end")],
     "SubagentStop": [entry("subagent-stop")],
+    "PreToolUse": [entry("pre-edit")],
 }
 WHAT_NEW_ONES_KNOW = {
     **WHAT_ALL_KNOW,
@@ -67,7 +70,7 @@ def test_a_large_context_is_registered_in_parts(budget: int, parts: int) -> None
 def test_project_hooks_run_plain_ctx_and_work_in_every_client() -> None:
     assert registration.project_entries() == {
         event: {
-            "matcher": "",
+            "matcher": EDITS if event == "PreToolUse" else "",
             "hooks": [{"type": "command", "command": f"ctx hook {word} || true", "timeout": 10}],
         }
         for word, event in EVENTS.items()

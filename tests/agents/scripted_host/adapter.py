@@ -134,6 +134,9 @@ class ScriptedHooks:
     def folder(self, payload: bytes) -> str:
         return self.read(payload).folder
 
+    def edited_file(self, _payload: bytes) -> str:
+        return ""
+
     def transcript(self, payload: bytes) -> str:
         return self.read(payload).transcript
 

@@ -178,3 +178,27 @@ def test_an_untrusted_project_is_not_shown_before_it_is_trusted(visitor: Person)
     context = third.request.injected_at("SessionStart")
     assert "] (by A Person) Deploys are on Tuesdays.\n" in context
     assert NOT_TRUSTED.strip() not in context
+
+
+def test_an_agent_is_told_about_a_file_before_it_edits_it(resident: Person) -> None:
+    person = resident
+    path = person.project / "auth.py"
+    path.write_text("def refresh(): ...\n")
+    rule = "The token is never logged"
+    person.ctx("add", "decision", rule, "--no-tier", "--mention", "auth.py")
+    person.say("Hello.", "Hello.")
+    person.settles()
+    said = person.say(
+        "Write it.",
+        Reply((), (Tool("Read", {"file_path": str(path)}),)),
+        Reply((), (Tool("Write", {"file_path": str(path), "content": "x = 1\n"}),)),
+        Reply((), (Tool("Write", {"file_path": str(path), "content": "x = 2\n"}),)),
+        "Done.",
+    )
+    assert path.read_text() == "x = 2\n"
+    assert rule not in said.requests[1].text
+    if person.client.reports_hooks:
+        # Older clients do not pass it on.
+        assert said.requests[-1].text.count(f"## Before you edit auth.py\n- [decision] {rule}") == 1
+        person.settles()
+        assert person.ctx("why", said.session)["items"][-1]["layer"] == "before_edit"

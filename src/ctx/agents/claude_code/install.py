@@ -203,4 +203,5 @@ def _event(word: str, folder: str) -> dict[str, Any]:
         "trigger": "manual",
         "prompt": "",
         "stop_hook_active": False,
+        "tool_input": {"file_path": os.path.join(folder, hook_trials.EDITED)},
     }

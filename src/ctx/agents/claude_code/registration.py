@@ -15,7 +15,7 @@ from typing import Any
 
 from ctx.agents.host_setup.hook_commands import command_line, entry_ending, entry_script, hook_name
 from ctx.context import layers
-from ctx.hook_files.spool import EVENTS
+from ctx.hook_files.spool import EVENTS, PRE_EDIT
 
 ENTRY = entry_script("claude_code")
 """The script that a user's settings name."""
@@ -28,6 +28,8 @@ _CAPTURES = ("post-tool-use", "post-tool-use-failure", "subagent-stop")
 # The first version that is known to support asynchronous hooks.
 _SINCE = {"post-tool-use-failure": (2, 1, 15)}
 _ASYNC_SINCE = (2, 1, 15)
+# The tools of the client that change a file. No other call of a tool waits for a hook.
+_MATCHERS = {PRE_EDIT: "Edit|MultiEdit|Write|NotebookEdit"}
 # Hooks enforce a shorter limit themselves. Without this one, SessionEnd would have 1.5 s, in which
 # a busy machine may not even start the interpreter.
 _TIMEOUT_S = 10
@@ -114,7 +116,7 @@ def _entries(
             hook["async"] = True
         further = range(2, parts + 1) if word == "session-start" else ()
         more = [{**hook, "command": command(f"{word} --part {part}")} for part in further]
-        registered[event] = {"matcher": "", "hooks": [hook, *more]}
+        registered[event] = {"matcher": _MATCHERS.get(word, ""), "hooks": [hook, *more]}
     return registered
 
 

@@ -8,11 +8,15 @@ from typing import Any
 
 from ctx import clock, disk
 from ctx.agents.host_setup import program_runs
+from ctx.hook_files import anchored_files
 from ctx.memory import user_store
 from ctx.sqlite.connection import explain_errors
 
 Payload = Callable[[str], Mapping[str, Any]]
 """What a host would send to a hook, for a made-up session in a folder."""
+
+EDITED = "edited.txt"
+"""A file in that folder, which memory mentions."""
 
 _TRIAL_S = 10.0
 # Variables that would make a trial use the user's own store, keep it from running, or make it look
@@ -40,6 +44,10 @@ def _trial(command: str, payload: Payload, environment: Mapping[str, str], folde
     database = os.path.join(home, "store.db")
     with explain_errors(database):
         user_store.open_for_writing(database).close()
+    # Before an edit, a hook does something only for a file that memory mentions.
+    listed = anchored_files.path_of(home, os.path.realpath(project))
+    os.mkdir(os.path.dirname(listed), disk.FOLDER_MODE)
+    disk.replace(listed, anchored_files.content({EDITED: ()}), durable_name=False)
     before = set(os.listdir(home))
     inherited = {
         name: value for name, value in environment.items() if not name.startswith(_NOT_FOR_A_TRIAL)

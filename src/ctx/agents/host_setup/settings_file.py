@@ -30,6 +30,8 @@ FOR_ALL = ("", "*", ".*")
 """Matchers that match everything."""
 WITHOUT_MATCHER = ("UserPromptSubmit", "Stop")
 """Our events for which the client ignores matchers."""
+FOR_SOME = ("PreToolUse",)
+"""Our events that are registered for some calls only."""
 
 
 class RegisteredHook(NamedTuple):
@@ -46,7 +48,7 @@ class RegisteredHook(NamedTuple):
     @property
     def is_narrowed(self) -> bool:
         """Whether a matcher restricts the hook to some events."""
-        return self.matcher not in FOR_ALL and self.event not in WITHOUT_MATCHER
+        return self.matcher not in FOR_ALL and self.event not in (*WITHOUT_MATCHER, *FOR_SOME)
 
 
 class NamedEvent(NamedTuple):

@@ -271,6 +271,8 @@ def _answer(hook: Hook, data: bytes) -> bytes:
         reason = "is too large" if len(data) > _LARGEST_INPUT else "is not a JSON object"
         hook.log(f"the input of the hook {reason} ({len(data):,} bytes)")
         return hook.host.nothing
+    if hook.word == spool.PRE_EDIT:
+        return _before_edit(hook, data)
     if not hook.host.process(hook.environment):
         live.touch(hook.home, hook.host.session(data))
     _resume_capture(hook, data)
@@ -291,6 +293,19 @@ def _answer(hook: Hook, data: bytes) -> bytes:
     elif not is_paused:
         hook.wake_worker()
     return b""
+
+
+def _before_edit(hook: Hook, data: bytes) -> bytes:
+    """Memory knows nothing about most files, so most of these hooks end here."""
+    from ctx.hook_files import anchored_files
+
+    file = hook.host.edited_file(data)
+    if not os.path.isabs(file) or anchored_files.find(hook.home, file) is None:
+        return b""
+    from ctx.agents.runtime import hook_answers
+
+    hook.limit = ANSWER_S
+    return hook_answers.answer(hook, data)
 
 
 def _stop(hook: Hook, data: bytes, event_id: str, *, is_paused: bool) -> bytes:

@@ -1,0 +1,41 @@
+"""What memory knows about a file that an agent is about to edit."""
+
+import os
+from sqlite3 import Connection
+from zlib import crc32
+
+from ctx.agents.runtime import session_context
+from ctx.context import before_edit
+from ctx.context.before_edit import AboutFile
+from ctx.context.contexts import NOTHING, Context, ProjectStoreState
+from ctx.hook_files import anchored_files, live, start_receipts
+from ctx.layout import Place
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ctx.agents.runtime.hook import Hook
+    from ctx.hosts.hook_events import HookEvent
+
+_A_SESSION_MS = 30 * 86_400_000
+
+
+def about_edited_file(
+    hook: "Hook", connection: Connection, own: ProjectStoreState, place: Place, event: "HookEvent"
+) -> Context:
+    """Once for each file and session. What the session got at its start is not repeated."""
+    file = hook.host.edited_file(event.raw)
+    listed = anchored_files.find(hook.home, file)
+    if listed is None:
+        return NOTHING
+    path, item_ids = listed
+    name = f"{event.session}.edit-{crc32(os.fsencode(file)):08x}"
+    if not live.claim(hook.home, name, hook.now_ms(), _A_SESSION_MS):
+        return NOTHING
+    before = start_receipts.received_items(hook.home, event.session)
+    return before_edit.context(
+        session_context.stores_of(own, connection),
+        place.project,
+        AboutFile(path, item_ids, event.raw.decode("utf-8", "replace")),
+        session=event.session,
+        given={key.rpartition(":")[2] for key in before},
+    )

@@ -1,0 +1,178 @@
+"""What an agent is given before it edits a file."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ctx import tokens
+from ctx.capture.injected_text import is_all_injected
+from ctx.hook_files import anchored_files
+from tests.agents.claude_code.hook_processes import (
+    NOTHING,
+    SESSION,
+    SILENT,
+    Hooks,
+    Ran,
+    additional,
+    command,
+    sample,
+)
+from tests.conftest import Ctx
+
+RULE = "Never log the token"
+
+
+@pytest.fixture
+def hooks(surroundings: Path, repo: Path, ctx: Ctx) -> Iterator[Hooks]:
+    (repo / "src").mkdir()
+    (repo / "src" / "auth.py").write_text("def refresh():\n    return 1\n")
+    (repo / "src" / "other.py").write_text("x = 1\n")
+    assert ctx("init").code == 0
+    hooks = Hooks(surroundings / ".ctx", repo)
+    yield hooks
+    hooks.close()
+
+
+def list_files(ctx: Ctx) -> None:
+    """What the worker does after a change."""
+    assert ctx("hook", "apply").code == 0
+
+
+def edit(hooks: Hooks, path: str = "src/auth.py", session: str = SESSION, **changed: str) -> Ran:
+    folder = str(hooks.folder)
+    call = {"file_path": os.path.join(folder, path), "old_string": "a", "new_string": "b"}
+    said = sample("PreToolUse.Edit", session_id=session, cwd=folder, tool_input={**call, **changed})
+    return hooks.run("pre-edit", said)
+
+
+def begin(hooks: Hooks, ctx: Ctx, session: str) -> None:
+    """A session here makes the worker look at this folder."""
+    hooks.run("session-start", hooks.event("session-start", session_id=session))
+    list_files(ctx)
+
+
+def test_what_memory_says_about_a_file_is_given_once_for_each_session(
+    hooks: Hooks, ctx: Ctx
+) -> None:
+    assert ctx("add", "decision", RULE, "--no-tier", "--mention", "src/auth.py").code == 0
+    begin(hooks, ctx, "first")
+    text = additional(edit(hooks))
+    assert text == f"## Before you edit src/auth.py\n- [decision] {RULE}\n\n"
+    assert is_all_injected(text)
+    assert edit(hooks) == SILENT
+    assert edit(hooks, "src/other.py") == SILENT
+    assert RULE in additional(edit(hooks, session="another"))
+    assert hooks.log() == []
+
+
+def test_the_receipt_is_shown_by_why(hooks: Hooks, ctx: Ctx) -> None:
+    assert ctx("add", "decision", RULE, "--no-tier", "--mention", "src/auth.py").code == 0
+    begin(hooks, ctx, "first")
+    edit(hooks)
+    list_files(ctx)
+    shown = ctx("why", SESSION)
+    assert RULE in shown.out
+    assert "before an edit" in shown.out
+
+
+def test_only_rules_failures_and_decisions_are_given(hooks: Hooks, ctx: Ctx) -> None:
+    for kind in ("feature", "statement", "discovery"):
+        text = f"It has a {kind}"
+        assert ctx("add", "observation", text, "--tag", f"kind:{kind}", "--no-tier").code == 0
+        node = ctx("list", "--format", "json").json["nodes"][0]["id"]
+        assert ctx("relate", node, "MENTIONS", "src/auth.py").code == 0
+    begin(hooks, ctx, "first")
+    assert edit(hooks) == SILENT
+    assert ctx("add", "observation", "The lock was taken twice", "--tag", "kind:bugfix").code == 0
+    node = ctx("list", "--format", "json").json["nodes"][0]["id"]
+    assert ctx("relate", node, "MENTIONS", "src/auth.py").code == 0
+    begin(hooks, ctx, "second")
+    given = additional(edit(hooks))
+    assert "The lock was taken twice" in given
+    assert "It has a" not in given
+
+
+def test_what_is_about_the_edited_function_comes_first(hooks: Hooks, ctx: Ctx) -> None:
+    assert ctx("add", "decision", "Wait before a retry", "--mention", "auth.refresh").code == 0
+    assert ctx("add", "decision", RULE, "--mention", "src/auth.py").code == 0
+    assert ctx("code", "index").code == 0
+    begin(hooks, ctx, "first")
+    lines = additional(edit(hooks, old_string="def refresh():")).splitlines()
+    assert [line.partition("] ")[2] for line in lines[1:3]] == ["Wait before a retry", RULE]
+
+
+def test_what_the_session_got_at_its_start_is_not_repeated(hooks: Hooks, ctx: Ctx) -> None:
+    assert ctx("add", "decision", RULE, "--mention", "src/auth.py").code == 0
+    begin(hooks, ctx, SESSION)
+    assert edit(hooks) == SILENT
+    assert RULE in additional(edit(hooks, session="another"))
+
+
+def test_it_costs_at_most_200_tokens(hooks: Hooks, ctx: Ctx) -> None:
+    for number in range(12):
+        text = f"Decision {number}: " + "the token stays in memory and is never written. " * 6
+        assert ctx("add", "decision", text, "--no-tier", "--mention", "src/auth.py").code == 0
+    begin(hooks, ctx, "first")
+    assert 100 < tokens.estimate(additional(edit(hooks))) <= 200
+
+
+def test_a_deleted_node_is_not_given_from_an_old_list(hooks: Hooks, ctx: Ctx) -> None:
+    assert ctx("add", "decision", RULE, "--no-tier", "--mention", "src/auth.py").code == 0
+    node = ctx("list", "--type", "decision", "--format", "json").json["nodes"][0]["id"]
+    begin(hooks, ctx, "first")
+    assert ctx("delete", node).code == 0
+    assert edit(hooks) in (SILENT, NOTHING)
+
+
+def test_an_untrusted_project_store_gives_nothing(hooks: Hooks, ctx: Ctx) -> None:
+    assert ctx("add", "decision", RULE, "--no-tier", "--mention", "src/auth.py").code == 0
+    begin(hooks, ctx, "first")
+    assert ctx("trust", "--revoke").code == 0
+    assert edit(hooks) in (SILENT, NOTHING)
+
+
+def test_most_edits_load_nothing_and_leave_nothing(hooks: Hooks, ctx: Ctx) -> None:
+    assert ctx("add", "decision", RULE, "--no-tier", "--mention", "src/auth.py").code == 0
+    begin(hooks, ctx, "first")
+    before = {path: path.read_bytes() for path in hooks.home.rglob("*") if path.is_file()}
+    said = sample(
+        "PreToolUse.Edit",
+        session_id=SESSION,
+        cwd=str(hooks.folder),
+        tool_input={"file_path": str(hooks.folder / "src" / "other.py")},
+    )
+    interpreter, *rest = command("pre-edit")
+    ran = hooks.run_command([interpreter, "-X", "importtime", *rest], said)
+    loaded = {each.rpartition("|")[2].strip() for each in ran.err.decode().splitlines()}
+    assert "ctx.hook_files.anchored_files" in loaded
+    assert not {"json", "sqlite3", "ctx.agents.runtime.hook_answers"} & loaded
+    assert before == {path: path.read_bytes() for path in hooks.home.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("path", ["", "relative.py", "/", "\0", "/nowhere/x.py", "x" * 5000])
+def test_odd_paths_are_not_found(hooks: Hooks, ctx: Ctx, path: str) -> None:
+    begin(hooks, ctx, "first")
+    said = sample("PreToolUse.Write", session_id=SESSION, tool_input={"file_path": path})
+    assert hooks.run("pre-edit", said) in (SILENT, NOTHING)
+
+
+@given(st.dictionaries(st.text(min_size=1), st.lists(st.text(min_size=1), max_size=3), max_size=5))
+def test_a_list_is_read_as_it_was_written(
+    tmp_path_factory: pytest.TempPathFactory, files: dict[str, list[str]]
+) -> None:
+    home = str(tmp_path_factory.mktemp("home"))
+    os.mkdir(f"{home}/{anchored_files.FOLDER}")
+    fitting = {
+        path: [item for item in items if not {"\n", "\t"} & set(item)]
+        for path, items in files.items()
+        if os.path.normpath(f"/top/{path}") == f"/top/{path}" and not {"\n", "\t", "\0"} & set(path)
+    }
+    with open(anchored_files.path_of(home, "/top"), "wb") as file:
+        file.write(anchored_files.content(fitting))
+    for path, items in fitting.items():
+        assert anchored_files.find(home, f"/top/{path}") == (path, items)
+    assert anchored_files.find(home, "/top/not there") is None or "not there" in fitting
