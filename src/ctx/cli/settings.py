@@ -44,6 +44,8 @@ class Settings(NamedTuple):
     def from_environment(cls) -> "Settings":
         known = {"HOME", "NO_COLOR", "EDITOR", "VISUAL", "PAGER", "COLUMNS", "TERM"}
         known |= {"CLAUDE_CODE_SESSION_ID", "CLAUDE_CONFIG_DIR", "CLAUDE_MEM_DATA_DIR"}
+        # The sessions of other hosts, for `ctx mcp`.
+        known |= {"COPILOT_AGENT_SESSION_ID", "GEMINI_SESSION_ID", "QWEN_CODE_SESSION_ID"}
         variables = {
             name: value
             for name, value in os.environ.items()

@@ -54,3 +54,10 @@ def keep_nodes(
     now = clock.now_ms()
     place = memory.session, event, clock.iso(now), memory.project
     return keep(memory, Receipt(spool.new_id(now), *place, tokens, items))
+
+
+def keep_text(memory: Memory, event: str, tokens: int) -> str | None:
+    """The receipt of an answer without nodes."""
+    now = clock.now_ms()
+    place = memory.session, event, clock.iso(now), memory.project
+    return keep(memory, Receipt(spool.new_id(now), *place, tokens, ()))
