@@ -12,7 +12,6 @@ import os
 import random
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 FILES = 10_000
@@ -67,9 +66,9 @@ def make_project(space: str) -> str:
     run("git", "commit", "-q", "-m", "Add the shop")
     run(CTX, "init", "--yes")
     run(CTX, "code", "index")
-    from tests.e2e.growing_project import WHO, open_project_memory
-    from ctx.project.compaction import CompactionOptions
     from ctx.ids import CLI_SESSION
+    from ctx.project.compaction import CompactionOptions
+    from tests.e2e.growing_project import WHO, open_project_memory
 
     with open_project_memory(root) as memory:
         for begin in range(0, NODES, IN_A_COMMIT):

@@ -80,7 +80,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 
 
 def render(done: RememberResult) -> list[Block]:
-    tags = f" ({', '.join(done.given)})" if done.given else ""
+    tags = f" ({', '.join(done.added_tags)})" if done.added_tags else ""
     verb = "Remembered" if done.is_new else "Linked"
     lines = [Line(f"{verb}: {done.short_id}{tags}")]
     if done.proposed:

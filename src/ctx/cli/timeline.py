@@ -7,7 +7,7 @@ from ctx.cli.compose import projects, visible
 from ctx.cli.options import complete_with
 from ctx.cli.output import Block, Line, Output, Table
 from ctx.cli.settings import Settings
-from ctx.operations.timeline import DEFAULT_LIMIT, Options, Timeline, timeline
+from ctx.operations.timeline import DEFAULT_LIMIT, Options, TimelineResult, timeline
 
 EXAMPLES = """
 ctx timeline 01M7ESYZ1SB4              what was added before and after a node, and its changes
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     output.show(found, render)
 
 
-def render(found: Timeline) -> list[Block]:
+def render(found: TimelineResult) -> list[Block]:
     head = found.id if found.around == "file" else f"{found.id}: {found.title}".rstrip(": ")
     blocks: list[Block] = [Line(f"{found.around} {head}", "heading")]
     if found.earlier:

@@ -9,8 +9,12 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
+from functools import cached_property
 from sqlite3 import Connection, ProgrammingError
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from ctx.packs.node_vectors import OpenVectors
 
 _Answer = TypeVar("_Answer")
 
@@ -23,9 +27,15 @@ _REPORT_SECONDS = 1.0
 class RunningCall:
     """A call in the thread. It names the connections that may be interrupted."""
 
-    def __init__(self) -> None:
+    def __init__(self, thread: "CallThread | None" = None) -> None:
+        self._thread = thread
         self._connections: tuple[Connection, ...] = ()
         self._is_cancelled = False
+
+    @property
+    def vectors(self) -> "OpenVectors | None":
+        """The vectors that the thread keeps for the next call."""
+        return self._thread.vectors if self._thread else None
 
     def may_interrupt(self, *connections: Connection) -> None:
         self._connections = connections
@@ -47,8 +57,14 @@ class CallThread:
         self._executor = ThreadPoolExecutor(1, "ctx-call")
         self._last: Future[Any] | None = None
 
+    @cached_property
+    def vectors(self) -> "OpenVectors":
+        from ctx.packs.node_vectors import OpenVectors
+
+        return OpenVectors()
+
     async def run(self, work: Callable[[RunningCall], _Answer], report: Report) -> _Answer:
-        call = RunningCall()
+        call = RunningCall(self)
         running = self._executor.submit(work, call)
         self._last = running
         answer = asyncio.wrap_future(running)
@@ -65,9 +81,9 @@ class CallThread:
             raise
         return answer.result()
 
-    def begin(self, work: Callable[[], None]) -> None:
+    def begin(self, work: Callable[[RunningCall], None]) -> None:
         """Run something of which nobody waits for the result."""
-        self._last = self._executor.submit(work)
+        self._last = self._executor.submit(work, RunningCall(self))
 
     def finish(self, seconds: float) -> None:
         """Wait for the call that was submitted last, and so for all before it."""

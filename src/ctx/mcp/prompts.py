@@ -8,7 +8,7 @@ from ctx.mcp.agent_place import AgentPlace
 from ctx.mcp.call_thread import RunningCall
 
 
-class Prompt(NamedTuple):
+class ServerPrompt(NamedTuple):
     name: str
     description: str
     argument: str = ""
@@ -20,8 +20,8 @@ class Prompt(NamedTuple):
 PROMPTS = {
     prompt.name: prompt
     for prompt in (
-        Prompt("context", "What is known about this project"),
-        Prompt(
+        ServerPrompt("context", "What is known about this project"),
+        ServerPrompt(
             "recall",
             "Answer a question from memory",
             "question",
@@ -29,7 +29,7 @@ PROMPTS = {
             " and answer from them with the ids that you used. Say so if memory has no answer."
             "\n\nQuestion: {}",
         ),
-        Prompt(
+        ServerPrompt(
             "wrap-up",
             "Keep what this session decided and learned",
             "",

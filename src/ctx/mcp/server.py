@@ -27,7 +27,7 @@ from ctx.mcp import prompts, resources
 from ctx.mcp.agent_place import AgentPlace, agent_place
 from ctx.mcp.call_thread import CallThread, RunningCall
 from ctx.mcp.lifetime import Lifetime
-from ctx.mcp.tools import TOOLS, Answer, Tool
+from ctx.mcp.tools import TOOLS, Tool, ToolAnswer
 from ctx.workspace import Environment
 
 NAME = "ctx"
@@ -91,7 +91,7 @@ class MemoryServer:
             raise MCPError(types.INVALID_PARAMS, f"There is no tool {params.name[:40]!r}.")
         place = self._place(context)
 
-        def work(call: RunningCall) -> Answer:
+        def work(call: RunningCall) -> ToolAnswer:
             return tool.answer(place, tool.parse(params.arguments), call)
 
         try:
@@ -196,7 +196,7 @@ class MemoryServer:
         """Load what calls need as soon as the client knows the server."""
         answer = await call_next(ctx)
         if ctx.method == "notifications/initialized":
-            self.thread.begin(lambda: _warm_up(AgentPlace(self._environment)))
+            self.thread.begin(lambda call: _warm_up(AgentPlace(self._environment), call))
         return answer
 
 
@@ -211,13 +211,16 @@ def serve(environment: Environment, session_in_call: Callable[[Mapping[str, Any]
     lifetime.end(0)
 
 
-def _warm_up(place: AgentPlace) -> None:
-    from ctx.operations import pack, recall_index, timeline  # noqa: F401
+def _warm_up(place: AgentPlace, call: RunningCall) -> None:
+    from ctx.operations import recall, recall_index
+    from ctx.operations.passages import KINDS
     from ctx.packs import node_vectors
 
     # A store that cannot be read is reported by the call that needs it.
     with suppress(CtxError), place.open(writing=False) as memory:
-        node_vectors.nearness(memory, NAME)
+        nearness = node_vectors.nearness(memory, NAME, call.vectors)
+        limit = recall_index.DEFAULT_LIMIT
+        recall.recall_everything(memory, recall.Options(NAME, limit), KINDS, nearness)
 
 
 def _described(tool: Tool) -> types.Tool:

@@ -25,24 +25,24 @@ SMALLEST_PACK, LARGEST_PACK = 500, 20_000
 _Ids = tuple[str, ...]
 
 
-class Answer(NamedTuple):
+class ToolAnswer(NamedTuple):
     data: dict[str, Any]
     text: str
 
 
-class Recall(Struct, frozen=True, forbid_unknown_fields=True):
+class RecallArguments(Struct, frozen=True, forbid_unknown_fields=True):
     query: Annotated[str, Meta(description="words or filters: type:decision tag:x path:src")] = ""
     ids: Annotated[_Ids, Meta(description="results to read in full; no query then")] = ()
     limit: Annotated[int, Meta(ge=1, le=50)] = 10
     cursor: Annotated[str, Meta(description="nextCursor of the last answer")] = ""
 
 
-class Link(Struct, frozen=True, forbid_unknown_fields=True):
+class LinkArgument(Struct, frozen=True, forbid_unknown_fields=True):
     to: str
     type: Annotated[str, Meta(description="such as DEPENDS_ON")] = "RELATES_TO"
 
 
-class Remember(Struct, frozen=True, forbid_unknown_fields=True):
+class RememberArguments(Struct, frozen=True, forbid_unknown_fields=True):
     text: Annotated[str, Meta(description="one self-contained statement")] = ""
     type: Annotated[
         str,
@@ -51,25 +51,25 @@ class Remember(Struct, frozen=True, forbid_unknown_fields=True):
     tags: _Ids = ()
     rationale: Annotated[str, Meta(description="why, for a decision")] = ""
     supersedes: Annotated[_Ids, Meta(description="ids that it replaces")] = ()
-    links: tuple[Link, ...] = ()
+    links: tuple[LinkArgument, ...] = ()
     id: Annotated[str, Meta(description="link this node instead of adding text")] = ""
     scope: Annotated[str, Meta(description="project, or user for all projects")] = ""
 
 
-class Pack(Struct, frozen=True, forbid_unknown_fields=True):
+class PackArguments(Struct, frozen=True, forbid_unknown_fields=True):
     task: str
     budget: Annotated[int, Meta(description="tokens", ge=SMALLEST_PACK, le=LARGEST_PACK)] = (
         PACK_BUDGET
     )
 
 
-class Timeline(Struct, frozen=True, forbid_unknown_fields=True):
+class TimelineArguments(Struct, frozen=True, forbid_unknown_fields=True):
     around: Annotated[str, Meta(description="a node id, a session id or a file path")]
     limit: Annotated[int, Meta(ge=1, le=100)] = 20
     cursor: str = ""
 
 
-class Forget(Struct, frozen=True, forbid_unknown_fields=True):
+class ForgetArguments(Struct, frozen=True, forbid_unknown_fields=True):
     ids: _Ids
 
 
@@ -78,7 +78,7 @@ class Tool(NamedTuple):
     title: str
     description: str
     arguments: type[Struct]
-    answer: Callable[[AgentPlace, Any, RunningCall], Answer]
+    answer: Callable[[AgentPlace, Any, RunningCall], ToolAnswer]
     results: Mapping[str, str]
     """The keys of the JSON object that are always there, with their types."""
     is_read_only: bool = True
@@ -111,7 +111,7 @@ class Tool(NamedTuple):
 # Answers
 
 
-def recall(place: AgentPlace, wanted: Recall, call: RunningCall) -> Answer:
+def recall(place: AgentPlace, wanted: RecallArguments, call: RunningCall) -> ToolAnswer:
     from ctx.operations import recall_index
     from ctx.packs import node_vectors
 
@@ -124,7 +124,7 @@ def recall(place: AgentPlace, wanted: Recall, call: RunningCall) -> Answer:
         if wanted.ids:
             return _texts_answer(memory, recall_index.texts(memory, wanted.ids))
         options = recall_index.Options(wanted.query, wanted.limit, _position(wanted.cursor) or 0)
-        nearness = node_vectors.nearness(memory, wanted.query)
+        nearness = node_vectors.nearness(memory, wanted.query, call.vectors)
         found = recall_index.index(memory, options, nearness)
         notes = _notes(memory)
     if found.partial and found.entries:
@@ -156,7 +156,7 @@ def recall(place: AgentPlace, wanted: Recall, call: RunningCall) -> Answer:
     return _answer(data, [head if entries else "Nothing found.", *lines], notes, found.next_start)
 
 
-def _texts_answer(memory: Memory, found: Any) -> Answer:
+def _texts_answer(memory: Memory, found: Any) -> ToolAnswer:
     texts = [
         {"id": each.short_id, "type": each.type, "source": each.source, "text": each.text}
         for each in found.texts
@@ -173,7 +173,7 @@ def _texts_answer(memory: Memory, found: Any) -> Answer:
     return _answer(data, [each.text for each in found.texts] or ["Nothing found."], notes)
 
 
-def remember(place: AgentPlace, wanted: Remember, _call: RunningCall) -> Answer:
+def remember(place: AgentPlace, wanted: RememberArguments, _call: RunningCall) -> ToolAnswer:
     from ctx.operations import agent_proposals
     from ctx.operations import remember as remembering
     from ctx.operations.recall_index import find_visible
@@ -212,7 +212,7 @@ def remember(place: AgentPlace, wanted: Remember, _call: RunningCall) -> Answer:
     return _answer(data, [f"{verb}: {done.short_id} ({done.node.type})"], notes)
 
 
-def pack(place: AgentPlace, wanted: Pack, call: RunningCall) -> Answer:
+def pack(place: AgentPlace, wanted: PackArguments, call: RunningCall) -> ToolAnswer:
     from ctx.operations import pack as packing
     from ctx.operations.compose import visible_to_agent
     from ctx.packs import pack_text
@@ -240,7 +240,7 @@ def pack(place: AgentPlace, wanted: Pack, call: RunningCall) -> Answer:
     return _answer(data, [pack_text.as_markdown(built).rstrip()], notes)
 
 
-def timeline(place: AgentPlace, wanted: Timeline, call: RunningCall) -> Answer:
+def timeline(place: AgentPlace, wanted: TimelineArguments, call: RunningCall) -> ToolAnswer:
     from ctx.operations import timeline as timelines
     from ctx.operations.compose import visible_to_agent
 
@@ -270,11 +270,11 @@ def timeline(place: AgentPlace, wanted: Timeline, call: RunningCall) -> Answer:
     ]
     if found.later:
         notes.append(f"{found.later:,} later entries are not shown.")
-    head = f"Around {found.around} {code(found.id)}, in the order of time:"
+    head = f"{found.around.capitalize()} {code(flat(found.title or found.id))}:"
     return _answer({"entries": entries}, [head, *lines], notes, found.earlier or None)
 
 
-def forget(place: AgentPlace, wanted: Forget, _call: RunningCall) -> Answer:
+def forget(place: AgentPlace, wanted: ForgetArguments, _call: RunningCall) -> ToolAnswer:
     from ctx.operations import forget as forgetting
     from ctx.operations.recall_index import find_visible
 
@@ -303,7 +303,7 @@ TOOLS = {
             "Search the memory of this project for decisions, rules, past failures, sessions,"
             " commits and files. Use it before you decide or ask the user. Returns an index;"
             " call it again with ids for full texts.",
-            Recall,
+            RecallArguments,
             recall,
             {"results": "array", "total": "integer"},
         ),
@@ -313,7 +313,7 @@ TOOLS = {
             "Keep a decision, rule or insight for later sessions, or link and supersede nodes."
             " No secrets, nothing the code already says. Pins and scope user are proposals to"
             " the user.",
-            Remember,
+            RememberArguments,
             remember,
             {"id": "string", "proposed": "array"},
             is_read_only=False,
@@ -323,7 +323,7 @@ TOOLS = {
             "What to read for a task",
             "Select the code and memory to read for a task, within a token budget. Use it at"
             " the start of a task instead of many searches.",
-            Pack,
+            PackArguments,
             pack,
             {"chunks": "array", "tokens": "integer", "confidence": "number"},
         ),
@@ -332,7 +332,7 @@ TOOLS = {
             "What happened",
             "List what happened around a node, in a session or to a file, in order of time:"
             " prompts, edits, commands, commits and what was remembered.",
-            Timeline,
+            TimelineArguments,
             timeline,
             {"entries": "array"},
         ),
@@ -341,7 +341,7 @@ TOOLS = {
             "Remove from memory",
             "Delete wrong or outdated nodes; the user can undo it. What the user said is only"
             " proposed for deletion.",
-            Forget,
+            ForgetArguments,
             forget,
             {"forgotten": "array", "proposed": "array"},
             is_read_only=False,
@@ -356,7 +356,7 @@ def _answer(
     lines: Sequence[str],
     notes: Sequence[str] = (),
     next_position: int | None = None,
-) -> Answer:
+) -> ToolAnswer:
     """Both forms, without hidden characters."""
     lines = [*lines, *notes]
     if next_position is not None:
@@ -364,7 +364,7 @@ def _answer(
         lines.append(f'For more: cursor "{next_position}".')
     if notes:
         data["notes"] = list(notes)
-    return Answer(_shown(data), visible("\n".join(lines)))
+    return ToolAnswer(_shown(data), visible("\n".join(lines)))
 
 
 def _notes(memory: Memory) -> list[str]:

@@ -70,7 +70,7 @@ class RecallIndex(NamedTuple):
     receipt: str | None
 
 
-class NodeText(NamedTuple):
+class RecalledText(NamedTuple):
     id: NodeId
     short_id: str
     type: str
@@ -84,7 +84,7 @@ class NodeText(NamedTuple):
 class RecallTexts(NamedTuple):
     """The texts of nodes."""
 
-    texts: tuple[NodeText, ...]
+    texts: tuple[RecalledText, ...]
     missing: tuple[str, ...]
     """Ids that name no node, or none of this project."""
     left_out: tuple[str, ...]
@@ -96,8 +96,8 @@ def index(memory: Memory, options: Options, nearness: Nearness | None = None) ->
     """The results of a question, as lines. The first page also has files, commits and sections."""
     limit = max(1, min(options.limit, LARGEST_LIMIT))
     end = options.start + limit
-    wanted = recall.Options(options.query, end, None, visible_to_agent(memory))
-    # One more shows whether there is another page.
+    visible = visible_to_agent(memory)
+    wanted = recall.Options(options.query, end, None, visible, counts_others=False)
     kinds = KINDS if options.start == 0 else ()
     found = recall.recall_everything(memory, wanted, kinds, nearness)
     nodes = found.nodes[options.start :]
@@ -115,7 +115,7 @@ def texts(memory: Memory, ids: Sequence[str]) -> RecallTexts:
         raise UsageError(f"More than {MOST_IDS} ids.", hint="Ask for the texts that you need.")
     found, missing = _visible_nodes(memory, ids)
     shown = _as_result(memory, found)
-    given: list[NodeText] = []
+    given: list[RecalledText] = []
     left_out: list[str] = []
     left = MOST_TOKENS
     for node in found:
@@ -129,7 +129,7 @@ def texts(memory: Memory, ids: Sequence[str]) -> RecallTexts:
             continue
         left -= cost
         place = node.id, shown.short_ids[node.id], node.type, node.source, node.created_at[:10]
-        given.append(NodeText(*place, text, is_shortened))
+        given.append(RecalledText(*place, text, is_shortened))
     costs = {each.id: tokens.estimate(each.text) for each in given}
     kept = [node for node in found if node.id in costs]
     receipt = keep_receipt.keep_nodes(memory, _TEXT_EVENT, kept, costs, sum(costs.values()))

@@ -50,7 +50,7 @@ class RememberResult(NamedTuple):
     short_id: str
     is_new: bool
     """False if an existing node was linked."""
-    given: tuple[str, ...]
+    added_tags: tuple[str, ...]
     """Tags that were added to the requested ones."""
     linked: tuple[Edge, ...]
     proposed: tuple[str, ...]
@@ -86,7 +86,7 @@ def remember(memory: Memory, options: Options, *, may_pin: bool) -> RememberResu
     found = _link(memory, added.node.id, targets, may_pin=may_pin)
     return found._replace(
         is_new=True,
-        given=tuple(tag for tag in found.node.tags if tag not in options.tags),
+        added_tags=tuple(tag for tag in found.node.tags if tag not in options.tags),
         proposed=(*placed.wish.words(), *found.proposed),
         redacted=(*added.redacted, *found.redacted),
     )

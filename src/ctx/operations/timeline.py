@@ -65,7 +65,7 @@ class TimelineEntry(NamedTuple):
     """Whether it is the node that the timeline is about."""
 
 
-class Timeline(NamedTuple):
+class TimelineResult(NamedTuple):
     """The answer of `ctx timeline`."""
 
     around: Around
@@ -80,7 +80,7 @@ class Timeline(NamedTuple):
     """How many more there are after these."""
 
 
-def timeline(memory: Memory, options: Options) -> Timeline:
+def timeline(memory: Memory, options: Options) -> TimelineResult:
     """What the id or the path stands for is found out: a file that exists, a node, a session."""
     around = options.around.strip()
     if not around:
@@ -105,7 +105,7 @@ def timeline(memory: Memory, options: Options) -> Timeline:
     return _page(of_gone_file, options)
 
 
-def timeline_with_receipt(memory: Memory, options: Options) -> Timeline:
+def timeline_with_receipt(memory: Memory, options: Options) -> TimelineResult:
     """The same for an agent: a receipt says which nodes it was shown."""
     found = timeline(memory, options)
     costs = {
@@ -119,7 +119,7 @@ def timeline_with_receipt(memory: Memory, options: Options) -> Timeline:
     return found
 
 
-def _page(whole: Timeline, options: Options) -> Timeline:
+def _page(whole: TimelineResult, options: Options) -> TimelineResult:
     """The part of a timeline that is asked for: before a position, around the node, or the end."""
     entries = whole.entries
     end = len(entries) if options.before is None else max(0, min(options.before, len(entries)))
@@ -132,17 +132,19 @@ def _page(whole: Timeline, options: Options) -> Timeline:
     return whole._replace(entries=entries[start:end], earlier=start, later=len(entries) - end)
 
 
-def _of_node(memory: Memory, node_id: NodeId, options: Options) -> Timeline:
+def _of_node(memory: Memory, node_id: NodeId, options: Options) -> TimelineResult:
     node = memory.graph.node(node_id)
     scope = scope_of(memory, options.visible._replace(include_superseded=True))
     if not is_visible(node, scope) and options.visible.session not in _sessions_of(node):
         raise NodeNotFound(f"No node has the id {options.around.strip()[:40]!r}.")
     shown = show(memory, node_id, with_edges=False, with_history=True)
+    first = next((each.change for each in shown.history or ()), "")
     changes = [
         TimelineEntry(
             each.at, "change", _line(each.what), shown.short_ids[node_id], each.session, "", False
         )
-        for each in (shown.history or ())[1:]
+        for each in shown.history or ()
+        if each.change != first
     ]
     center = _node_entry(node, shown.short_ids[node_id])._replace(is_center=True)
     others = _nodes_near(memory, node, options)
@@ -152,10 +154,10 @@ def _of_node(memory: Memory, node_id: NodeId, options: Options) -> Timeline:
         for entry in _steps(steps.of_session(memory.user.connection, session))
     ]
     entries = _sorted([*others, *changes, *of_session, center])
-    return Timeline("node", node.id, _line(node.content), entries, 0, 0)
+    return TimelineResult("node", node.id, _line(node.content), entries, 0, 0)
 
 
-def _of_session(memory: Memory, session: Session, options: Options) -> Timeline:
+def _of_session(memory: Memory, session: Session, options: Options) -> TimelineResult:
     connection = memory.user.connection
     kept = steps.of_session(connection, session.id)
     tagged = [
@@ -165,10 +167,12 @@ def _of_session(memory: Memory, session: Session, options: Options) -> Timeline:
     ]
     nodes = _entries_of(memory, _visible(memory, tagged, options))
     title = steps.title_of(kept).text or session.request
-    return Timeline("session", session.id, _line(title), _sorted([*_steps(kept), *nodes]), 0, 0)
+    return TimelineResult(
+        "session", session.id, _line(title), _sorted([*_steps(kept), *nodes]), 0, 0
+    )
 
 
-def _of_file(memory: Memory, path: str, options: Options) -> Timeline:
+def _of_file(memory: Memory, path: str, options: Options) -> TimelineResult:
     if layout.unfit_name(path):
         raise UsageError(f"{path[:80]!r} is not the path of a file.")
     query = _only(PathFilter(path))
@@ -178,7 +182,7 @@ def _of_file(memory: Memory, path: str, options: Options) -> Timeline:
     project = memory.project
     kept = steps.about_file(memory.user.connection, path, project, _MOST) if project else []
     entries = _sorted([*_steps(kept), *nodes, *_commits(memory, path)])
-    return Timeline("file", path, path, entries, 0, 0)
+    return TimelineResult("file", path, path, entries, 0, 0)
 
 
 def _commits(memory: Memory, path: str) -> list[TimelineEntry]:
