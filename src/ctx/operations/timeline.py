@@ -278,7 +278,13 @@ def _step_line(step: Step) -> str:
 
 
 def _sorted(entries: Iterable[TimelineEntry]) -> tuple[TimelineEntry, ...]:
-    return tuple(sorted(entries, key=lambda entry: entry.at))
+    """By time. Within a second, steps come first in their own order, then nodes by id, which
+    increases with time."""
+
+    def order(entry: TimelineEntry) -> tuple[str, str]:
+        return entry.at, "" if entry.kind == _COMMIT else entry.id
+
+    return tuple(sorted(entries, key=order))
 
 
 def _sessions_of(node: Node) -> list[str]:
