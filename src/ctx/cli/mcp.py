@@ -11,10 +11,9 @@ from ctx.ids import SessionId, session_id
 from ctx.workspace import Environment
 
 EXAMPLES = """
-ctx mcp                                     hosts start it; it speaks on stdin and stdout
-claude mcp add ctx -- ctx mcp               register it with Claude Code
-codex mcp add ctx -- ctx mcp                register it with Codex
-ctx -C ~/src/shop mcp                       for a host that starts it in another folder
+ctx mcp                      the command to register with a host, which starts it
+ctx -C ~/src/shop mcp        for a host that starts it in another folder
+ctx mcp --session agent-7    calls belong to this session
 """
 
 
