@@ -216,6 +216,32 @@ def open_memory(
 
     Everything that SQLite says inside is put into words.
     """
+    project, withheld = _project_here(environment)
+    # Who only looks has nothing of a store that is not trusted in hand.
+    openable = project if writing or not withheld else None
+    with _opened_memory(environment, openable, withheld, author, writing=writing) as memory:
+        yield memory
+
+
+@contextmanager
+def open_agent_memory(environment: Environment, *, writing: bool, author: str) -> Iterator[Memory]:
+    """The same for an agent: also what it writes goes into the project's store only if that is
+    trusted, and into the user store otherwise."""
+    project, withheld = _project_here(environment._replace(untrusted=False))
+    openable = None if withheld else project
+    with _opened_memory(environment, openable, withheld, author, writing=writing) as memory:
+        yield memory
+
+
+@contextmanager
+def _opened_memory(
+    environment: Environment,
+    project: Project | None,
+    withheld: "Verdict | None",
+    author: str,
+    *,
+    writing: bool,
+) -> Iterator[Memory]:
     path = environment.graph_file
     with explain_errors(path), user_store.explain_corruption(path):
         if writing:
@@ -227,12 +253,9 @@ def open_memory(
             opened = user_store.empty_store()
         else:
             opened = user_store.open_for_reading(path)
-        project, withheld = _project_here(environment)
-        # Who only looks has nothing of a store that is not trusted in hand.
-        openable = project if writing or not withheld else None
         with (
             closing(opened),
-            _opened_project_memory(environment, openable, withheld) as project_memory,
+            _opened_project_memory(environment, project, withheld) as project_memory,
         ):
             yield Memory(Graph(opened), project_memory, environment, author, withheld)
 

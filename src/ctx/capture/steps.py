@@ -237,6 +237,19 @@ def last_message(connection: Connection, session: str) -> str:
     return (row[0] or "") if row else ""
 
 
+def about_file(connection: Connection, path: str, project: str | None, most: int) -> list[Step]:
+    """The newest steps of a project's sessions that read or wrote a file, in order."""
+    # Searching for the encoded path is much faster than parsing every body.
+    needle = f'"path":{json.dumps(path, ensure_ascii=False)}'
+    rows = connection.execute(
+        "SELECT e.id, e.session, e.at, e.tool, e.tool_use, e.body FROM events AS e"
+        " JOIN sessions AS s ON s.id = e.session WHERE e.status = ? AND s.project IS ?"
+        " AND instr(e.body, ?) ORDER BY e.id DESC LIMIT ?",
+        (STEP, project, needle, most),
+    ).fetchall()
+    return [step for step in map(read, reversed(rows)) if step.path == path]
+
+
 def with_ids(connection: Connection, step_ids: Sequence[str]) -> list[Step]:
     """The steps with these ids, as far as they are stored."""
     rows = connection.execute(

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 GROUPS = {
     "nodes": {
         "add": "add a node, a note, a task, a decision, a command's output, or files",
+        "remember": "add a node as an agent, or link nodes",
         "show": "show a node, its edges and its history",
         "list": "list nodes, newest first",
         "update": "change a node's content, type, summary or metadata",
@@ -44,6 +45,7 @@ GROUPS = {
         "recall": "search memory, commits and files for a question",
         "trace": "show what a node was derived from",
         "related": "show the neighbours of a node",
+        "timeline": "show what happened around a node, in a session or to a file",
         "why": "show what an agent was given, why, and how many tokens it took",
     },
     "compose": {
@@ -89,6 +91,7 @@ GROUPS = {
         "install": "register hooks and the skill with Claude Code",
         "uninstall": "remove hooks and the skill from Claude Code",
         "doctor": "check the installation, and suggest fixes",
+        "mcp": "serve memory to an agent over the Model Context Protocol",
         "hook": "run a hook of Claude Code: session-start, stop, …, apply",
         "status": "show the size and state of memory",
         "config": "read and change settings: get, set, unset, list, explain",
@@ -145,7 +148,6 @@ _ELSEWHERE = {
     "note": "`ctx add note`",
     "question": "`ctx add question`",
     "redo": "`ctx undo CHANGE`, which also redoes an undone change",
-    "remember": "`ctx add`",
     "remove": "`ctx delete`",
     "rm": "`ctx delete`",
     "save": "`ctx add` or `ctx commit`",

@@ -1,6 +1,7 @@
 """`ctx forget`"""
 
 import argparse
+from collections.abc import Sequence
 
 from ctx.cli import arguments, opening
 from ctx.cli.delete import dependents_text, note_kept_files, render
@@ -8,10 +9,13 @@ from ctx.cli.nodes import table
 from ctx.cli.options import session_option, yes_option
 from ctx.cli.output import Line, Output, count
 from ctx.cli.settings import Settings
+from ctx.ids import NodeId
 from ctx.memory.query.compile import Scope
 from ctx.memory.query.query_parser import parse
 from ctx.operations.delete import DeleteResult, delete, deletion, files_of
+from ctx.operations.forget import forget
 from ctx.operations.query import find
+from ctx.workspace import Memory
 
 EXAMPLES = """
 ctx forget "staging password"                  find, show, ask, delete
@@ -36,6 +40,9 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         matches = find(memory.graph, query, Scope(include_superseded=True), 0)
         # Partial matches are not deleted.
         node_ids = [] if matches.partial else [node.id for node in matches.nodes]
+        if node_ids and memory.environment.in_agents_shell and not options.dry_run:
+            _forget_as_agent(memory, node_ids, output)
+            return
         nodes = deletion(memory.graph, node_ids, cascade=False)
         deleted = DeleteResult(nodes.nodes, nodes.short_ids, nodes.dependents, options.dry_run)
         if node_ids and not options.dry_run:
@@ -55,3 +62,12 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         note_kept_files(files, output)
     if deleted.deleted and not options.dry_run:
         output.note("To restore them: `ctx undo`")
+
+
+def _forget_as_agent(memory: Memory, node_ids: Sequence[NodeId], output: Output) -> None:
+    """Delete what agents said. What the user said is only proposed, so nobody is asked here."""
+    done = forget(memory, node_ids)
+    output.show(DeleteResult(done.forgotten, done.short_ids, done.dependents, False), render)
+    if done.proposed:
+        named = ", ".join(done.short_ids[node.id] for node in done.proposed)
+        output.warn(f"Only the user can delete {named}. They decide with `ctx review`.")

@@ -46,6 +46,8 @@ class Settings(NamedTuple):
         known |= {"CLAUDE_CODE_SESSION_ID", "CLAUDE_CONFIG_DIR", "CLAUDE_MEM_DATA_DIR"}
         # Where other hosts keep their files.
         known |= {"CODEX_HOME", "GEMINI_CLI_HOME", "COPILOT_HOME", "QWEN_HOME", "XDG_DATA_HOME"}
+        # The sessions of other hosts, for `ctx mcp`.
+        known |= {"COPILOT_AGENT_SESSION_ID", "GEMINI_SESSION_ID", "QWEN_CODE_SESSION_ID"}
         variables = {
             name: value
             for name, value in os.environ.items()

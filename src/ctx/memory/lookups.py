@@ -163,6 +163,14 @@ def changed_at(connection: Connection) -> dict[str, str]:
     return dict(connection.execute("SELECT id, updated_at FROM nodes"))
 
 
+def state(connection: Connection) -> tuple[str, str, str, str]:
+    """What differs if any node has changed: the file, the last record, and the nodes."""
+    path = connection.execute("SELECT file FROM pragma_database_list WHERE seq = 0").fetchone()[0]
+    last = connection.execute("SELECT max(rowid) FROM records").fetchone()[0]
+    number, changed = connection.execute("SELECT count(*), max(updated_at) FROM nodes").fetchone()
+    return path, str(last), str(number), str(changed)
+
+
 def changed_last(connection: Connection, most: int) -> list[NodeId]:
     sql = "SELECT id FROM nodes ORDER BY updated_at DESC, id DESC LIMIT ?"
     return [row[0] for row in connection.execute(sql, (most,))]

@@ -1,4 +1,4 @@
-"""What an agent wants and only the user may decide: to pin, and to write for all projects.
+"""What an agent wants and only the user may decide: to pin, to write for all projects, to forget.
 
 A command of an agent never pins a node, and never changes what other projects see: it makes a node
 without the pin, in its own project, and writes what it asked for beside it, in the metadata
@@ -19,10 +19,12 @@ from ctx.memory import model, records, replay
 from ctx.memory.graph import USER
 from ctx.memory.idempotency_keys import Claim
 from ctx.memory.model import OFF_CONTEXT, PINNED, REFERENCE, TIERS, Evidence, Node
-from ctx.operations import link
+from ctx.operations import delete, link
 from ctx.operations.add import inherited_tags
 from ctx.workspace import Memory
 
+MCP = "mcp"
+"""Through whom the calls of MCP tools are recorded."""
 PROPOSED = "proposed"
 """The key of the metadata."""
 
@@ -38,6 +40,8 @@ class ProposedChange(NamedTuple):
     tags: tuple[str, ...] = ()
     supersedes: tuple[NodeId, ...] = ()
     archives: tuple[NodeId, ...] = ()
+    forget: bool = False
+    """Whether the node is to be deleted."""
 
     def metadata(self) -> dict[str, Any]:
         """As it is kept: what is empty is left out."""
@@ -45,6 +49,7 @@ class ProposedChange(NamedTuple):
         found |= {"tags": list(self.tags)} if self.tags else {}
         found |= {"supersedes": list(self.supersedes)} if self.supersedes else {}
         found |= {"archives": list(self.archives)} if self.archives else {}
+        found |= {"forget": True} if self.forget else {}
         return {PROPOSED: found} if found else {}
 
     def words(self) -> list[str]:
@@ -55,6 +60,7 @@ class ProposedChange(NamedTuple):
             *(f"tag {tag}" for tag in self.tags if tag != PINNED),
             *(f"supersede {ids.short(node_id)}" for node_id in self.supersedes),
             *(f"archive {ids.short(node_id)}" for node_id in self.archives),
+            *(["forget"] if self.forget else []),
         ]
 
 
@@ -70,7 +76,8 @@ class Proposal(NamedTuple):
     title: str
     scope: str
     asked: tuple[str, ...]
-    """What the node becomes if it is accepted: `pin`, `all projects`, `supersede ID`, …"""
+    """What happens to the node if it is accepted: `pin`, `all projects`, `supersede ID`, `forget`,
+    …"""
     is_done: bool
     """Whether the agent has done it already, before this was asked about."""
     author: str
@@ -146,6 +153,19 @@ def propose_superseding(
         change.update_node(new, metadata=wish.metadata())
 
 
+def propose_forgetting(memory: Memory, node_ids: Sequence[NodeId]) -> None:
+    """Note that nodes are to be deleted."""
+    by_scope = memory.graph.by_scope(node_ids)
+    if not by_scope:
+        return
+    with memory.transaction("propose", *by_scope) as change:
+        for scope, part in by_scope.items():
+            here = change.in_scope(scope)
+            for node_id in part:
+                wish = proposed_change(here.graph.node(node_id))._replace(forget=True)
+                here.update_node(node_id, metadata=wish.metadata())
+
+
 def proposed_change(node: Node) -> ProposedChange:
     """The proposals for a node. The metadata may be untrusted: invalid ones are ignored."""
     found = node.metadata.get(PROPOSED)
@@ -156,13 +176,14 @@ def proposed_change(node: Node) -> ProposedChange:
         tuple(NodeId(ids.Ulid(each)) for each in _texts(found.get(key)) if ids.is_ulid(each))
         for key in ("supersedes", "archives")
     )
-    return ProposedChange(found.get("scope") == USER, tuple(tags), supersedes, archives)
+    forget = found.get("forget") is True
+    return ProposedChange(found.get("scope") == USER, tuple(tags), supersedes, archives, forget)
 
 
 def proposals(memory: Memory) -> list[Proposal]:
     """What waits for the user, oldest first."""
     found: dict[NodeId, Proposal] = {}
-    agents = memory.environment.hosts.names
+    agents = (*memory.environment.hosts.names, MCP)
     for graph in memory.graph.graphs:
         for node in graph.nodes(graph.with_metadata(PROPOSED)):
             if words := proposed_change(node).words():
@@ -217,6 +238,8 @@ def accept(memory: Memory, proposal: Proposal) -> None:
         for scope, others in archived.items():
             for node_id in others:
                 change.in_scope(scope).set_tier(node_id, OFF_CONTEXT)
+    if wish.forget:
+        delete.delete(memory, [node.id], _ACTION)
 
 
 def reject(memory: Memory, proposal: Proposal) -> None:

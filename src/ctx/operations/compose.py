@@ -109,6 +109,13 @@ def scope_of(memory: Memory, visible: VisibleNodes) -> Scope:
     )
 
 
+def visible_to_agent(memory: Memory) -> VisibleNodes:
+    """What an agent may see: nothing of other projects, even outside of a project. There, it has to
+    name the project of what it remembers, and sees that again."""
+    own = "" if memory.project else memory.session
+    return VisibleNodes(project=memory.project or "", session=own)
+
+
 def of_other_projects(
     connections: Sequence[Connection], query: Query, scope: Scope, now_ms: int
 ) -> OmittedNodes:

@@ -58,7 +58,8 @@ def deletion(graph: Graphs, node_ids: Sequence[NodeId], *, cascade: bool) -> Del
     return Deletion(nodes, graph.shown(node.id for node in (*nodes, *others)), others)
 
 
-def delete(memory: Memory, node_ids: Iterable[NodeId], action: str = "delete") -> None:
+def delete(memory: Memory, node_ids: Iterable[NodeId], action: str = "delete") -> str:
+    """Delete nodes, and return the change for `ctx undo`."""
     there = [node_id for node_id in node_ids if memory.graph.has(node_id)]
     # What receipts call the nodes by.
     lines = [
@@ -75,6 +76,7 @@ def delete(memory: Memory, node_ids: Iterable[NodeId], action: str = "delete") -
     _forget_vectors(memory, there)
     with transaction(memory.user.connection):
         receipts.forget(memory.user.connection, filter(None, lines))
+    return change.id
 
 
 def _forget_vectors(memory: Memory, gone: Sequence[NodeId]) -> None:

@@ -1,7 +1,6 @@
 """Build a pack: what an agent with a task should read, within a budget. It leaves a receipt."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from contextlib import closing
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -9,10 +8,9 @@ from ctx import clock, tokens
 from ctx.codebase import anchor_check, freshness
 from ctx.codebase.code_index import Codebase
 from ctx.codebase.freshness import AvailableCode
-from ctx.errors import CtxError
 from ctx.hook_files import spool
 from ctx.ids import NodeId, Ulid
-from ctx.memory import pending, receipts, user_store
+from ctx.memory import pending, receipts
 from ctx.memory.model import ANCHOR_TYPES, Node
 from ctx.memory.query import execute
 from ctx.memory.query.compile import Scope
@@ -26,6 +24,7 @@ from ctx.memory.receipts import (
     ReceiptItem,
     ReceiptOmission,
 )
+from ctx.operations import keep_receipt
 from ctx.operations.compose import VisibleNodes, scope_of
 from ctx.packs import pack_pipeline
 from ctx.packs.chunks import NarrativeSection
@@ -34,8 +33,6 @@ from ctx.packs.pack_pipeline import RetrievalConfig, Sources
 from ctx.packs.prompt_pack import PromptPack, Signal
 from ctx.project import project_index_state
 from ctx.redaction import redact
-from ctx.sqlite import truth
-from ctx.sqlite.connection import explain_errors, transaction
 from ctx.workspace import Memory
 
 if TYPE_CHECKING:
@@ -45,8 +42,6 @@ if TYPE_CHECKING:
 FEW_NODES = 200
 """Among so many, a pack finds by words alone."""
 
-_BUSY_MS = 500
-"""A receipt waits for others that write, and no longer."""
 _NODE_SECTIONS = ("› Changes", "› Decisions")
 """How the parts of a log are headed that list nodes, which are found themselves."""
 _NARRATIVE: "tuple[Kind, ...]" = ("narrative",)
@@ -89,7 +84,7 @@ def pack(memory: Memory, options: Options) -> PromptPack:
     return built._replace(
         # Who pastes a log has it already, and a budget is there to be kept.
         task=task if len(task) <= _LONGEST_TASK else f"{task[:_LONGEST_TASK]}…",
-        receipt=_keep(memory, built),
+        receipt=keep_receipt.keep(memory, _receipt(memory, built)),
         withheld=memory.withheld is not None,
     )
 
@@ -287,29 +282,6 @@ def _is_at(path: str, pattern: str) -> bool:
 
 
 # The receipt
-
-
-def _keep(memory: Memory, built: PromptPack) -> str | None:
-    """Write down what was given; None where that cannot be. The answer does not depend on it."""
-    path = memory.environment.graph_file
-    if memory.environment.is_single_store and not user_store.store_exists(path):
-        # A question must not create a store at a path that was named by mistake.
-        return None
-    receipt = _receipt(memory, built)
-    try:
-        with (
-            explain_errors(path),
-            closing(user_store.open_for_writing(path, _BUSY_MS)) as connection,
-        ):
-            # Do not wait for the disk: a power failure may lose only the last receipts.
-            truth.commit_without_sync(connection)
-            with transaction(connection):
-                receipts.keep(connection, receipt)
-                receipts.forget_old(connection)
-            truth.shorten_log(connection, path)
-    except CtxError:
-        return None
-    return receipt.id
 
 
 def _receipt(memory: Memory, built: PromptPack) -> Receipt:

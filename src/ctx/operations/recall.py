@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ctx import clock, tokens
 from ctx.codebase import anchor_check
 from ctx.codebase.index_state import IndexState
-from ctx.context.compose import ContextEntry, item, short_item
+from ctx.context.compose import ContextEntry, OmittedNodes, item, short_item
 from ctx.errors import BudgetExceeded
 from ctx.ids import NodeId
 from ctx.markdown import code, flat
@@ -47,6 +47,8 @@ class Options(NamedTuple):
     visible: VisibleNodes = VisibleNodes()
     asked_ms: int | None = None
     """The time of a question with words, for `yesterday`; None is now."""
+    counts_others: bool = True
+    """Whether matching nodes of other projects are counted."""
 
 
 class RecallResult(NamedTuple):
@@ -101,7 +103,9 @@ def recall(memory: Memory, options: Options, nearness: Nearness | None = None) -
         answer = _Answer(best.nodes, best.total, best.partial)
     else:
         answer = _answer(memory, query, scope, now_ms, options.limit, nearness)
-    others = of_other_projects(memory.graph.connections, query, scope, now_ms)
+    others = OmittedNodes(0)
+    if options.counts_others:
+        others = of_other_projects(memory.graph.connections, query, scope, now_ms)
     projects = [graph.connection for graph in memory.graph.graphs if graph.scope == PROJECT]
     shown = [node.id for node in answer.nodes]
     anchors = anchor_check.check(memory, answer.nodes[:_MOST_RANKED])

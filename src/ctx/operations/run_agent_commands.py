@@ -29,9 +29,19 @@ from ctx.memory.model import (
     PINNED,
     Redaction,
 )
-from ctx.operations import add, agent_proposals, link, recall, status, summarize, task, trace
+from ctx.operations import (
+    add,
+    agent_proposals,
+    link,
+    recall,
+    remember,
+    status,
+    summarize,
+    task,
+    trace,
+)
 from ctx.operations.agent_proposals import NO_PROPOSED_CHANGE, ProposedChange
-from ctx.operations.compose import VisibleNodes
+from ctx.operations.compose import visible_to_agent
 from ctx.redaction import redact
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
@@ -95,40 +105,18 @@ def execute(
 
 def _remember(memory: Memory, command: Command, claim: Claim, may_pin: bool) -> _CommandResult:
     given = command.attributes
-    if given.get("scope") == "project" and _is_nowhere(memory):
-        raise UsageError("There is no project here.")
-    rationale = given.get("rationale")
-    tags = _list(given.get("tags", ""))
-    supersedes = _nodes(memory.graph, given.get("supersedes", ""))
-    everywhere = given.get("scope") == "user"
-    wish = NO_PROPOSED_CHANGE
-    if not may_pin:
-        scope = memory.graph.shared_scope(supersedes, "superseding")
-        scope = scope or (USER if everywhere or memory.project_memory is None else PROJECT)
-        old = list(memory.graph.nodes(supersedes))
-        held = tuple(node.id for node in old if agent_proposals.is_protected(memory, node))
-        tags = agent_proposals.protected_tags(memory, tags, old)
-        if not everywhere and scope == USER:
-            tags = agent_proposals.in_project(memory, tags)
-        tags, wish = agent_proposals.place_node(
-            memory, scope, tags, ProposedChange(supersedes=held)
-        )
-        supersedes = [each for each in supersedes if each not in held]
-        everywhere = scope == USER
-    added = add.add(
-        memory,
-        add.Options(
-            command.content,
-            given.get("type"),
-            tags,
-            given.get("summary"),
-            {**({"rationale": rationale} if rationale else {}), **wish.metadata()},
-            supersedes,
-            everywhere=everywhere,
-        ),
-        _claim_with_proposal(claim, wish),
+    options = remember.Options(
+        command.content,
+        given.get("type"),
+        _list(given.get("tags", "")),
+        given.get("summary"),
+        given.get("rationale", ""),
+        _nodes(memory.graph, given.get("supersedes", "")),
+        given.get("scope", ""),
     )
-    return _CommandResult(added.redacted, wish)
+    placed = remember.place(memory, options, may_pin=may_pin)
+    added = add.add(memory, placed.options, _claim_with_proposal(claim, placed.wish))
+    return _CommandResult(added.redacted, placed.wish)
 
 
 def _summarize(memory: Memory, command: Command, claim: Claim, may_pin: bool) -> _CommandResult:
@@ -171,10 +159,9 @@ def _supersede(memory: Memory, command: Command, claim: Claim, may_pin: bool) ->
 def _link_nodes(
     memory: Memory, claim: Claim, from_id: NodeId, to_id: NodeId, kind: str, may_pin: bool
 ) -> _CommandResult:
-    is_free = may_pin or kind != "SUPERSEDES"
-    if is_free or not agent_proposals.is_protected(memory, memory.graph.node(to_id)):
+    wish = remember.proposed_link(memory, to_id, kind, may_pin=may_pin)
+    if not wish.supersedes:
         return _CommandResult(link.link(memory, from_id, to_id, kind, claim=claim).redacted)
-    wish = ProposedChange(supersedes=(to_id,))
     agent_proposals.propose_superseding(memory, from_id, to_id, _claim_with_proposal(claim, wish))
     return _CommandResult(wish=wish)
 
@@ -193,7 +180,7 @@ def _claim_with_proposal(claim: Claim, wish: ProposedChange) -> Claim:
 
 def _task(memory: Memory, command: Command, claim: Claim, may_pin: bool) -> _CommandResult:
     given = command.attributes
-    if _is_nowhere(memory) and not may_pin:
+    if remember.is_outside_projects(memory) and not may_pin:
         raise UsageError(
             "There is no project here, so every project would see the task.",
             hint="The user can run `ctx task`.",
@@ -204,18 +191,9 @@ def _task(memory: Memory, command: Command, claim: Claim, may_pin: bool) -> _Com
     return _CommandResult()
 
 
-def _is_nowhere(memory: Memory) -> bool:
-    """Whether what is stated here belongs to no project."""
-    return memory.project_memory is None and memory.project_tag is None
-
-
 def _recall(memory: Memory, command: Command, claim: Claim, _may_pin: bool) -> _CommandResult:
-    # An agent sees nothing of other projects, even outside of a project. There, it has to name the
-    # project of what it remembers, and sees that again.
-    own = "" if memory.project else memory.session
-    visible = VisibleNodes(project=memory.project or "", session=own)
     query = command.attributes["query"]
-    options = recall.Options(query, _RECALLED, _RECALL_BUDGET, visible)
+    options = recall.Options(query, _RECALLED, _RECALL_BUDGET, visible_to_agent(memory))
     recalled = recall.recall(memory, options)
     head, tail = recall.frame(recalled._replace(query=redact(recalled.query).text))
     shown = [node.id for node in recalled.nodes]

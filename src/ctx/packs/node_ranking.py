@@ -209,10 +209,10 @@ def _scores(
 
 def _times(wanted: Collection[str], words: Sequence[str]) -> Mapping[str, int]:
     """How often each term occurs."""
-    dates = Counter(word for word in words if word in wanted)
+    counts = {term: count for term in wanted if (count := words.count(term))}
     for term in filter(node_query.is_lone, wanted):
-        dates[term] = sum(word.startswith(term) for word in words)
-    return dates
+        counts[term] = sum(word.startswith(term) for word in words)
+    return counts
 
 
 def _coverage(query: NodeQuery, words: Sequence[str]) -> float:

@@ -56,10 +56,18 @@ class _QueryVector:
 class _NodeSimilarity:
     """The similarity of the nodes of some stores to a question."""
 
-    def __init__(self, files: Sequence[Vectors], embedder: Embedder, question: str) -> None:
+    def __init__(
+        self,
+        files: Sequence[Vectors],
+        embedder: Embedder,
+        question: str,
+        *,
+        closes_files: bool,
+    ) -> None:
         self._files = files
         self._embedder = embedder
         self._question = question
+        self._closes_files = closes_files
 
     def __call__(self, node_ids: Collection[NodeId] | None) -> Mapping[NodeId, float]:
         limit = _NEAREST if node_ids is None else len(node_ids)
@@ -73,12 +81,49 @@ class _NodeSimilarity:
 
     def __del__(self) -> None:
         # The caller has only a function and cannot know that files are open.
-        for file in self._files:
+        for file in self._files if self._closes_files else ():
             file.close()
 
 
-def nearness(memory: Memory, question: str) -> Nearness | None:
-    """A function that returns the similarity of nodes to a question; None without vectors."""
+class OpenVectors:
+    """Vectors that a process keeps in memory between questions, all in the same thread.
+
+    Loading them takes longer than the rest of an answer. They are compared with the nodes again
+    only if a store has changed since.
+    """
+
+    def __init__(self) -> None:
+        self._files: dict[str, tuple[Vectors, tuple[int, int]]] = {}
+        self._states: dict[str, tuple[str, ...]] = {}
+
+    def file(self, path: str) -> Vectors:
+        """The open file. If it was replaced, the new one is opened."""
+        known = self._files.get(path)
+        identity = _identity(path)
+        if known is not None and known[1] == identity:
+            return known[0]
+        if known is not None:
+            known[0].close()
+        self._states.pop(path, None)
+        file = Vectors(path)
+        self._files[path] = file, identity
+        return file
+
+    def is_current(self, path: str, state: tuple[str, ...]) -> bool:
+        return self._states.get(path) == state
+
+    def set_current(self, path: str, state: tuple[str, ...]) -> None:
+        # The file may have been created in the meantime.
+        file, _ = self._files[path]
+        self._files[path] = file, _identity(path)
+        self._states[path] = state
+
+
+def nearness(memory: Memory, question: str, kept: OpenVectors | None = None) -> Nearness | None:
+    """A function that returns the similarity of nodes to a question; None without vectors.
+
+    Files that are `kept` stay open for the next question.
+    """
     # Nothing is loaded for empty stores.
     stores = [store for store in _stores(memory) if stats.has_nodes(store[0].connection)]
     embedder = _embedder(memory, _PATIENCE_S) if stores else None
@@ -89,12 +134,25 @@ def nearness(memory: Memory, question: str) -> Nearness | None:
     except CtxError:
         # The server did not answer in time: only words are used.
         return None
-    files = [Vectors(path) for _, path in stores]
+    files = [kept.file(path) if kept else Vectors(path) for _, path in stores]
     is_in_time = clock.deadline(QUICK_FILL_S)
-    for (graph, _), file in zip(stores, files, strict=True):
+    for (graph, path), file in zip(stores, files, strict=True):
+        state = (embedder.name, embedder.version, *lookups.state(graph.connection))
+        if kept and kept.is_current(path, state):
+            continue
         with suppress(CtxError):
             bring_up_to_date(graph, file, query_vector, is_in_time)
-    return _NodeSimilarity(files, query_vector, question)
+            if kept and is_in_time():
+                kept.set_current(path, state)
+    return _NodeSimilarity(files, query_vector, question, closes_files=kept is None)
+
+
+def _identity(path: str) -> tuple[int, int]:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return (0, 0)
+    return found.st_dev, found.st_ino
 
 
 def fill(memory: Memory) -> int:

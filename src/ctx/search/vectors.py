@@ -411,7 +411,9 @@ def _cosines(
     import numpy
 
     cosines = numpy.empty(len(places), numpy.float32)
+    is_all = len(places) == len(loaded.keys)
     for begin in range(0, len(places), _SCANNED):
-        part = places[begin : begin + _SCANNED]
+        # A slice of all rows need not be copied first.
+        part = slice(begin, begin + _SCANNED) if is_all else places[begin : begin + _SCANNED]
         cosines[begin : begin + _SCANNED] = loaded.rows[part].astype(numpy.float32) @ query_vector
     return cosines * loaded.scales[places]

@@ -1,0 +1,64 @@
+"""`ctx mcp`"""
+
+import argparse
+import secrets
+
+from ctx.cli import opening, options
+from ctx.cli.output import Output
+from ctx.cli.settings import Settings
+from ctx.errors import CtxError, ProgramFailure, UsageError
+from ctx.ids import SessionId, session_id
+from ctx.workspace import Environment
+
+EXAMPLES = """
+ctx mcp                      the command to register with a host, which starts it
+ctx -C ~/src/shop mcp        for a host that starts it in another folder
+ctx mcp --session agent-7    calls belong to this session
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    options.session_option(parser)
+
+
+def run(_options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    if output.is_interactive:
+        raise UsageError(
+            "`ctx mcp` speaks to a program, not to a terminal.",
+            hint="Register it with your agent: `claude mcp add ctx -- ctx mcp`. See docs/mcp.md.",
+        )
+    try:
+        from ctx.mcp import server
+    except ImportError as error:
+        raise ProgramFailure(
+            f"The MCP SDK cannot be loaded: {error}.",
+            hint="Install ctx again: `pip install --force-reinstall ctx-memory`.",
+        ) from error
+    from ctx.agents.mcp_sessions import session_in_call
+
+    environment = Environment(
+        settings.folder,
+        settings.user_store,
+        settings.environment,
+        settings.overrides,
+        _session(settings),
+        settings.database,
+        load_hosts=opening.load_hosts,
+        in_agents_shell=True,
+    )
+    server.serve(environment, session_in_call)
+
+
+def _session(settings: Settings) -> SessionId:
+    """The session that was named, that of the host, or a new one."""
+    from ctx.agents.mcp_sessions import session_in_environment
+
+    if named := settings.session or settings.environment.get("CTX_SESSION"):
+        return session_id(named)
+    try:
+        if named := session_in_environment(settings.environment):
+            return session_id(named)
+    except CtxError:
+        # Whatever a host calls its sessions must not keep an agent from its memory.
+        pass
+    return session_id(f"mcp-{secrets.token_hex(4)}")

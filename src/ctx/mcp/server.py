@@ -1,0 +1,252 @@
+"""The protocol: what the SDK is told, and errors as answers.
+
+A tool error is an answer with `isError`, which the model reads: it has our code, one sentence and a
+hint. Everything else that fails is an error of the protocol.
+
+Only the handshake with `initialize` is served. Hosts that know the newer protocol without one ask
+for `server/discover` first, and use the handshake if a server does not know that method.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+import anyio
+import mcp_types as types
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.server.runner import serve_loop
+from mcp.server.stdio import stdio_server
+from mcp.shared.exceptions import MCPError
+
+from ctx import __version__
+from ctx.errors import CtxError
+from ctx.markdown import visible
+from ctx.mcp import prompts, resources
+from ctx.mcp.agent_place import AgentPlace, agent_place
+from ctx.mcp.call_thread import CallThread, RunningCall
+from ctx.mcp.lifetime import Lifetime
+from ctx.mcp.tools import TOOLS, Tool, ToolAnswer
+from ctx.workspace import Environment
+
+NAME = "ctx"
+INSTRUCTIONS = (
+    "Durable memory of this project: decisions, rules, past failures and earlier sessions. Call"
+    " recall before you decide something or ask the user, pack at the start of a task, remember for"
+    " what later sessions need, timeline for what happened to a file."
+)
+"""Hosts that load tools later show a model little more than the first sentence."""
+
+_NOT_FOUND = -32002
+_Context = ServerRequestContext[Any, Any]
+
+
+class MemoryServer:
+    def __init__(
+        self, environment: Environment, session_in_call: Callable[[Mapping[str, Any]], str]
+    ) -> None:
+        self._environment = environment
+        self._session_in_call = session_in_call
+        self.thread = CallThread()
+        self.protocol: Server[Any] = Server(
+            NAME,
+            version=__version__,
+            title="ctx memory",
+            instructions=INSTRUCTIONS,
+            on_list_tools=self._list_tools,
+            on_call_tool=self._call_tool,
+            on_list_resources=self._list_resources,
+            on_list_resource_templates=self._list_templates,
+            on_read_resource=self._read_resource,
+            on_list_prompts=self._list_prompts,
+            on_get_prompt=self._get_prompt,
+        )
+        self.protocol.middleware.append(self._after_initialising)
+
+    async def run(self) -> None:
+        """Serve until the input ends."""
+        async with stdio_server() as (reading, writing):
+            try:
+                await serve_loop(
+                    self.protocol,
+                    reading,
+                    writing,
+                    lifespan_state={},
+                    init_options=self.protocol.create_initialization_options(),
+                )
+            finally:
+                await writing.aclose()
+
+    # Tools
+
+    async def _list_tools(self, _context: _Context, _params: object) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[_described(tool) for tool in TOOLS.values()])
+
+    async def _call_tool(
+        self, context: _Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        tool = TOOLS.get(params.name)
+        if tool is None:
+            raise MCPError(types.INVALID_PARAMS, f"There is no tool {params.name[:40]!r}.")
+        place = self._place(context)
+
+        def work(call: RunningCall) -> ToolAnswer:
+            return tool.answer(place, tool.parse(params.arguments), call)
+
+        try:
+            answer = await self._run(work, context)
+        except CtxError as error:
+            return _tool_error(error)
+        return types.CallToolResult(
+            content=[types.TextContent(type="text", text=answer.text)],
+            structured_content=answer.data,
+        )
+
+    # Resources
+
+    async def _list_resources(
+        self, _context: _Context, _params: object
+    ) -> types.ListResourcesResult:
+        context = types.Resource(
+            uri=resources.CONTEXT,
+            name="context",
+            description="What is known about this project",
+            mime_type=resources.MARKDOWN,
+        )
+        return types.ListResourcesResult(resources=[context])
+
+    async def _list_templates(
+        self, _context: _Context, _params: object
+    ) -> types.ListResourceTemplatesResult:
+        described = {
+            "node": (resources.NODE, "A node with its edges"),
+            "session": (resources.SESSION, "The summary of a session"),
+        }
+        templates = [
+            types.ResourceTemplate(
+                uri_template=f"{start}{{id}}",
+                name=name,
+                description=description,
+                mime_type=resources.MARKDOWN,
+            )
+            for name, (start, description) in described.items()
+        ]
+        return types.ListResourceTemplatesResult(resource_templates=templates)
+
+    async def _read_resource(
+        self, context: _Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        address, place = str(params.uri), self._place(context)
+        try:
+            text = await self._run(lambda call: resources.read(place, address, call), context)
+        except CtxError as error:
+            raise MCPError(_NOT_FOUND, _sentence(error), {"code": error.code}) from None
+        contents = types.TextResourceContents(
+            uri=params.uri, mime_type=resources.MARKDOWN, text=text
+        )
+        return types.ReadResourceResult(contents=[contents])
+
+    # Prompts
+
+    async def _list_prompts(self, _context: _Context, _params: object) -> types.ListPromptsResult:
+        return types.ListPromptsResult(
+            prompts=[
+                types.Prompt(
+                    name=each.name,
+                    description=each.description,
+                    arguments=[types.PromptArgument(name=each.argument, required=True)]
+                    if each.argument
+                    else [],
+                )
+                for each in prompts.PROMPTS.values()
+            ]
+        )
+
+    async def _get_prompt(
+        self, context: _Context, params: types.GetPromptRequestParams
+    ) -> types.GetPromptResult:
+        place = self._place(context)
+        argument = next(iter((params.arguments or {}).values()), "")
+        try:
+            text = await self._run(
+                lambda call: prompts.text(place, params.name, argument, call), context
+            )
+        except CtxError as error:
+            data = {"code": error.code}
+            raise MCPError(types.INVALID_PARAMS, _sentence(error), data) from None
+        message = types.PromptMessage(
+            role="user", content=types.TextContent(type="text", text=text)
+        )
+        description = prompts.PROMPTS[params.name].description
+        return types.GetPromptResult(description=description, messages=[message])
+
+    # What a call works with
+
+    def _place(self, context: _Context) -> AgentPlace:
+        return agent_place(self._environment, self._session_in_call, context.meta or {})
+
+    async def _run(self, work: Callable[[RunningCall], Any], context: _Context) -> Any:
+        async def report(seconds: float) -> None:
+            await context.session.report_progress(seconds, None, f"{seconds:.0f} s")
+
+        return await self.thread.run(work, report)
+
+    async def _after_initialising(self, ctx: _Context, call_next: CallNext) -> HandlerResult:
+        """Load what calls need as soon as the client knows the server."""
+        answer = await call_next(ctx)
+        if ctx.method == "notifications/initialized":
+            self.thread.begin(lambda call: _warm_up(AgentPlace(self._environment), call))
+        return answer
+
+
+def serve(environment: Environment, session_in_call: Callable[[Mapping[str, Any]], str]) -> None:
+    """Serve one host on stdin and stdout, until it closes them, ends, or a signal arrives."""
+    # The SDK logs to stderr, which hosts show as errors of the server.
+    logging.getLogger("mcp").setLevel(logging.CRITICAL)
+    server = MemoryServer(environment, session_in_call)
+    lifetime = Lifetime(server.thread.finish)
+    lifetime.watch()
+    anyio.run(server.run)
+    lifetime.end(0)
+
+
+def _warm_up(place: AgentPlace, call: RunningCall) -> None:
+    from ctx.operations import recall, recall_index
+    from ctx.operations.passages import KINDS
+    from ctx.packs import node_vectors
+
+    # A store that cannot be read is reported by the call that needs it.
+    with suppress(CtxError), place.open(writing=False) as memory:
+        nearness = node_vectors.nearness(memory, NAME, call.vectors)
+        limit = recall_index.DEFAULT_LIMIT
+        recall.recall_everything(memory, recall.Options(NAME, limit), KINDS, nearness)
+
+
+def _described(tool: Tool) -> types.Tool:
+    return types.Tool(
+        name=tool.name,
+        title=tool.title,
+        description=tool.description,
+        input_schema=tool.input_schema,
+        output_schema=tool.output_schema,
+        annotations=types.ToolAnnotations(
+            read_only_hint=tool.is_read_only,
+            destructive_hint=tool.is_destructive,
+            open_world_hint=False,
+        ),
+    )
+
+
+def _tool_error(error: CtxError) -> types.CallToolResult:
+    data = {"code": error.code, "message": error.message, "hint": error.hint or ""}
+    return types.CallToolResult(
+        content=[types.TextContent(type="text", text=_sentence(error))],
+        structured_content={"error": {name: visible(text) for name, text in data.items()}},
+        is_error=True,
+    )
+
+
+def _sentence(error: CtxError) -> str:
+    lines = [f"{error.code}: {error.message}", error.detail]
+    return visible("\n".join(filter(None, [*lines, f"Hint: {error.hint}" if error.hint else ""])))

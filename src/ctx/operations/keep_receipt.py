@@ -1,0 +1,63 @@
+"""Keep the receipt of an answer. The answer does not depend on it."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+
+from ctx import clock
+from ctx.errors import CtxError
+from ctx.hook_files import spool
+from ctx.ids import NodeId
+from ctx.memory import receipts, user_store
+from ctx.memory.model import Node
+from ctx.memory.receipts import Receipt, ReceiptItem
+from ctx.sqlite import truth
+from ctx.sqlite.connection import explain_errors, transaction
+from ctx.workspace import Memory
+
+_BUSY_MS = 500
+"""A receipt waits for others that write, and no longer."""
+
+
+def keep(memory: Memory, receipt: Receipt) -> str | None:
+    """The id of the receipt; None if it cannot be stored."""
+    path = memory.environment.graph_file
+    if memory.environment.is_single_store and not user_store.store_exists(path):
+        # A question must not create a store at a path that was named by mistake.
+        return None
+    try:
+        with (
+            explain_errors(path),
+            closing(user_store.open_for_writing(path, _BUSY_MS)) as connection,
+        ):
+            # Do not wait for the disk: a power failure may lose only the last receipts.
+            truth.commit_without_sync(connection)
+            with transaction(connection):
+                receipts.keep(connection, receipt)
+                receipts.forget_old(connection)
+            truth.shorten_log(connection, path)
+    except CtxError:
+        return None
+    return receipt.id
+
+
+def keep_nodes(
+    memory: Memory, event: str, nodes: Sequence[Node], costs: Mapping[NodeId, int], tokens: int
+) -> str | None:
+    """The receipt of an answer that consists of nodes, each with its tokens."""
+    if not nodes:
+        return None
+    shown = memory.graph.shown(node.id for node in nodes)
+    items = tuple(
+        ReceiptItem(node.id, f"{node.type}:{shown[node.id]}", node.updated_at, costs[node.id])
+        for node in nodes
+    )
+    now = clock.now_ms()
+    place = memory.session, event, clock.iso(now), memory.project
+    return keep(memory, Receipt(spool.new_id(now), *place, tokens, items))
+
+
+def keep_text(memory: Memory, event: str, tokens: int) -> str | None:
+    """The receipt of an answer without nodes."""
+    now = clock.now_ms()
+    place = memory.session, event, clock.iso(now), memory.project
+    return keep(memory, Receipt(spool.new_id(now), *place, tokens, ()))
