@@ -47,6 +47,8 @@ def _built(path: Path, made: Iterable[Record]) -> str:
     unfinished.unlink(missing_ok=True)
     with closing(user_store.open_for_writing(str(unfinished))) as connection:
         connection.execute("PRAGMA synchronous = OFF")
+        # A write-ahead log would be as large as the tables.
+        connection.execute("PRAGMA journal_mode = OFF")
         connection.execute("PRAGMA cache_size = -200000")
         stream = iter(made)
         while part := list(islice(stream, PART)):
@@ -55,7 +57,7 @@ def _built(path: Path, made: Iterable[Record]) -> str:
         with transaction(connection):
             connection.execute("DELETE FROM views")
             materialise_all(connection)
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.execute("PRAGMA journal_mode = WAL")
     os.rename(unfinished, path)
     return str(path)
 
