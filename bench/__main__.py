@@ -12,6 +12,7 @@ HERE = Path(__file__).parent
 NOT_BENCHMARKS = {
     *("__init__", "__main__", "judge", "timing", "try_it"),
     *("baselines", "checkouts", "conversations", "dated_questions", "packs", "paired"),
+    *("plots", "scale_code", "scale_memory", "scale_stores"),
     *("session_ablations", "session_evidence"),
     *("secret_encodings", "secret_passwords", "secret_values"),
 }

@@ -115,7 +115,9 @@ def one_row_each(home: str) -> None:
                 os.unlink(spool.path_of(home, name))
 
 
-def working_session(project: Path, chance: random.Random) -> Iterator[tuple[str, bytes]]:
+def working_session(
+    project: Path, chance: random.Random, count: int = EVENTS
+) -> Iterator[tuple[str, bytes]]:
     files = {f"src/part_{n}.{ENDINGS[n % 3]}": source(ENDINGS[n % 3], n) for n in range(20)}
     makers = (
         command,
@@ -132,7 +134,7 @@ def working_session(project: Path, chance: random.Random) -> Iterator[tuple[str,
         assistant_message,
     )
     yield event("session-start", project, source="startup")
-    for number in range(EVENTS - 2):
+    for number in range(count - 2):
         if number % 40 == 0:
             yield event("prompt-submit", project, prompt=f"Now part {number}: make it faster.")
         else:

@@ -125,7 +125,8 @@ def questions(memory: Memory) -> Iterator[Question]:
         return lambda: connection.execute(sql).fetchall()
 
     tag = "JOIN tags t ON t.node_id = n.id WHERE t.tag = '{}'"
-    some = connection.execute("SELECT id FROM nodes ORDER BY id LIMIT 1 OFFSET 90000").fetchone()[0]
+    recent = "SELECT id FROM nodes ORDER BY id LIMIT 1 OFFSET (SELECT count(*) * 9 / 10 FROM nodes)"
+    some = connection.execute(recent).fetchone()[0]
     yield Question(
         "list --limit 20",
         lambda: [node.id for node in list_nodes(graph, ListOptions()).nodes],
@@ -150,12 +151,12 @@ def questions(memory: Memory) -> Iterator[Question]:
     )
     yield Question(f"query to:{some[:12]}", query_by_filters(f"to:{some[:12]}"))
     yield Question(
-        "query type:fact: the first 20 of 30,000",
+        "query type:fact: the first 20",
         query_by_filters("type:fact"),
         joined("WHERE n.type = 'fact'"),
     )
     yield Question(
-        "query tag:tier:reference: the first 20 of 30,000",
+        "query tag:tier:reference: the first 20",
         query_by_filters("tag:tier:reference"),
         joined(tag.format("tier:reference")),
     )

@@ -21,7 +21,7 @@ from ctx.errors import ContentRefused, NodeNotFound, UsageError
 from ctx.ids import NodeId, ObjectId, Ulid
 from ctx.memory import model, records
 from ctx.memory.graph import PROJECT, Graph
-from ctx.memory.materialise import materialise
+from ctx.memory.materialise import materialise_written
 from ctx.memory.model import Evidence, Redaction
 from ctx.memory.records import Record
 from ctx.redaction import redact
@@ -337,10 +337,13 @@ class Change:
     def write(self) -> None:
         """Write the records collected so far. A large change is written in parts."""
         records.insert(self.graph.connection, self.records)
-        materialise(self.graph.connection, self.records)
+        materialise_written(self.graph.connection, self.records)
         if self.graph.scope == PROJECT:
             self.written += self.records
         self.records.clear()
+        # The tables have them now.
+        self._tags.clear()
+        self._new.clear()
 
     def _clean(self, text: str, where: str) -> str:
         # Text from JSON and other programs may contain surrogates, which cannot be stored.

@@ -1,6 +1,6 @@
 """Updates the tables from the records, for everything that a change affects."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from sqlite3 import Connection
 
@@ -8,6 +8,7 @@ from ctx import clock, terms, tokens
 from ctx.memory import pending, records, replay, superseded
 from ctx.memory.records import Record
 from ctx.memory.replay import EdgeState, NodeState, ViewState
+from ctx.memory.written_records import WrittenRecords, parts
 
 _PART = 500
 _NODE_COLUMNS = (
@@ -17,17 +18,27 @@ _NODE_COLUMNS = (
 _EDGE_COLUMNS = "(id, from_id, to_id, type, created_at, metadata) VALUES (?, ?, ?, ?, ?, ?)"
 
 
-def materialise(connection: Connection, written: list[Record]) -> None:
-    """Update the tables for everything that these records are about."""
+def materialise(connection: Connection, touched: Sequence[Record]) -> None:
+    """Update the tables for everything that these records are about; some may be gone."""
+    _materialise(connection, touched, WrittenRecords(connection))
+
+
+def materialise_written(connection: Connection, written: Sequence[Record]) -> None:
+    """Update the tables for records that were just inserted."""
+    _materialise(connection, written, WrittenRecords(connection, written))
+
+
+def _materialise(connection: Connection, touched: Sequence[Record], known: WrittenRecords) -> None:
     _materialise_keys(
         connection,
-        dict.fromkeys(r.subject for r in written if r.kind.startswith("node.")),
-        {(r.subject, r.key): None for r in written if r.kind.startswith("tag.")},
-        {(r.subject, r.key): None for r in written if r.kind.startswith("edge.")},
+        known,
+        dict.fromkeys(r.subject for r in touched if r.kind.startswith("node.")),
+        {(r.subject, r.key): None for r in touched if r.kind.startswith("tag.")},
+        {(r.subject, r.key): None for r in touched if r.kind.startswith("edge.")},
     )
-    for name in dict.fromkeys(r.subject for r in written if r.kind.startswith("view.")):
+    for name in dict.fromkeys(r.subject for r in touched if r.kind.startswith("view.")):
         _write_view(connection, name)
-    for place in dict.fromkeys(r.subject for r in written if r.kind == "task.set"):
+    for place in dict.fromkeys(r.subject for r in touched if r.kind == "task.set"):
         _write_current_task(connection, place)
 
 
@@ -91,58 +102,84 @@ def _fill(connection: Connection, part: list[tuple[str, list[Record]]]) -> None:
 
 def _materialise_keys(
     connection: Connection,
+    known: WrittenRecords,
     nodes: dict[str, None],
     tags: dict[tuple[str, str], None],
     edges: dict[tuple[str, str], None],
 ) -> None:
-    returned: dict[str, None] = {}
     unsettled: set[str] = set()
-    for node_id in nodes:
-        was_there = _node_exists(connection, node_id)
-        is_there = _write_node(connection, node_id, unsettled)
-        if is_there and not was_there:
-            # Records about it from the time it was deleted apply now.
-            returned[node_id] = None
-            for record in (
-                *records.records_about(connection, node_id, "edge."),
-                *records.records_of_edges_to(connection, node_id),
-            ):
-                edges[record.subject, record.key] = None
-    for node_id in returned:
-        _put_tags(
-            connection, node_id, replay.tags(records.records_about(connection, node_id, "tag."))
-        )
+    present = _existing_nodes(connection, nodes)
+    returned = _write_nodes(connection, known, nodes, present, unsettled)
+    known.complete(returned)
+    edges.update(dict.fromkeys(_edge_keys(connection, known, returned)))
+    states = {node_id: replay.tags(known.about(node_id, "tag.")) for node_id in returned}
+    present |= returned.keys()
+    others = (node_id for node_id, _ in tags if node_id not in present)
+    present |= _existing_nodes(connection, others)
     for node_id, tag in tags:
-        if node_id not in returned and _node_exists(connection, node_id):
-            _write_tag(connection, node_id, tag)
+        if node_id in present and node_id not in returned:
+            added = replay.tags(known.about_key(node_id, "tag.", tag))
+            states.setdefault(node_id, {}).update(added)
+            if not added:
+                connection.execute("DELETE FROM tags WHERE node_id = ? AND tag = ?", (node_id, tag))
+    _put_tags(connection, states)
     replacing = [
         (from_id, key.partition(" ")[2]) for from_id, key in edges if key.startswith("SUPERSEDES ")
     ]
     for ends in replacing:
         unsettled |= superseded.affected_by_edge(connection, *ends)
-    for from_id, key in edges:
-        edge_type, _, to_id = key.partition(" ")
-        _write_edge(connection, from_id, to_id, edge_type)
+    _write_edges(connection, known, edges)
     for ends in replacing:
         unsettled |= superseded.affected_by_edge(connection, *ends)
     superseded.settle(connection, unsettled)
 
 
-def _node_exists(connection: Connection, node_id: str) -> bool:
-    row = connection.execute("SELECT 1 FROM nodes WHERE id = ?", (node_id,)).fetchone()
-    return row is not None
+def _existing_nodes(connection: Connection, node_ids: Iterable[str]) -> set[str]:
+    """Those of the nodes that are in the table."""
+    present: set[str] = set()
+    for part in parts(dict.fromkeys(node_ids)):
+        places = ", ".join("?" * len(part))
+        rows = connection.execute(f"SELECT id FROM nodes WHERE id IN ({places})", part)
+        present.update(row[0] for row in rows)
+    return present
 
 
-def _write_node(connection: Connection, node_id: str, unsettled: set[str]) -> bool:
-    """Write or delete a node; whether it exists now. Deleting it deletes its tags and edges, which
-    can change what other nodes are superseded by."""
-    state = replay.node(records.records_about(connection, node_id, "node."))
-    if state is None or not state.alive:
-        unsettled |= superseded.affected_by_node(connection, node_id)
-        connection.execute("DELETE FROM nodes WHERE id = ?", (node_id,))
-        return False
-    _put_node(connection, node_id, state)
-    return True
+def _write_nodes(
+    connection: Connection,
+    known: WrittenRecords,
+    nodes: Iterable[str],
+    present: set[str],
+    unsettled: set[str],
+) -> dict[str, None]:
+    """Write and delete nodes; returns those that were not `present` before.
+
+    Deleting a node deletes its tags and edges, which can change what others are superseded by.
+    """
+    new: list[tuple[object, ...]] = []
+    returned: dict[str, None] = {}
+    for node_id in nodes:
+        state = replay.node(known.about_key(node_id, "node.", ""))
+        if state is None or not state.alive:
+            unsettled |= superseded.affected_by_node(connection, node_id)
+            connection.execute("DELETE FROM nodes WHERE id = ?", (node_id,))
+            present.discard(node_id)
+        elif node_id in present:
+            _put_node(connection, node_id, state)
+        else:
+            new.append(_node_row(node_id, state))
+            returned[node_id] = None
+    connection.executemany(f"INSERT INTO nodes {_NODE_COLUMNS}", new)
+    return returned
+
+
+def _edge_keys(
+    connection: Connection, known: WrittenRecords, returned: Iterable[str]
+) -> Iterator[tuple[str, str]]:
+    """The edges of these nodes: records from the time when a node was deleted apply now."""
+    for part in parts(returned):
+        for node_id in part:
+            yield from ((node_id, record.key) for record in known.about(node_id, "edge."))
+        yield from records.keys_of_edges_to(connection, part)
 
 
 def _put_node(connection: Connection, node_id: str, state: NodeState) -> None:
@@ -182,53 +219,47 @@ def _node_row(node_id: str, state: NodeState) -> tuple[object, ...]:
     )
 
 
-def _write_tag(connection: Connection, node_id: str, tag: str) -> None:
-    now = replay.tags(records.about_key(connection, node_id, "tag.", tag))
-    if now:
-        _put_tags(connection, node_id, now)
-    else:
-        connection.execute("DELETE FROM tags WHERE node_id = ? AND tag = ?", (node_id, tag))
-
-
-def _put_tags(connection: Connection, node_id: str, tags: dict[str, str]) -> None:
+def _put_tags(connection: Connection, tags: Mapping[str, Mapping[str, str]]) -> None:
+    """Write the tags of nodes, each with the time when it was added."""
     connection.executemany(
         "INSERT INTO tags (node_id, tag, created_at) VALUES (?, ?, ?)"
         " ON CONFLICT (node_id, tag) DO UPDATE SET created_at = excluded.created_at",
-        [(node_id, tag, created_at) for tag, created_at in tags.items()],
+        [(node_id, tag, at) for node_id, added in tags.items() for tag, at in added.items()],
     )
 
 
-def _write_edge(connection: Connection, from_id: str, to_id: str, edge_type: str) -> None:
-    key = records.edge_key(edge_type, to_id)
-    states = replay.edges(records.about_key(connection, from_id, "edge.", key))
-    state = states.get((from_id, key))
-    if state and not _node_exists(connection, from_id):
-        state = None
-    if state and not (state.outside or _node_exists(connection, to_id)):
-        state = None
-    for table in ("edges", "outside"):
-        if state is None or table != _table(state):
-            connection.execute(
-                f"DELETE FROM {table} WHERE from_id = ? AND to_id = ? AND type = ?",
-                (from_id, to_id, edge_type),
-            )
-    if state:
-        _put_edge(connection, from_id, to_id, edge_type, state)
+def _write_edges(
+    connection: Connection, known: WrittenRecords, edges: Iterable[tuple[str, str]]
+) -> None:
+    keys = [(from_id, *key.partition(" ")[::2]) for from_id, key in edges]
+    present = _existing_nodes(
+        connection, (end for from_id, _, to_id in keys for end in (from_id, to_id))
+    )
+    rows: dict[str, list[tuple[str, ...]]] = {"edges": [], "outside": []}
+    for from_id, edge_type, to_id in keys:
+        key = records.edge_key(edge_type, to_id)
+        state = replay.edges(known.about_key(from_id, "edge.", key)).get((from_id, key))
+        if state and (from_id not in present or not (state.outside or to_id in present)):
+            state = None
+        for table in ("edges", "outside"):
+            if (state is None or table != _table(state)) and not known.is_new(from_id, key):
+                connection.execute(
+                    f"DELETE FROM {table} WHERE from_id = ? AND to_id = ? AND type = ?",
+                    (from_id, to_id, edge_type),
+                )
+        if state:
+            rows[_table(state)].append(_edge_row(from_id, to_id, edge_type, state))
+    for table, some in rows.items():
+        connection.executemany(
+            f"INSERT INTO {table} {_EDGE_COLUMNS}"
+            " ON CONFLICT (from_id, to_id, type) DO UPDATE SET"
+            " id = excluded.id, created_at = excluded.created_at, metadata = excluded.metadata",
+            some,
+        )
 
 
 def _table(state: EdgeState) -> str:
     return "outside" if state.outside else "edges"
-
-
-def _put_edge(
-    connection: Connection, from_id: str, to_id: str, edge_type: str, state: EdgeState
-) -> None:
-    connection.execute(
-        f"INSERT INTO {_table(state)} {_EDGE_COLUMNS}"
-        " ON CONFLICT (from_id, to_id, type) DO UPDATE SET"
-        " id = excluded.id, created_at = excluded.created_at, metadata = excluded.metadata",
-        _edge_row(from_id, to_id, edge_type, state),
-    )
 
 
 def _edge_row(from_id: str, to_id: str, edge_type: str, state: EdgeState) -> tuple[str, ...]:

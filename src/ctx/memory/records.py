@@ -141,6 +141,15 @@ def records_of_edges_to(connection: Connection, target: str) -> list[Record]:
     return _read(connection, "target = ?", (target,))
 
 
+def keys_of_edges_to(connection: Connection, targets: Sequence[str]) -> list[tuple[str, str]]:
+    """The edges to any of these nodes that records are about: each source node and key."""
+    places = ", ".join("?" * len(targets))
+    rows = connection.execute(
+        f"SELECT DISTINCT subject, key FROM records WHERE target IN ({places})", targets
+    )
+    return [(row[0], row[1]) for row in rows]
+
+
 def of_change(connection: Connection, change: str) -> list[Record]:
     return _read(connection, "change = ?", (change,))
 

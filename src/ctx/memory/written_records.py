@@ -1,0 +1,86 @@
+"""Records that were just written, as far as they are all that is known about something.
+
+A large change mostly makes new nodes. What their records say need not be read back one statement at
+a time: a few statements for the whole batch find out which subjects and keys have older records.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from sqlite3 import Connection
+from typing import TypeVar
+
+from ctx.memory import records
+from ctx.memory.records import Record
+
+_Value = TypeVar("_Value")
+_PART = 250
+
+Key = tuple[str, str]
+"""A subject and a key: one tag, one edge, or a node itself, whose key is empty."""
+
+
+class WrittenRecords:
+    """The records about a subject or a key, from memory if the database has no others.
+
+    `written` are records of the database; none of them may have been removed from it.
+    """
+
+    def __init__(self, connection: Connection, written: Sequence[Record] = ()) -> None:
+        self._connection = connection
+        self._by_key: dict[Key, list[Record]] = {}
+        self._by_subject: dict[str, list[Record]] = {}
+        for record in written:
+            self._by_key.setdefault((record.subject, record.key), []).append(record)
+            self._by_subject.setdefault(record.subject, []).append(record)
+        # A single key is read as quickly as it is counted.
+        many = len(self._by_key) > 1
+        self._complete = set(self._complete_keys()) if many else set()
+        self._complete_subjects: set[str] = set()
+
+    def about_key(self, subject: str, kinds: str, key: str) -> list[Record]:
+        """The records about one tag or edge of a node; with an empty key, about the node."""
+        if (subject, key) in self._complete:
+            return [each for each in self._by_key[subject, key] if each.kind.startswith(kinds)]
+        return records.about_key(self._connection, subject, kinds, key)
+
+    def about(self, subject: str, kinds: str) -> list[Record]:
+        if subject in self._complete_subjects:
+            return [each for each in self._by_subject[subject] if each.kind.startswith(kinds)]
+        return records.records_about(self._connection, subject, kinds)
+
+    def is_new(self, subject: str, key: str) -> bool:
+        """Whether no older record is about it."""
+        return (subject, key) in self._complete
+
+    def complete(self, subjects: Iterable[str]) -> None:
+        """Find out which of these subjects have no older records."""
+        for part in parts(subjects):
+            rows = self._connection.execute(
+                "SELECT subject, count(*) FROM records"
+                f" WHERE subject IN ({', '.join('?' * len(part))}) GROUP BY subject",
+                part,
+            )
+            self._complete_subjects.update(
+                subject
+                for subject, count in rows
+                if count == len(self._by_subject.get(subject, ()))
+            )
+
+    def _complete_keys(self) -> Iterator[Key]:
+        for part in parts(self._by_key):
+            rows = self._connection.execute(
+                f"WITH written (subject, key) AS (VALUES {', '.join(['(?, ?)'] * len(part))})"
+                " SELECT subject, key, (SELECT count(*) FROM records WHERE"
+                " records.subject = written.subject AND records.key = written.key) FROM written",
+                [word for key in part for word in key],
+            )
+            for subject, key, count in rows:
+                if count == len(self._by_key[subject, key]):
+                    yield subject, key
+
+
+def parts(values: Iterable[_Value]) -> Iterator[list[_Value]]:
+    """Lists that are short enough for the parameters of one statement."""
+    rest = iter(values)
+    while part := list(islice(rest, _PART)):
+        yield part
