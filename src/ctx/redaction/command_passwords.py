@@ -85,8 +85,8 @@ def _places(page: Page) -> list[int]:
     places = [m.start() for m in compiled(_OPTION).finditer(page.text)]
     places += page.find_long(b":5432:")
     for anchor in _ANCHORS:
-        places += page.find_all(anchor)
-    places += [at for at in page.find_all(b"pass") if _is_keyword(page.lower, at)]
+        places += page.keywords[anchor]
+    places += [at for at in page.keywords[b"pass"] if _is_keyword(page.lower, at)]
     return sorted(places)
 
 

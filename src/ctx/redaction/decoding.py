@@ -13,8 +13,9 @@ A view is searched like a text, for further encodings too.
 
 import binascii
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from itertools import chain
 from typing import NamedTuple
 
@@ -113,15 +114,8 @@ def _lines_with_escapes(page: Page) -> list[tuple[int, int]]:
     text = page.text
     lines: list[tuple[int, int]] = []
     if "\\" in text:
-        # Quotation marks and line ends hide no letters, so the line must have a long value or the
-        # name of a secret.
-        signs = sorted(chain(page.starts, *map(page.find_all, ANCHORS)))
-        hiding = compiled(_HIDING).search
-        lines += (
-            (start, end)
-            for start, end in _lines_with(compiled(f"{_HIDING}|{_QUOTATION}"), text)
-            if bisect_left(signs, start) < bisect_left(signs, end) or hiding(text, start, end)
-        )
+        lines += _lines_with(compiled(_HIDING), text)
+        lines += _quoting_lines(page)
     if "%" in text:
         lines += _lines_with(compiled(_PERCENT), text)
     if "&" in text:
@@ -136,6 +130,23 @@ def _lines_with_escapes(page: Page) -> list[tuple[int, int]]:
         else:
             merged.append((start, end))
     return merged
+
+
+def _quoting_lines(page: Page) -> Iterator[tuple[int, int]]:
+    """Lines with an escaped quotation mark or line end, and a long value or the name of a secret.
+
+    These escapes hide no letters, so they matter only there.
+    """
+    text, end = page.text, -1
+    for at in sorted(chain(page.starts, *(page.keywords[word] for word in ANCHORS))):
+        if at > end:
+            start = text.rfind("\n", 0, at) + 1
+            end = text.find("\n", at)
+            if end < 0:
+                end = len(text)
+            escape = text.find("\\", start, end)
+            if escape >= 0 and compiled(_QUOTATION).search(text, escape, end):
+                yield start, end
 
 
 def _lines_with(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
@@ -182,8 +193,8 @@ def _wrapped_lines(page: Page) -> Iterator[tuple[int, int, list[_Substitution]]]
     text = page.text
     start, joints = -1, list[_Substitution]()
     end = -1
-    at = 0
-    while (at := page.shape.find(b"x\nx", at) + 1) > 0:
+    for line_end in _joint().finditer(page.shape):
+        at = line_end.start()
         if not _is_joint(page, at):
             continue
         if at != end:
@@ -198,10 +209,16 @@ def _wrapped_lines(page: Page) -> Iterator[tuple[int, int, list[_Substitution]]]
         yield start, end, joints
 
 
+@cache
+def _joint() -> re.Pattern[bytes]:
+    """A line end inside of a value, after a line that is wide enough."""
+    return re.compile(rb"\nx(?<=[x ]{%d}x\nx)" % (_NARROWEST - 1))
+
+
 def _is_joint(page: Page, at: int) -> bool:
     text, shape = page.text, page.shape
     start = shape.rfind(b"\n", max(0, at - _WIDEST - 1), at) + 1
-    if not (_NARROWEST <= at - start <= _WIDEST and is_dense(page.raw[at - 24 : at + 24])):
+    if not (at - start <= _WIDEST and is_dense(page.raw[at - 24 : at + 24])):
         return False
     before = max(shape.rfind(b" ", start, at) + 1, start)
     after = min(shape.find(b" ", at + 1), shape.find(b"\n", at + 1) % len(shape))

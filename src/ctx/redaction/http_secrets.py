@@ -33,7 +33,7 @@ _CREDENTIALS = (
 
 
 def _find_bearers(page: Page) -> Iterator[SecretSpan]:
-    for at in page.find_all(b"bearer"):
+    for at in page.keywords[b"bearer"]:
         m = match(r"""[ \t]+["'`]?([\w.~+/-]{16,4096}+={0,2})""", page.text, at + 6)
         if m and not is_placeholder(m[1]) and _is_opaque(m[1]):
             yield SecretSpan(*m.span(1), "authorization", RANK)
@@ -52,7 +52,7 @@ _PAIR = r"""(?:\A|;[ \t]*)(?P<name>[^\s=;]{1,64})=(?P<value>[^\s;]{8,4096})"""
 
 def _find_cookies(page: Page) -> Iterator[SecretSpan]:
     done = 0
-    for at in page.find_all(b"cookie"):
+    for at in page.keywords[b"cookie"]:
         if at >= done and (m := match(_HEADER, page.text, at)):
             yield from _find_values(page, *m.span("pairs"))
             done = m.end()

@@ -73,7 +73,7 @@ def find(page: Page) -> Iterator[SecretSpan]:
     sign = compiled(_SIGN).match
     for anchor in ANCHORS:
         done = 0
-        for at in page.find_all(anchor):
+        for at in page.keywords[anchor]:
             if at < done or (anchor == b"key" and not is_key_of_something(page, at)):
                 continue
             end = at + len(anchor)

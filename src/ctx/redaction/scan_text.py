@@ -13,6 +13,8 @@ from functools import cache
 from itertools import accumulate
 from typing import NamedTuple
 
+from ctx.redaction.keywords import find_keywords
+
 # The shortest value with its own format is an AWS key id.
 LONG = 20
 
@@ -33,17 +35,7 @@ class Page(NamedTuple):
     long: bytes  # These values alone, one per line.
     lines: list[int]  # Where in `long` each of them starts; and where the next would.
     redacted: list[tuple[int, int]]  # Replacements made earlier.
-    places: dict[bytes, list[int]]  # What `find_all` found.
-
-    def find_all(self, anchor: bytes) -> list[int]:
-        """The positions of `anchor` in the lower-case text."""
-        if anchor not in self.places:
-            self.places[anchor] = places = []
-            at = self.lower.find(anchor)
-            while at >= 0:
-                places.append(at)
-                at = self.lower.find(anchor, at + len(anchor))
-        return self.places[anchor]
+    keywords: dict[bytes, list[int]]  # The positions of each in the lower-case text.
 
     def find_long(self, anchor: bytes) -> Iterator[int]:
         """Yield the positions of `anchor` inside long values."""
@@ -73,7 +65,9 @@ def read(text: str) -> Page:
     shape = raw.translate(_SHAPE) + b" "
     starts, values = _long_values(raw, shape)
     lines = list(accumulate((len(value) + 1 for value in values), initial=0))
-    return Page(text, raw, raw.lower(), shape, starts, b"\n".join(values), lines, redacted, {})
+    long, lower = b"\n".join(values), raw.lower()
+    keywords = find_keywords(lower)
+    return Page(text, raw, lower, shape, starts, long, lines, redacted, keywords)
 
 
 @cache

@@ -265,13 +265,11 @@ def _holds_key(text: str, start: int, end: int) -> bool:
 
 
 def _find_url_passwords(page: Page) -> Iterator[SecretSpan]:
-    at = page.raw.find(b"://")
-    while at >= 0:
+    for at in page.keywords[b"://"]:
         if m := re.compile(_URL_PASSWORD).match(page.text, at):
             user, password = m.groups()
             if password != user and len(password) > 2 and not is_placeholder(password):
                 yield SecretSpan(*m.span(2), "url-password", RANK)
-        at = page.raw.find(b"://", at + 3)
 
 
 _URL_PASSWORD = r"""://([^\s:/?#@"'`<>\\]{0,64}):([^\s/?#"'`<>\\]{1,128})@(?=[\w.\[%$-])"""

@@ -1,9 +1,10 @@
 """The names of secrets: `DB_PASSWORD`, `apiKey`, `Authorization`, "access token"."""
 
 import re
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from ctx.redaction.scan_text import Page, compiled, match_end
+from ctx.redaction.scan_text import Page, match_end
 
 # Searched for everywhere, so there are few, and rare ones. "key" is common and counts only after
 # one of `_KEY_OF`; "pass" covers password, passwd, passphrase.
@@ -14,7 +15,8 @@ _KEY_OF = (
     "encryption hmac ingest integration jwt license master private project secret security server "
     "service session shared signing ssh storage subscription webhook"
 ).split()
-_QUALIFIED = rf"(?i:{'|'.join(_KEY_OF)})[ _.-]?\Z"
+_QUALIFIERS = tuple(word.encode() for word in _KEY_OF)
+_LAST_LETTERS = frozenset(word[-2:] for word in _QUALIFIERS)
 
 # A word of a name that makes it the name of a secret: by its end, as names are
 # glued together (`pgpassword`, `authtoken`), or as a whole.
@@ -44,38 +46,44 @@ _ABOUT_LAST = frozenset(
 )
 
 
+NameKind = Literal["password", "secret", "header"]
+
+
 class Name(NamedTuple):
     start: int
     text: str
-    kind: Literal["password", "secret", "header"]
+    kind: NameKind
 
 
 def name_at(page: Page, at: int, end: int) -> Name | None:
     """The name around an anchor, if it is one of a secret."""
-    raw, start = page.raw, at
     floor = max(0, at - 48)
-    while start > floor and raw[start - 1] in _NAME_BYTES:
-        start -= 1
-    end = match_end(r"[\w.-]{0,40}+", page.text, end)
-    text = page.text[start:end]
+    start = floor + len(page.raw[floor:at].rstrip(_NAME_BYTES))
+    text = page.text[start : match_end(r"[\w.-]{0,40}+", page.text, end)]
+    kind = _kind(text)
+    return Name(start, text, kind) if kind else None
+
+
+@lru_cache(maxsize=4096)
+def _kind(text: str) -> NameKind | None:
     words = [w.lower() for w in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", text)]
     if words[0] == "key":  # "api key", with a blank: the anchor was qualified.
         words.insert(0, "api")
     if words[-1] in _ABOUT_LAST or not _ABOUT.isdisjoint(words) or text == "PWD":
         return None
     if words[-1] == "authorization":
-        return Name(start, text, "header")
+        return "header"
     singular = [w if w.endswith("ss") else w.removesuffix("s") for w in words]
     for word in singular:
         if word.endswith(_PASSWORD_ENDS):
-            return Name(start, text, "password")
+            return "password"
     if words[-1] in ("pass", "pw"):  # Not `pass_fds`.
-        return Name(start, text, "password")
+        return "password"
     for before, word in zip(["", *singular], singular, strict=False):
         if word.endswith(_SECRET_ENDS) or word in _SECRET_WORDS:
-            return Name(start, text, "secret")
+            return "secret"
         if word == "key" and before in _KEY_OF:
-            return Name(start, text, "secret")
+            return "secret"
     return None
 
 
@@ -84,4 +92,7 @@ _NAME_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-
 
 def is_key_of_something(page: Page, at: int) -> bool:
     """Whether the word before "key" makes it the name of a secret."""
-    return compiled(_QUALIFIED).search(page.text, max(0, at - 14), at) is not None
+    lower, end = page.lower, at
+    if lower[at - 1 : at] in (b" ", b"_", b".", b"-"):
+        end -= 1
+    return lower[end - 2 : end] in _LAST_LETTERS and lower.endswith(_QUALIFIERS, 0, end)

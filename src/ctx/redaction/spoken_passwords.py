@@ -34,7 +34,7 @@ _VALUE = r"""(?P<quote>["'`«„“])?(?P<value>[!-~]{4,128})"""
 
 
 def find(page: Page) -> Iterator[SecretSpan]:
-    match = _compiled(rf"(?:{_NOUN}){_SCOPE}{_SIGN}{_VALUE}").search
+    match = _sentence().search
     done = 0
     for at in _places(page):
         if at >= done and (m := match(page.text, max(0, at - 2), at + 256)):
@@ -48,13 +48,12 @@ def find(page: Page) -> Iterator[SecretSpan]:
 def _places(page: Page) -> list[int]:
     places = []
     for anchor in _ANCHORS:
-        places += page.find_all(anchor)
-    places += [at - 7 for at in page.find_all(b"pass") if page.lower.startswith(b"mot de ", at - 7)]
-    for word in _OTHER_ANCHORS if not page.text.isascii() else ():
-        at = page.text.find(word)
-        while at >= 0:
-            places.append(at)
-            at = page.text.find(word, at + len(word))
+        places += page.keywords[anchor]
+    places += [at - 7 for at in page.keywords[b"pass"] if page.lower.startswith(b"mot de ", at - 7)]
+    if not page.text.isascii():
+        for word in _OTHER_ANCHORS:
+            if max(word) in page.text:  # A search for one letter is fast.
+                places += [m.start() for m in re.finditer(word, page.text)]
     return sorted(places)
 
 
@@ -65,5 +64,5 @@ def _is_password(value: str) -> bool:
 
 
 @cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE)
+def _sentence() -> re.Pattern[str]:
+    return re.compile(rf"(?:{_NOUN}){_SCOPE}{_SIGN}{_VALUE}", re.IGNORECASE)
