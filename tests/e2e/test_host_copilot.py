@@ -1,20 +1,16 @@
 """Real sessions in Copilot CLI: what one remembers, the next one gets."""
 
-import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from ctx.agents.copilot.copilot_hooks import WORDS
 from tests.conftest import git
 from tests.e2e.claude_code.api import Reply, Tool
 from tests.e2e.host_clients import npm_programs
 from tests.e2e.host_clients.chat_api import ChatRequest
 from tests.e2e.host_clients.host_person import FACT, REMEMBER, HostPerson
 
-ENTRY = Path(__file__).parents[2] / "src" / "ctx" / "agents" / "copilot" / "entry.py"
 VARIABLES = {
     "COPILOT_OFFLINE": "true",
     "COPILOT_AUTO_UPDATE": "false",
@@ -33,14 +29,7 @@ def person(surroundings: Path, tmp_path: Path) -> Iterator[HostPerson]:
     git("init", "-q", "-b", "main", cwd=project)
     someone = HostPerson(surroundings, project, program, npm_programs.COPILOT)
     someone.adds("Releases have names.")
-    hooks = surroundings / ".copilot" / "hooks" / "ctx.json"
-    hooks.parent.mkdir(parents=True)
-    command = f"{sys.executable} -I -S {ENTRY}"
-    entries = {
-        event: [{"type": "command", "bash": f"{command} {word}", "timeoutSec": 60}]
-        for event, word in WORDS.items()
-    }
-    hooks.write_text(json.dumps({"version": 1, "hooks": entries}))
+    someone.ctx("install", "--host", "copilot")
     yield someone
     someone.leaves()
     assert someone.complaints() == []

@@ -1,7 +1,6 @@
 """Real sessions in OpenCode: what one remembers, the next one gets."""
 
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from tests.e2e.host_clients import npm_programs
 from tests.e2e.host_clients.chat_api import ChatRequest
 from tests.e2e.host_clients.host_person import FACT, NOWHERE, REMEMBER, HostPerson
 
-PLUGIN = Path(__file__).parents[2] / "src" / "ctx" / "agents" / "opencode" / "ctx.js"
 VARIABLES = {
     "MODEL_URL": "{api}",
     "OPENCODE_DISABLE_AUTOUPDATE": "1",
@@ -49,11 +47,9 @@ def person(surroundings: Path, tmp_path: Path) -> Iterator[HostPerson]:
     someone = HostPerson(surroundings, project, program, npm_programs.OPENCODE)
     someone.adds("Releases have names.")
     folder = surroundings / ".config" / "opencode"
-    (folder / "plugins").mkdir(parents=True)
+    folder.mkdir(parents=True)
     (folder / "opencode.json").write_text(json.dumps(SETTINGS))
-    command = json.dumps([sys.executable, "-I", "-S", str(PLUGIN.with_name("entry.py"))])
-    plugin = PLUGIN.read_text().replace('["ctx", "hook", "opencode"]', command)
-    (folder / "plugins" / "ctx.js").write_text(plugin)
+    someone.ctx("install", "--host", "opencode")
     yield someone
     someone.leaves()
     assert someone.complaints() == []

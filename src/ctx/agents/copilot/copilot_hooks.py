@@ -15,17 +15,6 @@ if TYPE_CHECKING:
 
 NAME = "copilot"
 
-WORDS = {
-    "sessionStart": "session-start",
-    "userPromptSubmitted": "prompt-submit",
-    "postToolUse": "post-tool-use",
-    "postToolUseFailure": "post-tool-use-failure",
-    "preCompact": "pre-compact",
-    "agentStop": "stop",
-    "sessionEnd": "session-end",
-}
-"""The events to register, and the word that `entry` gets for each."""
-
 SOURCES = {"new": "startup"}
 """How the client calls the start of a session, where ctx calls it otherwise."""
 
