@@ -49,6 +49,9 @@ class CopilotHooks:
     def is_by_agent(self, line: bytes) -> bool:
         return any(mark in line for mark in _BY_AGENT)
 
+    def is_noise(self, word: str, payload: bytes) -> bool:  # noqa: ARG002
+        return False
+
     def has_turn(self, payload: bytes, tail: bytes) -> bool:
         """The client notes the start of this hook behind the turn, with the same time."""
         digits = payload.partition(b'"timestamp":')[2].lstrip()[:13]
