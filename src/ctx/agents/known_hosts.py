@@ -25,4 +25,10 @@ def _opencode() -> "Host":
     return OpenCode()
 
 
-HOSTS = Hosts({FIRST: _claude_code, "copilot": _copilot, "opencode": _opencode})
+def _qwen() -> "Host":
+    from ctx.agents.qwen.qwen_adapter import Qwen
+
+    return Qwen()
+
+
+HOSTS = Hosts({FIRST: _claude_code, "copilot": _copilot, "opencode": _opencode, "qwen": _qwen})

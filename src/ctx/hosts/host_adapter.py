@@ -114,6 +114,9 @@ class Hooks(Protocol):
     def is_by_agent(self, line: bytes) -> bool:
         """Whether the agent wrote a line of the transcript."""
 
+    def is_noise(self, word: str, payload: bytes) -> bool:
+        """Whether a payload reports nothing: a host may report a prompt where there is none."""
+
     def has_turn(self, payload: bytes, tail: bytes) -> bool:
         """Whether the end of the transcript contains the turn that a Stop ends. A host may write it
         while the hook runs; if the payload contains the last message, that need not be awaited."""

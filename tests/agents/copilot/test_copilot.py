@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from ctx.agents.copilot.copilot_adapter import Copilot
-from ctx.agents.copilot.copilot_hooks import WORDS, CopilotHooks
+from ctx.agents.copilot.copilot_hooks import CopilotHooks
+from ctx.agents.copilot.copilot_setup import HOOKS
 from ctx.agents.copilot.copilot_tools import CopilotCall, call_of
 from ctx.capture import steps
 from ctx.errors import ContentRefused
@@ -288,8 +289,8 @@ def test_odd_payloads_are_read(payload: dict[str, Any]) -> None:
 
 
 def test_every_word_is_a_hook_and_none_runs_before_a_tool() -> None:
-    assert set(WORDS.values()) <= set(spool.EVENTS)
-    assert not any(event.startswith("preTool") for event in WORDS)
+    assert {hook.word for hook in HOOKS} <= set(spool.EVENTS)
+    assert not any(hook.event.startswith("preTool") for hook in HOOKS)
 
 
 def test_a_damaged_transcript_is_read_as_far_as_possible(client: CopilotSession) -> None:

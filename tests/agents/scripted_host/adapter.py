@@ -143,6 +143,9 @@ class ScriptedHooks:
     def is_by_agent(self, line: bytes) -> bool:
         return b'"by": "agent"' in line
 
+    def is_noise(self, word: str, payload: bytes) -> bool:  # noqa: ARG002
+        return False
+
     def has_turn(self, payload: bytes, tail: bytes) -> bool:  # noqa: ARG002
         return True
 

@@ -5,8 +5,7 @@
     copilot_adapter      the host adapter that the registry loads
     copilot_tools        what its tools are called for
     copilot_transcripts  reads `events.jsonl`
+    copilot_setup        how ctx is installed for it
 
-The hooks that ctx registers, and the words of `entry` that they run, are in `copilot_hooks`. A hook
-before a tool is never registered: if it fails, the client refuses the tool. Every hook loads this
-file, so it contains no code.
+Every hook loads this file, so it contains no code.
 """

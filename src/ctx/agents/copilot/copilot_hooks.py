@@ -15,17 +15,6 @@ if TYPE_CHECKING:
 
 NAME = "copilot"
 
-WORDS = {
-    "sessionStart": "session-start",
-    "userPromptSubmitted": "prompt-submit",
-    "postToolUse": "post-tool-use",
-    "postToolUseFailure": "post-tool-use-failure",
-    "preCompact": "pre-compact",
-    "agentStop": "stop",
-    "sessionEnd": "session-end",
-}
-"""The events to register, and the word that `entry` gets for each."""
-
 SOURCES = {"new": "startup"}
 """How the client calls the start of a session, where ctx calls it otherwise."""
 
@@ -59,6 +48,9 @@ class CopilotHooks:
 
     def is_by_agent(self, line: bytes) -> bool:
         return any(mark in line for mark in _BY_AGENT)
+
+    def is_noise(self, word: str, payload: bytes) -> bool:  # noqa: ARG002
+        return False
 
     def has_turn(self, payload: bytes, tail: bytes) -> bool:
         """The client notes the start of this hook behind the turn, with the same time."""

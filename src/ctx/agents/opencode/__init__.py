@@ -7,6 +7,7 @@
     opencode_tools        what its tools are called for
     opencode_database     the sessions, messages and parts in its database
     opencode_transcripts  reads sessions from the database
+    opencode_setup        how ctx is installed for it
 
 OpenCode has no hooks that are commands. The plugin passes its events on as payloads of our own, so
 only `opencode_hooks` and `opencode_adapter` know their keys. An exception in the plugin would fail

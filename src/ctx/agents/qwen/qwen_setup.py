@@ -48,7 +48,8 @@ class QwenSetup:
             "cwd": folder,
             "hook_event_name": next(spec.event for spec in HOOKS if spec.word == word),
             "source": "startup",
-            "prompt": "",
+            # Without a text, the hook does nothing.
+            "prompt": "ctx install",
             "trigger": "manual",
             "stop_hook_active": False,
         }

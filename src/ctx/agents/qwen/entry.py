@@ -1,0 +1,14 @@
+"""The script that `ctx install` registers: `PYTHON -I -S …/entry.py session-start`.
+
+An isolated interpreter sees only the standard library, so that nothing in a project or an
+environment can interfere. This file is compiled at each start; its imports are not.
+"""
+
+import sys
+
+sys.path.append(__file__[: -len("/ctx/agents/qwen/entry.py")])
+
+from ctx.agents.qwen.qwen_hooks import QwenHooks
+from ctx.agents.runtime.hook import main
+
+main(sys.argv[1:], QwenHooks())

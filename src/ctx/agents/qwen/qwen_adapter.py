@@ -1,0 +1,75 @@
+"""Qwen Code as a host: the adapter that the registry loads."""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from ctx.agents import stored_events
+from ctx.agents.qwen import qwen_tools
+from ctx.agents.qwen.qwen_hooks import NAME, QwenHooks
+from ctx.agents.qwen.qwen_tools import QwenCall
+from ctx.agents.qwen.qwen_transcripts import QwenTranscripts
+from ctx.agents.stored_events import EventContent, fields_of, text_of
+from ctx.errors import ContentRefused
+from ctx.hosts.events import Event, Heading
+
+
+class Qwen:
+    name = NAME
+    transcripts = QwenTranscripts()
+    hooks = QwenHooks()
+
+    def folder(self, variables: Mapping[str, str], home: str) -> str:
+        return variables.get("QWEN_HOME") or os.path.join(home, ".qwen")
+
+    def read(self, event_id: str, name: str, at: str, payload: Mapping[str, Any]) -> Event:
+        if payload.get("hook_event_name", name) != name:
+            raise ContentRefused(f"It is a different event than {name}.")
+        place = text_of(payload, "session_id"), text_of(payload, "cwd")
+        # The transcript has the second of its two ids.
+        call_id = text_of(payload, "tool_call_id", "tool_use_id")
+        tool = text_of(payload, "tool_name")
+        heading = stored_events.heading(event_id, name, at, *place, tool, call_id)
+        return stored_events.event(NAME, heading, _content(name, payload))
+
+    def restore(self, heading: Heading, payload: Mapping[str, Any]) -> Event:
+        return stored_events.restore(NAME, heading, payload)
+
+    def outline(self, event: Event, path: str) -> Mapping[str, Any]:
+        return stored_events.outline(event, path)
+
+
+def _content(name: str, payload: Mapping[str, Any]) -> EventContent:
+    content = EventContent(
+        agent=text_of(payload, "agent_id"),
+        transcript=text_of(payload, "transcript_path"),
+        source=text_of(payload, "source"),
+        prompt=text_of(payload, "prompt_id"),
+    )
+    if text_of(payload, "tool_name"):
+        report = _report(payload)
+        return content._replace(path=qwen_tools.path_of(report), call=qwen_tools.call_of(report))
+    match name:
+        case "UserPromptSubmit":
+            text = text_of(payload, "submitted_prompt", "prompt")
+            return content._replace(text=text, speaker="user")
+        case "Stop":
+            response = payload.get("response")
+            return content._replace(
+                text=text_of(payload, "last_assistant_message"),
+                speaker="agent",
+                response=response if isinstance(response, str) else None,
+            )
+        case _:
+            return content
+
+
+def _report(payload: Mapping[str, Any]) -> QwenCall:
+    error, response = payload.get("error"), fields_of(payload.get("tool_response"))
+    return QwenCall(
+        text_of(payload, "tool_name"),
+        fields_of(payload.get("tool_input")),
+        text_of(response, "llmContent"),
+        error if isinstance(error, str) else None,
+        response.get("returnDisplay"),
+    )

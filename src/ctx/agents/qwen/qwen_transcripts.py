@@ -1,0 +1,235 @@
+"""The transcripts of Qwen Code: `projects/<folder>/chats/<session>.jsonl`.
+
+Every line has `uuid`, `sessionId`, `timestamp`, `cwd`, `gitBranch` and `type`:
+
+    user          message.parts: texts, also those of hooks; systemPayload.displayText, as typed
+    assistant     message.parts: texts and functionCall {id, name, args}
+    tool_result   message.parts: functionResponse {id, response}; toolCallResult.resultDisplay
+    system        nothing that matters here
+"""
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import inf
+from typing import Any, NamedTuple
+
+from ctx import clock
+from ctx.agents import command_mentions, stored_events
+from ctx.agents.qwen import qwen_tools
+from ctx.agents.qwen.qwen_hooks import NAME
+from ctx.agents.qwen.qwen_tools import QwenCall
+from ctx.agents.stored_events import EventContent, fields_of, text_of
+from ctx.capture import repeated_commands, session_state
+from ctx.capture.steps import ASSISTANT_MESSAGE
+from ctx.hook_files import live
+from ctx.hosts import transcript_paths, transcript_reader
+from ctx.hosts.transcript_reader import TranscriptReader
+from ctx.hosts.transcripts import (
+    MOST_READ,
+    TranscriptPart,
+    TranscriptStamp,
+    TranscriptStart,
+    Turn,
+    storable,
+)
+from ctx.hosts.turn_lines import TurnEntry, TurnLines
+
+_SUFFIX = ".jsonl"
+_CHATS = "chats"
+_MATTERS = re.compile(rb'"type"\s{0,4}:\s{0,4}"(?:user|assistant|tool_result)"')
+_CWD = re.compile(rb'"cwd"\s{0,4}:\s{0,4}"((?:[^"\\]){1,4096})"')
+_TIMESTAMP = re.compile(rb'"timestamp"\s{0,4}:\s{0,4}"([0-9T:.Z+-]{10,40})"')
+# Parts of a message that the client or a hook added.
+_ADDED = ("<qwen:", "<system-reminder>")
+_CONTEXT_OF_HOOK = b"hookContext"
+_SIGNS = (b"<!-- ctx", b"(ctx)", b"`ctx ", b"<ctx:")
+"""Parts of every context that ctx gives."""
+
+
+class QwenTranscripts:
+    file_names = f"<session>{_SUFFIX}"
+
+    def folder(self, host_folder: str) -> str:
+        return os.path.join(host_folder, "projects")
+
+    def files(self, folder: str) -> Sequence[str]:
+        return transcript_paths.files_below(folder, 2, self.session_of)
+
+    def folder_of(self, path: str) -> str:
+        return os.path.dirname(path)
+
+    def stamp(self, path: str) -> TranscriptStamp:
+        return transcript_paths.stamp(path)
+
+    def session_of(self, path: str) -> str:
+        folder, name = os.path.split(path)
+        session = name.removesuffix(_SUFFIX)
+        is_chat = os.path.basename(folder) == _CHATS and session != name
+        return session if is_chat and live.is_session(session) else ""
+
+    def of_subagents(self, path: str, since_ms: int) -> list[str]:  # noqa: ARG002
+        return []
+
+    def shows_hook(self, path: str) -> bool:
+        try:
+            found = transcript_paths.first_bytes(path).splitlines()
+        except OSError:
+            return False
+        given = (line for line in found if _CONTEXT_OF_HOOK in line)
+        return any(sign in line for line in given for sign in _SIGNS)
+
+    def beginning(self, path: str) -> TranscriptStart:
+        start = transcript_paths.first_bytes(path)
+        cwd, time = _CWD.search(start), _TIMESTAMP.search(start)
+        folder = cwd[1].decode("utf-8", "replace") if cwd else ""
+        is_usable = os.path.isabs(folder) and "\0" not in folder
+        began_ms = clock.parse_iso(time[1].decode()) if time else None
+        return TranscriptStart(folder if is_usable else "", began_ms)
+
+    def events(
+        self,
+        path: str,
+        start: int,
+        end: int | None = None,
+        *,
+        most: int = MOST_READ,
+        deadline: float = inf,
+    ) -> TranscriptPart:
+        return _QwenReader(path, self.session_of(path), most, deadline).read(start, end)
+
+    def since(self, path: str, start: int, end: int | None, deadline: float) -> Turn:
+        return _TURNS.since(path, start, end, deadline)
+
+    def last_turn(self, path: str, end: int | None, deadline: float) -> Turn:
+        return _TURNS.last_turn(path, end, deadline)
+
+    def read_by_agent(self, path: str, end: int | None, deadline: float) -> Iterator[str | None]:
+        marks = command_mentions.MARKS
+        for entry in transcript_reader.lines_that_mention(path, marks, end, deadline):
+            if entry is None:
+                yield None
+            elif entry.get("type") in ("user", "tool_result"):
+                # Both contain what hooks added.
+                texts = command_mentions.texts_in(_without_arguments(entry))
+                yield from map(repeated_commands.without_reports, texts)
+
+
+def _without_arguments(entry: Mapping[str, Any]) -> list[Any]:
+    return [entry.get("message"), fields_of(entry.get("toolCallResult")).get("resultDisplay")]
+
+
+def _parts(entry: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    parts = fields_of(entry.get("message")).get("parts")
+    return [fields_of(part) for part in parts] if isinstance(parts, list) else []
+
+
+def _texts(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    """The texts of a message, without what the model thought."""
+    texts = (text_of(part, "text") for part in _parts(entry) if not part.get("thought"))
+    return tuple(storable(text) for text in texts if text.strip())
+
+
+def _prompt(entry: Mapping[str, Any]) -> str:
+    """What a person typed; empty if nobody did."""
+    if entry.get("provenance", "real_user") != "real_user":
+        return ""
+    typed = text_of(entry.get("systemPayload"), "displayText")
+    texts = [text for text in _texts(entry) if not text.lstrip().startswith(_ADDED)]
+    return storable(typed or "\n\n".join(texts)).strip()
+
+
+def _turn_entry(entry: Any, offset: int) -> TurnEntry | None:
+    if not isinstance(entry, dict) or entry.get("agentId"):
+        return None
+    name = text_of(entry, "uuid") or str(offset)
+    if entry.get("type") == "assistant":
+        return TurnEntry(name, name, _texts(entry))
+    is_prompt = entry.get("type") == "user" and bool(_prompt(entry))
+    return TurnEntry(None, name) if is_prompt else None
+
+
+_TURNS = TurnLines(lambda line: b'"assistant"' in line or b'"user"' in line, _turn_entry)
+
+
+class _QwenRequest(NamedTuple):
+    """A tool call that waits for its result."""
+
+    offset: int
+    tool: str
+    arguments: Mapping[str, Any]
+
+
+class _QwenReader(TranscriptReader):
+    matters = _MATTERS
+
+    def __init__(self, path: str, session: str, most: int, deadline: float) -> None:
+        super().__init__(path, most, deadline)
+        self._session = session
+        self._calls: dict[str, _QwenRequest] = {}
+
+    def waiting(self, behind: int) -> Iterable[int]:  # noqa: ARG002
+        return (call.offset for call in self._calls.values())
+
+    def take(self, offset: int, entry: dict[str, Any], line: bytes) -> None:  # noqa: ARG002
+        if not self._session:
+            return
+        match entry.get("type"):
+            case "user" if (prompt := _prompt(entry)) and not entry.get("agentId"):
+                # The client waits for all results before the next prompt.
+                self._calls.clear()
+                self._add(entry, session_state.PROMPT, EventContent(prompt, "user"))
+            case "assistant":
+                self._take_answer(offset, entry)
+            case "tool_result":
+                self._take_results(entry)
+
+    def _take_answer(self, offset: int, entry: dict[str, Any]) -> None:
+        if text := "\n\n".join(_texts(entry)):
+            self._add(entry, ASSISTANT_MESSAGE, EventContent(text, "agent"))
+        for part in _parts(entry):
+            call = fields_of(part.get("functionCall"))
+            if call_id := text_of(call, "id"):
+                arguments = fields_of(call.get("args"))
+                self._calls[call_id] = _QwenRequest(offset, text_of(call, "name"), arguments)
+
+    def _take_results(self, entry: dict[str, Any]) -> None:
+        result = fields_of(entry.get("toolCallResult"))
+        for part in _parts(entry):
+            response = fields_of(part.get("functionResponse"))
+            call_id = text_of(response, "id")
+            call = self._calls.pop(call_id, None)
+            if call is None:
+                continue
+            answer = fields_of(response.get("response"))
+            failed = "error" in answer
+            report = QwenCall(
+                call.tool,
+                call.arguments,
+                text_of(answer, "output"),
+                text_of(answer, "error") if failed else None,
+                result.get("resultDisplay") if result.get("callId") == call_id else None,
+            )
+            content = EventContent(path=qwen_tools.path_of(report), call=qwen_tools.call_of(report))
+            name = "PostToolUseFailure" if failed else "PostToolUse"
+            self._add(entry, name, content, call.tool, call_id)
+
+    def _add(
+        self,
+        entry: dict[str, Any],
+        name: str,
+        content: EventContent,
+        tool: str = "",
+        call_id: str = "",
+    ) -> None:
+        at_ms = self.time_of(text_of(entry, "timestamp"))
+        heading = stored_events.heading(
+            transcript_reader.event_id(at_ms, name, text_of(entry, "uuid") + call_id),
+            *(name, clock.iso(at_ms), self._session, text_of(entry, "cwd"), tool, call_id),
+        )
+        place = content._replace(
+            agent=text_of(entry, "agentId"),
+            transcript=self.path,
+            branch=text_of(entry, "gitBranch"),
+        )
+        self.events.append(stored_events.event(NAME, heading, place))

@@ -1,0 +1,1 @@
+"""Real agents of other hosts, and the scripted model that answers them."""

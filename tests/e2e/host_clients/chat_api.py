@@ -1,0 +1,162 @@
+"""A stand-in for the Chat Completions API on loopback, which answers from the script of a test.
+
+It plays the given replies in order and keeps every request, so that a test can see what really
+reached the model.
+"""
+
+import json
+import threading
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from tests.e2e.claude_code.api import BEYOND_THE_SCRIPT, Reply
+
+
+class ChatRequest(NamedTuple):
+    """One request that reached the model."""
+
+    messages: tuple[dict[str, Any], ...]
+    tools: tuple[str, ...]
+    """The names of the tools it may use. Requests on the side, such as for a title, have none."""
+
+    @property
+    def text(self) -> str:
+        """The whole text, including tool results."""
+        return "\n\n".join(text for message in self.messages for text in _texts(message))
+
+    @property
+    def results(self) -> list[str]:
+        """The results of tool calls, in order."""
+        return ["\n".join(_texts(each)) for each in self.messages if each["role"] == "tool"]
+
+
+class ChatScript:
+    """The remaining replies and the requests so far; the threads of the server share it."""
+
+    def __init__(self, replies: Sequence[str | Reply]) -> None:
+        self._lock = threading.Lock()
+        self.unplayed = [Reply((each,)) if isinstance(each, str) else each for each in replies]
+        self.requests: list[ChatRequest] = []
+
+    def play(self, request: ChatRequest) -> Reply:
+        with self._lock:
+            if not request.tools:
+                return Reply(("A title",))
+            self.requests.append(request)
+            return self.unplayed.pop(0) if self.unplayed else Reply((BEYOND_THE_SCRIPT,))
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, script: ChatScript) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.script = script
+
+
+@contextmanager
+def serving_chat(script: ChatScript) -> Iterator[str]:
+    """The address of the server that plays the script."""
+    with _Server(script) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/v1"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Server
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Do not log."""
+
+    def do_GET(self) -> None:
+        self._answer_json(200, {"object": "list", "data": [{"id": "scripted", "object": "model"}]})
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if not urlsplit(self.path).path.endswith("/chat/completions"):
+            self._answer_json(404, {"error": {"message": "there is no such path"}})
+            return
+        tools = tuple(tool["function"]["name"] for tool in body.get("tools") or ())
+        reply = self.server.script.play(ChatRequest(tuple(body["messages"]), tools))
+        try:
+            if body.get("stream"):
+                self._answer_chunks(reply, body["model"])
+            else:
+                self._answer_json(200, _completion(reply, body["model"]))
+        except ConnectionError:
+            self.close_connection = True
+
+    def _answer_json(self, status: int, value: dict[str, Any]) -> None:
+        data = json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def _answer_chunks(self, reply: Reply, model: str) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        self.close_connection = True
+        for chunk in _chunks(reply, model):
+            self.wfile.write(f"data: {json.dumps(chunk)}\n\n".encode())
+        self.wfile.write(b"data: [DONE]\n\n")
+
+
+def _calls(reply: Reply) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": f"call_{uuid.uuid4().hex}",
+            "type": "function",
+            "function": {"name": tool.name, "arguments": json.dumps(tool.input)},
+        }
+        for tool in reply.tools
+    ]
+
+
+def _usage(reply: Reply) -> dict[str, int]:
+    used = reply.input_tokens
+    return {"prompt_tokens": used, "completion_tokens": 20, "total_tokens": used + 20}
+
+
+def _completion(reply: Reply, model: str) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": "\n\n".join(reply.texts) or None}
+    if calls := _calls(reply):
+        message["tool_calls"] = calls
+    choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if calls else "stop"}
+    head = {"id": f"chat_{uuid.uuid4().hex}", "object": "chat.completion", "model": model}
+    return {**head, "created": 0, "choices": [choice], "usage": _usage(reply)}
+
+
+def _chunks(reply: Reply, model: str) -> Iterator[dict[str, Any]]:
+    head = {"id": f"chat_{uuid.uuid4().hex}", "object": "chat.completion.chunk", "model": model}
+
+    def chunk(delta: dict[str, Any], reason: str | None = None) -> dict[str, Any]:
+        choice = {"index": 0, "delta": delta, "finish_reason": reason}
+        return {**head, "created": 0, "choices": [choice]}
+
+    yield chunk({"role": "assistant", "content": ""})
+    for text in reply.texts:
+        yield chunk({"content": text})
+    for number, call in enumerate(_calls(reply)):
+        yield chunk({"tool_calls": [{"index": number, **call}]})
+    yield chunk({}, "tool_calls" if reply.tools else "stop")
+    yield {**head, "created": 0, "choices": [], "usage": _usage(reply)}
+
+
+def _texts(message: dict[str, Any]) -> list[str]:
+    content = message.get("content")
+    blocks: list[dict[str, Any]] = content if isinstance(content, list) else [{"text": content}]
+    return [block["text"] for block in blocks if isinstance(block.get("text"), str)]

@@ -1,0 +1,72 @@
+"""A user of another host than Claude Code: a home, a project, and sessions with the real program.
+
+The program runs in its own environment without network; its model is the script of the test.
+"""
+
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.e2e.claude_code.api import Reply
+from tests.e2e.claude_code.client import Client, Person
+from tests.e2e.host_clients.chat_api import ChatRequest, ChatScript, serving_chat
+
+SECONDS = 240
+"""The longest that one session may take."""
+
+REMEMBER = (
+    '<ctx:remember type="fact" tags="tier:reference">Deploys happen on Fridays.</ctx:remember>'
+)
+FACT = "Deploys happen on Fridays."
+
+NOWHERE = "http://127.0.0.1:9/"
+"""An address at which nothing answers."""
+
+
+class HostPerson(Person):
+    def __init__(self, home: Path, project: Path, command: tuple[str, ...], version: str) -> None:
+        super().__init__(home, project, Client(command, version))
+
+    def play(
+        self, words: Sequence[str], variables: dict[str, str], *replies: str | Reply
+    ) -> list[ChatRequest]:
+        """Run the program once; what reached its model. `{api}` in a variable is its address."""
+        script = ChatScript(replies)
+        with serving_chat(script) as address:
+            environment = self.environment | {
+                name: value.replace("{api}", address) for name, value in variables.items()
+            }
+            process = subprocess.Popen(
+                [*self.client.command, *words],
+                cwd=self.project,
+                env=environment | {"NO_PROXY": "127.0.0.1"},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                start_new_session=True,
+            )
+            self._started.append(process)
+            out, err = process.communicate(timeout=SECONDS)
+        assert process.returncode == 0, f"{words}: {out[-2000:]}{err[-2000:]}"
+        assert not script.unplayed, f"the model was not asked for {script.unplayed}"
+        return script.requests
+
+    def sessions(self, count: int) -> list[dict[str, Any]]:
+        """The sessions, newest first, as soon as this many have ended."""
+        deadline = time.monotonic() + SECONDS
+        while True:
+            self.settles()
+            found: list[dict[str, Any]] = self.ctx("sessions", "list")["sessions"]
+            ended = [each for each in found if each["status"] != "active"]
+            if len(ended) >= count or time.monotonic() > deadline:
+                return found
+            time.sleep(0.2)
+
+    def steps(self, session: str) -> list[tuple[str, str]]:
+        """What happened in a session, without marks such as its end."""
+        replay = self.ctx("sessions", "replay", session)["steps"]
+        found = [(step["kind"], step["path"] or step["text"]) for step in replay]
+        return sorted(step for step in found if step[0] != "mark")

@@ -1,0 +1,79 @@
+"""Real sessions in Copilot CLI: what one remembers, the next one gets."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import git
+from tests.e2e.claude_code.api import Reply, Tool
+from tests.e2e.host_clients import npm_programs
+from tests.e2e.host_clients.chat_api import ChatRequest
+from tests.e2e.host_clients.host_person import FACT, REMEMBER, HostPerson
+
+VARIABLES = {
+    "COPILOT_OFFLINE": "true",
+    "COPILOT_AUTO_UPDATE": "false",
+    "COPILOT_PROVIDER_BASE_URL": "{api}",
+    "COPILOT_PROVIDER_API_KEY": "none",
+    "COPILOT_MODEL": "gpt-4.1",
+}
+
+
+@pytest.fixture
+def person(surroundings: Path, tmp_path: Path) -> Iterator[HostPerson]:
+    """A user of Copilot CLI with ctx. The test fails if a hook logs an error."""
+    program = npm_programs.copilot()
+    project = tmp_path / "shop"
+    project.mkdir()
+    git("init", "-q", "-b", "main", cwd=project)
+    someone = HostPerson(surroundings, project, program, npm_programs.COPILOT)
+    someone.adds("Releases have names.")
+    someone.ctx("install", "--host", "copilot")
+    yield someone
+    someone.leaves()
+    assert someone.complaints() == []
+
+
+def say(person: HostPerson, prompt: str, *replies: str | Reply) -> list[ChatRequest]:
+    words = ["--allow-all-tools", "--no-auto-update", "--output-format", "json", "-p", prompt]
+    return person.play(words, VARIABLES, *replies)
+
+
+def test_what_one_session_remembers_is_given_to_the_next(person: HostPerson) -> None:
+    path = str(person.project / "shop.py")
+    first = say(
+        person,
+        "Add the price, please.",
+        Reply(
+            ("I look.",),
+            (
+                Tool("bash", {"command": "make price", "description": "Runs make"}),
+                Tool("create", {"path": path, "file_text": "def price():\n    return 1\n"}),
+            ),
+        ),
+        Reply(
+            (),
+            (
+                Tool("edit", {"path": path, "old_str": "return 1", "new_str": "return 2"}),
+                Tool("view", {"path": str(person.project / "missing.py")}),
+            ),
+        ),
+        f"Done. {REMEMBER}",
+    )
+    assert "Releases have names." in first[0].text
+    assert "exit code 2" in first[1].results[0]
+    (session,) = person.sessions(1)
+    assert session["host"] == "copilot"
+    assert person.steps(session["id"]) == [
+        ("command", "make price"),
+        ("prompt", "Add the price, please."),
+        ("say", "Done."),
+        ("say", "I look."),
+        ("write", "shop.py"),
+        ("write", "shop.py"),
+    ]
+    second = say(person, "When do deploys happen?", "On Fridays.")
+    assert FACT in second[0].text
+    assert "Added `price`" in second[0].text
+    assert len(person.sessions(2)) == 2
