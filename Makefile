@@ -25,14 +25,15 @@ export PYTHONDONTWRITEBYTECODE :=
 try: $(RUNS)
 	@$(BIN)/python scripts/try $(BIN)/ctx
 
+# Many tests wait for other processes, so three at a time keep two processors busy.
 test: $(STAMP)
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 3 --dist worksteal
 
 quick: $(STAMP)
 	CTX_TEST_EFFORT=0.1 $(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
 
 thorough: $(STAMP)
-	CTX_TEST_EFFORT=10 $(BIN)/python -m pytest -n 2 --dist worksteal
+	CTX_TEST_EFFORT=10 $(BIN)/python -m pytest -n 3 --dist worksteal
 
 check: $(STAMP)
 	$(BIN)/ruff check .

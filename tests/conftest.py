@@ -1,5 +1,6 @@
 """Fixtures that more than one folder of tests uses."""
 
+import gc
 import json
 import os
 import signal
@@ -65,6 +66,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
 
 
+def pytest_collection_finish() -> None:
+    """Leave what was loaded so far out of garbage collection, which some tests ask for often."""
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """List the programs that tests were skipped without, and how to install them."""
     skipped = terminalreporter.stats.get("skipped", [])
@@ -76,11 +83,17 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 @pytest.fixture(autouse=True)
 def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A temporary home outside of any project, and git without the settings of a user."""
+    home = tmp_path / "home"
+    home.mkdir()
+    use_home(home, monkeypatch)
+    return home
+
+
+def use_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Set the environment of a test. Fixtures that several tests share have a home of their own."""
     for name in list(os.environ):
         if name.startswith(("CTX_", "GIT_", "CLAUDE")):
             monkeypatch.delenv(name)
-    home = tmp_path / "home"
-    home.mkdir()
     monkeypatch.chdir(home)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("CTX_HOME", str(home / ".ctx"))
@@ -94,7 +107,6 @@ def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for role in ("AUTHOR", "COMMITTER"):
         monkeypatch.setenv(f"GIT_{role}_NAME", "A Person")
         monkeypatch.setenv(f"GIT_{role}_EMAIL", "person@example.org")
-    return home
 
 
 @pytest.fixture

@@ -1,16 +1,72 @@
-"""A project without git, and a way to see whether a command left anything in it."""
+"""A project without git, a way to see whether a command left anything in it, and the processes that
+run commands which are killed or interrupted."""
 
+import os
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import Ctx
+from tests.conftest import Ctx, use_home
+from tests.e2e import merge_trials
+from tests.e2e.forked_commands import Forker, forker
+from tests.e2e.interrupted_commands import Interrupter, interrupter
 
 
 @pytest.fixture
 def project(folder: Path, ctx: Ctx) -> Path:
     assert ctx("init").code == 0
     return folder
+
+
+@pytest.fixture(scope="session")
+def _base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("base")
+    with pytest.MonkeyPatch.context() as patch:
+        use_home(home, patch)
+        folder = home / "app"
+        folder.mkdir()
+        merge_trials.git(folder, "init", "-q", "-b", "main")
+        merge_trials.ctx(folder, "init")
+        merge_trials.ctx(folder, "add", "--type", "fact", "Base.")
+        merge_trials.ctx(folder, "commit", "-m", "Base.")
+        merge_trials.commit(folder, "Base.")
+    return folder
+
+
+@pytest.fixture
+def based(folder: Path, _base: Path, ctx: Ctx) -> Path:
+    """A copy of a repository with one fact, which is in memory and in git."""
+    copy_project(_base, folder)
+    assert ctx("trust", "--yes").code == 0
+    return folder
+
+
+def copy_project(source: Path, target: Path) -> None:
+    """Copy a folder and keep hard links: a staged object is a link to the committed one."""
+    first: dict[int, str] = {}
+
+    def copy(old: str, new: str) -> None:
+        inode = os.stat(old).st_ino
+        if inode in first:
+            os.link(first[inode], new)
+        else:
+            first[inode] = shutil.copy2(old, new)
+
+    shutil.copytree(source, target, symlinks=True, copy_function=copy, dirs_exist_ok=True)
+
+
+@pytest.fixture(scope="session")
+def forked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forker]:
+    with forker(tmp_path_factory.mktemp("forked")) as process:
+        yield process
+
+
+@pytest.fixture(scope="session")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Interrupter]:
+    with interrupter(tmp_path_factory.mktemp("program")) as process:
+        yield process
 
 
 def state(folder: Path) -> set[str]:

@@ -5,6 +5,7 @@ and a delay says when in the middle of its work it is killed.
 """
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 PROGRAM = """
-import json, os, pkgutil, resource, sys, time
+import gc, json, os, pkgutil, resource, sys, time
 from importlib import import_module
 import ctx.cli
 from ctx.cli.main import main
@@ -35,19 +36,22 @@ for words in (
 sys.stdout.flush()
 os.dup2(kept[0], 1)
 os.dup2(kept[1], 2)
+# Whoever ends would look through all that was loaded here.
+gc.freeze()
 
 for line in sys.stdin:
-    words, delay, largest_file, said, nobody = json.loads(line)
+    folder, variables, words, delay, largest_file, said, nobody = json.loads(line)
     started = time.monotonic()
     pid = os.fork()
     if not pid:
         for number, name in ((0, os.devnull), (1, said + ".out"), (2, said + ".err")):
             os.dup2(os.open(name, os.O_RDWR | os.O_CREAT | os.O_TRUNC), number)
         sys.stdin = open(0)
+        os.chdir("/" if nobody else folder)
+        os.environ.clear()
+        os.environ.update(variables)
         if largest_file:
             resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
-        if nobody:
-            os.chdir("/")
         if nobody and os.getuid() == 0:
             os.setgid(65534)
             os.setuid(65534)
@@ -87,17 +91,20 @@ class Forker:
         largest_file: int = 0,
         as_nobody: bool = False,
     ) -> Done:
-        """Run a command; kill it after so many seconds, or let no file become larger, or run it
-        as a user who may not do everything, as root may."""
+        """Run a command in the current folder and environment; kill it after so many seconds, or
+        let no file become larger, or run it as a user who may not do everything, as root may."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        request = [list(words), kill_after, largest_file, str(self._said), as_nobody]
+        files = [Path(f"{self._said}.{name}") for name in ("out", "err")]
+        for path in files:
+            path.unlink(missing_ok=True)
+        said = str(self._said)
+        request = [os.getcwd(), dict(os.environ), words, kill_after, largest_file, said, as_nobody]
         self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
         code, seconds = json.loads(self._process.stdout.readline())
-        said = [Path(f"{self._said}.{name}") for name in ("out", "err")]
         # One that is killed at once has said nothing, and not even made the files.
-        out, err = (path.read_text() if path.exists() else "" for path in said)
+        out, err = (path.read_text() if path.exists() else "" for path in files)
         return Done(code, seconds, out, err)
 
 

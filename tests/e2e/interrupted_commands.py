@@ -91,10 +91,12 @@ def open_stream(descriptor, target):
 
 
 for line in sys.stdin:
-    said, folder, words, number, at, by, streams = json.loads(line)
+    said, folder, variables, words, number, at, by, streams = json.loads(line)
     pid = os.fork()
     if not pid:
         os.chdir(folder)
+        os.environ.clear()
+        os.environ.update(variables)
         usual = (os.devnull, said + ".out", said + ".err")
         targets = [given or name for given, name in zip(streams, usual)]
         sys.stdin, sys.stdout, sys.stderr = map(open_stream, (0, 1, 2), targets)
@@ -141,7 +143,8 @@ class Interrupter:
         counted.unlink(missing_ok=True)
         for name in ("out", "err"):
             Path(f"{self._said}.{name}").write_text("")
-        request = [str(self._said), str(folder), list(words), int(number), at, by, streams]
+        variables = dict(os.environ)
+        request = [str(self._said), str(folder), variables, words, int(number), at, by, streams]
         self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
         code = int(self._process.stdout.readline())

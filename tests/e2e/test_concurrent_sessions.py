@@ -18,7 +18,7 @@ from ctx.objects.repository import Repository
 from ctx.objects.verify import verify
 from ctx.project import batches
 from tests.conftest import Ctx, git
-from tests.e2e.forked_commands import forker
+from tests.e2e.forked_commands import Forker
 from tests.faults import Disk
 
 SESSIONS = ("one", "two", "three", "four")
@@ -183,7 +183,7 @@ def test_staged_work_follows_its_branch(project: Path, ctx: Ctx) -> None:
     assert ctx("stage", "status", "--format=json").json["chains"] == []
 
 
-def test_a_kill_at_any_moment_loses_nothing(project: Path, ctx: Ctx, tmp_path: Path) -> None:
+def test_a_kill_at_any_moment_loses_nothing(project: Path, ctx: Ctx, forked: Forker) -> None:
     """Everything that was reported is stored, and the next command works."""
     randomly = random.Random(5)
     reported: list[str] = []
@@ -195,15 +195,14 @@ def test_a_kill_at_any_moment_loses_nothing(project: Path, ctx: Ctx, tmp_path: P
         lambda _: ["stage", "compact", "--session", "s"],
         lambda _: ["stage", "recover"],
     ]
-    with forker(tmp_path) as forked:
-        usual = max(forked.run(["add", "--type=fact", "Warm"]).seconds for _ in range(2))
-        for number in range(16):
-            words = randomly.choice(commands)(number)
-            done = forked.run(words, kill_after=randomly.uniform(0, 1.5 * usual))
-            assert done.code in (0, -9) or "nothing staged" in done.err, done
-            if done.code == 0 and words[0] == "add":
-                reported.append(f"Fact {number}")
-            names.append(f"Fact {number}")
+    usual = max(forked.run(["add", "--type=fact", "Warm"]).seconds for _ in range(2))
+    for number in range(16):
+        words = randomly.choice(commands)(number)
+        done = forked.run(words, kill_after=randomly.uniform(0, 1.5 * usual))
+        assert done.code in (0, -9) or "nothing staged" in done.err, done
+        if done.code == 0 and words[0] == "add":
+            reported.append(f"Fact {number}")
+        names.append(f"Fact {number}")
     found = facts(ctx)
     assert set(reported) <= set(found)
     assert len(found) == len(set(found)) + 1  # "Warm" was said twice.

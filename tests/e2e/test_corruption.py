@@ -9,25 +9,41 @@ from pathlib import Path
 
 import pytest
 
+from ctx.cli.main import main
 from ctx.layout import project_at
 from ctx.objects import commits, object_index
 from ctx.objects.repository import Repository
 from ctx.objects.verify import Damage, verify
 from tests import effort
-from tests.conftest import Ctx
+from tests.conftest import Ctx, use_home
+from tests.e2e.conftest import copy_project
 
 CODES = {"E001", "E002", "E003", "E004", "E007"}
 
 
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project with a committed and a staged version of a file."""
+    home = tmp_path_factory.mktemp("base")
+    with pytest.MonkeyPatch.context() as patch:
+        use_home(home, patch)
+        folder = home / "app"
+        folder.mkdir()
+        patch.chdir(folder)
+        assert main(["init"]) == 0
+        (folder / "a.txt").write_text("some text, some text, some text\n")
+        assert main(["add", "file", "a.txt", "-m", "One"]) == 0
+        (folder / "a.txt").write_text("other text\n")
+        assert main(["add", "file", "a.txt"]) == 0
+        assert main(["debug", "verify"]) == 0
+    return folder
+
+
 @pytest.fixture
-def project(folder: Path, ctx: Ctx) -> Path:
-    assert ctx("init").code == 0
-    (folder / "a.txt").write_text("some text, some text, some text\n")
-    assert ctx("add", "file", "a.txt", "-m", "One").code == 0
-    (folder / "a.txt").write_text("other text\n")
-    assert ctx("add", "file", "a.txt").code == 0
-    assert ctx("debug", "index").code == 0
-    assert ctx("debug", "verify").code == 0
+def project(folder: Path, base: Path, ctx: Ctx) -> Path:
+    copy_project(base, folder)
+    for words in (["trust", "--yes"], ["debug", "index"]):
+        assert ctx(*words).code == 0
     return folder
 
 

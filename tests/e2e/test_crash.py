@@ -151,10 +151,11 @@ def operations_of(stage: Stage, step: Step) -> list[str]:
 
 
 def stop_everywhere(stage: Stage, *, power_loss: bool, every: int = 1) -> int:
+    first = power_loss % every
     stops = 0
     for before, step in stage.steps():
         for number, operation in enumerate(operations_of(stage, step)):
-            if number % every:
+            if number % every != first:
                 continue
             where = f"{' '.join(step.words)} stopped at {number}: {operation}"
             disk = Disk(number, power_loss=power_loss)
@@ -172,7 +173,7 @@ def stop_everywhere(stage: Stage, *, power_loss: bool, every: int = 1) -> int:
 
 @pytest.mark.parametrize("power_loss", [False, True], ids=["killed", "power lost"])
 def test_a_stop_at_every_operation_loses_nothing(stage: Stage, power_loss: bool) -> None:
-    step_size = effort.every(3)
+    step_size = effort.every(5)
     assert stop_everywhere(stage, power_loss=power_loss, every=step_size) > 200 // step_size
 
 
@@ -181,7 +182,8 @@ def test_a_stop_in_a_git_checkout_loses_nothing(stage: Stage) -> None:
     (stage.folder / "x").write_text("x")
     git("add", "x")
     git("commit", "-qm", "x")
-    assert stop_everywhere(stage, power_loss=True, every=9) > 20
+    step_size = effort.every(15)
+    assert stop_everywhere(stage, power_loss=True, every=step_size) > 200 // step_size
 
 
 def makes_an_index(operations: list[str]) -> bool:
@@ -199,7 +201,7 @@ def test_a_disk_error_at_every_operation_loses_nothing(
     for before, step in stage.steps():
         operations = operations_of(stage, step)
         outside = [n for n, each in enumerate(operations) if os.environ["HOME"] in each] or [-1]
-        for number, operation in effort.share(list(enumerate(operations)), 3):
+        for number, operation in effort.share(list(enumerate(operations)), 5, code):
             where = f"{' '.join(step.words)} refused at {number}: {operation}"
             capsys.readouterr()
             disk = Disk(number, refuse_with=code)
@@ -287,7 +289,7 @@ def kill_at_random(folder: Path, rounds: int, seed: int) -> None:
 
 def test_kills_at_random_times_lose_nothing(folder: Path) -> None:
     assert main(["init"]) == 0
-    kill_at_random(folder, rounds=20, seed=7)
+    kill_at_random(folder, rounds=effort.times(12), seed=7)
 
 
 def test_an_interrupted_commit_is_not_repeated(folder: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Ctx
-from tests.e2e.forked_commands import Forker, forker
+from tests.e2e.forked_commands import Forker
 
 NO_NODE = "01ZZZZZZZZZZZZZZZZZZZZZZZZ"
 NOT_UTF8 = os.fsdecode(b"caf\xe9")
@@ -214,12 +214,6 @@ def space() -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as name:
         Path(name).chmod(0o755)
         yield Path(name)
-
-
-@pytest.fixture
-def forked(tmp_path: Path) -> Iterator[Forker]:
-    with forker(tmp_path) as process:
-        yield process
 
 
 def closed_store(ctx: Ctx, path: Path) -> None:

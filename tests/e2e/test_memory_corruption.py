@@ -11,26 +11,32 @@ import pytest
 
 from ctx.memory import user_store
 from ctx.operations import store_backups
-from tests.conftest import Ctx
+from tests.conftest import Ctx, use_home
+from tests.e2e import merge_trials
 from tests.e2e.terminals import on_a_terminal
 
 PAGE = 4096
 
 
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("base")
+    with pytest.MonkeyPatch.context() as patch:
+        use_home(home, patch)
+        before: list[str] = []
+        for number in range(30):
+            text = f"Node {number}. " + "And more. " * number
+            added = merge_trials.ctx(home, "add", "--tag=a:b", "--type=fact", *before, text)
+            before = ["--supersedes", added["node"]["id"]]
+    return home / ".ctx" / "store.db"
+
+
 @pytest.fixture
-def path(ctx: Ctx, surroundings: Path, folder: Path) -> Path:
-    """A store with thirty nodes, each superseding the one before."""
-    before: list[str] = []
-    for number in range(30):
-        words = ["--tag=a:b", "--type=fact", *before, f"Node {number}. " + "And more. " * number]
-        ran = ctx("add", *words)
-        assert ran.code == 0, ran.err
-        before = ["--supersedes", ran.out.split()[1]]
+def path(base: Path, surroundings: Path, folder: Path) -> Path:
+    """A store with thirty nodes, each superseding the one before, that nobody has open."""
     file = surroundings / ".ctx" / "store.db"
-    # As it is when nobody has it open.
-    for suffix in ("-wal", "-shm"):
-        Path(f"{file}{suffix}").unlink(missing_ok=True)
-    return file
+    file.parent.mkdir(mode=0o700)
+    return Path(shutil.copy(base, file))
 
 
 COMMANDS = [

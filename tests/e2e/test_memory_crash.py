@@ -16,11 +16,12 @@ import pytest
 from ctx.cli.main import main
 from ctx.memory import user_store
 from ctx.sqlite import truth
+from tests import effort
 from tests.conftest import Ctx
-from tests.e2e.forked_commands import Forker, forker
+from tests.e2e.forked_commands import Forker
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:]+Z")
-KILLS = 4
+KILLS = effort.times(3)
 """For each command; `bench/memory_crash.py` does more."""
 
 
@@ -131,12 +132,6 @@ def used_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[UsedStore]:
         yield UsedStore(folder)
 
 
-@pytest.fixture
-def forked(tmp_path: Path) -> Iterator[Forker]:
-    with forker(tmp_path) as process:
-        yield process
-
-
 def copy_of(used_store: UsedStore, folder: Path) -> Path:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
@@ -179,7 +174,7 @@ def test_a_killed_command_is_done_or_not_done(
     undone, done = kill_all_commands(
         used_store, forked, tmp_path / "copy", KILLS, random.Random(11)
     )
-    assert undone + done >= 60
+    assert undone + done == KILLS * len(used_store.commands())
     assert min(undone, done) > 5
 
 
@@ -200,7 +195,7 @@ def test_a_recovery_can_be_killed_at_any_moment(
     ran = forked.run(words)
     assert (ran.code, "Nothing was lost." in ran.out) == (0, True), ran
     chance = random.Random(5)
-    for _ in range(8):
+    for _ in range(effort.times(5)):
         path = damaged()
         forked.run(words, kill_after=chance.uniform(0.2, 1.1) * ran.seconds)
         again = ctx("store", "recover", "--db", str(path))
@@ -246,7 +241,8 @@ def test_a_power_loss_at_any_byte_of_the_log_keeps_a_valid_store(
         assert path.read_bytes() == base
     assert len(states) > 10
     chance = random.Random(7)
-    cuts = [*ends, *(end - 1 for end in ends[1:]), *(chance.randrange(len(log)) for _ in range(25))]
+    anywhere = [chance.randrange(len(log)) for _ in range(effort.times(15))]
+    cuts = [*ends, *(end - 1 for end in ends[1:]), *anywhere]
     cut_off = tmp_path / "cut" / "store.db"
     cut_off.parent.mkdir()
     for cut in cuts:

@@ -1,7 +1,6 @@
 """Memory follows every git operation on branches, without losses or conflicts."""
 
 import os
-import shutil
 from pathlib import Path
 
 import pytest
@@ -12,34 +11,24 @@ from tests.conftest import Ctx, git
 from tests.e2e import merge_trials
 
 
-@pytest.fixture(params=["attributes", "no attributes"])
-def base(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Nothing here is about power failures."""
+@pytest.mark.parametrize("seed", range(effort.times(3)))
+def test_any_branches_merge_in_any_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    # Nothing here is about power failures.
     monkeypatch.setattr(disk, "sync", lambda _: None)
-    made = tmp_path / "base"
-    merge_trials.make_base(made, attributes=request.param == "attributes")
-    return made
-
-
-@pytest.mark.parametrize("part", range(effort.times(3)))
-def test_any_branches_merge_in_any_order(base: Path, part: int) -> None:
-    seeds = range(part * 3, part * 3 + 3)
-    has_attributes = (base / ".ctx/.gitattributes").exists()
-    for seed in [each for each in seeds if (each % 2 == 0) == has_attributes]:
-        space = base.parent / f"trial {seed}"
-        space.mkdir()
-        merge_trials.trial(base, space, seed)
-        shutil.rmtree(space)
+    base, space = tmp_path / "base", tmp_path / "trial"
+    merge_trials.make_base(base, attributes=seed % 2 == 0)
+    space.mkdir()
+    merge_trials.trial(base, space, seed)
 
 
 # One thing at a time
 
 
 @pytest.fixture
-def project(repo: Path, ctx: Ctx) -> Path:
-    assert ctx("init").code == 0
-    keep(ctx, "Base.")
-    return repo
+def project(based: Path) -> Path:
+    return based
 
 
 def stage(ctx: Ctx, text: str) -> None:

@@ -179,7 +179,7 @@ def again(words: list[str], where: str) -> None:
 def test_stopped_staging_loses_nothing(
     stage: Stage, power_loss: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert stop_everywhere(stage, power_loss=power_loss, every=effort.every(31)) > 20
+    assert stop_everywhere(stage, power_loss=power_loss, every=effort.every(47)) > 20
     assert "Traceback" not in capsys.readouterr().err
 
 
@@ -188,7 +188,7 @@ def test_a_full_disk_while_staging_loses_nothing(
 ) -> None:
     """It is reported, and nothing is left half done."""
     begin(stage)
-    step_size = effort.every(47)
+    step_size = effort.every(71)
     for place, step in enumerate(SCENARIO):
         words = stage.words(step)
         before = visible_lines(stage.folder)

@@ -1,40 +1,45 @@
 """Commands in processes with any wall clock.
 
-One process has everything imported and a clock of its own. For each command it forks. Processes
-that a command starts have the same clock, because Python loads `sitecustomize` from their path.
+One process has everything imported and a clock that can be set. For each command it forks.
+Processes that a command starts have the same clock, because Python loads `sitecustomize` from their
+path.
 """
 
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 SITE = """
 import os, time
-if "WALL_MS" in os.environ:
-    began, base = time.monotonic_ns(), int(os.environ["WALL_MS"]) * 1_000_000
-    gmtime, localtime = time.gmtime, time.localtime
-    time.time_ns = lambda: base + time.monotonic_ns() - began
-    time.time = lambda: time.time_ns() / 1_000_000_000
-    time.gmtime = lambda at=None: gmtime(time.time() if at is None else at)
-    time.localtime = lambda at=None: localtime(time.time() if at is None else at)
+gmtime, localtime, time_ns = time.gmtime, time.localtime, time.time_ns
+began, base = 0, None
+def set_clock(wall_ms):
+    global began, base
+    began, base = time.monotonic_ns(), None if wall_ms is None else int(wall_ms) * 1_000_000
+time.time_ns = lambda: time_ns() if base is None else base + time.monotonic_ns() - began
+time.time = lambda: time.time_ns() / 1_000_000_000
+time.gmtime = lambda at=None: gmtime(time.time() if at is None else at)
+time.localtime = lambda at=None: localtime(time.time() if at is None else at)
+set_clock(os.environ.get("WALL_MS"))
 """
 RUN_EACH = """
-import json, os, pkgutil, sys, tempfile
+import gc, json, os, pkgutil, sitecustomize, sys, tempfile
 from importlib import import_module
 import ctx.cli, ctx.operations
 from ctx.cli.main import main
-commands = json.load(sys.stdin)
-# What many commands import is imported once, before the forks.
-for package in (ctx.cli, ctx.operations) if len(commands) > 10 else ():
+for package in (ctx.cli, ctx.operations):
     for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
         import_module(module.name)
-answers = []
-for words, said in commands:
+gc.freeze()
+
+
+def run(folder, variables, words, said):
     files = [tempfile.TemporaryFile() for _ in range(3)]
     files[0].write(said.encode())
     files[0].seek(0)
@@ -42,6 +47,9 @@ for words, said in commands:
     if not child:
         for fd, file in enumerate(files):
             os.dup2(file.fileno(), fd)
+        os.chdir(folder)
+        os.environ.clear()
+        os.environ.update(variables)
         sys.argv = ["ctx", *words]
         code = main()
         sys.stdout.flush()
@@ -50,10 +58,15 @@ for words, said in commands:
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     for file in files:
         file.seek(0)
-    answers.append([code, *(file.read().decode() for file in files[1:])])
-print(json.dumps(answers))
+    return [code, *(file.read().decode() for file in files[1:])]
+
+
+for line in sys.stdin:
+    folder, variables, commands = json.loads(line)
+    sitecustomize.set_clock(variables.get("WALL_MS"))
+    answers = [run(folder, variables, words, said) for words, said in commands]
+    print(json.dumps(answers), flush=True)
 """
-PATIENCE_S = 300
 
 
 class Ran(NamedTuple):
@@ -74,14 +87,53 @@ def year_ms(year: int, month: int = 1, day: int = 1) -> int:
     return int(moment.timestamp() * 1000) + cycles * 146_097 * 86_400_000
 
 
+class Clock:
+    """The process that runs commands at any time."""
+
+    def __init__(self, process: "subprocess.Popen[str]", site: Path) -> None:
+        self._process = process
+        self._site = site
+
+    def run(
+        self,
+        folder: Path,
+        variables: dict[str, str],
+        wall_ms: int | None,
+        commands: Sequence[tuple[Sequence[str], str]],
+    ) -> list[Ran]:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        environment = {**variables, "PYTHONPATH": str(self._site)}
+        if wall_ms is not None:
+            environment["WALL_MS"] = str(wall_ms)
+        self._process.stdin.write(json.dumps([str(folder), environment, commands]) + "\n")
+        self._process.stdin.flush()
+        answers = json.loads(self._process.stdout.readline())
+        return [
+            Ran(tuple(words), *answer) for (words, _), answer in zip(commands, answers, strict=True)
+        ]
+
+
+@contextmanager
+def clock_process(site: Path) -> Iterator[Clock]:
+    (site / "sitecustomize.py").write_text(SITE)
+    with subprocess.Popen(
+        [sys.executable, "-c", RUN_EACH],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(site)},
+    ) as process:
+        yield Clock(process, site)
+
+
 class Clocked:
     """A folder and a home in which commands run at any time."""
 
-    def __init__(self, folder: Path, site: Path, **variables: str) -> None:
+    def __init__(self, folder: Path, clock: Clock, **variables: str) -> None:
         self.folder = folder
-        site.mkdir(exist_ok=True)
-        (site / "sitecustomize.py").write_text(SITE)
-        self._variables = {**os.environ, "PYTHONPATH": str(site), **variables}
+        self._clock = clock
+        self._variables = {**os.environ, **variables}
 
     def run(self, wall_ms: int | None, *commands: Sequence[str]) -> list[Ran]:
         return self.run_with_stdin(wall_ms, [(words, "") for words in commands])
@@ -90,19 +142,4 @@ class Clocked:
         self, wall_ms: int | None, commands: Sequence[tuple[Sequence[str], str]]
     ) -> list[Ran]:
         """Run commands one after the other; None is the real clock."""
-        clock = {} if wall_ms is None else {"WALL_MS": str(wall_ms)}
-        done = subprocess.run(
-            [sys.executable, "-c", RUN_EACH],
-            input=json.dumps([[list(words), said] for words, said in commands]),
-            cwd=self.folder,
-            env={**self._variables, **clock},
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_S,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        answers = json.loads(done.stdout)
-        return [
-            Ran(tuple(words), *answer) for (words, _), answer in zip(commands, answers, strict=True)
-        ]
+        return self._clock.run(self.folder, self._variables, wall_ms, commands)

@@ -186,7 +186,7 @@ def copied(tmp_path: Path) -> Path:
     """A copy of the installation that a test can change."""
     source = Path(package.__file__).parent
     target = tmp_path / "install" / "ctx"
-    shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__", "*.npy"))
+    shutil.copytree(source, target, ignore=shutil.ignore_patterns("*.pyc.*", "*.npy"))
     return target.parent
 
 
