@@ -123,8 +123,15 @@ def anchor_id(kind: str, name: str) -> NodeId:
     return NodeId(_encode(int.from_bytes(digest, "big")))
 
 
+_pairs: list[str] = []
+_SHIFTS = range(120, -1, -10)
+
+
 def _encode(value: int) -> Ulid:
-    return Ulid("".join(_CROCKFORD[value >> shift & 31] for shift in range(125, -1, -5)))
+    if not _pairs:
+        # All pairs of digits: a large change makes many ids.
+        _pairs.extend(first + second for first in _CROCKFORD for second in _CROCKFORD)
+    return Ulid("".join([_pairs[value >> shift & 1023] for shift in _SHIFTS]))
 
 
 def ulid_ms(ulid: Ulid) -> int:

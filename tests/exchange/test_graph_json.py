@@ -1,5 +1,6 @@
 """A graph is exported as one document and imported unchanged."""
 
+import itertools
 import json
 import sqlite3
 from collections.abc import Iterator
@@ -45,8 +46,7 @@ def take(graph: Graph, text: str) -> ItemImporter:
     require_no_conflict(graph, document.items)
     with changing(graph, "import", WHO) as change:
         intake = ItemImporter(change)
-        for item in document.items:
-            intake.take(item, "ctx")
+        intake.take_all(document.items, "ctx")
         intake.finish()
     return intake
 
@@ -298,3 +298,28 @@ def test_imported_nodes_can_be_searched_with_plain_sqlite(tmp_path: Path) -> Non
     with closing(sqlite3.connect(tmp_path / "one.db")) as connection:
         rows = connection.execute("SELECT content FROM nodes_fts('fact')").fetchall()
     assert rows == [("A fact",)]
+
+
+def test_an_import_does_not_look_up_each_item(tmp_path: Path) -> None:
+    """New nodes, tags and edges are looked up and written in batches."""
+    with memory(tmp_path, "large.db") as graph:
+        with changing(graph, "add", WHO) as change:
+            nodes = [change.add_node("fact", f"The part {number}.") for number in range(300)]
+            for number, node_id in enumerate(nodes):
+                change.tag(node_id, f"part:{number}")
+            for one, other in itertools.pairwise(nodes):
+                change.link(one, other, "RELATES_TO", Evidence("test"))
+        document = graph_json.parse(exported(graph))
+    with memory(tmp_path, "empty.db") as graph:
+        statements: list[str] = []
+        graph.connection.set_trace_callback(statements.append)
+        require_no_conflict(graph, document.items)
+        with changing(graph, "import", WHO) as change:
+            intake = ItemImporter(change)
+            intake.take_all(document.items, "ctx")
+            counts = intake.finish()
+        graph.connection.set_trace_callback(None)
+        assert (counts.added, counts.edges) == ({"fact": 300}, 299)
+    # The text index is updated by a trigger.
+    reads = [each for each in statements if each.startswith(("SELECT", "WITH"))]
+    assert len(reads) < 60

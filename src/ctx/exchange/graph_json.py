@@ -25,7 +25,7 @@ from ctx.exchange.foreign import foreign_items, go_ctx
 from ctx.exchange.foreign.foreign_items import Item, SkippedItem
 from ctx.exchange.importer import ACTION, is_untouched
 from ctx.ids import NodeId, Ulid
-from ctx.memory import model
+from ctx.memory import model, stats
 from ctx.memory.changes import Change, ChangeAuthor
 from ctx.memory.graph import Graph
 from ctx.memory.model import Draft, Edge, Evidence, Node, View, from_json
@@ -315,6 +315,8 @@ def _invalid_file(what: str) -> ContentRefused:
 
 def require_no_conflict(graph: Graph, items: Iterable[Item]) -> None:
     """Raise if an item differs from the existing one with the same name."""
+    if not stats.has_nodes(graph.connection) and all(map(is_untouched, graph.views())):
+        return
     lines: list[str] = []
     count = 0
     for item in items:

@@ -31,6 +31,7 @@ from ctx.exchange.foreign import foreign_items
 from ctx.exchange.foreign.foreign_items import CompletePage, Item, LocatedDraft, SkippedItem
 from ctx.ids import NodeId, Ulid
 from ctx.memory import inverse_changes, model, records, replay
+from ctx.memory.batch_lookup import look_up
 from ctx.memory.changes import Change, ChangeAuthor
 from ctx.memory.graph import Graph
 from ctx.memory.model import (
@@ -46,6 +47,7 @@ from ctx.memory.model import (
 from ctx.memory.query.compile import Scope, compile_query
 from ctx.memory.query.query_parser import parse
 from ctx.memory.records import Record
+from ctx.memory.written_records import parts
 
 ACTION = "import"
 """The action of import changes; it identifies earlier imports."""
@@ -53,7 +55,7 @@ ACTION = "import"
 MOST_NEW = 1000
 """The maximum number of new nodes to list."""
 
-_PART = 500
+_PART = 2_000
 _IN_CONTEXT = frozenset({model.WORKING, model.REFERENCE})
 _FIELDS = {"type": "node_type", "content": "content", "summary": "summary"}
 
@@ -99,6 +101,32 @@ class ItemImporter:
         # Each item is a millisecond after the previous one, and none is in the future.
         self._began = clock.now_ms() - expected
         self._position = 0
+
+    def take_all(self, items: Iterable[Item], program: str) -> None:
+        for batch in parts(items):
+            # What was recorded before is in the tables then.
+            self._write()
+            self._look_up(batch)
+            for item in batch:
+                self.take(item, program)
+
+    def _look_up(self, batch: Iterable[Item]) -> None:
+        """Look up what the store has about these items. Ids without a time are looked up later."""
+        new_ids: list[str] = []
+        edges: list[Edge] = []
+        for item in batch:
+            draft = item.draft if isinstance(item, LocatedDraft) else item
+            if isinstance(draft, Draft) and not foreign_items.is_untimed(draft.id):
+                new_ids.append(draft.id)
+            elif isinstance(item, Edge):
+                edges.append(item)
+        self._change.lookup = look_up(
+            self._graph.connection,
+            new_ids,
+            (end for edge in edges for end in (edge.from_id, edge.to_id)),
+            ((edge.from_id, records.edge_key(edge.type, edge.to_id)) for edge in edges),
+            (edge.id for edge in edges),
+        )
 
     def take(self, item: Item, program: str) -> None:
         match item:
@@ -151,9 +179,13 @@ class ItemImporter:
         self._change.source = place or f"node {draft.id}"
         if draft.id in self._recent:
             self._write()
+        is_new = draft.id in self._change.lookup.new_nodes
         try:
-            node = next(self._graph.nodes([draft.id]), None)
-            if node is not None:
+            node = None if is_new else next(self._graph.nodes([draft.id]), None)
+            if is_new:
+                self._add(draft)
+                self._change.lookup.new_nodes.discard(draft.id)
+            elif node is not None:
                 self._merge(draft, node)
             elif (by := self._deleting_action(draft.id)) not in (None, "undo"):
                 reason = f"it was deleted here (`ctx restore {draft.id}` restores it)"
@@ -330,11 +362,15 @@ class ItemImporter:
             return
         key = records.edge_key(edge_type, to_id)
         name = f"{from_id} {key}"
-        if name in self._recent or self._graph.edge(from_id, to_id, edge_type):
+        if name in self._recent:
             return
-        about = records.about_key(self._graph.connection, from_id, "edge.", key)
-        if _was_removed_by_user(about, "edge.delete", key, created_at or ""):
-            return
+        new_edges = self._change.lookup.new_edges
+        if (from_id, key) not in new_edges:
+            if self._graph.edge(from_id, to_id, edge_type):
+                return
+            about = records.about_key(self._graph.connection, from_id, "edge.", key)
+            if _was_removed_by_user(about, "edge.delete", key, created_at or ""):
+                return
         if edge_id and foreign_items.is_untimed(edge_id):
             edge_id = foreign_items.id_with_time(edge_id, ids.ulid_ms(max(from_id, to_id)))
         free = edge_id if edge_id and not self._names_another(edge_id) else None
@@ -347,11 +383,19 @@ class ItemImporter:
             created_at=created_at,
         )
         self._recent.update((name, f"edge {free}"))
+        new_edges.discard((from_id, key))
+        self._change.lookup.free_edge_ids.discard(free or "")
 
     def _node_exists(self, node_id: NodeId) -> bool:
-        return node_id in self._recent or self._graph.has(node_id)
+        return (
+            node_id in self._recent
+            or node_id in self._change.lookup.nodes
+            or self._graph.has(node_id)
+        )
 
     def _names_another(self, edge_id: str) -> bool:
+        if edge_id in self._change.lookup.free_edge_ids:
+            return False
         row = self._graph.connection.execute("SELECT 1 FROM edges WHERE id = ?", (edge_id,))
         return f"edge {edge_id}" in self._recent or row.fetchone() is not None
 

@@ -20,6 +20,7 @@ from ctx import clock, ids, interrupts
 from ctx.errors import ContentRefused, NodeNotFound, UsageError
 from ctx.ids import NodeId, ObjectId, Ulid
 from ctx.memory import model, records
+from ctx.memory.batch_lookup import nothing_looked_up
 from ctx.memory.graph import PROJECT, Graph
 from ctx.memory.materialise import materialise_written
 from ctx.memory.model import Evidence, Redaction
@@ -86,6 +87,8 @@ class Change:
         self.action = action
         self.parts: Mapping[str, Change] = {graph.scope: self}
         """The changes of one transaction, by the scope of their store."""
+        self.lookup = nothing_looked_up()
+        """What is known about the items of a batch, so that it is not looked up one by one."""
         self._who = who
         # Under the write lock no other process can take a later stamp first.
         self._clock = clock.HybridClock(records.last_stamp(graph.connection))
@@ -214,6 +217,8 @@ class Change:
     def has_tag(self, node_id: NodeId, tag: str) -> bool:
         if (known := self._tags.get((node_id, tag))) is not None:
             return known
+        if node_id in self.lookup.new_nodes:
+            return False
         row = self.graph.connection.execute(
             "SELECT 1 FROM tags WHERE node_id = ? AND tag = ?", (node_id, tag)
         ).fetchone()
@@ -244,7 +249,9 @@ class Change:
             self._require(to_id)
         details = evidence.metadata() if isinstance(evidence, Evidence) else evidence
         metadata = self._clean_metadata(details)
-        present = self.graph.edge(from_id, to_id, kind)
+        key = records.edge_key(kind, to_id)
+        is_new = (from_id, key) in self.lookup.new_edges
+        present = None if is_new else self.graph.edge(from_id, to_id, kind)
         if present and present.metadata == metadata:
             return False
         body: dict[str, Any] = {"id": present.id if present else edge_id or ids.new_ulid()}
@@ -254,7 +261,7 @@ class Change:
             body["created_at"] = created_at or (present.created_at if present else None)
         if outside:
             body["outside"] = True
-        self._record("edge.put", from_id, records.edge_key(kind, to_id), to_id, body)
+        self._record("edge.put", from_id, key, to_id, body)
         return True
 
     def unlink(self, from_id: NodeId, to_id: NodeId, edge_type: str) -> bool:
@@ -265,7 +272,9 @@ class Change:
 
     def _require(self, node_id: NodeId) -> None:
         """Raise if another process has deleted the node."""
-        if node_id not in self._new and not self.graph.has(node_id):
+        if node_id in self._new or node_id in self.lookup.nodes:
+            return
+        if not self.graph.has(node_id):
             raise NodeNotFound(f"There is no node {node_id} any more.")
 
     # Views

@@ -207,15 +207,24 @@ class Graph:
         return [row[0] for row in rows], total
 
     def _count(self, where: list[str], values: list[str]) -> int:
-        """The number of nodes. Few are superseded, so these are counted and subtracted."""
+        """The number of nodes.
+
+        Few are superseded, and few have an excluded type. These are counted and subtracted, because
+        SQLite counts all nodes without reading them.
+        """
         others = [part for part in where if part != "superseded_by IS NULL"]
-        condition = " AND ".join(others) or "1"
-        count = f"SELECT count(*) FROM nodes WHERE {condition}"
-        total: int = self.connection.execute(count, values).fetchone()[0]
+        total = self._number(others, values)
         if len(others) < len(where):
-            superseded = f"{count} AND superseded_by IS NOT NULL"
-            total -= self.connection.execute(superseded, values).fetchone()[0]
+            total -= self._number([*others, "superseded_by IS NOT NULL"], values)
         return total
+
+    def _number(self, where: list[str], values: list[str]) -> int:
+        if len(where) == 1 and where[0].startswith("type NOT IN"):
+            return self._number([], []) - self._number([where[0].replace("NOT IN", "IN")], values)
+        condition = f" WHERE {' AND '.join(where)}" if where else ""
+        count = f"SELECT count(*) FROM nodes{condition}"
+        number: int = self.connection.execute(count, values).fetchone()[0]
+        return number
 
     def has(self, node_id: str) -> bool:
         row = self.connection.execute("SELECT 1 FROM nodes WHERE id = ?", (node_id,)).fetchone()

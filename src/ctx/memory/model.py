@@ -5,6 +5,7 @@ would slow down each start.
 """
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ctx.errors import ContentRefused, UsageError
@@ -176,6 +177,7 @@ def edge_type(word: str) -> str:
     return spelled
 
 
+@lru_cache(maxsize=1 << 12)
 def tag(word: str) -> str:
     """Normalise and check a tag: `namespace:value` or a plain word."""
     spelled = spelling(word.strip())

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import count
 from typing import NamedTuple
 
 from ctx import clock, disk
@@ -150,13 +151,9 @@ def _import_items(
     total = sum(each.reading.total for each in opened)
     intake = ItemImporter(change, total)
     chosen = _ImportFilter(options)
-    number = 0
+    numbers = count(1)
     for each in opened:
-        for item in each.reading.items:
-            number += 1
-            tick(number, max(number, total))
-            if wanted := chosen.from_(item, each.is_filtered):
-                intake.take(wanted, each.reading.program)
+        intake.take_all(_chosen_items(each, chosen, tick, total, numbers), each.reading.program)
     counts = intake.finish()
     return ImportResult(
         programs=(),
@@ -169,6 +166,19 @@ def _import_items(
         skipped=tuple(intake.skipped),
         new=_new_nodes(change.graph, intake.new) if options.dry_run else (),
     )
+
+
+def _chosen_items(
+    source: "_OpenSource",
+    chosen: "_ImportFilter",
+    tick: clock.Tick,
+    total: int,
+    numbers: Iterator[int],
+) -> Iterator[Item]:
+    for item, number in zip(source.reading.items, numbers, strict=False):
+        tick(number, max(number, total))
+        if wanted := chosen.from_(item, source.is_filtered):
+            yield wanted
 
 
 def _new_nodes(graph: Graph, node_ids: Sequence[NodeId]) -> tuple[NewNode, ...]:

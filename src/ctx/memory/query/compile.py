@@ -15,7 +15,7 @@ everything again. A statement also ends in `LIMIT -1`, so that it can be a subqu
 before a column keeps SQLite from using an index for it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from ctx import clock
@@ -119,16 +119,30 @@ def words_of(query: Query) -> SearchWords:
 
 
 def compile_query(
-    query: Query, scope: Scope, now_ms: int, words: SearchWords | None = None
+    query: Query,
+    scope: Scope,
+    now_ms: int,
+    words: SearchWords | None = None,
+    *,
+    rare_tags: Collection[str] = (),
 ) -> SqlStatement:
     """The ids of the matching nodes, newest first; for a text, ids and ranks, best first.
 
     By default, a node must have all words of the text. Nodes of the same rank are not ordered: to
     compare their ids, SQLite would have to read all of them.
+
+    `rare_tags` are tags of the query that few nodes have.
     """
     if query.mode == "text":
         return _ranked_statement(query, scope, now_ms, words or words_of(query))
-    return _filter_statement(_simplify(_visible(query, scope)), now_ms)
+    return _filter_statement(_simplify(_visible(query, scope)), now_ms, rare_tags)
+
+
+def required_tags(query: Query) -> list[str]:
+    """The tags that every match has."""
+    simple = _simplify(query.tree or _TRUE)
+    parts = simple.parts if isinstance(simple, And) else (simple,)
+    return [part.tag for part in parts if isinstance(part, TagFilter)]
 
 
 def compile_tier(query: Query, scope: Scope, now_ms: int, tier: str | None) -> SqlStatement | None:
@@ -159,6 +173,7 @@ def compile_count(
     words: SearchWords | None = None,
     *,
     left_out: bool = False,
+    rare_tags: Collection[str] = (),
 ) -> SqlStatement:
     """The number of matches; with `left_out`, of those that the scope's project hides."""
     expression = _visible(query, scope._replace(project=None) if left_out else scope)
@@ -176,8 +191,23 @@ def compile_count(
         where = join_fragments([matches, condition(simple, now_ms)], " AND ")
         source = "nodes_fts CROSS JOIN nodes AS n ON n.rowid = nodes_fts.rowid"
         return SqlStatement(f"SELECT count(*) FROM {source} WHERE {where.sql}", where.parameters)
-    statement = _filter_statement(simple, now_ms, counted=True)
-    return SqlStatement(f"SELECT count(*) FROM ({statement.sql})", statement.parameters)
+    parts = simple.parts if isinstance(simple, And) else (simple,)
+    rest = tuple(
+        each for each in parts if not (isinstance(each, Not) and _is_superseded(each.part))
+    )
+    is_single = len(rest) < 2 and all(isinstance(each, TagFilter | TypeFilter) for each in rest)
+    if len(rest) == len(parts) or not is_single:
+        statement = _filter_statement(simple, now_ms, rare_tags, counted=True)
+        return SqlStatement(f"SELECT count(*) FROM ({statement.sql})", statement.parameters)
+    # Here too, few nodes are superseded. A longer query would become twice as long.
+    every = _filter_statement(And(rest), now_ms, rare_tags, counted=True)
+    where = condition(And(rest), now_ms)
+    few = "nodes AS n INDEXED BY idx_nodes_replaced WHERE n.superseded_by IS NOT NULL"
+    return SqlStatement(
+        f"SELECT (SELECT count(*) FROM ({every.sql}))"
+        f" - (SELECT count(*) FROM {few} AND {where.sql})",
+        every.parameters + where.parameters,
+    )
 
 
 def compile_among(query: Query, scope: Scope, now_ms: int, node_ids: Sequence[str]) -> SqlStatement:
@@ -261,22 +291,31 @@ def _simplify(
 
 
 def _filter_statement(
-    expression: Expression, now_ms: int, *, counted: bool = False
+    expression: Expression,
+    now_ms: int,
+    rare_tags: Collection[str] = (),
+    *,
+    counted: bool = False,
 ) -> SqlStatement:
     """The ids that match a simplified expression; unordered if they are counted."""
     parts = expression.parts if isinstance(expression, And) else (expression,)
-    candidates, rest = _candidates(parts, now_ms)
+    candidates, rest = _candidates(parts, now_ms, rare_tags)
     if candidates is None:
         where = condition(And(tuple(rest)), now_ms)
         order = "" if counted else " ORDER BY n.id DESC LIMIT -1"
         return SqlStatement(
             f"SELECT n.id FROM nodes AS n WHERE {where.sql}{order}", where.parameters
         )
-    ordered = SqlFragment(f"{candidates.sql} ORDER BY 1 DESC LIMIT -1", candidates.parameters)
+    # Only a single list is counted sooner without its order; several are merged in that order.
+    listed = [part for part in parts if part not in rest]
+    is_single = len(listed) == 1 and isinstance(listed[0], TagFilter | TypeFilter)
+    order = "" if counted and is_single else " ORDER BY 1 DESC LIMIT -1"
+    ordered = SqlFragment(f"{candidates.sql}{order}", candidates.parameters)
     if not rest:
         return SqlStatement(*ordered)
     statement = _filter_candidates(ordered, rest, now_ms)
-    return SqlStatement(f"{statement.sql} LIMIT -1", statement.parameters)
+    last = "" if counted else " LIMIT -1"
+    return SqlStatement(f"{statement.sql}{last}", statement.parameters)
 
 
 def _filter_candidates(
@@ -292,7 +331,7 @@ def _filter_candidates(
 
 
 def _candidates(
-    parts: Sequence[Expression], now_ms: int
+    parts: Sequence[Expression], now_ms: int, rare_tags: Collection[str] = ()
 ) -> tuple[SqlFragment | None, list[Expression]]:
     """The candidates for a conjunction, and the parts that remain to be checked."""
     sizes = [_size(part, now_ms) for part in parts]
@@ -302,6 +341,10 @@ def _candidates(
     smallest = min((size for size in sizes if size is not None), default=None)
     if smallest is None:
         return None, list(parts)
+    rare = [part for part in parts if isinstance(part, TagFilter) and part.tag in rare_tags]
+    if smallest == _SORTED and rare:
+        # A few nodes are checked one by one sooner than long lists are merged.
+        return _ids(rare[0], now_ms), [part for part in parts if part is not rare[0]]
     # An `OR` of streams can only be merged with others if it comes first.
     first = min(
         (place for place, size in enumerate(sizes) if size == smallest),

@@ -17,6 +17,7 @@ from ctx.memory.query.compile import (
     compile_count,
     compile_query,
     compile_tier,
+    required_tags,
     words_of,
 )
 from ctx.memory.query.query_parser import Query
@@ -51,7 +52,8 @@ def matching(
     With `beginnings`, words are matched by prefix if nothing else matches.
     """
     if query.mode == "filters":
-        statement = compile_query(query, scope, now_ms)
+        rare_tags = _rare_tags(connections, query)
+        statement = compile_query(query, scope, now_ms, rare_tags=rare_tags)
         rows = (map(itemgetter(0), _run(connection, statement)) for connection in connections)
         merged = (node_id for node_id, _ in groupby(merge(*rows, reverse=True)))
         return Matches(islice(merged, limit), partial=False)
@@ -103,6 +105,16 @@ def _is_common(connection: Connection, group: tuple[str, ...]) -> bool:
     return row is not None
 
 
+def _rare_tags(connections: Sequence[Connection], query: Query) -> list[str]:
+    """The tags of a query that few nodes have, if all matches must have them."""
+    sql = "SELECT 1 FROM tags INDEXED BY idx_tags_tag WHERE tag = ? LIMIT 1 OFFSET ?"
+    return [
+        tag
+        for tag in required_tags(query)
+        if all(conn.execute(sql, (tag, MOST_RANKED)).fetchone() is None for conn in connections)
+    ]
+
+
 def _run(connection: Connection, statement: SqlStatement) -> sqlite3.Cursor:
     return connection.execute(statement.sql, statement.parameters)
 
@@ -133,7 +145,8 @@ def count(
 ) -> int:
     """The number of nodes that `matching` returns without a limit."""
     if query.mode == "filters":
-        return _count(connections, compile_count(query, scope, now_ms))
+        rare_tags = _rare_tags(connections, query)
+        return _count(connections, compile_count(query, scope, now_ms, rare_tags=rare_tags))
     for words in _attempts(connections, query, scope, beginnings=beginnings):
         if total := _count(connections, compile_count(query, scope, now_ms, words)):
             return total
