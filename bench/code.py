@@ -47,12 +47,12 @@ MB = 1_000_000
 INDEX = """
 import sys
 from ctx import checkouts
-from ctx.code.build import Place, refresh
-refresh(Place(sys.argv[1], checkouts.find_checkout(sys.argv[1]), sys.argv[2]))
+from ctx.code.build import SourceTree, refresh
+refresh(SourceTree(sys.argv[1], checkouts.find_checkout(sys.argv[1]), sys.argv[2]))
 """
 FOLLOW = """
 from ctx.code.build import follow
-follow(Place(sys.argv[1], None, sys.argv[2]))
+follow(SourceTree(sys.argv[1], None, sys.argv[2]))
 """
 
 BRACES = {

@@ -29,21 +29,35 @@ from functools import cache, lru_cache
 from itertools import chain, groupby, pairwise
 from posixpath import commonprefix
 
+_SHORTEST_ENCODED = 32
 LONGEST = 64  # A SHA-256 in hexadecimal. Nobody types more than this to find something again.
 
 
 def extract(text: str) -> list[str]:
     """All terms in reading order, with repetitions. Common words are not left out."""
-    return list(chain.from_iterable(map(_terms.__getitem__, _words(text))))
+    return list(chain.from_iterable(map(_terms.__getitem__, words(text))))
 
 
 def counts(text: str) -> dict[str, int]:
     """How often each term is in a text: what `extract` gives, counted."""
     found: dict[str, int] = {}
-    for word, times in Counter(_words(text)).items():
+    for word, times in Counter(words(text)).items():
         for term in _terms[word]:
             found[term] = found.get(term, 0) + times
     return found
+
+
+def words(text: str) -> list[str]:
+    """The words of a text in reading order: each gives one or more terms."""
+    if text.isascii():
+        # Twice as fast as a pattern.
+        return text.encode().translate(_WORDS_ONLY).decode().split()
+    return _FOLDED_WORD.findall(_fold(text))
+
+
+def terms_of_word(word: str) -> tuple[str, ...]:
+    """The terms of one of the `words` of a text."""
+    return _terms[word]
 
 
 def column(text: str) -> str:
@@ -63,7 +77,7 @@ def alternatives(text: str) -> list[tuple[str, ...]]:
     text may have any spelling. Stop words are dropped, unless there is nothing else.
     """
     groups: dict[tuple[str, ...], None] = {}
-    for run in chain.from_iterable(map(_runs, _words(text))):
+    for run in chain.from_iterable(map(_runs, words(text))):
         terms = _terms[run]
         if len(terms) == 1 or _is_unspaced(run[0]):
             groups.update(((term,), None) for term in terms)
@@ -91,7 +105,7 @@ def split_identifier(name: str) -> list[str]:
     return [part.casefold() for part in boundary.split(name) if part[:1].isalnum()]
 
 
-@lru_cache(maxsize=1 << 14)
+@lru_cache(maxsize=1 << 16)
 def stem(word: str) -> str:
     """One form for the singular and plural of a noun, the tenses of a verb, and its adverb.
 
@@ -149,10 +163,6 @@ def stem_prefix(term: str) -> str:
     return term[:-1] if len(term) > 2 and term.endswith(("e", "y")) else term
 
 
-def _words(text: str) -> list[str]:
-    return _ASCII_WORD.findall(text) if text.isascii() else _FOLDED_WORD.findall(_fold(text))
-
-
 def _runs(word: str) -> list[str]:
     """The word, cut where a script with spaces between words meets one without."""
     if word.isascii():
@@ -192,15 +202,17 @@ class _Terms(dict[str, tuple[str, ...]]):
     SIZE = 1 << 16
 
     def __missing__(self, word: str) -> tuple[str, ...]:
-        runs = _runs(word)
-        if len(runs) > 1:
+        if word.isascii() and word.isalnum() and word.islower() and len(word) < _SHORTEST_ENCODED:
+            # Most words have one part.
+            terms: tuple[str, ...] = (stem(word),)
+        elif len(runs := _runs(word)) > 1:
             terms = tuple(chain.from_iterable(map(self.__getitem__, runs)))
         elif _is_unspaced(word[0]):
             terms = _pairs(word)
         else:
             parts = split_identifier(word)
             # The search is quadratic in a long run of digits, so it does not look at all of it.
-            if len(word) >= 32 and _ENCODED.search(word, 0, 256):
+            if len(word) >= _SHORTEST_ENCODED and _ENCODED.search(word, 0, 256):
                 parts = ["".join(parts)]
             elif len(parts) > 1:
                 parts.append("".join(parts))
@@ -268,7 +280,10 @@ _UNSPACED_BLOCKS = (
 )
 _SYLLABLE = re.compile(r"\w\W{0,8}")  # More signs than this on a letter are a decoration.
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
-_ASCII_WORD = re.compile(r"[A-Za-z0-9_-]+")
+_WORDS_ONLY = bytes(
+    [byte if chr(byte).isalnum() or byte in b"_-" else ord(" ") for byte in range(128)]
+).ljust(256)
+"""Replaces everything in ASCII that is not part of a word by a space."""
 # After folding, every character outside ASCII belongs to a word.
 _FOLDED_WORD = re.compile(r"[^\x00-,./:-@\[-^`{-\x7f]+")
 # Four times digits and letters in one run: no name looks like that, and few hashes do not.

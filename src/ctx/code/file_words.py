@@ -6,7 +6,9 @@ only slightly.
 """
 
 from array import array
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable
+from itertools import chain
 from typing import NamedTuple
 from zlib import crc32
 
@@ -37,23 +39,19 @@ class WordCounts(NamedTuple):
 
 def of_file(path: str, text: str, names: Iterable[str]) -> WordCounts:
     """The words of a file, and the names it defines."""
+    # A word in the path counts once, even if folders repeat it.
+    in_path = map(_numbers[PATH].__getitem__, terms.words(_without_ending(path)))
     return _pack(
         [
-            (BODY, terms.counts(text[:LONGEST_TEXT])),
-            # A word in the path counts once, even if folders repeat it.
-            (PATH, dict.fromkeys(terms.extract(_without_ending(path)), 1)),
-            (NAMES, terms.counts(" ".join(names))),
+            _counts(BODY, text),
+            dict.fromkeys(chain.from_iterable(in_path), 1),
+            _counts(NAMES, " ".join(names)),
         ]
     )
 
 
 def of_message(subject: str, explanation: str = "") -> WordCounts:
-    return _pack(
-        [
-            (SUBJECT, terms.counts(subject[:LONGEST_TEXT])),
-            (EXPLANATION, terms.counts(explanation[:LONGEST_TEXT])),
-        ]
-    )
+    return _pack([_counts(SUBJECT, subject), _counts(EXPLANATION, explanation)])
 
 
 def number(field: str, term: str) -> int:
@@ -69,38 +67,52 @@ def unpack(packed: bytes) -> tuple["array[int]", bytes]:
     return numbers, packed[4 * count :]
 
 
-class _Numbers(dict[str, int]):
-    """A cache of the numbers of words: texts repeat their words."""
+class _Numbers(dict[str, tuple[int, ...]]):
+    """A cache of the numbers of the terms of words: texts repeat their words."""
 
     def __init__(self, field: str) -> None:
         self._field = field
 
-    def __missing__(self, term: str) -> int:
-        if len(self) >= _WORDS_KEPT:
-            self.clear()
-        hashed = self[term] = number(self._field, term)
+    def __missing__(self, word: str) -> tuple[int, ...]:
+        # A single ASCII letter is in every text. A single character of another script may be a
+        # word.
+        hashed = tuple(
+            [
+                number(self._field, term)
+                for term in terms.terms_of_word(word)
+                if len(term) > 1 or term > "\x7f"
+            ]
+        )
+        if len(word) <= terms.LONGEST:
+            if len(self) >= _WORDS_KEPT:
+                self.clear()
+            self[word] = hashed
         return hashed
 
 
 _numbers = {field: _Numbers(field) for field in (*FILE_FIELDS, *MESSAGE_FIELDS)}
 
 
-def _pack(fields: list[tuple[str, Mapping[str, int]]]) -> WordCounts:
+def _counts(field: str, text: str) -> dict[int, int]:
+    """How often each word is in a text, by its number."""
+    numbers = _numbers[field]
     times: dict[int, int] = {}
-    lengths = []
-    for field, counted in fields:
-        numbers = _numbers[field]
-        length = 0
-        for term, count in counted.items():
-            # A single ASCII letter is in every text. A single character of another script may be a
-            # word.
-            if len(term) > 1 or term > "\x7f":
-                times[numbers[term]] = count
-                length += count
-        lengths.append(length)
+    for word, count in Counter(terms.words(text[:LONGEST_TEXT])).items():
+        for hashed in numbers[word]:
+            times[hashed] = times.get(hashed, 0) + count
+    return times
+
+
+def _pack(fields: list[dict[int, int]]) -> WordCounts:
+    lengths = tuple([sum(times.values()) for times in fields])
+    times: dict[int, int] = {}
+    for of_field in fields:
+        times |= of_field
+    if times and max(times.values()) > _MOST_TIMES:
+        times = {word: min(count, _MOST_TIMES) for word, count in times.items()}
     rising = sorted(times)
-    counts = bytes([min(times[word], _MOST_TIMES) for word in rising])
-    return WordCounts(tuple(lengths), array("I", rising).tobytes() + counts)
+    counts = bytes(map(times.__getitem__, rising))
+    return WordCounts(lengths, array("I", rising).tobytes() + counts)
 
 
 def _without_ending(path: str) -> str:

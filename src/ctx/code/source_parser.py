@@ -350,21 +350,12 @@ class _SourceReader:
             scope = self._items[scope].parent
         return scope
 
-    # Mentions
-
-    def _mention(self, place: int, kind: str, expression: str) -> None:
-        key = (self._scopes[bisect_right(self._marks, place) - 1], kind, expression)
-        known = self._mentions.get(key)
-        if known is None:
-            self._mentions[key] = [place, 1]
-        else:
-            if place < known[0]:
-                known[0] = place
-            known[1] += 1
+    # Mentions. These loops run for every name in a file, so they call as little as possible.
 
     def _read_calls(self) -> None:
         content, known = self._source.content, self._language.known_expressions
-        names_at, mention = self._names_at, self._mention
+        names_at, mentions = self._names_at, self._mentions
+        marks, scopes = self._marks, self._scopes
         for node in self._captures.get("call", ()):
             start, end = node.start_byte, node.end_byte
             names_at.add(start)
@@ -377,11 +368,16 @@ class _SourceReader:
                 called = self._language.expression(text) or ""
                 _remember(known, text, called)
             if called:
-                mention(start, CALL, called)
+                key = (scopes[bisect_right(marks, start) - 1], CALL, called)
+                if key in mentions:
+                    _count_again(mentions[key], start)
+                else:
+                    mentions[key] = [start, 1]
 
     def _read_types(self) -> None:
         content, known = self._source.content, self._language.known_types
-        names_at, mention = self._names_at, self._mention
+        names_at, mentions = self._names_at, self._mentions
+        marks, scopes = self._marks, self._scopes
         for node in self._captures.get("type", ()):
             start = node.start_byte
             text = content[start : min(node.end_byte, start + _LONGEST_TYPE)]
@@ -393,12 +389,16 @@ class _SourceReader:
                 place = start + offset
                 if place not in names_at:
                     names_at.add(place)
-                    mention(place, TYPE, name)
+                    key = (scopes[bisect_right(marks, place) - 1], TYPE, name)
+                    if key in mentions:
+                        _count_again(mentions[key], place)
+                    else:
+                        mentions[key] = [place, 1]
 
     def _read_references(self, imports: list[SourceImport]) -> None:
         """Find the uses of names that the file imports, and of its own names that it exports. Local
         variables do not concern other files."""
-        content, names_at = self._source.content, self._names_at
+        content, names_at, mentions = self._source.content, self._names_at, self._mentions
         names = {import_.bound.encode() for import_ in imports}
         names.update(
             item.name.encode()
@@ -410,7 +410,19 @@ class _SourceReader:
             if content[place : node.end_byte] in names and place not in names_at:
                 chain = _CHAIN.match(content, place)
                 if chain:
-                    self._mention(place, REFERENCE, chain.group().decode("utf-8", "replace"))
+                    expression = chain.group().decode("utf-8", "replace")
+                    key = (self._scope(place), REFERENCE, expression)
+                    if key in mentions:
+                        _count_again(mentions[key], place)
+                    else:
+                        mentions[key] = [place, 1]
+
+
+def _count_again(mention: list[int], place: int) -> None:
+    """Count a mention at another byte. Captures are unordered."""
+    if place < mention[0]:
+        mention[0] = place
+    mention[1] += 1
 
 
 _VARIABLES = frozenset({"const", "static"})

@@ -6,6 +6,7 @@ import sys
 from array import array
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from zlib import crc32
 
 import msgspec
@@ -20,6 +21,7 @@ else:
 
 # The facts are written more often than read, so writing must be fast.
 _LEVEL = 1
+_MOST_REMEMBERED = 1 << 16
 _SEPARATORS = re.compile(r"[^\w$]+")
 _NAMED = re.compile(r"[\w$]")
 _FOLDER_ITSELF = "__init__ index"
@@ -49,6 +51,8 @@ class Facts(msgspec.Struct, array_like=True, gc=False):
 
 
 _encoder = msgspec.msgpack.Encoder()
+# Creating a compressor takes longer than compressing the facts of a small file.
+_compressor = zstd.ZstdCompressor(_LEVEL)
 _facts_decoder = msgspec.msgpack.Decoder(Facts)
 _mentions_decoder = msgspec.msgpack.Decoder(tuple[NameMention, ...])
 
@@ -66,7 +70,7 @@ def extract_facts(parsed: ParsedFile) -> Facts:
 
 
 def encode(values: Facts | tuple[NameMention, ...]) -> bytes:
-    return zstd.compress(_encoder.encode(values), _LEVEL)
+    return _compressor.compress(_encoder.encode(values), zstd.ZstdCompressor.FLUSH_FRAME)
 
 
 def decode(content: bytes) -> Facts:
@@ -90,19 +94,33 @@ def _readable() -> Iterator[None]:
 def hashes(facts: Facts, mentions: tuple[NameMention, ...]) -> bytes:
     """The hashes of all names that a file mentions, preceded by the number of those at the
     beginning from which something else in the file may be derived."""
-    words: set[str] = set()
+    texts: set[str] = set()
     for import_ in facts.imports:
-        words.add(import_.module if _NAMED.search(import_.module) else _FOLDER_ITSELF)
-        words.add(import_.item)
+        texts.add(import_.module if _NAMED.search(import_.module) else _FOLDER_ITSELF)
+        texts.add(import_.item)
     for binding in facts.bindings:
-        words.add(binding.type)
+        texts.add(binding.type)
     for item in facts.items:
-        words.add(item.type)
-        words.update(item.bases)
-    made = set(_words(" ".join(words)))
-    others = set(_words(" ".join({mention.expression for mention in mentions}))) - made
-    hashed = [crc32(name.encode()) for names in (made, others) for name in names]
-    return array("I", [len(made), *hashed]).tobytes()
+        texts.add(item.type)
+        texts.update(item.bases)
+    made = set(chain.from_iterable(map(_hashes.__getitem__, texts)))
+    expressions = {mention.expression for mention in mentions}
+    others = set(chain.from_iterable(map(_hashes.__getitem__, expressions))) - made
+    return array("I", [len(made), *made, *others]).tobytes()
+
+
+class _Hashes(dict[str, tuple[int, ...]]):
+    """A cache of the hashes of the names in a text: files use the same names."""
+
+    def __missing__(self, text: str) -> tuple[int, ...]:
+        hashed = tuple([crc32(name.encode()) for name in _words(text)])
+        if len(self) >= _MOST_REMEMBERED:
+            self.clear()
+        self[text] = hashed
+        return hashed
+
+
+_hashes = _Hashes()
 
 
 EVERYTHING = ""
