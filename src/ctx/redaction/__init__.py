@@ -59,7 +59,7 @@ class RedactedText(NamedTuple):
 
 
 def redact(text: str) -> RedactedText:
-    spans = _scan(text)
+    spans = _scan(text) if len(text) >= _SHORTEST else []
     if not spans:
         return RedactedText(text, ())
     redacted = _replace(text, spans)
@@ -70,6 +70,9 @@ def redact(text: str) -> RedactedText:
         spans = _merge_spans(spans, more)
         redacted = _replace(text, spans)
     return RedactedText(redacted, _findings(text, spans))
+
+
+_SHORTEST = len("psk=abc")
 
 
 def names_with_secrets(names: Collection[str]) -> set[str]:

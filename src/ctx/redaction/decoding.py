@@ -19,8 +19,8 @@ from functools import cache
 from itertools import chain
 from typing import NamedTuple
 
-from ctx.redaction.scan_text import Page, compiled, is_dense, is_long
-from ctx.redaction.secret_names import ANCHORS
+from ctx.redaction.scan_text import UNBROKEN, Page, compiled, is_dense, is_long
+from ctx.redaction.secret_names import ANCHORS, find_anchors
 
 _SEPARATOR = "\n\0\n"  # No rule matches NUL.
 
@@ -120,7 +120,7 @@ def _lines_with_escapes(page: Page) -> list[tuple[int, int]]:
         lines += _lines_with(compiled(_PERCENT), text)
     if "&" in text:
         lines += _lines_with(compiled(_ENTITY), text)
-    if not text.isascii():
+    if not text.isascii() and any(mark in text for mark in _INVISIBLE):
         lines += _lines_with(compiled(f"[{_INVISIBLE}]"), text)
     lines.sort()
     merged: list[tuple[int, int]] = []
@@ -138,7 +138,8 @@ def _quoting_lines(page: Page) -> Iterator[tuple[int, int]]:
     These escapes hide no letters, so they matter only there.
     """
     text, end = page.text, -1
-    for at in sorted(chain(page.starts, *(page.keywords[word] for word in ANCHORS))):
+    signs = chain(page.starts, *(find_anchors(page, anchor) for anchor in ANCHORS))
+    for at in sorted(signs):
         if at > end:
             start = text.rfind("\n", 0, at) + 1
             end = text.find("\n", at)
@@ -193,7 +194,7 @@ def _wrapped_lines(page: Page) -> Iterator[tuple[int, int, list[_Substitution]]]
     text = page.text
     start, joints = -1, list[_Substitution]()
     end = -1
-    for line_end in _joint().finditer(page.shape):
+    for line_end in _joint().finditer(page.raw):
         at = line_end.start()
         if not _is_joint(page, at):
             continue
@@ -212,17 +213,17 @@ def _wrapped_lines(page: Page) -> Iterator[tuple[int, int, list[_Substitution]]]
 @cache
 def _joint() -> re.Pattern[bytes]:
     """A line end inside of a value, after a line that is wide enough."""
-    return re.compile(rb"\nx(?<=[x ]{%d}x\nx)" % (_NARROWEST - 1))
+    x = b"[%b]" % re.escape(UNBROKEN)
+    return re.compile(rb"\n%b(?<=[^\n]{%d}%b\n%b)" % (x, _NARROWEST - 1, x, x))
 
 
 def _is_joint(page: Page, at: int) -> bool:
-    text, shape = page.text, page.shape
-    start = shape.rfind(b"\n", max(0, at - _WIDEST - 1), at) + 1
-    if not (at - start <= _WIDEST and is_dense(page.raw[at - 24 : at + 24])):
+    if not is_dense(page.raw[at - 24 : at + 24]):
         return False
-    before = max(shape.rfind(b" ", start, at) + 1, start)
-    after = min(shape.find(b" ", at + 1), shape.find(b"\n", at + 1) % len(shape))
-    return is_long(page.raw[before:at] + page.raw[at + 1 : after]) and _is_widest(text, start, at)
+    start = page.raw.rfind(b"\n", max(0, at - _WIDEST - 1), at) + 1
+    before = max(page.shape.rfind(b" ", start, at) + 1, start)
+    value = page.raw[before:at] + page.raw[at + 1 : page.shape.find(b" ", at + 1)]
+    return at - start <= _WIDEST and is_long(value) and _is_widest(page.text, start, at)
 
 
 def _is_widest(text: str, start: int, end: int) -> bool:

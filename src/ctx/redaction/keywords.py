@@ -11,8 +11,8 @@ from functools import cache
 _BY_LETTER = {
     b"k": (b"key", b"kennwort", b"token", b"cookie", b"psk="),
     b"p": (b"pass", b"pwd"),
-    b"c": (b"cred", b"secret"),
-    b"h": (b"wachtwoord", b"senha", b"auth"),
+    b"c": (b"cred", b"secret", b"wachtwoord"),
+    b"h": (b"senha", b"auth"),
     b"b": (b"bearer", b"identified by"),
     b":": (b"://", b":*:"),
 }

@@ -15,7 +15,7 @@ from ctx.redaction.http_secrets import authorization
 from ctx.redaction.nearby_secrets import nearby
 from ctx.redaction.password_words import can_be_password
 from ctx.redaction.scan_text import Page, SecretSpan, compiled, match, match_end
-from ctx.redaction.secret_names import ANCHORS, Name, is_key_of_something, name_at
+from ctx.redaction.secret_names import ANCHORS, Name, find_anchors, name_at
 
 RANK = 1
 # From the end of an anchor to the start of the value.
@@ -73,8 +73,8 @@ def find(page: Page) -> Iterator[SecretSpan]:
     sign = compiled(_SIGN).match
     for anchor in ANCHORS:
         done = 0
-        for at in page.keywords[anchor]:
-            if at < done or (anchor == b"key" and not is_key_of_something(page, at)):
+        for at in find_anchors(page, anchor):
+            if at < done:
                 continue
             end = at + len(anchor)
             span = None
@@ -240,9 +240,8 @@ def _is_argument(page: Page, name: Name) -> bool:
 
 def _option(page: Page, at: int, end: int) -> SecretSpan | None:
     """The value in `--password value`."""
-    lead = page.raw[max(0, at - 24) : at]
-    dashes = lead.rfind(b" --")
-    if dashes < 0 or b" " in lead[dashes + 1 :]:
+    dashes = page.raw.rfind(b" --", max(0, at - 24), at)
+    if dashes < 0 or page.raw.find(b" ", dashes + 1, at) >= 0:
         return None
     m = match(_OPTION, page.text, end)
     name = name_at(page, at, end)

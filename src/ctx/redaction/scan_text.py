@@ -30,7 +30,7 @@ class Page(NamedTuple):
     text: str
     raw: bytes  # One byte per character, so that offsets are the same in both.
     lower: bytes
-    shape: bytes  # `x` for a character of an unbroken value, a line end, or a blank for all others.
+    shape: bytes  # `x` for a character of an unbroken value, or a blank for all others.
     starts: list[int]  # Where the long unbroken values start.
     long: bytes  # These values alone, one per line.
     lines: list[int]  # Where in `long` each of them starts; and where the next would.
@@ -92,8 +92,8 @@ def marker(rule: str) -> str:
 # Letters only: a name that could contain a secret is not one of ours.
 _MARKER = r"\[redacted:[a-z]{2,16}(?:-[a-z]{2,16}){0,3}\]"
 
-_UNBROKEN = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/.=~:%$"
-_SHAPE = bytes(ord("x") if byte in _UNBROKEN else 10 if byte == 10 else 32 for byte in range(256))
+UNBROKEN = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/.=~:%$"
+_SHAPE = bytes(ord("x") if byte in UNBROKEN else ord(" ") for byte in range(256))
 _PLAIN = b"abcdefghijklmnopqrstuvwxyz_-+/.=~:%$"
 
 
@@ -113,9 +113,6 @@ def _long_values(raw: bytes, shape: bytes) -> tuple[list[int], list[bytes]]:
     end = 0
     while (start := shape.find(needle, end)) >= 0:
         end = shape.find(b" ", start)
-        line_end = shape.find(b"\n", start, end)
-        if line_end >= 0:
-            end = line_end
         value = raw[start:end]
         if len(value.translate(None, _PLAIN)) > 2:  # `is_dense`
             starts.append(start)

@@ -90,9 +90,14 @@ def _kind(text: str) -> NameKind | None:
 _NAME_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-."
 
 
-def is_key_of_something(page: Page, at: int) -> bool:
-    """Whether the word before "key" makes it the name of a secret."""
-    lower, end = page.lower, at
-    if lower[at - 1 : at] in (b" ", b"_", b".", b"-"):
-        end -= 1
+def find_anchors(page: Page, anchor: bytes) -> list[int]:
+    """The positions of an anchor; those of "key" only after a word that makes it a secret."""
+    positions = page.keywords[anchor]
+    return (
+        [at for at in positions if _is_qualified(page.lower, at)] if anchor == b"key" else positions
+    )
+
+
+def _is_qualified(lower: bytes, key: int) -> bool:
+    end = key - 1 if lower[key - 1 : key] in (b" ", b"_", b".", b"-") else key
     return lower[end - 2 : end] in _LAST_LETTERS and lower.endswith(_QUALIFIERS, 0, end)
