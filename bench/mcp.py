@@ -1,18 +1,34 @@
 """The MCP server: the time until `initialize` is answered, and the time of a warm `recall`.
 
-The project has 10,000 files with an index and 10,000 nodes. The start is a whole process, from its
-start to the answer, in CPU time; the floor is a process that only imports the SDK, and the limit is
-0.3 s above it. `recall` is one call in a running server, from the request to the answer, as the
-client of the SDK sees it; the floor is a `ping` over the same pipe.
+The project has 10,000 files with an index and 10,000 nodes in its store. All servers run as hosts
+start them, and are spoken to over their pipes.
 
-    python -m bench mcp [CALLS]
+Start: from the start of the process to the answer to `initialize`, in CPU time and wall-clock time.
+The floor is a process that only imports the SDK; the limit is 0.3 s above it. Recall: from the
+request to the answer, and the CPU time of the server. The floor is a `ping` over the same pipe. The
+first calls are not counted.
+
+    python -m bench mcp [ROUNDS]
 """
 
+import json
 import os
 import random
 import subprocess
 import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from functools import partial
+from itertools import cycle
 from pathlib import Path
+from typing import Any
+
+from bench import timing
+from bench.timing import Cost, Figure, ms
+from ctx.ids import CLI_SESSION
+from ctx.project.compaction import CompactionOptions
+from tests.e2e.growing_project import WHO, open_project_memory
 
 FILES = 10_000
 NODES = 10_000
@@ -66,10 +82,6 @@ def make_project(space: str) -> str:
     run("git", "commit", "-q", "-m", "Add the shop")
     run(CTX, "init", "--yes")
     run(CTX, "code", "index")
-    from ctx.ids import CLI_SESSION
-    from ctx.project.compaction import CompactionOptions
-    from tests.e2e.growing_project import WHO, open_project_memory
-
     with open_project_memory(root) as memory:
         for begin in range(0, NODES, IN_A_COMMIT):
             with memory.changing("add", WHO) as change:
@@ -99,3 +111,122 @@ def _sentence(rng: random.Random, number: int) -> str:
         f" because the {rng.choice(NOUNS)} {rng.choice(VERBS)}s its {rng.choice(WORDS)} twice a"
         f" {rng.choice(NOUNS)}; see ticket {number % 997}."
     )
+
+
+SDK = [sys.executable, "-c", "import mcp.server.lowlevel, mcp.server.stdio"]
+QUESTIONS = (
+    "how do we retry the payment with jitter",
+    "gateway timeout of the session",
+    "flush the ledger before the deadline",
+    "parse_invoice cookie nonce",
+    "merge the cursor of the schema",
+)
+ROUNDS = 5
+CALLS = 8
+"""Calls per round."""
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class Server:
+    """A server process, and a host that speaks to it."""
+
+    def __init__(self, root: str, variables: Mapping[str, str]) -> None:
+        self._began = time.perf_counter()
+        self._process = subprocess.Popen(
+            [CTX, "mcp"], cwd=root, env=variables, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        params = {"protocolVersion": "2025-06-18", "capabilities": {}}
+        self.ask("initialize", {**params, "clientInfo": {"name": "bench", "version": "1"}})
+        self.start = Cost(self.cpu(), time.perf_counter() - self._began)
+        self._write({"method": "notifications/initialized"})
+
+    def ask(self, method: str, params: Mapping[str, Any]) -> Any:
+        self._write({"id": 1, "method": method, "params": params})
+        assert self._process.stdout is not None
+        return json.loads(self._process.stdout.readline())["result"]
+
+    def recall(self, question: str) -> Cost:
+        params = {"name": "recall", "arguments": {"query": question}}
+        cpu, wall = self.cpu(), time.perf_counter()
+        answer = self.ask("tools/call", params)
+        assert answer["structuredContent"]["results"], answer
+        return Cost(self.cpu() - cpu, time.perf_counter() - wall)
+
+    def ping(self) -> Cost:
+        cpu, wall = self.cpu(), time.perf_counter()
+        self.ask("ping", {})
+        return Cost(self.cpu() - cpu, time.perf_counter() - wall)
+
+    def cpu(self) -> float:
+        """Seconds of CPU time that the server has used."""
+        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / _TICKS
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait()
+
+    def _write(self, message: Mapping[str, Any]) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+        self._process.stdin.flush()
+
+
+def figures(root: str, variables: Mapping[str, str], rounds: int) -> list[Figure]:
+    def start() -> Cost:
+        server = Server(root, variables)
+        server.close()
+        return server.start
+
+    begun = timing.alternate(
+        rounds,
+        {"ours": start, "floor": partial(timing.of_child, SDK, environment=variables)},
+    )
+    server = Server(root, variables)
+    questions = cycle(QUESTIONS)
+    for _ in QUESTIONS * 2:
+        server.recall(next(questions))
+
+    def calls() -> Cost:
+        costs = [server.recall(next(questions)) for _ in range(CALLS)]
+        return Cost(*(sum(part) / CALLS for part in zip(*costs, strict=True)))
+
+    asked = timing.alternate(rounds, {"recall": calls, "ping": server.ping})
+    server.close()
+    above = begun.cpu("ours") - begun.cpu("floor")
+    return [
+        Figure(
+            "start to initialize, CPU",
+            ms(begun.cpu("ours")),
+            ms(begun.cpu("floor")),
+            "",
+            f"+{ms(above)}",
+            "+300 ms",
+        ),
+        Figure(
+            "start to initialize, wall",
+            ms(begun.wall("ours")),
+            ms(begun.wall("floor")),
+            "",
+            f"+{ms(begun.wall('ours') - begun.wall('floor'))}",
+        ),
+        Figure("warm recall, CPU", ms(asked.cpu("recall")), ms(asked.cpu("ping")), "", "", "60 ms"),
+        Figure("warm recall, wall", ms(asked.wall("recall")), ms(asked.wall("ping"))),
+    ]
+
+
+def main() -> None:
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS
+    with tempfile.TemporaryDirectory() as space:
+        root = make_project(space)
+        lines = figures(root, environment(space), rounds)
+    load = os.getloadavg()[0]
+    print(
+        f"medians of {rounds} rounds, {CALLS} calls each; load {load:.1f} on {os.cpu_count()} cores"
+    )
+    timing.print_table(lines)
+
+
+if __name__ == "__main__":
+    main()

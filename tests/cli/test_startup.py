@@ -116,3 +116,10 @@ def test_a_pack_of_few_nodes_loads_no_vectors(repo: Path, ctx: Ctx) -> None:
     loaded = loaded_by("query", "how do we connect")
     assert "ctx.packs.pack_pipeline" in loaded
     assert not {"numpy", "rustworkx"} & loaded
+
+
+@pytest.mark.parametrize("words", [["recall", "x"], ["remember", "One fact"], ["timeline", "-h"]])
+def test_only_the_mcp_server_loads_its_sdk(words: list[str], folder: Path) -> None:
+    loaded = loaded_by(*words)
+    assert not {name for name in loaded if name.split(".")[0] in ("mcp", "mcp_types", "pydantic")}
+    assert not {name for name in loaded if name.startswith("ctx.mcp")}

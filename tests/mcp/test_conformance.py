@@ -45,7 +45,11 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SdkClient]:
     folder = home / "shop"
     folder.mkdir()
     variables = environment(home, CTX_SESSION="agent-7")
-    for words in (["git", "init", "-q"], [CTX, "init"], [CTX, "add", "decision", SENTENCE]):
+    for words in (
+        ["git", "init", "-q"],
+        [str(CTX), "init"],
+        [str(CTX), "add", "decision", SENTENCE],
+    ):
         subprocess.run(words, cwd=folder, env=variables, check=True, capture_output=True)
     server = StdioServerParameters(command=str(CTX), args=["mcp"], cwd=folder, env=variables)
     with start_blocking_portal() as portal:

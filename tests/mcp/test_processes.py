@@ -77,7 +77,7 @@ def test_no_arguments_end_the_server(project: Path, surroundings: Path) -> None:
         server.initialize()
 
         @settings(
-            max_examples=effort.times(60), suppress_health_check=list(HealthCheck), database=None
+            max_examples=effort.times(100), suppress_health_check=list(HealthCheck), database=None
         )
         @given(
             tool=st.sampled_from(["recall", "remember", "pack", "timeline", "forget"]),

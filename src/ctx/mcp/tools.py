@@ -230,6 +230,7 @@ def pack(place: AgentPlace, wanted: PackArguments, call: RunningCall) -> ToolAns
                 "firstLine": each.first_line,
                 "lastLine": each.last_line,
                 "tokens": each.tokens,
+                "source": each.source if each.path is None else "",
                 "text": each.snippet,
             }
         )
@@ -237,6 +238,8 @@ def pack(place: AgentPlace, wanted: PackArguments, call: RunningCall) -> ToolAns
     ]
     used = built.token_budget.used
     data = {"chunks": chunks, "tokens": used, "confidence": round(built.confidence, 2)}
+    if built.recent_narrative:
+        data["recently"] = built.recent_narrative
     return _answer(data, [pack_text.as_markdown(built).rstrip()], notes)
 
 
