@@ -25,4 +25,24 @@ def _opencode() -> "Host":
     return OpenCode()
 
 
-HOSTS = Hosts({FIRST: _claude_code, "copilot": _copilot, "opencode": _opencode})
+def _codex() -> "Host":
+    from ctx.agents.codex.codex_adapter import Codex
+
+    return Codex()
+
+
+def _gemini() -> "Host":
+    from ctx.agents.gemini.gemini_adapter import Gemini
+
+    return Gemini()
+
+
+HOSTS = Hosts(
+    {
+        FIRST: _claude_code,
+        "codex": _codex,
+        "gemini": _gemini,
+        "opencode": _opencode,
+        "copilot": _copilot,
+    }
+)
