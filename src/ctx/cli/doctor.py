@@ -1,15 +1,20 @@
 """`ctx doctor`"""
 
 import argparse
+import os
 from functools import partial
 
+from ctx.agents import known_setups
 from ctx.agents.claude_code import clients
 from ctx.agents.claude_code.doctor import Diagnosis, examine
 from ctx.agents.claude_code.setup import Setup
+from ctx.agents.host_setup.host_checks import check_hosts
+from ctx.cli import install_hosts
 from ctx.cli import settings as surroundings
 from ctx.cli.output import Block, Line, Output, Table, count
 from ctx.cli.settings import Settings
 from ctx.errors import DiskFailure
+from ctx.operations.store_checks import DoctorCheck
 from ctx.workspace import Environment
 
 EXAMPLES = """
@@ -37,8 +42,22 @@ def run(_options: argparse.Namespace, settings: Settings, output: Output) -> int
     with output.progress("Asking Claude Code for its version") as tick:
         installed = clients.find_clients(variables.get("PATH", ""), home, folder, tick)
     diagnosis = examine(Setup(around, folder, installed, variables))
+    machine = install_hosts.machine_of(settings)
+    with output.progress("Checking other hosts"):
+        others = tuple(check_hosts(known_setups.SETUPS, machine))
+    checks = [*diagnosis.checks, *others]
+    if not installed and any(install_hosts.registered_hosts(machine)):
+        # Whoever uses another host need not have Claude Code.
+        checks = [check for check in checks if not _is_about_missing_client(check, folder)]
+    states = [check.state for check in checks]
+    diagnosis = Diagnosis(tuple(checks), states.count("problem"), states.count("warning"))
     output.show(diagnosis, partial(render, home=home))
     return 1 if diagnosis.problems else 0
+
+
+def _is_about_missing_client(check: DoctorCheck, claude_folder: str) -> bool:
+    is_about_client = check.name in ("client", "hooks", "skill") and check.state != "ok"
+    return is_about_client and not os.path.isdir(claude_folder)
 
 
 def _database(settings: Settings) -> str:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ctx import layout
 from ctx.agents import known_setups
-from ctx.agents.host_setup import host_install, mcp_entries, own_program, skill
+from ctx.agents.host_setup import host_install, mcp_entries, own_program, program_runs, skill
 from ctx.agents.host_setup.edited_file import FileChange
 from ctx.agents.host_setup.host_install import HostParts
 from ctx.agents.host_setup.host_setups import HostSetup, Machine, find_host
@@ -68,17 +68,22 @@ def choose_hosts(
             return HostChoice(False, (), is_unknown=True)
         return named_hosts(options.host)
     present = [host for host in known_setups.SETUPS if find_host(host, machine)]
+    has_claude = _has_claude_code(machine, claude_folder) or not present
     if options.all_hosts:
-        return HostChoice(True, tuple(present))
+        return HostChoice(has_claude, tuple(present))
     is_asked = output.is_interactive and output.is_for_people
     if not is_asked or options.only_print or options.dry_run or options.project:
         return HostChoice(True, ())
     known = [host for host in present if host_install.is_registered(host, machine)]
     new = [host for host in present if host not in known]
-    has_claude = os.path.isdir(claude_folder) or not present
     if new and _agrees(output, new, has_claude=has_claude):
         return HostChoice(has_claude, tuple(present))
     return HostChoice(True, tuple(known))
+
+
+def _has_claude_code(machine: Machine, claude_folder: str) -> bool:
+    folders = machine.variables.get("PATH", "").split(os.pathsep)
+    return os.path.isdir(claude_folder) or any(program_runs.programs("claude", folders))
 
 
 def _agrees(output: Output, new: Sequence[HostSetup], *, has_claude: bool) -> bool:

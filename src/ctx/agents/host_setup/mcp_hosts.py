@@ -57,6 +57,7 @@ def _servers(key: str, **more: Any) -> Callable[[str], HostFile]:
     return lambda path: mcp_entries.json_server(path, key, mcp_entries.command_and_args(**more))
 
 
+# Zed has no program here: ZFS has one of the same name.
 MCP_HOSTS = (
     McpHost("cursor", "Cursor", "cursor", _in_home(".cursor", "mcp.json"), _servers("mcpServers")),
     McpHost(
@@ -73,7 +74,7 @@ MCP_HOSTS = (
         _application("Code", "User", "mcp.json"),
         _servers("servers", type="stdio"),
     ),
-    McpHost("zed", "Zed", "zed", _in_config("zed", "settings.json"), _servers("context_servers")),
+    McpHost("zed", "Zed", "", _in_config("zed", "settings.json"), _servers("context_servers")),
     McpHost(
         "claude-desktop",
         "Claude Desktop",

@@ -128,8 +128,11 @@ def _checked(
     text: str, before: dict[str, Any], path: tuple[str, str], values: Mapping[str, Any] | None
 ) -> str:
     """The text, if it has the same settings as before, except for our table."""
-    wanted = {key: dict(value) if key == path[0] else value for key, value in before.items()}
-    holder = wanted.setdefault(path[0], {})
+    problem = SettingsUnreadable(f"`{'.'.join(path)}` cannot be changed without changing the rest.")
+    holder = before.get(path[0], {})
+    if not isinstance(holder, dict):
+        raise problem
+    wanted = {**before, path[0]: (holder := dict(holder))}
     if values is None:
         holder.pop(path[1], None)
     else:
@@ -141,7 +144,7 @@ def _checked(
     if not holder and path[0] not in after:
         del wanted[path[0]]
     if after != wanted:
-        raise SettingsUnreadable(f"`{'.'.join(path)}` cannot be changed without changing the rest.")
+        raise problem
     return text
 
 

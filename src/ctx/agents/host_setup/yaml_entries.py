@@ -16,7 +16,9 @@ from ctx.agents.host_setup.mcp_registration import NAME
 from ctx.errors import SettingsUnreadable
 
 _KEY = re.compile(r"extensions:[ \t]*(?:#.*)?\s*\Z")
-_OTHER_FORM = re.compile(r"(?m)^(?:[\"']?extensions[\"']?[ \t]*:.*\S|[{\[]|%|\.\.\.|--- ?\S)")
+_OTHER_FORM = re.compile(
+    r"(?m)^(?:[\"']extensions[\"'][ \t]*:|extensions[ \t]*:.*\S|[{\[]|%|\.\.\.|--- ?\S)"
+)
 _INDENT = re.compile(r"[ ]*")
 
 
@@ -37,6 +39,8 @@ def with_extension(text: str | None) -> str:
     span = _our_span(lines, header)
     if span is not None:
         ours = _joined(_entry(_INDENT.match(lines[span[0]])[0]), end)  # type: ignore[index]
+        is_whole = lines[span[1] - 1].endswith(("\n", "\r"))
+        ours = ours if is_whole else ours.removesuffix(end)
         return "".join(lines[: span[0]]) + ours + "".join(lines[span[1] :])
     entry = _joined(_entry(indent or "  "), end)
     if indent:
