@@ -107,9 +107,8 @@ class Hooks(Protocol):
     def transcript(self, payload: bytes) -> str:
         """The same for the path of the transcript."""
 
-    def edited_file(self, payload: bytes) -> str:
-        """The same for the file that the agent is about to edit; empty: the host has no such event,
-        or its context does not reach the agent."""
+    def edited_files(self, payload: bytes) -> list[str]:
+        """The same for the files that the agent is about to edit, as absolute paths."""
 
     def is_by_agent(self, line: bytes) -> bool:
         """Whether the agent wrote a line of the transcript."""

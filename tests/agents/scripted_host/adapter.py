@@ -134,8 +134,8 @@ class ScriptedHooks:
     def folder(self, payload: bytes) -> str:
         return self.read(payload).folder
 
-    def edited_file(self, _payload: bytes) -> str:
-        return ""
+    def edited_files(self, _payload: bytes) -> list[str]:
+        return []
 
     def transcript(self, payload: bytes) -> str:
         return self.read(payload).transcript

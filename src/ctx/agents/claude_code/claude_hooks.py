@@ -41,8 +41,8 @@ class ClaudeHooks:
     def transcript(self, payload: bytes) -> str:
         return field(payload, b"transcript_path")
 
-    def edited_file(self, payload: bytes) -> str:
-        return field(payload, b"file_path") or field(payload, b"notebook_path")
+    def edited_files(self, payload: bytes) -> "list[str]":
+        return [field(payload, b"file_path") or field(payload, b"notebook_path")]
 
     def is_by_agent(self, line: bytes) -> bool:
         return any(mark in line for mark in _BY_AGENT)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _HOME = "CODEX_HOME"
 _BY_AGENT = (b'"role":"assistant"', b'"role": "assistant"')
+_CHANGED_FILE = b"*** Update File: "
 _CONTEXT_OF_HOOK = b"hooks.additional_context"
 
 
@@ -21,6 +22,13 @@ class CodexHooks(ClaudeHooks):
     spool_name = "codex"
     nothing = b""
     largest_answer = 10_000
+
+    def edited_files(self, payload: bytes) -> "list[str]":
+        """The files of a patch, whose lines are joined by escaped line breaks in JSON."""
+        folder = self.folder(payload)
+        parts = payload.split(_CHANGED_FILE)[1:]
+        names = [part.partition(b"\\n")[0].decode("utf-8", "replace").strip() for part in parts]
+        return [name if name.startswith("/") else f"{folder}/{name}" for name in names if name]
 
     def length(self, text: str) -> int:
         return len(text.encode("utf-8", "surrogatepass"))

@@ -16,8 +16,10 @@ from typing import Any, NamedTuple
 
 from ctx.agents.host_setup import edited_file, jsonc, mcp_entries, toml_tables
 from ctx.agents.host_setup.hook_entries import HookScript, HookSpec, settings_hooks
+from ctx.agents.host_setup.hook_trials import EDITED
 from ctx.agents.host_setup.host_setups import HostFile, Machine
 from ctx.errors import CtxError
+from ctx.hook_files.spool import PRE_EDIT
 from ctx.operations.store_checks import DoctorCheck, ok
 from ctx.sqlite.connection import path_text
 
@@ -29,6 +31,7 @@ HOOKS = (
     HookSpec("PreCompact", "pre-compact", 10),
     HookSpec("Stop", "stop", 10),
     HookSpec("SessionEnd", "session-end", 3),
+    HookSpec("PreToolUse", PRE_EDIT, 10, "apply_patch"),
 )
 SCRIPT = HookScript("codex")
 
@@ -77,6 +80,7 @@ class CodexSetup:
             "prompt": "",
             "trigger": "manual",
             "stop_hook_active": False,
+            "tool_input": {"command": f"*** Update File: {EDITED}\n"},
         }
 
     def notes(self, machine: Machine) -> Iterator[str]:

@@ -43,8 +43,8 @@ class CopilotHooks:
     def transcript(self, payload: bytes) -> str:
         return field(payload, b"transcriptPath")
 
-    def edited_file(self, _payload: bytes) -> str:
-        return ""
+    def edited_files(self, _payload: bytes) -> "list[str]":
+        return []
 
     def is_by_agent(self, line: bytes) -> bool:
         return any(mark in line for mark in _BY_AGENT)

@@ -18,6 +18,8 @@ class HookSpec(NamedTuple):
     """Our name for it, with which the script is called."""
     timeout: int
     """In the unit of the host."""
+    matcher: str = ""
+    """The tools for which the hook runs; empty: for all."""
 
 
 class HookScript(NamedTuple):
@@ -52,6 +54,7 @@ def settings_hooks(
     """The hooks in a settings file. `more`: further keys of each hook."""
     entries = {
         spec.event: {
+            **({"matcher": spec.matcher} if spec.matcher else {}),
             "hooks": [
                 {
                     "type": "command",
@@ -59,7 +62,7 @@ def settings_hooks(
                     "command": script.command(spec.word),
                     "timeout": spec.timeout,
                 }
-            ]
+            ],
         }
         for spec in specs
     }

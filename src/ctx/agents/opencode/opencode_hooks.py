@@ -44,8 +44,8 @@ class OpenCodeHooks:
         """Sessions are in a database. The payload of a Stop contains the turn instead."""
         return ""
 
-    def edited_file(self, _payload: bytes) -> str:
-        return ""
+    def edited_files(self, _payload: bytes) -> "list[str]":
+        return []
 
     def is_by_agent(self, line: bytes) -> bool:  # noqa: ARG002
         return False

@@ -19,11 +19,15 @@ if TYPE_CHECKING:
 _A_SESSION_MS = 30 * 86_400_000
 
 
-def about_edited_file(
-    hook: "Hook", connection: Connection, own: ProjectStoreState, place: Place, event: "HookEvent"
+def about_file(
+    hook: "Hook",
+    connection: Connection,
+    own: ProjectStoreState,
+    place: Place,
+    event: "HookEvent",
+    file: str,
 ) -> Context:
     """Once for each file and session. What the session got at its start is not repeated."""
-    file = hook.host.edited_file(event.raw)
     listed = anchored_files.find(hook.home, file)
     if listed is None:
         return NOTHING

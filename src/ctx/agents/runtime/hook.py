@@ -301,8 +301,8 @@ def _before_edit(hook: Hook, data: bytes) -> bytes:
     """Memory knows nothing about most files, so most of these hooks end here."""
     from ctx.hook_files import anchored_files
 
-    file = hook.host.edited_file(data)
-    if not os.path.isabs(file) or anchored_files.find(hook.home, file) is None:
+    files = filter(os.path.isabs, hook.host.edited_files(data))
+    if not any(anchored_files.find(hook.home, file) for file in files):
         return b""
     from ctx.agents.runtime import hook_answers
 

@@ -261,16 +261,18 @@ def pre_edit(hook: "Hook", event: "HookEvent") -> "HookAnswer | None":
     """What memory knows about a file that the agent is about to edit, once for each session."""
     from ctx.agents.runtime import anchored_nodes
 
-    # The agent may edit a file of another project.
-    there = event._replace(folder=os.path.dirname(hook.host.edited_file(event.raw)))
-    place = _place(hook, there)
-    with closing(for_reading(hook)) as connection, _project_store_state(hook, there) as own:
-        context = anchored_nodes.about_edited_file(hook, connection, own, place, event)
-    if not context.text:
-        return None
-    with _log_write_errors(hook):
-        hook_receipts.receipt(hook, event, place, context.items, context.tokens)
-    return HookAnswer(context.text)
+    for file in filter(os.path.isabs, hook.host.edited_files(event.raw)):
+        # It may belong to another project.
+        there = event._replace(folder=os.path.dirname(file))
+        place = _place(hook, there)
+        with closing(for_reading(hook)) as connection, _project_store_state(hook, there) as own:
+            context = anchored_nodes.about_file(hook, connection, own, place, event, file)
+        if context.text:
+            # An edit of several files gets no more than an edit of one.
+            with _log_write_errors(hook):
+                hook_receipts.receipt(hook, event, place, context.items, context.tokens)
+            return HookAnswer(context.text)
+    return None
 
 
 ANSWERS: "dict[str, Callable[[Hook, HookEvent], HookAnswer | None]]" = {
