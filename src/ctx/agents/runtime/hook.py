@@ -273,7 +273,7 @@ def _answer(hook: Hook, data: bytes) -> bytes:
         return hook.host.nothing
     if hook.word == spool.PRE_EDIT:
         return _before_edit(hook, data)
-    if hook.host.is_noise(hook.word, data):
+    if hook.host.is_noise(hook.word, data, hook.environment):
         return hook.host.nothing
     if not hook.host.process(hook.environment):
         live.touch(hook.home, hook.host.session(data))
