@@ -92,7 +92,10 @@ def test_what_one_session_remembers_is_given_to_the_next(person: HostPerson) -> 
         ("write", "shop.py"),
         ("write", "shop.py"),
     ]
-    second = say(person, "When do deploys happen?", "On Fridays.")
+    recall = Reply((), (Tool("ctx_recall", {"query": "Fridays"}),))
+    second = say(person, "When do deploys happen?", recall, "On Fridays.")
     assert FACT in second[0].text
+    assert "ctx_recall" in second[0].tools
+    assert FACT in second[1].results[0]
     assert "Added `price`" in second[0].text
     assert len(person.sessions(2)) == 2

@@ -69,5 +69,9 @@ def test_what_one_session_remembers_is_given_to_the_next(person: HostPerson) -> 
         ("prompt", "Add the price, please."),
         ("write", "shop.py"),
     ]
-    second = say(person, "When do deploys happen?", "On Fridays.")
+    recall = Reply((), (Tool("mcp__ctx__recall", {"query": "Fridays"}),))
+    second = say(person, "When do deploys happen?", recall, "On Fridays.")
     assert FACT in second[0].text
+    # The client lists tools of servers in a text, and explains them on request.
+    assert "mcp__ctx__recall" in second[0].text
+    assert FACT in second[1].results[0]

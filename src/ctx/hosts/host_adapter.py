@@ -113,8 +113,9 @@ class Hooks(Protocol):
     def is_by_agent(self, line: bytes) -> bool:
         """Whether the agent wrote a line of the transcript."""
 
-    def is_noise(self, word: str, payload: bytes) -> bool:
-        """Whether a payload reports nothing: a host may report a prompt where there is none."""
+    def is_noise(self, word: str, payload: bytes, environment: Mapping[str, str]) -> bool:
+        """Whether to ignore a payload: a host may report a prompt where there is none, and another
+        host may run this hook."""
 
     def has_turn(self, payload: bytes, tail: bytes) -> bool:
         """Whether the end of the transcript contains the turn that a Stop ends. A host may write it

@@ -143,7 +143,7 @@ class ScriptedHooks:
     def is_by_agent(self, line: bytes) -> bool:
         return b'"by": "agent"' in line
 
-    def is_noise(self, word: str, payload: bytes) -> bool:  # noqa: ARG002
+    def is_noise(self, word: str, payload: bytes, environment: Mapping[str, str]) -> bool:  # noqa: ARG002
         return False
 
     def has_turn(self, payload: bytes, tail: bytes) -> bool:  # noqa: ARG002

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 PROJECT_FOLDER = "CLAUDE_PROJECT_DIR"
 
 _PROCESS = "CLAUDE_PID"
+_CLIENT = "CLAUDECODE"
+_COPILOT = "COPILOT_CLI"
 _CONFIG_FOLDER = "CLAUDE_CONFIG_DIR"
 _BY_AGENT = (b'"type":"assistant"', b'"type": "assistant"')
 
@@ -47,8 +49,10 @@ class ClaudeHooks:
     def is_by_agent(self, line: bytes) -> bool:
         return any(mark in line for mark in _BY_AGENT)
 
-    def is_noise(self, word: str, payload: bytes) -> bool:  # noqa: ARG002
-        return False
+    def is_noise(self, word: str, payload: bytes, environment: "Mapping[str, str]") -> bool:  # noqa: ARG002
+        """Copilot CLI also runs the hooks in a project's `.claude`. It reports to its own."""
+        is_copilot = bool(environment.get(_COPILOT)) and not environment.get(_CLIENT)
+        return is_copilot and not self.spool_name
 
     def has_turn(self, payload: bytes, tail: bytes) -> bool:  # noqa: ARG002
         return True

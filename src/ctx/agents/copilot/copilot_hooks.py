@@ -49,7 +49,7 @@ class CopilotHooks:
     def is_by_agent(self, line: bytes) -> bool:
         return any(mark in line for mark in _BY_AGENT)
 
-    def is_noise(self, word: str, payload: bytes) -> bool:  # noqa: ARG002
+    def is_noise(self, word: str, payload: bytes, environment: "Mapping[str, str]") -> bool:  # noqa: ARG002
         return False
 
     def has_turn(self, payload: bytes, tail: bytes) -> bool:

@@ -31,7 +31,7 @@ class QwenHooks(ClaudeHooks):
     def length(self, text: str) -> int:
         return len(text)
 
-    def is_noise(self, word: str, payload: bytes) -> bool:
+    def is_noise(self, word: str, payload: bytes, environment: "Mapping[str, str]") -> bool:  # noqa: ARG002
         return word == "prompt-submit" and not field(payload, b"prompt").strip()
 
     def process(self, environment: "Mapping[str, str]") -> str:  # noqa: ARG002

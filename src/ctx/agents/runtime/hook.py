@@ -271,10 +271,10 @@ def _answer(hook: Hook, data: bytes) -> bytes:
         reason = "is too large" if len(data) > _LARGEST_INPUT else "is not a JSON object"
         hook.log(f"the input of the hook {reason} ({len(data):,} bytes)")
         return hook.host.nothing
+    if hook.host.is_noise(hook.word, data, hook.environment):
+        return hook.host.nothing
     if hook.word == spool.PRE_EDIT:
         return _before_edit(hook, data)
-    if hook.host.is_noise(hook.word, data):
-        return hook.host.nothing
     if not hook.host.process(hook.environment):
         live.touch(hook.home, hook.host.session(data))
     _resume_capture(hook, data)
