@@ -159,9 +159,7 @@ def test_a_file_that_cannot_be_edited_is_left_alone(
     path.parent.mkdir(parents=True)
     path.write_text(text)
     before = tree(home)
-    ran = ctx("install", "--host", f"windsurf,{name}", "--no-hooks")
-    if name in ("copilot", "opencode") or "hooks" in file:
-        ran = ctx("install", "--host", f"windsurf,{name}")
+    ran = ctx("install", "--host", f"windsurf,{name}")
     assert ran.code == 1
     assert f"error E027: {path}" in ran.err
     assert problem in ran.err
@@ -236,6 +234,7 @@ def test_time_limits_are_in_the_units_of_the_host(ctx: Ctx, home: Path) -> None:
     # Codex warns at every start about more than three seconds for the end of a session.
     assert limits(".codex/hooks.json")["SessionEnd"] == 3
     assert limits(".gemini/settings.json") == {
+        "SessionStart": 10_000,
         "BeforeAgent": 10_000,
         "AfterTool": 10_000,
         "AfterAgent": 10_000,
