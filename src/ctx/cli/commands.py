@@ -88,8 +88,8 @@ GROUPS = {
         "cost": "show requests to models and their cost",
     },
     "setting up": {
-        "install": "register hooks and the skill with Claude Code",
-        "uninstall": "remove hooks and the skill from Claude Code",
+        "install": "register ctx with Claude Code and other agents",
+        "uninstall": "remove ctx from Claude Code and other agents",
         "doctor": "check the installation, and suggest fixes",
         "mcp": "serve memory to an agent over the Model Context Protocol",
         "hook": "run a hook of Claude Code: session-start, stop, …, apply",
@@ -111,7 +111,7 @@ EVERYDAY = {
         "undo": "undo a change",
     },
     "start": {
-        "install": "register hooks with Claude Code; --git for a git hook",
+        "install": "register ctx with your agents; --git for a git hook",
         "init": "create a project store in this folder",
         "status": "show the state of memory, and what to do next",
         "doctor": "check the installation, and suggest fixes",

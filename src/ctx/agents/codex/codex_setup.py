@@ -35,10 +35,15 @@ HOOKS = (
 )
 SCRIPT = HookScript("codex")
 
-_REVIEW = (
-    'Start `codex`: it shows "Hooks need review". Choose "Review hooks" to read them, or'
-    ' "Trust all and continue"; `/hooks` shows them later.'
-)
+
+def _advice(count: int) -> str:
+    """What the user sees at the next start, and what to choose."""
+    noun = "hook is" if count == 1 else "hooks are"
+    return (
+        f'Start `codex`. It shows "Hooks need review", "{count} {noun} new or changed", and "Hooks'
+        ' can run outside the sandbox after you trust them". Choose "Review hooks" to read them, or'
+        ' "Trust all and continue". `/hooks` shows them later.'
+    )
 
 
 class HookReview(NamedTuple):
@@ -87,22 +92,20 @@ class CodexSetup:
         review = read_review(self.folder(machine))
         if waiting := len(review.new) + len(review.changed):
             yield (
-                f"Codex runs no hook that you have not reviewed, and `codex exec` skips it without"
-                f" a message. {waiting} of ours need your review. {_REVIEW}"
+                "Codex runs no hook that you have not reviewed, and `codex exec` skips it without"
+                f" a message. {_advice(waiting)}"
             )
 
     def checks(self, machine: Machine) -> Iterator[DoctorCheck]:
         folder = self.folder(machine)
         review = read_review(folder)
-        if review.new or review.changed:
-            seen = (
-                f"Not reviewed, so Codex skips them: {', '.join((*review.new, *review.changed))}."
-            )
-            yield DoctorCheck(self.name, "problem", seen, _REVIEW)
+        if waiting := (*review.new, *review.changed):
+            seen = f"Not reviewed, so Codex skips them: {', '.join(waiting)}."
+            yield DoctorCheck(self.name, "problem", seen, _advice(len(waiting)))
         if review.disabled:
             seen = f"Disabled in Codex: {', '.join(review.disabled)}."
             yield DoctorCheck(self.name, "warning", seen, "`/hooks` in Codex enables them.")
-        if review.trusted and not (review.new or review.changed or review.disabled):
+        if review.trusted and not (waiting or review.disabled):
             yield ok(self.name, f"{len(review.trusted)} hooks, reviewed and trusted")
         yield from self._doubled_hooks(folder)
 
@@ -156,10 +159,11 @@ def _our_hooks(path: str) -> Iterator[tuple[str, str, str]]:
 
 def hook_hash(label: str, matcher: Any, hook: Mapping[str, Any]) -> str:
     """The hash of a reviewed hook, as Codex computes it."""
+    default = 1 if label == "session_end" else 600
     handler = {
         "type": "command",
         "command": hook.get("command"),
-        "timeout": hook.get("timeout", 600),
+        "timeout": hook.get("timeout", default),
         "async": hook.get("async", False),
     }
     for key in ("statusMessage", "additionalContextLimit"):

@@ -1,0 +1,339 @@
+"""`ctx install --host` and `ctx uninstall --host`."""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ctx.agents import known_setups
+from ctx.agents.host_setup.host_setups import Machine
+from ctx.cli import settings as surroundings_module
+from ctx.cli.output import Output
+from tests.conftest import Ctx
+
+AGENTS = Path(__file__).parents[2] / "src" / "ctx" / "agents"
+OTHERS = [host.name for host in known_setups.SETUPS]
+WITH_HOOKS = [host.name for host in known_setups.SETUPS if host.hook_commands()]
+
+
+@pytest.fixture(autouse=True)
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A PATH without hosts."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    for name in ("CODEX_HOME", "GEMINI_CLI_HOME", "COPILOT_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    return folder
+
+
+@pytest.fixture
+def home(surroundings: Path, folder: Path) -> Path:
+    return surroundings
+
+
+def program(path: Path, line: str = "exit 0") -> None:
+    path.write_text(f"#!/bin/sh\n{line}\n")
+    path.chmod(0o755)
+
+
+def tree(home: Path) -> dict[str, bytes | str | None]:
+    """Everything in a home but our own folder."""
+    found: dict[str, bytes | str | None] = {}
+    for path in home.rglob("*"):
+        name = str(path.relative_to(home))
+        if name != ".ctx" and not name.startswith(".ctx/"):
+            found[name] = os.readlink(path) if path.is_symlink() else None
+            if path.is_file() and not path.is_symlink():
+                found[name] = path.read_bytes()
+    return found
+
+
+JSON = '{\n\t// mine\n\t"mcpServers": { "other": {"command": "x"} , },\n}\n'
+TOML = """\
+model = "m" # mine
+[mcp_servers.other]
+command = 'x'
+# the end"""
+
+
+def settings_files(home: Path, name: str) -> list[Path]:
+    machine = Machine(str(home), {}, str(home / ".ctx"))
+    files = known_setups.setup_named(name).files(machine)
+    return list(dict.fromkeys(Path(file.path) for file in files))
+
+
+@pytest.mark.parametrize("names", ["codex,cursor", "gemini"])
+def test_in_and_out_again(ctx: Ctx, home: Path, names: str) -> None:
+    (home / ".codex").mkdir()
+    (home / ".codex" / "config.toml").write_text(TOML)
+    (home / ".gemini").mkdir()
+    (home / ".gemini" / "settings.json").write_text(JSON)
+    before = tree(home)
+    ran = ctx("install", "--host", names)
+    assert ran.code == 0, ran.err
+    assert "Tried" in ran.out
+    assert (home / ".agents" / "skills" / "ctx" / "SKILL.md").is_file()
+    installed = tree(home)
+    again = ctx("install", "--host", names, "--format", "json").json
+    assert tree(home) == installed
+    states = {part["state"] for host in again["hosts"] for part in host["parts"]}
+    assert states == {"current"}
+    ran = ctx("uninstall", "--host", names)
+    assert ran.code == 0, ran.err
+    assert tree(home) == before
+    assert ctx("uninstall", "--host", names).out == "Nothing to remove.\n"
+
+
+def test_a_link_stays_a_link(ctx: Ctx, home: Path) -> None:
+    dotfiles = home / "dotfiles"
+    (home / ".codex").mkdir()
+    dotfiles.mkdir()
+    for file, text in (("hooks.json", '{"hooks": {}}'), ("config.toml", TOML)):
+        (dotfiles / file).write_text(text)
+        (home / ".codex" / file).symlink_to(dotfiles / file)
+    before = tree(home)
+    assert ctx("install", "--host", "codex").code == 0
+    assert (home / ".codex" / "hooks.json").is_symlink()
+    assert "entry.py" in (dotfiles / "hooks.json").read_text()
+    assert ctx("uninstall", "--host", "codex").code == 0
+    assert tree(home) == before
+
+
+@pytest.mark.parametrize("name", WITH_HOOKS)
+def test_registered_hooks_run(ctx: Ctx, home: Path, folder: Path, name: str) -> None:
+    """Each as the host runs it: in the project, with its payload."""
+    printed = ctx("install", "--host", name, "--print", "--format", "json").json
+    written = "".join(part["text"] for part in printed["hosts"][0]["by_hand"])
+    host = known_setups.setup_named(name)
+    for word, command in host.hook_commands().items():
+        words = shlex.split(command.removesuffix(" || true"))
+        assert words == [sys.executable, "-I", "-S", str(AGENTS / name / "entry.py"), word]
+        assert json.dumps(words[3])[1:-1] in written
+        done = subprocess.run(
+            ["/bin/sh", "-c", command],
+            input=json.dumps(host.sample_payload(word, str(folder))).encode(),
+            capture_output=True,
+            cwd=folder,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (0, b""), word
+    assert os.listdir(home / ".ctx" / "spool")
+
+
+def test_before_tool_hooks_are_never_registered(ctx: Ctx, home: Path) -> None:
+    printed = ctx("install", "--host", ",".join(WITH_HOOKS), "--print").out.lower()
+    assert '"posttooluse"' in printed
+    assert '"pretooluse"' not in printed
+    assert '"beforetool"' not in printed
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "text", "problem"),
+    [
+        ("codex", ".codex/hooks.json", '{"hooks": [1,]}', "the hooks should be an object"),
+        ("codex", ".codex/hooks.json", "[]", "the settings should be an object"),
+        ("codex", ".codex/config.toml", "a = ", "invalid value"),
+        ("codex", ".codex/config.toml", "mcp_servers = 1", "cannot be changed"),
+        ("gemini", ".gemini/settings.json", '{"a" 1}', "expected a colon"),
+        ("gemini", ".gemini/settings.json", '{"mcpServers": 1}', "should be an object"),
+        ("qwen", ".qwen/settings.json", "\x00", "not a JSON value"),
+        ("copilot", ".copilot/hooks/ctx.json", '{"hooks": {}}', "not written by ctx"),
+        ("opencode", ".config/opencode/plugins/ctx.js", "export {}", "not written by ctx"),
+        ("goose", ".config/goose/config.yaml", "extensions: {}", "cannot edit YAML"),
+        ("cursor", ".cursor/mcp.json", '{"mcpServers": {"ctx": {"command": "x"}}}', "not an entry"),
+        ("zed", ".config/zed/settings.json", "x" * (5 * 2**20), "too large"),
+    ],
+)
+def test_a_file_that_cannot_be_edited_is_left_alone(
+    ctx: Ctx, home: Path, name: str, file: str, text: str, problem: str
+) -> None:
+    """And nothing is written for any other host."""
+    path = home / file
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    before = tree(home)
+    ran = ctx("install", "--host", f"windsurf,{name}")
+    assert ran.code == 1
+    assert f"error E027: {path}" in ran.err
+    assert problem in ran.err
+    assert tree(home) == before
+    assert not (home / ".ctx").exists()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_a_file_that_cannot_be_read(ctx: Ctx, home: Path) -> None:
+    path = home / ".cursor" / "mcp.json"
+    path.parent.mkdir()
+    path.write_text("{}")
+    path.chmod(0)
+    assert ctx("install", "--host", "cursor").code == 1
+
+
+def test_a_hook_that_does_not_work_is_not_registered(
+    ctx: Ctx, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    ran = ctx("install", "--host", "cursor,copilot")
+    assert ran.code == 1
+    assert "error E026: The hook session-start for Copilot CLI does not work" in ran.err
+    assert os.listdir(home) == []
+
+
+def test_an_unknown_host(ctx: Ctx, home: Path) -> None:
+    ran = ctx("install", "--host", "codx")
+    assert ran.code == 2
+    assert "ctx does not know the host codx." in ran.err
+    assert "Did you mean `codex`?" in ran.err
+    assert ctx("uninstall", "--host", "codx").code == 2
+    assert ctx("install", "--host", ", ,").code == 2
+    assert ctx("install", "--host", "codex", "--project").code == 2
+    assert ctx("install", "--host", "other").code == 2
+    assert os.listdir(home) == []
+
+
+def test_a_dry_run_and_printing_change_nothing(ctx: Ctx, home: Path) -> None:
+    path = home / ".codex" / "config.toml"
+    path.parent.mkdir()
+    path.write_text("a = 1\n")
+    before = tree(home)
+    ran = ctx("install", "--host", "codex", "--dry-run")
+    assert ran.code == 0
+    assert f"--- {path}\n+++ {path}\n@@ -1 +1,5 @@\n a = 1\n+\n+[mcp_servers.ctx]\n" in ran.out
+    assert "Nothing changed. Planned changes:" in ran.out
+    assert "6 added" in ran.out
+    printed = ctx("install", "--host", "codex", "--print")
+    assert printed.out.startswith("Store: ~/.ctx/store.db\n\nCodex: add to ~/.codex/hooks.json:\n")
+    assert "[mcp_servers.ctx]\ncommand = " in printed.out
+    answer = ctx("install", "--host", "codex", "--print", "--format", "json").json
+    by_hand = {each["path"]: each["text"] for each in answer["hosts"][0]["by_hand"]}
+    assert list(json.loads(by_hand[str(home / ".codex/hooks.json")])["hooks"]) == [
+        *("SessionStart", "UserPromptSubmit", "PostToolUse", "PreCompact", "Stop", "SessionEnd")
+    ]
+    assert tomllib.loads(by_hand[str(path)])["mcp_servers"]["ctx"]["args"][-1] == "mcp"
+    other = ctx("install", "--host", "other", "--print").out
+    assert json.loads(other[other.index("{") :])["mcpServers"]["ctx"]["args"][-1] == "mcp"
+    assert tree(home) == before
+
+
+def test_time_limits_are_in_the_units_of_the_host(ctx: Ctx, home: Path) -> None:
+    words = ("install", "--host", "codex,gemini,qwen", "--print", "--format", "json")
+    printed = [part for host in ctx(*words).json["hosts"] for part in host["by_hand"]]
+
+    def limits(file: str) -> dict[str, Any]:
+        text = next(part["text"] for part in printed if part["path"] == str(home / file))
+        hooks = json.loads(text)["hooks"]
+        return {event: groups[0]["hooks"][0]["timeout"] for event, groups in hooks.items()}
+
+    # Codex warns at every start about more than three seconds for the end of a session.
+    assert limits(".codex/hooks.json")["SessionEnd"] == 3
+    assert limits(".gemini/settings.json") == {
+        "SessionStart": 10_000,
+        "BeforeAgent": 10_000,
+        "AfterTool": 10_000,
+        "AfterAgent": 10_000,
+        "SessionEnd": 10_000,
+    }
+    # Qwen Code reads a thousand and more as milliseconds.
+    assert set(limits(".qwen/settings.json").values()) == {10}
+
+
+def test_hooks_are_added_behind_those_of_others(ctx: Ctx, home: Path) -> None:
+    """Codex keeps its review of a hook under the position in the list."""
+    path = home / ".codex" / "hooks.json"
+    path.parent.mkdir()
+    theirs = {"hooks": [{"type": "command", "command": "make lint"}]}
+    path.write_text(json.dumps({"hooks": {"Stop": [theirs]}}))
+    assert ctx("install", "--host", "codex").code == 0
+    groups = json.loads(path.read_text())["hooks"]["Stop"]
+    assert groups[0] == theirs
+    assert len(groups) == 2
+    assert "trusted_hash" not in (home / ".codex" / "config.toml").read_text()
+
+
+# Which hosts
+
+
+def answer_with(monkeypatch: pytest.MonkeyPatch, line: str) -> None:
+    monkeypatch.setattr(Output, "is_interactive", property(lambda _: True))
+    monkeypatch.setattr(surroundings_module, "read_line", lambda: line)
+
+
+def test_without_a_terminal_it_is_claude_code_alone(ctx: Ctx, home: Path, programs: Path) -> None:
+    program(programs / "codex")
+    assert ctx("install", "--no-hooks").code == 0
+    assert sorted(os.listdir(home)) == [".claude", ".ctx"]
+
+
+@pytest.mark.parametrize("line", ["", "n"])
+def test_on_a_terminal_the_user_is_asked(
+    ctx: Ctx, home: Path, programs: Path, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    program(programs / "codex")
+    (home / ".cursor").mkdir()
+    (home / ".claude").mkdir()
+    answer_with(monkeypatch, line)
+    ran = ctx("install", "--no-hooks")
+    assert ran.code == 0
+    assert "On this machine: Codex, Cursor. Install ctx for them too? [Y/n]" in ran.err
+    assert (home / ".claude" / "skills" / "ctx" / "SKILL.md").exists()
+    assert (home / ".codex" / "config.toml").exists() is (line != "n")
+    assert (home / ".cursor" / "mcp.json").exists() is (line != "n")
+    if line != "n":
+        # Nothing to ask again: they are updated.
+        assert "[Y/n]" not in ctx("install", "--no-hooks").err
+
+
+def test_a_machine_without_claude_code(
+    ctx: Ctx, home: Path, programs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program(programs / "gemini")
+    answer_with(monkeypatch, "y")
+    ran = ctx("install", "--no-hooks")
+    assert "On this machine: Gemini CLI. Install ctx for them? [Y/n]" in ran.err
+    assert sorted(os.listdir(home)) == [".agents", ".ctx", ".gemini"]
+
+
+def test_every_host_on_this_machine(ctx: Ctx, home: Path, programs: Path) -> None:
+    program(programs / "gemini")
+    (home / ".cursor").mkdir()
+    (home / ".claude").mkdir()
+    answer = ctx("install", "--all", "--no-hooks", "--format", "json").json
+    assert [host["host"] for host in answer["hosts"]] == ["gemini", "cursor"]
+    assert [part["what"] for part in answer["claude_code"]["parts"]] == ["store", "skill"]
+    ran = ctx("uninstall", "--all")
+    assert ran.code == 0
+    assert "Claude Code:\n" in ran.out
+    # The folder of Claude Code is removed if it is empty, and so are those of others.
+    assert set(tree(home)) <= {".cursor"}
+
+
+# The skill
+
+
+def test_the_skill_stays_while_a_host_reads_it(ctx: Ctx, home: Path) -> None:
+    page = home / ".agents" / "skills" / "ctx" / "SKILL.md"
+    assert ctx("install", "--host", "copilot,qwen", "--no-hooks").code == 0
+    assert page.exists()
+    assert ctx("uninstall", "--host", "copilot").code == 0
+    assert page.exists()
+    page.write_text("mine\n")
+    ran = ctx("uninstall", "--host", "qwen")
+    assert "SKILL.md: kept, because you changed it. --force removes it too." in ran.err
+    assert page.read_text() == "mine\n"
+    assert ctx("uninstall", "--host", "qwen", "--force").code == 0
+    assert tree(home) == {}
+
+
+def test_opencode_reads_the_skill_of_claude_code(ctx: Ctx, home: Path) -> None:
+    assert ctx("install", "--no-hooks").code == 0
+    assert ctx("install", "--host", "opencode", "--no-hooks").code == 0
+    assert not (home / ".agents").exists()
+    assert ctx("install", "--host", "opencode,copilot", "--no-hooks").code == 0
+    assert (home / ".agents" / "skills" / "ctx" / "SKILL.md").exists()
