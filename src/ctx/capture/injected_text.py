@@ -12,6 +12,9 @@ must not be captured a second time, so every captured text passes through this m
 
 import re
 
+SIGNS = (b"<!-- ctx", b"(ctx)", b"`ctx ", b"<ctx:")
+"""Parts of every context that ctx gives."""
+
 _OPENING = re.compile(r"<!-- ctx: |<system-reminder>")
 _CLOSING = {"<!-- ctx: ": "<!-- ctx:end -->", "<system-reminder>": "</system-reminder>"}
 _COMMAND = "<ctx:"

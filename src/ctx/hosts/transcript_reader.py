@@ -19,6 +19,10 @@ from ctx.hosts import transcript_lines
 from ctx.hosts.events import Event
 from ctx.hosts.transcripts import TranscriptPart, storable
 
+COMMAND_BYTES = (b"ctx:", b"CTX:", b"Ctx:")
+"""One of these is in every line that may contain a command for ctx."""
+
+_MOST_DEPTH = 20
 _LATEST_MS = 9_999_999_999_999
 
 
@@ -159,6 +163,16 @@ def lines_that_mention(
         yield None
     finally:
         os.close(fd)
+
+
+def nested_strings(value: Any, word: str, depth: int = _MOST_DEPTH) -> Iterator[str]:
+    """The strings anywhere in a value that contain a word, in upper or lower case."""
+    if isinstance(value, str):
+        if word in value.casefold():
+            yield value
+    elif depth and isinstance(value, dict | list):
+        for nested in value.values() if isinstance(value, dict) else value:
+            yield from nested_strings(nested, word, depth - 1)
 
 
 def _parse(line: bytes) -> dict[str, Any] | None:

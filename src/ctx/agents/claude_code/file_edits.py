@@ -7,19 +7,19 @@ Its versions report it in several shapes:
     MultiEdit      a list of such edits; `originalFileContents`
     NotebookEdit   the new source of a cell; `original_file` and `updated_file`
 
-All of them are converted to one shape, which is also stored until the event becomes a step. So no
-more than necessary is stored, and redaction sees whole files instead of pieces.
+All of them are converted to one shape, which is also stored until the event becomes a step
+(`capture.kept_contents`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ctx.capture import kept_contents
+from ctx.capture.kept_contents import KEPT
 from ctx.capture.written_lines import MOST
 from ctx.hosts.tool_calls import FileContents
 
 TOOLS = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit"})
-KEPT = "written"
-"""The field of a response that contains the common shape."""
 
 _MOST_EDITS = 1_000
 
@@ -45,46 +45,26 @@ def written_contents(payload: Mapping[str, Any]) -> FileContents | None:
     """The content of a file before and after a write; None if the payload has no known shape."""
     tool_input, response = _object(payload.get("tool_input")), _object(response_of(payload))
     if isinstance(kept := response.get(KEPT), Mapping):
-        return _stored_contents(kept)
+        return kept_contents.stored(kept)
     names = ("originalFile", "originalFileContents", "original_file")
     before = next((response[name] for name in names if isinstance(response.get(name), str)), None)
     after = response.get("updated_file")
     if isinstance(after, str):
-        return _limit_contents(before, after, is_whole=before is not None)
+        return kept_contents.limited(before, after, is_whole=before is not None)
     if isinstance(after := tool_input.get("content"), str):
         is_new = before is None and response.get("type") != "update"
-        return _limit_contents(before, after, is_whole=is_new or before is not None)
+        return kept_contents.limited(before, after, is_whole=is_new or before is not None)
     edits = list(_edits(tool_input, response))[:_MOST_EDITS]
     if not edits:
         return None
     if before is not None and (after := _apply_edits(before, edits)) is not None:
-        whole = _limit_contents(before, after, is_whole=True)
+        whole = kept_contents.limited(before, after, is_whole=True)
         if whole.is_whole:
             return whole
     pieces = FileContents(
         "\n".join(old for old, _, _ in edits), "\n".join(new for _, new, _ in edits), False
     )
-    return _limit_contents(*pieces[:2], is_whole=False)
-
-
-def as_kept(contents: FileContents) -> dict[str, Any]:
-    return {"before": contents.before, "after": contents.after, "whole": contents.is_whole}
-
-
-def _stored_contents(fields: Mapping[str, Any]) -> FileContents | None:
-    before, after = fields.get("before"), fields.get("after")
-    if not isinstance(after, str):
-        return None
-    return FileContents(
-        before if isinstance(before, str) else None, after, fields.get("whole") is True
-    )
-
-
-def _limit_contents(before: str | None, after: str, *, is_whole: bool) -> FileContents:
-    """The contents; those of a file that is too large are cut, and marked as incomplete."""
-    if max(len(before or ""), len(after)) <= MOST:
-        return FileContents(before, after, is_whole)
-    return FileContents(None if before is None else before[:MOST], after[:MOST], False)
+    return kept_contents.limited(*pieces[:2], is_whole=False)
 
 
 def _edits(tool_input: Mapping[str, Any], response: Mapping[str, Any]) -> Iterator[Edit]:

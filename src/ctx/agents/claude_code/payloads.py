@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 
 from ctx import ids
 from ctx.agents.claude_code import agent_teams, file_edits, tool_inputs
-from ctx.capture import injected_text, private_text, secret_files
+from ctx.capture import injected_text, kept_contents, private_text
 from ctx.capture.steps import ASSISTANT_MESSAGE, RECAP, TITLE
 from ctx.errors import ContentRefused, UsageError
 from ctx.hosts.events import Event, Heading, Speaker
-from ctx.hosts.tool_calls import FileContents
 
 NAME = "claude-code"
 
@@ -118,11 +117,10 @@ def without_contents(payload: Mapping[str, Any], tool: str | None) -> Mapping[st
         slim = {name: value for name, value in payload.items() if name != "tool_output"}
         return {**slim, "tool_response": {"file": kept}}
     if tool in file_edits.TOOLS and (contents := file_edits.written_contents(payload)):
-        if secret_files.is_secret_file(path):
-            contents = FileContents(None, "", False)
+        contents = kept_contents.without_secrets(path, contents)
         name = "notebook_path" if tool == "NotebookEdit" else "file_path"
         slim = {name: value for name, value in payload.items() if name != "tool_output"}
-        response = {file_edits.KEPT: file_edits.as_kept(contents)}
+        response = {kept_contents.KEPT: kept_contents.as_kept(contents)}
         return {**slim, "tool_input": {name: path}, "tool_response": response}
     return payload
 

@@ -10,6 +10,7 @@ import os
 import re
 
 from ctx import clock, disk
+from ctx.capture.injected_text import SIGNS
 from ctx.hook_files import live
 from ctx.hosts.transcripts import TranscriptStart
 
@@ -24,8 +25,6 @@ _SUBAGENTS = "subagents"
 _START_BYTES = 8192
 _START = 512 * 1024
 _CONTEXT_OF_HOOK = b'"hook_additional_context"'
-_SIGNS = (b"<!-- ctx", b"(ctx)", b"`ctx ", b"<ctx:")
-"""Parts of every context that ctx gives."""
 _NOTICE = b"ctx: this session cannot be recorded"
 
 
@@ -78,7 +77,7 @@ def shows_hook(path: str) -> bool:
     except OSError:
         return False
     return any(
-        _NOTICE in line or (_CONTEXT_OF_HOOK in line and any(sign in line for sign in _SIGNS))
+        _NOTICE in line or (_CONTEXT_OF_HOOK in line and any(sign in line for sign in SIGNS))
         for line in lines
     )
 

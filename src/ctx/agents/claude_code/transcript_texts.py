@@ -6,11 +6,9 @@ from typing import Any
 
 from ctx.agents.claude_code.transcript_turns import is_error
 from ctx.capture import repeated_commands
-from ctx.hosts.transcript_reader import lines_that_mention
+from ctx.hosts.transcript_reader import COMMAND_BYTES, lines_that_mention, nested_strings
 
 _ENTRIES = ("user", "attachment", "system")
-_BYTES = (b"ctx:", b"CTX:", b"Ctx:")
-_MOST_DEPTH = 20
 
 
 def read_by_agent(path: str, end: int | None, deadline: float) -> Iterator[str | None]:
@@ -19,7 +17,7 @@ def read_by_agent(path: str, end: int | None, deadline: float) -> Iterator[str |
 
     The file is read line by line, and only lines that mention a command are parsed.
     """
-    for entry in lines_that_mention(path, _BYTES, end, deadline):
+    for entry in lines_that_mention(path, COMMAND_BYTES, end, deadline):
         if entry is None:
             yield None
         else:
@@ -35,14 +33,5 @@ def _texts_of(entry: dict[str, Any]) -> Iterator[str]:
     attachment = entry.get("attachment")
     kind = attachment.get("type") if isinstance(attachment, dict) else None
     is_of_hook = isinstance(kind, str) and kind.startswith("hook_")
-    for text in _strings(entry, _MOST_DEPTH):
+    for text in nested_strings(entry, "ctx"):
         yield repeated_commands.without_reports(text) if is_of_hook else text
-
-
-def _strings(value: Any, depth: int) -> Iterator[str]:
-    if isinstance(value, str):
-        if "ctx" in value.casefold():
-            yield value
-    elif depth and isinstance(value, dict | list):
-        for nested in value.values() if isinstance(value, dict) else value:
-            yield from _strings(nested, depth - 1)
