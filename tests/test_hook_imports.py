@@ -95,7 +95,7 @@ SEARCHING = {
     "ctx.tokens",
 }
 """Modules for the first prompt of a session."""
-LINEAGE = {"ctx.agents.claude_code.session_lineage"}
+LINEAGE = {"ctx.agents.claude_code.session_lineage", "ctx.agents.runtime.transcript_ends"}
 """Additional modules for a session that continues another."""
 WHERE = {"ctx.context.compaction_state"}
 """Additional modules for a compacted conversation."""

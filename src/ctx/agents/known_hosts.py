@@ -31,4 +31,25 @@ def _qwen() -> "Host":
     return Qwen()
 
 
-HOSTS = Hosts({FIRST: _claude_code, "copilot": _copilot, "opencode": _opencode, "qwen": _qwen})
+def _codex() -> "Host":
+    from ctx.agents.codex.codex_adapter import Codex
+
+    return Codex()
+
+
+def _gemini() -> "Host":
+    from ctx.agents.gemini.gemini_adapter import Gemini
+
+    return Gemini()
+
+
+HOSTS = Hosts(
+    {
+        FIRST: _claude_code,
+        "codex": _codex,
+        "gemini": _gemini,
+        "opencode": _opencode,
+        "copilot": _copilot,
+        "qwen": _qwen,
+    }
+)

@@ -6,13 +6,13 @@ hooks when they resume. Both can be derived.
 
 import os
 
+from ctx.agents.runtime.transcript_ends import mentions
 from ctx.hook_files import live
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ctx.hosts.hook_events import HookEvent
 
-_ENDS = 512 * 1024
 _KEPT = b"hook_additional_context"
 _RESUMING = (b"--resume", b"-r")
 
@@ -63,13 +63,4 @@ def _resumed_session(process: str) -> str:
 def remembers(path: str) -> bool:
     """Whether a resumed conversation still contains the context from hooks, according to its
     transcript."""
-    if not os.path.isfile(path):
-        return False
-    try:
-        with open(path, "rb") as file:
-            if _KEPT in file.read(_ENDS):
-                return True
-            file.seek(max(_ENDS, os.fstat(file.fileno()).st_size - _ENDS))
-            return _KEPT in file.read(_ENDS)
-    except (OSError, ValueError):
-        return False
+    return mentions(path, _KEPT)

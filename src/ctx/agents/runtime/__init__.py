@@ -10,6 +10,7 @@
     run_apply        runs an agent's commands, in the worker or in a process of its own
     worker_request   requests to the worker over its socket
     hook_store       the store as a hook opens it
+    transcript_ends  searches the ends of a transcript
 
 Every hook loads this file, so it contains no code.
 """

@@ -1,0 +1,80 @@
+"""Codex as a host: the adapter that the registry loads."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from math import inf
+from typing import Any
+
+from ctx.agents.codex import codex_payloads, rollout_events, rollout_files
+from ctx.agents.codex.codex_hooks import CodexHooks
+from ctx.agents.codex.rollout_events import TURNS, RolloutReader
+from ctx.hosts import transcript_paths
+from ctx.hosts.events import Event, Heading
+from ctx.hosts.transcripts import MOST_READ, TranscriptPart, TranscriptStamp, TranscriptStart, Turn
+
+
+class CodexTranscripts:
+    file_names = "rollout-<time>-<session>.jsonl"
+
+    def folder(self, host_folder: str) -> str:
+        return rollout_files.folder(host_folder)
+
+    def files(self, folder: str) -> Sequence[str]:
+        return rollout_files.files(folder)
+
+    def folder_of(self, path: str) -> str:
+        return rollout_files.folder_of(path)
+
+    def stamp(self, path: str) -> TranscriptStamp:
+        return transcript_paths.stamp(path)
+
+    def session_of(self, path: str) -> str:
+        return rollout_files.session_of(path)
+
+    def of_subagents(self, path: str, since_ms: int) -> list[str]:  # noqa: ARG002
+        # A subagent is a session of its own.
+        return []
+
+    def shows_hook(self, path: str) -> bool:
+        return rollout_files.shows_hook(path)
+
+    def beginning(self, path: str) -> TranscriptStart:
+        return rollout_files.beginning(path)
+
+    def events(
+        self,
+        path: str,
+        start: int,
+        end: int | None = None,
+        *,
+        most: int = MOST_READ,
+        deadline: float = inf,
+    ) -> TranscriptPart:
+        return RolloutReader(path, most, deadline).read(start, end)
+
+    def since(self, path: str, start: int, end: int | None, deadline: float) -> Turn:
+        return TURNS.since(path, start, end, deadline)
+
+    def last_turn(self, path: str, end: int | None, deadline: float) -> Turn:
+        return TURNS.last_turn(path, end, deadline)
+
+    def read_by_agent(self, path: str, end: int | None, deadline: float) -> Iterator[str | None]:
+        return rollout_events.read_by_agent(path, end, deadline)
+
+
+class Codex:
+    name = codex_payloads.NAME
+    transcripts = CodexTranscripts()
+    hooks = CodexHooks()
+
+    def folder(self, variables: Mapping[str, str], home: str) -> str:
+        return variables.get("CODEX_HOME") or os.path.join(home, ".codex")
+
+    def read(self, event_id: str, name: str, at: str, payload: Mapping[str, Any]) -> Event:
+        return codex_payloads.read(event_id, name, at, payload)
+
+    def restore(self, heading: Heading, payload: Mapping[str, Any]) -> Event:
+        return codex_payloads.restore(heading, payload)
+
+    def outline(self, event: Event, path: str) -> Mapping[str, Any]:
+        return codex_payloads.outline(event.payload, path)

@@ -1,0 +1,135 @@
+"""The payloads of Codex's hooks, which become events of `hosts`.
+
+A payload is stored with the names that Codex uses. A patch becomes one event for each file, and
+none of them contains the patch. The exit code of a command is not in the payload, so it is read
+from the transcript, which has it before the hook runs. Only `read` can fail, if a payload names no
+session.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ctx import ids
+from ctx.agents.codex import codex_tools, patches, rollout_items
+from ctx.agents.codex.codex_tools import EXIT_CODE, PATCH, SHELL
+from ctx.capture import kept_contents
+from ctx.capture.steps import ASSISTANT_MESSAGE, RECAP
+from ctx.errors import ContentRefused, UsageError
+from ctx.hosts.events import Event, Heading, Speaker
+
+NAME = "codex"
+
+_PROMPT = "UserPromptSubmit"
+_TOOL_EVENT = "PostToolUse"
+# The keys that identify the session of an excluded event.
+_COMMON = frozenset(
+    "session_id transcript_path cwd hook_event_name turn_id source reason trigger tool_name"
+    " tool_use_id".split()
+)
+
+
+def read(event_id: str, name: str, at: str, payload: Mapping[str, Any]) -> Event:
+    if payload.get("hook_event_name", name) != name:
+        raise ContentRefused(f"It is a different event than {name}.")
+    try:
+        session = ids.session_id(_text(payload, "session_id"))
+    except UsageError:
+        raise ContentRefused("It names no session.") from None
+    folder, tool = _text(payload, "cwd"), _text(payload, "tool_name") or None
+    tool_use = _text(payload, "tool_use_id") or None
+    folder = "" if "\0" in folder else folder
+    if tool == SHELL and tool_use:
+        code = rollout_items.exit_code_of(_text(payload, "transcript_path"), tool_use)
+        payload = {**payload, EXIT_CODE: code} if code is not None else payload
+    heading = Heading(event_id, session, name, at, folder, tool, tool_use)
+    return joined(heading, payload)
+
+
+def joined(heading: Heading, payload: Mapping[str, Any]) -> Event:
+    """The event of a report. One patch may write several files: each is an event of its own."""
+    if heading.tool != PATCH:
+        return restore(heading, payload)
+    first, *others = per_file(heading, payload)
+    return first._replace(further=tuple(others))
+
+
+def per_file(heading: Heading, payload: Mapping[str, Any]) -> Sequence[Event]:
+    common = {key: value for key, value in payload.items() if key in _COMMON}
+    patch = _text(_object(payload.get("tool_input")), "command")
+    written = patches.files(patch) if not _has_failed(payload) else []
+    found = []
+    for number, (path, contents) in enumerate(written, 1):
+        place = f"{number}" if number > 1 else ""
+        fields = {
+            **common,
+            "tool_input": {"file_path": os.path.join(heading.folder, path)},
+            "tool_response": {kept_contents.KEPT: kept_contents.as_kept(contents)},
+        }
+        own = heading._replace(
+            id="-".join(filter(None, (heading.id, place))),
+            tool_use="/".join(filter(None, (heading.tool_use, place))) or None,
+        )
+        found.append(restore(own, fields))
+    # Without a file, it is still known that something was tried.
+    return found or [restore(heading, common)]
+
+
+def restore(heading: Heading, payload: Mapping[str, Any]) -> Event:
+    text, speaker = _words(heading.name, payload)
+    is_call = heading.tool is not None or heading.name == _TOOL_EVENT
+    response = payload.get("response")
+    return Event(
+        *heading,
+        payload,
+        NAME,
+        text,
+        speaker,
+        path=codex_tools.path_of(payload),
+        call=codex_tools.call_of(heading.tool or "", payload) if is_call else None,
+        transcript=_text(payload, "transcript_path"),
+        branch=_text(payload, "git_branch"),
+        continues=payload.get("source") in ("resume", "compact"),
+        prompt=_text(payload, "turn_id"),
+        response=response if isinstance(response, str) else None,
+    )
+
+
+def outline(payload: Mapping[str, Any], path: str) -> Mapping[str, Any]:
+    """A payload without content: only the event, and the file that it is about."""
+    common = {name: value for name, value in payload.items() if name in _COMMON}
+    return {**common, "tool_input": {"file_path": path}} if path else common
+
+
+def _words(name: str, payload: Mapping[str, Any]) -> tuple[str | None, Speaker]:
+    """The text of an event, and its author."""
+    if name == _PROMPT:
+        text = payload.get("prompt")
+        if not isinstance(text, str):
+            return None, "user"
+        own = rollout_items.typed(text)
+        return own or text, "user" if own or not text.strip() else "host"
+    if name in ("Stop", ASSISTANT_MESSAGE):
+        text = payload.get("text", payload.get("last_assistant_message"))
+        return text if isinstance(text, str) else None, "agent"
+    if name == RECAP:
+        return _text(payload, "text"), "agent"
+    return None, ""
+
+
+def _has_failed(payload: Mapping[str, Any]) -> bool:
+    """Whether Codex refused a patch."""
+    code, response = payload.get(EXIT_CODE), payload.get("tool_response")
+    if isinstance(code, int):
+        return code != 0
+    return isinstance(response, str) and rollout_items.output_of(response)[0] not in (None, 0)
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _text(payload: Mapping[str, Any], name: str) -> str:
+    """JSON can contain lone surrogates, which no file can store."""
+    value = payload.get(name)
+    return value.encode("utf-8", "replace").decode("utf-8") if isinstance(value, str) else ""

@@ -1,0 +1,14 @@
+"""The script that a hook of Codex runs: `PYTHON -I -S …/entry.py session-start`.
+
+An isolated interpreter sees only the standard library, so that nothing in a project or an
+environment can interfere. This file is compiled at each start; its imports are not.
+"""
+
+import sys
+
+sys.path.append(__file__[: -len("/ctx/agents/codex/entry.py")])
+
+from ctx.agents.codex.codex_hooks import CodexHooks
+from ctx.agents.runtime.hook import main
+
+main(sys.argv[1:], CodexHooks())

@@ -1,0 +1,80 @@
+"""Gemini CLI as a host: the adapter that the registry loads."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from math import inf
+from typing import Any
+
+from ctx.agents.gemini import chat_events, chat_files, gemini_payloads
+from ctx.agents.gemini.chat_events import TURNS, ChatReader
+from ctx.agents.gemini.gemini_hooks import GeminiHooks
+from ctx.hosts import transcript_paths
+from ctx.hosts.events import Event, Heading
+from ctx.hosts.transcripts import MOST_READ, TranscriptPart, TranscriptStamp, TranscriptStart, Turn
+
+
+class GeminiTranscripts:
+    file_names = "session-<time>-<session>.jsonl"
+
+    def folder(self, host_folder: str) -> str:
+        return chat_files.folder(host_folder)
+
+    def files(self, folder: str) -> Sequence[str]:
+        return chat_files.files(folder)
+
+    def folder_of(self, path: str) -> str:
+        return chat_files.folder_of(path)
+
+    def stamp(self, path: str) -> TranscriptStamp:
+        return transcript_paths.stamp(path)
+
+    def session_of(self, path: str) -> str:
+        return chat_files.session_of(path)
+
+    def of_subagents(self, path: str, since_ms: int) -> list[str]:  # noqa: ARG002
+        # What they do is in the chat of the session.
+        return []
+
+    def shows_hook(self, path: str) -> bool:
+        return chat_files.shows_hook(path)
+
+    def beginning(self, path: str) -> TranscriptStart:
+        return chat_files.beginning(path)
+
+    def events(
+        self,
+        path: str,
+        start: int,
+        end: int | None = None,
+        *,
+        most: int = MOST_READ,
+        deadline: float = inf,
+    ) -> TranscriptPart:
+        return ChatReader(path, most, deadline).read(start, end)
+
+    def since(self, path: str, start: int, end: int | None, deadline: float) -> Turn:
+        return TURNS.since(path, start, end, deadline)
+
+    def last_turn(self, path: str, end: int | None, deadline: float) -> Turn:
+        return TURNS.last_turn(path, end, deadline)
+
+    def read_by_agent(self, path: str, end: int | None, deadline: float) -> Iterator[str | None]:
+        return chat_events.read_by_agent(path, end, deadline)
+
+
+class Gemini:
+    name = gemini_payloads.NAME
+    transcripts = GeminiTranscripts()
+    hooks = GeminiHooks()
+
+    def folder(self, variables: Mapping[str, str], home: str) -> str:
+        return os.path.join(variables.get("GEMINI_CLI_HOME") or home, ".gemini")
+
+    def read(self, event_id: str, name: str, at: str, payload: Mapping[str, Any]) -> Event:
+        return gemini_payloads.read(event_id, name, at, payload)
+
+    def restore(self, heading: Heading, payload: Mapping[str, Any]) -> Event:
+        return gemini_payloads.restore(heading, payload)
+
+    def outline(self, event: Event, path: str) -> Mapping[str, Any]:
+        return gemini_payloads.outline(event.payload, path)

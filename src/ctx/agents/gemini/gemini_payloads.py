@@ -1,0 +1,128 @@
+"""The payloads of Gemini CLI's hooks, which become events of `hosts`.
+
+A payload is stored with the names that Gemini CLI uses, without parts that no step uses. Only
+`read` can fail, if a payload names no session.
+"""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from ctx import ids
+from ctx.agents.gemini import gemini_tools
+from ctx.agents.gemini.gemini_hooks import EVENTS
+from ctx.agents.gemini.gemini_tools import FAILURE, ToolResult
+from ctx.agents.gemini.hook_context import without_context
+from ctx.capture.steps import ASSISTANT_MESSAGE
+from ctx.errors import ContentRefused, UsageError
+from ctx.hosts.events import Event, Heading, Speaker
+
+NAME = "gemini"
+
+_PROMPT = "UserPromptSubmit"
+_TOOL_EVENT = "PostToolUse"
+# The keys that identify the session of an excluded event.
+_COMMON = frozenset(
+    "session_id transcript_path cwd hook_event_name timestamp source reason tool_name".split()
+)
+# Commands that Gemini CLI runs itself, without the model.
+_OWN_COMMANDS = frozenset(
+    "about auth bug chat clear compress copy corgi directory docs editor exit extensions help hooks"
+    " ide init mcp memory model permissions privacy profile quit restore resume rewind settings"
+    " setup-github shells skills stats terminal-setup theme tools vim".split()
+)
+
+
+def read(event_id: str, name: str, at: str, payload: Mapping[str, Any]) -> Event:
+    own_name = EVENTS.get(name, name)
+    if payload.get("hook_event_name", own_name) != own_name:
+        raise ContentRefused(f"It is a different event than {own_name}.")
+    try:
+        session = ids.session_id(_text(payload, "session_id"))
+    except UsageError:
+        raise ContentRefused("It names no session.") from None
+    folder = _text(payload, "cwd")
+    heading = Heading(event_id, session, name, at, "" if "\0" in folder else folder, None, None)
+    if name != _TOOL_EVENT:
+        return restore(heading, payload)
+    common = {key: value for key, value in payload.items() if key in _COMMON}
+    response = _object(payload.get("tool_response"))
+    error = _object(response.get("error"))
+    result = ToolResult(
+        response.get("llmContent"), response.get("returnDisplay"), _text(error, "message")
+    )
+    return tool_event(
+        heading._replace(tool=_text(payload, "tool_name") or None),
+        common,
+        _object(payload.get("tool_input")),
+        result,
+    )
+
+
+def tool_event(
+    heading: Heading, common: Mapping[str, Any], arguments: Mapping[str, Any], result: ToolResult
+) -> Event:
+    """The event of a tool call, from a hook or from a transcript."""
+    tool = heading.tool or ""
+    is_failed = bool(result.error) and tool != gemini_tools.SHELL
+    own = heading._replace(
+        name=FAILURE if is_failed else heading.name,
+        tool_use=gemini_tools.tool_use(tool, arguments, result),
+    )
+    return restore(own, {**common, **gemini_tools.slim(tool, arguments, result)})
+
+
+def restore(heading: Heading, payload: Mapping[str, Any]) -> Event:
+    text, speaker = _words(heading.name, payload)
+    is_call = heading.tool is not None or heading.name in (_TOOL_EVENT, FAILURE)
+    response, path = payload.get("response"), gemini_tools.path_of(payload)
+    return Event(
+        *heading,
+        payload,
+        NAME,
+        text,
+        speaker,
+        path=os.path.join(heading.folder, path) if path else "",
+        call=gemini_tools.call_of(heading.tool or "", payload) if is_call else None,
+        transcript=_text(payload, "transcript_path"),
+        continues=payload.get("source") == "resume",
+        response=response if isinstance(response, str) else None,
+        is_host_command=speaker == "user" and _is_own_command(text or ""),
+    )
+
+
+def outline(payload: Mapping[str, Any], path: str) -> Mapping[str, Any]:
+    """A payload without content: only the event, and the file that it is about."""
+    common = {name: value for name, value in payload.items() if name in _COMMON}
+    return {**common, "tool_input": {"file_path": path}} if path else common
+
+
+def _words(name: str, payload: Mapping[str, Any]) -> tuple[str | None, Speaker]:
+    """The text of an event, and its author."""
+    if name == _PROMPT:
+        text = payload.get("prompt")
+        return without_context(text) if isinstance(text, str) else None, "user"
+    if name == ASSISTANT_MESSAGE:
+        return _text(payload, "text"), "agent"
+    if name == "Stop":
+        # It is all of the turn. The transcript has the messages one by one, and is complete.
+        if os.path.isfile(_text(payload, "transcript_path").replace("\0", "")):
+            return None, "agent"
+        text = payload.get("prompt_response")
+        return text if isinstance(text, str) else None, "agent"
+    return None, ""
+
+
+def _is_own_command(prompt: str) -> bool:
+    words = prompt.strip()[1:].split(None, 1)
+    return prompt.strip()[:1] == "/" and bool(words) and words[0] in _OWN_COMMANDS
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _text(payload: Mapping[str, Any], name: str) -> str:
+    """JSON can contain lone surrogates, which no file can store."""
+    value = payload.get(name)
+    return value.encode("utf-8", "replace").decode("utf-8") if isinstance(value, str) else ""
