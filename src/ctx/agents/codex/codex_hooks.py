@@ -25,6 +25,9 @@ class CodexHooks(ClaudeHooks):
     def length(self, text: str) -> int:
         return len(text.encode("utf-8", "surrogatepass"))
 
+    def edited_file(self, payload: bytes) -> str:  # noqa: ARG002
+        return ""
+
     def is_by_agent(self, line: bytes) -> bool:
         return any(mark in line for mark in _BY_AGENT)
 

@@ -33,6 +33,9 @@ class GeminiHooks(ClaudeHooks):
     def length(self, text: str) -> int:
         return len(text)
 
+    def edited_file(self, payload: bytes) -> str:  # noqa: ARG002
+        return ""
+
     def is_by_agent(self, line: bytes) -> bool:
         return any(mark in line for mark in _BY_AGENT)
 

@@ -1,7 +1,8 @@
 """Installing ctx for Gemini CLI: `~/.gemini/settings.json`.
 
-The context of a session comes with its first prompt. A context at its start would be put in front
-of the prompt, and a later `--resume` would drop both. Time limits are in milliseconds.
+The context of a session comes with its first prompt, and the hook at its start answers nothing. A
+context there would be put in front of the prompt, and a later `--resume` would drop both. Time
+limits are in milliseconds.
 """
 
 import os
@@ -16,6 +17,7 @@ from ctx.operations.store_checks import DoctorCheck, ok
 from ctx.sqlite.connection import path_text
 
 HOOKS = (
+    HookSpec("SessionStart", "session-start", 10_000),
     HookSpec("BeforeAgent", "prompt-submit", 10_000),
     HookSpec("AfterTool", "post-tool-use", 10_000),
     HookSpec("AfterAgent", "stop", 10_000),
@@ -56,6 +58,7 @@ class GeminiSetup:
             "cwd": folder,
             "hook_event_name": next(spec.event for spec in HOOKS if spec.word == word),
             "timestamp": "2026-01-01T00:00:00.000Z",
+            "source": "startup",
             "prompt": "",
             "prompt_response": "",
             "stop_hook_active": False,
