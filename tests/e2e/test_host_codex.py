@@ -61,6 +61,13 @@ def say(
     words = ["exec", *(["resume", resume] if resume else []), "--json"]
     # The user has reviewed the hooks.
     words += ["--dangerously-bypass-hook-trust", "--dangerously-bypass-approvals-and-sandbox"]
+    # It waits for the MCP server, which on a busy machine takes longer than a scripted model.
+    words += [
+        "-c",
+        "mcp_servers.ctx.required=true",
+        "-c",
+        "mcp_servers.ctx.startup_timeout_sec=120",
+    ]
     words += ["-c", 'model_providers.scripted.base_url="{api}"', prompt]
     return person.play(words, {"MODEL_KEY": "none"}, *replies, serving=serving_responses)
 
@@ -94,10 +101,22 @@ def test_what_one_session_remembers_is_given_to_the_next(person: HostPerson) -> 
     resumed = say(person, "Go on.", "On it.", resume=session["id"])
     assert resumed[0].text.count("Releases have names.") == 1
     assert FACT in resumed[0].text
-    second = say(person, "When do deploys happen?", "On Fridays.")
+    second = say(
+        person,
+        "When do deploys happen?",
+        Reply((), (Tool("mcp__ctx.recall", {"query": "deploys"}),)),
+        "On Fridays.",
+    )
     assert FACT in second[0].text
     assert "Added `price`" in second[0].text
-    assert len(person.sessions(2)) == 2
+    assert "tool_search" in second[0].tools
+    assert FACT in second[1].results[0]
+    newest, _ = person.sessions(2)
+    # A call of our own tools is no step.
+    assert person.steps(newest["id"]) == [
+        ("prompt", "When do deploys happen?"),
+        ("say", "On Fridays."),
+    ]
     # Everything is known already.
     done = person.ctx("import", "--from", "codex")
     assert (done["sessions"], done["steps"]) == ([], 0)

@@ -87,10 +87,22 @@ def test_what_one_session_remembers_is_given_to_the_next(person: HostPerson) -> 
     assert resumed[0].text.count("Add the price, please.") == 1
     assert resumed[0].text.count("Releases have names.") == 1
     assert FACT in resumed[0].text
-    second = say(person, "When do deploys happen?", "On Fridays.")
+    second = say(
+        person,
+        "When do deploys happen?",
+        Reply((), (Tool("mcp_ctx_recall", {"query": "deploys"}),)),
+        "On Fridays.",
+    )
     assert FACT in second[0].text
     assert "Added `price`" in second[0].text
-    assert len(person.sessions(2)) == 2
+    assert "mcp_ctx_recall" in second[0].tools
+    assert FACT in second[1].results[0]
+    newest, _ = person.sessions(2)
+    # A call of our own tools is no step.
+    assert person.steps(newest["id"]) == [
+        ("prompt", "When do deploys happen?"),
+        ("say", "On Fridays."),
+    ]
     # Everything is known already.
     done = person.ctx("import", "--from", "gemini")
     assert (done["sessions"], done["steps"]) == ([], 0)
