@@ -15,6 +15,8 @@ QWEN := 0.24.4
 # For Qwen Code, which needs a newer one than many machines have.
 NODE := 22.23.3
 NODE_BUILD := node-$(shell uname -s | tr A-Z a-z)-$(if $(filter x86_64,$(shell uname -m)),x64,arm64)
+CODEX := 0.166.0
+GEMINI := 0.61.0
 # What is in the package itself: its scripts would download from elsewhere.
 NPM := npm install --silent --ignore-scripts --no-save --no-package-lock
 # Tests are compiled once, not for each run: also where the environment forbids writing bytecode.
@@ -55,6 +57,8 @@ clients: $(STAMP)
 	$(NPM) --prefix .cache/opencode-$(OPENCODE) opencode-ai@$(OPENCODE)
 	$(NPM) --prefix .cache/qwen-$(QWEN) @qwen-code/qwen-code@$(QWEN)
 	$(NPM) --prefix .cache/node-$(NODE) $(NODE_BUILD)@$(NODE)
+	$(NPM) --prefix .cache/codex-$(CODEX) @openai/codex@$(CODEX)
+	$(NPM) --omit=optional --prefix .cache/gemini-$(GEMINI) @google/gemini-cli@$(GEMINI)
 
 docs: $(STAMP)
 	$(BIN)/python docs/generate.py

@@ -25,6 +25,8 @@ INSTALL = {
     "Copilot CLI 1.0.102": CLIENTS,
     "OpenCode 1.18.18": CLIENTS,
     "Qwen Code 0.24.4": CLIENTS,
+    "Codex 0.166.0": CLIENTS,
+    "Gemini CLI 0.61.0": CLIENTS,
     "llama.cpp": CLIENTS,
 }
 # Every test clears what begins with CTX_, so this is read before the first one.

@@ -11,6 +11,7 @@ KEYS = (
     " isApiErrorMessage gitBranch promptId old_string originalFile notebook_path hookSpecificOutput"
     " additionalContext systemMessage seconds_since_last_response hook_additional_context"
     " CLAUDE_PID CLAUDE_PROJECT_DIR aiTitle customTitle teamName agentName leadSessionId"
+    # Copilot CLI
     " toolName toolArgs toolResult textResultForLlm transcriptPath hookType toolCallId"
     " transformedContent summaryContent COPILOT_PROJECT_DIR"
     # Codex

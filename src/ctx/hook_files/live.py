@@ -169,6 +169,11 @@ def _is_about_one(name: str) -> bool:
     )
 
 
+def is_known(home: str, session: str) -> bool:
+    """Whether a session has started and did not end."""
+    return os.path.lexists(path_of(home, session))
+
+
 def folder_of(home: str, session: str) -> str:
     """The folder in which a session started."""
     return read(home, session).partition("\n")[2].rstrip("\n")

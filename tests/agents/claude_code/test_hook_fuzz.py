@@ -20,9 +20,11 @@ import pytest
 
 from ctx import disk
 from ctx.agents.claude_code.claude_hooks import ClaudeHooks
+from ctx.agents.codex.codex_hooks import CodexHooks
+from ctx.agents.gemini.gemini_hooks import GeminiHooks
 from ctx.agents.runtime.hook import Hook, answer
-from ctx.context import layers
 from ctx.hook_files import live, spool
+from ctx.hosts.hook_events import HookAnswer
 from tests import effort
 from tests.agents.claude_code.hook_inputs import LONE, Inputs
 from tests.agents.claude_code.hook_processes import NOTHING, SILENT, WORDS, Hooks, Ran, reap, sample
@@ -36,21 +38,27 @@ MOST_ENDINGS = 8
 RETRIES = 9
 SEED = 20260120
 
+OTHER_HOSTS = (CodexHooks(), GeminiHooks())
+OTHER_WORDS = (
+    *("session-start", "prompt-submit", "stop", "post-tool-use"),
+    *("pre-compact", "session-end"),
+)
 CAPTURED = ("post-tool-use", "post-tool-use-failure", "subagent-stop", "stop")
 
 
 class Home:
     """A home in which a hook runs repeatedly, and the files that each run leaves."""
 
-    def __init__(self, word: str, path: Path) -> None:
+    def __init__(self, word: str, path: Path, host: ClaudeHooks | None = None) -> None:
         self.word = word
+        self.host = host or ClaudeHooks()
         self.path = str(path)
 
     def check(self, said: bytes, ran: Ran) -> None:
         """Check and remove the files of one run."""
         told = f"{self.word} {said[:300]!r}"
         assert (ran.code, ran.err) == (0, b""), told
-        check_printed(self.word, ran.out, told)
+        check_printed(self.word, ran.out, told, self.host)
         is_kept, fewest, most = expected(self.word, said)
         self._forget_claims()
         assert self._take_kept() == [said] * is_kept, told
@@ -58,7 +66,7 @@ class Home:
         assert fewest <= len(lines) <= most, f"{told}: {lines}"
         assert all(re.fullmatch(r"\S+Z [a-z-]+ .{5,500}", each) for each in lines), lines
         if not is_kept:
-            assert ran == NOTHING, told
+            assert ran.out == self.host.nothing, told
 
     def check_process(self, hooks: Hooks, said: bytes) -> None:
         ran = hooks.run(self.word, said)
@@ -129,20 +137,22 @@ def _as_utf8(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def check_printed(word: str, out: bytes, told: str) -> None:
+def check_printed(word: str, out: bytes, told: str, host: ClaudeHooks) -> None:
     """Check that the output is empty or one JSON object that the client accepts for this event."""
     if out in (SILENT.out, NOTHING.out):
         return
     assert out.endswith(b"}\n"), told
     assert out.count(b"\n") == 1, told
     printed: dict[str, Any] = json.loads(out)
-    assert word == "session-start", told
+    assert word == ("prompt-submit" if host.starts_with_prompt else "session-start"), told
     assert printed.keys() <= {"hookSpecificOutput", "systemMessage"}, told
     assert "\n" not in printed.get("systemMessage", "")
     given = printed["hookSpecificOutput"]
     assert given.keys() == {"hookEventName", "additionalContext"}, told
-    assert given["hookEventName"] == spool.EVENTS[word], told
-    assert 0 < layers.units(given["additionalContext"]) <= ClaudeHooks.largest_answer, told
+    event = spool.EVENTS[word]
+    named = json.loads(host.write(event, HookAnswer("x")))["hookSpecificOutput"]
+    assert given["hookEventName"] == named["hookEventName"], told
+    assert 0 < host.length(given["additionalContext"]) <= host.largest_answer, told
 
 
 def check_files(home: Path) -> None:
@@ -156,7 +166,7 @@ def check_files(home: Path) -> None:
     }
     assert [name for name in os.listdir(home / "spool") if name.startswith("tmp-")] == []
     names = os.listdir(home / "live") if (home / "live").exists() else []
-    plain = [re.sub(r"\.(stop|state|receipt|prompted)$", "", name) for name in names]
+    plain = [re.sub(r"\.(stop|state|receipt|prompted|source)$", "", name) for name in names]
     assert [name for name in plain if not live.is_session(name)] == []
     assert [name for name in plain if re.search(r"\.\d+\.tmp$", name)] == []
 
@@ -207,6 +217,23 @@ def test_hooks_survive_any_input_in_this_process(
         reap()
     check_files(quick_home)
     assert (outside(tmp_path), os.listdir(quick_home.parent)) == before
+
+
+@pytest.mark.parametrize("word", OTHER_WORDS)
+@pytest.mark.parametrize("host", OTHER_HOSTS, ids=lambda host: host.spool_name)
+def test_hooks_of_other_hosts_survive_any_input(
+    host: ClaudeHooks, word: str, shop: Path, quick_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Hosts whose payloads have the fields of Claude Code's, with the same inputs."""
+    monkeypatch.setattr(sys, "executable", shutil.which("true"))
+    environment = {"HOME": str(quick_home.parent), "CTX_HOME": str(quick_home)}
+    environment["CTX_WORKER_AUTOSTART"] = "0"
+    home = Home(word, quick_home, host)
+    for said in islice(Inputs(SEED + 2, spool.EVENTS[word], shop), IN_PROCESS // 10):
+        printed = answer(Hook(word, [], environment, host), lambda said=said: said)  # type: ignore[misc]
+        home.check(said, Ran(0, printed, b""))
+        reap()
+    check_files(quick_home)
 
 
 @pytest.mark.parametrize("word", WORDS)

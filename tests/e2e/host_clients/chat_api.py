@@ -7,7 +7,7 @@ reached the model.
 import json
 import threading
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
@@ -53,25 +53,33 @@ class ChatScript:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self, script: ChatScript) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+    def __init__(self, script: ChatScript, handler: "type[ModelHandler]") -> None:
+        super().__init__(("127.0.0.1", 0), handler)
         self.script = script
 
 
 @contextmanager
-def serving_chat(script: ChatScript) -> Iterator[str]:
+def serving_model(script: ChatScript, handler: "type[ModelHandler]") -> Iterator[str]:
     """The address of the server that plays the script."""
-    with _Server(script) as server:
+    with _Server(script, handler) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
         thread.start()
         try:
-            yield f"http://127.0.0.1:{server.server_port}/v1"
+            yield f"http://127.0.0.1:{server.server_port}"
         finally:
             server.shutdown()
             thread.join()
 
 
-class _Handler(BaseHTTPRequestHandler):
+@contextmanager
+def serving_chat(script: ChatScript) -> Iterator[str]:
+    with serving_model(script, _ChatHandler) as address:
+        yield f"{address}/v1"
+
+
+class ModelHandler(BaseHTTPRequestHandler):
+    """What the APIs of models have in common."""
+
     protocol_version = "HTTP/1.1"
     server: _Server
 
@@ -79,24 +87,25 @@ class _Handler(BaseHTTPRequestHandler):
         """Do not log."""
 
     def do_GET(self) -> None:
-        self._answer_json(200, {"object": "list", "data": [{"id": "scripted", "object": "model"}]})
+        self.answer_json(200, self.models())
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if not urlsplit(self.path).path.endswith("/chat/completions"):
-            self._answer_json(404, {"error": {"message": "there is no such path"}})
-            return
-        tools = tuple(tool["function"]["name"] for tool in body.get("tools") or ())
-        reply = self.server.script.play(ChatRequest(tuple(body["messages"]), tools))
         try:
-            if body.get("stream"):
-                self._answer_chunks(reply, body["model"])
-            else:
-                self._answer_json(200, _completion(reply, body["model"]))
+            self.post(urlsplit(self.path).path, body)
         except ConnectionError:
             self.close_connection = True
 
-    def _answer_json(self, status: int, value: dict[str, Any]) -> None:
+    def models(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def post(self, path: str, body: Any) -> None:
+        raise NotImplementedError
+
+    def not_found(self) -> None:
+        self.answer_json(404, {"error": {"message": "there is no such path", "code": 404}})
+
+    def answer_json(self, status: int, value: dict[str, Any]) -> None:
         data = json.dumps(value).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
@@ -104,15 +113,31 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
-    def _answer_chunks(self, reply: Reply, model: str) -> None:
+    def answer_events(self, events: Iterable[str]) -> None:
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Connection", "close")
         self.end_headers()
         self.close_connection = True
-        for chunk in _chunks(reply, model):
-            self.wfile.write(f"data: {json.dumps(chunk)}\n\n".encode())
-        self.wfile.write(b"data: [DONE]\n\n")
+        for event in events:
+            self.wfile.write(f"{event}\n\n".encode())
+
+
+class _ChatHandler(ModelHandler):
+    def models(self) -> dict[str, Any]:
+        return {"object": "list", "data": [{"id": "scripted", "object": "model"}]}
+
+    def post(self, path: str, body: Any) -> None:
+        if not path.endswith("/chat/completions"):
+            self.not_found()
+            return
+        tools = tuple(tool["function"]["name"] for tool in body.get("tools") or ())
+        reply = self.server.script.play(ChatRequest(tuple(body["messages"]), tools))
+        if body.get("stream"):
+            chunks = [f"data: {json.dumps(each)}" for each in _chunks(reply, body["model"])]
+            self.answer_events([*chunks, "data: [DONE]"])
+        else:
+            self.answer_json(200, _completion(reply, body["model"]))
 
 
 def _calls(reply: Reply) -> list[dict[str, Any]]:

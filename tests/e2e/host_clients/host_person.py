@@ -5,7 +5,8 @@ The program runs in its own environment without network; its model is the script
 
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +31,17 @@ class HostPerson(Person):
         super().__init__(home, project, Client(command, version))
 
     def play(
-        self, words: Sequence[str], variables: dict[str, str], *replies: str | Reply
+        self,
+        words: Sequence[str],
+        variables: dict[str, str],
+        *replies: str | Reply,
+        serving: Callable[[ChatScript], AbstractContextManager[str]] = serving_chat,
     ) -> list[ChatRequest]:
-        """Run the program once; what reached its model. `{api}` in a variable is its address."""
+        """Run the program once; what reached its model. `{api}` in a variable or an argument is its
+        address."""
         script = ChatScript(replies)
-        with serving_chat(script) as address:
+        with serving(script) as address:
+            words = [word.replace("{api}", address) for word in words]
             environment = self.environment | {
                 name: value.replace("{api}", address) for name, value in variables.items()
             }

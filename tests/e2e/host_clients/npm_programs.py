@@ -9,6 +9,8 @@ COPILOT = "1.0.102"
 OPENCODE = "1.18.18"
 QWEN = "0.24.4"
 NODE = "22.23.3"
+CODEX = "0.166.0"
+GEMINI = "0.61.0"
 
 
 def copilot() -> tuple[str, ...]:
@@ -33,6 +35,19 @@ def qwen() -> tuple[str, ...]:
         *_program(f"Qwen Code {QWEN}", nodes[0] if nodes else CACHE),
         *_program(f"Qwen Code {QWEN}", package / "cli.js"),
     )
+
+
+def codex() -> tuple[str, ...]:
+    """The build for this machine, without the script that looks for it."""
+    modules = CACHE / f"codex-{CODEX}" / "node_modules" / "@openai"
+    builds = sorted(modules.glob("codex-*/vendor/*/bin/codex")) or [modules]
+    return _program(f"Codex {CODEX}", builds[0])
+
+
+def gemini() -> tuple[str, ...]:
+    modules = CACHE / f"gemini-{GEMINI}" / "node_modules"
+    path = _program(f"Gemini CLI {GEMINI}", modules / "@google/gemini-cli/bundle/gemini.js")
+    return (installed.program("node"), *path)
 
 
 def _program(name: str, path: Path) -> tuple[str, ...]:

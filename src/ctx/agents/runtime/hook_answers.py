@@ -13,7 +13,7 @@ from ctx.agents.runtime import hook_receipts, run_apply
 from ctx.agents.runtime.hook_store import for_reading
 from ctx.context import contexts, hook_queries
 from ctx.context.contexts import NO_STORE, Context, ContextItem, ProjectStoreState
-from ctx.hook_files import live, spool
+from ctx.hook_files import live, spool, start_receipts
 from ctx.hosts.hook_events import NO_ANSWER, HookAnswer
 from ctx.layout import Place
 
@@ -153,6 +153,12 @@ def _start_with_prompt(hook: "Hook", event: "HookEvent", *, is_paused: bool) -> 
     if not (hook.host.starts_with_prompt or hook.host.compacts_silently):
         return NO_ANSWER
     source = live.take(hook.home, f"{event.session}.source")
+    if not source and hook.host.starts_with_prompt and not live.is_known(hook.home, event.session):
+        # No hook reported the start of the session.
+        with _log_write_errors(hook):
+            _mark_live(hook, event)
+        has_context = start_receipts.of_session(hook.home, event.session) is not None
+        source = "resume" if has_context else "startup"
     if not source:
         return NO_ANSWER
     return _answer_start(hook, event._replace(source=source), is_paused=is_paused)
