@@ -26,7 +26,7 @@ from typing import Any
 
 from bench import timing
 from bench.memory import vocabulary
-from bench.timing import Cost, Figure, ms
+from bench.timing import Cost, Figure, ms, times
 from ctx.ids import CLI_SESSION
 from ctx.project.compaction import CompactionOptions
 from tests.e2e.growing_project import WHO, open_project_memory
@@ -193,7 +193,7 @@ def figures(root: str, variables: Mapping[str, str], words: Words, rounds: int) 
             ms(begun.cpu("ours")),
             ms(begun.cpu("floor")),
             "",
-            f"+{ms(above)}",
+            f"+{ms(above)}, {times(begun.cpu_ratio('ours', 'floor'))}",
             "+300 ms",
         ),
         Figure(
