@@ -20,12 +20,13 @@ import tempfile
 import time
 from collections.abc import Mapping
 from functools import partial
-from itertools import cycle
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 from bench import timing
-from bench.timing import Cost, Figure, ms
+from bench.memory import vocabulary
+from bench.timing import Cost, Figure, ms, times
 from ctx.ids import CLI_SESSION
 from ctx.project.compaction import CompactionOptions
 from tests.e2e.growing_project import WHO, open_project_memory
@@ -34,14 +35,8 @@ FILES = 10_000
 NODES = 10_000
 IN_A_COMMIT = 500
 CTX = str(Path(sys.executable).with_name("ctx"))
-VERBS = "open close read write parse send receive retry cancel flush merge split load store".split()
-NOUNS = (
-    "connection session token cache queue index header packet record ledger invoice payment"
-    " customer order schema cursor socket timer buffer branch commit widget report filter".split()
-)
-WORDS = (
-    "timeout jitter gateway deadline budget proxy cookie nonce quota replica shard lease"
-).split()
+WORDS_IN_A_NODE = (8, 40)
+WORDS_IN_A_QUESTION = 6
 
 
 def environment(home: str) -> dict[str, str]:
@@ -59,23 +54,33 @@ def environment(home: str) -> dict[str, str]:
     return {**kept, **quiet, **people, "HOME": home, "CTX_HOME": f"{home}/.ctx"}
 
 
-def make_project(space: str) -> str:
+class Words:
+    """Words as frequent as in ordinary text."""
+
+    def __init__(self) -> None:
+        self.rng = random.Random(11)
+        self._words = vocabulary(self.rng)
+        # By Zipf's law.
+        self._weights = list(accumulate(1 / (place + 10) for place in range(len(self._words))))
+
+    def some(self, count: int) -> list[str]:
+        return self.rng.choices(self._words, cum_weights=self._weights, k=count)
+
+    def sentence(self) -> str:
+        return " ".join(self.some(self.rng.randint(*WORDS_IN_A_NODE)))
+
+
+def make_project(space: str, words: Words) -> str:
     """A repository with an index of its code, and a project store with nodes."""
-    rng = random.Random(11)
     root = Path(space, "shop")
     for number in range(FILES):
-        path = (
-            root
-            / f"{rng.choice(NOUNS)}s"
-            / f"{rng.choice(VERBS)}_{number // 200}"
-            / f"m{number}.py"
-        )
+        path = root / f"area_{number % 20}" / f"part_{number // 100}" / f"m{number}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(_source(rng, number))
+        path.write_text(_source(words, number))
     variables = environment(space)
 
-    def run(*words: str) -> None:
-        subprocess.run(words, cwd=root, env=variables, check=True, stdout=subprocess.DEVNULL)
+    def run(*command: str) -> None:
+        subprocess.run(command, cwd=root, env=variables, check=True, stdout=subprocess.DEVNULL)
 
     run("git", "init", "-q", "-b", "main")
     run("git", "add", ".")
@@ -85,42 +90,26 @@ def make_project(space: str) -> str:
     with open_project_memory(root) as memory:
         for begin in range(0, NODES, IN_A_COMMIT):
             with memory.changing("add", WHO) as change:
-                for number in range(begin, begin + IN_A_COMMIT):
-                    node = change.add_node(
-                        rng.choice(("fact", "decision", "pattern")), _sentence(rng, number)
-                    )
-                    change.tag(node, "tier:reference")
+                for _ in range(IN_A_COMMIT):
+                    kind = words.rng.choice(("fact", "decision", "pattern"))
+                    change.tag(change.add_node(kind, words.sentence()), "tier:reference")
             memory.commit(CompactionOptions(CLI_SESSION, f"Commit {begin}", "cli"))
-    run(CTX, "recall", "timeout")
+    run(CTX, "rebuild")
     return str(root)
 
 
-def _source(rng: random.Random, number: int) -> str:
-    verb, noun, other = rng.choice(VERBS), rng.choice(NOUNS), rng.choice(NOUNS)
+def _source(words: Words, number: int) -> str:
+    first, second, argument = words.some(3)
+    about = " ".join(words.some(12))
     return (
-        f'"""The {noun} of module {number}: {rng.choice(WORDS)} and {rng.choice(WORDS)}."""\n\n\n'
-        f"def {verb}_{noun}_{number}({other}: int) -> int:\n"
-        f'    """{verb.capitalize()} the {noun} before the {rng.choice(WORDS)} of the {other}."""\n'
-        f"    {rng.choice(WORDS)} = {other} + {number}\n    return {other}\n"
-    )
-
-
-def _sentence(rng: random.Random, number: int) -> str:
-    return (
-        f"We {rng.choice(VERBS)} the {rng.choice(NOUNS)} with a {rng.choice(WORDS)} of {number},"
-        f" because the {rng.choice(NOUNS)} {rng.choice(VERBS)}s its {rng.choice(WORDS)} twice a"
-        f" {rng.choice(NOUNS)}; see ticket {number % 997}."
+        f'"""{first} {second} of module {number}."""\n\n\n'
+        f"def {first}_{second}({argument}: int) -> int:\n"
+        f'    """{about}."""\n'
+        f"    return {argument} + {number}\n"
     )
 
 
 SDK = [sys.executable, "-c", "import mcp.server.lowlevel, mcp.server.stdio"]
-QUESTIONS = (
-    "how do we retry the payment with jitter",
-    "gateway timeout of the session",
-    "flush the ledger before the deadline",
-    "parse_invoice cookie nonce",
-    "merge the cursor of the schema",
-)
 ROUNDS = 5
 CALLS = 8
 """Calls per round."""
@@ -173,7 +162,7 @@ class Server:
         self._process.stdin.flush()
 
 
-def figures(root: str, variables: Mapping[str, str], rounds: int) -> list[Figure]:
+def figures(root: str, variables: Mapping[str, str], words: Words, rounds: int) -> list[Figure]:
     def start() -> Cost:
         server = Server(root, variables)
         server.close()
@@ -183,13 +172,16 @@ def figures(root: str, variables: Mapping[str, str], rounds: int) -> list[Figure
         rounds,
         {"ours": start, "floor": partial(timing.of_child, SDK, environment=variables)},
     )
+
+    def question() -> str:
+        return " ".join(words.some(WORDS_IN_A_QUESTION))
+
     server = Server(root, variables)
-    questions = cycle(QUESTIONS)
-    for _ in QUESTIONS * 2:
-        server.recall(next(questions))
+    for _ in range(CALLS):
+        server.recall(question())
 
     def calls() -> Cost:
-        costs = [server.recall(next(questions)) for _ in range(CALLS)]
+        costs = [server.recall(question()) for _ in range(CALLS)]
         return Cost(*(sum(part) / CALLS for part in zip(*costs, strict=True)))
 
     asked = timing.alternate(rounds, {"recall": calls, "ping": server.ping})
@@ -201,7 +193,7 @@ def figures(root: str, variables: Mapping[str, str], rounds: int) -> list[Figure
             ms(begun.cpu("ours")),
             ms(begun.cpu("floor")),
             "",
-            f"+{ms(above)}",
+            f"+{ms(above)}, {times(begun.cpu_ratio('ours', 'floor'))}",
             "+300 ms",
         ),
         Figure(
@@ -219,8 +211,9 @@ def figures(root: str, variables: Mapping[str, str], rounds: int) -> list[Figure
 def main() -> None:
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS
     with tempfile.TemporaryDirectory() as space:
-        root = make_project(space)
-        lines = figures(root, environment(space), rounds)
+        words = Words()
+        root = make_project(space, words)
+        lines = figures(root, environment(space), words, rounds)
     load = os.getloadavg()[0]
     print(
         f"medians of {rounds} rounds, {CALLS} calls each; load {load:.1f} on {os.cpu_count()} cores"

@@ -26,6 +26,7 @@ SLOW = frozenset(
     cli/test_worker
     code/test_build code/test_parse_fuzz code/test_resolve_on_demand
     exchange/test_recovery exchange/test_scrub_store llm/test_llama_cpp
+    mcp/test_conformance mcp/test_processes
     memory/query/test_fuzz memory/query/test_oracle
     operations/test_apply operations/test_backfill operations/test_convert_go_store
     operations/test_model_questions

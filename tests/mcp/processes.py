@@ -67,25 +67,28 @@ class ServerProcess:
         assert line, "the server has ended"
         return json.loads(line)
 
+    def write_message(self, message: Mapping[str, Any]) -> None:
+        self.write(_line({"jsonrpc": "2.0", **message}))
+
     def ask(self, method: str, params: Mapping[str, Any] | None = None) -> Any:
         """The whole answer to a request; notifications in between are skipped."""
         self._number += 1
-        request = {"jsonrpc": "2.0", "id": self._number, "method": method}
-        self.write(_line({**request, **({"params": params} if params is not None else {})}))
+        request = {"id": self._number, "method": method}
+        self.write_message({**request, **({"params": params} if params is not None else {})})
         while (answer := self.read()).get("id") != self._number:
             pass
         return answer
 
-    def initialize(self) -> Any:
+    def initialize(self, capabilities: Mapping[str, Any] | None = None) -> Any:
         answer = self.ask(
             "initialize",
             {
                 "protocolVersion": "2025-06-18",
-                "capabilities": {},
+                "capabilities": capabilities or {},
                 "clientInfo": {"name": "test", "version": "1"},
             },
         )
-        self.write(_line({"jsonrpc": "2.0", "method": "notifications/initialized"}))
+        self.write_message({"method": "notifications/initialized"})
         return answer["result"]
 
     def call(self, tool: str, arguments: Any, **meta: Any) -> Any:

@@ -72,6 +72,26 @@ def test_a_host_that_probes_for_the_newer_protocol_is_told_no(
     assert {each["session"] for each in history} == {"codex-session-9"}
 
 
+def test_a_host_names_the_folder_in_which_it_works(
+    project: Path, surroundings: Path, ctx: Ctx
+) -> None:
+    """Some hosts start servers in the home folder."""
+    assert ctx("add", "The canary sings at noon").code == 0
+    with ServerProcess(surroundings, surroundings) as server:
+        server.initialize({"roots": {}})
+        params = {"name": "recall", "arguments": {"query": "canary"}}
+        server.write_message({"id": "call", "method": "tools/call", "params": params})
+        asked = server.read()
+        assert asked["method"] == "roots/list"
+        roots = [{"uri": "file:///no/such/folder"}, {"uri": project.as_uri()}]
+        server.write_message({"id": asked["id"], "result": {"roots": roots}})
+        answer = server.read()
+        assert answer["id"] == "call"
+        assert "sings at noon" in answer["result"]["content"][0]["text"]
+        again = server.call("recall", {"query": "canary"})
+        assert again["result"]["structuredContent"]["total"] == 1
+
+
 def test_no_arguments_end_the_server(project: Path, surroundings: Path) -> None:
     with ServerProcess(surroundings, project) as server:
         server.initialize()

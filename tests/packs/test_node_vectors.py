@@ -61,6 +61,31 @@ def test_a_node_without_common_words_is_found(folder: Path, surroundings: Path, 
     assert os.stat(surroundings / ".ctx" / "vectors.db").st_mode & 0o777 == 0o600
 
 
+def test_vectors_that_are_kept_open_follow_the_nodes(
+    project: Path, surroundings: Path, ctx: Ctx, add: Add
+) -> None:
+    kept = node_vectors.OpenVectors()
+
+    def found() -> set[str]:
+        with open_store(surroundings, project) as memory:
+            near = node_vectors.nearness(memory, QUESTION, kept)
+            assert near is not None
+            return {node.content for node in memory.graph.nodes(near(None))}
+
+    one = add("--type=fact", "Users log in with a password")
+    assert found() == found() == {"Users log in with a password"}
+    add("--type=fact", "People sign in by mail")
+    assert found() == {"Users log in with a password", "People sign in by mail"}
+    assert ctx("update", one, "--content", "Nothing of the kind").code == 0
+    assert found() == {"Nothing of the kind", "People sign in by mail"}
+    with open_store(surroundings, project) as memory:
+        assert memory.project_memory is not None
+        place = Path(memory.project_memory.project.vectors)
+    for file in place.parent.glob(f"{place.name}*"):
+        file.unlink()
+    assert found() == {"Nothing of the kind", "People sign in by mail"}
+
+
 def test_vectors_follow_the_nodes(project: Path, surroundings: Path, ctx: Ctx, add: Add) -> None:
     mine = add("--user", "--type=fact", "People sign in by mail")
     ours = add("--type=fact", "Users log in with a password")

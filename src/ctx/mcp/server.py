@@ -8,9 +8,11 @@ for `server/discover` first, and use the handshake if a server does not know tha
 """
 
 import logging
+import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import anyio
 import mcp_types as types
@@ -20,7 +22,7 @@ from mcp.server.runner import serve_loop
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
-from ctx import __version__
+from ctx import __version__, layout
 from ctx.errors import CtxError
 from ctx.markdown import visible
 from ctx.mcp import prompts, resources
@@ -39,6 +41,8 @@ INSTRUCTIONS = (
 """Hosts that load tools later show a model little more than the first sentence."""
 
 _NOT_FOUND = -32002
+_ROOTS_SECONDS = 5.0
+"""How long a host may take to name its folders."""
 _Context = ServerRequestContext[Any, Any]
 
 
@@ -48,6 +52,7 @@ class MemoryServer:
     ) -> None:
         self._environment = environment
         self._session_in_call = session_in_call
+        self._asks_for_folder = not _is_in_project(environment)
         self.thread = CallThread()
         self.protocol: Server[Any] = Server(
             NAME,
@@ -89,7 +94,7 @@ class MemoryServer:
         tool = TOOLS.get(params.name)
         if tool is None:
             raise MCPError(types.INVALID_PARAMS, f"There is no tool {params.name[:40]!r}.")
-        place = self._place(context)
+        place = await self._place(context)
 
         def work(call: RunningCall) -> ToolAnswer:
             return tool.answer(place, tool.parse(params.arguments), call)
@@ -137,7 +142,7 @@ class MemoryServer:
     async def _read_resource(
         self, context: _Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
-        address, place = str(params.uri), self._place(context)
+        address, place = str(params.uri), await self._place(context)
         try:
             text = await self._run(lambda call: resources.read(place, address, call), context)
         except CtxError as error:
@@ -166,7 +171,7 @@ class MemoryServer:
     async def _get_prompt(
         self, context: _Context, params: types.GetPromptRequestParams
     ) -> types.GetPromptResult:
-        place = self._place(context)
+        place = await self._place(context)
         argument = next(iter((params.arguments or {}).values()), "")
         try:
             text = await self._run(
@@ -183,7 +188,13 @@ class MemoryServer:
 
     # What a call works with
 
-    def _place(self, context: _Context) -> AgentPlace:
+    async def _place(self, context: _Context) -> AgentPlace:
+        if self._asks_for_folder:
+            self._asks_for_folder = False
+            folder = await _folder_of_host(context)
+            self._environment = self._environment._replace(
+                folder=folder or self._environment.folder
+            )
         return agent_place(self._environment, self._session_in_call, context.meta or {})
 
     async def _run(self, work: Callable[[RunningCall], Any], context: _Context) -> Any:
@@ -221,6 +232,29 @@ def _warm_up(place: AgentPlace, call: RunningCall) -> None:
         nearness = node_vectors.nearness(memory, NAME, call.vectors)
         limit = recall_index.DEFAULT_LIMIT
         recall.recall_everything(memory, recall.Options(NAME, limit), KINDS, nearness)
+
+
+def _is_in_project(environment: Environment) -> bool:
+    home = environment.user_store.home
+    return layout.place(environment.folder, home, lambda _: False).project is not None
+
+
+async def _folder_of_host(context: _Context) -> str:
+    """The folder in which the host works, for hosts that start servers in another one; empty if the
+    host does not tell."""
+    capabilities = context.session.client_capabilities
+    if capabilities is None or capabilities.roots is None:
+        return ""
+    try:
+        answer = await context.session.send_request(
+            types.ListRootsRequest(), types.ListRootsResult, _ROOTS_SECONDS
+        )
+    except (MCPError, ValueError):
+        # The host refuses, takes too long, or answers with something else.
+        return ""
+    paths = [urlsplit(str(root.uri)) for root in answer.roots]
+    folders = [unquote(each.path) for each in paths if each.scheme == "file"]
+    return next((folder for folder in folders if os.path.isdir(folder)), "")
 
 
 def _described(tool: Tool) -> types.Tool:

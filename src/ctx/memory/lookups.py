@@ -164,11 +164,12 @@ def changed_at(connection: Connection) -> dict[str, str]:
 
 
 def state(connection: Connection) -> tuple[str, str, str, str]:
-    """What differs if any node has changed: the file, the last record, and the nodes."""
+    """What differs if any node has changed: the file, its last record, and the number of nodes."""
     path = connection.execute("SELECT file FROM pragma_database_list WHERE seq = 0").fetchone()[0]
-    last = connection.execute("SELECT max(rowid) FROM records").fetchone()[0]
-    number, changed = connection.execute("SELECT count(*), max(updated_at) FROM nodes").fetchone()
-    return path, str(last), str(number), str(changed)
+    sql = "SELECT rowid, id FROM records ORDER BY rowid DESC LIMIT 1"
+    row, record = connection.execute(sql).fetchone() or ("", "")
+    number = connection.execute("SELECT count(*) FROM nodes").fetchone()[0]
+    return path, str(row), record, str(number)
 
 
 def changed_last(connection: Connection, most: int) -> list[NodeId]:

@@ -209,9 +209,14 @@ def _scores(
 
 def _times(wanted: Collection[str], words: Sequence[str]) -> Mapping[str, int]:
     """How often each term occurs."""
-    counts = {term: count for term in wanted if (count := words.count(term))}
-    for term in filter(node_query.is_lone, wanted):
-        counts[term] = sum(word.startswith(term) for word in words)
+    counts: dict[str, int] = {}
+    for word in words:
+        if word in wanted:
+            counts[word] = counts.get(word, 0) + 1
+    for term in wanted:
+        # The length first: this runs for every term of every text.
+        if len(term) == 1 and node_query.is_lone(term):
+            counts[term] = sum(word.startswith(term) for word in words)
     return counts
 
 
