@@ -24,12 +24,24 @@ ctx import --merge other.json                where both differ, the newer one wi
 ctx import --from claude-mem --dry-run       what would be imported
 ctx import --from claude-code                CLAUDE.md files, and what Claude Code noted
 ctx import --from claude-code --transcripts  past sessions
+ctx import --from instructions               AGENTS.md, .cursorrules and the like
+ctx import --from basic-memory ~/notes       a folder of Basic Memory
+ctx import memory.json                       the graph of the MCP memory server
 ctx import notes.jsonl --project-name shop   one JSON object per line
 ctx import notes.jsonl --project             into the store of this project
 ctx import --from ctx /old/.ctx/store.db     a store of the Go program ctx
 """
 
-PROGRAMS = ("ctx", "claude-mem", "claude-code", "jsonl")
+_FILES_ONLY = (
+    "claude-mem",
+    "claude-code",
+    "instructions",
+    "serena",
+    "basic-memory",
+    "mcp-memory",
+    "mem0",
+)
+PROGRAMS = ("ctx", *_FILES_ONLY, "jsonl")
 HOSTS_WITH_SESSIONS = tuple(name for name in HOSTS.names if name not in PROGRAMS)
 """Hosts of which only past sessions can be imported."""
 
@@ -39,7 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "paths",
         nargs="*",
         metavar="PATH",
-        help="a file, or a folder with CLAUDE.md (default: stdin)",
+        help="a file or a folder (default: stdin, or the usual place of --from)",
     )
     shared.complete_with(paths, "file")
     parser.add_argument(
@@ -129,6 +141,12 @@ def _usual_places(program: str | None, settings: Settings) -> list[str]:
         case "claude-code":
             folders = (settings.claude_folder, settings.folder)
             return [folder for folder in folders if os.path.isdir(folder)]
+        case "instructions" | "serena":
+            return [settings.folder]
+        case "basic-memory":
+            return [settings.expanded(os.path.join("~", "basic-memory"))]
+        case "mem0":
+            return [settings.expanded(os.path.join("~", ".mem0", "history.db"))]
         case _:
             return []
 
@@ -151,8 +169,7 @@ def _is_our_place(source: ImportSource, settings: Settings) -> bool:
 
 
 def _from_stdin(program: str | None) -> ImportSource:
-    if program in ("claude-mem", "claude-code"):
-        raise UsageError(f"{program} cannot be read from stdin.", hint="Give the path of a file.")
+    _refuse_stdin(program)
     if surroundings.stdin_is_terminal():
         raise UsageError(
             "Nothing to import.",
@@ -164,7 +181,14 @@ def _from_stdin(program: str | None) -> ImportSource:
     if program == "ctx":
         return ImportSource("graph", text=text)
     start = text.lstrip().encode("utf-8", "surrogateescape")
-    return ImportSource(detect_format.of_text(start, "stdin"), text=text)
+    kind = detect_format.of_text(start, "stdin")
+    _refuse_stdin(kind)
+    return ImportSource(kind, text=text)
+
+
+def _refuse_stdin(program: str | None) -> None:
+    if program in _FILES_ONLY:
+        raise UsageError(f"{program} cannot be read from stdin.", hint="Give the path of a file.")
 
 
 def render(imported: ImportResult) -> list[Block]:

@@ -10,12 +10,17 @@ from ctx import clock, disk
 from ctx.errors import ContentRefused
 from ctx.exchange import graph_json
 from ctx.exchange.foreign import (
+    basic_memory,
     claude_code,
     claude_mem,
     foreign_database,
     foreign_items,
     go_ctx,
+    instruction_files,
     jsonl,
+    mcp_memory,
+    mem0,
+    serena,
 )
 from ctx.exchange.foreign.claude_code import ClaudeFolders
 from ctx.exchange.foreign.detect_format import Kind
@@ -217,6 +222,21 @@ def _open_source(source: ImportSource, options: Options, folder: str) -> Iterato
         case "claude-code":
             folders = ClaudeFolders(options.config_folder, (folder,))
             with claude_code.reading(source.paths, folders, options.project) as reading:
+                yield _OpenSource(reading, is_filtered=False)
+        case "instructions":
+            with instruction_files.reading(source.paths[0], options.project) as reading:
+                yield _OpenSource(reading, is_filtered=False)
+        case "serena":
+            with serena.reading(source.paths[0], options.project) as reading:
+                yield _OpenSource(reading, is_filtered=False)
+        case "basic-memory":
+            with basic_memory.reading(source.paths[0], options.project) as reading:
+                yield _OpenSource(reading, is_filtered=False)
+        case "mcp-memory":
+            with mcp_memory.reading(source.paths[0]) as reading:
+                yield _OpenSource(reading, is_filtered=False)
+        case "mem0":
+            with mem0.reading(source.paths[0]) as reading:
                 yield _OpenSource(reading, is_filtered=False)
         case "jsonl" if source.text is not None:
             lines = source.text.encode("utf-8", "surrogateescape").split(b"\n")

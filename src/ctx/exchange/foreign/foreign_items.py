@@ -229,6 +229,14 @@ def node_type(word: str) -> tuple[str, dict[str, str]]:
     return nearest, {"original_type": word.strip()} if word.strip() else {}
 
 
+def edge_type(word: str) -> str:
+    """Our edge type of this name, else `RELATES_TO`."""
+    try:
+        return model.edge_type(word)
+    except UsageError:
+        return "RELATES_TO"
+
+
 _NEAREST = {
     "convention": "pattern",
     "rule": "pattern",

@@ -28,21 +28,41 @@ _READ_SIZE = 1 << 20
 
 @contextmanager
 def reading(path: str) -> Iterator[ForeignSource]:
+    with open_lines(path) as (total, lines):
+        yield ForeignSource(PROGRAM, total, items(lines))
+
+
+@contextmanager
+def open_lines(path: str) -> Iterator[tuple[int, Iterator[bytes]]]:
+    """The number of lines of a file, and the lines."""
     require_file(path)
     with ExitStack() as closing:
         with disk.explain_errors("reading what to import"):
             file = closing.enter_context(open(path, "rb"))
             total = sum(part.count(b"\n") for part in iter(lambda: file.read(_READ_SIZE), b""))
             file.seek(0)
-        yield ForeignSource(PROGRAM, total, items(_lines(file)))
+        yield total, _lines(file)
 
 
 def items(lines: Iterable[bytes]) -> Iterator[Item]:
+    for place, value in values(lines):
+        if isinstance(value, SkippedItem):
+            yield value
+            continue
+        content = value.get("content")
+        if not isinstance(content, str) or not content.strip():
+            yield SkippedItem(place, "it has no content")
+        else:
+            yield LocatedDraft(place, _draft(value, content))
+
+
+def values(lines: Iterable[bytes]) -> Iterator[tuple[str, dict[str, Any] | SkippedItem]]:
+    """The JSON object of each line that is not empty, with its place."""
     for number, line in enumerate(lines, start=1):
         if number == 1:
             line = line.removeprefix(b"\xef\xbb\xbf")
         if line.strip():
-            yield _item(line, f"line {number}")
+            yield f"line {number}", _value(line, f"line {number}")
 
 
 def _lines(file: BinaryIO) -> Iterator[bytes]:
@@ -54,19 +74,16 @@ def _lines(file: BinaryIO) -> Iterator[bytes]:
                 line = file.readline(LONGEST_LINE)
 
 
-def _item(line: bytes, name: str) -> LocatedDraft | SkippedItem:
+def _value(line: bytes, name: str) -> dict[str, Any] | SkippedItem:
     try:
         written = line.decode("utf-8")
     except UnicodeDecodeError as error:
         return SkippedItem(name, f"it is not UTF-8 at its byte {error.start + 1:,}")
     value = foreign_items.json_value(written)
-    if not isinstance(value, dict):
-        long = len(line) == LONGEST_LINE
-        return SkippedItem(name, "it is too long" if long else "it is not a JSON object")
-    content = value.get("content")
-    if not isinstance(content, str) or not content.strip():
-        return SkippedItem(name, "it has no content")
-    return LocatedDraft(name, _draft(value, content))
+    if isinstance(value, dict):
+        return value
+    long = len(line) == LONGEST_LINE
+    return SkippedItem(name, "it is too long" if long else "it is not a JSON object")
 
 
 def _draft(fields: Mapping[str, Any], content: str) -> Draft:

@@ -90,7 +90,7 @@ def sections(parsed: ParsedMarkdown) -> list[MarkdownSection]:
         lines.clear()
 
     has_headings = False
-    for number, line, is_code in _numbered_lines(parsed):
+    for number, line, is_code in numbered_lines(parsed):
         heading = None if is_code else _HEADING.match(line)
         if heading and heading[2]:
             end()
@@ -110,7 +110,7 @@ def _blocks(parsed: ParsedMarkdown) -> list[MarkdownSection]:
     blocks: list[MarkdownSection] = []
     lines: list[str] = []
     started = parsed.first_line
-    for number, line, is_code in _numbered_lines(parsed):
+    for number, line, is_code in numbered_lines(parsed):
         leads_on = is_code or (bool(lines) and lines[-1].rstrip().endswith(":"))
         if line.strip() or leads_on:
             started = started if lines else number
@@ -126,12 +126,12 @@ def _blocks(parsed: ParsedMarkdown) -> list[MarkdownSection]:
 def without_code(body: str) -> str:
     """A page without code blocks and code spans."""
     lines = [
-        line for _, line, is_code in _numbered_lines(ParsedMarkdown({}, {}, body, 1)) if not is_code
+        line for _, line, is_code in numbered_lines(ParsedMarkdown({}, {}, body, 1)) if not is_code
     ]
     return re.sub(r"`[^`\n]*`", "", "\n".join(lines))
 
 
-def _numbered_lines(parsed: ParsedMarkdown) -> Iterator[tuple[int, str, bool]]:
+def numbered_lines(parsed: ParsedMarkdown) -> Iterator[tuple[int, str, bool]]:
     """The lines with their numbers, and whether they are in a code block."""
     fence = ""
     for number, line in enumerate(parsed.body.split("\n"), start=parsed.first_line):

@@ -1,0 +1,112 @@
+"""`ctx import` of instruction files and of other tools' memory, through the command."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Ctx
+
+SECRET = "ghp_" + "aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xY1zA3"
+PROGRAMS = ("instructions", "serena", "basic-memory", "mcp-memory")
+
+
+def answer(ctx: Ctx, *words: str) -> dict[str, Any]:
+    ran = ctx("import", *words, "--format", "json")
+    assert ran.code == 0, ran.err
+    found: dict[str, Any] = ran.json
+    return found
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """A folder that each of the programs can read, with a secret in each file."""
+    folder = tmp_path / "shop"
+    entity = {"type": "entity", "name": "Ada", "entityType": "person"}
+    other = {"type": "entity", "name": "Shop", "entityType": "project", "observations": []}
+    relation = {"type": "relation", "from": "Ada", "to": "Shop", "relationType": "works_at"}
+    lines = ({**entity, "observations": [f"uses {SECRET}"]}, other, relation)
+    files = {
+        "AGENTS.md": f"# Deploy\nUse {SECRET}.\n# Test\nmake\n",
+        ".serena/memories/core.md": f"The token is {SECRET}.\n",
+        "notes/a.md": f"---\ntitle: A\n---\n- [fact] the token is {SECRET}\n- uses [[B]]\n",
+        "notes/b.md": "---\ntitle: B\n---\nText.\n",
+        "memory.json": "\n".join(map(json.dumps, lines)),
+    }
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+def place(program: str, shop: Path) -> str:
+    inner = {"basic-memory": "notes", "mcp-memory": "memory.json"}
+    return str(shop / inner.get(program, ""))
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_an_import_can_be_tried_repeated_and_undone(ctx: Ctx, shop: Path, program: str) -> None:
+    words = ("--from", program, place(program, shop))
+    tried = answer(ctx, *words, "--dry-run")
+    assert tried["dry_run"]
+    assert sum(tried["added"].values()) == len(tried["new"]) > 0
+    assert ctx("list", "--format=json").json["nodes"] == []
+    first = answer(ctx, *words)
+    assert first["added"] == tried["added"]
+    assert first["programs"] == [program]
+    assert len(first["redacted"]) == 1
+    assert SECRET not in ctx("export").out
+    again = answer(ctx, *words)
+    assert (again["change"], again["added"], again["updated"], again["edges"]) == (None, {}, 0, 0)
+    assert again["unchanged"] == sum(first["added"].values())
+    assert ctx("undo", first["change"]).code == 0
+    assert ctx("list", "--format=json").json["nodes"] == []
+    assert answer(ctx, *words)["added"] == first["added"]
+
+
+def test_instructions_are_data_of_the_repository(ctx: Ctx, shop: Path) -> None:
+    answer(ctx, str(shop / "AGENTS.md"))
+    found = ctx("list", "--format=json").json["nodes"]
+    assert {node["source"] for node in found} == {"repository"}
+    assert all("source:agents-md" in node["tags"] for node in found)
+    # A section that is gone is no longer shown to agents.
+    (shop / "AGENTS.md").write_text("# Test\nmake\n")
+    assert answer(ctx, str(shop / "AGENTS.md"))["archived"] == 1
+
+
+def test_relations_become_edges(ctx: Ctx, shop: Path) -> None:
+    assert answer(ctx, str(shop / "memory.json"))["edges"] == 1
+    assert answer(ctx, "--from", "basic-memory", str(shop / "notes"))["edges"] == 2
+    edges = json.loads(ctx("export").out)["edges"]
+    assert sorted(edge["type"] for edge in edges) == ["CHILD_OF", "RELATES_TO", "RELATES_TO"]
+
+
+def test_ten_thousand_entities(ctx: Ctx, tmp_path: Path) -> None:
+    path = tmp_path / "memory.json"
+    entity = '{"type": "entity", "name": "E%d", "entityType": "x", "observations": ["o"]}\n'
+    path.write_text("".join(entity % number for number in range(10_000)) + "{bad\n")
+    found = answer(ctx, str(path))
+    assert found["added"] == {"fact": 10_000}
+    assert found["skipped"] == [{"what": "line 10001", "reason": "it is not a JSON object"}]
+
+
+def test_errors_have_a_code_and_a_hint(ctx: Ctx, tmp_path: Path) -> None:
+    for program in (*PROGRAMS, "mem0"):
+        ran = ctx("import", "--from", program, str(tmp_path / "nothing"))
+        assert ran.code != 0
+        assert "E0" in ran.err
+    (tmp_path / "bad.json").write_bytes(b"\xff")
+    ran = ctx("import", "--from", "mem0", str(tmp_path / "bad.json"))
+    assert "is not an export of mem0" in ran.err
+    assert "Nothing was changed" in ran.err
+
+
+def test_the_usual_places(ctx: Ctx, surroundings: Path) -> None:
+    home = Path(os.environ["HOME"])
+    (home / "basic-memory").mkdir()
+    (home / "basic-memory" / "a.md").write_text("A note.")
+    assert answer(ctx, "--from", "basic-memory")["added"] == {"fact": 1}
+    ran = ctx("import", "--from", "mcp-memory", "-")
+    assert "mcp-memory cannot be read from stdin" in ran.err
