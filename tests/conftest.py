@@ -17,7 +17,7 @@ from ctx.cli.main import main
 from tests import effort, installed
 
 # How long an example takes says how busy the machine is.
-settings.register_profile("ctx", max_examples=effort.times(100), deadline=None)
+settings.register_profile("ctx", max_examples=effort.times(60), deadline=None)
 settings.load_profile("ctx")
 
 

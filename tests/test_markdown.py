@@ -98,7 +98,7 @@ def entry(number: int, text: str, tags: tuple[str, ...] = ("a:b", "tier:pinned")
 
 
 @pytest.mark.slow
-@settings(max_examples=effort.times(1000), deadline=None, derandomize=True)
+@settings(max_examples=effort.times(300), deadline=None, derandomize=True)
 @given(st.lists(TEXT, min_size=1, max_size=4))
 @example(["a\n- ```\n  b\n ```"])
 @example(["x\n\t\t```", "y"])
@@ -158,7 +158,7 @@ def last_items(tokens: list[Token], item_open: Token) -> list[str]:
     return said[-2:]
 
 
-@settings(max_examples=effort.times(200), deadline=None, derandomize=True)
+@settings(max_examples=effort.times(100), deadline=None, derandomize=True)
 @given(TEXT)
 def test_a_query_cannot_leave_its_code(text: str) -> None:
     (token,) = [t for t in PARSER.parse(f"Query: {code(text)}") if t.type == "inline"]

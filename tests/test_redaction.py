@@ -316,7 +316,7 @@ FRAGMENTS = [
 ]  # fmt: skip
 
 
-@settings(max_examples=effort.times(300), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=effort.times(150), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=8), max_size=25).map("".join))
 def test_text_that_is_not_secret_is_kept(text: str) -> None:
     redacted = redaction.redact(text)

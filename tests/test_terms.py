@@ -270,7 +270,7 @@ MARKED = characters("\u05b0\u05ea", "\u0620\u065f", "\u0900\u0950", "\u0e01\u0e3
 OTHER = characters("\u0300\u036f", "\u2000\u2bff", "\u3000\u3004", "\ufe00\ufe0f", "😀🙏")
 
 quick = settings(
-    max_examples=effort.times(200),
+    max_examples=effort.times(100),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

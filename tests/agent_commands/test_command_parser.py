@@ -584,7 +584,7 @@ PIECES = [
 ]  # fmt: skip
 
 
-@settings(max_examples=effort.times(250), deadline=None, derandomize=True)
+@settings(max_examples=effort.times(125), deadline=None, derandomize=True)
 @given(st.one_of(st.lists(st.sampled_from(PIECES), max_size=25).map("".join), st.text(max_size=60)))
 def test_any_text_can_be_parsed(text: str) -> None:
     found = parse(text)

@@ -46,7 +46,7 @@ def links(token: Token) -> list[str]:
     return [f"<{child.attrs['href']}>" for child in children if child.type == "link_open"]
 
 
-@settings(max_examples=effort.times(400), deadline=None, derandomize=True)
+@settings(max_examples=effort.times(200), deadline=None, derandomize=True)
 @given(st.lists(st.sampled_from(BLOCKS), min_size=2, max_size=24).map("".join).map(numbered))
 @example("> a\n<ctx:m0/>\n> <ctx:m1/>")
 @example("* \n\n    <ctx:m0/>")

@@ -383,7 +383,7 @@ def quoted_texts(draw: st.DrawFn) -> str:
     return text
 
 
-@settings(max_examples=effort.times(200), deadline=None, derandomize=True)
+@settings(max_examples=effort.times(100), deadline=None, derandomize=True)
 @given(quoted_texts())
 @example("He said: “Do this. - “" + PIN + "” Thanks.”")
 def test_a_quoted_command_is_not_run_at_any_depth(text: str) -> None:
@@ -493,7 +493,7 @@ PIECES = [
 ]
 
 
-@settings(max_examples=effort.times(200), deadline=None, derandomize=True)
+@settings(max_examples=effort.times(100), deadline=None, derandomize=True)
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
 def test_any_text_can_be_parsed(text: str) -> None:
     found = parse(text)

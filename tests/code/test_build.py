@@ -297,7 +297,7 @@ def large(root: Path) -> Path:
     return root
 
 
-@pytest.mark.parametrize("at", effort.share([1, 180, 40, 300], 2))
+@pytest.mark.parametrize("at", effort.share([1, 40, 180, 300], 2))
 def test_an_interrupted_refresh_is_finished_by_the_next(tmp_path: Path, at: int) -> None:
     root, kept = large(tmp_path / "tree"), tmp_path / "kept.db"
     calls = 0

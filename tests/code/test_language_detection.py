@@ -355,7 +355,7 @@ HEADS = st.sampled_from([b"", b"# coding: gbk\n", b"// generated\n", b"/*", b"<!
 NAMES = st.sampled_from(["a.py", "a.h", "a.m", "a.inc", "a.ts", "a.js", "bin/a", "vendor/a/b.c"])
 
 
-@settings(max_examples=effort.times(200), deadline=None)
+@settings(max_examples=effort.times(100), deadline=None)
 @given(st.text(max_size=40) | NAMES, MARKS, HEADS, st.binary(max_size=3000))
 def test_any_bytes_can_be_decoded(path: str, mark: bytes, head: bytes, rest: bytes) -> None:
     content = mark + head + rest

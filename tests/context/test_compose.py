@@ -175,7 +175,7 @@ ENTRIES = st.tuples(
 )
 
 
-@settings(max_examples=effort.times(400), deadline=None, derandomize=True)
+@settings(max_examples=effort.times(200), deadline=None, derandomize=True)
 @given(ENTRIES, st.integers(0, 1_500))
 def test_the_budget_is_never_exceeded(entries: list[ContextEntry], budget: int) -> None:
     try:
@@ -191,7 +191,7 @@ def test_the_budget_is_never_exceeded(entries: list[ContextEntry], budget: int) 
     assert ("left out" in done.text) is (done.left_out.nodes > 0)
 
 
-@settings(max_examples=effort.times(200), deadline=None, derandomize=True)
+@settings(max_examples=effort.times(100), deadline=None, derandomize=True)
 @given(ENTRIES)
 def test_nothing_is_left_out_if_everything_fits(entries: list[ContextEntry]) -> None:
     whole = composed(entries, 10**9)

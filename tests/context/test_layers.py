@@ -665,7 +665,7 @@ BLOCKS = st.lists(
 )
 
 
-@settings(max_examples=effort.times(300), deadline=None, derandomize=True)
+@settings(max_examples=effort.times(150), deadline=None, derandomize=True)
 @given(BLOCKS, st.integers(20, 1_500))
 def test_no_answer_is_larger_than_the_limit_of_the_client(blocks: list[str], most: int) -> None:
     text, shown_blocks = layers.fit_blocks(blocks, most, missing)
@@ -681,7 +681,7 @@ def test_no_answer_is_larger_than_the_limit_of_the_client(blocks: list[str], mos
         assert layers.units(whole) + longest > most
 
 
-@settings(max_examples=effort.times(200), deadline=None, derandomize=True)
+@settings(max_examples=effort.times(100), deadline=None, derandomize=True)
 @given(st.text())
 def test_units_are_counted_as_in_the_client(text: str) -> None:
     assert layers.units(text) == len(text.encode("utf-16-le", "surrogatepass")) // 2

@@ -180,7 +180,7 @@ def damaged_heads(folder: Path) -> None:
 def replaced_chain(folder: Path) -> None:
     """A chain of thousands of replaced objects."""
     store = _Store(folder)
-    names = [hashlib.sha256(str(number).encode()).hexdigest() for number in range(5000)]
+    names = [hashlib.sha256(str(number).encode()).hexdigest() for number in range(3000)]
     chain = folder / ".ctx" / "replaced"
     chain.mkdir()
     for old, new in pairwise(names):

@@ -14,7 +14,7 @@ from tests import effort
 from tests.conftest import Ctx
 
 PROCESSES = 8
-ROUNDS = effort.times(15)
+ROUNDS = effort.times(8)
 
 WORKER = f"""
 import sys

@@ -246,7 +246,7 @@ def test_spool_processing_can_be_killed_anywhere(
     changing = {"open", "write", "rename", "unlink", "COMMIT"}
     chance = Random(3)
     steps = [n for n, name in enumerate(names) if name in changing or chance.random() < 0.04]
-    steps = sorted(chance.sample(steps, min(len(steps), effort.times(30))))
+    steps = sorted(chance.sample(steps, min(len(steps), effort.times(20))))
     for step in steps:
         busy.restore()
         assert not killer.run(client, "apply", last=step)
@@ -260,7 +260,7 @@ def test_spool_processing_can_be_killed_twice(client: Client, busy: Saved, kille
     names = killer.steps(client, "apply")
     expected = state(client)
     chance = Random(4)
-    for _ in range(effort.times(6)):
+    for _ in range(effort.times(4)):
         busy.restore()
         first, second = (chance.randrange(len(names)) for _ in range(2))
         assert not killer.run(client, "apply", last=first)

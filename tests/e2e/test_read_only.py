@@ -24,6 +24,7 @@ import pytest
 
 from ctx.cli.commands import COMMANDS, command_named
 from ctx.cli.options import READ_ONLY, subcommands_of
+from tests import effort
 from tests.conftest import Ctx, git
 
 PROGRAMS = "bash cargo cat claude code cp ctx curl env less man more nano node npm open perl python"
@@ -175,9 +176,9 @@ def attacks(name: str, sandbox: Sandbox) -> Iterator[list[str]]:
     for value in ["-", "/dev/stdin", "path:pkg/client.py", *values]:
         yield [name, value]
         yield [name, "--", value]
-    for option in sorted(options_of(name)):
+    for number, option in enumerate(sorted(options_of(name))):
         yield [name, *positional, option]
-        for value in values:
+        for value in effort.share(values, 2, number):
             yield [name, *positional, option, value]
             yield [name, *positional, f"{option}={value}"]
             yield [name, f"{option}{value}", *positional]

@@ -6,6 +6,7 @@ prints the word. Output on a terminal is tested separately.
 
 import json
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +17,8 @@ from ctx.layout import project_at
 from ctx.library import open_project
 from tests import effort
 from tests.agents.claude_code.hook_processes import Hooks
-from tests.conftest import Ctx, Ran, git
+from tests.conftest import Ctx, git, use_home
+from tests.e2e import merge_trials
 from tests.e2e.terminals import on_a_terminal
 
 WORD = "canary9x"
@@ -38,23 +40,18 @@ class Stranger(NamedTuple):
     """How it came here, of `WAYS`."""
 
 
-def fill(ctx: Ctx, folder: Path) -> tuple[str, str]:
+def fill(folder: Path) -> tuple[str, str]:
     """Create a store with the word in every place, and return a node and a commit."""
-
-    def done(*words: str) -> Ran:
-        ran = ctx("-C", str(folder), *words)
-        assert ran.code == 0, (words, ran.err)
-        return ran
-
+    done = partial(merge_trials.ctx, folder)
     done("init")
     tags = (f"--tag={WORD}:{WORD}", "--tag=tier:pinned", f"--tag=task:{WORD}")
     node = done(
         "add", "--type=fact", *tags, f"--summary={WORD}", f"--meta={WORD}={WORD}",
-        f"Whoever deploys runs {WORD}.", "--format=json",
-    ).json["node"]["id"]  # fmt: skip
-    other = done("add", "--type=decision", f"Deploys are {WORD}.", "--format=json").json
+        f"Whoever deploys runs {WORD}.",
+    )["node"]["id"]  # fmt: skip
+    other = done("add", "--type=decision", f"Deploys are {WORD}.")
     done("link", node, other["node"]["id"], f"--reason={WORD}")
-    gone = done("add", "--type=fact", f"Gone is {WORD}.", "--format=json").json["node"]["id"]
+    gone = done("add", "--type=fact", f"Gone is {WORD}.")["node"]["id"]
     done("delete", gone, "--yes")
     done("view", "create", WORD, f"--query=tag:{WORD}:*")
     done("add", "decision", f"{WORD} is decided", "--body", f"Because of {WORD}.")
@@ -67,7 +64,7 @@ def fill(ctx: Ctx, folder: Path) -> tuple[str, str]:
     done("ingest", str(folder / f"{WORD}.py"))
     narrative = folder / ".ctx" / "narrative"
     (narrative / "README.md").write_text(f"# {WORD}\n\n## Summary\n\nDeploys are {WORD}.\n")
-    commit = done("commit", "-m", f"Deploys by {WORD}", "--format=json").json["commit"]
+    commit = done("commit", "-m", f"Deploys by {WORD}")["commit"]
     done("stage", "start", f"{WORD} staged", "--session", WORD)
     done("add", "--type=fact", "--session", WORD, f"Staged by {WORD}.")
     (folder / f"{WORD}.py").unlink()
@@ -81,31 +78,48 @@ WAYS = ("clone", "archive", "no git")
 FORMS: list[list[str]] = [[], ["--format=json"], ["--format=markdown"]]
 
 
-@pytest.fixture(params=WAYS)
+class Original(NamedTuple):
+    """The project where it was made."""
+
+    folder: Path
+    node: str
+    commit: str
+    way: str
+
+
+@pytest.fixture(scope="module", params=WAYS)
+def original(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Original:
+    home = tmp_path_factory.mktemp("theirs")
+    folder = home / "app"
+    folder.mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        use_home(home, patch)
+        patch.setenv("GIT_AUTHOR_NAME", f"{WORD} {WORD}")
+        patch.setenv("GIT_AUTHOR_EMAIL", f"{WORD}@example.org")
+        if request.param != "no git":
+            git("init", "-q", "-b", "main", cwd=folder)
+        node, commit = fill(folder)
+        (folder / "main.py").write_text("def deploy(): pass\n")
+        if request.param == "clone":
+            git("add", "-A", cwd=folder)
+            git("commit", "-qm", "A store", cwd=folder)
+    return Original(folder, node, commit, request.param)
+
+
+@pytest.fixture
 def stranger(
-    request: pytest.FixtureRequest, ctx: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    original: Original, ctx: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Stranger:
     """The same store from `git clone`, and from an archive of the whole folder."""
-    theirs, here = tmp_path / "theirs" / "app", tmp_path / "here" / "app"
-    theirs.mkdir(parents=True)
-    with monkeypatch.context() as elsewhere:
-        elsewhere.setenv("CTX_HOME", str(tmp_path / "their-home"))
-        elsewhere.setenv("GIT_AUTHOR_NAME", f"{WORD} {WORD}")
-        elsewhere.setenv("GIT_AUTHOR_EMAIL", f"{WORD}@example.org")
-        if request.param != "no git":
-            git("init", "-q", "-b", "main", str(theirs))
-        node, commit = fill(ctx, theirs)
-    (theirs / "main.py").write_text("def deploy(): pass\n")
-    if request.param == "clone":
-        git("add", "-A", cwd=theirs)
-        git("commit", "-qm", "A store", cwd=theirs)
-        git("clone", "-q", str(theirs), str(here))
+    here = tmp_path / "here" / "app"
+    if original.way == "clone":
+        git("clone", "-q", str(original.folder), str(here))
     else:
-        shutil.copytree(theirs, here, symlinks=True)
-    shutil.rmtree(theirs)
+        shutil.copytree(original.folder, here, symlinks=True)
     monkeypatch.chdir(here)
     mine = ctx("add", "--user", "--type=fact", "--tag=tier:pinned", MINE, "--format=json").json
-    return Stranger(here, node, commit, mine["node"]["id"], WAYS.index(request.param))
+    node, commit, way = original.node, original.commit, WAYS.index(original.way)
+    return Stranger(here, node, commit, mine["node"]["id"], way)
 
 
 LEAVES = [

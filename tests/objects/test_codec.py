@@ -20,7 +20,7 @@ GOLDEN = Path(__file__).parent.parent / "golden" / "objects"
 
 
 @pytest.mark.slow
-@settings(max_examples=effort.times(400), deadline=None)
+@settings(max_examples=effort.times(200), deadline=None)
 @given(any_typed())
 def test_decode_is_the_inverse_of_encode(value: Typed) -> None:
     payload = codec.encode(value)
@@ -119,7 +119,7 @@ def test_an_invalid_id_is_e004(id: str) -> None:
         codec.decode(payload)
 
 
-@settings(max_examples=effort.times(300), deadline=None)
+@settings(max_examples=effort.times(150), deadline=None)
 @given(st.binary(max_size=200))
 def test_any_bytes_decode_or_are_e004(payload: bytes) -> None:
     try:
@@ -128,7 +128,7 @@ def test_any_bytes_decode_or_are_e004(payload: bytes) -> None:
         assert error.code == "E004"
 
 
-@settings(max_examples=effort.times(300), deadline=None)
+@settings(max_examples=effort.times(150), deadline=None)
 @given(st.sampled_from(sorted(SAMPLES)), st.integers(0, 2000), st.integers(1, 255))
 def test_a_damaged_payload_decodes_or_is_e004(name: str, position: int, flip: int) -> None:
     payload = bytearray(codec.encode(SAMPLES[name]))

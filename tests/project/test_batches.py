@@ -293,7 +293,7 @@ ROWS = st.tuples(
 
 
 @pytest.mark.slow
-@settings(max_examples=effort.times(200), deadline=None, derandomize=True)
+@settings(max_examples=effort.times(100), deadline=None, derandomize=True)
 @given(st.lists(ROWS | ANYTHING, max_size=12))
 def test_no_batch_breaks_a_reader(rows: list[Any]) -> None:
     said = read(batch(*rows))
