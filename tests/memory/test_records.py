@@ -77,14 +77,3 @@ def test_a_record_of_an_unknown_kind_is_kept_and_skipped() -> None:
             assert change.records[0].stamp == newer.stamp + 1
         assert store.node(NodeId(node_id)).content == "Two."
         assert newer in store.history(node_id)
-
-
-def test_all_records_are_copied_unchanged() -> None:
-    with graph() as store, graph() as other:
-        with changing(store, "add", WHO) as change:
-            change.add_node("fact", "One.", metadata={"ключ": ["ü", 1, None]})
-        other.connection.execute("DELETE FROM records")
-        records.copy(store.connection, other.connection)
-        query = "SELECT * FROM records ORDER BY id"
-        copied = other.connection.execute(query).fetchall()
-        assert copied == store.connection.execute(query).fetchall()

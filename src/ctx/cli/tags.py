@@ -51,10 +51,8 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 def _count_tags(graph: Graphs, prefix: str) -> tuple[TagUse, ...]:
     counts = {each.scope: dict(each.tag_counts(prefix)) for each in graph.graphs}
     ours, theirs = counts.get(USER, {}), counts.get(PROJECT, {})
-    return tuple(
-        TagUse(tag, nodes, ours.get(tag, 0), theirs.get(tag, 0))
-        for tag, nodes in graph.tag_counts(prefix)
-    )
+    both = ((tag, ours.get(tag, 0), theirs.get(tag, 0)) for tag in sorted({**ours, **theirs}))
+    return tuple(TagUse(tag, user + project, user, project) for tag, user, project in both)
 
 
 def render(tags: TagList) -> list[Block]:

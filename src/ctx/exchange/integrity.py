@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ctx import clock
 from ctx.memory import records
-from ctx.memory.materialise import materialise_all
+from ctx.memory.materialise import fill_tables, materialise_all
 from ctx.memory.migrations import MIGRATIONS
 from ctx.sqlite.connection import integrity_problems, transaction
 
@@ -66,8 +66,7 @@ def differences(copy: Connection, tick: clock.Tick = clock.no_tick) -> list[Tabl
             " OR type = 'index' AND tbl_name NOT IN ('edges', 'outside'))"
         ).fetchall():
             replayed.execute(f"DROP {kind} {name}")
-        records.copy(copy, replayed)
-        materialise_all(replayed, tick)
+        fill_tables(replayed, records.by_subject(copy), records.count(copy), tick)
         for table in DERIVED:
             wrong += _compare_tables(table, copy, replayed)
         return wrong
@@ -153,6 +152,9 @@ def _compare_tables(
     there, expected_rows = copy.execute(query), replayed.execute(query)
     row, right = there.fetchone(), expected_rows.fetchone()
     while row or right:
+        if row == right:
+            row, right = there.fetchone(), expected_rows.fetchone()
+            continue
         # A key that is missing on one side sorts last.
         name, right_name = (
             candidate[: len(key)] if candidate else _LAST for candidate in (row, right)

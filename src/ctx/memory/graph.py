@@ -74,7 +74,9 @@ class Graph:
     def with_metadata(self, key: str) -> list[NodeId]:
         """The nodes that have this metadata key, oldest first."""
         rows = self.connection.execute(
-            "SELECT id FROM nodes WHERE json_extract(metadata, ?) IS NOT NULL ORDER BY id",
+            # Most nodes have no metadata, and JSON need not be parsed to see that.
+            "SELECT id FROM nodes WHERE metadata <> '{}' AND json_extract(metadata, ?) IS NOT NULL"
+            " ORDER BY id",
             (f'$."{key}"',),
         )
         return [row[0] for row in rows]

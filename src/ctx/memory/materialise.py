@@ -50,8 +50,18 @@ def materialise_all(
     `came` are the records that were just inserted, if the store has no others: they are not read
     again.
     """
-    total = connection.execute("SELECT count(*) FROM records").fetchone()[0]
+    total = records.count(connection)
     grouped = _by_subject(connection, came) if came else records.by_subject(connection)
+    fill_tables(connection, grouped, total, tick)
+
+
+def fill_tables(
+    connection: Connection,
+    grouped: Iterator[tuple[str, list[Record]]],
+    total: int,
+    tick: clock.Tick = clock.no_tick,
+) -> None:
+    """Fill empty tables from records that are grouped by subject, also from another database."""
     done = 0
     while part := list(islice(grouped, _PART)):
         _fill(connection, part)

@@ -111,15 +111,6 @@ def records_with_ids(connection: Connection, ids: Iterable[str]) -> list[Record]
     return [record for record_id in ids for record in _read(connection, "id = ?", (record_id,))]
 
 
-def copy(source: Connection, target: Connection) -> None:
-    """Copy all records of another database unchanged."""
-    places = ", ".join("?" * len(Record._fields))
-    target.executemany(
-        f"INSERT INTO records ({_COLUMNS}) VALUES ({places})",
-        source.execute(f"SELECT {_COLUMNS} FROM records"),
-    )
-
-
 def records_about(connection: Connection, subject: str, kinds: str = "") -> list[Record]:
     """All records about a node, a view or a change; `kinds` is a prefix such as `tag.`."""
     return _read(
@@ -196,6 +187,11 @@ def end_of_change(connection: Connection, change: str) -> tuple[int, str]:
         (change,),
     ).fetchone()
     return (row[0], row[1]) if row else (0, "")
+
+
+def count(connection: Connection) -> int:
+    number: int = connection.execute("SELECT count(*) FROM records").fetchone()[0]
+    return number
 
 
 def ids(connection: Connection) -> set[str]:

@@ -195,6 +195,25 @@ def test_the_first_ids_need_little_work(text: str, connection: sqlite3.Connectio
         assert 10 * steps(connection, in_tiers, 5) < steps(connection, in_tiers, None)
 
 
+def test_a_count_reads_only_the_shortest_list() -> None:
+    connection = store(2_000)
+    connection.execute(
+        "INSERT INTO tags SELECT id, 'task:rare', created_at FROM nodes WHERE type = 'fact' LIMIT 3"
+    )
+
+    def counted(text: str) -> tuple[int, int]:
+        total = execute.count([connection], parse(text), Scope(), NOW_MS)
+        ask = partial(execute.count, [connection], parse(text), Scope(), NOW_MS)
+        return total, steps(connection, lambda: iter([ask()]), None)
+
+    facts, work = counted("type:fact")
+    # In tens of instructions: one step of an index for each node.
+    assert facts > 500
+    assert work < facts
+    assert counted("type:fact AND tag:task:rare") < (4, work // 10)
+    connection.close()
+
+
 @pytest.mark.slow
 def test_the_largest_allowed_query_runs_in_sqlite() -> None:
     connection = store(5)

@@ -9,6 +9,9 @@ statements fix the plan instead, so that it is the same for every store:
    not merged with others. If no filter can do either, all nodes are candidates.
 2. The *conditions*: everything else, looked up for each candidate.
 
+The caller can name tags that few nodes have. If every match must have such a tag, its nodes are the
+candidates, and nothing is merged.
+
 The candidates are a subquery with `LIMIT -1`. That keeps SQLite from dropping the subquery's order,
 which becomes the order of the whole statement. An `ORDER BY` of the statement itself would sort
 everything again. A statement also ends in `LIMIT -1`, so that it can be a subquery. A unary plus
