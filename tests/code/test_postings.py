@@ -156,6 +156,10 @@ def test_an_empty_index_or_query_gives_no_scores() -> None:
         (".github/scripts/a.py", file_roles.AUXILIARY),
         ("src/latest/contest.py", file_roles.SOURCE),
         ("src/audit.java", file_roles.SOURCE),
+        ("src/tests/data/a.py", file_roles.BESIDE),
+        ("vendor/a/b.go", file_roles.AUXILIARY),
+        ("migrations/0001_initial.py", file_roles.AUXILIARY),
+        ("app/migrations/first/models.py", file_roles.SOURCE),
     ],
 )
 def test_the_role_of_a_file_follows_from_its_path(path: str, role: int) -> None:

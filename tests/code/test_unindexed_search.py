@@ -154,3 +154,29 @@ def test_files_that_are_listed_already_are_not_listed_again(shop: SourceTree) ->
 
 def test_without_files_there_is_no_result(folder: Path) -> None:
     assert unindexed_search.search(SourceTree(str(folder), None, ""), {"retry": 1.0}) is None
+
+
+def test_only_paths_that_may_contain_a_word_are_split(
+    shop: SourceTree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    split: list[str] = []
+    extract = terms.extract
+
+    def counted(text: str) -> list[str]:
+        split.append(text)
+        return extract(text)
+
+    monkeypatch.setattr(terms, "extract", counted)
+    scores = scored_files(shop, {"payment": 1.0}, PATH)
+    assert set(scores) == {"src/payments.py", "tests/test_payments.py", "docs/payments.md"}
+    assert set(split) == {"src/payments", "tests/test_payments", "docs/payments"}
+
+
+@pytest.mark.parametrize("path", ["src/back_off.py", "src/BackOff.py", "src/back-offs.py"])
+def test_a_word_is_found_in_every_spelling_of_a_path(folder: Path, path: str) -> None:
+    (folder / "src").mkdir()
+    (folder / path).write_text("pass\n")
+    place = SourceTree(str(folder), None, str(folder / "never" / "code.db"))
+    for word in ("backoff", "backOff", "back_offs"):
+        weights = dict.fromkeys(terms.query(word), 1.0)
+        assert set(scored_files(place, weights, PATH)) == {path}, word

@@ -33,6 +33,18 @@ _AUXILIARY = (
 
 @lru_cache(maxsize=_PATHS_KEPT)
 def role_of(path: str) -> int:
+    # A pattern matches at most a folder and the name in it. Folders repeat, so they are cached.
+    name = path.rfind("/") + 1
+    role = _role_of_folder(path[:name]) if name else SOURCE
+    return role if role == BESIDE else max(role, _role(path[path.rfind("/", 0, name - 1) + 1 :]))
+
+
+@lru_cache(maxsize=_PATHS_KEPT)
+def _role_of_folder(folder: str) -> int:
+    return _role(folder)
+
+
+def _role(path: str) -> int:
     if _pattern(_BESIDE).search(path):
         return BESIDE
     return AUXILIARY if _pattern(_AUXILIARY).search(path) else SOURCE

@@ -53,7 +53,8 @@ def merge_batches(
 
 def _without_records(batch: RecordBatch, withheld: Container[str]) -> RecordBatch | None:
     """The rest of a batch; None if nothing is left."""
-    decoded = [(raw, _decode_record(raw)) for raw in batch.records] if withheld else []
+    before = latest()
+    decoded = [(raw, _decode_record(raw, before)) for raw in batch.records] if withheld else []
     kept = [
         (raw, record) for raw, record in decoded if record is None or record[0].id not in withheld
     ]
@@ -72,8 +73,9 @@ def read(reader: Reader, batch_id: ObjectId) -> list[Record]:
 def decode_batch(batch: RecordBatch) -> list[tuple[Record, str]]:
     """The records of a batch with their bodies as text. Of two with one id, the first wins."""
     by_id: dict[str, tuple[Record, str]] = {}
+    before = latest()
     for raw in batch.records:
-        if (record := _decode_record(raw)) is not None:
+        if (record := _decode_record(raw, before)) is not None:
             by_id.setdefault(record[0].id, record)
     return list(by_id.values())
 
@@ -106,8 +108,9 @@ def latest() -> int:
     return min((clock.now_ms() + _CENTURY_MS) << clock.COUNTER_BITS, records.BEYOND)
 
 
-def _decode_record(raw: msgspec.Raw) -> tuple[Record, str] | None:
-    """Decode and check a record that anybody may have written; None if it has no valid id or stamp.
+def _decode_record(raw: msgspec.Raw, before: int) -> tuple[Record, str] | None:
+    """Decode and check a record that anybody may have written; None if it has no valid id or a
+    stamp that is not `before` the bound.
 
     A record that is invalid for its kind gets an unknown kind, so that readers skip it.
     """
@@ -116,7 +119,7 @@ def _decode_record(raw: msgspec.Raw) -> tuple[Record, str] | None:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
     # Records from documents have ids without a time and a stamp beyond the bound.
-    if not (_IDS.fullmatch(row.id + row.change) and row.id > _NO_TIME and 0 < row.stamp < latest()):
+    if not (_IDS.fullmatch(row.id + row.change) and row.id > _NO_TIME and 0 < row.stamp < before):
         return None
     body = _body(row.body)
     shown = _ShownFields(row.action, row.kind, row.session, row.author)

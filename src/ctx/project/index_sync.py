@@ -81,7 +81,7 @@ class IndexSync:
         own = self._repository.own() if came else set()
         amended = commits.AmendedCommits(self._repository.objects)
         for new in came:
-            commit = read_typed(self._repository.objects, ObjectId(new), Commit)
+            commit = walked.commits[new]
             self._connection.execute(
                 "INSERT INTO commits VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
@@ -234,6 +234,8 @@ class CommitHistory:
     def __init__(self, repository: "Repository", known: Mapping[str, list[str]]) -> None:
         self._objects = repository.objects
         self._known = known
+        self.commits: dict[str, Commit] = {}
+        """The commits that were read, so that nobody reads them again."""
         self.missing: list[str] = []
         self.damaged: list[str] = []
 
@@ -247,13 +249,15 @@ class CommitHistory:
                 parents: Sequence[str] = self._known[commit_id]
             else:
                 try:
-                    parents = read_typed(self._objects, commit_id, Commit).parents
+                    commit = read_typed(self._objects, commit_id, Commit)
                 except ObjectNotFound:
                     self.missing.append(commit_id)
                     continue
                 except DAMAGE:
                     self.damaged.append(commit_id)
                     continue
+                parents = commit.parents
+                self.commits[commit_id] = commit
             walked.add(commit_id)
             waiting += [parent for parent in parents if parent not in reached]
             reached.update(parents)
