@@ -109,13 +109,13 @@ def import_(scale: Scale) -> Section:
                    f"{nodes / floor.cpu:,.0f}", f"{nodes / plain.cpu:,.0f}"),
             Figure(f"{name}, peak memory", f"{ours.peak_mb:,.0f} MB"),
         ]  # fmt: skip
-        speeds.append((nodes, nodes / ours.cost.wall))
-        floors.append((nodes, nodes / floor.wall))
+        speeds.append((nodes, nodes / ours.cost.cpu))
+        floors.append((nodes, nodes / floor.cpu))
         peaks.append((nodes, ours.peak_mb))
     return Section(
         figures,
         [
-            Plot("scale-import", "ctx import", "nodes", "nodes a second",
+            Plot("scale-import", "ctx import", "nodes", "nodes per CPU second",
                  [Series("ctx import", speeds), Series("SQLite copies the rows", floors)], 3_000),
             Plot("scale-import-memory", "ctx import, peak memory", "nodes", "MB",
                  [Series("ctx import", peaks)]),
