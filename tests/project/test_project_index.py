@@ -20,7 +20,8 @@ from ctx.memory import records
 from ctx.memory.materialise import materialise_all
 from ctx.memory.records import Record, edge_key
 from ctx.objects import refs
-from ctx.objects.object_store import typed
+from ctx.objects.loose_objects import LooseStore
+from ctx.objects.object_store import Object, typed
 from ctx.objects.object_types import Commit, StepKind, WorkCommit
 from ctx.objects.repository import Repository
 from ctx.objects.trees import EMPTY
@@ -316,3 +317,44 @@ def test_any_sequence_of_moves_gives_the_index_from_scratch(
         for move in moves:
             there.move(*move)
             assert there.from_index() == there.expected(), move
+
+
+def test_a_new_index_reads_each_object_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And it has the same indexes as an empty one, although they are created last."""
+    (tmp_path / ".ctx" / "heads").mkdir(parents=True)
+    repository = Repository(project_at(str(tmp_path)))
+    tip: ObjectId | None = None
+    written = []
+    for number in range(5):
+        added = record(number, number + 1, "node.put", derived_ulid(1, f"{number}"), "", None, {})
+        batch = batches.encode_batch([added])
+        commit = typed(Commit((tip,) if tip else (), 1, "", EMPTY.id, record_batches=(batch.id,)))
+        written += [batch, commit]
+        tip = commit.id
+    assert tip
+    repository.objects.write(written)
+    (tmp_path / ".ctx" / "heads" / tip).touch()
+    read: list[ObjectId] = []
+    original = LooseStore.read
+
+    def counted(store: LooseStore, id: ObjectId) -> Object:
+        read.append(id)
+        return original(store, id)
+
+    monkeypatch.setattr(LooseStore, "read", counted)
+    made = project_index.open_index(repository, project_index_state.state(repository.project))
+    assert sorted(read) == sorted(each.id for each in written)
+    assert made.connection.execute("SELECT count(*) FROM records WHERE stamp > 0").fetchone() == (
+        5,
+    )
+    empty = project_index.empty_index(repository)
+    assert _indexes(made.connection) == _indexes(empty.connection)
+    made.connection.close()
+    empty.connection.close()
+
+
+def _indexes(connection: Connection) -> set[tuple[str, str]]:
+    sql = "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL"
+    return set(connection.execute(sql))
