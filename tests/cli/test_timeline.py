@@ -1,9 +1,12 @@
 """`ctx timeline`"""
 
+import json
+import subprocess
 from pathlib import Path
 
 from tests.cli.conftest import Add
 from tests.conftest import Ctx, git
+from tests.mcp.processes import CTX, environment
 
 
 def test_around_a_node(project: Path, ctx: Ctx, add: Add) -> None:
@@ -41,6 +44,41 @@ def test_of_a_file(project: Path, ctx: Ctx) -> None:
     assert {each["kind"] for each in found["entries"]} == {"commit", "decision"}
     below = ctx("-C", str(project / "src"), "timeline", "net.py", "--format", "json").json
     assert below["id"] == "src/net.py"
+
+
+def test_of_a_session_and_a_file_that_it_changed(repo: Path, surroundings: Path, ctx: Ctx) -> None:
+    session = "11111111-2222-3333-4444-555555555555"
+    (repo / "a.py").write_text("x = 2\n")
+    edit = {"file_path": str(repo / "a.py"), "old_string": "x = 1", "new_string": "x = 2"}
+    answer = {"filePath": str(repo / "a.py")}
+    for word, payload in (
+        ("session-start", {"source": "startup"}),
+        ("prompt-submit", {"prompt": "Please change a.py so that x is 2"}),
+        (
+            "post-tool-use",
+            {"tool_name": "Edit", "tool_use_id": "1", "tool_input": edit, "tool_response": answer},
+        ),
+    ):
+        sent = {"session_id": session, "cwd": str(repo), "transcript_path": "", **payload}
+        subprocess.run(
+            [CTX, "hook", word],
+            cwd=repo,
+            env=environment(surroundings),
+            input=json.dumps(sent).encode(),
+            check=True,
+            capture_output=True,
+        )
+    assert ctx("hook", "apply").code == 0
+    found = ctx("timeline", session[:8], "--format", "json").json
+    assert (found["around"], found["id"]) == ("session", session)
+    lines = [(each["kind"], each["text"]) for each in found["entries"]]
+    assert lines == [
+        ("mark", "began"),
+        ("prompt", "Please change a.py so that x is 2"),
+        ("write", "a.py (+1 −1)"),
+    ]
+    of_file = ctx("timeline", "a.py", "--format", "json").json["entries"]
+    assert [(each["kind"], each["session"]) for each in of_file] == [("write", session)]
 
 
 def test_what_is_unknown_is_an_error(project: Path, ctx: Ctx) -> None:
