@@ -24,6 +24,7 @@ ctx import --merge other.json                where both differ, the newer one wi
 ctx import --from claude-mem --dry-run       what would be imported
 ctx import --from claude-code                CLAUDE.md files, and what Claude Code noted
 ctx import --from claude-code --transcripts  past sessions
+ctx import --from codex --since 90d          past sessions of another host
 ctx import notes.jsonl --project-name shop   one JSON object per line
 ctx import notes.jsonl --project             into the store of this project
 ctx import --from ctx /old/.ctx/store.db     a store of the Go program ctx
