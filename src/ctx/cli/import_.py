@@ -27,6 +27,7 @@ ctx import --from claude-code --transcripts  past sessions
 ctx import --from instructions               AGENTS.md, .cursorrules and the like
 ctx import --from basic-memory ~/notes       a folder of Basic Memory
 ctx import memory.json                       the graph of the MCP memory server
+ctx import --from codex --since 90d          past sessions of another host
 ctx import notes.jsonl --project-name shop   one JSON object per line
 ctx import notes.jsonl --project             into the store of this project
 ctx import --from ctx /old/.ctx/store.db     a store of the Go program ctx

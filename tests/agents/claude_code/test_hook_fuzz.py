@@ -161,7 +161,8 @@ def check_files(home: Path) -> None:
         mode = path.lstat().st_mode & 0o777
         assert mode == (0o700 if path.is_dir() else 0o600), f"{path}: {mode:o}"
     assert {path.name for path in home.iterdir()} <= {
-        *("backups", "first-run", "hook.log", "live", "repositories", "spool", "tend.lock"),
+        *("anchored", "backups", "first-run", "hook.log", "live", "repositories"),
+        *("spool", "tend.lock"),
         *("store.db", "store.db-shm", "store.db-wal"),
     }
     assert [name for name in os.listdir(home / "spool") if name.startswith("tmp-")] == []

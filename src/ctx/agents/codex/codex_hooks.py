@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ctx.hosts.hook_events import HookEvent
+    from ctx.hosts.hook_events import HookAnswer, HookEvent
 
 _HOME = "CODEX_HOME"
 _BY_AGENT = (b'"role":"assistant"', b'"role": "assistant"')
@@ -58,3 +58,6 @@ class CodexHooks(ClaudeHooks):
         from ctx.agents.runtime.transcript_ends import mentions
 
         return mentions(event.transcript, _CONTEXT_OF_HOOK)
+
+    def write(self, name: str, answer: "HookAnswer") -> bytes:
+        return super().write(name, answer) if any(answer) else b""

@@ -1,0 +1,66 @@
+"""One project, several hosts: each begins with what the others left."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ctx.agents.claude_code.claude_hooks import ClaudeHooks
+from ctx.agents.codex.codex_hooks import CodexHooks
+from ctx.agents.gemini.gemini_hooks import GeminiHooks
+from ctx.agents.runtime import hook
+from ctx.agents.runtime.hook import Hook
+from ctx.hosts.host_adapter import Hooks
+from tests.capture.conversations import nothing_started
+from tests.conftest import Ctx
+
+REMEMBER = "<ctx:remember type='fact' tags='tier:reference'>Builds run on Mondays.</ctx:remember>"
+
+
+class Place:
+    def __init__(self, home: Path, folder: Path) -> None:
+        self.home = home
+        self.folder = folder
+
+    def run(self, host: Hooks, word: str, *options: str, **more: Any) -> str:
+        """Run a hook; the text for the agent."""
+        variables = {"CTX_HOME": str(self.home), "CTX_WORKER_AUTOSTART": "0"}
+        payload = {"session_id": f"{host.spool_name}-1", "cwd": str(self.folder), **more}
+        data = json.dumps(payload).encode()
+        with nothing_started():
+            printed = hook.answer(Hook(word, list(options), variables, host), lambda: data)
+        answer = json.loads(printed) if printed else {}
+        return str(answer.get("hookSpecificOutput", {}).get("additionalContext", ""))
+
+
+@pytest.fixture
+def place(surroundings: Path, repo: Path, ctx: Ctx) -> Place:
+    found = Place(surroundings / ".ctx", repo)
+    found.run(ClaudeHooks(), "stop", "--response", REMEMBER, session_id="first")
+    assert ctx("hook", "apply").code == 0
+    return found
+
+
+def test_codex_begins_with_what_claude_code_left(place: Place) -> None:
+    assert "Builds run on Mondays." in place.run(CodexHooks(), "session-start", source="startup")
+
+
+def test_gemini_gets_its_context_with_the_first_prompt(place: Place) -> None:
+    host = GeminiHooks()
+    assert place.run(host, "session-start", source="startup") == ""
+    first = place.run(host, "prompt-submit", prompt="When do builds run?")
+    assert first.count("Builds run on Mondays.") == 1
+    assert "Mondays" not in place.run(host, "prompt-submit", prompt="And then?")
+    # A resumed conversation still has it, if its transcript does.
+    transcript = place.folder / "chat.jsonl"
+    transcript.write_text("<hook_context>…</hook_context>\n")
+    place.run(host, "session-start", source="resume", transcript_path=str(transcript))
+    resumed = place.run(host, "prompt-submit", prompt="Go on.", transcript_path=str(transcript))
+    assert "Mondays" not in resumed
+
+
+def test_gemini_gets_its_context_without_a_hook_at_the_start(place: Place) -> None:
+    host = GeminiHooks()
+    assert "Builds run on Mondays." in place.run(host, "prompt-submit", prompt="Hello.")
+    assert "Mondays" not in place.run(host, "prompt-submit", prompt="And then?")
