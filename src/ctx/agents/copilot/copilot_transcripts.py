@@ -24,7 +24,7 @@ from math import inf
 from typing import Any, NamedTuple
 
 from ctx import clock
-from ctx.agents import command_mentions, stored_events
+from ctx.agents import stored_events
 from ctx.agents.copilot import copilot_tools
 from ctx.agents.copilot.copilot_hooks import NAME
 from ctx.agents.copilot.copilot_tools import CopilotCall
@@ -114,13 +114,13 @@ class CopilotTranscripts:
         return _TURNS.last_turn(path, end, deadline)
 
     def read_by_agent(self, path: str, end: int | None, deadline: float) -> Iterator[str | None]:
-        marks = command_mentions.MARKS
+        marks = transcript_reader.COMMAND_BYTES
         for entry in transcript_reader.lines_that_mention(path, marks, end, deadline):
             if entry is None:
                 yield None
             elif not text_of(entry, "type").startswith(_BY_AGENT):
                 # A message contains what a hook added to it.
-                texts = command_mentions.texts_in(entry)
+                texts = transcript_reader.nested_strings(entry, "ctx")
                 yield from map(repeated_commands.without_reports, texts)
 
 

@@ -12,7 +12,7 @@ from sqlite3 import Connection
 from typing import Any
 
 from ctx import clock
-from ctx.agents import command_mentions, stored_events
+from ctx.agents import stored_events
 from ctx.agents.opencode import opencode_database, opencode_tools
 from ctx.agents.opencode.opencode_database import PartRow, SessionRow
 from ctx.agents.opencode.opencode_hooks import NAME
@@ -147,7 +147,7 @@ class OpenCodeTranscripts:
                 if clock.monotonic() >= deadline:
                     yield None
                     return
-                texts = command_mentions.texts_in(_not_by_agent(row))
+                texts = transcript_reader.nested_strings(_not_by_agent(row), "ctx")
                 yield from map(repeated_commands.without_reports, texts)
         except OSError:
             yield None

@@ -15,7 +15,7 @@ from math import inf
 from typing import Any, NamedTuple
 
 from ctx import clock
-from ctx.agents import command_mentions, stored_events
+from ctx.agents import stored_events
 from ctx.agents.qwen import qwen_tools
 from ctx.agents.qwen.qwen_hooks import NAME
 from ctx.agents.qwen.qwen_tools import QwenCall
@@ -105,13 +105,13 @@ class QwenTranscripts:
         return _TURNS.last_turn(path, end, deadline)
 
     def read_by_agent(self, path: str, end: int | None, deadline: float) -> Iterator[str | None]:
-        marks = command_mentions.MARKS
+        marks = transcript_reader.COMMAND_BYTES
         for entry in transcript_reader.lines_that_mention(path, marks, end, deadline):
             if entry is None:
                 yield None
             elif entry.get("type") in ("user", "tool_result"):
                 # Both contain what hooks added.
-                texts = command_mentions.texts_in(_without_arguments(entry))
+                texts = transcript_reader.nested_strings(_without_arguments(entry), "ctx")
                 yield from map(repeated_commands.without_reports, texts)
 
 
