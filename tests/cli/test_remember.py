@@ -20,7 +20,7 @@ def test_a_node_of_an_agent_is_shown_to_later_sessions(project: Path, ctx: Ctx) 
 
 
 def test_what_needs_approval_is_proposed(project: Path, ctx: Ctx) -> None:
-    ran = ctx("remember", "Never force-push", "--tag=tier:pinned", "--scope=user", "--format=json")
+    ran = ctx("remember", "Never force-push", "--tag=tier:pinned", "--user", "--format=json")
     assert ran.json["proposed"] == ["pin", "all projects"]
     assert "tier:pinned" not in ran.json["node"]["tags"]
     text = ctx("remember", "Never push on Fridays", "--tag=tier:pinned")

@@ -9,7 +9,7 @@ from ctx.cli.output import Block, Line, Output
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
 from ctx.operations import agent_proposals
-from ctx.operations.remember import SCOPES, LinkTarget, Options, RememberResult, remember
+from ctx.operations.remember import LinkTarget, Options, RememberResult, remember
 
 EXAMPLES = """
 ctx remember "The gateway answers 429 after ten calls a second"
@@ -45,12 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--id", metavar="ID", help="link this node, instead of adding one"
     )
     shared.complete_with(existing, "node")
-    parser.add_argument(
-        "--scope",
-        choices=SCOPES,
-        default="",
-        help="`user`: for all projects, if the user agrees (default: this project)",
-    )
+    parser.add_argument("--user", action="store_true", help="for all projects, if the user agrees")
     shared.session_option(parser)
 
 
@@ -68,7 +63,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
             options.summary,
             options.rationale,
             [memory.graph.find(name) for name in options.supersedes],
-            options.scope,
+            "user" if options.user else "",
             [LinkTarget(kind, memory.graph.find(name)) for kind, name in map(_link, options.link)],
             memory.graph.find(options.id) if options.id else None,
         )
