@@ -125,14 +125,14 @@ def test_complete_hooks_are_ok(programs: Path, claude: Path, folder: Path) -> No
     settings(claude / "settings.json", users("2.1.325"))
     found = diagnosis(folder)
     assert checks_named("hooks", found) == [
-        DoctorCheck("hooks", "ok", f"8 in {claude}/settings.json, up to date", "")
+        DoctorCheck("hooks", "ok", f"9 in {claude}/settings.json, up to date", "")
     ]
     assert checks_named("hooks run", found) == [
         DoctorCheck(
             "hooks run",
             "ok",
             "tried session-start, prompt-submit, stop, post-tool-use, post-tool-use-failure,"
-            " pre-compact, session-end, subagent-stop: fine",
+            " pre-compact, session-end, subagent-stop, pre-edit: fine",
             "",
         )
     ]
@@ -327,12 +327,12 @@ def test_hooks_of_a_project_need_ctx_on_the_path(programs: Path, claude: Path, r
     below.mkdir()
     found = diagnosis(below)
     assert checks_named("hooks", found) == [
-        DoctorCheck("hooks", "ok", f"7 in {repo}/.claude/settings.json, up to date", "")
+        DoctorCheck("hooks", "ok", f"8 in {repo}/.claude/settings.json, up to date", "")
     ]
     (missing,) = checks_named("hooks run", found)
     assert missing.state == "problem"
     words = "session-start, prompt-submit, stop, post-tool-use, pre-compact, session-end"
-    assert missing.seen.startswith(f"{words}, subagent-stop: it does nothing.")
+    assert missing.seen.startswith(f"{words}, subagent-stop, pre-edit: it does nothing.")
     assert missing.advice == (
         "`ctx hook session-start || true` needs this ctx on the PATH of the client."
     )
