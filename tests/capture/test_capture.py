@@ -81,7 +81,7 @@ def test_samples_become_the_expected_steps() -> None:
     default = rules()
     for path in sorted(SAMPLES.glob("*.json")):
         word = words.get(path.stem.split(".")[0])
-        if word is None:
+        if word in (None, spool.PRE_EDIT):
             continue
         heard = event_store.read(f"{ID}.{word}", path.read_bytes(), HOSTS)
         heard = stored_event(Heading(*heard[:7]), heard.payload)
