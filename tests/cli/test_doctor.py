@@ -37,7 +37,7 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def stable(text: str, programs: Path) -> str:
     text = re.sub(r"ok +ctx +\d.*", "ok ctx VERSION", text.replace(str(programs), "BIN"))
     text = re.sub(r"\d{4}-\d\d-\d\dT[\d:]+Z", "NOW", text)
-    text = re.sub(r"tried session-start, .*, subagent-stop", "tried ALL", text)
+    text = re.sub(r"tried session-start, .*, subagent-stop, pre-edit", "tried ALL", text)
     text = re.sub(r"[\d,]+ MB free on the disk of \S+", "N MB free", text)
     return re.sub(r" {2,}", "  ", re.sub(r"0\.\d MB", "0.N MB", text))
 
@@ -77,7 +77,7 @@ def test_before_and_after_an_install(folder: Path, programs: Path, ctx: Ctx) -> 
   ok  capture  no event has come yet
   ok  hook errors  none in the last day
   ok  client  Claude Code 2.1.325: BIN/claude
-  ok  hooks  8 in ~/.claude/settings.json, up to date
+  ok  hooks  9 in ~/.claude/settings.json, up to date
   ok  hooks run  tried ALL: fine
   ok  PATH  `ctx` is BIN/ctx, of the same version as this one
   ok  skill  ~/.claude/skills/ctx, up to date

@@ -125,6 +125,7 @@ def test_in_and_out_again(ctx: Ctx, home: Path, binaries: Path) -> None:
         "PreCompact": [entry("pre-compact")],
         "SessionEnd": [entry("session-end")],
         "SubagentStop": [entry("subagent-stop", **{"async": True})],
+        "PreToolUse": [entry("pre-edit")],
     }
     assert (home / ".ctx" / "backups" / backup).read_text() == FOREIGN
     # The trials were of another store: nothing of them is here.
@@ -177,7 +178,7 @@ def test_a_dry_run_changes_nothing(ctx: Ctx, home: Path) -> None:
     assert (ran.code, ran.err) == (0, "")
     diff, _, rest = ran.out.partition("\n\n")
     assert diff.startswith(
-        f'--- {settings}\n+++ {settings}\n@@ -1,3 +1,89 @@\n {{\n-  "model": "opus"\n'
+        f'--- {settings}\n+++ {settings}\n@@ -1,3 +1,101 @@\n {{\n-  "model": "opus"\n'
         '+  "model": "opus",\n+  "hooks": {\n+    "SessionStart": [\n'
     )
     assert rest == (
@@ -572,6 +573,7 @@ def test_for_a_project(
         "ctx hook pre-compact || true",
         "ctx hook session-end || true",
         "ctx hook subagent-stop || true",
+        "ctx hook pre-edit || true",
     ]
     assert (repo / ".claude" / "skills" / "ctx" / "SKILL.md").exists()
     # They are committed, and read by others.
