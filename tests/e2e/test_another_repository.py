@@ -105,6 +105,8 @@ def test_another_history_in_the_same_git_folder_is_not_shown(
 ) -> None:
     """The marker is still there, but a hook must show nothing, whatever ran in between."""
     assert OURS in context_in_clone(hooks, "before")
+    # A process that looked before the checkout would index what it finds after it.
+    hooks.settle()
     git("fetch", "-q", str(tmp_path / "evil"), "main")
     git("checkout", "-q", "-f", "FETCH_HEAD")
     assert EVIL not in context_in_clone(hooks, "at-once")

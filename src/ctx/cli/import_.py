@@ -47,6 +47,9 @@ HOSTS_WITH_SESSIONS = tuple(name for name in HOSTS.names if name not in PROGRAMS
 """Hosts of which only past sessions can be imported."""
 
 
+_SOURCES = (*PROGRAMS, *HOSTS_WITH_SESSIONS)
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     paths = parser.add_argument(
         "paths",
@@ -58,8 +61,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--from",
         dest="program",
-        choices=(*PROGRAMS, *HOSTS_WITH_SESSIONS),
-        help="the program that wrote it (default: detected)",
+        choices=_SOURCES,
+        metavar="PROGRAM",
+        help=f"the program that wrote it (default: detected): {', '.join(_SOURCES)}",
     )
     parser.add_argument(
         "--merge",
