@@ -14,7 +14,7 @@ OPENCODE := 1.18.18
 QWEN := 0.24.4
 # For Qwen Code, which needs a newer one than many machines have.
 NODE := 22.23.3
-NODE_BUILD := node-$(shell uname -s | tr A-Z a-z)-$(if $(filter x86_64,$(shell uname -m)),x64,arm64)
+NODE_BUILD = node-$(shell uname -s | tr A-Z a-z)-$(if $(filter x86_64,$(shell uname -m)),x64,arm64)
 CODEX := 0.166.0
 GEMINI := 0.61.0
 # What is in the package itself: its scripts would download from elsewhere.

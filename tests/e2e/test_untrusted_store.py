@@ -265,6 +265,7 @@ RUN: dict[tuple[str, str], list[list[str]]] = {
     ("hook", "pre-compact"): [],
     ("hook", "session-end"): [],
     ("hook", "subagent-stop"): [],
+    ("hook", "pre-edit"): [],
     ("hook", "apply"): [["hook", "apply"]],
     ("status", ""): [["status"]],
     ("config", "get"): [["config", "get", "repo.id"]],

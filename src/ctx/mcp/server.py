@@ -9,6 +9,7 @@ for `server/discover` first, and use the handshake if a server does not know tha
 
 import logging
 import os
+import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
@@ -23,7 +24,7 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
 from ctx import __version__, layout
-from ctx.errors import CtxError
+from ctx.errors import CtxError, UsageError
 from ctx.markdown import visible
 from ctx.mcp import prompts, resources
 from ctx.mcp.agent_place import AgentPlace, agent_place
@@ -213,12 +214,18 @@ class MemoryServer:
 
 def serve(environment: Environment, session_in_call: Callable[[Mapping[str, Any]], str]) -> None:
     """Serve one host on stdin and stdout, until it closes them, ends, or a signal arrives."""
+    if sys.stdin is None or sys.stdout is None:
+        raise UsageError("`ctx mcp` needs stdin and stdout.", hint="A host starts it.")
     # The SDK logs to stderr, which hosts show as errors of the server.
     logging.getLogger("mcp").setLevel(logging.CRITICAL)
     server = MemoryServer(environment, session_in_call)
     lifetime = Lifetime(server.thread.finish)
     lifetime.watch()
-    anyio.run(server.run)
+    try:
+        anyio.run(server.run)
+    except* OSError:
+        # The host has closed the pipe, or its output cannot be written.
+        lifetime.end(1)
     lifetime.end(0)
 
 
