@@ -23,6 +23,9 @@ EVERYTHING = [
     *(["relate", "app.py", "other.py"], ["task", "start", "Fix it"], ["task", "end"]),
     *(["search", "timeouts"], ["query", "timeouts"], ["recall", "timeouts"], ["pack", "x"]),
     *(["trace", "app.py"], ["related", "app.py"], ["why"], ["compose"], ["context"]),
+    *(["timeline", "app.py"], ["remember", "Retries have a limit."]),
+    # Its tools do what these commands do.
+    ["mcp", "--help"],
     *(["view", "list"], ["summarize", "type:fact"], ["tags"], ["edges"]),
     *(["tag", "nothing", "a:b"], ["untag", "nothing", "a:b"], ["pin", "nothing"]),
     *(["unpin", "nothing"], ["link", "nothing", "other"], ["unlink", "nothing", "other"]),
