@@ -208,11 +208,9 @@ def _scores(
 
 
 def _times(wanted: Collection[str], words: Sequence[str]) -> Mapping[str, int]:
-    """How often each term occurs."""
-    counts: dict[str, int] = {}
-    for word in words:
-        if word in wanted:
-            counts[word] = counts.get(word, 0) + 1
+    """How often each term occurs, if it does."""
+    there = set(words)
+    counts = {term: words.count(term) for term in wanted if term in there}
     for term in wanted:
         # The length first: this runs for every term of every text.
         if len(term) == 1 and node_query.is_lone(term):
