@@ -21,7 +21,8 @@ and `ctx undo` reverts.
 Unknown kinds were written by a newer version: they are kept and skipped.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import groupby
 from sqlite3 import Connection
 from typing import Any, NamedTuple
@@ -229,13 +230,16 @@ def _record(row: tuple[Any, ...]) -> Record:
 
 def as_json(value: Mapping[str, Any]) -> str:
     """The canonical JSON of a value: equal values give equal bytes."""
-    if not value:
-        return "{}"
-    import json
+    return _canonical_encoder()(value) if value else "{}"
 
-    return json.dumps(
-        value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False
-    )
+
+@cache
+def _canonical_encoder() -> Callable[[Mapping[str, Any]], str]:
+    from json import JSONEncoder
+
+    return JSONEncoder(
+        ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False
+    ).encode
 
 
 def describe(record: Record, node_id: str) -> str:
