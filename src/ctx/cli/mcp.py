@@ -27,6 +27,8 @@ def run(_options: argparse.Namespace, settings: Settings, output: Output) -> Non
             "`ctx mcp` speaks to a program, not to a terminal.",
             hint="Register it with your agent: `claude mcp add ctx -- ctx mcp`. See docs/mcp.md.",
         )
+    if output.is_closed:
+        raise UsageError("`ctx mcp` needs stdout.", hint="A host starts it.")
     try:
         from ctx.mcp import server
     except ImportError as error:

@@ -100,6 +100,8 @@ class Output:
         form: str = "text",
         screen: Screen = _PLAIN,
     ) -> None:
+        self.is_closed = stdout is None
+        """Whether the process was started without an output."""
         self._stdout = _lenient(stdout)
         self._stderr = _lenient(stderr)
         self._form = form

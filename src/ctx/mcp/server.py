@@ -214,8 +214,8 @@ class MemoryServer:
 
 def serve(environment: Environment, session_in_call: Callable[[Mapping[str, Any]], str]) -> None:
     """Serve one host on stdin and stdout, until it closes them, ends, or a signal arrives."""
-    if sys.stdin is None or sys.stdout is None:
-        raise UsageError("`ctx mcp` needs stdin and stdout.", hint="A host starts it.")
+    if sys.stdin is None:
+        raise UsageError("`ctx mcp` needs stdin.", hint="A host starts it.")
     # The SDK logs to stderr, which hosts show as errors of the server.
     logging.getLogger("mcp").setLevel(logging.CRITICAL)
     server = MemoryServer(environment, session_in_call)
