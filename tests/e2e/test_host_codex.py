@@ -36,6 +36,15 @@ PATCH = """\
 +    return 2
 *** End Patch
 """
+UPDATE = """\
+*** Begin Patch
+*** Update File: shop.py
+@@
+-    return 1
++    return 3
+*** End Patch
+"""
+DECISION = "Prices are in cents"
 
 
 @pytest.fixture
@@ -101,21 +110,28 @@ def test_what_one_session_remembers_is_given_to_the_next(person: HostPerson) -> 
     resumed = say(person, "Go on.", "On it.", resume=session["id"])
     assert resumed[0].text.count("Releases have names.") == 1
     assert FACT in resumed[0].text
+    person.ctx("add", "decision", DECISION, "--no-tier", "--mention", "shop.py")
+    say(person, "Hello.", "Hello.")
     second = say(
         person,
         "When do deploys happen?",
         Reply((), (Tool("mcp__ctx.recall", {"query": "deploys"}),)),
+        Reply((), (Tool("apply_patch", {"text": UPDATE}),)),
         "On Fridays.",
     )
+    # What memory knows about a file comes with the patch of it, and not before.
+    assert DECISION not in second[1].text
+    assert f"## Before you edit shop.py\n- [decision] {DECISION}" in second[2].text
     assert FACT in second[0].text
     assert "Added `price`" in second[0].text
     assert "tool_search" in second[0].tools
     assert FACT in second[1].results[0]
-    newest, _ = person.sessions(2)
+    newest, *_ = person.sessions(3)
     # A call of our own tools is no step.
     assert person.steps(newest["id"]) == [
         ("prompt", "When do deploys happen?"),
         ("say", "On Fridays."),
+        ("write", "shop.py"),
     ]
     # Everything is known already.
     done = person.ctx("import", "--from", "codex")
