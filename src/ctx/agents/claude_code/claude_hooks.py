@@ -4,7 +4,7 @@ Every hook loads this module. For an event that needs no answer it parses nothin
 everything else is imported by the methods that need it.
 """
 
-from ctx.agents.runtime.hook import field
+from ctx.agents.runtime.hook import field, text_in, with_response
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -79,12 +79,12 @@ class ClaudeHooks:
         keys = parsed if isinstance(parsed, dict) else {}
         source, idle_s = keys.get("source"), keys.get("seconds_since_last_response")
         return HookEvent(
-            _text(keys, "session_id"),
-            _text(keys, "cwd"),
-            _text(keys, "transcript_path"),
+            text_in(keys, "session_id"),
+            text_in(keys, "cwd"),
+            text_in(keys, "transcript_path"),
             payload,
             source if isinstance(source, str) else None,
-            _text(keys, "prompt"),
+            text_in(keys, "prompt"),
             keys.get("reason") == "clear",
             idle_s if isinstance(idle_s, int | float) else None,
         )
@@ -92,17 +92,7 @@ class ClaudeHooks:
     def with_response(
         self, payload: bytes, session: str, folder: str, response: str
     ) -> "tuple[str, bytes]":
-        import json
-
-        try:
-            parsed = json.loads(payload) if payload.strip() else {}
-        except ValueError:
-            parsed = {}
-        keys = parsed if isinstance(parsed, dict) else {}
-        keys.setdefault("session_id", session)
-        keys.setdefault("cwd", folder)
-        keys["response"] = response
-        return keys["session_id"], json.dumps(keys).encode()
+        return with_response(payload, ("session_id", session), ("cwd", folder), response)
 
     def forked_from(self, event: "HookEvent", process: str, now_s: float) -> str:
         from ctx.agents.claude_code import session_lineage
@@ -123,8 +113,3 @@ class ClaudeHooks:
         if answer.message:
             keys["systemMessage"] = answer.message
         return json.dumps(keys).encode() + b"\n"
-
-
-def _text(keys: "Mapping[str, Any]", name: str) -> str:
-    value = keys.get(name)
-    return value if isinstance(value, str) else ""

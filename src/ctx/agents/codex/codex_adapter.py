@@ -8,13 +8,16 @@ from typing import Any
 from ctx.agents.codex import codex_payloads, rollout_events, rollout_files
 from ctx.agents.codex.codex_hooks import CodexHooks
 from ctx.agents.codex.rollout_events import TURNS, RolloutReader
-from ctx.hosts import transcript_paths
+from ctx.agents.line_transcripts import LineTranscripts
 from ctx.hosts.events import Event, Heading
-from ctx.hosts.transcripts import MOST_READ, TranscriptPart, TranscriptStamp, TranscriptStart, Turn
+from ctx.hosts.transcripts import MOST_READ, TranscriptPart, TranscriptStart
 
 
-class CodexTranscripts:
+class CodexTranscripts(LineTranscripts):
+    # A subagent is a session of its own.
     file_names = "rollout-<time>-<session>.jsonl"
+    turns = TURNS
+    context_marks = (rollout_files.CONTEXT_OF_HOOK,)
 
     def folder(self, host_folder: str) -> str:
         return rollout_files.folder(host_folder)
@@ -25,18 +28,8 @@ class CodexTranscripts:
     def folder_of(self, path: str) -> str:
         return rollout_files.folder_of(path)
 
-    def stamp(self, path: str) -> TranscriptStamp:
-        return transcript_paths.stamp(path)
-
     def session_of(self, path: str) -> str:
         return rollout_files.session_of(path)
-
-    def of_subagents(self, path: str, since_ms: int) -> list[str]:  # noqa: ARG002
-        # A subagent is a session of its own.
-        return []
-
-    def shows_hook(self, path: str) -> bool:
-        return rollout_files.shows_hook(path)
 
     def beginning(self, path: str) -> TranscriptStart:
         return rollout_files.beginning(path)
@@ -51,12 +44,6 @@ class CodexTranscripts:
         deadline: float = inf,
     ) -> TranscriptPart:
         return RolloutReader(path, most, deadline).read(start, end)
-
-    def since(self, path: str, start: int, end: int | None, deadline: float) -> Turn:
-        return TURNS.since(path, start, end, deadline)
-
-    def last_turn(self, path: str, end: int | None, deadline: float) -> Turn:
-        return TURNS.last_turn(path, end, deadline)
 
     def read_by_agent(self, path: str, end: int | None, deadline: float) -> Iterator[str | None]:
         return rollout_events.read_by_agent(path, end, deadline)

@@ -9,7 +9,6 @@ import os
 import re
 
 from ctx import clock
-from ctx.capture.injected_text import SIGNS
 from ctx.hosts import transcript_paths
 from ctx.hosts.transcripts import TranscriptStart
 
@@ -21,7 +20,7 @@ _NAME = re.compile(
 _CWD = re.compile(rb'"cwd"\s{0,4}:\s{0,4}("(?:[^"\\]|\\.){1,4096}")')
 _BRANCH = re.compile(rb'"branch"\s{0,4}:\s{0,4}("(?:[^"\\]|\\.){1,256}")')
 _TIMESTAMP = re.compile(rb'"timestamp"\s{0,4}:\s{0,4}"([0-9T:.Z+-]{10,40})"')
-_CONTEXT_OF_HOOK = b"hooks.additional_context"
+CONTEXT_OF_HOOK = b"hooks.additional_context"
 
 
 def folder(host_folder: str) -> str:
@@ -61,15 +60,6 @@ def place(path: str) -> tuple[str, str]:
         return "", ""
     branch = _BRANCH.search(start.partition(b"\n")[0])
     return _folder_in(start), _json_text(branch[1]) if branch else ""
-
-
-def shows_hook(path: str) -> bool:
-    """Whether a hook of ctx answered at the start of a session: Codex stores its answer."""
-    try:
-        lines = transcript_paths.first_bytes(path).splitlines()
-    except OSError:
-        return False
-    return any(_CONTEXT_OF_HOOK in line and any(sign in line for sign in SIGNS) for line in lines)
 
 
 def _folder_in(start: bytes) -> str:

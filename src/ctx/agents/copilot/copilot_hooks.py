@@ -4,12 +4,11 @@ Every hook loads this module. For an event that needs no answer it parses nothin
 everything else is imported by the methods that need it.
 """
 
-from ctx.agents.runtime.hook import field
+from ctx.agents.runtime.hook import field, text_in, with_response
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
 
     from ctx.hosts.hook_events import HookAnswer, HookEvent
 
@@ -77,30 +76,20 @@ class CopilotHooks:
 
         parsed = json.loads(payload)
         keys = parsed if isinstance(parsed, dict) else {}
-        source = _text(keys, "source")
+        source = text_in(keys, "source")
         return HookEvent(
-            _text(keys, "sessionId"),
-            _text(keys, "cwd"),
-            _text(keys, "transcriptPath"),
+            text_in(keys, "sessionId"),
+            text_in(keys, "cwd"),
+            text_in(keys, "transcriptPath"),
             payload,
             SOURCES.get(source, source) or None,
-            _text(keys, "prompt"),
+            text_in(keys, "prompt"),
         )
 
     def with_response(
         self, payload: bytes, session: str, folder: str, response: str
     ) -> "tuple[str, bytes]":
-        import json
-
-        try:
-            parsed = json.loads(payload) if payload.strip() else {}
-        except ValueError:
-            parsed = {}
-        keys = parsed if isinstance(parsed, dict) else {}
-        keys.setdefault("sessionId", session)
-        keys.setdefault("cwd", folder)
-        keys["response"] = response
-        return keys["sessionId"], json.dumps(keys).encode()
+        return with_response(payload, ("sessionId", session), ("cwd", folder), response)
 
     def forked_from(self, event: "HookEvent", process: str, now_s: float) -> str:  # noqa: ARG002
         return ""
@@ -116,8 +105,3 @@ class CopilotHooks:
         import json
 
         return json.dumps({"additionalContext": answer.text}).encode() + b"\n"
-
-
-def _text(keys: "Mapping[str, Any]", name: str) -> str:
-    value = keys.get(name)
-    return value if isinstance(value, str) else ""

@@ -28,6 +28,7 @@ from ctx.agents import stored_events
 from ctx.agents.copilot import copilot_tools
 from ctx.agents.copilot.copilot_hooks import NAME
 from ctx.agents.copilot.copilot_tools import CopilotCall
+from ctx.agents.line_transcripts import LineTranscripts
 from ctx.agents.stored_events import EventContent, fields_of, text_of
 from ctx.capture import repeated_commands, session_state
 from ctx.capture.steps import ASSISTANT_MESSAGE, RECAP
@@ -37,17 +38,13 @@ from ctx.hosts.transcript_reader import TranscriptReader
 from ctx.hosts.transcripts import (
     MOST_READ,
     TranscriptPart,
-    TranscriptStamp,
     TranscriptStart,
-    Turn,
     storable,
 )
 from ctx.hosts.turn_lines import TurnEntry, TurnLines
 
 _FOLDER = "session-state"
 _FILE = "events.jsonl"
-_SIGNS = (b"<!-- ctx", b"(ctx)", b"`ctx ", b"<ctx:")
-"""Parts of every context that ctx gives."""
 _TOOL_HOOKS = ("postToolUse", "postToolUseFailure")
 _BY_AGENT = ("assistant.", "tool.execution_start", "hook.start")
 """The types of entries that the agent wrote. The input of a hook is in other entries too."""
@@ -57,8 +54,13 @@ _MATTERS = re.compile(
 )
 
 
-class CopilotTranscripts:
+class CopilotTranscripts(LineTranscripts):
     file_names = f"<session>/{_FILE}"
+    context_marks = (b'"hook.end"', b"additionalContext")
+
+    @property
+    def turns(self) -> TurnLines:
+        return _TURNS
 
     def folder(self, host_folder: str) -> str:
         return os.path.join(host_folder, _FOLDER)
@@ -69,25 +71,10 @@ class CopilotTranscripts:
     def folder_of(self, path: str) -> str:
         return os.path.dirname(os.path.dirname(path))
 
-    def stamp(self, path: str) -> TranscriptStamp:
-        return transcript_paths.stamp(path)
-
     def session_of(self, path: str) -> str:
         folder, name = os.path.split(path)
         session = os.path.basename(folder)
         return session if name == _FILE and live.is_session(session) else ""
-
-    def of_subagents(self, path: str, since_ms: int) -> list[str]:  # noqa: ARG002
-        """Their events are in the transcript of the session."""
-        return []
-
-    def shows_hook(self, path: str) -> bool:
-        try:
-            found = transcript_paths.first_bytes(path).splitlines()
-        except OSError:
-            return False
-        hooks = (line for line in found if b'"hook.end"' in line and b"additionalContext" in line)
-        return any(sign in line for line in hooks for sign in _SIGNS)
 
     def beginning(self, path: str) -> TranscriptStart:
         data = _first_data(path)
@@ -106,12 +93,6 @@ class CopilotTranscripts:
         deadline: float = inf,
     ) -> TranscriptPart:
         return _CopilotReader(path, self.session_of(path), most, deadline).read(start, end)
-
-    def since(self, path: str, start: int, end: int | None, deadline: float) -> Turn:
-        return _TURNS.since(path, start, end, deadline)
-
-    def last_turn(self, path: str, end: int | None, deadline: float) -> Turn:
-        return _TURNS.last_turn(path, end, deadline)
 
     def read_by_agent(self, path: str, end: int | None, deadline: float) -> Iterator[str | None]:
         marks = transcript_reader.COMMAND_BYTES

@@ -13,7 +13,6 @@ from contextlib import suppress
 from typing import Any
 
 from ctx import clock, disk
-from ctx.capture.injected_text import SIGNS
 from ctx.hook_files import live
 from ctx.hosts import transcript_paths
 from ctx.hosts.transcripts import TranscriptStart
@@ -22,7 +21,7 @@ _CHATS = "chats"
 _NAME = re.compile(r"session-[0-9A-Za-z-]{1,100}\.jsonl")
 _FIRST_LINE = 64 * 1024
 _LARGEST_LIST = 4 * 1024 * 1024
-_CONTEXT_OF_HOOK = b"<hook_context>"
+CONTEXT_OF_HOOK = b"<hook_context>"
 # The first message of every chat describes the place.
 _WORKSPACE = re.compile(r"\*\*Workspace Directories:\*\*\n\s*- ([^\n]{1,4096})")
 
@@ -76,15 +75,6 @@ def project_folder(path: str) -> str:
                 listed_first = _WORKSPACE.search(" ".join(_texts(_parsed(line))))
                 return _absolute(listed_first[1].strip()) if listed_first else ""
     return ""
-
-
-def shows_hook(path: str) -> bool:
-    """Whether a hook of ctx answered in a session: Gemini CLI stores its answer."""
-    try:
-        lines = transcript_paths.first_bytes(path).splitlines()
-    except OSError:
-        return False
-    return any(_CONTEXT_OF_HOOK in line and any(sign in line for sign in SIGNS) for line in lines)
 
 
 def _first_line(path: str) -> dict[str, Any]:

@@ -8,13 +8,16 @@ from typing import Any
 from ctx.agents.gemini import chat_events, chat_files, gemini_payloads
 from ctx.agents.gemini.chat_events import TURNS, ChatReader
 from ctx.agents.gemini.gemini_hooks import GeminiHooks
-from ctx.hosts import transcript_paths
+from ctx.agents.line_transcripts import LineTranscripts
 from ctx.hosts.events import Event, Heading
-from ctx.hosts.transcripts import MOST_READ, TranscriptPart, TranscriptStamp, TranscriptStart, Turn
+from ctx.hosts.transcripts import MOST_READ, TranscriptPart, TranscriptStart
 
 
-class GeminiTranscripts:
+class GeminiTranscripts(LineTranscripts):
+    # What subagents do is in the chat of the session.
     file_names = "session-<time>-<session>.jsonl"
+    turns = TURNS
+    context_marks = (chat_files.CONTEXT_OF_HOOK,)
 
     def folder(self, host_folder: str) -> str:
         return chat_files.folder(host_folder)
@@ -25,18 +28,8 @@ class GeminiTranscripts:
     def folder_of(self, path: str) -> str:
         return chat_files.folder_of(path)
 
-    def stamp(self, path: str) -> TranscriptStamp:
-        return transcript_paths.stamp(path)
-
     def session_of(self, path: str) -> str:
         return chat_files.session_of(path)
-
-    def of_subagents(self, path: str, since_ms: int) -> list[str]:  # noqa: ARG002
-        # What they do is in the chat of the session.
-        return []
-
-    def shows_hook(self, path: str) -> bool:
-        return chat_files.shows_hook(path)
 
     def beginning(self, path: str) -> TranscriptStart:
         return chat_files.beginning(path)
@@ -51,12 +44,6 @@ class GeminiTranscripts:
         deadline: float = inf,
     ) -> TranscriptPart:
         return ChatReader(path, most, deadline).read(start, end)
-
-    def since(self, path: str, start: int, end: int | None, deadline: float) -> Turn:
-        return TURNS.since(path, start, end, deadline)
-
-    def last_turn(self, path: str, end: int | None, deadline: float) -> Turn:
-        return TURNS.last_turn(path, end, deadline)
 
     def read_by_agent(self, path: str, end: int | None, deadline: float) -> Iterator[str | None]:
         return chat_events.read_by_agent(path, end, deadline)

@@ -8,12 +8,11 @@ Every hook loads this module. For an event that needs no answer it parses nothin
 everything else is imported by the methods that need it.
 """
 
-from ctx.agents.runtime.hook import field
+from ctx.agents.runtime.hook import field, text_in, with_response
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
 
     from ctx.hosts.hook_events import HookAnswer, HookEvent
 
@@ -72,23 +71,13 @@ class OpenCodeHooks:
 
         parsed = json.loads(payload)
         keys = parsed if isinstance(parsed, dict) else {}
-        place = _text(keys, "session"), _text(keys, "folder"), ""
-        return HookEvent(*place, payload, _text(keys, "source") or None, _text(keys, "prompt"))
+        place = text_in(keys, "session"), text_in(keys, "folder"), ""
+        return HookEvent(*place, payload, text_in(keys, "source") or None, text_in(keys, "prompt"))
 
     def with_response(
         self, payload: bytes, session: str, folder: str, response: str
     ) -> "tuple[str, bytes]":
-        import json
-
-        try:
-            parsed = json.loads(payload) if payload.strip() else {}
-        except ValueError:
-            parsed = {}
-        keys = parsed if isinstance(parsed, dict) else {}
-        keys.setdefault("session", session)
-        keys.setdefault("folder", folder)
-        keys["response"] = response
-        return keys["session"], json.dumps(keys).encode()
+        return with_response(payload, ("session", session), ("folder", folder), response)
 
     def forked_from(self, event: "HookEvent", process: str, now_s: float) -> str:  # noqa: ARG002
         return ""
@@ -104,8 +93,3 @@ class OpenCodeHooks:
         import json
 
         return json.dumps({"additionalContext": answer.text}).encode() + b"\n"
-
-
-def _text(keys: "Mapping[str, Any]", name: str) -> str:
-    value = keys.get(name)
-    return value if isinstance(value, str) else ""

@@ -19,6 +19,7 @@ from ctx.agents.opencode.opencode_hooks import NAME
 from ctx.agents.opencode.opencode_tools import OpenCodeCall
 from ctx.agents.stored_events import EventContent, fields_of, text_of
 from ctx.capture import repeated_commands, session_state
+from ctx.capture.injected_text import SIGNS
 from ctx.capture.steps import ASSISTANT_MESSAGE, RECAP
 from ctx.hosts import transcript_reader
 from ctx.hosts.events import Event
@@ -33,8 +34,6 @@ from ctx.hosts.transcripts import (
 )
 
 _ABORTED = "MessageAbortedError"
-_SIGNS = ("<!-- ctx", "(ctx)", "`ctx ", "<ctx:")
-"""Parts of every context that ctx gives."""
 _MOST_PARTS = 50
 
 
@@ -87,7 +86,7 @@ class OpenCodeTranscripts:
         except OSError:
             return False
         texts = [text_of(part, "text") for part in first if part.get("synthetic") is True]
-        return any(sign in text for text in texts for sign in _SIGNS)
+        return any(sign.decode() in text for text in texts for sign in SIGNS)
 
     def beginning(self, path: str) -> TranscriptStart:
         database, session = opencode_database.split_name(path)

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from ctx import clock
 from ctx.agents import stored_events
+from ctx.agents.line_transcripts import LineTranscripts
 from ctx.agents.qwen import qwen_tools
 from ctx.agents.qwen.qwen_hooks import NAME
 from ctx.agents.qwen.qwen_tools import QwenCall
@@ -28,9 +29,7 @@ from ctx.hosts.transcript_reader import TranscriptReader
 from ctx.hosts.transcripts import (
     MOST_READ,
     TranscriptPart,
-    TranscriptStamp,
     TranscriptStart,
-    Turn,
     storable,
 )
 from ctx.hosts.turn_lines import TurnEntry, TurnLines
@@ -42,13 +41,15 @@ _CWD = re.compile(rb'"cwd"\s{0,4}:\s{0,4}"((?:[^"\\]){1,4096})"')
 _TIMESTAMP = re.compile(rb'"timestamp"\s{0,4}:\s{0,4}"([0-9T:.Z+-]{10,40})"')
 # Parts of a message that the client or a hook added.
 _ADDED = ("<qwen:", "<system-reminder>")
-_CONTEXT_OF_HOOK = b"hookContext"
-_SIGNS = (b"<!-- ctx", b"(ctx)", b"`ctx ", b"<ctx:")
-"""Parts of every context that ctx gives."""
 
 
-class QwenTranscripts:
+class QwenTranscripts(LineTranscripts):
     file_names = f"<session>{_SUFFIX}"
+    context_marks = (b"hookContext",)
+
+    @property
+    def turns(self) -> TurnLines:
+        return _TURNS
 
     def folder(self, host_folder: str) -> str:
         return os.path.join(host_folder, "projects")
@@ -56,28 +57,11 @@ class QwenTranscripts:
     def files(self, folder: str) -> Sequence[str]:
         return transcript_paths.files_below(folder, 2, self.session_of)
 
-    def folder_of(self, path: str) -> str:
-        return os.path.dirname(path)
-
-    def stamp(self, path: str) -> TranscriptStamp:
-        return transcript_paths.stamp(path)
-
     def session_of(self, path: str) -> str:
         folder, name = os.path.split(path)
         session = name.removesuffix(_SUFFIX)
         is_chat = os.path.basename(folder) == _CHATS and session != name
         return session if is_chat and live.is_session(session) else ""
-
-    def of_subagents(self, path: str, since_ms: int) -> list[str]:  # noqa: ARG002
-        return []
-
-    def shows_hook(self, path: str) -> bool:
-        try:
-            found = transcript_paths.first_bytes(path).splitlines()
-        except OSError:
-            return False
-        given = (line for line in found if _CONTEXT_OF_HOOK in line)
-        return any(sign in line for line in given for sign in _SIGNS)
 
     def beginning(self, path: str) -> TranscriptStart:
         start = transcript_paths.first_bytes(path)
@@ -97,12 +81,6 @@ class QwenTranscripts:
         deadline: float = inf,
     ) -> TranscriptPart:
         return _QwenReader(path, self.session_of(path), most, deadline).read(start, end)
-
-    def since(self, path: str, start: int, end: int | None, deadline: float) -> Turn:
-        return _TURNS.since(path, start, end, deadline)
-
-    def last_turn(self, path: str, end: int | None, deadline: float) -> Turn:
-        return _TURNS.last_turn(path, end, deadline)
 
     def read_by_agent(self, path: str, end: int | None, deadline: float) -> Iterator[str | None]:
         marks = transcript_reader.COMMAND_BYTES

@@ -23,7 +23,7 @@ from ctx.hook_files import hook_log, live, spool
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import NoReturn
 
     from ctx.config.resolve import Config
@@ -396,6 +396,32 @@ def field(data: bytes, name: bytes) -> str:
         field_value = payload.get(name.decode()) if isinstance(payload, dict) else None
         return field_value if isinstance(field_value, str) else ""
     return value.decode("utf-8", "replace")
+
+
+def with_response(
+    data: bytes, session: "tuple[str, str]", folder: "tuple[str, str]", response: str
+) -> "tuple[str, bytes]":
+    """The session and the payload of a Stop with a response that is given by hand.
+
+    `session` and `folder` are fields with values, which are used if the payload lacks them.
+    """
+    import json
+
+    try:
+        parsed = json.loads(data) if data.strip() else {}
+    except ValueError:
+        parsed = {}
+    keys = parsed if isinstance(parsed, dict) else {}
+    for name, value in (session, folder):
+        keys.setdefault(name, value)
+    keys["response"] = response
+    return keys[session[0]], json.dumps(keys).encode()
+
+
+def text_in(keys: "Mapping[str, object]", name: str) -> str:
+    """The value of a field, if it is a text."""
+    value = keys.get(name)
+    return value if isinstance(value, str) else ""
 
 
 def _home(environment: "dict[str, str]") -> str:
