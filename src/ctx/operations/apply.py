@@ -372,16 +372,16 @@ def _refresh(memory: Memory, folder: str, home: str) -> None:
     """Make the contexts of a place anew, if they are not what memory is now."""
     with for_agents(memory, folder, memory.session, AUTHOR) as there:
         own, stores = own_store(there), there.graph.connections
-        key = contexts.key_of(there.place, home, memory.environment.variables, 1, own)
-        if contexts.valid_context(memory.user.connection, key) is None:
+        is_timeless = default_view.is_timeless(stores)
+        if not is_timeless or _keep_contexts(memory, stores, own, there.place, home):
             list_anchored(there, home)
-        if default_view.is_timeless(stores):
-            _keep_contexts(memory, stores, own, there.place, home)
 
 
 def _keep_contexts(
     memory: Memory, stores: Sequence[Connection], own: ProjectStoreState, place: Place, home: str
-) -> None:
+) -> bool:
+    """Whether one of them was out of date."""
+    is_made = False
     connection = memory.user.connection
     environment = memory.environment.variables
     # Hooks use these contexts. They have no `--set`, whatever this process was started with.
@@ -391,6 +391,7 @@ def _keep_contexts(
     for part in range(1, layers.parts(budget) + 1):
         key = contexts.key_of(place, home, environment, part, own)
         if contexts.valid_context(connection, key) is None:
+            is_made = True
             # No hook waits while it is composed; whether it is still valid is checked again.
             before = contexts.current_state(connection, key)
             notice = contexts.notice(key, own)
@@ -402,6 +403,7 @@ def _keep_contexts(
             with transaction(connection):
                 if contexts.current_state(connection, key) == before:
                     contexts.keep(connection, key, made, clock.iso(clock.now_ms()))
+    return is_made
 
 
 def _forget_old_files(home: str) -> None:
