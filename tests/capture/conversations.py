@@ -131,8 +131,6 @@ class Client:
             environment["CLAUDE_PID"] = self.process
         running = Hook(word, list(options), environment, ClaudeHooks())
         data = json.dumps(payload).encode() + b"\n"
-        # Two processes never start in one millisecond, and events have the order of their times.
-        time.sleep(0.002)
         with nothing_started():
             answer = hook.answer(running, lambda: data)
         return json.loads(answer) if answer else {}
@@ -172,7 +170,9 @@ def context_of(answer: dict[str, Any]) -> str:
 
 @contextmanager
 def nothing_started() -> Iterator[None]:
-    """Processes that a hook starts end at once, and are gone when the block ends."""
+    """For a hook in this process: processes that it starts end at once and are gone after it."""
+    # Two processes never start in one millisecond, and events have the order of their times.
+    time.sleep(0.002)
     started: list[int] = []
     spawn = os.posix_spawn
 
