@@ -18,6 +18,7 @@ INSTALL = {
     "zsh": "apt-get install zsh",
     "fish": "apt-get install fish",
     "node": "apt-get install nodejs",
+    "chromium": "apt-get install chromium",
     "cargo": "apt-get install cargo",
     "rustc": "apt-get install rustc",
     "Claude Code 2.1.325": CLIENTS,

@@ -15,6 +15,7 @@ LAYERS = """
 cli
 mcp | agents | library
 worker
+page
 server
 operations
 context

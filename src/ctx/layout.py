@@ -83,6 +83,11 @@ class UserStore(NamedTuple):
         return f"{folder}/{digest(os.fsencode(self.home), 8)}.sock"
 
     @property
+    def page_token(self) -> str:
+        """The token with which programs use the page's HTTP API."""
+        return os.path.join(self.home, "page.token")
+
+    @property
     def code(self) -> str:
         """The folder of the indexes of code that lies in no project."""
         return os.path.join(self.home, "code")

@@ -39,7 +39,12 @@ def ask(surroundings: Path, ctx: Ctx, wake_calls: list[str]) -> Ask:
     assert ctx("status").code == 0
     home = str(surroundings / ".ctx")
     place = Environment(home, UserStore(home), {}, (), CLI_SESSION, load_hosts=lambda: HOSTS)
-    served = server.app(AppServices(place, lambda: wake_calls.append("!"), lambda: ABOUT))
+
+    async def open_page(folder: str) -> str:
+        return f"http://127.0.0.1:1/?token={folder}"
+
+    services = AppServices(place, lambda: wake_calls.append("!"), lambda: ABOUT, open_page)
+    served = server.app(services)
 
     async def request(method: str, path: str, **options: Any) -> Answer:
         transport = httpx.ASGITransport(served, raise_app_exceptions=False)

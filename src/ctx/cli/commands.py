@@ -91,6 +91,8 @@ GROUPS = {
         "install": "register ctx with Claude Code and other agents",
         "uninstall": "remove ctx from Claude Code and other agents",
         "doctor": "check the installation, and suggest fixes",
+        "ui": "open a page in the browser to look at memory",
+        "serve": "serve that page in this terminal",
         "mcp": "serve memory to an agent over the Model Context Protocol",
         "hook": "run a hook of Claude Code: session-start, stop, …, apply",
         "status": "show the size and state of memory",

@@ -118,7 +118,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     match options.subcommand:
         case "start":
-            changed = _start(settings)
+            changed = start(settings)
             output.show(_status(settings, output, changed=changed), render)
         case "stop":
             changed = stop(settings)
@@ -186,7 +186,8 @@ def _in_home(settings: Settings) -> Settings:
     )
 
 
-def _start(settings: Settings) -> bool:
+def start(settings: Settings) -> bool:
+    """Start it, and return whether it was not running."""
     store = _home_of(settings)
     if _owner(settings):
         return False

@@ -39,6 +39,8 @@ _WRITERS = (
 """Types and keys of metadata that show what wrote a node."""
 _SOURCE_BY_ROLE = {"user": USER, "agent": AGENT, "model": AGENT}
 _ORIGINS = {"human": USER, "inferred": AGENT}
+_PEOPLE = frozenset({"cli", "page"})
+"""The authors of what people change: on the command line, and on the page."""
 _DOCUMENT = "narrative/"
 _IMPORT = "import:"
 _OWN_FORMATS = frozenset({"ctx"})
@@ -78,7 +80,7 @@ def stated_source(node_type: str, metadata: Mapping[str, Any]) -> str:
 
 def source_of_author(author: str) -> str:
     """The source that the author of a record implies."""
-    if author == "cli" or author.startswith(_DOCUMENT):
+    if author in _PEOPLE or author.startswith(_DOCUMENT):
         # People write the documents of the narrative; a context names those of others.
         return USER
     if author.startswith(_IMPORT):

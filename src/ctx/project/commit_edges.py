@@ -30,7 +30,7 @@ SURE = 600
 """In per mille. Less certain edges are stored as records only."""
 
 _TOOLS = {"cargo": EvidenceTool.CARGO, "parser": EvidenceTool.PARSER}
-_USER_AUTHORS = frozenset({"cli", "narrative"})
+_USER_AUTHORS = frozenset({"cli", "page", "narrative"})
 _MOST_NAMED = 8
 
 

@@ -16,7 +16,24 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from ctx.errors import BudgetExceeded, CtxError, NodeNotFound, SessionNotFound, UsageError
+from ctx.errors import (
+    AmbiguousId,
+    BudgetExceeded,
+    ConfirmationNeeded,
+    ContentRefused,
+    CtxError,
+    ImportConflict,
+    LockConflict,
+    NodeNotFound,
+    NotAProject,
+    PathRefused,
+    ReceiptNotFound,
+    SessionNotFound,
+    StagingConflict,
+    StoreNotTrusted,
+    UsageError,
+    ViewNotFound,
+)
 from ctx.server import routes
 from ctx.server.routes import RouteRequest
 from ctx.workspace import Environment
@@ -49,6 +66,8 @@ class AppServices(NamedTuple):
     wake: Callable[[], None]
     """Start a round."""
     about: Callable[[], ProcessInfo]
+    open_page: Callable[[str], Awaitable[str]]
+    """Serve the page, and return an address that opens it for a folder, once."""
 
 
 def app(services: AppServices) -> Starlette:
@@ -78,11 +97,18 @@ def app(services: AppServices) -> Starlette:
         services.wake()
         return JsonAnswer({"status": "ok"})
 
+    async def page(request: Request) -> Response:
+        folder = (await _body(request)).get("folder")
+        if not isinstance(folder, str) or not os.path.isabs(folder):
+            raise UsageError("`folder` must be the absolute path of a folder.")
+        return JsonAnswer({"address": await services.open_page(folder)})
+
     table = [
         *(route(f"/api/{name}", "GET", answer) for name, answer in routes.GET_ROUTES.items()),
         *(route(f"/api/{name}", "POST", answer) for name, answer in routes.POST_ROUTES.items()),
         Route("/api/health", health),
         Route("/api/wake", wake, methods=["POST"]),
+        Route("/api/page", page, methods=["POST"]),
     ]
     return Starlette(routes=table, exception_handlers=_ERROR_HANDLERS)
 
@@ -127,13 +153,18 @@ async def _body(request: Request) -> dict[str, Any]:
     return body
 
 
+def error_status(error: CtxError) -> int:
+    """The HTTP status of an error."""
+    for status, kinds in _STATUSES.items():
+        if isinstance(error, kinds):
+            return status
+    return 400 if error.exit_code == 2 else 500
+
+
 async def _ctx_error(_request: Request, error: Exception) -> Response:
     assert isinstance(error, CtxError)
-    is_theirs = error.exit_code == 2 or isinstance(error, BudgetExceeded)
-    is_unknown = isinstance(error, NodeNotFound | SessionNotFound)
-    status = 404 if is_unknown else 400 if is_theirs else 500
     body = {"code": error.code, "message": error.message, "hint": error.hint}
-    return JsonAnswer({"error": to_json(body)}, status)
+    return JsonAnswer({"error": to_json(body)}, error_status(error))
 
 
 async def _http_error(_request: Request, error: Exception) -> Response:
@@ -147,6 +178,13 @@ async def _internal_error(_request: Request, error: Exception) -> Response:
     return JsonAnswer({"error": body}, 500)
 
 
+_STATUSES: dict[int, tuple[type[CtxError], ...]] = {
+    400: (BudgetExceeded, ContentRefused, PathRefused, AmbiguousId, NotAProject),
+    403: (StoreNotTrusted,),
+    404: (NodeNotFound, SessionNotFound, ViewNotFound, ReceiptNotFound),
+    409: (ConfirmationNeeded, ImportConflict, StagingConflict),
+    503: (LockConflict,),
+}
 _ROUTES = "docs/sessions.md lists the requests."
 _ERROR_HANDLERS: dict[Any, Callable[[Request, Exception], Awaitable[Response]]] = {
     CtxError: _ctx_error,

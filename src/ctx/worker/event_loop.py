@@ -5,22 +5,25 @@ wake-up during a round starts the next one.
 """
 
 import asyncio
-import logging
 import os
 import signal
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
-
-import uvicorn
+from contextlib import suppress
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 import ctx
 from ctx import clock, disk
-from ctx.server import app
+from ctx.server import app, asgi_server
 from ctx.server.app import AppServices, ProcessInfo
+from ctx.server.asgi_server import Server
 from ctx.worker.wake_pipe import WakePipe
 from ctx.worker.worker import ExitReason, Worker, end_children, resident_mb
+
+if TYPE_CHECKING:
+    from ctx.page.listening import PageServer
 
 _BURST_S = 0.05
 """Events come in bursts: how long to wait for more after a wake-up."""
@@ -38,26 +41,6 @@ def serve(worker: Worker, wake_pipe: WakePipe) -> ExitReason:
     return asyncio.run(_Loop(worker, wake_pipe).run())
 
 
-class _Server(uvicorn.Server):
-    """A server that waits for an event to end, instead of polling ten times a second."""
-
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self._ending = asyncio.Event()
-
-    async def main_loop(self) -> None:
-        await self._ending.wait()
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        # The worker handles signals itself.
-        yield
-
-    def end(self) -> None:
-        self.should_exit = True
-        self._ending.set()
-
-
 class _Loop:
     def __init__(self, worker: Worker, wake_pipe: WakePipe) -> None:
         self._worker = worker
@@ -65,6 +48,8 @@ class _Loop:
         self._woken = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, "round")
         self._last_round = 0.0
+        self._page: PageServer | None = None
+        self._serving_page: asyncio.Task[None] | None = None
 
     async def run(self) -> ExitReason:
         loop = asyncio.get_running_loop()
@@ -77,6 +62,9 @@ class _Loop:
         finally:
             loop.remove_reader(self._wake_pipe.fileno())
             server.end()
+            if self._page is not None and self._serving_page is not None:
+                self._page.end()
+                await self._serving_page
             if serving is not None:
                 await serving
                 disk.discard(self._worker.store.worker_socket)
@@ -94,7 +82,7 @@ class _Loop:
     async def _work(self) -> ExitReason:
         worker = self._worker
         await self._in_thread(worker.round)
-        while not (reason := worker.reason_to_exit()):
+        while not (reason := self._reason_to_exit()):
             patience_s = _BACKLOG_TICK_S if worker.is_behind else _TICK_S
             if await self._wait_for_wake(min(patience_s, worker.idle_left_s + 0.01)):
                 await self._in_thread(worker.round)
@@ -102,6 +90,11 @@ class _Loop:
                 await self._in_thread(worker.round)
                 await self._in_thread(worker.freshen)
         return reason
+
+    def _reason_to_exit(self) -> ExitReason:
+        if self._page is not None and self._page.listeners.count:
+            self._worker.note_need()
+        return self._worker.reason_to_exit()
 
     async def _wait_for_wake(self, seconds: float) -> bool:
         """Whether a wake-up arrives in this time; if so, wait for the end of the burst."""
@@ -132,25 +125,18 @@ class _Loop:
                     os._exit(0)
         await doing
 
-    async def _serve(self) -> "tuple[_Server, asyncio.Task[None] | None]":
-        services = AppServices(self._worker.environment, self._on_wake, self._process_info)
-        config = uvicorn.Config(
+    async def _serve(self) -> "tuple[Server, asyncio.Task[None] | None]":
+        services = AppServices(
+            self._worker.environment, self._on_wake, self._process_info, self._open_page
+        )
+        config = asgi_server.config(
             app.app(services),
             http="h11",
-            ws="none",
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            date_header=False,
             backlog=_BACKLOG,
             limit_concurrency=_BACKLOG,
             timeout_keep_alive=1,
-            timeout_graceful_shutdown=1,
         )
-        logging.getLogger("uvicorn").addHandler(logging.NullHandler())
-        logging.getLogger("uvicorn").propagate = False
-        server = _Server(config)
+        server = Server(config)
         try:
             listening = _listening_socket(self._worker.store.worker_socket)
         except OSError as error:
@@ -161,6 +147,17 @@ class _Loop:
         while not server.started and not serving.done():
             await asyncio.sleep(0.005)
         return server, serving
+
+    async def _open_page(self, folder: str) -> str:
+        """Serve the page on a loopback port, if it is not served yet."""
+        # Only who looks at the page pays for its libraries.
+        listening = await asyncio.to_thread(import_module, "ctx.page.listening")
+        if self._page is None:
+            page = listening.PageServer(self._worker.environment, 0, self._worker.note_need)
+            self._page = page
+            self._serving_page = asyncio.create_task(page.serve())
+        self._worker.note_need()
+        return self._page.new_address(folder)
 
     def _on_wake(self) -> None:
         self._worker.note_wake()

@@ -105,6 +105,10 @@ class Worker:
     def note_wake(self) -> None:
         self._woken_at = self._needed_at = clock.monotonic()
 
+    def note_need(self) -> None:
+        """Somebody uses the page."""
+        self._needed_at = clock.monotonic()
+
     def stop(self) -> None:
         self._is_stopping = True
 

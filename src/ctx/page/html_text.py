@@ -1,0 +1,85 @@
+"""Markdown and code from memory as HTML that cannot run anything.
+
+Raw HTML in markdown is shown as text, addresses other than http, https and mailto are not links,
+images are links to what they show, and code is highlighted with classes instead of styles.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from markdown_it.utils import OptionsDict
+from markupsafe import Markup, escape
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import get_lexer_by_name
+from pygments.util import ClassNotFound
+
+from ctx import markdown
+
+_LONGEST = 200_000
+"""Characters that are rendered; a longer text is shown as it is."""
+_LONGEST_CODE = 100_000
+
+
+def markdown_html(text: str) -> Markup:
+    text = markdown.visible(text)
+    if len(text) > _LONGEST:
+        return Markup("<pre>{}</pre>").format(text)
+    return Markup(_parser().render(text))
+
+
+def code_html(text: str, language: str = "") -> Markup:
+    """A block of code; highlighted if the language is known."""
+    text = markdown.visible(text)
+    return Markup('<pre class="code"><code>{}</code></pre>').format(_highlighted(text, language))
+
+
+@cache
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable("table")
+    parser.options["highlight"] = lambda text, language, _: str(_highlighted(text, language))
+    parser.validateLink = _is_safe_link  # type: ignore[method-assign,assignment]
+    parser.add_render_rule("image", _image)
+    parser.add_render_rule("link_open", _link)
+    return parser
+
+
+def _is_safe_link(address: str) -> bool:
+    lowered = address.strip().lower()
+    return lowered.startswith(("http://", "https://", "mailto:", "#"))
+
+
+def _link(
+    self: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: Any
+) -> str:
+    tokens[index].attrSet("rel", "noreferrer noopener")
+    return self.renderToken(tokens, index, options, env)
+
+
+def _image(
+    self: RendererHTML,  # noqa: ARG001
+    tokens: Sequence[Token],
+    index: int,
+    options: OptionsDict,  # noqa: ARG001
+    env: Any,  # noqa: ARG001
+) -> str:
+    """Nothing is loaded from elsewhere, so an image is shown as a link to it."""
+    token = tokens[index]
+    source = str(token.attrGet("src") or "")
+    shown = token.content or source
+    return str(Markup('<a href="{}" rel="noreferrer noopener">{}</a>').format(source, shown))
+
+
+def _highlighted(text: str, language: str) -> Markup:
+    if not language or len(text) > _LONGEST_CODE:
+        return escape(text)
+    try:
+        lexer = get_lexer_by_name(language.split()[0].lower(), stripnl=False)
+    except (ClassNotFound, IndexError):
+        return escape(text)
+    shown = highlight(text, lexer, HtmlFormatter(nowrap=True, classprefix="c-"))
+    return Markup(shown)

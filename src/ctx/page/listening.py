@@ -1,0 +1,100 @@
+"""A loopback port and the server on it, for `ctx serve` and for the worker."""
+
+import errno
+import os
+import socket
+from collections.abc import Callable
+from typing import Any
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from ctx.errors import UsageError
+from ctx.page import access
+from ctx.page.access import Access
+from ctx.page.live_updates import Listeners
+from ctx.page.page_app import PageServices, page_app
+from ctx.page.places import Places
+from ctx.server import asgi_server
+from ctx.server.asgi_server import Server
+from ctx.workspace import Environment
+
+_HOST = "127.0.0.1"
+_MOST_CONNECTIONS = 512
+_HEADERS_S = 10.0
+"""How long a client may take to send the first line and the headers of a request."""
+
+
+class PageServer:
+    """The page on a port. It is created in the event loop that serves it."""
+
+    def __init__(
+        self, environment: Environment, port: int, touch: Callable[[], None] = lambda: None
+    ) -> None:
+        self._socket = _listening_socket(port)
+        self._places = Places(environment)
+        token = access.bearer_token(environment.user_store.page_token)
+        self._access = Access(self._socket.getsockname()[1], token)
+        self.listeners = Listeners()
+        services = PageServices(environment, self._access, self._places, self.listeners, touch)
+        config = asgi_server.config(
+            page_app(services),
+            http=_Protocol,
+            proxy_headers=False,
+            limit_concurrency=_MOST_CONNECTIONS,
+            timeout_keep_alive=5,
+        )
+        self._server = Server(config)
+
+    def new_address(self, folder: str) -> str:
+        """An address that opens the page for this folder, once."""
+        self._places.add(folder)
+        return self._access.new_address(folder)
+
+    @property
+    def connections(self) -> int:
+        return len(self._server.server_state.connections)
+
+    async def serve(self) -> None:
+        try:
+            await self._server.serve([self._socket])
+        finally:
+            self._socket.close()
+
+    def end(self) -> None:
+        self.listeners.end()
+        self._server.end()
+
+
+class _Protocol(H11Protocol):
+    """Closes a connection whose client does not finish its first request in time."""
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self.loop.call_later(_HEADERS_S, self._close_if_silent)
+
+    def _close_if_silent(self) -> None:
+        cycle: object = self.cycle
+        if cycle is None and not self.transport.is_closing():
+            self.transport.close()
+
+
+def _listening_socket(port: int) -> socket.socket:
+    """A loopback port; 0 is any that is free."""
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    if os.name == "posix":
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((_HOST, port))
+    except OverflowError:
+        listening.close()
+        raise UsageError(f"{port} is not a port.", hint="Ports go up to 65535.") from None
+    except OSError as error:
+        listening.close()
+        if error.errno in (errno.EADDRINUSE, errno.EACCES):
+            why = "in use" if error.errno == errno.EADDRINUSE else "not for ordinary users"
+            raise UsageError(
+                f"Port {port} is {why}.", hint="Choose another with --port, or leave it out."
+            ) from None
+        raise
+    listening.setblocking(False)
+    return listening

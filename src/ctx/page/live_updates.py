@@ -1,0 +1,72 @@
+"""Tells an open page that something changed, so that it reads itself again.
+
+The page does not learn what changed. One task looks at the stamps of the files that contain
+memory as long as a page listens; that costs a few system calls a second, and notices changes of
+every process: commands, hooks, another machine's git pull.
+"""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+
+from ctx import layout
+from ctx.workspace import Environment
+
+_LOOK_S = 0.7
+_KEEP_ALIVE_S = 15.0
+Stamps = tuple[tuple[int, int], ...]
+
+
+class Listeners:
+    """How many pages listen, for the worker, which stays as long as one does."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._ending = asyncio.Event()
+
+    def end(self) -> None:
+        """End all streams: the server stops."""
+        self._ending.set()
+
+    async def stream(self, environment: Environment) -> AsyncIterator[bytes]:
+        """Server-sent events: one for each time that something has changed."""
+        paths = _files(environment)
+        self.count += 1
+        try:
+            yield b"retry: 2000\n\n"
+            seen, quiet_s = _stamps(paths), 0.0
+            while not self._ending.is_set():
+                try:
+                    await asyncio.wait_for(self._ending.wait(), _LOOK_S)
+                except TimeoutError:
+                    pass
+                now = _stamps(paths)
+                quiet_s += _LOOK_S
+                if now != seen:
+                    seen, quiet_s = now, 0.0
+                    yield b"event: changed\ndata: {}\n\n"
+                elif quiet_s > _KEEP_ALIVE_S:
+                    quiet_s = 0.0
+                    yield b": still here\n\n"
+        finally:
+            self.count -= 1
+
+
+def _files(environment: Environment) -> list[str]:
+    store = environment.graph_file
+    found = [store, f"{store}-wal", environment.user_store.ledger]
+    if project := layout.find_project(environment.folder, environment.user_store.home):
+        found += [project.heads, project.refs, project.narrative, project.store]
+    return found
+
+
+def _stamps(paths: list[str]) -> Stamps:
+    found = []
+    for path in paths:
+        try:
+            status = os.stat(path)
+        except OSError:
+            found.append((0, 0))
+        else:
+            found.append((status.st_mtime_ns, status.st_size))
+    return tuple(found)

@@ -1,0 +1,109 @@
+"""Templates, and the values in them as HTML.
+
+Everything is escaped, and hidden characters (bidi marks, zero-width characters) are made visible:
+Jinja2 calls `_visible` for each value that a template prints. Only markdown and code that are
+rendered here, and drawings that a view makes, are HTML.
+"""
+
+import os
+from collections.abc import Mapping
+from functools import cache
+from hashlib import blake2b
+from typing import Any
+from urllib.parse import quote
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+import ctx
+from ctx import clock, markdown
+from ctx.page import html_text
+
+_FOLDER = os.path.dirname(__file__)
+STATIC = os.path.join(_FOLDER, "static")
+
+
+def render(template: str, values: Mapping[str, Any]) -> str:
+    return _environment().get_template(template).render(values)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(os.path.join(_FOLDER, "templates")),
+        autoescape=True,
+        auto_reload=False,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+        finalize=_visible,
+    )
+    environment.filters |= {
+        "age": _age,
+        "time": _time,
+        "number": _number,
+        "count": _count,
+        "path": _path,
+        "markdown": html_text.markdown_html,
+        "code": html_text.code_html,
+        "first_line": first_line,
+    }
+    environment.globals |= {"version": ctx.__version__, "asset": _asset, "bar": bar}
+    return environment
+
+
+def _visible(value: Any) -> Any:
+    return markdown.visible(value) if type(value) is str else value
+
+
+def _time(value: str | None) -> Markup:
+    """A time that scripts show in the zone of the browser; the title has all of it."""
+    if not value:
+        return Markup("")
+    shown = value[:16].replace("T", " ")
+    return Markup('<time datetime="{0}" title="{0}">{1}</time>').format(value, shown)
+
+
+def _age(value: str | None) -> Markup:
+    """How long ago, such as `3 d ago`."""
+    if not value:
+        return Markup("")
+    ms = clock.parse_iso(value)
+    shown = value if ms is None else f"{clock.age(clock.wall_s() - ms / 1000)} ago"
+    return Markup('<time datetime="{0}" title="{0}">{1}</time>').format(value, shown)
+
+
+def _number(value: float) -> str:
+    return f"{value:,}"
+
+
+def _count(value: int, one: str, many: str = "") -> str:
+    """A number with its noun: `1 node`, `2 nodes`."""
+    return f"{value:,} {one if value == 1 else many or one + 's'}"
+
+
+def _path(value: str) -> str:
+    """A text as one part of an address."""
+    return quote(value, safe="")
+
+
+def first_line(text: str, most: int = 160) -> str:
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return line if len(line) <= most else f"{line[: most - 1]}…"
+
+
+def bar(part: float, whole: float, label: str) -> Markup:
+    """A share as a bar. Styles in attributes are not allowed, attributes of SVG are."""
+    share = 0.0 if whole <= 0 else min(1.0, part / whole)
+    return Markup(
+        '<svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" role="img"'
+        ' aria-label="{0}"><rect class="bar-whole" width="100" height="8"/>'
+        '<rect class="bar-part" width="{1}" height="8"/></svg>'
+    ).format(label, f"{share * 100:.1f}")
+
+
+@cache
+def _asset(name: str) -> str:
+    """The address of a static file, which changes with its content."""
+    with open(os.path.join(STATIC, name), "rb") as file:
+        return f"/static/{name}?v={blake2b(file.read(), digest_size=6).hexdigest()}"

@@ -1,0 +1,30 @@
+"""The views of the page, in the order of the navigation."""
+
+from typing import NamedTuple
+
+from ctx.page import node_view
+from ctx.page.requests import PageRoute
+
+
+class NavigationEntry(NamedTuple):
+    view: str
+    """The name of its template."""
+    label: str
+    path: str
+    key: str
+    """What follows `g` on the keyboard."""
+
+
+NAVIGATION = [
+    NavigationEntry("now", "Now", "/now", "n"),
+    NavigationEntry("sessions", "Sessions", "/sessions", "s"),
+    NavigationEntry("search", "Search", "/search", "f"),
+    NavigationEntry("review", "Review", "/review", "r"),
+    NavigationEntry("graph", "Graph", "/graph", "g"),
+    NavigationEntry("code", "Code", "/code", "c"),
+    NavigationEntry("health", "Health", "/health", "h"),
+]
+
+ROUTES: list[PageRoute] = [
+    *node_view.ROUTES,
+]

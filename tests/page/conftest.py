@@ -1,0 +1,31 @@
+"""A real browser, and the page of a project."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+from tests.cli.conftest import add, project
+from tests.installed import program
+from tests.page.served import Served
+
+__all__ = ["add", "project"]
+
+_OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+
+
+# While Playwright runs, this thread has an event loop: tests of other packages need their own.
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Browser]:
+    path = program("chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=_OPTIONS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def served(project: Path) -> Iterator[Served]:
+    with Served(project) as serving:
+        yield serving

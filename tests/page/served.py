@@ -1,0 +1,82 @@
+"""`ctx serve` as a process, and what a program and a browser do with it."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+from playwright.sync_api import Browser, BrowserContext, Page
+
+_STOP_S = 20
+
+
+class Served:
+    """The page of a folder."""
+
+    def __init__(self, folder: Path, *words: str, **variables: str) -> None:
+        self.folder = folder
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "ctx", "serve", *words],
+            cwd=folder,
+            env={**os.environ, **variables},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self._process.stdout is not None
+        self.address = self._process.stdout.readline().strip()
+        """The first line: an address that works once."""
+        parts = urlsplit(self.address)
+        self.origin = f"{parts.scheme}://{parts.netloc}"
+        self.pid = self._process.pid
+
+    def __enter__(self) -> "Served":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def stop(self) -> int:
+        """End it as Ctrl-C does; its exit code."""
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGINT)
+        try:
+            code = self._process.wait(_STOP_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            code = self._process.wait()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+        return code
+
+    def program(self) -> httpx.Client:
+        """A program with the bearer token."""
+        home = os.environ.get("CTX_HOME") or os.path.join(os.environ["HOME"], ".ctx")
+        token = Path(home, "page.token").read_text().strip()
+        return httpx.Client(
+            base_url=self.origin, headers={"Authorization": f"Bearer {token}"}, timeout=60
+        )
+
+    def visitor(self) -> httpx.Client:
+        """A browser without JavaScript, as a program: it has exchanged the token for a cookie."""
+        client = httpx.Client(base_url=self.origin, timeout=60)
+        answer = httpx.get(self.address)
+        assert answer.status_code == 303, answer.text
+        client.cookies.update(answer.cookies)
+        return client
+
+    def open(self, browser: Browser, **options: Any) -> Page:
+        """The first view in a new browser context."""
+        context: BrowserContext = browser.new_context(**options)
+        page = context.new_page()
+        page.goto(self.address)
+        return page
