@@ -26,6 +26,7 @@ from ctx.cli import (
     install_answers,
     llm,
     options,
+    serve,
     tags,
     worker,
 )
@@ -144,6 +145,7 @@ ANSWERS: dict[str, type] = {
     **{f"ctx learnings {word}": learnings.LearningList for word in ("confirm", "reject")},
     **{f"ctx worker {word}": worker.WorkerStatus for word in ("start", "stop", "status", "run")},
     "ctx worker logs": worker.WorkerLog,
+    **{f"ctx {word}": serve.PageAddress for word in ("serve", "ui")},
     "ctx link": link.LinkResult,
     "ctx unlink": link.UnlinkResult,
     "ctx relate": relate.RelateResult,

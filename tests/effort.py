@@ -30,6 +30,7 @@ SLOW = frozenset(
     memory/query/test_fuzz memory/query/test_oracle
     operations/test_apply operations/test_backfill operations/test_convert_go_store
     operations/test_model_questions
+    page/test_access page/test_attacks page/test_openapi
     synthesis/test_synthesis_properties
     worker/test_model_thread worker/test_worker
     test_docs test_library test_redaction

@@ -23,7 +23,9 @@ RAW = re.compile(
     "[" + "".join(f"{chr(first)}-{chr(last)}" for first, last in markdown.HIDDEN) + "]"
 )
 # They run for long, end the process, need a terminal or a server, or replace the store.
-_LEFT_OUT = re.compile("worker |hook |edit|llm|mcp|store res|store rec|a mistake|uninstall|install")
+_LEFT_OUT = re.compile(
+    "worker |hook |edit|llm|mcp|serve|ui|store res|store rec|a mistake|uninstall|install"
+)
 # They remove what the others print.
 _LAST = re.compile("delete|forget|scrub|stage |undo|commit|gc|rebuild|move|review|update|tag|task")
 

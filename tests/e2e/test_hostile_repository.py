@@ -26,6 +26,8 @@ EVERYTHING = [
     *(["timeline", "app.py"], ["remember", "Retries have a limit."]),
     # Its tools do what these commands do.
     ["mcp", "--help"],
+    ["serve", "--help"],
+    ["ui", "--help"],
     *(["view", "list"], ["summarize", "type:fact"], ["tags"], ["edges"]),
     *(["tag", "nothing", "a:b"], ["untag", "nothing", "a:b"], ["pin", "nothing"]),
     *(["unpin", "nothing"], ["link", "nothing", "other"], ["unlink", "nothing", "other"]),

@@ -132,6 +132,8 @@ RUNS = {
     "hook pre-edit": "hook pre-edit",
     "hook apply": "hook apply",
     "mcp": "mcp",
+    "serve": "serve",
+    "ui": "ui --no-open --db=other.db",
     "status": "status",
     "config get": "config get gc.keep_days",
     "config set": "config set gc.keep_days 3",

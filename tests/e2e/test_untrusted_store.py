@@ -257,6 +257,9 @@ RUN: dict[tuple[str, str], list[list[str]]] = {
     ("doctor", ""): [["doctor"]],
     # `tests/mcp` has an untrusted store of its own.
     ("mcp", ""): [],
+    # So has `tests/page`.
+    ("ui", ""): [],
+    ("serve", ""): [],
     ("hook", "session-start"): [],
     ("hook", "prompt-submit"): [],
     ("hook", "stop"): [],

@@ -1,16 +1,28 @@
 """`ctx serve`"""
 
 import argparse
+from typing import NamedTuple
 
 from ctx.cli import arguments, opening
-from ctx.cli.output import Output
+from ctx.cli.output import Block, Line, Output
 from ctx.cli.settings import Settings
+from ctx.errors import UsageError
 from ctx.workspace import Environment
 
 EXAMPLES = """
 ctx serve                    print the address of the page, and serve it until Ctrl-C
 ctx serve --port 8123        on this port instead of any that is free
+ctx serve --format json      the address as JSON, for a program
 """
+
+
+class PageAddress(NamedTuple):
+    """The answer of `ctx serve` and `ctx ui`."""
+
+    address: str
+    """It works once: the first request exchanges the token for a cookie."""
+    token_file: str
+    """The file with the token for programs."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -24,6 +36,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    if output.is_closed:
+        raise UsageError("`ctx serve` needs stdout.", hint="It prints the address of the page.")
     from ctx.page import foreground
 
     environment = Environment(
@@ -37,7 +51,11 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     )
 
     def announce(address: str) -> None:
-        output.result(f"{address}\n")
+        output.show(PageAddress(address, settings.user_store.page_token), render)
         output.flush()
 
     foreground.serve(environment, options.port, announce)
+
+
+def render(page: PageAddress) -> list[Block]:
+    return [Line(page.address)]

@@ -2,13 +2,16 @@
 
 import argparse
 import json
+import os
 import socket
+import sys
 import webbrowser
 
 from ctx.cli import worker
 from ctx.cli.output import Output
-from ctx.cli.settings import Settings
-from ctx.errors import ProgramFailure
+from ctx.cli.serve import PageAddress, render
+from ctx.cli.settings import Settings, variables
+from ctx.errors import ProgramFailure, UsageError
 
 EXAMPLES = """
 ctx ui                       open the page for this folder in the browser
@@ -23,17 +26,27 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    if settings.database != settings.user_store.database:
+        raise UsageError("`ctx ui` shows the default store.", hint="For another: `ctx serve`")
     worker.start(settings)
     address = _new_address(settings)
-    if options.no_open or not webbrowser.open(address):
-        output.result(f"{address}\n")
-    else:
+    if not options.no_open and _has_screen() and webbrowser.open(address):
         output.note("The page is open in your browser.")
+    else:
+        output.show(PageAddress(address, settings.user_store.page_token), render)
+
+
+def _has_screen() -> bool:
+    """Whether a browser would open a window; one for terminals would take over this one."""
+    if sys.platform == "darwin":
+        return True
+    environment = variables()
+    return any(environment.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
 
 
 def _new_address(settings: Settings) -> str:
     """Ask the worker to serve the page."""
-    body = json.dumps({"folder": settings.folder}).encode()
+    body = json.dumps({"folder": os.path.realpath(settings.folder)}).encode()
     head = f"POST /api/page HTTP/1.1\r\nHost: ctx\r\nContent-Length: {len(body)}\r\n"
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
@@ -43,8 +56,7 @@ def _new_address(settings: Settings) -> str:
             response = b""
             while part := connection.recv(65536):
                 response += part
-        answer = json.loads(response.partition(b"\r\n\r\n")[2])
-        return str(answer["address"])
+        return str(json.loads(response.partition(b"\r\n\r\n")[2])["address"])
     except (OSError, ValueError, KeyError, TypeError):
         raise ProgramFailure(
             "The worker does not serve the page.",

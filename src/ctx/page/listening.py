@@ -20,7 +20,7 @@ from ctx.workspace import Environment
 
 _HOST = "127.0.0.1"
 _MOST_CONNECTIONS = 512
-_HEADERS_S = 10.0
+HEADERS_S = 10.0
 """How long a client may take to send the first line and the headers of a request."""
 
 
@@ -70,7 +70,7 @@ class _Protocol(H11Protocol):
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self.loop.call_later(_HEADERS_S, self._close_if_silent)
+        self.loop.call_later(HEADERS_S, self._close_if_silent)
 
     def _close_if_silent(self) -> None:
         cycle: object = self.cycle
@@ -96,5 +96,7 @@ def _listening_socket(port: int) -> socket.socket:
                 f"Port {port} is {why}.", hint="Choose another with --port, or leave it out."
             ) from None
         raise
+    # Whoever gets the address can connect at once.
+    listening.listen(_MOST_CONNECTIONS)
     listening.setblocking(False)
     return listening

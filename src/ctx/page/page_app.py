@@ -29,6 +29,7 @@ from ctx.workspace import Environment
 _MOST_AT_ONCE = 4
 _LARGEST_FORM = 2 * 1024 * 1024
 _MOST_FIELDS = 1_000
+_CLOSE = {"Connection": "close"}
 _BODY_S = 20.0
 """How long a client may take to send a body."""
 
@@ -163,7 +164,8 @@ async def _form(request: Request) -> dict[str, list[str]]:
 async def read_body(request: Request, most: int) -> bytes:
     """The body of a request, of limited size, within a limited time."""
     size = request.headers.get("content-length", "")
-    too_large = HTTPException(413, f"There are more than {most:,} bytes.")
+    # The rest of the body is not read.
+    too_large = HTTPException(413, f"There are more than {most:,} bytes.", _CLOSE)
     if size.isdecimal() and int(size) > most:
         raise too_large
     data = bytearray()
@@ -174,7 +176,7 @@ async def read_body(request: Request, most: int) -> bytes:
                 if len(data) > most:
                     raise too_large
     except TimeoutError:
-        raise HTTPException(408, "The request took too long.") from None
+        raise HTTPException(408, "The request took too long.", _CLOSE) from None
     return bytes(data)
 
 
