@@ -1,6 +1,7 @@
 # try: a demo. test: all tests. check: lint, types, layers, docs. bench: the figures in docs/benchmarks.md.
 # quick: the fast tests. thorough: all tests, with ten times as many random cases.
 # docs: write docs/reference, and renew the output of all executed examples.
+# pictures: the screenshots in docs/pictures, which need Chromium.
 # clients: the real agents and the real model that some tests use.
 PYTHON ?= python3
 VENV := .venv
@@ -22,7 +23,7 @@ NPM := npm install --silent --ignore-scripts --no-save --no-package-lock
 # Tests are compiled once, not for each run: also where the environment forbids writing bytecode.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: try test quick thorough check bench clients docs format clean
+.PHONY: try test quick thorough check bench clients docs pictures format clean
 
 try: $(RUNS)
 	@$(BIN)/python scripts/try $(BIN)/ctx
@@ -64,6 +65,9 @@ docs: $(STAMP)
 	$(BIN)/python docs/generate.py
 	CTX_TEST_RENEW=1 $(BIN)/python -m pytest -q -k test_page_examples \
 	  tests/test_docs.py tests/test_library.py tests/e2e/test_try.py
+
+pictures: $(STAMP)
+	$(BIN)/python scripts/pictures $(BIN)/ctx
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .
