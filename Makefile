@@ -17,6 +17,8 @@ QWEN := 0.24.4
 NODE := 22.23.3
 NODE_BUILD = node-$(shell uname -s | tr A-Z a-z)-$(if $(filter x86_64,$(shell uname -m)),x64,arm64)
 CODEX := 0.166.0
+# Finds what people with disabilities cannot use, for the tests of the page.
+AXE := 4.14.0
 GEMINI := 0.61.0
 # What is in the package itself: its scripts would download from elsewhere.
 NPM := npm install --silent --ignore-scripts --no-save --no-package-lock
@@ -59,6 +61,7 @@ clients: $(STAMP)
 	$(NPM) --prefix .cache/qwen-$(QWEN) @qwen-code/qwen-code@$(QWEN)
 	$(NPM) --prefix .cache/node-$(NODE) $(NODE_BUILD)@$(NODE)
 	$(NPM) --prefix .cache/codex-$(CODEX) @openai/codex@$(CODEX)
+	$(NPM) --prefix .cache/axe-$(AXE) axe-core@$(AXE)
 	$(NPM) --omit=optional --prefix .cache/gemini-$(GEMINI) @google/gemini-cli@$(GEMINI)
 
 docs: $(STAMP)
