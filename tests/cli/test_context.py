@@ -245,3 +245,52 @@ def test_what_sessions_left_in_the_store_of_the_project(client: Client, ctx: Ctx
     assert "- Convention: Theirs to know\n" in shown
     assert "## Relevant Past Work\n- [decision] They use uv. It is faster.\n" in shown
     assert context_of(client.talk().start()) == shown
+
+
+def test_each_item_says_why_it_is_there(client: Client, ctx: Ctx, add: Add) -> None:
+    add("--type=decision", "--tag=tier:reference", "We use SQLite")
+    client.talk().start()
+    client.apply()
+    told = ctx("context", "--format=json").json
+    items = {each["text"].partition("\n")[0]: each for each in told["items"]}
+    pinned = next(each for text, each in items.items() if "Deploys run on Fridays" in text)
+    assert (pinned["layer"], pinned["reason"], pinned["source"]) == ("memory", "pinned", "user")
+    assert (pinned["age_days"], pinned["tokens"] > 0) == (0, True)
+    stated = next(each for text, each in items.items() if "We use SQLite" in text)
+    assert stated["reason"] == "`tier:reference`, in the view `default`"
+    learned = [each for each in told["items"] if each["layer"] == "learnings"]
+    assert all(each["reason"].startswith("learning with confidence") for each in learned)
+    code = next(each for each in told["items"] if each["layer"] == "code")
+    assert (code["id"], code["source"]) == ("", "repository")
+    # The texts of the items are the text of the context, in the same order.
+    at = 0
+    for each in told["items"]:
+        at = told["text"].index(each["text"], at)
+    by_layer = {each["name"]: each["tokens"] for each in told["layers"]}
+    for name, tokens in by_layer.items():
+        parts = [each["tokens"] for each in told["items"] if each["layer"] == name]
+        assert sum(parts) <= tokens
+    assert {each["layer"] for each in told["omitted"]} == {"learnings"}
+    assert told["omitted"][0]["reason"] == "no room: the layer learnings has 40 tokens"
+
+
+def test_what_has_no_room_is_named(ctx: Ctx, repo: Path, add: Add) -> None:
+    for number in range(12):
+        add("--type=fact", "--tag=tier:reference", f"Fact {number}: {'word ' * 80}")
+    told = ctx("context", "--budget=500", "--format=json").json
+    memory = next(each for each in told["layers"] if each["name"] == "memory")
+    omitted = [each for each in told["omitted"] if each["layer"] == "memory"]
+    shown = {each["id"] for each in told["items"]}
+    assert memory["left_out"] == len(omitted) == 12 - memory["shown"]
+    assert not shown & {each["id"] for each in omitted}
+    assert all("no room" in each["reason"] and each["tokens"] > 80 for each in omitted)
+
+
+def test_items_of_a_prompt_name_the_words_they_share(client: Client, ctx: Ctx, add: Add) -> None:
+    add("--type=fact", "The frobnicator needs a warm cache before it starts")
+    told = ctx("context", "--prompt=why is the frobnicator cache cold?", "--format=json").json
+    [item] = told["items"]
+    assert item["layer"] == "said"
+    assert item["reason"] == "shares `frobnicator`, `cache` with the prompt"
+    assert (item["source"], item["age_days"]) == ("user", 0)
+    assert item["text"] in told["text"]

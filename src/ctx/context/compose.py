@@ -141,6 +141,8 @@ class ContextBody(NamedTuple):
     """The tokens of the sections with headings; never less than their estimate."""
     shown: tuple[int, ...]
     costs: tuple[int, ...]
+    texts: tuple[str, ...]
+    """The text of each shown entry."""
 
 
 class ContextFrame(NamedTuple):
@@ -181,7 +183,8 @@ def body(entries: Iterable[ContextEntry], most: int, for_kept: int = 0) -> Conte
     page.fill(entries, for_kept)
     shown = tuple(each.number for each in page.items)
     costs = tuple(_cost(each.text) for each in page.items)
-    return ContextBody(page.text(), most - page.left, shown, costs)
+    texts = tuple(each.text for each in page.items)
+    return ContextBody(page.text(), most - page.left, shown, costs, texts)
 
 
 def frame_text(

@@ -21,7 +21,7 @@ from ctx.context.compose import STATE, ContextBody, ContextEntry, ContextFrame, 
 from ctx.context.context_entries import LoadedEntry, load
 from ctx.context.contexts import LAYERS, MEMORY, PAST_WORK, RULES, Context, ContextItem
 from ctx.context.layer_limits import LayerLimits
-from ctx.context.layer_lines import FittedLayer, Layer, fit
+from ctx.context.layer_lines import FittedLayer, Layer, LayerLine, fit
 from ctx.context.layer_lines import layer_tokens as tokens_wanted
 from ctx.ids import NodeId
 
@@ -32,6 +32,8 @@ _WHERE = 200
 _WHERE_HEADING = "## Where you were\n\n"
 # At most so many omitted nodes are counted.
 _MOST_COUNTED = 500
+# At most so many of them are named.
+_MOST_NAMED = 20
 
 
 class LayerShare(NamedTuple):
@@ -52,6 +54,12 @@ class MadeContext(NamedTuple):
 
     context: Context
     shares: tuple[LayerShare, ...]
+    texts: tuple[str, ...] = ()
+    """The text of each item of the context."""
+    omitted_nodes: tuple[NodeId, ...] = ()
+    """The first nodes of memory for which there is no room."""
+    omitted_lines: tuple[tuple[str, LayerLine], ...] = ()
+    """The lines of other layers for which there is no room, each with the name of its layer."""
 
 
 class ContextPage:
@@ -127,7 +135,13 @@ class ContextPage:
         skipped = tuple(
             each.name for each in shares if each.problem or (each.left_out and not each.shown)
         )
-        return MadeContext(Context(whole, used, every, skipped), shares)
+        return MadeContext(
+            Context(whole, used, every, skipped),
+            shares,
+            (*body.texts, *(text for each in fitted.values() for text in each.texts)),
+            nodes.omitted(body) if caps[MEMORY] else (),
+            tuple((name, line) for name, each in fitted.items() for line in each.omitted),
+        )
 
     def _caps(self, room: int) -> dict[str, int]:
         """The cap of each layer; their sum is at most the room."""
@@ -179,7 +193,8 @@ class _Nodes:
         self._ids = ids
         self._first = first
         self._loaded: list[LoadedEntry] = []
-        self._read = 0
+        self._read: list[NodeId] = []
+        self._further: list[NodeId] = []
 
     def entries(self) -> Iterator[ContextEntry]:
         for each in load(self._connections, self._count_reads()):
@@ -188,7 +203,7 @@ class _Nodes:
 
     def _count_reads(self) -> Iterator[NodeId]:
         for node_id in self._ids:
-            self._read += 1
+            self._read.append(node_id)
             yield node_id
 
     def items(self, body: ContextBody) -> tuple[ContextItem, ...]:
@@ -196,10 +211,18 @@ class _Nodes:
         return tuple(item_of(self._loaded[at], cost) for at, cost in pairs)
 
     def left_out(self, shown: int) -> OmittedNodes:
-        more = sum(1 for _ in islice(self._ids, _MOST_COUNTED))
+        self._further = list(islice(self._ids, _MOST_COUNTED))
+        more = len(self._further)
         if next(self._ids, None) is not None:
             return OmittedNodes(more, or_more=True)
-        return OmittedNodes(self._read - shown + more)
+        return OmittedNodes(len(self._read) - shown + more)
+
+    def omitted(self, body: ContextBody) -> tuple[NodeId, ...]:
+        """The first of those that `left_out` has counted."""
+        shown = {self._loaded[at].node.id for at in body.shown}
+        return tuple([each for each in (*self._read, *self._further) if each not in shown])[
+            :_MOST_NAMED
+        ]
 
 
 def item_of(each: LoadedEntry, cost: int) -> ContextItem:

@@ -95,6 +95,10 @@ class FittedLayer(NamedTuple):
     tokens: int
     items: tuple[ContextItem, ...]
     left_out: int
+    texts: tuple[str, ...] = ()
+    """The text of each item."""
+    omitted: tuple[LayerLine, ...] = ()
+    """The lines for which there is no room."""
 
 
 def layer_tokens(layer: Layer) -> int:
@@ -113,7 +117,8 @@ def fit(layer: Layer, most: int) -> FittedLayer:
     while chosen and _sum(layer, chosen) > most:
         chosen.pop()
     if not chosen:
-        return FittedLayer("", 0, (), len(layer.lines) + layer.left_out)
+        count = len(layer.lines) + layer.left_out
+        return FittedLayer("", 0, (), count, omitted=layer.lines)
     used = _sum(layer, chosen)
     for at, form in enumerate(chosen):
         texts = layer.lines[at].texts
@@ -129,11 +134,13 @@ def fit(layer: Layer, most: int) -> FittedLayer:
 def _render_layer(layer: Layer, chosen: Sequence[int], used: int) -> FittedLayer:
     parts = [f"{HEADINGS[layer.name]}\n"]
     items: list[ContextItem] = []
+    texts: list[str] = []
     group = ""
     for line, form in zip(layer.lines, chosen, strict=False):
         text = line.texts[form]
         if line.group and line.group == group:
             items[-1] = items[-1]._replace(tokens=items[-1].tokens + _cost(text))
+            texts[-1] += f"\n{text}"
         else:
             group = line.group
             parts += [f"{group}\n"] if group else []
@@ -142,9 +149,11 @@ def _render_layer(layer: Layer, chosen: Sequence[int], used: int) -> FittedLayer
             items.append(
                 ContextItem(node_id, line.label, line.updated_at, cost, line.digest, layer.name)
             )
+            texts.append(f"{group}\n{text}" if group else text)
         parts.append(f"{text}\n")
     left_out = len(layer.lines) - len(chosen) + layer.left_out
-    return FittedLayer("".join(parts) + "\n", used, tuple(items), left_out)
+    text, omitted = "".join(parts) + "\n", layer.lines[len(chosen) :]
+    return FittedLayer(text, used, tuple(items), left_out, tuple(texts), omitted)
 
 
 def _sum(layer: Layer, chosen: Sequence[int]) -> int:

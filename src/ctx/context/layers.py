@@ -161,6 +161,12 @@ def changed_context(
     connections: Connections, wanted: ContextRequest, given: dict[str, str]
 ) -> Context:
     """What is new or changed in the context compared with a receipt."""
+    return make_changed_context(connections, wanted, given).context
+
+
+def make_changed_context(
+    connections: Connections, wanted: ContextRequest, given: dict[str, str]
+) -> MadeContext:
     found = islice(_in_parts(connections, wanted), parts(wanted.budget))
     now = [each for part in found for each in part.context.items if each.layer in _REPEATED_LAYERS]
     news = {each.key: each for each in now if given.get(each.key) != each.digest}
@@ -168,13 +174,13 @@ def changed_context(
     nodes = [key for key in given if _is_node(key) and key not in seen]
     gone = _removed_labels(connections, nodes)
     if not news and not gone:
-        return NOTHING
+        return MadeContext(NOTHING, ())
     budget = min(wanted.budget, LARGEST_PART)
     preface = CHANGED + (_removal_notice(gone, budget // 3) if gone else "") + wanted.notice
     ids = iter([each.id for each in news.values() if each.layer == MEMORY])
     layers = [each.only(news) for each in _layers(connections, wanted)]
     page = ContextPage(connections, wanted.limits, budget, preface, "")
-    return page.made(ids, (), layers, ()).context
+    return page.made(ids, (), layers, ())
 
 
 def still_valid(connections: Connections, given: dict[str, str]) -> dict[str, str]:

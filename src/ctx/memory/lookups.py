@@ -104,6 +104,33 @@ def learnings(connection: Connection, project: str | None, *, everywhere: bool) 
     return [row[0] for row in rows]
 
 
+class ImportRow(NamedTuple):
+    """A node with the text of an import, and the author of that import, such as `import:mem0`."""
+
+    id: NodeId
+    author: str
+
+
+def imported(connection: Connection, project: str | None, *, everywhere: bool) -> list[ImportRow]:
+    """Nodes that still have the text of an import and are not the user's.
+
+    Those of all projects, or of one and of none. Left out are hidden and superseded nodes, exports
+    of ctx itself, and the history of sessions, of which there may be very much.
+    """
+    rows = connection.execute(
+        "SELECT r.subject, r.author FROM records AS r JOIN nodes AS n ON n.id = r.subject"
+        " WHERE r.author > 'import:' AND r.author < 'import;' AND r.author <> 'import:ctx'"
+        " AND r.kind = 'node.put' AND json_extract(r.body, '$.content') = n.content"
+        " AND n.superseded_by IS NULL AND json_extract(n.metadata, '$.source') IS NOT 'user'"
+        " AND NOT EXISTS (SELECT 1 FROM tags WHERE node_id = n.id"
+        "  AND (tag = 'tier:off-context' OR tag >= 'session:' AND tag < 'session;'))"
+        " AND (?1 OR (SELECT min(tag <> ?2) FROM tags WHERE node_id = n.id"
+        f"  AND {_PROJECTS}) IS NOT 1) GROUP BY r.subject",
+        (everywhere, project or ""),
+    )
+    return [ImportRow._make(row) for row in rows]
+
+
 def settled_in_files(connection: Connection, paths: Sequence[str], most: int) -> list[NodeId]:
     """The newest nodes about a bug fix or a decision in one of these files."""
     # Many files match by type, one by path: the unary plus disables the type index.

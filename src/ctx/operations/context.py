@@ -31,6 +31,8 @@ from ctx.context.contexts import (
 from ctx.context.layers import ContextRequest
 from ctx.hook_files import live, start_receipts
 from ctx.memory import pending
+from ctx.operations import context_items
+from ctx.operations.context_items import GivenItem, OmittedItem
 from ctx.workspace import Memory
 
 Source = Literal["startup", "resume", "compact"]
@@ -89,6 +91,9 @@ class ContextResult(NamedTuple):
     """Whether it lies ready. It is composed otherwise, and the text is the same."""
     layers: tuple[ContextLayer, ...]
     build_ms: int
+    items: tuple[GivenItem, ...] = ()
+    omitted: tuple[OmittedItem, ...] = ()
+    """What there was no room for, as far as it is known."""
 
 
 USUAL = Options()
@@ -112,6 +117,8 @@ def context(memory: Memory, options: Options = USUAL) -> ContextResult:
         and not goes_on
         and default_view.is_timeless(stores)
     )
+    shares = _layers(made)
+    items = context_items.of_context(memory, made, {each.name: each.cap for each in shares})
     return ContextResult(
         "".join(each.context.text for each in made),
         sum(each.context.tokens for each in made),
@@ -120,8 +127,9 @@ def context(memory: Memory, options: Options = USUAL) -> ContextResult:
         options.source,
         memory.project,
         is_usual and contexts.valid_context(memory.user.connection, key) is not None,
-        _layers(made),
+        shares,
         took_ms,
+        *items,
     )
 
 
@@ -155,7 +163,8 @@ def prompt_context(memory: Memory, prompt: str) -> ContextResult:
     took_ms = round((clock.monotonic() - began) * 1000)
     layer = ContextLayer(SAID, found.tokens, budget, len(hits), 0, False, _FROM[SAID], "")
     return ContextResult(
-        *(found.text, found.tokens, budget, 1, "prompt", memory.project, False, (layer,), took_ms)
+        *(found.text, found.tokens, budget, 1, "prompt", memory.project, False, (layer,), took_ms),
+        context_items.of_hits(memory, found.items, hits, prompt),
     )
 
 
@@ -188,7 +197,7 @@ def _make_contexts(memory: Memory, wanted: ContextRequest, options: Options) -> 
     if options.source == "resume":
         before = start_receipts.of_session(memory.environment.user_store.home, options.session)
         if before is not None:
-            return [MadeContext(layers.changed_context(stores, wanted, before), ())]
+            return [layers.make_changed_context(stores, wanted, before)]
     where = layers.NO_COMPACTION_STATE
     if options.source == "compact":
         nodes = layers.state(stores, wanted.project, wanted.task, options.session)

@@ -38,6 +38,16 @@ def code_html(text: str, language: str = "") -> Markup:
     return Markup('<pre class="code"><code>{}</code></pre>').format(_highlighted(text, language))
 
 
+def inline_code(text: str) -> Markup:
+    """One line in which `…` is code; everything else is plain text."""
+    parts = markdown.visible(text).split("`")
+    is_paired = len(parts) % 2 == 1
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if at % 2 and is_paired else part
+        for at, part in enumerate(parts)
+    )
+
+
 @cache
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable("table")

@@ -47,6 +47,8 @@ def _environment() -> Environment:
         "markdown": html_text.markdown_html,
         "code": html_text.code_html,
         "first_line": first_line,
+        "inline_code": html_text.inline_code,
+        "without_label": _without_label,
     }
     environment.globals |= {"version": ctx.__version__, "asset": _asset, "bar": bar}
     return environment
@@ -90,6 +92,12 @@ def _path(value: str) -> str:
 def first_line(text: str, most: int = 160) -> str:
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
     return line if len(line) <= most else f"{line[: most - 1]}…"
+
+
+def _without_label(text: str, label: str) -> str:
+    """An item of a context without the mark of its list and the name of its node."""
+    text = text.removeprefix("- ")
+    return text.removeprefix(f"[{label}] ")
 
 
 def bar(part: float, whole: float, label: str) -> Markup:

@@ -1,0 +1,233 @@
+"""The items of a context, and those for which there was no room: why, how old, who said it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ctx import clock
+from ctx.context import excerpt_search
+from ctx.context.context_page import MadeContext
+from ctx.context.contexts import (
+    CODE,
+    COMMANDS,
+    LEARNINGS,
+    MEMORY,
+    PAST_WORK,
+    RULES,
+    SESSIONS,
+    STANDING,
+    ContextItem,
+)
+from ctx.context.excerpt_search import Hit
+from ctx.ids import NodeId
+from ctx.markdown import code
+from ctx.memory import learning_confidence, model, sources
+from ctx.memory.learning_confidence import CERTAIN
+from ctx.memory.model import Node
+from ctx.project import authors
+from ctx.workspace import Memory
+
+_MOST_WORDS = 8
+_LONGEST_PROMPT = 6_000
+_AROUND_WORDS = ".,:;!?()[]{}`'\"*"
+_LONGEST_OMITTED = 400
+
+
+class GivenItem(NamedTuple):
+    """One item of a context."""
+
+    id: str
+    """The node; empty for a command, for changed code and for an excerpt."""
+    label: str
+    layer: str
+    text: str
+    """As the session gets it."""
+    tokens: int
+    reason: str
+    """Why it is in the context."""
+    source: str
+    """Who said it: `user`, `agent`, `repository`, `tool output` or `web`."""
+    author: str
+    """The person who wrote it, if that is somebody else."""
+    updated_at: str
+    age_days: int
+    session: str = ""
+    """The session of an excerpt."""
+
+
+class OmittedItem(NamedTuple):
+    """Something for which there was no room."""
+
+    id: str
+    label: str
+    layer: str
+    text: str
+    """Its beginning."""
+    tokens: int
+    reason: str
+    source: str
+    updated_at: str
+    age_days: int
+
+
+class ItemList(NamedTuple):
+    items: tuple[GivenItem, ...]
+    omitted: tuple[OmittedItem, ...]
+
+
+def of_context(memory: Memory, made: Sequence[MadeContext], caps: Mapping[str, int]) -> ItemList:
+    """The items of all parts of a context. `caps` are the tokens of its layers."""
+    pairs = [pair for part in made for pair in zip(part.context.items, part.texts, strict=False)]
+    last = made[-1] if made else None
+    nodes = _Nodes(memory, [*(item.id for item, _ in pairs if item.id), *_omitted_ids(last)])
+    given = [
+        nodes.given_item(item, text, _reason(item, nodes.by_id.get(item.id)))
+        for item, text in pairs
+    ]
+    return ItemList(tuple(given), tuple(_omitted(nodes, last, caps) if last else ()))
+
+
+def of_hits(
+    memory: Memory, items: Sequence[ContextItem], hits: Sequence[Hit], prompt: str
+) -> tuple[GivenItem, ...]:
+    """The items of what a session gets with a prompt."""
+    nodes = _Nodes(memory, [item.id for item in items if item.id])
+    wanted = {word: excerpt_search.words(word) for word in _words(prompt)}
+    found = []
+    for item, hit in zip(items, hits, strict=True):
+        text = excerpt_search.line_of(hit).rstrip("\n")
+        given = nodes.given_item(item, text, _match(hit, wanted))
+        found.append(given._replace(source=hit.source, session=hit.session))
+    return tuple(found)
+
+
+class _Nodes:
+    """The nodes of a context, read once."""
+
+    def __init__(self, memory: Memory, node_ids: Iterable[NodeId]) -> None:
+        wanted = list(dict.fromkeys(node_ids))
+        self.by_id = {node.id: node for node in memory.graph.nodes(wanted)}
+        self._authors = authors.strangers(memory.graph.connections[:-1], wanted)
+        self._today = clock.day_number(clock.now_ms())
+
+    def given_item(self, item: ContextItem, text: str, reason: str) -> GivenItem:
+        node = self.by_id.get(item.id)
+        source = node.source if node else _source_of_layer(item.layer)
+        by = self._authors.get(item.id, "")
+        return GivenItem(
+            *(item.id, item.label, item.layer, text, item.tokens, reason, source, by),
+            *(item.updated_at, self.age_days(item.updated_at)),
+        )
+
+    def age_days(self, at: str) -> int:
+        at_ms = clock.parse_iso(at)
+        return 0 if at_ms is None else max(0, self._today - clock.day_number(at_ms))
+
+
+# Why something is in a context
+
+
+def _reason(item: ContextItem, node: Node | None) -> str:
+    about: Mapping[str, Any] = node.metadata if node else {}
+    if item.layer == MEMORY:
+        return _tier_reason(node.tags if node else ())
+    if item.layer == LEARNINGS:
+        times, now_ms = about.get("times_seen", 1), clock.now_ms()
+        sure = learning_confidence.confidence_at(dict(about), now_ms) / CERTAIN
+        return f"learning with confidence {sure:.2f}, {_times(times)}"
+    if item.layer in (RULES, PAST_WORK):
+        return _kind_reason(item.layer, node, about)
+    return {
+        STANDING: "what the last session left open"
+        if node and node.type == "summary"
+        else "the end of the last session",
+        SESSIONS: "one of the latest sessions",
+        COMMANDS: "what sessions ran here",
+        CODE: "changed in one of the last sessions",
+    }.get(item.layer, item.layer)
+
+
+def _tier_reason(tags: Sequence[str]) -> str:
+    tier = model.tier(tags)
+    if tier == model.PINNED:
+        return "pinned"
+    task = next((tag for tag in tags if tag.startswith("task:")), "")
+    if tier == model.WORKING and task:
+        return f"`{tier}` of the current task, in the view `default`"
+    return f"`{tier}`, in the view `default`" if tier else "in the view `default`"
+
+
+def _kind_reason(layer: str, node: Node | None, about: Mapping[str, Any]) -> str:
+    kind = next((tag for tag in node.tags if tag.startswith("kind:")), "") if node else ""
+    stated = {RULES: "rule of the project", PAST_WORK: "among the best of past work"}[layer]
+    details = [f"`{kind}`"] if kind else []
+    if about.get("lasting") is True:
+        details.append("holds in general")
+    sessions = about.get("sessions")
+    if isinstance(sessions, list) and len(sessions) > 1:
+        details.append(_times(len(sessions)))
+    return ", ".join([stated, *details])
+
+
+def _times(count: Any) -> str:
+    number = count if isinstance(count, int) else 1
+    return "seen in 1 session" if number == 1 else f"seen in {number:,} sessions"
+
+
+def _words(prompt: str) -> list[str]:
+    every = (word.strip(_AROUND_WORDS) for word in prompt[:_LONGEST_PROMPT].split())
+    return list(dict.fromkeys(filter(None, every)))
+
+
+def _match(hit: Hit, wanted: Mapping[str, frozenset[str]]) -> str:
+    own = excerpt_search.words(hit.text)
+    shared = [word for word, terms in wanted.items() if terms & own]
+    words = ", ".join(code(word) for word in shared[:_MOST_WORDS])
+    stated = f"shares {words} with the prompt" if shared else "matches the prompt"
+    if hit.line:
+        # Past work that is worth much is given even if it shares no words.
+        return f"past work, {stated}" if shared else "among the best of past work"
+    return stated if hit.node else f"{hit.kind} of an earlier session, {stated}"
+
+
+def _source_of_layer(layer: str) -> str:
+    return sources.REPOSITORY if layer == CODE else sources.AGENT
+
+
+# What there was no room for
+
+
+def _omitted_ids(last: MadeContext | None) -> list[NodeId]:
+    if last is None:
+        return []
+    lines = [NodeId(line.id) for _, line in last.omitted_lines if line.id]  # type: ignore[arg-type]
+    return [*last.omitted_nodes, *lines]
+
+
+def _omitted(nodes: _Nodes, last: MadeContext, caps: Mapping[str, int]) -> Iterable[OmittedItem]:
+    for node_id in last.omitted_nodes:
+        if node := nodes.by_id.get(node_id):
+            yield _omitted_node(nodes, node, caps.get(MEMORY, 0))
+    for layer, line in last.omitted_lines:
+        node = nodes.by_id.get(line.id)  # type: ignore[call-overload]
+        yield OmittedItem(
+            *(line.id, line.label, layer, line.texts[0][:_LONGEST_OMITTED], 0),
+            _no_room(layer, caps.get(layer, 0)),
+            node.source if node else _source_of_layer(layer),
+            *(line.updated_at, nodes.age_days(line.updated_at)),
+        )
+
+
+def _omitted_node(nodes: _Nodes, node: Node, cap: int) -> OmittedItem:
+    return OmittedItem(
+        *(node.id, f"{node.type}:{node.id[:12]}", MEMORY, node.content[:_LONGEST_OMITTED]),
+        node.token_estimate,
+        _no_room(MEMORY, cap),
+        node.source,
+        *(node.updated_at, nodes.age_days(node.updated_at)),
+    )
+
+
+def _no_room(layer: str, cap: int) -> str:
+    if not cap:
+        return f"the layer {layer} is off"
+    return f"no room: the layer {layer} has {cap:,} tokens"

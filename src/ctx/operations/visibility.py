@@ -1,0 +1,115 @@
+"""What the user decides about a node that agents get or may get: accept it, hide it, show it again.
+
+To accept a node is to vouch for its text: its source becomes `user`, so that agents no longer get
+it as a quotation or as the words of another agent. To hide it is `tier:off-context`: it stays in
+memory and is found by a search, but no context has it.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from ctx.ids import NodeId
+from ctx.memory import model, sources
+from ctx.memory.model import OFF_CONTEXT, PINNED, REFERENCE, Node
+from ctx.operations import learnings
+from ctx.workspace import Memory
+
+_KINDS = ("kind:", learnings.TAG)
+"""Nodes with such a tag have a layer of their own in a context and need no tier."""
+
+
+class HiddenNodes(NamedTuple):
+    """The nodes of this place that the user has hidden from agents."""
+
+    nodes: tuple[Node, ...]
+    """The newest of them."""
+    more: bool
+
+
+def accept(memory: Memory, node_ids: Sequence[NodeId]) -> None:
+    """Vouch for the text of nodes."""
+    others = []
+    for node in memory.graph.nodes(node_ids):
+        if is_learning(node):
+            learnings.confirm(memory, node.id)
+        else:
+            others.append(node)
+    by_scope = _by_scope(others)
+    if not by_scope:
+        return
+    with memory.transaction("accept", *by_scope) as change:
+        for scope, nodes in by_scope.items():
+            here = change.in_scope(scope)
+            for node in nodes:
+                here.update_node(node.id, metadata={sources.KEY: sources.USER})
+                if model.tier(node.tags) is None and not _has_layer(node):
+                    here.set_tier(node.id, REFERENCE)
+
+
+def hide(memory: Memory, node_ids: Sequence[NodeId]) -> None:
+    """Keep nodes out of every context. A learning is rejected, so that it is not learned again."""
+    others = []
+    for node in memory.graph.nodes(node_ids):
+        if is_learning(node):
+            learnings.reject(memory, node.id)
+        else:
+            others.append(node)
+    by_scope = _by_scope(others)
+    if not by_scope:
+        return
+    with memory.transaction("hide", *by_scope) as change:
+        for scope, nodes in by_scope.items():
+            here = change.in_scope(scope)
+            for node in nodes:
+                here.untag(node.id, PINNED)
+                here.set_tier(node.id, OFF_CONTEXT)
+
+
+def reveal(memory: Memory, node_id: NodeId) -> None:
+    """Let contexts have a node again."""
+    node = memory.graph.node(node_id)
+    if is_learning(node):
+        learnings.confirm(memory, node.id)
+        return
+    with memory.transaction("reveal", node.scope) as change:
+        if _has_layer(node):
+            change.untag(node.id, OFF_CONTEXT)
+        else:
+            change.set_tier(node.id, REFERENCE)
+
+
+def hidden(memory: Memory, most: int) -> HiddenNodes:
+    """The hidden nodes of this place, newest first."""
+    found: list[NodeId] = []
+    for graph in memory.graph.graphs:
+        found += graph.tagged(OFF_CONTEXT)
+    found.sort(reverse=True)
+    here = (
+        node
+        for node in memory.graph.nodes(found)
+        if is_here(memory, node) and node.superseded_by is None
+    )
+    shown = tuple(islice(here, most + 1))
+    return HiddenNodes(shown[:most], len(shown) > most)
+
+
+def is_here(memory: Memory, node: Node) -> bool:
+    """Whether a node belongs to this project or to none."""
+    named = [tag for tag in node.tags if tag.startswith("project:")]
+    return not named or memory.own_tag in named
+
+
+def is_learning(node: Node) -> bool:
+    return any(tag.startswith(learnings.TAG) for tag in node.tags)
+
+
+def _has_layer(node: Node) -> bool:
+    return node.type == "summary" or any(tag.startswith(_KINDS) for tag in node.tags)
+
+
+def _by_scope(nodes: Iterable[Node]) -> dict[str, list[Node]]:
+    found: dict[str, list[Node]] = {}
+    for node in nodes:
+        found.setdefault(node.scope, []).append(node)
+    return found
