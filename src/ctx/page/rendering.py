@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 import ctx
 from ctx import clock, markdown
@@ -47,6 +47,7 @@ def _environment() -> Environment:
         "markdown": html_text.markdown_html,
         "code": html_text.code_html,
         "first_line": first_line,
+        "field": _field,
     }
     environment.globals |= {"version": ctx.__version__, "asset": _asset, "bar": bar}
     return environment
@@ -54,6 +55,11 @@ def _environment() -> Environment:
 
 def _visible(value: Any) -> Any:
     return markdown.visible(value) if type(value) is str else value
+
+
+def _field(value: str) -> Markup:
+    """A text in a field of a form: as it is, because the form sends it back."""
+    return escape(value)
 
 
 def _time(value: str | None) -> Markup:

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from ctx.page import node_view
+from ctx.page import node_view, search_view
 from ctx.page.requests import PageRoute
 
 
@@ -26,5 +26,6 @@ NAVIGATION = [
 ]
 
 ROUTES: list[PageRoute] = [
+    *search_view.ROUTES,
     *node_view.ROUTES,
 ]
