@@ -15,6 +15,16 @@ def newest(connection: Connection, project: str | None, most: int) -> list[tuple
     ).fetchall()
 
 
+def beginning_with(connection: Connection, prefix: str, most: int) -> list[tuple[str, str]]:
+    """Ids of sessions that begin so, with what the user asked, the last active first."""
+    rows = connection.execute(
+        "SELECT id, last_at, request FROM sessions WHERE id >= ? AND id < ?"
+        " ORDER BY last_at DESC LIMIT ?",
+        (prefix, prefix + "~", most),
+    )
+    return [(session, f"{at[:10]}: {request}") for session, at, request in rows]
+
+
 def count(connection: Connection) -> int:
     return int(connection.execute("SELECT count(*) FROM sessions").fetchone()[0])
 

@@ -161,6 +161,14 @@ class Graph:
         )
         return [row[0] for row in rows]
 
+    def newest_with_prefix(self, prefix: str, limit: int) -> list[NodeId]:
+        """The newest nodes whose id begins so."""
+        rows = self.connection.execute(
+            "SELECT id FROM nodes WHERE id >= ? AND id < ? ORDER BY id DESC LIMIT ?",
+            (prefix, prefix + "~", limit),
+        )
+        return [row[0] for row in rows]
+
     def shown(self, node_ids: Iterable[NodeId]) -> dict[NodeId, str]:
         """Short ids that are long enough to be unambiguous in this graph."""
         return short_ids.short_ids((self.connection,), node_ids)

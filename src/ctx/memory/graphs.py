@@ -160,6 +160,11 @@ class Graphs:
         twice = len(merged) - len(every)
         return every[:limit], sum(total for _, total in parts) - twice
 
+    def newest_with_prefix(self, prefix: str, limit: int) -> list[NodeId]:
+        """The newest nodes whose id begins so."""
+        parts = (graph.newest_with_prefix(prefix, limit) for graph in self.graphs)
+        return list(dict.fromkeys(merge(*parts, reverse=True)))[:limit]
+
     def has(self, node_id: str) -> bool:
         return any(graph.has(node_id) for graph in self.graphs)
 

@@ -67,6 +67,16 @@ def memory_stats(graphs: Graphs) -> MemoryStats:
     )
 
 
+def type_counts(graphs: Graphs) -> tuple[TypeCount, ...]:
+    """The number of nodes of each type, the most frequent first."""
+    counts: dict[str, int] = {}
+    for graph in graphs.graphs:
+        for known in _types(graph):
+            counts[known.type] = counts.get(known.type, 0) + known.nodes
+    ordered = sorted(counts.items(), key=lambda item: -item[1])
+    return tuple(TypeCount(*item) for item in ordered)
+
+
 def by_scope(graphs: Graphs) -> tuple[ScopeCount, ...]:
     return tuple(
         ScopeCount(

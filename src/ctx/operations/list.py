@@ -37,6 +37,8 @@ class Options(NamedTuple):
     """Those that were deleted, the last one first; nothing else counts then."""
     anchors: bool = False
     """Whether to include the nodes that stand for something in the code, if no type is named."""
+    offset: int = 0
+    """How many of the newest to skip."""
 
 
 def list_nodes(graph: Graphs, options: Options) -> NodeList:
@@ -53,8 +55,8 @@ def list_nodes(graph: Graphs, options: Options) -> NodeList:
         [model.node_type(word) for word in options.types],
         [model.tag(tag) for tag in options.tags],
         since,
-        options.limit or None,
+        options.offset + options.limit if options.limit else None,
         include_superseded=options.include_superseded,
         except_types=() if options.types or options.anchors else model.ANCHOR_TYPES,
     )
-    return node_list(graph, found, total)
+    return node_list(graph, found[options.offset :], total)

@@ -1,6 +1,7 @@
 """Find nodes by filters, by words, or by both."""
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import NamedTuple
 
 from ctx import clock
@@ -28,22 +29,27 @@ class QueryResult(NamedTuple):
     """The stores that were asked: `project`, `user`, or both."""
 
 
-def find(graph: Graphs, query: Query, scope: Scope, limit: int) -> QueryResult:
-    """The first nodes that match; a limit of 0 means no limit."""
-    return query_exact_first(graph, query, scope, limit, beginnings=True)
+def find(graph: Graphs, query: Query, scope: Scope, limit: int, *, offset: int = 0) -> QueryResult:
+    """The first nodes that match, or those from an offset on; a limit of 0 means no limit."""
+    return query_exact_first(graph, query, scope, limit, beginnings=True, offset=offset)
 
 
 def query_exact_first(
-    graph: Graphs, query: Query, scope: Scope, limit: int, *, beginnings: bool = False
+    graph: Graphs,
+    query: Query,
+    scope: Scope,
+    limit: int,
+    *,
+    beginnings: bool = False,
+    offset: int = 0,
 ) -> QueryResult:
     """The same, without being content with words that only begin like those of the question."""
     now, connections = clock.now_ms(), graph.connections
-    matches = execute.matching(
-        connections, query, scope, now, limit=limit or None, beginnings=beginnings
-    )
-    nodes = tuple(graph.nodes(matches.ids))
-    total = len(nodes)
-    if limit and total == limit:
+    most = offset + limit if limit else None
+    matches = execute.matching(connections, query, scope, now, limit=most, beginnings=beginnings)
+    nodes = tuple(graph.nodes(islice(matches.ids, offset, None)))
+    total = offset + len(nodes) if nodes else 0
+    if limit and (len(nodes) == limit or (offset and not nodes)):
         every = execute.count(connections, query, scope, now, beginnings=beginnings)
         total = max(total, every)
     shown = graph.shown(node.id for node in nodes)

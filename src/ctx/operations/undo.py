@@ -1,6 +1,6 @@
 """Undo a change."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from heapq import merge
 from itertools import repeat
@@ -84,6 +84,16 @@ def changes(memory: Memory, session: str | None) -> Iterator[ChangeSummary]:
     """The changes in all stores, newest first."""
     for graph, change_id in _changes(memory, session):
         yield inverse_changes.describe_change(graph, change_id)
+
+
+def undone_changes(memory: Memory, change_ids: Iterable[str]) -> frozenset[str]:
+    """Those of the changes that are undone at present."""
+    return frozenset(
+        change_id
+        for change_id in dict.fromkeys(change_ids)
+        for graph in memory.graph.graphs
+        if inverse_changes.is_undone(graph, change_id)
+    )
 
 
 def _changes(memory: Memory, session: str | None) -> Iterator[tuple[Graph, str]]:

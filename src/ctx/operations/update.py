@@ -20,6 +20,10 @@ _PARTS = (
 """Metadata of an observation or a summary that repeats parts of its content."""
 
 
+class EditConflict(UsageError):
+    """The node was changed while it was edited."""
+
+
 class Options(NamedTuple):
     """None keeps a field; an empty summary or metadata value removes it."""
 
@@ -88,7 +92,7 @@ def update(memory: Memory, node_id: NodeId, options: Options) -> UpdateResult:
 def _check_base(content: str, node_id: NodeId, options: Options) -> None:
     known = (options.based_on, (options.content or "").strip())
     if options.based_on is not None and content not in known:
-        raise UsageError(f"The node {node_id} was changed while you edited it.")
+        raise EditConflict(f"The node {node_id} was changed while you edited it.")
 
 
 def _update_document(

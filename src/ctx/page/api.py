@@ -69,6 +69,7 @@ def api_routes(
                     dict(request.query_params),
                     {},
                     request.scope["browser"],
+                    if_match=request.headers.get("if-match", ""),
                 )
                 value = to_json(endpoint.function(asked, **arguments))
                 if endpoint.method == "GET":
@@ -115,9 +116,29 @@ def _check_csrf(request: Request) -> None:
 
 def _with_tag(request: Request, body: bytes) -> Response:
     """A response that a client need not read again if it has not changed."""
-    tag = f'"{blake2b(body, digest_size=12).hexdigest()}"'
-    known = request.headers.get("if-none-match", "")
+    tag = _tag(body)
     headers = {"ETag": tag}
-    if tag in (each.strip().removeprefix("W/") for each in known.split(",")) or known == "*":
+    if _names(request.headers.get("if-none-match", ""), tag):
         return Response(status_code=304, headers=headers)
     return Response(body, media_type="application/json", headers=headers)
+
+
+def check_unchanged(request: PageRequest, value: Any) -> None:
+    """Refuse a change if the client names an ETag, and what it changes has another one by now.
+
+    `value` is what a GET request of the same address returns.
+    """
+    tag = _tag(bytes(JsonAnswer(to_json(value)).body))
+    if request.if_match and not _names(request.if_match, tag):
+        raise HTTPException(412, "It was changed since you read it.", {"ETag": tag})
+
+
+def _tag(body: bytes) -> str:
+    return f'"{blake2b(body, digest_size=12).hexdigest()}"'
+
+
+def _names(header: str, tag: str) -> bool:
+    """Whether a list of ETags in a header has this one."""
+    return header.strip() == "*" or tag in (
+        part.strip().removeprefix("W/") for part in header.split(",")
+    )

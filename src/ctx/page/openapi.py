@@ -28,6 +28,7 @@ _ERRORS = {
     "403": "The store is not trusted, or the request comes from another site.",
     "404": "There is no such thing.",
     "409": "It conflicts with what is stored.",
+    "412": "It is not as the client expects.",
     "413": "The body is too large.",
 }
 
@@ -38,6 +39,8 @@ class ErrorBody(NamedTuple):
     code: str
     message: str
     hint: str | None
+    detail: str | None
+    """More lines, such as the position in a query."""
 
 
 class ErrorAnswer(NamedTuple):
@@ -137,7 +140,19 @@ class _Schemas:
         return {}
 
     def _annotated(self, hint: Any) -> dict[str, Any]:
-        (schema,), _ = msgspec.json.schema_components([hint])
+        inner, *limits = typing.get_args(hint)
+        schema = self.schema(inner)
+        is_list = schema.get("type") == "array"
+        for limit in limits:
+            if isinstance(limit, msgspec.Meta):
+                names = {
+                    "minimum": limit.ge,
+                    "maximum": limit.le,
+                    "minItems" if is_list else "minLength": limit.min_length,
+                    "maxItems" if is_list else "maxLength": limit.max_length,
+                    "pattern": limit.pattern,
+                }
+                schema |= {name: value for name, value in names.items() if value is not None}
         return schema
 
     def _tuple(self, shape: Any) -> dict[str, Any]:
@@ -157,10 +172,16 @@ class _Schemas:
         if name not in self.named:
             self.named[name] = {}
             fields = msgspec.structs.fields(shape)
+            settings = shape.__struct_config__
+            # The field that tells the members of a union apart is not among the fields.
+            kind = {settings.tag_field: {"const": settings.tag}} if settings.tag_field else {}
             self.named[name] = {
                 "type": "object",
-                "properties": {field.encode_name: self.schema(field.type) for field in fields},
-                "required": [field.encode_name for field in fields if field.required],
+                "properties": {
+                    **kind,
+                    **{field.encode_name: self.schema(field.type) for field in fields},
+                },
+                "required": [*kind, *(field.encode_name for field in fields if field.required)],
                 "additionalProperties": not shape.__struct_config__.forbid_unknown_fields,
             }
         return {"$ref": f"#/components/schemas/{name}"}

@@ -65,6 +65,7 @@ def page_app(services: PageServices) -> ASGIApp:
                     dict(request.query_params),
                     form,
                     request.scope["browser"],
+                    _here(request, place),
                 )
                 return _response(services, asked, route.view(asked))
 
@@ -99,6 +100,13 @@ def page_app(services: PageServices) -> ASGIApp:
     return Gate(inner, services.access, _refuse)
 
 
+def _here(request: Request, place: PagePlace) -> str:
+    if request.method != "GET":
+        return ""
+    path = quote(request.scope["path"]).removeprefix(place.base)
+    return f"{path}?{request.url.query}" if request.url.query else path
+
+
 def _start(services: PageServices, request: Request) -> Response:
     """Exchange a token for a cookie, and go to the first view."""
     browser: BrowserSession | None = request.scope["browser"]
@@ -118,7 +126,7 @@ def _start(services: PageServices, request: Request) -> Response:
 def _response(services: PageServices, request: PageRequest, answer: Answer) -> Response:
     match answer:
         case HtmlPage():
-            values = {**_frame(services, request.place, request.browser, answer), **answer.values}
+            values = {**_frame(services, request, answer), **answer.values}
             return HTMLResponse(rendering.render(answer.template, values), answer.status)
         case GoTo():
             if answer.message and request.browser:
@@ -130,15 +138,15 @@ def _response(services: PageServices, request: PageRequest, answer: Answer) -> R
             return Response(answer.data, media_type=answer.media_type, headers=headers)
 
 
-def _frame(
-    services: PageServices, place: PagePlace, browser: BrowserSession | None, page: HtmlPage
-) -> Mapping[str, Any]:
+def _frame(services: PageServices, request: PageRequest, page: HtmlPage) -> Mapping[str, Any]:
     """What the frame around every view shows."""
+    place, browser = request.place, request.browser
     return {
         "title": page.title,
         "view": page.template.removesuffix(".html"),
         "place": place,
         "base": place.base,
+        "here": request.here,
         "places": services.places.every(),
         "navigation": NAVIGATION,
         "csrf": browser.csrf if browser else "",
@@ -187,6 +195,7 @@ class _Trouble(NamedTuple):
     code: str
     message: str
     hint: str | None
+    detail: str | None = None
 
 
 async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
@@ -197,7 +206,7 @@ async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
 
 async def _on_ctx_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, CtxError)
-    trouble = _Trouble(error.code, error.message, error.hint)
+    trouble = _Trouble(error.code, error.message, error.hint, error.detail or None)
     return _error(request.url.path, error_status(error), trouble)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 import ctx
 from ctx import clock, markdown
@@ -49,6 +49,7 @@ def _environment() -> Environment:
         "first_line": first_line,
         "inline_code": html_text.inline_code,
         "without_label": _without_label,
+        "field": _field,
     }
     environment.globals |= {"version": ctx.__version__, "asset": _asset, "bar": bar}
     return environment
@@ -56,6 +57,11 @@ def _environment() -> Environment:
 
 def _visible(value: Any) -> Any:
     return markdown.visible(value) if type(value) is str else value
+
+
+def _field(value: str) -> Markup:
+    """A text in a field of a form: as it is, because the form sends it back."""
+    return escape(value)
 
 
 def _time(value: str | None) -> Markup:

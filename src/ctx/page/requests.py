@@ -15,7 +15,10 @@ from ctx.workspace import Environment, Memory, open_memory
 
 AUTHOR = "page"
 """The author of what the user changes here."""
+PROGRAM = "api"
+"""The author of what a program changes: it counts as an agent."""
 _MAX_NUMBER = 1_000_000
+_LONGEST_ADDRESS = 8_000
 
 
 class PageRequest(NamedTuple):
@@ -29,12 +32,18 @@ class PageRequest(NamedTuple):
     form: Mapping[str, Sequence[str]]
     browser: BrowserSession | None
     """None for a program."""
+    here: str = ""
+    """The address below that of the place, to come back to; empty for a form that is sent."""
+    if_match: str = ""
+    """The ETag that a program expects."""
 
     def reading(self) -> AbstractContextManager[Memory]:
         return open_place(self.environment, writing=False)
 
-    def writing(self) -> AbstractContextManager[Memory]:
-        return open_place(self.environment, writing=True)
+    def writing(self, session: SessionId | None = None) -> AbstractContextManager[Memory]:
+        """The memory to change, in a session, or in the one that a command here would join."""
+        author = PROGRAM if self.browser is None else AUTHOR
+        return open_place(self.environment, writing=True, author=author, session=session)
 
     def text(self, name: str) -> str:
         """A parameter of the address; empty if it is missing."""
@@ -50,6 +59,17 @@ class PageRequest(NamedTuple):
         value = self.query.get(name, "")
         is_number = value.isascii() and value.isdecimal() and len(value) < 10
         return min(int(value), most) if is_number else default
+
+
+def path_below(text: str, default: str = "/now") -> str:
+    """An address below that of the place, from a form; the default if it is anything else.
+
+    Another site could have made the form, so it must not lead anywhere else.
+    """
+    path = text.partition("?")[0]
+    is_plain = text.isprintable() and "\\" not in text and "#" not in text
+    is_below = path.startswith("/") and "//" not in path and ".." not in path.split("/")
+    return text if is_plain and is_below and len(text) < _LONGEST_ADDRESS else default
 
 
 class HtmlPage(NamedTuple):
@@ -91,10 +111,16 @@ class PageRoute(NamedTuple):
 
 
 @contextmanager
-def open_place(environment: Environment, *, writing: bool) -> Iterator[Memory]:
+def open_place(
+    environment: Environment,
+    *,
+    writing: bool,
+    author: str = AUTHOR,
+    session: SessionId | None = None,
+) -> Iterator[Memory]:
     """The memory of a folder, in the session that a command there would join."""
-    joined = environment._replace(session=_session(environment))
-    with open_memory(joined, writing=writing, author=AUTHOR) as memory:
+    joined = environment._replace(session=session or _session(environment))
+    with open_memory(joined, writing=writing, author=author) as memory:
         yield memory
 
 

@@ -34,6 +34,7 @@ from ctx.errors import (
     UsageError,
     ViewNotFound,
 )
+from ctx.operations.update import EditConflict
 from ctx.server import routes
 from ctx.server.routes import RouteRequest
 from ctx.workspace import Environment
@@ -182,7 +183,7 @@ _STATUSES: dict[int, tuple[type[CtxError], ...]] = {
     400: (BudgetExceeded, ContentRefused, PathRefused, AmbiguousId, NotAProject),
     403: (StoreNotTrusted,),
     404: (NodeNotFound, SessionNotFound, ViewNotFound, ReceiptNotFound),
-    409: (ConfirmationNeeded, ImportConflict, StagingConflict),
+    409: (ConfirmationNeeded, EditConflict, ImportConflict, StagingConflict),
     503: (LockConflict,),
 }
 _ROUTES = "docs/sessions.md lists the requests."
