@@ -52,7 +52,7 @@ def _turn(turn: StoryTurn) -> Iterator[str]:
     for group in turn.groups:
         if group.group not in ("say", "mark"):
             failed = f" ({group.failed} failed)" if group.failed else ""
-            yield f"- {markdown.flat(group.line)}{failed}"
+            yield f"- {group.line}{failed}: {markdown.flat(group.names)}"
     if turn.answer:
         yield f"- {markdown.flat(turn.answer.line)}"
     yield ""

@@ -3,7 +3,7 @@
 A long session has several pages of turns, and a long turn may be on more than one.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from ctx.capture.steps import Kind, Step
@@ -34,6 +34,7 @@ _GROUPS: Mapping[Kind, Group] = {
 _PAGE_STEPS = 80
 _PAGE_CHARACTERS = 40_000
 _LONGEST_LINE = 200
+_LONGEST_NAME = 50
 
 
 class StoryStep(NamedTuple):
@@ -50,7 +51,9 @@ class StoryGroup(NamedTuple):
 
     group: Group
     line: str
-    """Such as `5 files read: a.py, b.py, …`."""
+    """Such as `5 files read`."""
+    names: str
+    """The files, commands or first words, on one line."""
     failed: int
     steps: tuple[StoryStep, ...]
 
@@ -123,6 +126,7 @@ def turn_of(chunk: TurnChunk, lines: Mapping[str, int]) -> StoryTurn:
             StoryGroup(
                 group,
                 _group_line(group, alike),
+                _names(group, alike),
                 sum(has_failed(each) for each in alike),
                 tuple(story_step(each, lines) for each in alike),
             )
@@ -158,35 +162,34 @@ def step_line(step: Step) -> str:
 
 
 def _group_line(group: Group, alike: Sequence[Step]) -> str:
-    files = list(dict.fromkeys(each.path for each in alike if each.path))
+    files = len({each.path for each in alike if each.path})
     match group:
         case "read":
-            return _named(_count(len(files), "file"), "read", map(_base_name, files))
+            return f"{_count(files, 'file')} read"
         case "edit":
             added, removed = sum(each.added for each in alike), sum(each.removed for each in alike)
-            lines = f"edited (+{added:,} −{removed:,})"
-            return _named(_count(len(files), "file"), lines, map(_base_name, files))
+            return f"{_count(files, 'file')} edited (+{added:,} −{removed:,})"
         case "search":
-            return _named(
-                _count(len(alike), "search", "searches"), "", (each.text for each in alike)
-            )
-        case "command":
-            return _named(_count(len(alike), "command"), "", (each.text for each in alike))
-        case "plan":
-            return _named(_count(len(alike), "plan"), "", (each.text for each in alike))
+            return _count(len(alike), "search", "searches")
         case "agent":
-            return _named(_count(len(alike), "subagent"), "", (each.text for each in alike))
+            return _count(len(alike), "subagent")
         case "say":
-            return _named(_count(len(alike), "message"), "", (each.text for each in alike))
+            return _count(len(alike), "message")
         case "mark":
-            return one_line(", ".join(dict.fromkeys(each.text for each in alike)))
+            return "session"
+        case _:
+            return _count(len(alike), group)
 
 
-def _named(count: str, verb: str, names: Iterable[str]) -> str:
-    """`3 files read: a.py, b.py, c.py`, cut to one line."""
-    shown = ", ".join(dict.fromkeys(" ".join(each[:80].split()) for each in names if each.strip()))
-    head = f"{count} {verb}".strip()
-    return one_line(f"{head}: {shown}") if shown else head
+def _names(group: Group, alike: Sequence[Step]) -> str:
+    is_file = group in ("read", "edit")
+    names = (_base_name(each.path) if is_file else _first_words(each.text) for each in alike)
+    return one_line(", ".join(dict.fromkeys(name for name in names if name)))
+
+
+def _first_words(text: str) -> str:
+    line = " ".join(text[: _LONGEST_NAME * 4].split())
+    return line if len(line) <= _LONGEST_NAME else f"{line[: _LONGEST_NAME - 1].rstrip()}…"
 
 
 def _count(number: int, one: str, many: str = "") -> str:

@@ -30,7 +30,6 @@ class Bar(NamedTuple):
     start: int
     length: int
     label: str
-    has_failures: bool
 
 
 class Lane(NamedTuple):
@@ -101,7 +100,7 @@ def _bar(entry: SessionEntry, day: str) -> Bar:
     start = _minute(entry.started_at) if entry.started_at[:10] == day else 0
     start = min(start, _DAY_MINUTES - _NARROWEST)
     label = f"{entry.started_at[11:16]}–{entry.last_at[11:16]} {entry.title or entry.id}"
-    return Bar(entry.id, start, max(_NARROWEST, end - start), label, entry.counts.failures > 0)
+    return Bar(entry.id, start, max(_NARROWEST, end - start), label)
 
 
 def _minute(at: str) -> int:
