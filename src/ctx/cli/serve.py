@@ -1,11 +1,16 @@
 """`ctx serve`"""
 
 import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ctx.cli import arguments, opening
 from ctx.cli.output import Output
 from ctx.cli.settings import Settings
 from ctx.workspace import Environment
+
+if TYPE_CHECKING:
+    from ctx.operations.store_checks import DoctorCheck
 
 EXAMPLES = """
 ctx serve                    print the address of the page, and serve it until Ctrl-C
@@ -36,8 +41,14 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         load_hosts=opening.load_hosts,
     )
 
+    def examine(folder: str) -> Sequence["DoctorCheck"]:
+        # Only who asks for it pays for its libraries.
+        from ctx.cli import doctor
+
+        return doctor.checks_in(settings, folder)
+
     def announce(address: str) -> None:
         output.result(f"{address}\n")
         output.flush()
 
-    foreground.serve(environment, options.port, announce)
+    foreground.serve(environment, options.port, announce, examine)

@@ -9,6 +9,7 @@ from ctx import layout
 from ctx.ids import CLI_SESSION, SessionId
 from ctx.operations import undo
 from ctx.page.access import BrowserSession
+from ctx.page.doctor_runs import DoctorRuns
 from ctx.page.places import PagePlace
 from ctx.project import current_session, trust_check
 from ctx.workspace import Environment, Memory, open_memory
@@ -29,6 +30,8 @@ class PageRequest(NamedTuple):
     form: Mapping[str, Sequence[str]]
     browser: BrowserSession | None
     """None for a program."""
+    doctor: DoctorRuns | None = None
+    """None if the server cannot run it."""
 
     def reading(self) -> AbstractContextManager[Memory]:
         return open_place(self.environment, writing=False)

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from ctx.page import node_view, sessions_view
+from ctx.page import health_view, node_view, sessions_view
 from ctx.page.requests import PageRoute
 
 
@@ -28,4 +28,5 @@ NAVIGATION = [
 ROUTES: list[PageRoute] = [
     *node_view.ROUTES,
     *sessions_view.ROUTES,
+    *health_view.ROUTES,
 ]
