@@ -13,6 +13,7 @@ last events:
 A session that is resumed is active again.
 """
 
+import json
 import os
 from collections.abc import Iterable, Sequence
 from sqlite3 import Connection
@@ -195,6 +196,72 @@ def all_of(
         " ORDER BY last_at DESC, id DESC LIMIT ?"
     )
     return _rows(connection, where, *statuses, since, project, project, limit)
+
+
+class SessionFilter(NamedTuple):
+    """Which sessions a list has."""
+
+    project: str | None = None
+    """None: those of all projects."""
+    host: str = ""
+    until: str = ""
+    """A day, such as `2026-11-15`: only sessions that were last active on it or before."""
+    text: str = ""
+    """What the first prompt, the branch or the id contains."""
+    others: Sequence[str] = ()
+    """Ids of sessions that match the text elsewhere."""
+
+
+class SessionCursor(NamedTuple):
+    """A position in the list of sessions."""
+
+    last_at: str
+    id: str
+
+
+def before(
+    connection: Connection, wanted: SessionFilter, cursor: SessionCursor | None, most: int
+) -> list[Session]:
+    """The sessions below a position (None: from the top), the most recently active first."""
+    where, values = _condition(wanted)
+    if cursor:
+        where, values = f"{where} AND (last_at, id) < (?, ?)", [*values, *cursor]
+    return _rows(connection, f"{where} ORDER BY last_at DESC, id DESC LIMIT ?", *values, most)
+
+
+def after(
+    connection: Connection, wanted: SessionFilter, cursor: SessionCursor, most: int
+) -> list[Session]:
+    """The sessions directly above a position, the most recently active first."""
+    where, values = _condition(wanted)
+    where = f"{where} AND (last_at, id) > (?, ?) ORDER BY last_at, id LIMIT ?"
+    return _rows(connection, where, *values, *cursor, most)[::-1]
+
+
+def count(connection: Connection, wanted: SessionFilter) -> int:
+    where, values = _condition(wanted)
+    return int(connection.execute(f"SELECT count(*) FROM sessions {where}", values).fetchone()[0])
+
+
+def _condition(wanted: SessionFilter) -> tuple[str, list[object]]:
+    """Only conditions that apply, so that SQLite can use an index."""
+    parts, values = ["1"], list[object]()
+    for column, value in (("project", wanted.project), ("client", wanted.host or None)):
+        if value is not None:
+            parts.append(f"{column} = ?")
+            values.append(value)
+    if wanted.until:
+        # Later than every time of that day.
+        parts.append("last_at < ?")
+        values.append(f"{wanted.until}T24")
+    if wanted.text:
+        parts.append(
+            "(instr(lower(request), ?) OR instr(lower(coalesce(branch, '')), ?)"
+            " OR instr(id, ?) = 1 OR id IN (SELECT value FROM json_each(?)))"
+        )
+        text = wanted.text.lower()
+        values += [text, text, text, json.dumps(list(wanted.others))]
+    return f"WHERE {' AND '.join(parts)}", values
 
 
 def set_transcript_position(connection: Connection, session_id: str, seen: int) -> None:

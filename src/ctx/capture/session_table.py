@@ -29,6 +29,16 @@ def count(connection: Connection) -> int:
     return int(connection.execute("SELECT count(*) FROM sessions").fetchone()[0])
 
 
+def hosts(connection: Connection, project: str | None) -> dict[str, int]:
+    """How many sessions of a project (None: of all) each host has."""
+    rows = connection.execute(
+        "SELECT client, count(*) FROM sessions WHERE ?1 IS NULL OR project = ?1"
+        " GROUP BY client ORDER BY 2 DESC, 1",
+        (project,),
+    )
+    return dict(rows.fetchall())
+
+
 def folders(connection: Connection) -> list[str]:
     """The folders in which sessions ran."""
     rows = connection.execute("SELECT DISTINCT folder FROM sessions ORDER BY folder")

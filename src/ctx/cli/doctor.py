@@ -2,8 +2,11 @@
 
 import argparse
 import os
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 
+from ctx import clock
 from ctx.agents import known_setups
 from ctx.agents.claude_code import clients
 from ctx.agents.claude_code.doctor import Diagnosis, examine
@@ -17,6 +20,9 @@ from ctx.errors import DiskFailure
 from ctx.operations.store_checks import DoctorCheck
 from ctx.workspace import Environment
 
+Progress = Callable[[str], AbstractContextManager[clock.Tick]]
+"""Shows what takes long."""
+
 EXAMPLES = """
 ctx doctor                  check everything
 ctx doctor --format json    for scripts; the exit code is 1 if there is a problem
@@ -28,6 +34,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(_options: argparse.Namespace, settings: Settings, output: Output) -> int:
+    diagnosis = diagnose(settings, output.progress)
+    output.show(diagnosis, partial(render, home=settings.expanded("~")))
+    return 1 if diagnosis.problems else 0
+
+
+def diagnose(settings: Settings, progress: Progress) -> Diagnosis:
+    """All checks, of the store, of Claude Code and of other hosts."""
     # Do not open the memory: that would create a missing store.
     around = Environment(
         settings.folder,
@@ -39,20 +52,27 @@ def run(_options: argparse.Namespace, settings: Settings, output: Output) -> int
     )
     home = settings.expanded("~")
     variables, folder = surroundings.variables(), settings.claude_folder
-    with output.progress("Asking Claude Code for its version") as tick:
+    with progress("Asking Claude Code for its version") as tick:
         installed = clients.find_clients(variables.get("PATH", ""), home, folder, tick)
     diagnosis = examine(Setup(around, folder, installed, variables))
     machine = install_hosts.machine_of(settings)
-    with output.progress("Checking other hosts"):
+    with progress("Checking other hosts"):
         others = tuple(check_hosts(known_setups.SETUPS, machine))
     checks = [*diagnosis.checks, *others]
     if not installed and any(install_hosts.registered_hosts(machine)):
         # Whoever uses another host need not have Claude Code.
         checks = [check for check in checks if not _is_about_missing_client(check, folder)]
     states = [check.state for check in checks]
-    diagnosis = Diagnosis(tuple(checks), states.count("problem"), states.count("warning"))
-    output.show(diagnosis, partial(render, home=home))
-    return 1 if diagnosis.problems else 0
+    return Diagnosis(tuple(checks), states.count("problem"), states.count("warning"))
+
+
+def checks_in(settings: Settings, folder: str) -> Sequence[DoctorCheck]:
+    """All checks for a folder, for the page."""
+    return diagnose(settings._replace(folder=folder), _no_progress).checks
+
+
+def _no_progress(_doing: str) -> AbstractContextManager[clock.Tick]:
+    return nullcontext(clock.no_tick)
 
 
 def _is_about_missing_client(check: DoctorCheck, claude_folder: str) -> bool:

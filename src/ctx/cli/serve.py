@@ -1,13 +1,17 @@
 """`ctx serve`"""
 
 import argparse
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from ctx.cli import arguments, opening
 from ctx.cli.output import Block, Line, Output
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
 from ctx.workspace import Environment
+
+if TYPE_CHECKING:
+    from ctx.operations.store_checks import DoctorCheck
 
 EXAMPLES = """
 ctx serve                    print the address of the page, and serve it until Ctrl-C
@@ -50,11 +54,17 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         load_hosts=opening.load_hosts,
     )
 
+    def examine(folder: str) -> Sequence["DoctorCheck"]:
+        # Only who asks for it pays for its libraries.
+        from ctx.cli import doctor
+
+        return doctor.checks_in(settings, folder)
+
     def announce(address: str) -> None:
         output.show(PageAddress(address, settings.user_store.page_token), render)
         output.flush()
 
-    foreground.serve(environment, options.port, announce)
+    foreground.serve(environment, options.port, announce, examine)
 
 
 def render(page: PageAddress) -> list[Block]:

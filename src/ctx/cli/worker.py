@@ -4,9 +4,9 @@ import argparse
 import json
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import clock, disk, interrupts
 from ctx.agents.claude_code.claude_hooks import ClaudeHooks
@@ -23,6 +23,9 @@ from ctx.operations.capture_status import CaptureStop, capture_queue, capture_st
 from ctx.worker import process_lock, spawn, worker_log
 from ctx.worker.process_lock import WorkerProcess
 from ctx.workspace import Environment
+
+if TYPE_CHECKING:
+    from ctx.operations.store_checks import DoctorCheck
 
 EXAMPLES = """
 ctx worker status            whether it runs, and what is waiting
@@ -145,9 +148,21 @@ def _run(options: argparse.Namespace, settings: Settings, output: Output) -> Non
         output.note(f"The worker is process {os.getpid()}; stop it with Ctrl-C.")
     # A worker that a user starts does not wait for the old one to stop.
     patience_s = _STOP_WAIT_S if options.detached else 0.0
+
+    def examine(folder: str) -> Sequence["DoctorCheck"]:
+        # Only who asks for it pays for its libraries.
+        from ctx.cli import doctor
+
+        return doctor.checks_in(settings, folder)
+
     with disk.explain_errors("running the worker"):
         reason = run.run(
-            place, lambda: opening.writing(ours, output), limits, variables(), patience_s
+            place,
+            lambda: opening.writing(ours, output),
+            limits,
+            variables(),
+            patience_s,
+            examine,
         )
     if reason in ("large", "replaced") and options.detached:
         run.restart(store)

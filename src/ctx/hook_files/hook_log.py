@@ -10,6 +10,7 @@ from ctx import clock
 NAME = "hook.log"
 
 _LARGEST = 256 * 1024
+_TAIL = 64 * 1024
 _LONGEST_LINE = 500
 
 
@@ -34,3 +35,17 @@ def add(home: str, what: str, message: str) -> None:
             os.close(fd)
     except OSError:
         pass
+
+
+def tail(home: str) -> list[str]:
+    """The last lines, oldest first."""
+    try:
+        fd = os.open(f"{home}/{NAME}", os.O_RDONLY | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return []
+    try:
+        os.lseek(fd, max(0, os.fstat(fd).st_size - _TAIL), os.SEEK_SET)
+        data = os.read(fd, _TAIL)
+    finally:
+        os.close(fd)
+    return [line for line in data.decode("utf-8", "replace").splitlines() if line[:2] == "20"]

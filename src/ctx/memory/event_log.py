@@ -86,6 +86,16 @@ def tokens_by_day(connection: Connection, at: str) -> dict[str, int]:
     return dict(rows.fetchall())
 
 
+def durations(connection: Connection, type: str, at: str) -> list[int]:
+    """How many milliseconds the entries of a type took since a time, in ascending order."""
+    rows = connection.execute(
+        "SELECT duration_ms FROM event_log WHERE type = ? AND at >= ?"
+        " AND duration_ms IS NOT NULL ORDER BY duration_ms",
+        (type, at),
+    )
+    return [row[0] for row in rows]
+
+
 def forget_session(connection: Connection, session: str) -> None:
     """Inside a transaction."""
     connection.execute("DELETE FROM event_log WHERE session = ?", (session,))

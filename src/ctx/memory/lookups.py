@@ -46,6 +46,33 @@ def with_tag(connection: Connection, tag: str) -> list[NodeId]:
     return [row[0] for row in rows]
 
 
+def kinds_with_tag(connection: Connection, tags: Sequence[str]) -> dict[str, dict[str, int]]:
+    """For each tag, how many nodes of which kind carry it: `bugfix`, `decision`, or the type."""
+    rows = connection.execute(
+        "SELECT t.tag, coalesce(substr(k.tag, 6), n.type), count(*) FROM tags AS t"
+        " JOIN nodes AS n ON n.id = t.node_id LEFT JOIN tags AS k ON k.node_id = t.node_id"
+        f" AND k.tag >= 'kind:' AND k.tag < 'kind;' WHERE t.tag IN ({', '.join('?' * len(tags))})"
+        " GROUP BY 1, 2 ORDER BY 1, 3 DESC, 2",
+        tags,
+    )
+    found: dict[str, dict[str, int]] = {}
+    for tag, kind, number in rows:
+        found.setdefault(tag, {})[kind] = number
+    return found
+
+
+def sessions_summarised_with(connection: Connection, text: str) -> list[str]:
+    """The sessions whose summary contains a text."""
+    rows = connection.execute(
+        "SELECT DISTINCT substr(t.tag, 9) FROM nodes AS n JOIN tags AS t ON t.node_id = n.id"
+        " AND t.tag >= 'session:' AND t.tag < 'session;' WHERE n.type = 'summary'"
+        " AND (instr(lower(n.content), ?1) OR"
+        " instr(lower(coalesce(json_extract(n.metadata, '$.title'), '')), ?1))",
+        (text.lower(),),
+    )
+    return [row[0] for row in rows]
+
+
 def title_of(connection: Connection, node_id: str | None) -> str:
     """The title in a node's metadata; empty if it has none or does not exist."""
     row = connection.execute(

@@ -146,6 +146,18 @@ def heads(connection: Connection, session: str) -> list[tuple[str, str, str, int
     ).fetchall()
 
 
+def tokens_by_day(
+    connection: Connection, since: str, project: str | None
+) -> list[tuple[str, str, int]]:
+    """What agents were given since a time: day, event, tokens. None: in all projects."""
+    # Ids begin with the time, so older receipts are not read.
+    return connection.execute(
+        "SELECT substr(at, 1, 10), event, sum(tokens) FROM receipts"
+        " WHERE id >= ?1 AND at >= ?2 AND (?3 IS NULL OR project = ?3) GROUP BY 1, 2 ORDER BY 1, 2",
+        (str(clock.parse_iso(since)), since, project),
+    ).fetchall()
+
+
 def key_of(node_id: str, label: str, updated_at: str) -> str:
     """What identifies an item of a receipt: its id, or the label and time of an excerpt."""
     return node_id or f"{label} {updated_at}"

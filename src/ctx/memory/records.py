@@ -200,6 +200,14 @@ def ids(connection: Connection) -> set[str]:
     return {row[0] for row in connection.execute("SELECT id FROM records")}
 
 
+def nodes_put_in(connection: Connection, session: str) -> list[str]:
+    """The nodes that were added or changed in a session."""
+    rows = connection.execute(
+        "SELECT DISTINCT subject FROM records WHERE session = ? AND kind = 'node.put'", (session,)
+    )
+    return [row[0] for row in rows]
+
+
 def nodes_said_by(connection: Connection, session: str, author: str) -> list[str]:
     """The nodes that an author put in a session."""
     rows = connection.execute(

@@ -200,7 +200,7 @@ def show(memory: Memory, text: str) -> SessionDetails:
         str(told.get("title") or steps.title_of(kept).text),
         next((each.lead for each in team_table.of_session(connection, session.id)), None),
         teammates.results(connection, session.id),
-        tuple(_session_node(each, short_ids) for each in nodes if each.type == "observation"),
+        tuple(session_node(each, short_ids) for each in nodes if each.type == "observation"),
         _files(kept),
         event_table.changed_items(connection, session.id),
         dict(Counter(step.kind for step in kept)),
@@ -232,7 +232,7 @@ def delete(memory: Memory, text: str, *, dry_run: bool) -> DeleteSessionResult:
             f"The session {session.id} is still active.",
             hint="End it first; `ctx pause` pauses capture.",
         )
-    marked = _tagged_nodes(memory, session.id)
+    marked = tagged_nodes(memory, session.id)
     nodes = [node for node in marked if _is_only_from_session(node, session.id)]
     short_ids = memory.graph.shown([node.id for node in nodes])
     done = DeleteSessionResult(
@@ -240,7 +240,7 @@ def delete(memory: Memory, text: str, *, dry_run: bool) -> DeleteSessionResult:
         _line(connection, session, None).what,
         dry_run,
         None,
-        tuple(_session_node(node, short_ids) for node in nodes),
+        tuple(session_node(node, short_ids) for node in nodes),
         len(marked) - len(nodes),
         sum(_events(connection, session.id).values()),
         len(event_table.changed_items(connection, session.id)),
@@ -269,11 +269,7 @@ def delete(memory: Memory, text: str, *, dry_run: bool) -> DeleteSessionResult:
 
 def _line(connection: Connection, session: Session, teammate: Teammate | None) -> SessionLine:
     number = event_table.by_status(connection, session.id).get(STEP, 0)
-    title = lookups.title_of(connection, session.summary)
-    title = title or steps.stored_title(connection, session.id).text or session.request
-    if not title and teammate:
-        # Nobody prompts a teammate but its lead.
-        title = session_state.line_of(steps.last_message(connection, session.id))
+    title = title_of(connection, session, teammate)
     return SessionLine(
         *(session.id, session.project, session.branch, session.status),
         *(session.started_at, session.last_at, number, title),
@@ -283,7 +279,17 @@ def _line(connection: Connection, session: Session, teammate: Teammate | None) -
     )
 
 
-def _tagged_nodes(memory: Memory, session: str) -> list[Node]:
+def title_of(connection: Connection, session: Session, teammate: Teammate | None) -> str:
+    """What a session was about, in a line."""
+    title = lookups.title_of(connection, session.summary)
+    title = title or steps.stored_title(connection, session.id).text or session.request
+    if not title and teammate:
+        # Nobody prompts a teammate but its lead.
+        title = session_state.line_of(steps.last_message(connection, session.id))
+    return title
+
+
+def tagged_nodes(memory: Memory, session: str) -> list[Node]:
     """The nodes that carry the tag of a session."""
     found = [lookups.with_tag(each, f"{_TAG}{session}") for each in memory.graph.connections]
     return list(memory.graph.nodes([node_id for ids in found for node_id in ids]))
@@ -292,9 +298,7 @@ def _tagged_nodes(memory: Memory, session: str) -> list[Node]:
 def _session_nodes(memory: Memory, session: Session) -> list[Node]:
     """What memory keeps of a session, in the order of its time."""
     made = [
-        each
-        for each in _tagged_nodes(memory, session.id)
-        if each.type in ("observation", "summary")
+        each for each in tagged_nodes(memory, session.id) if each.type in ("observation", "summary")
     ]
     return sorted(made, key=lambda node: (node.created_at, node.id))
 
@@ -342,7 +346,7 @@ def _logs(memory: Memory, nodes: Sequence[Node]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _session_node(node: Node, short_ids: Mapping[NodeId, str]) -> SessionNode:
+def session_node(node: Node, short_ids: Mapping[NodeId, str]) -> SessionNode:
     kind = next((tag for tag in node.tags if tag.startswith("kind:")), "")
     title = node.metadata.get("title")
     first = node.content.strip().partition("\n")[0]

@@ -33,7 +33,6 @@ _NO_ROOM = 20 * 1024 * 1024
 _DAY_MS = 86_400_000
 _LONG_MS = 10 * 60_000
 """Events are processed within minutes; older ones mean that nothing processes them."""
-_LOG_TAIL = 64 * 1024
 _MOST_REASONS = 5
 _Answer = TypeVar("_Answer")
 
@@ -362,7 +361,7 @@ def _hook_errors(environment: Environment) -> Iterator[DoctorCheck]:
     """Errors of hooks in the last day, from their log."""
     path = os.path.join(environment.user_store.home, hook_log.NAME)
     since = clock.iso(clock.now_ms() - _DAY_MS)
-    lines = [line for line in _tail(path) if line[:20] >= since]
+    lines = [line for line in hook_log.tail(environment.user_store.home) if line[:20] >= since]
     if lines:
         seen = f"{len(lines):,} in the last day; the last one: {lines[-1]}"
         yield DoctorCheck(
@@ -370,13 +369,3 @@ def _hook_errors(environment: Environment) -> Iterator[DoctorCheck]:
         )
     else:
         yield ok("hook errors", "none in the last day")
-
-
-def _tail(path: str) -> list[str]:
-    try:
-        with open(path, "rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - _LOG_TAIL))
-            data = file.read(_LOG_TAIL)
-    except FileNotFoundError:
-        return []
-    return [line for line in data.decode("utf-8", "replace").splitlines() if line[:2] == "20"]

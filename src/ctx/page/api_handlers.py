@@ -1,9 +1,11 @@
 """What the HTTP API answers. The shapes are those of `--format json` on the command line."""
 
-from ctx.page import events_api, node_api, search_api
+from ctx.page import events_api, health_api, node_api, search_api, sessions_api
 
 ENDPOINTS = [
     *node_api.ENDPOINTS,
     *search_api.ENDPOINTS,
     *events_api.ENDPOINTS,
+    *sessions_api.ENDPOINTS,
+    *health_api.ENDPOINTS,
 ]

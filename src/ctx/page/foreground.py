@@ -4,16 +4,27 @@ import asyncio
 import signal
 from collections.abc import Callable
 
+from ctx.page.doctor_runs import Examine
 from ctx.page.listening import PageServer
 from ctx.workspace import Environment
 
 
-def serve(environment: Environment, port: int, announce: Callable[[str], None]) -> None:
-    asyncio.run(_serve(environment, port, announce))
+def serve(
+    environment: Environment,
+    port: int,
+    announce: Callable[[str], None],
+    examine: Examine | None = None,
+) -> None:
+    asyncio.run(_serve(environment, port, announce, examine))
 
 
-async def _serve(environment: Environment, port: int, announce: Callable[[str], None]) -> None:
-    server = PageServer(environment, port)
+async def _serve(
+    environment: Environment,
+    port: int,
+    announce: Callable[[str], None],
+    examine: Examine | None,
+) -> None:
+    server = PageServer(environment, port, examine=examine)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, server.end)

@@ -11,6 +11,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from ctx.errors import UsageError
 from ctx.page import access
 from ctx.page.access import Access
+from ctx.page.doctor_runs import DoctorRuns, Examine
 from ctx.page.live_updates import Listeners
 from ctx.page.page_app import PageServices, page_app
 from ctx.page.places import Places
@@ -28,14 +29,21 @@ class PageServer:
     """The page on a port. It is created in the event loop that serves it."""
 
     def __init__(
-        self, environment: Environment, port: int, touch: Callable[[], None] = lambda: None
+        self,
+        environment: Environment,
+        port: int,
+        touch: Callable[[], None] = lambda: None,
+        examine: Examine | None = None,
     ) -> None:
         self._socket = _listening_socket(port)
         self._places = Places(environment)
         token = access.bearer_token(environment.user_store.page_token)
         self._access = Access(self._socket.getsockname()[1], token)
         self.listeners = Listeners()
-        services = PageServices(environment, self._access, self._places, self.listeners, touch)
+        doctor = DoctorRuns(examine) if examine else None
+        services = PageServices(
+            environment, self._access, self._places, self.listeners, touch, doctor
+        )
         config = asgi_server.config(
             page_app(services),
             http=_Protocol,

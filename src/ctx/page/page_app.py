@@ -19,6 +19,7 @@ from ctx.page import access, rendering
 from ctx.page.access import Access, BrowserSession, Gate, Refusal
 from ctx.page.api import api_routes
 from ctx.page.api_handlers import ENDPOINTS
+from ctx.page.doctor_runs import DoctorRuns
 from ctx.page.live_updates import Listeners
 from ctx.page.places import PagePlace, Places
 from ctx.page.requests import Answer, Download, GoTo, HtmlPage, PageRequest, PageRoute
@@ -43,6 +44,7 @@ class PageServices(NamedTuple):
     listeners: Listeners
     touch: Callable[[], None]
     """Called for each request: somebody uses the page."""
+    doctor: DoctorRuns | None = None
 
 
 def page_app(services: PageServices) -> ASGIApp:
@@ -66,6 +68,7 @@ def page_app(services: PageServices) -> ASGIApp:
                     form,
                     request.scope["browser"],
                     _here(request, place),
+                    doctor=services.doctor,
                 )
                 return _response(services, asked, route.view(asked))
 

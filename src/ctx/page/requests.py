@@ -9,6 +9,7 @@ from ctx import layout
 from ctx.ids import CLI_SESSION, SessionId
 from ctx.operations import undo
 from ctx.page.access import BrowserSession
+from ctx.page.doctor_runs import DoctorRuns
 from ctx.page.places import PagePlace
 from ctx.project import current_session, trust_check
 from ctx.workspace import Environment, Memory, open_memory
@@ -36,6 +37,8 @@ class PageRequest(NamedTuple):
     """The address below that of the place, to come back to; empty for a form that is sent."""
     if_match: str = ""
     """The ETag that a program expects."""
+    doctor: DoctorRuns | None = None
+    """None if the server cannot run it."""
 
     def reading(self) -> AbstractContextManager[Memory]:
         return open_place(self.environment, writing=False)

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from ctx.page import node_view, now_view, search_view
+from ctx.page import health_view, node_view, now_view, search_view, sessions_view
 from ctx.page.requests import PageRoute
 
 
@@ -29,4 +29,6 @@ ROUTES: list[PageRoute] = [
     *now_view.ROUTES,
     *search_view.ROUTES,
     *node_view.ROUTES,
+    *sessions_view.ROUTES,
+    *health_view.ROUTES,
 ]

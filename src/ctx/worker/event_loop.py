@@ -23,6 +23,7 @@ from ctx.worker.wake_pipe import WakePipe
 from ctx.worker.worker import ExitReason, Worker, end_children, resident_mb
 
 if TYPE_CHECKING:
+    from ctx.page.doctor_runs import Examine
     from ctx.page.listening import PageServer
 
 _BURST_S = 0.05
@@ -36,15 +37,16 @@ _STOPPING_S = 1.2
 _BACKLOG = 64
 
 
-def serve(worker: Worker, wake_pipe: WakePipe) -> ExitReason:
+def serve(worker: Worker, wake_pipe: WakePipe, examine: "Examine | None" = None) -> ExitReason:
     """Run until there is a reason to exit."""
-    return asyncio.run(_Loop(worker, wake_pipe).run())
+    return asyncio.run(_Loop(worker, wake_pipe, examine).run())
 
 
 class _Loop:
-    def __init__(self, worker: Worker, wake_pipe: WakePipe) -> None:
+    def __init__(self, worker: Worker, wake_pipe: WakePipe, examine: "Examine | None") -> None:
         self._worker = worker
         self._wake_pipe = wake_pipe
+        self._examine = examine
         self._woken = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, "round")
         self._last_round = 0.0
@@ -153,7 +155,9 @@ class _Loop:
         # Only who looks at the page pays for its libraries.
         listening = await asyncio.to_thread(import_module, "ctx.page.listening")
         if self._page is None:
-            page = listening.PageServer(self._worker.environment, 0, self._worker.note_need)
+            page = listening.PageServer(
+                self._worker.environment, 0, self._worker.note_need, self._examine
+            )
             self._page = page
             self._serving_page = asyncio.create_task(page.serve())
         self._worker.note_need()

@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import ctx
 from ctx import disk
@@ -17,6 +18,9 @@ from ctx.worker import process_lock, spawn
 from ctx.worker.wake_pipe import WakePipe
 from ctx.worker.worker import ExitReason, OpenMemory, Worker, WorkerLimits, end_children
 from ctx.workspace import Environment
+
+if TYPE_CHECKING:
+    from ctx.page.doctor_runs import Examine
 
 _EXITING_S = 3.0
 """How long to wait for a worker that is exiting."""
@@ -28,10 +32,12 @@ def run(
     limits: WorkerLimits,
     variables: Mapping[str, str],
     wait_s: float = _EXITING_S,
+    examine: "Examine | None" = None,
 ) -> ExitReason | None:
     """Run the worker until there is a reason to exit; None if one is already running.
 
     `variables` is the whole environment, for a backend that needs a key or starts a program.
+    `examine` is the doctor, for the page.
     """
     store = environment.user_store
     # Until the event loop handles them.
@@ -51,7 +57,7 @@ def run(
             # These modules are slow to load.
             from ctx.worker import event_loop
 
-            reason = event_loop.serve(worker, wake_pipe)
+            reason = event_loop.serve(worker, wake_pipe, examine)
         finally:
             wake_pipe.close()
             worker.stop_asking()

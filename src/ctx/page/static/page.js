@@ -72,7 +72,9 @@ document.addEventListener("keydown", (event) => {
 
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-copies]");
-  if (button) navigator.clipboard.writeText(button.dataset.copies).then(() => tell("Copied."));
+  // Without a text of its own, a button copies what it is part of.
+  const copies = button?.dataset.copies || button?.closest("[data-copy]")?.dataset.copy;
+  if (copies) navigator.clipboard.writeText(copies).then(() => tell("Copied."));
   const confirmed = event.target.closest("button[data-confirm]");
   if (confirmed && !confirm(confirmed.dataset.confirm)) event.preventDefault();
 });

@@ -1,0 +1,53 @@
+"""Where the steps of a session are in its transcript.
+
+No position is stored: a transcript may be moved or rewritten. A step is found by the id of its tool
+call, or by the beginning of its text as JSON writes it. What is not found has no position.
+"""
+
+import json
+from collections.abc import Iterable
+
+from ctx import disk
+from ctx.capture.steps import Step
+
+_LARGEST = 64 * 1024 * 1024
+_LONGEST_NEEDLE = 60
+_SHORTEST_TEXT = 2
+
+
+def lines_of(path: str, steps: Iterable[Step]) -> dict[str, int]:
+    """The lines of the steps, by their ids. The steps are in the order of time."""
+    try:
+        data = disk.read_plain(path, _LARGEST) if path else b""
+    except (OSError, ValueError):
+        return {}
+    found: dict[str, int] = {}
+    place, line = 0, 1
+    for step in steps:
+        # Subagents have transcripts of their own.
+        if step.agent or (at := _find(data, step, place)) < 0:
+            continue
+        line += data.count(b"\n", place, at)
+        place = at
+        found[step.id] = line
+    return found
+
+
+def _find(data: bytes, step: Step, start: int) -> int:
+    for needle in _needles(step):
+        if (at := data.find(needle, start)) >= 0:
+            return at
+    return -1
+
+
+def _needles(step: Step) -> list[bytes]:
+    if step.tool_use:
+        return [json.dumps(step.tool_use).encode()]
+    text = step.text[:_LONGEST_NEEDLE]
+    if step.kind not in ("prompt", "say", "recap") or len(text) < _SHORTEST_TEXT:
+        return []
+    end = '"' if len(step.text) <= _LONGEST_NEEDLE else ""
+    return [
+        f"{json.dumps(text, ensure_ascii=is_ascii)[:-1]}{end}".encode("utf-8", "surrogatepass")
+        for is_ascii in (False, True)
+    ]

@@ -1,0 +1,212 @@
+"""Sessions: a timeline of all, and one as a story with the evidence for each line."""
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import NamedTuple
+from urllib.parse import urlencode
+
+from markupsafe import Markup
+
+from ctx import clock, markdown
+from ctx.capture.session_state import Session
+from ctx.operations import session_story, session_timeline, sessions
+from ctx.operations.session_markdown import as_markdown
+from ctx.operations.session_story import StoryOptions
+from ctx.operations.session_timeline import SessionEntry
+from ctx.page.rendering import first_line
+from ctx.page.requests import Answer, GoTo, HtmlPage, PageRequest, PageRoute
+
+_DAY_MINUTES = 24 * 60
+_NARROWEST = 8
+"""Minutes: a shorter session is drawn this wide."""
+_LONGEST_SHOWN = 1_500
+"""Characters of a text on the page, unless its step is opened by its address."""
+
+
+class Bar(NamedTuple):
+    """A session in the picture of a day, in minutes."""
+
+    id: str
+    start: int
+    length: int
+    label: str
+
+
+class Lane(NamedTuple):
+    """The sessions of one host on a day."""
+
+    host: str
+    bars: tuple[Bar, ...]
+
+
+class Day(NamedTuple):
+    day: str
+    sessions: tuple[SessionEntry, ...]
+    lanes: tuple[Lane, ...]
+
+
+def timeline(request: PageRequest) -> Answer:
+    wants_all = request.text("all") == "1"
+    with request.reading() as memory:
+        project = None if wants_all else memory.project
+        options = session_timeline.Options(
+            project,
+            request.text("host"),
+            request.text("q"),
+            request.text("until"),
+            request.text("before"),
+            request.text("after"),
+        )
+        page = session_timeline.list_page(memory, options)
+        own_project = memory.project
+    kept = {"q": options.text, "host": options.host, "until": options.until}
+    kept |= {"all": "1"} if wants_all else {}
+    values = {
+        "page": page,
+        "days": _days(page.sessions),
+        "options": options,
+        "wants_all": wants_all,
+        "own_project": own_project,
+        "is_filtered": bool(options.text or options.host or options.until),
+        "newer": _address(kept, after=page.newer) if page.newer else "",
+        "older": _address(kept, before=page.older) if page.older else "",
+        "duration": _duration,
+        "kinds": _kinds_line,
+    }
+    return HtmlPage("sessions.html", "Sessions", values)
+
+
+def _address(kept: dict[str, str], **position: str) -> str:
+    wanted = {name: value for name, value in (kept | position).items() if value}
+    return f"/sessions?{urlencode(wanted)}"
+
+
+def _days(listed: Sequence[SessionEntry]) -> list[Day]:
+    """The sessions by the day on which they were last active."""
+    days = []
+    for day, entries in groupby(listed, key=lambda each: each.last_at[:10]):
+        of_day = tuple(entries)
+        hosts = dict.fromkeys(each.host for each in of_day)
+        lanes = tuple(
+            Lane(host, tuple(_bar(each, day) for each in of_day if each.host == host))
+            for host in hosts
+        )
+        days.append(Day(day, of_day, lanes))
+    return days
+
+
+def _bar(entry: SessionEntry, day: str) -> Bar:
+    end = _minute(entry.last_at)
+    start = _minute(entry.started_at) if entry.started_at[:10] == day else 0
+    start = min(start, _DAY_MINUTES - _NARROWEST)
+    label = f"{entry.started_at[11:16]}–{entry.last_at[11:16]} {entry.title or entry.id}"
+    return Bar(entry.id, start, max(_NARROWEST, end - start), label)
+
+
+def _minute(at: str) -> int:
+    return int(at[11:13]) * 60 + int(at[14:16])
+
+
+def _duration(started_at: str, last_at: str) -> str:
+    """How long it took: `42 min`, `3 h 5 min`, `2 d`."""
+    start, end = clock.parse_iso(started_at), clock.parse_iso(last_at)
+    if start is None or end is None:
+        return ""
+    minutes = max(0, end - start) // 60_000
+    if minutes < 60:
+        return f"{minutes} min" if minutes else "under a minute"
+    if minutes < 2 * _DAY_MINUTES:
+        return f"{minutes // 60} h {minutes % 60} min"
+    return f"{minutes // _DAY_MINUTES} d"
+
+
+def _kinds_line(kinds: Mapping[str, int]) -> str:
+    """`2 decisions, 1 discovery`."""
+    return ", ".join(f"{number:,} {_plural(kind, number)}" for kind, number in kinds.items())
+
+
+def _plural(kind: str, number: int) -> str:
+    if number == 1:
+        return kind
+    if kind.endswith("y"):
+        return f"{kind[:-1]}ies"
+    return f"{kind}es" if kind.endswith("x") else f"{kind}s"
+
+
+# One session
+
+
+def one(request: PageRequest) -> Answer:
+    options = StoryOptions(
+        request.number("page", 0),
+        request.text("step"),
+        request.text("q"),
+        request.text("receipt"),
+    )
+    with request.reading() as memory:
+        story = session_story.story(memory, request.path["session"], options)
+    session = story.details.session
+    name = _name(story.details.title, session)
+    values = {
+        "view": "sessions",
+        "story": story,
+        "session": session,
+        "name": name,
+        "duration": _duration(session.started_at, session.last_at),
+        "opened": options.step,
+        "longest": _LONGEST_SHOWN,
+        "copied": as_markdown(story),
+        "mark": lambda text: _marked(text, story.text),
+        "around": lambda text: _around(text, story.text),
+    }
+    return HtmlPage("session.html", first_line(name, 60), values)
+
+
+def _name(title: str, session: Session) -> str:
+    return title or session.request or f"Session {session.id}"
+
+
+def _marked(text: str, wanted: str) -> Markup:
+    """A text in which each hit of the search is marked."""
+    shown = markdown.visible(text)
+    lowered, low = shown.lower(), wanted.lower()
+    if not low or len(lowered) != len(shown):
+        return Markup("{}").format(shown)
+    parts, place = [], 0
+    while (at := lowered.find(low, place)) >= 0:
+        parts.append(Markup("{}<mark>{}</mark>").format(shown[place:at], shown[at : at + len(low)]))
+        place = at + len(low)
+    return Markup("").join([*parts, Markup("{}").format(shown[place:])])
+
+
+def _around(text: str, wanted: str) -> str:
+    """The part of a long text that has the first hit."""
+    at = max(0, text.lower().find(wanted.lower()))
+    if len(text) <= _LONGEST_SHOWN:
+        return text
+    start = max(0, at - _LONGEST_SHOWN // 3)
+    return ("…" if start else "") + text[start : start + _LONGEST_SHOWN] + "…"
+
+
+def confirm_deletion(request: PageRequest) -> Answer:
+    with request.reading() as memory:
+        planned = sessions.delete(memory, request.path["session"], dry_run=True)
+    values = {"view": "sessions", "planned": planned}
+    return HtmlPage("session_delete.html", "Delete a session", values)
+
+
+def delete(request: PageRequest) -> Answer:
+    with request.writing() as memory:
+        done = sessions.delete(memory, request.path["session"], dry_run=False)
+    what = f"Deleted the session “{first_line(done.what, 60) or done.session}”."
+    if done.change:
+        what += " Undo restores the nodes, not the session."
+    return GoTo("/sessions", what, done.change or "")
+
+
+ROUTES = [
+    PageRoute("GET", "/sessions", timeline),
+    PageRoute("GET", "/sessions/{session}", one),
+    PageRoute("GET", "/sessions/{session}/delete", confirm_deletion),
+    PageRoute("POST", "/sessions/{session}/delete", delete),
+]
