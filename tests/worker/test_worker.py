@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 
+import httpx
 import pytest
 
 import ctx as package
@@ -86,6 +87,30 @@ def test_files_of_a_killed_worker_do_not_block_the_next(workers: Workers) -> Non
 def test_an_idle_worker_ends(workers: Workers) -> None:
     workers.environment.update(quickly())
     process = workers.spawn()
+    assert process.wait(300) == 0
+    assert workers.log()[-1] == "gone: idle"
+
+
+def test_a_worker_stays_while_a_page_is_open(workers: Workers) -> None:
+    workers.environment.update(quickly())
+    with ExitStack() as stack:
+        client = stack.enter_context(subprocess.Popen(["sleep", "60"]))
+        # Until the page is open.
+        live.begin(str(workers.home), SESSION, str(client.pid), str(workers.home))
+        process = workers.start()
+        folder = json.dumps({"folder": str(workers.home.parent)}).encode()
+        address = workers.ask("POST", "/api/page", folder)[1]["address"]
+        origin = address.partition("/?")[0]
+        visitor = stack.enter_context(httpx.Client(base_url=origin))
+        visitor.cookies.update(httpx.get(address).cookies)
+        base = visitor.get("/").headers["location"].removesuffix("/now")
+        with visitor.stream("GET", f"{base}/live", timeout=600) as stream:
+            received = stream.iter_raw()
+            assert next(received) == b"retry: 2000\n\n"
+            client.kill()
+            client.wait()
+            with pytest.raises(subprocess.TimeoutExpired):
+                process.wait(2)
     assert process.wait(300) == 0
     assert workers.log()[-1] == "gone: idle"
 

@@ -192,7 +192,7 @@ class Gate:
                 headers = MutableHeaders(scope=message)
                 for name, value in _SECURITY_HEADERS.items():
                     headers.setdefault(name, value)
-                headers.setdefault("Cache-Control", "no-cache, private")
+                headers.setdefault("Cache-Control", _cache_control(scope, message["status"]))
             await send(message)
 
         scope["refusal"] = self._refusal(scope)
@@ -214,6 +214,12 @@ class Gate:
             return _FOREIGN
         has_token = scope["path"] == "/" and b"token=" in scope["query_string"]
         return None if scope["browser"] or has_token else _NO_ACCESS
+
+
+def _cache_control(scope: Scope, status: int) -> str:
+    # The address of a static file contains its hash.
+    is_fixed = scope["path"].startswith(_OPEN_PATHS) and scope["query_string"].startswith(b"v=")
+    return "private, max-age=31536000, immutable" if is_fixed and status == 200 else "no-cache"
 
 
 def tokens_match(given: str, session: BrowserSession) -> bool:
