@@ -3,13 +3,14 @@
 import errno
 import os
 import socket
+import threading
 from collections.abc import Callable
 from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ctx.errors import UsageError
-from ctx.page import access
+from ctx.page import access, rendering
 from ctx.page.access import Access
 from ctx.page.doctor_runs import DoctorRuns, Examine
 from ctx.page.live_updates import Listeners
@@ -63,6 +64,7 @@ class PageServer:
         return len(self._server.server_state.connections)
 
     async def serve(self) -> None:
+        threading.Thread(target=rendering.compile_templates, daemon=True).start()
         try:
             await self._server.serve([self._socket])
         finally:
