@@ -6,6 +6,8 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -55,6 +57,27 @@ def _has_room(folder: str) -> bool:
     found = os.statvfs(folder)
     can_run = not found.f_flag & getattr(os, "ST_NOEXEC", 0)
     return can_run and found.f_bavail * found.f_frsize >= _ENOUGH
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Import test modules in a different order in each process.
+
+    The first process to import a module compiles it for all of them. In the same order, each
+    process would compile each module.
+    """
+    worker = getattr(session.config, "workerinput", None)
+    if worker is None:
+        return
+    root = session.config.rootpath
+    paths = [root / each.partition("::")[0] for each in session.config.args]
+    files = [file for path in paths for file in sorted(path.rglob("test_*.py"))]
+    start = len(files) * int(worker["workerid"].removeprefix("gw")) // worker["workercount"]
+    for file in files[start:] + files[:start]:
+        if "golden" not in file.parts:
+            # What cannot be imported is reported when it is collected.
+            with suppress(Exception, pytest.skip.Exception):
+                import_module(".".join(file.relative_to(root).with_suffix("").parts))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from ctx import __version__, errors
 from ctx.cli import options
-from ctx.cli.commands import COMMANDS, module_of
+from ctx.cli.commands import COMMANDS, command_named
 from tests import page_examples
 from tests.conftest import Ctx, git
 
@@ -122,7 +122,7 @@ def examples() -> list[tuple[str, str]]:
     found = []
     for name in COMMANDS:
         if name != "help":
-            parser = options.command_parser(name, "x", module_of(name))
+            parser = command_named(name)[1]
             found += [(name, line) for line in example_lines(parser)]
             for word, inner in options.subcommands_of(parser).items():
                 lines = example_lines(inner)
@@ -154,10 +154,10 @@ def parse(words: list[str]) -> None:
     if name is None:
         assert words == ["--version"]
         return
-    module = module_of(name)
+    module, parser = command_named(name)
     if hasattr(module, "prepare"):
         rest = module.prepare(rest)
-    options.command_parser(name, COMMANDS[name], module).parse_args(leading + rest)
+    parser.parse_args(leading + rest)
 
 
 def test_every_command_has_examples() -> None:
@@ -170,7 +170,7 @@ def test_every_command_names_the_shape_of_its_json() -> None:
     shapes = re.findall(r"^## (\S+)$", (reference / "json.md").read_text(), re.MULTILINE)
     # `ctx mcp` speaks a protocol of its own.
     for name in set(COMMANDS) - {"help", "mcp"}:
-        parser = options.command_parser(name, "x", module_of(name))
+        parser = command_named(name)[1]
         inner = [f"ctx {name} {word}" for word in options.subcommands_of(parser)]
         for command in inner or [f"ctx {name}"]:
             named = re.search(rf"^`{command} --format json` prints \[(\S+)\]\(", page, re.MULTILINE)

@@ -78,13 +78,15 @@ def names(path: Path) -> Iterator[Name]:
             pending.append((node, inner))
 
 
-NAMES = [name for path in modules() for name in names(path)]
+@pytest.fixture(scope="module")
+def all_names() -> list[Name]:
+    return [name for path in modules() for name in names(path)]
 
 
-def test_no_banned_names() -> None:
+def test_no_banned_names(all_names: list[Name]) -> None:
     banned = {
         (each.path, each.owner, each.name)
-        for each in NAMES
+        for each in all_names
         if each.name.strip("_").lower() in BANNED
     }
     assert banned - JSON_KEYS == set()
@@ -92,9 +94,9 @@ def test_no_banned_names() -> None:
     assert JSON_KEYS - banned == set()
 
 
-def test_public_classes_have_unique_names() -> None:
+def test_public_classes_have_unique_names(all_names: list[Name]) -> None:
     places = defaultdict(list)
-    for each in NAMES:
+    for each in all_names:
         if each.kind == "class" and not each.name.startswith("_"):
             places[each.name].append(each.path)
     shared = {name: where for name, where in places.items() if len(where) > 1}

@@ -338,35 +338,35 @@ def test_offsets_count_characters() -> None:
         assert finding.end == len(before) + len(token)
 
 
-MEGABYTE = 1_000_000
+LARGE = 400_000
 
 
 @pytest.mark.parametrize(
     ("unit", "size"),
     [
-        ("a", MEGABYTE),
-        ("=", MEGABYTE),
-        ("://", MEGABYTE),
-        ("://a:b", MEGABYTE),
-        ("eyJ", MEGABYTE),
-        ("eyJhbGciOiJIUzI1NiJ9.", MEGABYTE),
-        ("-----BEGIN", MEGABYTE),
-        ("-----BEGIN PRIV" + "ATE KEY-----", MEGABYTE // 4),
-        ("-----BEGIN PRIV" + "ATE KEY-----+", MEGABYTE // 4),
-        ("token=", MEGABYTE // 10),
-        ("password:", MEGABYTE // 10),
-        ('secret="', MEGABYTE // 10),
-        ("api key is ", MEGABYTE // 10),
-        ("curl -u ", MEGABYTE // 10),
-        ("Authorization: ", MEGABYTE // 10),
-        ("[redacted:password]", MEGABYTE),
-        ("gh" + "p_", MEGABYTE),
-        ("token=A1b2C3d4E5f6G7h8 ", MEGABYTE // 10),
-        ("aB3+/x \"'", 5 * MEGABYTE),
+        ("a", LARGE),
+        ("=", LARGE),
+        ("://", LARGE),
+        ("://a:b", LARGE),
+        ("eyJ", LARGE),
+        ("eyJhbGciOiJIUzI1NiJ9.", LARGE),
+        ("-----BEGIN", LARGE),
+        ("-----BEGIN PRIV" + "ATE KEY-----", LARGE // 4),
+        ("-----BEGIN PRIV" + "ATE KEY-----+", LARGE // 4),
+        ("token=", LARGE // 10),
+        ("password:", LARGE // 10),
+        ('secret="', LARGE // 10),
+        ("api key is ", LARGE // 10),
+        ("curl -u ", LARGE // 10),
+        ("Authorization: ", LARGE // 10),
+        ("[redacted:password]", LARGE),
+        ("gh" + "p_", LARGE),
+        ("token=A1b2C3d4E5f6G7h8 ", LARGE // 10),
+        ("aB3+/x \"'", 5 * LARGE),
     ],
 )
 def test_hostile_texts_take_linear_time(unit: str, size: int) -> None:
     text = (unit * (size // len(unit) + 1))[:size]
     start = time.process_time()
     redaction.redact(text)
-    assert time.process_time() - start < 10
+    assert time.process_time() - start < 2

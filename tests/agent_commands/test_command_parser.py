@@ -614,7 +614,7 @@ def at_most(seconds: int) -> Iterator[None]:
         signal.signal(signal.SIGVTALRM, before)
 
 
-LARGE = 1_000_000
+LARGE = 400_000
 
 
 @pytest.mark.slow
@@ -638,7 +638,7 @@ LARGE = 1_000_000
     ],
 )
 def test_hostile_texts_take_linear_time(piece: str, size: int, end: str) -> None:
-    with at_most(10):
+    with at_most(2):
         parse(piece * (size // len(piece)) + end)
 
 

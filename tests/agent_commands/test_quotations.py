@@ -502,9 +502,9 @@ def test_any_text_can_be_parsed(text: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("piece", ["<", '"', "'", "`", "```\n", "~~~ ", "“", "<ctx:"])
-def test_a_megabyte_takes_seconds(piece: str) -> None:
-    with at_most(10):
-        parse(f"{piece * (1_000_000 // len(piece))}\n\n{PIN}")
+def test_long_texts_take_linear_time(piece: str) -> None:
+    with at_most(2):
+        parse(f"{piece * (400_000 // len(piece))}\n\n{PIN}")
 
 
 @pytest.mark.slow
@@ -579,14 +579,14 @@ def test_a_megabyte_takes_seconds(piece: str) -> None:
     ],
 )
 def test_hostile_texts_take_linear_time(piece: str) -> None:
-    # Where the time grows with the square, this takes minutes.
-    with at_most(10):
-        parse(f"{piece * (200_000 // len(piece))}\n\n{PIN}")
+    # Where the time grows with the square, this takes many times as long.
+    with at_most(4):
+        parse(f"{piece * (80_000 // len(piece))}\n\n{PIN}")
 
 
 @pytest.mark.slow
 def test_many_different_elements_take_linear_time() -> None:
-    opening = "".join(f"<e{number}>" for number in range(60_000))
-    closing = "".join(f"</e{number}>" for number in range(60_000))
-    with at_most(10):
+    opening = "".join(f"<e{number}>" for number in range(24_000))
+    closing = "".join(f"</e{number}>" for number in range(24_000))
+    with at_most(2):
         parse(f"{opening}{closing}{opening}\n\n{PIN}")

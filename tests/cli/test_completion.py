@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctx.cli import completion_candidates, options, untag
+from ctx.cli import commands, completion_candidates, options, untag
 from ctx.cli.commands import COMMANDS, command_named
 from ctx.cli.completion import SHELLS, script
 from ctx.cli.completion_candidates import CompletionCandidate
@@ -274,6 +274,7 @@ def test_a_node_that_stands_before_its_tags(
         options.complete_with(parser.add_argument("tags", nargs="+", metavar="TAG"), "own-tag")
 
     monkeypatch.setattr(untag, "configure", configure)
+    monkeypatch.setattr(commands, "command_named", command_named.__wrapped__)
     memory.node("01M7ESYZ00AB", "a", "tier:working")
     memory.node("01M7ESYZ01AB", "b", "tier:pinned")
     assert offered("untag", "01M7ESYZ01", "") == ["words", "tier:pinned"]

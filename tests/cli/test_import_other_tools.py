@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests import effort
 from tests.conftest import Ctx
 
 SECRET = "ghp_" + "aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xY1zA3"
@@ -83,13 +84,14 @@ def test_relations_become_edges(ctx: Ctx, shop: Path) -> None:
     assert sorted(edge["type"] for edge in edges) == ["CHILD_OF", "RELATES_TO", "RELATES_TO"]
 
 
-def test_ten_thousand_entities(ctx: Ctx, tmp_path: Path) -> None:
+def test_thousands_of_entities(ctx: Ctx, tmp_path: Path) -> None:
     path = tmp_path / "memory.json"
+    count = effort.times(2_000)
     entity = '{"type": "entity", "name": "E%d", "entityType": "x", "observations": ["o"]}\n'
-    path.write_text("".join(entity % number for number in range(10_000)) + "{bad\n")
+    path.write_text("".join(entity % number for number in range(count)) + "{bad\n")
     found = answer(ctx, str(path))
-    assert found["added"] == {"fact": 10_000}
-    assert found["skipped"] == [{"what": "line 10001", "reason": "it is not a JSON object"}]
+    assert found["added"] == {"fact": count}
+    assert found["skipped"] == [{"what": f"line {count + 1}", "reason": "it is not a JSON object"}]
 
 
 def test_errors_have_a_code_and_a_hint(ctx: Ctx, tmp_path: Path) -> None:

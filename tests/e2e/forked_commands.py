@@ -17,10 +17,14 @@ PROGRAM = """
 import gc, json, os, pkgutil, resource, sys, time
 from importlib import import_module
 import ctx.cli
+from ctx.cli import commands
 from ctx.cli.main import main
 
 for module in pkgutil.iter_modules(ctx.cli.__path__):
     import_module(f"ctx.cli.{module.name}")
+for name in commands.COMMANDS:
+    if name != "help":
+        commands.command_named(name)
 import ctx.memory.changes, ctx.config.resolve, difflib, json
 
 # What a command imports when it is run must be there too: another user may not be able to read it.

@@ -24,11 +24,15 @@ from importlib import import_module
 
 import ctx.__main__, ctx.cli
 from ctx import interrupts
+from ctx.cli import commands
 from ctx.cli.main import main
 from tests.faults import Disk
 
 for module in pkgutil.iter_modules(ctx.cli.__path__):
     import_module(f"ctx.cli.{module.name}")
+for name in commands.COMMANDS:
+    if name != "help":
+        commands.command_named(name)
 with contextlib.redirect_stdout(io.StringIO()):
     for words in (["add", "--type=fact", "warm"], ["list"], ["undo"]):
         main(["-q", *words, "--db", sys.argv[1] + "/warm.db"])

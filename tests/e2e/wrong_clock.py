@@ -32,10 +32,14 @@ RUN_EACH = """
 import gc, json, os, pkgutil, sitecustomize, sys, tempfile
 from importlib import import_module
 import ctx.cli, ctx.operations
+from ctx.cli import commands
 from ctx.cli.main import main
 for package in (ctx.cli, ctx.operations):
     for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
         import_module(module.name)
+for name in commands.COMMANDS:
+    if name != "help":
+        commands.command_named(name)
 gc.freeze()
 
 
@@ -62,9 +66,9 @@ def run(folder, variables, words, said):
 
 
 for line in sys.stdin:
-    folder, variables, commands = json.loads(line)
+    folder, variables, typed = json.loads(line)
     sitecustomize.set_clock(variables.get("WALL_MS"))
-    answers = [run(folder, variables, words, said) for words, said in commands]
+    answers = [run(folder, variables, words, said) for words, said in typed]
     print(json.dumps(answers), flush=True)
 """
 

@@ -1,6 +1,7 @@
 """The commands and their modules. A module is imported when its command is named."""
 
 import argparse
+from functools import cache
 from importlib import import_module
 from types import ModuleType
 
@@ -166,6 +167,7 @@ _IN_GIT = ("branch", "checkout", "clone", "fetch", "merge", "pull", "push", "reb
 COMMANDS = {name: summary for group in GROUPS.values() for name, summary in group.items()}
 
 
+@cache
 def command_named(name: str) -> tuple[ModuleType, argparse.ArgumentParser]:
     if name not in COMMANDS or name == "help":
         refuse_unknown(name)

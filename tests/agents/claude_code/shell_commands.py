@@ -4,7 +4,7 @@ import re
 import shlex
 
 from ctx.cli import options
-from ctx.cli.commands import COMMANDS, module_of
+from ctx.cli.commands import COMMANDS, command_named
 
 
 def fences(text: str, language: str) -> list[str]:
@@ -32,7 +32,7 @@ def try_to_type(line: str) -> None:
     if len(words) == 2:
         # It is named, and perhaps not meant to be typed without an argument.
         return
-    module = module_of(name)
+    module, parser = command_named(name)
     if hasattr(module, "prepare"):
         rest = module.prepare(rest)
-    options.command_parser(name, "x", module).parse_args(leading + rest)
+    parser.parse_args(leading + rest)

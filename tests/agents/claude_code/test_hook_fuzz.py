@@ -30,8 +30,8 @@ from tests.agents.claude_code.hook_inputs import LONE, Inputs
 from tests.agents.claude_code.hook_processes import NOTHING, SILENT, WORDS, Hooks, Ran, reap, sample
 from tests.conftest import Ctx
 
-IN_PROCESS = effort.times(2_000)
-AS_PROCESSES = effort.times(40)
+IN_PROCESS = effort.times(1_200)
+AS_PROCESSES = effort.times(24)
 THREADS = 2
 # Whoever ends a session starts a whole interpreter, which is too dear to be done for each input.
 MOST_ENDINGS = 8

@@ -12,7 +12,8 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from tempfile import TemporaryFile
+from typing import IO, Any, NamedTuple
 
 from tests.e2e.claude_code.api import Reply, Request, Script, serving
 
@@ -218,6 +219,39 @@ class Person:
             seconds,
         )
 
+    def converse(self, turns: Sequence[tuple[str, Sequence[str | Reply]]]) -> str:
+        """Say several things to one process of the client, each after the answer to the one before.
+
+        The session is returned.
+        """
+        script = Script([reply for _, replies in turns for reply in replies], ())
+        _, _, *options = self._arguments("", None, False)
+        results: list[dict[str, Any]] = []
+        with serving(script) as address, TemporaryFile() as errors:
+            process = self._start(
+                "-p",
+                "--input-format",
+                "stream-json",
+                *options,
+                api=address,
+                stdin=subprocess.PIPE,
+                stderr=errors,
+            )
+            assert process.stdin
+            assert process.stdout
+            for prompt, _ in turns:
+                message = {"role": "user", "content": prompt}
+                process.stdin.write(json.dumps({"type": "user", "message": message}) + "\n")
+                process.stdin.flush()
+                lines = (json.loads(line) for line in process.stdout)
+                results.append(next(line for line in lines if line["type"] == "result"))
+            process.communicate(timeout=SECONDS)
+            errors.seek(0)
+            assert process.returncode == 0, errors.read()
+        assert not script.unplayed, f"the model was not asked for {script.unplayed}"
+        assert not [each for each in results if each["is_error"]], results
+        return str(results[-1]["session_id"])
+
     def _arguments(self, prompt: str, resume: str | None, fork: bool) -> list[str]:
         words = ["-p", prompt, "--output-format", "stream-json", "--verbose"]
         # Nobody is there to be asked whether a tool may be used.
@@ -232,20 +266,30 @@ class Person:
 
     def claude(self, *arguments: str, api: str = "http://127.0.0.1:9") -> str:
         """The output of the client. A hook in the background may end after it."""
+        process = self._start(*arguments, api=api)
+        out, err = process.communicate(timeout=SECONDS)
+        assert process.returncode == 0, f"{arguments}: {out}{err}"
+        return out
+
+    def _start(
+        self,
+        *arguments: str,
+        api: str,
+        stdin: int = subprocess.DEVNULL,
+        stderr: int | IO[bytes] = subprocess.PIPE,
+    ) -> "subprocess.Popen[str]":
         process = subprocess.Popen(
             [*self.client.command, *arguments],
             cwd=self.project,
             env=self.environment_at(api),
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=stderr,
             text=True,
             start_new_session=True,
         )
         self._started.append(process)
-        out, err = process.communicate(timeout=SECONDS)
-        assert process.returncode == 0, f"{arguments}: {out}{err}"
-        return out
+        return process
 
 
 def _is_captured(node: dict[str, Any]) -> bool:

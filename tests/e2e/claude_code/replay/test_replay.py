@@ -92,12 +92,9 @@ def toolchain() -> Path:
 
 def played(person: Person, scenario: Scenario) -> str:
     """Run the session and return its id."""
-    session = None
-    for turn in scenario.turns:
-        replies = played_at(person.project, turn.replies)
-        session = person.say(turn.prompt, *replies, resume=session).session
-    assert session is not None
-    return session
+    return person.converse(
+        [(turn.prompt, played_at(person.project, turn.replies)) for turn in scenario.turns]
+    )
 
 
 def matches(node: dict[str, Any], expected: Expected) -> bool:

@@ -27,10 +27,7 @@ def test_the_eighth_session_gets_what_a_colleague_would_tell_it(
 ) -> None:
     prepare(person, story)
     for turns in story.sessions:
-        session = None
-        for turn in turns:
-            replies = played_at(person.project, turn.replies)
-            session = person.say(turn.prompt, *replies, resume=session).session
+        person.converse([(turn.prompt, played_at(person.project, turn.replies)) for turn in turns])
         person.settles()
 
     given = context_for(person, story.prompt)
