@@ -8,7 +8,7 @@ from ctx import clock, terms, tokens
 from ctx.memory import pending, records, replay, superseded
 from ctx.memory.records import Record
 from ctx.memory.replay import EdgeState, NodeState, ViewState
-from ctx.memory.written_records import WrittenRecords, parts
+from ctx.memory.written_records import NewSubjects, WrittenRecords, parts
 
 _PART = 500
 _NODE_COLUMNS = (
@@ -23,9 +23,11 @@ def materialise(connection: Connection, touched: Sequence[Record]) -> None:
     _materialise(connection, touched, WrittenRecords(connection))
 
 
-def materialise_written(connection: Connection, written: Sequence[Record]) -> None:
+def materialise_written(
+    connection: Connection, written: Sequence[Record], new: NewSubjects
+) -> None:
     """Update the tables for records that were just inserted."""
-    _materialise(connection, written, WrittenRecords(connection, written))
+    _materialise(connection, written, WrittenRecords(connection, written, new))
 
 
 def _materialise(connection: Connection, touched: Sequence[Record], known: WrittenRecords) -> None:
