@@ -375,6 +375,8 @@ class Change:
     def _clean(self, text: str, where: str) -> str:
         # Text from JSON and other programs may contain surrogates, which cannot be stored.
         text.encode("utf-8")
+        if text in self.lookup.clean_texts:
+            return text
         redacted = _redact_word(text) if len(text) < _SHORT else redact(text)
         place = f"{self.source} {where}".strip()
         self.redacted += [
@@ -397,9 +399,8 @@ class Change:
     def _clean_value(self, key: str, value: Any) -> Any:
         """A JSON value without secrets. Redaction also looks at the key."""
         if isinstance(value, str):
-            named = f"{key}="
-            text = self._clean(named + value, f"metadata {key}")
-            return text.removeprefix(named)
+            text = self._clean(searched_text(key, value), f"metadata {key}")
+            return text.removeprefix(searched_text(key, ""))
         if isinstance(value, Mapping):
             return self._clean_metadata(value)
         if isinstance(value, list | tuple):
@@ -407,3 +408,8 @@ class Change:
         if isinstance(value, float) and not isfinite(value):
             raise ContentRefused(f"The metadata {key} is {value}, which is not a JSON number.")
         return value
+
+
+def searched_text(key: str, value: str) -> str:
+    """The text in which a secret is looked for in a value of the metadata."""
+    return f"{key}={value}"

@@ -290,7 +290,8 @@ class _ImportFilter:
         if isinstance(item, View):
             return None if self._tag or self._since else item
         if isinstance(item, Edge):
-            return None if self._left_out.intersection((item.from_id, item.to_id)) else item
+            left_out = self._left_out
+            return None if item.from_id in left_out or item.to_id in left_out else item
         if isinstance(item, LocatedDraft):
             draft = self.from_(item.draft, is_filtered)
             return item._replace(draft=draft) if isinstance(draft, Draft) else None
@@ -304,6 +305,8 @@ class _ImportFilter:
         if too_old or (elsewhere and (is_filtered or placed)):
             self._left_out.add(item.id)
             return None
+        if not (item.edges or elsewhere):
+            return item
         edges = tuple(edge for edge in item.edges if edge[1] not in self._left_out)
         tags = (*item.tags, self._tag) if elsewhere and self._tag else item.tags
         return item._replace(tags=tags, edges=edges)
