@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ctx import clock, disk
 from ctx.errors import ContentRefused
-from ctx.exchange import graph_json
+from ctx.exchange import graph_document, graph_json
 from ctx.exchange.foreign import (
     basic_memory,
     claude_code,
@@ -209,7 +209,7 @@ class _OpenSource(NamedTuple):
 def _open_source(source: ImportSource, options: Options, folder: str) -> Iterator[_OpenSource]:
     match source.kind:
         case "graph":
-            document = graph_json.parse(_text(source))
+            document = graph_document.parse(_text(source))
             agree = document.items if document.is_ours and not options.merge else ()
             reading = ForeignSource("ctx", len(document.items), iter(document.items))
             yield _OpenSource(reading, must_agree=agree)
