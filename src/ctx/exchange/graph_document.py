@@ -5,8 +5,11 @@ similar format; its documents are parsed as leniently as its database.
 """
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, NamedTuple, Protocol
 
 from ctx import clock, ids
 from ctx.errors import ContentRefused, NewerFormat, UsageError
@@ -19,9 +22,21 @@ from ctx.memory.model import Draft, Edge, Evidence, View
 FORMAT = "ctx-graph"
 VERSION = 1
 
+_STORED_TIME = re.compile(
+    r"(?:19[7-9]|[2-9][0-9][0-9])[0-9]-[0-9][0-9]-[0-9][0-9]T[0-9][0-9]:[0-9][0-9]:[0-9][0-9]Z"
+)
+
+
+class Items(Protocol):
+    """Items that can be read more than once."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[Item]: ...
+
 
 class GraphDocument(NamedTuple):
-    items: list[Item]
+    items: Items
     """Nodes, then edges, then views."""
     is_ours: bool
     """Whether `ctx export` of this program wrote it, so that everything in it must be valid."""
@@ -50,7 +65,7 @@ def parse(text: str) -> GraphDocument:
 
 def _parse_json(text: str) -> dict[str, Any]:
     try:
-        document = json.loads(text, parse_constant=_refuse_constant)
+        document = json.loads(text, parse_constant=refuse_constant)
     except json.JSONDecodeError as error:
         raise ContentRefused(
             f"This is not JSON: {error.msg} in line {error.lineno}, column {error.colno}.",
@@ -63,7 +78,8 @@ def _parse_json(text: str) -> dict[str, Any]:
     return document
 
 
-def _refuse_constant(name: str) -> None:
+def refuse_constant(name: str) -> None:
+    """Refuse what Python reads and JSON does not have: NaN and Infinity."""
     raise ValueError(f"{name} is not a JSON number")
 
 
@@ -71,20 +87,32 @@ def _read_document(document: Mapping[str, Any]) -> GraphDocument:
     nodes = [_node(entry, at) for at, entry in _entries(document, "nodes")]
     edges = [_edge(entry, at) for at, entry in _entries(document, "edges")]
     views = [_view(entry, at) for at, entry in _entries(document, "views")]
-    kinds: dict[str, str] = {}
-    for word, names in (
-        ("node", (node.id for node in nodes)),
-        ("edge", (edge.id for edge in edges)),
-        ("view", (view.name for view in views)),
-    ):
-        for name in names:
-            if kinds.get(name) == word:
+    for word, items in (("node", nodes), ("edge", edges), ("view", views)):
+        names: set[str] = set()
+        for name in map(item_name, items):
+            if name in names:
                 raise _invalid_file(f"The {word} {name} is in the document twice")
-            kinds[name] = word
+            names.add(name)
     linked = {(edge.from_id, edge.to_id) for edge in edges if edge.type == "SUPERSEDES"}
-    replaced = (_replacement(entry, at) for at, entry in _entries(document, "nodes"))
+    replaced = (replacement(entry, at) for at, entry in _entries(document, "nodes"))
     missing = [edge for edge in replaced if edge and (edge.from_id, edge.to_id) not in linked]
     return GraphDocument([*nodes, *edges, *missing, *views], True)
+
+
+def item(list_name: str, entry: Mapping[str, Any], at: str) -> Draft | Edge | View:
+    """The item of an entry of one of the lists."""
+    match list_name:
+        case "nodes":
+            return _node(entry, at)
+        case "edges":
+            return _edge(entry, at)
+        case _:
+            return _view(entry, at)
+
+
+def item_name(item: Draft | Edge | View) -> str:
+    """What identifies an item among those of its list."""
+    return item.name if isinstance(item, View) else item.id
 
 
 def _entries(document: Mapping[str, Any], name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -117,7 +145,7 @@ def _node(entry: Mapping[str, Any], at: str) -> Draft:
             _time(entry, "created_at", at),
             _time(entry, "updated_at", at),
             summary=summary,
-            tags=tuple(model.tag(_text({"tag": tag}, "tag", f"{at}.tags")) for tag in tags),
+            tags=tuple([model.tag(_tag(tag, at)) for tag in tags]),
             metadata=_object(entry, at),
             tagged_at={tag: _time(tagged_at, tag, f"{at}.tagged_at") for tag in tagged_at},
         )
@@ -127,7 +155,7 @@ def _node(entry: Mapping[str, Any], at: str) -> Draft:
         raise _invalid_file(f"{at}: {error.message.rstrip('.')}") from None
 
 
-def _replacement(entry: Mapping[str, Any], at: str) -> Edge | None:
+def replacement(entry: Mapping[str, Any], at: str) -> Edge | None:
     """The edge for a node's `superseded_by`, which the document should also contain."""
     if entry.get("superseded_by") is None:
         return None
@@ -173,6 +201,12 @@ def _text(entry: Mapping[str, Any], name: str, at: str) -> str:
     return value
 
 
+def _tag(value: object, at: str) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise _invalid_file(f"{at}.tags.tag is not a string")
+    return value
+
+
 def _ulid(entry: Mapping[str, Any], name: str, at: str) -> Ulid:
     value = _text(entry, name, at)
     if not ids.is_ulid(value):
@@ -181,10 +215,23 @@ def _ulid(entry: Mapping[str, Any], name: str, at: str) -> Ulid:
 
 
 def _time(entry: Mapping[str, Any], name: str, at: str) -> str:
-    ms = clock.parse_iso(_text(entry, name, at))
-    if ms is None or not 0 <= ms < foreign_items.YEAR_10000:
+    time = _canonical_time(_text(entry, name, at))
+    if time is None:
         raise _invalid_file(f"{at}.{name} is not a time such as 2026-01-20T10:00:00Z")
-    return clock.iso(ms)
+    return time
+
+
+@lru_cache(1 << 10)
+def _canonical_time(text: str) -> str | None:
+    """A time as it is stored; None if it is invalid."""
+    if _STORED_TIME.fullmatch(text):
+        try:
+            datetime.fromisoformat(text)
+        except ValueError:
+            return None
+        return text
+    ms = clock.parse_iso(text)
+    return clock.iso(ms) if ms is not None and 0 <= ms < foreign_items.YEAR_10000 else None
 
 
 def _object(entry: Mapping[str, Any], at: str) -> dict[str, Any]:
