@@ -67,9 +67,13 @@ def edge_key(edge_type: str, to_id: str) -> str:
 
 def insert(connection: Connection, records: Iterable[Record]) -> None:
     places = ", ".join("?" * len(Record._fields))
+    encode_string = _string_encoder()
     connection.executemany(
         f"INSERT INTO records ({_COLUMNS}) VALUES ({places})",
-        ((*record[:8], as_json(record.body), *record[9:]) for record in records),
+        (
+            (*record[:8], _encode_object(record.body, encode_string), *record[9:])
+            for record in records
+        ),
     )
 
 
