@@ -86,3 +86,28 @@ def test_invalid_prefixes_are_refused(prefix: str) -> None:
 
 def test_prefixes_are_read_in_any_case() -> None:
     assert ids.object_prefix("AbC1") == "abc1"
+
+
+def test_many_ulids_at_once_are_in_order_and_follow_the_last_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    source = ids.UlidSource()
+    made = [source.next(), *source.next_many(1_500), source.next(), *source.next_many(2)]
+    # The clock goes back.
+    monkeypatch.setattr(clock, "now_ms", lambda: 5)
+    made += [*source.next_many(1_100), source.next()]
+    assert made == sorted(set(made))
+    assert all(map(ids.is_ulid, made))
+    # They can be told apart by what is shown of them.
+    assert len({ids.short(ulid) for ulid in made}) == len(made)
+    monkeypatch.setattr(clock, "now_ms", lambda: 4_000_000_000_000)
+    assert {ids.ulid_ms(ulid) for ulid in ids.UlidSource().next_many(10)} <= {
+        4_000_000_000_000,
+        4_000_000_000_001,
+    }
+
+
+@pytest.mark.parametrize("other", ["", "0" * 25, "8" + "0" * 25, "0" * 25 + "U", "0" * 25 + "a"])
+def test_other_texts_are_no_ulids(other: str) -> None:
+    assert not ids.is_ulid(other)
+    assert ids.is_ulid("7" + "Z" * 25)

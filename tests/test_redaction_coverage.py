@@ -16,7 +16,7 @@ import pytest
 from bench import secret_passwords, secret_values
 from bench.secret_encodings import ENCODINGS, PLAIN, Encoding, is_left
 from bench.secret_values import FORMATS, Sample
-from ctx.redaction import redact
+from ctx.redaction import redact, texts_without_secrets
 
 SEED = 4711
 PIECE, PASSWORD_PIECE = 8, 5
@@ -49,6 +49,31 @@ def test_passwords_of_people_are_caught() -> None:
     assert len(secret_passwords.VALUES) >= 17
     samples = [sample for _, sample in secret_passwords.samples()]
     assert share_caught(samples, piece=PASSWORD_PIECE) >= 0.85
+
+
+@pytest.mark.parametrize("encoding", [PLAIN, *ENCODINGS], ids=lambda encoding: encoding.name)
+def test_a_search_of_many_texts_finds_what_a_search_of_each_finds(encoding: Encoding) -> None:
+    rng = random.Random(SEED)
+    samples = [*format_samples(), *(sample for _, sample in secret_passwords.samples())]
+    missed = []
+    for sample in samples:
+        text = encoding.write(sample, rng)
+        before, after = rng.choices(NEIGHBOURS, k=3), rng.choices(NEIGHBOURS, k=3)
+        clean = texts_without_secrets([*before, text, *after])
+        assert clean.issuperset((*before, *after))
+        if redact(text).findings and text in clean:
+            missed.append(text)
+    assert missed == []
+
+
+NEIGHBOURS = (
+    "The API speaks OAuth 2.0.",
+    "A line of a terminal, wider than all others in this file: " + "words and words " * 12,
+    'He wrote \\"fix: it reads a = b twice\\"\\nand left.',
+    "https://example.org/search?q=a%20b&page=2",
+    "[client]\nport = 3306",
+    "```",
+)
 
 
 def test_no_form_of_a_password_is_unknown() -> None:

@@ -178,13 +178,15 @@ class HybridClock:
         self._wall = wall
         self._lock = allocate_lock()
 
-    def tick(self) -> int:
+    def tick(self, now: int | None = None) -> int:
         """A stamp later than every stamp returned or observed before.
 
-        A counter overflow carries into the next millisecond, which keeps the order.
+        A counter overflow carries into the next millisecond, which keeps the order. `now` is the
+        wall clock, if the caller has read it.
         """
         with self._lock:
-            self._last = max(self._wall() << COUNTER_BITS, self._last + 1)
+            wall = self._wall() if now is None else now
+            self._last = max(wall << COUNTER_BITS, self._last + 1)
             return self._last
 
     def observe(self, stamp: int) -> None:

@@ -30,6 +30,10 @@ _LONGEST_SESSION = 128
 _RANDOM_BITS = 80
 _HIDDEN_BITS = 5 * (26 - SHOWN_LENGTH)
 _HIDDEN_MASK = (1 << _HIDDEN_BITS) - 1
+_COUNTED_BITS = _RANDOM_BITS - _HIDDEN_BITS
+_COUNTED_MASK = (1 << _COUNTED_BITS) - 1
+_RANDOM_DIGITS = (_CROCKFORD * 8).encode("ascii")
+"""Turns random bytes into random digits: each digit stands for eight of the 256 bytes."""
 
 
 def is_object_id(text: str) -> bool:
@@ -73,7 +77,7 @@ def session_id(text: str) -> SessionId:
 
 
 def is_ulid(text: str) -> bool:
-    return len(text) == 26 and text[0] in "01234567" and _CROCKFORD_SET.issuperset(text)
+    return len(text) == 26 and text[0] in "01234567" and not text.strip(_CROCKFORD)
 
 
 class UlidSource:
@@ -95,6 +99,28 @@ class UlidSource:
             counted = (self._last >> _HIDDEN_BITS) + 1 << _HIDDEN_BITS | fresh & _HIDDEN_MASK
             self._last = counted if same_or_earlier else fresh
             return _encode(self._last)
+
+    def next_many(self, count: int) -> list[Ulid]:
+        """Several ULIDs at once, in order: much cheaper than one at a time."""
+        with self._lock:
+            random = int.from_bytes(os.urandom(2), "big") & _COUNTED_MASK
+            fresh = clock.now_ms() << _COUNTED_BITS | random
+            last = self._last >> _HIDDEN_BITS
+            same_or_earlier = fresh >> _COUNTED_BITS <= last >> _COUNTED_BITS
+            shown = last + 1 if same_or_earlier else fresh
+            self._last = shown + count - 1 << _HIDDEN_BITS
+        length = 26 - SHOWN_LENGTH
+        hidden = os.urandom(length * count).translate(_RANDOM_DIGITS).decode("ascii")
+        made: list[Ulid] = []
+        time, time_digits = -1, ""
+        for number in range(shown, shown + count):
+            if number >> _COUNTED_BITS != time:
+                time = number >> _COUNTED_BITS
+                time_digits = _encode(time << _RANDOM_BITS)[: SHOWN_LENGTH - 2]
+            at = length * len(made)
+            counted = _pairs[number & _COUNTED_MASK]
+            made.append(Ulid(f"{time_digits}{counted}{hidden[at : at + length]}"))
+        return made
 
     def forget(self) -> None:
         """Start anew: a forked child must not count on from its parent's last id."""
@@ -146,6 +172,7 @@ _source = UlidSource()
 os.register_at_fork(after_in_child=_source.forget)
 
 new_ulid = _source.next
+new_ulids = _source.next_many
 
 
 def new_node_id() -> NodeId:

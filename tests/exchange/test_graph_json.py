@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ctx.errors import ContentRefused, NewerFormat
-from ctx.exchange import graph_json
+from ctx.exchange import graph_document, graph_json
 from ctx.exchange.foreign.foreign_items import SkippedItem
 from ctx.exchange.graph_json import ExportCounts, require_no_conflict
 from ctx.exchange.importer import ItemImporter
@@ -42,7 +42,7 @@ def exported(graph: Graph, chosen: Any = None) -> str:
 
 
 def take(graph: Graph, text: str) -> ItemImporter:
-    document = graph_json.parse(text)
+    document = graph_document.parse(text)
     require_no_conflict(graph, document.items)
     with changing(graph, "import", WHO) as change:
         intake = ItemImporter(change)
@@ -233,16 +233,16 @@ def document(**parts: Any) -> str:
 )
 def test_an_invalid_document_is_refused(text: str, message: str) -> None:
     with pytest.raises(ContentRefused, match=message):
-        graph_json.parse(text)
+        graph_document.parse(text)
 
 
 def test_a_document_of_a_newer_version_is_refused() -> None:
     with pytest.raises(NewerFormat, match="version 2"):
-        graph_json.parse('{"format": "ctx-graph", "version": 2}')
+        graph_document.parse('{"format": "ctx-graph", "version": 2}')
 
 
 def test_an_export_of_the_go_program_is_read() -> None:
-    found = graph_json.parse(
+    found = graph_document.parse(
         json.dumps(
             {
                 "nodes": [
@@ -281,13 +281,13 @@ def test_a_missing_supersedes_edge_is_added(tmp_path: Path) -> None:
     (edge,) = json.loads(whole)["edges"]
     assert (edge["type"], edge["from_id"], edge["to_id"]) == ("SUPERSEDES", newer["id"], NODE["id"])
     # An edge that is there is not made twice.
-    assert len([each for each in graph_json.parse(whole).items if isinstance(each, Edge)]) == 1
+    assert len([each for each in graph_document.parse(whole).items if isinstance(each, Edge)]) == 1
 
 
 def test_a_view_is_read_with_its_times() -> None:
     told = {"name": "v", "query": "type:fact", "budget": None}
     times = {"created_at": "2024-01-15", "updated_at": "2024-01-15T10:00:00+00:00"}
-    assert graph_json.parse(document(views=[{**told, **times}])).items == [
+    assert graph_document.parse(document(views=[{**told, **times}])).items == [
         View("v", "type:fact", None, "2024-01-15T00:00:00Z", "2024-01-15T10:00:00Z")
     ]
 
@@ -309,7 +309,7 @@ def test_an_import_does_not_look_up_each_item(tmp_path: Path) -> None:
                 change.tag(node_id, f"part:{number}")
             for one, other in itertools.pairwise(nodes):
                 change.link(one, other, "RELATES_TO", Evidence("test"))
-        document = graph_json.parse(exported(graph))
+        document = graph_document.parse(exported(graph))
     with memory(tmp_path, "empty.db") as graph:
         statements: list[str] = []
         graph.connection.set_trace_callback(statements.append)

@@ -164,3 +164,20 @@ def test_the_history_of_a_node_contains_its_incoming_edges() -> None:
             ("edge.put", one),
             ("node.delete", two),
         ]
+
+
+def test_nodes_with_proposals_are_read_from_an_index() -> None:
+    with graph() as store:
+        with changing(store, "add", WHO) as change:
+            change.add_node("fact", "Nobody proposes anything.", metadata={"a": 1})
+            proposed = change.add_node(
+                "fact", "Forget it.", metadata={"proposed": {"forget": True}}
+            )
+        statements: list[str] = []
+        store.connection.set_trace_callback(statements.append)
+        assert store.with_proposals() == [proposed]
+        store.connection.set_trace_callback(None)
+        (statement,) = statements
+        (plan,) = store.connection.execute(f"EXPLAIN QUERY PLAN {statement}").fetchall()
+        assert plan[3].startswith("SCAN nodes USING")
+        assert plan[3].endswith(" INDEX idx_nodes_proposed")

@@ -1,5 +1,6 @@
 """Records are stored unchanged, and found by their subject."""
 
+import json
 from typing import Any
 
 from hypothesis import given
@@ -25,6 +26,7 @@ BODIES = st.dictionaries(TEXT, VALUES, max_size=4)
 @given(BODIES)
 def test_a_body_is_encoded_deterministically_and_read_back(body: dict[str, Any]) -> None:
     written = as_json(body)
+    assert written == json.dumps(body, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     assert from_json(written) == body
     assert as_json(dict(reversed(body.items()))) == written
     assert as_json(from_json(written)) == written

@@ -6,7 +6,7 @@ import tempfile
 from contextlib import ExitStack
 
 from ctx.agents.known_hosts import HOSTS
-from ctx.cli import arguments, import_transcripts, opening
+from ctx.cli import arguments, opening
 from ctx.cli import options as shared
 from ctx.cli import settings as surroundings
 from ctx.cli.nodes import warn_of_redaction
@@ -94,6 +94,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     if options.transcripts or options.program in HOSTS_WITH_SESSIONS:
+        # It loads everything that turns a transcript into memory.
+        from ctx.cli import import_transcripts
+
         import_transcripts.run(options, settings, output)
         return
     sources = _sources(options, settings)

@@ -1,6 +1,7 @@
 """Export, import, recovery and scrubbing of memory.
 
-    graph_json           exports a graph as JSON and parses such a document
+    graph_json           exports a graph as JSON, and compares such a document with a graph
+    graph_document       parses such a document
     importer             imports nodes, edges and views
     foreign/             reads the formats of other programs
     integrity            checks that the tables match the records

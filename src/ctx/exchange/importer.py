@@ -16,7 +16,7 @@ change and one transaction.
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ctx import clock, ids
@@ -32,7 +32,7 @@ from ctx.exchange.foreign.foreign_items import CompletePage, Item, LocatedDraft,
 from ctx.ids import NodeId, Ulid
 from ctx.memory import inverse_changes, model, records, replay
 from ctx.memory.batch_lookup import look_up
-from ctx.memory.changes import Change, ChangeAuthor
+from ctx.memory.changes import Change, ChangeAuthor, searched_text
 from ctx.memory.graph import Graph
 from ctx.memory.model import (
     DEFAULT_QUERY,
@@ -106,18 +106,22 @@ class ItemImporter:
         for batch in parts(items):
             # What was recorded before is in the tables then.
             self._write()
-            self._look_up(batch)
-            for item in batch:
-                self.take(item, program)
+            cleaned = [self._clean_item(item) for item in batch]
+            self._look_up(cleaned)
+            for item in cleaned:
+                self._take(item, program)
 
     def _look_up(self, batch: Iterable[Item]) -> None:
         """Look up what the store has about these items. Ids without a time are looked up later."""
         new_ids: list[str] = []
         edges: list[Edge] = []
+        texts: list[str] = []
         for item in batch:
             draft = item.draft if isinstance(item, LocatedDraft) else item
-            if isinstance(draft, Draft) and not foreign_items.is_untimed(draft.id):
-                new_ids.append(draft.id)
+            if isinstance(draft, Draft):
+                texts += _searched_texts(draft)
+                if not foreign_items.is_untimed(draft.id):
+                    new_ids.append(draft.id)
             elif isinstance(item, Edge):
                 edges.append(item)
         self._change.lookup = look_up(
@@ -126,9 +130,10 @@ class ItemImporter:
             (end for edge in edges for end in (edge.from_id, edge.to_id)),
             ((edge.from_id, records.edge_key(edge.type, edge.to_id)) for edge in edges),
             (edge.id for edge in edges),
+            texts,
         )
 
-    def take(self, item: Item, program: str) -> None:
+    def _take(self, item: Item, program: str) -> None:
         match item:
             case SkippedItem():
                 self.skipped.append(item)
@@ -175,7 +180,8 @@ class ItemImporter:
         return self._timed.get(name, node_id)
 
     def _take_draft(self, draft: Draft, place: str, program: str) -> None:
-        draft = self._clean(draft._replace(id=self._id_of(draft.id, draft)))
+        if foreign_items.is_untimed(draft.id):
+            draft = draft._replace(id=self._id_of(draft.id, draft))
         self._change.source = place or f"node {draft.id}"
         if draft.id in self._recent:
             self._write()
@@ -205,11 +211,25 @@ class ItemImporter:
             at = draft.created_at or None
             self._link(draft.id, to_id, edge_type, evidence, edge_id=edge_id, created_at=at)
 
-    def _clean(self, draft: Draft) -> Draft:
-        content, in_content = foreign_items.clean_text(draft.content)
+    def _clean_item(self, item: Item) -> Item:
+        """The item without characters that cannot be stored, which are counted."""
+        if isinstance(item, Draft):
+            return self._clean_draft(item)
+        if isinstance(item, LocatedDraft):
+            return item._replace(draft=self._clean_draft(item.draft))
+        if isinstance(item, Edge) and item.metadata:
+            metadata, count = foreign_items.cleaned_value(dict(item.metadata))
+            self._counts["cleaned"] += count
+            return item._replace(metadata=metadata)
+        return item
+
+    def _clean_draft(self, draft: Draft) -> Draft:
+        content, count = foreign_items.clean_text(draft.content)
+        if not (count or draft.summary or draft.metadata):
+            return draft
         summary, in_summary = foreign_items.clean_text(draft.summary or "")
         metadata, in_metadata = foreign_items.cleaned_value(dict(draft.metadata))
-        self._counts["cleaned"] += in_content + in_summary + in_metadata
+        self._counts["cleaned"] += count + in_summary + in_metadata
         return draft._replace(content=content, summary=summary or None, metadata=metadata)
 
     def _deleting_action(self, node_id: NodeId) -> str | None:
@@ -330,14 +350,12 @@ class ItemImporter:
         return archived and not self._is_import(tier_tags[-1])
 
     def _take_edge(self, edge: Edge) -> None:
-        metadata, count = foreign_items.cleaned_value(dict(edge.metadata))
-        self._counts["cleaned"] += count
         self._change.source = f"edge {edge.id}"
         self._link(
             self._id_of(edge.from_id),
             self._id_of(edge.to_id),
             edge.type,
-            metadata,
+            edge.metadata,
             edge_id=edge.id,
             created_at=edge.created_at or None,
         )
@@ -425,6 +443,16 @@ class ItemImporter:
             self._change.delete_view(view.name)
         self._change.put_view(view.name, query, view.budget, times)
         self._counts["views"] += 1
+
+
+def _searched_texts(draft: Draft) -> Iterator[str]:
+    """The texts of a draft in which a change looks for secrets."""
+    yield draft.content.strip()
+    if draft.summary:
+        yield draft.summary.strip()
+    for key, value in draft.metadata.items():
+        if isinstance(value, str):
+            yield searched_text(key, value)
 
 
 def _place(draft: Draft) -> str:

@@ -1,6 +1,7 @@
 """What a store has about the items of a batch, read in a few statements.
 
-An import of many items would otherwise look up each node, tag and edge by itself.
+An import of many items would otherwise look up each node, tag and edge by itself, and search each
+text for secrets.
 """
 
 from collections.abc import Iterable
@@ -8,6 +9,10 @@ from sqlite3 import Connection
 from typing import NamedTuple
 
 from ctx.memory.written_records import Key, parts
+from ctx.redaction import texts_without_secrets
+
+_SHORT_TEXT = 4096
+"""Of longer texts, each is searched for secrets by itself."""
 
 
 class BatchLookup(NamedTuple):
@@ -21,10 +26,12 @@ class BatchLookup(NamedTuple):
     """Edges that no record is about, by source node and key."""
     free_edge_ids: set[str]
     """Ids that no edge has."""
+    clean_texts: set[str]
+    """Texts without secrets."""
 
 
 def nothing_looked_up() -> BatchLookup:
-    return BatchLookup(set(), set(), set(), set())
+    return BatchLookup(set(), set(), set(), set(), set())
 
 
 def look_up(
@@ -33,8 +40,11 @@ def look_up(
     ends: Iterable[str],
     edges: Iterable[Key],
     edge_ids: Iterable[str],
+    texts: Iterable[str],
 ) -> BatchLookup:
-    found = BatchLookup(set(new_ids), set(), set(edges), set(edge_ids))
+    short = [text for text in texts if len(text) < _SHORT_TEXT]
+    clean = texts_without_secrets(short) if short else set()
+    found = BatchLookup(set(new_ids), set(), set(edges), set(edge_ids), clean)
     for part in parts(sorted(found.new_nodes)):
         sql = f"SELECT DISTINCT subject FROM records WHERE subject IN ({_places(part)})"
         found.new_nodes.difference_update(row[0] for row in connection.execute(sql, part))

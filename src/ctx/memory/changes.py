@@ -25,6 +25,7 @@ from ctx.memory.graph import PROJECT, Graph
 from ctx.memory.materialise import materialise_written
 from ctx.memory.model import Evidence, Redaction
 from ctx.memory.records import Record
+from ctx.memory.written_records import NewSubjects
 from ctx.redaction import redact
 from ctx.sqlite.connection import transaction
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 _SHORT = 200
 _AHEAD_MS = 60_000
+_MOST_IDS = 256
 _DATED = {
     "node.put": ("created_at", "updated_at"),
     "tag.add": ("created_at",),
@@ -94,6 +96,10 @@ class Change:
         self._clock = clock.HybridClock(records.last_stamp(graph.connection))
         self._tags: dict[tuple[str, str], bool] = {}
         self._new: set[str] = set()
+        # What the records that are not written yet are about, and no others.
+        self._without_records = NewSubjects(set(), set())
+        self._record_ids: list[Ulid] = []
+        self._ids_taken = 1
 
     def in_scope(self, scope: str) -> "Change":
         """The part of the same transaction in another store."""
@@ -130,6 +136,8 @@ class Change:
             body["created_at"], body["updated_at"] = times
         self._record("node.put", new_id, body=body)
         self._new.add(new_id)
+        if new_id in self.lookup.new_nodes:
+            self._without_records.subjects.add(new_id)
         return new_id
 
     def update_node(
@@ -262,6 +270,8 @@ class Change:
         if outside:
             body["outside"] = True
         self._record("edge.put", from_id, key, to_id, body)
+        if is_new:
+            self._without_records.keys.add((from_id, key))
         return True
 
     def unlink(self, from_id: NodeId, to_id: NodeId, edge_type: str) -> bool:
@@ -319,9 +329,9 @@ class Change:
         target: str | None = None,
         body: Mapping[str, Any] | None = None,
     ) -> None:
-        stamp = self._clock.tick()
-        fields = dict(body or {})
         now = clock.now_ms()
+        stamp = self._clock.tick(now)
+        fields = dict(body or {})
         if clock.stamp_ms(stamp) > now + _AHEAD_MS and kind in _DATED:
             # A clock was ahead. Stamps continue from there, but people see the real time.
             for name in _DATED[kind]:
@@ -329,7 +339,7 @@ class Change:
                     fields.setdefault(name, clock.iso(now))
         self.records.append(
             Record(
-                ids.new_ulid(),
+                self._new_record_id(),
                 stamp,
                 self.id,
                 self.action,
@@ -343,20 +353,30 @@ class Change:
             )
         )
 
+    def _new_record_id(self) -> Ulid:
+        if not self._record_ids:
+            # A small change takes few, a large one many at once.
+            self._record_ids = ids.new_ulids(self._ids_taken)[::-1]
+            self._ids_taken = min(2 * self._ids_taken, _MOST_IDS)
+        return self._record_ids.pop()
+
     def write(self) -> None:
         """Write the records collected so far. A large change is written in parts."""
         records.insert(self.graph.connection, self.records)
-        materialise_written(self.graph.connection, self.records)
+        materialise_written(self.graph.connection, self.records, self._without_records)
         if self.graph.scope == PROJECT:
             self.written += self.records
         self.records.clear()
         # The tables have them now.
         self._tags.clear()
         self._new.clear()
+        self._without_records = NewSubjects(set(), set())
 
     def _clean(self, text: str, where: str) -> str:
         # Text from JSON and other programs may contain surrogates, which cannot be stored.
         text.encode("utf-8")
+        if text in self.lookup.clean_texts:
+            return text
         redacted = _redact_word(text) if len(text) < _SHORT else redact(text)
         place = f"{self.source} {where}".strip()
         self.redacted += [
@@ -379,9 +399,8 @@ class Change:
     def _clean_value(self, key: str, value: Any) -> Any:
         """A JSON value without secrets. Redaction also looks at the key."""
         if isinstance(value, str):
-            named = f"{key}="
-            text = self._clean(named + value, f"metadata {key}")
-            return text.removeprefix(named)
+            text = self._clean(searched_text(key, value), f"metadata {key}")
+            return text.removeprefix(searched_text(key, ""))
         if isinstance(value, Mapping):
             return self._clean_metadata(value)
         if isinstance(value, list | tuple):
@@ -389,3 +408,8 @@ class Change:
         if isinstance(value, float) and not isfinite(value):
             raise ContentRefused(f"The metadata {key} is {value}, which is not a JSON number.")
         return value
+
+
+def searched_text(key: str, value: str) -> str:
+    """The text in which a secret is looked for in a value of the metadata."""
+    return f"{key}={value}"

@@ -8,13 +8,15 @@ from ctx import clock, terms, tokens
 from ctx.memory import pending, records, replay, superseded
 from ctx.memory.records import Record
 from ctx.memory.replay import EdgeState, NodeState, ViewState
-from ctx.memory.written_records import WrittenRecords, parts
+from ctx.memory.written_records import NewSubjects, WrittenRecords, parts
 
 _PART = 500
 _NODE_COLUMNS = (
     "(id, type, content, summary, token_estimate, created_at, updated_at, metadata, terms)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
+_NODE_PLACES = "(?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_ROWS = 100
+"""Rows of one statement: SQLite may be built with a limit of 999 parameters."""
 _EDGE_COLUMNS = "(id, from_id, to_id, type, created_at, metadata) VALUES (?, ?, ?, ?, ?, ?)"
 
 
@@ -23,9 +25,11 @@ def materialise(connection: Connection, touched: Sequence[Record]) -> None:
     _materialise(connection, touched, WrittenRecords(connection))
 
 
-def materialise_written(connection: Connection, written: Sequence[Record]) -> None:
+def materialise_written(
+    connection: Connection, written: Sequence[Record], new: NewSubjects
+) -> None:
     """Update the tables for records that were just inserted."""
-    _materialise(connection, written, WrittenRecords(connection, written))
+    _materialise(connection, written, WrittenRecords(connection, written, new))
 
 
 def _materialise(connection: Connection, touched: Sequence[Record], known: WrittenRecords) -> None:
@@ -104,7 +108,7 @@ def _fill(connection: Connection, part: list[tuple[str, list[Record]]]) -> None:
             _put_view(connection, subject, view)
         if "task" in about and replay.current_task(about["task"]):
             _write_current_task(connection, subject)
-    connection.executemany(f"INSERT INTO nodes {_NODE_COLUMNS}", nodes)
+    _insert_nodes(connection, nodes)
     connection.executemany("INSERT INTO tags (node_id, tag, created_at) VALUES (?, ?, ?)", tags)
     for table, rows in edges.items():
         connection.executemany(f"INSERT INTO {table} {_EDGE_COLUMNS}", rows)
@@ -178,8 +182,19 @@ def _write_nodes(
         else:
             new.append(_node_row(node_id, state))
             returned[node_id] = None
-    connection.executemany(f"INSERT INTO nodes {_NODE_COLUMNS}", new)
+    _insert_nodes(connection, new)
     return returned
+
+
+def _insert_nodes(connection: Connection, rows: Sequence[tuple[object, ...]]) -> None:
+    """Insert many rows with each statement, because SQLite writes the text index after each."""
+    for at in range(0, len(rows), _ROWS):
+        part = rows[at : at + _ROWS]
+        places = ", ".join([_NODE_PLACES] * len(part))
+        connection.execute(
+            f"INSERT INTO nodes {_NODE_COLUMNS} VALUES {places}",
+            [value for row in part for value in row],
+        )
 
 
 def _edge_keys(
@@ -205,7 +220,7 @@ def _put_node(connection: Connection, node_id: str, state: NodeState) -> None:
         # The text is unchanged, so the text index is not updated.
         return
     connection.execute(
-        f"INSERT INTO nodes {_NODE_COLUMNS}"
+        f"INSERT INTO nodes {_NODE_COLUMNS} VALUES {_NODE_PLACES}"
         " ON CONFLICT (id) DO UPDATE SET type = excluded.type, content = excluded.content,"
         " summary = excluded.summary, token_estimate = excluded.token_estimate,"
         " created_at = excluded.created_at, updated_at = excluded.updated_at,"

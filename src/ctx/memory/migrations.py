@@ -63,6 +63,11 @@ def m008_session_teams(connection: Connection) -> None:
     execute_script(connection, _SESSION_TEAMS)
 
 
+def m009_proposals(connection: Connection) -> None:
+    """An index of the nodes that an agent proposes to change: few of many."""
+    execute_script(connection, _PROPOSALS)
+
+
 _FIRST = "0" * 26
 _EPOCH = "1970-01-01T00:00:00Z"
 _DEFAULT_QUERY = "tag:tier:pinned OR tag:tier:reference OR tag:tier:working"
@@ -358,6 +363,10 @@ CREATE TABLE session_teams (
 CREATE INDEX idx_session_teams_lead ON session_teams(lead);
 """
 
+_PROPOSALS = """
+CREATE INDEX idx_nodes_proposed ON nodes(id) WHERE json_extract(metadata, '$.proposed') IS NOT NULL;
+"""
+
 MIGRATIONS = (
     m001_graph,
     m002_sessions,
@@ -367,4 +376,5 @@ MIGRATIONS = (
     m006_session_commands,
     m007_excerpts,
     m008_session_teams,
+    m009_proposals,
 )

@@ -166,6 +166,8 @@ def node_type(word: str) -> str:
 
 def edge_type(word: str) -> str:
     """Normalise and check an edge type: `DependsOn` and `depends-on` give `DEPENDS_ON`."""
+    if word in EDGE_TYPES:
+        return word
     import re
 
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", word.strip())

@@ -67,9 +67,13 @@ def edge_key(edge_type: str, to_id: str) -> str:
 
 def insert(connection: Connection, records: Iterable[Record]) -> None:
     places = ", ".join("?" * len(Record._fields))
+    encode_string = _string_encoder()
     connection.executemany(
         f"INSERT INTO records ({_COLUMNS}) VALUES ({places})",
-        ((*record[:8], as_json(record.body), *record[9:]) for record in records),
+        (
+            (*record[:8], _encode_object(record.body, encode_string), *record[9:])
+            for record in records
+        ),
     )
 
 
@@ -238,11 +242,35 @@ def _record(row: tuple[Any, ...]) -> Record:
 
 def as_json(value: Mapping[str, Any]) -> str:
     """The canonical JSON of a value: equal values give equal bytes."""
-    return _canonical_encoder()(value) if value else "{}"
+    return _encode_object(value, _string_encoder()) if value else "{}"
+
+
+def _encode_object(value: Mapping[str, Any], encode_string: Callable[[str], str]) -> str:
+    """Encode an object. Most are small and have only texts, which is faster without an encoder."""
+    pairs: list[str] = []
+    for key in sorted(value):
+        nested = value[key]
+        if type(key) is not str:
+            return _canonical_encoder()(value)
+        if type(nested) is str:
+            encoded = encode_string(nested)
+        elif type(nested) is dict:
+            encoded = _encode_object(nested, encode_string)
+        else:
+            encoded = _canonical_encoder()(nested)
+        pairs.append(f"{encode_string(key)}:{encoded}")
+    return f"{{{','.join(pairs)}}}"
 
 
 @cache
-def _canonical_encoder() -> Callable[[Mapping[str, Any]], str]:
+def _string_encoder() -> Callable[[str], str]:
+    from json.encoder import encode_basestring
+
+    return encode_basestring
+
+
+@cache
+def _canonical_encoder() -> Callable[[Any], str]:
     from json import JSONEncoder
 
     return JSONEncoder(

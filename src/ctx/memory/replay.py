@@ -8,6 +8,7 @@ it apply.
 
 from collections.abc import Iterable
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from ctx import clock
@@ -165,4 +166,10 @@ def _iso(second: int) -> str:
 
 
 def _in_stamp_order(records: Iterable[Record]) -> list[Record]:
-    return sorted(records, key=lambda record: record.order)
+    found = list(records)
+    if len(found) > 1:
+        found.sort(key=_ORDER)
+    return found
+
+
+_ORDER = attrgetter("stamp", "id")

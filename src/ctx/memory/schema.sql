@@ -23,6 +23,7 @@ CREATE INDEX idx_nodes_path ON nodes(json_extract(metadata, '$.path'))
     WHERE json_extract(metadata, '$.path') IS NOT NULL;
 CREATE INDEX idx_nodes_superseded ON nodes(superseded_by) WHERE superseded_by IS NOT NULL;
 CREATE INDEX idx_nodes_replaced ON nodes(id) WHERE superseded_by IS NOT NULL;
+CREATE INDEX idx_nodes_proposed ON nodes(id) WHERE json_extract(metadata, '$.proposed') IS NOT NULL;
 
 CREATE TABLE edges (
     id TEXT NOT NULL,

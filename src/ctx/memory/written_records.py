@@ -7,7 +7,7 @@ a time: a few statements for the whole batch find out which subjects and keys ha
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from sqlite3 import Connection
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from ctx.memory import records
 from ctx.memory.records import Record
@@ -19,23 +19,39 @@ Key = tuple[str, str]
 """A subject and a key: one tag, one edge, or a node itself, whose key is empty."""
 
 
+class NewSubjects(NamedTuple):
+    """What had no record before a change."""
+
+    subjects: set[str]
+    keys: set[Key]
+
+
 class WrittenRecords:
     """The records about a subject or a key, from memory if the database has no others.
 
-    `written` are records of the database; none of them may have been removed from it.
+    `written` are records of the database; none of them may have been removed from it. `new` is what
+    is known to have no other records.
     """
 
-    def __init__(self, connection: Connection, written: Sequence[Record] = ()) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        written: Sequence[Record] = (),
+        new: NewSubjects | None = None,
+    ) -> None:
         self._connection = connection
         self._by_key: dict[Key, list[Record]] = {}
         self._by_subject: dict[str, list[Record]] = {}
         for record in written:
             self._by_key.setdefault((record.subject, record.key), []).append(record)
             self._by_subject.setdefault(record.subject, []).append(record)
+        subjects, keys = new or NewSubjects(set(), set())
+        self._complete_subjects = {name for name in self._by_subject if name in subjects}
+        self._complete = {key for key in self._by_key if key[0] in subjects or key in keys}
+        rest = [key for key in self._by_key if key not in self._complete]
         # A single key is read as quickly as it is counted.
-        many = len(self._by_key) > 1
-        self._complete = set(self._complete_keys()) if many else set()
-        self._complete_subjects: set[str] = set()
+        if len(rest) > 1:
+            self._complete.update(self._complete_keys(rest))
 
     def about_key(self, subject: str, kinds: str, key: str) -> list[Record]:
         """The records about one tag or edge of a node; with an empty key, about the node."""
@@ -54,7 +70,7 @@ class WrittenRecords:
 
     def complete(self, subjects: Iterable[str]) -> None:
         """Find out which of these subjects have no older records."""
-        for part in parts(subjects):
+        for part in parts(name for name in subjects if name not in self._complete_subjects):
             rows = self._connection.execute(
                 "SELECT subject, count(*) FROM records"
                 f" WHERE subject IN ({', '.join('?' * len(part))}) GROUP BY subject",
@@ -66,8 +82,8 @@ class WrittenRecords:
                 if count == len(self._by_subject.get(subject, ()))
             )
 
-    def _complete_keys(self) -> Iterator[Key]:
-        for part in parts(self._by_key):
+    def _complete_keys(self, keys: Iterable[Key]) -> Iterator[Key]:
+        for part in parts(keys):
             rows = self._connection.execute(
                 f"WITH written (subject, key) AS (VALUES {', '.join(['(?, ?)'] * len(part))})"
                 " SELECT subject, key, (SELECT count(*) FROM records WHERE"

@@ -185,7 +185,7 @@ def proposals(memory: Memory) -> list[Proposal]:
     found: dict[NodeId, Proposal] = {}
     agents = (*memory.environment.hosts.names, MCP)
     for graph in memory.graph.graphs:
-        for node in graph.nodes(graph.with_metadata(PROPOSED)):
+        for node in graph.nodes(graph.with_proposals()):
             if words := proposed_change(node).words():
                 about = records.records_about(graph.connection, node.id, "node.")
                 said = [record for record in about if PROPOSED in _metadata(record)]

@@ -7,13 +7,14 @@ commands find it at the same time, one converts it and the others wait.
 """
 
 import os
+from collections.abc import Iterator
 from contextlib import closing
 from sqlite3 import Connection
 from typing import NamedTuple
 
 from ctx import clock, disk, locks
 from ctx.exchange.foreign import go_ctx
-from ctx.exchange.foreign.foreign_items import SkippedItem
+from ctx.exchange.foreign.foreign_items import ForeignSource, Item, SkippedItem
 from ctx.exchange.importer import ACTION, ItemImporter
 from ctx.memory import user_store
 from ctx.memory.changes import ChangeAuthor, changing
@@ -84,6 +85,12 @@ def _build(path: str, copy: str, tick: clock.Tick) -> ConvertedStore:
     return adopted
 
 
+def _items_with_progress(reading: ForeignSource, tick: clock.Tick) -> Iterator[Item]:
+    for done, item in enumerate(reading.items):
+        tick(done, max(done, reading.total))
+        yield item
+
+
 def _fill_store(connection: Connection, copy: str, tick: clock.Tick) -> ConvertedStore:
     who = ChangeAuthor("cli", f"{ACTION}:{go_ctx.PROGRAM}")
     with (
@@ -91,9 +98,7 @@ def _fill_store(connection: Connection, copy: str, tick: clock.Tick) -> Converte
         changing(Graph(connection), ACTION, who) as change,
     ):
         intake = ItemImporter(change, reading.total)
-        for done, item in enumerate(reading.items):
-            tick(done, max(done, reading.total))
-            intake.take(item, reading.program)
+        intake.take_all(_items_with_progress(reading, tick), reading.program)
         counts = intake.finish()
     return ConvertedStore(
         "",

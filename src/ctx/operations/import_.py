@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ctx import clock, disk
 from ctx.errors import ContentRefused
-from ctx.exchange import graph_json
+from ctx.exchange import graph_document, graph_json, graph_stream
 from ctx.exchange.foreign import (
     basic_memory,
     claude_code,
@@ -31,6 +31,7 @@ from ctx.exchange.foreign.foreign_items import (
     LocatedDraft,
     SkippedItem,
 )
+from ctx.exchange.graph_document import GraphDocument, Items
 from ctx.exchange.importer import ACTION, ItemImporter
 from ctx.ids import NodeId
 from ctx.memory.changes import Change
@@ -201,7 +202,7 @@ class _OpenSource(NamedTuple):
     reading: ForeignSource
     is_filtered: bool = True
     """Whether --project chooses among its nodes, which have projects of their own."""
-    must_agree: Sequence[Item] = ()
+    must_agree: Items = ()
     """What may not differ from what is here."""
 
 
@@ -209,10 +210,10 @@ class _OpenSource(NamedTuple):
 def _open_source(source: ImportSource, options: Options, folder: str) -> Iterator[_OpenSource]:
     match source.kind:
         case "graph":
-            document = graph_json.parse(_text(source))
-            agree = document.items if document.is_ours and not options.merge else ()
-            reading = ForeignSource("ctx", len(document.items), iter(document.items))
-            yield _OpenSource(reading, must_agree=agree)
+            with _document(source) as document:
+                agree = document.items if document.is_ours and not options.merge else ()
+                reading = ForeignSource("ctx", len(document.items), iter(document.items))
+                yield _OpenSource(reading, must_agree=agree)
         case "ctx":
             with go_ctx.reading(source.paths[0]) as reading:
                 yield _OpenSource(reading)
@@ -248,15 +249,32 @@ def _open_source(source: ImportSource, options: Options, folder: str) -> Iterato
                 yield _OpenSource(reading, is_filtered=False)
 
 
-def _text(source: ImportSource) -> str:
-    if source.text is not None:
-        return source.text
+@contextmanager
+def _document(source: ImportSource) -> Iterator[GraphDocument]:
+    """A document in parts, if it can be read so; else as a whole."""
+    if (text := source.text) is not None:
+        items = graph_stream.open_stream(lambda: graph_stream.chunks_of_text(text))
+        yield GraphDocument(items, is_ours=True) if items else graph_document.parse(text)
+        return
     (path,) = source.paths
     foreign_database.require_file(path)
+    with ExitStack() as closing:
+        with disk.explain_errors("reading what to import"):
+            fd = disk.open_plain(os.path.realpath(path))
+            closing.callback(os.close, fd)
+            size = os.fstat(fd).st_size
+        if size > _LARGEST_DOCUMENT:
+            raise ContentRefused(f"{path_text(path)} has more than {_LARGEST_DOCUMENT:,} bytes.")
+        items = graph_stream.open_stream(lambda: graph_stream.chunks_of_file(fd))
+        if items:
+            yield GraphDocument(items, is_ours=True)
+        else:
+            yield graph_document.parse(_text(path))
+
+
+def _text(path: str) -> str:
     with disk.explain_errors("reading what to import"):
-        data = disk.read_plain(os.path.realpath(path), _LARGEST_DOCUMENT + 1)
-    if len(data) > _LARGEST_DOCUMENT:
-        raise ContentRefused(f"{path_text(path)} has more than {_LARGEST_DOCUMENT:,} bytes.")
+        data = disk.read_plain(os.path.realpath(path), _LARGEST_DOCUMENT)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -290,7 +308,8 @@ class _ImportFilter:
         if isinstance(item, View):
             return None if self._tag or self._since else item
         if isinstance(item, Edge):
-            return None if self._left_out.intersection((item.from_id, item.to_id)) else item
+            left_out = self._left_out
+            return None if item.from_id in left_out or item.to_id in left_out else item
         if isinstance(item, LocatedDraft):
             draft = self.from_(item.draft, is_filtered)
             return item._replace(draft=draft) if isinstance(draft, Draft) else None
@@ -304,6 +323,8 @@ class _ImportFilter:
         if too_old or (elsewhere and (is_filtered or placed)):
             self._left_out.add(item.id)
             return None
+        if not (item.edges or elsewhere):
+            return item
         edges = tuple(edge for edge in item.edges if edge[1] not in self._left_out)
         tags = (*item.tags, self._tag) if elsewhere and self._tag else item.tags
         return item._replace(tags=tags, edges=edges)

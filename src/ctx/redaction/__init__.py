@@ -28,7 +28,7 @@ write passes through it.
 """
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from ctx.redaction import (
@@ -80,6 +80,22 @@ def names_with_secrets(names: Collection[str]) -> set[str]:
     if not redact("\n\0\n".join(names)).findings:
         return set()
     return {name for name in names if redact(name).findings}
+
+
+def texts_without_secrets(texts: Sequence[str]) -> set[str]:
+    """Those of the texts that `redact` leaves unchanged. One search for many short texts takes a
+    tenth of the time of many searches."""
+    joined = _BETWEEN_TEXTS.join(texts)
+    if not _scan(joined):
+        return set(texts)
+    if len(texts) == 1:
+        return set()
+    half = len(texts) // 2
+    return texts_without_secrets(texts[:half]) | texts_without_secrets(texts[half:])
+
+
+# No rule matches NUL, and lines that were wrapped are compared with three lines before and after.
+_BETWEEN_TEXTS = "\n\n\n\n\0\n\n\n\n"
 
 
 def _scan(text: str) -> list[SecretSpan]:
