@@ -44,8 +44,7 @@ def query_exact_first(
     nodes = tuple(graph.nodes(matches.ids))
     total = len(nodes)
     if limit and total == limit:
-        every = execute.count(connections, query, scope, now, beginnings=beginnings)
-        total = max(total, every)
+        total = max(total, execute.count(connections, query, scope, now, matches.words))
     shown = graph.shown(node.id for node in nodes)
     kind = matches.partial, matches.beginnings
     return QueryResult(query.text, nodes, shown, total, *kind, graph.scopes)

@@ -435,23 +435,23 @@ def _ranked_statement(query: Query, scope: Scope, now_ms: int, words: SearchWord
     """
     matches = _matches(words)
     source = "nodes_fts"
-    if words.newest is not None:
-        oldest = SqlFragment(
-            "nodes_fts.rowid >= coalesce((SELECT rowid FROM nodes_fts WHERE nodes_fts MATCH ?"
-            " ORDER BY rowid DESC LIMIT 1 OFFSET ?), 0)",
-            (words.expression, words.newest - 1),
-        )
-        matches = join_fragments([matches, oldest], " AND ")
     if query.tree is not None:
         source = "nodes_fts CROSS JOIN nodes AS n ON n.rowid = nodes_fts.rowid"
         matches = join_fragments([matches, condition(_simplify(query.tree), now_ms)], " AND ")
+    ranked = (
+        "SELECT nodes_fts.rowid AS rowid, bm25(nodes_fts, 0.0, 1.0) AS rank"
+        f" FROM {source} WHERE {matches.sql}"
+    )
+    parameters = matches.parameters
+    if words.newest is not None:
+        # FTS5 reads the matches in this order, so it stops at the limit.
+        ranked = f"SELECT * FROM ({ranked} ORDER BY nodes_fts.rowid DESC LIMIT ?)"
+        parameters += (words.newest,)
     visible = condition(_simplify(And(tuple(_limits(query, scope)))), now_ms)
     return SqlStatement(
-        "SELECT n.id, f.rank FROM (SELECT nodes_fts.rowid AS rowid,"
-        f" bm25(nodes_fts, 0.0, 1.0) AS rank FROM {source} WHERE {matches.sql}"
-        " ORDER BY 2 LIMIT -1) AS f CROSS JOIN nodes AS n ON n.rowid = f.rowid"
-        f" WHERE {visible.sql} LIMIT -1",
-        matches.parameters + visible.parameters,
+        f"SELECT n.id, f.rank FROM ({ranked} ORDER BY 2 LIMIT -1) AS f"
+        f" CROSS JOIN nodes AS n ON n.rowid = f.rowid WHERE {visible.sql} LIMIT -1",
+        parameters + visible.parameters,
     )
 
 
