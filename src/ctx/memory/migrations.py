@@ -63,6 +63,13 @@ def m008_session_teams(connection: Connection) -> None:
     execute_script(connection, _SESSION_TEAMS)
 
 
+def m009_faster_views(connection: Connection) -> None:
+    """The statements of views, which read less in one of several projects."""
+    from ctx.memory.query.prepared_views import prepare_views
+
+    prepare_views(connection)
+
+
 _FIRST = "0" * 26
 _EPOCH = "1970-01-01T00:00:00Z"
 _DEFAULT_QUERY = "tag:tier:pinned OR tag:tier:reference OR tag:tier:working"
@@ -367,4 +374,5 @@ MIGRATIONS = (
     m006_session_commands,
     m007_excerpts,
     m008_session_teams,
+    m009_faster_views,
 )
