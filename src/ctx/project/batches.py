@@ -123,7 +123,7 @@ def _decode_record(raw: msgspec.Raw, before: int) -> tuple[Record, str] | None:
         return None
     body = _body(row.body)
     # People are shown these fields unchanged.
-    shown = row.action, row.kind, row.session, row.author
+    shown: tuple[str, ...] = row.action, row.kind, row.session, row.author
     text = "".join(shown)
     if len(text) > _LONGEST_NAME or not text.isprintable():
         shown = (*map(_printable, shown),)
