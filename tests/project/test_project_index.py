@@ -322,7 +322,8 @@ def test_any_sequence_of_moves_gives_the_index_from_scratch(
 def test_a_new_index_reads_each_object_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And it has the same indexes as an empty one, although they are created last."""
+    """It writes the records of many batches at once. And it has the same indexes and triggers as an
+    empty one, although they are created last."""
     (tmp_path / ".ctx" / "heads").mkdir(parents=True)
     repository = Repository(project_at(str(tmp_path)))
     tip: ObjectId | None = None
@@ -344,8 +345,18 @@ def test_a_new_index_reads_each_object_once(
         return original(store, id)
 
     monkeypatch.setattr(LooseStore, "read", counted)
+    inserted: list[int] = []
+    insert_rows = records.insert_rows
+
+    def insert(connection: Connection, rows: Iterable[tuple[object, ...]]) -> None:
+        every = list(rows)
+        inserted.append(len(every))
+        insert_rows(connection, every)
+
+    monkeypatch.setattr(records, "insert_rows", insert)
     made = project_index.open_index(repository, project_index_state.state(repository.project))
     assert sorted(read) == sorted(each.id for each in written)
+    assert inserted == [5]
     assert made.connection.execute("SELECT count(*) FROM records WHERE stamp > 0").fetchone() == (
         5,
     )
@@ -356,5 +367,7 @@ def test_a_new_index_reads_each_object_once(
 
 
 def _indexes(connection: Connection) -> set[tuple[str, str]]:
-    sql = "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL"
+    sql = (
+        "SELECT name, sql FROM sqlite_master WHERE type IN ('index', 'trigger') AND sql IS NOT NULL"
+    )
     return set(connection.execute(sql))

@@ -4,7 +4,9 @@ They are recognised by name, because their content can look like anything.
 """
 
 import posixpath
-from fnmatch import fnmatchcase
+import re
+from fnmatch import translate
+from functools import cache
 
 _NAMES = (
     *(".env", ".env.*", "*.env", ".envrc", ".netrc", "_netrc", ".pgpass", ".my.cnf", ".htpasswd"),
@@ -27,4 +29,9 @@ def is_secret_file(path: str) -> bool:
 
 
 def _has(name: str, patterns: tuple[str, ...]) -> bool:
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
+    return _any_of(patterns).match(name) is not None
+
+
+@cache
+def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(map(translate, patterns)))

@@ -74,6 +74,8 @@ _SECTIONS = {
     "tier:working": "## Working Context",
 }
 _OTHER = "## Other"
+_SECTION_PLACES = {tier: place for place, tier in enumerate(_SECTIONS)}
+_TYPE_PLACES = {node_type: place for place, node_type in enumerate(TYPE_HEADINGS)}
 _BY_TYPE = "tier:reference"
 # How an entry that must appear is shortened, step by step, when there is little room: how many
 # characters are shown, and whether its tags are.
@@ -182,7 +184,7 @@ def body(entries: Iterable[ContextEntry], most: int, for_kept: int = 0) -> Conte
     page = _Page(most)
     page.fill(entries, for_kept)
     shown = tuple(each.number for each in page.items)
-    costs = tuple(_cost(each.text) for each in page.items)
+    costs = tuple(each.cost for each in page.items)
     texts = tuple(each.text for each in page.items)
     return ContextBody(page.text(), most - page.left, shown, costs, texts)
 
@@ -242,6 +244,9 @@ class _Item(NamedTuple):
     number: int
     entry: ContextEntry
     text: str
+    cost: int
+    """The tokens of the text, without headings."""
+    headings: tuple[str, ...]
 
 
 class _Page:
@@ -262,12 +267,12 @@ class _Page:
         while following and misses < _MOST_MISSES and self.left >= _SMALLEST_ITEM:
             number, entry = following
             too_long = len(entry.content) > self.left * _CHARACTERS_PER_TOKEN
-            if not too_long and self._take_item(_Item(number, entry, _full_text(entry))):
+            if not too_long and self._take_item(number, entry, _full_text(entry)):
                 misses = 0
             else:
                 misses += 1
             following = next(numbered, None)
-        self.items.sort(key=lambda each: _place(each.entry))
+        self.items.sort(key=lambda each: _place(each.entry.tier, each.entry.type))
 
     def _take_required(
         self, numbered: Iterator[tuple[int, ContextEntry]], more: int
@@ -303,25 +308,26 @@ class _Page:
                 if longer <= spare:
                     spare -= longer
                     text = whole
-            self._take_item(_Item(number, entry, text))
+            self._take_item(number, entry, text)
         self.left -= more
         return following
 
-    def _take_item(self, wanted: _Item) -> bool:
-        headings = [each for each in _headings(wanted.entry) if each not in self._headings]
-        cost = _cost(wanted.text) + sum(map(_heading_cost, headings))
-        if cost > self.left:
+    def _take_item(self, number: int, entry: ContextEntry, text: str) -> bool:
+        headings = _headings(entry)
+        cost = whole = _cost(text)
+        if not self._headings.issuperset(headings):
+            whole += sum(_heading_cost(each) for each in headings if each not in self._headings)
+        if whole > self.left:
             return False
-        self.left -= cost
-        self.items.append(wanted)
+        self.left -= whole
+        self.items.append(_Item(number, entry, text, cost, headings))
         self._headings.update(headings)
         return True
 
     def text(self) -> str:
         parts: list[str] = []
         above: tuple[str, ...] = ()
-        for _, entry, text in self.items:
-            headings = _headings(entry)
+        for _, _, text, _, headings in self.items:
             if headings != above:
                 parts += ["\n"] if above else []
                 parts += [f"{heading}\n\n" for heading in headings if heading not in above]
@@ -355,14 +361,11 @@ def _headings(entry: ContextEntry) -> tuple[str, ...]:
     return section, f"### {TYPE_HEADINGS.get(entry.type, entry.type.capitalize())}"
 
 
-def _place(entry: ContextEntry) -> tuple[int, int, str]:
-    sections = list(_SECTIONS)
-    section = sections.index(entry.tier) if entry.tier in sections else len(sections)
-    if entry.tier != _BY_TYPE:
+def _place(tier: str | None, node_type: str) -> tuple[int, int, str]:
+    section = _SECTION_PLACES.get(tier or "", len(_SECTION_PLACES))
+    if tier != _BY_TYPE:
         return section, 0, ""
-    types = list(TYPE_HEADINGS)
-    known = types.index(entry.type) if entry.type in types else len(types)
-    return section, known, entry.type
+    return section, _TYPE_PLACES.get(node_type, len(_TYPE_PLACES)), node_type
 
 
 def _full_text(entry: ContextEntry) -> str:

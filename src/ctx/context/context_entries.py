@@ -116,7 +116,8 @@ def _nodes(connections: Sequence[Connection], part: Sequence[NodeId]) -> list[Co
         written_by = authors.strangers(connections[:-1], part)
     metadata = {node_id: model.from_json(row[8]) for node_id, row in found.items()}
     said = sources.of_nodes(
-        connections, {node_id: (row[1], metadata[node_id]) for node_id, row in found.items()}
+        connections,
+        {node_id: (row[1], row[2], metadata[node_id]) for node_id, row in found.items()},
     )
     return [
         ContextNode._make(

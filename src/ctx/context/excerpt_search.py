@@ -188,7 +188,7 @@ def _past_work(
 
 
 def _hits_of_nodes(connections: Sequence[Connection], rows: Sequence[Sequence[Any]]) -> list[Hit]:
-    about = {row[0]: (row[1], model.from_json(row[3])) for row in rows}
+    about = {row[0]: (row[1], row[2], model.from_json(row[3])) for row in rows}
     said_by = sources.of_nodes(connections, about)
     return [
         Hit(

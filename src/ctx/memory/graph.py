@@ -252,7 +252,7 @@ class Graph:
             )
             by_id = {row[0]: (*row[:8], from_json(row[8])) for row in rows}
             stated = sources.of_nodes(
-                [self.connection], {row[0]: (row[1], row[8]) for row in by_id.values()}
+                [self.connection], {row[0]: (row[1], row[2], row[8]) for row in by_id.values()}
             )
             for node_id in part:
                 if row := by_id.get(node_id):

@@ -1,6 +1,7 @@
 """Updates the tables from the records, for everything that a change affects."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from sqlite3 import Connection
 
@@ -56,7 +57,24 @@ def materialise_all(
     """
     total = records.count(connection)
     grouped = _by_subject(connection, came) if came else records.by_subject(connection)
-    fill_tables(connection, grouped, total, tick)
+    with _text_indexed_afterwards(connection):
+        fill_tables(connection, grouped, total, tick)
+
+
+@contextmanager
+def _text_indexed_afterwards(connection: Connection) -> Iterator[None]:
+    """Build the text index after the nodes. For each node that a trigger adds to it, FTS5 writes a
+    segment of its own, because the statement could still fail."""
+    triggers = connection.execute(
+        "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'nodes'"
+        " ORDER BY name"
+    ).fetchall()
+    for name, _ in triggers:
+        connection.execute(f"DROP TRIGGER {name}")
+    yield
+    connection.execute("INSERT INTO nodes_fts(nodes_fts) VALUES ('rebuild')")
+    for _, sql in triggers:
+        connection.execute(sql)
 
 
 def fill_tables(

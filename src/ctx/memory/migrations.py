@@ -68,6 +68,13 @@ def m009_proposals(connection: Connection) -> None:
     execute_script(connection, _PROPOSALS)
 
 
+def m010_faster_views(connection: Connection) -> None:
+    """The statements of views, which read less in one of several projects."""
+    from ctx.memory.query.prepared_views import prepare_views
+
+    prepare_views(connection)
+
+
 _FIRST = "0" * 26
 _EPOCH = "1970-01-01T00:00:00Z"
 _DEFAULT_QUERY = "tag:tier:pinned OR tag:tier:reference OR tag:tier:working"
@@ -377,4 +384,5 @@ MIGRATIONS = (
     m007_excerpts,
     m008_session_teams,
     m009_proposals,
+    m010_faster_views,
 )

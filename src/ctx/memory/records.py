@@ -81,17 +81,26 @@ def insert_batch(
     connection: Connection, records: Sequence[tuple[Record, str]], batch: int
 ) -> list[Record]:
     """Insert the new records of a batch and return them. Each record has its body as text."""
-    places = ", ".join("?" * (len(Record._fields) + 1))
     before = connection.total_changes
-    connection.executemany(
-        f"INSERT OR IGNORE INTO records ({_COLUMNS}, batch) VALUES ({places})",
-        ((*record[:8], body, *record[9:], batch) for record, body in records),
-    )
+    insert_rows(connection, (row_of(record, body, batch) for record, body in records))
     if connection.total_changes - before == len(records):
         return [record for record, _ in records]
     rows = connection.execute("SELECT id FROM records WHERE batch = ?", (batch,))
     new = {row[0] for row in rows}
     return [record for record, _ in records if record.id in new]
+
+
+def row_of(record: Record, body: str, batch: int) -> tuple[object, ...]:
+    """A record in a batch as a row, with its body as text."""
+    return (*record[:8], body, *record[9:], batch)
+
+
+def insert_rows(connection: Connection, rows: Iterable[tuple[object, ...]]) -> None:
+    """Insert the rows of records that do not exist yet."""
+    places = ", ".join("?" * (len(Record._fields) + 1))
+    connection.executemany(
+        f"INSERT OR IGNORE INTO records ({_COLUMNS}, batch) VALUES ({places})", rows
+    )
 
 
 def has(connection: Connection, record: Record) -> bool:

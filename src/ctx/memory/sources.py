@@ -96,11 +96,15 @@ def metadata_of_author(author: str, *, in_agents_shell: bool) -> dict[str, str]:
 
 
 def of_nodes(
-    connections: Sequence[Connection], nodes: Mapping[str, tuple[str, Mapping[str, Any]]]
+    connections: Sequence[Connection], nodes: Mapping[str, tuple[str, str, Mapping[str, Any]]]
 ) -> dict[str, str]:
-    """The sources of nodes, given by type and metadata. The first store that has a node counts."""
-    by_node = {node_id: stated_source(*node) for node_id, node in nodes.items()}
-    unstated = [node_id for node_id, source in by_node.items() if not source]
+    """The sources of nodes, given by type, content and metadata. The first store that has a node
+    counts."""
+    by_node = {
+        node_id: stated_source(node_type, metadata)
+        for node_id, (node_type, _, metadata) in nodes.items()
+    }
+    unstated = {node_id: nodes[node_id][1] for node_id, source in by_node.items() if not source}
     if unstated:
         authors: dict[str, str] = {}
         for connection in reversed(connections):
@@ -109,16 +113,20 @@ def of_nodes(
     return by_node
 
 
-def _authors_of_text(connection: Connection, node_ids: Sequence[str]) -> dict[str, str]:
+def _authors_of_text(connection: Connection, contents: Mapping[str, str]) -> dict[str, str]:
     """The author who first wrote each node's text as it is now."""
-    authors: dict[str, str] = {}
+    first: dict[str, tuple[int, str, str]] = {}
+    node_ids = list(contents)
     for start in range(0, len(node_ids), _PART):
         part = node_ids[start : start + _PART]
+        # Records about tags and edges have a key. A join with `nodes` would read each node again.
         rows = connection.execute(
-            "SELECT r.subject, r.author FROM records AS r JOIN nodes AS n ON n.id = r.subject"
-            " WHERE r.kind = 'node.put' AND json_extract(r.body, '$.content') = n.content"
-            f" AND r.subject IN ({', '.join('?' * len(part))}) ORDER BY r.stamp DESC, r.id DESC",
+            "SELECT subject, json_extract(body, '$.content'), stamp, id, author FROM records"
+            f" WHERE subject IN ({', '.join('?' * len(part))}) AND key = '' AND kind = 'node.put'",
             part,
         )
-        authors.update(rows)
-    return authors
+        for node_id, content, *record in rows:
+            if content == contents[node_id]:
+                written = record[0], record[1], record[2]
+                first[node_id] = min(first.get(node_id, written), written)
+    return {node_id: author for node_id, (_, _, author) in first.items()}

@@ -138,8 +138,10 @@ def _is_budget(value: object) -> bool:
 
 
 def _is_dated(body: Mapping[str, Any]) -> bool:
-    times = [time for name in ("created_at", "updated_at") if (time := body.get(name))]
-    return not times or all(isinstance(time, str) and _is_time(time) for time in times)
+    created, updated = body.get("created_at"), body.get("updated_at")
+    return (not created or (isinstance(created, str) and _is_time(created))) and (
+        not updated or (isinstance(updated, str) and _is_time(updated))
+    )
 
 
 @lru_cache(1000)
@@ -159,6 +161,8 @@ def _can_be_tag(word: str) -> bool:
 
 def _is_deep(body: Mapping[str, Any]) -> bool:
     """Whether values are nested so deep that a reader could overflow its stack."""
+    if not body:
+        return False
     level: list[Any] = [value for value in body.values() if type(value) in _HOLDING]
     for _ in range(_DEEPEST):
         if not level:

@@ -37,6 +37,8 @@ class ReplacedObjects:
     def standing_in(self, id: ObjectId) -> list[ObjectId]:
         """The candidates to read for an object, in order; the object itself last."""
         successors = self.successors()
+        if id not in successors:
+            return [id]
         order: list[ObjectId] = []
         # Files from outside may form a cycle or a very long chain.
         passed = {id}

@@ -50,8 +50,7 @@ def query_exact_first(
     nodes = tuple(graph.nodes(islice(matches.ids, offset, None)))
     total = offset + len(nodes) if nodes else 0
     if limit and (len(nodes) == limit or (offset and not nodes)):
-        every = execute.count(connections, query, scope, now, beginnings=beginnings)
-        total = max(total, every)
+        total = max(total, execute.count(connections, query, scope, now, matches.words))
     shown = graph.shown(node.id for node in nodes)
     kind = matches.partial, matches.beginnings
     return QueryResult(query.text, nodes, shown, total, *kind, graph.scopes)

@@ -4,6 +4,7 @@
     project_index           the tables of a project
     project_index_state     whether an index is up to date
     index_sync              brings an index up to date by adding and removing batches
+    commit_history          the commits that the heads reach
     batches                 records as objects
     document_nodes          the nodes of documents
     anchors                 the nodes that represent something in the code

@@ -7,7 +7,7 @@ batches are merged, because merging does not decode records. Invalid records are
 
 import re
 from collections.abc import Container, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -122,25 +122,19 @@ def _decode_record(raw: msgspec.Raw, before: int) -> tuple[Record, str] | None:
     if not (_IDS.fullmatch(row.id + row.change) and row.id > _NO_TIME and 0 < row.stamp < before):
         return None
     body = _body(row.body)
-    shown = _ShownFields(row.action, row.kind, row.session, row.author)
-    if len("".join(shown)) > _LONGEST_NAME or not "".join(shown).isprintable():
-        shown = _ShownFields(*map(_printable, shown))
+    # People are shown these fields unchanged.
+    shown: tuple[str, ...] = row.action, row.kind, row.session, row.author
+    text = "".join(shown)
+    if len(text) > _LONGEST_NAME or not text.isprintable():
+        shown = (*map(_printable, shown),)
+    action, kind, session, author = shown
     record = Record(
-        Ulid(row.id), row.stamp, Ulid(row.change), shown.action, shown.kind, row.subject, row.key,
-        row.target, body or {}, shown.session, shown.author,
+        Ulid(row.id), row.stamp, Ulid(row.change), action, kind, row.subject, row.key,
+        row.target, body or {}, session, author,
     )  # fmt: skip
     if body is None or not valid_records.fits(record):
-        return record._replace(kind=f"?{shown.kind}", body={}), "{}"
+        return record._replace(kind=f"?{kind}", body={}), "{}"
     return record, row.body
-
-
-class _ShownFields(NamedTuple):
-    """The fields that people are shown unchanged."""
-
-    action: str
-    kind: str
-    session: str
-    author: str
 
 
 def _body(text: str) -> dict[str, Any] | None:

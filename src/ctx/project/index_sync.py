@@ -17,13 +17,17 @@ from ctx.memory import records
 from ctx.memory.materialise import materialise_all
 from ctx.memory.records import Record
 from ctx.objects import commits
-from ctx.objects.object_store import DAMAGE, decode, read_typed
-from ctx.objects.object_types import Commit, RecordBatch
+from ctx.objects.object_store import DAMAGE, decode
+from ctx.objects.object_types import RecordBatch
 from ctx.project import project_index_state
+from ctx.project.commit_history import CommitHistory, parents_of
 from ctx.project.project_index_state import ProjectState
 
 if TYPE_CHECKING:
     from ctx.objects.repository import Repository
+
+
+_WRITTEN_AT_ONCE = 10_000
 
 
 class BatchOwner(NamedTuple):
@@ -80,12 +84,12 @@ class IndexSync:
         came = sorted(reached - known.keys())
         own = self._repository.own() if came else set()
         amended = commits.AmendedCommits(self._repository.objects)
-        for new in came:
-            commit = walked.commits[new]
-            self._connection.execute(
-                "INSERT INTO commits VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        new = [(commit_id, walked.commits[commit_id]) for commit_id in came]
+        self._connection.executemany(
+            "INSERT INTO commits VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
                 (
-                    new,
+                    commit_id,
                     " ".join(commit.parents),
                     commit.timestamp_unix,
                     " ".join(amended.by(commit)),
@@ -93,13 +97,19 @@ class IndexSync:
                     commit.session_id,
                     commit.message,
                     " ".join(commit.record_batches),
-                    int(self._repository.is_as_made_here(ObjectId(new), commit, own)),
-                ),
-            )
-            self._connection.executemany(
-                "INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)",
-                [(ref.path, new, ref.blob_id) for ref in commit.narrative_refs],
-            )
+                    int(self._repository.is_as_made_here(ObjectId(commit_id), commit, own)),
+                )
+                for commit_id, commit in new
+            ),
+        )
+        self._connection.executemany(
+            "INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)",
+            (
+                (ref.path, commit_id, ref.blob_id)
+                for commit_id, commit in new
+                for ref in commit.narrative_refs
+            ),
+        )
         self._missing.update(walked.missing)
         self._damaged.update(walked.damaged)
 
@@ -164,15 +174,18 @@ class IndexSync:
         is_new = said_before.fetchone() is None
         came: list[Record] = []
         is_torn = False
+        writer = BatchWriter(self._connection) if is_new else None
         # Sorted, so that the result does not depend on the order of discovery.
         for done, batch_id in enumerate(sorted(wanted)):
             self._tick(done, len(wanted))
             if batch_id not in known:
                 batch, unread = self._read_batch(batch_id)
+                owner = wanted[batch_id]
+                if writer and batch and writer.add(batch_id, owner, batch, " ".join(unread)):
+                    came += [record for record, _ in batch]
+                    continue
                 new = (
-                    insert_batch_records(self._connection, batch_id, wanted[batch_id], batch)
-                    if batch
-                    else []
+                    insert_batch_records(self._connection, batch_id, owner, batch) if batch else []
                 )
                 if unread:
                     self._connection.execute(
@@ -185,6 +198,8 @@ class IndexSync:
                     "UPDATE batches SET commit_id = ?, session = ?, heads = ? WHERE id = ?",
                     (*wanted[batch_id], batch_id),
                 )
+        if writer:
+            writer.flush()
         if is_torn and not is_new:
             return True
         note(self._connection, "torn", "yes" if is_torn else "")
@@ -224,44 +239,49 @@ def heads_text(heads: Iterable[str]) -> str:
     return " ".join(sorted(heads))
 
 
-def parents_of(connection: Connection) -> dict[str, list[str]]:
-    return {row[0]: row[1].split() for row in connection.execute("SELECT id, parents FROM commits")}
+class BatchWriter:
+    """Inserts the batches of an index without records, many with one statement."""
 
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._ids: set[str] = set()
+        self._batches: list[tuple[object, ...]] = []
+        self._records: list[tuple[object, ...]] = []
+        self._number = 0
 
-class CommitHistory:
-    """The commits that heads reach. Commits that an index knows are not read again."""
+    def add(
+        self, batch_id: str, by: BatchOwner, said: Sequence[tuple[Record, str]], unread: str
+    ) -> bool:
+        """Add a batch; False if another batch has one of its records. Then all others are in the
+        tables, and this one has to be compared with them."""
+        new = {record.id for record, _ in said}
+        is_repeated = not self._ids.isdisjoint(new)
+        self._ids |= new
+        if is_repeated:
+            self.flush()
+            return False
+        if not self._batches:
+            self._number = self._last_number()
+        self._number += 1
+        self._batches.append((self._number, batch_id, *by, unread))
+        self._records += (records.row_of(record, body, self._number) for record, body in said)
+        if len(self._records) >= _WRITTEN_AT_ONCE:
+            self.flush()
+        return True
 
-    def __init__(self, repository: "Repository", known: Mapping[str, list[str]]) -> None:
-        self._objects = repository.objects
-        self._known = known
-        self.commits: dict[str, Commit] = {}
-        """The commits that were read, so that nobody reads them again."""
-        self.missing: list[str] = []
-        self.damaged: list[str] = []
+    def _last_number(self) -> int:
+        last: int | None = self._connection.execute("SELECT max(number) FROM batches").fetchone()[0]
+        return last or 0
 
-    def walk(self, heads: Iterable[str]) -> set[str]:
-        reached = set(heads)
-        waiting: list[str] = list(reached)
-        walked: set[str] = set()
-        while waiting:
-            commit_id = ObjectId(waiting.pop())
-            if commit_id in self._known and commit_id in self._objects:
-                parents: Sequence[str] = self._known[commit_id]
-            else:
-                try:
-                    commit = read_typed(self._objects, commit_id, Commit)
-                except ObjectNotFound:
-                    self.missing.append(commit_id)
-                    continue
-                except DAMAGE:
-                    self.damaged.append(commit_id)
-                    continue
-                parents = commit.parents
-                self.commits[commit_id] = commit
-            walked.add(commit_id)
-            waiting += [parent for parent in parents if parent not in reached]
-            reached.update(parents)
-        return walked
+    def flush(self) -> None:
+        self._connection.executemany(
+            "INSERT INTO batches (number, id, commit_id, session, heads, unread)"
+            " VALUES (?, ?, ?, ?, ?, ?)",
+            self._batches,
+        )
+        records.insert_rows(self._connection, self._records)
+        self._batches.clear()
+        self._records.clear()
 
 
 def _contradicts(

@@ -27,7 +27,8 @@ from ctx.memory import history, records
 from ctx.memory.migrations import MIGRATIONS
 from ctx.memory.records import Record
 from ctx.project import index_sync
-from ctx.project.index_sync import CommitHistory, IndexSync, heads_text, note, parents_of
+from ctx.project.commit_history import CommitHistory, parents_of
+from ctx.project.index_sync import IndexSync, heads_text, note
 from ctx.project.project_index_state import (
     APPLICATION_ID,
     FILE,
@@ -369,11 +370,12 @@ def _fill(
 
 @contextmanager
 def _indexed_afterwards(connection: Connection) -> Iterator[None]:
-    """Create the indexes of `records` after the rows: sorting once is faster than inserting every
-    row at random places. The index by batch stays, because batches come in order and are read."""
+    """Create most indexes after the rows: sorting once is faster than inserting every row at random
+    places. Those that are read in between stay: by batch, and of edges."""
     indexes = connection.execute(
-        "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND tbl_name = 'records'"
-        " AND sql IS NOT NULL AND name <> 'idx_records_batch' ORDER BY name"
+        "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL"
+        " AND tbl_name IN ('records', 'nodes', 'tags') AND name <> 'idx_records_batch'"
+        " ORDER BY name"
     ).fetchall()
     for name, _ in indexes:
         connection.execute(f"DROP INDEX {name}")

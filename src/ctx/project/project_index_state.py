@@ -19,7 +19,7 @@ from ctx.objects import refs, untracked_commits
 from ctx.objects.refs import Refs
 
 APPLICATION_ID = int.from_bytes(b"ctxp", "big")
-VERSION = 2
+VERSION = 3
 FILE = "store.db"
 
 

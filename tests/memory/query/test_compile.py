@@ -250,3 +250,19 @@ def test_the_largest_allowed_query_runs_in_sqlite() -> None:
         statement = compile_count(query, SCOPES[2], NOW_MS)
         connection.execute(f"EXPLAIN {statement.sql}", statement.parameters).fetchone()
     connection.close()
+
+
+def test_in_one_of_many_projects_only_its_nodes_are_looked_up() -> None:
+    connection = store(2_000)
+    connection.execute("DELETE FROM tags WHERE tag >= 'project:' AND tag < 'project;'")
+    connection.execute(
+        "INSERT INTO tags SELECT id, 'project:p' || (rowid % 20), created_at FROM nodes"
+    )
+    connection.execute("INSERT OR IGNORE INTO tags SELECT id, 'tier:reference', '' FROM nodes")
+    asked = [connection], parse(f"tag:{model.REFERENCE}")
+    one = partial(execute.in_tiers, *asked, Scope(project="p3"), NOW_MS)
+    matches = list(one())
+    assert 50 < len(matches) <= 100
+    # In tens of instructions: all tiers are read, but superseded nodes are not merged with them.
+    assert steps(connection, one, None) < 6 * 2_000
+    connection.close()

@@ -220,3 +220,17 @@ def test_if_no_node_has_all_words_the_rare_words_decide(
     assert execute.count([connection], asked, EVERYWHERE, NOW_MS) == 1
     monkeypatch.setattr(execute, "MOST_RANKED", 100)
     assert len(answer(connection, "cache zebra")) == 7
+
+
+def test_a_search_reads_the_matches_of_each_set_of_words_once(database: Database) -> None:
+    connection = database(*(node(number, "cache of pages") for number in range(6)))
+    asked = parse("cache zebra")
+    statements: list[str] = []
+    connection.set_trace_callback(statements.append)
+    matches = execute.matching([connection], asked, EVERYWHERE, NOW_MS, limit=2)
+    assert numbers(matches.ids) == [5, 4]
+    assert execute.count([connection], asked, EVERYWHERE, NOW_MS, matches.words) == 6
+    connection.set_trace_callback(None)
+    ranked = [sql for sql in statements if "bm25" in sql]
+    assert [sql.count("MATCH") for sql in ranked] == [1, 1], "all words, then any of them"
+    assert sum("count(*)" in sql for sql in statements) == 1

@@ -68,6 +68,10 @@ _EVERYWHERE = (PROJECT, "tier:", "session:", "kind:")
 _MOST_MERGED = 8
 # Statistics might make SQLite prefer a larger index on the same column.
 _ROW = "nodes AS r INDEXED BY idx_nodes_row ON r.id = n.id"
+_PROJECTS = (
+    "tags AS p INDEXED BY idx_tags_project"
+    " ON p.node_id = n.id AND p.tag >= 'project:' AND p.tag < 'project;'"
+)
 
 
 class Scope(NamedTuple):
@@ -325,12 +329,27 @@ def _filter_candidates(
     candidates: SqlFragment, rest: Sequence[Expression], now_ms: int
 ) -> SqlFragment:
     """The candidates that match the rest, in the same order."""
-    where = condition(And(tuple(rest)), now_ms, row="r")
-    row = f" CROSS JOIN {_ROW}" if any(map(conditions.reads_row, rest)) else ""
+    others = [part for part in rest if _project_of(part) is None]
+    joins = f" CROSS JOIN {_ROW}" if any(map(conditions.reads_row, others)) else ""
+    wheres = [condition(And(tuple(others)), now_ms, row="r")] if others else []
+    for tag in filter(None, map(_project_of, rest)):
+        # A join is faster than a subquery for each candidate. At most one row of a node remains.
+        joins = f" LEFT JOIN {_PROJECTS}{joins}"
+        wheres.insert(0, SqlFragment("(p.tag IS NULL OR p.tag = ?)", (tag,)))
+    where = join_fragments(wheres, " AND ")
     return SqlFragment(
-        f"SELECT n.id FROM ({candidates.sql}) AS n{row} WHERE {where.sql}",
+        f"SELECT n.id FROM ({candidates.sql}) AS n{joins} WHERE {where.sql}",
         candidates.parameters + where.parameters,
     )
+
+
+def _project_of(expression: Expression) -> str | None:
+    """The tag of the project, if this is the condition that hides the nodes of all others."""
+    match expression:
+        case Not(OtherNameFilter(namespace, name)) if namespace == PROJECT:
+            return namespace + name
+        case _:
+            return None
 
 
 def _candidates(
@@ -355,10 +374,13 @@ def _candidates(
     )
     candidates = _ids(parts[first], now_ms)
     rest: list[Expression] = []
+    # Few nodes are superseded. To look up those of one project is faster than to merge all.
+    merges_superseded = all(_project_of(part) is None for part in parts)
     for part in (*parts[:first], *parts[first + 1 :]):
         inner = part.part if isinstance(part, Not) else part
         if smallest == _SORTED and (
-            isinstance(inner, TagFilter | TypeFilter) or _is_superseded(inner)
+            isinstance(inner, TagFilter | TypeFilter)
+            or (merges_superseded and _is_superseded(inner))
         ):
             merging = "EXCEPT" if isinstance(part, Not) else "INTERSECT"
             candidates = join_fragments([candidates, _ids(inner, now_ms)], f" {merging} ")
@@ -435,23 +457,23 @@ def _ranked_statement(query: Query, scope: Scope, now_ms: int, words: SearchWord
     """
     matches = _matches(words)
     source = "nodes_fts"
-    if words.newest is not None:
-        oldest = SqlFragment(
-            "nodes_fts.rowid >= coalesce((SELECT rowid FROM nodes_fts WHERE nodes_fts MATCH ?"
-            " ORDER BY rowid DESC LIMIT 1 OFFSET ?), 0)",
-            (words.expression, words.newest - 1),
-        )
-        matches = join_fragments([matches, oldest], " AND ")
     if query.tree is not None:
         source = "nodes_fts CROSS JOIN nodes AS n ON n.rowid = nodes_fts.rowid"
         matches = join_fragments([matches, condition(_simplify(query.tree), now_ms)], " AND ")
+    ranked = (
+        "SELECT nodes_fts.rowid AS rowid, bm25(nodes_fts, 0.0, 1.0) AS rank"
+        f" FROM {source} WHERE {matches.sql}"
+    )
+    parameters = matches.parameters
+    if words.newest is not None:
+        # FTS5 reads the matches in this order, so it stops at the limit.
+        ranked = f"SELECT * FROM ({ranked} ORDER BY nodes_fts.rowid DESC LIMIT ?)"
+        parameters += (words.newest,)
     visible = condition(_simplify(And(tuple(_limits(query, scope)))), now_ms)
     return SqlStatement(
-        "SELECT n.id, f.rank FROM (SELECT nodes_fts.rowid AS rowid,"
-        f" bm25(nodes_fts, 0.0, 1.0) AS rank FROM {source} WHERE {matches.sql}"
-        " ORDER BY 2 LIMIT -1) AS f CROSS JOIN nodes AS n ON n.rowid = f.rowid"
-        f" WHERE {visible.sql} LIMIT -1",
-        matches.parameters + visible.parameters,
+        f"SELECT n.id, f.rank FROM ({ranked} ORDER BY 2 LIMIT -1) AS f"
+        f" CROSS JOIN nodes AS n ON n.rowid = f.rowid WHERE {visible.sql} LIMIT -1",
+        parameters + visible.parameters,
     )
 
 

@@ -35,6 +35,8 @@ class Matches(NamedTuple):
     """Whether no node has all the words, so that these match only some of them."""
     beginnings: bool = False
     """Whether no node has any of the words, so that these match by prefix."""
+    words: SearchWords | None = None
+    """The words that these match; None if the query has none, or nothing matches."""
 
 
 def matching(
@@ -65,7 +67,7 @@ def matching(
         first = next(ranked, None)
         if first is not None:
             best = islice(_unique_nodes(map(itemgetter(1), chain([first], ranked))), limit)
-            return Matches(best, words.any_of_them or words.beginnings, words.beginnings)
+            return Matches(best, words.any_of_them or words.beginnings, words.beginnings, words)
     return Matches(iter(()), partial=False)
 
 
@@ -140,15 +142,17 @@ def count(
     query: Query,
     scope: Scope,
     now_ms: int,
-    *,
-    beginnings: bool = False,
+    words: SearchWords | None = None,
 ) -> int:
-    """The number of nodes that `matching` returns without a limit."""
+    """The number of nodes that `matching` returns without a limit.
+
+    With the `words` of its matches, no other words are tried.
+    """
     if query.mode == "filters":
         rare_tags = _rare_tags(connections, query)
         return _count(connections, compile_count(query, scope, now_ms, rare_tags=rare_tags))
-    for words in _attempts(connections, query, scope, beginnings=beginnings):
-        if total := _count(connections, compile_count(query, scope, now_ms, words)):
+    for attempt in [words] if words else _attempts(connections, query, scope):
+        if total := _count(connections, compile_count(query, scope, now_ms, attempt)):
             return total
     return 0
 
