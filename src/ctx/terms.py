@@ -56,8 +56,25 @@ def words(text: str) -> list[str]:
 
 
 def terms_of_word(word: str) -> tuple[str, ...]:
-    """The terms of one of the `words` of a text."""
-    return _terms[word]
+    """The terms of one of the `words` of a text. It keeps nothing, for a caller with its own
+    cache."""
+    if word.isascii():
+        if word.islower() and word.isalnum() and len(word) < _SHORTEST_ENCODED:
+            # Most words have one part.
+            return (stem(word),)
+    elif len(runs := _runs(word)) > 1:
+        return tuple(chain.from_iterable(map(_terms.__getitem__, runs)))
+    elif _is_unspaced(word[0]):
+        return _pairs(word)
+    parts = split_identifier(word)
+    # The search is quadratic in a long run of digits, so it does not look at all of it.
+    if len(word) >= _SHORTEST_ENCODED and _ENCODED.search(word, 0, 256):
+        parts = ["".join(parts)]
+    elif len(parts) > 1:
+        # Parts recur in many identifiers, so their stems are cached; that of the whole is not.
+        whole = _uncached_stem("".join(parts)[:LONGEST])
+        return (*[stem(part[:LONGEST]) for part in parts], whole)
+    return tuple([stem(part[:LONGEST]) for part in parts])
 
 
 def column(text: str) -> str:
@@ -115,7 +132,7 @@ def stem(word: str) -> str:
     """
     if word in _IRREGULAR:
         return _IRREGULAR[word]
-    if len(word) < 4 or not (word.isascii() and word.isalpha()):
+    if word[-1:] not in _INFLECTED or len(word) < 4 or not (word.isascii() and word.isalpha()):
         return word
 
     if word.endswith("ies"):
@@ -153,6 +170,9 @@ def stem(word: str) -> str:
     elif regions and regions[2] and word.endswith("ll"):
         return word[:-1]  # controll(ed)
     return word
+
+
+_uncached_stem = stem.__wrapped__
 
 
 def stem_prefix(term: str) -> str:
@@ -202,21 +222,7 @@ class _Terms(dict[str, tuple[str, ...]]):
     SIZE = 1 << 16
 
     def __missing__(self, word: str) -> tuple[str, ...]:
-        if word.isascii() and word.isalnum() and word.islower() and len(word) < _SHORTEST_ENCODED:
-            # Most words have one part.
-            terms: tuple[str, ...] = (stem(word),)
-        elif len(runs := _runs(word)) > 1:
-            terms = tuple(chain.from_iterable(map(self.__getitem__, runs)))
-        elif _is_unspaced(word[0]):
-            terms = _pairs(word)
-        else:
-            parts = split_identifier(word)
-            # The search is quadratic in a long run of digits, so it does not look at all of it.
-            if len(word) >= _SHORTEST_ENCODED and _ENCODED.search(word, 0, 256):
-                parts = ["".join(parts)]
-            elif len(parts) > 1:
-                parts.append("".join(parts))
-            terms = tuple([stem(part[:LONGEST]) for part in parts])
+        terms = terms_of_word(word)
         if len(word) <= LONGEST:
             if len(self) >= self.SIZE:
                 self.clear()
@@ -290,6 +296,8 @@ _FOLDED_WORD = re.compile(r"[^\x00-,./:-@\[-^`{-\x7f]+")
 _ENCODED = re.compile(r"(?:[0-9]+[A-Za-z]+){4}")
 _SEPARATORS = re.compile(r"[\x00-/:-@\[-`{-\x7f]+")
 
+_INFLECTED = frozenset("sdgyel")
+"""The last letters of words that are not their own stem."""
 _VOWEL = re.compile("[aeiouy]")
 _SHORT_WORD = re.compile("[^aeiouy]*[aeiouy][^aeiouywx]")
 _SHORT_SYLLABLE = re.compile("(?:^[aeiouy][^aeiouy]|[^aeiouy][aeiouy][^aeiouywx])$")

@@ -76,9 +76,10 @@ class _Numbers(dict[str, tuple[int, ...]]):
     def __missing__(self, word: str) -> tuple[int, ...]:
         # A single ASCII letter is in every text. A single character of another script may be a
         # word.
+        field = self._field
         hashed = tuple(
             [
-                number(self._field, term)
+                crc32((field + term).encode())
                 for term in terms.terms_of_word(word)
                 if len(term) > 1 or term > "\x7f"
             ]

@@ -3,6 +3,9 @@
 Each one is this interpreter, running `serve`, with a pipe in and a pipe out; messages are plain
 values. If a worker dies or hangs in a grammar, only the current file is lost, and the worker is
 replaced. When this process dies, the input of the workers ends, and they exit.
+
+A worker sends the answers of several files together, because each message wakes this process. After
+a failure it sends each one alone, which shows the file that is the cause.
 """
 
 import contextlib
@@ -13,11 +16,12 @@ import select
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import IO
 
 import msgspec
 
+from ctx import clock
 from ctx.code import file_reader, language_detection
 from ctx.code.file_reader import FileRecord, FileToRead
 from ctx.code.resolve import resolver
@@ -37,20 +41,27 @@ _READY = b"ready"
 _STARTS = 3
 _MOST_WORKERS = 8
 _HEAD = 4
+_TOGETHER_SECONDS = 1.0
+_TOGETHER_BYTES = 1 << 18
+"""A worker holds answers back for this long, or until they have this size."""
 
 _encoder = msgspec.msgpack.Encoder()
+_answers_decoder = msgspec.msgpack.Decoder(list[bytes])
 
 
 class _ReadJob(msgspec.Struct, tag="read", frozen=True):
     root: str
     max_bytes: int
     files: list[FileToRead]
+    one_by_one: bool = False
+    """Whether each answer is sent at once."""
 
 
 class _ResolveJob(msgspec.Struct, tag="resolve", frozen=True):
     database: str
     root: str
     files: list[int]
+    one_by_one: bool = False
 
 
 _Job = _ReadJob | _ResolveJob
@@ -113,7 +124,7 @@ class ProcessPool:
             todo.put((number, job))
             number += len(job.files)
         # Bounded, so that answers do not pile up before they are written.
-        done: queue.Queue[bytes | int | BaseException | None] = queue.Queue(8 * READ_BATCH)
+        done: queue.Queue[list[bytes] | int | BaseException | None] = queue.Queue(8)
         threads = [
             threading.Thread(target=self._work, args=(todo, done), daemon=True)
             for _ in range(min(self._count, len(jobs)))
@@ -127,13 +138,15 @@ class ProcessPool:
                 left -= 1
             elif isinstance(answer, BaseException):
                 raise answer
-            else:
+            elif isinstance(answer, int):
                 yield answer
+            else:
+                yield from answer
 
     def _work(
         self,
         todo: "queue.SimpleQueue[tuple[int, _Job]]",
-        done: "queue.Queue[bytes | int | BaseException | None]",
+        done: "queue.Queue[list[bytes] | int | BaseException | None]",
     ) -> None:
         """The loop of one thread: send jobs to one worker and collect its answers."""
         process = None
@@ -147,18 +160,20 @@ class ProcessPool:
                 while answered < len(job.files) and not self._is_over:
                     process = process or self._start()
                     rest = msgspec.structs.replace(job, files=job.files[answered:])
-                    for answer in _answers(process, rest):
-                        answered += 1
-                        done.put(answer)
+                    for answers in _answers(process, rest):
+                        answered += len(answers)
+                        done.put(answers)
                     if answered < len(job.files) and not self._is_over:
-                        # The worker died or hung at the next file. Another process may be the
-                        # cause, so the file gets a second chance.
+                        # The worker died or hung at the next file, or, unless it sent the answers
+                        # one by one, at a later one. Another process may be the cause, so the file
+                        # gets a second chance.
                         self._end(process)
                         process = None
-                        if failed == answered:
+                        if job.one_by_one and failed == answered:
                             done.put(first + answered)
                             answered += 1
                         failed = answered
+                        job = msgspec.structs.replace(job, one_by_one=True)
             if process:
                 # Can be used for the next jobs.
                 with self._lock:
@@ -219,17 +234,20 @@ def _close(process: subprocess.Popen[bytes]) -> None:
                 pipe.close()
 
 
-def _answers(process: subprocess.Popen[bytes], job: _Job) -> Iterator[bytes]:
-    """One answer per file, as long as they arrive."""
+def _answers(process: subprocess.Popen[bytes], job: _Job) -> Iterator[list[bytes]]:
+    """One answer per file in all, as long as they arrive."""
     assert process.stdin is not None
     assert process.stdout is not None
     try:
         _send(process.stdin, _encoder.encode(job))
-        for _ in job.files:
-            answer = _receive(process.stdout, _MOST_SECONDS)
-            if answer is None:
+        left = len(job.files)
+        while left > 0:
+            message = _receive(process.stdout, _MOST_SECONDS)
+            if message is None:
                 return
-            yield answer
+            answers = _answers_decoder.decode(message)
+            left -= len(answers)
+            yield answers
     except (OSError, ValueError):
         # The pipe is closed: the worker is gone, or we are shutting down.
         return
@@ -277,10 +295,24 @@ def serve() -> None:
         if isinstance(job, _ReadJob):
             # A pool reads the files of one project.
             limits = limits or file_reader.limits(job.root, job.max_bytes)
-            for wanted in job.files:
-                record = file_reader.read(job.root, wanted, limits)
-                _send(sink, _encoder.encode(record))
+            records = (file_reader.read(job.root, wanted, limits) for wanted in job.files)
+            _send_answers(sink, map(_encoder.encode, records), job.one_by_one)
         else:
             names = names or resolver.Resolver.at(job.database, job.root)
-            for file_id in job.files:
-                _send(sink, _encoder.encode(names.resolve(file_id)))
+            edges = map(names.resolve, job.files)
+            _send_answers(sink, map(_encoder.encode, edges), job.one_by_one)
+
+
+def _send_answers(sink: IO[bytes], answers: Iterable[bytes], one_by_one: bool) -> None:
+    together: list[bytes] = []
+    size, since = 0, clock.monotonic()
+    for answer in answers:
+        together.append(answer)
+        size += len(answer)
+        now = clock.monotonic()
+        if one_by_one or size >= _TOGETHER_BYTES or now - since >= _TOGETHER_SECONDS:
+            _send(sink, _encoder.encode(together))
+            together.clear()
+            size, since = 0, now
+    if together:
+        _send(sink, _encoder.encode(together))

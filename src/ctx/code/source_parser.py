@@ -356,8 +356,7 @@ class _SourceReader:
         content, known = self._source.content, self._language.known_expressions
         names_at, mentions = self._names_at, self._mentions
         marks, scopes = self._marks, self._scopes
-        for node in self._captures.get("call", ()):
-            start, end = node.start_byte, node.end_byte
+        for start, end in map(_SPAN, self._captures.get("call", ())):
             names_at.add(start)
             text = content[start:end]
             if end - start > _LONGEST_CALLED:
@@ -378,9 +377,8 @@ class _SourceReader:
         content, known = self._source.content, self._language.known_types
         names_at, mentions = self._names_at, self._mentions
         marks, scopes = self._marks, self._scopes
-        for node in self._captures.get("type", ()):
-            start = node.start_byte
-            text = content[start : min(node.end_byte, start + _LONGEST_TYPE)]
+        for start, end in map(_SPAN, self._captures.get("type", ())):
+            text = content[start : min(end, start + _LONGEST_TYPE)]
             names = known.get(text)
             if names is None:
                 names = tuple(self._language.types(text))
@@ -405,9 +403,8 @@ class _SourceReader:
             for item in self._items
             if item.parent == 0 and item.kind not in _VARIABLES
         )
-        for node in self._captures.get("reference", ()):
-            place = node.start_byte
-            if content[place : node.end_byte] in names and place not in names_at:
+        for place, end in map(_SPAN, self._captures.get("reference", ())):
+            if content[place:end] in names and place not in names_at:
                 chain = _CHAIN.match(content, place)
                 if chain:
                     expression = chain.group().decode("utf-8", "replace")
@@ -438,6 +435,8 @@ def _line_ends(content: bytes) -> list[int]:
 
 _START = attrgetter("start_byte")
 """The captures of a query are unordered."""
+_SPAN = attrgetter("byte_range")
+"""Start and end in one step."""
 _MOST_REMEMBERED = 50_000
 
 

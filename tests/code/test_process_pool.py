@@ -1,0 +1,61 @@
+"""Worker processes: one answer per file, also if some files end a worker."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ctx.code.file_reader import FileToRead
+from ctx.code.process_pool import READ_BATCH, ProcessPool
+from ctx.code.vocabulary import LARGEST_FILE
+
+DIES = """
+import os, sys
+from ctx.code import file_reader, process_pool
+read = file_reader.read
+def read_or_die(root, wanted, limits):
+    if wanted.path in sys.argv[1:]:
+        os._exit(1)
+    return read(root, wanted, limits)
+file_reader.read = read_or_die
+process_pool.serve()
+"""
+"""A worker that ends at the files in its arguments."""
+
+
+class DyingPool(ProcessPool):
+    def __init__(self, deadly: list[str]) -> None:
+        super().__init__(workers=1)
+        self.deadly = deadly
+        self.starts = 0
+
+    def _start_worker(self) -> subprocess.Popen[bytes]:
+        self.starts += 1
+        process = subprocess.Popen(
+            [sys.executable, "-c", DIES, *self.deadly],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,
+        )
+        with self._lock:
+            self._alive.append(process)
+        return process
+
+
+@pytest.mark.parametrize(
+    ("deadly", "starts"),
+    [([], 1), ([0], 3), ([7], 4), ([7, 8], 6), ([READ_BATCH - 1, READ_BATCH], 6)],
+)
+def test_only_the_files_that_end_a_worker_are_lost(
+    tmp_path: Path, deadly: list[int], starts: int
+) -> None:
+    paths = [f"m{number}.py" for number in range(READ_BATCH + 3)]
+    for path in paths:
+        (tmp_path / path).write_text("def f() -> int:\n    return 1\n")
+    wanted = [FileToRead(number, path) for number, path in enumerate(paths)]
+    with DyingPool([paths[number] for number in deadly]) as pool:
+        records = list(pool.read(str(tmp_path), LARGEST_FILE, wanted))
+    assert [record.file_id for record in records] == list(range(len(paths)))
+    assert [record.file_id for record in records if record.state != "read"] == deadly
+    assert pool.starts <= starts
