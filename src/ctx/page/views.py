@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from ctx.page import node_view, now_view
+from ctx.page import node_view, now_view, review_view
 from ctx.page.requests import PageRoute
 
 
@@ -27,5 +27,6 @@ NAVIGATION = [
 
 ROUTES: list[PageRoute] = [
     *now_view.ROUTES,
+    *review_view.ROUTES,
     *node_view.ROUTES,
 ]
