@@ -154,8 +154,8 @@ def _omitted(result: ContextResult, layer: ContextLayer) -> ShownLayer | None:
     if rest:
         at_least = " or more" if layer.more_left_out else ""
         limit = _LIMITS.get(layer.name)
-        setting = f" (setting `{limit}`)" if limit and not named else ""
-        more = f"{rest:,}{at_least} more that are not listed here{setting}."
+        setting = f", because of the setting `{limit}`" if limit and not named else ""
+        more = f"{rest:,}{at_least} more{setting}"
     return ShownLayer(layer.name, LAYER_NAMES[layer.name], named, more)
 
 
