@@ -131,6 +131,20 @@ def learnings(connection: Connection, project: str | None, *, everywhere: bool) 
     return [row[0] for row in rows]
 
 
+def hidden(
+    connection: Connection, project: str | None, most: int, *, everywhere: bool
+) -> list[NodeId]:
+    """The newest nodes that no context has: those of all projects, or of one and of none."""
+    rows = connection.execute(
+        "SELECT t.node_id FROM tags AS t JOIN nodes AS n ON n.id = t.node_id"
+        " WHERE t.tag = 'tier:off-context' AND n.superseded_by IS NULL"
+        " AND (?1 OR (SELECT min(tag <> ?2) FROM tags WHERE node_id = t.node_id"
+        f"  AND {_PROJECTS}) IS NOT 1) ORDER BY t.node_id DESC LIMIT ?3",
+        (everywhere, project or "", most),
+    )
+    return [row[0] for row in rows]
+
+
 class ImportRow(NamedTuple):
     """A node with the text of an import, and the author of that import, such as `import:mem0`."""
 

@@ -118,7 +118,7 @@ def context(memory: Memory, options: Options = USUAL) -> ContextResult:
         and default_view.is_timeless(stores)
     )
     shares = _layers(made)
-    items = context_items.of_context(memory, made, {each.name: each.cap for each in shares})
+    items = context_items.of_context(memory, made, budget, {each.name: each.cap for each in shares})
     return ContextResult(
         "".join(each.context.text for each in made),
         sum(each.context.tokens for each in made),

@@ -74,7 +74,9 @@ class ItemList(NamedTuple):
     omitted: tuple[OmittedItem, ...]
 
 
-def of_context(memory: Memory, made: Sequence[MadeContext], caps: Mapping[str, int]) -> ItemList:
+def of_context(
+    memory: Memory, made: Sequence[MadeContext], budget: int, caps: Mapping[str, int]
+) -> ItemList:
     """The items of all parts of a context. `caps` are the tokens of its layers."""
     pairs = [pair for part in made for pair in zip(part.context.items, part.texts, strict=False)]
     last = made[-1] if made else None
@@ -83,7 +85,7 @@ def of_context(memory: Memory, made: Sequence[MadeContext], caps: Mapping[str, i
         nodes.given_item(item, text, _reason(item, nodes.by_id.get(item.id)))
         for item, text in pairs
     ]
-    return ItemList(tuple(given), tuple(_omitted(nodes, last, caps) if last else ()))
+    return ItemList(tuple(given), tuple(_omitted(nodes, last, budget, caps) if last else ()))
 
 
 def of_hits(
@@ -203,10 +205,12 @@ def _omitted_ids(last: MadeContext | None) -> list[NodeId]:
     return [*last.omitted_nodes, *lines]
 
 
-def _omitted(nodes: _Nodes, last: MadeContext, caps: Mapping[str, int]) -> Iterable[OmittedItem]:
+def _omitted(
+    nodes: _Nodes, last: MadeContext, budget: int, caps: Mapping[str, int]
+) -> Iterable[OmittedItem]:
     for node_id in last.omitted_nodes:
         if node := nodes.by_id.get(node_id):
-            yield _omitted_node(nodes, node, caps.get(MEMORY, 0))
+            yield _omitted_node(nodes, node, budget)
     for layer, line in last.omitted_lines:
         node = nodes.by_id.get(line.id)  # type: ignore[call-overload]
         yield OmittedItem(
@@ -217,11 +221,12 @@ def _omitted(nodes: _Nodes, last: MadeContext, caps: Mapping[str, int]) -> Itera
         )
 
 
-def _omitted_node(nodes: _Nodes, node: Node, cap: int) -> OmittedItem:
+def _omitted_node(nodes: _Nodes, node: Node, budget: int) -> OmittedItem:
     return OmittedItem(
         *(node.id, f"{node.type}:{node.id[:12]}", MEMORY, node.content[:_LONGEST_OMITTED]),
         node.token_estimate,
-        _no_room(MEMORY, cap),
+        # Memory may use what the other layers leave.
+        f"no room: the budget has {budget:,} tokens",
         node.source,
         *(node.updated_at, nodes.age_days(node.updated_at)),
     )

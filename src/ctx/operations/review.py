@@ -134,6 +134,8 @@ def pick(memory: Memory, node_id: NodeId, field: str | None, number: int) -> Rev
 
 def replace(memory: Memory, node_id: NodeId, field: str, value: Any) -> Review:
     """Let a field be what a person says it is, whatever the versions were."""
+    if field == LIFE and not isinstance(value, bool):
+        raise UsageError("Whether the node stays is not a text.", hint="Pick a version.")
     with memory.transaction(ACTION, PROJECT) as change:
         [dispute] = _disputes_of(memory, node_id, field)
         shown = _open_field(change.graph, dispute)

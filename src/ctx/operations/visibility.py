@@ -6,11 +6,11 @@ memory and is found by a search, but no context has it.
 """
 
 from collections.abc import Iterable, Sequence
-from itertools import islice
 from typing import NamedTuple
 
 from ctx.ids import NodeId
-from ctx.memory import model, sources
+from ctx.memory import lookups, model, sources
+from ctx.memory.graph import USER
 from ctx.memory.model import OFF_CONTEXT, PINNED, REFERENCE, Node
 from ctx.operations import learnings
 from ctx.workspace import Memory
@@ -20,7 +20,7 @@ _KINDS = ("kind:", learnings.TAG)
 
 
 class HiddenNodes(NamedTuple):
-    """The nodes of this place that the user has hidden from agents."""
+    """The nodes of this place that no context has."""
 
     nodes: tuple[Node, ...]
     """The newest of them."""
@@ -83,21 +83,10 @@ def hidden(memory: Memory, most: int) -> HiddenNodes:
     """The hidden nodes of this place, newest first."""
     found: list[NodeId] = []
     for graph in memory.graph.graphs:
-        found += graph.tagged(OFF_CONTEXT)
+        everywhere = graph.scope != USER
+        found += lookups.hidden(graph.connection, memory.own_tag, most + 1, everywhere=everywhere)
     found.sort(reverse=True)
-    here = (
-        node
-        for node in memory.graph.nodes(found)
-        if is_here(memory, node) and node.superseded_by is None
-    )
-    shown = tuple(islice(here, most + 1))
-    return HiddenNodes(shown[:most], len(shown) > most)
-
-
-def is_here(memory: Memory, node: Node) -> bool:
-    """Whether a node belongs to this project or to none."""
-    named = [tag for tag in node.tags if tag.startswith("project:")]
-    return not named or memory.own_tag in named
+    return HiddenNodes(tuple(memory.graph.nodes(found[:most])), len(found) > most)
 
 
 def is_learning(node: Node) -> bool:

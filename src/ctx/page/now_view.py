@@ -134,12 +134,12 @@ def _shown(result: ContextResult) -> ShownContext:
         _bar(result, frame),
         frame,
         max((each.tokens for each in result.items), default=0),
-        [_given(name, items) for name, items in by_layer.items()],
+        [_layer_of_items(name, items) for name, items in by_layer.items()],
         [layer for each in result.layers if (layer := _omitted(result, each))],
     )
 
 
-def _given(name: str, items: Sequence[GivenItem]) -> ShownLayer:
+def _layer_of_items(name: str, items: Sequence[GivenItem]) -> ShownLayer:
     rest = len(items) - _MOST_ITEMS
     more = f"{rest:,} more: see the text above." if rest > 0 else ""
     return ShownLayer(name, LAYER_NAMES[name], items[:_MOST_ITEMS], more)
@@ -154,8 +154,8 @@ def _omitted(result: ContextResult, layer: ContextLayer) -> ShownLayer | None:
     if rest:
         at_least = " or more" if layer.more_left_out else ""
         limit = _LIMITS.get(layer.name)
-        setting = f" (setting `{limit}`)" if limit and not named else ""
-        more = f"{rest:,}{at_least} more that are not listed here{setting}."
+        setting = f", because of the setting `{limit}`" if limit and not named else ""
+        more = f"{rest:,}{at_least} more{setting}"
     return ShownLayer(layer.name, LAYER_NAMES[layer.name], named, more)
 
 

@@ -110,7 +110,9 @@ def first_line(text: str, most: int = 160) -> str:
 def _without_label(text: str, label: str) -> str:
     """An item of a context without the mark of its list and the name of its node."""
     text = text.removeprefix("- ")
-    return text.removeprefix(f"[{label}] ")
+    if text.startswith((f"[{label}] ", f"[{label}, ")):
+        return text.partition("] ")[2]
+    return text
 
 
 def bar(part: float, whole: float, label: str) -> Markup:

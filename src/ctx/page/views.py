@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from ctx.page import health_view, node_view, now_view, search_view, sessions_view
+from ctx.page import health_view, node_view, now_view, review_view, search_view, sessions_view
 from ctx.page.requests import PageRoute
 
 
@@ -28,6 +28,7 @@ NAVIGATION = [
 ROUTES: list[PageRoute] = [
     *now_view.ROUTES,
     *search_view.ROUTES,
+    *review_view.ROUTES,
     *node_view.ROUTES,
     *sessions_view.ROUTES,
     *health_view.ROUTES,

@@ -1,0 +1,192 @@
+"""The view Review: what waits for a decision."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.conftest import Ctx
+from tests.page import filled_project
+from tests.page.filled_project import FilledProject
+from tests.page.served import Served
+from tests.page.visits import change, form_fields, hostile, quiet
+
+
+@pytest.fixture
+def filled(repo: Path, ctx: Ctx) -> FilledProject:
+    home = Path(os.environ["HOME"], ".ctx")
+    return filled_project.fill(ctx, filled_project.environment_of(home, repo), repo)
+
+
+def base_of(visitor: httpx.Client) -> str:
+    return str(visitor.get("/").headers["location"]).removesuffix("/now")
+
+
+def node(ctx: Ctx, node_id: str) -> dict[str, Any]:
+    shown: dict[str, Any] = ctx("show", node_id, "--format=json").json["node"]
+    return shown
+
+
+def test_everything_open_is_counted_and_decided(
+    filled: FilledProject, repo: Path, ctx: Ctx
+) -> None:
+    with Served(repo) as served, served.visitor() as visitor:
+        page = f"{base_of(visitor)}/review"
+        shown = visitor.get(page).text
+        assert "9 open decisions" in shown
+        assert "Deploys run <del>daily</del><ins>on Fridays</ins>" in shown
+        assert "<title>Review (9)" in shown
+
+        def decide(what: str) -> str:
+            return change(visitor, served, page, page, {"do": what})
+
+        shown = decide(f"pick 1 {filled.conflict} content")
+        assert "Settled with version 1." in shown
+        assert "8 open decisions" in shown
+        undo = form_fields(shown, f"{base_of(visitor)}/undo")
+        change(visitor, served, page, f"{base_of(visitor)}/undo", undo)
+        assert "9 open decisions" in visitor.get(page).text
+        decide(f"pick 2 {filled.conflict} content")
+        assert node(ctx, filled.conflict)["content"] == "Deploys run on Fridays"
+
+        shown = decide(f"accept-proposal {filled.proposal}")
+        assert "tier:pinned" in node(ctx, filled.proposal)["tags"]
+        assert "Proposals of agents" not in shown
+        decide(f"confirm-learning {filled.learning}")
+        assert node(ctx, filled.learning)["metadata"]["origin"] == "human"
+        decide(f"reject-import {filled.imported}")
+        assert "tier:off-context" in node(ctx, filled.imported)["tags"]
+        shown = visitor.get(page).text
+        assert "5 open decisions" in shown
+        assert filled.imported not in shown
+        for wrong in ("", "burn x", "pick", "pick x y z", f"pick 9 {filled.conflict} content"):
+            answer = visitor.post(
+                page,
+                headers={"Origin": served.origin},
+                data={**form_fields(shown, page), "do": wrong},
+            )
+            assert answer.status_code in (400, 404, 409), wrong
+
+
+def test_several_at_once(filled: FilledProject, repo: Path, ctx: Ctx) -> None:
+    with Served(repo) as served, served.visitor() as visitor:
+        page = f"{base_of(visitor)}/review"
+        shown = visitor.get(page).text
+        ids = [part.split('"')[0] for part in shown.split('name="ids" value="')[1:]]
+        assert len(ids) == 2
+        shown = change(visitor, served, page, f"{page}/imports", {"do": "accept", "ids": ids})
+        assert "Accepted 2 imports." in shown
+        assert [node(ctx, each)["source"] for each in ids] == ["user", "user"]
+        undo = form_fields(shown, f"{base_of(visitor)}/undo")
+        change(visitor, served, page, f"{base_of(visitor)}/undo", undo)
+        assert {node(ctx, each)["source"] for each in ids} == {"repository"}
+        shown = change(visitor, served, page, f"{page}/imports", {"do": "reject"})
+        assert "Nothing is selected." in shown
+        shown = change(visitor, served, page, f"{page}/proposals", {"do": "reject"})
+        assert "Rejected: Use the staging key" in shown
+        assert "Proposals of agents" not in shown
+
+
+def test_another_text_than_both(filled: FilledProject, repo: Path, ctx: Ctx) -> None:
+    with Served(repo) as served, served.visitor() as visitor:
+        page = f"{base_of(visitor)}/review"
+        fields = form_fields(visitor.get(page).text, f"{page}/version")
+        own = {"Origin": served.origin}
+        refused = visitor.post(f"{page}/version", headers=own, data={**fields, "value": "  \t"})
+        assert refused.status_code == 409
+        assert "There is no content." in refused.text
+        wrong = visitor.post(
+            f"{page}/version", headers=own, data={**fields, "field": "node", "value": "x"}
+        )
+        assert wrong.status_code == 409
+        shown = change(
+            visitor, served, page, f"{page}/version", {**fields, "value": "On Tuesdays\r\nat 9"}
+        )
+        assert "Settled with your text." in shown
+        assert node(ctx, filled.conflict)["content"] == "On Tuesdays\nat 9"
+
+
+def test_a_store_that_is_not_trusted_is_shown(filled: FilledProject, repo: Path, ctx: Ctx) -> None:
+    ctx("trust", "--revoke")
+    with Served(repo) as served, served.visitor() as visitor:
+        base = base_of(visitor)
+        shown = visitor.get(f"{base}/review").text
+        assert "The memory of this project is not trusted" in shown
+        assert "ctx trust" in shown
+        assert "Deploys run" not in shown
+        now = visitor.get(f"{base}/now").text
+        assert "is not trusted" in now
+        assert "port 8080" not in now
+        # What is in the user store can still be decided.
+        change(visitor, served, f"{base}/now", f"{base}/now", {"do": f"hide {filled.rule}"})
+
+
+def test_for_programs(filled: FilledProject, repo: Path, ctx: Ctx) -> None:
+    with Served(repo) as served, served.program() as program:
+        queue = program.get("/api/v1/review").json()
+        assert queue["total"] == 9
+        assert [each["id"] for each in queue["proposals"]] == [filled.proposal]
+        assert queue["learning_count"] == len(queue["learnings"]) == 5
+
+        def post(path: str, body: dict[str, Any]) -> httpx.Response:
+            return program.post(f"/api/v1/review/{path}", json=body)
+
+        left = post("proposals", {"decision": "accept", "ids": [filled.proposal]}).json()
+        assert left["total"] == 8
+        assert (
+            post("learnings", {"decision": "reject", "ids": [filled.learning]}).json()[
+                "learning_count"
+            ]
+            == 4
+        )
+        assert (
+            post("imports", {"decision": "accept", "ids": [filled.imported]}).json()["import_count"]
+            == 1
+        )
+        settled = {"id": filled.conflict, "field": "content", "value": "Deploys run at noon"}
+        assert post("conflicts", settled).json()["conflicts"] == []
+        assert node(ctx, filled.conflict)["content"] == "Deploys run at noon"
+        assert post("proposals", {"decision": "accept"}).status_code == 200
+        for path, body in (
+            ("conflicts", settled),
+            ("conflicts", {"id": "", "field": "", "version": 1}),
+            ("conflicts", {"id": filled.conflict, "field": "content"}),
+            ("learnings", {"decision": "accept", "ids": [filled.imported]}),
+            ("learnings", {"decision": "accept", "ids": []}),
+            ("imports", {"decision": "burn", "ids": [filled.imported]}),
+            ("imports", {"decision": "accept", "ids": ["\0", "x"]}),
+        ):
+            refused = post(path, body)
+            assert refused.status_code in (400, 404), (path, body, refused.text)
+            assert refused.json()["error"]["code"]
+
+
+def test_hostile_text_runs_nothing(
+    filled: FilledProject, repo: Path, ctx: Ctx, browser: Browser
+) -> None:
+    text = "\n\n".join(f"## {each}\n\n{each}" for each in hostile())
+    (repo / "AGENTS.md").write_text(text)
+    ctx("import", "--from=instructions", "AGENTS.md")
+    for each in hostile():
+        ctx("learnings", "add", each)
+    ctx("update", filled.conflict, "--content", hostile()[0])
+    with Served(repo) as served:
+        problems: list[Any] = []
+        page = served.open(browser, viewport={"width": 390, "height": 800})
+        quiet(page, problems)
+        page.goto(page.url.replace("/now", "/review"))
+        expect(page.get_by_role("heading", level=1)).to_contain_text("open decisions")
+        page.evaluate("document.querySelectorAll('details').forEach((each) => (each.open = true))")
+        expect(page.get_by_text("<script>alert(1)</script>").first).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        page.keyboard.press("j")
+        expect(page.locator("[data-item].chosen")).to_have_count(1)
+        page.get_by_role("button", name="Confirm").first.click()
+        expect(page.get_by_text("Confirmed.")).to_be_visible()
+        page.keyboard.press("u")
+        expect(page.get_by_text("Undone:")).to_be_visible()
+        assert problems == []
+        page.context.close()
