@@ -37,7 +37,7 @@ export function tell(text) {
 }
 
 const keys = {
-  "/": () => $(".top .find input").focus(),
+  "/": () => ($("#query") ?? $(".top .find input")).focus(),
   "?": () => $("#help").showModal(),
   j: () => choose(1),
   k: () => choose(-1),
