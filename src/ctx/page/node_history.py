@@ -2,10 +2,11 @@
 
 import difflib
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Literal, NamedTuple
 
+from ctx.memory.inverse_changes import ChangeSummary
 from ctx.operations.show import NodeVersion
 
 _PIECE = re.compile(r"\s+|\w+|[^\w\s]")
@@ -46,13 +47,17 @@ class HistoryEntry(NamedTuple):
     staged: str | None
     document: str | None
     is_undone: bool
+    elsewhere: int
+    """How many records the same change has about other nodes."""
 
     @property
     def can_be_undone(self) -> bool:
         return not self.is_undone and self.document is None
 
 
-def entries(history: Sequence[NodeVersion], undone: Collection[str]) -> list[HistoryEntry]:
+def entries(
+    history: Sequence[NodeVersion], described: Mapping[str, ChangeSummary]
+) -> list[HistoryEntry]:
     """The changes, newest first."""
     made: list[HistoryEntry] = []
     known: dict[str, str] = {}
@@ -74,12 +79,18 @@ def entries(history: Sequence[NodeVersion], undone: Collection[str]) -> list[His
                 known[name] = after
                 if after != before and (name != "type" or before):
                     diffs.append(FieldDiff(name, difference(before, after)))
-            notes += [f"meta {key}" for key in version.body.get("metadata", {})]
+            keys = version.body.get("metadata", {})
+            # The first ones are the metadata of the node, which are shown below.
+            if made and keys:
+                notes.append(f"metadata: {', '.join(keys)}")
         first = same_change[0]
         about = first.at, first.action, first.author, first.session
         held = first.commit, first.staged, first.document
+        whole = described.get(change[0])
+        is_undone = whole.undone if whole else False
+        elsewhere = max(0, whole.records - len(same_change)) if whole else 0
         made.append(
-            HistoryEntry(change[0], *about, tuple(notes), tuple(diffs), *held, change[0] in undone)
+            HistoryEntry(change[0], *about, tuple(notes), tuple(diffs), *held, is_undone, elsewhere)
         )
     return made[::-1]
 

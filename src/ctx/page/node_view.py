@@ -81,8 +81,8 @@ def _page(request: PageRequest, text: str, sent: SentForm | None = None) -> Html
 def _values(memory: Memory, node_id: NodeId) -> dict[str, Any]:
     shown = show.show(memory, node_id, with_edges=True, with_history=True)
     history = shown.history or ()
-    undone = undo.undone_changes(memory, [version.change for version in history])
-    entries = node_history.entries(history, undone)
+    described = undo.described_changes(memory, [version.change for version in history])
+    entries = node_history.entries(history, described)
     traced = trace.trace(
         memory, node_id, reverse=False, edge_types=walk.PROVENANCE, depth=_TRACE_DEPTH
     )
