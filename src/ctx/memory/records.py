@@ -159,6 +159,11 @@ def of_change(connection: Connection, change: str) -> list[Record]:
     return _read(connection, "change = ?", (change,))
 
 
+def has_change(connection: Connection, change: str) -> bool:
+    row = connection.execute("SELECT 1 FROM records WHERE change = ? LIMIT 1", (change,)).fetchone()
+    return row is not None
+
+
 def by_subject(connection: Connection, kinds: str = "") -> Iterator[tuple[str, list[Record]]]:
     """All records, grouped by subject."""
     rows = connection.execute(

@@ -86,14 +86,19 @@ def changes(memory: Memory, session: str | None) -> Iterator[ChangeSummary]:
         yield inverse_changes.describe_change(graph, change_id)
 
 
-def undone_changes(memory: Memory, change_ids: Iterable[str]) -> frozenset[str]:
-    """Those of the changes that are undone at present."""
-    return frozenset(
-        change_id
-        for change_id in dict.fromkeys(change_ids)
-        for graph in memory.graph.graphs
-        if inverse_changes.is_undone(graph, change_id)
-    )
+def described_changes(memory: Memory, change_ids: Iterable[str]) -> dict[str, ChangeSummary]:
+    """What is known of changes; those of documents are not in any store."""
+    described: dict[str, ChangeSummary] = {}
+    for change_id in dict.fromkeys(change_ids):
+        for graph in memory.graph.graphs:
+            if not records.has_change(graph.connection, change_id):
+                continue
+            here = inverse_changes.describe_change(graph, change_id)
+            known = described.get(change_id)
+            # A change of both stores has one id.
+            total = here.records + (known.records if known else 0)
+            described[change_id] = (known or here)._replace(records=total)
+    return described
 
 
 def _changes(memory: Memory, session: str | None) -> Iterator[tuple[Graph, str]]:

@@ -61,7 +61,7 @@ SentEvent = FileReadEvent | FileWriteEvent | CommandEvent | NoteEvent
 
 
 class EventsBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    events: Annotated[tuple[SentEvent, ...], msgspec.Meta(min_length=1, max_length=1_000)]
+    events: Annotated[tuple[SentEvent, ...], msgspec.Meta(min_length=1, max_length=200)]
     session: Annotated[str, msgspec.Meta(max_length=128)] = ""
     """The session that they belong to; empty: the one that a command in this folder would join."""
 

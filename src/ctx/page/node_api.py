@@ -43,6 +43,7 @@ class NodeBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     type: ShortText = ""
     summary: NodeSummary = ""
     tags: TagList = ()
+    """Agents are shown a node only if it has a tier, such as `tier:reference`."""
     supersedes: Annotated[tuple[NodeReference, ...], msgspec.Meta(max_length=100)] = ()
     everywhere: bool = False
     """Whether it belongs to no project, whatever the folder."""
@@ -105,7 +106,7 @@ def add_node(request: PageRequest, query: PlaceQuery, body: NodeBody) -> AddResu
             body.summary or None,
             supersedes=[memory.graph.find(each) for each in body.supersedes],
             everywhere=body.everywhere,
-            default_tier="inherited" if body.supersedes else "shown",
+            default_tier="inherited" if body.supersedes or request.browser is None else "shown",
         )
         return add.add(memory, options)
 

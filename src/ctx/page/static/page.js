@@ -37,7 +37,7 @@ export function tell(text) {
 }
 
 const keys = {
-  "/": () => $(".top .find input").focus(),
+  "/": () => ($("#query") ?? $(".top .find input")).focus(),
   "?": () => $("#help").showModal(),
   j: () => choose(1),
   k: () => choose(-1),
@@ -84,7 +84,7 @@ document.addEventListener("click", (event) => {
 const isBusy = () =>
   $("dialog[open]") !== null ||
   document.activeElement?.matches("input, textarea, select") ||
-  $$("main textarea, main input[type=text]").some((field) => field.value !== field.defaultValue);
+  $$("main textarea, main input[type=text], main input[type=search]").some((field) => field.value !== field.defaultValue);
 
 let isStale = false;
 let version = 0;
