@@ -19,7 +19,7 @@ from tests.synthesis.test_session_writer import add_steps, open_writable
 
 FIXING = """
 mark: startup
-prompt: Fix the failing test in auth. Never call refresh twice, because tokens are single-use.
+prompt: Fix the test in auth. Never call refresh twice, because tokens are single-use.
 search: refresh
 read: src/auth.py
 read: tests/test_auth.py
@@ -62,7 +62,7 @@ def test_a_turn_is_a_prompt_and_what_was_done_in_groups(memory: Memory) -> None:
         ["mark"],
     )
     assert fixing.prompt
-    assert fixing.prompt.line.startswith("Fix the failing test")
+    assert fixing.prompt.line.startswith("Fix the test")
     assert [(each.group, each.line, each.names, each.failed) for each in fixing.groups] == [
         ("search", "1 search", "refresh", 0),
         ("read", "2 files read", "auth.py, test_auth.py", 0),
@@ -204,7 +204,7 @@ def test_steps_have_their_line_in_the_transcript(memory: Memory, tmp_path: Path)
 
 def test_the_story_as_markdown(memory: Memory) -> None:
     assert as_markdown(told(memory)).splitlines()[4:] == [
-        "**Fix the failing test in auth. Never call refresh twice, because tokens are single-use.**",
+        "**Fix the test in auth. Never call refresh twice, because tokens are single-use.**",
         "",
         "- 1 search: refresh",
         "- 2 files read: auth.py, test_auth.py",

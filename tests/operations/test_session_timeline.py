@@ -77,7 +77,7 @@ def test_filters(memory: Memory) -> None:
     add_sessions(memory, 3, project="other", host="gemini")
 
     def found(**wanted: str) -> int:
-        return list_page(memory, Options("shop")._replace(**wanted)).total
+        return list_page(memory, Options("shop", **wanted)).total  # type: ignore[arg-type]
 
     assert list_page(memory, Options(None)).total == 11
     assert list_page(memory, Options(None)).hosts == {"codex": 8, "gemini": 3}
@@ -100,4 +100,4 @@ def test_a_summary_is_searched(memory: Memory) -> None:
 @pytest.mark.parametrize("wrong", [{"until": "yesterday"}, {"before": "x"}, {"after": "x"}])
 def test_a_wrong_day_or_position_is_refused(memory: Memory, wrong: dict[str, str]) -> None:
     with pytest.raises(UsageError):
-        list_page(memory, Options(None)._replace(**wrong))
+        list_page(memory, Options(None, **wrong))  # type: ignore[arg-type]
