@@ -128,6 +128,10 @@ def test_the_story_without_javascript(memory: Memory, session: str, served: Serv
         assert f'id="step-{steps[-1]}"' not in found
         assert "No step contains this." in visitor.get(address, params={"q": "<b>"}).text
         assert visitor.get(f"{base}/sessions/nowhere").status_code == 404
+        assert f'{address}/markdown?page=1"' in page
+        downloaded = visitor.get(f"{address}/markdown")
+        assert "- 2 commands (1 failed): pytest -q" in downloaded.text
+        assert "attachment" in downloaded.headers["content-disposition"]
 
 
 def test_what_a_session_was_given(memory: Memory, session: str, served: Served) -> None:
