@@ -198,7 +198,7 @@ def all_of(
     return _rows(connection, where, *statuses, since, project, project, limit)
 
 
-class SessionFilter(NamedTuple):
+class SessionSelection(NamedTuple):
     """Which sessions a list has."""
 
     project: str | None = None
@@ -220,7 +220,7 @@ class SessionCursor(NamedTuple):
 
 
 def before(
-    connection: Connection, wanted: SessionFilter, cursor: SessionCursor | None, most: int
+    connection: Connection, wanted: SessionSelection, cursor: SessionCursor | None, most: int
 ) -> list[Session]:
     """The sessions below a position (None: from the top), the most recently active first."""
     where, values = _condition(wanted)
@@ -230,7 +230,7 @@ def before(
 
 
 def after(
-    connection: Connection, wanted: SessionFilter, cursor: SessionCursor, most: int
+    connection: Connection, wanted: SessionSelection, cursor: SessionCursor, most: int
 ) -> list[Session]:
     """The sessions directly above a position, the most recently active first."""
     where, values = _condition(wanted)
@@ -238,12 +238,12 @@ def after(
     return _rows(connection, where, *values, *cursor, most)[::-1]
 
 
-def count(connection: Connection, wanted: SessionFilter) -> int:
+def count(connection: Connection, wanted: SessionSelection) -> int:
     where, values = _condition(wanted)
     return int(connection.execute(f"SELECT count(*) FROM sessions {where}", values).fetchone()[0])
 
 
-def _condition(wanted: SessionFilter) -> tuple[str, list[object]]:
+def _condition(wanted: SessionSelection) -> tuple[str, list[object]]:
     """Only conditions that apply, so that SQLite can use an index."""
     parts, values = ["1"], list[object]()
     for column, value in (("project", wanted.project), ("client", wanted.host or None)):

@@ -41,8 +41,8 @@ def _user_store(environment: Environment) -> Iterator[StoreSize]:
         ("events that wait", os.path.join(store.home, spool.FOLDER), False),
         ("code indexes", store.code, True),
         ("vectors", store.vectors, True),
-        ("worker log", store.worker_log, True),
-        ("hook log", os.path.join(store.home, hook_log.NAME), True),
+        ("worker log", store.worker_log, False),
+        ("hook log", os.path.join(store.home, hook_log.NAME), False),
     )
     for what, path, is_derived in parts:
         yield StoreSize("user", what, path, size_of(path), is_derived)

@@ -45,17 +45,17 @@ def _head(story: SessionStory) -> Iterator[str]:
     yield ""
 
 
-def _turn(turn: StoryTurn) -> Iterator[str]:
+def _turn(turn: StoryTurn) -> list[str]:
+    lines = []
     if turn.prompt:
-        yield f"**{markdown.flat(turn.prompt.step.text[:_LONGEST_PROMPT])}**"
-        yield ""
+        lines += [f"**{markdown.flat(turn.prompt.step.text[:_LONGEST_PROMPT])}**", ""]
     for group in turn.groups:
         if group.group not in ("say", "mark"):
             failed = f" ({group.failed} failed)" if group.failed else ""
-            yield f"- {group.line}{failed}: {markdown.flat(group.names)}"
+            lines.append(f"- {group.line}{failed}: {markdown.flat(group.names)}")
     if turn.answer:
-        yield f"- {markdown.flat(turn.answer.line)}"
-    yield ""
+        lines.append(f"- {markdown.flat(turn.answer.line)}")
+    return [*lines, ""] if lines else []
 
 
 def _failure(failure: StoryFailure) -> str:

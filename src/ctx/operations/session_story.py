@@ -8,7 +8,7 @@ story is about the whole session. `session_markdown` writes the story down.
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ctx.capture import session_state, steps, transcript_lines
+from ctx.capture import session_state, step_positions, steps
 from ctx.capture.session_state import Session
 from ctx.capture.steps import ABOUT_SESSION, Step
 from ctx.ids import NodeId, Ulid
@@ -125,7 +125,7 @@ def story(memory: Memory, named: str, options: StoryOptions = WHOLE) -> SessionS
     page = _page_of(pages, options)
     hits = [each for each in kept if _contains(each, options.text)] if options.text.strip() else []
     shown = [each for chunk in pages[page - 1] for each in chunk.steps]
-    lines = transcript_lines.lines_of(
+    lines = step_positions.lines_of(
         session.transcript, sorted({*shown, *hits[:_MOST_HITS]}, key=lambda each: each.id)
     )
     nodes = _nodes(memory, session)

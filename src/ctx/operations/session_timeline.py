@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ctx.capture import event_table, session_state, session_table, team_table
 from ctx.capture.event_table import StepCounts
-from ctx.capture.session_state import Session, SessionCursor, SessionFilter, Status
+from ctx.capture.session_state import Session, SessionCursor, SessionSelection, Status
 from ctx.capture.team_table import Teammate
 from ctx.errors import UsageError
 from ctx.memory import lookups
@@ -76,7 +76,7 @@ class SessionPage(NamedTuple):
 
 def list_page(memory: Memory, options: Options) -> SessionPage:
     connection = memory.user.connection
-    wanted = SessionFilter(
+    wanted = SessionSelection(
         options.project,
         options.host,
         _day(options.until),

@@ -4,6 +4,7 @@ A long session has several pages of turns, and a long turn may be on more than o
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from ctx.capture.steps import Kind, Step
@@ -104,7 +105,7 @@ def _turns(kept: Sequence[Step]) -> Iterator[tuple[int, tuple[Step, ...]]]:
     begins = [place for place, step in enumerate(kept) if step.kind == "prompt" and not step.agent]
     if kept and (not begins or begins[0] > 0):
         yield 0, tuple(kept[: begins[0] if begins else None])
-    for number, (begin, end) in enumerate(zip(begins, [*begins[1:], len(kept)], strict=True), 1):
+    for number, (begin, end) in enumerate(pairwise([*begins, len(kept)]), 1):
         yield number, tuple(kept[begin:end])
 
 

@@ -14,7 +14,7 @@ from ctx.operations.session_markdown import as_markdown
 from ctx.operations.session_story import StoryOptions
 from ctx.operations.session_timeline import SessionEntry
 from ctx.page.rendering import first_line
-from ctx.page.requests import Answer, GoTo, HtmlPage, PageRequest, PageRoute
+from ctx.page.requests import Answer, Download, GoTo, HtmlPage, PageRequest, PageRoute
 
 _DAY_MINUTES = 24 * 60
 _NARROWEST = 8
@@ -188,6 +188,15 @@ def _around(text: str, wanted: str) -> str:
     return ("…" if start else "") + text[start : start + _LONGEST_SHOWN] + "…"
 
 
+def download(request: PageRequest) -> Answer:
+    """The page of the story as a markdown file, for a browser without scripts."""
+    options = StoryOptions(request.number("page", 0))
+    with request.reading() as memory:
+        story = session_story.story(memory, request.path["session"], options)
+    name = f"session-{story.details.session.id[:12]}.md"
+    return Download(name, "text/markdown; charset=utf-8", as_markdown(story).encode())
+
+
 def confirm_deletion(request: PageRequest) -> Answer:
     with request.reading() as memory:
         planned = sessions.delete(memory, request.path["session"], dry_run=True)
@@ -207,6 +216,7 @@ def delete(request: PageRequest) -> Answer:
 ROUTES = [
     PageRoute("GET", "/sessions", timeline),
     PageRoute("GET", "/sessions/{session}", one),
+    PageRoute("GET", "/sessions/{session}/markdown", download),
     PageRoute("GET", "/sessions/{session}/delete", confirm_deletion),
     PageRoute("POST", "/sessions/{session}/delete", delete),
 ]

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from ctx import disk
 from ctx.capture.steps import Step
 
-_LARGEST = 64 * 1024 * 1024
+_LARGEST = 12 * 1024 * 1024
+"""Bytes that are searched. Most transcripts are smaller."""
 _LONGEST_NEEDLE = 60
 _SHORTEST_TEXT = 2
 

@@ -1,0 +1,108 @@
+"""Health and cost: what capture does, what agents are given, disk, the doctor."""
+
+import json
+from pathlib import Path
+
+import httpx
+from playwright.sync_api import Browser, expect
+
+from ctx import clock
+from ctx.hook_files import hook_log
+from ctx.sqlite.connection import transaction
+from tests.conftest import Ctx
+from tests.page.served import Served
+from tests.page.test_sessions import base_of, watch
+from tests.synthesis.test_session_writer import open_writable
+
+HOSTILE = '<script>alert(1)</script>"><img src=x onerror=alert(2)>'
+
+
+def give(surroundings: Path, project: Path, event: str, tokens: int) -> None:
+    at_ms = clock.now_ms()
+    with open_writable(surroundings, project) as memory, transaction(memory.user.connection):
+        memory.user.connection.execute(
+            "INSERT INTO receipts VALUES (?, 's1', ?, ?, 'app', ?, '[]')",
+            (f"{at_ms}-1-{event}", event, clock.iso(at_ms), tokens),
+        )
+
+
+def csrf(page: httpx.Response) -> str:
+    return page.text.partition('name="csrf" content="')[2].partition('"')[0]
+
+
+def test_health_without_javascript(surroundings: Path, project: Path, served: Served) -> None:
+    give(surroundings, project, "SessionStart", 1234)
+    give(surroundings, project, "query", 66)
+    with served.visitor() as visitor:
+        address = f"{base_of(visitor)}/health"
+        page = visitor.get(address).text
+        assert "Capture works. No problems." in page
+        assert "1,300 tokens in 30 days" in page
+        assert page.count('class="use-ground"') == 30
+        assert page.count('<rect class="use-start"') == 1
+        assert "No model is configured" in page
+        assert "memory and captured sessions" in page
+        assert "Run the doctor" in page
+        hook_log.add(str(surroundings / ".ctx"), "stop", HOSTILE)
+        troubled = visitor.get(address).text
+        assert "1 hook error in the last 24 hours" in troubled
+        assert "<script>alert" not in troubled
+        assert "stop &lt;script&gt;alert(1)" in troubled
+
+
+def test_pause_and_resume(project: Path, served: Served, ctx: Ctx) -> None:
+    with served.visitor() as visitor:
+        address = f"{base_of(visitor)}/health"
+        own = {"Origin": served.origin}
+        form = {"csrf": csrf(visitor.get(address)), "where": "everywhere"}
+        assert visitor.post(f"{address}/pause", data=form).status_code == 403
+        paused = visitor.post(f"{address}/pause", data=form, headers=own, follow_redirects=True)
+        assert "Capture is paused everywhere." in paused.text
+        assert "paused everywhere since" in paused.text
+        assert "Resume capture" in paused.text
+        assert "paused everywhere" in ctx("status").out
+        again = visitor.post(f"{address}/resume", data=form, headers=own, follow_redirects=True)
+        assert "Capture is on again." in again.text
+        assert "Pause everywhere" in again.text
+
+
+def test_the_doctor_runs_when_asked(served: Served, browser: Browser) -> None:
+    page = served.open(browser)
+    trouble = watch(page)
+    page.goto(f"{page.url.removesuffix('/now')}/health")
+    assert page.locator("table.doctor").count() == 0
+    page.get_by_role("button", name="Run the doctor").click(no_wait_after=True)
+    expect(page.locator("table.doctor")).to_be_visible(timeout=120_000)
+    names = page.locator("table.doctor tbody th").all_inner_texts()
+    assert {"ctx", "store", "hooks"} <= set(names)
+    assert page.url.endswith("/health#doctor")
+    page.reload()
+    expect(page.locator("table.doctor")).to_be_visible()
+    expect(page.get_by_role("button", name="Run again")).to_be_visible()
+    assert trouble == []
+    page.context.close()
+
+
+def test_a_narrow_window(served: Served, browser: Browser) -> None:
+    page = served.open(browser, viewport={"width": 390, "height": 844})
+    page.goto(f"{page.url.removesuffix('/now')}/health")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.context.close()
+
+
+def test_health_and_cost_over_the_api(surroundings: Path, project: Path, served: Served) -> None:
+    give(surroundings, project, "SessionStart", 1234)
+    with served.program() as program:
+        health = program.get("/api/v1/health", params={"days": 2}).json()
+        assert health["days"][-1]["at_start"] == 1234
+        assert len(health["days"]) == 2
+        assert health["health"]["queue"]["waiting"] == 0
+        cost = program.get("/api/v1/cost", params={"by": "day", "since": "7d"}).json()
+        assert (cost["by"], cost["ever"], cost["spent"]) == ("day", False, [])
+        for path, wrong in (
+            ("health", {"days": "0"}),
+            ("cost", {"by": "mood"}),
+            ("cost", {"since": "x"}),
+        ):
+            assert program.get(f"/api/v1/{path}", params=wrong).status_code == 400
+        assert json.dumps(health).isascii()

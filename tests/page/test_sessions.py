@@ -1,0 +1,326 @@
+"""Sessions: the timeline, and one session as a story."""
+
+import json
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, expect
+
+from ctx.memory.lookups import with_tag
+from ctx.sqlite.connection import transaction
+from ctx.synthesis.session_writer import synthesise
+from ctx.workspace import Memory
+from tests.agents.claude_code.hook_processes import command
+from tests.conftest import Ctx
+from tests.operations.test_session_story import FIXING
+from tests.page.served import Served
+from tests.synthesis.test_session_writer import add_steps, open_writable
+
+HOSTILE = (
+    '<script>alert(1)</script> "><img src=x onerror=alert(2)> [x](javascript:alert(3)) \u202eevil'
+)
+_LIVE_MS = 60_000
+
+
+@pytest.fixture
+def memory(surroundings: Path, project: Path) -> Iterator[Memory]:
+    with open_writable(surroundings, project) as memory:
+        yield memory
+
+
+@pytest.fixture
+def session(memory: Memory) -> str:
+    """A session that fixed a test, and what was made of it."""
+    add_steps(memory, FIXING, "s0ab")
+    synthesise(memory, "s0ab", is_over=True)
+    return "s0ab"
+
+
+def base_of(client: httpx.Client) -> str:
+    return str(client.get("/").headers["location"]).removesuffix("/now")
+
+
+def watch(page: Page) -> list[str]:
+    """What must not happen: dialogs, errors of scripts, violations of the policy."""
+    trouble: list[str] = []
+
+    def on_dialog(dialog: Dialog) -> None:
+        trouble.append(dialog.message)
+        dialog.dismiss()
+
+    def on_console(said: ConsoleMessage) -> None:
+        if "Content Security Policy" in said.text:
+            trouble.append(said.text)
+
+    page.on("dialog", on_dialog)
+    page.on("pageerror", lambda error: trouble.append(str(error)))
+    page.on("console", on_console)
+    return trouble
+
+
+def step_ids(memory: Memory, session: str) -> list[str]:
+    rows = memory.user.connection.execute(
+        "SELECT id FROM events WHERE session = ? ORDER BY id", (session,)
+    )
+    return [row[0] for row in rows]
+
+
+def test_no_sessions_yet(served: Served) -> None:
+    with served.visitor() as visitor:
+        page = visitor.get(f"{base_of(visitor)}/sessions").text
+    assert "ctx import --from claude-code --transcripts" in page
+
+
+def test_the_timeline_without_javascript(memory: Memory, session: str, served: Served) -> None:
+    with transaction(memory.user.connection):
+        for host, project in (("codex", memory.project), ("gemini", "other")):
+            memory.user.connection.execute(
+                "INSERT INTO sessions (id, project, folder, client, request, started_at, last_at)"
+                " VALUES (?, ?, '/', ?, ?, '2026-11-14T10:00:00Z', '2026-11-14T11:05:00Z')",
+                (f"s-{host}", project, host, f"Ask {host} & co"),
+            )
+    with served.visitor() as visitor:
+        address = f"{base_of(visitor)}/sessions"
+        page = visitor.get(address).text
+        assert page.index('id="day-2026-11-15"') < page.index('id="day-2026-11-14"')
+        assert f'{address}/{session}"' in page
+        assert "2 prompts" in page
+        assert "1 failure<" in page
+        assert "1 bugfix" in page
+        assert "Ask codex &amp; co" in page
+        assert "gemini" not in page
+        everywhere = visitor.get(address, params={"all": "1", "host": "gemini"}).text
+        assert "Ask gemini" in everywhere
+        assert "Ask codex" not in everywhere
+        assert "No session matches." in visitor.get(address, params={"q": "nowhere"}).text
+        assert "Ask codex" in visitor.get(address, params={"until": "2026-11-14"}).text
+        wrong = visitor.get(address, params={"until": "soon"})
+        assert (wrong.status_code, "is not a day" in wrong.text) == (400, True)
+
+
+def test_the_story_without_javascript(memory: Memory, session: str, served: Served) -> None:
+    steps = step_ids(memory, session)
+    with served.visitor() as visitor:
+        base = base_of(visitor)
+        address = f"{base}/sessions/{session}"
+        page = visitor.get(address).text
+        assert all(f'id="step-{step}"' in page for step in steps)
+        assert "2 files read" in page
+        assert "AssertionError: assert 2 == 1" in page
+        # Each line leads to its evidence, and each node exists.
+        for link in set(re.findall(r"\?step=([^#\"]+)#step-([^\"]+)\"", page)):
+            assert link[0] == link[1]
+            assert link[0] in steps
+        nodes = set(re.findall(rf"{base}/node/(\w+)", page))
+        assert nodes
+        assert all(visitor.get(f"{base}/node/{node}").status_code == 200 for node in nodes)
+        one = visitor.get(address, params={"step": steps[5]}).text
+        assert re.search(rf'<details class="step[^>]*id="step-{steps[5]}" open', one)
+        found = visitor.get(address, params={"q": "REFRESH"}).text
+        assert found.count("<mark>refresh</mark>") > 3
+        assert "4 steps with" in found
+        assert f'id="step-{steps[-1]}"' not in found
+        assert "No step contains this." in visitor.get(address, params={"q": "<b>"}).text
+        assert visitor.get(f"{base}/sessions/nowhere").status_code == 404
+        assert f'{address}/markdown?page=1"' in page
+        downloaded = visitor.get(f"{address}/markdown")
+        assert "- 2 commands (1 failed): pytest -q" in downloaded.text
+        assert "attachment" in downloaded.headers["content-disposition"]
+
+
+def test_what_a_session_was_given(memory: Memory, session: str, served: Served) -> None:
+    node = with_tag(memory.user.connection, f"session:{session}")[0]
+    item = [node, "summary:x", "2026-11-15T00:00:00Z", 40, "memory"]
+    with transaction(memory.user.connection):
+        memory.user.connection.execute(
+            "INSERT INTO receipts VALUES ('1794700800000-1-r', ?, 'SessionStart',"
+            " '2026-11-15T00:00:00Z', 'app', 90, ?)",
+            (session, json.dumps([item])),
+        )
+    with served.visitor() as visitor:
+        address = f"{base_of(visitor)}/sessions/{session}"
+        assert "90 tokens" in visitor.get(address).text
+        page = visitor.get(address, params={"receipt": "1794700800000-1-r"}).text
+        assert "50 tokens of headings" in page
+        assert "memory, 40 tokens, changed since" in page
+
+
+def test_hostile_text_is_shown_and_runs_nothing(
+    memory: Memory, served: Served, browser: Browser
+) -> None:
+    script = f"prompt: {HOSTILE}\nsay: {HOSTILE}\nread: {HOSTILE}\nrun: {HOSTILE}\n  failed 1\n"
+    script += f"  printed {HOSTILE}\nwrite: <svg/onload=alert(4)> +1 -0\n  + {HOSTILE}\n"
+    script += f"say: {HOSTILE} again\n"
+    add_steps(memory, script, "s0ab")
+    with transaction(memory.user.connection):
+        memory.user.connection.execute(
+            "UPDATE sessions SET branch = ?, request = ?, client = ?, transcript = ?",
+            (HOSTILE, HOSTILE, "<b>host", f"/tmp/{HOSTILE}"),
+        )
+    synthesise(memory, "s0ab", is_over=True)
+    page = served.open(browser)
+    trouble = watch(page)
+    base = page.url.removesuffix("/now")
+    for path in ("/sessions", "/sessions/s0ab", "/sessions/s0ab?q=script", "/sessions/s0ab/delete"):
+        page.goto(f"{base}{path}")
+        assert page.locator("main script, main img, main b, main [onerror]").count() == 0
+        assert page.locator("main a[href^='javascript']").count() == 0
+        assert "\u202e" not in page.content()
+    page.goto(f"{base}/sessions/s0ab")
+    for group in page.locator("main details.group > summary").all():
+        group.click()
+    page.wait_for_timeout(200)
+    expect(page.locator("main")).to_contain_text("<script>alert(1)</script>")
+    expect(page.locator("main")).to_contain_text("\\u202eevil")
+    assert trouble == []
+    page.context.close()
+
+
+def hook(folder: Path, word: str, **said: object) -> None:
+    """A hook as a client runs it, and then what hooks start where there is no worker."""
+    payload = {"session_id": "live-0001", "cwd": str(folder), **said}
+    subprocess.run(
+        command(word), input=json.dumps(payload).encode(), check=True, stdout=subprocess.DEVNULL
+    )
+    subprocess.run(
+        [sys.executable, "-m", "ctx", "hook", "apply"],
+        cwd=folder,
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+
+
+def test_a_running_session_grows_on_the_page(
+    project: Path, served: Served, browser: Browser
+) -> None:
+    page = served.open(browser)
+    base = page.url.removesuffix("/now")
+    page.goto(f"{base}/sessions")
+    expect(page.locator("main")).to_contain_text("No sessions yet.")
+    hook(project, "prompt-submit", hook_event_name="UserPromptSubmit", prompt="Count the lines.")
+    line = page.locator("li[data-item]", has_text="Count the lines.")
+    expect(line).to_be_visible(timeout=_LIVE_MS)
+    expect(line).to_contain_text("active")
+    line.get_by_role("link").first.click()
+    expect(page.locator(".prompt")).to_contain_text("Count the lines.")
+    use = {"tool_name": "Bash", "tool_input": {"command": "wc -l notes.txt"}}
+    hook(
+        project,
+        "post-tool-use",
+        hook_event_name="PostToolUse",
+        tool_use_id="toolu_1",
+        tool_response={"stdout": "3 notes.txt", "stderr": "", "interrupted": False},
+        **use,
+    )
+    group = page.locator("details.group", has_text="1 command")
+    expect(group).to_be_visible(timeout=_LIVE_MS)
+    group.locator("summary").first.click()
+    expect(group.locator(".step")).to_contain_text("wc -l notes.txt")
+    hook(project, "prompt-submit", hook_event_name="UserPromptSubmit", prompt="And the words?")
+    expect(page.locator(".prompt", has_text="And the words?")).to_be_visible(timeout=_LIVE_MS)
+    # What was open stays open.
+    expect(group.locator(".step")).to_be_visible()
+    page.context.close()
+
+
+def test_delete_asks_first_and_undo_restores_the_nodes(
+    memory: Memory, session: str, served: Served, browser: Browser, ctx: Ctx
+) -> None:
+    before = len(with_tag(memory.user.connection, f"session:{session}"))
+    page = served.open(browser)
+    page.goto(f"{page.url.removesuffix('/now')}/sessions/{session}")
+    page.get_by_role("link", name="Delete…").click()
+    expect(page.locator("h1")).to_have_text("Delete this session?")
+    expect(page.locator("main")).to_contain_text(f"deletes {before} nodes")
+    assert ctx("sessions", "show", session).code == 0
+    page.get_by_role("button", name="Delete the session").click()
+    expect(page.locator(".messages")).to_contain_text("Deleted the session")
+    assert ctx("sessions", "show", session).code != 0
+    assert with_tag(memory.user.connection, f"session:{session}") == []
+    page.keyboard.press("u")
+    page.wait_for_url("**/now")
+    assert len(with_tag(memory.user.connection, f"session:{session}")) == before
+    page.context.close()
+
+
+def test_keys_copy_and_a_narrow_window(session: str, served: Served, browser: Browser) -> None:
+    page = served.open(browser, viewport={"width": 390, "height": 844})
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    base = page.url.removesuffix("/now")
+    page.goto(f"{base}/sessions")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/sessions/{session}")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.keyboard.press("y")
+    expect(page.locator(".messages")).to_contain_text("Copied.")
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert "## Failures and fixes" in copied
+    page.evaluate("navigator.clipboard.writeText('')")
+    page.get_by_role("button", name="Copy as markdown").click()
+    page.wait_for_timeout(300)
+    assert page.evaluate("navigator.clipboard.readText()") == copied
+    page.context.close()
+
+
+def test_ten_thousand_sessions(memory: Memory, served: Served) -> None:
+    with transaction(memory.user.connection):
+        memory.user.connection.executemany(
+            "INSERT INTO sessions (id, project, folder, client, request, started_at, last_at)"
+            " VALUES (?, ?, '/', 'codex', ?, ?, ?)",
+            (
+                (f"s{each:05}", memory.project, f"Task {each}", *(day_of(each),) * 2)
+                for each in range(10_000)
+            ),
+        )
+    with served.visitor() as visitor:
+        address = f"{base_of(visitor)}/sessions"
+        for params in ({}, {"q": "task 99"}, {"until": "2026-03-01"}):
+            visitor.get(address, params=params)
+            began = time.monotonic()
+            page = visitor.get(address, params=params)
+            took = time.monotonic() - began
+            assert len(page.content) < 150_000
+            assert took < 3, params
+        listed: set[str] = set()
+        next_page = address
+        for _ in range(3):
+            page = visitor.get(next_page)
+            found = set(re.findall(rf'{address}/(s\d+)"', page.text))
+            assert len(found) == 50
+            assert not found & listed
+            listed |= found
+            older = re.search(r'rel="next" href="([^"]+)"', page.text)
+            assert older
+            next_page = older[1].replace("&amp;", "&")
+
+
+def day_of(number: int) -> str:
+    return f"2026-{1 + number // 1000:02}-{1 + number // 40 % 25:02}T10:{number % 40:02}:00Z"
+
+
+def test_sessions_over_the_api(session: str, served: Served) -> None:
+    with served.program() as program:
+        listed = program.get("/api/v1/sessions", params={"limit": 5}).json()
+        assert [each["id"] for each in listed["sessions"]] == [session]
+        assert listed["sessions"][0]["counts"]["failures"] == 1
+        answer = program.get(f"/api/v1/sessions/{session}", params={"text": "refresh"})
+        assert answer.json()["hit_count"] == 4
+        again = program.get(
+            f"/api/v1/sessions/{session}",
+            params={"text": "refresh"},
+            headers={"If-None-Match": answer.headers["etag"]},
+        )
+        assert again.status_code == 304
+        missing = program.get("/api/v1/sessions/nowhere")
+        assert (missing.status_code, missing.json()["error"]["code"]) == (404, "E030")
+        for wrong in ({"limit": "0"}, {"until": "x"}, {"before": "x"}, {"unknown": "1"}):
+            assert program.get("/api/v1/sessions", params=wrong).status_code == 400
+        paths = program.get("/api/v1/openapi.json").json()["paths"]
+    assert {"/sessions", "/sessions/{session}", "/health", "/cost"} <= set(paths)
