@@ -34,6 +34,8 @@ FEW_FILES = 2_000
 _NAMES_SECONDS = 10.0
 """How long a command that looks up a few names waits."""
 _FRESH_MS = 10_000
+_RECENT_REFRESH_MS = 60_000
+"""For a page, which is looked at again and again."""
 _WAIT_SECONDS = 0.5
 _REFRESH_SECONDS = 1.5
 _IN_ALL_SECONDS = 2.5
@@ -102,6 +104,24 @@ def open_now(codebase: Codebase, question: str) -> Iterator[AvailableCode]:
         return
     with code:
         yield AvailableCode(code, codebase.place.root, _index_state(code.connection, state))
+
+
+@contextmanager
+def open_as_it_is(codebase: Codebase) -> Iterator[AvailableCode]:
+    """Open the index as the last refresh left it, at once. It is built or refreshed in the
+    background."""
+    place = codebase.place
+    code = lookup.open_index(place.database, place.root)
+    if code is None:
+        _refresh_behind(codebase)
+        yield AvailableCode(None, place.root, IndexState("none", None, 0, 0))
+        return
+    with code:
+        _, refreshed_ms = _size_and_age(code.connection)
+        if refreshed_ms is None or not 0 <= clock.now_ms() - refreshed_ms < _RECENT_REFRESH_MS:
+            _refresh_behind(codebase)
+        state = _index_state(code.connection, _without_refresh(codebase))
+        yield AvailableCode(code, place.root, state)
 
 
 def open_if_quick(codebase: Codebase) -> Code | None:
