@@ -16,7 +16,7 @@ from ctx import clock, disk
 from ctx.code import index_file, lookup
 from ctx.code.lookup import Code
 from ctx.codebase import code_index
-from ctx.codebase.code_index import Codebase
+from ctx.codebase.code_index import Codebase, OpenIndex
 from ctx.codebase.index_state import IndexState
 from ctx.errors import (
     CtxError,
@@ -107,21 +107,19 @@ def open_now(codebase: Codebase, question: str) -> Iterator[AvailableCode]:
 
 
 @contextmanager
-def open_as_it_is(codebase: Codebase) -> Iterator[AvailableCode]:
-    """Open the index as the last refresh left it, at once. It is built or refreshed in the
-    background."""
-    place = codebase.place
-    code = lookup.open_index(place.database, place.root)
-    if code is None:
+def open_as_it_is(codebase: Codebase) -> Iterator[OpenIndex | None]:
+    """Open the index as the last refresh left it, at once; None without one. It is built or
+    refreshed in the background."""
+    opened = code_index.open_at_once(codebase)
+    if opened is None:
         _refresh_behind(codebase)
-        yield AvailableCode(None, place.root, IndexState("none", None, 0, 0))
+        yield None
         return
-    with code:
-        _, refreshed_ms = _size_and_age(code.connection)
+    with opened:
+        _, refreshed_ms = _size_and_age(opened.code.connection)
         if refreshed_ms is None or not 0 <= clock.now_ms() - refreshed_ms < _RECENT_REFRESH_MS:
             _refresh_behind(codebase)
-        state = _index_state(code.connection, _without_refresh(codebase))
-        yield AvailableCode(code, place.root, state)
+        yield opened
 
 
 def open_if_quick(codebase: Codebase) -> Code | None:

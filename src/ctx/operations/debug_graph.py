@@ -145,7 +145,7 @@ class _Drawing:
         self._graph, self._code, project = known
         self._limit = limit
         self._tag = f"project:{project}" if project else ""
-        self.foreign = _foreign(self._graph, self._tag) if project else set()
+        self.foreign = foreign_nodes(self._graph, self._tag) if project else set()
         self.vertices: dict[str, Vertex] = {}
         self._arrows: dict[tuple[str, str, str], Arrow] = {}
         self._of_nodes: dict[NodeId, Vertex] = {}
@@ -342,7 +342,7 @@ class _Drawing:
             yield Arrow(by_id[parent[0]].id, "DEFINES", key, "high", 0), by_id[parent[0]]
 
 
-def _foreign(graph: Graphs, own: str) -> set[NodeId]:
+def foreign_nodes(graph: Graphs, own: str) -> set[NodeId]:
     """The nodes of other projects alone."""
     found: set[NodeId] = set()
     for user in (each for each in graph.graphs if each.scope == USER):

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from typing import NamedTuple
 
-from ctx.code import coverage, cycles
+from ctx.code import cycles
 from ctx.codebase import freshness
-from ctx.codebase.code_index import IndexAge
 from ctx.operations import debug_graph
 from ctx.operations.debug_graph import (
     AroundOptions,
@@ -49,12 +48,10 @@ class ProjectGraph(NamedTuple):
 def project_graph(memory: Memory, options: ProjectGraphOptions) -> ProjectGraph:
     codebase = freshness.codebase_here(memory)
     with ExitStack() as stack:
-        code, age, folder = None, None, ""
+        opened = None
         if codebase is not None:
-            code = stack.enter_context(freshness.open_as_it_is(codebase)).code
-            folder = codebase.folder
-        if code is not None:
-            age = IndexAge(coverage.refreshed_at(code.connection), "as it was")
+            opened = stack.enter_context(freshness.open_as_it_is(codebase))
+        code, age, folder = (opened.code, opened.age, opened.folder) if opened else (None, None, "")
         known = GraphSources(memory.graph, code, memory.project)
         if options.around:
             around = AroundOptions(options.around, folder, options.depth, options.limit)
