@@ -7,7 +7,7 @@ import msgspec
 from ctx.operations import show
 from ctx.operations.list import NodeList, Options, list_nodes
 from ctx.operations.show import ShowResult
-from ctx.page import graph_api
+from ctx.page import code_api, graph_api
 from ctx.page.api import PlaceQuery
 from ctx.page.endpoints import ApiEndpoint
 from ctx.page.requests import PageRequest
@@ -39,4 +39,5 @@ ENDPOINTS = [
     ApiEndpoint("GET", "/nodes", list_of_nodes),
     ApiEndpoint("GET", "/nodes/{node}", show_node),
     *graph_api.ENDPOINTS,
+    *code_api.ENDPOINTS,
 ]

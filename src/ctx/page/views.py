@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from ctx.page import graph_view, node_view
+from ctx.page import code_view, graph_view, node_view
 from ctx.page.requests import PageRoute
 
 
@@ -28,4 +28,5 @@ NAVIGATION = [
 ROUTES: list[PageRoute] = [
     *node_view.ROUTES,
     *graph_view.ROUTES,
+    *code_view.ROUTES,
 ]
