@@ -54,7 +54,8 @@ def test_only_the_files_that_end_a_worker_are_lost(
     for path in paths:
         (tmp_path / path).write_text("def f() -> int:\n    return 1\n")
     wanted = [FileToRead(number, path) for number, path in enumerate(paths)]
-    with DyingPool([paths[number] for number in deadly]) as pool:
+    pool = DyingPool([paths[number] for number in deadly])
+    with pool:
         records = list(pool.read(str(tmp_path), LARGEST_FILE, wanted))
     assert [record.file_id for record in records] == list(range(len(paths)))
     assert [record.file_id for record in records if record.state != "read"] == deadly

@@ -255,6 +255,9 @@ class Code(CodeGraph):
 
     def outline(self, file: IndexedFile) -> list[OutlineEntry]:
         """The items of a file in order, without the file itself."""
+        return [entry for _, entry in self.outline_with_ids(file)]
+
+    def outline_with_ids(self, file: IndexedFile) -> list[tuple[int, OutlineEntry]]:
         depths: dict[int | None, int] = {None: -1}
         rows = self.connection.execute(
             "SELECT id, parent, kind, visibility, name, line, end_line, signature, doc FROM items"
@@ -271,7 +274,7 @@ class Code(CodeGraph):
                 depths[parent] = depths.get(parents.get(parent), 0) + 1
             depths[item] = depths[parent] + 1
             shape = KINDS[kind], VISIBILITIES[visibility], depths[item] - 1
-            entries.append(OutlineEntry(name, *shape, *where))
+            entries.append((item, OutlineEntry(name, *shape, *where)))
         return entries
 
     def within(self, items: Iterable[int]) -> list[int]:

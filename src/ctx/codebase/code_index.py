@@ -192,6 +192,13 @@ def open_unrefreshed(codebase: Codebase, tick: clock.Tick = clock.no_tick) -> Op
     return _open(codebase, "as it was", tick)
 
 
+def open_at_once(codebase: Codebase) -> OpenIndex | None:
+    """Open the index as it is, without resolving names; None if there is none."""
+    follower = _ResolveOnDemand(codebase, clock.no_tick, 0)
+    code = lookup.open_index(codebase.place.database, codebase.place.root, follower)
+    return _open_index(codebase, code, "as it was", follower) if code else None
+
+
 def open_readable(codebase: Codebase) -> Code | None:
     """Open the index for a caller that can do without it and without edges that take long to
     resolve; None if there is none. The caller closes it."""

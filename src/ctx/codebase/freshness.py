@@ -16,7 +16,7 @@ from ctx import clock, disk
 from ctx.code import index_file, lookup
 from ctx.code.lookup import Code
 from ctx.codebase import code_index
-from ctx.codebase.code_index import Codebase
+from ctx.codebase.code_index import Codebase, OpenIndex
 from ctx.codebase.index_state import IndexState
 from ctx.errors import (
     CtxError,
@@ -34,6 +34,8 @@ FEW_FILES = 2_000
 _NAMES_SECONDS = 10.0
 """How long a command that looks up a few names waits."""
 _FRESH_MS = 10_000
+_RECENT_REFRESH_MS = 60_000
+"""For a page, which is looked at again and again."""
 _WAIT_SECONDS = 0.5
 _REFRESH_SECONDS = 1.5
 _IN_ALL_SECONDS = 2.5
@@ -102,6 +104,22 @@ def open_now(codebase: Codebase, question: str) -> Iterator[AvailableCode]:
         return
     with code:
         yield AvailableCode(code, codebase.place.root, _index_state(code.connection, state))
+
+
+@contextmanager
+def open_as_it_is(codebase: Codebase) -> Iterator[OpenIndex | None]:
+    """Open the index as the last refresh left it, at once; None without one. It is built or
+    refreshed in the background."""
+    opened = code_index.open_at_once(codebase)
+    if opened is None:
+        _refresh_behind(codebase)
+        yield None
+        return
+    with opened:
+        _, refreshed_ms = _size_and_age(opened.code.connection)
+        if refreshed_ms is None or not 0 <= clock.now_ms() - refreshed_ms < _RECENT_REFRESH_MS:
+            _refresh_behind(codebase)
+        yield opened
 
 
 def open_if_quick(codebase: Codebase) -> Code | None:

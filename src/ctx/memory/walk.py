@@ -131,6 +131,12 @@ def related(
     return list(reached.values())
 
 
+def edges_from(graph: Graphs, nodes: Sequence[NodeId]) -> list[tuple[NodeId, str, NodeId]]:
+    """The edges that begin at some nodes, each as its start, its type and its end."""
+    steps = _steps(graph, nodes, (), False)
+    return [(here, edge_type, there) for here, edge_type, there, _ in steps]
+
+
 def _steps(
     graph: Graphs, ring: Iterable[NodeId], edge_types: Sequence[str], reverse: bool
 ) -> list[tuple[NodeId, str, NodeId, str]]:

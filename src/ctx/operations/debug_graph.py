@@ -14,6 +14,7 @@ from ctx.codebase import code_items
 from ctx.codebase.code_index import IndexAge
 from ctx.errors import AmbiguousId, NodeNotFound
 from ctx.ids import NodeId
+from ctx.memory import walk
 from ctx.memory.graph import USER
 from ctx.memory.graphs import Graphs
 from ctx.memory.model import Node
@@ -42,6 +43,9 @@ class Vertex(NamedTuple):
     """0 if it has no line."""
     node: NodeId | None
     """The node of memory, if there is one."""
+    created_at: str = ""
+    """When the node was added; empty for what is only in the code."""
+    tags: tuple[str, ...] = ()
 
 
 class Arrow(NamedTuple):
@@ -65,6 +69,22 @@ class GraphPicture(NamedTuple):
     """Null where no code was looked at."""
 
 
+class GraphFilter(NamedTuple):
+    """Which nodes and files are drawn. Without values, all of them."""
+
+    types: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    since: str | None = None
+
+    @property
+    def has_files(self) -> bool:
+        """Whether files that memory does not mention are drawn: they have no tags and no age."""
+        return not self.tags and self.since is None and (not self.types or "file" in self.types)
+
+
+EVERYTHING = GraphFilter()
+
+
 class GraphSources(NamedTuple):
     graph: Graphs
     code: Code | None
@@ -72,7 +92,9 @@ class GraphSources(NamedTuple):
     """Whose picture it is: in the user store there are nodes of other projects, too."""
 
 
-def draw_everything(known: GraphSources, limit: int, age: IndexAge | None) -> GraphPicture:
+def draw_everything(
+    known: GraphSources, limit: int, age: IndexAge | None, only: GraphFilter = EVERYTHING
+) -> GraphPicture:
     """Memory and the imports between files, up to the limit.
 
     The newest nodes come first, then the files that they mention, then the files with the most
@@ -80,16 +102,15 @@ def draw_everything(known: GraphSources, limit: int, age: IndexAge | None) -> Gr
     """
     graph, code, _ = known
     drawing = _Drawing(known, limit)
-    newest, _ = graph.newest((), (), None, None, include_superseded=True)
+    newest, _ = graph.newest(only.types, only.tags, only.since, None, include_superseded=True)
     own = [node_id for node_id in newest if node_id not in drawing.foreign]
     ids = own[:limit]
     for node in graph.nodes(ids):
         drawing.add(drawing.of_node(node))
     left_out = len(own) - len(ids)
-    for node_id in ids:
-        for edge in graph.edges(node_id, "out"):
-            drawing.connect_nodes(edge.from_id, edge.type, edge.to_id)
-    if code:
+    for from_id, type, to_id in walk.edges_from(graph, ids):
+        drawing.connect_nodes(from_id, type, to_id)
+    if code and only.has_files:
         left_out += drawing.add_files(code.importing_files(), code)
     return drawing.drawn(None, left_out, age)
 
@@ -124,7 +145,7 @@ class _Drawing:
         self._graph, self._code, project = known
         self._limit = limit
         self._tag = f"project:{project}" if project else ""
-        self.foreign = _foreign(self._graph, self._tag) if project else set()
+        self.foreign = foreign_nodes(self._graph, self._tag) if project else set()
         self.vertices: dict[str, Vertex] = {}
         self._arrows: dict[tuple[str, str, str], Arrow] = {}
         self._of_nodes: dict[NodeId, Vertex] = {}
@@ -155,14 +176,16 @@ class _Drawing:
         """What stands for a node: itself, or the file or item that it is the anchor of."""
         found = self._of_nodes.get(node.id)
         if found is None:
+            about = node.created_at, node.tags
             found = self._in_code(node)
-            if found is None:
+            if found is not None:
+                found = found._replace(created_at=about[0], tags=about[1])
+            else:
                 text = " ".join((node.summary or node.content).split())
                 label = text if len(text) <= _LABEL else f"{text[: _LABEL - 1].rstrip()}…"
                 path = node.metadata.get("path")
-                found = Vertex(
-                    node.id, node.type, label, path if isinstance(path, str) else "", 0, node.id
-                )
+                where = path if isinstance(path, str) else ""
+                found = Vertex(node.id, node.type, label, where, 0, node.id, *about)
             self._of_nodes[node.id] = found
         return found
 
@@ -319,7 +342,7 @@ class _Drawing:
             yield Arrow(by_id[parent[0]].id, "DEFINES", key, "high", 0), by_id[parent[0]]
 
 
-def _foreign(graph: Graphs, own: str) -> set[NodeId]:
+def foreign_nodes(graph: Graphs, own: str) -> set[NodeId]:
     """The nodes of other projects alone."""
     found: set[NodeId] = set()
     for user in (each for each in graph.graphs if each.scope == USER):

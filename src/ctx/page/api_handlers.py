@@ -1,6 +1,16 @@
 """What the HTTP API answers. The shapes are those of `--format json` on the command line."""
 
-from ctx.page import events_api, health_api, node_api, now_api, review_api, search_api, sessions_api
+from ctx.page import (
+    code_api,
+    events_api,
+    graph_api,
+    health_api,
+    node_api,
+    now_api,
+    review_api,
+    search_api,
+    sessions_api,
+)
 
 ENDPOINTS = [
     *now_api.ENDPOINTS,
@@ -9,5 +19,7 @@ ENDPOINTS = [
     *events_api.ENDPOINTS,
     *sessions_api.ENDPOINTS,
     *review_api.ENDPOINTS,
+    *graph_api.ENDPOINTS,
+    *code_api.ENDPOINTS,
     *health_api.ENDPOINTS,
 ]

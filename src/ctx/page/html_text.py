@@ -15,7 +15,7 @@ from markdown_it.utils import OptionsDict
 from markupsafe import Markup, escape
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
-from pygments.lexers import get_lexer_by_name
+from pygments.lexers import get_lexer_by_name, get_lexer_for_filename
 from pygments.util import ClassNotFound
 
 from ctx import markdown
@@ -46,6 +46,20 @@ def inline_code(text: str) -> Markup:
         Markup("<code>{}</code>").format(part) if at % 2 and is_paired else part
         for at, part in enumerate(parts)
     )
+
+
+def code_lines(lines: Sequence[str], path: str) -> list[Markup]:
+    """Lines of a file, highlighted by the language of its name."""
+    text = markdown.visible("\n".join(lines))
+    if len(text) > _LONGEST_CODE:
+        return [escape(line) for line in text.split("\n")]
+    try:
+        lexer = get_lexer_for_filename(path, stripnl=False)
+    except ClassNotFound:
+        return [escape(line) for line in text.split("\n")]
+    # Pygments closes its elements at the end of each line.
+    shown = highlight(text, lexer, HtmlFormatter(nowrap=True, classprefix="c-"))
+    return [Markup(line) for line in shown.removesuffix("\n").split("\n")]
 
 
 @cache

@@ -2,7 +2,16 @@
 
 from typing import NamedTuple
 
-from ctx.page import health_view, node_view, now_view, review_view, search_view, sessions_view
+from ctx.page import (
+    code_view,
+    graph_view,
+    health_view,
+    node_view,
+    now_view,
+    review_view,
+    search_view,
+    sessions_view,
+)
 from ctx.page.requests import PageRoute
 
 
@@ -32,4 +41,6 @@ ROUTES: list[PageRoute] = [
     *node_view.ROUTES,
     *sessions_view.ROUTES,
     *health_view.ROUTES,
+    *graph_view.ROUTES,
+    *code_view.ROUTES,
 ]

@@ -95,13 +95,17 @@ async function refresh() {
     return;
   }
   isStale = false;
+  if ($("main").hasAttribute("data-keep")) {
+    document.dispatchEvent(new CustomEvent("ctx:changed"));
+    return;
+  }
   const mine = ++version;
   const response = await fetch(location.href, { headers: { "X-Refresh": "1" } });
   if (!response.ok || mine !== version || isBusy()) return;
   const next = new DOMParser().parseFromString(await response.text(), "text/html");
   const main = $("main");
   const fresh = $("main", next);
-  if (!fresh || main.hasAttribute("data-keep") || main.innerHTML === fresh.innerHTML) return;
+  if (!fresh || main.innerHTML === fresh.innerHTML) return;
   const index = items().indexOf(chosen());
   const open = $$("details[id][open]", main).map((each) => each.id);
   main.replaceChildren(...fresh.childNodes);

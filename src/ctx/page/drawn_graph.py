@@ -1,0 +1,139 @@
+"""The graph of a project with the place of each vertex, for the page, the API and the picture."""
+
+from typing import NamedTuple
+from urllib.parse import quote
+
+from ctx import clock
+from ctx.ids import NodeId
+from ctx.memory import model
+from ctx.operations import project_graph
+from ctx.operations.debug_graph import GraphFilter, Vertex
+from ctx.operations.project_graph import ProjectGraphOptions
+from ctx.page import graph_layout
+from ctx.page.requests import PageRequest
+
+MOST = 5_000
+DEFAULT_LIMIT = 1_500
+DEEPEST = 4
+MOST_DAYS = 36_500
+_DAY_MS = 86_400_000
+
+CODE_GROUPS = ("file", "item", "package", "diagnostic")
+"""They are drawn as squares, memory as circles."""
+_GROUPS = {
+    **{kind: kind for kind in ("decision", "pattern", "fact", "observation", "task", "summary")},
+    **{kind: kind for kind in ("source", *CODE_GROUPS)},
+    "hypothesis": "question",
+    "open-question": "question",
+}
+
+
+class DrawnVertex(NamedTuple):
+    id: str
+    """A node's id, `file:PATH`, or `item:PATH:LINE:NAME`."""
+    kind: str
+    """The type of a node, `file`, or the kind of an item."""
+    group: str
+    """What has the same colour."""
+    label: str
+    path: str
+    line: int
+    node: NodeId | None
+    created_at: str
+    tags: tuple[str, ...]
+    cycle: int
+    """The number of its cycle, from 1; 0 if it is in none."""
+    address: str
+    """The page about it, below the address of the place."""
+    x: float
+    y: float
+
+    @property
+    def around(self) -> str:
+        """What stands for it in an address of the graph."""
+        return self.node or (f"{self.path}:{self.line}" if self.line else self.path)
+
+
+class DrawnEdge(NamedTuple):
+    source: int
+    """The position of the vertex in the list."""
+    target: int
+    type: str
+    in_cycle: bool
+
+
+class DrawnGraph(NamedTuple):
+    vertices: tuple[DrawnVertex, ...]
+    edges: tuple[DrawnEdge, ...]
+    width: float
+    height: float
+    start: str
+    """The vertex in the middle; empty for the whole project."""
+    cycles: int
+    left_out: int
+    """Vertices beyond the limit."""
+    code_read_at: str | None
+    """When the code index was refreshed; null without one."""
+
+
+def options(
+    node: str, depth: int, limit: int, type: str, tag: str, days: int
+) -> ProjectGraphOptions:
+    """What the parameters of an address mean."""
+    types = tuple(model.node_type(word) for word in type.split(",") if word.strip())
+    tags = tuple(model.tag(word) for word in tag.split(",") if word.strip())
+    since = clock.iso(clock.now_ms() - min(days, MOST_DAYS) * _DAY_MS) if days else None
+    only = GraphFilter(types, tags, since)
+    return ProjectGraphOptions(
+        node.strip(), max(1, min(depth, DEEPEST)), max(1, min(limit, MOST)), only
+    )
+
+
+def drawn_graph(request: PageRequest, wanted: ProjectGraphOptions) -> DrawnGraph:
+    with request.reading() as memory:
+        graph = project_graph.project_graph(memory, wanted)
+    vertices, arrows = graph.picture.vertices, graph.picture.edges
+    number_of = {vertex.id: number for number, vertex in enumerate(vertices)}
+    edges = tuple(
+        DrawnEdge(
+            number_of[arrow.source], number_of[arrow.target], arrow.type, graph.is_in_cycle(arrow)
+        )
+        for arrow in arrows
+    )
+    pairs = graph_layout.edge_set((edge.source, edge.target) for edge in edges)
+    layout = graph_layout.layout(len(vertices), pairs)
+    drawn = tuple(
+        DrawnVertex(
+            vertex.id,
+            vertex.kind,
+            _GROUPS.get(vertex.kind, "item"),
+            vertex.label,
+            vertex.path,
+            vertex.line,
+            vertex.node,
+            vertex.created_at,
+            vertex.tags,
+            graph.cycle_of.get(vertex.id, 0),
+            _address(vertex),
+            *layout.points[number],
+        )
+        for number, vertex in enumerate(vertices)
+    )
+    age = graph.picture.age
+    return DrawnGraph(
+        drawn,
+        edges,
+        layout.width,
+        layout.height,
+        graph.start,
+        max(graph.cycle_of.values(), default=0),
+        graph.picture.left_out,
+        age.refreshed_at if age else None,
+    )
+
+
+def _address(vertex: Vertex) -> str:
+    if vertex.id == vertex.node or not vertex.path:
+        return f"/node/{vertex.node}"
+    line = f"#L{vertex.line}" if vertex.line else ""
+    return f"/code/file?path={quote(vertex.path, safe='', errors='replace')}{line}"

@@ -1,0 +1,195 @@
+"""The graph: as a drawing, as a picture, as tables, and through the API."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.conftest import Ctx
+from tests.page.served import Served
+
+HOSTILE = (
+    '<script>alert(1)</script> "><img src=x onerror=alert(2)> [x](javascript:alert(3))'
+    " <svg onload=alert(4)> \u202egnp.exe"
+)
+
+
+@pytest.fixture
+def graph(served: Served, ctx: Ctx, project: Path) -> Served:
+    """Two decisions that depend on each other, a fact about a file, and a file that is imported."""
+    (project / "app.py").write_text("import store\n\ndef run():\n    store.save()\n")
+    (project / "store.py").write_text("def save():\n    pass\n")
+    one = ctx("add", "--type=decision", "Use sockets", "--format=json").json["node"]["id"]
+    other = ctx("add", "--type=decision", "Use threads", "--format=json").json["node"]["id"]
+    ctx("link", one, other, "--type=DEPENDS_ON")
+    ctx("link", other, one, "--type=DEPENDS_ON")
+    ctx("add", "--type=fact", HOSTILE, "--tag=topic:hostile")
+    assert ctx("code", "index").code == 0
+    return served
+
+
+@pytest.fixture
+def visitor(graph: Served) -> Iterator[httpx.Client]:
+    with graph.visitor() as client:
+        start = str(client.get("/").headers["location"]).removesuffix("/now")
+        client.base_url = httpx.URL(graph.origin + start)
+        yield client
+
+
+def read(graph: Served, **parameters: str) -> Any:
+    with graph.program() as program:
+        answer = program.get("/api/v1/graph", params=parameters)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+
+def labels(drawn: Any) -> set[str]:
+    return {vertex["label"] for vertex in drawn["vertices"]}
+
+
+def test_memory_and_code_are_one_graph(graph: Served) -> None:
+    drawn = read(graph)
+    assert {"Use sockets", "Use threads", "app.py", "store.py"} <= labels(drawn)
+    vertices = drawn["vertices"]
+    edges = {
+        (vertices[edge["source"]]["label"], edge["type"], vertices[edge["target"]]["label"])
+        for edge in drawn["edges"]
+    }
+    assert ("app.py", "IMPORTS", "store.py") in edges
+    assert ("Use sockets", "DEPENDS_ON", "Use threads") in edges
+
+
+def test_cycles_are_marked(graph: Served) -> None:
+    drawn = read(graph)
+    in_cycle = {each["label"] for each in drawn["vertices"] if each["cycle"]}
+    assert drawn["cycles"] == 1
+    assert in_cycle == {"Use sockets", "Use threads"}
+    assert {each["type"] for each in drawn["edges"] if each["in_cycle"]} == {"DEPENDS_ON"}
+
+
+def test_filters(graph: Served) -> None:
+    assert labels(read(graph, type="decision")) == {"Use sockets", "Use threads"}
+    assert len(labels(read(graph, tag="topic:hostile"))) == 1
+    assert "Use sockets" in labels(read(graph, days="7"))
+    assert len(read(graph, limit="1")["vertices"]) == 1
+    with graph.program() as program:
+        for wrong in ({"type": "x"}, {"limit": "0"}, {"depth": "99"}, {"nope": "1"}):
+            assert program.get("/api/v1/graph", params=wrong).status_code == 400, wrong
+        assert program.get("/api/v1/graph", params={"node": "nowhere"}).status_code == 404
+
+
+def test_around_a_node(graph: Served, ctx: Ctx) -> None:
+    (node,) = [each["node"] for each in read(graph)["vertices"] if each["label"] == "Use sockets"]
+    assert labels(read(graph, node=node, depth="1")) == {"Use sockets", "Use threads"}
+    around = read(graph, node="app.py", depth="1")
+    assert around["start"] == "file:app.py"
+    assert {"app.py", "store.py", "app.run"} <= labels(around)
+
+
+def test_positions_do_not_overlap_and_stay(graph: Served) -> None:
+    drawn, again = read(graph), read(graph)
+    assert drawn == again
+    places = {(each["x"], each["y"]) for each in drawn["vertices"]}
+    assert len(places) == len(drawn["vertices"])
+
+
+def test_the_picture_is_svg_without_script(visitor: httpx.Client) -> None:
+    answer = visitor.get("graph.svg")
+    assert answer.headers["content-type"] == "image/svg+xml"
+    assert "attachment" in answer.headers["content-disposition"]
+    root = ElementTree.fromstring(answer.content)
+    names = {element.tag.rpartition("}")[2] for element in root.iter()}
+    assert names <= {"svg", "title", "rect", "path", "circle", "text"}
+    assert not [name for each in root.iter() for name in each.attrib if name.startswith("on")]
+    assert "Use sockets" in "".join(root.itertext())
+    assert "\u202e" not in answer.text
+
+
+def test_without_javascript_there_are_tables_and_a_picture(visitor: httpx.Client) -> None:
+    page = visitor.get("graph").text
+    assert re.search(r'<noscript>\s*<a href="/p/[^"]+/graph\.svg\?"><img', page)
+    assert page.count("<th scope=") == 7
+    assert "Use sockets</a>" in page
+    assert "DEPENDS_ON" in page
+    assert "<script>alert" not in page
+    assert "onerror=alert(2)>" not in page.replace("&gt;", "")
+    filtered = visitor.get("graph", params={"type": "decision"}).text
+    assert "app.py" not in filtered
+    assert "2 nodes" in filtered
+
+
+def test_an_empty_graph_says_what_to_do(served: Served) -> None:
+    with served.visitor() as client:
+        start = str(client.get("/").headers["location"]).removesuffix("/now")
+        page = client.get(f"{start}/graph").text
+    assert "nothing to draw yet" in page
+    assert "ctx add" in page
+
+
+def open_graph(served: Served, browser: Browser, query: str = "") -> tuple[Page, list[str]]:
+    page = served.open(browser)
+    problems: list[str] = []
+    page.on("dialog", lambda dialog: problems.append(dialog.message))
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("console", lambda line: problems.append(line.text) if line.type == "error" else None)
+    page.goto(page.url.replace("/now", f"/graph{query}"))
+    expect(page.locator(".stage[data-painted]")).to_be_attached()
+    return page, problems
+
+
+def test_the_drawing_is_used_with_the_keyboard(graph: Served, browser: Browser) -> None:
+    page, problems = open_graph(graph, browser)
+    stage = page.locator(".stage")
+    stage.focus()
+    before = stage.screenshot()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("+")
+    page.wait_for_timeout(300)
+    assert stage.screenshot() != before
+    page.locator("#graph-find").fill("sockets")
+    expect(page.locator(".graph-list button")).to_have_count(1)
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    chosen = page.locator(".chosen-node")
+    expect(chosen.locator("h2")).to_have_text("Use sockets")
+    expect(chosen).to_contain_text("depends on: Use threads")
+    chosen.get_by_role("link", name="Open").click()
+    expect(page).to_have_url(re.compile(r"/node/"))
+    assert problems == []
+    page.context.close()
+
+
+def test_a_node_can_be_dragged_and_the_drawing_moved(graph: Served, browser: Browser) -> None:
+    page, problems = open_graph(graph, browser, "?type=decision")
+    box = page.locator(".stage").bounding_box()
+    assert box is not None
+    page.locator(".graph-list button", has_text="Use sockets").click()
+    page.wait_for_timeout(300)
+    middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(*middle)
+    page.mouse.down()
+    page.mouse.move(middle[0] + 120, middle[1] + 60, steps=4)
+    page.mouse.up()
+    page.mouse.click(box["x"] + 10, box["y"] + 10)
+    expect(page.locator(".chosen-node")).to_contain_text("Choose a node")
+    page.mouse.click(middle[0] + 120, middle[1] + 60)
+    expect(page.locator(".chosen-node h2")).to_have_text("Use sockets")
+    assert problems == []
+    page.context.close()
+
+
+def test_the_drawing_follows_memory(graph: Served, ctx: Ctx, browser: Browser) -> None:
+    page, problems = open_graph(graph, browser)
+    page.locator("#graph-find").fill("Queue the mail")
+    expect(page.locator(".graph-list")).to_contain_text("No node matches")
+    page.locator("#graph-find").fill("")
+    page.locator(".stage").focus()
+    ctx("add", "--type=decision", "Queue the mail")
+    expect(page.locator(".graph-list")).to_contain_text("Queue the mail", timeout=10_000)
+    assert problems == []
+    page.context.close()
