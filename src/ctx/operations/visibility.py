@@ -38,11 +38,13 @@ def accept(memory: Memory, node_ids: Sequence[NodeId]) -> None:
     by_scope = _by_scope(others)
     if not by_scope:
         return
+    # In the shell of an agent, it is the agent who vouches.
+    metadata = {sources.KEY: sources.USER, **memory.source_metadata}
     with memory.transaction("accept", *by_scope) as change:
         for scope, nodes in by_scope.items():
             here = change.in_scope(scope)
             for node in nodes:
-                here.update_node(node.id, metadata={sources.KEY: sources.USER})
+                here.update_node(node.id, metadata=metadata)
                 if model.tier(node.tags) is None and not _has_layer(node):
                     here.set_tier(node.id, REFERENCE)
 
