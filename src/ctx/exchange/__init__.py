@@ -2,6 +2,7 @@
 
     graph_json           exports a graph as JSON, and compares such a document with a graph
     graph_document       parses such a document
+    graph_stream         reads a large one in parts
     importer             imports nodes, edges and views
     foreign/             reads the formats of other programs
     integrity            checks that the tables match the records
