@@ -46,7 +46,7 @@ def memory(surroundings: Path, repo: Path) -> Iterator[Memory]:
         yield memory
 
 
-def told(memory: Memory, script: str = FIXING, **options: object) -> SessionStory:
+def story_of(memory: Memory, script: str = FIXING, **options: object) -> SessionStory:
     add_steps(memory, script)
     return story(memory, "s1", StoryOptions(**options))  # type: ignore[arg-type]
 
@@ -56,7 +56,7 @@ def ids(script: str, kind: str) -> list[str]:
 
 
 def test_a_turn_is_a_prompt_and_what_was_done_in_groups(memory: Memory) -> None:
-    before, fixing, asking = told(memory).turns
+    before, fixing, asking = story_of(memory).turns
     assert (before.number, before.prompt, [each.group for each in before.groups]) == (
         *(0, None),
         ["mark"],
@@ -78,7 +78,7 @@ def test_a_turn_is_a_prompt_and_what_was_done_in_groups(memory: Memory) -> None:
 
 
 def test_a_failure_names_the_steps_from_failing_to_passing(memory: Memory) -> None:
-    (failure,) = told(memory).failures
+    (failure,) = story_of(memory).failures
     failed, passed = ids(FIXING, "command")
     assert failure.command == "pytest"
     assert failure.messages == ("AssertionError: assert 2 == 1",)
@@ -89,12 +89,12 @@ def test_a_failure_names_the_steps_from_failing_to_passing(memory: Memory) -> No
 
 def test_what_still_fails_has_no_step_that_passed(memory: Memory) -> None:
     script = FIXING.replace("run: pytest -q\n  passed\n", "")
-    (failure,) = told(memory, script).failures
+    (failure,) = story_of(memory, script).failures
     assert failure.passed is None
 
 
 def test_decisions_are_there_before_and_after_synthesis(memory: Memory) -> None:
-    (spoken,) = told(memory).decisions
+    (spoken,) = story_of(memory).decisions
     prompt = ids(FIXING, "prompt")[0]
     assert "refresh" in spoken.text
     assert (spoken.steps, spoken.node) == ((prompt,), "")
@@ -105,7 +105,7 @@ def test_decisions_are_there_before_and_after_synthesis(memory: Memory) -> None:
 
 
 def test_memory_of_a_session_names_its_steps(memory: Memory) -> None:
-    assert told(memory).memory == ()
+    assert story_of(memory).memory == ()
     synthesise(memory, "s1", is_over=True)
     nodes = story(memory, "s1").memory
     assert nodes[0].kind == "summary"
@@ -116,7 +116,7 @@ def test_memory_of_a_session_names_its_steps(memory: Memory) -> None:
 
 
 def test_files_that_were_written_come_first(memory: Memory) -> None:
-    files = told(memory).files
+    files = story_of(memory).files
     assert [(each.path, each.reads, each.writes, each.added) for each in files] == [
         ("src/auth.py", 1, 1, 3),
         ("README.md", 1, 0, 0),
@@ -137,7 +137,7 @@ def test_files_that_were_written_come_first(memory: Memory) -> None:
     ],
 )
 def test_search_within_a_session(memory: Memory, text: str, kinds: list[str]) -> None:
-    found = told(memory, text=text)
+    found = story_of(memory, text=text)
     assert [each.step.kind for each in found.hits] == kinds
     assert found.hit_count == len(kinds)
 
@@ -145,7 +145,7 @@ def test_search_within_a_session(memory: Memory, text: str, kinds: list[str]) ->
 def test_a_long_session_has_pages(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session_turns, "_PAGE_STEPS", 4)
     whole = scripted(FIXING)
-    first = told(memory)
+    first = story_of(memory)
     assert (first.page, first.pages) == (1, 4)
     shown: list[Step] = []
     for number in range(1, 5):
@@ -162,7 +162,7 @@ def test_a_long_session_has_pages(memory: Memory, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_session_without_steps_is_a_short_story(memory: Memory) -> None:
-    found = told(memory, "")
+    found = story_of(memory, "")
     assert (found.turns, found.pages, found.failures, found.files) == ((), 1, (), ())
     with pytest.raises(SessionNotFound):
         story(memory, "nowhere")
@@ -203,7 +203,7 @@ def test_steps_have_their_line_in_the_transcript(memory: Memory, tmp_path: Path)
 
 
 def test_the_story_as_markdown(memory: Memory) -> None:
-    assert as_markdown(told(memory)).splitlines()[4:] == [
+    assert as_markdown(story_of(memory)).splitlines()[4:] == [
         "**Fix the test in auth. Never call refresh twice, because tokens are single-use.**",
         "",
         "- 1 search: refresh",

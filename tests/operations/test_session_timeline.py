@@ -76,16 +76,16 @@ def test_filters(memory: Memory) -> None:
     add_sessions(memory, 8, project="shop")
     add_sessions(memory, 3, project="other", host="gemini")
 
-    def found(**wanted: str) -> int:
+    def total(**wanted: str) -> int:
         return list_page(memory, Options("shop", **wanted)).total  # type: ignore[arg-type]
 
     assert list_page(memory, Options(None)).total == 11
     assert list_page(memory, Options(None)).hosts == {"codex": 8, "gemini": 3}
     assert list_page(memory, Options(None, host="gemini")).total == 3
-    assert (found(), found(host="codex"), found(host="gemini")) == (8, 8, 0)
-    assert (found(until="2026-11-01"), found(until="2026-10-31")) == (4, 0)
-    assert (found(text="do 3%"), found(text="B5"), found(text="codex-shop")) == (1, 1, 8)
-    assert (found(text="%"), found(text="_"), found(text="' OR 1")) == (8, 0, 0)
+    assert (total(), total(host="codex"), total(host="gemini")) == (8, 8, 0)
+    assert (total(until="2026-11-01"), total(until="2026-10-31")) == (4, 0)
+    assert (total(text="do 3%"), total(text="B5"), total(text="codex-shop")) == (1, 1, 8)
+    assert (total(text="%"), total(text="_"), total(text="' OR 1")) == (8, 0, 0)
 
 
 def test_a_summary_is_searched(memory: Memory) -> None:

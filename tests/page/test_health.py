@@ -8,6 +8,9 @@ from playwright.sync_api import Browser, expect
 
 from ctx import clock
 from ctx.hook_files import hook_log
+from ctx.llm.ledger import Caps, Ledger, ModelTarget, Purpose
+from ctx.llm.prices import prices
+from ctx.llm.protocol import Usage
 from ctx.sqlite.connection import transaction
 from tests.conftest import Ctx
 from tests.page.served import Served
@@ -81,6 +84,19 @@ def test_the_doctor_runs_when_asked(served: Served, browser: Browser) -> None:
     expect(page.get_by_role("button", name="Run again")).to_be_visible()
     assert trouble == []
     page.context.close()
+
+
+def test_model_spending(surroundings: Path, served: Served) -> None:
+    target = ModelTarget("claude_cli", "claude", "<b>default")
+    with Ledger(str(surroundings / ".ctx" / "ledger.db")) as ledger:
+        meter = ledger.meter(Purpose("llm"), target, Caps(999_999), prices([]))
+        meter.reserve(900, 9).settle(Usage(700, 50, cost_micros=1_250_000), "<b>haiku")
+    with served.visitor() as visitor:
+        page = visitor.get(f"{base_of(visitor)}/health").text
+    assert "750 of 200,000 tokens" in page
+    assert "$1.25, 1 request" in page
+    assert "&lt;b&gt;" in page
+    assert "<b>" not in page
 
 
 def test_a_narrow_window(served: Served, browser: Browser) -> None:

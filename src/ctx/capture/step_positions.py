@@ -12,12 +12,18 @@ from ctx.capture.steps import Step
 
 _LARGEST = 12 * 1024 * 1024
 """Bytes that are searched. Most transcripts are smaller."""
+_WINDOW = 2 * 1024 * 1024
+"""How far a text is searched for: it may be in the transcript in other words, or not at all."""
 _LONGEST_NEEDLE = 60
 _SHORTEST_TEXT = 2
 
 
 def lines_of(path: str, steps: Iterable[Step]) -> dict[str, int]:
-    """The lines of the steps, by their ids. The steps are in the order of time."""
+    """The lines of the steps, by their ids.
+
+    The steps are all of the session, in the order of time: the same words may occur often, and a
+    step is after those before it.
+    """
     try:
         data = disk.read_plain(path, _LARGEST) if path else b""
     except (OSError, ValueError):
@@ -35,8 +41,9 @@ def lines_of(path: str, steps: Iterable[Step]) -> dict[str, int]:
 
 
 def _find(data: bytes, step: Step, start: int) -> int:
+    end = len(data) if step.tool_use else start + _WINDOW
     for needle in _needles(step):
-        if (at := data.find(needle, start)) >= 0:
+        if (at := data.find(needle, start, end)) >= 0:
             return at
     return -1
 

@@ -124,10 +124,7 @@ def story(memory: Memory, named: str, options: StoryOptions = WHOLE) -> SessionS
     pages = pages_of(kept)
     page = _page_of(pages, options)
     hits = [each for each in kept if _contains(each, options.text)] if options.text.strip() else []
-    shown = [each for chunk in pages[page - 1] for each in chunk.steps]
-    lines = step_positions.lines_of(
-        session.transcript, sorted({*shown, *hits[:_MOST_HITS]}, key=lambda each: each.id)
-    )
+    lines = step_positions.lines_of(session.transcript, kept)
     nodes = _nodes(memory, session)
     return SessionStory(
         sessions.show(memory, session.id),
