@@ -142,10 +142,10 @@ def test_for_programs(filled: FilledProject, repo: Path, ctx: Ctx) -> None:
             ]
             == 4
         )
-        assert (
-            post("imports", {"decision": "accept", "ids": [filled.imported]}).json()["import_count"]
-            == 1
-        )
+        mine = {"decision": "accept", "ids": [filled.imported]}
+        assert "cannot vouch" in post("imports", mine).json()["error"]["message"]
+        hidden = {"decision": "reject", "ids": [filled.imported]}
+        assert post("imports", hidden).json()["import_count"] == 1
         settled = {"id": filled.conflict, "field": "content", "value": "Deploys run at noon"}
         assert post("conflicts", settled).json()["conflicts"] == []
         assert node(ctx, filled.conflict)["content"] == "Deploys run at noon"

@@ -1,30 +1,18 @@
 """The history of a node as differences between its versions."""
 
-import difflib
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from ctx.memory.inverse_changes import ChangeSummary
 from ctx.operations.show import NodeVersion
+from ctx.page.text_differences import DiffKind, DiffPart, compare
 
-_PIECE = re.compile(r"\s+|\w+|[^\w\s]")
-_MOST_PIECES = 3_000
-"""More pieces than this are compared by line instead of by word."""
-_MOST_LINES = 4_000
 _CONTEXT = 90
 """The characters of unchanged text that stay on either side of a change."""
 _LONGEST = 4_000
 """The characters of one added or removed part that are shown."""
 _FIELDS = ("content", "summary", "type")
-
-DiffKind = Literal["same", "added", "removed"]
-
-
-class DiffPart(NamedTuple):
-    kind: DiffKind
-    text: str
 
 
 class FieldDiff(NamedTuple):
@@ -97,31 +85,12 @@ def entries(
 
 def difference(before: str, after: str) -> tuple[DiffPart, ...]:
     """What was added and removed, by word, or by line in long texts; the rest is shortened."""
-    parts = [part for part in _parts(before, after) if part.text]
+    parts = [part for part in compare(before, after) if part.text]
     last = len(parts) - 1
     return tuple(
         DiffPart(kind, _shortened(text, kind, is_first=place == 0, is_last=place == last))
         for place, (kind, text) in enumerate(parts)
     )
-
-
-def _parts(before: str, after: str) -> Iterator[DiffPart]:
-    old, new = _PIECE.findall(before), _PIECE.findall(after)
-    if len(old) > _MOST_PIECES or len(new) > _MOST_PIECES:
-        old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
-    if not old or not new or len(old) > _MOST_LINES or len(new) > _MOST_LINES:
-        yield DiffPart("removed", before)
-        yield DiffPart("added", after)
-        return
-    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
-    for kind, i1, i2, j1, j2 in matcher.get_opcodes():
-        if kind == "equal":
-            yield DiffPart("same", "".join(old[i1:i2]))
-            continue
-        if i2 > i1:
-            yield DiffPart("removed", "".join(old[i1:i2]))
-        if j2 > j1:
-            yield DiffPart("added", "".join(new[j1:j2]))
 
 
 def _shortened(text: str, kind: DiffKind, *, is_first: bool, is_last: bool) -> str:

@@ -13,7 +13,6 @@ from ctx.operations import add, delete, link, show, tag, trace, undo, update
 from ctx.operations.show import ShowResult
 from ctx.operations.update import EditConflict
 from ctx.page import node_history
-from ctx.page.node_history import DiffPart
 from ctx.page.rendering import first_line
 from ctx.page.requests import (
     Answer,
@@ -25,6 +24,7 @@ from ctx.page.requests import (
     path_below,
 )
 from ctx.page.search_view import SentForm, split_tags
+from ctx.page.text_differences import DiffPart
 from ctx.workspace import Memory
 
 _MOST_EDGES = 50

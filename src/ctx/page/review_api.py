@@ -81,6 +81,8 @@ def decide_imports(
     body: Decision,
 ) -> ReviewQueue:
     """Accept imported nodes as said by the user, or hide them from agents."""
+    if body.decision == "accept" and request.browser is None:
+        raise UsageError("A program cannot vouch for a text.", hint="Open the page: `ctx ui`")
     decide = visibility.accept if body.decision == "accept" else visibility.hide
     with request.writing() as memory:
         decide(memory, [memory.graph.find(name) for name in body.ids])

@@ -1,9 +1,7 @@
 """Review: what waits for a decision of the user."""
 
 import json
-import re
-from collections.abc import Callable, Iterator, Mapping
-from difflib import SequenceMatcher
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from ctx.errors import CtxError, UsageError
@@ -12,17 +10,11 @@ from ctx.operations import agent_proposals, learnings, review, review_queue, vis
 from ctx.operations.review import FieldVersion, OpenField
 from ctx.operations.review_queue import PAGE
 from ctx.page.requests import Answer, GoTo, HtmlPage, PageRequest, PageRoute, last_change
+from ctx.page.text_differences import DiffPart, compare
 from ctx.workspace import Memory
 
 _LONGEST_COMPARED = 4_000
 _MOST_SELECTED = 200
-
-
-class DiffPart(NamedTuple):
-    """A part of a text: `same`, or only on one side, `new` or `old`."""
-
-    kind: str
-    text: str
 
 
 class WrittenText(NamedTuple):
@@ -68,17 +60,7 @@ def _differences(field: OpenField, version: FieldVersion) -> list[DiffPart]:
     current, text = _value_text(field, field.versions[0]), _value_text(field, version)
     if version.number == 1 or max(len(current), len(text)) > _LONGEST_COMPARED:
         return [DiffPart("same", text)]
-    return list(_compare(current, text))
-
-
-def _compare(old: str, new: str) -> Iterator[DiffPart]:
-    before, after = re.split(r"(\s+)", old), re.split(r"(\s+)", new)
-    matcher = SequenceMatcher(None, before, after, autojunk=False)
-    for kind, old_from, old_to, new_from, new_to in matcher.get_opcodes():
-        if kind != "equal" and old_to > old_from:
-            yield DiffPart("old", "".join(before[old_from:old_to]))
-        if new_to > new_from:
-            yield DiffPart("same" if kind == "equal" else "new", "".join(after[new_from:new_to]))
+    return list(compare(current, text))
 
 
 # Changes
