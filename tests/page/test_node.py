@@ -1,14 +1,19 @@
 """The view of one node, and what can be changed there."""
 
+import re
+from pathlib import Path
+
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, expect
 
 from ctx.page.node_history import difference
 from ctx.page.requests import path_below
+from ctx.synthesis.session_writer import synthesise
 from tests.cli.conftest import Add
 from tests.conftest import Ctx
 from tests.page.form_visitor import FormVisitor, field
 from tests.page.served import Served
+from tests.synthesis.test_session_writer import add_steps, open_writable
 
 HOSTILE = (
     '<script>alert(1)</script> "><img src=x onerror=alert(2)> <svg onload=alert(3)>'
@@ -106,6 +111,22 @@ def test_a_deleted_node_can_be_restored(served: Served, add: Add, ctx: Ctx) -> N
         assert "2 nodes, newest first." in restored
         for unknown in ("/node/01NOTHING", "/node/x", "/node/%00"):
             assert visitor.get(unknown).status_code == 404
+
+
+def test_a_node_names_the_message_that_it_comes_from(
+    served: Served, surroundings: Path, project: Path
+) -> None:
+    rule = "Never commit to main, because the release job runs from it."
+    with open_writable(surroundings, project) as memory:
+        add_steps(memory, f"prompt: Look at the job. {rule}\nsay: OK, I leave it alone.\n", "s1")
+        synthesise(memory, "s1", is_over=True)
+    with FormVisitor(served) as visitor:
+        page = visitor.get("/search?q=session:s1+AND+tag:kind:decision").text
+        found = re.search(r"/node/(\w{26})", page)
+        assert found is not None
+        page = visitor.get(f"/node/{found.group(1)}").text
+        assert f"<blockquote>{rule}</blockquote>" in page
+        assert f'href="{visitor.base}/sessions/s1#step-' in page
 
 
 def test_undo_goes_back_below_the_folder_only(served: Served, add: Add) -> None:
