@@ -105,6 +105,9 @@ def test_a_deleted_node_can_be_restored(served: Served, add: Add, ctx: Ctx) -> N
         assert "Deleted. Undo" in visitor.follow(f"/node/{node}/delete")
         assert visitor.get(f"/node/{node}").status_code == 404
         assert "This node was deleted. Restore" in visitor.text(f"/node/{node}")
+        late = visitor.send(f"/node/{node}/edit", content="Tea is cold.", base_text="x")
+        assert late.status_code == 404
+        assert "<pre>Tea is cold.</pre>" in late.text, "what was typed is not lost"
         assert "Restored. Undo" in visitor.follow(f"/node/{node}/restore")
         assert "Deleted 2 nodes." in visitor.follow(f"/node/{node}/delete", cascade="1")
         restored = visitor.follow("/undo", change="", back="/search")
