@@ -74,6 +74,7 @@ def test_tags_pins_links_and_supersession(served: Served, add: Add, ctx: Ctx) ->
         assert refused.status_code == 400
         assert 'value="tier:nothing"' in refused.text
         assert "Pinned. Undo" in visitor.follow(f"{at}/pin", pinned="1")
+        assert "Pinned. Undo" not in visitor.follow(f"{at}/pin", pinned="1"), "it was before"
         assert "tier:pinned" in ctx("show", node).out
         assert "Unpinned. Undo" in visitor.follow(f"{at}/pin", pinned="0", back="/search")
 

@@ -162,6 +162,21 @@ def test_completion_with_the_keyboard(served: Served, add: Add, browser: Browser
     page.context.close()
 
 
+def test_a_new_node_appears_by_itself(served: Served, add: Add, browser: Browser) -> None:
+    add("--type=fact", "Tea is hot.")
+    page = served.open(browser)
+    page.goto(page.url.removesuffix("/now") + "/search")
+    expect(page.locator(".hits li")).to_have_count(1)
+    page.click("#new-node summary")
+    add("--type=fact", "Coffee is hot.")
+    expect(page.locator(".hits li")).to_have_count(2, timeout=15_000)
+    expect(page.locator("#new-node textarea")).to_be_visible()
+    # The box still completes after the page has read itself again.
+    page.locator("#query").press_sequentially("ty")
+    wait_for_option(page, "type:")
+    page.context.close()
+
+
 def slowness() -> float:
     """How many times longer something takes because other processes run here."""
     return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))

@@ -163,8 +163,11 @@ def _changing(
         try:
             with request.writing() as memory:
                 node_id = memory.graph.find(request.path["node"])
+                before = last_change(memory)
                 done = change(request, memory, node_id)
-                return done._replace(undo=last_change(memory))
+                made = last_change(memory)
+                # What had no effect is no change: an earlier one must not be offered for undo.
+                return done._replace(undo=made if made != before else "")
         except CtxError as error:
             typed = {name: request.field(name) for name in fields}
             return _page(request, request.path["node"], SentForm(form, error, typed))
