@@ -36,8 +36,7 @@ def test_a_node_is_edited_and_the_edit_undone(served: Served, add: Add, ctx: Ctx
         )
         assert "Changed: type, content, summary." in edited
         page = visitor.get(f"/node/{node}").text
-        assert "<del>one</del><ins>two</ins>" in page
-        assert "<del>second</del><ins>seconds</ins>" in page
+        assert "<del>one* second</del><ins>two* seconds</ins>" in page
         change = field(page, "change")
         undone = visitor.follow("/undo", change=change, back=f"/node/{node}")
         assert "Undone:" in undone
@@ -176,7 +175,10 @@ def test_differences() -> None:
         )
 
     assert shown("", "New text.") == "[+New text.]"
-    assert shown("a b c", "a x c") == "a [-b][+x] c"
+    assert shown("one b two", "one x two") == "one [-b][+x] two"
+    assert shown("one b, c two", "one x, y two") == "one [-b, c][+x, y] two"
+    assert shown("same", "same") == "same"
+    assert shown("gone", "") == "[-gone]"
     long = "word " * 100
     assert len(shown(long + "a", long + "b")) < 120
 

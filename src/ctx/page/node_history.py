@@ -15,6 +15,8 @@ _MOST_PIECES = 3_000
 _MOST_LINES = 4_000
 _CONTEXT = 90
 """The characters of unchanged text that stay on either side of a change."""
+_SHORTEST_SAME = 3
+"""Fewer characters that stayed between two changes are shown as changed too."""
 _LONGEST = 4_000
 """The characters of one added or removed part that are shown."""
 _FIELDS = ("content", "summary", "type")
@@ -114,14 +116,22 @@ def _parts(before: str, after: str) -> Iterator[DiffPart]:
         yield DiffPart("added", after)
         return
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
-    for kind, i1, i2, j1, j2 in matcher.get_opcodes():
-        if kind == "equal":
-            yield DiffPart("same", "".join(old[i1:i2]))
+    removed = added = ""
+    codes = matcher.get_opcodes()
+    for place, (kind, i1, i2, j1, j2) in enumerate(codes):
+        before_part, after_part = "".join(old[i1:i2]), "".join(new[j1:j2])
+        is_between = 0 < place < len(codes) - 1
+        # A space or a comma between two changes would only tear them apart.
+        if kind != "equal" or (is_between and len(before_part.strip()) < _SHORTEST_SAME):
+            removed += before_part
+            added += after_part
             continue
-        if i2 > i1:
-            yield DiffPart("removed", "".join(old[i1:i2]))
-        if j2 > j1:
-            yield DiffPart("added", "".join(new[j1:j2]))
+        yield DiffPart("removed", removed)
+        yield DiffPart("added", added)
+        removed = added = ""
+        yield DiffPart("same", before_part)
+    yield DiffPart("removed", removed)
+    yield DiffPart("added", added)
 
 
 def _shortened(text: str, kind: DiffKind, *, is_first: bool, is_last: bool) -> str:
