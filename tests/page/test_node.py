@@ -204,7 +204,8 @@ def problems(page: Page) -> list[str]:
 def test_hostile_text_is_shown_and_runs_nothing(
     served: Served, add: Add, ctx: Ctx, browser: Browser
 ) -> None:
-    node = add("--type=fact", HOSTILE, f"--summary={HOSTILE}", f"--meta=note={HOSTILE}")
+    fields = [f"--summary={HOSTILE}", f"--meta=note={HOSTILE}", "--tag=<img/src=x/onerror=alert>"]
+    node = add("--type=fact", HOSTILE, *fields)
     other = add("--type=fact", "Harmless.")
     assert ctx("link", node, other, "--type=RELATES_TO", f"--reason={HOSTILE}").code == 0
     assert ctx("update", node, "--content", f"{HOSTILE} changed").code == 0
