@@ -1,14 +1,19 @@
 """The view of one node, and what can be changed there."""
 
+import re
+from pathlib import Path
+
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, expect
 
 from ctx.page.node_history import difference
 from ctx.page.requests import path_below
+from ctx.synthesis.session_writer import synthesise
 from tests.cli.conftest import Add
 from tests.conftest import Ctx
 from tests.page.form_visitor import FormVisitor, field
 from tests.page.served import Served
+from tests.synthesis.test_session_writer import add_steps, open_writable
 
 HOSTILE = (
     '<script>alert(1)</script> "><img src=x onerror=alert(2)> <svg onload=alert(3)>'
@@ -31,8 +36,7 @@ def test_a_node_is_edited_and_the_edit_undone(served: Served, add: Add, ctx: Ctx
         )
         assert "Changed: type, content, summary." in edited
         page = visitor.get(f"/node/{node}").text
-        assert "<del>one</del><ins>two</ins>" in page
-        assert "<del>second</del><ins>seconds</ins>" in page
+        assert "<del>one* second</del><ins>two* seconds</ins>" in page
         change = field(page, "change")
         undone = visitor.follow("/undo", change=change, back=f"/node/{node}")
         assert "Undone:" in undone
@@ -69,6 +73,7 @@ def test_tags_pins_links_and_supersession(served: Served, add: Add, ctx: Ctx) ->
         assert refused.status_code == 400
         assert 'value="tier:nothing"' in refused.text
         assert "Pinned. Undo" in visitor.follow(f"{at}/pin", pinned="1")
+        assert "Pinned. Undo" not in visitor.follow(f"{at}/pin", pinned="1"), "it was before"
         assert "tier:pinned" in ctx("show", node).out
         assert "Unpinned. Undo" in visitor.follow(f"{at}/pin", pinned="0", back="/search")
 
@@ -100,12 +105,31 @@ def test_a_deleted_node_can_be_restored(served: Served, add: Add, ctx: Ctx) -> N
         assert "Deleted. Undo" in visitor.follow(f"/node/{node}/delete")
         assert visitor.get(f"/node/{node}").status_code == 404
         assert "This node was deleted. Restore" in visitor.text(f"/node/{node}")
+        late = visitor.send(f"/node/{node}/edit", content="Tea is cold.", base_text="x")
+        assert late.status_code == 404
+        assert "<pre>Tea is cold.</pre>" in late.text, "what was typed is not lost"
         assert "Restored. Undo" in visitor.follow(f"/node/{node}/restore")
         assert "Deleted 2 nodes." in visitor.follow(f"/node/{node}/delete", cascade="1")
         restored = visitor.follow("/undo", change="", back="/search")
         assert "2 nodes, newest first." in restored
         for unknown in ("/node/01NOTHING", "/node/x", "/node/%00"):
             assert visitor.get(unknown).status_code == 404
+
+
+def test_a_node_names_the_message_that_it_comes_from(
+    served: Served, surroundings: Path, project: Path
+) -> None:
+    rule = "Never commit to main, because the release job runs from it."
+    with open_writable(surroundings, project) as memory:
+        add_steps(memory, f"prompt: Look at the job. {rule}\nsay: OK, I leave it alone.\n", "s1")
+        synthesise(memory, "s1", is_over=True)
+    with FormVisitor(served) as visitor:
+        page = visitor.get("/search?q=session:s1+AND+tag:kind:decision").text
+        found = re.search(r"/node/(\w{26})", page)
+        assert found is not None
+        page = visitor.get(f"/node/{found.group(1)}").text
+        assert f"<blockquote>{rule}</blockquote>" in page
+        assert f'href="{visitor.base}/sessions/s1#step-' in page
 
 
 def test_undo_goes_back_below_the_folder_only(served: Served, add: Add) -> None:
@@ -151,7 +175,10 @@ def test_differences() -> None:
         )
 
     assert shown("", "New text.") == "[+New text.]"
-    assert shown("a b c", "a x c") == "a [-b][+x] c"
+    assert shown("one b two", "one x two") == "one [-b][+x] two"
+    assert shown("one b, c two", "one x, y two") == "one [-b, c][+x, y] two"
+    assert shown("same", "same") == "same"
+    assert shown("gone", "") == "[-gone]"
     long = "word " * 100
     assert len(shown(long + "a", long + "b")) < 120
 
@@ -177,7 +204,8 @@ def problems(page: Page) -> list[str]:
 def test_hostile_text_is_shown_and_runs_nothing(
     served: Served, add: Add, ctx: Ctx, browser: Browser
 ) -> None:
-    node = add("--type=fact", HOSTILE, f"--summary={HOSTILE}", f"--meta=note={HOSTILE}")
+    fields = [f"--summary={HOSTILE}", f"--meta=note={HOSTILE}", "--tag=<img/src=x/onerror=alert>"]
+    node = add("--type=fact", HOSTILE, *fields)
     other = add("--type=fact", "Harmless.")
     assert ctx("link", node, other, "--type=RELATES_TO", f"--reason={HOSTILE}").code == 0
     assert ctx("update", node, "--content", f"{HOSTILE} changed").code == 0

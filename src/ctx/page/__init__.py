@@ -9,7 +9,8 @@
     live_updates  tells an open page that something changed
     *_view      one module for each view: what it shows, and what its forms change
     doctor_runs   the doctor, which the process that serves the page passes in
-    api         the handlers of the HTTP API; `openapi` describes them from their types
+    api         the frame of the HTTP API; `openapi` describes it from the types of the handlers
+    *_api       the handlers for one kind of thing
 
 A view reads and changes memory through the operations that the command line uses. It runs in a
 thread, opens the memory itself, and returns a value: a page to render or an address to go to. The

@@ -66,7 +66,7 @@ def _page(request: PageRequest, text: str, sent: SentForm | None = None) -> Html
         try:
             node_id = memory.graph.find(text)
         except NodeNotFound:
-            return _deleted_page(memory, text)
+            return _deleted_page(memory, text, sent)
         values = _values(memory, node_id)
         conflict = None
         if sent is not None and isinstance(sent.error, EditConflict):
@@ -81,7 +81,8 @@ def _page(request: PageRequest, text: str, sent: SentForm | None = None) -> Html
 def _values(memory: Memory, node_id: NodeId) -> dict[str, Any]:
     shown = show.show(memory, node_id, with_edges=True, with_history=True)
     history = shown.history or ()
-    described = undo.described_changes(memory, [version.change for version in history])
+    changes = list(dict.fromkeys(version.change for version in history))
+    described = undo.described_changes(memory, changes[-_MOST_ENTRIES:])
     entries = node_history.entries(history, described)
     traced = trace.trace(
         memory, node_id, reverse=False, edge_types=walk.PROVENANCE, depth=_TRACE_DEPTH
@@ -131,8 +132,8 @@ def _edge_groups(shown: ShowResult, node_id: NodeId) -> list[EdgeGroup]:
     return groups
 
 
-def _deleted_page(memory: Memory, text: str) -> HtmlPage:
-    """A deleted node as it was. The first error counts if there is none."""
+def _deleted_page(memory: Memory, text: str, sent: SentForm | None) -> HtmlPage:
+    """A deleted node as it was, and what was typed to change it."""
     try:
         node_id = memory.graph.find_deleted(text)
         gone = memory.graph.lost_in(node_id).deleted_node(node_id)
@@ -141,7 +142,8 @@ def _deleted_page(memory: Memory, text: str) -> HtmlPage:
     if gone is None:
         memory.graph.find(text)
         raise NodeNotFound(f"There is no node {text[:40]!r}.")
-    return HtmlPage("deleted_node.html", "Deleted node", {"node": gone}, 404)
+    typed = sent.values.get("content", "") if sent else ""
+    return HtmlPage("deleted_node.html", "Deleted node", {"node": gone, "typed": typed}, 404)
 
 
 def digest(text: str) -> str:
@@ -161,8 +163,11 @@ def _changing(
         try:
             with request.writing() as memory:
                 node_id = memory.graph.find(request.path["node"])
+                before = last_change(memory)
                 done = change(request, memory, node_id)
-                return done._replace(undo=last_change(memory))
+                made = last_change(memory)
+                # What had no effect is no change: an earlier one must not be offered for undo.
+                return done._replace(undo=made if made != before else "")
         except CtxError as error:
             typed = {name: request.field(name) for name in fields}
             return _page(request, request.path["node"], SentForm(form, error, typed))

@@ -118,11 +118,11 @@ def save_view(request: PageRequest) -> Answer:
     try:
         with request.writing() as memory:
             if request.field("replace"):
-                view.update(memory, name, query, None)
+                saved = view.update(memory, name, query, None)
             else:
-                view.create(memory, name, query, None)
-            back = search.Options(query)
-            return GoTo(_address(back), f"Saved the view {name}.", last_change(memory))
+                saved = view.create(memory, name, query, None)
+            made = last_change(memory) if saved.changed else ""
+            return GoTo(_address(search.Options(query)), f"Saved the view {name}.", made)
     except CtxError as error:
         return _refused(request, "view", error, ("name", "query"))
 

@@ -9,6 +9,8 @@ _PIECE = re.compile(r"\s+|\w+|[^\w\s]")
 _MOST_PIECES = 3_000
 """More pieces than this are compared by line instead of by word."""
 _MOST_LINES = 4_000
+_SHORTEST_SAME = 3
+"""Fewer characters that stayed between two changes are shown as changed too."""
 
 DiffKind = Literal["same", "added", "removed"]
 
@@ -19,7 +21,7 @@ class DiffPart(NamedTuple):
 
 
 def compare(before: str, after: str) -> Iterator[DiffPart]:
-    """All parts of both texts in order, by word, or by line if they are long."""
+    """All parts of both texts in order, by word, or by line if they are long; some are empty."""
     old, new = _PIECE.findall(before), _PIECE.findall(after)
     if len(old) > _MOST_PIECES or len(new) > _MOST_PIECES:
         old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
@@ -28,11 +30,19 @@ def compare(before: str, after: str) -> Iterator[DiffPart]:
         yield DiffPart("added", after)
         return
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
-    for kind, i1, i2, j1, j2 in matcher.get_opcodes():
-        if kind == "equal":
-            yield DiffPart("same", "".join(old[i1:i2]))
+    removed = added = ""
+    codes = matcher.get_opcodes()
+    for place, (kind, i1, i2, j1, j2) in enumerate(codes):
+        before_part, after_part = "".join(old[i1:i2]), "".join(new[j1:j2])
+        is_between = 0 < place < len(codes) - 1
+        # A space or a comma between two changes would only tear them apart.
+        if kind != "equal" or (is_between and len(before_part.strip()) < _SHORTEST_SAME):
+            removed += before_part
+            added += after_part
             continue
-        if i2 > i1:
-            yield DiffPart("removed", "".join(old[i1:i2]))
-        if j2 > j1:
-            yield DiffPart("added", "".join(new[j1:j2]))
+        yield DiffPart("removed", removed)
+        yield DiffPart("added", added)
+        removed = added = ""
+        yield DiffPart("same", before_part)
+    yield DiffPart("removed", removed)
+    yield DiffPart("added", added)
