@@ -45,8 +45,8 @@ class DrawnVertex(NamedTuple):
     """The number of its cycle, from 1; 0 if it is in none."""
     address: str
     """The page about it, below the address of the place."""
-    x: float
-    y: float
+    x: float = 0.0
+    y: float = 0.0
 
     @property
     def around(self) -> str:
@@ -90,6 +90,19 @@ def options(
 
 
 def drawn_graph(request: PageRequest, wanted: ProjectGraphOptions) -> DrawnGraph:
+    """The graph with the place of each vertex."""
+    drawn = listed_graph(request, wanted)
+    pairs = graph_layout.edge_set((edge.source, edge.target) for edge in drawn.edges)
+    layout = graph_layout.layout(len(drawn.vertices), pairs)
+    vertices = tuple(
+        vertex._replace(x=point.x, y=point.y)
+        for vertex, point in zip(drawn.vertices, layout.points, strict=True)
+    )
+    return drawn._replace(vertices=vertices, width=layout.width, height=layout.height)
+
+
+def listed_graph(request: PageRequest, wanted: ProjectGraphOptions) -> DrawnGraph:
+    """The graph without places, which take most of the time."""
     with request.reading() as memory:
         graph = project_graph.project_graph(memory, wanted)
     vertices, arrows = graph.picture.vertices, graph.picture.edges
@@ -100,8 +113,6 @@ def drawn_graph(request: PageRequest, wanted: ProjectGraphOptions) -> DrawnGraph
         )
         for arrow in arrows
     )
-    pairs = graph_layout.edge_set((edge.source, edge.target) for edge in edges)
-    layout = graph_layout.layout(len(vertices), pairs)
     drawn = tuple(
         DrawnVertex(
             vertex.id,
@@ -115,21 +126,14 @@ def drawn_graph(request: PageRequest, wanted: ProjectGraphOptions) -> DrawnGraph
             vertex.tags,
             graph.cycle_of.get(vertex.id, 0),
             _address(vertex),
-            *layout.points[number],
         )
-        for number, vertex in enumerate(vertices)
+        for vertex in vertices
     )
+    cycles = max(graph.cycle_of.values(), default=0)
     age = graph.picture.age
-    return DrawnGraph(
-        drawn,
-        edges,
-        layout.width,
-        layout.height,
-        graph.start,
-        max(graph.cycle_of.values(), default=0),
-        graph.picture.left_out,
-        age.refreshed_at if age else None,
-    )
+    read_at = age.refreshed_at if age else None
+    left_out = graph.picture.left_out
+    return DrawnGraph(drawn, edges, 0.0, 0.0, graph.start, cycles, left_out, read_at)
 
 
 def _address(vertex: Vertex) -> str:

@@ -30,7 +30,7 @@ class GroupCount(NamedTuple):
 
 
 def graph(request: PageRequest) -> Answer:
-    drawn = drawn_graph.drawn_graph(request, _options(request))
+    drawn = drawn_graph.listed_graph(request, _options(request))
     page = request.number("page", 0)
     first = page * _PAGE
     # Without what is empty.
