@@ -83,6 +83,15 @@ def test_filters(graph: Served) -> None:
         assert program.get("/api/v1/graph", params={"node": "nowhere"}).status_code == 404
 
 
+def test_what_the_newest_nodes_mention_is_drawn_too(graph: Served, ctx: Ctx) -> None:
+    for number in range(20):
+        made = ctx("add", "--type=fact", f"Fact {number}", "--format=json").json["node"]["id"]
+        ctx("relate", made, "MENTIONS", "app.py" if number % 2 else "store.py")
+    drawn = read(graph, limit="10")
+    assert len(drawn["vertices"]) == 10
+    assert {"app.py", "store.py", "Fact 19"} <= labels(drawn)
+
+
 def test_around_a_node(graph: Served, ctx: Ctx) -> None:
     (node,) = [each["node"] for each in read(graph)["vertices"] if each["label"] == "Use sockets"]
     assert labels(read(graph, node=node, depth="1")) == {"Use sockets", "Use threads"}
