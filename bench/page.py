@@ -48,9 +48,9 @@ _OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
 _CATEGORIES = ["devtools.timeline", "disabled-by-default-devtools.timeline"]
 
 
-def make_store(space: Path) -> None:
+def make_store(home: Path, nodes: int = NODES) -> None:
     """A store in which the newest nodes have as many edges as are drawn."""
-    made = list(scale_stores.statements(NODES, NODES))
+    made = list(scale_stores.statements(nodes, nodes))
     newest = [each.subject for each in made if each.kind == "node.put"][-DRAWN:]
     drawn = set(newest)
     pairs = {
@@ -70,7 +70,7 @@ def make_store(space: Path) -> None:
             stamp, change = made[-1].stamp, made[-1].change
             edge = "import", "edge.put", pair[0], key, pair[1]
             made.append(Record(ids.new_ulid(), stamp, change, *edge, {}, "", "bench"))
-    scale_stores.build_store(space / ".ctx" / "store.db", made)
+    scale_stores.build_store(home / "store.db", made)
 
 
 class Load(NamedTuple):
@@ -189,7 +189,7 @@ def figures(browser: Browser, served: Served, rounds: int) -> list[Figure]:
 def main() -> None:
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS
     with tempfile.TemporaryDirectory() as space, sync_playwright() as playwright:
-        make_store(Path(space))
+        make_store(Path(space, ".ctx"))
         folder = Path(space, "work")
         folder.mkdir()
         browser = playwright.chromium.launch(executable_path=program("chromium"), args=_OPTIONS)
