@@ -72,6 +72,11 @@ def test_cycles_are_marked(graph: Served) -> None:
     assert {each["type"] for each in drawn["edges"] if each["in_cycle"]} == {"DEPENDS_ON"}
 
 
+def test_hidden_characters_are_visible(graph: Served) -> None:
+    (label,) = labels(read(graph, tag="topic:hostile"))
+    assert "\u202e" not in label
+
+
 def test_filters(graph: Served) -> None:
     assert labels(read(graph, type="decision")) == {"Use sockets", "Use threads"}
     assert len(labels(read(graph, tag="topic:hostile"))) == 1

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 from urllib.parse import quote
 
-from ctx import clock
+from ctx import clock, markdown
 from ctx.ids import NodeId
 from ctx.memory import model
 from ctx.operations import project_graph
@@ -36,6 +36,7 @@ class DrawnVertex(NamedTuple):
     group: str
     """What has the same colour."""
     label: str
+    """Without hidden characters, as `path`."""
     path: str
     line: int
     node: NodeId | None
@@ -45,13 +46,10 @@ class DrawnVertex(NamedTuple):
     """The number of its cycle, from 1; 0 if it is in none."""
     address: str
     """The page about it, below the address of the place."""
+    around: str
+    """What stands for it in the parameter `node`."""
     x: float = 0.0
     y: float = 0.0
-
-    @property
-    def around(self) -> str:
-        """What stands for it in an address of the graph."""
-        return self.node or (f"{self.path}:{self.line}" if self.line else self.path)
 
 
 class DrawnEdge(NamedTuple):
@@ -118,14 +116,15 @@ def listed_graph(request: PageRequest, wanted: ProjectGraphOptions) -> DrawnGrap
             vertex.id,
             vertex.kind,
             _GROUPS.get(vertex.kind, "item"),
-            vertex.label,
-            vertex.path,
+            markdown.visible(vertex.label),
+            markdown.visible(vertex.path),
             vertex.line,
             vertex.node,
             vertex.created_at,
             vertex.tags,
             graph.cycle_of.get(vertex.id, 0),
             _address(vertex),
+            vertex.node or (f"{vertex.path}:{vertex.line}" if vertex.line else vertex.path),
         )
         for vertex in vertices
     )
