@@ -137,6 +137,14 @@ def test_without_javascript_there_are_tables_and_a_picture(visitor: httpx.Client
     assert "2 nodes" in filtered
 
 
+def test_a_wrong_filter_keeps_what_was_typed(visitor: httpx.Client) -> None:
+    for wrong, status in (({"node": "nowhere"}, 404), ({"type": "nonsense"}, 400)):
+        answer = visitor.get("graph", params={**wrong, "tag": "topic:kept"})
+        assert answer.status_code == status
+        assert 'role="alert"' in answer.text
+        assert 'value="topic:kept"' in answer.text
+
+
 def test_an_empty_graph_says_what_to_do(served: Served) -> None:
     with served.visitor() as client:
         start = str(client.get("/").headers["location"]).removesuffix("/now")

@@ -74,6 +74,9 @@ class DrawnGraph(NamedTuple):
     """When the code index was refreshed; null without one."""
 
 
+NOTHING = DrawnGraph((), (), 0.0, 0.0, "", 0, 0, None)
+
+
 def options(
     node: str, depth: int, limit: int, type: str, tag: str, days: int
 ) -> ProjectGraphOptions:
