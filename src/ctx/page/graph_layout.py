@@ -30,6 +30,7 @@ _ROOM = 0.8
 """The radius that is kept free around a vertex; its own radius is 0.5."""
 _AREA = 7.0
 """For each vertex of a large component."""
+_FEW = 60
 _GAP = 2.0
 """Between components."""
 _SHAPE = 1.6
@@ -229,10 +230,12 @@ def _apart(at: Floats) -> Floats:
 
 def _in_rows(count: int) -> Floats:
     """Vertices without edges."""
-    columns = math.ceil(math.sqrt(count * 3 * _SHAPE))
+    # A few of them get room for their labels.
+    step = 2 * _ROOM * (5 if count <= _FEW else 1)
+    columns = math.ceil(math.sqrt(count * 3 * _SHAPE * 2 * _ROOM / step))
     number = np.arange(count)
     rows = np.column_stack((number % columns, number // columns)).astype(np.float64)
-    return rows * (2 * _ROOM)
+    return rows * (step, 2 * _ROOM)
 
 
 class _Box(NamedTuple):
