@@ -29,7 +29,7 @@ EDGES = ("DEPENDS_ON", "DERIVED_FROM", "RELATES_TO")
 def store_of(folder: Path, nodes: int) -> str:
     """The path of a store with this many nodes; it is built if the folder has none."""
     base = min(nodes, BASE)
-    return _built(folder / f"{nodes}" / "store.db", statements(base, nodes), nodes // base)
+    return build_store(folder / f"{nodes}" / "store.db", statements(base, nodes), nodes // base)
 
 
 def tagged_store(folder: Path, tags: int) -> str:
@@ -40,10 +40,10 @@ def tagged_store(folder: Path, tags: int) -> str:
         _record(newest, "node.put", node_id, body={"type": "fact", "content": "It has many tags."}),
         *(_record(newest, "tag.add", node_id, f"label:{number}") for number in range(tags)),
     ]
-    return _built(folder / f"tags-{tags}" / "store.db", [*statements(100, 100), *one])
+    return build_store(folder / f"tags-{tags}" / "store.db", [*statements(100, 100), *one])
 
 
-def _built(path: Path, made: Iterable[Record], copies: int = 1) -> str:
+def build_store(path: Path, made: Iterable[Record], copies: int = 1) -> str:
     if path.exists():
         return str(path)
     path.parent.mkdir(parents=True, exist_ok=True)

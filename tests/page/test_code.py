@@ -83,12 +83,12 @@ def test_a_file_has_callers_source_and_memory(visitor: httpx.Client) -> None:
 
 def test_long_files_are_shown_in_parts(visitor: httpx.Client) -> None:
     first = visitor.get("code/file", params={"path": "src/long.py"}).text
-    assert 'id="L400"' in first
-    assert 'id="L401"' not in first
-    second = visitor.get("code/file", params={"path": "src/long.py", "from": "401"}).text
-    assert 'id="L401"' in second
-    assert 'id="L400"' not in second
-    assert len(first) < 300_000
+    assert 'id="L200"' in first
+    assert 'id="L201"' not in first
+    second = visitor.get("code/file", params={"path": "src/long.py", "from": "201"}).text
+    assert 'id="L201"' in second
+    assert 'id="L200"' not in second
+    assert len(first) < 120_000
 
 
 @pytest.mark.parametrize(

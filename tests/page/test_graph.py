@@ -72,6 +72,11 @@ def test_cycles_are_marked(graph: Served) -> None:
     assert {each["type"] for each in drawn["edges"] if each["in_cycle"]} == {"DEPENDS_ON"}
 
 
+def test_hidden_characters_are_visible(graph: Served) -> None:
+    (label,) = labels(read(graph, tag="topic:hostile"))
+    assert "\u202e" not in label
+
+
 def test_filters(graph: Served) -> None:
     assert labels(read(graph, type="decision")) == {"Use sockets", "Use threads"}
     assert len(labels(read(graph, tag="topic:hostile"))) == 1
@@ -81,6 +86,15 @@ def test_filters(graph: Served) -> None:
         for wrong in ({"type": "x"}, {"limit": "0"}, {"depth": "99"}, {"nope": "1"}):
             assert program.get("/api/v1/graph", params=wrong).status_code == 400, wrong
         assert program.get("/api/v1/graph", params={"node": "nowhere"}).status_code == 404
+
+
+def test_what_the_newest_nodes_mention_is_drawn_too(graph: Served, ctx: Ctx) -> None:
+    for number in range(20):
+        made = ctx("add", "--type=fact", f"Fact {number}", "--format=json").json["node"]["id"]
+        ctx("relate", made, "MENTIONS", "app.py" if number % 2 else "store.py")
+    drawn = read(graph, limit="10")
+    assert len(drawn["vertices"]) == 10
+    assert {"app.py", "store.py", "Fact 19"} <= labels(drawn)
 
 
 def test_around_a_node(graph: Served, ctx: Ctx) -> None:
@@ -121,6 +135,14 @@ def test_without_javascript_there_are_tables_and_a_picture(visitor: httpx.Client
     filtered = visitor.get("graph", params={"type": "decision"}).text
     assert "app.py" not in filtered
     assert "2 nodes" in filtered
+
+
+def test_a_wrong_filter_keeps_what_was_typed(visitor: httpx.Client) -> None:
+    for wrong, status in (({"node": "nowhere"}, 404), ({"type": "nonsense"}, 400)):
+        answer = visitor.get("graph", params={**wrong, "tag": "topic:kept"})
+        assert answer.status_code == status
+        assert 'role="alert"' in answer.text
+        assert 'value="topic:kept"' in answer.text
 
 
 def test_an_empty_graph_says_what_to_do(served: Served) -> None:

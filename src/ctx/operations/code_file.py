@@ -24,7 +24,7 @@ from ctx.operations.code_trouble import FileMention, Trouble
 from ctx.workspace import Memory
 
 _MOST_ITEMS = 400
-_MOST_SITES = 12
+_MOST_SITES = 5
 """Callers and callees that are listed for each item."""
 _MOST_IMPORTERS = 50
 _MOST_NODES = 60

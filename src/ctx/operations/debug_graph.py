@@ -4,7 +4,7 @@ They meet in the anchors: the node that stands for a file or an item in memory i
 in the code, and one vertex.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ctx.code import lookup, suggestions
@@ -97,14 +97,14 @@ def draw_everything(
 ) -> GraphPicture:
     """Memory and the imports between files, up to the limit.
 
-    The newest nodes come first, then the files that they mention, then the files with the most
-    connections.
+    The newest nodes come first, then the files and items that they mention, then the files with the
+    most connections.
     """
     graph, code, _ = known
     drawing = _Drawing(known, limit)
     newest, _ = graph.newest(only.types, only.tags, only.since, None, include_superseded=True)
     own = [node_id for node_id in newest if node_id not in drawing.foreign]
-    ids = own[:limit]
+    ids = _with_mentioned(graph, own, limit)
     for node in graph.nodes(ids):
         drawing.add(drawing.of_node(node))
     left_out = len(own) - len(ids)
@@ -113,6 +113,25 @@ def draw_everything(
     if code and only.has_files:
         left_out += drawing.add_files(code.importing_files(), code)
     return drawing.drawn(None, left_out, age)
+
+
+def _with_mentioned(graph: Graphs, own: Sequence[NodeId], limit: int) -> list[NodeId]:
+    """The newest nodes, and what they mention: without it, they would not be connected."""
+    if len(own) <= limit:
+        return list(own)
+    newest = dict.fromkeys(own[: limit - limit // 5])
+    known = set(own)
+    counts: dict[NodeId, int] = {}
+    for _, type, to_id in walk.edges_from(graph, list(newest)):
+        if type == "MENTIONS" and to_id in known and to_id not in newest:
+            counts[to_id] = counts.get(to_id, 0) + 1
+    mentioned = sorted(counts, key=lambda each: (-counts[each], each))[: limit // 5]
+    chosen = {**newest, **dict.fromkeys(mentioned)}
+    for node_id in own:
+        if len(chosen) == limit:
+            break
+        chosen.setdefault(node_id)
+    return list(chosen)
 
 
 def draw_around(known: GraphSources, wanted: AroundOptions, age: IndexAge | None) -> GraphPicture:

@@ -55,7 +55,8 @@ def project_graph(memory: Memory, options: ProjectGraphOptions) -> ProjectGraph:
         known = GraphSources(memory.graph, code, memory.project)
         if options.around:
             around = AroundOptions(options.around, folder, options.depth, options.limit)
-            picture = debug_graph.draw_around(known, around, age)
+            # The advice about an older index is for the command line.
+            picture = debug_graph.draw_around(known, around, None)._replace(age=age)
         else:
             picture = debug_graph.draw_everything(known, options.limit, age, options.only)
     start = picture.vertices[0].id if options.around and picture.vertices else ""

@@ -8,7 +8,7 @@ from ctx.page import html_text, treemap
 from ctx.page.requests import Answer, HtmlPage, PageRequest, PageRoute
 
 _PAGE = 50
-_LINES = 400
+_LINES = 200
 
 
 class Crumb(NamedTuple):

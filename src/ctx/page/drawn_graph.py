@@ -3,7 +3,7 @@
 from typing import NamedTuple
 from urllib.parse import quote
 
-from ctx import clock
+from ctx import clock, markdown
 from ctx.ids import NodeId
 from ctx.memory import model
 from ctx.operations import project_graph
@@ -36,6 +36,7 @@ class DrawnVertex(NamedTuple):
     group: str
     """What has the same colour."""
     label: str
+    """Without hidden characters, as `path`."""
     path: str
     line: int
     node: NodeId | None
@@ -45,13 +46,10 @@ class DrawnVertex(NamedTuple):
     """The number of its cycle, from 1; 0 if it is in none."""
     address: str
     """The page about it, below the address of the place."""
-    x: float
-    y: float
-
-    @property
-    def around(self) -> str:
-        """What stands for it in an address of the graph."""
-        return self.node or (f"{self.path}:{self.line}" if self.line else self.path)
+    around: str
+    """What stands for it in the parameter `node`."""
+    x: float = 0.0
+    y: float = 0.0
 
 
 class DrawnEdge(NamedTuple):
@@ -76,6 +74,9 @@ class DrawnGraph(NamedTuple):
     """When the code index was refreshed; null without one."""
 
 
+NOTHING = DrawnGraph((), (), 0.0, 0.0, "", 0, 0, None)
+
+
 def options(
     node: str, depth: int, limit: int, type: str, tag: str, days: int
 ) -> ProjectGraphOptions:
@@ -90,6 +91,19 @@ def options(
 
 
 def drawn_graph(request: PageRequest, wanted: ProjectGraphOptions) -> DrawnGraph:
+    """The graph with the place of each vertex."""
+    drawn = listed_graph(request, wanted)
+    pairs = graph_layout.edge_set((edge.source, edge.target) for edge in drawn.edges)
+    layout = graph_layout.layout(len(drawn.vertices), pairs)
+    vertices = tuple(
+        vertex._replace(x=point.x, y=point.y)
+        for vertex, point in zip(drawn.vertices, layout.points, strict=True)
+    )
+    return drawn._replace(vertices=vertices, width=layout.width, height=layout.height)
+
+
+def listed_graph(request: PageRequest, wanted: ProjectGraphOptions) -> DrawnGraph:
+    """The graph without places, which take most of the time."""
     with request.reading() as memory:
         graph = project_graph.project_graph(memory, wanted)
     vertices, arrows = graph.picture.vertices, graph.picture.edges
@@ -100,36 +114,28 @@ def drawn_graph(request: PageRequest, wanted: ProjectGraphOptions) -> DrawnGraph
         )
         for arrow in arrows
     )
-    pairs = graph_layout.edge_set((edge.source, edge.target) for edge in edges)
-    layout = graph_layout.layout(len(vertices), pairs)
     drawn = tuple(
         DrawnVertex(
             vertex.id,
             vertex.kind,
             _GROUPS.get(vertex.kind, "item"),
-            vertex.label,
-            vertex.path,
+            markdown.visible(vertex.label),
+            markdown.visible(vertex.path),
             vertex.line,
             vertex.node,
             vertex.created_at,
             vertex.tags,
             graph.cycle_of.get(vertex.id, 0),
             _address(vertex),
-            *layout.points[number],
+            vertex.node or (f"{vertex.path}:{vertex.line}" if vertex.line else vertex.path),
         )
-        for number, vertex in enumerate(vertices)
+        for vertex in vertices
     )
+    cycles = max(graph.cycle_of.values(), default=0)
     age = graph.picture.age
-    return DrawnGraph(
-        drawn,
-        edges,
-        layout.width,
-        layout.height,
-        graph.start,
-        max(graph.cycle_of.values(), default=0),
-        graph.picture.left_out,
-        age.refreshed_at if age else None,
-    )
+    read_at = age.refreshed_at if age else None
+    left_out = graph.picture.left_out
+    return DrawnGraph(drawn, edges, 0.0, 0.0, graph.start, cycles, left_out, read_at)
 
 
 def _address(vertex: Vertex) -> str:

@@ -21,6 +21,7 @@ _SMALL = 36
 """Vertices that rustworkx lays out in about 5 ms."""
 _SMALL_ITERATIONS = 60
 _PIVOTS = 24
+_GOLDEN_ANGLE = math.pi * (3 - math.sqrt(5))
 _ITERATIONS = 80
 _GRIDS = ((300, 32), (1_500, 64))
 """The cells on a side for so many vertices, and for more."""
@@ -29,11 +30,12 @@ _ROOM = 0.8
 """The radius that is kept free around a vertex; its own radius is 0.5."""
 _AREA = 7.0
 """For each vertex of a large component."""
+_FEW = 60
 _GAP = 2.0
 """Between components."""
 _SHAPE = 1.6
 """Width by height of the whole."""
-_KEPT = 8
+_KEPT = 3
 
 Pair = tuple[int, int]
 Floats = NDArray[np.float64]
@@ -106,7 +108,8 @@ def _by_distances(count: int, edges: Ints) -> Floats:
     at = centred @ vectors[:, -2:]
     at = at / (np.abs(at).max(axis=0) + 1e-9)
     # Vertices at the same distances from all pivots would stay together.
-    moved: Floats = at + np.random.default_rng(_SEED).normal(scale=0.02, size=at.shape)
+    angle = np.arange(count) * _GOLDEN_ANGLE
+    moved: Floats = at + 0.03 * np.column_stack((np.cos(angle), np.sin(angle)))
     return moved
 
 
@@ -227,10 +230,12 @@ def _apart(at: Floats) -> Floats:
 
 def _in_rows(count: int) -> Floats:
     """Vertices without edges."""
-    columns = math.ceil(math.sqrt(count * 3 * _SHAPE))
+    # A few of them get room for their labels.
+    step = 2 * _ROOM * (5 if count <= _FEW else 1)
+    columns = math.ceil(math.sqrt(count * 3 * _SHAPE * 2 * _ROOM / step))
     number = np.arange(count)
     rows = np.column_stack((number % columns, number // columns)).astype(np.float64)
-    return rows * (2 * _ROOM)
+    return rows * (step, 2 * _ROOM)
 
 
 class _Box(NamedTuple):

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 from markupsafe import Markup
 
-from ctx import markdown
 from ctx.page.drawn_graph import CODE_GROUPS, DrawnEdge, DrawnGraph, DrawnVertex
 
 _SCALE = 12.0
@@ -77,7 +76,7 @@ def _edges(graph: DrawnGraph, edges: list[DrawnEdge], colour: str, width: float)
 def _dot(vertex: DrawnVertex) -> Markup:
     x, y = _place(vertex)
     colour = COLOURS[vertex.group]
-    title = Markup("<title>{}: {}</title>").format(vertex.kind, markdown.visible(vertex.label))
+    title = Markup("<title>{}: {}</title>").format(vertex.kind, vertex.label)
     ring = Markup(' stroke="{}" stroke-width="2"').format(_CYCLE) if vertex.cycle else Markup("")
     if vertex.group in CODE_GROUPS:
         return Markup('<rect x="{}" y="{}" width="9" height="9" fill="{}"{}>{}</rect>').format(
@@ -100,7 +99,7 @@ def _labels(graph: DrawnGraph) -> list[Markup]:
     for number in order[:_MOST_LABELS]:
         vertex = graph.vertices[number]
         x, y = _place(vertex)
-        text = markdown.visible(vertex.label)
+        text = vertex.label
         text = text if len(text) <= _LONGEST_LABEL else f"{text[: _LONGEST_LABEL - 1]}…"
         cells = {(int(y // 14), int((x + step) // 20)) for step in range(0, 6 * len(text) + 20, 20)}
         if cells & taken:

@@ -3,11 +3,13 @@
 from typing import NamedTuple
 from urllib.parse import urlencode
 
+from ctx.errors import AmbiguousId, CtxError, NodeNotFound, UsageError
 from ctx.memory.model import NODE_TYPES
 from ctx.operations.project_graph import ProjectGraphOptions
 from ctx.page import drawn_graph, graph_svg
 from ctx.page.drawn_graph import DrawnGraph, DrawnVertex
 from ctx.page.requests import Answer, Download, HtmlPage, PageRequest, PageRoute
+from ctx.server.app import error_status
 
 _PAGE = 50
 _PARAMETERS = ("node", "depth", "type", "tag", "days", "limit")
@@ -30,12 +32,18 @@ class GroupCount(NamedTuple):
 
 
 def graph(request: PageRequest) -> Answer:
-    drawn = drawn_graph.drawn_graph(request, _options(request))
+    problem: CtxError | None = None
+    try:
+        drawn = drawn_graph.listed_graph(request, _options(request))
+    except (NodeNotFound, AmbiguousId, UsageError) as error:
+        # The form keeps what was typed.
+        drawn, problem = drawn_graph.NOTHING, error
     page = request.number("page", 0)
     first = page * _PAGE
     # Without what is empty.
     parameters = urlencode({name: request.text(name) for name in _PARAMETERS if request.text(name)})
     values = {
+        "problem": problem,
         "graph": drawn,
         "groups": _groups(drawn),
         "vertices": drawn.vertices[first : first + _PAGE],
@@ -54,7 +62,8 @@ def graph(request: PageRequest) -> Answer:
         "limits": _LIMITS,
         "depths": range(1, drawn_graph.DEEPEST + 1),
     }
-    return HtmlPage("graph.html", "Graph", values)
+    status = error_status(problem) if problem else 200
+    return HtmlPage("graph.html", "Graph", values, status)
 
 
 def picture(request: PageRequest) -> Answer:

@@ -328,11 +328,10 @@ class Drawing {
     if (vertex.created_at) about.append(element("time", vertex.created_at.slice(0, 10), { datetime: vertex.created_at }));
     if (vertex.path) about.append(element("span", vertex.line ? `${vertex.path}:${vertex.line}` : vertex.path, { class: "wrap" }));
     if (vertex.cycle) about.append(element("span", `cycle ${vertex.cycle}`, { class: "cycle" }));
-    const start = vertex.node || (vertex.line ? `${vertex.path}:${vertex.line}` : vertex.path);
     const actions = element("p", "", { class: "actions" });
     actions.append(
       element("a", "Open", { class: "button", href: this.base + vertex.address }),
-      element("a", "Graph around it", { class: "button", href: `${this.base}/graph?node=${encodeURIComponent(start)}` }),
+      element("a", "Graph around it", { class: "button", href: `${this.base}/graph?node=${encodeURIComponent(vertex.around)}` }),
     );
     const list = element("ul", "");
     for (const number of this.beside[this.chosen].slice(0, MOST_LISTED)) {

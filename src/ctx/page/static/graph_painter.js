@@ -113,6 +113,17 @@ function paintVertices(context, scene, view, style) {
   context.stroke();
 }
 
+// Labels do not cover vertices, unless these are dots.
+function cellsOfVertices({ x, y, hidden }, view) {
+  const cells = new Set();
+  for (let each = 0; each < x.length; each++) {
+    if (hidden[each]) continue;
+    const column = Math.floor(((x[each] - view.x) * view.scale) / 24);
+    cells.add(Math.floor(((y[each] - view.y) * view.scale) / 12) * 4096 + column);
+  }
+  return cells;
+}
+
 // The most important labels that do not cover each other; none for dots.
 function paintLabels(context, scene, view, style) {
   const { x, y, radius, hidden, label, order } = scene;
@@ -121,7 +132,7 @@ function paintLabels(context, scene, view, style) {
   context.textBaseline = "middle";
   context.lineJoin = "round";
   context.lineWidth = 3;
-  const taken = new Set();
+  const taken = scale > 9 ? cellsOfVertices(scene, view) : new Set();
   let left = MOST_LABELS;
   for (const each of order) {
     if (left === 0) break;
@@ -131,13 +142,14 @@ function paintLabels(context, scene, view, style) {
     const atY = (y[each] - view.y) * scale;
     if (atX < 0 || atY < 0 || atX > width || atY > height) continue;
     const text = label[each].length > 42 ? `${label[each].slice(0, 41)}…` : label[each];
-    const from = Math.floor(atX / 24);
+    const from = Math.floor((atX + size + 3) / 24);
     const to = Math.floor((atX + size + 6.2 * text.length) / 24);
     const cells = [];
     for (const row of new Set([Math.floor((atY - 6) / 12), Math.floor((atY + 6) / 12)])) {
       for (let cell = from; cell <= to; cell++) cells.push(row * 4096 + cell);
     }
-    if (cells.some((cell) => taken.has(cell))) continue;
+    const own = Math.floor(atY / 12) * 4096 + Math.floor(atX / 24);
+    if (cells.some((cell) => cell !== own && taken.has(cell))) continue;
     for (const cell of cells) taken.add(cell);
     context.strokeStyle = style.ground;
     context.strokeText(text, atX + size + 3, atY);

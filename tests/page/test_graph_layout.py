@@ -1,0 +1,72 @@
+"""Where vertices are drawn."""
+
+import random
+import time
+
+import pytest
+
+from ctx.page import graph_layout
+from ctx.page.graph_layout import GraphLayout
+
+
+def neighbourhoods(count: int, edges: int) -> list[tuple[int, int]]:
+    rng = random.Random(4)
+    pairs: list[tuple[int, int]] = []
+    while len(pairs) < edges:
+        here = rng.randrange(count)
+        there = max(0, min(count - 1, here + int(rng.gauss(0, 40))))
+        if here != there:
+            pairs.append((here, there))
+    return pairs
+
+
+def lengths(layout: GraphLayout, pairs: list[tuple[int, int]]) -> float:
+    """The mean distance of the ends of these pairs."""
+    total = 0.0
+    for one, other in pairs:
+        here, there = layout.points[one], layout.points[other]
+        total += ((here.x - there.x) ** 2 + (here.y - there.y) ** 2) ** 0.5
+    return total / len(pairs)
+
+
+@pytest.mark.parametrize(("count", "edges"), [(2, 1), (30, 40), (400, 700)])
+def test_neighbours_are_near_and_nothing_overlaps(count: int, edges: int) -> None:
+    pairs = neighbourhoods(count, edges)
+    layout = graph_layout.layout(count, graph_layout.edge_set(pairs))
+    assert len(layout.points) == count
+    assert all(0 <= x <= layout.width and 0 <= y <= layout.height for x, y in layout.points)
+    cells = {(round(x), round(y)) for x, y in layout.points}
+    assert len(cells) > 0.75 * count
+    rng = random.Random(1)
+    anyone = [(rng.randrange(count), rng.randrange(count)) for _ in range(2_000)]
+    if count > 2:
+        assert lengths(layout, pairs) < 0.6 * lengths(layout, anyone)
+
+
+def test_components_do_not_cover_each_other() -> None:
+    pairs = [(0, 1), (1, 2), (3, 4), (4, 5), (5, 3)]
+    layout = graph_layout.layout(9, graph_layout.edge_set(pairs))
+    boxes = []
+    for members in ((0, 1, 2), (3, 4, 5), (6, 7, 8)):
+        points = [layout.points[each] for each in members]
+        left, right = min(p.x for p in points), max(p.x for p in points)
+        top, bottom = min(p.y for p in points), max(p.y for p in points)
+        boxes.append((left, right, top, bottom))
+    for number, (left, right, top, bottom) in enumerate(boxes):
+        for other in boxes[number + 1 :]:
+            apart = other[0] > right or other[1] < left or other[2] > bottom or other[3] < top
+            assert apart, boxes
+
+
+def test_thousands_are_laid_out_in_a_few_seconds_and_in_the_same_way() -> None:
+    edges = graph_layout.edge_set(neighbourhoods(5_000, 10_000))
+    began = time.process_time()
+    layout = graph_layout.layout(5_000, edges)
+    assert time.process_time() - began < 5
+    graph_layout.layout.cache_clear()
+    assert graph_layout.layout(5_000, edges) == layout
+
+
+def test_nothing_to_draw() -> None:
+    assert graph_layout.layout(0, frozenset()) == GraphLayout((), 0.0, 0.0)
+    assert len(graph_layout.layout(3, graph_layout.edge_set([(1, 1)])).points) == 3
