@@ -60,7 +60,7 @@ def _differences(field: OpenField, version: FieldVersion) -> list[DiffPart]:
     current, text = _value_text(field, field.versions[0]), _value_text(field, version)
     if version.number == 1 or max(len(current), len(text)) > _LONGEST_COMPARED:
         return [DiffPart("same", text)]
-    return list(compare(current, text))
+    return [part for part in compare(current, text) if part.text]
 
 
 # Changes
