@@ -8,6 +8,8 @@
     rendering   templates, and times, bars and links in them; `html_text`: markdown and code
     live_updates  tells an open page that something changed
     *_view      one module for each view: what it shows, and what its forms change
+    graph_layout  where the vertices of the graph are drawn; `graph_svg`: the picture
+    treemap     the heat map of files
     api         the handlers of the HTTP API; `openapi` describes them from their types
 
 A view reads and changes memory through the operations that the command line uses. It runs in a
