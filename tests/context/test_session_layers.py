@@ -455,7 +455,8 @@ def test_an_unreadable_layer_is_left_out(graph: Graph, table: str) -> None:
 def test_a_damaged_row_removes_only_its_layer(graph: Graph) -> None:
     session(graph, "s", 1, completed="Done")
     learning(graph, "gotcha", "Careful")
-    graph.connection.execute("DROP INDEX idx_nodes_path")
+    for name in ("path", "proposed"):
+        graph.connection.execute(f"DROP INDEX idx_nodes_{name}")
     graph.connection.execute("UPDATE nodes SET metadata = '{' WHERE type = 'pattern'")
     made = layers.context([graph.connection], HERE)
     assert "Done" in made.text

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
 from tests.cli.conftest import add, project
 from tests.installed import program
-from tests.page.served import Served
+from tests.page.served import PATIENCE_MS, Served
 
 __all__ = ["add", "project"]
 
@@ -19,6 +19,7 @@ _OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     path = program("chromium")
+    expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=_OPTIONS)
         yield browser

@@ -13,6 +13,8 @@ import httpx
 from playwright.sync_api import Browser, BrowserContext, Page
 
 _STOP_S = 20
+PATIENCE_MS = 120_000
+"""A busy machine takes long."""
 
 
 class Served:
@@ -77,6 +79,7 @@ class Served:
     def open(self, browser: Browser, **options: Any) -> Page:
         """The first view in a new browser context."""
         context: BrowserContext = browser.new_context(**options)
+        context.set_default_timeout(PATIENCE_MS)
         page = context.new_page()
         page.goto(self.address)
         return page

@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.conftest import Ctx
 from tests.page.served import Served
+from tests.worker.worker_processes import until
 
 HOSTILE = (
     '<script>alert(1)</script> "><img src=x onerror=alert(2)> [x](javascript:alert(3))'
@@ -171,8 +172,7 @@ def test_the_drawing_is_used_with_the_keyboard(graph: Served, browser: Browser) 
     before = stage.screenshot()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("+")
-    page.wait_for_timeout(300)
-    assert stage.screenshot() != before
+    until(lambda: stage.screenshot() != before)
     page.locator("#graph-find").fill("sockets")
     expect(page.locator(".graph-list button")).to_have_count(1)
     page.keyboard.press("Tab")
@@ -191,7 +191,7 @@ def test_a_node_can_be_dragged_and_the_drawing_moved(graph: Served, browser: Bro
     box = page.locator(".stage").bounding_box()
     assert box is not None
     page.locator(".graph-list button", has_text="Use sockets").click()
-    page.wait_for_timeout(300)
+    expect(page.locator(".chosen-node h2")).to_have_text("Use sockets")
     middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     page.mouse.move(*middle)
     page.mouse.down()
@@ -212,6 +212,6 @@ def test_the_drawing_follows_memory(graph: Served, ctx: Ctx, browser: Browser) -
     page.locator("#graph-find").fill("")
     page.locator(".stage").focus()
     ctx("add", "--type=decision", "Queue the mail")
-    expect(page.locator(".graph-list")).to_contain_text("Queue the mail", timeout=10_000)
+    expect(page.locator(".graph-list")).to_contain_text("Queue the mail")
     assert problems == []
     page.context.close()

@@ -162,9 +162,7 @@ def test_in_a_browser(
         _copies_exactly(page, told)
         _keys(page)
         ctx("add", "--type=fact", "--tag=tier:pinned", "Something quite new")
-        expect(page.locator(".given").get_by_text("Something quite new").first).to_be_visible(
-            timeout=20_000
-        )
+        expect(page.locator(".given").get_by_text("Something quite new").first).to_be_visible()
         page.set_viewport_size({"width": 390, "height": 800})
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
         assert problems == []

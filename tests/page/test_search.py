@@ -1,6 +1,5 @@
 """The search view."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -12,13 +11,6 @@ from tests.page.form_visitor import FormVisitor
 from tests.page.served import Served
 from tests.synthesis.test_session_writer import open_writable
 
-PAINTED_MS = """
-() => new Promise((resolve) =>
-  new PerformanceObserver((list) => {
-    const paint = list.getEntriesByName("first-contentful-paint")[0];
-    if (paint) resolve(paint.startTime);
-  }).observe({ type: "paint", buffered: true }))
-"""
 TRANSFERRED_BYTES = """
 () => ["navigation", "resource"].flatMap((kind) => performance.getEntriesByType(kind))
   .reduce((sum, each) => sum + each.encodedBodySize, 0)
@@ -169,17 +161,12 @@ def test_a_new_node_appears_by_itself(served: Served, add: Add, browser: Browser
     expect(page.locator(".hits li")).to_have_count(1)
     page.click("#new-node summary")
     add("--type=fact", "Coffee is hot.")
-    expect(page.locator(".hits li")).to_have_count(2, timeout=15_000)
+    expect(page.locator(".hits li")).to_have_count(2)
     expect(page.locator("#new-node textarea")).to_be_visible()
     # The box still completes after the page has read itself again.
     page.locator("#query").press_sequentially("ty")
     wait_for_option(page, "type:")
     page.context.close()
-
-
-def slowness() -> float:
-    """How many times longer something takes because other processes run here."""
-    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 @pytest.mark.slow
@@ -196,12 +183,7 @@ def test_ten_thousand_nodes_are_shown_at_once(
         page = served.open(browser)
         base = page.url.removesuffix("/now")
         for path in ("/search", "/search?q=gateway+request+13", "/search?from=9000&q=type:fact"):
-            paints, sizes = [], []
-            for _ in range(5):
-                page.goto(base + path)
-                paints.append(page.evaluate(PAINTED_MS))
-                sizes.append(page.evaluate(TRANSFERRED_BYTES))
+            page.goto(base + path)
             assert page.locator(".hits li").count() == 50
-            assert min(paints) < 300 * slowness(), (path, paints)
-            assert max(sizes) < 150_000, (path, sizes)
+            assert page.evaluate(TRANSFERRED_BYTES) < 150_000, path
         page.context.close()

@@ -1,16 +1,18 @@
 """The page: HTML made here, and the HTTP API under `/api/v1`, on a loopback port.
 
-    listening   a loopback socket, and the server on it
-    access      who may ask: one-time tokens, cookies, the bearer token; Host, Origin, headers
-    page_app    the routes, and errors as pages or as JSON
-    requests    what a view gets: parameters, the form, the memory of the place
-    places      the folders that can be looked at
-    rendering   templates, and times, bars and links in them; `html_text`: markdown and code
-    live_updates  tells an open page that something changed
-    *_view      one module for each view: what it shows, and what its forms change
-    doctor_runs   the doctor, which the process that serves the page passes in
-    api         the frame of the HTTP API; `openapi` describes it from the types of the handlers
-    *_api       the handlers for one kind of thing
+    listening      a loopback socket, and the server on it; `foreground`: for `ctx serve`
+    access         who may ask: one-time tokens, cookies, the bearer token; Host, Origin, headers
+    page_app       the routes, and errors as pages or as JSON
+    requests       what a view gets: parameters, the form, the memory of the place
+    places         the folders that can be looked at
+    rendering      templates, and times, bars and links in them; `html_text`: markdown and code
+    live_updates   tells an open page that something changed
+    *_view         one module for each view: what it shows, and what its forms change
+    doctor_runs    the doctor, which the process that serves the page passes in
+    graph_layout   where the vertices of the graph are drawn; `graph_svg`: the picture
+    treemap        the heat map of files
+    api            the frame of the HTTP API; `openapi` describes it from the types of the handlers
+    *_api          the handlers for one kind of thing
 
 A view reads and changes memory through the operations that the command line uses. It runs in a
 thread, opens the memory itself, and returns a value: a page to render or an address to go to. The

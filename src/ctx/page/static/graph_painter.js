@@ -8,6 +8,7 @@
 
 const EDGES_AT_ONCE = 256;
 const MOST_LABELS = 120;
+const LENGTHS = [42, 24, 14]; // of labels, as far as there is room
 const SMALLEST_LABEL = 3.2;
 const FEW = 60;
 
@@ -124,6 +125,18 @@ function cellsOfVertices({ x, y, hidden }, view) {
   return cells;
 }
 
+const shortened = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+
+// The cells that a label covers: 24 by 12 pixels each.
+function cellsOf(start, y, length) {
+  const cells = [];
+  const to = Math.floor((start + 6.2 * length) / 24);
+  for (const row of new Set([Math.floor((y - 6) / 12), Math.floor((y + 6) / 12)])) {
+    for (let cell = Math.floor(start / 24); cell <= to; cell++) cells.push(row * 4096 + cell);
+  }
+  return cells;
+}
+
 // The most important labels that do not cover each other; none for dots.
 function paintLabels(context, scene, view, style) {
   const { x, y, radius, hidden, label, order } = scene;
@@ -141,20 +154,19 @@ function paintLabels(context, scene, view, style) {
     const atX = (x[each] - view.x) * scale;
     const atY = (y[each] - view.y) * scale;
     if (atX < 0 || atY < 0 || atX > width || atY > height) continue;
-    const text = label[each].length > 42 ? `${label[each].slice(0, 41)}…` : label[each];
-    const from = Math.floor((atX + size + 3) / 24);
-    const to = Math.floor((atX + size + 6.2 * text.length) / 24);
-    const cells = [];
-    for (const row of new Set([Math.floor((atY - 6) / 12), Math.floor((atY + 6) / 12)])) {
-      for (let cell = from; cell <= to; cell++) cells.push(row * 4096 + cell);
-    }
+    const start = atX + size + 3;
     const own = Math.floor(atY / 12) * 4096 + Math.floor(atX / 24);
-    if (cells.some((cell) => cell !== own && taken.has(cell))) continue;
-    for (const cell of cells) taken.add(cell);
+    const text = LENGTHS.map((most) => shortened(label[each], most)).find((each) => {
+      const cells = cellsOf(start, atY, each.length);
+      if (cells.some((cell) => cell !== own && taken.has(cell))) return false;
+      for (const cell of cells) taken.add(cell);
+      return true;
+    });
+    if (text === undefined) continue;
     context.strokeStyle = style.ground;
-    context.strokeText(text, atX + size + 3, atY);
+    context.strokeText(text, start, atY);
     context.fillStyle = style.text;
-    context.fillText(text, atX + size + 3, atY);
+    context.fillText(text, start, atY);
     left -= 1;
   }
 }
