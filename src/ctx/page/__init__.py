@@ -9,7 +9,8 @@
     live_updates   tells an open page that something changed
     *_view         one module for each view: what it shows, and what its forms change
     doctor_runs    the doctor, which the process that serves the page passes in
-    graph_layout   where the vertices of the graph are drawn; `graph_svg`: the picture
+    graph_layout   where the vertices of the graph are drawn, in a process of its own
+                   (`layout_process`); `graph_svg`: the picture
     treemap        the heat map of files
     api            the frame of the HTTP API; `openapi` describes it from the types of the handlers
     *_api          the handlers for one kind of thing

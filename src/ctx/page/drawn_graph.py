@@ -9,7 +9,7 @@ from ctx.memory import model
 from ctx.operations import project_graph
 from ctx.operations.debug_graph import GraphFilter, Vertex
 from ctx.operations.project_graph import ProjectGraphOptions
-from ctx.page import graph_layout
+from ctx.page import layout_process
 from ctx.page.requests import PageRequest
 
 MOST = 5_000
@@ -93,8 +93,8 @@ def options(
 def drawn_graph(request: PageRequest, wanted: ProjectGraphOptions) -> DrawnGraph:
     """The graph with the place of each vertex."""
     drawn = listed_graph(request, wanted)
-    pairs = graph_layout.edge_set((edge.source, edge.target) for edge in drawn.edges)
-    layout = graph_layout.layout(len(drawn.vertices), pairs)
+    pairs = layout_process.edge_set((edge.source, edge.target) for edge in drawn.edges)
+    layout = layout_process.layout(len(drawn.vertices), pairs)
     vertices = tuple(
         vertex._replace(x=point.x, y=point.y)
         for vertex, point in zip(drawn.vertices, layout.points, strict=True)

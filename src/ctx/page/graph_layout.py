@@ -1,20 +1,22 @@
 """Where the vertices of a graph are drawn.
 
 Each connected component is laid out for itself, and the components are packed in rows. A small
-component is laid out by rustworkx. Its layout compares all pairs of vertices and lets no other
-thread run meanwhile, so a large component begins with distances from a few vertices (pivot MDS)
-and is relaxed by springs, with the repulsion computed on a grid. The same graph always gets the
-same layout, and the last layouts are kept.
+component is laid out by rustworkx. Its layout compares all pairs of vertices, so a large component
+begins with distances from a few vertices (pivot MDS) and is relaxed by springs, with the repulsion
+computed on a grid. The same graph always gets the same layout.
+
+`layout_process` runs this module in a process of its own.
 """
 
 import math
-from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import rustworkx
 from numpy.typing import NDArray
+
+from ctx.page.layout_process import GraphLayout, Pair, Point
 
 _SEED = 7
 _SMALL = 36
@@ -35,32 +37,12 @@ _GAP = 2.0
 """Between components."""
 _SHAPE = 1.6
 """Width by height of the whole."""
-_KEPT = 3
 
-Pair = tuple[int, int]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-class Point(NamedTuple):
-    x: float
-    y: float
-
-
-class GraphLayout(NamedTuple):
-    points: tuple[Point, ...]
-    """In the order of the vertices."""
-    width: float
-    height: float
-
-
-def edge_set(pairs: Iterable[Pair]) -> frozenset[Pair]:
-    """Edges without direction, as `layout` takes them."""
-    return frozenset((min(pair), max(pair)) for pair in pairs if pair[0] != pair[1])
-
-
-@lru_cache(maxsize=_KEPT)
-def layout(count: int, edges: frozenset[Pair]) -> GraphLayout:
+def lay_out(count: int, edges: Collection[Pair]) -> GraphLayout:
     """Place vertices, which are numbers from 0."""
     graph: rustworkx.PyGraph[int | None, None] = rustworkx.PyGraph()
     graph.add_nodes_from(list(range(count)))
