@@ -60,6 +60,8 @@ def layout(count: int, edges: frozenset[Pair]) -> GraphLayout:
 
 def answer(lay_out: Callable[[int, list[Pair]], GraphLayout]) -> None:
     """What the process does: read a graph from stdin, and write its layout to stdout."""
-    count, edges = json.load(sys.stdin)
+    with open(0, "rb") as asked:
+        count, edges = json.load(asked)
     made = lay_out(count, [(one, other) for one, other in edges])
-    json.dump([made.width, made.height, made.points], sys.stdout)
+    with open(1, "wb") as answered:
+        answered.write(json.dumps([made.width, made.height, made.points]).encode())
