@@ -30,7 +30,10 @@ SLOW = frozenset(
     memory/query/test_fuzz memory/query/test_oracle
     operations/test_apply operations/test_backfill operations/test_convert_go_store
     operations/test_model_questions
-    page/test_access page/test_attacks page/test_openapi
+    page/test_access page/test_accessibility page/test_attacks page/test_code page/test_commands
+    page/test_graph page/test_graph_frames page/test_health page/test_node page/test_now
+    page/test_openapi page/test_review page/test_search page/test_search_api page/test_sessions
+    page/test_without_scripts
     synthesis/test_synthesis_properties
     worker/test_model_thread worker/test_worker
     test_docs test_library test_redaction
