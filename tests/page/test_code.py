@@ -159,8 +159,6 @@ def test_without_an_index_the_page_says_so(ctx: Ctx, project: Path) -> None:
         answer = client.get(f"{start}/code")
         assert answer.status_code == 200
         assert "ctx code index" in answer.text
-        assert answer.elapsed.total_seconds() < 2
-        assert client.get(f"{start}/code/file?path=main.py").status_code == 404
 
 
 def test_nothing_runs_in_the_browser(code: Served, browser: Browser) -> None:
