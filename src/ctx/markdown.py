@@ -37,8 +37,10 @@ def visible(text: str) -> str:
     if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
         return text
     if not _ESCAPES:
-        _ESCAPES.update(escapes(python_escape))
-        del _ESCAPES[9], _ESCAPES[10]
+        made = escapes(python_escape)
+        del made[9], made[10]
+        # In one step, because several threads may be here.
+        _ESCAPES.update(made)
     return text.replace("\r\n", "\n").translate(_ESCAPES)
 
 

@@ -62,6 +62,16 @@ def test_a_page_of_another_site_can_change_nothing(served: Served, ctx: Ctx) -> 
         assert visitor.post(f"{base}/undo", headers=own, data={"csrf": "x"}).status_code == 403
 
 
+@pytest.mark.parametrize("other", ['a={"x": 1}', "foo[bar]=1", "a=b c", "x", 'a="b'])
+def test_cookies_of_other_servers_do_no_harm(served: Served, other: str) -> None:
+    """Browsers share cookies between the ports of a host."""
+    with served.visitor() as visitor:
+        own = "; ".join(f"{name}={value}" for name, value in visitor.cookies.items())
+    for line in (f"{other}; {own}", f"{own}; {other}"):
+        answer = httpx.get(f"{served.origin}/", headers={"Cookie": line})
+        assert answer.status_code == 303, line
+
+
 def test_no_frame_and_no_script_from_elsewhere(served: Served) -> None:
     for path in ("/", "/static/page.css", "/static/../app.py", "/static/%2e%2e/app.py"):
         headers = httpx.get(served.origin + path).headers

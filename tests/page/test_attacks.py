@@ -82,6 +82,18 @@ def test_a_client_that_says_nothing_is_not_waited_for(served: Served) -> None:
     assert is_alive(served)
 
 
+def test_a_second_request_that_never_ends_is_not_waited_for(served: Served) -> None:
+    host = urlsplit(served.origin).netloc
+    with connect(served) as connection:
+        connection.sendall(f"GET /static/icon.svg HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+        assert connection.recv(65536).startswith(b"HTTP/1.1 200")
+        connection.sendall(b"GET / HT")
+        connection.settimeout(listening.HEADERS_S + 60)
+        while connection.recv(65536):
+            pass
+    assert is_alive(served)
+
+
 RAW = [
     b"\0\0\0\0\r\n\r\n",
     b"GET /\xff HTTP/1.1\r\n\r\n",

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import httpx
+import pytest
 
 from tests.conftest import Ctx
 from tests.page.served import Served
@@ -71,3 +72,15 @@ def test_the_worker_serves_the_page(project: Path, ctx: Ctx) -> None:
 def test_another_store_is_served_in_the_foreground(project: Path, ctx: Ctx) -> None:
     ran = ctx("ui", "--no-open", "--db", "other.db")
     assert (ran.code, "ctx --db other.db serve" in ran.err) == (2, True)
+
+
+def test_a_folder_whose_name_is_not_utf_8(project: Path) -> None:
+    folder = Path(os.fsdecode(os.fsencode(project) + b"/x\xff"))
+    try:
+        folder.mkdir()
+    except OSError:
+        pytest.skip("this file system has no such names")
+    with Served(folder) as served, served.visitor() as visitor:
+        base = visitor.get("/").headers["location"].removesuffix("/now")
+        for view in ("now", "sessions", "search", "review", "graph", "code", "health"):
+            assert visitor.get(f"{base}/{view}").status_code == 200, view

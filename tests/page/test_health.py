@@ -62,7 +62,7 @@ def test_pause_and_resume(project: Path, served: Served, ctx: Ctx) -> None:
         paused = visitor.post(f"{address}/pause", data=form, headers=own, follow_redirects=True)
         assert "Capture is paused everywhere." in paused.text
         assert "paused everywhere since" in paused.text
-        assert "Resume capture" in paused.text
+        assert "Resume everywhere" in paused.text
         assert "paused everywhere" in ctx("status").out
         again = visitor.post(f"{address}/resume", data=form, headers=own, follow_redirects=True)
         assert "Capture is on again." in again.text

@@ -1,6 +1,7 @@
 """The view Review: what waits for a decision."""
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -124,15 +125,22 @@ def test_a_store_that_is_not_trusted_is_shown(filled: FilledProject, repo: Path,
         change(visitor, served, f"{base}/now", f"{base}/now", {"do": f"hide {filled.rule}"})
 
 
-def test_for_programs(filled: FilledProject, repo: Path, ctx: Ctx) -> None:
-    with Served(repo) as served, served.program() as program:
+def test_through_the_api(filled: FilledProject, repo: Path, ctx: Ctx) -> None:
+    with Served(repo) as served, served.program() as program, served.visitor() as visitor:
         queue = program.get("/api/v1/review").json()
         assert queue["total"] == 9
         assert [each["id"] for each in queue["proposals"]] == [filled.proposal]
         assert queue["learning_count"] == len(queue["learnings"]) == 5
+        mine = {"decision": "accept", "ids": [filled.proposal]}
+        refused = program.post("/api/v1/review/proposals", json=mine)
+        assert "Only a person" in refused.json()["error"]["message"]
+        shown = visitor.get(f"{base_of(visitor)}/now").text
+        token = re.search(r'<meta name="csrf" content="([^"]+)"', shown)
+        assert token
+        headers = {"Origin": served.origin, "X-CSRF-Token": token[1]}
 
         def post(path: str, body: dict[str, Any]) -> httpx.Response:
-            return program.post(f"/api/v1/review/{path}", json=body)
+            return visitor.post(f"/api/v1/review/{path}", json=body, headers=headers)
 
         left = post("proposals", {"decision": "accept", "ids": [filled.proposal]}).json()
         assert left["total"] == 8
@@ -142,10 +150,8 @@ def test_for_programs(filled: FilledProject, repo: Path, ctx: Ctx) -> None:
             ]
             == 4
         )
-        mine = {"decision": "accept", "ids": [filled.imported]}
-        assert "cannot vouch" in post("imports", mine).json()["error"]["message"]
-        hidden = {"decision": "reject", "ids": [filled.imported]}
-        assert post("imports", hidden).json()["import_count"] == 1
+        accepted = {"decision": "accept", "ids": [filled.imported]}
+        assert post("imports", accepted).json()["import_count"] == 1
         settled = {"id": filled.conflict, "field": "content", "value": "Deploys run at noon"}
         assert post("conflicts", settled).json()["conflicts"] == []
         assert node(ctx, filled.conflict)["content"] == "Deploys run at noon"

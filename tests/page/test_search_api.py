@@ -177,3 +177,26 @@ def test_what_is_refused(client: httpx.Client) -> None:
         answer = api(client, method, path, json=body)
         assert answer.status_code in (400, 404), (path, body, answer.text)
         assert answer.json()["error"]["message"]
+
+
+def test_a_program_is_no_person(served: Served) -> None:
+    """What only a person may do: pin, write for all projects, and say who said something."""
+    with served.program() as program, served.visitor() as visitor:
+        made = program.post("/api/v1/nodes", json={"content": "A fact."}).json()["node"]
+        assert made["source"] == "agent"
+        node = f"/api/v1/nodes/{made['id']}"
+        for answer in (
+            program.post("/api/v1/nodes", json={"content": "A rule.", "everywhere": True}),
+            program.post("/api/v1/nodes", json={"content": "A rule.", "tags": ["tier:pinned"]}),
+            program.post(f"{node}/tags", json={"add": ["tier:pinned"]}),
+            program.patch(node, json={"metadata": {"source": "user"}}),
+            program.patch(node, json={"metadata": {"": "x"}}),
+            program.patch(node, json={"metadata": {"a\0": "x"}}),
+            program.post(f"{node}/tags", json={"remove": ["a:b"], "add": ["bad tag\n"]}),
+        ):
+            assert answer.status_code == 400, answer.text
+        assert program.get(node).json()["node"]["source"] == "agent"
+        base = str(visitor.get("/").headers["location"]).removesuffix("/now")
+        assert program.post(f"{base}/now", data={"do": f"pin {made['id']}"}).status_code == 403
+        program.get("/api/v1/nodes", params={"project": "/usr"})
+        assert ">/usr<" not in visitor.get(f"{base}/now").text

@@ -52,6 +52,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         settings.joined_session,
         settings.database,
         load_hosts=opening.load_hosts,
+        in_agents_shell=settings.is_in_agents_shell,
     )
 
     def examine(folder: str) -> Sequence["DoctorCheck"]:
@@ -64,7 +65,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         output.show(PageAddress(address, settings.user_store.page_token), render)
         output.flush()
 
-    foreground.serve(environment, options.port, announce, examine)
+    foreground.serve(environment, options.port, announce, examine, output.warn)
 
 
 def render(page: PageAddress) -> list[Block]:

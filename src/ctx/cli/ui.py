@@ -28,6 +28,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     if settings.database != settings.user_store.database:
         raise UsageError("`ctx ui` shows the default store.", hint="For another: `ctx serve`")
+    if settings.is_in_agents_shell:
+        raise UsageError(
+            "The page is for people, not for agents.",
+            hint="`ctx recall` and `ctx show` read memory.",
+        )
     worker.start(settings)
     address = _new_address(settings)
     if not options.no_open and _has_screen() and webbrowser.open(address):

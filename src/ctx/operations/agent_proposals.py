@@ -25,6 +25,8 @@ from ctx.workspace import Memory
 
 MCP = "mcp"
 """Through whom the calls of MCP tools are recorded."""
+PROGRAM = "api"
+"""The author of what a program changes through the HTTP API: it counts as an agent."""
 PROPOSED = "proposed"
 """The key of the metadata."""
 
@@ -183,7 +185,7 @@ def proposed_change(node: Node) -> ProposedChange:
 def proposals(memory: Memory) -> list[Proposal]:
     """What waits for the user, oldest first."""
     found: dict[NodeId, Proposal] = {}
-    agents = (*memory.environment.hosts.names, MCP)
+    agents = (*memory.environment.hosts.names, MCP, PROGRAM)
     for graph in memory.graph.graphs:
         for node in graph.nodes(graph.with_proposals()):
             if words := proposed_change(node).words():

@@ -12,10 +12,11 @@ token of the browser session.
 import hmac
 import os
 import secrets
-from http.cookies import CookieError, SimpleCookie
+import threading
 from typing import NamedTuple
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ctx import disk
@@ -59,12 +60,15 @@ class BrowserSession:
         """Where `ctx ui` was run."""
         self.csrf = secrets.token_urlsafe(24)
         self.messages: list[Notice] = []
+        self._lock = threading.Lock()
 
     def tell(self, text: str, undo: str = "") -> None:
-        self.messages = [*self.messages, Notice(text, undo)][-_MOST_MESSAGES:]
+        with self._lock:
+            self.messages = [*self.messages, Notice(text, undo)][-_MOST_MESSAGES:]
 
     def take_messages(self) -> list[Notice]:
-        messages, self.messages = self.messages, []
+        with self._lock:
+            messages, self.messages = self.messages, []
         return messages
 
 
@@ -107,12 +111,8 @@ class Access:
         """The browser session of a request."""
         found = None
         for line in headers.getlist("cookie"):
-            try:
-                cookies = SimpleCookie(line)
-            except CookieError:
-                continue
-            if self.cookie in cookies:
-                found = self._sessions.get(cookies[self.cookie].value)
+            # Other servers on this machine set cookies too, in whatever form.
+            found = self._sessions.get(cookie_parser(line).get(self.cookie, "")) or found
         return found
 
     def is_program(self, headers: Headers) -> bool:
@@ -122,7 +122,7 @@ class Access:
         return scheme.lower() == "bearer" and hmac.compare_digest(given, self._bearer.encode())
 
     def is_own_host(self, host: str) -> bool:
-        return host in {f"{name}:{self.port}" for name in ("127.0.0.1", "localhost", "[::1]")}
+        return host in {f"{name}:{self.port}" for name in ("127.0.0.1", "localhost")}
 
     def is_own_origin(self, headers: Headers) -> bool:
         """Whether a change comes from a page of this server.
@@ -143,16 +143,17 @@ def _drop_oldest(kept: dict[str, str] | dict[str, BrowserSession]) -> None:
 
 def bearer_token(path: str) -> str:
     """The token for programs, from a file that only this user can read; made if it is missing."""
-    try:
-        with open(path, encoding="ascii") as file:
-            if len(token := file.read(200).strip()) >= 32:
-                return token
-    except (FileNotFoundError, UnicodeDecodeError):
-        pass
-    token = secrets.token_urlsafe(32)
-    disk.make_folder(os.path.dirname(path))
-    disk.replace(path, f"{token}\n".encode())
-    return token
+    with disk.explain_errors("reading the token for programs"):
+        try:
+            with open(path, encoding="ascii") as file:
+                if len(token := file.read(200).strip()) >= 32:
+                    return token
+        except (FileNotFoundError, UnicodeDecodeError):
+            pass
+        token = secrets.token_urlsafe(32)
+        disk.make_folder(os.path.dirname(path))
+        disk.replace(path, f"{token}\n".encode())
+        return token
 
 
 class Refusal(Exception):
@@ -219,7 +220,7 @@ class Gate:
 def _cache_control(scope: Scope, status: int) -> str:
     # The address of a static file contains its hash.
     is_fixed = scope["path"].startswith(_OPEN_PATHS) and scope["query_string"].startswith(b"v=")
-    return "private, max-age=31536000, immutable" if is_fixed and status == 200 else "no-cache"
+    return "private, max-age=31536000, immutable" if is_fixed and status == 200 else "no-store"
 
 
 def tokens_match(given: str, session: BrowserSession) -> bool:

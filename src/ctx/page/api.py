@@ -23,7 +23,7 @@ from starlette.routing import Route
 from ctx.errors import UsageError
 from ctx.page import access, openapi
 from ctx.page.endpoints import ApiEndpoint
-from ctx.page.places import PagePlace, Places
+from ctx.page.places import PagePlace, Places, place
 from ctx.page.requests import PageRequest
 from ctx.server.app import JsonAnswer, to_json
 from ctx.workspace import Environment
@@ -89,7 +89,7 @@ def _place(text: str, environment: Environment, places: Places) -> PagePlace:
     if os.path.isabs(text):
         if "\0" in text or not os.path.isdir(text):
             raise UsageError(f"{text[:200]!r} is not a folder.")
-        return places.add(os.path.realpath(text))
+        return place(os.path.realpath(text))
     return places.find(text)
 
 

@@ -3,6 +3,7 @@
 The doctor is part of a layer above the page, so the process that serves the page passes it in.
 """
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -27,10 +28,12 @@ class DoctorRuns:
     def __init__(self, examine: Examine) -> None:
         self._examine = examine
         self._last: dict[str, DoctorRun] = {}
+        self._lock = threading.Lock()
 
     def run(self, folder: str) -> DoctorRun:
-        done = DoctorRun(clock.iso(clock.now_ms()), tuple(self._examine(folder)))
-        self._last[folder] = done
+        with self._lock:
+            done = DoctorRun(clock.iso(clock.now_ms()), tuple(self._examine(folder)))
+            self._last[folder] = done
         return done
 
     def last(self, folder: str) -> DoctorRun | None:

@@ -13,18 +13,20 @@ def serve(
     environment: Environment,
     port: int,
     announce: Callable[[str], None],
-    examine: Examine | None = None,
+    examine: Examine,
+    log: Callable[[str], None],
 ) -> None:
-    asyncio.run(_serve(environment, port, announce, examine))
+    asyncio.run(_serve(environment, port, announce, examine, log))
 
 
 async def _serve(
     environment: Environment,
     port: int,
     announce: Callable[[str], None],
-    examine: Examine | None,
+    examine: Examine,
+    log: Callable[[str], None],
 ) -> None:
-    server = PageServer(environment, port, examine=examine)
+    server = PageServer(environment, port, examine=examine, log=log)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, server.end)

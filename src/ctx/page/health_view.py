@@ -105,8 +105,11 @@ def pause_capture(request: PageRequest) -> Answer:
 
 
 def resume_capture(request: PageRequest) -> Answer:
-    done = pause.resume(request.environment.user_store.home, None)
-    return GoTo("/health", "Capture is on again." if done.ended else "Capture was not paused.")
+    home = request.environment.user_store.home
+    is_everywhere = request.field("where") == "everywhere"
+    place = None if is_everywhere else pause.place_of(request.environment.folder, home)
+    done = pause.resume(home, place)
+    return GoTo("/health", "Capture is on again." if done.ended else "Capture was not paused here.")
 
 
 ROUTES = [

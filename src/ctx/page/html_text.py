@@ -20,7 +20,7 @@ from pygments.util import ClassNotFound
 
 from ctx import markdown
 
-_LONGEST = 200_000
+_LONGEST = 30_000
 """Characters that are rendered; a longer text is shown as it is."""
 _LONGEST_CODE = 100_000
 

@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import NamedTuple
@@ -16,6 +17,7 @@ from ctx.errors import ProgramFailure
 
 _KEPT = 3
 _MOST_S = 120.0
+_ONE_AT_A_TIME = threading.Lock()
 _START = (
     "import sys; sys.path.insert(0, sys.argv[1]); from ctx.page.graph_layout import lay_out; "
     "from ctx.page.layout_process import answer; answer(lay_out)"
@@ -51,7 +53,10 @@ def layout(count: int, edges: frozenset[Pair]) -> GraphLayout:
     program = [sys.executable, "-E", "-P", "-c", _START, package]
     asked = json.dumps([count, sorted(edges)]).encode()
     try:
-        ran = subprocess.run(program, input=asked, capture_output=True, check=True, timeout=_MOST_S)
+        with _ONE_AT_A_TIME:
+            ran = subprocess.run(
+                program, input=asked, capture_output=True, check=True, timeout=_MOST_S
+            )
         width, height, points = json.loads(ran.stdout)
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         raise ProgramFailure(f"The graph could not be laid out: {type(error).__name__}.") from None

@@ -35,15 +35,16 @@ class PageServer:
         port: int,
         touch: Callable[[], None] = lambda: None,
         examine: Examine | None = None,
+        log: Callable[[str], None] = lambda _: None,
     ) -> None:
+        token = access.bearer_token(environment.user_store.page_token)
         self._socket = _listening_socket(port)
         self._places = Places(environment)
-        token = access.bearer_token(environment.user_store.page_token)
         self._access = Access(self._socket.getsockname()[1], token)
         self.listeners = Listeners()
         doctor = DoctorRuns(examine) if examine else None
         services = PageServices(
-            environment, self._access, self._places, self.listeners, touch, doctor
+            environment, self._access, self._places, self.listeners, touch, doctor, log
         )
         config = asgi_server.config(
             page_app(services),
@@ -81,6 +82,15 @@ class _Protocol(H11Protocol):
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         self.loop.call_later(HEADERS_S, self._close_if_silent)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        # uvicorn waits without a limit for the rest of a second request, or of a refused body.
+        if self.cycle is not None and self.cycle.response_complete:
+            waiting = self.timeout_keep_alive_task is not None
+            if not waiting and not self.transport.is_closing():
+                close = self.transport.close
+                self.timeout_keep_alive_task = self.loop.call_later(HEADERS_S, close)
 
     def _close_if_silent(self) -> None:
         cycle: object = self.cycle

@@ -4,9 +4,11 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from ctx.errors import UsageError
 from ctx.ids import NodeId
-from ctx.memory.model import Evidence
-from ctx.operations import add, delete, link, list, show, tag, undo, update
+from ctx.memory import model
+from ctx.memory.model import PINNED, Evidence
+from ctx.operations import add, agent_proposals, delete, link, list, show, tag, undo, update
 from ctx.operations.add import AddResult
 from ctx.operations.delete import DeleteResult, RestoreResult
 from ctx.operations.link import CONFIDENCE, LinkResult, UnlinkResult
@@ -82,6 +84,19 @@ class UndoBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     dry_run: bool = False
 
 
+_OWN_METADATA = frozenset({"source", "said_by", "origin", "proposed", "file"})
+"""Keys with a meaning for ctx: who said it, what waits for the user, which file it is."""
+
+
+def _require_person(request: PageRequest, memory: Memory) -> None:
+    """Refuse what an agent may only propose, unless the settings allow it."""
+    if request.browser is None and not agent_proposals.may_pin(memory):
+        raise UsageError(
+            "Only a person can pin a node or add it for all projects.",
+            hint="Open the page: `ctx ui`. The setting `agents.may_pin` allows it.",
+        )
+
+
 def list_of_nodes(request: PageRequest, query: ListQuery) -> NodeList:
     """List nodes, newest first."""
     options = list.Options(
@@ -99,6 +114,8 @@ def list_of_nodes(request: PageRequest, query: ListQuery) -> NodeList:
 def add_node(request: PageRequest, query: PlaceQuery, body: NodeBody) -> AddResult:  # noqa: ARG001
     """Add a node."""
     with request.writing() as memory:
+        if body.everywhere or PINNED in body.tags:
+            _require_person(request, memory)
         options = add.Options(
             body.content,
             body.type or None,
@@ -119,6 +136,11 @@ def show_node(request: PageRequest, query: PlaceQuery) -> ShowResult:  # noqa: A
 
 def change_node(request: PageRequest, query: PlaceQuery, body: NodePatch) -> UpdateResult:  # noqa: ARG001
     """Change fields of a node. With `If-Match`, only if the node is as it was."""
+    for key in body.metadata:
+        if not key.isprintable() or not key.strip():
+            raise UsageError(f"{key[:40]!r} is not a name for metadata.")
+        if request.browser is None and key in _OWN_METADATA:
+            raise UsageError(f"A program cannot set the metadata {key!r}.")
     with request.writing() as memory:
         node_id = _node(memory, request)
         based_on = body.based_on
@@ -151,6 +173,9 @@ def tag_node(request: PageRequest, query: PlaceQuery, body: TagsBody) -> TagResu
     """Add tags to a node and remove others."""
     with request.writing() as memory:
         node_id = _node(memory, request)
+        # Nothing is removed if a tag to add is refused.
+        if PINNED in map(model.tag, body.add):
+            _require_person(request, memory)
         removed = tag.untag(memory, node_id, body.remove)
         if not body.add:
             return removed

@@ -194,7 +194,7 @@ def decide(request: PageRequest) -> Answer:
     """One of the buttons of an item, such as `pin 01J…`."""
     what, _, name = request.field("do").partition(" ")
     if what not in _DECISIONS:
-        raise UsageError(f"{what[:40]!r} is nothing that can be done with a node.")
+        raise UsageError(f"There is no action {what[:40]!r}.")
     with request.writing() as memory:
         node_id = memory.graph.find(name)
         _DECISIONS[what](memory, node_id)

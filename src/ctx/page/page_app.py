@@ -1,6 +1,7 @@
 """The app on the port: the views of the page, the HTTP API, and errors in either form."""
 
 import asyncio
+import traceback
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, quote
@@ -31,6 +32,7 @@ _MOST_AT_ONCE = 4
 _LARGEST_FORM = 2 * 1024 * 1024
 _MOST_FIELDS = 1_000
 _CLOSE = {"Connection": "close"}
+_IN_LOG = "`ctx worker logs` has more; `ctx serve` prints it."
 _BODY_S = 20.0
 """How long a client may take to send a body."""
 
@@ -45,6 +47,7 @@ class PageServices(NamedTuple):
     touch: Callable[[], None]
     """Called for each request: somebody uses the page."""
     doctor: DoctorRuns | None = None
+    log: Callable[[str], None] = lambda _: None
 
 
 def page_app(services: PageServices) -> ASGIApp:
@@ -70,11 +73,18 @@ def page_app(services: PageServices) -> ASGIApp:
                     _here(request, place),
                     doctor=services.doctor,
                 )
-                return _response(services, asked, route.view(asked))
+                # A page that reads itself again replaces only its main part.
+                is_shown = request.method == "GET" and "x-refresh" not in request.headers
+                return _response(services, asked, route.view(asked), is_shown=is_shown)
 
             return await in_thread(work)
 
         return Route(f"/p/{{place}}{route.path}", endpoint, methods=[route.method])
+
+    async def on_bug(request: Request, error: Exception) -> Response:
+        services.log("the page: " + "".join(traceback.format_exception(error)))
+        trouble = _Trouble(CtxError.code, f"{type(error).__name__}.", _IN_LOG)
+        return _error(request.url.path, 500, trouble)
 
     async def start(request: Request) -> Response:
         return _start(services, request)
@@ -97,7 +107,7 @@ def page_app(services: PageServices) -> ASGIApp:
         exception_handlers={
             CtxError: _on_ctx_error,
             HTTPException: _on_http_error,
-            Exception: _on_bug,
+            Exception: on_bug,
         },
     )
     return Gate(inner, services.access, _refuse)
@@ -126,10 +136,13 @@ def _start(services: PageServices, request: Request) -> Response:
     return response
 
 
-def _response(services: PageServices, request: PageRequest, answer: Answer) -> Response:
+def _response(
+    services: PageServices, request: PageRequest, answer: Answer, *, is_shown: bool
+) -> Response:
     match answer:
         case HtmlPage():
-            values = {**_frame(services, request, answer), **answer.values}
+            messages = request.browser.take_messages() if request.browser and is_shown else []
+            values = {**_frame(services, request, answer), "messages": messages, **answer.values}
             return HTMLResponse(rendering.render(answer.template, values), answer.status)
         case GoTo():
             if answer.message and request.browser:
@@ -153,7 +166,6 @@ def _frame(services: PageServices, request: PageRequest, page: HtmlPage) -> Mapp
         "places": services.places.every(),
         "navigation": NAVIGATION,
         "csrf": browser.csrf if browser else "",
-        "messages": browser.take_messages() if browser else [],
     }
 
 
@@ -165,10 +177,10 @@ async def _form(request: Request) -> dict[str, list[str]]:
     except ValueError:
         raise UsageError("The form cannot be read.") from None
     browser: BrowserSession | None = request.scope["browser"]
-    if browser is not None:
-        given = (fields.get("csrf") or [""])[0]
-        if not access.tokens_match(given, browser):
-            raise HTTPException(403, "The form is out of date.")
+    if browser is None:
+        raise HTTPException(403, "Forms are for people; programs use /api/v1.")
+    if not access.tokens_match((fields.get("csrf") or [""])[0], browser):
+        raise HTTPException(403, "The form is out of date.")
     return fields
 
 
@@ -222,11 +234,6 @@ async def _on_http_error(request: Request, error: Exception) -> Response:
     }
     trouble = _Trouble(UsageError.code, error.detail, hints.get(error.status_code))
     return _error(request.url.path, error.status_code, trouble, error.headers)
-
-
-async def _on_bug(request: Request, error: Exception) -> Response:
-    trouble = _Trouble(CtxError.code, f"{type(error).__name__}.", "`ctx worker logs` has more.")
-    return _error(request.url.path, 500, trouble)
 
 
 def _error(

@@ -24,7 +24,9 @@ STATIC = os.path.join(_FOLDER, "static")
 
 
 def render(template: str, values: Mapping[str, Any]) -> str:
-    return _environment().get_template(template).render(values)
+    text = _environment().get_template(template).render(values)
+    # The name of a folder may not be UTF-8.
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def compile_templates() -> None:
@@ -99,7 +101,7 @@ def _count(value: int, one: str, many: str = "") -> str:
 
 def _path(value: str) -> str:
     """A text as one part of an address."""
-    return quote(value, safe="")
+    return quote(value, safe="", errors="replace")
 
 
 def first_line(text: str, most: int = 160) -> str:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from ctx import layout
 from ctx.ids import CLI_SESSION, SessionId
 from ctx.operations import undo
+from ctx.operations.agent_proposals import PROGRAM
 from ctx.page.access import BrowserSession
 from ctx.page.doctor_runs import DoctorRuns
 from ctx.page.places import PagePlace
@@ -16,8 +17,6 @@ from ctx.workspace import Environment, Memory, open_memory
 
 AUTHOR = "page"
 """The author of what the user changes here."""
-PROGRAM = "api"
-"""The author of what a program changes: it counts as an agent."""
 _MAX_NUMBER = 1_000_000
 _LONGEST_ADDRESS = 8_000
 

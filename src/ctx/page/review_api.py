@@ -57,6 +57,7 @@ def decide_proposals(
     body: ProposalDecision,
 ) -> ReviewQueue:
     """Accept or reject what agents propose."""
+    _require_person(request)
     with request.writing() as memory:
         review.decide(memory, body.ids, accepting=body.decision == "accept")
         return review_queue.queue(memory)
@@ -68,6 +69,7 @@ def decide_learnings(
     body: Decision,
 ) -> ReviewQueue:
     """Confirm or reject learnings."""
+    _require_person(request)
     decide = learnings.confirm if body.decision == "accept" else learnings.reject
     with request.writing() as memory:
         for node_id in [memory.graph.find(name) for name in body.ids]:
@@ -81,8 +83,7 @@ def decide_imports(
     body: Decision,
 ) -> ReviewQueue:
     """Accept imported nodes as said by the user, or hide them from agents."""
-    if body.decision == "accept" and request.browser is None:
-        raise UsageError("A program cannot vouch for a text.", hint="Open the page: `ctx ui`")
+    _require_person(request)
     decide = visibility.accept if body.decision == "accept" else visibility.hide
     with request.writing() as memory:
         decide(memory, [memory.graph.find(name) for name in body.ids])
@@ -95,6 +96,7 @@ def settle_conflict(
     body: ConflictDecision,
 ) -> ReviewQueue:
     """Settle a field that two branches changed."""
+    _require_person(request)
     if (body.version is None) == (body.value is None):
         raise UsageError("Give either `version` or `value`.")
     with request.writing() as memory:
@@ -104,6 +106,11 @@ def settle_conflict(
         else:
             review.replace(memory, node_id, body.field, body.value)
         return review_queue.queue(memory)
+
+
+def _require_person(request: PageRequest) -> None:
+    if request.browser is None:
+        raise UsageError("Only a person can decide this.", hint="Open the page: `ctx ui`")
 
 
 ENDPOINTS = [

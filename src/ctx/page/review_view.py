@@ -70,7 +70,7 @@ def decide(request: PageRequest) -> Answer:
     """One of the buttons, such as `accept-proposal 01J…`."""
     what, _, name = request.field("do").partition(" ")
     if what not in _DECISIONS:
-        raise UsageError(f"{what[:40]!r} is nothing that can be decided here.")
+        raise UsageError(f"There is no action {what[:40]!r}.")
     with request.writing() as memory:
         message = _DECISIONS[what](memory, name)
         return GoTo("/review", message, last_change(memory))
@@ -117,7 +117,7 @@ def write_version(request: PageRequest) -> Answer:
 
 def _is_accepting(what: str) -> bool:
     if what not in ("accept", "reject"):
-        raise UsageError(f"{what[:40]!r} is nothing that can be decided here.")
+        raise UsageError(f"There is no action {what[:40]!r}.")
     return what == "accept"
 
 

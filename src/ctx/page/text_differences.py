@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 _PIECE = re.compile(r"\s+|\w+|[^\w\s]")
-_MOST_PIECES = 3_000
+_MOST_PIECES = 600
 """More pieces than this are compared by line instead of by word."""
 _MOST_LINES = 4_000
 _SHORTEST_SAME = 3
