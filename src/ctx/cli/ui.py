@@ -3,7 +3,6 @@
 import argparse
 import json
 import os
-import socket
 import sys
 import webbrowser
 
@@ -52,18 +51,10 @@ def _has_screen() -> bool:
 def _new_address(settings: Settings) -> str:
     """Ask the worker to serve the page."""
     body = json.dumps({"folder": os.path.realpath(settings.folder)}).encode()
-    head = f"POST /api/page HTTP/1.1\r\nHost: ctx\r\nContent-Length: {len(body)}\r\n"
-    try:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-            connection.settimeout(_PATIENCE_S)
-            connection.connect(settings.user_store.worker_socket)
-            connection.sendall(f"{head}Connection: close\r\n\r\n".encode() + body)
-            response = b""
-            while part := connection.recv(65536):
-                response += part
-        return str(json.loads(response.partition(b"\r\n\r\n")[2])["address"])
-    except (OSError, ValueError, KeyError, TypeError):
+    answer = worker.ask(settings, "POST /api/page", body, _PATIENCE_S)
+    if answer is None or "address" not in answer:
         raise ProgramFailure(
             "The worker does not serve the page.",
             hint="See `ctx worker logs`, or serve it here: `ctx serve`",
-        ) from None
+        )
+    return str(answer["address"])

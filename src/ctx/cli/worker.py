@@ -258,22 +258,27 @@ def _wait_until(seconds: float, holds: Callable[[], bool]) -> bool:
 
 def _answer(settings: Settings) -> dict[str, object] | None:
     """Its own status, if it responds."""
+    answer = ask(settings, "GET /api/health", b"", 1.0)
+    return answer if answer and "pid" in answer else None
+
+
+def ask(settings: Settings, what: str, body: bytes, seconds: float) -> dict[str, object] | None:
+    """The answer of the worker to a request, such as `GET /api/health`; None if it gives none."""
     import socket
 
+    head = f"{what} HTTP/1.1\r\nHost: ctx\r\nContent-Length: {len(body)}\r\n"
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-            connection.settimeout(1.0)
+            connection.settimeout(seconds)
             connection.connect(settings.user_store.worker_socket)
-            connection.sendall(
-                b"GET /api/health HTTP/1.1\r\nHost: ctx\r\nConnection: close\r\n\r\n"
-            )
+            connection.sendall(f"{head}Connection: close\r\n\r\n".encode() + body)
             response = b""
             while part := connection.recv(65536):
                 response += part
         answer = json.loads(response.partition(b"\r\n\r\n")[2])
     except (OSError, ValueError):
         return None
-    return answer if isinstance(answer, dict) and "pid" in answer else None
+    return answer if isinstance(answer, dict) else None
 
 
 def _status(settings: Settings, output: Output, *, changed: bool) -> WorkerStatus:

@@ -5,7 +5,7 @@ it as a quotation or as the words of another agent. To hide it is `tier:off-cont
 memory and is found by a search, but no context has it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from ctx.ids import NodeId
@@ -29,13 +29,7 @@ class HiddenNodes(NamedTuple):
 
 def accept(memory: Memory, node_ids: Sequence[NodeId]) -> None:
     """Vouch for the text of nodes."""
-    others = []
-    for node in memory.graph.nodes(node_ids):
-        if is_learning(node):
-            learnings.confirm(memory, node.id)
-        else:
-            others.append(node)
-    by_scope = _by_scope(others)
+    by_scope = _by_scope(_after_learnings(memory, node_ids, learnings.confirm))
     if not by_scope:
         return
     # In the shell of an agent, it is the agent who vouches.
@@ -51,13 +45,7 @@ def accept(memory: Memory, node_ids: Sequence[NodeId]) -> None:
 
 def hide(memory: Memory, node_ids: Sequence[NodeId]) -> None:
     """Keep nodes out of every context. A learning is rejected, so that it is not learned again."""
-    others = []
-    for node in memory.graph.nodes(node_ids):
-        if is_learning(node):
-            learnings.reject(memory, node.id)
-        else:
-            others.append(node)
-    by_scope = _by_scope(others)
+    by_scope = _by_scope(_after_learnings(memory, node_ids, learnings.reject))
     if not by_scope:
         return
     with memory.transaction("hide", *by_scope) as change:
@@ -66,6 +54,16 @@ def hide(memory: Memory, node_ids: Sequence[NodeId]) -> None:
             for node in nodes:
                 here.untag(node.id, PINNED)
                 here.set_tier(node.id, OFF_CONTEXT)
+
+
+def _after_learnings(
+    memory: Memory, node_ids: Sequence[NodeId], decide: Callable[[Memory, NodeId], object]
+) -> list[Node]:
+    """Decide about the learnings among some nodes, and return the others."""
+    nodes = list(memory.graph.nodes(node_ids))
+    for node in filter(is_learning, nodes):
+        decide(memory, node.id)
+    return [node for node in nodes if not is_learning(node)]
 
 
 def reveal(memory: Memory, node_id: NodeId) -> None:

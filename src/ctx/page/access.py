@@ -156,14 +156,12 @@ def bearer_token(path: str) -> str:
         return token
 
 
-class Refusal(Exception):
-    """A request that is not answered: the status, and what to tell the user."""
+class Refusal(NamedTuple):
+    """Why a request is not answered: the status, and what to tell the user."""
 
-    def __init__(self, status: int, message: str, hint: str) -> None:
-        super().__init__(message)
-        self.status = status
-        self.message = message
-        self.hint = hint
+    status: int
+    message: str
+    hint: str
 
 
 _NO_ACCESS = Refusal(

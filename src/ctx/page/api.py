@@ -11,6 +11,7 @@ changes something sends its CSRF token in `X-CSRF-Token`.
 import json
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import cache
 from hashlib import blake2b
 from typing import Any
 
@@ -49,10 +50,12 @@ def api_routes(
     in_thread: InThread,
     read_body: ReadBody,
 ) -> list[Route]:
-    document = json.dumps(openapi.document(endpoints)).encode()
+    @cache
+    def document() -> bytes:
+        return json.dumps(openapi.document(endpoints)).encode()
 
     async def describe(request: Request) -> Response:
-        return _with_tag(request, document)
+        return await in_thread(lambda: _with_tag(request, document()))
 
     def route(endpoint: ApiEndpoint) -> Route:
         async def answer(request: Request) -> Response:

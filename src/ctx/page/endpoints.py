@@ -3,6 +3,7 @@
 import re
 import typing
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -42,4 +43,10 @@ class ApiEndpoint(NamedTuple):
 
     @property
     def _hints(self) -> dict[str, Any]:
-        return typing.get_type_hints(self.function, include_extras=True)
+        return _hints_of(self.function)
+
+
+@cache
+def _hints_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """The types of a handler, which every request needs."""
+    return typing.get_type_hints(function, include_extras=True)

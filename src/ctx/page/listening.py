@@ -60,10 +60,6 @@ class PageServer:
         self._places.add(folder)
         return self._access.new_address(folder)
 
-    @property
-    def connections(self) -> int:
-        return len(self._server.server_state.connections)
-
     async def serve(self) -> None:
         threading.Thread(target=rendering.compile_templates, daemon=True).start()
         try:

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import msgspec
 
 import ctx
-from ctx.errors import CtxError
 from ctx.page.endpoints import ApiEndpoint
 
 _PLAIN = {
@@ -39,7 +38,7 @@ class ErrorBody(NamedTuple):
     code: str
     message: str
     hint: str | None
-    detail: str | None
+    detail: str | None = None
     """More lines, such as the position in a query."""
 
 
@@ -159,7 +158,7 @@ class _Schemas:
         name = shape.__name__
         if name not in self.named:
             self.named[name] = {}
-            hints = typing.get_type_hints(shape, localns=_LATER)
+            hints = typing.get_type_hints(shape)
             self.named[name] = {
                 "type": "object",
                 "properties": {each: self.schema(hints[each]) for each in shape._fields},
@@ -189,7 +188,3 @@ class _Schemas:
 
 def _is(origin: Any, kind: type) -> bool:
     return isinstance(origin, type) and issubclass(origin, kind)
-
-
-_LATER: dict[str, Any] = {"CtxError": CtxError}
-"""Types that a module imports only for type checkers."""

@@ -22,6 +22,7 @@ from ctx.page.api import api_routes
 from ctx.page.api_handlers import ENDPOINTS
 from ctx.page.doctor_runs import DoctorRuns
 from ctx.page.live_updates import Listeners
+from ctx.page.openapi import ErrorBody
 from ctx.page.places import PagePlace, Places
 from ctx.page.requests import Answer, Download, GoTo, HtmlPage, PageRequest, PageRoute
 from ctx.page.views import NAVIGATION, ROUTES
@@ -83,7 +84,7 @@ def page_app(services: PageServices) -> ASGIApp:
 
     async def on_bug(request: Request, error: Exception) -> Response:
         services.log("the page: " + "".join(traceback.format_exception(error)))
-        trouble = _Trouble(CtxError.code, f"{type(error).__name__}.", _IN_LOG)
+        trouble = ErrorBody(CtxError.code, f"{type(error).__name__}.", _IN_LOG)
         return _error(request.url.path, 500, trouble)
 
     async def start(request: Request) -> Response:
@@ -206,22 +207,15 @@ async def read_body(request: Request, most: int) -> bytes:
 # Errors
 
 
-class _Trouble(NamedTuple):
-    code: str
-    message: str
-    hint: str | None
-    detail: str | None = None
-
-
 async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
     refusal: Refusal = scope["refusal"]
-    trouble = _Trouble(UsageError.code, refusal.message, refusal.hint)
+    trouble = ErrorBody(UsageError.code, refusal.message, refusal.hint)
     await _error(scope["path"], refusal.status, trouble)(scope, receive, send)
 
 
 async def _on_ctx_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, CtxError)
-    trouble = _Trouble(error.code, error.message, error.hint, error.detail or None)
+    trouble = ErrorBody(error.code, error.message, error.hint, error.detail or None)
     return _error(request.url.path, error_status(error), trouble)
 
 
@@ -232,12 +226,12 @@ async def _on_http_error(request: Request, error: Exception) -> Response:
         403: "Go back, reload the page, and send it again.",
         404: "Go back, or begin at the start page.",
     }
-    trouble = _Trouble(UsageError.code, error.detail, hints.get(error.status_code))
+    trouble = ErrorBody(UsageError.code, error.detail, hints.get(error.status_code))
     return _error(request.url.path, error.status_code, trouble, error.headers)
 
 
 def _error(
-    path: str, status: int, trouble: _Trouble, headers: Mapping[str, str] | None = None
+    path: str, status: int, trouble: ErrorBody, headers: Mapping[str, str] | None = None
 ) -> Response:
     if path.startswith("/api/"):
         return JsonAnswer({"error": to_json(trouble)}, status, headers)
