@@ -13,8 +13,9 @@ from ctx.errors import CtxError
 from ctx.ids import NodeId
 from ctx.memory import documents_by_number
 from ctx.memory.graphs import Graphs
-from ctx.search import entities
-from ctx.search.entities import CodeFrame, Entities
+from ctx.search import trace_frames
+from ctx.search.entities import Entities
+from ctx.search.trace_frames import CodeFrame
 
 _MOST_NAMESAKES = 12
 _MOST_CHECKED = 100
@@ -50,7 +51,7 @@ def in_code(code: Code, mentioned: Entities) -> NamedSeeds:
             located.setdefault(item.id, item)
 
     sure = 1.0
-    for frame in list(entities.innermost(mentioned.frames))[:_MOST_FRAMES]:
+    for frame in list(trace_frames.innermost(mentioned.frames))[:_MOST_FRAMES]:
         if meant := _of_frame(code, files, frame):
             take(meant, sure)
             paths.setdefault(meant[0].path)
