@@ -109,3 +109,14 @@ def test_any_text_can_be_read(text: str) -> None:
     # What is named is in the text.
     for name in found.names:
         assert name in text
+
+
+def test_commands_are_read_without_options_and_arguments() -> None:
+    text = (
+        "`shop place-order --gift` and `./bin/shop stock:take now` fail, `a b` and `x = y` too.\n"
+        "```console\n(venv) me@host:~/shop$ DEBUG=1 sudo shop --verbose export all /tmp/x\nDone.\n"
+        "$ python3 -m shop.cli refund 12\n```\nIt costs 5 $ a month.\n"
+    )
+    assert find(text).commands == (
+        *("shop place-order", "shop stock:take now", "shop export all", "shop refund"),
+    )

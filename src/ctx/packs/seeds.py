@@ -4,15 +4,17 @@ A name that one item has refers to it with certainty. A name of several items is
 very common name is left to the text search.
 """
 
-import posixpath
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from ctx.code import file_roles
 from ctx.code.lookup import Code, LocatedItem, name_parts, without_impls
 from ctx.errors import CtxError
 from ctx.ids import NodeId
 from ctx.memory import documents_by_number
 from ctx.memory.graphs import Graphs
+from ctx.packs import subcommands
 from ctx.search import trace_frames
 from ctx.search.entities import Entities
 from ctx.search.trace_frames import CodeFrame
@@ -22,9 +24,28 @@ _MOST_CHECKED = 100
 _MOST_NAMES = 20
 _MOST_PATHS = 20
 _MOST_FRAMES = 12
+_MOST_FRAME_FILES = 5
+"""Files further out in a stack trace are not mentioned for their own sake."""
 _MOST_SCANS = 3
 _FRAME_FADES = 0.85
 """The factor per stack frame: a caller is less related to a failure than the function it calls."""
+_PLUMBING = 0.4
+"""The factor for entry points and wrappers, which are in most stack traces of a program."""
+_MOST_COMMANDS = 5
+_MOST_OF_NAME = 1_000
+_MOST_LIKELY = 3
+_LEAST_SHARED = 3
+"""The components of an absolute path that must match if it is from another machine."""
+_SHORTEST_WRAPPED, _MOST_WRAPPED = 4, 2
+"""A short or common name may be anything."""
+_LIBRARY = re.compile(
+    r".*/(?:(?:site|dist)-packages/|node_modules/(?:@[^/]{1,100}/)?[^/]{1,100}/"
+    r"|gems/[^/]{1,100}-\d[^/]{0,50}/|pkg/mod/.{1,200}@[^/]{1,100}/"
+    r"|registry/src/[^/]{1,100}/[^/]{1,100}/|vendor/[^/]{1,100}/[^/]{1,100}/)"
+)
+"""The folder of an installed library: what follows is a path in its project."""
+_WRAPPED = 0.5
+"""The confidence for a name whose owner is another one than in the task."""
 
 
 class NamedSeeds(NamedTuple):
@@ -50,15 +71,22 @@ def in_code(code: Code, mentioned: Entities) -> NamedSeeds:
             items[item.id] = max(items.get(item.id, 0.0), sure)
             located.setdefault(item.id, item)
 
-    sure = 1.0
-    for frame in list(trace_frames.innermost(mentioned.frames))[:_MOST_FRAMES]:
-        if meant := _of_frame(code, files, frame):
-            take(meant, sure)
-            paths.setdefault(meant[0].path)
-            sure *= _FRAME_FADES
+    in_trace: dict[str, None] = {}
+    for meant, sure in _of_frames(code, files, mentioned.frames):
+        take(meant, sure)
+        if sure > _PLUMBING and len(in_trace) < _MOST_FRAME_FILES:
+            in_trace.setdefault(meant[0].path)
+    paths |= in_trace
     for name in mentioned.names[:_MOST_NAMES]:
         meant = items_named(code, name)
-        take(meant, 1.0 / len(meant) if meant else 0.0)
+        if meant:
+            take(meant, 1.0 / len(meant))
+        elif meant := _wrapped(code, name):
+            take(meant, _WRAPPED / len(meant))
+    for command in mentioned.commands[:_MOST_COMMANDS]:
+        if meant := subcommands.implementing(code, command):
+            take(meant, _WRAPPED / len(meant))
+            paths |= dict.fromkeys(item.path for item in meant)
     return NamedSeeds(items, tuple(located.values()), tuple(paths))
 
 
@@ -94,10 +122,39 @@ def items_named(code: Code, name: str) -> list[LocatedItem]:
     return meant if len(meant) <= _MOST_NAMESAKES else []
 
 
+def _wrapped(code: Code, name: str) -> list[LocatedItem]:
+    """The items that a qualified name may mean if they are defined elsewhere: a call on a variable,
+    or a name that a package re-exports."""
+    *owners, last = name_parts(name) or [""]
+    if not owners or len(last) < _SHORTEST_WRAPPED:
+        return []
+    meant = [item for item in items_named(code, last) if not file_roles.is_test(item.path)]
+    exported = [item for item in meant if owners[0] in name_parts(item.name)]
+    meant = exported or meant
+    return meant if len(meant) <= _MOST_WRAPPED else []
+
+
+def _of_frames(
+    code: Code, files: "_Files", frames: Iterable[CodeFrame]
+) -> Iterator[tuple[list[LocatedItem], float]]:
+    """The items of stack frames in this project, innermost first, with confidence."""
+    own = [(frame, meant) for frame in frames if (meant := _of_frame(code, files, frame))]
+    sure = 1.0
+    # The innermost frame counts, whatever its name is.
+    for number, (frame, meant) in enumerate(own[:_MOST_FRAMES]):
+        if number and trace_frames.is_plumbing(frame):
+            yield meant, min(sure, _PLUMBING)
+        else:
+            yield meant, sure
+            sure *= _FRAME_FADES
+
+
 def _of_frame(code: Code, files: "_Files", frame: CodeFrame) -> list[LocatedItem]:
     for path in files.meant(frame.path)[:1]:
         return [item for item in code.find(f"{path}:{frame.line}") if item.kind != "module"]
-    meant = items_named(code, frame.name) if frame.name else []
+    if not frame.name or trace_frames.is_of_others(frame):
+        return []
+    meant = items_named(code, frame.name)
     return meant if len(meant) == 1 else []
 
 
@@ -121,17 +178,54 @@ class _Files:
         for end in _ends(whole):
             if file := self._code.file(end):
                 return [file.path]
-        # The beginning may be missing, which requires a scan of all paths.
-        name = posixpath.normpath(whole).lstrip("/")
-        if self._scans >= _MOST_SCANS or name.startswith(".."):
+        library = _LIBRARY.search(whole)
+        pieces = [
+            piece
+            for piece in whole[library.end() if library else 0 :].split("/")
+            if piece not in ("", ".", "..")
+        ]
+        if not pieces or whole.startswith("../"):
+            return []
+        is_whole = bool(library) or (not whole.startswith(("/", "~")) and whole[1:2] != ":")
+        return self._parsed_ending(pieces, is_whole) or self._any_ending(pieces, is_whole)
+
+    def _parsed_ending(self, pieces: Sequence[str], is_whole: bool) -> list[str]:
+        """The parsed files that share most of the end of a path. The path of a file that was
+        elsewhere on another machine need not match whole."""
+        # The item of a file has the name of the file.
+        rows = self._code.connection.execute(
+            "SELECT path FROM items JOIN files ON files.id = items.id >> 16"
+            " WHERE items.name = ? AND parent IS NULL LIMIT ?",
+            (pieces[-1].partition(".")[0], _MOST_OF_NAME),
+        )
+        shared = {path: _shared_end(path.split("/"), pieces) for (path,) in rows}
+        best = max(shared.values(), default=0)
+        if best < (len(pieces) if is_whole else _LEAST_SHARED):
+            return []
+        likely = [path for path, count in shared.items() if count == best]
+        return sorted(likely, key=len) if len(likely) <= _MOST_LIKELY else []
+
+    def _any_ending(self, pieces: Sequence[str], is_whole: bool) -> list[str]:
+        """Files that are not parsed, which requires a scan of all paths."""
+        if self._scans >= _MOST_SCANS or not is_whole:
             return []
         self._scans += 1
-        escaped = name.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+        escaped = re.sub(r"([%_\\])", r"\\\1", "/".join(pieces))
         rows = self._code.connection.execute(
-            "SELECT path FROM files WHERE path LIKE ? ESCAPE '\\' ORDER BY length(path) LIMIT 4",
-            (f"%/{escaped}",),
+            "SELECT path FROM files WHERE path LIKE ? ESCAPE '\\' ORDER BY length(path) LIMIT ?",
+            (f"%/{escaped}", _MOST_LIKELY + 1),
         ).fetchall()
-        return [other for (other,) in rows] if len(rows) < 4 else []
+        return [other for (other,) in rows] if len(rows) <= _MOST_LIKELY else []
+
+
+def _shared_end(own: Sequence[str], other: Sequence[str]) -> int:
+    """How many components at the end of two paths are the same."""
+    count = 0
+    for one, two in zip(reversed(own), reversed(other), strict=False):
+        if one != two:
+            break
+        count += 1
+    return count
 
 
 def _ends(path: str) -> Iterable[str]:

@@ -5,7 +5,8 @@ number of each kind is kept. Nothing here checks whether a thing exists: the cal
 """
 
 import re
-from itertools import pairwise
+from collections.abc import Iterable, Iterator
+from itertools import dropwhile, islice, pairwise, takewhile
 from typing import NamedTuple
 
 from ctx.search import trace_frames
@@ -40,6 +41,21 @@ _LINE_BEHIND = re.compile(r"(.{1,400}?)(?::(\d{1,9}))(?::\d{1,9})?:?", re.DOTALL
 _IN_WORDS = re.compile(
     r"(?<![^\s\"'`(),])([^\s\"'`(),]{3,200}+)[\"'`,]{0,2} (?:at |on |in )?line (\d{1,9})(?!\w)"
 )
+_FENCE = re.compile(r" {0,3}(?:`{3,9}|~{3,9})[ \t]*(\w{0,20})")
+_SHELLS = frozenset(
+    "bash bat cmd console fish powershell sh shell shellsession terminal zsh".split()
+)
+_PROMPT = re.compile(r"\s{0,8}(?:\([\w.-]{1,40}\) )?[\w.@:~/-]{0,60}[$%❯] +(?=\w|\./)")
+_INLINE = re.compile(r"`([^`\n]{3,200})`")
+# Programs that run another one.
+_RUNNERS = frozenset(
+    "bundle bunx cargo deno dotnet env exec hatch node npx pdm pipenv pipx pnpm poetry pwsh py"
+    " python python3 rake ruby run sudo time tox uv uvx yarn".split()
+)
+_PROGRAM = re.compile(r"(?:\.{0,2}[\w./-]{0,100}/)?[A-Za-z][\w-]{1,40}(?:\.\w{1,40}){0,3}")
+_SUBCOMMAND = re.compile(r"[a-z][a-z0-9]{1,30}(?:[-_:][a-z0-9]{1,30}){0,5}")
+_LONGEST_COMMAND = 300
+_MOST_SUBCOMMANDS = 3
 _ABBREVIATIONS = frozenset({"e.g", "i.e", "a.k.a", "vs", "etc", "U.S"})
 
 
@@ -55,6 +71,8 @@ class Entities(NamedTuple):
     quoted: tuple[str, ...]
     frames: tuple[CodeFrame, ...]
     """Innermost first, whatever order the language prints them in."""
+    commands: tuple[str, ...] = ()
+    """A program and the words after it, without options: `shop place-order`."""
 
 
 class _EntityCollector:
@@ -90,7 +108,35 @@ def find(text: str) -> Entities:
         tuple(entities.tasks)[:MOST],
         tuple(entities.quoted)[:MOST],
         tuple(dict.fromkeys(places))[:MOST],
+        tuple(dict.fromkeys(_commands(lines)))[:MOST],
     )
+
+
+def _commands(lines: Iterable[str]) -> Iterator[str]:
+    """The commands in inline code, at a prompt, and in the code blocks of a shell."""
+    is_shell = False
+    for line in lines:
+        if fence := _FENCE.match(line):
+            is_shell = fence[1].lower() in _SHELLS
+        elif is_shell or _PROMPT.match(line):
+            yield from _command(_PROMPT.sub("", line))
+        else:
+            for marked in _INLINE.findall(line) if "`" in line else ():
+                yield from _command(marked)
+
+
+def _command(text: str) -> Iterator[str]:
+    words = [word for word in text[:_LONGEST_COMMAND].split() if "=" not in word]
+    while words and (words[0] in _RUNNERS or words[0].startswith("-")):
+        words.pop(0)
+    if not words or not _PROGRAM.fullmatch(words[0]):
+        return
+    program = words[0].rpartition("/")[2].partition(".")[0]
+    # Options may come first. What follows the name of the command is its arguments.
+    rest = dropwhile(lambda word: word.startswith("-"), words[1:])
+    names = list(islice(takewhile(_SUBCOMMAND.fullmatch, rest), _MOST_SUBCOMMANDS))
+    if names:
+        yield " ".join((program, *names))
 
 
 def _read_line(line: str, entities: _EntityCollector) -> None:
