@@ -13,6 +13,7 @@ from math import log2
 from typing import NamedTuple
 
 from ctx import terms
+from ctx.search import boilerplate, trace_frames
 
 LONGEST = 200_000
 """The number of characters that are read."""
@@ -21,6 +22,7 @@ _IN_FIRST_LINE = 2.0
 _IN_INLINE_CODE = 1.0
 _CODE_COUNTS = 0.5
 _SHORTEST = 2
+_LONGEST_LINE = 4_000
 _BOLD = 5
 """The heading level of a line that is bold or ends with a colon."""
 
@@ -35,7 +37,10 @@ _HEADING = re.compile(
     r"|^[ \t]*\*\*([^*\n]{1,80})\*\*:?[ \t]*$|^([A-Z][^\n.`:]{1,40}):[ \t]*$",
     re.MULTILINE,
 )
-_BOX = re.compile(r"^[ \t]*[-*] \[[ xX\u2705]?\][^\n]*$", re.MULTILINE)
+_BOX = re.compile(
+    r"^[ \t]*(?:(?:[-*+]|\d{1,2}\.) \[[ xX\u2705\u2713]?\]|\[[ xX]\] |[\u2610-\u2612])[^\n]*$",
+    re.MULTILINE,
+)
 """The check boxes of an issue form."""
 _TYPED = re.compile(r"^[ \t]*(?:>>>|\.\.\.|In \[\d{1,4}\]:|\$) [^\n]*$", re.MULTILINE)
 """Input at a prompt."""
@@ -113,8 +118,8 @@ def read(text: str) -> SearchQuestion:
 def clean(text: str) -> str:
     """A task without comments, addresses, form headings, and descriptions of the environment."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    text = _LINK.sub(" ", _BOX.sub("", _without_comments(text)))
-    return _without_sections(text).strip()
+    text = boilerplate.remove_lines(_BOX.sub("", _without_comments(text)))
+    return _without_sections(_LINK.sub(" ", text)).strip()
 
 
 def _without_comments(text: str) -> str:
@@ -160,7 +165,10 @@ def _weights(text: str) -> dict[str, float]:
 
     prose = _FENCED.sub(taken, text)
     code += _TYPED.findall(prose)
-    prose = _TYPED.sub("", prose)
+    lines = _TYPED.sub("", prose).split("\n")
+    in_trace = trace_frames.read([line[:_LONGEST_LINE] for line in lines]).lines
+    code += [line for number, line in enumerate(lines) if number in in_trace]
+    prose = "\n".join(line for number, line in enumerate(lines) if number not in in_trace)
     inline = Counter(terms.extract(" ".join(match[2] for match in _INLINE.finditer(prose))))
     in_prose = Counter(terms.extract(prose))
     shown = Counter(terms.extract("\n".join(code)))
