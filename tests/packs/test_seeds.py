@@ -7,7 +7,7 @@ import pytest
 
 from ctx.packs import seeds
 from ctx.packs.seeds import NamedSeeds
-from ctx.search import entities
+from ctx.search import entities, question
 from tests.packs.packs import Packing, packing
 
 FILES = {
@@ -26,6 +26,9 @@ FILES = {
         "package com.shop;\nclass Table {\n  int get() {\n    return 1;\n  }\n}\n"
     ),
     "go/cmd/refund.go": "package main\n\nfunc NewRefundCmd() {}\n",
+    "pyproject.toml": '[project]\nname = "shop"\nversion = "1"\n',
+    "go.mod": "module github.com/acme/stock-room/v2\n",
+    "tools/till/package.json": '{"name": "till"}\n',
     "notes/plan.txt": "Nothing to parse.\n",
 }
 
@@ -134,3 +137,26 @@ def test_a_command_leads_to_the_function_that_implements_it(
     shop: Packing, task: str, expected: list[str]
 ) -> None:
     assert list(named(shop, task).files) == expected
+
+
+def test_the_name_of_the_project_counts_nothing(shop: Packing) -> None:
+    assert shop.sources.code is not None
+    words = seeds.project_words(shop.sources.code)
+    assert words == {"shop", "stockroom"}
+    asked = question.read("Shop loses orders in the stock-room till").without(words)
+    assert {"order", "stock", "room", "till"} <= asked.weights.keys()
+    assert words.isdisjoint(asked.weights)
+    # Unless there is nothing else.
+    assert question.read("shop").without(words).weights
+
+
+def test_a_pack_does_not_rank_by_the_name_of_the_project(tmp_path: Path) -> None:
+    files = {
+        "pyproject.toml": '[project]\nname = "shop"\nversion = "1"\n',
+        "src/shop/errors.py": "class ShopError(Exception):\n    pass\n\n\nShop = 1\n",
+        "src/shop/refunds.py": "def pay_back(order):\n    return order.refund\n",
+        **{f"src/shop/part{n}.py": "# shop\ndef f():\n    return 1\n" for n in range(8)},
+    }
+    with packing(tmp_path / "shop", files) as own:
+        ranked = own.build("Shop: shop fails on a refund in the shop").files
+    assert [file.path for file in ranked] == ["src/shop/refunds.py"]

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from ctx import terms
 from ctx.code import file_roles
 from ctx.code.lookup import Code, LocatedItem, name_parts, without_impls
 from ctx.errors import CtxError
@@ -44,6 +45,7 @@ _LIBRARY = re.compile(
     r"|registry/src/[^/]{1,100}/[^/]{1,100}/|vendor/[^/]{1,100}/[^/]{1,100}/)"
 )
 """The folder of an installed library: what follows is a path in its project."""
+_VERSION_AT_END = re.compile(r"/v\d{1,3}$")
 _WRAPPED = 0.5
 """The confidence for a name whose owner is another one than in the task."""
 
@@ -88,6 +90,20 @@ def in_code(code: Code, mentioned: Entities) -> NamedSeeds:
             take(meant, _WRAPPED / len(meant))
             paths |= dict.fromkeys(item.path for item in meant)
     return NamedSeeds(items, tuple(located.values()), tuple(paths))
+
+
+def project_words(code: Code) -> frozenset[str]:
+    """The term for the name of the project, as its manifests in the root folder write it.
+
+    It is rare among the names that files define, but a task that contains it says nothing about
+    the file. The parts of a name of several words are kept: `shop-orders` is about orders.
+    """
+    rows = code.connection.execute("SELECT name FROM packages WHERE root = '.'")
+    # The last part of `github.com/acme/shop/v2`, `@acme/shop` and `com.acme:shop`.
+    names = (_VERSION_AT_END.sub("", name) for (name,) in rows)
+    return frozenset(
+        own[-1] for name in names if (own := terms.extract(re.split(r"[/:]", name)[-1]))
+    )
 
 
 def in_memory(graphs: Graphs, mentioned: Entities) -> list[NodeId]:

@@ -7,7 +7,7 @@ more the more often it occurs, in prose more than in code.
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from functools import cache
 from math import log2
 from typing import NamedTuple
@@ -105,6 +105,11 @@ class SearchQuestion(NamedTuple):
     def is_telling(self) -> bool:
         """Whether it contains a specific word."""
         return not self.weights.keys() <= _SILENT
+
+    def without(self, words: Container[str]) -> "SearchQuestion":
+        """The question without the weights of some terms, unless there are no others."""
+        weights = {term: weight for term, weight in self.weights.items() if term not in words}
+        return self._replace(weights=weights or self.weights)
 
 
 def read(text: str) -> SearchQuestion:
