@@ -81,6 +81,14 @@ def test_the_innermost_frame_counts_even_in_a_wrapper(shop: Packing) -> None:
     assert seeds_named.files == ("src/shop/retry.py",)
 
 
+def test_the_innermost_frame_counts_even_outside_of_functions(shop: Packing) -> None:
+    trace = (
+        '  File "src/shop/prices.py", line 3, in <module>\n    import shop\n'
+        '  File "src/shop/__init__.py", line 1, in <module>\n    import _orders\nImportError\n'
+    )
+    assert named(shop, trace).files == ("src/shop/__init__.py",)
+
+
 @pytest.mark.parametrize(
     ("task", "files"),
     [
@@ -94,7 +102,7 @@ def test_the_innermost_frame_counts_even_in_a_wrapper(shop: Packing) -> None:
         ("see prices.py", ["src/shop/prices.py"]),
         ("see plan.txt", ["notes/plan.txt"]),
         ("see shop/prices.py", ["src/shop/prices.py"]),
-        ("see ../shop/prices.py", []),
+        ("see ../other/shop/prices.py", []),
     ],
 )
 def test_paths_from_other_machines_are_found(
@@ -109,9 +117,10 @@ def test_paths_from_other_machines_are_found(
     [
         # A package re-exports it, or it is called on a variable.
         ("shop.place_all fails", ["place_all"]),
-        ("calling `table.audit` twice", ["audit"]),
-        ("calling `my_orders.place()` twice", ["place"]),
-        ("calling `x.get()` twice", []),
+        ("calling `x.cmd_refill()` twice", ["cmd_refill"]),
+        ("calling `shop.orders.place` twice", ["place"]),
+        # It may be a function of another project.
+        ("calling `table.audit` twice", []),
     ],
 )
 def test_a_call_leads_to_the_definition(shop: Packing, task: str, expected: list[str]) -> None:
@@ -136,7 +145,9 @@ def test_a_call_leads_to_the_definition(shop: Packing, task: str, expected: list
 def test_a_command_leads_to_the_function_that_implements_it(
     shop: Packing, task: str, expected: list[str]
 ) -> None:
-    assert list(named(shop, task).files) == expected
+    seeds_named = named(shop, task)
+    assert [item.path for item in seeds_named.in_order] == expected
+    assert seeds_named.files == ()
 
 
 def test_the_name_of_the_project_counts_nothing(shop: Packing) -> None:
@@ -148,6 +159,13 @@ def test_the_name_of_the_project_counts_nothing(shop: Packing) -> None:
     assert words.isdisjoint(asked.weights)
     # Unless there is nothing else.
     assert question.read("shop").without(words).weights
+
+
+def test_the_name_of_the_project_counts_if_a_file_has_it(tmp_path: Path) -> None:
+    files = {"package.json": '{"name": "@acme/shop"}', "lib/shop.js": "function place() {}\n"}
+    with packing(tmp_path / "shop", files) as own:
+        assert own.sources.code is not None
+        assert seeds.project_words(own.sources.code) == frozenset()
 
 
 def test_a_pack_does_not_rank_by_the_name_of_the_project(tmp_path: Path) -> None:

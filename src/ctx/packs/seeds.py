@@ -37,8 +37,7 @@ _MOST_OF_NAME = 1_000
 _MOST_LIKELY = 3
 _LEAST_SHARED = 3
 """The components of an absolute path that must match if it is from another machine."""
-_SHORTEST_WRAPPED, _MOST_WRAPPED = 4, 2
-"""A short or common name may be anything."""
+_MOST_WRAPPED = 2
 _LIBRARY = re.compile(
     r".*/(?:(?:site|dist)-packages/|node_modules/(?:@[^/]{1,100}/)?[^/]{1,100}/"
     r"|gems/[^/]{1,100}-\d[^/]{0,50}/|pkg/mod/.{1,200}@[^/]{1,100}/"
@@ -65,7 +64,9 @@ def in_code(code: Code, mentioned: Entities) -> NamedSeeds:
     items: dict[int, float] = {}
     located: dict[int, LocatedItem] = {}
     paths = dict.fromkeys(
-        path for word in mentioned.paths[:_MOST_PATHS] for path in files.meant(word)
+        path
+        for word in mentioned.paths[:_MOST_PATHS]
+        for path in files.meant(word) or files.not_parsed(word)
     )
 
     def take(meant: Sequence[LocatedItem], sure: float) -> None:
@@ -74,10 +75,10 @@ def in_code(code: Code, mentioned: Entities) -> NamedSeeds:
             located.setdefault(item.id, item)
 
     in_trace: dict[str, None] = {}
-    for meant, sure in _of_frames(code, files, mentioned.frames):
+    for path, meant, sure in _of_frames(code, files, mentioned.frames):
         take(meant, sure)
         if sure > _PLUMBING and len(in_trace) < _MOST_FRAME_FILES:
-            in_trace.setdefault(meant[0].path)
+            in_trace.setdefault(path)
     paths |= in_trace
     for name in mentioned.names[:_MOST_NAMES]:
         meant = items_named(code, name)
@@ -86,9 +87,9 @@ def in_code(code: Code, mentioned: Entities) -> NamedSeeds:
         elif meant := _wrapped(code, name):
             take(meant, _WRAPPED / len(meant))
     for command in mentioned.commands[:_MOST_COMMANDS]:
+        # Its file is not mentioned: the change is as often in what the command calls.
         if meant := subcommands.implementing(code, command):
             take(meant, _WRAPPED / len(meant))
-            paths |= dict.fromkeys(item.path for item in meant)
     return NamedSeeds(items, tuple(located.values()), tuple(paths))
 
 
@@ -96,14 +97,23 @@ def project_words(code: Code) -> frozenset[str]:
     """The term for the name of the project, as its manifests in the root folder write it.
 
     It is rare among the names that files define, but a task that contains it says nothing about
-    the file. The parts of a name of several words are kept: `shop-orders` is about orders.
+    the file, unless a file has that name. The parts of a name of several words are kept:
+    `shop-orders` is about orders.
     """
-    rows = code.connection.execute("SELECT name FROM packages WHERE root = '.'")
+    rows = code.connection.execute("SELECT name FROM packages WHERE root = '.'").fetchall()
     # The last part of `github.com/acme/shop/v2`, `@acme/shop` and `com.acme:shop`.
-    names = (_VERSION_AT_END.sub("", name) for (name,) in rows)
+    names = (re.split(r"[/:]", _VERSION_AT_END.sub("", name))[-1] for (name,) in rows)
     return frozenset(
-        own[-1] for name in names if (own := terms.extract(re.split(r"[/:]", name)[-1]))
+        own[-1] for name in names if (own := terms.extract(name)) and not _names_a_file(code, name)
     )
+
+
+def _names_a_file(code: Code, name: str) -> bool:
+    spellings = name, name.lower(), name.capitalize()
+    row = code.connection.execute(
+        "SELECT 1 FROM items WHERE name IN (?, ?, ?) AND parent IS NULL LIMIT 1", spellings
+    ).fetchone()
+    return row is not None
 
 
 def in_memory(graphs: Graphs, mentioned: Entities) -> list[NodeId]:
@@ -142,36 +152,45 @@ def _wrapped(code: Code, name: str) -> list[LocatedItem]:
     """The items that a qualified name may mean if they are defined elsewhere: a call on a variable,
     or a name that a package re-exports."""
     *owners, last = name_parts(name) or [""]
-    if not owners or len(last) < _SHORTEST_WRAPPED:
+    if not owners:
         return []
     meant = [item for item in items_named(code, last) if not file_roles.is_test(item.path)]
     exported = [item for item in meant if owners[0] in name_parts(item.name)]
+    if not exported and len(terms.split_identifier(last)) == 1:
+        # `os.kill` is another function than the `kill` of this project.
+        return []
     meant = exported or meant
     return meant if len(meant) <= _MOST_WRAPPED else []
 
 
 def _of_frames(
     code: Code, files: "_Files", frames: Iterable[CodeFrame]
-) -> Iterator[tuple[list[LocatedItem], float]]:
-    """The items of stack frames in this project, innermost first, with confidence."""
-    own = [(frame, meant) for frame in frames if (meant := _of_frame(code, files, frame))]
+) -> Iterator[tuple[str, list[LocatedItem], float]]:
+    """The paths and items of stack frames in this project, innermost first, with confidence."""
+    own = [
+        (frame, *place) for frame in frames if (place := _of_frame(code, files, frame)) is not None
+    ]
     sure = 1.0
-    # The innermost frame counts, whatever its name is.
-    for number, (frame, meant) in enumerate(own[:_MOST_FRAMES]):
-        if number and trace_frames.is_plumbing(frame):
-            yield meant, min(sure, _PLUMBING)
+    for number, (frame, path, meant) in enumerate(own[:_MOST_FRAMES]):
+        # The innermost frame counts, whatever its name is. Outside of functions, the others only
+        # import the next one.
+        if number and (not meant or trace_frames.is_plumbing(frame)):
+            yield path, meant, min(sure, _PLUMBING)
         else:
-            yield meant, sure
+            yield path, meant, sure
             sure *= _FRAME_FADES
 
 
-def _of_frame(code: Code, files: "_Files", frame: CodeFrame) -> list[LocatedItem]:
+def _of_frame(
+    code: Code, files: "_Files", frame: CodeFrame
+) -> tuple[str, list[LocatedItem]] | None:
     for path in files.meant(frame.path)[:1]:
-        return [item for item in code.find(f"{path}:{frame.line}") if item.kind != "module"]
+        items = code.find(f"{path}:{frame.line}")
+        return path, [item for item in items if item.kind != "module"]
     if not frame.name or trace_frames.is_of_others(frame):
-        return []
+        return None
     meant = items_named(code, frame.name)
-    return meant if len(meant) == 1 else []
+    return (meant[0].path, meant) if len(meant) == 1 else None
 
 
 class _Files:
@@ -191,19 +210,15 @@ class _Files:
         whole = path.replace("\\", "/")
         if "\0" in whole or len(whole) > 1_000:
             return []
-        for end in _ends(whole):
+        library = _LIBRARY.search(whole)
+        for end in () if library else _ends(whole):
             if file := self._code.file(end):
                 return [file.path]
-        library = _LIBRARY.search(whole)
-        pieces = [
-            piece
-            for piece in whole[library.end() if library else 0 :].split("/")
-            if piece not in ("", ".", "..")
-        ]
+        pieces = _components(whole[library.end() if library else 0 :])
         if not pieces or whole.startswith("../"):
             return []
-        is_whole = bool(library) or (not whole.startswith(("/", "~")) and whole[1:2] != ":")
-        return self._parsed_ending(pieces, is_whole) or self._any_ending(pieces, is_whole)
+        is_absolute = whole.startswith(("/", "~")) or whole[1:2] == ":"
+        return self._parsed_ending(pieces, bool(library) or not is_absolute)
 
     def _parsed_ending(self, pieces: Sequence[str], is_whole: bool) -> list[str]:
         """The parsed files that share most of the end of a path. The path of a file that was
@@ -221,9 +236,10 @@ class _Files:
         likely = [path for path, count in shared.items() if count == best]
         return sorted(likely, key=len) if len(likely) <= _MOST_LIKELY else []
 
-    def _any_ending(self, pieces: Sequence[str], is_whole: bool) -> list[str]:
-        """Files that are not parsed, which requires a scan of all paths."""
-        if self._scans >= _MOST_SCANS or not is_whole:
+    def not_parsed(self, path: str) -> list[str]:
+        """The files of any kind whose path ends like this, which requires a scan of all paths."""
+        pieces = _components(path.replace("\\", "/"))
+        if self._scans >= _MOST_SCANS or not pieces or ".." in path or len(path) > 1_000:
             return []
         self._scans += 1
         escaped = re.sub(r"([%_\\])", r"\\\1", "/".join(pieces))
@@ -232,6 +248,10 @@ class _Files:
             (f"%/{escaped}", _MOST_LIKELY + 1),
         ).fetchall()
         return [other for (other,) in rows] if len(rows) <= _MOST_LIKELY else []
+
+
+def _components(path: str) -> list[str]:
+    return [piece for piece in path.split("/") if piece not in ("", ".", "..")]
 
 
 def _shared_end(own: Sequence[str], other: Sequence[str]) -> int:
