@@ -62,6 +62,28 @@ def test_a_trace_that_lost_its_indentation_is_read() -> None:
     assert frames_of("\n".join(map(str.strip, PYTHON.splitlines()))) == INNERMOST_FIRST
 
 
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        "Wed, May 1 2024 9:38:45 am | ",
+        "15:08:10 364.661713 T:1587278832  NOTICE: [plugin.shop] ",
+        "E0623 | ",
+        "  │ ",
+    ],
+)
+def test_prefixes_are_removed_where_the_line_above_counts(prefix: str) -> None:
+    lines = ["acme/shop/prices.(*Table).Price(0xd)", "/go/src/acme/shop/prices.go:7 +0x2c8"]
+    assert frames_of("\n".join(prefix + line for line in lines)) == [
+        CodeFrame("/go/src/acme/shop/prices.go", 7, "prices.Table.Price")
+    ]
+
+
+def test_underscores_that_became_bold_text_are_restored() -> None:
+    assert frames_of('  File "shop/**init**.py", line 3, in **init**') == [
+        CodeFrame("shop/__init__.py", 3, "__init__")
+    ]
+
+
 def test_the_first_of_two_python_traces_is_the_cause() -> None:
     text = (
         'Traceback (most recent call last):\n  File "a.py", line 1, in a\n    b()\n'

@@ -117,7 +117,7 @@ _CELL = r"\s*(?:Cell|Input) In ?\[\d{1,6}\]"
 
 _PREFIX = re.compile(
     r"(?>[ \t]{0,8}(?:"
-    r"INTERNALERROR> ?|[>│┃] ?|E {2,4}(?=\S| {2})"
+    r"INTERNALERROR> ?|[>|│┃] ?|E {2,4}(?=\S| {2})"
     # 2024-05-01T10:00:00.123Z, 10:00:00,123, Wed, Sep 1 2021 9:38:45 am, Aug  7 17:52:05
     r"|\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\]?[ \t]?"
     r"|\[?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?\]?[ \t]"
@@ -125,6 +125,7 @@ _PREFIX = re.compile(
     r" {1,2}\d{1,2}(?: \d{4})? \d{1,2}:\d\d:\d\d(?: [ap]m)?(?: [\w.-]{1,60}(?= \S{1,60}\[\d))? ?"
     r"|[\[(]?(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|SEVERE|CRITICAL|stderr|stdout)"
     r"(?:[\])|:]{1,2}|(?= [|\[-]))(?: ?[|-])?[ \t]?"
+    r"|\d{1,7}\.\d{3,9}[ \t]|[A-Z]:\d{1,12}[ \t]"
     # [pod/name], web_1  |, daemon[123]:
     r"|\[[\w./:@ -]{1,80}\][ \t]?|[\w./-]{1,60} {0,20}\| ?|[\w./-]{1,60}\[\d{1,7}\]:[ \t]?"
     r")){1,6}"
@@ -323,9 +324,11 @@ def _java_frame(match: re.Match[str]) -> CodeFrame:
 
 def _path(text: str) -> str:
     """A path in a trace, without the scheme and the host of an address."""
-    scheme, separator, rest = text.strip().partition("://")
+    # Markdown turns the underscores of `__init__.py` into bold text.
+    text = text.strip().replace("**", "__")
+    scheme, separator, rest = text.partition("://")
     if not separator:
-        return text.strip()
+        return text
     if scheme.startswith("webpack"):
         # webpack:///./src/a.js, webpack://package/./src/a.js
         return rest.rpartition("/./")[2].lstrip("/").partition("?")[0]
@@ -335,7 +338,7 @@ def _path(text: str) -> str:
 
 def _function(name: str | None) -> str:
     """The function name in a trace, without what a runtime adds."""
-    bare = (name or "").strip().removeprefix("async ").removeprefix("new ")
+    bare = (name or "").strip().replace("**", "__").removeprefix("async ").removeprefix("new ")
     bare = bare.rpartition(" in ")[2].replace("->", ".").replace("\\", ".")
     bare = _RUNTIME_NAMES.sub(lambda match: next(filter(None, match.groups()), ""), bare)
     return bare.partition("(")[0].replace("$", ".").strip(" .:<>")[:_LONGEST_NAME]
