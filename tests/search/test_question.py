@@ -78,6 +78,15 @@ def test_the_lines_of_a_stack_trace_count_like_code() -> None:
     assert 0 < pasted["price"] < pasted["keyerror"]
 
 
+def test_words_that_every_stack_trace_has_count_nothing() -> None:
+    weights = question.read(
+        'Gifts fail\n```\nTraceback (most recent call last):\n  File "/venv/lib/python3.12/'
+        'site-packages/shop/pricing.py", line 7, in lookup\n    return row.total\nKeyError\n```\n'
+    ).weights
+    assert {"shop", "price", "lookup", "row", "total", "keyerror"} <= weights.keys()
+    assert weights.keys().isdisjoint({"file", "line", "traceback", "recent", "venv", "lib", "site"})
+
+
 def test_the_environment_counts_nothing_without_a_heading() -> None:
     weights = question.read(
         "Gifts fail\n\nThe price is missing.\n\n- OS: Fedora 40\n- Python: 3.12\n"

@@ -46,6 +46,15 @@ _TYPED = re.compile(r"^[ \t]*(?:>>>|\.\.\.|In \[\d{1,4}\]:|\$) [^\n]*$", re.MULT
 """Input at a prompt."""
 
 
+_TRACE_WORDS = re.compile(
+    r"File \"|\", line \d{1,9}(?:, in)?|Traceback \(most recent call last\):?"
+    r"|During handling of the above exception, another exception occurred:?"
+    r"|The above exception was the direct cause of the following exception:?"
+    r"|(?<![^\s\"'(])[^\s\"'(]{0,300}/(?:(?:site|dist)-packages|node_modules)/"
+)
+"""Words that are in every stack trace, and the folders of installed libraries."""
+
+
 @cache
 def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
     # Compiled when the first heading is found: most tasks have none.
@@ -174,9 +183,10 @@ def _weights(text: str) -> dict[str, float]:
     in_trace = trace_frames.read([line[:_LONGEST_LINE] for line in lines]).lines
     code += [line for number, line in enumerate(lines) if number in in_trace]
     prose = "\n".join(line for number, line in enumerate(lines) if number not in in_trace)
+    prose = _TRACE_WORDS.sub(" ", prose)
     inline = Counter(terms.extract(" ".join(match[2] for match in _INLINE.finditer(prose))))
     in_prose = Counter(terms.extract(prose))
-    shown = Counter(terms.extract("\n".join(code)))
+    shown = Counter(terms.extract(_TRACE_WORDS.sub(" ", "\n".join(code))))
     title = set(terms.extract(first))
     weights = {
         term: log2(1 + in_prose[term] + _CODE_COUNTS * shown[term])
