@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctx.search.trace_frames import CodeFrame, innermost, is_plumbing, read
+from ctx.search.trace_frames import CodeFrame, is_of_others, is_plumbing, read
 
 PYTHON = """\
 Traceback (most recent call last):
@@ -346,9 +346,11 @@ def test_the_lines_of_a_trace_are_known() -> None:
     assert read(RUST.splitlines()).lines == {2, 3, 4, 5}
 
 
-def test_frames_of_libraries_come_last() -> None:
-    own, library = CodeFrame("/app/a.py", 1, "a"), CodeFrame("/x/site-packages/b.py", 2, "b")
-    assert list(innermost([library, own, own])) == [own, library]
+def test_frames_of_libraries_and_of_the_runtime_are_known() -> None:
+    assert is_of_others(CodeFrame("/x/site-packages/b.py", 2, "b"))
+    assert is_of_others(CodeFrame("java/lang/Thread.java", 833, "java.lang.Thread.run"))
+    assert is_of_others(CodeFrame("node:internal/timers", 2, ""))
+    assert not is_of_others(CodeFrame("/app/a.py", 1, "a"))
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ a line is compared. Every pattern is bounded, so the time is linear in the lengt
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -169,21 +169,6 @@ def read(lines: Sequence[str]) -> TraceLines:
 def _without_prefix(line: str) -> str:
     prefix = _PREFIX.match(line)
     return line[prefix.end() :] if prefix else line
-
-
-def innermost(frames: Iterable[CodeFrame]) -> Iterator[CodeFrame]:
-    """Frames without duplicates; those of libraries and of the runtime last."""
-    places: set[tuple[str, int]] = set()
-    others: list[CodeFrame] = []
-    for frame in frames:
-        if (frame.path, frame.line) in places:
-            continue
-        places.add((frame.path, frame.line))
-        if is_of_others(frame):
-            others.append(frame)
-        else:
-            yield frame
-    yield from others
 
 
 def is_of_others(frame: CodeFrame) -> bool:
