@@ -145,7 +145,7 @@ def answer(
 def ranked(code: Code, text: str, without: frozenset[str]) -> list[str]:
     """The ranking by ctx."""
     named = seeds.in_code(code, entities.find(text)).files
-    asked = question.read(text)
+    asked = question.read(text).without(seeds.project_words(code))
     return [each.path for each in ranking.rank(code.connection, asked, named, _LISTED, without)]
 
 

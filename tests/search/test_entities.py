@@ -5,8 +5,8 @@ import string
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctx.search import entities
-from ctx.search.entities import MOST, CodeFrame, Entities, find
+from ctx.search.entities import MOST, Entities, find
+from ctx.search.trace_frames import CodeFrame
 
 NOTHING = Entities((), (), (), (), (), ())
 
@@ -70,42 +70,6 @@ def test_the_innermost_frame_of_python_is_the_last() -> None:
     )
 
 
-def test_the_innermost_frame_of_other_languages_is_the_first() -> None:
-    traces = {
-        "TypeError: x\n    at Client.connect (/srv/src/client.js:10:5)\n"
-        "    at async run (file:///srv/src/main.mjs:1:2)\n    at /srv/x.ts:4:4": [
-            CodeFrame("/srv/src/client.js", 10, "Client.connect"),
-            CodeFrame("/srv/src/main.mjs", 1, "run"),
-            CodeFrame("/srv/x.ts", 4, ""),
-        ],
-        "\tat com.shop.Bar.baz(Bar.java:123)\n\tat com.shop.Main.main(Main.java:9)": [
-            CodeFrame("com/shop/Bar.java", 123, "com.shop.Bar.baz"),
-            CodeFrame("com/shop/Main.java", 9, "com.shop.Main.main"),
-        ],
-        "goroutine 1 [running]:\nmain.(*Server).handle(0xc000, 0x1)\n"
-        "\t/go/src/app/server.go:33 +0x1d": [
-            CodeFrame("/go/src/app/server.go", 33, "main.Server.handle")
-        ],
-        "thread 'main' panicked at src/main.rs:4:5:\n"
-        "   3: shop::net::connect::h0123456789abcdef\n"
-        "             at ./src/net.rs:42:5": [
-            CodeFrame("src/main.rs", 4, ""),
-            CodeFrame("./src/net.rs", 42, "shop::net::connect"),
-        ],
-        "#0  0x00007f in read_all (n=1) at src/read.c:12\n    #1 0x4f2 in main /src/main.c:9:3": [
-            CodeFrame("src/read.c", 12, "read_all"),
-            CodeFrame("/src/main.c", 9, "main"),
-        ],
-    }
-    for text, frames in traces.items():
-        assert list(find(text).frames) == frames, text
-
-
-def test_frames_of_libraries_come_last() -> None:
-    own, library = CodeFrame("/app/a.py", 1, "a"), CodeFrame("/x/site-packages/b.py", 2, "b")
-    assert list(entities.innermost([library, own, own])) == [own, library]
-
-
 def test_the_number_of_entities_is_limited() -> None:
     found = find(
         "\n".join(f"name_{number}() src/a/file_{number}.py E{number:04}" for number in range(999))
@@ -128,6 +92,11 @@ HARD = [
     "\t",
     " line 1",
     "aB",
+    "$ ",
+    "`a b` ",
+    "a-b ",
+    "```sh\n",
+    "./a/",
 ]
 
 
@@ -145,3 +114,14 @@ def test_any_text_can_be_read(text: str) -> None:
     # What is named is in the text.
     for name in found.names:
         assert name in text
+
+
+def test_commands_are_read_without_options_and_arguments() -> None:
+    text = (
+        "`shop place-order --gift` and `./bin/shop stock:take now` fail, `a b` and `x = y` too.\n"
+        "```console\n(venv) me@host:~/shop$ DEBUG=1 sudo shop --verbose export all /tmp/x\nDone.\n"
+        "$ python3 -m shop.cli refund 12\n```\nIt costs 5 $ a month.\n"
+    )
+    assert find(text).commands == (
+        *("shop place-order", "shop stock:take now", "shop export all", "shop refund"),
+    )

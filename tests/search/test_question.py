@@ -70,6 +70,31 @@ def test_the_first_line_counts_most_and_code_least() -> None:
     assert "numpy" not in weights
 
 
+def test_the_lines_of_a_stack_trace_count_like_code() -> None:
+    trace = 'File "shop/pricing.py", line 7, in lookup\n    return missing\n'
+    pasted = question.read(f"Gifts fail\n\n{trace}\nKeyError in tables").weights
+    fenced = question.read(f"Gifts fail\n\n```\n{trace}```\n\nKeyError in tables").weights
+    assert pasted == fenced
+    assert 0 < pasted["price"] < pasted["keyerror"]
+
+
+def test_words_that_every_stack_trace_has_count_nothing() -> None:
+    weights = question.read(
+        'Gifts fail\n```\nTraceback (most recent call last):\n  File "/venv/lib/python3.12/'
+        'site-packages/shop/pricing.py", line 7, in lookup\n    return row.total\nKeyError\n```\n'
+    ).weights
+    assert {"shop", "price", "lookup", "row", "total", "keyerror"} <= weights.keys()
+    assert weights.keys().isdisjoint({"file", "line", "traceback", "recent", "venv", "lib", "site"})
+
+
+def test_the_environment_counts_nothing_without_a_heading() -> None:
+    weights = question.read(
+        "Gifts fail\n\nThe price is missing.\n\n- OS: Fedora 40\n- Python: 3.12\n"
+        "numpy==1.26.4\n\n[x] I agree to the rules\n1. [ ] I can help\n"
+    ).weights
+    assert set(weights) == {"gift", "fail", "price", "miss"}
+
+
 def test_stop_words_count_if_there_are_no_other_words() -> None:
     assert set(question.read("the and of").weights) == {"the", "and", "of"}
     assert question.read("").weights == {}
@@ -100,7 +125,10 @@ def test_words_of_any_script_are_read(word: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
-    ["<!-- ", "```\n", "~~~ a\n", "`", "# ", "a\n---\n", "http://", "https://a ", "\r", "("],
+    [
+        *("<!-- ", "```\n", "~~~ a\n", "`", "# ", "a\n---\n", "http://", "https://a ", "\r", "("),
+        *("- [ ] ", "1.2 ", "a: 1.2\n", "<img ", "![a](", "at a (b:1:1)\n", "| a "),
+    ],
 )
 def test_hostile_texts_take_linear_time(piece: str) -> None:
     begun = time.process_time()

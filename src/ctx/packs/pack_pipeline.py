@@ -21,7 +21,7 @@ from ctx.ids import NodeId
 from ctx.memory.code_anchors import AnchorState
 from ctx.memory.graphs import Graphs
 from ctx.memory.model import Node
-from ctx.packs import budget, pack_text, recent_work
+from ctx.packs import budget, pack_text, recent_work, seeds
 from ctx.packs.chunks import NarrativeSection
 from ctx.packs.code_candidates import CodeCandidates
 from ctx.packs.expand import InSight
@@ -121,7 +121,10 @@ def build(task: str, sources: Sources, config: RetrievalConfig, now_ms: int) -> 
     question = questions.read(task)
     mentioned = entities.find(task)
     memory = MemoryCandidates(sources, config, question, mentioned, room)
-    code = CodeCandidates(sources, config, question, mentioned, room) if sources.code else None
+    code = None
+    if sources.code:
+        specific = question.without(seeds.project_words(sources.code))
+        code = CodeCandidates(sources, config, specific, mentioned, room)
     pointers = memory.led_to_code()
     if code:
         code.look_at(pointers)

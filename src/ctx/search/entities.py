@@ -6,9 +6,11 @@ number of each kind is kept. Nothing here checks whether a thing exists: the cal
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import cache
-from itertools import pairwise
+from itertools import dropwhile, islice, pairwise, takewhile
 from typing import NamedTuple
+
+from ctx.search import trace_frames
+from ctx.search.trace_frames import CodeFrame
 
 MOST = 50
 """Of each kind. A longer stack trace repeats itself."""
@@ -17,7 +19,6 @@ _LONGEST_TEXT = 400_000
 _LONGEST_LINE = 4_000
 _MOST_LINES = 3_000
 _LONGEST_NAME = 160
-_MOST_FRAMES = 1_000
 
 # The quotation marks of quoted text. A quotation ends with its line.
 _QUOTED = re.compile(
@@ -40,38 +41,22 @@ _LINE_BEHIND = re.compile(r"(.{1,400}?)(?::(\d{1,9}))(?::\d{1,9})?:?", re.DOTALL
 _IN_WORDS = re.compile(
     r"(?<![^\s\"'`(),])([^\s\"'`(),]{3,200}+)[\"'`,]{0,2} (?:at |on |in )?line (\d{1,9})(?!\w)"
 )
-_ABBREVIATIONS = frozenset({"e.g", "i.e", "a.k.a", "vs", "etc", "U.S"})
-
-# One frame per line. Each pattern is tried only on lines that contain its marker, and is compiled
-# for the first such line.
-_PYTHON = r'\s*File "([^"]{1,400})", line (\d{1,9})(?:, in (.{1,160}))?'
-_JAVASCRIPT = r"\s*at (?:(?:async |new )?([^()]{1,160}?) )?\(?((?:file://)?[^()\s]{1,400}?):(\d{1,9}):\d{1,9}\)?\s*$"
-_JAVA = r"\s*at ([\w.$/<>@-]{1,300})\(([\w.$-]{1,160}):(\d{1,9})\)"
-_GDB = (
-    r"\s*#\d{1,4}\s+(?:0x[0-9a-fA-F]{1,16} in )?([^\s(]{1,160})"
-    r"[^\n]{0,300} at ([^\s:]{1,300}):(\d{1,9})"
+_FENCE = re.compile(r" {0,3}(?:`{3,9}|~{3,9})[ \t]*(\w{0,20})")
+_SHELLS = frozenset(
+    "bash bat cmd console fish powershell sh shell shellsession terminal zsh".split()
 )
-_SANITIZER = r"\s*#\d{1,4}\s+0x[0-9a-fA-F]{1,16} in (\S{1,160}) (/[^\s:]{1,300}):(\d{1,9})"
-_RUST_NAME = r"\s{1,8}\d{1,4}: (?:0x[0-9a-f]{1,16} - )?(\S{1,200})\s*$"
-_RUST_PLACE = r"\s+at (\S{1,300}?):(\d{1,9})(?::\d{1,9})?\s*$"
-_PANIC = r".{0,120}?panicked at (?:'[^']{0,200}', )?([^\s:]{1,300}):(\d{1,9}):\d{1,9}"
-_GO_NAME = r"([\w./*()-]{1,250})\([^)]{0,200}\)\s*$"
-_GO_PLACE = r"\t(\S{1,300}\.go):(\d{1,9})"
-
-
-@cache
-def _pattern(text: str) -> re.Pattern[str]:
-    return re.compile(text)
-
-
-class CodeFrame(NamedTuple):
-    """A place in the code: a frame of a pasted stack trace, or a line that is named."""
-
-    path: str
-    """As in the trace, which is often from another machine."""
-    line: int
-    name: str
-    """The function; empty if the trace does not name it."""
+_PROMPT = re.compile(r"\s{0,8}(?:\([\w.-]{1,40}\) )?[\w.@:~/-]{0,60}[$%❯] +(?=\w|\./)")
+_INLINE = re.compile(r"`([^`\n]{3,200})`")
+# Programs that run another one.
+_RUNNERS = frozenset(
+    "bundle bunx cargo deno dotnet env exec hatch node npx pdm pipenv pipx pnpm poetry pwsh py"
+    " python python3 rake ruby run sudo time tox uv uvx yarn".split()
+)
+_PROGRAM = re.compile(r"(?:\.{0,2}[\w./-]{0,100}/)?[A-Za-z][\w-]{1,40}(?:\.\w{1,40}){0,3}")
+_SUBCOMMAND = re.compile(r"[a-z][a-z0-9]{1,30}(?:[-_:][a-z0-9]{1,30}){0,5}")
+_LONGEST_COMMAND = 300
+_MOST_SUBCOMMANDS = 3
+_ABBREVIATIONS = frozenset({"e.g", "i.e", "a.k.a", "vs", "etc", "U.S"})
 
 
 class Entities(NamedTuple):
@@ -86,6 +71,8 @@ class Entities(NamedTuple):
     quoted: tuple[str, ...]
     frames: tuple[CodeFrame, ...]
     """Innermost first, whatever order the language prints them in."""
+    commands: tuple[str, ...] = ()
+    """A program and the words after it, without options: `shop place-order`."""
 
 
 class _EntityCollector:
@@ -107,13 +94,13 @@ def find(text: str) -> Entities:
     lines = [line[:_LONGEST_LINE] for line in text.splitlines()]
     if len(lines) > _MOST_LINES:
         lines = [*lines[: _MOST_LINES // 2], *lines[-_MOST_LINES // 2 :]]
-    frames = _frames(lines)
+    trace = trace_frames.read(lines)
     lines_read: set[str] = set()
     for number, line in enumerate(lines):
-        if line and number not in frames and line not in lines_read:
+        if line and number not in trace.lines and line not in lines_read:
             lines_read.add(line)
             _read_line(line, entities)
-    places = [frame for _, frame in sorted(frames.items()) if frame] + list(entities.places)
+    places = [*trace.frames, *entities.places]
     return Entities(
         tuple(entities.paths)[:MOST],
         tuple(entities.names)[:MOST],
@@ -121,7 +108,35 @@ def find(text: str) -> Entities:
         tuple(entities.tasks)[:MOST],
         tuple(entities.quoted)[:MOST],
         tuple(dict.fromkeys(places))[:MOST],
+        tuple(dict.fromkeys(_commands(lines)))[:MOST],
     )
+
+
+def _commands(lines: Iterable[str]) -> Iterator[str]:
+    """The commands in inline code, at a prompt, and in the code blocks of a shell."""
+    is_shell = False
+    for line in lines:
+        if fence := _FENCE.match(line):
+            is_shell = fence[1].lower() in _SHELLS
+        elif is_shell or _PROMPT.match(line):
+            yield from _command(_PROMPT.sub("", line))
+        else:
+            for marked in _INLINE.findall(line) if "`" in line else ():
+                yield from _command(marked)
+
+
+def _command(text: str) -> Iterator[str]:
+    words = [word for word in text[:_LONGEST_COMMAND].split() if "=" not in word]
+    while words and (words[0] in _RUNNERS or words[0].startswith("-")):
+        words.pop(0)
+    if not words or not _PROGRAM.fullmatch(words[0]):
+        return
+    program = words[0].rpartition("/")[2].partition(".")[0]
+    # Options may come first. What follows the name of the command is its arguments.
+    rest = dropwhile(lambda word: word.startswith("-"), words[1:])
+    names = list(islice(takewhile(_SUBCOMMAND.fullmatch, rest), _MOST_SUBCOMMANDS))
+    if names:
+        yield " ".join((program, *names))
 
 
 def _read_line(line: str, entities: _EntityCollector) -> None:
@@ -190,114 +205,3 @@ def _looks_like_name(word: str) -> bool:
     if "_" in word.strip("_") or word.startswith("__"):
         return True
     return any(one.islower() and other.isupper() for one, other in pairwise(word))
-
-
-# Stack traces
-
-
-def _frames(lines: list[str]) -> dict[int, CodeFrame | None]:
-    """The frames by a number that sorts them innermost first. None for the other lines of a
-    frame."""
-    frames: dict[int, CodeFrame | None] = {}
-    deepest_last: list[int] = []
-    for number, line in enumerate(lines):
-        if not line or len(frames) > _MOST_FRAMES:
-            continue
-        if number - 1 in deepest_last and line.startswith("    "):
-            # The source line repeats the frame.
-            frames[number] = None
-            continue
-        frame = _frame(lines, number, line)
-        if frame and 'File "' in line:
-            deepest_last.append(number)
-            frames[number] = frame
-            continue
-        _turn_round(frames, deepest_last, line)
-        if frame:
-            frames[number] = frame
-            if number and _names_next(lines[number - 1], line):
-                frames.setdefault(number - 1, None)
-    _turn_round(frames, deepest_last, "")
-    return frames
-
-
-def _turn_round(frames: dict[int, CodeFrame | None], numbers: list[int], line: str) -> None:
-    """Python prints the innermost frame last: reverse the frames at the end of a trace."""
-    if not numbers or line.startswith("    "):
-        return
-    turned = [frames[number] for number in reversed(numbers)]
-    frames.update(zip(numbers, turned, strict=True))
-    numbers.clear()
-
-
-def _frame(lines: list[str], number: int, line: str) -> CodeFrame | None:
-    if 'File "' in line and (match := _pattern(_PYTHON).match(line)):
-        return CodeFrame(match[1], int(match[2]), _function(match[3]))
-    above = lines[number - 1] if number else ""
-    bare = line.lstrip()
-    if bare.startswith("at "):
-        if match := _pattern(_JAVA).match(line):
-            return _java(match)
-        if named := _pattern(_RUST_NAME).match(above):
-            if match := _pattern(_RUST_PLACE).match(line):
-                return CodeFrame(match[1], int(match[2]), _function(named[1]))
-        elif match := _pattern(_JAVASCRIPT).match(line):
-            return CodeFrame(match[2].removeprefix("file://"), int(match[3]), _function(match[1]))
-    elif bare.startswith("#") and (
-        match := _pattern(_SANITIZER).match(line) or _pattern(_GDB).match(line)
-    ):
-        return CodeFrame(match[2], int(match[3]), _function(match[1]))
-    elif line.startswith("\t") and (match := _pattern(_GO_PLACE).match(line)):
-        above_match = _pattern(_GO_NAME).match(above)
-        return CodeFrame(
-            match[1],
-            int(match[2]),
-            _function(above_match[1].rpartition("/")[2] if above_match else ""),
-        )
-    elif "panicked at" in line and (match := _pattern(_PANIC).match(line)):
-        return CodeFrame(match[1], int(match[2]), "")
-    return None
-
-
-def _names_next(above: str, line: str) -> bool:
-    """Whether a line only names the function of the next line."""
-    if line.startswith("\t"):
-        return _pattern(_GO_NAME).match(above) is not None
-    return line.lstrip().startswith("at ") and _pattern(_RUST_NAME).match(above) is not None
-
-
-def _java(match: re.Match[str]) -> CodeFrame:
-    """Java prints the class and the file name, which together give the path from the source
-    root."""
-    qualified = match[1].rpartition("/")[2]
-    package = qualified.split(".")[:-2]
-    return CodeFrame("/".join([*package, match[2]]), int(match[3]), _function(qualified))
-
-
-def _function(name: str | None) -> str:
-    """The function name in a trace, without what a runtime adds."""
-    bare = (name or "").strip().removeprefix("async ").removeprefix("new ")
-    bare = re.sub(
-        r"::h[0-9a-f]{16}$|::\{\{closure\}\}|\.func\d+|\(\*?(\w+)\)|<anonymous>|<module>",
-        r"\1",
-        bare,
-    )
-    return bare.strip(" .:<>")[:_LONGEST_NAME]
-
-
-def innermost(frames: Iterable[CodeFrame]) -> Iterator[CodeFrame]:
-    """Frames without duplicates; those of libraries and of the runtime last."""
-    places: set[tuple[str, int]] = set()
-    others: list[CodeFrame] = []
-    for frame in frames:
-        if (frame.path, frame.line) in places:
-            continue
-        places.add((frame.path, frame.line))
-        if _pattern(_OF_OTHERS).search(frame.path):
-            others.append(frame)
-        else:
-            yield frame
-    yield from others
-
-
-_OF_OTHERS = r"site-packages|dist-packages|node_modules|/rustc/|\.cargo/|^node:|/lib/python\d|/usr/"

@@ -7,12 +7,13 @@ more the more often it occurs, in prose more than in code.
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from functools import cache
 from math import log2
 from typing import NamedTuple
 
 from ctx import terms
+from ctx.search import boilerplate, trace_frames
 
 LONGEST = 200_000
 """The number of characters that are read."""
@@ -21,6 +22,7 @@ _IN_FIRST_LINE = 2.0
 _IN_INLINE_CODE = 1.0
 _CODE_COUNTS = 0.5
 _SHORTEST = 2
+_LONGEST_LINE = 4_000
 _BOLD = 5
 """The heading level of a line that is bold or ends with a colon."""
 
@@ -35,10 +37,22 @@ _HEADING = re.compile(
     r"|^[ \t]*\*\*([^*\n]{1,80})\*\*:?[ \t]*$|^([A-Z][^\n.`:]{1,40}):[ \t]*$",
     re.MULTILINE,
 )
-_BOX = re.compile(r"^[ \t]*[-*] \[[ xX\u2705]?\][^\n]*$", re.MULTILINE)
+_BOX = re.compile(
+    r"^[ \t]*(?:(?:[-*+]|\d{1,2}\.) \[[ xX\u2705\u2713]?\]|\[[ xX]\] |[\u2610-\u2612])[^\n]*$",
+    re.MULTILINE,
+)
 """The check boxes of an issue form."""
 _TYPED = re.compile(r"^[ \t]*(?:>>>|\.\.\.|In \[\d{1,4}\]:|\$) [^\n]*$", re.MULTILINE)
 """Input at a prompt."""
+
+
+_TRACE_WORDS = re.compile(
+    r"File \"|\", line \d{1,9}(?:, in)?|Traceback \(most recent call last\):?"
+    r"|During handling of the above exception, another exception occurred:?"
+    r"|The above exception was the direct cause of the following exception:?"
+    r"|(?<![^\s\"'(])[^\s\"'(]{0,300}/(?:(?:site|dist)-packages|node_modules)/"
+)
+"""Words that are in every stack trace, and the folders of installed libraries."""
 
 
 @cache
@@ -101,6 +115,11 @@ class SearchQuestion(NamedTuple):
         """Whether it contains a specific word."""
         return not self.weights.keys() <= _SILENT
 
+    def without(self, words: Container[str]) -> "SearchQuestion":
+        """The question without the weights of some terms, unless there are no others."""
+        weights = {term: weight for term, weight in self.weights.items() if term not in words}
+        return self._replace(weights=weights or self.weights)
+
 
 def read(text: str) -> SearchQuestion:
     text = text[:LONGEST]
@@ -113,8 +132,8 @@ def read(text: str) -> SearchQuestion:
 def clean(text: str) -> str:
     """A task without comments, addresses, form headings, and descriptions of the environment."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    text = _LINK.sub(" ", _BOX.sub("", _without_comments(text)))
-    return _without_sections(text).strip()
+    text = boilerplate.remove_lines(_BOX.sub("", _without_comments(text)))
+    return _without_sections(_LINK.sub(" ", text)).strip()
 
 
 def _without_comments(text: str) -> str:
@@ -160,10 +179,14 @@ def _weights(text: str) -> dict[str, float]:
 
     prose = _FENCED.sub(taken, text)
     code += _TYPED.findall(prose)
-    prose = _TYPED.sub("", prose)
+    lines = _TYPED.sub("", prose).split("\n")
+    in_trace = trace_frames.read([line[:_LONGEST_LINE] for line in lines]).lines
+    code += [line for number, line in enumerate(lines) if number in in_trace]
+    prose = "\n".join(line for number, line in enumerate(lines) if number not in in_trace)
+    prose = _TRACE_WORDS.sub(" ", prose)
     inline = Counter(terms.extract(" ".join(match[2] for match in _INLINE.finditer(prose))))
     in_prose = Counter(terms.extract(prose))
-    shown = Counter(terms.extract("\n".join(code)))
+    shown = Counter(terms.extract(_TRACE_WORDS.sub(" ", "\n".join(code))))
     title = set(terms.extract(first))
     weights = {
         term: log2(1 + in_prose[term] + _CODE_COUNTS * shown[term])
