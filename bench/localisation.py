@@ -144,9 +144,10 @@ def answer(
 
 def ranked(code: Code, text: str, without: frozenset[str]) -> list[str]:
     """The ranking by ctx."""
-    named = seeds.in_code(code, entities.find(text)).files
+    named = seeds.in_code(code, entities.find(text))
     asked = question.read(text).without(seeds.project_words(code))
-    return [each.path for each in ranking.rank(code.connection, asked, named, _LISTED, without)]
+    found = ranking.rank(code.connection, asked, named.files, named.items, _LISTED, without)
+    return [each.path for each in found]
 
 
 # Parallel runs, and resuming

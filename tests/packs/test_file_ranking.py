@@ -7,12 +7,13 @@ import pytest
 from ctx import checkouts
 from ctx.code import build, file_words, index_file, postings
 from ctx.code.build import SourceTree
+from ctx.code.history import commit_meanings
 from ctx.code.history import history_refresh as history
 from ctx.code.segments import FILES
 from ctx.layout import Project
 from ctx.packs import file_ranking
 from ctx.packs.file_ranking import RankedFile
-from ctx.search import question
+from ctx.search import embedders, question
 from ctx.sqlite.connection import snapshot
 from tests.code.histories import Made, make
 
@@ -45,15 +46,26 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def ranked(
-    root: Path, task: str, *mentioned: str, without: Container[str] = ()
+    root: Path,
+    task: str,
+    *mentioned: str,
+    named: Container[str] = (),
+    without: Container[str] = (),
 ) -> list[RankedFile]:
+    """The files for a task that names some paths, and all items with these names."""
     database = str(root.parent / "code.db")
     checkout = checkouts.find_checkout(str(root))
     build.refresh(SourceTree(str(root), checkout, database))
     connection = index_file.open_for_writing(database)
     try:
         history.refresh(connection, Project(str(root), checkout))
-        return file_ranking.rank(connection, question.read(task), mentioned, without=without)
+        missing = commit_meanings.without_fingerprint(connection)
+        vectors = [(id, embedders.default().embed_one(subject)) for id, subject in missing]
+        fingerprints = [(id, commit_meanings.fingerprint(vector)) for id, vector in vectors]
+        commit_meanings.add(connection, fingerprints)
+        rows = connection.execute("SELECT id, name FROM items").fetchall()
+        items = {id: 1.0 for id, name in rows if name in named}
+        return file_ranking.rank(connection, question.read(task), mentioned, items, without=without)
     finally:
         connection.close()
 
@@ -70,9 +82,8 @@ def test_files_are_ranked_by_text_path_and_names(root: Path) -> None:
         "web/settings.yaml",
         "tests/test_net.py",
     ]
-    assert {signal.name for signal in found[0].signals} == {"text", "path", "names", "recent"}
-    texts = [signal.value for signal in found[0].signals if signal.name != "recent"]
-    assert sum(texts) == pytest.approx(1.0)
+    names = {signal.name for signal in found[0].signals}
+    assert names == {"text", "path", "names", "meaning", "recent"}
     assert sum(signal.value for signal in found[0].signals) == pytest.approx(found[0].score)
 
 
@@ -80,9 +91,31 @@ def test_files_of_similar_past_commits_are_found(root: Path) -> None:
     (page, *_) = ranked(root, "faster templates")
     assert (page.path, [signal.name for signal in page.signals]) == (
         "web/page.py",
-        ["history", "recent"],
+        ["history", "meaning", "recent"],
     )
     assert ranked(root, "faster templates", without={"history"}) == []
+
+
+def test_files_of_commits_with_a_similar_meaning_rank_higher(tmp_path: Path) -> None:
+    login = "def start():\n    return 'session'\n"
+    folder = make(
+        tmp_path / "app",
+        Made("Draw the chart", {"a.py": login}),
+        Made("Repair the login of users", {"b.py": login}),
+    )
+    subprocess.run(["git", "reset", "-q", "--hard"], cwd=folder, check=True)
+    task = "session: fix user authentication"
+    (first, second) = ranked(folder, task, without={"history", "recent"})
+    assert (first.path, second.path) == ("b.py", "a.py")
+    assert first.score > second.score
+    tied = ranked(folder, task, without={"history", "recent", "meaning"})
+    assert tied[0].score == tied[1].score
+
+
+def test_files_of_items_that_the_task_names_rank_higher(root: Path) -> None:
+    found = {each.path: each for each in ranked(root, "socket", named={"Backoff"})}
+    assert [signal.name for signal in found["net/retry.py"].signals] == ["named", "recent"]
+    assert "net/retry.py" not in paths(ranked(root, "socket"))
 
 
 def test_files_that_the_task_names_are_found(root: Path) -> None:

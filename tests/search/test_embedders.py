@@ -52,6 +52,11 @@ class TestTable(EmbedderContract):
         spellings = embedder.embed(["refresh token", "refreshToken", "refresh_token"])
         assert (spellings == spellings[0]).all()
 
+    @pytest.mark.parametrize("text", ["", "Fix the login of users", "令牌 refreshToken", "x" * 99])
+    def test_one_text_has_the_same_vector_without_numpy(self, text: str) -> None:
+        embedder = embedders.default()
+        assert embedder.embed_one(text) == pytest.approx(embedder.embed([text])[0], abs=1e-6)
+
     def test_the_beginning_of_a_text_counts_most(self, embedder: Embedder) -> None:
         cake = "bake the cake in the oven "
         code = "compile the kernel module "

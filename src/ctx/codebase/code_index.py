@@ -8,19 +8,23 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from sqlite3 import Connection
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ctx import clock, disk, layout, locks
 from ctx.code import coverage, index_file, lookup
 from ctx.code.coverage import Coverage
 from ctx.code.file_listing import ExcludedPath
+from ctx.code.history import commit_meanings
+from ctx.code.history.commit_meanings import fingerprint
 from ctx.code.lookup import Code
 from ctx.code.vocabulary import LARGEST_FILE
 from ctx.codebase import prune
 from ctx.errors import DiskFailure, IndexCorrupt, LockConflict
 from ctx.layout import CodePlace, Project, UserStore
 from ctx.project import trust_check
-from ctx.sqlite.connection import discard, explain_errors, size_of
+from ctx.search import embedders
+from ctx.sqlite.connection import discard, explain_errors, size_of, transaction
 from ctx.workspace import Environment, Workspace
 
 if TYPE_CHECKING:
@@ -322,6 +326,25 @@ def _read_history(codebase: Codebase, tick: clock.Tick) -> None:
         closing(index_file.open_for_writing(place.database)) as opened,
     ):
         history.refresh(opened, Project(place.root, place.checkout), tick=tick)
+        _add_meanings(opened)
+
+
+def _add_meanings(connection: Connection) -> None:
+    """Add fingerprints to new commits, so that a question finds those with a similar meaning."""
+    missing = commit_meanings.without_fingerprint(connection)
+    if not missing:
+        return
+    ids, subjects = zip(*missing, strict=True)
+    try:
+        embedder = embedders.default()
+    except IndexCorrupt:
+        # Without the table, commits are found by their words only.
+        return
+    # For a few texts, loading numpy takes longer.
+    many = len(missing) > _FEW
+    vectors = embedder.embed(subjects).tolist() if many else map(embedder.embed_one, subjects)
+    with transaction(connection):
+        commit_meanings.add(connection, zip(ids, map(fingerprint, vectors), strict=True))
 
 
 def _remove(path: str) -> None:

@@ -137,7 +137,7 @@ def _commits(code: Code, asked: SearchQuestion) -> list[Passage]:
 
 def _files(code: Code, asked: SearchQuestion) -> list[Passage]:
     named = entities.find(asked.text).paths
-    found = file_ranking.rank(code.connection, asked, named, 2 * _MOST)
+    found = file_ranking.rank(code.connection, asked, named, limit=2 * _MOST)
     best = max((each.score for each in found), default=0.0) or 1.0
     return [
         Passage(

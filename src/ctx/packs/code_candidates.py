@@ -90,7 +90,9 @@ class CodeCandidates:
         self._query = ItemQuery(question.weights, self._named.items, entities.quoted, part)
         self._most = min(_MOST, _FEWEST + max(room, 0) // _TOKENS_A_FILE)
         self._most_parts = min(_MOST_PARTS, _FEWEST + max(room, 0) // _TOKENS_A_PART)
-        ranked = file_ranking.rank(sources.code.connection, question, self._named.files, _RANKED)
+        ranked = file_ranking.rank(
+            sources.code.connection, question, self._named.files, self._named.items, _RANKED
+        )
         self.files = [file for file in ranked if self._allows(file.path)]
         self._touched = frozenset(sources.touched)
         self._scored: dict[int, _ScoredCandidate] = {}

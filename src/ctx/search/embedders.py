@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     import numpy
     from numpy.typing import NDArray
 
+    from ctx.search.static_embedder import StaticEmbedder
+
     Matrix = NDArray[numpy.float32]
 
 DATA = os.path.join(os.path.dirname(__file__), "data", "static.table")
@@ -34,8 +36,8 @@ class Embedder(Protocol):
 
 
 @cache
-def default() -> Embedder:
-    """The built-in table. Neither it nor numpy is loaded before this call."""
+def default() -> "StaticEmbedder":
+    """The built-in table. It is not loaded before this call, and numpy not before it embeds."""
     from ctx.search.static_embedder import StaticEmbedder
 
     return StaticEmbedder(DATA, CHECKSUM)

@@ -111,6 +111,11 @@ class SearchQuestion(NamedTuple):
     is_about_tests: bool
 
     @property
+    def first_line(self) -> str:
+        """The title of an issue, or the whole of a short task."""
+        return self.cleaned.lstrip().partition("\n")[0]
+
+    @property
     def is_telling(self) -> bool:
         """Whether it contains a specific word."""
         return not self.weights.keys() <= _SILENT

@@ -14,6 +14,7 @@ import math
 import re
 from collections.abc import Sequence
 from mmap import ACCESS_READ, mmap
+from struct import Struct
 from typing import TYPE_CHECKING
 
 from blake3 import blake3
@@ -34,6 +35,7 @@ _LONGEST_TEXT = 16_384
 _LONGEST_WORD = 64
 _REMEMBERED = 1 << 16
 _WORD = re.compile(r"\w+")
+_SCALE = Struct("<f")
 
 
 class StaticEmbedder:
@@ -41,10 +43,8 @@ class StaticEmbedder:
 
     def __init__(self, path: str, checksum: str | None = None) -> None:
         """Read a table. With a checksum, any other table is refused."""
-        import numpy
-
         with disk.explain_errors("reading the table of vectors"), open(path, "rb") as file:
-            data = mmap(file.fileno(), 0, access=ACCESS_READ)
+            self._data = data = mmap(file.fileno(), 0, access=ACCESS_READ)
         digest = blake3(data).hexdigest()
         if checksum not in (None, digest):
             raise IndexCorrupt(
@@ -58,25 +58,39 @@ class StaticEmbedder:
         self.dimensions: int = head["dimensions"]
         end_of_words = end_of_head + head["words"]
         pieces = data[end_of_head:end_of_words].decode("ascii").splitlines()
-        end_of_scales = end_of_words + 4 * len(pieces)
-        size = len(pieces) * self.dimensions
         self._vocabulary = PieceVocabulary(pieces)
-        self._scales = numpy.frombuffer(data, "<f4", len(pieces), end_of_words)
-        rows = numpy.frombuffer(data, numpy.int8, size, end_of_scales)
-        self._rows = rows.reshape(len(pieces), self.dimensions)
+        self._count = len(pieces)
+        self._scales_at = end_of_words
+        self._rows_at = end_of_words + 4 * len(pieces)
 
     def embed(self, texts: Sequence[str]) -> "Matrix":
         import numpy
 
+        scales = numpy.frombuffer(self._data, "<f4", self._count, self._scales_at)
+        size = self._count * self.dimensions
+        every = numpy.frombuffer(self._data, numpy.int8, size, self._rows_at)
+        every = every.reshape(self._count, self.dimensions)
         vectors = numpy.zeros((len(texts), self.dimensions), numpy.float32)
         for vector, text in zip(vectors, texts, strict=True):
             used = self._vocabulary.weights(text)
             if used:
                 rows = numpy.fromiter(used, numpy.intp, len(used))
                 weights = numpy.fromiter(used.values(), numpy.float32, len(used))
-                vector += (weights * self._scales[rows]) @ self._rows[rows].astype(numpy.float32)
+                vector += (weights * scales[rows]) @ every[rows].astype(numpy.float32)
                 vector /= max(float(numpy.linalg.norm(vector)), 1e-12)
         return vectors
+
+    def embed_one(self, text: str) -> list[float]:
+        """The vector of a short text, without numpy, which takes longer to load."""
+        layout = Struct(f"{self.dimensions}b")
+        vector = [0.0] * self.dimensions
+        for row, weight in self._vocabulary.weights(text).items():
+            (scale,) = _SCALE.unpack_from(self._data, self._scales_at + 4 * row)
+            factor = weight * scale
+            values = layout.unpack_from(self._data, self._rows_at + self.dimensions * row)
+            vector = [sum + factor * value for sum, value in zip(vector, values, strict=True)]
+        length = max(math.hypot(*vector), 1e-12)
+        return [value / length for value in vector]
 
 
 class PieceVocabulary:

@@ -161,7 +161,7 @@ def _keep_only(connection: Connection, wanted: Sequence[str]) -> list[str]:
 
 
 def _clear(connection: Connection) -> None:
-    for table in ("commits", "history_paths", "renames"):
+    for table in ("commits", "history_paths", "renames", "commit_meanings"):
         connection.execute(f"DELETE FROM {table}")
     postings.clear(connection, segments.COMMITS)
 
@@ -173,6 +173,7 @@ def _remove_commits(connection: Connection, ids: Sequence[int]) -> None:
         for path_id in unpack(row[0] or b""):
             gone_of[path_id].add(id)
         connection.execute("DELETE FROM renames WHERE commit_id = ?", (id,))
+        connection.execute("DELETE FROM commit_meanings WHERE commit_id = ?", (id,))
         connection.execute("DELETE FROM commits WHERE id = ?", (id,))
     for path_id, gone in gone_of.items():
         row = connection.execute("SELECT commits FROM history_paths WHERE id = ?", (path_id,))

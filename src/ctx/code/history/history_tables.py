@@ -44,6 +44,10 @@ CREATE TABLE renames (
 ) WITHOUT ROWID;
 CREATE INDEX renames_by_old ON renames (old_id);
 CREATE INDEX renames_by_new ON renames (new_id);
+CREATE TABLE commit_meanings (
+    commit_id INTEGER PRIMARY KEY,
+    fingerprint BLOB NOT NULL   -- one bit per dimension of the vector of its subject
+);
 """
 
 

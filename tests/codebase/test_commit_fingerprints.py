@@ -1,0 +1,74 @@
+"""Commits get fingerprints of their meaning when the history is read."""
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from ctx import clock
+from ctx.code import index_file
+from ctx.codebase import code_index
+from ctx.codebase.code_index import Codebase
+from ctx.errors import IndexCorrupt
+from ctx.ids import CLI_SESSION
+from ctx.layout import UserStore
+from ctx.search import embedders
+from ctx.workspace import Environment
+from tests.conftest import git
+
+
+@pytest.fixture
+def codebase(repo: Path, surroundings: Path) -> Codebase:
+    for number in range(3):
+        commit(repo, f"Change {number}")
+    store = UserStore(str(surroundings / ".ctx"))
+    return code_index.codebase_at(Environment(str(repo), store, {}, (), CLI_SESSION))
+
+
+def commit(repo: Path, subject: str) -> None:
+    (repo / "net.py").write_text(f"def connect():\n    return {subject!r}\n")
+    git("add", "-A")
+    git("commit", "-qm", subject)
+
+
+def fingerprints(codebase: Codebase) -> dict[str, bytes]:
+    with closing(index_file.open_for_writing(codebase.place.database)) as connection:
+        return dict(
+            connection.execute(
+                "SELECT subject, fingerprint FROM commits JOIN commit_meanings ON id = commit_id"
+            )
+        )
+
+
+def test_new_commits_get_fingerprints(repo: Path, codebase: Codebase) -> None:
+    code_index.index(codebase, clock.no_tick)
+    before = fingerprints(codebase)
+    assert {"Change 0", "Change 1", "Change 2"} <= before.keys()
+    assert {len(bits) for bits in before.values()} == {32}
+    commit(repo, "Add a timeout")
+    code_index.index(codebase, clock.no_tick)
+    after = fingerprints(codebase)
+    assert after.keys() - before.keys() == {"Add a timeout"}
+
+
+def test_many_commits_get_the_same_fingerprints_as_few(
+    codebase: Codebase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code_index.index(codebase, clock.no_tick)
+    one_by_one = fingerprints(codebase)
+    monkeypatch.setattr(code_index, "_FEW", 0)
+    code_index.rebuild(codebase, clock.no_tick)
+    assert fingerprints(codebase) == one_by_one
+
+
+def test_the_history_is_read_without_the_table(
+    codebase: Codebase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def damaged() -> None:
+        raise IndexCorrupt("The table is damaged.")
+
+    monkeypatch.setattr(embedders, "default", damaged)
+    code_index.index(codebase, clock.no_tick)
+    assert fingerprints(codebase) == {}
+    with closing(index_file.open_for_writing(codebase.place.database)) as connection:
+        assert connection.execute("SELECT count(*) FROM commits").fetchone()[0] >= 3
