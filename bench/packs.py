@@ -24,11 +24,11 @@ from ctx.code.vocabulary import CALLS, IMPORTS, KINDS, MEDIUM, SLOTS
 from ctx.memory.graphs import Graphs
 from ctx.packs import pack_pipeline
 from ctx.packs.pack_pipeline import RetrievalConfig, Sources
-from ctx.packs.prompt_pack import Chunk
+from ctx.packs.prompt_pack import Chunk, PromptPack
 
 BUDGETS = (2_000, 8_000)
 FIRST = 5
-_FUNCTIONS = tuple(KINDS.index(kind) for kind in ("function", "method"))
+FUNCTIONS = tuple(KINDS.index(kind) for kind in ("function", "method"))
 
 Lines = Mapping[str, Sequence[tuple[int, int]]]
 """For each path, the first and last line of each run."""
@@ -72,22 +72,32 @@ def of_task(
 ) -> dict[str, Contents]:
     functions = None if changed is None else touched_functions(code, gold, changed, root)
     near = {*gold} | connected_files(code, gold)
-    found: dict[str, Contents] = {}
-    for budget in BUDGETS:
-        sources = Sources(Graphs(()), lambda _question, _limit: (), code, root)
-        pack = pack_pipeline.build(task, sources, RetrievalConfig(budget), clock.now_ms())
-        chunks = pack.retrieved
-        first = [chunk.path for chunk in chunks[:FIRST]]
-        paths = {chunk.path for chunk in chunks}
-        found[str(budget)] = Contents(
-            paired.mean([float(path in paths) for path in gold]),
-            share_of_functions(functions, chunks),
-            sum(path in gold for path in first),
-            sum(path in near for path in first),
-            len(first),
-            pack.token_budget.used,
-        )
-    return found
+    return {
+        str(budget): contents(build_pack(task, code, root, budget), gold, functions, near)
+        for budget in BUDGETS
+    }
+
+
+def build_pack(task: str, code: Code, root: str, budget: int) -> PromptPack:
+    """A pack without memory."""
+    sources = Sources(Graphs(()), lambda _question, _limit: (), code, root)
+    return pack_pipeline.build(task, sources, RetrievalConfig(budget), clock.now_ms())
+
+
+def contents(
+    pack: PromptPack, gold: Sequence[str], functions: Sequence[Function] | None, near: set[str]
+) -> Contents:
+    chunks = pack.retrieved
+    first = [chunk.path for chunk in chunks[:FIRST]]
+    paths = {chunk.path for chunk in chunks}
+    return Contents(
+        paired.mean([float(path in paths) for path in gold]),
+        share_of_functions(functions, chunks),
+        sum(path in gold for path in first),
+        sum(path in near for path in first),
+        len(first),
+        pack.token_budget.used,
+    )
 
 
 def changed_by(task_id: str, parent: str, checkout: Checkout) -> Lines | None:
@@ -103,7 +113,7 @@ def touched_functions(code: Code, gold: Sequence[str], changed: Lines, root: str
         rows = code.connection.execute(
             "SELECT line, end_line FROM items WHERE kind IN (?, ?) AND id >> ? ="
             " (SELECT id FROM files WHERE path = ?) ORDER BY line",
-            (*_FUNCTIONS, SLOTS, path),
+            (*FUNCTIONS, SLOTS, path),
         ).fetchall()
         if not rows or path not in changed:
             continue
