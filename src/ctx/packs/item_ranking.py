@@ -1,8 +1,10 @@
 """The parts of the matching files to read.
 
 Files are ranked as a whole, but an agent reads items: a function, a class, a few lines at the top.
-An item scores by the words of the task it contains, more for its name than for its body, and more
-for words that few items have. What the task names ranks above what only resembles it.
+An item matches by the words of the task it contains, more for its name than for its body, and more
+for words that few items have. What the task names ranks above what only resembles it. A formula
+turns the match, the rank of the file, and the size of both into the probability that the task
+changes the item. Its weights were fitted with `scripts/ranking/functions.py`.
 """
 
 import math
@@ -27,9 +29,10 @@ _NO_WORD = "".join(
 )
 """Maps ASCII characters so that spaces separate the words."""
 _MOST_ITEMS = 2_000
+_FUNCTIONS = ("function", "method")
 _NO_LINE = 1 << 40
 """Greater than any line number."""
-_MOST_OF_A_FILE = 8
+_MOST_OF_A_FILE = 60
 """The maximum number of parts of one file."""
 
 # The results hardly depend on these values; only their order matters.
@@ -42,6 +45,21 @@ _UNKNOWN = 0.35
 or its history."""
 SHORT = 350
 """A file of at most this many tokens is included whole."""
+
+# The log odds that a task changes an item.
+_ODDS = -8.2
+_ODDS_BY_FILE = 5.1
+"""By the weight of its file, from 0 to 1."""
+_ODDS_BY_ITEMS = -0.6
+"""By the logarithm of the number of functions in its file."""
+_ODDS_BY_FIT = 3.3
+_ODDS_BY_NAME = 1.8
+"""By the share of its name that the task contains."""
+_ODDS_BY_LINES = 0.4
+"""By the logarithm of its length."""
+_ODDS_OF_CONTAINER = -0.5
+_ODDS_OF_OTHERS = -2.6
+"""For constants, macros and the like."""
 
 
 class RankedRow(NamedTuple):
@@ -85,6 +103,8 @@ class ItemQuery(NamedTuple):
     quoted: Sequence[str]
     most_tokens: int
     """The limit for one part."""
+    file_weights: Mapping[int, float] = {}
+    """The weight of each file, compared with the best."""
 
 
 class SearchedFile(NamedTuple):
@@ -105,8 +125,8 @@ class ItemCandidate(NamedTuple):
     searched: SearchedFile
     row: RankedRow | None
     """None: the whole file."""
-    fit: float
-    """How well it matches the task among all candidates, up to 1."""
+    probability: float
+    """The probability that the task changes it."""
     covered: frozenset[str]
     """Words of the task in it."""
 
@@ -267,12 +287,18 @@ def _owners(items: Rows, file_id: int, lines: Sequence[int]) -> dict[int, int]:
     return owners
 
 
-_TermCounts = dict[int, dict[str, float]]
-"""How often each item contains each term. Matches in a name count more than in a body."""
+class _Matches(NamedTuple):
+    """The terms of the task in the items of a file."""
+
+    counts: dict[int, dict[str, float]]
+    """How often each item contains each term. Matches in a name count more than in a body."""
+    names: dict[int, float]
+    """The share of each name that consists of terms."""
 
 
-def _matching_items(searched: SearchedFile, words: _Words) -> _TermCounts:
-    by_item: _TermCounts = {}
+def _matching_items(searched: SearchedFile, words: _Words) -> _Matches:
+    by_item: dict[int, dict[str, float]] = {}
+    names: dict[int, float] = {}
     for line, here in searched.lines.items():
         own = by_item.setdefault(searched.owners[line], {})
         for term, times in here.items():
@@ -282,19 +308,22 @@ def _matching_items(searched: SearchedFile, words: _Words) -> _TermCounts:
     texts = [text.replace("\n", " ") for row in rows for text in (row.name, row.signature)]
     for line, here in _lines_with("\n".join(texts), words).items():
         place, is_signature = divmod(line - 1, 2)
-        own = by_item.setdefault(rows[place].id, {})
+        row = rows[place]
+        own = by_item.setdefault(row.id, {})
         for term in here:
             own[term] = own.get(term, 0.0) + (_IN_SIGNATURE if is_signature else _IN_NAME)
-    return by_item
+        if not is_signature:
+            names[row.id] = len(here) / max(len(here), len(set(terms.extract(row.name))))
+    return _Matches(by_item, names)
 
 
-def _rarity(matching: Sequence[_TermCounts]) -> dict[str, float]:
+def _rarity(matching: Sequence[_Matches]) -> dict[str, float]:
     """How rare each term is among these items."""
     having: dict[str, int] = {}
     total = 1
     for of_file in matching:
-        total += len(of_file)
-        for own in of_file.values():
+        total += len(of_file.counts)
+        for own in of_file.counts.values():
             for term in own:
                 having[term] = having.get(term, 0) + 1
     return {
@@ -303,13 +332,13 @@ def _rarity(matching: Sequence[_TermCounts]) -> dict[str, float]:
 
 
 def _scores(
-    searched: SearchedFile, matching: _TermCounts, rarity: Mapping[str, float], query: ItemQuery
+    searched: SearchedFile, matching: _Matches, rarity: Mapping[str, float], query: ItemQuery
 ) -> dict[int, float]:
     rows = searched.rows
     lengths = [row.end_line - row.line + 1 for row in rows.values() if row.kind not in CONTAINERS]
     mean = max(10.0, sum(lengths) / len(lengths)) if lengths else 20.0
     scores: dict[int, float] = {}
-    for id, own in matching.items():
+    for id, own in matching.counts.items():
         row = rows.get(id)
         is_function = row is not None and row.kind not in CONTAINERS
         length = row.end_line - row.line + 1 if row and is_function else mean
@@ -332,28 +361,52 @@ def _scores(
 
 def _choose_candidates(
     searched: SearchedFile,
-    matching: _TermCounts,
+    matching: _Matches,
     scores: Mapping[int, float],
     query: ItemQuery,
     best: float,
 ) -> Iterator[ItemCandidate]:
-    text = searched.text
-    if not searched.rows or text.size * 2 / 7 <= min(SHORT, query.most_tokens):
-        top = max(scores.values(), default=0.0)
-        covered = frozenset(term for own in matching.values() for term in own)
-        yield ItemCandidate(searched, None, max(top / best, _UNKNOWN), covered)
+    text, rows = searched.text, searched.rows
+    functions = sum([row.kind not in CONTAINERS for row in rows.values()])
+    of_file = (
+        _ODDS
+        + _ODDS_BY_FILE * query.file_weights.get(searched.file.id, 0.0)
+        + _ODDS_BY_ITEMS * math.log1p(functions)
+    )
+    if not rows or text.size * 2 / 7 <= min(SHORT, query.most_tokens):
+        fit = max(max(scores.values(), default=0.0) / best, _UNKNOWN)
+        covered = frozenset(term for own in matching.counts.values() for term in own)
+        yield ItemCandidate(searched, None, _probability(of_file + _ODDS_BY_FIT * fit), covered)
         return
-    rows = searched.rows
-    known = [id for id in scores if id in rows and scores[id] > 0]
-    known.sort(key=lambda id: (-scores[id], id))
-    for id in known[:_MOST_OF_A_FILE]:
-        yield ItemCandidate(searched, rows[id], scores[id] / best, frozenset(matching.get(id, ())))
-    if not known:
-        yield ItemCandidate(searched, next(iter(rows.values())), _UNKNOWN, frozenset())
+    odds = {
+        id: of_file
+        + _ODDS_BY_FIT * score / best
+        + _ODDS_BY_NAME * matching.names.get(id, 0.0)
+        + _odds_of_kind(rows[id])
+        for id, score in scores.items()
+        if id in rows and score > 0
+    }
+    if not odds:
+        first = next(iter(rows.values()))
+        odds[first.id] = of_file + _ODDS_BY_FIT * _UNKNOWN + _odds_of_kind(first)
+    for id in sorted(odds, key=lambda id: (-odds[id], id))[:_MOST_OF_A_FILE]:
+        covered = frozenset(matching.counts.get(id, ()))
+        yield ItemCandidate(searched, rows[id], _probability(odds[id]), covered)
 
 
-def candidate_part(candidate: ItemCandidate, query: ItemQuery) -> FilePart:
-    """The text of a candidate."""
+def _odds_of_kind(row: RankedRow) -> float:
+    if row.kind in CONTAINERS:
+        return _ODDS_OF_CONTAINER
+    by_lines = _ODDS_BY_LINES * math.log(row.end_line - row.line + 1)
+    return by_lines if row.kind in _FUNCTIONS else by_lines + _ODDS_OF_OTHERS
+
+
+def _probability(odds: float) -> float:
+    return 1 / (1 + math.exp(-odds))
+
+
+def candidate_part(candidate: ItemCandidate, query: ItemQuery, most: int) -> FilePart:
+    """The text of a candidate, within a number of tokens."""
     searched, row = candidate.searched, candidate.row
     text = searched.text
     first, last = (row.line, row.end_line) if row else (1, len(text.lines))
@@ -363,11 +416,9 @@ def candidate_part(candidate: ItemCandidate, query: ItemQuery) -> FilePart:
         if first <= line <= last
     }
     if row is not None:
-        return item_part(text, searched.rows, row, matters, query.most_tokens)
+        return item_part(text, searched.rows, row, matters, most)
     every = range(1, len(text.lines) + 1)
-    snippet = file_excerpts.join_lines(
-        text, file_excerpts.fit_lines(text, every, matters, query.most_tokens)
-    )
+    snippet = file_excerpts.join_lines(text, file_excerpts.fit_lines(text, every, matters, most))
     place = 1, max(len(text.lines), 1)
     return FilePart(candidate.id, text.path, text.hash, "", "module", *place, snippet, "")
 
