@@ -11,6 +11,7 @@ it does, in either direction, with confidence medium or high.
 """
 
 import json
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -26,7 +27,7 @@ from ctx.packs import pack_pipeline
 from ctx.packs.pack_pipeline import RetrievalConfig, Sources
 from ctx.packs.prompt_pack import Chunk, PromptPack
 
-BUDGETS = (2_000, 8_000)
+BUDGETS = (2_000, 8_000, 16_000)
 FIRST = 5
 FUNCTIONS = tuple(KINDS.index(kind) for kind in ("function", "method"))
 
@@ -165,14 +166,22 @@ def print_figures(answered: Iterable[tuple[str, Mapping[str, Contents] | None]])
     print(
         f"\npacks: recall of files and functions; of the first {FIRST} chunks, those in the files"
     )
-    print("of the change, and those there or directly connected by an import, a call or a test")
-    print(f"{'':28}{'files':>8}{'functions':>11}{'right':>8}{'near':>8}{'near between':>18}")
+    print("of the change, and those there or directly connected by an import, a call or a test;")
+    print("the median of the tokens used")
+    head = f"{'':28}{'files':>8}{'functions':>11}{'right':>8}{'near':>8}{'near between':>18}"
+    print(f"{head}{'tokens':>8}")
     rows = sorted((each for each in answered if each[1]), key=lambda each: each[0])
     groups = [("all", rows)]
     groups += [(name, list(those)) for name, those in groupby(rows, key=lambda each: each[0])]
     for name, those in groups:
         for budget in BUDGETS:
-            found = [Contents(*contents[str(budget)]) for _, contents in those if contents]
+            found = [
+                Contents(*contents[str(budget)])
+                for _, contents in those
+                if contents and str(budget) in contents
+            ]
+            if not found:
+                continue
             functions = [each.functions for each in found if each.functions is not None]
             with_chunks = [each for each in found if each.first]
             right = paired.mean([each.right / each.first for each in with_chunks])
@@ -182,5 +191,6 @@ def print_figures(answered: Iterable[tuple[str, Mapping[str, Contents] | None]])
                 f"{name + f', {budget} tokens':28}{100 * files:8.1f}"
                 f"{100 * paired.mean(functions):11.1f}{100 * right:8.1f}{100 * near.mean:8.1f}"
                 f"{100 * near.low:10.1f} to {100 * near.high:.1f}"
+                f"{statistics.median(each.tokens for each in found):8.0f}"
                 f"   n = {len(found)}, functions known in {len(functions)}"
             )

@@ -18,7 +18,7 @@ from ctx.redaction import redact
 
 THRESHOLD = 0.12
 """Memory below this share of the best score does not help, however much room there is."""
-LEAST_WORTH = 4e-5
+LEAST_WORTH = 3.3e-5
 """After the first `_FREE` tokens, code has to help with this probability per token."""
 _FREE = 1_500
 

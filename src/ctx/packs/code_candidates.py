@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from ctx.packs.pack_pipeline import RetrievalConfig, Sources
 
 _RANKED = 50
-_FEWEST, _MOST, _TOKENS_A_FILE = 6, 20, 1_200
+_FEWEST, _MOST, _TOKENS_A_FILE = 6, 20, 2_000
 """The number of files to search. It grows with the budget."""
-_MOST_PARTS, _TOKENS_A_PART = 100, 90
+_MOST_PARTS, _TOKENS_A_PART = 100, 100
 """The number of parts to offer. It grows with the budget."""
 _SMALLEST_PART, _LARGEST_PART, _PARTS = 100, 600, 8
 """Tokens of the best part, chosen so that at least a few fit."""
 _SURELY = 20
 """The number of parts to offer, however unlikely they are."""
-_SHORTEST_EXCERPT = 60
-"""Tokens of a part that is not likely to be changed."""
+_SHORTEST_EXCERPT, _SHORTEST_CHUNK = 60, 80
+"""Tokens of a part that is not likely to be changed, without and with its heading."""
 
 # The components of a part's score.
 _APART = 0.7
@@ -219,7 +219,7 @@ class CodeCandidates:
 
     def _likely(self, scored: Sequence[_ScoredCandidate], most: float) -> list[_ScoredCandidate]:
         """The first candidates, and those of the others that may be worth an excerpt."""
-        least = budget.LEAST_WORTH * _SHORTEST_EXCERPT
+        least = budget.LEAST_WORTH * _SHORTEST_CHUNK
         return [
             item
             for place, item in enumerate(scored)

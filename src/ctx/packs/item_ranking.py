@@ -4,7 +4,8 @@ Files are ranked as a whole, but an agent reads items: a function, a class, a fe
 An item matches by the words of the task it contains, more for its name than for its body, and more
 for words that few items have. What the task names ranks above what only resembles it. A formula
 turns the match, the rank of the file, and the size of both into the probability that the task
-changes the item. Its weights were fitted with `scripts/ranking/functions.py`.
+changes the item. It is a logistic regression on the commits of public repositories, which
+`scripts/ranking/functions.py` measures.
 """
 
 import math
@@ -47,10 +48,10 @@ SHORT = 350
 """A file of at most this many tokens is included whole."""
 
 # The log odds that a task changes an item.
-_ODDS = -8.2
-_ODDS_BY_FILE = 5.1
+_ODDS = -9.2
+_ODDS_BY_FILE = 6.0
 """By the weight of its file, from 0 to 1."""
-_ODDS_BY_ITEMS = -0.6
+_ODDS_BY_ITEMS = -0.5
 """By the logarithm of the number of functions in its file."""
 _ODDS_BY_FIT = 3.3
 _ODDS_BY_NAME = 1.8
@@ -145,13 +146,12 @@ class _Words(dict[str, tuple[str, ...]]):
         few = "|".join(map(re.escape, self.begun)) if len(self.begun) <= _MOST_BEGUN else ""
         self._begins = re.compile(few)
 
-    def may_be(self, word: str) -> bool:
-        return not word.isascii() or self._begins.search(word.lower()) is not None
-
     def __missing__(self, word: str) -> tuple[str, ...]:
-        matching = tuple(
-            [term for term in dict.fromkeys(terms.extract(word)) if term in self._weights]
-        )
+        matching: tuple[str, ...] = ()
+        if not word.isascii() or self._begins.search(word.lower()) is not None:
+            matching = tuple(
+                [term for term in dict.fromkeys(terms.extract(word)) if term in self._weights]
+            )
         self[word] = matching
         return matching
 
@@ -230,7 +230,7 @@ def _lines_with(text: str, words: _Words) -> dict[int, dict[str, int]]:
 def _count_words(every: Iterable[str], words: _Words) -> dict[str, int]:
     counts: dict[str, int] = {}
     for word in every:
-        for term in words[word] if words.may_be(word) else ():
+        for term in words[word]:
             counts[term] = counts.get(term, 0) + 1
     return counts
 
@@ -239,11 +239,7 @@ def _words_in(text: str, words: _Words) -> list[tuple[int, tuple[str, ...]]]:
     """The positions of the words in an ASCII text that stand for terms of the task, in order, with
     these terms."""
     if len(words.begun) > _FEW_BEGUN:
-        telling = {
-            word: matching
-            for word in set(_WORD.findall(text))
-            if words.may_be(word) and (matching := words[word])
-        }
+        telling = {word: matching for word in set(_WORD.findall(text)) if (matching := words[word])}
         every = _WORD.finditer(text)
         return [(match.start(), telling[match[0]]) for match in every if match[0] in telling]
     lower, apart = text.lower(), text.translate(_NO_WORD)
