@@ -9,8 +9,7 @@ changes the item. It is a logistic regression on the commits of public repositor
 """
 
 import math
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ctx import terms
@@ -19,16 +18,9 @@ from ctx.code.vocabulary import CONTAINERS, KINDS, SLOTS, item_id
 from ctx.packs import file_excerpts
 from ctx.packs.file_excerpts import FileText, FileTexts
 from ctx.packs.file_ranking import RankedFile
+from ctx.packs.task_words import TaskWords, lines_with
 
-_WORD = re.compile(r"\w+")
 _LONGEST_TEXT = 400_000
-_MOST_BEGUN = 200
-_FEW_BEGUN = 32
-"""Searching for so few words one by one is faster than splitting the text."""
-_NO_WORD = "".join(
-    chr(code) if chr(code).isalnum() or chr(code) == "_" else " " for code in range(128)
-)
-"""Maps ASCII characters so that spaces separate the words."""
 _MOST_ITEMS = 2_000
 _FUNCTIONS = ("function", "method")
 _NO_LINE = 1 << 40
@@ -136,31 +128,11 @@ class ItemCandidate(NamedTuple):
         return self.row.id if self.row else item_id(self.searched.file.id, 0)
 
 
-class _Words(dict[str, tuple[str, ...]]):
-    """Maps each word to the terms of the task that it stands for; most words have none."""
-
-    def __init__(self, weights: Mapping[str, float]) -> None:
-        self._weights = weights
-        # For most words, checking the first letters is enough.
-        self.begun = sorted(set(map(terms.stem_prefix, weights)))
-        few = "|".join(map(re.escape, self.begun)) if len(self.begun) <= _MOST_BEGUN else ""
-        self._begins = re.compile(few)
-
-    def __missing__(self, word: str) -> tuple[str, ...]:
-        matching: tuple[str, ...] = ()
-        if not word.isascii() or self._begins.search(word.lower()) is not None:
-            matching = tuple(
-                [term for term in dict.fromkeys(terms.extract(word)) if term in self._weights]
-            )
-        self[word] = matching
-        return matching
-
-
 def candidates(
     code: Code, texts: FileTexts, files: Sequence[RankedFile], query: ItemQuery
 ) -> list[ItemCandidate]:
     """The parts of files that may be shown, grouped by file, the best first."""
-    words = _Words(query.weights)
+    words = TaskWords(query.weights)
     searched = [result for file in files if (result := _search_file(code, texts, file, words))]
     matching = [_matching_items(file, words) for file in searched]
     rarity = _rarity(matching)
@@ -192,72 +164,14 @@ def rows_of(code: Code, file_id: int, first_line: int = 0, last_line: int = _NO_
 
 
 def _search_file(
-    code: Code, texts: FileTexts, file: RankedFile, words: _Words
+    code: Code, texts: FileTexts, file: RankedFile, words: TaskWords
 ) -> SearchedFile | None:
     text = texts.file_text(file.id)
     if text is None:
         return None
     rows = rows_of(code, file.id) if text.is_indexed else {}
-    lines = _lines_with(text.content[:_LONGEST_TEXT], words)
+    lines = lines_with(text.content[:_LONGEST_TEXT], words)
     return SearchedFile(file, text, rows, lines, _owners(rows, file.id, sorted(lines)))
-
-
-def _lines_with(text: str, words: _Words) -> dict[int, dict[str, int]]:
-    """The lines that contain words of the task, with the count of each."""
-    if not text.isascii():
-        # Few lines are not ASCII, and only those are split into words.
-        every = text.split("\n")
-        foreign = {place: line for place, line in enumerate(every) if not line.isascii()}
-        lines = _lines_with("\n".join([line * line.isascii() for line in every]), words)
-        for place, line in foreign.items():
-            if counted := _count_words(_WORD.findall(line), words):
-                lines[place + 1] = counted
-        return lines
-    lines = {}
-    number, at = 1, 0
-    for start, matching in _words_in(text, words):
-        number += text.count("\n", at, start)
-        at = start
-        here = lines.get(number)
-        if here is None:
-            lines[number] = dict.fromkeys(matching, 1)
-            continue
-        for term in matching:
-            here[term] = here.get(term, 0) + 1
-    return lines
-
-
-def _count_words(every: Iterable[str], words: _Words) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for word in every:
-        for term in words[word]:
-            counts[term] = counts.get(term, 0) + 1
-    return counts
-
-
-def _words_in(text: str, words: _Words) -> list[tuple[int, tuple[str, ...]]]:
-    """The positions of the words in an ASCII text that stand for terms of the task, in order, with
-    these terms."""
-    if len(words.begun) > _FEW_BEGUN:
-        telling = {word: matching for word in set(_WORD.findall(text)) if (matching := words[word])}
-        every = _WORD.finditer(text)
-        return [(match.start(), telling[match[0]]) for match in every if match[0] in telling]
-    lower, apart = text.lower(), text.translate(_NO_WORD)
-    by_start: dict[int, tuple[str, ...]] = {}
-    for begun in words.begun:
-        at = lower.find(begun)
-        while at >= 0:
-            if text[at] > "Z" and text[at - 1 : at].isalnum():
-                # No part of a name begins here.
-                at = lower.find(begun, at + 1)
-                continue
-            start = apart.rfind(" ", 0, at) + 1
-            end = apart.find(" ", at)
-            end = len(text) if end < 0 else end
-            if start not in by_start and (matching := words[text[start:end]]):
-                by_start[start] = matching
-            at = lower.find(begun, end)
-    return sorted(by_start.items())
 
 
 def _owners(items: Rows, file_id: int, lines: Sequence[int]) -> dict[int, int]:
@@ -292,7 +206,7 @@ class _Matches(NamedTuple):
     """The share of each name that consists of terms."""
 
 
-def _matching_items(searched: SearchedFile, words: _Words) -> _Matches:
+def _matching_items(searched: SearchedFile, words: TaskWords) -> _Matches:
     by_item: dict[int, dict[str, float]] = {}
     names: dict[int, float] = {}
     for line, here in searched.lines.items():
@@ -302,7 +216,7 @@ def _matching_items(searched: SearchedFile, words: _Words) -> _Matches:
     rows = [row for row in searched.rows.values() if row.parent is not None]
     # Join all texts into one, two lines each: searching one text is faster than searching many.
     texts = [text.replace("\n", " ") for row in rows for text in (row.name, row.signature)]
-    for line, here in _lines_with("\n".join(texts), words).items():
+    for line, here in lines_with("\n".join(texts), words).items():
         place, is_signature = divmod(line - 1, 2)
         row = rows[place]
         own = by_item.setdefault(row.id, {})
