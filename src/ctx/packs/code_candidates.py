@@ -227,17 +227,14 @@ class CodeCandidates:
         ]
 
     def _probability(self, score: float) -> float:
-        """The probability that the task changes something with a score, which is proportional to
-        the root of it."""
+        """The probability that the task changes something. Scores grow with its root."""
         return self._best_probability * min(score / self._best_score, 1.0) ** 2
 
     def _most_tokens(self, scored: _ScoredCandidate) -> int:
         """The limit for a part: the more likely it is, the more of it is shown."""
         most = self._query.most_tokens
-        if scored.is_whole:
-            return most
-        share = self._probability(scored.score) / self._best_probability
-        return min(max(int(most * share), _SHORTEST_EXCERPT), most)
+        share = min(scored.score / self._best_score, 1.0) ** 2
+        return most if scored.is_whole else min(max(int(most * share), _SHORTEST_EXCERPT), most)
 
     def _items_shown_by(self, candidate: ItemCandidate) -> list[int]:
         """The wanted items that a candidate shows: all of them if it is a whole file."""
