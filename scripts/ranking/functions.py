@@ -8,7 +8,8 @@ one function that exists in the index. Which commits are tasks depends only on t
 
 LIST names the folders of MIRRORS (git directories `owner+name/repo`), one in each line. Odd lines
 are the half to choose on, even lines are the half to check on. None of them is part of an
-evaluation set.
+evaluation set. The weights in `item_ranking` were fitted on the first half, but some of the
+constants were chosen with both halves in view, so the second half is not untouched.
 
     python scripts/ranking/functions.py MIRRORS LIST SPACE [--half choosing|checking]
         [--results FILE] [--against FILE]

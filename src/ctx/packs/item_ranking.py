@@ -4,8 +4,9 @@ Files are ranked as a whole, but an agent reads items: a function, a class, a fe
 An item matches by the words of the task it contains, more for its name than for its body, and more
 for words that few items have. What the task names ranks above what only resembles it. A formula
 turns the match, the rank of the file, and the size of both into the probability that the task
-changes the item. It is a logistic regression on the commits of public repositories, which
-`scripts/ranking/functions.py` measures.
+changes the item. Its weights come from a logistic regression on the commits of public repositories.
+The weights of the file were then raised by hand, which keeps the first chunks in the right files.
+`scripts/ranking/functions.py` measures the result.
 """
 
 import math
