@@ -11,6 +11,7 @@ it does, in either direction, with confidence medium or high.
 """
 
 import json
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -24,11 +25,11 @@ from ctx.code.vocabulary import CALLS, IMPORTS, KINDS, MEDIUM, SLOTS
 from ctx.memory.graphs import Graphs
 from ctx.packs import pack_pipeline
 from ctx.packs.pack_pipeline import RetrievalConfig, Sources
-from ctx.packs.prompt_pack import Chunk
+from ctx.packs.prompt_pack import Chunk, PromptPack
 
-BUDGETS = (2_000, 8_000)
+BUDGETS = (2_000, 8_000, 16_000)
 FIRST = 5
-_FUNCTIONS = tuple(KINDS.index(kind) for kind in ("function", "method"))
+FUNCTIONS = tuple(KINDS.index(kind) for kind in ("function", "method"))
 
 Lines = Mapping[str, Sequence[tuple[int, int]]]
 """For each path, the first and last line of each run."""
@@ -72,22 +73,32 @@ def of_task(
 ) -> dict[str, Contents]:
     functions = None if changed is None else touched_functions(code, gold, changed, root)
     near = {*gold} | connected_files(code, gold)
-    found: dict[str, Contents] = {}
-    for budget in BUDGETS:
-        sources = Sources(Graphs(()), lambda _question, _limit: (), code, root)
-        pack = pack_pipeline.build(task, sources, RetrievalConfig(budget), clock.now_ms())
-        chunks = pack.retrieved
-        first = [chunk.path for chunk in chunks[:FIRST]]
-        paths = {chunk.path for chunk in chunks}
-        found[str(budget)] = Contents(
-            paired.mean([float(path in paths) for path in gold]),
-            share_of_functions(functions, chunks),
-            sum(path in gold for path in first),
-            sum(path in near for path in first),
-            len(first),
-            pack.token_budget.used,
-        )
-    return found
+    return {
+        str(budget): contents(build_pack(task, code, root, budget), gold, functions, near)
+        for budget in BUDGETS
+    }
+
+
+def build_pack(task: str, code: Code, root: str, budget: int) -> PromptPack:
+    """A pack without memory."""
+    sources = Sources(Graphs(()), lambda _question, _limit: (), code, root)
+    return pack_pipeline.build(task, sources, RetrievalConfig(budget), clock.now_ms())
+
+
+def contents(
+    pack: PromptPack, gold: Sequence[str], functions: Sequence[Function] | None, near: set[str]
+) -> Contents:
+    chunks = pack.retrieved
+    first = [chunk.path for chunk in chunks[:FIRST]]
+    paths = {chunk.path for chunk in chunks}
+    return Contents(
+        paired.mean([float(path in paths) for path in gold]),
+        share_of_functions(functions, chunks),
+        sum(path in gold for path in first),
+        sum(path in near for path in first),
+        len(first),
+        pack.token_budget.used,
+    )
 
 
 def changed_by(task_id: str, parent: str, checkout: Checkout) -> Lines | None:
@@ -103,7 +114,7 @@ def touched_functions(code: Code, gold: Sequence[str], changed: Lines, root: str
         rows = code.connection.execute(
             "SELECT line, end_line FROM items WHERE kind IN (?, ?) AND id >> ? ="
             " (SELECT id FROM files WHERE path = ?) ORDER BY line",
-            (*_FUNCTIONS, SLOTS, path),
+            (*FUNCTIONS, SLOTS, path),
         ).fetchall()
         if not rows or path not in changed:
             continue
@@ -155,14 +166,22 @@ def print_figures(answered: Iterable[tuple[str, Mapping[str, Contents] | None]])
     print(
         f"\npacks: recall of files and functions; of the first {FIRST} chunks, those in the files"
     )
-    print("of the change, and those there or directly connected by an import, a call or a test")
-    print(f"{'':28}{'files':>8}{'functions':>11}{'right':>8}{'near':>8}{'near between':>18}")
+    print("of the change, and those there or directly connected by an import, a call or a test;")
+    print("the median of the tokens used")
+    head = f"{'':28}{'files':>8}{'functions':>11}{'right':>8}{'near':>8}{'near between':>18}"
+    print(f"{head}{'tokens':>8}")
     rows = sorted((each for each in answered if each[1]), key=lambda each: each[0])
     groups = [("all", rows)]
     groups += [(name, list(those)) for name, those in groupby(rows, key=lambda each: each[0])]
     for name, those in groups:
         for budget in BUDGETS:
-            found = [Contents(*contents[str(budget)]) for _, contents in those if contents]
+            found = [
+                Contents(*contents[str(budget)])
+                for _, contents in those
+                if contents and str(budget) in contents
+            ]
+            if not found:
+                continue
             functions = [each.functions for each in found if each.functions is not None]
             with_chunks = [each for each in found if each.first]
             right = paired.mean([each.right / each.first for each in with_chunks])
@@ -172,5 +191,6 @@ def print_figures(answered: Iterable[tuple[str, Mapping[str, Contents] | None]])
                 f"{name + f', {budget} tokens':28}{100 * files:8.1f}"
                 f"{100 * paired.mean(functions):11.1f}{100 * right:8.1f}{100 * near.mean:8.1f}"
                 f"{100 * near.low:10.1f} to {100 * near.high:.1f}"
+                f"{statistics.median(each.tokens for each in found):8.0f}"
                 f"   n = {len(found)}, functions known in {len(functions)}"
             )

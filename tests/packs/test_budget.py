@@ -83,6 +83,21 @@ def test_a_second_file_comes_before_the_third_part_of_the_first() -> None:
     assert chosen_and_left_out(offers, 300)[0] == ["a0", "a1", "b"]
 
 
+def test_a_pack_ends_where_code_is_unlikely_to_help() -> None:
+    offers = [
+        ChunkOffer(chunk("likely", 1.0, 1_600), None, 0.5),
+        ChunkOffer(chunk("short", 0.5, 100), None, 0.01),
+        ChunkOffer(chunk("long", 0.4, 1_000), None, 0.01),
+        ChunkOffer(chunk("memory", 0.3, 1_000)),
+    ]
+    assert chosen_and_left_out(offers, 16_000) == (
+        ["likely", "short", "memory"],
+        {"long": budget.WEAK},
+    )
+    # A small pack has nothing better to show.
+    assert chosen_and_left_out(offers[1:], 16_000)[0] == ["short", "long", "memory"]
+
+
 def test_a_budget_below_one_chunk_is_an_error() -> None:
     offers = [
         ChunkOffer(chunk("best", 1.0, 300), chunk("brief", 1.0, 50)),

@@ -328,6 +328,25 @@ def test_connected_files_rank_above_an_isolated_one(
     assert together.files[0].path == alone
 
 
+def test_the_more_likely_a_function_is_the_more_of_it_is_shown(tmp_path: Path) -> None:
+    functions = [
+        f"def {name}(value):\n"
+        + "".join(f"    {name}_{number}(value)\n" for number in range(100))
+        + "    return round(value)\n"
+        for name in ("round_invoice", "parse", "emit", "store")
+    ]
+    with packing(tmp_path / "app", {"shop/tax.py": "\n\n".join(functions)}) as it:
+        pack = it.build("Round the invoice up, not down")
+    first, *others = pack.retrieved
+    assert first.title == "shop/tax.py: round_invoice"
+    assert {chunk.title for chunk in others} >= {
+        f"shop/tax.py: {name}" for name in ("parse", "emit")
+    }
+    assert all(chunk.tokens < first.tokens / 3 for chunk in others)
+    # Each excerpt shows how the function begins, and the line that matches.
+    assert all("return round(value)" in chunk.snippet for chunk in others if ": " in chunk.title)
+
+
 def test_secrets_in_code_are_redacted(tmp_path: Path) -> None:
     key = "AKIA" + "Z7Q3M5X2KJ4T6WN2"
     with packing(tmp_path / "app", {"keys.py": f'def connect():\n    return "{key}"\n'}) as it:

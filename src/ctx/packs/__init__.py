@@ -1,6 +1,7 @@
 """Packs: what to read for a task, within a token budget. `pack_pipeline` shows the steps.
 
     file_ranking, item_ranking  the files that match the task, then the parts of them to read
+    task_words                  the words of the task in the lines of a file
     node_ranking                the nodes of memory that answer it
     node_vectors                the similarity of nodes by meaning
     seeds, expand               what the task names, and what must be read with each hit

@@ -1,7 +1,8 @@
 """Which chunks fit into a budget, which are left out, and why.
 
 The chunk with the best value per token comes first. A second chunk of a file is worth less than the
-first, and a chunk that nearly repeats another is worth nothing.
+first, and a chunk that nearly repeats another is worth nothing. A pack that contains the most
+likely chunks ends where further ones would hardly help, however much room there is.
 """
 
 from collections import Counter
@@ -16,13 +17,16 @@ from ctx.packs.prompt_pack import Chunk, LeftOutChunk
 from ctx.redaction import redact
 
 THRESHOLD = 0.12
-"""Chunks below this share of the best score do not help, however much room there is."""
+"""Memory below this share of the best score does not help, however much room there is."""
+LEAST_WORTH = 3.3e-5
+"""After the first `_FREE` tokens, code has to help with this probability per token."""
+_FREE = 1_500
 
 _PRICE = 0.25
 """How much the length of a chunk counts. Of two chunks with equal scores, the shorter one wins."""
 _CHEAP = 20
-_FURTHER_CHUNK_FACTOR = 0.75
-"""The factor for each further chunk of the same file."""
+_FURTHER_CHUNKS = 0.185
+"""How much the number of chunks of the same file counts."""
 _SAME_LINES_SHARE = 0.8
 _FEW_LINES = 3
 BUDGET, WEAK, REPEATED, INSIDE, ENOUGH = (
@@ -40,6 +44,8 @@ class ChunkOffer(NamedTuple):
     chunk: Chunk
     brief: Chunk | None = None
     """A shorter version for small budgets; None if it cannot be shorter."""
+    probability: float | None = None
+    """The probability that the task changes what it shows; None for memory."""
 
 
 class FilledBudget(NamedTuple):
@@ -54,16 +60,18 @@ class _TakenChunks:
         self.having: dict[str, list[int]] = {}
         """The chunks that contain a line, by index."""
         self.of_file: dict[str, int] = {}
+        self.tokens = 0
 
     def worth(self, chunk: Chunk) -> float:
-        fades: float = _FURTHER_CHUNK_FACTOR ** self.of_file.get(chunk.path or chunk.object_id, 0)
-        price: float = max(chunk.tokens, _CHEAP) ** _PRICE
-        return chunk.relevance_score * fades / price
+        number = 1 + self.of_file.get(chunk.path or chunk.object_id, 0)
+        price: float = max(chunk.tokens, _CHEAP) ** _PRICE * number**_FURTHER_CHUNKS
+        return chunk.relevance_score / price
 
     def add(self, chunk: Chunk) -> None:
         for line in _lines(chunk):
             self.having.setdefault(line, []).append(len(self.chunks))
         self.chunks.append(chunk)
+        self.tokens += chunk.tokens
         group = chunk.path or chunk.object_id
         self.of_file[group] = self.of_file.get(group, 0) + 1
 
@@ -87,7 +95,7 @@ def fill(offers: Sequence[ChunkOffer], room: int, limit: int = 0) -> FilledBudge
     best = max((offer.chunk.relevance_score for offer in offers), default=0.0)
     waiting = []
     for offer in offers:
-        if offer.chunk.relevance_score < THRESHOLD * best:
+        if offer.probability is None and offer.chunk.relevance_score < THRESHOLD * best:
             left_out.append(_left_out_chunk(offer.chunk, WEAK))
         else:
             waiting.append(offer)
@@ -105,6 +113,8 @@ def fill(offers: Sequence[ChunkOffer], room: int, limit: int = 0) -> FilledBudge
         worth = taken.worth(offer.chunk)
         if heap and worth < -heap[0][0]:
             heappush(heap, (-worth, place, offer))
+        elif taken.tokens > _FREE and _is_unlikely(offer):
+            left_out.append(_left_out_chunk(offer.chunk, WEAK))
         elif reason := taken.objection(offer.chunk):
             left_out.append(_left_out_chunk(offer.chunk, reason))
         elif chunk := _fit_chunk(offer, room):
@@ -127,6 +137,11 @@ def smallest(offers: Sequence[ChunkOffer]) -> int:
     """The tokens that the smallest possible pack needs: those of the most relevant chunk in
     brief."""
     return _smallest(offers[_best(offers)]).tokens if offers else 0
+
+
+def _is_unlikely(offer: ChunkOffer) -> bool:
+    """Whether it is so long that it hardly helps."""
+    return offer.probability is not None and offer.probability < LEAST_WORTH * offer.chunk.tokens
 
 
 def _best(offers: Sequence[ChunkOffer]) -> int:

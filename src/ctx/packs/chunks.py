@@ -44,7 +44,7 @@ def by_coverage(covered: float) -> float:
     return 1 - _COVERAGE + _COVERAGE * covered
 
 
-def part_offer(part: FilePart, name: str, why: Why) -> ChunkOffer:
+def part_offer(part: FilePart, name: str, why: Why, probability: float | None) -> ChunkOffer:
     """A part of a file. Its brief version is its signature."""
     kind: ChunkKind = "SymbolDefinition" if part.kind in _TYPES else "FileContent"
     title = f"File: {part.path}" if not part.name else f"{part.path}: {part.name}"
@@ -54,17 +54,17 @@ def part_offer(part: FilePart, name: str, why: Why) -> ChunkOffer:
     )
     brief = part.signature or part.snippet.partition("\n")[0]
     if len(brief) >= len(part.snippet):
-        return ChunkOffer(whole)
-    return ChunkOffer(whole, _with_token_count(whole._replace(snippet=brief)))
+        return ChunkOffer(whole, None, probability)
+    return ChunkOffer(whole, _with_token_count(whole._replace(snippet=brief)), probability)
 
 
-def signature_offer(item: LocatedItem, hash: str, why: Why) -> ChunkOffer:
+def signature_offer(item: LocatedItem, hash: str, why: Why, probability: float) -> ChunkOffer:
     """An item whose signature is enough."""
     snippet = f"{item.signature}\n{item.doc}".strip() or item.name
     place = item.path, item.line, item.end_line, item.name
     title = f"{item.path}: {item.name}"
     chunk = Chunk(title, hash, snippet, why[0], "SymbolDefinition", 0, *place, *why[1:], REPOSITORY)
-    return ChunkOffer(_with_token_count(chunk))
+    return ChunkOffer(_with_token_count(chunk), None, probability)
 
 
 def node_offer(

@@ -1,7 +1,7 @@
 """The candidates from the code: ranked files, their parts, and what the graph adds."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from math import fsum, inf
+from math import fsum, inf, sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import terms
@@ -21,16 +21,18 @@ if TYPE_CHECKING:
     from ctx.packs.pack_pipeline import RetrievalConfig, Sources
 
 _RANKED = 50
-_FEWEST, _MOST, _TOKENS_A_FILE = 6, 20, 1_200
+_FEWEST, _MOST, _TOKENS_A_FILE = 6, 20, 2_000
 """The number of files to search. It grows with the budget."""
-_MOST_PARTS, _TOKENS_A_PART = 60, 220
+_MOST_PARTS, _TOKENS_A_PART = 100, 100
 """The number of parts to offer. It grows with the budget."""
-_SMALLEST_PART, _LARGEST_PART, _PARTS = 100, 1_200, 6
-"""Tokens of one part, chosen so that at least a few fit."""
+_SMALLEST_PART, _LARGEST_PART, _PARTS = 100, 600, 8
+"""Tokens of the best part, chosen so that at least a few fit."""
+_SURELY = 20
+"""The number of parts to offer, however unlikely they are."""
+_SHORTEST_EXCERPT, _SHORTEST_CHUNK = 60, 80
+"""Tokens of a part that is not likely to be changed, without and with its heading."""
 
 # The components of a part's score.
-_FILE_ALONE = 0.6
-"""The score that a part gets for its file, whatever it contains."""
 _APART = 0.7
 """The factor for a file that is connected to none of the others. Connected files rank higher."""
 _WEIGHT_EXPONENT = 3
@@ -96,6 +98,7 @@ class CodeCandidates:
         self.files = [file for file in ranked if self._allows(file.path)]
         self._touched = frozenset(sources.touched)
         self._scored: dict[int, _ScoredCandidate] = {}
+        self._best_score = self._best_probability = 1.0
         self._reached: list[ChunkOffer] = []
         self._names: dict[int, str] = {}
         self.seed_names: list[str] = []
@@ -124,9 +127,13 @@ class CodeCandidates:
         self._learn_names(self._scored)
         offers = [
             chunks.part_offer(
-                item_ranking.candidate_part(scored.candidate, self._query),
+                item_ranking.candidate_part(
+                    scored.candidate, self._query, self._most_tokens(scored)
+                ),
                 self._name(item),
                 (scored.score, scored.signals, scored.via),
+                # What memory refers to is not judged by its words.
+                None if scored.via else self._probability(scored.score),
             )
             for item, scored in self._scored.items()
         ]
@@ -169,34 +176,33 @@ class CodeCandidates:
     def _score(
         self, looked_at: Sequence[RankedFile], pointers: Mapping[int, MemoryPointer]
     ) -> None:
+        weights = self._relative_weights(looked_at)
+        self._query = self._query._replace(file_weights=weights)
         candidates = item_ranking.candidates(self._code, self._texts, looked_at, self._query)
-        shares = self._connected_file_weights(looked_at)
-        best = (
-            max((self._file_weight(file) * shares[file.id] for file in looked_at), default=0.0)
-            or 1.0
-        )
-        scale = self._scale(candidates) / best
+        best = max((candidate.probability for candidate in candidates), default=1.0)
+        scale = self._scale(candidates)
         scored = [
-            self._scored_one(candidate, scale * shares[candidate.searched.file.id], pointers)
+            self._scored_one(candidate, scale * sqrt(candidate.probability / best), pointers)
             for candidate in candidates
         ]
         scored = [item for item in scored if item.score > 0]
         scored.sort(key=lambda item: (-item.score, item.candidate.id))
         # What the task names may score higher than any search result.
         most = max(scored[0].score, 1.0) if scored else 1.0
-        for item in scored[: self._most_parts]:
+        self._best_score = scored[0].score / most if scored else 1.0
+        self._best_probability = best
+        for item in self._likely(scored[: self._most_parts], most):
             signals = tuple(Signal(one.name, one.value / most) for one in item.signals)
             self._scored[item.candidate.id] = item._replace(
                 score=item.score / most, signals=signals
             )
 
     def _scored_one(
-        self, candidate: ItemCandidate, scale: float, pointers: Mapping[int, MemoryPointer]
+        self, candidate: ItemCandidate, score: float, pointers: Mapping[int, MemoryPointer]
     ) -> _ScoredCandidate:
         file = candidate.searched.file
         shown = self._items_shown_by(candidate)
-        by_fit = _FILE_ALONE + (1 - _FILE_ALONE) * candidate.fit
-        factor = self._file_weight(file) / file.score * scale * by_fit if file.score else 0.0
+        factor = score / file.score if file.score else 0.0
         signals = [Signal(signal.name, signal.value * factor) for signal in file.signals]
         if sure := max((self._named.items.get(item, 0.0) for item in shown), default=0.0):
             signals.append(Signal("named", _NAMED * sure))
@@ -213,6 +219,25 @@ class CodeCandidates:
             return _ScoredCandidate(candidate, by_memory.score, tuple(signals), by_memory.via)
         return _ScoredCandidate(candidate, score, tuple(signals))
 
+    def _likely(self, scored: Sequence[_ScoredCandidate], most: float) -> list[_ScoredCandidate]:
+        """The first candidates, and those of the others that may be worth an excerpt."""
+        least = budget.LEAST_WORTH * _SHORTEST_CHUNK
+        return [
+            item
+            for place, item in enumerate(scored)
+            if place < _SURELY or item.via or self._probability(item.score / most) >= least
+        ]
+
+    def _probability(self, score: float) -> float:
+        """The probability that the task changes something. Scores grow with its root."""
+        return self._best_probability * min(score / self._best_score, 1.0) ** 2
+
+    def _most_tokens(self, scored: _ScoredCandidate) -> int:
+        """The limit for a part: the more likely it is, the more of it is shown."""
+        most = self._query.most_tokens
+        share = min(scored.score / self._best_score, 1.0) ** 2
+        return most if scored.is_whole else min(max(int(most * share), _SHORTEST_EXCERPT), most)
+
     def _items_shown_by(self, candidate: ItemCandidate) -> list[int]:
         """The wanted items that a candidate shows: all of them if it is a whole file."""
         if candidate.row is not None:
@@ -228,6 +253,13 @@ class CodeCandidates:
         is_wanted = self._question.is_about_tests and file_roles.is_test(file.path)
         # A test repeats the words of the code it tests and may contain more of them.
         return file.score if is_wanted else _BESIDE * min(file.score, 1.0)
+
+    def _relative_weights(self, looked_at: Sequence[RankedFile]) -> dict[int, float]:
+        """The weight of each file, compared with the best."""
+        shares = self._connected_file_weights(looked_at)
+        weights = {file.id: self._file_weight(file) * shares[file.id] for file in looked_at}
+        best = max(weights.values(), default=0.0) or 1.0
+        return {id: weight / best for id, weight in weights.items()}
 
     def _connected_file_weights(self, looked_at: Sequence[RankedFile]) -> dict[int, float]:
         """The weight of each file, by how much of the total score is in it or in files connected to
@@ -329,9 +361,14 @@ class CodeCandidates:
                 if row is not None:
                     most = min(_SOME if is_test else _LITTLE, self._query.most_tokens)
                     return chunks.part_offer(
-                        item_ranking.item_part(text, rows, row, {}, most), item.name, why
+                        item_ranking.item_part(text, rows, row, {}, most),
+                        item.name,
+                        why,
+                        self._probability(reached.score),
                     )
-        return chunks.signature_offer(item, self._hash(file_id), why)
+        return chunks.signature_offer(
+            item, self._hash(file_id), why, self._probability(reached.score)
+        )
 
     def _path_to_item(
         self, reached: expand.ReachedItem, by_id: Mapping[int, expand.ReachedItem]

@@ -8,6 +8,7 @@ import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from hashlib import blake2b
+from heapq import nlargest
 from itertools import accumulate
 from sqlite3 import Connection
 
@@ -20,6 +21,7 @@ GAP = "…"
 _LONGEST_LINE = 300
 _LONGEST_BLOCK = 20
 _LONGEST_HEAD = 5
+_FEWEST_LINES, _TOKENS_A_LINE = 5, 10
 _MOST_ABOVE = 12
 _CLOSING = ("}", ")", "]", "else", "elif", "except", "end")
 _COMMENTS = ("//", "#", "@", "/*", "*", '"""', "--", ";")
@@ -180,7 +182,7 @@ def fit_lines(
         head = head[:1]
     chosen = set(head)
     left = most - cost(text, head)
-    blocks = _blocks(text, numbers[len(head) :])
+    blocks = _blocks(text, _near_matches(numbers[len(head) :], matters, most))
     worth = [sum([matters[line] for line in block if line in matters]) for block in blocks]
     # The most relevant blocks first, then in file order.
     for place in sorted(range(len(blocks)), key=lambda place: (-worth[place], place)):
@@ -193,6 +195,22 @@ def fit_lines(
             left -= cost(text, part) + 4 if part else 0
             chosen.update(part)
     return sorted(chosen)
+
+
+def _near_matches(
+    numbers: Sequence[int], matters: Mapping[int, float], most: float
+) -> Sequence[int]:
+    """The first lines, and the lines around the most relevant ones: no more than may fit, because
+    an item may be very long."""
+    count = _FEWEST_LINES + int(most / _TOKENS_A_LINE)
+    if len(numbers) <= 2 * count:
+        return numbers
+    # The last line shows how far the item is indented.
+    near = {*numbers[:count], numbers[-1]}
+    matching = [number for number in numbers if number in matters]
+    for number in nlargest(count // 2, matching, key=matters.__getitem__):
+        near.update(range(number - _LONGEST_BLOCK // 2, number + _LONGEST_BLOCK // 2 + 1))
+    return [number for number in numbers if number in near]
 
 
 def _head(text: FileText, numbers: Sequence[int]) -> list[int]:

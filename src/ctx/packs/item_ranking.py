@@ -1,13 +1,16 @@
 """The parts of the matching files to read.
 
 Files are ranked as a whole, but an agent reads items: a function, a class, a few lines at the top.
-An item scores by the words of the task it contains, more for its name than for its body, and more
-for words that few items have. What the task names ranks above what only resembles it.
+An item matches by the words of the task it contains, more for its name than for its body, and more
+for words that few items have. What the task names ranks above what only resembles it. A formula
+turns the match, the rank of the file, and the size of both into the probability that the task
+changes the item. Its weights come from a logistic regression on the commits of public repositories.
+The weights of the file were then raised by hand, which keeps the first chunks in the right files.
+`scripts/ranking/functions.py` measures the result.
 """
 
 import math
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ctx import terms
@@ -16,20 +19,14 @@ from ctx.code.vocabulary import CONTAINERS, KINDS, SLOTS, item_id
 from ctx.packs import file_excerpts
 from ctx.packs.file_excerpts import FileText, FileTexts
 from ctx.packs.file_ranking import RankedFile
+from ctx.packs.task_words import TaskWords, lines_with
 
-_WORD = re.compile(r"\w+")
 _LONGEST_TEXT = 400_000
-_MOST_BEGUN = 200
-_FEW_BEGUN = 32
-"""Searching for so few words one by one is faster than splitting the text."""
-_NO_WORD = "".join(
-    chr(code) if chr(code).isalnum() or chr(code) == "_" else " " for code in range(128)
-)
-"""Maps ASCII characters so that spaces separate the words."""
 _MOST_ITEMS = 2_000
+_FUNCTIONS = ("function", "method")
 _NO_LINE = 1 << 40
 """Greater than any line number."""
-_MOST_OF_A_FILE = 8
+_MOST_OF_A_FILE = 60
 """The maximum number of parts of one file."""
 
 # The results hardly depend on these values; only their order matters.
@@ -42,6 +39,21 @@ _UNKNOWN = 0.35
 or its history."""
 SHORT = 350
 """A file of at most this many tokens is included whole."""
+
+# The log odds that a task changes an item.
+_ODDS = -9.2
+_ODDS_BY_FILE = 6.0
+"""By the weight of its file, from 0 to 1."""
+_ODDS_BY_ITEMS = -0.5
+"""By the logarithm of the number of functions in its file."""
+_ODDS_BY_FIT = 3.3
+_ODDS_BY_NAME = 1.8
+"""By the share of its name that the task contains."""
+_ODDS_BY_LINES = 0.4
+"""By the logarithm of its length."""
+_ODDS_OF_CONTAINER = -0.5
+_ODDS_OF_OTHERS = -2.6
+"""For constants, macros and the like."""
 
 
 class RankedRow(NamedTuple):
@@ -85,6 +97,8 @@ class ItemQuery(NamedTuple):
     quoted: Sequence[str]
     most_tokens: int
     """The limit for one part."""
+    file_weights: Mapping[int, float] = {}
+    """The weight of each file, compared with the best."""
 
 
 class SearchedFile(NamedTuple):
@@ -105,8 +119,8 @@ class ItemCandidate(NamedTuple):
     searched: SearchedFile
     row: RankedRow | None
     """None: the whole file."""
-    fit: float
-    """How well it matches the task among all candidates, up to 1."""
+    probability: float
+    """The probability that the task changes it."""
     covered: frozenset[str]
     """Words of the task in it."""
 
@@ -115,32 +129,11 @@ class ItemCandidate(NamedTuple):
         return self.row.id if self.row else item_id(self.searched.file.id, 0)
 
 
-class _Words(dict[str, tuple[str, ...]]):
-    """Maps each word to the terms of the task that it stands for; most words have none."""
-
-    def __init__(self, weights: Mapping[str, float]) -> None:
-        self._weights = weights
-        # For most words, checking the first letters is enough.
-        self.begun = sorted(set(map(terms.stem_prefix, weights)))
-        few = "|".join(map(re.escape, self.begun)) if len(self.begun) <= _MOST_BEGUN else ""
-        self._begins = re.compile(few)
-
-    def may_be(self, word: str) -> bool:
-        return not word.isascii() or self._begins.search(word.lower()) is not None
-
-    def __missing__(self, word: str) -> tuple[str, ...]:
-        matching = tuple(
-            [term for term in dict.fromkeys(terms.extract(word)) if term in self._weights]
-        )
-        self[word] = matching
-        return matching
-
-
 def candidates(
     code: Code, texts: FileTexts, files: Sequence[RankedFile], query: ItemQuery
 ) -> list[ItemCandidate]:
     """The parts of files that may be shown, grouped by file, the best first."""
-    words = _Words(query.weights)
+    words = TaskWords(query.weights)
     searched = [result for file in files if (result := _search_file(code, texts, file, words))]
     matching = [_matching_items(file, words) for file in searched]
     rarity = _rarity(matching)
@@ -172,76 +165,14 @@ def rows_of(code: Code, file_id: int, first_line: int = 0, last_line: int = _NO_
 
 
 def _search_file(
-    code: Code, texts: FileTexts, file: RankedFile, words: _Words
+    code: Code, texts: FileTexts, file: RankedFile, words: TaskWords
 ) -> SearchedFile | None:
     text = texts.file_text(file.id)
     if text is None:
         return None
     rows = rows_of(code, file.id) if text.is_indexed else {}
-    lines = _lines_with(text.content[:_LONGEST_TEXT], words)
+    lines = lines_with(text.content[:_LONGEST_TEXT], words)
     return SearchedFile(file, text, rows, lines, _owners(rows, file.id, sorted(lines)))
-
-
-def _lines_with(text: str, words: _Words) -> dict[int, dict[str, int]]:
-    """The lines that contain words of the task, with the count of each."""
-    if not text.isascii():
-        # Few lines are not ASCII, and only those are split into words.
-        every = text.split("\n")
-        foreign = {place: line for place, line in enumerate(every) if not line.isascii()}
-        lines = _lines_with("\n".join([line * line.isascii() for line in every]), words)
-        for place, line in foreign.items():
-            if counted := _count_words(_WORD.findall(line), words):
-                lines[place + 1] = counted
-        return lines
-    lines = {}
-    number, at = 1, 0
-    for start, matching in _words_in(text, words):
-        number += text.count("\n", at, start)
-        at = start
-        here = lines.get(number)
-        if here is None:
-            lines[number] = dict.fromkeys(matching, 1)
-            continue
-        for term in matching:
-            here[term] = here.get(term, 0) + 1
-    return lines
-
-
-def _count_words(every: Iterable[str], words: _Words) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for word in every:
-        for term in words[word] if words.may_be(word) else ():
-            counts[term] = counts.get(term, 0) + 1
-    return counts
-
-
-def _words_in(text: str, words: _Words) -> list[tuple[int, tuple[str, ...]]]:
-    """The positions of the words in an ASCII text that stand for terms of the task, in order, with
-    these terms."""
-    if len(words.begun) > _FEW_BEGUN:
-        telling = {
-            word: matching
-            for word in set(_WORD.findall(text))
-            if words.may_be(word) and (matching := words[word])
-        }
-        every = _WORD.finditer(text)
-        return [(match.start(), telling[match[0]]) for match in every if match[0] in telling]
-    lower, apart = text.lower(), text.translate(_NO_WORD)
-    by_start: dict[int, tuple[str, ...]] = {}
-    for begun in words.begun:
-        at = lower.find(begun)
-        while at >= 0:
-            if text[at] > "Z" and text[at - 1 : at].isalnum():
-                # No part of a name begins here.
-                at = lower.find(begun, at + 1)
-                continue
-            start = apart.rfind(" ", 0, at) + 1
-            end = apart.find(" ", at)
-            end = len(text) if end < 0 else end
-            if start not in by_start and (matching := words[text[start:end]]):
-                by_start[start] = matching
-            at = lower.find(begun, end)
-    return sorted(by_start.items())
 
 
 def _owners(items: Rows, file_id: int, lines: Sequence[int]) -> dict[int, int]:
@@ -267,12 +198,18 @@ def _owners(items: Rows, file_id: int, lines: Sequence[int]) -> dict[int, int]:
     return owners
 
 
-_TermCounts = dict[int, dict[str, float]]
-"""How often each item contains each term. Matches in a name count more than in a body."""
+class _Matches(NamedTuple):
+    """The terms of the task in the items of a file."""
+
+    counts: dict[int, dict[str, float]]
+    """How often each item contains each term. Matches in a name count more than in a body."""
+    names: dict[int, float]
+    """The share of each name that consists of terms."""
 
 
-def _matching_items(searched: SearchedFile, words: _Words) -> _TermCounts:
-    by_item: _TermCounts = {}
+def _matching_items(searched: SearchedFile, words: TaskWords) -> _Matches:
+    by_item: dict[int, dict[str, float]] = {}
+    names: dict[int, float] = {}
     for line, here in searched.lines.items():
         own = by_item.setdefault(searched.owners[line], {})
         for term, times in here.items():
@@ -280,21 +217,24 @@ def _matching_items(searched: SearchedFile, words: _Words) -> _TermCounts:
     rows = [row for row in searched.rows.values() if row.parent is not None]
     # Join all texts into one, two lines each: searching one text is faster than searching many.
     texts = [text.replace("\n", " ") for row in rows for text in (row.name, row.signature)]
-    for line, here in _lines_with("\n".join(texts), words).items():
+    for line, here in lines_with("\n".join(texts), words).items():
         place, is_signature = divmod(line - 1, 2)
-        own = by_item.setdefault(rows[place].id, {})
+        row = rows[place]
+        own = by_item.setdefault(row.id, {})
         for term in here:
             own[term] = own.get(term, 0.0) + (_IN_SIGNATURE if is_signature else _IN_NAME)
-    return by_item
+        if not is_signature:
+            names[row.id] = len(here) / max(len(here), len(set(terms.extract(row.name))))
+    return _Matches(by_item, names)
 
 
-def _rarity(matching: Sequence[_TermCounts]) -> dict[str, float]:
+def _rarity(matching: Sequence[_Matches]) -> dict[str, float]:
     """How rare each term is among these items."""
     having: dict[str, int] = {}
     total = 1
     for of_file in matching:
-        total += len(of_file)
-        for own in of_file.values():
+        total += len(of_file.counts)
+        for own in of_file.counts.values():
             for term in own:
                 having[term] = having.get(term, 0) + 1
     return {
@@ -303,13 +243,13 @@ def _rarity(matching: Sequence[_TermCounts]) -> dict[str, float]:
 
 
 def _scores(
-    searched: SearchedFile, matching: _TermCounts, rarity: Mapping[str, float], query: ItemQuery
+    searched: SearchedFile, matching: _Matches, rarity: Mapping[str, float], query: ItemQuery
 ) -> dict[int, float]:
     rows = searched.rows
     lengths = [row.end_line - row.line + 1 for row in rows.values() if row.kind not in CONTAINERS]
     mean = max(10.0, sum(lengths) / len(lengths)) if lengths else 20.0
     scores: dict[int, float] = {}
-    for id, own in matching.items():
+    for id, own in matching.counts.items():
         row = rows.get(id)
         is_function = row is not None and row.kind not in CONTAINERS
         length = row.end_line - row.line + 1 if row and is_function else mean
@@ -332,28 +272,52 @@ def _scores(
 
 def _choose_candidates(
     searched: SearchedFile,
-    matching: _TermCounts,
+    matching: _Matches,
     scores: Mapping[int, float],
     query: ItemQuery,
     best: float,
 ) -> Iterator[ItemCandidate]:
-    text = searched.text
-    if not searched.rows or text.size * 2 / 7 <= min(SHORT, query.most_tokens):
-        top = max(scores.values(), default=0.0)
-        covered = frozenset(term for own in matching.values() for term in own)
-        yield ItemCandidate(searched, None, max(top / best, _UNKNOWN), covered)
+    text, rows = searched.text, searched.rows
+    functions = sum([row.kind not in CONTAINERS for row in rows.values()])
+    of_file = (
+        _ODDS
+        + _ODDS_BY_FILE * query.file_weights.get(searched.file.id, 0.0)
+        + _ODDS_BY_ITEMS * math.log1p(functions)
+    )
+    if not rows or text.size * 2 / 7 <= min(SHORT, query.most_tokens):
+        fit = max(max(scores.values(), default=0.0) / best, _UNKNOWN)
+        covered = frozenset(term for own in matching.counts.values() for term in own)
+        yield ItemCandidate(searched, None, _probability(of_file + _ODDS_BY_FIT * fit), covered)
         return
-    rows = searched.rows
-    known = [id for id in scores if id in rows and scores[id] > 0]
-    known.sort(key=lambda id: (-scores[id], id))
-    for id in known[:_MOST_OF_A_FILE]:
-        yield ItemCandidate(searched, rows[id], scores[id] / best, frozenset(matching.get(id, ())))
-    if not known:
-        yield ItemCandidate(searched, next(iter(rows.values())), _UNKNOWN, frozenset())
+    odds = {
+        id: of_file
+        + _ODDS_BY_FIT * score / best
+        + _ODDS_BY_NAME * matching.names.get(id, 0.0)
+        + _odds_of_kind(rows[id])
+        for id, score in scores.items()
+        if id in rows and score > 0
+    }
+    if not odds:
+        first = next(iter(rows.values()))
+        odds[first.id] = of_file + _ODDS_BY_FIT * _UNKNOWN + _odds_of_kind(first)
+    for id in sorted(odds, key=lambda id: (-odds[id], id))[:_MOST_OF_A_FILE]:
+        covered = frozenset(matching.counts.get(id, ()))
+        yield ItemCandidate(searched, rows[id], _probability(odds[id]), covered)
 
 
-def candidate_part(candidate: ItemCandidate, query: ItemQuery) -> FilePart:
-    """The text of a candidate."""
+def _odds_of_kind(row: RankedRow) -> float:
+    if row.kind in CONTAINERS:
+        return _ODDS_OF_CONTAINER
+    by_lines = _ODDS_BY_LINES * math.log(row.end_line - row.line + 1)
+    return by_lines if row.kind in _FUNCTIONS else by_lines + _ODDS_OF_OTHERS
+
+
+def _probability(odds: float) -> float:
+    return 1 / (1 + math.exp(-odds))
+
+
+def candidate_part(candidate: ItemCandidate, query: ItemQuery, most: int) -> FilePart:
+    """The text of a candidate, within a number of tokens."""
     searched, row = candidate.searched, candidate.row
     text = searched.text
     first, last = (row.line, row.end_line) if row else (1, len(text.lines))
@@ -363,11 +327,9 @@ def candidate_part(candidate: ItemCandidate, query: ItemQuery) -> FilePart:
         if first <= line <= last
     }
     if row is not None:
-        return item_part(text, searched.rows, row, matters, query.most_tokens)
+        return item_part(text, searched.rows, row, matters, most)
     every = range(1, len(text.lines) + 1)
-    snippet = file_excerpts.join_lines(
-        text, file_excerpts.fit_lines(text, every, matters, query.most_tokens)
-    )
+    snippet = file_excerpts.join_lines(text, file_excerpts.fit_lines(text, every, matters, most))
     place = 1, max(len(text.lines), 1)
     return FilePart(candidate.id, text.path, text.hash, "", "module", *place, snippet, "")
 
