@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from bench import paired
+from ctx.packs.file_ranking import RANKED
 
 WRITTEN = Path(__file__).parents[2] / "src" / "ctx" / "packs" / "file_weights.py"
 OLDER = ("text", "path", "names", "history", "mentioned", "recent")
@@ -126,8 +127,8 @@ def first_probability(examples: Examples, scores: Floats) -> tuple[Floats, Float
         own = scores[start:end]
         if not len(own):
             continue
-        odds = numpy.exp(own - own.max())
-        likely.append(1 / odds.sum())
+        ranked = numpy.sort(own)[::-1][:RANKED]
+        likely.append(1 / numpy.exp(ranked - ranked[0]).sum())
         correct.append(float(examples.right[start:end][own.argmax()]))
     return numpy.array(likely), numpy.array(correct)
 

@@ -130,13 +130,13 @@ def test_everything_that_speaks_of_it(project: Path, ctx: Ctx, add: Add) -> None
         "Commits",
         f"  {commit[:12]}  {day} Refresh tokens",
         "Files",
-        "  tokens.py  text, path, names, history, recent",
+        "  tokens.py  text, path, names, history, meaning, recent",
     ]
     assert log.startswith(".ctx/narrative/log/")
     whole = ctx("recall", "refresh token", "--format=json").json
     assert [each["kind"] for each in whole["beside"]] == ["narrative", "commit", "file"]
     assert ctx("recall", "refresh token", "--only=files").out == (
-        "Files\n  tokens.py  text, path, names, history, recent\n"
+        "Files\n  tokens.py  text, path, names, history, meaning, recent\n"
     )
     only = ctx("recall", "refresh token", "--only=commits", "--only=nodes", "--format=json").json
     assert ([node["type"] for node in only["nodes"]], [b["id"] for b in only["beside"]]) == (

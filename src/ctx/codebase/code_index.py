@@ -325,8 +325,9 @@ def _read_history(codebase: Codebase, tick: clock.Tick) -> None:
         explain_errors(place.database, IndexCorrupt),
         closing(index_file.open_for_writing(place.database)) as opened,
     ):
-        history.refresh(opened, Project(place.root, place.checkout), tick=tick)
-        _add_meanings(opened)
+        size = history.refresh(opened, Project(place.root, place.checkout), tick=tick)
+        if size and size.commits_new:
+            _add_meanings(opened)
 
 
 def _add_meanings(connection: Connection) -> None:

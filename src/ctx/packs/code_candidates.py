@@ -20,7 +20,6 @@ from ctx.search.question import SearchQuestion
 if TYPE_CHECKING:
     from ctx.packs.pack_pipeline import RetrievalConfig, Sources
 
-_RANKED = 50
 _FEWEST, _MOST, _TOKENS_A_FILE = 6, 20, 2_000
 """The number of files to search. It grows with the budget."""
 _MOST_PARTS, _TOKENS_A_PART = 100, 100
@@ -93,7 +92,7 @@ class CodeCandidates:
         self._most = min(_MOST, _FEWEST + max(room, 0) // _TOKENS_A_FILE)
         self._most_parts = min(_MOST_PARTS, _FEWEST + max(room, 0) // _TOKENS_A_PART)
         ranked = file_ranking.rank(
-            sources.code.connection, question, self._named.files, self._named.items, _RANKED
+            sources.code.connection, question, self._named.files, self._named.items
         )
         self.files = [file for file in ranked if self._allows(file.path)]
         self._touched = frozenset(sources.touched)
@@ -151,13 +150,10 @@ class CodeCandidates:
             yield PackFile(file.path, least, signals)
 
     @property
-    def margin(self) -> float | None:
-        """The lead of the first file over the second, as a share of its score; None without
-        files."""
-        worth = sorted(map(self._file_weight, self.files), reverse=True)
-        if not worth or not worth[0]:
-            return None
-        return (worth[0] - worth[1]) / worth[0] if len(worth) > 1 else 1.0
+    def confidence(self) -> float | None:
+        """The probability that the first file is right; None without files."""
+        weights = list(map(self._file_weight, self.files))
+        return file_ranking.confidence(weights) if any(weights) else None
 
     def anchors(self) -> dict[tuple[str, str], float]:
         """What memory may refer to: the best items and files, with their scores."""
@@ -203,11 +199,12 @@ class CodeCandidates:
         file = candidate.searched.file
         shown = self._items_shown_by(candidate)
         factor = score / file.score if file.score else 0.0
-        signals = [Signal(signal.name, signal.value * factor) for signal in file.signals]
+        by_name = {signal.name: signal.value * factor for signal in file.signals}
         if sure := max((self._named.items.get(item, 0.0) for item in shown), default=0.0):
-            signals.append(Signal("named", _NAMED * sure))
+            by_name["named"] = by_name.get("named", 0.0) + _NAMED * sure
         if file.path in self._touched:
-            signals.append(Signal("touched", _TOUCHED))
+            by_name["touched"] = _TOUCHED
+        signals = [Signal(name, value) for name, value in by_name.items()]
         score = sum(signal.value for signal in signals)
         by_memory = max(
             (pointers[item] for item in shown if item in pointers),

@@ -26,7 +26,7 @@ from ctx.code.history.history_tables import unpack
 from ctx.code.segments import FILES
 from ctx.code.vocabulary import file_of
 from ctx.errors import IndexCorrupt
-from ctx.packs.file_weights import WEIGHTS
+from ctx.packs.file_weights import CONFIDENCE, SHARPNESS, WEIGHTS
 from ctx.packs.prompt_pack import Signal
 from ctx.search import embedders
 from ctx.search.question import SearchQuestion
@@ -37,12 +37,16 @@ _FIELDS = {BODY: 1.0, PATH: 1.5, NAMES: 0.5}
 _SIGNALS = {BODY: "text", PATH: "path", NAMES: "names"}
 _IS_SOURCE = bytes([role == file_roles.SOURCE for role in range(256)])
 
+RANKED = 50
+"""The number of files that are ranked, if nothing else is asked for."""
+
 _CANDIDATES = 150
 _BESIDE = 50
 _COMMITS = 100
 _NEAR = 10.0
 """How quickly a commit counts less as its meaning gets farther from the task."""
 _MOST_NAMED = 3.0
+_NEVER_SURE = 1e-4
 _MOST_MESSAGES = 400
 _AT_ONCE = 120
 _HALF_LIFE_DAYS = 1000
@@ -67,7 +71,7 @@ def rank(
     question: SearchQuestion,
     mentioned: Sequence[str] = (),
     named: Mapping[int, float] = _NOTHING,
-    limit: int = 50,
+    limit: int = RANKED,
     without: Container[str] = (),
 ) -> list[RankedFile]:
     """The files that match best. The task names the paths `mentioned` and the items `named`, these
@@ -82,6 +86,16 @@ def rank(
         beside = set() if question.is_about_tests or "roles" in without else values.beside
         first = sorted(scores, key=lambda id: (id in beside, -scores[id], id))[:limit]
         return _rank_files(connection, first, scores, added)
+
+
+def confidence(scores: Sequence[float]) -> float:
+    """The probability that the first file is right, by the scores of the `RANKED` best."""
+    best = max(scores)
+    others = math.fsum(math.exp(SHARPNESS * (score - best)) for score in scores) - 1
+    constant, factor = CONFIDENCE
+    # The log odds of the first file among these are minus the logarithm of the odds of the others.
+    odds = constant - factor * math.log(max(others, _NEVER_SURE))
+    return 1 / (1 + math.exp(-odds))
 
 
 class FileSignals(NamedTuple):

@@ -1,13 +1,20 @@
-"""The weights of the signals that rank files, written by `scripts/ranking/train.py`."""
+"""The weights of the signals of files, written by `scripts/ranking/train.py`."""
 
 WEIGHTS = {
-    "text": 1.0,
-    "path": 0.84,
-    "names": 0.93,
-    "history": 0.3,
-    "meaning": 0.24,
-    "mentioned": 0.62,
-    "named": 0.85,
-    "recent": 0.08,
+    "text": 1.000,
+    "path": 0.840,
+    "names": 0.930,
+    "history": 0.300,
+    "meaning": 0.240,
+    "mentioned": 0.620,
+    "named": 0.850,
+    "recent": 0.080,
 }
-"""A file that the words of the task match best has about 1 for them."""
+"""The weight of the text is 1."""
+
+SHARPNESS = 5.400
+"""The probability of a file grows with the exponential of its score times this."""
+
+CONFIDENCE = (0.113, 0.744)
+"""The log odds that the first file is right: a constant, and the factor of the log odds that its
+probability among the candidates gives."""

@@ -47,7 +47,7 @@ _MOST_NAMED = 20
 _MOST_LEFT_OUT = 30
 _MOST_FILES = 20
 
-# How often the first file is right if it leads by this margin (measured on the development set).
+# How often the first result is right if it leads by this margin.
 _MARGINS = ((0.0, 0.2), (0.025, 0.27), (0.1, 0.5), (0.225, 0.71), (0.4, 0.87), (1.0, 0.95))
 _MEMORY_ALONE = 0.5
 """Without a file, a margin among nodes says less."""
@@ -144,7 +144,7 @@ def build(task: str, sources: Sources, config: RetrievalConfig, now_ms: int) -> 
         _graph_context(code, memory, config),
         lately.text,
         TokenBudget(config.budget, room, config.reserved_for_response),
-        _confidence(code.margin if code else None, memory.sureness) if question.is_telling else 0.0,
+        _confidence(code, memory) if question.is_telling else 0.0,
         tuple(islice(code.ranked(), _MOST_FILES)) if code else (),
         (),
         sources.state,
@@ -198,13 +198,14 @@ def _graph_context(
     )
 
 
-def _confidence(of_files: float | None, of_memory: tuple[float, float] | None) -> float:
-    """The probability that the first file is right, from its lead over the second."""
+def _confidence(code: CodeCandidates | None, memory: MemoryCandidates) -> float:
+    """The probability that the first file is right; without files, that the first node is."""
+    of_files = code.confidence if code else None
     if of_files is not None:
-        return round(_probability(of_files), 2)
-    if of_memory is None:
+        return round(of_files, 2)
+    if memory.sureness is None:
         return 0.0
-    margin, answered = of_memory
+    margin, answered = memory.sureness
     return round(_MEMORY_ALONE * _probability(margin) * answered, 2)
 
 

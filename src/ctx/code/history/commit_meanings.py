@@ -6,7 +6,6 @@ a similar meaning share most of their bits, even if they share no words.
 
 import heapq
 from collections.abc import Iterable, Sequence
-from itertools import chain
 from sqlite3 import Connection
 
 MOST_FILES = 12
@@ -44,7 +43,7 @@ def nearest(connection: Connection, vector: Sequence[float], limit: int) -> dict
     own = int.from_bytes(fingerprint(vector), "big")
     # The bits that differ tell which ones are near. Only those are compared with the vector itself.
     differing = [(own ^ int.from_bytes(bits, "big")).bit_count() for bits, _ in rows]
-    likely = heapq.nsmallest(_LIKELY, range(len(rows)), key=differing.__getitem__)
+    likely = sorted(range(len(rows)), key=differing.__getitem__)[:_LIKELY]
     sums = _sums_by_byte(vector)
     scale = len(vector) ** -0.5
     near = {rows[place][1]: scale * _product(sums, rows[place][0]) for place in likely}
@@ -58,7 +57,7 @@ def _sums_by_byte(vector: Sequence[float]) -> list[list[float]]:
     for start in range(0, len(vector), 8):
         sums = [0.0]
         for value in vector[start : start + 8]:
-            sums = list(chain.from_iterable((below - value, below + value) for below in sums))
+            sums = [sum for below in sums for sum in (below - value, below + value)]
         every.append(sums)
     return every
 
