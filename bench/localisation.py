@@ -30,7 +30,7 @@ from typing import NamedTuple
 from bench import baselines, packs, paired
 from bench.checkouts import Checkout, mirror_of
 from ctx import checkouts, clock
-from ctx.code import index_file
+from ctx.code import file_roles, index_file
 from ctx.code.history import history_refresh as history
 from ctx.code.lookup import Code
 from ctx.code.vocabulary import LARGEST_FILE
@@ -39,6 +39,7 @@ from ctx.codebase.code_index import Codebase
 from ctx.layout import CodePlace, Project
 from ctx.packs import file_ranking as ranking
 from ctx.packs import seeds
+from ctx.packs.file_ranking import RankedFile
 from ctx.search import entities, question
 
 OURS = "ours"
@@ -66,6 +67,8 @@ class Answer(NamedTuple):
     places: dict[str, list[int | None]]
     milliseconds: float
     """Time to rank with an open index."""
+    confidence: float
+    """The probability that ctx gives its first file."""
     contents: dict[str, packs.Contents] | None = None
     """Packs by size."""
 
@@ -129,8 +132,9 @@ def answer(
     sources = {path: hash for path, hash in checkout.files().items() if baselines.is_source(path)}
     found = ranker.rank(task.text, sources, checkout.read)
     started = time.perf_counter()
-    found[OURS] = ranked(code, task.text, run.without)
+    ours = ranked(code, task.text, run.without)
     took = 1000 * (time.perf_counter() - started)
+    found[OURS] = [each.path for each in ours]
     places = {
         method: [paths.index(path) if path in paths else None for path in task.gold]
         for method, paths in ((name, paths[:_LISTED]) for name, paths in found.items())
@@ -139,15 +143,23 @@ def answer(
     if run.with_packs:
         changed = packs.changed_by(task.id, task.parent, checkout)
         contents = packs.of_task(task.text, task.gold, changed, code, checkout.root)
-    return Answer(task.id, places, took, contents)
+    return Answer(task.id, places, took, confidence_of(ours), contents)
 
 
-def ranked(code: Code, text: str, without: frozenset[str]) -> list[str]:
+def ranked(code: Code, text: str, without: frozenset[str]) -> list[RankedFile]:
     """The ranking by ctx."""
     named = seeds.in_code(code, entities.find(text))
     asked = question.read(text).without(seeds.project_words(code))
-    found = ranking.rank(code.connection, asked, named.files, named.items, _LISTED, without)
-    return [each.path for each in found]
+    return ranking.rank(code.connection, asked, named.files, named.items, _LISTED, without)
+
+
+def confidence_of(found: Sequence[RankedFile]) -> float:
+    scores = [
+        each.score
+        for each in found[: ranking.RANKED]
+        if file_roles.role_of(each.path) != file_roles.BESIDE
+    ]
+    return ranking.confidence(scores) if scores else 0.0
 
 
 # Parallel runs, and resuming
@@ -244,6 +256,16 @@ def print_sets(tasks: Sequence[Task], found: dict[str, Answer]) -> None:
         )
 
 
+def print_calibration(found: Sequence[Answer]) -> None:
+    """How often the first file is right, by what ctx says about it."""
+    print("\nsaid              right   tasks")
+    for low in range(0, 100, 10):
+        own = [each for each in found if low <= 100 * each.confidence < low + 10]
+        if own:
+            right = paired.mean([float(0 in each.places[OURS]) for each in own])
+            print(f"{low:3} to {low + 10:3} %  {100 * right:7.1f} %  {len(own):6}")
+
+
 def groups_of(tasks: Sequence[Task]) -> list[tuple[str, list[Task]]]:
     """All tasks; by set, by language, and those that need several files."""
     groups: dict[str, list[Task]] = {"all": list(tasks)}
@@ -289,6 +311,7 @@ def main() -> None:
         found = answer_all(tasks, run, options.jobs, results)
     answered = [task for task in tasks if task.id in found]
     print_sets(answered, found)
+    print_calibration([found[task.id] for task in answered])
     if options.packs:
         packs.print_figures([(task.set, found[task.id].contents) for task in answered])
     took = sorted(found[task.id].milliseconds for task in answered)

@@ -134,8 +134,8 @@ def first_probability(examples: Examples, scores: Floats) -> tuple[Floats, Float
 
 
 def log_odds(probability: Floats) -> Floats:
-    kept = numpy.clip(probability, 1e-4, 1 - 1e-4)
-    found: Floats = numpy.log(kept / (1 - kept))
+    # As `file_ranking.confidence` does, leave some odds to the other files.
+    found: Floats = -numpy.log(numpy.maximum(1 / probability - 1, 0.01))
     return found
 
 

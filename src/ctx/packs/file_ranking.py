@@ -46,7 +46,8 @@ _COMMITS = 100
 _NEAR = 10.0
 """How quickly a commit counts less as its meaning gets farther from the task."""
 _MOST_NAMED = 3.0
-_NEVER_SURE = 1e-4
+_NEVER_SURE = 0.01
+"""The odds of the other files that are left, however far behind they are."""
 _MOST_MESSAGES = 400
 _AT_ONCE = 120
 _HALF_LIFE_DAYS = 1000
