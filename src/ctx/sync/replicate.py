@@ -130,9 +130,9 @@ class Replication:
     def _listing(self) -> TargetListing:
         listing = self._target.listing()
         known = replicas.known_batches(self._connection, self._replica.id)
-        if known and not known & listing.batches:
+        if known and not listing.batches:
             raise SyncFailure(
-                f"The target {self._name} has none of the {len(known):,} batches that it had.",
+                f"The target {self._name} is empty, and it had {len(known):,} batches.",
                 hint="Is the disk mounted? To send everything again, remove the target with"
                 f" `ctx sync remove {self._name}` and add it again.",
             )
@@ -212,7 +212,8 @@ class Replication:
         batches = size = 0
         waiting: list[sync_batch.SyncBatch] = []
         while part := list(islice(rest, _MOST_RECORDS)):
-            waiting.append(self._batch_of(replicas.current_records(self._connection, part)))
+            records = replicas.current_records(self._connection, part)
+            waiting.append(sync_batch.new_batch(self._replica, records))
             size += len(waiting[-1].records)
             batches += 1
             if size > _MOST_BYTES:
@@ -223,11 +224,12 @@ class Replication:
         return SyncCounts(sent_batches=batches, sent_records=len(unsent))
 
     def _confirm(self) -> None:
+        """Confirmations have a batch of their own: one with records may be rewritten by others."""
         applied = replicas.versions(self._connection)
         before = replicas.confirmed_versions(self._connection, self._replica.id, self._replica.id)
-        known = {each.id for each in replicas.replicas_of(self._connection, self._replica.id)}
-        if applied - before or self._replica.id not in known:
-            self._publish([self._batch_of(())])
+        own = replicas.batches_of_replica(self._connection, self._replica.id, self._replica.id)
+        if applied - before or 0 not in own.values():
+            self._publish([self._confirmation()])
 
     def _merge(self) -> None:
         own = replicas.batches_of_replica(self._connection, self._replica.id, self._replica.id)
@@ -237,11 +239,12 @@ class Replication:
         ids = replicas.records_in(self._connection, self._replica.id, small)
         merged = replicas.current_records(self._connection, ids)
         if len(merged) == len(ids):
-            self._publish([self._batch_of(merged)], small)
+            batch = sync_batch.new_batch(self._replica, merged)
+            self._publish([batch, self._confirmation()], small)
 
-    def _batch_of(self, records: Sequence[VersionedRecord]) -> sync_batch.SyncBatch:
-        confirmed = sorted(replicas.versions(self._connection))
-        return sync_batch.new_batch(self._replica, records, confirmed)
+    def _confirmation(self) -> sync_batch.SyncBatch:
+        applied = sorted(replicas.versions(self._connection))
+        return sync_batch.new_batch(self._replica, (), applied)
 
     def _publish(
         self, batches: Sequence[sync_batch.SyncBatch], removed: Sequence[str] = ()
@@ -251,7 +254,8 @@ class Replication:
             return
         interrupts.defer()
         sealed: list[BatchFile] = [batch_files.seal(batch, self._keys) for batch in batches]
-        self._target.publish(sealed, [name for name in removed if name != sealed[0].name])
+        gone = set(removed) - {file.name for file in sealed}
+        self._target.publish(sealed, gone)
         with transaction(self._connection):
             known = replicas.known_batches(self._connection, self._replica.id)
             for file, batch in zip(sealed, batches, strict=True):
@@ -264,5 +268,4 @@ class Replication:
                     self._replica._replace(sent_at=clock.iso(batch.at)),
                     batch.confirmed,
                 )
-            gone = [name for name in removed if name != sealed[0].name]
             replicas.forget_batches(self._connection, self._replica.id, gone)
