@@ -130,7 +130,8 @@ def converge(
                 with suppress(SyncFailure):
                     machine.sync()
             if chance.random() < 0.5:
-                exchange(*chance.sample(machines, 2), chance, loss=0.3)
+                one, other = chance.sample(machines, 2)
+                exchange(one, other, chance, loss=0.3)
             if machine.folder.files and chance.random() < 0.2:
                 # A repeated batch, as after a restored backup.
                 machine.forget_batches(chance.sample(sorted(machine.folder.files), 1))

@@ -29,11 +29,11 @@ from ctx.sqlite.connection import explain_errors
 from ctx.sync import target_settings
 
 EXAMPLES = """
-ctx sync add home ~/Sync/ctx            a folder that Syncthing or a disk shares
-ctx sync add home git@host:memory.git   a branch of a git repository
-ctx sync                                send and receive
-ctx sync home --dry-run                 show what would be sent and received
-ctx sync status                         targets, machines, and what is waiting
+ctx sync add home ~/Sync/ctx           a folder that several machines share
+ctx sync add home git@host:memory.git  a branch of a git repository
+ctx sync                               send and receive
+ctx sync home --dry-run                show what would be sent and received
+ctx sync status                        targets, machines, what is waiting
 """
 
 _PASSPHRASE = "CTX_SYNC_PASSPHRASE"

@@ -398,9 +398,10 @@ def note_replica(
 
 
 def replicas_of(connection: Connection, target: str) -> list[Replica]:
+    """The replicas that share a target, this one first."""
     rows = connection.execute(
-        "SELECT replica, machine, sent_at, has_left FROM sync_replicas WHERE target = ?"
-        " ORDER BY sent_at DESC, replica",
+        "SELECT replica, machine, sent_at, has_left FROM sync_replicas WHERE target = ?1"
+        " ORDER BY replica <> ?1, machine, replica",
         (target,),
     )
     return [Replica(row[0], row[1], row[2], bool(row[3])) for row in rows]

@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 
 from ctx import disk, git
 from ctx.errors import GitFailure, SyncFailure
@@ -19,6 +20,8 @@ from ctx.sync.batch_target import TargetListing, missing
 BRANCH = "refs/heads/ctx-sync"
 _FETCHED = "refs/ctx/fetched"
 _MESSAGE = "sync"
+_OLD = ".old"
+_REACHABLE = "Check the address, and that `git ls-remote` can reach it without a prompt."
 _TRIES = 5
 _NETWORK_S = 120.0
 _CREDENTIALS = re.compile(r"://[^/@\s]*@")
@@ -29,13 +32,24 @@ def shown(remote: str) -> str:
     return _CREDENTIALS.sub("://", remote)
 
 
+class _ServerFailure(GitFailure):
+    """The repository cannot be reached, or it refused."""
+
+
 class GitTarget:
     def __init__(self, remote: str, clone: str) -> None:
         self._remote = remote
         self._clone = clone
 
     def listing(self) -> TargetListing:
-        names = self._entries(self._fetch())
+        try:
+            names = self._entries(self._fetch())
+        except _ServerFailure:
+            raise
+        except GitFailure:
+            # The clone is damaged, perhaps because the machine lost power.
+            self.purge()
+            names = self._entries(self._fetch())
         batches = frozenset(name for name in names if batch_files.is_batch_name(name))
         return TargetListing(batches, tuple(sorted(names.keys() - batches)))
 
@@ -71,7 +85,12 @@ class GitTarget:
         )
 
     def purge(self) -> None:
-        shutil.rmtree(self._clone, ignore_errors=True)
+        """Delete the clone, under another name: a part of it would look like a whole one."""
+        old = f"{self._clone}{_OLD}"
+        shutil.rmtree(old, ignore_errors=True)
+        with disk.explain_errors("deleting a private clone"), suppress(FileNotFoundError):
+            os.rename(self._clone, old)
+        shutil.rmtree(old, ignore_errors=True)
 
     def _fetch(self) -> str | None:
         """Fetch the newest commit of the branch; None if it does not exist yet."""
@@ -88,6 +107,7 @@ class GitTarget:
     def _create_clone(self) -> None:
         if os.path.exists(os.path.join(self._clone, "HEAD")):
             return
+        self.purge()
         with disk.explain_errors("making a private clone"):
             disk.make_folder(self._clone)
         self._git("init", "--quiet", "--bare", "--template=", "--shared=0600")
@@ -120,7 +140,6 @@ class GitTarget:
                 self._clone, *arguments, stdin=stdin, seconds=_NETWORK_S if far else None
             )
         except GitFailure as error:
-            hint = error.hint
             if far:
-                hint = "Check the address, and that `git ls-remote` can reach it without a prompt."
-            raise GitFailure(shown(error.message), hint=hint) from error
+                raise _ServerFailure(shown(error.message), hint=_REACHABLE) from error
+            raise

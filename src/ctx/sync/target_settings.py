@@ -7,7 +7,7 @@ The key is derived from the passphrase, which is not stored. So the worker can s
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -135,9 +135,10 @@ def forget(store: UserStore, name: str) -> None:
 @contextmanager
 def try_hold(store: UserStore, seconds: float = 0) -> Iterator[bool]:
     """Hold the lock of all targets; yields False if another process holds it."""
-    with disk.explain_errors("making the folder of sync targets"):
-        disk.make_folder(store.sync)
-    with locks.try_hold(os.path.join(store.sync, _LOCK), seconds) as fd:
+    with ExitStack() as stack:
+        with disk.explain_errors("taking the lock of sync targets"):
+            path = os.path.join(store.sync, _LOCK)
+            fd = stack.enter_context(locks.try_hold(path, seconds))
         yield fd is not None
 
 
