@@ -218,7 +218,7 @@ ANSWERS: dict[str, type] = {
     "ctx import": import_.ImportResult,
     "ctx import --transcripts": backfill.BackfillResult,
     "ctx ingest": ingest.IngestResult,
-    "ctx sync": sync.SyncResult,
+    "ctx sync run": sync.SyncResult,
     "ctx sync add": sync.SyncAddResult,
     "ctx sync status": sync.SyncStatus,
     "ctx sync remove": sync.SyncRemoveResult,

@@ -54,7 +54,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "send and receive; `run` may be left out",
         "ctx sync\nctx sync home\nctx sync --dry-run",
     )
-    run.add_argument("name", nargs="?", metavar="NAME", help="the target (default: all)")
+    name = run.add_argument("name", nargs="?", metavar="NAME", help="the target (default: all)")
+    shared.complete_with(name, "target")
     arguments.dry_run(run)
     add = shared.add_subcommand(
         group,
@@ -94,7 +95,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "stop syncing with a target; what it contains stays",
         "ctx sync remove home",
     )
-    remove.add_argument("name", metavar="NAME", help="the target")
+    shared.complete_with(remove.add_argument("name", metavar="NAME", help="the target"), "target")
 
 
 def _interval(text: str) -> str:
