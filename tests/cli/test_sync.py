@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from ctx.cli.settings import Settings
 from ctx.errors import GitFailure
 from ctx.layout import UserStore
 from ctx.operations import sync as operation
@@ -207,8 +208,12 @@ def test_damaged_and_foreign_files_are_named_and_left_alone(on: On, shared: Path
     ]
     assert contents(on, "two") == ["Fact one."]
     assert (shared / "notes.txt").read_text() == "Mine."
-    # The machine that wrote it does not need it: what is cut short is only written again by hand.
-    assert contents(on, "one") == ["Fact one.", "Fact two."]
+    # The machine that wrote it can write it again.
+    on("one", "sync", "remove", "home")
+    on("one", "sync", "add", "home", str(shared))
+    on("one", "sync")
+    assert on("two", "sync").out.startswith("home: received 2 records.\n")
+    assert contents(on, "two") == ["Fact one.", "Fact two."]
 
 
 def test_without_the_key_only_sizes_and_times_can_be_seen(
@@ -243,6 +248,17 @@ def test_a_key_from_a_file(on: On, shared: Path, tmp_path: Path) -> None:
     assert on("two", "sync", "add", "home", str(shared), "--key-file", str(key)).code == 0
 
 
+def test_the_interval_is_changed_without_the_passphrase(
+    on: On, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on("one", "sync", "add", "home", place)
+    monkeypatch.delenv("CTX_SYNC_PASSPHRASE")
+    assert on("one", "sync", "add", "home", place, "--every", "1h").out.startswith("Changed home")
+    (told,) = on("one", "sync", "status", "--json").json["targets"]
+    assert told["every"] == "1h"
+    assert told["encrypted"]
+
+
 def test_a_passphrase_is_needed_without_a_terminal(
     on: On, shared: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -275,6 +291,16 @@ def test_mistakes_are_explained(on: On, words: tuple[str, ...], told: str) -> No
     refused = on("one", *words)
     assert refused.code
     assert told in refused.err
+
+
+def test_an_agent_cannot_add_a_target(
+    on: On, shared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Settings, "is_in_agents_shell", True)
+    refused = on("one", "sync", "add", "home", str(shared), "--plain")
+    assert refused.code == 2
+    assert "not an agent" in refused.err
+    assert not shared.exists()
 
 
 def test_a_target_that_is_away_does_not_stop_the_others(on: On, tmp_path: Path) -> None:

@@ -110,6 +110,11 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
         raise UsageError(
             "`ctx sync` works with the user store.", hint="Leave out --db, and unset CTX_DB."
         )
+    if options.subcommand == "add" and settings.is_in_agents_shell:
+        raise UsageError(
+            "Only you decide where your memory is sent, not an agent.",
+            hint="Run this command in your own terminal.",
+        )
     with _opened(settings) as connection:
         match options.subcommand:
             case "add":

@@ -15,7 +15,7 @@ from ctx.memory.replicas import Replica
 from ctx.operations import sync_scrubs
 from ctx.sqlite.connection import transaction
 from ctx.sync import batch_files, target_settings
-from ctx.sync.batch_files import Keys, UnreadableFile
+from ctx.sync.batch_files import BatchFile, Keys, UnreadableFile
 from ctx.sync.batch_target import BatchTarget
 from ctx.sync.git_target import shown
 from ctx.sync.replicate import Replication, SyncCounts, UnreadBatch
@@ -24,6 +24,9 @@ from ctx.sync.target_settings import SyncTarget, TargetKind
 AskSecret = Callable[[bool], bytes | None]
 """Returns the passphrase or key, or None for no encryption. The argument is whether the target is
 new, so that a passphrase is asked for twice."""
+
+Samples = dict[bytes | None, list[BatchFile]]
+"""A few batches for each salt; None stands for no encryption."""
 
 _WAIT_S = 30.0
 _MOST_SAMPLES = 3
@@ -139,7 +142,8 @@ def add(
         target = SyncTarget(name, kind, path, replica, True, every)
         opened = target_settings.open_target(store, target)
         names = sorted(opened.listing().batches)
-        keys = _keys(opened, names, shown(path), ask_secret)
+        old = target_settings.keys_of(store, before) if before else None
+        keys = _keys(_samples(opened, names), old, shown(path), ask_secret)
         target = SyncTarget(name, kind, path, replica, bool(keys), every)
         interrupts.defer()
         target_settings.keep(store, target, keys)
@@ -308,10 +312,15 @@ def _make_folder(path: str) -> None:
         disk.make_folder(path)
 
 
-def _keys(opened: BatchTarget, names: Sequence[str], place: str, ask_secret: AskSecret) -> Keys:
-    """Derive the keys of a target, and check that they open what is already there."""
-    samples = _samples(opened, names)
+def _keys(samples: Samples, old: Keys | None, place: str, ask_secret: AskSecret) -> Keys:
+    """Derive the keys of a target, and check that they open what is already there.
+
+    Nothing is asked if the `old` keys are enough.
+    """
     salts = [salt for salt in samples if salt is not None]
+    known: set[bytes | None] = {*old} if old else {None}
+    if old is not None and samples.keys() <= known:
+        return old
     secret = ask_secret(not samples)
     if secret is None and salts:
         raise SyncFailure(f"{place} is encrypted.", hint="Give its passphrase instead of --plain.")
@@ -333,16 +342,13 @@ def _keys(opened: BatchTarget, names: Sequence[str], place: str, ask_secret: Ask
             hint="Nothing was written. Use the one that the other machines use.",
         )
     if fitting:
-        return fitting
+        return {**(old or {}), **fitting}
     salt = batch_files.new_salt()
     return {salt: batch_files.derive_key(secret, salt)}
 
 
-def _samples(
-    opened: BatchTarget, names: Sequence[str]
-) -> dict[bytes | None, list[tuple[str, bytes]]]:
-    """A few batches for each salt; None stands for no encryption."""
-    samples: dict[bytes | None, list[tuple[str, bytes]]] = {}
+def _samples(opened: BatchTarget, names: Sequence[str]) -> Samples:
+    samples: Samples = {}
     for name in names:
         try:
             data = opened.read(name)
@@ -350,11 +356,11 @@ def _samples(
         except UnreadableFile:
             continue
         if len(few) < _MOST_SAMPLES:
-            few.append((name, data))
+            few.append(BatchFile(name, data))
     return samples
 
 
-def _opens(file: tuple[str, bytes], keys: Keys) -> bool:
+def _opens(file: BatchFile, keys: Keys) -> bool:
     try:
         batch_files.unseal(*file, keys)
     except UnreadableFile:

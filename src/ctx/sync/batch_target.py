@@ -1,6 +1,6 @@
 """Where batches are: a set of named byte strings, which several machines read and write."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple, Protocol
 
 from ctx.sync.batch_files import BatchFile
@@ -22,13 +22,9 @@ class BatchTarget(Protocol):
     def publish(self, added: Sequence[BatchFile], removed: Collection[str] = ()) -> None:
         """Add batches, then remove others. All is durable when this returns.
 
-        A batch that exists already is not written again. If this fails or is interrupted, some of
-        the batches may be there: they are complete, and the next listing shows them.
+        A file of the same name is replaced: it was damaged. If this fails or is interrupted, some
+        of the batches may be there: they are complete, and the next listing shows them.
         """
 
     def purge(self) -> None:
         """Remove local copies of batches that are no longer in the target."""
-
-
-def missing(added: Iterable[BatchFile], present: Collection[str]) -> list[BatchFile]:
-    return [file for file in added if file.name not in present]

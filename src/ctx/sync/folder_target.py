@@ -9,7 +9,7 @@ from ctx.errors import SyncFailure
 from ctx.objects.object_store import LARGEST_OBJECT
 from ctx.sync import batch_files
 from ctx.sync.batch_files import BatchFile, UnreadableFile
-from ctx.sync.batch_target import TargetListing, missing
+from ctx.sync.batch_target import TargetListing
 
 _LEFT_OVER_S = 86_400
 """After this time, a temporary file belongs to a process that was killed."""
@@ -39,9 +39,8 @@ class FolderTarget:
             raise UnreadableFile(f"it cannot be read: {error.strerror}") from error
 
     def publish(self, added: Sequence[BatchFile], removed: Collection[str] = ()) -> None:
-        present = self.listing().batches
         with disk.explain_errors(f"writing to the sync folder {self._folder}"):
-            for file in missing(added, present):
+            for file in added:
                 disk.replace(os.path.join(self._folder, file.name), file.data, durable_name=False)
             disk.sync_folder(self._folder)
             for name in removed:

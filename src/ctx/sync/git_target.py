@@ -15,7 +15,7 @@ from ctx import disk, git
 from ctx.errors import GitFailure, SyncFailure
 from ctx.sync import batch_files
 from ctx.sync.batch_files import BatchFile, UnreadableFile
-from ctx.sync.batch_target import TargetListing, missing
+from ctx.sync.batch_target import TargetListing
 
 BRANCH = "refs/heads/ctx-sync"
 _FETCHED = "refs/ctx/fetched"
@@ -63,10 +63,7 @@ class GitTarget:
         for _ in range(_TRIES):
             parent = self._fetch()
             entries = self._entries(parent)
-            new = missing(added, entries)
-            if not new and not entries.keys() & set(removed):
-                return
-            for file in new:
+            for file in added:
                 blob = self._git("hash-object", "-w", "--stdin", stdin=file.data)
                 entries[file.name] = f"100644 blob {blob.decode().strip()}"
             for name in removed:
