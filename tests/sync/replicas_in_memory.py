@@ -16,7 +16,7 @@ from ctx.memory import replicas
 from ctx.memory.graph import Graph
 from ctx.memory.replicas import Replica
 from ctx.redaction import needle
-from ctx.sync.batch_files import BatchFile, Keys
+from ctx.sync.batch_files import BatchFile, Keys, UnreadableFile
 from ctx.sync.batch_target import TargetListing
 from ctx.sync.replicate import Replication
 from tests.memory.graphs import Step, all_records, assert_sound, graph, run_steps, tables
@@ -40,6 +40,8 @@ class FolderCopy:
         return TargetListing(frozenset(self.files), ())
 
     def read(self, name: str) -> bytes:
+        if name not in self.files:
+            raise UnreadableFile("it does not exist")
         return self.files[name]
 
     def publish(self, added: Sequence[BatchFile], removed: Collection[str] = ()) -> None:
