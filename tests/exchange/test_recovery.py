@@ -13,7 +13,7 @@ from ctx import ids
 from ctx.exchange import recovery, salvage
 from ctx.exchange.recovery import RecoveryReport
 from ctx.ids import NodeId, derived_ulid
-from ctx.memory import migrations, pending, replicas, user_store
+from ctx.memory import migrations, pending, record_versions, replicas, user_store
 from ctx.memory.changes import changing
 from ctx.memory.graph import Graph
 from ctx.memory.replicas import BatchContents, Replica
@@ -170,7 +170,7 @@ def test_rows_about_sync_are_not_mistaken_for_others(path: Path) -> None:
         replicas.note_attempt(connection, "fact", "The disk is away.")
         contents = BatchContents("0f" * 32, ids.new_ulid(), {record: ""})
         replicas.add_batch(connection, "fact", contents)
-        replicas.note_scrub(connection, [record])
+        record_versions.note_scrub(connection, [record])
         this = Replica(ids.new_ulid(), "laptop", "2026-01-20T10:00:00Z", False)
         replicas.note_replica(connection, "fact", this, [ids.new_ulid()])
     told, new = recovered(path)

@@ -1,12 +1,12 @@
 """Batches are applied once, scrubs reach every machine, and damage is named and left alone."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 import pytest
 
 from ctx.errors import SyncFailure
-from ctx.memory import replicas
+from ctx.memory import record_versions, replicas
 from ctx.memory.changes import changing
 from ctx.memory.graph import Graph
 from ctx.sync import batch_files, replicate, sync_batch
@@ -105,6 +105,38 @@ def test_a_scrub_reaches_batches_and_machines(two: tuple[Machine, Machine]) -> N
     assert not list(replicas.unconfirmed(desktop.connection, desktop.replica.id))
 
 
+def test_a_scrub_while_a_batch_is_written_reaches_it(
+    two: tuple[Machine, Machine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    laptop, desktop = two
+    add(laptop, "The key is swordfish today.")
+    publish = FolderCopy.publish
+
+    def scrubbed_meanwhile(
+        self: FolderCopy, added: Sequence[BatchFile], removed: Collection[str] = ()
+    ) -> None:
+        monkeypatch.undo()
+        laptop.scrub("swordfish")
+        publish(self, added, removed)
+
+    monkeypatch.setattr(FolderCopy, "publish", scrubbed_meanwhile)
+    laptop.sync()
+    assert b"swordfish" not in plain_bytes(laptop.folder)
+    desktop.sync()
+    assert contents(desktop.graph) == ["The key is [scrubbed] today."]
+
+
+def test_large_texts_are_spread_over_batches(two: tuple[Machine, Machine]) -> None:
+    laptop, desktop = two
+    for number in range(5):
+        add(laptop, f"{number} " + "word " * 400_000)
+    laptop.sync()
+    desktop.sync()
+    assert laptop.state() == desktop.state()
+    batches = [batch_files.unseal(*file, KEYS) for file in laptop.folder.files.items()]
+    assert sorted(len(batch.records) for batch in batches) == [0, 0, 5, 5]
+
+
 def test_a_batch_from_before_a_scrub_brings_nothing_back(two: tuple[Machine, Machine]) -> None:
     laptop, desktop = two
     add(laptop, "The key is swordfish today.")
@@ -182,7 +214,7 @@ def test_a_change_of_another_machine_is_known_as_such(two: tuple[Machine, Machin
 def sealed(two: tuple[Machine, Machine]) -> BatchFile:
     laptop, _ = two
     add(laptop, "One.")
-    records = replicas.current_records(
+    records = record_versions.current_records(
         laptop.connection, replicas.unsent_ids(laptop.connection, laptop.replica.id)
     )
     return batch_files.seal(sync_batch.new_batch(laptop.replica, records), KEYS)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from ctx import clock, terms
 from ctx.errors import DatabaseFailure
-from ctx.memory import event_log, replicas
+from ctx.memory import event_log, record_versions
 from ctx.memory.materialise import index_words, materialise
 from ctx.memory.records import Record, as_json
 from ctx.redaction.needle import Needle
@@ -117,7 +117,7 @@ def scrub(connection: Connection, needle: Needle, tick: clock.Tick = clock.no_ti
             ],
         )
         materialise(connection, [record for pair in changed for record in pair])
-        replicas.note_scrub(connection, [new.id for _, new in changed])
+        record_versions.note_scrub(connection, [new.id for _, new in changed])
         for table, what in _tables(connection):
             if not counts[table]:
                 continue
@@ -183,7 +183,7 @@ def scrub_copy(connection: Connection, needle: Needle) -> Counter[str]:
 def replace_in_copy(connection: Connection, scrubbed: Sequence[Record]) -> None:
     """Replace records in a backup, which no other process has open."""
     with transaction(connection):
-        has_changed = replicas.replace_in_copy(connection, scrubbed)
+        has_changed = record_versions.replace_in_copy(connection, scrubbed)
     if has_changed and not wipe(connection):
         raise DatabaseFailure("Another process is reading a backup.", hint="Try again.")
 

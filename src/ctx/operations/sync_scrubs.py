@@ -14,7 +14,7 @@ from ctx import disk
 from ctx.context import contexts
 from ctx.exchange import scrub_files, scrub_store
 from ctx.layout import UserStore
-from ctx.memory import replicas, user_store
+from ctx.memory import record_versions, replicas, user_store
 from ctx.memory.records import Record
 from ctx.sqlite.connection import discard, explain_errors
 from ctx.sync import target_settings
@@ -69,7 +69,7 @@ def wipe(store: UserStore, connection: Connection) -> None:
     mark = os.path.join(store.sync, _MARK)
     if not os.path.exists(mark):
         return
-    scrubbed = replicas.scrubbed_records(connection)
+    scrubbed = record_versions.scrubbed_records(connection)
     for path in list(scrub_files.files_beside(store.home, store.database)):
         if scrub_files.is_copy(path):
             scrub_files.replace_in_copy(path, scrubbed)

@@ -18,19 +18,23 @@ from typing import NamedTuple
 
 from ctx import clock, interrupts
 from ctx.errors import SyncFailure
-from ctx.memory import replicas
+from ctx.memory import event_log, record_versions, replicas
+from ctx.memory.record_versions import VersionedRecord
 from ctx.memory.records import Record
-from ctx.memory.replicas import Replica, VersionedRecord
+from ctx.memory.replicas import Replica
 from ctx.sqlite.connection import transaction
 from ctx.sync import batch_files, sync_batch
 from ctx.sync.batch_files import BatchFile, Keys, OtherKey, UnreadableFile
 from ctx.sync.batch_target import BatchTarget, TargetListing
-from ctx.sync.sync_batch import DecodedBatch
+from ctx.sync.sync_batch import DecodedBatch, SyncBatch
 
 _MOST_RECORDS = 2_000
 """Records of one batch."""
-_MOST_BYTES = 32 * 1024 * 1024
-"""How much is written at once."""
+_MOST_TEXT = 4 * 1024 * 1024
+"""About how many characters of text the records of one batch may have."""
+_MOST_BATCHES = 16
+"""Batches that are written at once."""
+_READ_AT_ONCE = 100
 _SMALL = 200
 """A batch with fewer records is merged with others."""
 _MOST_SMALL = 64
@@ -80,14 +84,21 @@ class Replication:
         self._replica = replica
         self._on_applied = on_applied
         self._scrubbed = 0
+        self._scrub = self._last_scrub()
+        """The last scrub here before anything was read."""
         self._tick = tick
         self._unread: list[UnreadBatch] = []
         self._is_locked_out = False
+
+    def _last_scrub(self) -> int:
+        return event_log.last_id(self._connection, event_log.SCRUBBED)
 
     def run(self) -> SyncCounts:
         received = self._receive(self._listing())
         rewritten = self._rewrite()
         sent = self._send()
+        # Something may have been scrubbed while it was sent.
+        rewritten += self._rewrite()
         self._confirm()
         self._merge()
         return received._replace(
@@ -105,7 +116,9 @@ class Replication:
         coming = [batch for _, batch in self._unseal(sorted(listing.batches - known))]
         self._check_key(bool(coming or known))
         new = {each.record.id for batch in coming for each in batch.records}
-        present = {each.record.id for each in replicas.current_records(self._connection, list(new))}
+        present = {
+            each.record.id for each in record_versions.current_records(self._connection, list(new))
+        }
         contained = {id for batch in coming for id in batch.contents.records}
         unsent = set(replicas.unsent_ids(self._connection, self._replica.id)) - contained
         outdated = replicas.outdated_batches(self._connection, self._replica.id)
@@ -176,7 +189,7 @@ class Replication:
 
     def _apply(self, batch: DecodedBatch) -> int:
         with transaction(self._connection):
-            applied = replicas.apply_records(self._connection, batch.records)
+            applied = record_versions.apply_records(self._connection, batch.records)
             replicas.add_batch(self._connection, self._replica.id, batch.contents)
             confirmed = batch.batch.confirmed
             replicas.note_replica(self._connection, self._replica.id, batch.replica, confirmed)
@@ -191,7 +204,7 @@ class Replication:
     def _rewrite(self) -> int:
         outdated = replicas.outdated_batches(self._connection, self._replica.id)
         for _, old in self._unseal(outdated):
-            current = replicas.current_records(self._connection, list(old.contents.records))
+            current = record_versions.current_records(self._connection, list(old.contents.records))
             newer: dict[str, VersionedRecord] = {
                 each.record.id: each
                 for each in current
@@ -208,24 +221,37 @@ class Replication:
 
     def _send(self) -> SyncCounts:
         unsent = replicas.unsent_ids(self._connection, self._replica.id)
-        rest = iter(unsent)
-        batches = size = 0
-        waiting: list[sync_batch.SyncBatch] = []
-        while part := list(islice(rest, _MOST_RECORDS)):
-            records = replicas.current_records(self._connection, part)
-            waiting.append(sync_batch.new_batch(self._replica, records))
-            size += len(waiting[-1].records)
+        batches = records = 0
+        waiting: list[SyncBatch] = []
+        for part in self._parts(unsent):
+            waiting.append(sync_batch.new_batch(self._replica, part))
             batches += 1
-            if size > _MOST_BYTES:
+            records += len(part)
+            if len(waiting) == _MOST_BATCHES:
                 self._publish(waiting)
-                waiting, size = [], 0
-            self._tick(batches * _MOST_RECORDS, len(unsent))
+                waiting = []
+            self._tick(records, len(unsent))
         self._publish(waiting)
-        return SyncCounts(sent_batches=batches, sent_records=len(unsent))
+        return SyncCounts(sent_batches=batches, sent_records=records)
+
+    def _parts(self, ids: Iterable[str]) -> Iterator[list[VersionedRecord]]:
+        """Records by their ids, as much as one batch may contain."""
+        rest = iter(ids)
+        part: list[VersionedRecord] = []
+        size = 0
+        while some := list(islice(rest, _READ_AT_ONCE)):
+            for each in record_versions.current_records(self._connection, some):
+                part.append(each)
+                size += sum(len(text) for text in each.record.body.values() if type(text) is str)
+                if len(part) == _MOST_RECORDS or size > _MOST_TEXT:
+                    yield part
+                    part, size = [], 0
+        if part:
+            yield part
 
     def _confirm(self) -> None:
         """Confirmations have a batch of their own: one with records may be rewritten by others."""
-        applied = replicas.versions(self._connection)
+        applied = record_versions.versions(self._connection)
         before = replicas.confirmed_versions(self._connection, self._replica.id, self._replica.id)
         own = replicas.batches_of_replica(self._connection, self._replica.id, self._replica.id)
         if applied - before or 0 not in own.values():
@@ -237,18 +263,17 @@ class Replication:
         if len(small) <= _MOST_SMALL:
             return
         ids = replicas.records_in(self._connection, self._replica.id, small)
-        merged = replicas.current_records(self._connection, ids)
-        if len(merged) == len(ids):
-            batch = sync_batch.new_batch(self._replica, merged)
-            self._publish([batch, self._confirmation()], small)
+        parts = list(self._parts(ids))
+        is_complete = sum(map(len, parts)) == len(ids)
+        if is_complete and 2 * len(parts) < len(small):
+            merged = [sync_batch.new_batch(self._replica, part) for part in parts]
+            self._publish([*merged, self._confirmation()], small)
 
-    def _confirmation(self) -> sync_batch.SyncBatch:
-        applied = sorted(replicas.versions(self._connection))
+    def _confirmation(self) -> SyncBatch:
+        applied = sorted(record_versions.versions(self._connection))
         return sync_batch.new_batch(self._replica, (), applied)
 
-    def _publish(
-        self, batches: Sequence[sync_batch.SyncBatch], removed: Sequence[str] = ()
-    ) -> None:
+    def _publish(self, batches: Sequence[SyncBatch], removed: Sequence[str] = ()) -> None:
         """Write batches to the target, then note in the store that they are there."""
         if not batches:
             return
@@ -262,6 +287,9 @@ class Replication:
                 if file.name not in known:
                     contents = sync_batch.contents_of(file.name, batch)
                     replicas.add_batch(self._connection, self._replica.id, contents)
+                if self._last_scrub() != self._scrub:
+                    sent = sync_batch.decode(file.name, sync_batch.encode(batch)).records
+                    record_versions.note_scrubbed_meanwhile(self._connection, sent)
                 replicas.note_replica(
                     self._connection,
                     self._replica.id,

@@ -13,7 +13,8 @@ import msgspec
 from ctx import clock
 from ctx.errors import DeserializationFailed, NewerFormat
 from ctx.memory import valid_records
-from ctx.memory.replicas import ORIGINAL, BatchContents, RecordVersion, Replica, VersionedRecord
+from ctx.memory.record_versions import ORIGINAL, RecordVersion, VersionedRecord
+from ctx.memory.replicas import BatchContents, Replica
 from ctx.objects import codec
 from ctx.objects.object_store import LARGEST_OBJECT
 from ctx.objects.object_types import RecordBatch
@@ -26,6 +27,7 @@ else:
 
 _FORMAT = 1
 _LONGEST_NAME = 200
+_DAMAGE = (EOFError, LookupError, MemoryError, RecursionError, ValueError)
 
 
 class SyncBatch(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -96,7 +98,9 @@ def decode(name: str, data: bytes) -> DecodedBatch:
         batch = _FIELDS.decode(fields)
         found = _record_batch(batch)
         contents = contents_of(name, batch)
-    except (zstd.ZstdError, EOFError, MemoryError, msgspec.MsgspecError, ValueError) as error:
+        if not all(word.isalnum() for words in batch.versions.values() for word in words):
+            raise ValueError("a version is not an id")
+    except (*_DAMAGE, msgspec.MsgspecError, zstd.ZstdError) as error:
         raise DeserializationFailed("it is damaged") from error
     versions = {
         id: RecordVersion(words[0], words[1:]) for id, words in batch.versions.items() if words
