@@ -52,8 +52,13 @@ def discard_clones(store: UserStore) -> None:
     A sync that is under way does this itself.
     """
     with target_settings.try_hold(store) as is_free:
-        for target in target_settings.targets(store) if is_free else ():
-            target_settings.open_target(store, target).purge()
+        if is_free:
+            _purge_targets(store)
+
+
+def _purge_targets(store: UserStore) -> None:
+    for target in target_settings.targets(store):
+        target_settings.open_target(store, target).purge()
 
 
 def note_applied(store: UserStore, connection: Connection, scrubbed: Sequence[Record]) -> None:
@@ -65,7 +70,10 @@ def note_applied(store: UserStore, connection: Connection, scrubbed: Sequence[Re
 
 
 def wipe(store: UserStore, connection: Connection) -> None:
-    """Remove what was scrubbed elsewhere from backups, vectors and free pages, if anything was."""
+    """Remove what was scrubbed elsewhere from backups, vectors, private clones and free pages.
+
+    The caller holds the lock of targets.
+    """
     mark = os.path.join(store.sync, _MARK)
     if not os.path.exists(mark):
         return
@@ -74,5 +82,6 @@ def wipe(store: UserStore, connection: Connection) -> None:
         if scrub_files.is_copy(path):
             scrub_files.replace_in_copy(path, scrubbed)
     discard(store.vectors)
+    _purge_targets(store)
     if scrub_store.wipe(connection):
         disk.discard(mark)
