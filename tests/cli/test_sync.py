@@ -316,6 +316,9 @@ def test_a_target_that_is_away_does_not_stop_the_others(on: On, tmp_path: Path) 
     problems = [each["problem"] for each in on("one", "sync", "status", "--json").json["targets"]]
     assert problems == [f"E034: The folder {tmp_path}/away does not exist.", None]
     assert on("one", "sync", "away").code == 1
+    checks = on("one", "doctor", "--json").json["checks"]
+    (check,) = [check for check in checks if check["name"] == "sync"]
+    assert check["seen"] == f"away: E034: The folder {tmp_path}/away does not exist."
     os.rename(tmp_path / "unmounted", tmp_path / "away")
     assert on("one", "sync").out == "away: sent 2 records.\nhere: nothing to send or receive.\n"
 
