@@ -284,6 +284,7 @@ def test_a_passphrase_is_needed_without_a_terminal(
         (("sync", "add", "a", "x", "--every", "often"), "'often' is not an interval"),
         (("sync", "add", "a", "postgresql://host/db"), "PostgreSQL"),
         (("sync", "add", "a", "missing.git"), "does not appear to be a git repository"),
+        (("config", "set", "sync.every", "often"), 'a text like "10m"'),
         (("--db", "x.db", "sync"), "`ctx sync` works with the user store."),
     ],
 )

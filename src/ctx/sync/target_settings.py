@@ -31,7 +31,6 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 _SCP_LIKE = re.compile(r"[^/:]+:[^:]")
 _EVERY = re.compile(r"([1-9][0-9]{0,5})([smhd])")
 _SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
-EVERY_FORM = rf"{NEVER}|{_EVERY.pattern}"
 
 
 class SyncTarget(msgspec.Struct, frozen=True):
