@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
 
 import pytest
 
@@ -10,12 +11,13 @@ from ctx.memory import record_versions, replicas
 from ctx.memory.changes import changing
 from ctx.memory.graph import Graph
 from ctx.sync import batch_files, replicate, sync_batch
-from ctx.sync.batch_files import BatchFile, OtherKey, UnreadableFile
+from ctx.sync.batch_files import BatchFile, Keys, OtherKey, UnreadableFile
 from ctx.sync.replicate import Replication
 from tests.memory.graphs import WHO, assert_sound, graph
 from tests.sync.replicas_in_memory import KEYS, FolderCopy, Machine, exchange
 
 CHANCE = random.Random(0)
+GOLDEN = Path(__file__).parent.parent / "golden" / "sync"
 
 
 @pytest.fixture
@@ -254,3 +256,20 @@ def test_a_batch_that_is_written_again_keeps_its_name(sealed: BatchFile) -> None
     assert again.data != sealed.data
     other_key = {b"s" * 16: b"x" * 32}
     assert batch_files.seal(batch, other_key).name != sealed.name
+
+
+@pytest.mark.parametrize(("folder", "keys"), [("v1-encrypted", KEYS), ("v1-plain", {})])
+def test_batches_of_every_version_are_read(folder: str, keys: Keys) -> None:
+    (path,) = (GOLDEN / folder).iterdir()
+    read = batch_files.unseal(path.name, path.read_bytes(), keys)
+    assert read.replica.machine == "laptop"
+    assert read.batch.confirmed == ("01M7NQ1X65VVA37NKZV8P6YKV1", "01M7NQ1X65VVA37NKZV8P6YKV2")
+    assert [each.record.kind for each in read.records] == [
+        *("node.put", "tag.add", "edge.put", "later.kind"),
+    ]
+    first, second = read.records[:2]
+    assert first.record.body == {"type": "fact", "content": "The key is [scrubbed] today."}
+    assert first.version == ("01M7NQ1X65VVA37NKZV8P6YKV2", ("01M7NQ1X65VVA37NKZV8P6YKV1",))
+    assert second.version == ("", ())
+    # The name of a batch does not change either: what is sent again has the same name.
+    assert batch_files.seal(read.batch, keys).name == path.name
