@@ -3,6 +3,8 @@
 import os
 import sqlite3
 import stat
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -491,3 +493,17 @@ def test_a_machine_that_is_stopped_while_it_receives_a_scrub_completes_it(
         stop_at += 1
     assert stop_at > 5
     assert contents(on, "two") == ["The [scrubbed] fact."] * stop_at
+
+
+@pytest.mark.parametrize(
+    ("words", "loaded"), [("list", "False False"), ("scrub x-x --yes", "True False")]
+)
+def test_other_commands_do_not_load_what_sync_needs(words: str, loaded: str) -> None:
+    code = (
+        "import sys; from ctx.cli.main import main; main(sys.argv[1:]);"
+        "print('ctx.sync' in sys.modules, 'cryptography' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words.split()], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == loaded
