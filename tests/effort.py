@@ -23,7 +23,7 @@ SLOW = frozenset(
     cli/test_add_cargo cli/test_completion cli/test_doctor cli/test_documents cli/test_help_topics
     cli/test_hook cli/test_import cli/test_install cli/test_llm cli/test_move cli/test_query
     cli/test_rebuild cli/test_relate cli/test_review cli/test_scrub cli/test_stage cli/test_store
-    cli/test_worker
+    cli/test_sync cli/test_worker
     code/test_build code/test_parse_fuzz code/test_resolve_on_demand
     exchange/test_recovery exchange/test_scrub_store llm/test_llama_cpp
     mcp/test_conformance mcp/test_processes

@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -84,14 +85,14 @@ def test_the_package_has_a_command_of_its_own_name() -> None:
     assert len(set(project["scripts"].values())) == 1
 
 
-def test_page_examples_of_the_tutorial(tmp_path: Path) -> None:
-    shop = tmp_path / "shop"
+def shell(shop: Path, **variables: str) -> Callable[[str], str]:
+    """Runs command lines in a folder, with `ctx` on the path."""
     shop.mkdir()
-    binaries = tmp_path / "bin"
+    binaries = shop.parent / "bin"
     binaries.mkdir()
     (binaries / "ctx").write_text(f'#!/bin/sh\nexec {sys.executable} -m ctx "$@"\n')
     (binaries / "ctx").chmod(0o755)
-    environment = {**os.environ, "PATH": f"{binaries}:{os.environ['PATH']}"}
+    environment = {**os.environ, "PATH": f"{binaries}:{os.environ['PATH']}", **variables}
     environment.pop("CTX_HOME")
 
     def run(command: str) -> str:
@@ -105,7 +106,22 @@ def test_page_examples_of_the_tutorial(tmp_path: Path) -> None:
         )
         return done.stdout
 
-    assert page_examples.check_console(DOCS / "tutorial.md", shop, run) > 30
+    return run
+
+
+def test_page_examples_of_the_tutorial(tmp_path: Path) -> None:
+    shop = tmp_path / "shop"
+    assert page_examples.check_console(DOCS / "tutorial.md", shop, shell(shop)) > 30
+
+
+def test_page_examples_of_sync(tmp_path: Path) -> None:
+    shop = tmp_path / "shop"
+    run = shell(shop, CTX_SYNC_PASSPHRASE="correct horse battery")
+
+    def run_on_laptop(command: str) -> str:
+        return run(command).replace(f"{os.uname().nodename} (this", "laptop (this")
+
+    assert page_examples.check_console(DOCS / "sync.md", shop, run_on_laptop) > 5
 
 
 def test_page_examples_of_the_trust_warning(repo: Path, ctx: Ctx) -> None:

@@ -25,7 +25,8 @@ capture
 agent_commands
 codebase
 workspace
-project | team
+sync
+project
 exchange
 memory | narrative | code | search | llm
 objects

@@ -43,6 +43,18 @@ OWNERS = {
     "edges": "memory",
     "tags": "memory",
     "views": "memory",
+    **{
+        f"sync_{each}": "memory"
+        for each in (
+            "targets",
+            "batches",
+            "records",
+            "versions",
+            "replicas",
+            "confirmed",
+            "changes",
+        )
+    },
 }
 # The index of a project has the same tables, and the index of the code has edges of its own.
 ALIKE = {"project": {"records", "nodes", "views"}, "code": {"edges"}}

@@ -88,6 +88,34 @@ def _run(
     return done.stdout
 
 
+def run_private(
+    git_dir: str, *arguments: str, stdin: bytes = b"", seconds: float | None = None
+) -> bytes:
+    """The output of a git command in a bare repository of ctx itself, which may use the network.
+
+    The settings of the user apply, such as keys and proxies. Nothing is asked on the terminal.
+    """
+    import subprocess
+
+    command = [_program(), *git_settings.PRIVATE_OPTIONS, f"--git-dir={git_dir}", *arguments]
+    with _explain_start_errors():
+        try:
+            done = subprocess.run(
+                command,
+                cwd=os.path.dirname(git_dir),
+                env=git_settings.private_environment(os.environ),
+                input=stdin,
+                capture_output=True,
+                check=False,
+                timeout=seconds,
+            )
+        except subprocess.TimeoutExpired:
+            raise GitFailure(f"The git server did not answer within {seconds:.0f} s.") from None
+    if done.returncode:
+        raise _failure(command, done.stderr)
+    return done.stdout
+
+
 @contextmanager
 def _explain_start_errors() -> Iterator[None]:
     try:

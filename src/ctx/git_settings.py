@@ -88,6 +88,28 @@ _REMOVED_VARIABLES = frozenset(
 )
 
 
+PRIVATE_OPTIONS = (
+    "--no-pager",
+    *("-c", f"{HOOKS}={os.devnull}"),
+    *("-c", "gc.autoDetach=false", "-c", "maintenance.autoDetach=false"),
+)
+"""What a git command line begins with in a repository that ctx itself made."""
+
+
+def private_environment(variables: "Mapping[str, str]") -> dict[str, str]:
+    """The variables of a git command in such a repository. Its commits name nobody."""
+    kept = {name: value for name, value in variables.items() if name not in _REMOVED_VARIABLES}
+    names = {f"GIT_{role}_NAME": "ctx" for role in ("AUTHOR", "COMMITTER")}
+    mails = {f"GIT_{role}_EMAIL": "ctx@localhost" for role in ("AUTHOR", "COMMITTER")}
+    return {
+        "GIT_ALLOW_PROTOCOL": "file:git:http:https:ssh",
+        **kept,
+        **names,
+        **mails,
+        "GIT_TERMINAL_PROMPT": "0",
+    }
+
+
 def environment(checkout: "Checkout", variables: "Mapping[str, str]") -> dict[str, str]:
     """The variables of a git command, made of those that ctx was started with."""
     kept = {name: value for name, value in variables.items() if name not in _REMOVED_VARIABLES}

@@ -19,6 +19,8 @@ STORE_NAME = ".ctx"
 CONFIG_NAME = "config.toml"
 CODE_INDEX = "code.db"
 VECTORS = "vectors.db"
+SYNC = "sync"
+"""The folder of the targets of `ctx sync`."""
 INDEX_KEY = 32
 """Characters of the name of an index."""
 
@@ -51,6 +53,11 @@ class UserStore(NamedTuple):
     def ledger(self) -> str:
         """What models were asked, and what that cost, whichever store is in use."""
         return os.path.join(self.home, "ledger.db")
+
+    @property
+    def sync(self) -> str:
+        """The targets of `ctx sync`, their keys, and private clones."""
+        return os.path.join(self.home, SYNC)
 
     @property
     def worker_lock(self) -> str:

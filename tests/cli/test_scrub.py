@@ -53,6 +53,7 @@ def test_a_dry_run_counts_and_changes_nothing(ctx: Ctx, add: Add, folder: Path, 
         "in_git": [],
         "transcripts": [],
         "folders": [],
+        "replicas": [],
     }
 
 

@@ -25,6 +25,8 @@ def values_of(known: Setting) -> st.SearchStrategy[Value]:
             return st.floats(known.low, known.high)
         case "text" if known.starts:
             return st.builds(str.__add__, st.sampled_from(known.starts), _TEXTS)
+        case "text" if known.form:
+            return st.from_regex(known.form, fullmatch=True, alphabet=_PRINTABLE)
         case "text":
             return _TEXTS
         case "texts" if known.form:

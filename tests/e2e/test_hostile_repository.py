@@ -45,6 +45,7 @@ EVERYTHING = [
     *(["gc", "--tracked", "--keep-days", "0"], ["install", "--git", "--yes"]),
     *(["uninstall", "--git", "--yes"], ["pause"], ["resume"], ["learnings"], ["sessions"]),
     *(["worker", "status"], ["export"], ["import", "nothing"], ["ingest", "app.py"]),
+    *(["sync", "add", "home", ".", "--plain"], ["sync"]),
     *(["store", "check"], ["llm", "ask", "x"], ["cost"], ["hook", "apply"], ["help"]),
 ]
 

@@ -247,6 +247,10 @@ RUN: dict[tuple[str, str], list[list[str]]] = {
     ("store", "recover"): [["store", "recover", "--dry-run"]],
     ("store", "path"): [["store", "path"]],
     ("store", "status"): [["store"]],
+    ("sync", "add"): [["sync", "add", "home", "shared", "--plain"]],
+    ("sync", "run"): [["sync"], ["sync", "home", "--dry-run"]],
+    ("sync", "status"): [["sync", "status"]],
+    ("sync", "remove"): [["sync", "remove", "home"]],
     ("llm", ""): [["llm", "--query=deploys"]],
     ("cost", ""): [["cost"]],
     ("install", ""): [

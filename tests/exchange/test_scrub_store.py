@@ -37,6 +37,13 @@ NAMES = {
     "session_teams": "",
     "model_answers": "kind at",
     "contexts": "settings made_at",
+    "sync_targets": "id synced_at tried_at",
+    "sync_batches": "target name replica",
+    "sync_records": "record version",
+    "sync_versions": "record version replaces",
+    "sync_replicas": "target replica sent_at",
+    "sync_confirmed": "target replica version",
+    "sync_changes": "change",
     "schema_version": "applied_at",
 }
 """Columns without text: ids, kinds, times and derived values."""

@@ -1,7 +1,7 @@
 """Graphs in memory, the content of their tables, and random histories."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import cache
 from sqlite3 import Connection
@@ -92,9 +92,9 @@ ELSEWHERE = [NodeId(derived_ulid(number, "of a project")) for number in range(2)
 Step = tuple[str, int, int, int]
 
 
-def run_steps(graph: Graph, steps: list[Step]) -> None:
+def run_steps(graph: Graph, steps: list[Step], existing: Sequence[NodeId] = ()) -> None:
     """Run steps on a graph, with the functions that commands use."""
-    made: list[NodeId] = []
+    made = [*existing]
     for step in steps:
         # Some steps make no sense, such as to link what is deleted.
         with suppress(CtxError), changing(graph, step[0], WHO) as change:

@@ -83,6 +83,7 @@ GROUPS = {
         "import": "import memory from ctx or another program",
         "ingest": "add files as source nodes",
         "store": "maintain the store file: check, backup, restore, recover",
+        "sync": "share your memory with your other machines: add, status, remove",
     },
     "models": {
         "llm": "ask a model about a pack, and keep the answer",

@@ -87,6 +87,8 @@ def candidates_for(
             )
         case "assignment":
             return _assignments(typed)
+        case "target":
+            return offer(_targets(settings), typed)
         case "own-tag":
             return offer(_store_candidates(what, node, settings), typed)
         case "untracked" | "discarded":
@@ -103,6 +105,16 @@ def candidates_for(
             return offer(_store_candidates(what, typed, settings), typed)
         case "node" | "deleted" | "change" | "receipt" | "tag" | "project" | "view" | "task":
             return offer(_store_candidates(what, typed, settings), typed)
+
+
+def _targets(settings: "Settings") -> list[CompletionCandidate]:
+    from ctx.sync import git_target, target_settings
+
+    try:
+        targets = target_settings.targets(settings.user_store)
+    except (CtxError, OSError):
+        return []
+    return [CompletionCandidate(each.name, git_target.shown(each.place)) for each in targets]
 
 
 def _assignments(typed: str) -> CompletionOffer:

@@ -38,6 +38,7 @@ Completes = Literal[
     "setting",
     "assignment",
     "code",
+    "target",
     "file",
     "folder",
 ]
@@ -45,8 +46,8 @@ Completes = Literal[
 
 `deleted` is a deleted node, `own-tag` a tag of the node that comes before it on the line, `session`
 a session with staged work, `chain` the same or an aborted one, `past-session` any stored session,
-`end` a file or a document at one end of an edge, `assignment` a setting and its value, and `code`
-an item in the code.
+`end` a file or a document at one end of an edge, `assignment` a setting and its value, `code` an
+item in the code, and `target` a target of `ctx sync`.
 """
 
 READ_ONLY = ("recall", "search", "show", "status", "trace")

@@ -105,6 +105,17 @@ def render(result: ScrubResult) -> list[Block]:
             )
         )
         blocks += [Line(f"  {command}") for command in result.in_git]
+    if result.replicas:
+        blocks.append(
+            Line(
+                "Other machines have it until they sync, and sync targets until you do:"
+                " run `ctx sync`. Not confirmed yet:"
+            )
+        )
+        blocks += [
+            Line(f"  {each.machine}{' (this machine)' * each.this}, target {each.target}")
+            for each in result.replicas
+        ]
     if result.transcripts:
         blocks.append(Line("Transcripts of the agent contain it; ctx does not change them:"))
         blocks += [Line(f"  {path}") for path in result.transcripts]

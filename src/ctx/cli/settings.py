@@ -224,6 +224,14 @@ def read_line() -> str | None:
     return line.strip() if line else None
 
 
+def read_secret(question: str) -> str:
+    """A text that the user types without seeing it."""
+    import getpass
+
+    with interrupts.InterruptibleQuestion():
+        return getpass.getpass(question)
+
+
 def stdin_in_parts() -> Iterator[bytes]:
     """Read stdin in parts, because it may not fit into memory."""
     while sys.stdin is not None and (part := sys.stdin.buffer.read(1 << 16)):

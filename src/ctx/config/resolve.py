@@ -18,7 +18,9 @@ Ignored = tuple[tuple[str, ...], str]
 # Limit the warnings about one file.
 MOST_WARNINGS = 10
 
-_NOT_SETTINGS = frozenset({"CTX_HOME", "CTX_DB", "CTX_SESSION", "CTX_OFF", "CTX_PATIENCE"})
+_NOT_SETTINGS = frozenset(
+    {"CTX_HOME", "CTX_DB", "CTX_SESSION", "CTX_OFF", "CTX_PATIENCE", "CTX_SYNC_PASSPHRASE"}
+)
 
 _T = TypeVar("_T")
 

@@ -391,6 +391,12 @@ _TABLE = (
         ("none", "summary", "all"),
         "What captured sessions add to the project store, and so to git.",
     ),
+    # Other machines.
+    text(
+        "sync.every",
+        "never",
+        "How often the worker syncs with the targets of `ctx sync`: `10m`, `1h`, or `never`.",
+    )._replace(form=r"never|[1-9][0-9]{0,5}[smhd]", example="10m"),
     # Garbage collection.
     whole_number("gc.keep_days", 7, 0, _DAYS, "Days to keep unreferenced objects."),
     whole_number(

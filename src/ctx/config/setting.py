@@ -32,7 +32,7 @@ class Setting(NamedTuple):
     starts: tuple[str, ...] = ()
     """Allowed prefixes of a non-empty text, if any."""
     form: str = ""
-    """A pattern for each text of a list, if any."""
+    """A pattern for the text, or for each text of a list, if any."""
     example: str = ""
     """A text that matches it."""
     instead: str = ""
@@ -73,6 +73,8 @@ class Setting(NamedTuple):
                 return f"a number from {self.low:g} to {self.high:g}"
             case "text" if self.starts:
                 return f"a text that starts with {_join_with_or(self.starts)}"
+            case "text" if self.example:
+                return f'a text like "{self.example}"'
             case "text":
                 return "a text of one line"
             case "texts" if self.example:
@@ -99,6 +101,7 @@ def accept(setting: Setting, raw: object) -> Value | None:
         case "text":
             if isinstance(raw, str) and _is_one_line(raw):
                 fits = not setting.starts or not raw or raw.startswith(setting.starts)
+                fits = fits and (not setting.form or re.fullmatch(setting.form, raw) is not None)
                 return raw if fits else None
         case "texts":
             if isinstance(raw, list | tuple):

@@ -12,7 +12,7 @@ import shutil
 import sqlite3
 import stat
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from typing import Any, Literal, NamedTuple
 
@@ -23,6 +23,7 @@ from ctx.exchange import scrub_store
 from ctx.hook_files import live
 from ctx.llm import ledger
 from ctx.memory import user_store
+from ctx.memory.records import Record
 from ctx.redaction.needle import Needle
 from ctx.sqlite import truth
 from ctx.sqlite.connection import JOURNALS, connect, discard
@@ -114,10 +115,12 @@ def every_file_beside(home: str, database: str) -> Iterator[str]:
 
 
 def files_beside(home: str, database: str) -> Iterator[str]:
-    """The same without locks and temporary files."""
+    """The same without locks, temporary files, and the random keys of sync targets."""
+    keys = os.path.join(home, layout.SYNC, "")
     for path in every_file_beside(home, database):
         name = os.path.basename(path)
-        if not (name.lower().endswith("lock") or name.startswith(_BEING_WRITTEN)):
+        is_key = name.endswith(".key") and path == keys + name
+        if not (name.lower().endswith("lock") or name.startswith(_BEING_WRITTEN) or is_key):
             yield path
 
 
@@ -190,7 +193,9 @@ def is_set_aside(path: str, database: str) -> bool:
 
 def is_derived(home: str, path: str) -> bool:
     inside = os.path.relpath(path, home)
-    return inside.startswith((layout.VECTORS, "code" + os.sep))
+    # The private clone of a sync target is fetched again.
+    is_clone = inside.split(os.sep)[0] == layout.SYNC and inside.count(os.sep) > 1
+    return is_clone or inside.startswith((layout.VECTORS, "code" + os.sep))
 
 
 def remove_derived(home: str, path: str) -> None:
@@ -204,7 +209,9 @@ def remove_derived(home: str, path: str) -> None:
 
 def is_user_file(home: str, path: str) -> bool:
     """Whether a person wrote the file or made the decision it stores."""
-    return os.path.relpath(path, home) in (layout.CONFIG_NAME, "trusted.json")
+    inside = os.path.relpath(path, home)
+    is_sync = os.path.dirname(inside) == layout.SYNC
+    return is_sync or inside in (layout.CONFIG_NAME, "trusted.json")
 
 
 def copy_holds(path: str, needle: Needle) -> int | None:
@@ -234,6 +241,19 @@ def scrub_copy(path: str, needle: Needle) -> Done:
     try:
         with closing(connect(path, "mode=rw")) as connection:
             scrub_store.scrub_copy(connection, needle)
+    except (sqlite3.Error, CtxError, UnicodeDecodeError, ValueError):
+        discard(path)
+        return "removed"
+    for suffix in JOURNALS:
+        disk.discard(path + suffix)
+    return "rewritten"
+
+
+def replace_in_copy(path: str, scrubbed: Sequence[Record]) -> Done:
+    """Replace records that were scrubbed elsewhere in a copy; delete it if that fails."""
+    try:
+        with closing(connect(path, "mode=rw")) as connection:
+            scrub_store.replace_in_copy(connection, scrubbed)
     except (sqlite3.Error, CtxError, UnicodeDecodeError, ValueError):
         discard(path)
         return "removed"

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from ctx import clock, terms
 from ctx.errors import DatabaseFailure
-from ctx.memory import event_log
+from ctx.memory import event_log, record_versions
 from ctx.memory.materialise import index_words, materialise
 from ctx.memory.records import Record, as_json
 from ctx.redaction.needle import Needle
@@ -74,6 +74,8 @@ _TABLE_LABELS = {
         ("session", "command"), ("session", "command", "problem", "replaced_by")
     ),
     "session_teams": _Table(("session", "team"), ("session", "team", "name", "lead")),
+    "sync_targets": _Table(("id",), ("problem",)),
+    "sync_replicas": _Table(("target", "replica"), ("machine",)),
 }
 # These tables repeat what the records contain. Rows without a record are changed directly.
 _DERIVED = {
@@ -115,6 +117,7 @@ def scrub(connection: Connection, needle: Needle, tick: clock.Tick = clock.no_ti
             ],
         )
         materialise(connection, [record for pair in changed for record in pair])
+        record_versions.note_scrub(connection, [new.id for _, new in changed])
         for table, what in _tables(connection):
             if not counts[table]:
                 continue
@@ -177,9 +180,19 @@ def scrub_copy(connection: Connection, needle: Needle) -> Counter[str]:
     return counts
 
 
+def replace_in_copy(connection: Connection, scrubbed: Sequence[Record]) -> None:
+    """Replace records in a backup, which no other process has open."""
+    with transaction(connection):
+        has_changed = record_versions.replace_in_copy(connection, scrubbed)
+    if has_changed and not wipe(connection):
+        raise DatabaseFailure("Another process is reading a backup.", hint="Try again.")
+
+
 def foreign_tables(connection: Connection, needle: Needle) -> list[str]:
     """The tables that contain it and that ctx did not create."""
     known = {*_TABLE_LABELS, *_DERIVED, "records", "tags", "contexts", "schema_version"}
+    # These have only ids.
+    known |= {f"sync_{each}" for each in ("batches", "records", "versions", "confirmed", "changes")}
     query = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
     names = [row[0] for row in connection.execute(query)]
     others = [name for name in names if name not in known and "_fts" not in name]

@@ -24,6 +24,9 @@
     valid_records
                 checks records that come with a repository
     history     which commit holds which records
+    replicas    which batches and records the targets of `ctx sync` have
+    record_versions
+                the versions that scrubs give to records
     conflicts   fields that were edited on two branches at once
     documents_by_number
                 finds a node by the number of its document

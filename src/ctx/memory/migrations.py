@@ -75,6 +75,11 @@ def m010_faster_views(connection: Connection) -> None:
     prepare_views(connection)
 
 
+def m011_sync(connection: Connection) -> None:
+    """What other replicas of this store have: the batches in the targets of `ctx sync`."""
+    execute_script(connection, _SYNC)
+
+
 _FIRST = "0" * 26
 _EPOCH = "1970-01-01T00:00:00Z"
 _DEFAULT_QUERY = "tag:tier:pinned OR tag:tier:reference OR tag:tier:working"
@@ -374,6 +379,61 @@ _PROPOSALS = """
 CREATE INDEX idx_nodes_proposed ON nodes(id) WHERE json_extract(metadata, '$.proposed') IS NOT NULL;
 """
 
+_SYNC = """
+CREATE TABLE sync_targets (
+    id TEXT PRIMARY KEY,
+    synced_at TEXT,
+    tried_at TEXT NOT NULL,
+    failures INTEGER NOT NULL,
+    problem TEXT NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE sync_batches (
+    id INTEGER PRIMARY KEY,
+    target TEXT NOT NULL,
+    name TEXT NOT NULL,
+    replica TEXT NOT NULL
+);
+CREATE UNIQUE INDEX idx_sync_batches_name ON sync_batches(name, target);
+
+CREATE TABLE sync_records (
+    batch INTEGER NOT NULL,
+    record TEXT NOT NULL,
+    version TEXT NOT NULL,
+    PRIMARY KEY (batch, record),
+    FOREIGN KEY (batch) REFERENCES sync_batches(id) ON DELETE CASCADE
+) WITHOUT ROWID;
+CREATE INDEX idx_sync_records_record ON sync_records(record, batch);
+
+CREATE TABLE sync_versions (
+    record TEXT NOT NULL,
+    version TEXT NOT NULL,
+    depth INTEGER NOT NULL,
+    replaces TEXT NOT NULL,
+    PRIMARY KEY (record, version)
+) WITHOUT ROWID;
+
+CREATE TABLE sync_replicas (
+    target TEXT NOT NULL,
+    replica TEXT NOT NULL,
+    machine TEXT NOT NULL,
+    sent_at TEXT NOT NULL,
+    has_left INTEGER NOT NULL,
+    PRIMARY KEY (target, replica)
+) WITHOUT ROWID;
+
+CREATE TABLE sync_confirmed (
+    target TEXT NOT NULL,
+    replica TEXT NOT NULL,
+    version TEXT NOT NULL,
+    PRIMARY KEY (target, replica, version)
+) WITHOUT ROWID;
+
+CREATE TABLE sync_changes (
+    change TEXT PRIMARY KEY
+) WITHOUT ROWID;
+"""
+
 MIGRATIONS = (
     m001_graph,
     m002_sessions,
@@ -385,4 +445,5 @@ MIGRATIONS = (
     m008_session_teams,
     m009_proposals,
     m010_faster_views,
+    m011_sync,
 )

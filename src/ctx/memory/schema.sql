@@ -272,6 +272,68 @@ CREATE TABLE contexts (
     items TEXT NOT NULL
 );
 
+-- Where `ctx sync` sends the graph, and how the last attempt went. `failures` counts attempts that
+-- failed since. The id is that of this replica in the target. Its other settings are in files.
+CREATE TABLE sync_targets (
+    id TEXT PRIMARY KEY,
+    synced_at TEXT,
+    tried_at TEXT NOT NULL,
+    failures INTEGER NOT NULL,
+    problem TEXT NOT NULL
+) WITHOUT ROWID;
+
+-- The batches in a target that this store has read or written. `replica` wrote it.
+CREATE TABLE sync_batches (
+    id INTEGER PRIMARY KEY,
+    target TEXT NOT NULL,
+    name TEXT NOT NULL,
+    replica TEXT NOT NULL
+);
+CREATE UNIQUE INDEX idx_sync_batches_name ON sync_batches(name, target);
+
+-- The records of each batch. `version` is empty, or the scrub that changed the record there.
+CREATE TABLE sync_records (
+    batch INTEGER NOT NULL,
+    record TEXT NOT NULL,
+    version TEXT NOT NULL,
+    PRIMARY KEY (batch, record),
+    FOREIGN KEY (batch) REFERENCES sync_batches(id) ON DELETE CASCADE
+) WITHOUT ROWID;
+CREATE INDEX idx_sync_records_record ON sync_records(record, batch);
+
+-- The scrubs of records that other replicas may have. `replaces` lists the earlier versions, and
+-- `depth` is their number: the deepest version replaces all others.
+CREATE TABLE sync_versions (
+    record TEXT NOT NULL,
+    version TEXT NOT NULL,
+    depth INTEGER NOT NULL,
+    replaces TEXT NOT NULL,
+    PRIMARY KEY (record, version)
+) WITHOUT ROWID;
+
+-- The replicas that share a target: each is one machine of the user.
+CREATE TABLE sync_replicas (
+    target TEXT NOT NULL,
+    replica TEXT NOT NULL,
+    machine TEXT NOT NULL,
+    sent_at TEXT NOT NULL,
+    has_left INTEGER NOT NULL,
+    PRIMARY KEY (target, replica)
+) WITHOUT ROWID;
+
+-- The scrubs that each replica has applied.
+CREATE TABLE sync_confirmed (
+    target TEXT NOT NULL,
+    replica TEXT NOT NULL,
+    version TEXT NOT NULL,
+    PRIMARY KEY (target, replica, version)
+) WITHOUT ROWID;
+
+-- The changes that came from other replicas: `ctx undo` without arguments does not undo them.
+CREATE TABLE sync_changes (
+    change TEXT PRIMARY KEY
+) WITHOUT ROWID;
+
 -- ctx searches in `terms`; other SQLite clients can search in `content`.
 CREATE VIRTUAL TABLE nodes_fts USING fts5(
     content,

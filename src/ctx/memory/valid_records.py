@@ -27,6 +27,14 @@ def fits(record: Record) -> bool:
     return (check is None or check(record)) and not _is_deep(record.body)
 
 
+def fits_user_store(record: Record) -> bool:
+    """The same for a record of a user store, where an edge may point to a project's store."""
+    if record.kind == "edge.put" and record.body.get("outside") is True:
+        body = {name: value for name, value in record.body.items() if name != "outside"}
+        record = record._replace(body=body)
+    return fits(record)
+
+
 def _is_node_put(record: Record) -> bool:
     body = record.body
     content, summary = body.get("content", "-"), body.get("summary")

@@ -23,7 +23,8 @@ from ctx.llm import ledger
 from ctx.llm.llama_cpp import slots
 from ctx.memory import user_store
 from ctx.objects.repository import Repository
-from ctx.operations import apply, worker_round
+from ctx.operations import apply, sync_scrubs, worker_round
+from ctx.operations.sync_scrubs import UnconfirmedReplica
 from ctx.redaction.needle import Needle
 from ctx.sqlite.connection import JOURNALS, discard, explain_errors
 from ctx.workspace import Memory
@@ -65,6 +66,8 @@ class ScrubResult(NamedTuple):
     """Files of the agent's own that hold it. They are not ctx's to change."""
     folders: tuple[str, ...]
     """Folders in which agents work and that are called so: what is done there brings it back."""
+    replicas: tuple[UnconfirmedReplica, ...] = ()
+    """Machines that may still have it: they have not synced since."""
 
 
 def settle(memory: Memory, home: str) -> None:
@@ -143,7 +146,10 @@ def scrub_all(scope: ScrubScope, needle: Needle, tick: clock.Tick = clock.no_tic
     summed = _merge_places(places)
     if summed and scope.home:
         left += _at_models(scope.home)
-    return ScrubResult(False, needle.description, summed, tuple(left), in_git, transcripts, folders)
+    return ScrubResult(
+        False, needle.description, summed, tuple(left), in_git, transcripts, folders,
+        _replicas(scope),
+    )  # fmt: skip
 
 
 def _scrub_store(
@@ -273,6 +279,20 @@ def _left_in_store(database: str, needle: Needle) -> Iterator[RemainingPlace]:
             yield RemainingPlace(name + suffix, why)
     if holds(database, needle):
         yield RemainingPlace(name, scrub_files.OURS)
+
+
+def _replicas(scope: ScrubScope) -> tuple[UnconfirmedReplica, ...]:
+    """The machines that have not confirmed what was scrubbed, now or earlier.
+
+    Private clones of sync targets are discarded: their files are compressed.
+    """
+    if not (scope.home and scope.database and user_store.store_exists(scope.database)):
+        return ()
+    store = layout.UserStore(scope.home)
+    behind = sync_scrubs.unconfirmed_replicas(store)
+    if behind:
+        sync_scrubs.discard_clones(store)
+    return tuple(behind)
 
 
 def _at_models(home: str) -> Iterator[RemainingPlace]:

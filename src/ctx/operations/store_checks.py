@@ -6,6 +6,7 @@ import sqlite3
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
+from functools import partial
 from sqlite3 import Connection
 from typing import Literal, NamedTuple, TypeVar
 
@@ -16,7 +17,7 @@ from ctx.config.resolve import survey
 from ctx.errors import CtxError, DatabaseFailure
 from ctx.exchange.foreign import go_ctx
 from ctx.hook_files import hook_log, spool
-from ctx.memory import records, stats, user_store
+from ctx.memory import records, replicas, stats, user_store
 from ctx.memory.migrations import MIGRATIONS
 from ctx.objects.object_store import read_typed
 from ctx.objects.object_types import Commit
@@ -26,6 +27,7 @@ from ctx.operations.capture_status import capture_stops
 from ctx.project import trust_check, trust_list
 from ctx.sqlite import truth
 from ctx.sqlite.connection import JOURNALS, explain_errors, path_text, size_of
+from ctx.sync import target_settings
 from ctx.workspace import Environment, open_memory
 
 _LITTLE_ROOM = 200 * 1024 * 1024
@@ -58,6 +60,7 @@ def store_checks(environment: Environment) -> Iterator[DoctorCheck]:
         "conflicts": _conflicts,
         "capture": _capture,
         "hook errors": _hook_errors,
+        "sync": _sync,
     }
     if blocks_folder(environment.user_store.home):
         checks = {"ctx": _program, "clock": _clock, "store": _no_folder, "disk space": _disk_space}
@@ -369,3 +372,16 @@ def _hook_errors(environment: Environment) -> Iterator[DoctorCheck]:
         )
     else:
         yield ok("hook errors", "none in the last day")
+
+
+def _sync(environment: Environment) -> Iterator[DoctorCheck]:
+    """Whether the last sync with each target failed."""
+    store = environment.user_store
+    if not os.path.isdir(store.sync):
+        return
+    for target in target_settings.targets(store):
+        state = _ask_store(store.database, partial(replicas.target_state, target=target.replica))
+        if state and state.problem:
+            seen = f"{target.name}: {state.problem}"
+            advice = f"To try again: `ctx sync {target.name}`"
+            yield DoctorCheck("sync", "warning", seen, advice)

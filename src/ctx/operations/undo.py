@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ctx.errors import NodeNotFound, UsageError
 from ctx.ids import NodeId, Ulid, short
-from ctx.memory import history, inverse_changes, records, replay
+from ctx.memory import history, inverse_changes, records, replay, replicas
 from ctx.memory.graph import PROJECT, USER, Graph
 from ctx.memory.inverse_changes import ChangeSummary, KeptField
 from ctx.workspace import Memory
@@ -182,10 +182,13 @@ def _find_change(memory: Memory, text: str) -> str:
 def _newest(memory: Memory) -> str:
     """The newest change of this session that is not undone and is not an undo itself.
 
-    Other people have sessions of the same name; changes from their commits are skipped.
+    Other people and other machines have sessions of the same name; their changes are skipped.
     """
     for graph, change_id in _changes(memory, memory.session):
-        is_own = graph.scope == USER or history.is_own(graph.connection, change_id)
+        is_user = graph.scope == USER
+        if is_user and replicas.is_foreign_change(graph.connection, change_id):
+            continue
+        is_own = is_user or history.is_own(graph.connection, change_id)
         if is_own or records.changes_beginning_with(memory.user.connection, change_id):
             made = inverse_changes.describe_change(graph, change_id)
             if made.action != inverse_changes.ACTION and not made.undone:

@@ -6,7 +6,7 @@ batches are merged, because merging does not decode records. Invalid records are
 """
 
 import re
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -18,6 +18,8 @@ from ctx.memory.records import Record
 from ctx.objects.object_store import Object, Reader, read_typed, typed
 from ctx.objects.object_types import RecordBatch
 
+INVALID = "?"
+"""The prefix of the kind of an invalid record."""
 _CENTURY_MS = 100 * 365 * 86_400_000
 _LONGEST_NAME = 500
 _IDS = re.compile("(?:[0-7][0-9A-HJKMNP-TV-Z]{25}){2}")
@@ -70,12 +72,14 @@ def read(reader: Reader, batch_id: ObjectId) -> list[Record]:
     return [record for record, _ in decode_batch(read_typed(reader, batch_id, RecordBatch))]
 
 
-def decode_batch(batch: RecordBatch) -> list[tuple[Record, str]]:
+def decode_batch(
+    batch: RecordBatch, fits: Callable[[Record], bool] = valid_records.fits
+) -> list[tuple[Record, str]]:
     """The records of a batch with their bodies as text. Of two with one id, the first wins."""
     by_id: dict[str, tuple[Record, str]] = {}
     before = latest()
     for raw in batch.records:
-        if (record := _decode_record(raw, before)) is not None:
+        if (record := _decode_record(raw, before, fits)) is not None:
             by_id.setdefault(record[0].id, record)
     return list(by_id.values())
 
@@ -108,7 +112,9 @@ def latest() -> int:
     return min((clock.now_ms() + _CENTURY_MS) << clock.COUNTER_BITS, records.BEYOND)
 
 
-def _decode_record(raw: msgspec.Raw, before: int) -> tuple[Record, str] | None:
+def _decode_record(
+    raw: msgspec.Raw, before: int, fits: Callable[[Record], bool] = valid_records.fits
+) -> tuple[Record, str] | None:
     """Decode and check a record that anybody may have written; None if it has no valid id or a
     stamp that is not `before` the bound.
 
@@ -132,8 +138,8 @@ def _decode_record(raw: msgspec.Raw, before: int) -> tuple[Record, str] | None:
         Ulid(row.id), row.stamp, Ulid(row.change), action, kind, row.subject, row.key,
         row.target, body or {}, session, author,
     )  # fmt: skip
-    if body is None or not valid_records.fits(record):
-        return record._replace(kind=f"?{kind}", body={}), "{}"
+    if body is None or not fits(record):
+        return record._replace(kind=f"{INVALID}{kind}", body={}), "{}"
     return record, row.body
 
 

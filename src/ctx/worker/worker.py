@@ -16,6 +16,7 @@ from ctx.operations import worker_round
 from ctx.operations.worker_round import WorkerRounds
 from ctx.worker import process_lock, worker_log
 from ctx.worker.model_thread import ModelThread
+from ctx.worker.sync_thread import SyncThread
 from ctx.workspace import Environment, Memory
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ class Worker:
         self._tending = WorkerRounds(self.home, self._guard, self.is_stopping, _catch_up)
         self._rebuild: BackgroundRebuild | None = None
         self._model_thread = ModelThread(environment, variables, open_memory, self._guard, self.log)
+        self._sync_thread = SyncThread(environment, open_memory, self._guard, self.log)
 
     def log(self, message: str) -> None:
         worker_log.add(self.store.worker_log, message)
@@ -86,6 +88,8 @@ class Worker:
                 self.log(problem)
         with self._guard("model synthesis"):
             self._model_thread.wake()
+        with self._guard("sync"):
+            self._sync_thread.wake()
         self.rounds += 1
 
     def freshen(self) -> None:

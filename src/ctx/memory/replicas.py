@@ -1,0 +1,223 @@
+"""What other replicas of the user store have: the tables behind `ctx sync`.
+
+A target holds batches of records. This module stores which batches of a target the store has read
+or written, which records are in each, and in which version (`record_versions`). Everything else
+follows: a record that is in no batch of a target is to be sent, and a batch with an outdated record
+is to be rewritten.
+
+A target is named by the id that this replica has in it.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from sqlite3 import Connection
+from typing import NamedTuple
+
+from ctx import clock
+from ctx.memory import record_versions
+from ctx.memory.records import Record
+
+_LOCAL_KINDS = ("task.set",)
+"""The current task belongs to a folder of one machine."""
+
+
+class BatchContents(NamedTuple):
+    """What a batch in a target contains, as far as other batches depend on it."""
+
+    name: str
+    replica: str
+    records: Mapping[str, str]
+    """The versions of its records, by id."""
+
+
+class Replica(NamedTuple):
+    """One machine that shares a target."""
+
+    id: str
+    machine: str
+    sent_at: str
+    has_left: bool
+
+
+# Targets
+
+
+class TargetState(NamedTuple):
+    synced_at: str | None
+    """The last time that it worked."""
+    tried_at: str
+    problem: str
+    """Why the last attempt failed; empty if it worked."""
+
+
+def target_state(connection: Connection, target: str) -> TargetState | None:
+    row = connection.execute(
+        "SELECT synced_at, tried_at, problem FROM sync_targets WHERE id = ?", (target,)
+    ).fetchone()
+    return TargetState._make(row) if row else None
+
+
+def note_attempt(connection: Connection, target: str, problem: str = "") -> None:
+    """Store how a sync went, inside a transaction."""
+    now = clock.iso(clock.now_ms())
+    connection.execute(
+        "INSERT INTO sync_targets (id, synced_at, tried_at, failures, problem)"
+        " VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (id) DO UPDATE SET tried_at = ?3,"
+        " synced_at = coalesce(?2, synced_at), failures = iif(?4, failures + 1, 0), problem = ?5",
+        (target, None if problem else now, now, int(bool(problem)), problem),
+    )
+
+
+def forget_target(connection: Connection, target: str) -> None:
+    """Inside a transaction."""
+    for table in ("sync_batches", "sync_replicas", "sync_confirmed"):
+        connection.execute(f"DELETE FROM {table} WHERE target = ?", (target,))
+    connection.execute("DELETE FROM sync_targets WHERE id = ?", (target,))
+
+
+# Batches
+
+
+def known_batches(connection: Connection, target: str) -> set[str]:
+    """The names of the batches that this store has read or written."""
+    rows = connection.execute("SELECT name FROM sync_batches WHERE target = ?", (target,))
+    return {row[0] for row in rows}
+
+
+def add_batch(connection: Connection, target: str, batch: BatchContents) -> None:
+    """Inside a transaction."""
+    cursor = connection.execute(
+        "INSERT INTO sync_batches (target, name, replica) VALUES (?, ?, ?)",
+        (target, batch.name, batch.replica),
+    )
+    number = cursor.lastrowid
+    connection.executemany(
+        "INSERT INTO sync_records (batch, record, version) VALUES (?, ?, ?)",
+        [(number, record, version) for record, version in batch.records.items()],
+    )
+
+
+def forget_batches(connection: Connection, target: str, names: Iterable[str]) -> None:
+    """Forget batches that are no longer in a target, inside a transaction."""
+    connection.executemany(
+        "DELETE FROM sync_batches WHERE target = ? AND name = ?", [(target, name) for name in names]
+    )
+
+
+def batches_of_replica(connection: Connection, target: str, replica: str) -> dict[str, int]:
+    """The number of records in each batch that a replica wrote."""
+    rows = connection.execute(
+        "SELECT name, count(record) FROM sync_batches LEFT JOIN sync_records ON batch = id"
+        " WHERE target = ? AND replica = ? GROUP BY id ORDER BY id",
+        (target, replica),
+    )
+    return dict(rows.fetchall())
+
+
+def outdated_batches(connection: Connection, target: str) -> list[str]:
+    """The batches that contain a version of a record that a scrub has replaced."""
+    rows = connection.execute(
+        "SELECT DISTINCT b.name FROM sync_versions v JOIN sync_records r ON r.record = v.record"
+        " JOIN sync_batches b ON b.id = r.batch"
+        " WHERE b.target = ? AND r.version <> v.version AND v.depth ="
+        " (SELECT max(depth) FROM sync_versions other WHERE other.record = v.record)"
+        " ORDER BY b.id",
+        (target,),
+    )
+    return [row[0] for row in rows]
+
+
+_UNSENT = (
+    "stamp > 0 AND kind NOT IN ({}) AND NOT EXISTS (SELECT 1 FROM sync_records"
+    " JOIN sync_batches ON sync_batches.id = batch WHERE record = records.id AND target = ?)"
+).format(", ".join(f"'{kind}'" for kind in _LOCAL_KINDS))
+
+
+def unsent_count(connection: Connection, target: str) -> int:
+    count: int = connection.execute(
+        f"SELECT count(*) FROM records WHERE {_UNSENT}", (target,)
+    ).fetchone()[0]
+    return count
+
+
+def unsent_ids(connection: Connection, target: str) -> list[str]:
+    """The records that no batch of a target contains, oldest first."""
+    rows = connection.execute(
+        f"SELECT id FROM records WHERE {_UNSENT} ORDER BY stamp, id", (target,)
+    )
+    return [row[0] for row in rows]
+
+
+def records_in(connection: Connection, target: str, names: Iterable[str]) -> list[str]:
+    """The records that some batches of a target contain."""
+    found: dict[str, None] = {}
+    for name in names:
+        rows = connection.execute(
+            "SELECT record FROM sync_records JOIN sync_batches ON id = batch"
+            " WHERE target = ? AND name = ?",
+            (target, name),
+        )
+        found.update(dict.fromkeys(row[0] for row in rows))
+    return list(found)
+
+
+# Changes of other replicas
+
+
+def note_foreign_changes(connection: Connection, came: Iterable[Record]) -> None:
+    """Remember which changes came from another replica, inside a transaction."""
+    changes = dict.fromkeys(record.change for record in came)
+    connection.executemany(
+        "INSERT OR IGNORE INTO sync_changes (change) VALUES (?)", [(each,) for each in changes]
+    )
+
+
+def is_foreign_change(connection: Connection, change: str) -> bool:
+    """Whether another replica made a change."""
+    row = connection.execute("SELECT 1 FROM sync_changes WHERE change = ?", (change,)).fetchone()
+    return row is not None
+
+
+# Replicas
+
+
+def note_replica(
+    connection: Connection, target: str, replica: Replica, confirmed: Iterable[str]
+) -> None:
+    """Store what a batch says about the replica that wrote it, inside a transaction."""
+    connection.execute(
+        "INSERT INTO sync_replicas (target, replica, machine, sent_at, has_left)"
+        " VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (target, replica) DO UPDATE SET"
+        " has_left = max(has_left, ?5), machine = iif(?4 >= sent_at, ?3, machine),"
+        " sent_at = max(sent_at, ?4)",
+        (target, replica.id, replica.machine, replica.sent_at, replica.has_left),
+    )
+    connection.executemany(
+        "INSERT OR IGNORE INTO sync_confirmed (target, replica, version) VALUES (?, ?, ?)",
+        [(target, replica.id, version) for version in confirmed],
+    )
+
+
+def replicas_of(connection: Connection, target: str) -> list[Replica]:
+    """The replicas that share a target, this one first."""
+    rows = connection.execute(
+        "SELECT replica, machine, sent_at, has_left FROM sync_replicas WHERE target = ?1"
+        " ORDER BY replica <> ?1, machine, replica",
+        (target,),
+    )
+    return [Replica(row[0], row[1], row[2], bool(row[3])) for row in rows]
+
+
+def confirmed_versions(connection: Connection, target: str, replica: str) -> set[str]:
+    rows = connection.execute(
+        "SELECT version FROM sync_confirmed WHERE target = ? AND replica = ?", (target, replica)
+    )
+    return {row[0] for row in rows}
+
+
+def unconfirmed(connection: Connection, target: str) -> Iterator[Replica]:
+    """The replicas of a target that have not confirmed every scrub that is known here."""
+    every = record_versions.versions(connection)
+    for replica in replicas_of(connection, target):
+        is_behind = every - confirmed_versions(connection, target, replica.id)
+        if is_behind and not replica.has_left:
+            yield replica

@@ -1,0 +1,368 @@
+"""Exchange the graph of the user store with other machines: add a target, sync, show, remove."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from sqlite3 import Connection
+from typing import NamedTuple
+
+from ctx import clock, disk, ids, interrupts
+from ctx.errors import CtxError, LockConflict, SyncFailure, UsageError
+from ctx.layout import UserStore
+from ctx.memory import replicas
+from ctx.memory.replicas import Replica
+from ctx.operations import sync_scrubs
+from ctx.sqlite.connection import transaction
+from ctx.sync import batch_files, target_settings
+from ctx.sync.batch_files import BatchFile, Keys, UnreadableFile
+from ctx.sync.batch_target import BatchTarget
+from ctx.sync.git_target import shown
+from ctx.sync.replicate import Replication, SyncCounts, UnreadBatch
+from ctx.sync.target_settings import SyncTarget, TargetKind
+
+AskSecret = Callable[[bool], bytes | None]
+"""Returns the passphrase or key, or None for no encryption. The argument is whether the target is
+new, so that a passphrase is asked for twice."""
+
+Samples = dict[bytes | None, list[BatchFile]]
+"""A few batches for each salt; None stands for no encryption."""
+
+_WAIT_S = 30.0
+_MOST_SAMPLES = 3
+_SHORTEST_SECRET = 8
+
+
+class SyncAddResult(NamedTuple):
+    """The answer of `ctx sync add`."""
+
+    name: str
+    kind: TargetKind
+    place: str
+    encrypted: bool
+    every: str
+    """How often the worker syncs; empty for the setting `sync.every`."""
+    batches: int
+    """Batches that the target already has."""
+    changed: bool
+    """Whether the target existed here, and its key or interval changed."""
+
+
+class TargetResult(NamedTuple):
+    """What was exchanged with one target."""
+
+    name: str
+    received_batches: int
+    received_records: int
+    """Records that this machine did not have."""
+    scrubbed_records: int
+    """Records that this machine had, and that were scrubbed on another one."""
+    sent_batches: int
+    sent_records: int
+    rewritten_batches: int
+    """Batches from which something that was scrubbed is removed."""
+    unread: tuple[UnreadBatch, ...]
+    """Files that were left alone."""
+    problem: str | None
+    """Why the target could not be synced."""
+
+
+class SyncResult(NamedTuple):
+    """The answer of `ctx sync`."""
+
+    dry_run: bool
+    targets: tuple[TargetResult, ...]
+
+
+class ReplicaStatus(NamedTuple):
+    """One machine that shares a target."""
+
+    machine: str
+    this: bool
+    """Whether it is this machine."""
+    sent_at: str
+    """When it last sent something, as far as is known here."""
+    confirmed: bool
+    """Whether it has applied every scrub that is known here."""
+
+
+class TargetStatus(NamedTuple):
+    name: str
+    kind: TargetKind
+    place: str
+    encrypted: bool
+    every: str
+    """How often the worker syncs: `10m`, or `never`."""
+    synced_at: str | None
+    """When it was last synced."""
+    problem: str | None
+    """Why the last attempt failed."""
+    unsent: int
+    """Records that the target does not have yet."""
+    machines: tuple[ReplicaStatus, ...]
+
+
+class SyncStatus(NamedTuple):
+    """The answer of `ctx sync status`."""
+
+    targets: tuple[TargetStatus, ...]
+
+
+class SyncRemoveResult(NamedTuple):
+    """The answer of `ctx sync remove`."""
+
+    name: str
+    place: str
+    announced: bool
+    """Whether the other machines learn that this one has left."""
+
+
+def add(
+    store: UserStore,
+    connection: Connection,
+    place: tuple[str, str, str],
+    every: str,
+    ask_secret: AskSecret,
+) -> SyncAddResult:
+    """Add a target, or change the key or interval of one. `place` has the name of the target, the
+    folder or URL, and the folder that a path is relative to."""
+    name, text, folder = place
+    before = target_settings.target_named(store, name)
+    kind, path = target_settings.place_of(text, folder)
+    if before and (before.kind, before.place) != (kind, path):
+        raise UsageError(
+            f"The target {name} is {shown(before.place)}.",
+            hint=f"Use another name, or remove it first: `ctx sync remove {name}`",
+        )
+    with _hold(store), _purged_on_failure(store, name, before):
+        if kind == "folder" and before is None:
+            _make_folder(path)
+        replica = before.replica if before else ids.new_ulid()
+        every = every or (before.every if before else "")
+        target = SyncTarget(name, kind, path, replica, True, every)
+        opened = target_settings.open_target(store, target)
+        names = sorted(opened.listing().batches)
+        old = target_settings.keys_of(store, before) if before else None
+        keys = _keys(_samples(opened, names), old, shown(path), ask_secret)
+        target = SyncTarget(name, kind, path, replica, bool(keys), every)
+        interrupts.defer()
+        target_settings.keep(store, target, keys)
+        _replication(store, connection, target, opened, keys).announce()
+    is_changed = before is not None
+    return SyncAddResult(name, kind, shown(path), bool(keys), every, len(names), is_changed)
+
+
+def sync(
+    store: UserStore,
+    connection: Connection,
+    name: str | None,
+    *,
+    dry_run: bool = False,
+    tick: clock.Tick = clock.no_tick,
+) -> SyncResult:
+    """Sync one target or all of them. If one of several fails, the others are synced too."""
+    chosen = [_target(store, name)] if name else target_settings.targets(store)
+    if not chosen:
+        raise SyncFailure(
+            "There is no target to sync with.",
+            hint="Add a folder or a git repository: `ctx sync add NAME DIR`",
+        )
+    results = []
+    with _hold(store):
+        for target in chosen:
+            try:
+                counts = sync_target(store, connection, target, dry_run=dry_run, tick=tick)
+                results.append(TargetResult(target.name, *counts, None))
+            except CtxError as error:
+                if len(chosen) == 1:
+                    raise
+                results.append(TargetResult(target.name, *SyncCounts(), str(error)))
+    return SyncResult(dry_run, tuple(results))
+
+
+def sync_target(
+    store: UserStore,
+    connection: Connection,
+    target: SyncTarget,
+    *,
+    dry_run: bool = False,
+    tick: clock.Tick = clock.no_tick,
+) -> SyncCounts:
+    """Sync one target, and store how it went. The caller holds the lock."""
+    opened = target_settings.open_target(store, target)
+    try:
+        keys = target_settings.keys_of(store, target)
+        replication = _replication(store, connection, target, opened, keys, tick)
+        counts = replication.preview() if dry_run else replication.run()
+    except CtxError as error:
+        if not dry_run:
+            with transaction(connection):
+                replicas.note_attempt(connection, target.replica, str(error))
+        raise
+    if not dry_run:
+        with transaction(connection):
+            replicas.note_attempt(connection, target.replica)
+        sync_scrubs.wipe(store, connection)
+    return counts
+
+
+def status(store: UserStore, connection: Connection, default_every: str) -> SyncStatus:
+    """Show the targets as this machine knows them. They are not contacted."""
+    found = []
+    for target in target_settings.targets(store):
+        state = replicas.target_state(connection, target.replica)
+        awaited = set(replicas.unconfirmed(connection, target.replica))
+        machines = tuple(
+            ReplicaStatus(
+                each.machine, each.id == target.replica, each.sent_at, each not in awaited
+            )
+            for each in replicas.replicas_of(connection, target.replica)
+            if not each.has_left
+        )
+        found.append(
+            TargetStatus(
+                target.name,
+                target.kind,
+                shown(target.place),
+                target.encrypted,
+                target.every or default_every,
+                state.synced_at if state else None,
+                (state.problem or None) if state else None,
+                replicas.unsent_count(connection, target.replica),
+                machines,
+            )
+        )
+    return SyncStatus(tuple(found))
+
+
+def remove(store: UserStore, connection: Connection, name: str) -> SyncRemoveResult:
+    """Stop syncing with a target. What it contains stays there, and so does what came from it."""
+    target = _target(store, name)
+    with _hold(store):
+        interrupts.defer()
+        announced = True
+        try:
+            opened = target_settings.open_target(store, target)
+            keys = target_settings.keys_of(store, target)
+            _replication(store, connection, target, opened, keys).leave()
+        except CtxError:
+            # It may be gone for good.
+            announced = False
+        target_settings.forget(store, name)
+        with transaction(connection):
+            replicas.forget_target(connection, target.replica)
+    return SyncRemoveResult(name, shown(target.place), announced)
+
+
+@contextmanager
+def _hold(store: UserStore) -> Iterator[None]:
+    """Hold the lock of `ctx sync`, or report that another process does."""
+    with target_settings.try_hold(store, _WAIT_S) as is_free:
+        if not is_free:
+            raise LockConflict("Another process is syncing.")
+        yield
+
+
+def _target(store: UserStore, name: str) -> SyncTarget:
+    target = target_settings.target_named(store, name)
+    if target is None:
+        known = ", ".join(each.name for each in target_settings.targets(store))
+        raise SyncFailure(
+            f"There is no target {name}.",
+            hint=f"The targets are: {known}." if known else "Add one: `ctx sync add NAME DIR`",
+        )
+    return target
+
+
+def _replication(
+    store: UserStore,
+    connection: Connection,
+    target: SyncTarget,
+    opened: BatchTarget,
+    keys: Keys,
+    tick: clock.Tick = clock.no_tick,
+) -> Replication:
+    now = clock.iso(clock.now_ms())
+    replica = Replica(target.replica, os.uname().nodename, now, False)
+    on_applied = partial(sync_scrubs.note_applied, store)
+    return Replication(connection, target.name, opened, keys, replica, on_applied, tick)
+
+
+@contextmanager
+def _purged_on_failure(store: UserStore, name: str, before: SyncTarget | None) -> Iterator[None]:
+    """Leave nothing of a target that could not be added."""
+    try:
+        yield
+    except BaseException:
+        if before is None:
+            target_settings.forget(store, name)
+        raise
+
+
+def _make_folder(path: str) -> None:
+    """Create the folder of a new target. Its parent must exist: it may be on another disk."""
+    if os.path.isdir(path):
+        return
+    if os.path.lexists(path) or not os.path.isdir(os.path.dirname(path)):
+        raise UsageError(
+            f"{path} is not a folder.",
+            hint="Create it first; if it is on another disk, mount the disk.",
+        )
+    with disk.explain_errors("making a sync folder"):
+        disk.make_folder(path)
+
+
+def _keys(samples: Samples, old: Keys | None, place: str, ask_secret: AskSecret) -> Keys:
+    """Derive the keys of a target, and check that they open what is already there.
+
+    Nothing is asked if the `old` keys are enough.
+    """
+    salts = [salt for salt in samples if salt is not None]
+    known: set[bytes | None] = {*old} if old else {None}
+    if old is not None and samples.keys() <= known:
+        return old
+    secret = ask_secret(not samples)
+    if secret is None and salts:
+        raise SyncFailure(f"{place} is encrypted.", hint="Give its passphrase instead of --plain.")
+    if secret is None:
+        return {}
+    if None in samples:
+        raise SyncFailure(f"{place} is not encrypted.", hint="Add --plain, or use another place.")
+    if len(secret) < _SHORTEST_SECRET:
+        raise UsageError(
+            "The passphrase is too short.", hint=f"It needs {_SHORTEST_SECRET} characters or more."
+        )
+    keys = {salt: batch_files.derive_key(secret, salt) for salt in sorted(salts)}
+    fitting = {
+        salt: key for salt, key in keys.items() if any(_opens(file, keys) for file in samples[salt])
+    }
+    if salts and not fitting:
+        raise SyncFailure(
+            f"The passphrase or key is wrong: it does not open the batches in {place}.",
+            hint="Nothing was written. Use the one that the other machines use.",
+        )
+    if fitting:
+        return {**(old or {}), **fitting}
+    salt = batch_files.new_salt()
+    return {salt: batch_files.derive_key(secret, salt)}
+
+
+def _samples(opened: BatchTarget, names: Sequence[str]) -> Samples:
+    samples: Samples = {}
+    for name in names:
+        try:
+            data = opened.read(name)
+            few = samples.setdefault(batch_files.salt_of(data), [])
+        except UnreadableFile:
+            continue
+        if len(few) < _MOST_SAMPLES:
+            few.append(BatchFile(name, data))
+    return samples
+
+
+def _opens(file: BatchFile, keys: Keys) -> bool:
+    try:
+        batch_files.unseal(*file, keys)
+    except UnreadableFile:
+        return False
+    return True

@@ -1,0 +1,509 @@
+"""`ctx sync` between machines, through a folder and through a git repository."""
+
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from ctx.cli.settings import Settings
+from ctx.errors import GitFailure
+from ctx.layout import UserStore
+from ctx.operations import sync as operation
+from ctx.operations import sync_scrubs
+from ctx.sync import batch_files, git_target, target_settings
+from ctx.sync.git_target import GitTarget
+from tests import effort
+from tests.conftest import Ctx, Ran, git
+from tests.faults import NO_SPACE, Disk, Stopped
+
+PASSPHRASE = "correct horse battery"
+On = Callable[..., Ran]
+
+
+@pytest.fixture(autouse=True)
+def quick_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys that take no time to derive, and a passphrase."""
+    monkeypatch.setattr(batch_files, "_SCRYPT_N", 2)
+    monkeypatch.setenv("CTX_SYNC_PASSPHRASE", PASSPHRASE)
+
+
+@pytest.fixture
+def on(ctx: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> On:
+    """Run a command on one of several machines."""
+
+    def run(machine: str, *words: str) -> Ran:
+        monkeypatch.setenv("CTX_HOME", str(tmp_path / machine))
+        monkeypatch.setattr(os, "uname", lambda: _Uname(machine))
+        return ctx(*words)
+
+    return run
+
+
+class _Uname:
+    def __init__(self, machine: str) -> None:
+        self.nodename = f"the-{machine}"
+
+
+@pytest.fixture(params=["folder", "git"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A shared folder, or a bare git repository."""
+    if request.param == "folder":
+        return str(tmp_path / "shared")
+    git("init", "-q", "--bare", str(tmp_path / "memory.git"))
+    return str(tmp_path / "memory.git")
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> Path:
+    return tmp_path / "shared"
+
+
+def contents(on: On, machine: str) -> list[str]:
+    nodes = on(machine, "list", "--json", "--limit=1000").json["nodes"]
+    return sorted(node["content"] for node in nodes)
+
+
+def files(place: str) -> dict[str, bytes]:
+    """The batches in a target."""
+    if not place.endswith(".git"):
+        return {path.name: path.read_bytes() for path in Path(place).iterdir()}
+    clone = GitTarget(place, f"{place}-read")
+    return {name: clone.read(name) for name in clone.listing().batches}
+
+
+def test_two_machines_share_their_memory(on: On, place: str) -> None:
+    on("one", "add", "The API speaks OAuth 2.0.")
+    assert on("one", "sync", "add", "home", place).code == 0
+    assert on("one", "sync").out == "home: sent 2 records.\n"
+    on("two", "add", "Deploys run on Fridays.")
+    assert "2 batches of other machines" in on("two", "sync", "add", "home", place).out
+    assert on("two", "sync").out == "home: received 2 records, sent 2 records.\n"
+    assert on("one", "sync", "home").out == "home: received 2 records.\n"
+    assert on("one", "sync").out == "home: nothing to send or receive.\n"
+    both = ["Deploys run on Fridays.", "The API speaks OAuth 2.0."]
+    assert contents(on, "one") == contents(on, "two") == both
+    assert on("two", "store", "check").code == 0
+
+
+def test_an_edit_and_a_delete_reach_the_other_machine(on: On, place: str) -> None:
+    first, second = (
+        on("one", "add", f"Fact {word}.", "--json").json["node"]["id"] for word in ("one", "two")
+    )
+    on("one", "sync", "add", "home", place)
+    on("one", "sync")
+    on("two", "sync", "add", "home", place)
+    on("two", "sync")
+    on("two", "update", first, "--content", "Fact one and a half.")
+    on("two", "delete", second, "--yes")
+    on("two", "sync")
+    on("one", "sync")
+    assert contents(on, "one") == ["Fact one and a half."]
+
+
+def test_undo_concerns_the_changes_of_this_machine(on: On, shared: Path) -> None:
+    on("two", "add", "Of two.")
+    on("one", "add", "Of one.")
+    for machine in ("one", "two"):
+        on(machine, "sync", "add", "home", str(shared))
+        on(machine, "sync")
+    on("two", "undo")
+    assert contents(on, "two") == ["Of one."]
+
+
+def test_a_dry_run_changes_nothing(on: On, place: str) -> None:
+    on("one", "add", "Fact one.")
+    on("one", "sync", "add", "home", place)
+    before = files(place)
+    assert on("one", "sync", "--dry-run").out == "home: would have sent 2 records.\n"
+    assert files(place) == before
+    on("one", "sync")
+    on("two", "sync", "add", "home", place)
+    answer = on("two", "sync", "--dry-run", "--json").json
+    assert answer == {
+        "dry_run": True,
+        "targets": [
+            {
+                "name": "home",
+                "received_batches": 2,
+                "received_records": 2,
+                "scrubbed_records": 0,
+                "sent_batches": 0,
+                "sent_records": 0,
+                "rewritten_batches": 0,
+                "unread": [],
+                "problem": None,
+            }
+        ],
+    }
+    assert contents(on, "two") == []
+
+
+def test_a_wrong_passphrase_is_refused_before_anything_is_written(
+    on: On, place: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    on("one", "add", "Fact one.")
+    on("one", "sync", "add", "home", place)
+    on("one", "sync")
+    before = files(place)
+    monkeypatch.setenv("CTX_SYNC_PASSPHRASE", "wrong horse battery")
+    refused = on("two", "sync", "add", "home", place)
+    assert refused.code == 1
+    assert refused.err == (
+        f"error E034: The passphrase or key is wrong: it does not open the batches in {place}.\n"
+        "  Nothing was written. Use the one that the other machines use.\n"
+    )
+    assert files(place) == before
+    assert sorted(path.name for path in (tmp_path / "two" / "sync").iterdir()) == ["lock"]
+
+
+def test_an_encrypted_target_and_a_plain_one_are_not_mixed(on: On, tmp_path: Path) -> None:
+    secret, plain = str(tmp_path / "secret"), str(tmp_path / "plain")
+    on("one", "sync", "add", "secret", secret)
+    on("one", "sync", "add", "plain", plain, "--plain")
+    refused = on("two", "sync", "add", "home", secret, "--plain")
+    assert f"error E034: {secret} is encrypted." in refused.err
+    assert f"error E034: {plain} is not encrypted." in on("two", "sync", "add", "x", plain).err
+
+
+def test_two_machines_that_begin_at_the_same_time(on: On, tmp_path: Path) -> None:
+    """Each chooses a salt. The passphrase, entered again, opens the batches of the other."""
+    folders = {"one": tmp_path / "a", "two": tmp_path / "b"}
+    for machine, folder in folders.items():
+        on(machine, "add", f"Of {machine}.")
+        on(machine, "sync", "add", "home", str(folder))
+        on(machine, "sync")
+    for file in folders["two"].iterdir():
+        (folders["one"] / file.name).write_bytes(file.read_bytes())
+    told = on("one", "sync").out
+    assert told.count("another passphrase or key was used for it") == 2
+    changed = on("one", "sync", "add", "home", str(folders["one"])).out
+    assert changed.startswith("Changed home: ")
+    assert on("one", "sync").out == "home: received 2 records.\n"
+    assert contents(on, "one") == ["Of one.", "Of two."]
+
+
+def test_damaged_and_foreign_files_are_named_and_left_alone(on: On, shared: Path) -> None:
+    on("one", "sync", "add", "home", str(shared))
+    on("one", "add", "Fact one.")
+    on("one", "sync")
+    known = set(shared.iterdir())
+    on("one", "add", "Fact two.")
+    on("one", "sync")
+    (cut,) = set(shared.iterdir()) - known
+    cut.write_bytes(cut.read_bytes()[:-7])
+    (shared / "notes.txt").write_text("Mine.")
+    (shared / ("0" * 64)).write_text("Not a batch.")
+    (shared / ".stfolder").mkdir()
+    on("two", "sync", "add", "home", str(shared))
+    told = on("two", "sync", "--json").json["targets"][0]
+    assert told["received_records"] == 2
+    assert told["unread"] == [
+        {"file": "notes.txt", "why": "it is not a batch of ctx"},
+        {"file": "0" * 64, "why": "it is not a batch of ctx"},
+        {"file": cut.name, "why": "it is damaged, or its name was changed"},
+    ]
+    assert contents(on, "two") == ["Fact one."]
+    assert (shared / "notes.txt").read_text() == "Mine."
+    # The machine that wrote it can write it again.
+    on("one", "sync", "remove", "home")
+    on("one", "sync", "add", "home", str(shared))
+    on("one", "sync")
+    assert on("two", "sync").out.startswith("home: received 2 records.\n")
+    assert contents(on, "two") == ["Fact one.", "Fact two."]
+
+
+def test_without_the_key_only_sizes_and_times_can_be_seen(
+    on: On, place: str, tmp_path: Path
+) -> None:
+    on("one", "add", "The swordfish fact.", "--tag", "project:acme", "--meta", "path=src/fish.py")
+    on("one", "sync", "add", "home", place)
+    on("one", "sync")
+    on("two", "sync", "add", "home", place)
+    on("two", "sync")
+    for name, data in files(place).items():
+        assert batch_files.is_batch_name(name)
+        for word in (b"swordfish", b"acme", b"fish.py", b"the-one", b"node.put", b"cli"):
+            assert word not in data
+    if place.endswith(".git"):
+        log = git("log", "--all", "--format=%an %ae %cn %ce %s", cwd=Path(place))
+        assert set(log.splitlines()) == {"ctx ctx@localhost ctx ctx@localhost sync"}
+        return
+    assert stat.S_IMODE(os.stat(place).st_mode) == 0o700
+    own = [*Path(place).iterdir(), *(tmp_path / "one" / "sync").iterdir()]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in own} == {0o600}
+
+
+def test_a_key_from_a_file(on: On, shared: Path, tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    told = on("one", "sync", "add", "home", str(shared), "--key-file", str(key))
+    assert told.code == 2
+    assert "openssl rand" in told.err
+    key.write_bytes(os.urandom(32))
+    assert on("one", "sync", "add", "home", str(shared), "--key-file", str(key)).code == 0
+    assert on("two", "sync", "add", "home", str(shared)).code == 1
+    assert on("two", "sync", "add", "home", str(shared), "--key-file", str(key)).code == 0
+
+
+def test_the_interval_is_changed_without_the_passphrase(
+    on: On, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on("one", "sync", "add", "home", place)
+    monkeypatch.delenv("CTX_SYNC_PASSPHRASE")
+    assert on("one", "sync", "add", "home", place, "--every", "1h").out.startswith("Changed home")
+    (told,) = on("one", "sync", "status", "--json").json["targets"]
+    assert told["every"] == "1h"
+    assert told["encrypted"]
+
+
+def test_a_passphrase_is_needed_without_a_terminal(
+    on: On, shared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CTX_SYNC_PASSPHRASE")
+    refused = on("one", "sync", "add", "home", str(shared))
+    assert refused.code == 1
+    assert "--passphrase-file, --key-file or --plain" in refused.err
+    short = shared.with_name("short")
+    short.write_text("abc\n")
+    refused = on("one", "sync", "add", "home", str(shared), "--passphrase-file", str(short))
+    assert "The passphrase is too short." in refused.err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("sync",), "There is no target to sync with."),
+        (("sync", "elsewhere"), "There is no target elsewhere."),
+        (("sync", "remove", "elsewhere"), "There is no target elsewhere."),
+        (("sync", "add", "Big", "x"), "'Big' cannot be the name of a target."),
+        (("sync", "add", "status", "x"), "'status' cannot be the name of a target."),
+        (("sync", "add", "a", "no/such/folder"), "is not a folder."),
+        (("sync", "add", "a", "x", "--every", "often"), "'often' is not an interval"),
+        (("sync", "add", "a", "postgresql://host/db"), "PostgreSQL"),
+        (("sync", "add", "a", "missing.git"), "does not appear to be a git repository"),
+        (("config", "set", "sync.every", "often"), 'a text like "10m"'),
+        (("--db", "x.db", "sync"), "`ctx sync` works with the user store."),
+    ],
+)
+def test_mistakes_are_explained(on: On, words: tuple[str, ...], told: str) -> None:
+    refused = on("one", *words)
+    assert refused.code
+    assert told in refused.err
+
+
+def test_an_agent_cannot_add_a_target(
+    on: On, shared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Settings, "is_in_agents_shell", True)
+    refused = on("one", "sync", "add", "home", str(shared), "--plain")
+    assert refused.code == 2
+    assert "not an agent" in refused.err
+    assert not shared.exists()
+
+
+def test_a_target_that_is_away_does_not_stop_the_others(on: On, tmp_path: Path) -> None:
+    on("one", "add", "Fact one.")
+    for name in ("away", "here"):
+        on("one", "sync", "add", name, str(tmp_path / name))
+    os.rename(tmp_path / "away", tmp_path / "unmounted")
+    told = on("one", "sync")
+    assert told.code == 1
+    assert told.out == (
+        f"away: E034: The folder {tmp_path}/away does not exist.\nhere: sent 2 records.\n"
+    )
+    problems = [each["problem"] for each in on("one", "sync", "status", "--json").json["targets"]]
+    assert problems == [f"E034: The folder {tmp_path}/away does not exist.", None]
+    assert on("one", "sync", "away").code == 1
+    checks = on("one", "doctor", "--json").json["checks"]
+    (check,) = [check for check in checks if check["name"] == "sync"]
+    assert check["seen"] == f"away: E034: The folder {tmp_path}/away does not exist."
+    os.rename(tmp_path / "unmounted", tmp_path / "away")
+    assert on("one", "sync").out == "away: sent 2 records.\nhere: nothing to send or receive.\n"
+
+
+def test_status_and_remove(on: On, shared: Path) -> None:
+    assert on("one", "sync", "status").out.startswith("No targets.")
+    on("one", "add", "Fact one.")
+    on("one", "sync", "add", "home", str(shared), "--every", "10m")
+    on("two", "sync", "add", "home", str(shared))
+    on("two", "sync")
+    on("one", "sync")
+    on("one", "add", "Fact two.")
+    (told,) = on("one", "sync", "status", "--json").json["targets"]
+    assert told["unsent"] == 2
+    assert told["every"] == "10m"
+    assert [(each["machine"], each["this"]) for each in told["machines"]] == [
+        ("the-one", True),
+        ("the-two", False),
+    ]
+    removed = on("two", "sync", "remove", "home")
+    assert removed.out == "Removed home. " + f"{shared} keeps what it contains.\n"
+    on("one", "sync")
+    (told,) = on("one", "sync", "status", "--json").json["targets"]
+    assert [each["machine"] for each in told["machines"]] == ["the-one"]
+    assert "No targets." in on("two", "sync", "status").out
+    assert contents(on, "two") == []
+
+
+def test_completion_offers_targets(on: On, shared: Path) -> None:
+    on("one", "sync", "add", "home", str(shared))
+    assert "\nhome\t" in on("one", "__complete", "zsh", "ctx", "sync", "remove", "").out
+
+
+def test_only_one_process_syncs_at_a_time(
+    on: On, shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on("one", "sync", "add", "home", str(shared))
+    monkeypatch.setattr(operation, "_WAIT_S", 0.05)
+    with target_settings.try_hold(UserStore(str(tmp_path / "one"))):
+        refused = on("one", "sync")
+    assert refused.err.startswith("error E006: Another process is syncing.")
+
+
+def test_a_scrub_reaches_other_machines_and_their_backups(
+    on: On, place: str, tmp_path: Path
+) -> None:
+    on("one", "add", "The key is swordfish today.")
+    on("one", "sync", "add", "home", place, "--plain")
+    on("one", "sync")
+    on("two", "sync", "add", "home", place, "--plain")
+    on("two", "sync")
+    on("one", "sync")
+    on("two", "store", "backup")
+    told = on("one", "scrub", "swordfish", "--yes")
+    assert told.out.endswith(
+        "Not confirmed yet:\n  the-one (this machine), target home\n  the-two, target home\n"
+    )
+    assert on("one", "sync").out == "home: removed what was scrubbed from 1 batch.\n"
+    again = on("one", "scrub", "swordfish", "--yes", "--json").json
+    assert [each["machine"] for each in again["replicas"]] == ["the-two"]
+    assert on("two", "sync").out == "home: scrubbed 1 record.\n"
+    assert contents(on, "two") == ["The key is [scrubbed] today."]
+    for path in (tmp_path / "two").rglob("*"):
+        assert not path.is_file() or b"swordfish" not in path.read_bytes(), path
+    assert not (tmp_path / "two" / "sync" / sync_scrubs._MARK).exists()
+    on("one", "sync")
+    assert on("one", "scrub", "swordfish", "--yes", "--json").json["replicas"] == []
+
+
+def test_a_push_that_comes_too_late_is_repeated(
+    on: On, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = str(tmp_path / "memory.git")
+    git("init", "-q", "--bare", place)
+    for machine in ("one", "two"):
+        on(machine, "add", f"Of {machine}.")
+        on(machine, "sync", "add", "home", place)
+    commit = GitTarget._commit
+    pushed: list[bool] = []
+
+    def pushed_in_between(self: GitTarget, entries: dict[str, str], parent: str | None) -> str:
+        if not pushed:
+            pushed.append(True)
+            on("two", "sync")
+            monkeypatch.setenv("CTX_HOME", str(tmp_path / "one"))
+        return commit(self, entries, parent)
+
+    monkeypatch.setattr(GitTarget, "_commit", pushed_in_between)
+    assert on("one", "sync").out == "home: sent 2 records.\n"
+    assert on("one", "sync").out == "home: received 2 records.\n"
+    assert contents(on, "one") == ["Of one.", "Of two."]
+
+
+def test_a_git_server_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "bin" / "git"
+    script.parent.mkdir()
+    script.write_text('#!/bin/sh\ncase "$*" in *ls-remote*) exec sleep 60;; esac\n')
+    script.chmod(0o700)
+    monkeypatch.setenv("PATH", f"{script.parent}:{os.environ['PATH']}")
+    monkeypatch.setattr(git_target, "_NETWORK_S", 0.2)
+    target = GitTarget("https://you:secret@example.org/memory.git", str(tmp_path / "clone"))
+    with pytest.raises(GitFailure, match="did not answer within"):
+        target.listing()
+    assert git_target.shown("https://you:secret@example.org/x") == "https://example.org/x"
+
+
+def synced_until(
+    on: On, machine: str, stop_at: int, refuse_with: int = 0
+) -> tuple[bool, Ran | None]:
+    """Run a sync that is stopped at a file-system operation; whether it got to its end."""
+    disk = Disk(stop_at=stop_at, refuse_with=refuse_with)
+    done: Ran | None = None
+    with disk.installed():
+        try:
+            done = on(machine, "sync")
+        except Stopped:
+            return False, None
+    return disk.operations < stop_at or done is None, done
+
+
+@pytest.mark.parametrize("refuse_with", [0, NO_SPACE], ids=["killed", "full disk"])
+def test_a_sync_that_is_stopped_anywhere_is_completed_by_the_next(
+    on: On, place: str, tmp_path: Path, refuse_with: int
+) -> None:
+    """What is in the store, in the target and on the other machine stays consistent."""
+    on("one", "sync", "add", "home", place)
+    on("two", "sync", "add", "home", place)
+    expected = []
+    stop_at, is_complete = 0, False
+    while not is_complete:
+        word = f"secret{stop_at:03}"
+        on("one", "add", f"The {word} fact.")
+        on("one", "sync")
+        on("one", "add", f"Fact {stop_at}.")
+        on("one", "scrub", word, "--yes", "-q")
+        expected += ["The [scrubbed] fact.", f"Fact {stop_at}."]
+        is_complete, done = synced_until(on, "one", stop_at, refuse_with)
+        if done is not None and done.code:
+            assert done.err.startswith(("error E014: The disk is full", "error E016:"))
+        assert on("one", "sync").code == 0
+        # A git command is a process, and there are many of them.
+        stop_at += effort.every(12) if place.endswith(".git") else 1
+    assert stop_at > 8
+    on("two", "sync")
+    assert contents(on, "two") == contents(on, "one") == sorted(expected)
+    assert on("two", "store", "check").code == on("one", "store", "check").code == 0
+    with closing(sqlite3.connect(tmp_path / "two" / "store.db")) as connection:
+        doubled = connection.execute("SELECT content FROM nodes GROUP BY id HAVING count(*) > 1")
+        assert doubled.fetchall() == []
+
+
+def test_a_machine_that_is_stopped_while_it_receives_a_scrub_completes_it(
+    on: On, shared: Path, tmp_path: Path
+) -> None:
+    for machine in ("one", "two"):
+        on(machine, "sync", "add", "home", str(shared))
+    stop_at, is_complete = 0, False
+    while not is_complete:
+        word = f"secret{stop_at:03}"
+        on("one", "add", f"The {word} fact.")
+        on("one", "sync")
+        on("two", "sync")
+        on("one", "scrub", word, "--yes", "-q")
+        on("one", "sync")
+        is_complete, _ = synced_until(on, "two", stop_at)
+        assert on("two", "sync").code == 0
+        for path in (tmp_path / "two").rglob("*"):
+            assert not path.is_file() or word.encode() not in path.read_bytes(), path
+        stop_at += 1
+    assert stop_at > 5
+    assert contents(on, "two") == ["The [scrubbed] fact."] * stop_at
+
+
+@pytest.mark.parametrize(
+    ("words", "loaded"), [("list", "False False"), ("scrub x-x --yes", "True False")]
+)
+def test_other_commands_do_not_load_what_sync_needs(words: str, loaded: str) -> None:
+    code = (
+        "import sys; from ctx.cli.main import main; main(sys.argv[1:]);"
+        "print('ctx.sync' in sys.modules, 'cryptography' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words.split()], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == loaded
