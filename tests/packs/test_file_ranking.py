@@ -65,7 +65,8 @@ def ranked(
         commit_meanings.add(connection, fingerprints)
         rows = connection.execute("SELECT id, name FROM items").fetchall()
         items = {id: 1.0 for id, name in rows if name in named}
-        return file_ranking.rank(connection, question.read(task), mentioned, items, without=without)
+        paths = dict.fromkeys(mentioned, 1.0)
+        return file_ranking.rank(connection, question.read(task), paths, items, without=without)
     finally:
         connection.close()
 

@@ -136,7 +136,7 @@ def _commits(code: Code, asked: SearchQuestion) -> list[Passage]:
 
 
 def _files(code: Code, asked: SearchQuestion) -> list[Passage]:
-    named = entities.find(asked.text).paths
+    named = dict.fromkeys(entities.find(asked.text).paths, 1.0)
     found = file_ranking.rank(code.connection, asked, named, limit=2 * _MOST)
     best = max((each.score for each in found), default=0.0) or 1.0
     return [

@@ -54,7 +54,8 @@ _HALF_LIFE_DAYS = 1000
 _OLDEST_DAYS = 20_000
 _FADES_IN_DAYS = 30
 _DAY = 86_400
-_NOTHING: Mapping[int, float] = MappingProxyType({})
+_NO_PATHS: Mapping[str, float] = MappingProxyType({})
+_NO_ITEMS: Mapping[int, float] = MappingProxyType({})
 
 
 class RankedFile(NamedTuple):
@@ -70,12 +71,12 @@ class RankedFile(NamedTuple):
 def rank(
     connection: Connection,
     question: SearchQuestion,
-    mentioned: Sequence[str] = (),
-    named: Mapping[int, float] = _NOTHING,
+    mentioned: Mapping[str, float] = _NO_PATHS,
+    named: Mapping[int, float] = _NO_ITEMS,
     limit: int = RANKED,
     without: Container[str] = (),
 ) -> list[RankedFile]:
-    """The files that match best. The task names the paths `mentioned` and the items `named`, these
+    """The files that match best. The task names the paths `mentioned` and the items `named`, each
     with some confidence; `without` disables signals."""
     with snapshot(connection):
         values = signals(connection, question, mentioned, named, without)
@@ -111,8 +112,8 @@ class FileSignals(NamedTuple):
 def signals(
     connection: Connection,
     question: SearchQuestion,
-    mentioned: Sequence[str] = (),
-    named: Mapping[int, float] = _NOTHING,
+    mentioned: Mapping[str, float] = _NO_PATHS,
+    named: Mapping[int, float] = _NO_ITEMS,
     without: Container[str] = (),
 ) -> FileSignals:
     """The signals of all files that may be among the best."""
@@ -193,12 +194,12 @@ def _scale_to_one(values: Mapping[int, float]) -> dict[int, float]:
     return {id: value / most for id, value in values.items()} if most else {}
 
 
-def _score_named_files(connection: Connection, paths: Sequence[str]) -> dict[int, float]:
+def _score_named_files(connection: Connection, paths: Mapping[str, float]) -> dict[int, float]:
     rows = connection.execute(
-        "SELECT id FROM files WHERE path IN (SELECT value FROM json_each(?))",
+        "SELECT id, path FROM files WHERE path IN (SELECT value FROM json_each(?))",
         (json.dumps(list(paths)),),
     )
-    return {id: 1.0 for (id,) in rows}
+    return {id: paths[path] for id, path in rows}
 
 
 def _score_named_items(named: Mapping[int, float]) -> dict[int, float]:

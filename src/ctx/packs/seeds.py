@@ -45,6 +45,9 @@ _LIBRARY = re.compile(
 )
 """The folder of an installed library: what follows is a path in its project."""
 _VERSION_AT_END = re.compile(r"/v\d{1,3}$")
+_IN_TRACE = 0.5
+"""The confidence that the file of the innermost frame is meant: a failure passes through files that
+are right."""
 _WRAPPED = 0.5
 """The confidence for a name whose owner is another one than in the task."""
 
@@ -56,30 +59,31 @@ class NamedSeeds(NamedTuple):
     """The confidence that each is meant, up to 1."""
     in_order: tuple[LocatedItem, ...]
     """The same items in the order in which they are named."""
-    files: tuple[str, ...]
+    files: dict[str, float]
+    """The confidence that each is meant: less for a stack frame than for a path in the text."""
 
 
 def in_code(code: Code, mentioned: Entities) -> NamedSeeds:
     files = _Files(code)
     items: dict[int, float] = {}
     located: dict[int, LocatedItem] = {}
-    paths = dict.fromkeys(
-        path
+    paths = {
+        path: 1.0
         for word in mentioned.paths[:_MOST_PATHS]
         for path in files.meant(word) or files.not_parsed(word)
-    )
+    }
 
     def take(meant: Sequence[LocatedItem], sure: float) -> None:
         for item in meant:
             items[item.id] = max(items.get(item.id, 0.0), sure)
             located.setdefault(item.id, item)
 
-    in_trace: dict[str, None] = {}
+    in_trace: dict[str, float] = {}
     for path, meant, sure in _of_frames(code, files, mentioned.frames):
         take(meant, sure)
         if sure > _PLUMBING and len(in_trace) < _MOST_FRAME_FILES:
-            in_trace.setdefault(path)
-    paths |= in_trace
+            in_trace.setdefault(path, _IN_TRACE * sure)
+    paths = in_trace | paths
     for name in mentioned.names[:_MOST_NAMES]:
         meant = items_named(code, name)
         if meant:
@@ -90,7 +94,7 @@ def in_code(code: Code, mentioned: Entities) -> NamedSeeds:
         # Its file is not mentioned: the change is as often in what the command calls.
         if meant := subcommands.implementing(code, command):
             take(meant, _WRAPPED / len(meant))
-    return NamedSeeds(items, tuple(located.values()), tuple(paths))
+    return NamedSeeds(items, tuple(located.values()), paths)
 
 
 def project_words(code: Code) -> frozenset[str]:
