@@ -284,7 +284,10 @@ def test_a_passphrase_is_needed_without_a_terminal(
         (("sync", "add", "status", "x"), "'status' cannot be the name of a target."),
         (("sync", "add", "a", "no/such/folder"), "is not a folder."),
         (("sync", "add", "a", "x", "--every", "often"), "'often' is not an interval"),
-        (("sync", "add", "a", "postgresql://host/db"), "PostgreSQL"),
+        (
+            ("sync", "add", "a", "postgresql://127.0.0.1:1/db"),
+            "PostgreSQL server cannot be reached",
+        ),
         (("sync", "add", "a", "missing.git"), "does not appear to be a git repository"),
         (("config", "set", "sync.every", "often"), 'a text like "10m"'),
         (("--db", "x.db", "sync"), "`ctx sync` works with the user store."),

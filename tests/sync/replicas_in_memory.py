@@ -50,6 +50,9 @@ class FolderCopy:
             self.files.pop(name, None)
             self.removed.add(name)
 
+    def writable_projects(self) -> frozenset[str] | None:
+        return None
+
     def purge(self) -> None:
         pass
 

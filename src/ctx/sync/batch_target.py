@@ -26,5 +26,9 @@ class BatchTarget(Protocol):
         of the batches may be there: they are complete, and the next listing shows them.
         """
 
+    def writable_projects(self) -> frozenset[str] | None:
+        """The projects that the user may write to; None if the target has no projects, and
+        whoever has its key can read and write everything."""
+
     def purge(self) -> None:
         """Remove local copies of batches that are no longer in the target."""

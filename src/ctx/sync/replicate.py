@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from ctx import clock, interrupts
 from ctx.errors import SyncFailure
-from ctx.memory import event_log, record_versions, replicas
+from ctx.memory import event_log, record_projects, record_versions, replicas
 from ctx.memory.record_versions import VersionedRecord
 from ctx.memory.records import Record
 from ctx.memory.replicas import Replica
@@ -120,7 +120,7 @@ class Replication:
             each.record.id for each in record_versions.current_records(self._connection, list(new))
         }
         contained = {id for batch in coming for id in batch.contents.records}
-        unsent = set(replicas.unsent_ids(self._connection, self._replica.id)) - contained
+        unsent = {id for _, ids in self._unsent() for id in ids} - contained
         outdated = replicas.outdated_batches(self._connection, self._replica.id)
         return SyncCounts(
             len(coming),
@@ -203,7 +203,11 @@ class Replication:
 
     def _rewrite(self) -> int:
         outdated = replicas.outdated_batches(self._connection, self._replica.id)
+        writable = self._target.writable_projects() if outdated else None
         for _, old in self._unseal(outdated):
+            if writable is not None and old.batch.project not in {"", *writable}:
+                # Another member has to do it.
+                continue
             current = record_versions.current_records(self._connection, list(old.contents.records))
             newer: dict[str, VersionedRecord] = {
                 each.record.id: each
@@ -220,19 +224,35 @@ class Replication:
     # Send
 
     def _send(self) -> SyncCounts:
-        unsent = replicas.unsent_ids(self._connection, self._replica.id)
+        unsent = self._unsent()
+        total = sum(len(ids) for _, ids in unsent)
         batches = records = 0
         waiting: list[SyncBatch] = []
-        for part in self._parts(unsent):
-            waiting.append(sync_batch.new_batch(self._replica, part))
+        for project, part in (
+            (project, part) for project, ids in unsent for part in self._parts(ids)
+        ):
+            waiting.append(sync_batch.new_batch(self._replica, part, project=project))
             batches += 1
             records += len(part)
             if len(waiting) == _MOST_BATCHES:
                 self._publish(waiting)
                 waiting = []
-            self._tick(records, len(unsent))
+            self._tick(records, total)
         self._publish(waiting)
         return SyncCounts(sent_batches=batches, sent_records=records)
+
+    def _unsent(self) -> list[tuple[str, list[str]]]:
+        """The records to send, by the project whose members may read them."""
+        unsent = replicas.unsent_ids(self._connection, self._replica.id)
+        writable = self._target.writable_projects()
+        if writable is None:
+            return [("", unsent)]
+        by_project: dict[str, list[str]] = {}
+        for record_id, projects in record_projects.projects_of(self._connection, unsent):
+            allowed = sorted(writable.intersection(projects))
+            if allowed or not projects:
+                by_project.setdefault(allowed[0] if allowed else "", []).append(record_id)
+        return sorted(by_project.items())
 
     def _parts(self, ids: Iterable[str]) -> Iterator[list[VersionedRecord]]:
         """Records by their ids, as much as one batch may contain."""
@@ -258,6 +278,9 @@ class Replication:
             self._publish([self._confirmation()])
 
     def _merge(self) -> None:
+        if self._target.writable_projects() is not None:
+            # A row costs less than a file, and batches of different projects stay apart.
+            return
         own = replicas.batches_of_replica(self._connection, self._replica.id, self._replica.id)
         small = [name for name, records in own.items() if records < _SMALL]
         if len(small) <= _MOST_SMALL:
