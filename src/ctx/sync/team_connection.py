@@ -67,7 +67,8 @@ def explain_errors() -> Iterator[None]:
         ) from error
     except (psycopg.OperationalError, psycopg.InterfaceError) as error:
         raise SyncFailure(
-            f"The PostgreSQL server cannot be reached, or the connection was cut: {_first_line(error)}.",
+            "The PostgreSQL server cannot be reached, or the connection was cut:"
+            f" {_first_line(error)}.",
             hint="Try again later. Nothing is lost.",
         ) from error
     except psycopg.Error as error:
