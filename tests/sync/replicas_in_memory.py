@@ -50,8 +50,8 @@ class FolderCopy:
             self.files.pop(name, None)
             self.removed.add(name)
 
-    def writable_projects(self) -> frozenset[str] | None:
-        return None
+    def projects(self) -> None:
+        """There are no projects."""
 
     def purge(self) -> None:
         pass

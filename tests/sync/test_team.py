@@ -11,7 +11,7 @@ import pytest
 from psycopg import errors
 
 from ctx.errors import CtxError, NewerFormat, SyncFailure, UsageError
-from ctx.sync import team_connection, team_schema
+from ctx.sync import outgoing, team_connection, team_schema
 from ctx.sync.batch_target import BatchTarget
 from ctx.sync.team_schema import MIGRATIONS, Migration
 from ctx.sync.team_target import TeamTarget
@@ -27,6 +27,7 @@ INSERT INTO ctx.batches (project, owner, name, data, machine) VALUES ('shop', ''
 INSERT INTO ctx.records (project, owner, id, stamp, change, action, kind, subject, key, body,
     session, author, version, depth, machine)
 VALUES ('shop', '', 'x', 1, 'x', 'add', 'node.put', 'x', '', '{}', '', '', '', 0, '');
+INSERT INTO ctx.subjects VALUES ('x', 'shop', '');
 INSERT INTO ctx.nodes (project, owner, id, type, content, token_estimate, created_at, updated_at,
     metadata) VALUES ('shop', '', 'x', 'fact', 'x', 1, '', '', '{}');
 INSERT INTO ctx.tags VALUES ('shop', '', 'x', 'x', '');
@@ -189,6 +190,53 @@ def test_a_removed_member_keeps_what_they_had_and_gets_nothing_more(on: On, sql:
     assert sql("ben", "SELECT content FROM ctx.nodes") == []
 
 
+def test_a_personal_node_is_shared_by_its_tag(on: On, sql: Sql) -> None:
+    node = on("anna", "add", "At first my own.", "--format", "json").json["node"]["id"]
+    on("anna", "sync")
+    on("anna-desktop", "sync")
+    on("anna", "tag", node, "project:shop")
+    for machine in ("anna", "ben", "anna-desktop"):
+        on(machine, "sync")
+    assert contents(on, "ben") == contents(on, "anna-desktop") == ["At first my own."]
+    assert sql("anna", "SELECT project, owner FROM ctx.nodes") == [("shop", "")]
+    assert {*sql("anna", "SELECT project FROM ctx.records WHERE node = %s", node)} == {("shop",)}
+    on("anna-desktop", "update", node, "Changed on another machine.")
+    for machine in ("anna-desktop", "ben"):
+        on(machine, "sync")
+    assert contents(on, "ben") == ["Changed on another machine."]
+
+
+def test_a_node_that_leaves_a_project_is_not_sent_to_new_members(on: On, sql: Sql) -> None:
+    node = on("anna", "add", "Shared by mistake.", "--tag", "project:shop", "--format", "json")
+    on("anna", "sync")
+    on("anna", "untag", node.json["node"]["id"], "project:shop")
+    on("anna", "sync")
+    on("ben", "sync")
+    assert contents(on, "ben") == []
+    assert sql("ben", "SELECT id FROM ctx.nodes") == sql("ben", "SELECT id FROM ctx.records") == []
+    assert sql("anna", "SELECT owner, content FROM ctx.nodes") == [("anna", "Shared by mistake.")]
+
+
+def test_a_writer_of_one_project_cannot_change_nodes_of_another(
+    on: On, sql: Sql, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even on the machines of people who have both."""
+    sql("anna", "INSERT INTO ctx.projects (name) VALUES ('attic')")
+    sql("anna", "INSERT INTO ctx.members (project, member, role) VALUES ('attic','ben','reader')")
+    node = on("anna", "add", "True in the attic.", "--tag", "project:attic", "--format", "json")
+    on("anna", "sync")
+    on("ben", "sync")
+    on("ben", "update", node.json["node"]["id"], "A lie.")
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            outgoing, "by_project", lambda _connection, unsent, _shared: [("shop", [*unsent])]
+        )
+        on("ben", "sync")
+    on("anna", "sync")
+    assert contents(on, "anna") == ["True in the attic."]
+    assert sql("anna", "SELECT content FROM ctx.nodes") == [("True in the attic.",)]
+
+
 # SQL by hand
 
 
@@ -324,10 +372,10 @@ def test_a_connection_cut_within_a_transaction_changes_nothing(
                 real(admin, "SELECT pg_terminate_backend(%s)", (self.info.backend_pid,))
             return done
 
-        monkeypatch.setattr(psycopg.Connection, "execute", cut)
-        with pytest.raises(SyncFailure, match="cut"):
-            target.publish([ONE])
-        monkeypatch.undo()
+        with monkeypatch.context() as patch:
+            patch.setattr(psycopg.Connection, "execute", cut)
+            with pytest.raises(SyncFailure, match="cut"):
+                target.publish([ONE])
         assert target.listing().batches == frozenset()
         target.publish([ONE])
         assert target.listing().batches == {ONE.name}

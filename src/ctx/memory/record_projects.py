@@ -1,28 +1,29 @@
-"""The projects that records are about: those of the `project:` tags of their nodes."""
+"""The projects that nodes belong to: those of their `project:` tags."""
 
-from collections.abc import Iterable, Iterator
-from functools import cache
 from sqlite3 import Connection
 
 from ctx.memory import records, replay
-from ctx.memory.written_records import parts
+from ctx.memory.records import Record
 
 PREFIX = "project:"
-_NODES = ("node.", "tag.", "edge.")
+NODE_KINDS = ("node.", "tag.", "edge.")
 
 
-def projects_of(
-    connection: Connection, record_ids: Iterable[str]
-) -> Iterator[tuple[str, frozenset[str]]]:
-    """The projects of some records. Those of a deleted node count as before; a record about
-    something else than a node has none."""
+def is_about_node(record: Record) -> bool:
+    return record.kind.startswith(NODE_KINDS)
 
-    @cache
-    def of_node(node_id: str) -> frozenset[str]:
-        tags = replay.tags(records.records_about(connection, node_id, "tag."))
-        return frozenset(tag.removeprefix(PREFIX) for tag in tags if tag.startswith(PREFIX))
 
-    for part in parts(dict.fromkeys(record_ids)):
-        for record in records.records_with_ids(connection, part):
-            is_about_node = record.kind.startswith(_NODES)
-            yield record.id, of_node(record.subject) if is_about_node else frozenset()
+def changes_project(record: Record) -> bool:
+    return record.kind.startswith("tag.") and record.key.startswith(PREFIX)
+
+
+def projects_of(connection: Connection, node_id: str) -> frozenset[str]:
+    """The projects of a node. Those of a deleted node count as before."""
+    tags = replay.tags(records.records_about(connection, node_id, "tag."))
+    return frozenset(tag.removeprefix(PREFIX) for tag in tags if tag.startswith(PREFIX))
+
+
+def records_about_node(connection: Connection, node_id: str) -> list[str]:
+    """The ids of all records about a node."""
+    about = records.records_about(connection, node_id)
+    return [record.id for record in about if is_about_node(record)]

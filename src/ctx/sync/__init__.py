@@ -5,6 +5,7 @@
     batch_target     where batches are: what a folder, a git remote or a server must offer
     folder_target    batches as files of a shared folder
     git_target       batches as files on a branch of a git repository
+    outgoing         to which project of a server a record is sent
     team_target      batches as rows of a PostgreSQL server
     team_graph       the nodes, edges and tags on that server
     team_schema      its tables, who may read and write them, and migrations

@@ -49,7 +49,7 @@ class FolderTarget:
                 disk.sync_folder(self._folder)
         self._discard_left_over()
 
-    def writable_projects(self) -> None:
+    def projects(self) -> None:
         """There are no projects."""
 
     def purge(self) -> None:

@@ -81,7 +81,7 @@ class GitTarget:
             f"Other machines push to {shown(self._remote)} all the time.", hint="Try again."
         )
 
-    def writable_projects(self) -> None:
+    def projects(self) -> None:
         """There are no projects."""
 
     def purge(self) -> None:

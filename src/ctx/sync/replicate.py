@@ -18,12 +18,12 @@ from typing import NamedTuple
 
 from ctx import clock, interrupts
 from ctx.errors import SyncFailure
-from ctx.memory import event_log, record_projects, record_versions, replicas
+from ctx.memory import event_log, record_versions, replicas
 from ctx.memory.record_versions import VersionedRecord
 from ctx.memory.records import Record
 from ctx.memory.replicas import Replica
 from ctx.sqlite.connection import transaction
-from ctx.sync import batch_files, sync_batch
+from ctx.sync import batch_files, outgoing, sync_batch
 from ctx.sync.batch_files import BatchFile, Keys, OtherKey, UnreadableFile
 from ctx.sync.batch_target import BatchTarget, TargetListing
 from ctx.sync.sync_batch import DecodedBatch, SyncBatch
@@ -171,9 +171,11 @@ class Replication:
 
     def _unseal(self, names: Iterable[str]) -> Iterator[tuple[int, DecodedBatch]]:
         """The readable ones of some batches, each with its number from 1."""
+        shared = self._target.projects()
         for number, name in enumerate(names, 1):
             try:
-                yield number, batch_files.unseal(name, self._target.read(name), self._keys)
+                batch = batch_files.unseal(name, self._target.read(name), self._keys)
+                yield number, shared.admitted(batch) if shared and batch.records else batch
             except UnreadableFile as error:
                 self._is_locked_out |= isinstance(error, OtherKey)
                 self._unread.append(UnreadBatch(name, error.message))
@@ -203,9 +205,9 @@ class Replication:
 
     def _rewrite(self) -> int:
         outdated = replicas.outdated_batches(self._connection, self._replica.id)
-        writable = self._target.writable_projects() if outdated else None
+        shared = self._target.projects() if outdated else None
         for _, old in self._unseal(outdated):
-            if writable is not None and old.batch.project not in {"", *writable}:
+            if shared is not None and old.batch.project not in {"", *shared.writable}:
                 # Another member has to do it.
                 continue
             current = record_versions.current_records(self._connection, list(old.contents.records))
@@ -244,15 +246,12 @@ class Replication:
     def _unsent(self) -> list[tuple[str, list[str]]]:
         """The records to send, by the project whose members may read them."""
         unsent = replicas.unsent_ids(self._connection, self._replica.id)
-        writable = self._target.writable_projects()
-        if writable is None:
-            return [("", unsent)]
-        by_project: dict[str, list[str]] = {}
-        for record_id, projects in record_projects.projects_of(self._connection, unsent):
-            allowed = sorted(writable.intersection(projects))
-            if allowed or not projects:
-                by_project.setdefault(allowed[0] if allowed else "", []).append(record_id)
-        return sorted(by_project.items())
+        shared = self._target.projects()
+        return (
+            [("", unsent)]
+            if shared is None
+            else outgoing.by_project(self._connection, unsent, shared)
+        )
 
     def _parts(self, ids: Iterable[str]) -> Iterator[list[VersionedRecord]]:
         """Records by their ids, as much as one batch may contain."""
@@ -278,7 +277,7 @@ class Replication:
             self._publish([self._confirmation()])
 
     def _merge(self) -> None:
-        if self._target.writable_projects() is not None:
+        if self._target.projects() is not None:
             # A row costs less than a file, and batches of different projects stay apart.
             return
         own = replicas.batches_of_replica(self._connection, self._replica.id, self._replica.id)

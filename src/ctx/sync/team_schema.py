@@ -83,6 +83,20 @@ CREATE TABLE ctx.batches (
     CHECK (project = '' OR owner = '')
 ) PARTITION BY HASH (project, owner);
 
+-- Where each node belongs. Records about it cannot be anywhere else, and move along with it.
+CREATE TABLE ctx.subjects (
+    id text PRIMARY KEY,
+    project text NOT NULL,
+    owner text NOT NULL,
+    UNIQUE (id, project, owner),
+    CHECK ((project = '') <> (owner = ''))
+);
+-- Which of some nodes exist, also those that the caller may not see.
+CREATE FUNCTION ctx.existing(ids text[]) RETURNS text[]
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    SELECT coalesce(array_agg(s.id), '{}') FROM ctx.subjects AS s WHERE s.id = ANY (ids)
+$$;
+
 CREATE TABLE ctx.records (
     project text NOT NULL,
     owner text NOT NULL,
@@ -102,10 +116,17 @@ CREATE TABLE ctx.records (
     machine text NOT NULL,
     member text NOT NULL DEFAULT current_user,
     sent_at timestamptz NOT NULL DEFAULT now(),
+    node text,
     PRIMARY KEY (project, owner, id),
-    CHECK ((project = '') <> (owner = ''))
+    CHECK ((project = '') <> (owner = '')),
+    CHECK (node IS NOT NULL OR project = ''),
+    CHECK (node IS NOT DISTINCT FROM
+        CASE WHEN kind ~ '^(node|tag|edge)[.]' THEN subject END),
+    FOREIGN KEY (node, project, owner) REFERENCES ctx.subjects (id, project, owner)
+        ON UPDATE CASCADE
 ) PARTITION BY HASH (project, owner);
 CREATE INDEX records_subject ON ctx.records (project, owner, subject);
+CREATE INDEX records_node ON ctx.records (node);
 
 CREATE TABLE ctx.nodes (
     project text NOT NULL,
@@ -154,8 +175,10 @@ CREATE VIEW ctx.edges WITH (security_invoker = true) AS
     WHERE EXISTS (SELECT FROM ctx.nodes AS n WHERE n.id = e.to_id);
 
 DO $$ DECLARE name text; part integer; BEGIN
-    FOREACH name IN ARRAY ARRAY['batches', 'records', 'nodes', 'tags', 'stored_edges'] LOOP
+    FOREACH name IN ARRAY
+        ARRAY['batches', 'records', 'nodes', 'tags', 'stored_edges', 'subjects'] LOOP
         FOR part IN 0 .. 7 LOOP
+            EXIT WHEN name = 'subjects';
             EXECUTE format('CREATE TABLE ctx.%I PARTITION OF ctx.%I'
                 ' FOR VALUES WITH (MODULUS 8, REMAINDER %s)', name || '_' || part, name, part);
         END LOOP;
@@ -189,16 +212,17 @@ CREATE POLICY owned ON ctx.members FOR ALL USING (
 
 GRANT USAGE ON SCHEMA ctx TO ctx_member;
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA ctx FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION ctx.projects_of TO ctx_member;
+GRANT EXECUTE ON FUNCTION ctx.projects_of, ctx.existing TO ctx_member;
 GRANT SELECT ON ctx.schema_versions, ctx.projects, ctx.members, ctx.batches, ctx.records,
-    ctx.nodes, ctx.tags, ctx.stored_edges, ctx.edges TO ctx_member;
+    ctx.nodes, ctx.tags, ctx.stored_edges, ctx.edges, ctx.subjects TO ctx_member;
 GRANT INSERT (name) ON ctx.projects TO ctx_member;
 GRANT INSERT (project, member, role), UPDATE (role), DELETE ON ctx.members TO ctx_member;
 GRANT INSERT (project, owner, name, data, machine), UPDATE (data), DELETE
     ON ctx.batches TO ctx_member;
 GRANT INSERT (project, owner, id, stamp, change, action, kind, subject, key, target, body, session,
-    author, version, depth, machine), UPDATE (key, target, body, version, depth)
+    author, version, depth, machine, node), UPDATE (key, target, body, version, depth)
     ON ctx.records TO ctx_member;
+GRANT INSERT, UPDATE (project, owner) ON ctx.subjects TO ctx_member;
 GRANT INSERT, UPDATE, DELETE ON ctx.nodes, ctx.tags, ctx.stored_edges TO ctx_member;
 """
 

@@ -32,13 +32,42 @@ class TeamTarget:
             self._connection.close()
         self._connection = None
 
-    def writable_projects(self) -> frozenset[str]:
+    def projects(self) -> "TeamProjects":
         connection = self._connected()
         with team_connection.explain_errors():
             row = connection.execute(
                 "SELECT ctx.projects_of(current_user, '{owner,writer}')"
             ).fetchone()
-        return frozenset(row[0]) if row else frozenset()
+        return TeamProjects(self, frozenset(row[0]) if row else frozenset())
+
+    def places(self, node_ids: Collection[str]) -> dict[str, str | None]:
+        connection = self._connected()
+        every = [*node_ids]
+        with team_connection.explain_errors():
+            row = connection.execute("SELECT ctx.existing(%s::text[])", (every,)).fetchone()
+            found: dict[str, str | None] = dict.fromkeys(row[0] if row else ())
+            rows = connection.execute(
+                "SELECT id, project FROM ctx.subjects WHERE id = ANY (%s)", (every,)
+            )
+            found.update((row[0], row[1]) for row in rows)
+        return found
+
+    def admitted(self, batch: DecodedBatch) -> DecodedBatch:
+        space = self._space(batch)
+        connection = self._connected()
+        with team_connection.explain_errors():
+            rows = connection.execute(
+                "SELECT id, subject, kind FROM ctx.records"
+                " WHERE project = %s AND owner = %s AND id = ANY (%s)",
+                (*space, [each.record.id for each in batch.records]),
+            )
+            known = {tuple(row) for row in rows}
+        kept = tuple(
+            each
+            for each in batch.records
+            if (each.record.id, each.record.subject, each.record.kind) in known
+        )
+        return batch._replace(records=kept)
 
     def listing(self) -> TargetListing:
         connection = self._connected()
@@ -80,7 +109,9 @@ class TeamTarget:
                     (*spaces[file.name], file.name, file.data, machine),
                 )
                 if batch and batch.records:
-                    team_graph.add_records(connection, spaces[file.name], machine, batch.records)
+                    team_graph.add_records(
+                        connection, spaces[file.name], machine, batch.records, moving=not removed
+                    )
             if removed:
                 connection.execute("DELETE FROM ctx.batches WHERE name = ANY (%s)", ([*removed],))
 
@@ -111,6 +142,13 @@ class TeamTarget:
             raise
         self._connection, self._user = connection, row[0]
         return connection
+
+
+class TeamProjects:
+    def __init__(self, target: TeamTarget, writable: frozenset[str]) -> None:
+        self.writable = writable
+        self.places = target.places
+        self.admitted = target.admitted
 
 
 def _decoded(name: str, data: bytes) -> DecodedBatch | None:
