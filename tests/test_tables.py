@@ -56,8 +56,13 @@ OWNERS = {
         )
     },
 }
-# The index of a project has the same tables, and the index of the code has edges of its own.
-ALIKE = {"project": {"records", "nodes", "views"}, "code": {"edges"}}
+# The index of a project has the same tables, and so has a team's server. The index of the code has
+# edges of its own.
+ALIKE = {
+    "project": {"records", "nodes", "views"},
+    "code": {"edges"},
+    "sync": {"records", "nodes", "tags"},
+}
 
 ELSEWHERE = {
     # How the tables came to be.

@@ -50,6 +50,9 @@ class FolderCopy:
             self.files.pop(name, None)
             self.removed.add(name)
 
+    def projects(self) -> None:
+        """There are no projects."""
+
     def purge(self) -> None:
         pass
 

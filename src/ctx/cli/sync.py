@@ -27,6 +27,7 @@ from ctx.operations.sync import (
 )
 from ctx.sqlite.connection import explain_errors
 from ctx.sync import target_settings
+from ctx.sync.target_settings import TargetKind
 
 EXAMPLES = """
 ctx sync add home ~/Sync/ctx           a folder that several machines share
@@ -60,14 +61,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add = shared.add_subcommand(
         group,
         "add",
-        "add a folder or a git repository to sync with",
+        "add a folder, a git repository or a PostgreSQL server to sync with",
         "ctx sync add home ~/Sync/ctx --every 10m\n"
         "ctx sync add home git@host:memory.git --key-file ~/.config/ctx-sync.key\n"
-        "ctx sync add usb /media/usb/ctx --plain",
+        "ctx sync add usb /media/usb/ctx --plain\n"
+        "ctx sync add team postgresql://anna@db.example.com/memory",
     )
     add.add_argument("name", metavar="NAME", help="what to call it")
     place = add.add_argument(
-        "place", metavar="DIR|URL", help="a folder, or the URL or path of a git repository"
+        "place",
+        metavar="DIR|URL",
+        help="a folder, the URL or path of a git repository, or the URL of a PostgreSQL server",
     )
     shared.complete_with(place, "folder")
     secret = add.add_mutually_exclusive_group()
@@ -178,13 +182,24 @@ def _secret(options: argparse.Namespace, settings: Settings, is_new: bool) -> by
 
 
 def render_add(added: SyncAddResult) -> list[Block]:
-    how = "encrypted" if added.encrypted else "not encrypted"
-    what = "the folder" if added.kind == "folder" else "the git repository"
+    how = _protection(added.kind, added.encrypted)
+    what = {
+        "folder": "the folder",
+        "git-remote": "the git repository",
+        "postgresql": "the PostgreSQL server",
+    }[added.kind]
     verb = "Changed" if added.changed else "Added"
     blocks: list[Block] = [Line(f"{verb} {added.name}: {what} {from_home(added.place)}, {how}.")]
     if added.batches:
         blocks.append(Line(f"It has {count(added.batches, 'batch', 'batches')} of other machines."))
     return [*blocks, Line(f"To send and receive now: `ctx sync {added.name}`")]
+
+
+def _protection(kind: TargetKind, encrypted: bool) -> str:
+    """Who can read what is in a target."""
+    if kind == "postgresql":
+        return "readable by its members"
+    return "encrypted" if encrypted else "not encrypted"
 
 
 def render(done: SyncResult) -> list[Block]:
@@ -224,7 +239,7 @@ def render_status(status: SyncStatus) -> list[Block]:
 
 
 def _status_blocks(target: TargetStatus) -> list[Block]:
-    how = "encrypted" if target.encrypted else "not encrypted"
+    how = _protection(target.kind, target.encrypted)
     synced = f"{age_text(target.synced_at)} ago" if target.synced_at else "never"
     by_worker = (
         "" if target.every == target_settings.NEVER else f", by the worker every {target.every}"

@@ -140,14 +140,16 @@ def add(
         replica = before.replica if before else ids.new_ulid()
         every = every or (before.every if before else "")
         target = SyncTarget(name, kind, path, replica, True, every)
-        opened = target_settings.open_target(store, target)
-        names = sorted(opened.listing().batches)
-        old = target_settings.keys_of(store, before) if before else None
-        keys = _keys(_samples(opened, names), old, shown(path), ask_secret)
-        target = SyncTarget(name, kind, path, replica, bool(keys), every)
-        interrupts.defer()
-        target_settings.keep(store, target, keys)
-        _replication(store, connection, target, opened, keys).announce()
+        with target_settings.open_target(store, target) as opened:
+            names = sorted(opened.listing().batches)
+            old = target_settings.keys_of(store, before) if before else None
+            keys: Keys = {}
+            if kind != "postgresql":
+                keys = _keys(_samples(opened, names), old, shown(path), ask_secret)
+            target = SyncTarget(name, kind, path, replica, bool(keys), every)
+            interrupts.defer()
+            target_settings.keep(store, target, keys)
+            _replication(store, connection, target, opened, keys).announce()
     is_changed = before is not None
     return SyncAddResult(name, kind, shown(path), bool(keys), every, len(names), is_changed)
 
@@ -189,11 +191,11 @@ def sync_target(
     tick: clock.Tick = clock.no_tick,
 ) -> SyncCounts:
     """Sync one target, and store how it went. The caller holds the lock."""
-    opened = target_settings.open_target(store, target)
     try:
-        keys = target_settings.keys_of(store, target)
-        replication = _replication(store, connection, target, opened, keys, tick)
-        counts = replication.preview() if dry_run else replication.run()
+        with target_settings.open_target(store, target) as opened:
+            keys = target_settings.keys_of(store, target)
+            replication = _replication(store, connection, target, opened, keys, tick)
+            counts = replication.preview() if dry_run else replication.run()
     except CtxError as error:
         if not dry_run:
             with transaction(connection):
@@ -242,9 +244,9 @@ def remove(store: UserStore, connection: Connection, name: str) -> SyncRemoveRes
         interrupts.defer()
         announced = True
         try:
-            opened = target_settings.open_target(store, target)
-            keys = target_settings.keys_of(store, target)
-            _replication(store, connection, target, opened, keys).leave()
+            with target_settings.open_target(store, target) as opened:
+                keys = target_settings.keys_of(store, target)
+                _replication(store, connection, target, opened, keys).leave()
         except CtxError:
             # It may be gone for good.
             announced = False

@@ -58,7 +58,8 @@ def discard_clones(store: UserStore) -> None:
 
 def _purge_targets(store: UserStore) -> None:
     for target in target_settings.targets(store):
-        target_settings.open_target(store, target).purge()
+        with target_settings.open_target(store, target) as opened:
+            opened.purge()
 
 
 def note_applied(store: UserStore, connection: Connection, scrubbed: Sequence[Record]) -> None:

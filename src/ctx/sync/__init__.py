@@ -5,6 +5,11 @@
     batch_target     where batches are: what a folder, a git remote or a server must offer
     folder_target    batches as files of a shared folder
     git_target       batches as files on a branch of a git repository
+    outgoing         to which project of a server a record is sent
+    team_target      batches as rows of a PostgreSQL server
+    team_graph       the nodes, edges and tags on that server
+    team_schema      its tables, who may read and write them, and migrations
+    team_connection  connects to it, with TLS
     target_settings  the targets that the user has added, and their keys
     replicate        receives the batches that the store lacks, and sends those that a target lacks
 

@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple, Protocol
 
 from ctx.sync.batch_files import BatchFile
+from ctx.sync.sync_batch import DecodedBatch
 
 
 class TargetListing(NamedTuple):
@@ -26,5 +27,23 @@ class BatchTarget(Protocol):
         of the batches may be there: they are complete, and the next listing shows them.
         """
 
+    def projects(self) -> "SharedProjects | None":
+        """The projects in the target; None if whoever has its key can read and write all of it."""
+
     def purge(self) -> None:
         """Remove local copies of batches that are no longer in the target."""
+
+
+class SharedProjects(Protocol):
+    """Who may read and write what, in a target that several people share."""
+
+    writable: frozenset[str]
+    """The projects that the user may write to."""
+
+    def places(self, node_ids: Collection[str]) -> dict[str, str | None]:
+        """The project of each node that the target has: empty for a personal one, None for a node
+        that the user may not see."""
+
+    def admitted(self, batch: DecodedBatch) -> DecodedBatch:
+        """The batch without records about nodes that its sender may not write to, and without
+        those about nodes that have moved elsewhere."""

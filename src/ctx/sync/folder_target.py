@@ -49,6 +49,9 @@ class FolderTarget:
                 disk.sync_folder(self._folder)
         self._discard_left_over()
 
+    def projects(self) -> None:
+        """There are no projects."""
+
     def purge(self) -> None:
         """There are no local copies."""
 

@@ -81,6 +81,9 @@ class GitTarget:
             f"Other machines push to {shown(self._remote)} all the time.", hint="Try again."
         )
 
+    def projects(self) -> None:
+        """There are no projects."""
+
     def purge(self) -> None:
         """Delete the clone, under another name: a part of it would look like a whole one."""
         old = f"{self._clone}{_OLD}"

@@ -23,7 +23,7 @@ from ctx.memory.record_versions import VersionedRecord
 from ctx.memory.records import Record
 from ctx.memory.replicas import Replica
 from ctx.sqlite.connection import transaction
-from ctx.sync import batch_files, sync_batch
+from ctx.sync import batch_files, outgoing, sync_batch
 from ctx.sync.batch_files import BatchFile, Keys, OtherKey, UnreadableFile
 from ctx.sync.batch_target import BatchTarget, TargetListing
 from ctx.sync.sync_batch import DecodedBatch, SyncBatch
@@ -120,7 +120,7 @@ class Replication:
             each.record.id for each in record_versions.current_records(self._connection, list(new))
         }
         contained = {id for batch in coming for id in batch.contents.records}
-        unsent = set(replicas.unsent_ids(self._connection, self._replica.id)) - contained
+        unsent = {id for _, ids in self._unsent() for id in ids} - contained
         outdated = replicas.outdated_batches(self._connection, self._replica.id)
         return SyncCounts(
             len(coming),
@@ -171,9 +171,11 @@ class Replication:
 
     def _unseal(self, names: Iterable[str]) -> Iterator[tuple[int, DecodedBatch]]:
         """The readable ones of some batches, each with its number from 1."""
+        shared = self._target.projects()
         for number, name in enumerate(names, 1):
             try:
-                yield number, batch_files.unseal(name, self._target.read(name), self._keys)
+                batch = batch_files.unseal(name, self._target.read(name), self._keys)
+                yield number, shared.admitted(batch) if shared and batch.records else batch
             except UnreadableFile as error:
                 self._is_locked_out |= isinstance(error, OtherKey)
                 self._unread.append(UnreadBatch(name, error.message))
@@ -203,7 +205,11 @@ class Replication:
 
     def _rewrite(self) -> int:
         outdated = replicas.outdated_batches(self._connection, self._replica.id)
+        shared = self._target.projects() if outdated else None
         for _, old in self._unseal(outdated):
+            if shared is not None and old.batch.project not in {"", *shared.writable}:
+                # Another member has to do it.
+                continue
             current = record_versions.current_records(self._connection, list(old.contents.records))
             newer: dict[str, VersionedRecord] = {
                 each.record.id: each
@@ -220,19 +226,32 @@ class Replication:
     # Send
 
     def _send(self) -> SyncCounts:
-        unsent = replicas.unsent_ids(self._connection, self._replica.id)
+        unsent = self._unsent()
+        total = sum(len(ids) for _, ids in unsent)
         batches = records = 0
         waiting: list[SyncBatch] = []
-        for part in self._parts(unsent):
-            waiting.append(sync_batch.new_batch(self._replica, part))
+        for project, part in (
+            (project, part) for project, ids in unsent for part in self._parts(ids)
+        ):
+            waiting.append(sync_batch.new_batch(self._replica, part, project=project))
             batches += 1
             records += len(part)
             if len(waiting) == _MOST_BATCHES:
                 self._publish(waiting)
                 waiting = []
-            self._tick(records, len(unsent))
+            self._tick(records, total)
         self._publish(waiting)
         return SyncCounts(sent_batches=batches, sent_records=records)
+
+    def _unsent(self) -> list[tuple[str, list[str]]]:
+        """The records to send, by the project whose members may read them."""
+        unsent = replicas.unsent_ids(self._connection, self._replica.id)
+        shared = self._target.projects()
+        return (
+            [("", unsent)]
+            if shared is None
+            else outgoing.by_project(self._connection, unsent, shared)
+        )
 
     def _parts(self, ids: Iterable[str]) -> Iterator[list[VersionedRecord]]:
         """Records by their ids, as much as one batch may contain."""
@@ -258,6 +277,9 @@ class Replication:
             self._publish([self._confirmation()])
 
     def _merge(self) -> None:
+        if self._target.projects() is not None:
+            # A row costs less than a file, and batches of different projects stay apart.
+            return
         own = replicas.batches_of_replica(self._connection, self._replica.id, self._replica.id)
         small = [name for name, records in own.items() if records < _SMALL]
         if len(small) <= _MOST_SMALL:

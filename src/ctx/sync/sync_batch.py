@@ -46,6 +46,8 @@ class SyncBatch(msgspec.Struct, frozen=True, omit_defaults=True):
     """Scrubs that the replica has applied."""
     has_left: bool = False
     """Whether the replica will send nothing more."""
+    project: str = ""
+    """The project whose members may read it on a team's server; empty for one person's own."""
 
 
 class DecodedBatch(NamedTuple):
@@ -65,6 +67,7 @@ def new_batch(
     replica: Replica,
     records: Sequence[VersionedRecord] = (),
     confirmed: Sequence[str] = (),
+    project: str = "",
 ) -> SyncBatch:
     packed = batches.encode_batch([each.record for each in records]).payload if records else b""
     versions: dict[str, tuple[str, ...]] = {
@@ -74,7 +77,7 @@ def new_batch(
     }
     return SyncBatch(
         replica.id, replica.machine, clock.now_ms(), packed, versions, tuple(sorted(confirmed)),
-        replica.has_left,
+        replica.has_left, project,
     )  # fmt: skip
 
 

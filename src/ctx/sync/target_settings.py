@@ -7,7 +7,7 @@ The key is derived from the passphrase, which is not stored. So the worker can s
 import os
 import re
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -15,12 +15,14 @@ import msgspec
 from ctx import disk, locks
 from ctx.errors import SyncFailure, UsageError
 from ctx.layout import UserStore
+from ctx.sync import team_connection
 from ctx.sync.batch_files import Keys
 from ctx.sync.batch_target import BatchTarget
 from ctx.sync.folder_target import FolderTarget
 from ctx.sync.git_target import GitTarget
+from ctx.sync.team_target import TeamTarget
 
-TargetKind = Literal["folder", "git-remote"]
+TargetKind = Literal["folder", "git-remote", "postgresql"]
 
 NEVER = "never"
 COMMANDS = ("run", "add", "status", "remove")
@@ -37,7 +39,7 @@ class SyncTarget(msgspec.Struct, frozen=True):
     name: str
     kind: TargetKind
     place: str
-    """A folder, or the URL or path of a git repository."""
+    """A folder, the URL or path of a git repository, or the URL of a PostgreSQL server."""
     replica: str
     """The id of this machine in the target."""
     encrypted: bool
@@ -65,13 +67,11 @@ def check_name(name: str) -> None:
 
 
 def place_of(text: str, folder: str) -> TargetPlace:
-    """Tell a folder from a git repository. Paths are relative to a folder."""
-    scheme, mark, _ = text.partition("://")
-    if mark and scheme.startswith("postgres"):
-        raise UsageError(
-            "ctx cannot sync with a PostgreSQL server yet.",
-            hint="Use a folder or a git repository.",
-        )
+    """Tell a folder, a git repository and a server apart. Paths are relative to a folder."""
+    if team_connection.is_team(text):
+        team_connection.connection_options(text)
+        return TargetPlace("postgresql", text)
+    mark = "://" in text
     if not text or text.startswith("-"):
         raise UsageError(f"{text!r} is neither a folder nor a git repository.")
     path = os.path.abspath(os.path.join(folder, text))
@@ -141,10 +141,16 @@ def try_hold(store: UserStore, seconds: float = 0) -> Iterator[bool]:
         yield fd is not None
 
 
-def open_target(store: UserStore, target: SyncTarget) -> BatchTarget:
-    if target.kind == "git-remote":
-        return GitTarget(target.place, _clone(store, target.name))
-    return FolderTarget(target.place)
+@contextmanager
+def open_target(store: UserStore, target: SyncTarget) -> Iterator[BatchTarget]:
+    match target.kind:
+        case "postgresql":
+            with closing(TeamTarget(target.place)) as team:
+                yield team
+        case "git-remote":
+            yield GitTarget(target.place, _clone(store, target.name))
+        case "folder":
+            yield FolderTarget(target.place)
 
 
 def _read(store: UserStore, name: str) -> SyncTarget:

@@ -1,0 +1,170 @@
+"""Writes records to a team's server, and the rows of nodes, tags and edges that follow from them.
+
+The rows are computed by the same replay as in a store (`memory/replay.py`), from all records of the
+server about a node. So it does not matter which machine sends what first.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, LiteralString, NamedTuple
+
+from ctx import tokens
+from ctx.ids import Ulid
+from ctx.memory import replay
+from ctx.memory.record_projects import NODE_KINDS
+from ctx.memory.record_versions import VersionedRecord
+from ctx.memory.records import Record, as_json
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+_PART = 500
+
+
+class Space(NamedTuple):
+    """Who may read a row: the members of a project, or one person."""
+
+    project: str
+    owner: str
+
+
+def add_records(
+    connection: "Connection[Any]",
+    space: Space,
+    machine: str,
+    sent: Sequence[VersionedRecord],
+    *,
+    moving: bool,
+) -> None:
+    """Add records and update the tables, inside a transaction that holds the lock of the space.
+
+    A record that is already there is replaced only by a version in which more is scrubbed. Nodes
+    that belong elsewhere are moved here, or their records are left out.
+    """
+    node_ids = list(dict.fromkeys(r.subject for r, _ in sent if r.kind.startswith(NODE_KINDS)))
+    here = _place_nodes(connection, space, node_ids, moving=moving)
+    sent = [
+        each
+        for each in sent
+        if each.record.subject in here
+        or not (space.project or each.record.kind.startswith(NODE_KINDS))
+    ]
+    rows = [
+        (
+            *space, *record[:8], as_json(record.body), *record[9:],
+            version.version, len(version.replaces) + bool(version.version), machine,
+            record.subject if record.kind.startswith(NODE_KINDS) else None,
+        )
+        for record, version in sent
+    ]  # fmt: skip
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            "INSERT INTO ctx.records (project, owner, id, stamp, change, action, kind, subject,"
+            " key, target, body, session, author, version, depth, machine, node) VALUES"
+            " (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
+            " ON CONFLICT (project, owner, id) DO UPDATE SET key = excluded.key,"
+            " target = excluded.target, body = excluded.body, version = excluded.version,"
+            " depth = excluded.depth WHERE ctx.records.depth < excluded.depth",
+            rows,
+        )
+    every = sorted(here)
+    for at in range(0, len(every), _PART):
+        _write_nodes(connection, space, every[at : at + _PART])
+
+
+def _place_nodes(
+    connection: "Connection[Any]", space: Space, node_ids: list[str], *, moving: bool
+) -> set[str]:
+    """Note where nodes belong; returns those that belong to this space."""
+    if moving:
+        connection.execute(
+            "UPDATE ctx.subjects SET project = %s, owner = %s"
+            " WHERE id = ANY (%s) AND (project, owner) <> (%s, %s)",
+            (*space, node_ids, *space),
+        )
+        _delete_nodes(connection, "(project, owner) <> (%s, %s)", space, node_ids)
+    connection.execute(
+        "INSERT INTO ctx.subjects (id, project, owner)"
+        " SELECT id, %s, %s FROM unnest(%s::text[]) AS id ON CONFLICT DO NOTHING",
+        (*space, node_ids),
+    )
+    rows = connection.execute(
+        "SELECT id FROM ctx.subjects WHERE id = ANY (%s) AND project = %s AND owner = %s",
+        (node_ids, *space),
+    )
+    return {row[0] for row in rows}
+
+
+def _delete_nodes(
+    connection: "Connection[Any]", where: LiteralString, space: Space, node_ids: list[str]
+) -> None:
+    """Delete the rows of nodes, with their tags and edges, in this space or in all others."""
+    connection.execute(
+        "DELETE FROM ctx.nodes WHERE " + where + " AND id = ANY (%s)", (*space, node_ids)
+    )
+    connection.execute(
+        "DELETE FROM ctx.tags WHERE " + where + " AND node_id = ANY (%s)", (*space, node_ids)
+    )
+    connection.execute(
+        "DELETE FROM ctx.stored_edges WHERE " + where + " AND from_id = ANY (%s)",
+        (*space, node_ids),
+    )
+
+
+def _write_nodes(connection: "Connection[Any]", space: Space, node_ids: list[str]) -> None:
+    by_node: dict[str, list[Record]] = {node_id: [] for node_id in node_ids}
+    for record in _records_about(connection, space, node_ids):
+        by_node[record.subject].append(record)
+    nodes: list[tuple[object, ...]] = []
+    tags: list[tuple[str, ...]] = []
+    edges: list[tuple[str, ...]] = []
+    for node_id, about in by_node.items():
+        state = replay.node(r for r in about if r.kind.startswith("node."))
+        if state is None or not state.alive:
+            continue
+        nodes.append(
+            (
+                *space, node_id, state.type, _text(state.content), _text(state.summary),
+                tokens.estimate(state.content), state.created_at, state.updated_at,
+                as_json(state.metadata),
+            )
+        )  # fmt: skip
+        added = replay.tags(r for r in about if r.kind.startswith("tag."))
+        tags += [(*space, node_id, tag, at) for tag, at in added.items()]
+        for (_, key), edge in replay.edges(r for r in about if r.kind.startswith("edge.")).items():
+            edge_type, _, to_id = key.partition(" ")
+            metadata = as_json(edge.metadata)
+            edges.append((*space, edge.id, node_id, to_id, edge_type, edge.created_at, metadata))
+    _delete_nodes(connection, "project = %s AND owner = %s", space, node_ids)
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            "INSERT INTO ctx.nodes (project, owner, id, type, content, summary, token_estimate,"
+            " created_at, updated_at, metadata) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
+            nodes,
+        )
+        cursor.executemany(
+            "INSERT INTO ctx.tags (project, owner, node_id, tag, created_at)"
+            " VALUES (%s, %s, %s, %s, %s)",
+            tags,
+        )
+        cursor.executemany(
+            "INSERT INTO ctx.stored_edges (project, owner, id, from_id, to_id, type, created_at,"
+            " metadata) VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
+            edges,
+        )
+
+
+def _text(text: str | None) -> str | None:
+    """A text as PostgreSQL can store it: without NUL."""
+    return text and text.replace("\0", "\ufffd")
+
+
+def _records_about(
+    connection: "Connection[Any]", space: Space, node_ids: list[str]
+) -> Iterable[Record]:
+    rows = connection.execute(
+        "SELECT id, stamp, change, action, kind, subject, key, target, body, session, author"
+        " FROM ctx.records WHERE project = %s AND owner = %s AND subject = ANY (%s)",
+        (*space, node_ids),
+    )
+    for row in rows:
+        yield Record(Ulid(row[0]), row[1], Ulid(row[2]), *row[3:])
