@@ -98,13 +98,18 @@ def main() -> None:
     parser.add_argument("folder")
     parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
-    Path(options.folder).mkdir(parents=True, exist_ok=True)
-    names = Path(options.list).read_text("utf-8").split()
-    with ProcessPoolExecutor(options.jobs, max_tasks_per_child=1) as pool:
+    write_all(options.mirrors, options.list, options.folder, options.jobs)
+
+
+def write_all(mirrors: str, listed: str | Path, folder: str, jobs: int) -> None:
+    """Write the examples of the listed repositories that have none yet."""
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    names = Path(listed).read_text("utf-8").split()
+    with ProcessPoolExecutor(jobs, max_tasks_per_child=1) as pool:
         waiting = [
-            pool.submit(write_examples, options.mirrors, name, options.folder)
+            pool.submit(write_examples, mirrors, name, folder)
             for name in names
-            if not Path(options.folder, f"{name}.npz").exists()
+            if not Path(folder, f"{name}.npz").exists()
         ]
         for future in waiting:
             print(future.result(), flush=True)

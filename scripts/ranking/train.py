@@ -1,6 +1,7 @@
 """Learn the weights of the signals that rank files, and what a lead of the first file means.
 
-FOLDER holds the examples that `histories.py` made. Three in ten repositories are kept apart, chosen
+FOLDER holds the examples that `histories.py` made. With `--mirrors`, the missing ones are made
+first, from the repositories in `repositories.txt`. Three in ten repositories are kept apart, chosen
 by a checksum of their names; the weights are learned on the others. A weight is learned so that the
 files of the answer are likely among all candidates (a softmax over the weighted sums). Then the
 probability of the first file is calibrated on the same examples: how often was it right?
@@ -10,7 +11,7 @@ among the first (strict Acc@k), for the baseline, for the signals without those 
 names with their own weights, and for all signals; then what was said and what was right. It is
 deterministic.
 
-    python scripts/ranking/train.py FOLDER [--write]
+    python scripts/ranking/train.py FOLDER [--mirrors MIRRORS] [--jobs N] [--write]
 
 `--write` writes `src/ctx/packs/file_weights.py`.
 """
@@ -28,9 +29,12 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+import histories
+
 from bench import paired
 from ctx.packs.file_ranking import RANKED
 
+REPOSITORIES = Path(__file__).with_name("repositories.txt")
 WRITTEN = Path(__file__).parents[2] / "src" / "ctx" / "packs" / "file_weights.py"
 OLDER = ("text", "path", "names", "history", "mentioned", "recent")
 KEPT_APART = 3
@@ -219,8 +223,12 @@ probability among the candidates gives."""
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python scripts/ranking/train.py")
     parser.add_argument("folder")
+    parser.add_argument("--mirrors", help="git directories to make missing examples from")
+    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--write", action="store_true", help="write the weights into the source")
     options = parser.parse_args()
+    if options.mirrors:
+        histories.write_all(options.mirrors, REPOSITORIES, options.folder, options.jobs)
     every = read_examples(options.folder)
     apart = [number for number, each in enumerate(every.about) if is_kept_apart(each["repository"])]
     others = sorted(set(range(len(every.about))) - set(apart))
