@@ -6,12 +6,16 @@ by a checksum of their names; the weights are learned on the others. A weight is
 files of the answer are likely among all candidates (a softmax over the weighted sums). Then the
 probability of the first file is calibrated on the same examples: how often was it right?
 
+Issues differ from commit messages: a lead of the first file says less. `--answers` names answers to
+issues (`bench localisation --results`, made with the weights in the source). Then the calibration
+is the mean of both.
+
 The script prints, on the repositories that were kept apart, how often all files of the answer are
 among the first (strict Acc@k), for the baseline, for the signals without those of meaning and
 names with their own weights, and for all signals; then what was said and what was right. It is
 deterministic.
 
-    python scripts/ranking/train.py FOLDER [--mirrors MIRRORS] [--jobs N] [--write]
+    python scripts/ranking/train.py FOLDER [--mirrors MIRRORS] [--jobs N] [--answers FILE] [--write]
 
 `--write` writes `src/ctx/packs/file_weights.py`.
 """
@@ -32,7 +36,8 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 import histories
 
 from bench import paired
-from ctx.packs.file_ranking import RANKED
+from ctx.packs.file_ranking import NEVER_SURE, RANKED
+from ctx.packs.file_weights import CONFIDENCE
 
 REPOSITORIES = Path(__file__).with_name("repositories.txt")
 WRITTEN = Path(__file__).parents[2] / "src" / "ctx" / "packs" / "file_weights.py"
@@ -138,20 +143,29 @@ def first_probability(examples: Examples, scores: Floats) -> tuple[Floats, Float
 
 
 def log_odds(probability: Floats) -> Floats:
-    # As `file_ranking.confidence` does, leave some odds to the other files.
-    found: Floats = -numpy.log(numpy.maximum(1 / probability - 1, 0.01))
+    found: Floats = -numpy.log(numpy.maximum(1 / probability - 1, NEVER_SURE))
     return found
 
 
-def calibrate(likely: Floats, correct: Floats) -> tuple[float, float]:
+def calibrate(odds: Floats, correct: Floats) -> Floats:
     """A line through the log odds, by Newton's method."""
-    rows = numpy.stack([numpy.ones_like(likely), log_odds(likely)], 1)
+    rows = numpy.stack([numpy.ones_like(odds), odds], 1)
     line = numpy.zeros(2)
     for _ in range(30):
         said = 1 / (1 + numpy.exp(-rows @ line))
         curve = (rows * (said * (1 - said))[:, None]).T @ rows
         line += numpy.linalg.solve(curve, rows.T @ (correct - said))
-    return float(line[0]), float(line[1])
+    return line
+
+
+def read_answers(path: str) -> tuple[Floats, Floats]:
+    """For each answer of `bench localisation`, the log odds of the first file before they were
+    calibrated, and whether it is in the change."""
+    answers = [json.loads(line) for line in Path(path).read_text("utf-8").splitlines()]
+    said = numpy.array([answer["confidence"] for answer in answers])
+    correct = numpy.array([float(0 in answer["places"]["ours"]) for answer in answers])
+    constant, factor = CONFIDENCE
+    return (numpy.log(said / (1 - said)) - constant) / factor, correct
 
 
 # Figures
@@ -203,7 +217,7 @@ def print_calibration(said: Floats, correct: Floats) -> None:
             print(f"{low:3} to {low + 100 // BINS:3} %   {right:>8}   {int(own.sum()):8}")
 
 
-def written(weights: dict[str, float], sharpness: float, line: tuple[float, float]) -> str:
+def written(weights: dict[str, float], sharpness: float, line: Floats) -> str:
     listed = "".join(f'    "{name}": {value:.3f},\n' for name, value in weights.items())
     return f'''"""The weights of the signals of files, written by `scripts/ranking/train.py`."""
 
@@ -225,6 +239,7 @@ def main() -> None:
     parser.add_argument("folder")
     parser.add_argument("--mirrors", help="git directories to make missing examples from")
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--answers", help="answers of `bench localisation` to calibrate on too")
     parser.add_argument("--write", action="store_true", help="write the weights into the source")
     options = parser.parse_args()
     if options.mirrors:
@@ -252,7 +267,10 @@ def main() -> None:
             },
         },
     )
-    line = calibrate(*first_probability(learned_on, learned_on.scores(learned)))
+    likely, correct = first_probability(learned_on, learned_on.scores(learned))
+    line = calibrate(log_odds(likely), correct)
+    if options.answers:
+        line = (line + calibrate(*read_answers(options.answers))) / 2
     likely, correct = first_probability(kept_apart, kept_apart.scores(learned))
     said = 1 / (1 + numpy.exp(-(line[0] + line[1] * log_odds(likely))))
     print_calibration(said, correct)

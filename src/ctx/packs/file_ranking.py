@@ -39,6 +39,8 @@ _IS_SOURCE = bytes([role == file_roles.SOURCE for role in range(256)])
 
 RANKED = 50
 """The number of files that are ranked, if nothing else is asked for."""
+NEVER_SURE = 0.02
+"""The odds of the other files that are left, however far behind they are."""
 
 _CANDIDATES = 150
 _BESIDE = 50
@@ -46,8 +48,6 @@ _COMMITS = 100
 _NEAR = 10.0
 """How quickly a commit counts less as its meaning gets farther from the task."""
 _MOST_NAMED = 3.0
-_NEVER_SURE = 0.01
-"""The odds of the other files that are left, however far behind they are."""
 _MOST_MESSAGES = 400
 _AT_ONCE = 120
 _HALF_LIFE_DAYS = 1000
@@ -96,7 +96,7 @@ def confidence(scores: Sequence[float]) -> float:
     others = math.fsum(math.exp(SHARPNESS * (score - best)) for score in scores) - 1
     constant, factor = CONFIDENCE
     # The log odds of the first file among these are minus the logarithm of the odds of the others.
-    odds = constant - factor * math.log(max(others, _NEVER_SURE))
+    odds = constant - factor * math.log(max(others, NEVER_SURE))
     return 1 / (1 + math.exp(-odds))
 
 

@@ -15,6 +15,6 @@ WEIGHTS = {
 SHARPNESS = 5.209
 """The probability of a file grows with the exponential of its score times this."""
 
-CONFIDENCE = (0.061, 0.828)
+CONFIDENCE = (0.193, 0.612)
 """The log odds that the first file is right: a constant, and the factor of the log odds that its
 probability among the candidates gives."""
