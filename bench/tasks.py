@@ -23,6 +23,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, redirect_stdout
 from functools import cache
@@ -50,6 +51,7 @@ CTX = Path(sys.executable).with_name("ctx")
 LIMITS = Limits(turns=8, answer_tokens=800)
 # The small model has a window of 2,048 tokens, and reads about forty tokens a second.
 LOCAL_LIMITS = Limits(turns=2, answer_tokens=96)
+WORKER_S = 120
 MOST_TOKENS = 2_000_000
 BACKENDS = ("scripted", "local", *backends.NAMES)
 
@@ -101,11 +103,24 @@ def first_session(task: Task, space: Path) -> Iterator[Any]:
             for step in task.first:
                 play_step(sandbox, step)
             sandbox.hook("SessionEnd", "first", reason="other")
-            sandbox.wait_for_summary("first")
+        wait_for_worker(sandbox)
         yield sandbox
     finally:
         stop = [str(CTX), "worker", "stop"]
         subprocess.run(stop, env=sandbox.environment, capture_output=True, check=False)
+
+
+def wait_for_worker(sandbox: Any) -> None:
+    """Wait until the worker has processed the first session. A short one gets no summary."""
+    until = time.monotonic() + WORKER_S
+    while time.monotonic() < until:
+        listed = json.loads(sandbox.run("sessions", "list", "--format", "json"))["sessions"]
+        if any(each["id"] == "first" and each["status"] == "completed" for each in listed):
+            found = json.loads(sandbox.run("sessions", "show", "first", "--format", "json"))
+            if found["session"]["synthesised"] and not found["events"].get("new"):
+                return
+        time.sleep(0.1)
+    sys.exit("The worker did not process the first session in time.")
 
 
 def play_step(sandbox: Any, step: Mapping[str, str]) -> None:

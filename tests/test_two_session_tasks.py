@@ -1,7 +1,7 @@
 """`python -m bench tasks`: the tasks can be solved, only with what the first session said."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -97,16 +97,16 @@ def test_a_model_that_fails_is_an_unsolved_task(folder: Path, meter: Meter) -> N
     assert attempt.problem == "The script has no more replies."
 
 
-def outcome(name: str, solved: Sequence[bool], tokens: int) -> tasks.Outcome:
+def outcome(name: str, with_ctx: bool, without: bool, tokens: int) -> tasks.Outcome:
     attempts = Attempt(2, tokens), Attempt(1, 100)
-    return tasks.Outcome(name, "rule", "Python", *solved, *attempts)
+    return tasks.Outcome(name, "rule", "Python", with_ctx, without, *attempts)
 
 
 def test_rounds_of_a_task_count_once() -> None:
     outcomes = [
-        outcome("a", (True, False), 200),
-        outcome("a", (False, False), 400),
-        outcome("b", (True, True), 300),
+        outcome("a", True, False, 200),
+        outcome("a", False, False, 400),
+        outcome("b", True, True, 300),
     ]
     success, tokens, turns = tasks.measures(outcomes)
     assert (success.with_ctx, success.without) == ([0.5, 1.0], [0.0, 1.0])
