@@ -30,6 +30,7 @@ from functools import cache
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
 from itertools import product
+from math import sqrt
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -216,6 +217,18 @@ class Measure(NamedTuple):
         return f"{mean}{unit} [{low}, {high}]"
 
 
+def share(values: Sequence[float]) -> Interval:
+    """A share with Wilson's interval. A bootstrap would show none if all values are the same."""
+    count, mean = len(values), paired.mean(values)
+    if not count:
+        return Interval(0.0, 0.0, 0.0)
+    middle = (mean + _Z * _Z / (2 * count)) / (1 + _Z * _Z / count)
+    spread = _Z / (1 + _Z * _Z / count)
+    spread *= sqrt(mean * (1 - mean) / count + _Z * _Z / (4 * count * count))
+    return Interval(mean, max(0.0, middle - spread), min(1.0, middle + spread))
+
+
+_Z = 1.96
 _FORMATS = {"success": (100, 0, " %"), "tokens": (1, 0, ""), "turns": (1, 1, "")}
 
 
@@ -251,9 +264,10 @@ def print_report(outcomes: Sequence[Outcome], options: argparse.Namespace) -> No
     print(f"\n{len(success.with_ctx)} tasks, {options.rounds} × each, model: {model}")
     print(f"{'mean [95 % interval]':<20}{'with ctx':>22}{'without':>22}{'difference':>22}")
     for each in found:
+        interval = share if each is success else paired.interval
         intervals = (
-            paired.interval(each.with_ctx),
-            paired.interval(each.without),
+            interval(each.with_ctx),
+            interval(each.without),
             paired.gain(each.with_ctx, each.without),
         )
         print(f"{each.name:<20}" + "".join(f"{each.shown(value):>22}" for value in intervals))

@@ -113,6 +113,12 @@ def test_rounds_of_a_task_count_once() -> None:
     assert (tokens.with_ctx, turns.with_ctx) == ([300.0, 300.0], [2.0, 2.0])
 
 
+def test_a_share_of_few_tasks_has_a_wide_interval() -> None:
+    assert tasks.share([1.0] * 14) == pytest.approx((1.0, 0.785, 1.0), abs=0.001)
+    assert tasks.share([0.0] * 4) == pytest.approx((0.0, 0.0, 0.490), abs=0.001)
+    assert tasks.share([1.0, 0.0]) == pytest.approx((0.5, 0.095, 0.905), abs=0.001)
+
+
 @pytest.mark.slow
 def test_a_scripted_model_needs_ctx(
     meter: Meter, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
