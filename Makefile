@@ -3,6 +3,8 @@
 # docs: write docs/reference, and renew the output of all executed examples.
 # pictures: the screenshots in docs/pictures, which need Chromium.
 # clients: the real agents and the real model that some tests use.
+# plugins: the packages for Claude Code and Gemini CLI, in .claude-plugin and plugins.
+# dist: the wheel and the sdist, from the last commit. dist-check: install it with pip, pipx and uv.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -25,7 +27,7 @@ NPM := npm install --silent --ignore-scripts --no-save --no-package-lock
 # Tests are compiled once, not for each run: also where the environment forbids writing bytecode.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: try test quick thorough check bench clients docs pictures format clean
+.PHONY: try test quick thorough check bench clients plugins dist dist-check docs pictures format clean
 
 try: $(RUNS)
 	@$(BIN)/python scripts/try $(BIN)/ctx
@@ -63,6 +65,15 @@ clients: $(STAMP)
 	$(NPM) --prefix .cache/codex-$(CODEX) @openai/codex@$(CODEX)
 	$(NPM) --prefix .cache/axe-$(AXE) axe-core@$(AXE)
 	$(NPM) --omit=optional --prefix .cache/gemini-$(GEMINI) @google/gemini-cli@$(GEMINI)
+
+plugins: $(STAMP)
+	$(BIN)/python scripts/plugins
+
+dist: $(STAMP)
+	@$(BIN)/python scripts/dist
+
+dist-check: dist
+	@$(BIN)/python scripts/dist-check
 
 docs: $(STAMP)
 	$(BIN)/python docs/generate.py

@@ -13,7 +13,7 @@ NOT_BENCHMARKS = {
     *("__init__", "__main__", "judge", "timing", "try_it"),
     *("baselines", "checkouts", "conversations", "dated_questions", "packs", "paired"),
     *("plots", "scale_code", "scale_memory", "scale_stores"),
-    *("session_ablations", "session_evidence"),
+    *("session_ablations", "session_evidence", "task_agent", "task_script", "two_session_tasks"),
     *("secret_encodings", "secret_passwords", "secret_values"),
 }
 

@@ -36,7 +36,7 @@ SLOW = frozenset(
     page/test_without_scripts
     synthesis/test_synthesis_properties
     worker/test_model_thread worker/test_worker
-    test_docs test_library test_redaction
+    test_dist test_docs test_library test_redaction
     """.split()
 )
 """The modules, beside those in `e2e`, that are about processes, damage, whole repositories or

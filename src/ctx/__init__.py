@@ -5,4 +5,4 @@ ARCHITECTURE.md is the map; tests/test_layers.py holds the order in which module
 know each other.
 """
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -559,3 +560,16 @@ def test_the_message_for_the_user(
     answer = conversation.start("clear")
     tokens = re.findall(r"1 node, (\d+) tokens -->", context_of(answer))
     assert answer["systemMessage"] == f"ctx: 1 node, {tokens[0]} tokens; `ctx why` lists them"
+
+
+def test_a_hook_names_another_host(repo: Path, surroundings: Path) -> None:
+    for words in (["--host", "gemini"], ["--host=gemini"], ["--host", "nobody"]):
+        done = subprocess.run(
+            [Path(sys.executable).with_name("ctx"), "hook", "post-tool-use", *words],
+            input=b'{"session_id":"a"}',
+            capture_output=True,
+            check=False,
+        )
+        assert done.returncode == (2 if words == ["--host", "nobody"] else 0), done.stderr
+    names = os.listdir(surroundings / ".ctx" / "spool")
+    assert len([name for name in names if "gemini" in name]) == 2

@@ -8,11 +8,13 @@ import pytest
 
 from tests.conftest import git
 from tests.e2e.claude_code.api import Reply, Tool
+from tests.e2e.claude_code.client import CTX
 from tests.e2e.host_clients import npm_programs
 from tests.e2e.host_clients.chat_api import ChatRequest
 from tests.e2e.host_clients.gemini_api import serving_gemini
 from tests.e2e.host_clients.host_person import FACT, REMEMBER, HostPerson
 
+EXTENSION = Path(__file__).parents[2] / "plugins" / "gemini-cli"
 VARIABLES = {
     "GEMINI_API_KEY": "none",
     "GOOGLE_GEMINI_BASE_URL": "{api}",
@@ -106,3 +108,17 @@ def test_what_one_session_remembers_is_given_to_the_next(person: HostPerson) -> 
     # Everything is known already.
     done = person.ctx("import", "--from", "gemini")
     assert (done["sessions"], done["steps"]) == ([], 0)
+
+
+def test_the_extension_of_this_repository_does_what_an_installation_does(
+    person: HostPerson,
+) -> None:
+    person.ctx("uninstall", "--host", "gemini")
+    person.puts_on_path("ctx", [CTX])
+    install = ["extensions", "install", str(EXTENSION), "--consent", "--skip-settings"]
+    person.play(install, VARIABLES, serving=serving_gemini)
+    [request, *_] = say(person, "What do we name?", "Releases.")
+    assert "Releases have names." in request.text
+    (session,) = person.sessions(1)
+    assert session["host"] == "gemini"
+    assert ("say", "Releases.") in person.steps(session["id"])

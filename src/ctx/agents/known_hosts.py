@@ -4,7 +4,7 @@ from ctx.hosts.host_registry import FIRST, Hosts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ctx.hosts.host_adapter import Host
+    from ctx.hosts.host_adapter import Hooks, Host
 
 
 def _claude_code() -> "Host":
@@ -53,3 +53,33 @@ HOSTS = Hosts(
         "qwen": _qwen,
     }
 )
+
+
+def hooks_of(name: str) -> "Hooks | None":
+    """The hooks of a host, without its adapter, which takes longer to load; None: unknown host."""
+    match name:
+        case "claude-code":
+            from ctx.agents.claude_code.claude_hooks import ClaudeHooks
+
+            return ClaudeHooks()
+        case "codex":
+            from ctx.agents.codex.codex_hooks import CodexHooks
+
+            return CodexHooks()
+        case "gemini":
+            from ctx.agents.gemini.gemini_hooks import GeminiHooks
+
+            return GeminiHooks()
+        case "opencode":
+            from ctx.agents.opencode.opencode_hooks import OpenCodeHooks
+
+            return OpenCodeHooks()
+        case "copilot":
+            from ctx.agents.copilot.copilot_hooks import CopilotHooks
+
+            return CopilotHooks()
+        case "qwen":
+            from ctx.agents.qwen.qwen_hooks import QwenHooks
+
+            return QwenHooks()
+    return None

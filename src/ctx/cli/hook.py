@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 
 from ctx import interrupts
 from ctx.agents.claude_code import claude_hooks
+from ctx.agents.known_hosts import HOSTS, hooks_of
 from ctx.agents.runtime import hook
 from ctx.cli import opening
 from ctx.cli import options as shared
@@ -14,6 +15,7 @@ from ctx.cli.output import Block, Line, Output, ReaderGone, VerbatimText, count
 from ctx.cli.settings import Settings, variables
 from ctx.errors import CtxError
 from ctx.hook_files import hook_log
+from ctx.hosts.host_registry import FIRST
 from ctx.operations import apply, worker_round
 from ctx.operations.apply import ApplyResult
 from ctx.operations.worker_round import WorkerRounds
@@ -22,6 +24,7 @@ from ctx.workspace import Memory
 EXAMPLES = """
 ctx hook session-start < event.json          the context of a new session
 ctx hook stop --response '<ctx:status/>'     run the commands of an answer
+ctx hook session-start --host gemini         for an agent other than Claude Code
 ctx hook apply                               process what hooks have left
 """
 
@@ -45,6 +48,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     for word, does in _DOES.items():
         example = _EVENT_EXAMPLE.format(word=word)
         event = shared.add_subcommand(group, word, does, example)
+        event.add_argument(
+            "--host",
+            choices=HOSTS.names,
+            default=FIRST,
+            metavar="HOST",
+            help=f"the program that runs the agent: {', '.join(HOSTS.names)}",
+        )
         if word == "stop":
             event.add_argument(
                 "--response", metavar="TEXT", help="the answer, instead of the transcript's last"
@@ -74,10 +84,12 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         words = ["--response", options.response]
     elif getattr(options, "part", "1") != "1":
         words = ["--part", options.part]
+    hooks = hooks_of(options.host)
+    assert hooks is not None, "the parser accepts known hosts only"
     environment = {**variables(), "CTX_DB": settings.database}
     if getattr(options, "in_folder", None):
         environment[claude_hooks.PROJECT_FOLDER] = settings.folder
-    running = hook.Hook(options.subcommand, words, environment, claude_hooks.ClaudeHooks())
+    running = hook.Hook(options.subcommand, words, environment, hooks)
     output.result(hook.answer(running, lambda: hook.read_stdin(running)).decode())
 
 

@@ -87,11 +87,19 @@ def _run_and_report(words: list[str], settings: "Settings", output: "Output") ->
 
 def _run_hook(words: list[str]) -> None:
     """Run a hook without loading the other commands, unless its help is requested."""
-    from ctx.agents.claude_code.claude_hooks import ClaudeHooks
     from ctx.agents.runtime import hook
     from ctx.hook_files import spool
 
-    if words and words[0] in spool.EVENTS and not {"-h", "--help"}.intersection(words):
+    if not words or words[0] not in spool.EVENTS or {"-h", "--help"}.intersection(words):
+        return
+    if words[1:2] == ["--host"]:
+        from ctx.agents.known_hosts import hooks_of
+
+        if hooks := hooks_of("".join(words[2:3])):
+            hook.main_of_project([words[0], *words[3:]], hooks)
+    elif not any(word == "--host" or word.startswith("--host=") for word in words):
+        from ctx.agents.claude_code.claude_hooks import ClaudeHooks
+
         hook.main_of_project(words, ClaudeHooks())
 
 

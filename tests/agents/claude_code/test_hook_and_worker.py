@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from ctx import clock
+from ctx import __version__, clock
 from ctx.agents.runtime import hook as module
 from ctx.hook_files import spool
 from ctx.layout import UserStore
@@ -231,7 +231,7 @@ def test_a_hook_starts_the_worker(alone: Hooks, workers: Workers, word: str) -> 
     alone.run(word, alone.event(word))
     until(lambda: not spool.pending_names(str(alone.home)))
     until(lambda: "gone: idle" in workers.log())
-    assert workers.log() == ["started, version 0.1.0", "gone: idle"]
+    assert workers.log() == [f"started, version {__version__}", "gone: idle"]
     assert not (alone.home / spawn.MARK).exists()
 
 

@@ -24,6 +24,7 @@ def test_the_plugin_contains_the_expected_files() -> None:
     assert sorted(FILES) == [
         ".claude-plugin/marketplace.json",
         ".claude-plugin/plugin.json",
+        ".mcp.json",
         "README.md",
         "commands/recall.md",
         "commands/remember.md",

@@ -194,3 +194,14 @@ def test_hooks_that_copilot_runs_twice(machine: Machine, command: str, states: l
     hook = {"type": "command", "command": command}
     path.write_text(json.dumps({"hooks": {"Stop": [{"hooks": [hook]}]}}))
     assert [check.state for check in own_checks("copilot", machine)] == states
+
+
+def test_an_extension_provides_the_hooks_alone(machine: Machine) -> None:
+    (Path(machine.home) / ".gemini" / "extensions" / host_checks.EXTENSION).mkdir(parents=True)
+    [check] = host_checks.check_hosts(known_setups.SETUPS, machine)
+    assert (check.name, check.state) == ("gemini", "ok")
+    install("gemini", machine)
+    checks = host_checks.check_hosts(known_setups.SETUPS, machine)
+    assert [check.advice for check in checks if "twice" in check.seen] == [
+        "Remove the extension, or run `ctx uninstall --host gemini`."
+    ]

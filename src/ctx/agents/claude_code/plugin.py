@@ -1,7 +1,8 @@
-"""The plugin: hooks, skill and slash commands as one folder.
+"""The plugin: hooks, MCP server, skill and slash commands as one folder.
 
 It runs plain `ctx` from the PATH, so the folder can be copied to another machine. It is also a
-marketplace with one plugin, so that `claude plugin install` can install it from its folder.
+marketplace with one plugin, so that `claude plugin install` can install it from its folder. In the
+repository of ctx, `scripts/plugins` writes both for everybody.
 """
 
 import json
@@ -11,11 +12,12 @@ from typing import Any
 
 from ctx import __version__, disk
 from ctx.agents.claude_code import registration
-from ctx.agents.host_setup import edited_file, skill
+from ctx.agents.host_setup import edited_file, mcp_registration, skill
 from ctx.errors import PathRefused
 
 NAME = "ctx"
 MARKETPLACE = "ctx-memory"
+MARKETPLACE_FILE = os.path.join(".claude-plugin", "marketplace.json")
 COMMANDS = ("recall.md", "remember.md", "status.md")
 
 _MANIFEST = os.path.join(".claude-plugin", "plugin.json")
@@ -28,6 +30,26 @@ _DESCRIPTION = (
 
 def files() -> dict[str, str]:
     """The paths and texts of all files in the folder."""
+    return {**plugin_files(), MARKETPLACE_FILE: marketplace_text("./")}
+
+
+def marketplace_text(source: str) -> str:
+    """The file that offers the plugin; `source` is the plugin's folder, as seen from the root."""
+    offered = {"name": NAME, "source": source, "description": _DESCRIPTION}
+    return _json(
+        {
+            "name": MARKETPLACE,
+            "description": _DESCRIPTION,
+            "owner": {"name": NAME},
+            # Older clients look for the description here.
+            "metadata": {"description": _DESCRIPTION},
+            "plugins": [offered],
+        }
+    )
+
+
+def plugin_files() -> dict[str, str]:
+    """The paths and texts of the plugin alone."""
     texts = resources.files("ctx.agents.claude_code").joinpath("texts")
     manifest = {
         "name": NAME,
@@ -37,18 +59,9 @@ def files() -> dict[str, str]:
         "license": "Apache-2.0",
         "keywords": ["memory", "context", "recall"],
     }
-    offered = {"name": NAME, "source": "./", "description": _DESCRIPTION}
-    marketplace = {
-        "name": MARKETPLACE,
-        "description": _DESCRIPTION,
-        "owner": {"name": NAME},
-        # Older clients look for the description here.
-        "metadata": {"description": _DESCRIPTION},
-        "plugins": [offered],
-    }
     return {
         _MANIFEST: _json(manifest),
-        os.path.join(".claude-plugin", "marketplace.json"): _json(marketplace),
+        ".mcp.json": _json({"mcpServers": {mcp_registration.NAME: mcp_registration.PLAIN_ENTRY}}),
         os.path.join("hooks", "hooks.json"): _json({"hooks": registration.plugin_entries()}),
         **{
             os.path.join("commands", name): texts.joinpath("commands", name).read_text("utf-8")

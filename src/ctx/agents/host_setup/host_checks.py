@@ -12,14 +12,22 @@ from ctx.errors import CtxError
 from ctx.operations.store_checks import DoctorCheck, guard_check, ok
 from ctx.sqlite.connection import path_text
 
+EXTENSION = "ctx-memory"
+"""What our extension is called in hosts that have extensions."""
+
 _PARTS = {"hooks": "hooks", "mcp": "MCP server", "plugin": "plugin"}
 
 
 def check_hosts(hosts: Iterable[HostSetup], machine: Machine) -> Iterator[DoctorCheck]:
     """All checks of the hosts that are on this machine, or that ctx is registered with."""
     for host in hosts:
+        extension = os.path.join(host.folder(machine), "extensions", EXTENSION)
         if host_install.is_registered(host, machine):
             yield from guard_check(host.name, _registered_host(host, machine))
+            if os.path.isdir(extension):
+                yield _registered_twice(host, extension)
+        elif os.path.isdir(extension):
+            yield ok(host.name, f"the extension {path_text(extension)} provides the hooks")
         elif find_host(host, machine):
             yield from guard_check(host.name, _other_host(host, machine))
 
@@ -32,6 +40,12 @@ def _other_host(host: HostSetup, machine: Machine) -> Iterator[DoctorCheck]:
         host.name,
         f"{host.title} is here ({path_text(where)}), without ctx: `ctx install --host {host.name}`",
     )
+
+
+def _registered_twice(host: HostSetup, extension: str) -> DoctorCheck:
+    seen = f"{host.title} also has the extension {path_text(extension)}: every event comes twice."
+    advice = f"Remove the extension, or run `ctx uninstall --host {host.name}`."
+    return DoctorCheck(host.name, "warning", seen, advice)
 
 
 def _registered_host(host: HostSetup, machine: Machine) -> Iterator[DoctorCheck]:

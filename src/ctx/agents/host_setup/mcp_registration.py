@@ -12,6 +12,9 @@ from ctx.agents.host_setup import hook_commands
 NAME = "ctx"
 """What the server is called in every host. Models see it as a part of the names of its tools."""
 
+PLAIN_ENTRY = {"command": "ctx", "args": ["mcp"]}
+"""The entry in files that are used on other machines: it runs the `ctx` on the PATH."""
+
 
 def server_command() -> list[str]:
     """The command line of the server."""
