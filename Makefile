@@ -47,7 +47,8 @@ check: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest tests/test_layers.py tests/test_docs.py
+	$(BIN)/python -m pytest tests/test_layers.py tests/test_docs.py tests/test_site.py \
+	  tests/test_documented.py
 
 bench: $(STAMP)
 	$(BIN)/python -m bench
