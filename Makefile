@@ -2,7 +2,7 @@
 # quick: the fast tests. thorough: all tests, with ten times as many random cases.
 # docs: write docs/reference, renew the output of all executed examples, and build the site.
 # site: build the site from docs/ into site/, where it can be opened without a server.
-# pictures: the screenshots in docs/pictures, which need Chromium.
+# pictures: the screenshots in docs/pictures, which need Chromium, and the terminal session.
 # clients: the real agents and the real model that some tests use.
 PYTHON ?= python3
 VENV := .venv
@@ -79,6 +79,7 @@ site: $(SITE)
 
 pictures: $(STAMP)
 	$(BIN)/python scripts/pictures $(BIN)/ctx
+	$(BIN)/python scripts/terminal $(BIN)/ctx
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .

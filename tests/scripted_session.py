@@ -43,22 +43,13 @@ class ScriptedSession:
         self._sandbox = self._demo.Sandbox(str(Path(sys.executable).with_name("ctx")), space)
         # However busy the machine is.
         self._demo.TIMEOUT_S = 600
-        self._sandbox.environment["CTX_PATIENCE"] = "100"
+        self._sandbox.environment["CTX_PATIENCE"] = "40"
         # The same commits in every run.
         dates = dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), "2026-01-01T00:00:00Z")
         self._sandbox.environment |= dates
         self._client = str(space / "bin" / "claude")
         self._sessions = iter(("5dd6c1f0", "81ab93e7"))
-        files = {
-            "bank/__init__.py": "",
-            "bank/client.py": self._demo.CLIENT,
-            "tests/__init__.py": "",
-            "tests/test_client.py": self._demo.TEST,
-        }
-        for path, content in files.items():
-            (self.project / path).parent.mkdir(parents=True, exist_ok=True)
-            (self.project / path).write_text(content)
-        self._shell("git init -q -b main && git add -A && git commit -qm 'A small bank'")
+        self._demo.make_project(self._sandbox)
 
     def __enter__(self) -> "ScriptedSession":
         return self
