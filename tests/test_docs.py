@@ -118,15 +118,15 @@ def test_page_examples_of_sync(tmp_path: Path) -> None:
     assert page_examples.check_console(DOCS / "sync.md", shop, run_on_laptop) > 5
 
 
+def in_home(run: Callable[[str], str]) -> Callable[[str], str]:
+    """As it looks on the machine of a reader."""
+    return lambda command: run(command).replace(os.environ["HOME"], "/home/you")
+
+
 def test_page_examples_of_troubleshooting(tmp_path: Path) -> None:
     shop = tmp_path / "shop"
     page = DOCS / "troubleshooting.md"
     assert page_examples.check_console(page, shop, in_home(shell(shop))) > 5
-
-
-def in_home(run: Callable[[str], str]) -> Callable[[str], str]:
-    """As it looks on the machine of a reader."""
-    return lambda command: run(command).replace(os.environ["HOME"], "/home/you")
 
 
 @pytest.mark.parametrize("page", ["team-git", "private-projects", "local-models"])

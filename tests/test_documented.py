@@ -49,8 +49,15 @@ def test_documented_commands_and_options_exist(page: Path) -> None:
         assert names[0] in COMMANDS, f"{page.name}: {line}"
         if names[0] == "help":
             continue
-        parser = command_named(names[0])[1]
-        parsers = [parser, *options.subcommands_of(parser).values()]
+        module, parser = command_named(names[0])
+        inner = options.subcommands_of(parser)
+        if inner:
+            rest = words[words.index(names[0]) + 1 :]
+            rest = module.prepare(rest) if hasattr(module, "prepare") else rest
+            subcommand = next((word for word in rest if not word.startswith("-")), "")
+            is_word = re.fullmatch(r"[a-z-]+", subcommand)
+            assert not is_word or subcommand in inner, f"{page.name}: {line}"
+        parsers = [parser, *inner.values()]
         known = {option for each in parsers for option in each._option_string_actions}
         known |= {"-C", "--db", "--set"}
         # In a table, one line may name several options: `--a|--b`.
