@@ -1,7 +1,8 @@
 # try: a demo. test: all tests. check: lint, types, layers, docs. bench: the figures in docs/benchmarks.md.
 # quick: the fast tests. thorough: all tests, with ten times as many random cases.
-# docs: write docs/reference, and renew the output of all executed examples.
-# pictures: the screenshots in docs/pictures, which need Chromium.
+# docs: write docs/reference, renew the output of all executed examples, and build the site.
+# site: build the site from docs/ into site/, where it can be opened without a server.
+# pictures: the screenshots in docs/pictures, which need Chromium, and the terminal session.
 # clients: the real agents and the real model that some tests use.
 # plugins: the packages for Claude Code and Gemini CLI, in .claude-plugin and plugins.
 # dist: the wheel and the sdist, from the last commit. dist-check: install it with pip, pipx and uv.
@@ -11,6 +12,8 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 # ctx without the tools that tests and checks need.
 RUNS := $(VENV)/.runs
+# What builds the site.
+SITE := $(VENV)/.site
 OLDER_CLAUDE := 2.0.47
 COPILOT := 1.0.102
 OPENCODE := 1.18.18
@@ -27,7 +30,8 @@ NPM := npm install --silent --ignore-scripts --no-save --no-package-lock
 # Tests are compiled once, not for each run: also where the environment forbids writing bytecode.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: try test quick thorough check bench clients plugins dist dist-check docs pictures format clean
+.PHONY: try test quick thorough check bench clients plugins dist dist-check docs site pictures \
+  format clean
 
 try: $(RUNS)
 	@$(BIN)/python scripts/try $(BIN)/ctx
@@ -46,7 +50,8 @@ check: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest tests/test_layers.py tests/test_docs.py
+	$(BIN)/python -m pytest tests/test_layers.py tests/test_docs.py tests/test_site.py \
+	  tests/test_documented.py
 
 bench: $(STAMP)
 	$(BIN)/python -m bench
@@ -79,9 +84,14 @@ docs: $(STAMP)
 	$(BIN)/python docs/generate.py
 	CTX_TEST_RENEW=1 $(BIN)/python -m pytest -q -k test_page_examples \
 	  tests/test_docs.py tests/test_library.py tests/e2e/test_try.py
+	$(MAKE) site
+
+site: $(SITE)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --clean
 
 pictures: $(STAMP)
 	$(BIN)/python scripts/pictures $(BIN)/ctx
+	$(BIN)/python scripts/terminal $(BIN)/ctx
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .
@@ -95,5 +105,9 @@ $(RUNS): pyproject.toml constraints.txt
 	@scripts/install $(PYTHON) $(VENV)
 	@touch $@
 
+$(SITE): pyproject.toml constraints.txt
+	@scripts/install $(PYTHON) $(VENV) '[dev,docs]'
+	@touch $@ $(STAMP) $(RUNS)
+
 clean:
-	rm -rf $(VENV) .cache .mypy_cache .ruff_cache .hypothesis dist
+	rm -rf $(VENV) site .cache .mypy_cache .ruff_cache .hypothesis dist

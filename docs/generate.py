@@ -1,4 +1,4 @@
-"""Write docs/reference/ from the program. With `--check`, only compare."""
+"""Write docs/reference/ and docs/man/ from the program. With `--check`, only compare."""
 
 import argparse
 import inspect
@@ -9,6 +9,8 @@ import typing
 from collections import Counter
 from pathlib import Path
 from typing import Any
+
+import store_format
 
 from ctx import errors
 from ctx.agents.claude_code import doctor, payloads
@@ -25,6 +27,7 @@ from ctx.cli import (
     help_topics,
     install_answers,
     llm,
+    man_pages,
     options,
     serve,
     tags,
@@ -101,7 +104,7 @@ from ctx.operations import (
 from ctx.operations.list import NodeList
 from ctx.packs import prompt_pack
 
-FOLDER = Path(__file__).parent / "reference"
+FOLDER = Path(__file__).parent
 
 # Types that a module imports only for type checkers.
 LOADED_LATER = {"Layer": resolve.Layer, "Passage": passages.Passage}
@@ -474,24 +477,34 @@ PAGES = {
     "json.md": json_page,
     "errors.md": errors_page,
     "configuration.md": configuration,
+    "store.md": store_format.page,
 }
+
+
+def files() -> dict[Path, str]:
+    """Everything that is generated, by its path."""
+    pages = {FOLDER / "reference" / name: make() for name, make in PAGES.items()}
+    manual = {FOLDER / "man" / man_pages.file_name(None): man_pages.page([])}
+    manual |= {
+        FOLDER / "man" / man_pages.file_name(each): man_pages.page([each]) for each in COMMANDS
+    }
+    return pages | manual
 
 
 def main() -> int:
     os.environ["COLUMNS"] = "80"  # The width of the help must not depend on a terminal.
-    stale = []
-    for name, make in PAGES.items():
-        path = FOLDER / name
-        text = make()
-        if not path.exists() or path.read_text() != text:
-            stale.append(name)
-            if "--check" not in sys.argv:
-                FOLDER.mkdir(exist_ok=True)
-                path.write_text(text)
+    is_checked = "--check" in sys.argv
+    made = files()
+    stale = [path for path, text in made.items() if not path.exists() or path.read_text() != text]
+    stale += [path for path in (FOLDER / "man").glob("*") if path not in made]
+    if not is_checked:
+        for path in stale:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(made[path]) if path in made else path.unlink()
     if stale:
-        verb = "out of date, run `make docs`" if "--check" in sys.argv else "written"
-        sys.stdout.write(f"{', '.join(stale)}: {verb}\n")
-    return 1 if stale and "--check" in sys.argv else 0
+        verb = "out of date, run `make docs`" if is_checked else "written"
+        sys.stdout.write(f"{', '.join(path.name for path in stale)}: {verb}\n")
+    return 1 if stale and is_checked else 0
 
 
 if __name__ == "__main__":

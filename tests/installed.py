@@ -17,6 +17,7 @@ INSTALL = {
     "bash": "apt-get install bash",
     "zsh": "apt-get install zsh",
     "fish": "apt-get install fish",
+    "groff": "apt-get install groff-base",
     "node": "apt-get install nodejs",
     "chromium": "apt-get install chromium",
     "cargo": "apt-get install cargo",

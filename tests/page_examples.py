@@ -21,8 +21,11 @@ _SHOP = "/home/you/shop"
 
 def without_ids(text: str) -> str:
     """Replace what differs from run to run: ids, times, random names, the folder."""
+    text = re.sub(r"\b\d{13}-\d+-[0-9a-f]{8}\b", "RECEIPT", text)
     text = re.sub(r"\b[0-9a-f]{12,64}\b", "ID", _NODE_ID.sub("ID", text))
     text = re.sub(r"\d\d\d\d-\d\d-\d\dT[\d:]+Z", "TIME", text)
+    text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d\b", "TIME", text)
+    text = re.sub(r"\b\d{8}T\d{6}Z", "TIME", text)
     text = re.sub(r"log/\d{4}-\d\d-\d\d-\d{4}-", "log/TIME-", text)
     text = re.sub(r"-[0-9a-z]{4}\.md\b", "-END.md", text)
     text = re.sub(r"\btask-0001-[0-9a-f]{6}\b", "task-0001-END", text)

@@ -17,9 +17,10 @@ from ctx.cli import options
 from ctx.cli.commands import COMMANDS, command_named
 from tests import page_examples
 from tests.conftest import Ctx, git
+from tests.exchange.foreign import other_tools
+from tests.scripted_session import ScriptedSession
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
 
 def test_the_reference_is_up_to_date() -> None:
@@ -31,13 +32,6 @@ def test_the_reference_is_up_to_date() -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_have_existing_targets(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#]+)", page.read_text()):
-        if not target.startswith("https://"):
-            assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
 DOCS = ROOT / "docs"
@@ -122,6 +116,36 @@ def test_page_examples_of_sync(tmp_path: Path) -> None:
         return run(command).replace(f"{os.uname().nodename} (this", "laptop (this")
 
     assert page_examples.check_console(DOCS / "sync.md", shop, run_on_laptop) > 5
+
+
+def in_home(run: Callable[[str], str]) -> Callable[[str], str]:
+    """As it looks on the machine of a reader."""
+    return lambda command: run(command).replace(os.environ["HOME"], "/home/you")
+
+
+def test_page_examples_of_troubleshooting(tmp_path: Path) -> None:
+    shop = tmp_path / "shop"
+    page = DOCS / "troubleshooting.md"
+    assert page_examples.check_console(page, shop, in_home(shell(shop))) > 5
+
+
+@pytest.mark.parametrize("page", ["team-git", "private-projects", "local-models"])
+def test_page_examples_of_how_to(page: str, tmp_path: Path) -> None:
+    shop = tmp_path / "shop"
+    path = DOCS / "how-to" / f"{page}.md"
+    assert page_examples.check_console(path, shop, in_home(shell(shop))) > 5
+
+
+def test_page_examples_of_moving_from_other_tools(tmp_path: Path) -> None:
+    shop = tmp_path / "shop"
+    other_tools.fill(Path(os.environ["HOME"]))
+    assert page_examples.check_console(DOCS / "how-to" / "move.md", shop, in_home(shell(shop))) > 5
+
+
+def test_page_examples_of_the_first_session(tmp_path: Path) -> None:
+    with ScriptedSession(tmp_path / "space") as session:
+        page = DOCS / "first-session.md"
+        assert page_examples.check_console(page, session.project, session.run) > 5
 
 
 def test_page_examples_of_the_trust_warning(repo: Path, ctx: Ctx) -> None:

@@ -39,6 +39,6 @@ def test_a_missing_program_is_a_failure_where_all_are_required(tmp_path: Path) -
     assert "fish is not installed: apt-get install fish" in ran.stdout
 
 
-@pytest.mark.parametrize("name", ["zsh", "fish", "node", "cargo", "git", "make"])
+@pytest.mark.parametrize("name", ["zsh", "fish", "groff", "node", "cargo", "git", "make"])
 def test_ci_checks_for_the_program(name: str) -> None:
     assert f"command -v {name} " in (ROOT / ".ci" / "run").read_text()

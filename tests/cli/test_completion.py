@@ -98,6 +98,8 @@ def test_commands(offered: Offered, folder: Path) -> None:
     assert words_of(offered("--format", "json", "")) == list(COMMANDS)
     assert set(words_of(offered("help", ""))) == {*COMMANDS, *TOPICS}
     assert words_of(offered("help", "tie")) == ["tiers"]
+    assert words_of(offered("help", "-")) == ["--all", "--man"]
+    assert words_of(offered("help", "--man", "lis")) == ["list"]
     assert words_of(offered("nonsense", "")) == []
     assert words_of(offered("--nonsense", "")) == []
 

@@ -166,7 +166,7 @@ SAMPLES: dict[str, Typed] = {
 
 def any_typed() -> st.SearchStrategy[Typed]:
     """Any value of any typed object, drawn from the fields' own types."""
-    classes = [cls for _, cls in codec._TYPES.values()]
+    classes = [cls for _, cls in codec.TYPES.values()]
     return st.one_of([_struct(cls) for cls in classes])
 
 

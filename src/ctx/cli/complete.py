@@ -92,6 +92,11 @@ def _offer_for_command(words: list[str], typed: str, settings: "Settings") -> Co
 
 
 def _offer_help(words: list[str], typed: str) -> CompletionOffer:
+    if typed.startswith("-"):
+        own = top_help.help_parser()._option_string_actions
+        described = ((name, own[name].help or "") for name in ("--all", "--man"))
+        return completion_candidates.offer(map(CompletionCandidate._make, described), typed)
+    words = [word for word in words if not word.startswith("-")]
     if not words:
         topics = {name: summary for name, (summary, _) in help_topics.TOPICS.items()}
         named = {**topics, **commands.COMMANDS}

@@ -143,6 +143,10 @@ def _run(words: list[str], settings: "Settings", output: "Output") -> int:
             words = [word for word in leading + rest if word not in ("-h", "--help")]
             parsed = top_help.help_parser().parse_intermixed_args(words)
             output.configure(parsed)
+            if parsed.man:
+                from ctx.cli import man_pages
+
+                raise options.HelpRequested(man_pages.page(parsed.words))
             raise options.HelpRequested(_help(parsed.words, all_commands=parsed.all))
         command, parser = commands.command_named(name)
         # Add a first word that may be left out.

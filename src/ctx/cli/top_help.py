@@ -44,7 +44,8 @@ def top_parser(groups: Mapping[str, Mapping[str, str]]) -> argparse.ArgumentPars
         "  ctx compose                    a context for an agent\n"
         "  ctx init                       a project store, in git\n\n"
         "`ctx help COMMAND` shows the options and examples of a command.\n"
-        "`ctx help TOPIC` explains tiers, scopes, sessions, packs, filters or trust."
+        "`ctx help TOPIC` explains tiers, scopes, sessions, packs, filters or trust.\n"
+        "`ctx help --man COMMAND` prints a manual page."
     )
     return _top_parser(f"{_ABOUT}\n{listing.rstrip()}", epilog)
 
@@ -65,6 +66,7 @@ def _top_parser(description: str, epilog: str | None) -> argparse.ArgumentParser
 def help_parser() -> argparse.ArgumentParser:
     """The parser of `ctx help`: the words of a command, with options between them."""
     parser = Parser(prog="ctx help", parents=[global_options()], add_help=False, allow_abbrev=False)
-    parser.add_argument("words", nargs="*", metavar="COMMAND|TOPIC")
+    parser.add_argument("words", nargs="*", metavar="COMMAND|TOPIC", help="what to explain")
     parser.add_argument("--all", action="store_true", help="all commands")
+    parser.add_argument("--man", action="store_true", help="a manual page, for `man -l`")
     return parser

@@ -12,7 +12,7 @@ from ctx.ids import ObjectId, is_object_id
 from ctx.objects import object_types
 from ctx.objects.object_types import Typed
 
-_TYPES: dict[str, tuple[int, type[Typed]]] = {
+TYPES: dict[str, tuple[int, type[Typed]]] = {
     "commit": (1, object_types.Commit),
     "tree": (1, object_types.Tree),
     "work_commit": (1, object_types.WorkCommit),
@@ -23,8 +23,8 @@ _TYPES: dict[str, tuple[int, type[Typed]]] = {
     "code_snapshot": (1, object_types.CodeSnapshot),
     "diagnostics_snapshot": (1, object_types.DiagnosticsSnapshot),
 }
-_NAMES = {cls: (name, version) for name, (version, cls) in _TYPES.items()}
-_DECODERS = {name: msgspec.msgpack.Decoder(cls) for name, (_, cls) in _TYPES.items()}
+_NAMES = {cls: (name, version) for name, (version, cls) in TYPES.items()}
+_DECODERS = {name: msgspec.msgpack.Decoder(cls) for name, (_, cls) in TYPES.items()}
 _HEADER = msgspec.msgpack.Decoder(tuple[str, int, msgspec.Raw])
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")
 
@@ -44,12 +44,12 @@ def encode(value: Typed) -> bytes:
 def decode(payload: bytes) -> Typed | UnknownObject:
     try:
         name, version, fields = _HEADER.decode(payload)
-        if name not in _TYPES:
+        if name not in TYPES:
             return UnknownObject(name, version)
         try:
             value: Typed = _DECODERS[name].decode(fields)
         except msgspec.ValidationError:
-            if version > _TYPES[name][0]:
+            if version > TYPES[name][0]:
                 return UnknownObject(name, version)
             raise
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -64,7 +64,7 @@ def type_name(value: Typed | UnknownObject) -> str:
 def is_newer(payload: bytes) -> bool:
     """Whether a newer version wrote this, so that rewriting it could lose data."""
     name, version, _ = _HEADER.decode(payload)
-    return name not in _TYPES or version > _TYPES[name][0]
+    return name not in TYPES or version > TYPES[name][0]
 
 
 def raw_fields(payload: bytes) -> object:
