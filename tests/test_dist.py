@@ -17,7 +17,10 @@ from tests.conftest import git
 ROOT = Path(__file__).parents[1]
 NAME = f"ctx_memory-{__version__}"
 MOST_BYTES = 12_000_000
-COPIED = ("src", "scripts", "tests/golden/stores", "Makefile", "pyproject.toml", "constraints.txt")
+COPIED = (
+    *("src", "scripts", "docs/man", "tests/golden/stores"),
+    *("Makefile", "pyproject.toml", "constraints.txt"),
+)
 PAGES = ("README.md", "CHANGELOG.md", "LICENSE", ".gitignore")
 STRAYS = (".ctx/store.db", "src/ctx/.ctx/notes.md", "src/ctx/draft.py", "tests/test_draft.py")
 
@@ -31,6 +34,9 @@ class Built(NamedTuple):
 
     def tracked(self) -> set[str]:
         return set(git("ls-files", cwd=self.clone).splitlines())
+
+    def manual(self) -> set[str]:
+        return {name for name in self.tracked() if name.startswith("docs/man/")}
 
 
 def make_dist(clone: Path, umask: int) -> Built:
@@ -96,6 +102,7 @@ def test_the_wheel_has_every_file_of_the_package_and_no_other(
     about = {"METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE"}
     assert {info.filename for info in infos} == {
         *(name.removeprefix("src/") for name in sources),
+        *(f"{NAME}.data/data/share/man/man1/{Path(page).name}" for page in built.manual()),
         *(f"{NAME}.dist-info/{name}" for name in about),
     }
     assert len({info.date_time for info in infos}) == 1
@@ -111,7 +118,8 @@ def test_the_sdist_has_what_the_wheel_is_built_from(builds: tuple[Built, Built])
         members = sdist.getmembers()
     sources = {name for name in built.tracked() if name.startswith("src/ctx/")}
     assert {member.name for member in members} == {
-        f"{NAME}/{name}" for name in {*sources, *PAGES, "pyproject.toml", "PKG-INFO"}
+        f"{NAME}/{name}"
+        for name in {*sources, *built.manual(), *PAGES, "pyproject.toml", "PKG-INFO"}
     }
     assert len({member.mtime for member in members}) == 1
     assert {member.uid for member in members} | {member.gid for member in members} == {0}
