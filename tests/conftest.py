@@ -5,7 +5,7 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -101,6 +101,18 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if lines := installed.missing(str(report.longrepr[2]) for report in skipped):
         terminalreporter.section("not tested here")
         terminalreporter.write_line("\n".join(lines))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_shared_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What runs outside of a single test must not use the store of the person who runs the tests:
+    it is given another one, which stays empty if each fixture has a home of its own."""
+    shared = tmp_path_factory.mktemp("shared") / ".ctx"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CTX_HOME", str(shared))
+        yield
+    written = sorted(str(path.relative_to(shared)) for path in shared.rglob("*"))
+    assert not written, f"a fixture ran ctx without a home of its own: {written[:5]}"
 
 
 @pytest.fixture(autouse=True)

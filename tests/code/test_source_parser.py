@@ -3,6 +3,7 @@
 import pytest
 
 from ctx.code import source_parser
+from ctx.code.source_model import ParsedFile
 
 
 def signatures(language: str, content: str) -> list[str]:
@@ -36,6 +37,29 @@ def test_a_comment_after_code_does_not_document_the_next_item() -> None:
         ("b", ""),
         ("c", "the last"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "language"),
+    [
+        (
+            "a.py",
+            "import os\n\n\nclass C:\n    def f(self, a: int = 1):\n        return os.stat(a)\n",
+            "python",
+        ),
+        ("a.py", "def f(:\n    return g(\n", "python"),
+        (
+            "A.java",
+            "package a.b;\nimport c.D;\nclass A { D d; int f() { return d.g(); } }\n",
+            "java",
+        ),
+        ("a.rs", "use a::B;\nimpl B {\n    fn f(&self) -> u32 { self.g() }\n}\n", "rust"),
+    ],
+)
+def test_the_items_alone_are_those_of_the_whole(path: str, content: str, language: str) -> None:
+    whole = source_parser.parse(path, content.encode(), language)
+    alone = source_parser.parse_items(path, content.encode(), language)
+    assert alone == ParsedFile(language, "", whole.lines, whole.items, problems=whole.problems)
 
 
 def test_the_hash_of_a_body_does_not_depend_on_its_place() -> None:

@@ -119,5 +119,8 @@ def forker(space: Path) -> Iterator[Forker]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
+        # The first commands, which load everything, have a folder and a home of their own.
+        cwd=space,
+        env={**os.environ, "CTX_HOME": str(space / ".ctx")},
     ) as process:
         yield Forker(process, space)

@@ -164,6 +164,8 @@ def interrupter(space: Path) -> Iterator[Interrupter]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        # The first commands, which load everything, have a folder and a home of their own.
+        cwd=space,
+        env={**os.environ, "CTX_HOME": str(space / ".ctx"), "PYTHONPATH": str(ROOT)},
     ) as process:
         yield Interrupter(process, space)

@@ -87,15 +87,13 @@ def _key(path: str, content: bytes) -> tuple[str, bytes]:
 def _read(path: str, content: bytes) -> "ParsedFile | None":
     """The items of a file; None if its language is not supported."""
     from ctx.code import language, language_detection, source_parser
-    from ctx.code.source_model import ParsedFile
 
     name = language_detection.language_of(path, content[: language_detection.HEAD])
     if name not in language.READ or language_detection.unfit(
         path, content, language_detection.FileLimits(_LARGEST)
     ):
         return None
-    found = source_parser.parse(path, content, name)
-    return ParsedFile(name, "", found.lines, found.items, problems=found.problems)
+    return source_parser.parse_items(path, content, name)
 
 
 # One item of a file
@@ -124,13 +122,13 @@ def _edit_of_one(path: str, old: "ParsedFile", before: bytes, after: bytes) -> _
     item = old.items[place]
     if (item.end - item.start) * _LARGE_ITEM_FACTOR > len(before):
         return None
-    alone = source_parser.parse(path, before[item.start : item.end], old.language)
+    alone = source_parser.parse_items(path, before[item.start : item.end], old.language)
     own = old.items[place:end]
     if alone.problems or [_content(each) for each in alone.items[1:]] != [
         (*_content(each)[:-1], _content(each)[-1] - item.line + 1) for each in own
     ]:
         return None
-    new = source_parser.parse(path, after[item.start : item.end + shift], old.language)
+    new = source_parser.parse_items(path, after[item.start : item.end + shift], old.language)
     if new.problems or not new.items[1:] or new.items[1].start != alone.items[1].start:
         return None
     return _Edit(alone, new, item.line - 1, _splice_items(old, new, place, end, shift))

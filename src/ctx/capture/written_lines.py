@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
+from operator import eq
 from typing import NamedTuple
 
 from ctx.hosts.tool_calls import FileContents
@@ -25,13 +26,10 @@ class LineChanges(NamedTuple):
 def lines(found: FileContents) -> LineChanges:
     """How many lines were added and removed, and the first of them."""
     old, new = (found.before or "").splitlines(), found.after.splitlines()
-    first = 0
-    while first < min(len(old), len(new)) and old[first] == new[first]:
-        first += 1
-    last = 0
-    while last < min(len(old), len(new)) - first and old[-1 - last] == new[-1 - last]:
-        last += 1
-    old, new = old[first : len(old) - last], new[first : len(new) - last]
+    first = _equal_at_start(old, new)
+    old, new = old[first:], new[first:]
+    last = _equal_at_start(old[::-1], new[::-1])
+    old, new = old[: len(old) - last], new[: len(new) - last]
     if max(len(old), len(new)) > _MOST_COMPARED:
         # An exact diff would take too long.
         changed = [*(f"-{line}" for line in old), *(f"+{line}" for line in new)]
@@ -39,6 +37,12 @@ def lines(found: FileContents) -> LineChanges:
         changed = list(_changed_lines(old, new))
     removed = sum(line[0] == "-" for line in changed)
     return LineChanges(len(changed) - removed, removed, _excerpt(changed))
+
+
+def _equal_at_start(old: Sequence[str], new: Sequence[str]) -> int:
+    """How many lines at the beginning are the same."""
+    equal = list(map(eq, old, new))
+    return equal.index(False) if False in equal else len(equal)
 
 
 def _changed_lines(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:

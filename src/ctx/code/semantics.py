@@ -172,7 +172,7 @@ def _states(
     before: dict[tuple[str, ...], list[tuple[str, bytes]]] = {}
     if earlier is not None and len(earlier) <= _LARGEST:
         content = code_snapshots.as_parsed(earlier)
-        items = source_parser.parse(version.path, content, language).items
+        items = source_parser.parse_items(version.path, content, language).items
         for place, item in enumerate(items):
             key = (item.kind, *path_in_file(items, place))
             before.setdefault(key, []).append((item.signature, item.body_hash))

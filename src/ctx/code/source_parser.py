@@ -8,6 +8,7 @@ import functools
 import re
 import warnings
 from bisect import bisect_right
+from collections.abc import Callable
 from hashlib import blake2b
 from itertools import accumulate
 from operator import attrgetter
@@ -56,6 +57,21 @@ def parse(path: str, content: bytes, language_name: str, lines: int | None = Non
     It ends in time. But a grammar is third-party C code: a caller that must survive a crash uses
     another process (`process_pool`).
     """
+    return _parse(path, content, language_name, lines, _SourceReader.parsed)
+
+
+def parse_items(path: str, content: bytes, language_name: str) -> ParsedFile:
+    """The same without the names that a file imports and mentions: only its items and problems."""
+    return _parse(path, content, language_name, None, _SourceReader.parsed_items)
+
+
+def _parse(
+    path: str,
+    content: bytes,
+    language_name: str,
+    lines: int | None,
+    read: "Callable[[_SourceReader], ParsedFile]",
+) -> ParsedFile:
     if lines is None:
         lines = content.count(b"\n") + (not content.endswith(b"\n") and bool(content))
     grammars, parser = load(language_name), _parser(language_name)
@@ -72,7 +88,7 @@ def parse(path: str, content: bytes, language_name: str, lines: int | None = Non
     if root.has_error:
         # Searching for missing nodes takes time at every node, and hardly any file needs it.
         captures |= _captured(grammars.problems, root)
-    return _SourceReader(grammars.language, SourceText(path, content), captures, lines).parsed()
+    return read(_SourceReader(grammars.language, SourceText(path, content), captures, lines))
 
 
 def _captured(query: "Query", root: "Node") -> Captures:
@@ -127,11 +143,6 @@ class _SourceReader:
         self._read_calls()
         self._read_types()
         self._read_references(imports)
-        problems = [
-            # What is missing at the end is reported on the last line.
-            ParseProblem(min(self._line(node.start_byte), max(1, self._lines)), "not understood")
-            for node in sorted(self._captures.get("problem", ()), key=_START)[:_MOST_PROBLEMS]
-        ]
         namespace = self._captures.get("namespace")
         return ParsedFile(
             self._language.name,
@@ -148,7 +159,19 @@ class _SourceReader:
                 # A grammar may insert an empty name where one is missing.
                 if expression
             ),
-            tuple(problems),
+            self._problems(),
+        )
+
+    def parsed_items(self) -> ParsedFile:
+        self._read_items()
+        items = tuple(self._items)
+        return ParsedFile(self._language.name, "", self._lines, items, problems=self._problems())
+
+    def _problems(self) -> tuple[ParseProblem, ...]:
+        return tuple(
+            # What is missing at the end is reported on the last line.
+            ParseProblem(min(self._line(node.start_byte), max(1, self._lines)), "not understood")
+            for node in sorted(self._captures.get("problem", ()), key=_START)[:_MOST_PROBLEMS]
         )
 
     def _line(self, place: int) -> int:

@@ -64,6 +64,8 @@ def source_of(node_type: str, metadata: Mapping[str, Any], author: str) -> str:
 
 def stated_source(node_type: str, metadata: Mapping[str, Any]) -> str:
     """The source as far as the node itself shows it; empty if only its author does."""
+    if not metadata:
+        return _TYPES.get(node_type, "")
     stated = metadata.get(KEY)
     if stated in SOURCES:
         return str(stated)

@@ -39,6 +39,7 @@ class Kind(IntEnum):
     TYPED = 2
 
 
+_KINDS = {kind.value: kind for kind in Kind}
 _BLOB_HEADER = MAGIC + bytes([Kind.BLOB])
 _TYPED_HEADER = MAGIC + bytes([Kind.TYPED])
 
@@ -85,10 +86,9 @@ def parse(id: ObjectId, canonical: bytes) -> Object:
         raise InvalidEnvelope(f"Object {id} does not begin as an object.")
     if int.from_bytes(canonical[6:14], "little") != len(canonical) - HEADER_LENGTH:
         raise InvalidEnvelope(f"Object {id} is not as long as it says.")
-    try:
-        kind = Kind(canonical[5])
-    except ValueError:
-        raise InvalidEnvelope(f"Object {id} is of unknown kind {canonical[5]}.") from None
+    kind = _KINDS.get(canonical[5])
+    if kind is None:
+        raise InvalidEnvelope(f"Object {id} is of unknown kind {canonical[5]}.")
     return Object(id, kind, canonical[HEADER_LENGTH:])
 
 

@@ -212,7 +212,7 @@ def _parse_file(path: str, content: bytes | None, name: str) -> ParsedFile | Non
         return None
     if not content.isascii():
         content = encoding.decode(content).text.encode()
-    return source_parser.parse(path, content, name)
+    return source_parser.parse_items(path, content, name)
 
 
 def _changed_file(

@@ -218,12 +218,13 @@ def _joint() -> re.Pattern[bytes]:
 
 
 def _is_joint(page: Page, at: int) -> bool:
-    if not is_dense(page.raw[at - 24 : at + 24]):
-        return False
     start = page.raw.rfind(b"\n", max(0, at - _WIDEST - 1), at) + 1
+    # Most lines of a text are next to a longer one.
+    if at - start > _WIDEST or not _is_widest(page.text, start, at):
+        return False
     before = max(page.shape.rfind(b" ", start, at) + 1, start)
     value = page.raw[before:at] + page.raw[at + 1 : page.shape.find(b" ", at + 1)]
-    return at - start <= _WIDEST and is_long(value) and _is_widest(page.text, start, at)
+    return is_long(value) and is_dense(page.raw[at - 24 : at + 24])
 
 
 def _is_widest(text: str, start: int, end: int) -> bool:
