@@ -1,9 +1,7 @@
 """A PostgreSQL server as a target: what it stores, and who may read and write it."""
 
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, closing
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -15,18 +13,15 @@ from ctx.sync import outgoing, team_connection, team_schema
 from ctx.sync.batch_target import BatchTarget
 from ctx.sync.team_schema import MIGRATIONS, Migration
 from ctx.sync.team_target import TeamTarget
-from tests.conftest import Ctx, Ran
 from tests.contract.batch_targets import ONE, BatchTargetContract
 from tests.postgres_server import PostgresServer
+from tests.sync.conftest import PEOPLE, On, Sql
 
-On = Callable[..., Ran]
-Sql = Callable[..., list[tuple[Any, ...]]]
-PEOPLE = ("anna", "ben", "cleo", "dora")
 INSERTS = """
 INSERT INTO ctx.batches (project, owner, name, data, machine) VALUES ('shop', '', 'x', '', '');
 INSERT INTO ctx.records (project, owner, id, stamp, change, action, kind, subject, key, body,
-    session, author, version, depth, machine)
-VALUES ('shop', '', 'x', 1, 'x', 'add', 'node.put', 'x', '', '{}', '', '', '', 0, '');
+    session, author, version, replaces, depth, machine)
+VALUES ('shop', '', 'x', 1, 'x', 'add', 'node.put', 'x', '', '{}', '', '', '', '', 0, '');
 INSERT INTO ctx.subjects VALUES ('x', 'shop', '');
 INSERT INTO ctx.nodes (project, owner, id, type, content, token_estimate, created_at, updated_at,
     metadata) VALUES ('shop', '', 'x', 'fact', 'x', 1, '', '', '{}');
@@ -35,71 +30,6 @@ INSERT INTO ctx.stored_edges VALUES ('shop', '', 'x', 'x', 'x', 'CALLS', '', '{}
 INSERT INTO ctx.members (project, member, role) VALUES ('shop', 'dora', 'owner')
 """.split(";")
 DERIVED = ("batches", "records", "nodes", "tags", "stored_edges", "edges")
-
-
-@pytest.fixture
-def team(postgres: PostgresServer, database: str) -> str:
-    """A prepared database with four people; shop: anna owns it, ben writes, cleo reads."""
-    with closing(TeamTarget(postgres.url(database=database))) as target:
-        target.listing()
-    with postgres.connect(database=database) as connection:
-        for person in PEOPLE:
-            try:
-                connection.execute(f"CREATE ROLE {person} LOGIN IN ROLE ctx_member".encode())
-            except errors.DuplicateObject:
-                pass
-    with postgres.connect("anna", database) as connection:
-        connection.execute("INSERT INTO ctx.projects (name) VALUES ('shop')")
-        connection.execute(
-            "INSERT INTO ctx.members (project, member, role)"
-            " VALUES ('shop', 'ben', 'writer'), ('shop', 'cleo', 'reader')"
-        )
-    with postgres.connect("dora", database) as connection:
-        connection.execute("INSERT INTO ctx.projects (name) VALUES ('garden')")
-    return database
-
-
-@pytest.fixture
-def sql(postgres: PostgresServer, team: str) -> Sql:
-    """Run a statement as somebody."""
-
-    def run(person: str, statement: str, *values: object) -> list[tuple[Any, ...]]:
-        with postgres.connect(person, team) as connection:
-            cursor = connection.execute(statement.encode(), values or None)
-            return cursor.fetchall() if cursor.description else [(cursor.rowcount,)]
-
-    return run
-
-
-@pytest.fixture
-def on(
-    ctx: Ctx,
-    postgres: PostgresServer,
-    team: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> On:
-    """Run a command on the machine of somebody: `anna`, or `anna-desktop`. The first one adds the
-    target."""
-    known: set[str] = set()
-
-    def run(machine: str, *words: str, code: int = 0) -> Ran:
-        monkeypatch.setenv("CTX_HOME", str(tmp_path / machine))
-        monkeypatch.setattr(os, "uname", lambda: _Uname(machine))
-        if machine not in known:
-            known.add(machine)
-            added = ctx("sync", "add", "team", postgres.url(machine.partition("-")[0], team))
-            assert added.code == 0, added.err
-        ran = ctx(*words)
-        assert ran.code == code, ran.err
-        return ran
-
-    return run
-
-
-class _Uname:
-    def __init__(self, machine: str) -> None:
-        self.nodename = f"the-{machine}"
 
 
 def contents(on: On, machine: str) -> list[str]:

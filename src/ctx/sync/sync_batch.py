@@ -124,6 +124,17 @@ def decode(name: str, data: bytes) -> DecodedBatch:
     )
 
 
+def accepted(records: Sequence[VersionedRecord]) -> tuple[VersionedRecord, ...]:
+    """Those of some records that a replica accepts; anybody may have written them."""
+    try:
+        return decode("", encode(new_batch(Replica("", "", "", False), records))).records
+    except (*_DAMAGE, TypeError, DeserializationFailed):
+        if len(records) < 2:
+            return ()
+    half = len(records) // 2
+    return accepted(records[:half]) + accepted(records[half:])
+
+
 def contents_of(name: str, batch: SyncBatch) -> BatchContents:
     """The records of a batch, valid or not, with their versions."""
     ids = map(_id, _record_batch(batch).records)

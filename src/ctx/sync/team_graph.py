@@ -51,7 +51,8 @@ def add_records(
     rows = [
         (
             *space, *record[:8], as_json(record.body), *record[9:],
-            version.version, len(version.replaces) + bool(version.version), machine,
+            version.version, " ".join(version.replaces),
+            len(version.replaces) + bool(version.version), machine,
             record.subject if record.kind.startswith(NODE_KINDS) else None,
         )
         for record, version in sent
@@ -59,11 +60,12 @@ def add_records(
     with connection.cursor() as cursor:
         cursor.executemany(
             "INSERT INTO ctx.records (project, owner, id, stamp, change, action, kind, subject,"
-            " key, target, body, session, author, version, depth, machine, node) VALUES"
-            " (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
+            " key, target, body, session, author, version, replaces, depth, machine, node) VALUES"
+            " (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
             " ON CONFLICT (project, owner, id) DO UPDATE SET key = excluded.key,"
             " target = excluded.target, body = excluded.body, version = excluded.version,"
-            " depth = excluded.depth WHERE ctx.records.depth < excluded.depth",
+            " replaces = excluded.replaces, depth = excluded.depth"
+            " WHERE ctx.records.depth < excluded.depth",
             rows,
         )
     every = sorted(here)

@@ -33,7 +33,7 @@ class TeamTarget:
         self._connection = None
 
     def projects(self) -> "TeamProjects":
-        connection = self._connected()
+        connection = self.connection()
         with team_connection.explain_errors():
             row = connection.execute(
                 "SELECT ctx.projects_of(current_user, '{owner,writer}')"
@@ -41,7 +41,7 @@ class TeamTarget:
         return TeamProjects(self, frozenset(row[0]) if row else frozenset())
 
     def places(self, node_ids: Collection[str]) -> dict[str, str | None]:
-        connection = self._connected()
+        connection = self.connection()
         every = [*node_ids]
         with team_connection.explain_errors():
             row = connection.execute("SELECT ctx.existing(%s::text[])", (every,)).fetchone()
@@ -54,7 +54,7 @@ class TeamTarget:
 
     def admitted(self, batch: DecodedBatch) -> DecodedBatch:
         space = self._space(batch)
-        connection = self._connected()
+        connection = self.connection()
         with team_connection.explain_errors():
             rows = connection.execute(
                 "SELECT id, subject, kind FROM ctx.records"
@@ -70,14 +70,14 @@ class TeamTarget:
         return batch._replace(records=kept)
 
     def listing(self) -> TargetListing:
-        connection = self._connected()
+        connection = self.connection()
         with team_connection.explain_errors():
             names = [row[0] for row in connection.execute("SELECT name FROM ctx.batches")]
         batches = frozenset(name for name in names if batch_files.is_batch_name(name))
         return TargetListing(batches, tuple(sorted({*names} - batches)))
 
     def read(self, name: str) -> bytes:
-        connection = self._connected()
+        connection = self.connection()
         with team_connection.explain_errors():
             row = connection.execute(
                 "SELECT project, owner, data FROM ctx.batches WHERE name = %s", (name,)
@@ -91,7 +91,7 @@ class TeamTarget:
         return data
 
     def publish(self, added: Sequence[BatchFile], removed: Collection[str] = ()) -> None:
-        connection = self._connected()
+        connection = self.connection()
         decoded = [(file, _decoded(*file)) for file in added]
         spaces = {file.name: self._space(batch) for file, batch in decoded}
         with team_connection.explain_errors(), connection.transaction():
@@ -126,7 +126,7 @@ class TeamTarget:
             return Space(batch.batch.project, "")
         return Space("", self._user)
 
-    def _connected(self) -> "Connection[Any]":
+    def connection(self) -> "Connection[Any]":
         """The connection; a new one if there is none, or if it was cut."""
         if self._connection is not None and not self._connection.closed:
             return self._connection
