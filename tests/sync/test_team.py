@@ -397,3 +397,48 @@ def test_a_server_without_tls_is_refused_before_anything_is_sent(postgres: Postg
 def test_an_address_without_a_host_is_refused(url: str) -> None:
     with pytest.raises(CtxError):
         team_connection.connect(url)
+
+
+# Status
+
+
+def test_the_status_asks_the_server(on: On, sql: Sql, postgres: PostgresServer, team: str) -> None:
+    on("anna", "add", "In the shop.", "--tag", "project:shop", "--no-tier")
+    on("anna", "add", "In the garden.", "--tag", "project:garden", "--no-tier")
+    on("ben", "add", "From ben.", "--tag", "project:shop", "--no-tier")
+    on("ben", "sync")
+    (target,) = on("anna", "sync", "status", "--format", "json").json["targets"]
+    assert target["unconfirmed"] == 0
+    assert target["team"] == {
+        "to_send": 2,
+        "to_receive": 2,
+        "staying": 2,
+        "projects": [{"project": "shop", "role": "owner", "members": 3}],
+    }
+    shown = on("cleo", "sync", "status").out
+    assert "shop (you are a reader, 3 members)" in shown
+    assert "to receive  2 records" in shown
+    on("anna", "sync")
+    on("ben", "sync")
+    on("anna", "scrub", "shop.", "--yes")
+    (target,) = on("anna", "sync", "status", "--format", "json").json["targets"]
+    assert target["unconfirmed"] == len(target["machines"]) == 3
+    assert "not confirmed by 3 of 3 machines" in on("anna", "sync", "status").out
+    for machine in ("anna", "ben", "anna"):
+        on(machine, "sync")
+    assert "not confirmed by 1 of 3 machines" in on("anna", "sync", "status").out
+
+
+def test_the_status_without_a_server_shows_what_is_known_here(
+    on: On, postgres: PostgresServer
+) -> None:
+    on("anna", "add", "In the shop.", "--tag", "project:shop", "--no-tier")
+    on("anna", "sync")
+    postgres.stop()
+    try:
+        (target,) = on("anna", "sync", "status", "--format", "json").json["targets"]
+    finally:
+        postgres.start()
+    assert target["team"] is None
+    assert "cannot be reached" in target["problem"]
+    assert target["synced_at"]

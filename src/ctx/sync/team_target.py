@@ -40,6 +40,17 @@ class TeamTarget:
             ).fetchone()
         return TeamProjects(self, frozenset(row[0]) if row else frozenset())
 
+    def roles(self) -> list[tuple[Any, ...]]:
+        """The projects of the user: the name, the role, and the number of members."""
+        connection = self.connection()
+        with team_connection.explain_errors():
+            rows = connection.execute(
+                "SELECT project, max(role) FILTER (WHERE member = current_user), count(*)"
+                " FROM ctx.members GROUP BY project HAVING bool_or(member = current_user)"
+                " ORDER BY project"
+            )
+            return rows.fetchall()
+
     def places(self, node_ids: Collection[str]) -> dict[str, str | None]:
         connection = self.connection()
         every = [*node_ids]
@@ -79,22 +90,29 @@ class TeamTarget:
     def read(self, name: str) -> bytes:
         connection = self.connection()
         with team_connection.explain_errors():
-            row = connection.execute(
+            rows = connection.execute(
                 "SELECT project, owner, data FROM ctx.batches WHERE name = %s", (name,)
-            ).fetchone()
-        if row is None:
-            raise UnreadableFile("it does not exist")
-        data = bytes(row[2])
-        if (batch := _decoded(name, data)) and self._space(batch) != Space(row[0], row[1]):
-            # Otherwise a reader could send records to everybody.
-            raise UnreadableFile("it is stored for other people than it was written for")
-        return data
+            ).fetchall()
+        # A member can store anything under the name of a batch elsewhere, and must not hide it.
+        others: list[bytes] = []
+        for *space, data in rows:
+            batch = _decoded(name, bytes(data))
+            if batch and self._space(batch) == Space(*space):
+                return bytes(data)
+            if batch is None:
+                others.append(bytes(data))
+        if others:
+            return others[0]
+        # Otherwise a reader could send records to everybody.
+        reason = "it is stored for other people than it was written for"
+        raise UnreadableFile(reason if rows else "it does not exist")
 
     def publish(self, added: Sequence[BatchFile], removed: Collection[str] = ()) -> None:
         connection = self.connection()
         decoded = [(file, _decoded(*file)) for file in added]
         spaces = {file.name: self._space(batch) for file, batch in decoded}
         with team_connection.explain_errors(), connection.transaction():
+            team_connection.limit_waiting(connection)
             # Two machines that change the same node must see each other's records. Locks are always
             # taken in the same order.
             for space in sorted(set(spaces.values()) - {_EVERYBODY}):
