@@ -80,7 +80,7 @@ def test_a_file_is_copied_to_a_file(ctx: Ctx, store: str, tmp_path: Path) -> Non
 
 
 def test_a_store_goes_to_a_server_and_comes_back(
-    ctx: Ctx, store: str, server: str, sql: Sql, tmp_path: Path
+    ctx: Ctx, store: str, server: str, sql: Sql, surroundings: Path, tmp_path: Path
 ) -> None:
     there = copied(ctx, store, server).json
     assert there["verified"]
@@ -91,6 +91,10 @@ def test_a_store_goes_to_a_server_and_comes_back(
     back = str(tmp_path / "back.db")
     assert copied(ctx, server, back).json["verified"]
     assert state(back) == state(store)
+    assert ctx("store", "copy", "--from", server, "--dry-run").code == 0
+    assert not (surroundings / ".ctx").exists()
+    assert ctx("store", "copy", "--from", server).code == 0
+    assert state(str(surroundings / ".ctx" / "store.db")) == state(store)
     assert sql("ben", "SELECT * FROM ctx.records") == []
 
 

@@ -11,6 +11,7 @@ from psycopg import errors
 from ctx.errors import CtxError, NewerFormat, SyncFailure, UsageError
 from ctx.sync import outgoing, team_connection, team_schema
 from ctx.sync.batch_target import BatchTarget
+from ctx.sync.git_target import shown
 from ctx.sync.team_schema import MIGRATIONS, Migration
 from ctx.sync.team_target import TeamTarget
 from tests.contract.batch_targets import ONE, BatchTargetContract
@@ -389,6 +390,11 @@ def test_a_server_without_tls_is_refused_before_anything_is_sent(postgres: Postg
     url = f"{postgres.url()}?sslmode=require"
     with pytest.raises(CtxError, match="SSL"):
         TeamTarget(url).listing()
+
+
+def test_a_password_is_never_shown() -> None:
+    url = "postgresql://anna:4711@db.example.com/m?sslpassword=4711&password=4711&port=5"
+    assert shown(url) == "postgresql://db.example.com/m?sslpassword=&password=&port=5"
 
 
 @pytest.mark.parametrize(

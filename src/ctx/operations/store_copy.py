@@ -147,7 +147,8 @@ def _destination(
 def _file_destination(
     store: UserStore, path: str, *, is_foreign: bool, dry_run: bool
 ) -> Iterator[FileDestination]:
-    if not os.path.isdir(folder_of(path)):
+    is_user_store = path == store.database
+    if not is_user_store and not os.path.isdir(folder_of(path)):
         raise PathRefused(f"{path_text(folder_of(path))} is not a folder.", hint="Create it first.")
     if os.path.lexists(path):
         _require_store(path)
@@ -155,13 +156,17 @@ def _file_destination(
         with closing(user_store.empty_store()) as nothing:
             yield FileDestination(nothing, _ignore, is_foreign=is_foreign)
         return
+    if is_user_store:
+        with disk.explain_errors("making the user store's folder"):
+            disk.make_folder(store.home)
     has_scrubbed = False
 
     def note_applied(connection: Connection, scrubbed: Sequence[Record]) -> None:
         nonlocal has_scrubbed
         has_scrubbed |= bool(scrubbed)
-        if path == store.database:
-            disk.make_folder(store.sync)
+        if is_user_store:
+            if scrubbed:
+                disk.make_folder(store.sync)
             sync_scrubs.note_applied(store, connection, scrubbed)
         else:
             contexts.forget(connection)
@@ -172,7 +177,7 @@ def _file_destination(
         closing(user_store.open_for_writing(path)) as connection,
     ):
         yield FileDestination(connection, note_applied, is_foreign=is_foreign)
-        if path == store.database:
+        if is_user_store and os.path.isdir(store.sync):
             with target_settings.try_hold(store, _WAIT_S) as is_free:
                 # Otherwise the sync that is under way does it.
                 if is_free:
