@@ -160,7 +160,7 @@ def _multiply(connection: Connection, copies: int) -> None:
             connection.execute("DELETE FROM temp.renamed")
             connection.executemany(
                 "INSERT INTO temp.renamed VALUES (?, ?, ?, ?)",
-                (_renamed(node_id, copy, window) for node_id in old),
+                (renamed(node_id, copy, window) for node_id in old),
             )
             for statement in copying:
                 connection.execute(statement, {"copy": copy} if ":copy" in statement else {})
@@ -170,7 +170,8 @@ def _multiply(connection: Connection, copies: int) -> None:
     connection.execute("DROP TABLE temp.copied")
 
 
-def _renamed(node_id: str, copy: int, window: int) -> tuple[str, str, str, int]:
+def renamed(node_id: str, copy: int, window: int) -> tuple[str, str, str, int]:
+    """A node in an earlier window of time: its id, the new one, the time and the stamp."""
     at = ids.ulid_ms(Ulid(node_id)) - copy * window
     new = ids.derived_ulid(at, f"{node_id} {copy}")
     return node_id, new, clock.iso(at), _stamp(at)

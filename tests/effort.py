@@ -34,7 +34,7 @@ SLOW = frozenset(
     page/test_graph page/test_graph_frames page/test_health page/test_node page/test_now
     page/test_openapi page/test_review page/test_search page/test_search_api page/test_sessions
     page/test_without_scripts
-    synthesis/test_synthesis_properties
+    sync/test_store_copy synthesis/test_synthesis_properties
     worker/test_model_thread worker/test_worker
     test_dist test_docs test_library test_redaction
     """.split()

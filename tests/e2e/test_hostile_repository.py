@@ -46,7 +46,14 @@ EVERYTHING = [
     *(["uninstall", "--git", "--yes"], ["pause"], ["resume"], ["learnings"], ["sessions"]),
     *(["worker", "status"], ["export"], ["import", "nothing"], ["ingest", "app.py"]),
     *(["sync", "add", "home", ".", "--plain"], ["sync"]),
-    *(["store", "check"], ["llm", "ask", "x"], ["cost"], ["hook", "apply"], ["help"]),
+    *(
+        ["store", "check"],
+        ["store", "copy", "--to", "copy.db"],
+        ["llm", "ask", "x"],
+        ["cost"],
+        ["hook", "apply"],
+        ["help"],
+    ),
 ]
 
 

@@ -114,6 +114,7 @@ RUNS = {
     "store backup": "store backup",
     "store restore": "store restore nowhere --yes",
     "store recover": "store recover --dry-run",
+    "store copy": "store copy --to copy.db",
     "store path": "store path",
     "store status": "store",
     "sync add": "sync add home shared --plain",

@@ -245,6 +245,7 @@ RUN: dict[tuple[str, str], list[list[str]]] = {
     ("store", "backup"): [["store", "backup"]],
     ("store", "restore"): [["store", "restore", "none.db", "--yes"]],
     ("store", "recover"): [["store", "recover", "--dry-run"]],
+    ("store", "copy"): [["store", "copy", "--to", "copy.db"]],
     ("store", "path"): [["store", "path"]],
     ("store", "status"): [["store"]],
     ("sync", "add"): [["sync", "add", "home", "shared", "--plain"]],

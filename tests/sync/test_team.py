@@ -1,9 +1,7 @@
 """A PostgreSQL server as a target: what it stores, and who may read and write it."""
 
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, closing
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -13,20 +11,18 @@ from psycopg import errors
 from ctx.errors import CtxError, NewerFormat, SyncFailure, UsageError
 from ctx.sync import outgoing, team_connection, team_schema
 from ctx.sync.batch_target import BatchTarget
+from ctx.sync.git_target import shown
 from ctx.sync.team_schema import MIGRATIONS, Migration
 from ctx.sync.team_target import TeamTarget
-from tests.conftest import Ctx, Ran
 from tests.contract.batch_targets import ONE, BatchTargetContract
 from tests.postgres_server import PostgresServer
+from tests.sync.conftest import PEOPLE, On, Sql
 
-On = Callable[..., Ran]
-Sql = Callable[..., list[tuple[Any, ...]]]
-PEOPLE = ("anna", "ben", "cleo", "dora")
 INSERTS = """
 INSERT INTO ctx.batches (project, owner, name, data, machine) VALUES ('shop', '', 'x', '', '');
 INSERT INTO ctx.records (project, owner, id, stamp, change, action, kind, subject, key, body,
-    session, author, version, depth, machine)
-VALUES ('shop', '', 'x', 1, 'x', 'add', 'node.put', 'x', '', '{}', '', '', '', 0, '');
+    session, author, version, replaces, depth, machine)
+VALUES ('shop', '', 'x', 1, 'x', 'add', 'node.put', 'x', '', '{}', '', '', '', '', 0, '');
 INSERT INTO ctx.subjects VALUES ('x', 'shop', '');
 INSERT INTO ctx.nodes (project, owner, id, type, content, token_estimate, created_at, updated_at,
     metadata) VALUES ('shop', '', 'x', 'fact', 'x', 1, '', '', '{}');
@@ -35,71 +31,6 @@ INSERT INTO ctx.stored_edges VALUES ('shop', '', 'x', 'x', 'x', 'CALLS', '', '{}
 INSERT INTO ctx.members (project, member, role) VALUES ('shop', 'dora', 'owner')
 """.split(";")
 DERIVED = ("batches", "records", "nodes", "tags", "stored_edges", "edges")
-
-
-@pytest.fixture
-def team(postgres: PostgresServer, database: str) -> str:
-    """A prepared database with four people; shop: anna owns it, ben writes, cleo reads."""
-    with closing(TeamTarget(postgres.url(database=database))) as target:
-        target.listing()
-    with postgres.connect(database=database) as connection:
-        for person in PEOPLE:
-            try:
-                connection.execute(f"CREATE ROLE {person} LOGIN IN ROLE ctx_member".encode())
-            except errors.DuplicateObject:
-                pass
-    with postgres.connect("anna", database) as connection:
-        connection.execute("INSERT INTO ctx.projects (name) VALUES ('shop')")
-        connection.execute(
-            "INSERT INTO ctx.members (project, member, role)"
-            " VALUES ('shop', 'ben', 'writer'), ('shop', 'cleo', 'reader')"
-        )
-    with postgres.connect("dora", database) as connection:
-        connection.execute("INSERT INTO ctx.projects (name) VALUES ('garden')")
-    return database
-
-
-@pytest.fixture
-def sql(postgres: PostgresServer, team: str) -> Sql:
-    """Run a statement as somebody."""
-
-    def run(person: str, statement: str, *values: object) -> list[tuple[Any, ...]]:
-        with postgres.connect(person, team) as connection:
-            cursor = connection.execute(statement.encode(), values or None)
-            return cursor.fetchall() if cursor.description else [(cursor.rowcount,)]
-
-    return run
-
-
-@pytest.fixture
-def on(
-    ctx: Ctx,
-    postgres: PostgresServer,
-    team: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> On:
-    """Run a command on the machine of somebody: `anna`, or `anna-desktop`. The first one adds the
-    target."""
-    known: set[str] = set()
-
-    def run(machine: str, *words: str, code: int = 0) -> Ran:
-        monkeypatch.setenv("CTX_HOME", str(tmp_path / machine))
-        monkeypatch.setattr(os, "uname", lambda: _Uname(machine))
-        if machine not in known:
-            known.add(machine)
-            added = ctx("sync", "add", "team", postgres.url(machine.partition("-")[0], team))
-            assert added.code == 0, added.err
-        ran = ctx(*words)
-        assert ran.code == code, ran.err
-        return ran
-
-    return run
-
-
-class _Uname:
-    def __init__(self, machine: str) -> None:
-        self.nodename = f"the-{machine}"
 
 
 def contents(on: On, machine: str) -> list[str]:
@@ -461,9 +392,59 @@ def test_a_server_without_tls_is_refused_before_anything_is_sent(postgres: Postg
         TeamTarget(url).listing()
 
 
+def test_a_password_is_never_shown() -> None:
+    url = "postgresql://anna:4711@db.example.com/m?sslpassword=4711&password=4711&port=5"
+    assert shown(url) == "postgresql://db.example.com/m?sslpassword=&password=&port=5"
+
+
 @pytest.mark.parametrize(
     "url", ["postgresql:///m", "postgresql://h/m?service=x", "postgres://h:x/"]
 )
 def test_an_address_without_a_host_is_refused(url: str) -> None:
     with pytest.raises(CtxError):
         team_connection.connect(url)
+
+
+# Status
+
+
+def test_the_status_asks_the_server(on: On, sql: Sql, postgres: PostgresServer, team: str) -> None:
+    on("anna", "add", "In the shop.", "--tag", "project:shop", "--no-tier")
+    on("anna", "add", "In the garden.", "--tag", "project:garden", "--no-tier")
+    on("ben", "add", "From ben.", "--tag", "project:shop", "--no-tier")
+    on("ben", "sync")
+    (target,) = on("anna", "sync", "status", "--format", "json").json["targets"]
+    assert target["unconfirmed"] == 0
+    assert target["team"] == {
+        "to_send": 2,
+        "to_receive": 2,
+        "staying": 2,
+        "projects": [{"project": "shop", "role": "owner", "members": 3}],
+    }
+    shown = on("cleo", "sync", "status").out
+    assert "shop (you are a reader, 3 members)" in shown
+    assert "to receive  2 records" in shown
+    on("anna", "sync")
+    on("ben", "sync")
+    on("anna", "scrub", "shop.", "--yes")
+    (target,) = on("anna", "sync", "status", "--format", "json").json["targets"]
+    assert target["unconfirmed"] == len(target["machines"]) == 3
+    assert "not confirmed by 3 of 3 machines" in on("anna", "sync", "status").out
+    for machine in ("anna", "ben", "anna"):
+        on(machine, "sync")
+    assert "not confirmed by 1 of 3 machines" in on("anna", "sync", "status").out
+
+
+def test_the_status_without_a_server_shows_what_is_known_here(
+    on: On, postgres: PostgresServer
+) -> None:
+    on("anna", "add", "In the shop.", "--tag", "project:shop", "--no-tier")
+    on("anna", "sync")
+    postgres.stop()
+    try:
+        (target,) = on("anna", "sync", "status", "--format", "json").json["targets"]
+    finally:
+        postgres.start()
+    assert target["team"] is None
+    assert "cannot be reached" in target["problem"]
+    assert target["synced_at"]

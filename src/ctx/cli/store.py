@@ -3,7 +3,7 @@
 import argparse
 import os
 
-from ctx.cli import arguments
+from ctx.cli import arguments, store_copy
 from ctx.cli import options as shared
 from ctx.cli.output import Block, Line, Output, age_text, count, listing, size
 from ctx.cli.settings import Settings
@@ -27,6 +27,7 @@ ctx store check                     verify the file
 ctx store backup                    copy it, while it is in use
 ctx store restore ~/store.backup    restore a backup
 ctx store recover --dry-run         what can be saved from a damaged store
+ctx store copy --to ~/copy.db       copy it to another file, or to a server
 ctx store path                      its location
 """
 
@@ -82,6 +83,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "ctx store recover --dry-run\nctx store recover",
     )
     arguments.dry_run(recover)
+    copy = shared.add_subcommand(
+        group,
+        "copy",
+        "copy a store to another file or to a PostgreSQL server, and back",
+        store_copy.EXAMPLES.strip(),
+    )
+    store_copy.configure(copy)
     shared.add_subcommand(
         group, "path", "print the path of the store", "ctx store path\nctx store path --format json"
     )
@@ -129,6 +137,8 @@ def _run(options: argparse.Namespace, settings: Settings, output: Output) -> int
             with output.progress("Recovering") as tick:
                 recovered = store.recover(path, dry_run=options.dry_run, tick=tick)
             output.show(recovered, render_recovery)
+        case "copy":
+            return store_copy.run(options, settings, output)
         case _:
             output.show(store.locate(path), render_path)
     return 0

@@ -24,6 +24,7 @@ from ctx.operations.sync import (
     SyncStatus,
     TargetResult,
     TargetStatus,
+    TeamStatus,
 )
 from ctx.sqlite.connection import explain_errors
 from ctx.sync import target_settings
@@ -39,6 +40,7 @@ ctx sync status                        targets, machines, what is waiting
 
 _PASSPHRASE = "CTX_SYNC_PASSPHRASE"
 _LARGEST_SECRET = 64 * 1024
+_ROLES = {"owner": "an owner", "writer": "a writer", "reader": "a reader"}
 
 
 def prepare(words: list[str]) -> list[str]:
@@ -247,8 +249,13 @@ def _status_blocks(target: TargetStatus) -> list[Block]:
     rows = [
         ("target", f"{target.name}: {from_home(target.place)} ({target.kind}, {how})"),
         ("last sync", f"{synced}{by_worker}"),
-        ("to send", count(target.unsent, "record")),
+        ("to send", count(target.team.to_send if target.team else target.unsent, "record")),
     ]
+    if target.team:
+        rows += _team_rows(target.team)
+    if target.unconfirmed:
+        machines = f"{target.unconfirmed:,} of {count(len(target.machines), 'machine')}"
+        rows.append(("scrubs", f"not confirmed by {machines}"))
     if target.problem:
         rows.append(("problem", target.problem))
     for each in target.machines:
@@ -257,6 +264,16 @@ def _status_blocks(target: TargetStatus) -> list[Block]:
             notes.append("has not confirmed a scrub")
         rows.append(("machine", f"{each.machine} ({', '.join(notes)})"))
     return [Table(("what", "value"), rows, ("field", ""))]
+
+
+def _team_rows(team: TeamStatus) -> list[tuple[str, str]]:
+    rows = [("to receive", count(team.to_receive, "record"))]
+    if team.staying:
+        rows.append(("stays here", f"{count(team.staying, 'record')} that you may not send"))
+    for each in team.projects:
+        members = count(each.members, "member")
+        rows.append(("project", f"{each.project} (you are {_ROLES[each.role]}, {members})"))
+    return rows
 
 
 def render_remove(removed: SyncRemoveResult) -> list[Block]:

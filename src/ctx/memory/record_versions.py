@@ -57,7 +57,7 @@ def apply_records(connection: Connection, came: Sequence[VersionedRecord]) -> Ap
     for each in came:
         if each.version.version:
             _apply_version(connection, each, applied)
-        elif (stored := present.get(each.record.id)) and _differs(stored, each.record):
+        elif (stored := present.get(each.record.id)) and differs(stored, each.record):
             _join_unversioned(connection, each.record, applied)
     return applied
 
@@ -67,7 +67,7 @@ def replace_in_copy(connection: Connection, scrubbed: Iterable[Record]) -> bool:
     has_changed = False
     for record in scrubbed:
         before = records.records_with_ids(connection, [record.id])
-        if before and _differs(before[0], record):
+        if before and differs(before[0], record):
             _replace(connection, before, record)
             has_changed = True
     return has_changed
@@ -84,7 +84,8 @@ def _present(connection: Connection, wanted: Iterable[Ulid]) -> dict[Ulid, Recor
     return present
 
 
-def _differs(stored: Record, came: Record) -> bool:
+def differs(stored: Record, came: Record) -> bool:
+    """Whether something was scrubbed in one of two records with the same id."""
     return stored[4:8] != came[4:8] or as_json(stored.body) != as_json(came.body)
 
 
@@ -93,11 +94,16 @@ def _join_unversioned(connection: Connection, record: Record, applied: AppliedRe
     if current_version(connection, record.id).version:
         return
     (stored,) = records.records_with_ids(connection, [record.id])
-    version = blake2b(record.id.encode(), digest_size=13).hexdigest()
-    _add_version(connection, record.id, RecordVersion(version))
-    both = joined(stored, record)
-    _replace(connection, [stored], both)
-    applied.scrubbed.append(both)
+    both = joined_unversioned(stored, record)
+    _add_version(connection, record.id, both.version)
+    _replace(connection, [stored], both.record)
+    applied.scrubbed.append(both.record)
+
+
+def joined_unversioned(one: Record, other: Record) -> VersionedRecord:
+    """A record that was scrubbed in one of two stores, without a version that would tell which."""
+    version = blake2b(one.id.encode(), digest_size=13).hexdigest()
+    return VersionedRecord(joined(one, other), RecordVersion(version))
 
 
 def current_records(connection: Connection, wanted: Sequence[str]) -> list[VersionedRecord]:
@@ -148,7 +154,7 @@ def note_scrubbed_meanwhile(connection: Connection, sent: Iterable[VersionedReco
     for each in sent:
         stored = records.records_with_ids(connection, [each.record.id])
         is_same_version = current_version(connection, each.record.id) == each.version
-        if stored and is_same_version and _differs(stored[0], each.record):
+        if stored and is_same_version and differs(stored[0], each.record):
             note_scrub(connection, [each.record.id])
 
 

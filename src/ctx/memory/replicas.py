@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from ctx import clock
 from ctx.memory import record_versions
+from ctx.memory.record_versions import VersionedRecord
 from ctx.memory.records import Record
 
 _LOCAL_KINDS = ("task.set",)
@@ -126,10 +127,11 @@ def outdated_batches(connection: Connection, target: str) -> list[str]:
     return [row[0] for row in rows]
 
 
+_SHARED = "stamp > 0 AND kind NOT IN ({})".format(", ".join(f"'{kind}'" for kind in _LOCAL_KINDS))
 _UNSENT = (
-    "stamp > 0 AND kind NOT IN ({}) AND NOT EXISTS (SELECT 1 FROM sync_records"
+    f"{_SHARED} AND NOT EXISTS (SELECT 1 FROM sync_records"
     " JOIN sync_batches ON sync_batches.id = batch WHERE record = records.id AND target = ?)"
-).format(", ".join(f"'{kind}'" for kind in _LOCAL_KINDS))
+)
 
 
 def unsent_count(connection: Connection, target: str) -> int:
@@ -145,6 +147,21 @@ def unsent_ids(connection: Connection, target: str) -> list[str]:
         f"SELECT id FROM records WHERE {_UNSENT} ORDER BY stamp, id", (target,)
     )
     return [row[0] for row in rows]
+
+
+def shared_count(connection: Connection) -> int:
+    """The number of records that other stores may have too."""
+    count: int = connection.execute(f"SELECT count(*) FROM records WHERE {_SHARED}").fetchone()[0]
+    return count
+
+
+def shared_records(connection: Connection, after: str, most: int) -> list[VersionedRecord]:
+    """Some records that other stores may have too: those with later ids than one, in their
+    order."""
+    rows = connection.execute(
+        f"SELECT id FROM records WHERE id > ? AND {_SHARED} ORDER BY id LIMIT ?", (after, most)
+    )
+    return record_versions.current_records(connection, [row[0] for row in rows.fetchall()])
 
 
 def records_in(connection: Connection, target: str, names: Iterable[str]) -> list[str]:

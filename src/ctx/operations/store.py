@@ -204,7 +204,7 @@ def _refuse_existing(path: str) -> None:
 def candidate(path: str, source: str) -> Iterator[RestoreCandidate]:
     """A checked and migrated copy of a backup; the backup itself is not changed."""
     path = os.path.realpath(path)
-    _require_plain_file(source)
+    require_plain_file(source)
     if os.path.exists(path) and os.path.samefile(path, source):
         raise UsageError("That is the store itself.", hint="Give the path of a backup.")
     if truth.application_id_of(source) != user_store.APPLICATION_ID:
@@ -233,7 +233,7 @@ def candidate(path: str, source: str) -> Iterator[RestoreCandidate]:
             yield RestoreCandidate(source, copy, nodes)
 
 
-def _require_plain_file(path: str) -> None:
+def require_plain_file(path: str) -> None:
     try:
         plain = stat.S_ISREG(os.stat(path).st_mode)
     except OSError as error:

@@ -2,10 +2,10 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from sqlite3 import Connection
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from ctx import clock, disk, ids, interrupts
 from ctx.errors import CtxError, LockConflict, SyncFailure, UsageError
@@ -20,6 +20,7 @@ from ctx.sync.batch_target import BatchTarget
 from ctx.sync.git_target import shown
 from ctx.sync.replicate import Replication, SyncCounts, UnreadBatch
 from ctx.sync.target_settings import SyncTarget, TargetKind
+from ctx.sync.team_target import TeamTarget
 
 AskSecret = Callable[[bool], bytes | None]
 """Returns the passphrase or key, or None for no encryption. The argument is whether the target is
@@ -98,8 +99,31 @@ class TargetStatus(NamedTuple):
     problem: str | None
     """Why the last attempt failed."""
     unsent: int
-    """Records that the target does not have yet."""
+    """Records that the target does not have yet, also those that you may not send to a team."""
     machines: tuple[ReplicaStatus, ...]
+    unconfirmed: int
+    """Machines that have not applied every scrub that is known here."""
+    team: "TeamStatus | None"
+    """What a team's server says now; missing for other targets, and if it cannot be reached."""
+
+
+class ProjectRole(NamedTuple):
+    project: str
+    role: Literal["owner", "writer", "reader"]
+    members: int
+
+
+class TeamStatus(NamedTuple):
+    """The state of a team's server for one member."""
+
+    to_send: int
+    """Records that the next sync sends."""
+    to_receive: int
+    """Records that the next sync receives."""
+    staying: int
+    """Records of projects that the server does not have, or that you may not write to."""
+    projects: tuple[ProjectRole, ...]
+    """Your projects."""
 
 
 class SyncStatus(NamedTuple):
@@ -209,9 +233,14 @@ def sync_target(
 
 
 def status(store: UserStore, connection: Connection, default_every: str) -> SyncStatus:
-    """Show the targets as this machine knows them. They are not contacted."""
+    """Show the targets as this machine knows them. Only a team's server is asked."""
     found = []
     for target in target_settings.targets(store):
+        team, team_problem = None, None
+        try:
+            team = _team_status(store, connection, target)
+        except CtxError as error:
+            team_problem = str(error)
         state = replicas.target_state(connection, target.replica)
         awaited = set(replicas.unconfirmed(connection, target.replica))
         machines = tuple(
@@ -229,12 +258,24 @@ def status(store: UserStore, connection: Connection, default_every: str) -> Sync
                 target.encrypted,
                 target.every or default_every,
                 state.synced_at if state else None,
-                (state.problem or None) if state else None,
+                team_problem or (state.problem or None if state else None),
                 replicas.unsent_count(connection, target.replica),
                 machines,
+                len(awaited),
+                team,
             )
         )
     return SyncStatus(tuple(found))
+
+
+def _team_status(store: UserStore, connection: Connection, target: SyncTarget) -> TeamStatus | None:
+    if target.kind != "postgresql":
+        return None
+    with closing(TeamTarget(target.place)) as server:
+        counts = _replication(store, connection, target, server, {}).preview()
+        roles = tuple(ProjectRole(*each) for each in server.roles())
+    staying = replicas.unsent_count(connection, target.replica) - counts.sent_records
+    return TeamStatus(counts.sent_records, counts.received_records, max(0, staying), roles)
 
 
 def remove(store: UserStore, connection: Connection, name: str) -> SyncRemoveResult:

@@ -72,7 +72,7 @@ def salt_of(data: bytes) -> bytes | None:
 def seal(batch: SyncBatch, keys: Keys) -> BatchFile:
     plain = sync_batch.encode(batch)
     salt, key = next(iter(keys.items()), (b"", b""))
-    name = hmac.new(_subkey(key, b"name"), sync_batch.identity(batch), hashlib.sha256).hexdigest()
+    name = _name(key, sync_batch.identity(batch))
     if not key:
         return BatchFile(name, MAGIC + _PLAIN + plain)
     from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
@@ -83,12 +83,15 @@ def seal(batch: SyncBatch, keys: Keys) -> BatchFile:
 
 
 def unseal(name: str, data: bytes, keys: Keys) -> DecodedBatch:
-    """Read a file of a target; `UnreadableFile` if it is damaged or not a batch."""
+    """Read a file of a target; `UnreadableFile` if it is damaged or not a batch, or if it has the
+    name of another one."""
     salt = salt_of(data)
     if (salt is None) == bool(keys):
         raise OtherKey("it is encrypted" if salt else "it is not encrypted")
     plain = data[5:] if salt is None else _decrypt(name, data, salt, keys)
     try:
+        if salt is None and name != _name(b"", sync_batch.encoded_identity(plain)):
+            raise UnreadableFile("its name does not match its content")
         return sync_batch.decode(name, plain)
     except CtxError as error:
         raise UnreadableFile(error.message) from error
@@ -105,6 +108,10 @@ def _decrypt(name: str, data: bytes, salt: bytes, keys: Keys) -> bytes:
         return cipher.decrypt(data[_HEADER - _NONCE : _HEADER], data[_HEADER:], name.encode())
     except (InvalidTag, ValueError):
         raise UnreadableFile("it is damaged, or its name was changed") from None
+
+
+def _name(key: bytes, identity: bytes) -> str:
+    return hmac.new(_subkey(key, b"name"), identity, hashlib.sha256).hexdigest()
 
 
 def _subkey(key: bytes, purpose: bytes) -> bytes:

@@ -24,12 +24,12 @@ _OLD = ".old"
 _REACHABLE = "Check the address, and that `git ls-remote` can reach it without a prompt."
 _TRIES = 5
 _NETWORK_S = 120.0
-_CREDENTIALS = re.compile(r"://[^/@\s]*@")
+_CREDENTIALS = re.compile(r"(?<=://)[^/@\s]*@|(?<=password=)[^&\s]*")
 
 
 def shown(remote: str) -> str:
     """A URL or a message without the user name and password of a URL."""
-    return _CREDENTIALS.sub("://", remote)
+    return _CREDENTIALS.sub("", remote)
 
 
 class _ServerFailure(GitFailure):

@@ -6,7 +6,7 @@ has one encoding everywhere. Records that a scrub has changed have a version bes
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -90,12 +90,24 @@ def identity(batch: SyncBatch) -> bytes:
     return _ENCODER.encode(msgspec.structs.replace(batch, at=0, machine=""))
 
 
+def encoded_identity(data: bytes) -> bytes:
+    """The same of an encoded batch, with fields of newer versions."""
+    try:
+        _, fields = _HEADER.decode(_decompressed(data))
+        named = msgspec.msgpack.decode(fields, type=dict[str, Any])
+    except (*_DAMAGE, msgspec.MsgspecError, zstd.ZstdError) as error:
+        raise DeserializationFailed("it is damaged") from error
+    return msgspec.msgpack.encode(named | {"at": 0, "machine": ""})
+
+
+def _decompressed(data: bytes) -> bytes:
+    return zstd.ZstdDecompressor().decompress(data, LARGEST_OBJECT)
+
+
 def decode(name: str, data: bytes) -> DecodedBatch:
     """Decode a batch that anybody may have written. Invalid records are left out."""
     try:
-        decompressor = zstd.ZstdDecompressor()
-        plain = decompressor.decompress(data, LARGEST_OBJECT)
-        version, fields = _HEADER.decode(plain)
+        version, fields = _HEADER.decode(_decompressed(data))
         if version > _FORMAT:
             raise NewerFormat("a newer version of ctx wrote it")
         batch = _FIELDS.decode(fields)
@@ -122,6 +134,17 @@ def decode(name: str, data: bytes) -> DecodedBatch:
         contents,
         Replica(batch.replica, machine, clock.iso(batch.at), batch.has_left),
     )
+
+
+def accepted(records: Sequence[VersionedRecord]) -> tuple[VersionedRecord, ...]:
+    """Those of some records that a replica accepts; anybody may have written them."""
+    try:
+        return decode("", encode(new_batch(Replica("", "", "", False), records))).records
+    except (*_DAMAGE, TypeError, DeserializationFailed):
+        if len(records) < 2:
+            return ()
+    half = len(records) // 2
+    return accepted(records[:half]) + accepted(records[half:])
 
 
 def contents_of(name: str, batch: SyncBatch) -> BatchContents:

@@ -1,10 +1,12 @@
 """Connects to a team's PostgreSQL server, with TLS unless it is on this machine."""
 
 import ipaddress
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from ctx import clock
 from ctx.errors import SyncFailure, UsageError
 
 if TYPE_CHECKING:
@@ -13,6 +15,14 @@ if TYPE_CHECKING:
 SCHEMES = ("postgresql", "postgres")
 _ENOUGH_TLS = ("require", "verify-ca", "verify-full")
 _CONNECT_S = 10
+_SILENCE_S = 120.0
+"""How long a server may say nothing. It cancels statements itself before that."""
+_STATEMENT_S = 100
+_LOCK_S = 60
+_KEEPALIVES = {
+    "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3,
+    "tcp_user_timeout": 60_000,
+}  # fmt: skip
 _REFUSED = "The server refused it: you may not write to this project, or you are not a member."
 
 
@@ -45,14 +55,50 @@ def connection_options(url: str) -> dict[str, Any]:
             options.setdefault("sslrootcert", "system")
     options.setdefault("connect_timeout", _CONNECT_S)
     options.setdefault("application_name", "ctx")
-    return options
+    return _KEEPALIVES | options
 
 
 def connect(url: str) -> "Connection[Any]":
     options = connection_options(url)
     with explain_errors():
-        connection: Connection[Any] = _psycopg().connect(**options, autocommit=True)
+        connection: Connection[Any] = _connection_type().connect(**options, autocommit=True)
         return connection
+
+
+def limit_waiting(connection: "Connection[Any]") -> None:
+    """Let the server cancel statements that take too long, inside a transaction.
+
+    A setting of the session would stay in the connections of a pooler.
+    """
+    connection.execute(f"SET LOCAL statement_timeout = '{_STATEMENT_S}s'".encode())
+    connection.execute(f"SET LOCAL lock_timeout = '{_LOCK_S}s'".encode())
+
+
+@cache
+def _connection_type() -> Any:
+    """Connections that give up a server which accepts requests and does not answer."""
+    psycopg = _psycopg()
+
+    class AnsweringConnection(psycopg.Connection):  # type: ignore[name-defined, misc]
+        def wait(self, steps: Generator[Any, Any, Any], *rest: Any, **options: Any) -> Any:
+            return super().wait(self._answered(steps), *rest, **options)
+
+        def _answered(self, steps: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+            """The same steps of a request, until nothing has arrived for too long."""
+            is_time_left = clock.deadline(_SILENCE_S)
+            try:
+                wanted = next(steps)
+                while True:
+                    if ready := (yield wanted):
+                        is_time_left = clock.deadline(_SILENCE_S)
+                    elif not is_time_left():
+                        self.pgconn.finish()
+                        raise psycopg.OperationalError("the server does not answer")
+                    wanted = steps.send(ready)
+            except StopIteration as done:
+                return done.value
+
+    return AnsweringConnection
 
 
 @contextmanager
@@ -64,6 +110,11 @@ def explain_errors() -> Iterator[None]:
     except psycopg.errors.InsufficientPrivilege as error:
         raise SyncFailure(
             _REFUSED, hint="Ask an owner of the project, or an administrator of the server."
+        ) from error
+    except (psycopg.errors.LockNotAvailable, psycopg.errors.QueryCanceled) as error:
+        raise SyncFailure(
+            f"The server gave up waiting: {_first_line(error)}.",
+            hint="Another member may be sending much. Try again later; nothing is lost.",
         ) from error
     except (psycopg.OperationalError, psycopg.InterfaceError) as error:
         raise SyncFailure(

@@ -48,27 +48,37 @@ def add_records(
         if each.record.subject in here
         or not (space.project or each.record.kind.startswith(NODE_KINDS))
     ]
-    rows = [
-        (
-            *space, *record[:8], as_json(record.body), *record[9:],
-            version.version, len(version.replaces) + bool(version.version), machine,
-            record.subject if record.kind.startswith(NODE_KINDS) else None,
+    rows = {
+        record.id: (
+            *record[:8], as_json(record.body), *record[9:], version.version,
+            " ".join(version.replaces), len(version.replaces) + bool(version.version),
         )
         for record, version in sent
-    ]  # fmt: skip
-    with connection.cursor() as cursor:
-        cursor.executemany(
-            "INSERT INTO ctx.records (project, owner, id, stamp, change, action, kind, subject,"
-            " key, target, body, session, author, version, depth, machine, node) VALUES"
-            " (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
-            " ON CONFLICT (project, owner, id) DO UPDATE SET key = excluded.key,"
-            " target = excluded.target, body = excluded.body, version = excluded.version,"
-            " depth = excluded.depth WHERE ctx.records.depth < excluded.depth",
-            rows,
+    }  # fmt: skip
+    if rows:
+        # One statement: row-level security looks up the projects of the user once for each.
+        connection.execute(
+            _INSERT_RECORDS, (*space, machine, *map(list, zip(*rows.values(), strict=True)))
         )
     every = sorted(here)
     for at in range(0, len(every), _PART):
         _write_nodes(connection, space, every[at : at + _PART])
+
+
+_INSERT_RECORDS: LiteralString = (
+    "INSERT INTO ctx.records (project, owner, machine, id, stamp, change, action, kind, subject,"
+    " key, target, body, session, author, version, replaces, depth, node) SELECT %s, %s, %s, id,"
+    " stamp, change, action, kind, subject, key, target, body::json, session, author, version,"
+    " replaces, depth, CASE WHEN kind ~ '^(node|tag|edge)[.]' THEN subject END"
+    " FROM unnest(%s::text[], %s::bigint[], %s::text[], %s::text[], %s::text[], %s::text[],"
+    " %s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[],"
+    " %s::integer[]) AS sent (id, stamp, change, action, kind, subject, key, target, body, session,"
+    " author, version, replaces, depth)"
+    " ON CONFLICT (project, owner, id) DO UPDATE SET key = excluded.key,"
+    " target = excluded.target, body = excluded.body, version = excluded.version,"
+    " replaces = excluded.replaces, depth = excluded.depth"
+    " WHERE ctx.records.depth < excluded.depth"
+)
 
 
 def _place_nodes(

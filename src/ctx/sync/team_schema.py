@@ -70,6 +70,22 @@ BEGIN
 END $$;
 CREATE TRIGGER add_first_owner AFTER INSERT ON ctx.projects
     FOR EACH ROW EXECUTE FUNCTION ctx.add_first_owner();
+-- Without an owner, nobody could add members any more. The project is locked, so that two owners
+-- cannot remove each other at the same time.
+CREATE FUNCTION ctx.keep_an_owner() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM FROM ctx.projects WHERE name = OLD.project FOR UPDATE;
+    IF FOUND AND NOT EXISTS (
+        SELECT FROM ctx.members WHERE project = OLD.project AND role = 'owner')
+    THEN
+        RAISE EXCEPTION 'the project % needs an owner', OLD.project
+            USING HINT = 'Make another member an owner first.', ERRCODE = 'check_violation';
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER keep_an_owner AFTER UPDATE OR DELETE ON ctx.members
+    FOR EACH ROW WHEN (OLD.role = 'owner') EXECUTE FUNCTION ctx.keep_an_owner();
 
 CREATE TABLE ctx.batches (
     project text NOT NULL,
@@ -100,7 +116,7 @@ $$;
 CREATE TABLE ctx.records (
     project text NOT NULL,
     owner text NOT NULL,
-    id text NOT NULL,
+    id text COLLATE "C" NOT NULL,
     stamp bigint NOT NULL,
     change text NOT NULL,
     action text NOT NULL,
@@ -112,6 +128,7 @@ CREATE TABLE ctx.records (
     session text NOT NULL,
     author text NOT NULL,
     version text NOT NULL,
+    replaces text NOT NULL,
     depth integer NOT NULL,
     machine text NOT NULL,
     member text NOT NULL DEFAULT current_user,
@@ -127,6 +144,29 @@ CREATE TABLE ctx.records (
 ) PARTITION BY HASH (project, owner);
 CREATE INDEX records_subject ON ctx.records (project, owner, subject);
 CREATE INDEX records_node ON ctx.records (node);
+CREATE INDEX records_id ON ctx.records (id);
+
+-- The node that each record is about, or the person whose record it is. A record with the id of
+-- another one is left out: otherwise a writer of one project could replace a record of another one
+-- in the stores of people who have both.
+CREATE TABLE ctx.record_ids (id text COLLATE "C" PRIMARY KEY, holder text NOT NULL);
+CREATE FUNCTION ctx.claim_record_id() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE wanted text := coalesce(NEW.node, '@' || NEW.owner);
+BEGIN
+    INSERT INTO ctx.record_ids VALUES (NEW.id, wanted) ON CONFLICT DO NOTHING;
+    IF EXISTS (SELECT FROM ctx.record_ids WHERE id = NEW.id AND holder = wanted) THEN
+        RETURN NEW;
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER claim_record_id BEFORE INSERT ON ctx.records
+    FOR EACH ROW EXECUTE FUNCTION ctx.claim_record_id();
+-- Which of some records exist, also those that the caller may not see.
+CREATE FUNCTION ctx.existing_records(ids text[]) RETURNS text[]
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    SELECT coalesce(array_agg(r.id), '{}') FROM ctx.record_ids AS r WHERE r.id = ANY (ids)
+$$;
 
 CREATE TABLE ctx.nodes (
     project text NOT NULL,
@@ -183,7 +223,10 @@ DO $$ DECLARE name text; part integer; BEGIN
                 ' FOR VALUES WITH (MODULUS 8, REMAINDER %s)', name || '_' || part, name, part);
         END LOOP;
         EXECUTE format('ALTER TABLE ctx.%I ENABLE ROW LEVEL SECURITY', name);
-        EXECUTE format('ALTER TABLE ctx.%I FORCE ROW LEVEL SECURITY', name);
+        -- ctx.existing has to see all subjects, also if its owner is no superuser.
+        IF name <> 'subjects' THEN
+            EXECUTE format('ALTER TABLE ctx.%I FORCE ROW LEVEL SECURITY', name);
+        END IF;
         EXECUTE format($policy$
             CREATE POLICY readable ON ctx.%I FOR SELECT USING (
                 (project = '' AND owner = current_user)
@@ -212,7 +255,7 @@ CREATE POLICY owned ON ctx.members FOR ALL USING (
 
 GRANT USAGE ON SCHEMA ctx TO ctx_member;
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA ctx FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION ctx.projects_of, ctx.existing TO ctx_member;
+GRANT EXECUTE ON FUNCTION ctx.projects_of, ctx.existing, ctx.existing_records TO ctx_member;
 GRANT SELECT ON ctx.schema_versions, ctx.projects, ctx.members, ctx.batches, ctx.records,
     ctx.nodes, ctx.tags, ctx.stored_edges, ctx.edges, ctx.subjects TO ctx_member;
 GRANT INSERT (name) ON ctx.projects TO ctx_member;
@@ -220,7 +263,8 @@ GRANT INSERT (project, member, role), UPDATE (role), DELETE ON ctx.members TO ct
 GRANT INSERT (project, owner, name, data, machine), UPDATE (data), DELETE
     ON ctx.batches TO ctx_member;
 GRANT INSERT (project, owner, id, stamp, change, action, kind, subject, key, target, body, session,
-    author, version, depth, machine, node), UPDATE (key, target, body, version, depth)
+    author, version, replaces, depth, machine, node),
+    UPDATE (key, target, body, version, replaces, depth)
     ON ctx.records TO ctx_member;
 GRANT INSERT, UPDATE (project, owner) ON ctx.subjects TO ctx_member;
 GRANT INSERT, UPDATE, DELETE ON ctx.nodes, ctx.tags, ctx.stored_edges TO ctx_member;

@@ -33,15 +33,26 @@ class TeamTarget:
         self._connection = None
 
     def projects(self) -> "TeamProjects":
-        connection = self._connected()
+        connection = self.connection()
         with team_connection.explain_errors():
             row = connection.execute(
                 "SELECT ctx.projects_of(current_user, '{owner,writer}')"
             ).fetchone()
         return TeamProjects(self, frozenset(row[0]) if row else frozenset())
 
+    def roles(self) -> list[tuple[Any, ...]]:
+        """The projects of the user: the name, the role, and the number of members."""
+        connection = self.connection()
+        with team_connection.explain_errors():
+            rows = connection.execute(
+                "SELECT project, max(role) FILTER (WHERE member = current_user), count(*)"
+                " FROM ctx.members GROUP BY project HAVING bool_or(member = current_user)"
+                " ORDER BY project"
+            )
+            return rows.fetchall()
+
     def places(self, node_ids: Collection[str]) -> dict[str, str | None]:
-        connection = self._connected()
+        connection = self.connection()
         every = [*node_ids]
         with team_connection.explain_errors():
             row = connection.execute("SELECT ctx.existing(%s::text[])", (every,)).fetchone()
@@ -54,7 +65,7 @@ class TeamTarget:
 
     def admitted(self, batch: DecodedBatch) -> DecodedBatch:
         space = self._space(batch)
-        connection = self._connected()
+        connection = self.connection()
         with team_connection.explain_errors():
             rows = connection.execute(
                 "SELECT id, subject, kind FROM ctx.records"
@@ -70,31 +81,38 @@ class TeamTarget:
         return batch._replace(records=kept)
 
     def listing(self) -> TargetListing:
-        connection = self._connected()
+        connection = self.connection()
         with team_connection.explain_errors():
             names = [row[0] for row in connection.execute("SELECT name FROM ctx.batches")]
         batches = frozenset(name for name in names if batch_files.is_batch_name(name))
         return TargetListing(batches, tuple(sorted({*names} - batches)))
 
     def read(self, name: str) -> bytes:
-        connection = self._connected()
+        connection = self.connection()
         with team_connection.explain_errors():
-            row = connection.execute(
+            rows = connection.execute(
                 "SELECT project, owner, data FROM ctx.batches WHERE name = %s", (name,)
-            ).fetchone()
-        if row is None:
-            raise UnreadableFile("it does not exist")
-        data = bytes(row[2])
-        if (batch := _decoded(name, data)) and self._space(batch) != Space(row[0], row[1]):
-            # Otherwise a reader could send records to everybody.
-            raise UnreadableFile("it is stored for other people than it was written for")
-        return data
+            ).fetchall()
+        # A member can store anything under the name of a batch elsewhere, and must not hide it.
+        others: list[bytes] = []
+        for *space, data in rows:
+            batch = _decoded(name, bytes(data))
+            if batch and self._space(batch) == Space(*space):
+                return bytes(data)
+            if batch is None:
+                others.append(bytes(data))
+        if others:
+            return others[0]
+        # Otherwise a reader could send records to everybody.
+        reason = "it is stored for other people than it was written for"
+        raise UnreadableFile(reason if rows else "it does not exist")
 
     def publish(self, added: Sequence[BatchFile], removed: Collection[str] = ()) -> None:
-        connection = self._connected()
+        connection = self.connection()
         decoded = [(file, _decoded(*file)) for file in added]
         spaces = {file.name: self._space(batch) for file, batch in decoded}
         with team_connection.explain_errors(), connection.transaction():
+            team_connection.limit_waiting(connection)
             # Two machines that change the same node must see each other's records. Locks are always
             # taken in the same order.
             for space in sorted(set(spaces.values()) - {_EVERYBODY}):
@@ -126,7 +144,7 @@ class TeamTarget:
             return Space(batch.batch.project, "")
         return Space("", self._user)
 
-    def _connected(self) -> "Connection[Any]":
+    def connection(self) -> "Connection[Any]":
         """The connection; a new one if there is none, or if it was cut."""
         if self._connection is not None and not self._connection.closed:
             return self._connection

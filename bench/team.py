@@ -1,0 +1,382 @@
+"""How a team's PostgreSQL server answers as it grows, beside SQLite.
+
+The nodes are those of `bench scale`: 1,000 of them are copied to the server as `ctx store copy`
+does it, to 20 projects of one member. The server then copies their rows, with other ids and times,
+until there are enough. Each figure is for 20 clients at once, each with a connection of its own.
+The server is that of the tests, which does not wait for the disk (`fsync=off`). The baseline is
+SQLite with as many nodes of the same kind.
+
+`catch up` is a new machine that receives 100,000 records; `send` is the machine that sent them.
+
+    python -m bench team [--most N] [--clients N] [--records N] [--plots FOLDER]
+"""
+
+import argparse
+import random
+import sqlite3
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from statistics import quantiles
+from typing import Any, LiteralString, NamedTuple
+
+import psycopg
+
+from bench import plots, timing
+from bench.memory import TWO_YEARS_MS, vocabulary
+from bench.plots import Plot, Series
+from bench.scale_stores import renamed, store_of
+from bench.sync import fill
+from bench.timing import Figure, ms
+from ctx import ids
+from ctx.memory import user_store
+from ctx.memory.replicas import Replica
+from ctx.sync import store_copy
+from ctx.sync.replicate import Replication
+from ctx.sync.store_copy import FileSource, TeamDestination
+from ctx.sync.team_target import TeamTarget
+from tests.postgres_server import PostgresServer
+
+SIZES = (10_000, 100_000, 1_000_000)
+GROWING = "growing"
+"""The database that grows."""
+MEMBER = "bench"
+PROJECTS = 20
+BASE = 1_000
+ASKED = 5
+"""Questions of each client."""
+
+ServerConnection = psycopg.Connection[Any]
+
+
+class Read(NamedTuple):
+    """A question that clients ask, to the server and to SQLite."""
+
+    name: str
+    server: Callable[[ServerConnection, random.Random], object]
+    sqlite: Callable[[sqlite3.Connection, random.Random], object]
+
+
+def recall(connection: ServerConnection, words: Sequence[str]) -> list[tuple[Any, ...]]:
+    """The best nodes that have any of some words, in the tables of the server."""
+    return connection.execute(
+        "SELECT id, content FROM (SELECT id, content, to_tsvector('simple', content) AS found"
+        " FROM ctx.nodes) AS n, to_tsquery('simple', %s) AS wanted WHERE found @@ wanted"
+        " ORDER BY ts_rank(found, wanted) DESC LIMIT 10",
+        (" | ".join(words),),
+    ).fetchall()
+
+
+def recall_in_sqlite(connection: sqlite3.Connection, words: Sequence[str]) -> list[tuple[Any, ...]]:
+    """The same in a store."""
+    wanted = " OR ".join(f'"{word.lower()}"' for word in words)
+    return connection.execute(
+        "SELECT n.id, n.content FROM nodes_fts JOIN nodes AS n ON n.rowid = nodes_fts.rowid"
+        " WHERE nodes_fts MATCH ? ORDER BY bm25(nodes_fts, 0.0, 1.0) LIMIT 10",
+        (f"terms: ({wanted})",),
+    ).fetchall()
+
+
+_WORDS = vocabulary(random.Random(3))
+
+
+def _words(chance: random.Random) -> list[str]:
+    """Words that are neither frequent nor rare."""
+    return chance.sample(_WORDS[100:1_000], 2)
+
+
+def _project(chance: random.Random) -> str:
+    return f"project:p{chance.randrange(PROJECTS)}"
+
+
+_SERVER_NEWEST: LiteralString = (
+    "SELECT id, content FROM ctx.nodes WHERE project = %s AND owner = '' ORDER BY id DESC LIMIT 20"
+)
+_SERVER_TAGGED: LiteralString = (
+    "SELECT n.id, n.content FROM ctx.tags AS t JOIN ctx.nodes AS n ON n.id = t.node_id"
+    " WHERE t.tag = %s LIMIT 20"
+)
+_NEWEST = (
+    "SELECT id, content FROM nodes WHERE id IN (SELECT node_id FROM tags WHERE tag = ?"
+    " ORDER BY node_id DESC LIMIT 20)"
+)
+_TAGGED = (
+    "SELECT n.id, n.content FROM tags AS t JOIN nodes AS n ON n.id = t.node_id"
+    " WHERE t.tag = ? LIMIT 20"
+)
+
+READS = (
+    Read(
+        "recall",
+        lambda server, chance: recall(server, _words(chance)),
+        lambda store, chance: recall_in_sqlite(store, _words(chance)),
+    ),
+    Read(
+        "newest of a project",
+        lambda server, chance: server.execute(
+            _SERVER_NEWEST, (_project(chance).partition(":")[2],)
+        ).fetchall(),
+        lambda store, chance: store.execute(_NEWEST, (_project(chance),)).fetchall(),
+    ),
+    Read(
+        "nodes with a tag",
+        lambda server, chance: server.execute(
+            _SERVER_TAGGED, (f"topic:{chance.randrange(200)}",)
+        ).fetchall(),
+        lambda store, chance: store.execute(
+            _TAGGED, (f"topic:{chance.randrange(200)}",)
+        ).fetchall(),
+    ),
+)
+
+
+class Latency(NamedTuple):
+    """In seconds."""
+
+    p50: float
+    p95: float
+
+    def __str__(self) -> str:
+        return f"{ms(self.p50)} / {ms(self.p95)}"
+
+
+def latency(clients: int, connect: Callable[[], Any], ask: Callable[..., object]) -> Latency:
+    """How long an answer takes while all clients ask."""
+
+    def client(seed: int) -> list[float]:
+        chance = random.Random(seed)
+        seconds = []
+        with closing(connect()) as connection:
+            for _ in range(ASKED):
+                started = time.perf_counter()
+                ask(connection, chance)
+                seconds.append(time.perf_counter() - started)
+        return seconds
+
+    with ThreadPoolExecutor(clients) as pool:
+        every = [each for some in pool.map(client, range(clients)) for each in some]
+    found = quantiles(every, n=20, method="inclusive")
+    return Latency(found[9], found[18])
+
+
+# The server's data
+
+
+def prepare(server: PostgresServer, database: str) -> None:
+    """A database in which one member owns all projects."""
+    with server.connect() as admin:
+        admin.execute(f"CREATE DATABASE {database}".encode())
+    with closing(TeamTarget(server.url(database=database))) as target:
+        target.listing()
+    with server.connect(database=database) as admin:
+        row = admin.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (MEMBER,)).fetchone()
+        if row is None:
+            admin.execute(f"CREATE ROLE {MEMBER} LOGIN IN ROLE ctx_member".encode())
+    with server.connect(MEMBER, database) as member:
+        for number in range(PROJECTS):
+            member.execute("INSERT INTO ctx.projects (name) VALUES (%s)", (f"p{number}",))
+
+
+def copy_store(path: str, url: str) -> int:
+    with (
+        closing(TeamTarget(url)) as target,
+        closing(user_store.open_for_reading(path)) as connection,
+    ):
+        replica = Replica(ids.new_ulid(), "bench", "", False)
+        return store_copy.copy(
+            FileSource(connection), TeamDestination(target, connection, replica)
+        ).copied
+
+
+_COPIED_ID: LiteralString = "lpad((%(copy)s * 1000000 + b.number)::text, 26, '0')"
+_TABLES: dict[LiteralString, dict[str, LiteralString]] = {
+    "subjects": {"id": "m.new"},
+    "nodes": {"id": "m.new", "created_at": "m.at", "updated_at": "m.at"},
+    "tags": {"node_id": "m.new", "created_at": "m.at"},
+    "stored_edges": {"from_id": "m.new", "to_id": "t.new", "created_at": "m.at"},
+    "record_ids": {"id": _COPIED_ID, "holder": "m.new"},
+    "records": {
+        "id": _COPIED_ID,
+        "subject": "m.new",
+        "node": "m.new",
+        "stamp": "m.stamp",
+        "target": "t.new",
+        "key": "coalesce(replace(b.key, b.target, t.new), b.key)",
+    },
+}
+"""The columns that differ in a copy of a row."""
+_KEYS: dict[str, tuple[LiteralString, LiteralString]] = {
+    "subjects": ("id", "id"),
+    "nodes": ("id", "id"),
+    "tags": ("node_id", "node_id"),
+    "stored_edges": ("from_id", "to_id"),
+    "record_ids": ("holder", "holder"),
+    "records": ("subject", "target"),
+}
+
+
+def keep_base(server: PostgresServer) -> None:
+    """Keep the rows that `multiply` copies."""
+    with server.connect(database=GROWING) as admin:
+        admin.execute("CREATE SCHEMA base")
+        for table in _TABLES:
+            admin.execute(
+                f"CREATE TABLE base.{table} AS SELECT *, row_number() OVER () AS number"
+                f" FROM ctx.{table}".encode()
+            )
+
+
+def multiply(server: PostgresServer, copies: range, window_ms: int) -> None:
+    """Copy the nodes into earlier windows of time, as `bench scale` does it in SQLite."""
+    with server.connect(database=GROWING) as admin:
+        # Neither triggers nor foreign keys have to look at copies.
+        admin.execute("SET session_replication_role = replica")
+        admin.execute(
+            "CREATE TEMP TABLE renamed (old text PRIMARY KEY, new text, at text, stamp bigint)"
+        )
+        old = [str(row[0]) for row in admin.execute("SELECT id FROM base.nodes ORDER BY id")]
+        for copy in copies:
+            admin.execute("TRUNCATE renamed")
+            with admin.cursor() as cursor, cursor.copy("COPY renamed FROM STDIN") as rows:
+                for node_id in old:
+                    rows.write_row(renamed(node_id, copy, window_ms))
+            admin.execute("ANALYZE renamed")
+            for table, changed in _TABLES.items():
+                admin.execute(_copying(admin, table, changed).encode(), {"copy": copy})
+        admin.execute("ANALYZE")
+
+
+def _copying(
+    admin: psycopg.Connection[tuple[object, ...]], table: str, changed: dict[str, LiteralString]
+) -> str:
+    columns = [
+        str(row[0])
+        for row in admin.execute(
+            "SELECT column_name FROM information_schema.columns WHERE table_schema = 'ctx'"
+            " AND table_name = %s ORDER BY ordinal_position",
+            (table,),
+        )
+    ]
+    values = ", ".join(changed.get(column, f"b.{column}") for column in columns)
+    this, other = _KEYS[table]
+    return (
+        f"INSERT INTO ctx.{table} ({', '.join(columns)}) SELECT {values} FROM base.{table} AS b"
+        f" JOIN renamed AS m ON m.old = b.{this} LEFT JOIN renamed AS t ON t.old = b.{other}"
+    )
+
+
+def size_of(server: PostgresServer) -> int:
+    """The bytes of all tables and indexes of ctx."""
+    with server.connect(database=GROWING) as admin:
+        row = admin.execute(
+            "SELECT sum(pg_total_relation_size(c.oid)) FROM pg_class AS c"
+            " JOIN pg_namespace AS n ON n.oid = c.relnamespace"
+            " WHERE n.nspname = 'ctx' AND c.relkind = 'r'"
+        ).fetchone()
+    return int(str(row[0])) if row else 0
+
+
+# Catching up
+
+
+def exchange(path: str, url: str, name: str) -> tuple[int, float]:
+    """Sync a store with the server: the records sent and received, and the seconds."""
+    started = time.perf_counter()
+    with (
+        closing(TeamTarget(url)) as target,
+        closing(user_store.open_for_writing(path)) as connection,
+    ):
+        replica = Replica(ids.new_ulid(), name, "2026-01-20T10:00:00Z", False)
+        counts = Replication(connection, "team", target, {}, replica).run()
+    return counts.sent_records + counts.received_records, time.perf_counter() - started
+
+
+def catching_up(server: PostgresServer, folder: Path, records: int) -> list[Figure]:
+    prepare(server, "catching_up")
+    url = server.url(MEMBER, "catching_up")
+    one, other = str(folder / "one.db"), str(folder / "other.db")
+    fill(one, records)
+    sent, sending_s = exchange(one, url, "one")
+    received, receiving_s = exchange(other, url, "other")
+    assert sent == received == records
+    with server.connect(MEMBER, "catching_up") as member:
+        (row,) = member.execute("SELECT sum(octet_length(data)) FROM ctx.batches").fetchall()
+    return [
+        Figure(f"send {records:,} records", f"{sending_s:.1f} s"),
+        Figure(f"catch up {records:,} records", f"{receiving_s:.1f} s"),
+        Figure("batches, bytes per record", f"{int(str(row[0])) / records:,.0f}"),
+    ]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench team")
+    parser.add_argument("--most", type=int, default=SIZES[-1], help="the most nodes (%(default)s)")
+    parser.add_argument("--clients", type=int, default=20, help="clients at once (%(default)s)")
+    parser.add_argument(
+        "--records", type=int, default=100_000, help="records to catch up (%(default)s)"
+    )
+    parser.add_argument("--plots", type=Path, help="write the plot to this folder")
+    options = parser.parse_args()
+    series: dict[str, list[tuple[float, float]]] = {}
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        # PostgreSQL does not run as root, and its user must be able to enter the folder.
+        folder.chmod(0o755)
+        (folder / "server").mkdir()
+        server = PostgresServer(folder / "server")
+        server.start()
+        try:
+            prepare(server, GROWING)
+            started = time.perf_counter()
+            records = copy_store(store_of(folder, BASE), server.url(MEMBER, GROWING))
+            copying_s = time.perf_counter() - started
+            keep_base(server)
+            copied = Figure(f"copy {records:,} records, verified", f"{copying_s:.1f} s")
+            print("\none client", flush=True)
+            timing.print_table([copied, *catching_up(server, folder, options.records)])
+            before = 1
+            sizes = [size for size in SIZES if size <= options.most]
+            for size in sizes:
+                window_ms = TWO_YEARS_MS * BASE // sizes[-1]
+                multiply(server, range(before, size // BASE), window_ms)
+                before = size // BASE
+                figures = grown(server, store_of(folder, size), size, options.clients, series)
+                print(f"\n{size:,} nodes, {options.clients} clients: p50 / p95", flush=True)
+                timing.print_table(figures)
+        finally:
+            server.stop()
+    if options.plots:
+        plot = Plot(
+            "team-reads",
+            f"p95 of a read, {options.clients} clients at once",
+            "nodes",
+            "ms",
+            [Series(name, points) for name, points in series.items()],
+        )
+        print(f"wrote {plots.write(plot, options.plots)}", flush=True)
+    return 0
+
+
+def grown(
+    server: PostgresServer,
+    store: str,
+    size: int,
+    clients: int,
+    series: dict[str, list[tuple[float, float]]],
+) -> list[Figure]:
+    """The figures of a server with this many nodes; the plot gets the p95 of the answers."""
+    figures = [Figure("bytes per node", f"{size_of(server) / size:,.0f}")]
+    for read in READS:
+        ours = latency(clients, lambda: psycopg.connect(server.url(MEMBER, GROWING)), read.server)
+        theirs = latency(clients, lambda: user_store.open_for_reading(store), read.sqlite)
+        figures.append(Figure(read.name, str(ours), baseline=str(theirs)))
+        series.setdefault(f"{read.name}, server", []).append((size, ours.p95 * 1000))
+        series.setdefault(f"{read.name}, SQLite", []).append((size, theirs.p95 * 1000))
+    return figures
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
