@@ -16,7 +16,7 @@ from ctx import clock
 from ctx.memory import record_versions
 from ctx.memory.records import Record
 
-_LOCAL_KINDS = ("task.set",)
+LOCAL_KINDS = ("task.set",)
 """The current task belongs to a folder of one machine."""
 
 
@@ -129,7 +129,7 @@ def outdated_batches(connection: Connection, target: str) -> list[str]:
 _UNSENT = (
     "stamp > 0 AND kind NOT IN ({}) AND NOT EXISTS (SELECT 1 FROM sync_records"
     " JOIN sync_batches ON sync_batches.id = batch WHERE record = records.id AND target = ?)"
-).format(", ".join(f"'{kind}'" for kind in _LOCAL_KINDS))
+).format(", ".join(f"'{kind}'" for kind in LOCAL_KINDS))
 
 
 def unsent_count(connection: Connection, target: str) -> int:

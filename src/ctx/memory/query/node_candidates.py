@@ -11,8 +11,9 @@ from sqlite3 import Connection
 from typing import NamedTuple
 
 from ctx.ids import NodeId
-from ctx.memory.query import execute
+from ctx.memory.query import execute, tsvector_search
 from ctx.memory.query.compile import Scope, SearchWords, compile_among, compile_query
+from ctx.memory.query.dialects import Dialect, dialect_of
 from ctx.memory.query.query_parser import Query
 
 MOST_MATCHES = execute.MOST_RANKED
@@ -26,6 +27,7 @@ _PART = 400
 _SHORTEST_MISSPELT = 4
 _MOST_ALIKE = 300
 _MANY_NODES = 20_000
+_MOST_READ = 2_000
 
 
 class NodeText(NamedTuple):
@@ -44,23 +46,16 @@ class NodeVocabulary:
     """How many nodes have a word, over several stores."""
 
     def __init__(self, connections: Sequence[Connection]) -> None:
-        self._connections = connections
-        self.nodes = 0
-        for connection in connections:
-            # The tables in `temp` belong to this connection: nothing is written to the file.
-            connection.execute(
-                "CREATE VIRTUAL TABLE IF NOT EXISTS temp.node_words"
-                " USING fts5vocab(main, nodes_fts, col)"
-            )
-            # The number of indexed nodes that the text index stores. Counting the nodes takes
-            # longer.
-            self.nodes += connection.execute("SELECT count(*) FROM nodes_fts_docsize").fetchone()[0]
+        is_server = dialect_of(connections) is Dialect.POSTGRESQL
+        kind = TsvectorVocabulary if is_server else FtsVocabulary
+        self._stores: list[FtsVocabulary | TsvectorVocabulary] = [
+            kind(connection) for connection in connections
+        ]
+        self.nodes = sum(store.nodes for store in self._stores)
 
     def count(self, term: str) -> int:
         """How many nodes have a word; a prefix counts as rare."""
-        sql = "SELECT doc FROM temp.node_words WHERE term = ? AND col = 'terms'"
-        rows = (connection.execute(sql, (term,)).fetchone() for connection in self._connections)
-        return sum(row[0] for row in rows if row)
+        return sum(store.count(term) for store in self._stores)
 
     def alike(self, term: str) -> list[str]:
         """The words at one typing error from an unknown word.
@@ -69,17 +64,63 @@ class NodeVocabulary:
         """
         if len(term) < _SHORTEST_MISSPELT or not (term.isascii() and term.isalpha()):
             return []
-        sql = (
-            "SELECT term FROM temp.node_words WHERE term >= ? AND term < ? AND col = 'terms'"
-            " LIMIT ?"
-        )
         # Scanning the words of a large store takes time.
         beginning = term[: 2 if self.nodes < _MANY_NODES else 3]
-        bounds = (beginning, f"{beginning}~", _MOST_ALIKE)
-        words = {
-            row[0] for connection in self._connections for row in connection.execute(sql, bounds)
-        }
+        words = {word for store in self._stores for word in store.beginning_with(beginning)}
         return sorted(word for word in words if _is_slip(term, word))
+
+
+class FtsVocabulary:
+    """The words of one store, as the text index of SQLite lists them."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        # The tables in `temp` belong to this connection: nothing is written to the file.
+        connection.execute(
+            "CREATE VIRTUAL TABLE IF NOT EXISTS temp.node_words"
+            " USING fts5vocab(main, nodes_fts, col)"
+        )
+        # The number of indexed nodes that the text index stores. Counting the nodes takes longer.
+        sql = "SELECT count(*) FROM nodes_fts_docsize"
+        self.nodes: int = connection.execute(sql).fetchone()[0]
+
+    def count(self, term: str) -> int:
+        sql = "SELECT doc FROM temp.node_words WHERE term = ? AND col = 'terms'"
+        row = self._connection.execute(sql, (term,)).fetchone()
+        return row[0] if row else 0
+
+    def beginning_with(self, prefix: str) -> list[str]:
+        rows = self._connection.execute(
+            "SELECT term FROM temp.node_words WHERE term >= ? AND term < ? AND col = 'terms'"
+            " LIMIT ?",
+            (prefix, f"{prefix}~", _MOST_ALIKE),
+        )
+        return [row[0] for row in rows]
+
+
+class TsvectorVocabulary:
+    """The words of a team's server. PostgreSQL has no list of them."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self.nodes: int = connection.execute("SELECT count(*) FROM nodes").fetchone()[0]
+
+    def count(self, term: str) -> int:
+        having = tsvector_search.matches(SearchWords(((term,),)).term_groups)
+        sql = f"SELECT count(*) FROM nodes AS n WHERE {having.sql}"
+        count: int = self._connection.execute(sql, having.parameters).fetchone()[0]
+        return count
+
+    def beginning_with(self, prefix: str) -> list[str]:
+        """Words that begin so, from some of the nodes that have any."""
+        having = tsvector_search.matches(SearchWords(((prefix,),), beginnings=True).term_groups)
+        rows = self._connection.execute(
+            "SELECT DISTINCT w.lexeme FROM (SELECT n.search FROM nodes AS n"
+            f" WHERE {having.sql} LIMIT ?) AS some, unnest(some.search) AS w"
+            " WHERE w.lexeme >= ? AND w.lexeme < ? LIMIT ?",
+            (*having.parameters, _MOST_READ, prefix, f"{prefix}~", _MOST_ALIKE),
+        )
+        return [row[0] for row in rows]
 
 
 def _is_slip(typed: str, meant: str) -> bool:
@@ -112,7 +153,7 @@ def best_by_terms(
     is_wide = query.tree is None and scope.project is None and scope.task is None
     newest = MOST_MATCHES if is_wide else None
     words = SearchWords(tuple((term,) for term in terms), any_of_them=True, newest=newest)
-    statement = compile_query(query, scope, now_ms, words)
+    statement = compile_query(query, scope, now_ms, words, dialect=dialect_of(connections))
     node_ids: dict[NodeId, None] = {}
     for connection in connections:
         rows = connection.execute(statement.sql, statement.parameters)
@@ -124,7 +165,9 @@ def newest(
     connections: Sequence[Connection], query: Query, scope: Scope, now_ms: int, limit: int
 ) -> list[NodeId]:
     """The newest nodes that match the filters of a question, whatever their words."""
-    statement = compile_query(query._replace(mode="filters"), scope, now_ms)
+    statement = compile_query(
+        query._replace(mode="filters"), scope, now_ms, dialect=dialect_of(connections)
+    )
     newest_ids: dict[NodeId, None] = {}
     for connection in connections:
         rows = connection.execute(statement.sql, statement.parameters)

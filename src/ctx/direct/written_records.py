@@ -1,0 +1,134 @@
+"""Writes the records of a change to a team's server, as `ctx sync` does for a replica.
+
+Replicas receive the records as batches. The rows of nodes, tags and edges are made in the same
+transaction. A batch names no replica that anybody has to wait for: this one has left when the
+process ends.
+"""
+
+from collections.abc import Iterable, Sequence
+from socket import gethostname
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ctx import clock
+from ctx.errors import SyncFailure
+from ctx.ids import Ulid, derived_ulid
+from ctx.memory import record_projects, replay
+from ctx.memory.record_versions import RecordVersion, VersionedRecord
+from ctx.memory.records import Record
+from ctx.memory.replicas import LOCAL_KINDS, Replica
+from ctx.sync import batch_files, sync_batch, team_connection, team_graph
+from ctx.sync.team_graph import Space
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+
+class _Roles(NamedTuple):
+    """The projects that a user may read, and those that they may write to."""
+
+    readable: frozenset[str]
+    writable: frozenset[str]
+
+
+def write(server: "Connection[Any]", user: str, written: Sequence[Record]) -> None:
+    """Write records inside the open transaction of a connection."""
+    if not written:
+        return
+    with team_connection.explain_errors():
+        for space, sent in _by_space(server, user, written):
+            _write_to(server, space, sent)
+
+
+def _write_to(server: "Connection[Any]", space: Space, sent: Sequence[VersionedRecord]) -> None:
+    team_graph.lock(server, space)
+    machine = gethostname()
+    # The current task belongs to a folder of one machine, so replicas do not receive it.
+    exchanged = [each for each in sent if each.record.kind not in LOCAL_KINDS]
+    if exchanged:
+        replica_id = derived_ulid(0, f"direct {space.project} {space.owner} {machine}")
+        replica = Replica(replica_id, machine, clock.iso(clock.now_ms()), has_left=True)
+        batch = sync_batch.new_batch(replica, exchanged, project=space.project)
+        team_graph.add_batch(server, space, machine, batch_files.seal(batch, {}))
+    team_graph.add_records(server, space, machine, sent, moving=True)
+
+
+def _by_space(
+    server: "Connection[Any]", user: str, written: Sequence[Record]
+) -> list[tuple[Space, list[VersionedRecord]]]:
+    """Records by the members who may read them, in the order in which spaces are locked.
+
+    A node belongs to the first of its projects that the user may write to. Without any it is
+    personal. It stays where it is until a change of its project moves it: then all records about it
+    are sent again, for those who did not have it.
+    """
+    original = RecordVersion("")
+    going: dict[Space, list[VersionedRecord]] = {}
+    about_nodes: dict[str, list[Record]] = {}
+    for record in written:
+        if record_projects.is_about_node(record):
+            about_nodes.setdefault(record.subject, []).append(record)
+        else:
+            personal = going.setdefault(Space("", user), [])
+            personal.append(VersionedRecord(record, original))
+    places = _places(server, about_nodes)
+    roles = _roles(server)
+    stored = _records_about(server, [n for n in about_nodes if n in places])
+    for node_id, records in about_nodes.items():
+        before = stored.get(node_id, [])
+        place = places.get(node_id)
+        wanted = place
+        if place is None or any(map(record_projects.changes_project, records)):
+            every = [*(each.record for each in before), *records]
+            wanted = _wanted_space(roles, user, every)
+        target = going.setdefault(wanted or Space("", user), [])
+        if place is not None and wanted != place:
+            target += before
+        target += [VersionedRecord(record, original) for record in records]
+    return sorted(going.items())
+
+
+def _wanted_space(roles: _Roles, user: str, about: Iterable[Record]) -> Space:
+    tags = replay.tags(record for record in about if record.kind.startswith("tag."))
+    projects = {
+        tag.removeprefix(record_projects.PREFIX)
+        for tag in tags
+        if tag.startswith(record_projects.PREFIX)
+    }
+    allowed = sorted(roles.writable & projects)
+    if not allowed and (read_only := sorted(roles.readable & projects)):
+        raise SyncFailure(
+            f"You may read the project {read_only[0]} on the server, and not write to it.",
+            hint="Ask an owner of the project to make you a writer.",
+        )
+    return Space(allowed[0], "") if allowed else Space("", user)
+
+
+def _roles(server: "Connection[Any]") -> _Roles:
+    row = server.execute(
+        "SELECT ctx.projects_of(current_user, '{owner,writer,reader}'),"
+        " ctx.projects_of(current_user, '{owner,writer}')"
+    ).fetchone()
+    return _Roles(frozenset(row[0]), frozenset(row[1])) if row else _Roles(frozenset(), frozenset())
+
+
+def _places(server: "Connection[Any]", node_ids: Iterable[str]) -> dict[str, Space]:
+    """Where the server has nodes already."""
+    rows = server.execute(
+        "SELECT id, project, owner FROM ctx.subjects WHERE id = ANY (%s)", ([*node_ids],)
+    )
+    return {row[0]: Space(row[1], row[2]) for row in rows}
+
+
+def _records_about(
+    server: "Connection[Any]", node_ids: Sequence[str]
+) -> dict[str, list[VersionedRecord]]:
+    rows = server.execute(
+        "SELECT id, stamp, change, action, kind, subject, key, target, body, session, author,"
+        " version FROM ctx.records WHERE node = ANY (%s) ORDER BY stamp, id",
+        ([*node_ids],),
+    )
+    found: dict[str, list[VersionedRecord]] = {}
+    for *fields, version in rows:
+        record = Record(Ulid(fields[0]), fields[1], Ulid(fields[2]), *fields[3:])
+        found.setdefault(record.subject, []).append(VersionedRecord(record, RecordVersion(version)))
+    return found
