@@ -5,8 +5,8 @@ transaction. A batch names no replica that anybody has to wait for: this one has
 process ends.
 """
 
+import os
 from collections.abc import Iterable, Sequence
-from socket import gethostname
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ctx import clock
@@ -41,7 +41,7 @@ def write(server: "Connection[Any]", user: str, written: Sequence[Record]) -> No
 
 def _write_to(server: "Connection[Any]", space: Space, sent: Sequence[VersionedRecord]) -> None:
     team_graph.lock(server, space)
-    machine = gethostname()
+    machine = os.uname().nodename
     # The current task belongs to a folder of one machine, so replicas do not receive it.
     exchanged = [each for each in sent if each.record.kind not in LOCAL_KINDS]
     if exchanged:
