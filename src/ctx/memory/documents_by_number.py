@@ -40,7 +40,8 @@ def names(connection: Connection) -> dict[str, NodeId]:
     """The names of tasks and decisions, newest first, with their nodes."""
     rows = connection.execute(
         "SELECT id, type, json_extract(metadata, '$.file') AS file FROM nodes"
-        " WHERE type IN ('task', 'decision') AND json_extract(metadata, '$.file') IS NOT NULL ORDER BY id DESC"
+        " WHERE type IN ('task', 'decision') AND json_extract(metadata, '$.file') IS NOT NULL"
+        " ORDER BY id DESC"
     )
     called: dict[str, list[tuple[NodeId, str]]] = {}
     for node_id, node_type, file in rows:

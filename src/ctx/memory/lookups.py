@@ -162,7 +162,8 @@ def imported(connection: Connection, project: str | None, *, everywhere: bool) -
         "SELECT r.subject, min(r.author) FROM records AS r JOIN nodes AS n ON n.id = r.subject"
         " WHERE r.author > 'import:' AND r.author < 'import;' AND r.author <> 'import:ctx'"
         " AND r.kind = 'node.put' AND json_extract(r.body, '$.content') = n.content"
-        " AND n.superseded_by IS NULL AND coalesce(json_extract(n.metadata, '$.source'), '') <> 'user'"
+        " AND n.superseded_by IS NULL"
+        " AND coalesce(json_extract(n.metadata, '$.source'), '') <> 'user'"
         " AND NOT EXISTS (SELECT 1 FROM tags WHERE node_id = n.id"
         "  AND (tag = 'tier:off-context' OR tag >= 'session:' AND tag < 'session;'))"
         " AND (?1 OR coalesce((SELECT min(CASE WHEN tag <> ?2 THEN 1 ELSE 0 END) FROM tags"
@@ -194,7 +195,8 @@ def of_session(connection: Connection, session: str) -> list[NodeStatement]:
     rows = connection.execute(
         f"SELECT {_STATEMENT} FROM tags AS t JOIN nodes AS n ON n.id = t.node_id"
         " WHERE t.tag = ? AND +n.type IN ('observation', 'summary')"
-        " AND json_extract(n.metadata, '$.key') IS NOT NULL AND NOT EXISTS (SELECT 1 FROM nodes AS r"
+        " AND json_extract(n.metadata, '$.key') IS NOT NULL"
+        " AND NOT EXISTS (SELECT 1 FROM nodes AS r"
         "  WHERE r.id = n.superseded_by"
         "  AND json_extract(r.metadata, '$.key') = json_extract(n.metadata, '$.key'))"
         " ORDER BY n.id DESC",

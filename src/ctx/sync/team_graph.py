@@ -42,9 +42,7 @@ def lock(connection: "Connection[Any]", space: Space) -> None:
     connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (key,))
 
 
-def add_batch(
-    connection: "Connection[Any]", space: Space, machine: str, file: BatchFile
-) -> None:
+def add_batch(connection: "Connection[Any]", space: Space, machine: str, file: BatchFile) -> None:
     """Add a batch, or replace a damaged one of the same name."""
     connection.execute(
         "INSERT INTO ctx.batches (project, owner, name, data, machine)"

@@ -201,9 +201,7 @@ def random_graph(random: Random) -> Graph:
         for _ in range(random.randint(0, 12))
     ]
     edges += [
-        (node.superseded_by, node.id, "SUPERSEDES")
-        for node in nodes.values()
-        if node.superseded_by
+        (node.superseded_by, node.id, "SUPERSEDES") for node in nodes.values() if node.superseded_by
     ]
     subjects = [*ids, "01KFZZZZZZZZZZZZZZZZZZZZZZ"]
     records = [

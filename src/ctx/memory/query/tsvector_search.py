@@ -52,9 +52,7 @@ def ranked(words: TermGroups, condition: SqlFragment, newest: int | None) -> Sql
     if not terms:
         return SqlFragment("SELECT id, 0.0 AS rank FROM nodes WHERE FALSE")
     places = range(len(terms))
-    counts = join_fragments(
-        (_count(place, term) for place, term in enumerate(terms)), ", "
-    )
+    counts = join_fragments((_count(place, term) for place, term in enumerate(terms)), ", ")
     weights = ", ".join(
         # As in FTS5, a word that more than half of the nodes have still counts a little.
         f"greatest(0.000001, ln((greatest(nodes - nodes{place}, 0) + 0.5) / (nodes{place} + 0.5)))"
