@@ -119,12 +119,16 @@ class Settings(NamedTuple):
     @property
     def database(self) -> str:
         """The file of the graph, for a command that needs one."""
+        self.refuse_server()
+        return self.graph_database
+
+    def refuse_server(self) -> None:
+        """Refuse to work on a team's server, for a command about what is only on this machine."""
         if layout.is_server(self.graph_database):
             raise UsageError(
-                "This command needs a store on this machine, and not a server's.",
+                "This command needs a store on this machine, not a server.",
                 hint="Leave out --db, and unset CTX_DB.",
             )
-        return self.graph_database
 
     @property
     def graph_database(self) -> str:

@@ -81,9 +81,11 @@ def _prepare(server: "psycopg.Connection[Any]") -> str:
             hint="Ask its administrator to run `ctx sync` with this version of ctx.",
         )
     row = server.execute(
-        "SELECT set_config('search_path', 'ctx_graph, pg_catalog', false), current_user::text"
+        "SELECT set_config('search_path', 'ctx_graph, pg_catalog', false),"
+        # Compiling a statement takes longer than running it.
+        " set_config('jit', 'off', false), current_user::text"
     ).fetchone()
     if row is None:
         raise SyncFailure("The server does not answer.")
-    user: str = row[1]
+    user: str = row[2]
     return user
