@@ -116,9 +116,9 @@ class TsvectorVocabulary:
         having = tsvector_search.matches(SearchWords(((prefix,),), beginnings=True).term_groups)
         rows = self._connection.execute(
             "SELECT DISTINCT w.lexeme FROM (SELECT n.search FROM nodes AS n"
-            f" WHERE {having.sql} LIMIT ?) AS some, unnest(some.search) AS w"
-            " WHERE w.lexeme >= ? AND w.lexeme < ? LIMIT ?",
-            (*having.parameters, _MOST_READ, prefix, f"{prefix}~", _MOST_ALIKE),
+            f" WHERE {having.sql} LIMIT ?) AS found, unnest(found.search) AS w"
+            " WHERE starts_with(w.lexeme, ?) LIMIT ?",
+            (*having.parameters, _MOST_READ, prefix, _MOST_ALIKE),
         )
         return [row[0] for row in rows]
 
