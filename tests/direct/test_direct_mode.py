@@ -1,6 +1,7 @@
 """Commands on a team's server itself: what they read and write, and who may do it."""
 
 import json
+import os
 import threading
 from contextlib import closing
 from pathlib import Path
@@ -48,7 +49,7 @@ def test_containers_share_a_project_and_keep_the_rest(container: Container, sql:
 
 def test_a_reader_cannot_write(container: Container) -> None:
     node = added(container, "anna", "The shop uses OAuth.", "--tag", "project:shop")
-    refused = container("cleo", "add", "Spam.", "--tag", "project:shop", code=1)
+    refused = container("cleo", "add", "More spam.", "--tag", "project:shop", code=1)
     assert "You may read the project shop on the server, and not write to it." in refused.err
     refused = container("cleo", "update", node, "--summary", "Spam", code=1)
     assert "You may read the project shop on the server, and not write to it." in refused.err
@@ -59,34 +60,25 @@ def test_a_reader_cannot_write(container: Container) -> None:
 
 
 def test_replicas_receive_what_a_container_wrote_and_the_other_way_round(
-    container: Container, ctx: Ctx, postgres: PostgresServer, team: str, tmp_path: Path
+    container: Container, ctx: Ctx, postgres: PostgresServer, team: str
 ) -> None:
+    home = os.environ["CTX_HOME"]
+    node = added(container, "anna", "From a job.", "--tag", "project:shop")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CTX_HOME", str(tmp_path / "ben"))
+        patch.setenv("CTX_HOME", f"{home}-of-ben")
         assert ctx("sync", "add", "team", postgres.url("ben", team)).code == 0
         ctx("add", "Ben was here.", "--tag", "project:shop")
-        assert ctx("sync").code == 0
-        node = added_by_anna = added(container, "anna", "From CI.", "--tag", "project:shop")
-        patch.setenv("CTX_HOME", str(tmp_path / "ben"))
-        assert contents(container, "anna") == ["Ben was here.", "From CI."]
-        patch.setenv("CTX_HOME", str(tmp_path / "ben"))
         assert "received 3 records" in ctx("sync").out
         assert ctx("update", node, "--content", "From Ben.").code == 0
         assert ctx("sync").code == 0
         assert contents(container, "anna") == ["Ben was here.", "From Ben."]
-        container("anna", "delete", added_by_anna, "--yes")
-        patch.setenv("CTX_HOME", str(tmp_path / "ben"))
+        container("anna", "delete", node, "--yes")
         assert ctx("sync").code == 0
         listed = ctx("list", "--format", "json").json
         assert [each["content"] for each in listed["nodes"]] == ["Ben was here."]
-        # Nobody waits for a container to confirm a scrub.
-        status = ctx("sync", "status", "--format", "json").json
-        machines = {
-            each["machine"]: each["has_left"]
-            for target in status["targets"]
-            for each in target["replicas"]
-        }
-        assert machines["container"] is True
+        # Nobody waits for a container to confirm a scrub: only Ben's machine is left.
+        (target,) = ctx("sync", "status", "--format", "json").json["targets"]
+        assert len(target["machines"]) == 1
 
 
 def test_a_node_moves_to_the_project_that_it_is_tagged_with(container: Container, sql: Sql) -> None:
@@ -128,7 +120,9 @@ def test_an_export_is_the_same_from_both_engines(
     container: Container, ctx: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = added(container, "anna", "Ünïcode — 更新 — 100 %", "--tag", "a:b")
-    two = added(container, "anna", "Older.", "--tag", "project:shop", "--meta", "path=src/a.py")
+    two = added(
+        container, "anna", "An older fact.", "--tag", "project:shop", "--meta", "path=src/a.py"
+    )
     container("anna", "link", one, two, "--type", "SUPERSEDES")
     container("anna", "view", "create", "mine", "type:fact")
     first = container("anna", "export").out
@@ -140,7 +134,7 @@ def test_an_export_is_the_same_from_both_engines(
     # The nodes of somebody else.
     refused = container("ben", "import", str(exported), code=1)
     assert "where you may not see it" in refused.err
-    assert contents(container, "ben") == ["Older."]
+    assert contents(container, "ben") == ["An older fact."]
 
 
 def _without_time(text: str) -> object:
@@ -192,8 +186,9 @@ def test_an_id_is_compared_byte_by_byte(postgres: PostgresServer, team: str) -> 
 @pytest.mark.parametrize(
     "words",
     [
-        ("sessions", "list"), ("context",), ("store", "check"), ("sync",), ("scrub", "words", "--yes"),
-        ("ui",), ("doctor",), ("install",), ("import", "--transcripts"),
+        ("sessions", "list"), ("context",), ("store", "check"), ("sync",),
+        ("scrub", "words", "--yes"), ("ui",), ("doctor",), ("install",),
+        ("import", "--transcripts"),
     ],
 )  # fmt: skip
 def test_commands_about_this_machine_are_refused(
@@ -229,9 +224,7 @@ def test_problems_with_a_server_are_explained_without_the_password(
 def test_a_member_may_not_prepare_a_server(
     ctx: Ctx, postgres: PostgresServer, database: str, container: Container
 ) -> None:
-    assert container
-    ran = ctx("--db", postgres.url("cleo", database), "list")
-    assert ran.code == 0
+    container("cleo", "list")
     with postgres.connect() as connection:
         connection.execute(f"CREATE DATABASE {database}_other".encode())
     ran = ctx("--db", postgres.url("cleo", f"{database}_other"), "list")
@@ -294,4 +287,4 @@ def test_the_tools_of_the_mcp_server_work_on_a_server(
     assert [each["id"] for each in call("recall", query="gateway 429")["results"]] == [node]
     assert contents(container, "anna") == ["The gateway answers 429"]
     call("forget", ids=[node])
-    assert contents(container, "anna") == []
+    assert "1" in container("anna", "review").out, "what all projects see, only the user deletes"

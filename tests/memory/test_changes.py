@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 
 import pytest
+from hypothesis import given, settings
 
 from ctx import clock
 from ctx.errors import ContentRefused, NodeNotFound, UsageError
@@ -12,8 +13,17 @@ from ctx.ids import NodeId
 from ctx.memory.changes import Change, changing
 from ctx.memory.graph import Graph
 from ctx.memory.model import Evidence
-from tests import engines
-from tests.memory.graphs import WHO, all_records, assert_sound, graph, tables
+from tests import effort, engines
+from tests.memory.graphs import (
+    STEPS,
+    WHO,
+    Step,
+    all_records,
+    assert_sound,
+    graph,
+    run_steps,
+    tables,
+)
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -177,3 +187,11 @@ def test_invalid_changes_are_refused() -> None:
             with pytest.raises(expected), changing(store, "try", WHO) as change:
                 attempt(change)
         assert all_records(store.connection) == before
+
+
+@settings(max_examples=effort.times(4), deadline=None, derandomize=True, database=None)
+@given(STEPS)
+def test_random_changes_leave_a_sound_graph(steps: list[Step]) -> None:
+    with graph() as store:
+        run_steps(store, steps)
+        assert_sound(store.connection)

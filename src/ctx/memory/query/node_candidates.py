@@ -15,6 +15,7 @@ from ctx.memory.query import execute, tsvector_search
 from ctx.memory.query.compile import Scope, SearchWords, compile_among, compile_query
 from ctx.memory.query.dialects import Dialect, dialect_of
 from ctx.memory.query.query_parser import Query
+from ctx.memory.query.tsvector_search import SearchTerm
 
 MOST_MATCHES = execute.MOST_RANKED
 """The maximum number of matches to rank. Ranking more takes too long, and words that so many nodes
@@ -106,9 +107,8 @@ class TsvectorVocabulary:
         self.nodes: int = connection.execute("SELECT count(*) FROM nodes").fetchone()[0]
 
     def count(self, term: str) -> int:
-        having = tsvector_search.matches(SearchWords(((term,),)).term_groups)
-        sql = f"SELECT count(*) FROM nodes AS n WHERE {having.sql}"
-        count: int = self._connection.execute(sql, having.parameters).fetchone()[0]
+        counted = tsvector_search.nodes_with(SearchTerm(term))
+        count: int = self._connection.execute(counted.sql, counted.parameters).fetchone()[0]
         return count
 
     def beginning_with(self, prefix: str) -> list[str]:
@@ -227,16 +227,44 @@ def session_neighbours(
     connections: Sequence[Connection], sessions: Mapping[NodeId, str], reach: int
 ) -> dict[NodeId, list[tuple[NodeId, int]]]:
     """The neighbours of each node in its session, with their distance."""
-    by_node: dict[NodeId, list[tuple[NodeId, int]]] = {}
+    by_node: dict[NodeId, list[tuple[NodeId, int]]] = {node_id: [] for node_id in sessions}
+    if dialect_of(connections) is Dialect.POSTGRESQL:
+        for connection in connections:
+            _add_neighbours_at_once(connection, sessions, reach, by_node)
+        return by_node
     before = "SELECT node_id FROM tags WHERE tag = ? AND node_id < ? ORDER BY node_id DESC LIMIT ?"
     after = "SELECT node_id FROM tags WHERE tag = ? AND node_id > ? ORDER BY node_id LIMIT ?"
     for node_id, session in sessions.items():
-        near = by_node.setdefault(node_id, [])
+        near = by_node[node_id]
         for connection in connections:
             for sql in (before, after):
                 rows = connection.execute(sql, (session, node_id, reach))
                 near += [(row[0], steps) for steps, row in enumerate(rows, start=1)]
     return by_node
+
+
+def _add_neighbours_at_once(
+    connection: Connection,
+    sessions: Mapping[NodeId, str],
+    reach: int,
+    by_node: Mapping[NodeId, list[tuple[NodeId, int]]],
+) -> None:
+    """Each statement takes a way to the server and back, so there is one for many nodes."""
+    for part in _parts(sessions):
+        places = ", ".join(["(?, ?)"] * len(part))
+        near = " UNION ALL ".join(
+            f"(SELECT node_id, row_number() OVER (ORDER BY node_id {order}) AS steps FROM tags"
+            f" WHERE tag = w.session AND node_id {sign} w.id ORDER BY node_id {order} LIMIT ?)"
+            for sign, order in (("<", "DESC"), (">", "ASC"))
+        )
+        rows = connection.execute(
+            f"WITH wanted (id, session) AS (VALUES {places})"
+            f" SELECT w.id, near.node_id, near.steps FROM wanted AS w, LATERAL ({near}) AS near"
+            " ORDER BY near.steps, near.node_id",
+            (*(word for node_id in part for word in (node_id, sessions[node_id])), reach, reach),
+        )
+        for node_id, other, steps in rows:
+            by_node[node_id].append((other, steps))
 
 
 def _parts(node_ids: Iterable[NodeId]) -> Iterator[list[NodeId]]:

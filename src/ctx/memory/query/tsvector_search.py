@@ -13,6 +13,9 @@ LONGEST_WORD = 500
 """In characters. PostgreSQL stores at most 2,046 bytes of a word."""
 
 
+MOST_COUNTED = 50_000
+
+
 class SearchTerm(NamedTuple):
     text: str
     is_prefix: bool = False
@@ -86,10 +89,17 @@ def ranked(words: TermGroups, condition: SqlFragment, newest: int | None) -> Sql
 
 
 def _count(place: int, term: SearchTerm) -> SqlFragment:
-    """How many nodes have a word."""
+    counted = nodes_with(term)
+    return SqlFragment(f"({counted.sql}) AS nodes{place}", counted.parameters)
+
+
+def nodes_with(term: SearchTerm) -> SqlFragment:
+    """How many nodes have a word, counted up to `MOST_COUNTED`: such a word is common."""
     having = matches(TermGroups(((term,),), any_of_them=False))
     return SqlFragment(
-        f"(SELECT count(*) FROM nodes AS n WHERE {having.sql}) AS nodes{place}", having.parameters
+        f"SELECT count(*) FROM (SELECT 1 FROM nodes AS n WHERE {having.sql}"
+        f" LIMIT {MOST_COUNTED}) AS some_nodes",
+        having.parameters,
     )
 
 
