@@ -3,11 +3,12 @@
 import json
 import os
 import threading
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from psycopg import errors
 
 from ctx import library
 from ctx.direct import team_graph_store
@@ -19,6 +20,7 @@ from ctx.mcp.call_thread import RunningCall
 from ctx.mcp.tools import TOOLS
 from ctx.memory.changes import ChangeAuthor, changing
 from ctx.memory.graph import Graph
+from ctx.sync import team_schema
 from ctx.workspace import Environment
 from tests.conftest import Ctx
 from tests.direct.conftest import Container, Sql
@@ -288,3 +290,27 @@ def test_the_tools_of_the_mcp_server_work_on_a_server(
     assert contents(container, "anna") == ["The gateway answers 429"]
     call("forget", ids=[node])
     assert "1" in container("anna", "review").out, "what all projects see, only the user deletes"
+
+
+def test_a_server_with_older_tables(
+    ctx: Ctx,
+    postgres: PostgresServer,
+    database: str,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """Until an administrator updates them, members can sync. Then their nodes are found."""
+    with closing(postgres.connect(database=database)) as administrator:
+        team_schema.migrate(administrator, team_schema.MIGRATIONS[:1])
+        with suppress(errors.DuplicateObject):
+            administrator.execute("CREATE ROLE anna LOGIN IN ROLE ctx_member")
+        address = postgres.url("anna", database)
+        monkeypatch.setenv("CTX_HOME", str(tmp_path / "anna"))
+        assert ctx("sync", "add", "team", address).code == 0
+        ctx("add", "Tokens expire after an hour.")
+        assert ctx("sync").code == 0
+        refused = ctx("--db", address, "list")
+        assert "The tables of the server are too old" in refused.err
+        assert refused.code == 1
+        team_schema.migrate(administrator)
+    assert "Tokens expire" in ctx("--db", address, "search", "expire", "hour").out

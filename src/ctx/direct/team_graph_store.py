@@ -1,6 +1,6 @@
 """A connection to a team's server with the part of SQLite's interface that `memory/` uses."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from sqlite3 import Connection
 from typing import TYPE_CHECKING, Any, cast
@@ -60,13 +60,7 @@ class TeamConnection:
         # Objects are read as text, as from SQLite.
         cursor.adapters.register_loader("json", TextLoader)
         with team_connection.explain_errors():
-            return cursor.execute(
-                translated.sql.encode(), translated.parameters(parameters) or None
-            )
-
-    def executemany(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
-        for row in rows:
-            self.execute(sql, row)
+            return cursor.execute(translated.sql.encode(), translated.parameters(parameters))
 
     def close(self) -> None:
         self.server.close()

@@ -180,22 +180,19 @@ def _write_nodes(connection: "Connection[Any]", space: Space, node_ids: list[str
         )
 
 
-# A server that nobody has updated lacks the columns of the second migration.
-_NODES: LiteralString = (
-    "project, owner, id, type, content, summary, token_estimate, created_at, updated_at, metadata"
-)
-_EDGES: LiteralString = "project, owner, id, from_id, to_id, type, created_at, metadata"
+# A server that nobody has updated lacks the last columns.
 _INSERT_NODES: Mapping[bool, LiteralString] = {
-    False: f"INSERT INTO ctx.nodes ({_NODES}) VALUES (" + ", ".join(["%s"] * 10) + ")",
-    True: f"INSERT INTO ctx.nodes ({_NODES}, terms, words, search) VALUES ("
-    + ", ".join(["%s"] * 13)
-    + ")",
+    False: "INSERT INTO ctx.nodes (project, owner, id, type, content, summary, token_estimate,"
+    " created_at, updated_at, metadata) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
+    True: "INSERT INTO ctx.nodes (project, owner, id, type, content, summary, token_estimate,"
+    " created_at, updated_at, metadata, terms, words, search)"
+    " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
 }
 _INSERT_EDGES: Mapping[bool, LiteralString] = {
-    False: f"INSERT INTO ctx.stored_edges ({_EDGES}) VALUES (" + ", ".join(["%s"] * 8) + ")",
-    True: f"INSERT INTO ctx.stored_edges ({_EDGES}, outside) VALUES ("
-    + ", ".join(["%s"] * 9)
-    + ")",
+    False: "INSERT INTO ctx.stored_edges (project, owner, id, from_id, to_id, type, created_at,"
+    " metadata) VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
+    True: "INSERT INTO ctx.stored_edges (project, owner, id, from_id, to_id, type, created_at,"
+    " metadata, outside) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)",
 }
 
 
