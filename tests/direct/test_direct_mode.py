@@ -185,19 +185,13 @@ def test_an_id_is_compared_byte_by_byte(postgres: PostgresServer, team: str) -> 
     assert rows == [("tags", "created_at")]
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("sessions", "list"), ("context",), ("store", "check"), ("sync",),
-        ("scrub", "words", "--yes"), ("ui",), ("doctor",), ("install",),
-        ("import", "--transcripts"),
-    ],
-)  # fmt: skip
-def test_commands_about_this_machine_are_refused(
-    container: Container, words: tuple[str, ...]
-) -> None:
-    refused = container("anna", *words, code=2)
-    assert "This command needs a store on this machine, not a server." in refused.err
+def test_commands_about_this_machine_are_refused(container: Container) -> None:
+    for line in (
+        "sessions list", "context", "store check", "sync", "scrub words --yes", "ui", "doctor",
+        "install", "import --transcripts",
+    ):  # fmt: skip
+        refused = container("anna", *line.split(), code=2)
+        assert "This command needs a store on this machine, not a server." in refused.err
 
 
 def test_problems_with_a_server_are_explained_without_the_password(

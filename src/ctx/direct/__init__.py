@@ -3,7 +3,7 @@
 `CTX_DB=postgresql://…` makes commands read the server's tables and write to them, for containers
 that cannot hold a replica. The rest of ctx sees a graph as it sees any other: `team_graph_store`
 opens a connection with the part of SQLite's interface that `memory/` uses. `translation` spells its
-statements for PostgreSQL. `written_records` writes records as `ctx sync` does: as batches, which
+statements for PostgreSQL. `send_records` writes records as `ctx sync` does: as batches, which
 replicas receive, and as rows of nodes, tags and edges.
 
 Sessions, receipts and everything else that belongs to one machine are not on a server. They are in

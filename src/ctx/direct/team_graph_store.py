@@ -5,7 +5,7 @@ from contextlib import closing, contextmanager
 from sqlite3 import Connection
 from typing import TYPE_CHECKING, Any, cast
 
-from ctx.direct import written_records
+from ctx.direct import send_records
 from ctx.direct.translation import translate
 from ctx.errors import SyncFailure
 from ctx.memory.graph import Graph
@@ -22,7 +22,7 @@ def open_graph(url: str) -> Iterator[Graph]:
     with closing(TeamConnection(url)) as connection:
         # The rest of ctx knows SQLite's connections alone, and uses what this class has of them.
         graph = Graph(cast(Connection, connection))
-        graph.write_records = lambda records: written_records.write(
+        graph.write_records = lambda records: send_records.write(
             connection.server, connection.user, records
         )
         yield graph
