@@ -59,11 +59,13 @@ def matching(
     if query.mode == "filters":
         rare_tags = _rare_tags(connections, query)
         statement = compile_query(query, scope, now_ms, rare_tags=rare_tags, dialect=dialect)
+        statement = first_rows(statement, "id DESC", limit, dialect)
         rows = (map(itemgetter(0), _run(connection, statement)) for connection in connections)
         merged = (node_id for node_id, _ in groupby(merge(*rows, reverse=True)))
         return Matches(islice(merged, limit), partial=False)
     for words in _attempts(connections, query, scope, limit, beginnings=beginnings):
         statement = compile_query(query, scope, now_ms, words, dialect=dialect)
+        statement = first_rows(statement, "rank, id DESC", limit, dialect)
         ranked = merge(
             *(_ranked_rows(connection, statement) for connection in connections), key=itemgetter(0)
         )
@@ -72,6 +74,18 @@ def matching(
             best = islice(_unique_nodes(map(itemgetter(1), chain([first], ranked))), limit)
             return Matches(best, words.any_of_them or words.beginnings, words.beginnings, words)
     return Matches(iter(()), partial=False)
+
+
+def first_rows(
+    statement: SqlStatement, order: str, limit: int | None, dialect: Dialect
+) -> SqlStatement:
+    """The statement with a limit, for a server: SQLite finds no more rows than are read."""
+    if limit is None or dialect is Dialect.SQLITE:
+        return statement
+    return SqlStatement(
+        f"SELECT * FROM ({statement.sql}) AS every ORDER BY {order} LIMIT ?",
+        (*statement.parameters, max(limit, 1)),
+    )
 
 
 def _attempts(
@@ -117,7 +131,10 @@ def _is_common(connection: Connection, group: tuple[str, ...]) -> bool:
 
 
 def _rare_tags(connections: Sequence[Connection], query: Query) -> list[str]:
-    """The tags of a query that few nodes have, if all matches must have them."""
+    """The tags of a query that few nodes have, if all matches must have them. PostgreSQL knows this
+    from its statistics."""
+    if dialect_of(connections) is Dialect.POSTGRESQL:
+        return []
     sql = "SELECT 1 FROM tags INDEXED BY idx_tags_tag WHERE tag = ? LIMIT 1 OFFSET ?"
     return [
         tag

@@ -153,7 +153,9 @@ def best_by_terms(
     is_wide = query.tree is None and scope.project is None and scope.task is None
     newest = MOST_MATCHES if is_wide else None
     words = SearchWords(tuple((term,) for term in terms), any_of_them=True, newest=newest)
-    statement = compile_query(query, scope, now_ms, words, dialect=dialect_of(connections))
+    dialect = dialect_of(connections)
+    statement = compile_query(query, scope, now_ms, words, dialect=dialect)
+    statement = execute.first_rows(statement, "rank, id DESC", limit, dialect)
     node_ids: dict[NodeId, None] = {}
     for connection in connections:
         rows = connection.execute(statement.sql, statement.parameters)
@@ -165,9 +167,9 @@ def newest(
     connections: Sequence[Connection], query: Query, scope: Scope, now_ms: int, limit: int
 ) -> list[NodeId]:
     """The newest nodes that match the filters of a question, whatever their words."""
-    statement = compile_query(
-        query._replace(mode="filters"), scope, now_ms, dialect=dialect_of(connections)
-    )
+    dialect = dialect_of(connections)
+    statement = compile_query(query._replace(mode="filters"), scope, now_ms, dialect=dialect)
+    statement = execute.first_rows(statement, "id DESC", limit, dialect)
     newest_ids: dict[NodeId, None] = {}
     for connection in connections:
         rows = connection.execute(statement.sql, statement.parameters)
