@@ -4,6 +4,7 @@
     python -m bench recall dated FILE
     python -m bench recall beam FILE
     python -m bench recall precision BELIEFS CASES [SESSION CASES]
+    python -m bench recall locomo FILE --server postgresql://USER@HOST/DATABASE
 
 Each turn of a conversation becomes a node, imported as by `ctx import`, and each question runs as
 in `ctx recall`. R@10 is the share of the evidence among the first ten nodes. The baselines are BM25
@@ -19,12 +20,16 @@ questions, which ask about the wrong person, and questions about another convers
 `precision` takes the files of PrecisionMemBench. Pinned nodes and open questions are shown to an
 agent elsewhere, as the cases expect; the rest of the answer is compared with the expected one. The
 precision of an empty answer is 1 if nothing should be found, else 0.
+
+With `--server`, the same questions are asked without vectors on SQLite and on a team's server, by
+`ctx search` and `ctx recall`. Each conversation gets a new database there, which is deleted again.
 """
 
 import argparse
 import json
 import random
 import re
+import secrets
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -32,11 +37,13 @@ from contextlib import contextmanager
 from math import log
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from bench.conversations import FIRST, Case, History, beam, beliefs, locomo
 from ctx import clock, terms
 from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
+from ctx.memory.query import execute
 from ctx.memory.query.query_parser import parse
 from ctx.operations import import_, link, recall
 from ctx.operations.compose import VisibleNodes, scope_of
@@ -64,13 +71,13 @@ Answering = Callable[[Case], Sequence[str]]
 
 
 @contextmanager
-def filled(history: History) -> Iterator[Memory]:
-    """A store with the turns of a history."""
+def filled(history: History, server: str = "") -> Iterator[Memory]:
+    """A store with the turns of a history, or the database of a server."""
     with tempfile.TemporaryDirectory() as folder:
         lines = Path(folder, "turns.jsonl")
         written = (json.dumps(entry, ensure_ascii=False) for entry in history.entries)
         lines.write_text("\n".join(written) + "\n", encoding="utf-8")
-        surroundings = Environment(folder, UserStore(folder), {}, (), CLI_SESSION)
+        surroundings = Environment(folder, UserStore(folder), {}, (), CLI_SESSION, server)
         with open_memory(surroundings, writing=True) as memory:
             if history.entries:
                 source = import_.ImportSource("jsonl", (str(lines),))
@@ -180,6 +187,55 @@ def measured(histories: Sequence[History], without: Sequence[str]) -> tuple[Figu
     return figures, silent
 
 
+def searching(memory: Memory) -> Answering:
+    """The answer of `ctx search`."""
+    scope = scope_of(memory, VisibleNodes(all_projects=True))
+
+    def answer(case: Case) -> list[str]:
+        query = parse(f'"{case.question.replace(chr(34), " ")}"')
+        found = execute.matching(
+            memory.graph.connections, query, scope, clock.now_ms(), limit=FIRST
+        )
+        return [node.metadata["unit"] for node in memory.graph.nodes(list(found.ids))]
+
+    return answer
+
+
+def print_engines(histories: Sequence[History], server: str) -> None:
+    """R@10 of the same questions on SQLite and on a server."""
+    figures: dict[str, list[float]] = {}
+    for history in histories:
+        with new_database(server) as database:
+            for engine, place in (("SQLite", ""), ("server", database)):
+                with filled(history, place) as memory:
+                    ways = {
+                        "search": searching(memory),
+                        "recall": ours(memory, with_vectors=False),
+                    }
+                    for name, answer in ways.items():
+                        figures.setdefault(f"{name}, {engine}", []).extend(
+                            len(set(answer(case)[:FIRST]) & case.wanted) / len(case.wanted)
+                            for case in history.cases
+                            if case.wanted
+                        )
+    for name, values in figures.items():
+        print(f"  {name:16} R@10 {_percent(values)} of {len(values)} questions")
+
+
+@contextmanager
+def new_database(server: str) -> Iterator[str]:
+    """The address of a new database beside another one."""
+    import psycopg
+
+    name = f"ctx_bench_{secrets.token_hex(4)}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}".encode())
+        try:
+            yield urlsplit(server)._replace(path=f"/{name}").geturl()
+        finally:
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+
 def unanswerable(history: History, others: Sequence[History]) -> Iterator[Case]:
     """The questions of a history that have no answer, and some questions of the others."""
     yield from (case for case in history.cases if case.ability in ("abstention", "adversarial"))
@@ -278,6 +334,7 @@ def main() -> None:
     parser.add_argument("set", choices=("locomo", "dated", "beam", "precision"), nargs="?")
     parser.add_argument("files", nargs="*")
     parser.add_argument("--without", action="append", default=[], metavar="SIGNAL")
+    parser.add_argument("--server", metavar="URL")
     given = parser.parse_args()
     if given.set is None or not given.files:
         print("  needs a set and its files: python -m bench recall locomo FILE")
@@ -285,6 +342,9 @@ def main() -> None:
         print_precision(list(beliefs(*given.files)))
     else:
         read = beam if given.set == "beam" else locomo
+        if given.server:
+            print_engines(list(read(given.files[0])), given.server)
+            return
         print_recall(*measured(list(read(given.files[0])), given.without))
 
 

@@ -3,11 +3,14 @@
 import gc
 import json
 import os
+import shutil
 import signal
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from importlib import import_module
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +20,7 @@ from hypothesis import settings
 from ctx import clock
 from ctx.cli.main import main
 from tests import effort, installed
+from tests.postgres_server import PostgresServer
 
 # How long an example takes says how busy the machine is.
 settings.register_profile("ctx", max_examples=effort.times(60), deadline=None)
@@ -184,3 +188,30 @@ def repo(folder: Path) -> Path:
     """The same folder as a git repository without a commit."""
     git("init", "-q", "-b", "main")
     return folder
+
+
+_NUMBERS = count(1)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    # Not under pytest's own folder, which only its user may enter.
+    folder = Path(tempfile.mkdtemp(prefix="ctx-postgres-"))
+    try:
+        server = PostgresServer(folder)
+        server.start()
+        try:
+            yield server
+        finally:
+            server.stop()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def database(postgres: PostgresServer) -> str:
+    """The name of a new, empty database."""
+    name = f"memory_{os.getpid()}_{next(_NUMBERS)}"
+    with postgres.connect() as connection:
+        connection.execute(f"CREATE DATABASE {name}".encode())
+    return name

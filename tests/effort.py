@@ -25,6 +25,7 @@ SLOW = frozenset(
     cli/test_rebuild cli/test_relate cli/test_review cli/test_scrub cli/test_stage cli/test_store
     cli/test_sync cli/test_worker
     code/test_build code/test_parse_fuzz code/test_resolve_on_demand
+    direct/test_direct_mode
     exchange/test_recovery exchange/test_scrub_store llm/test_llama_cpp
     mcp/test_conformance mcp/test_processes
     memory/query/test_fuzz memory/query/test_oracle

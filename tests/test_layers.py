@@ -25,6 +25,7 @@ capture
 agent_commands
 codebase
 workspace
+direct
 sync
 project
 exchange

@@ -417,6 +417,17 @@ def _name_in_first_section(text: str) -> str:
     return name if key == "id" and is_plain else ""
 
 
+def is_server(database: str) -> bool:
+    """Whether a database is the address of a team's PostgreSQL server, and not a file."""
+    return database.startswith(("postgresql://", "postgres://"))
+
+
+def server_text(address: str) -> str:
+    """The address of a server for people: without the user, the password and other options."""
+    scheme, mark, rest = address.partition("?")[0].partition("://")
+    return f"{scheme}{mark}{rest.rpartition('@')[2]}"
+
+
 def require_project(start: str, home: str) -> Project:
     project = find_project(start, home)
     if project is None:

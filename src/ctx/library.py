@@ -25,7 +25,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 
-from ctx import workspace
+from ctx import layout, workspace
 from ctx.clock import Tick, no_tick
 from ctx.code.coverage import Coverage
 from ctx.codebase import code_index
@@ -91,7 +91,9 @@ def open_project(
     home = given.get("CTX_HOME") or os.path.join(given.get("HOME") or "~", ".ctx")
     store = UserStore(os.path.abspath(os.path.expanduser(home)))
     named = session or given.get("CTX_SESSION") or f"{_AUTHOR}-{secrets.token_hex(4)}"
-    return Project(Environment(folder, store, given, (), session_id(named)))
+    database = given.get("CTX_DB", "")
+    server = database if layout.is_server(database) else ""
+    return Project(Environment(folder, store, given, (), session_id(named), server))
 
 
 class Project:

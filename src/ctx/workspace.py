@@ -53,8 +53,13 @@ class Environment(NamedTuple):
         return self.database or self.user_store.database
 
     @property
+    def is_on_server(self) -> bool:
+        """Whether the graph is on a team's server: then there is no store on this machine."""
+        return layout.is_server(self.database)
+
+    @property
     def is_single_store(self) -> bool:
-        """Whether a file was named: then nothing else is read."""
+        """Whether a file or a server was named: then nothing else is read."""
         return self.graph_file != self.user_store.database
 
     @property
@@ -106,8 +111,12 @@ class Memory:
         environment: Environment,
         author: str,
         withheld: "Verdict | None" = None,
+        local: sqlite3.Connection | None = None,
     ) -> None:
         self.user = user
+        self.local = local or user.connection
+        """The database with the tables of sessions, receipts and contexts, which belong to this
+        machine: that of the user store, unless its graph is on a server."""
         self.project_memory = project_memory
         """The memory of the project, beside its code. One that is not trusted is there only for
         writing, and nothing can be read from it."""
@@ -169,7 +178,7 @@ class Memory:
         if scope == PROJECT and self.project_memory is None:
             layout.require_project(self.folder, self.environment.user_store.home)
         kept = self.project_memory if scope == PROJECT else None
-        found = Memory(self.user, kept, self.environment, self.author, self.withheld)
+        found = Memory(self.user, kept, self.environment, self.author, self.withheld, self.local)
         found._only = scope
         return found
 
@@ -242,6 +251,15 @@ def _opened_memory(
     *,
     writing: bool,
 ) -> Iterator[Memory]:
+    if environment.is_on_server:
+        from ctx.direct import team_graph_store
+
+        with (
+            team_graph_store.open_graph(environment.database) as graph,
+            closing(user_store.empty_store()) as local,
+        ):
+            yield Memory(graph, None, environment, author, withheld, local)
+        return
     path = environment.graph_file
     with explain_errors(path), user_store.explain_corruption(path):
         if writing:
@@ -267,7 +285,7 @@ def for_agents(memory: Memory, folder: str, session: SessionId, author: str) -> 
     project, withheld = _project_here(environment)
     openable = None if withheld else project
     with _opened_project_memory(environment, openable, withheld) as project_memory:
-        yield Memory(memory.user, project_memory, environment, author, withheld)
+        yield Memory(memory.user, project_memory, environment, author, withheld, memory.local)
 
 
 def _project_here(environment: Environment) -> "tuple[Project | None, Verdict | None]":

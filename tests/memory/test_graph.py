@@ -14,6 +14,8 @@ from ctx.memory.graph import Graph, TagCount
 from tests import effort
 from tests.memory.graphs import WHO, graph
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 
 def add(
     store: Graph, *contents: str, node_type: str = "fact", tags: Sequence[str] = ()
@@ -68,6 +70,7 @@ def test_the_error_about_a_deleted_node_names_the_way_to_restore_it() -> None:
             store.find_deleted("7ZZZZZ")
 
 
+@pytest.mark.sqlite
 @settings(max_examples=effort.times(40), deadline=None)
 @given(st.lists(st.text("01AB", min_size=1, max_size=14), min_size=1, max_size=12, unique=True))
 def test_a_shown_id_is_unique_and_as_short_as_possible(names: list[str]) -> None:
@@ -166,6 +169,7 @@ def test_the_history_of_a_node_contains_its_incoming_edges() -> None:
         ]
 
 
+@pytest.mark.sqlite
 def test_nodes_with_proposals_are_read_from_an_index() -> None:
     with graph() as store:
         with changing(store, "add", WHO) as change:

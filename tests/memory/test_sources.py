@@ -11,6 +11,8 @@ from ctx.memory.graph import Graph
 from ctx.memory.graphs import Graphs
 from tests.memory import graphs
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 
 @pytest.mark.parametrize(
     ("node_type", "metadata", "author", "source"),

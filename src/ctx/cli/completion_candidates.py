@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctx import clock
+from ctx import clock, layout
 from ctx.cli.terminal import one_line, shortened, visible
 from ctx.errors import CtxError
 
@@ -172,7 +172,10 @@ def _user_store(settings: "Settings") -> "Connection | None":
     from ctx.memory.user_store import APPLICATION_ID
     from ctx.sqlite.truth import application_id_of, read_truth
 
-    path = settings.database
+    path = settings.graph_database
+    if layout.is_server(path):
+        # A completion does not wait for a server.
+        return None
     # Even reading another program's database would leave files beside it.
     if application_id_of(path) != APPLICATION_ID:
         return None

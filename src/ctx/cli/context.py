@@ -63,6 +63,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    settings.refuse_server()
     if options.source != "startup" and not options.named:
         raise UsageError(
             f"--source={options.source} needs --session.",

@@ -8,6 +8,7 @@ import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+from ctx import layout
 from ctx.errors import CtxError, DatabaseFailure
 from ctx.sqlite import truth
 from ctx.sqlite.connection import error_code, integrity_problems
@@ -26,7 +27,9 @@ def offer(error: CtxError, command: str, settings: "Settings", output: "Output")
 
     None if this is not about a damaged store, or if nobody can be asked.
     """
-    path = settings.database or settings.user_store.database
+    path = settings.graph_database or settings.user_store.database
+    if layout.is_server(path):
+        return None
     if command in _WITHOUT or not (output.is_interactive and output.has_reader):
         return None
     if not _reports_damage(error) or not _is_damaged(path):

@@ -5,6 +5,7 @@ import os
 import tempfile
 from contextlib import ExitStack
 
+from ctx import layout
 from ctx.agents.known_hosts import HOSTS
 from ctx.cli import arguments, opening
 from ctx.cli import options as shared
@@ -110,7 +111,8 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         options.scope,
     )
     with ExitStack() as stack:
-        if options.dry_run and not os.path.exists(settings.database):
+        database = settings.graph_database
+        if options.dry_run and not layout.is_server(database) and not os.path.exists(database):
             # Opening creates a store, and a dry run must not leave one.
             folder = stack.enter_context(tempfile.TemporaryDirectory())
             settings = settings._replace(chosen_database=os.path.join(folder, "store.db"))
@@ -172,7 +174,7 @@ def _source(path: str, program: Kind | None) -> ImportSource:
 
 
 def _is_our_place(source: ImportSource, settings: Settings) -> bool:
-    place = os.path.realpath(settings.database)
+    place = os.path.realpath(settings.graph_database)
     return source.kind == "ctx" and os.path.realpath(source.paths[0]) == place
 
 

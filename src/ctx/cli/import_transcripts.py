@@ -18,6 +18,7 @@ _PREVIEW_LENGTH = 80
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    settings.refuse_server()
     host = options.program or FIRST
     _refuse_others(options, host)
     host_folder = HOSTS.named(host).folder(settings.environment, settings.expanded("~"))

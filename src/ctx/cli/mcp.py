@@ -44,7 +44,7 @@ def run(_options: argparse.Namespace, settings: Settings, output: Output) -> Non
         settings.environment,
         settings.overrides,
         _session(settings),
-        settings.database,
+        settings.graph_database,
         load_hosts=opening.load_hosts,
         in_agents_shell=True,
     )

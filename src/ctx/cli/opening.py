@@ -330,7 +330,7 @@ def _environment(settings: Settings, output: Output) -> Environment:
         settings.environment,
         settings.overrides,
         session,
-        settings.database,
+        settings.graph_database,
         settings.untrusted,
         load_hosts,
         settings.is_in_agents_shell,

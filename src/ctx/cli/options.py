@@ -237,7 +237,8 @@ def global_options(level: int = 0, *, read_only: bool = False) -> Parser:
         group.add_argument(
             "--db",
             metavar="FILE",
-            help="the store file (default: CTX_DB, else ~/.ctx/store.db)",
+            help="the store file, or postgresql://USER@HOST/DATABASE (default:"
+            " CTX_DB, else ~/.ctx/store.db)",
         )
     group.add_argument(
         "--untrusted",

@@ -108,6 +108,7 @@ def _session(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    settings.refuse_server()
     if options.subcommand == "delete":
         _delete(options, settings, output)
         return

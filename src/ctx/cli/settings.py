@@ -118,7 +118,22 @@ class Settings(NamedTuple):
 
     @property
     def database(self) -> str:
-        """The file of the graph: `--db`, else `CTX_DB`, else that of the user store."""
+        """The file of the graph, for a command that needs one."""
+        self.refuse_server()
+        return self.graph_database
+
+    def refuse_server(self) -> None:
+        """Refuse to work on a team's server, for a command about what is only on this machine."""
+        if layout.is_server(self.graph_database):
+            raise UsageError(
+                "This command needs a store on this machine, not a server.",
+                hint="Leave out --db, and unset CTX_DB.",
+            )
+
+    @property
+    def graph_database(self) -> str:
+        """The file of the graph, or the address of a team's server: `--db`, else `CTX_DB`, else
+        the file of the user store."""
         chosen = self.chosen_database or self.environment.get("CTX_DB")
         if not chosen:
             home = self.user_store.home
@@ -128,10 +143,12 @@ class Settings(NamedTuple):
                     hint="Set CTX_HOME to a folder, or unset it for ~/.ctx.",
                 )
             return self.user_store.database
+        if layout.is_server(chosen):
+            return chosen
         if "://" in chosen:
             raise UsageError(
                 f"{chosen.split('://')[0]}://: unknown kind of store.",
-                hint="--db and CTX_DB take the path of a file.",
+                hint="--db and CTX_DB take the path of a file, or postgresql://USER@HOST/DATABASE.",
             )
         return os.path.abspath(os.path.join(self.folder, self.expanded(chosen)))
 

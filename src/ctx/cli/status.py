@@ -4,6 +4,7 @@ import argparse
 import os
 from typing import Literal
 
+from ctx import layout
 from ctx.cli import opening
 from ctx.cli.output import Output, VerbatimText, count
 from ctx.cli.settings import Settings
@@ -22,7 +23,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(_options: argparse.Namespace, settings: Settings, output: Output) -> None:
-    new = not os.path.exists(settings.database)
+    database = settings.graph_database
+    new = not layout.is_server(database) and not os.path.exists(database)
     with opening.reading(settings, output) as memory:
         found = status(memory, new=new)
         if not memory.environment.is_single_store:

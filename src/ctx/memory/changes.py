@@ -362,8 +362,11 @@ class Change:
 
     def write(self) -> None:
         """Write the records collected so far. A large change is written in parts."""
-        records.insert(self.graph.connection, self.records)
-        materialise_written(self.graph.connection, self.records, self._without_records)
+        if self.graph.write_records is not None:
+            self.graph.write_records(self.records)
+        else:
+            records.insert(self.graph.connection, self.records)
+            materialise_written(self.graph.connection, self.records, self._without_records)
         if self.graph.scope == PROJECT:
             self.written += self.records
         self.records.clear()

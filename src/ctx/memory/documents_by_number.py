@@ -40,7 +40,8 @@ def names(connection: Connection) -> dict[str, NodeId]:
     """The names of tasks and decisions, newest first, with their nodes."""
     rows = connection.execute(
         "SELECT id, type, json_extract(metadata, '$.file') AS file FROM nodes"
-        " WHERE type IN ('task', 'decision') AND file IS NOT NULL ORDER BY id DESC"
+        " WHERE type IN ('task', 'decision') AND json_extract(metadata, '$.file') IS NOT NULL"
+        " ORDER BY id DESC"
     )
     called: dict[str, list[tuple[NodeId, str]]] = {}
     for node_id, node_type, file in rows:
@@ -72,7 +73,7 @@ def _matching_documents(connection: Connection, text: str) -> Iterator[tuple[Nod
     path = text.removeprefix("./").removeprefix(".ctx/").removeprefix("narrative/")
     rows = connection.execute(
         "SELECT id, type, json_extract(metadata, '$.file') AS file FROM nodes"
-        " WHERE file IS NOT NULL ORDER BY id"
+        " WHERE json_extract(metadata, '$.file') IS NOT NULL ORDER BY id"
     )
     for node_id, node_type, file in rows:
         if not isinstance(file, str):

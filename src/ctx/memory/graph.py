@@ -1,6 +1,6 @@
 """Reads a graph: nodes by id, their edges, tags and records, and views."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from sqlite3 import Connection
 from typing import Literal, NamedTuple
 
@@ -43,6 +43,9 @@ class Graph:
     def __init__(self, connection: Connection, scope: str = USER) -> None:
         self.connection = connection
         self.scope = scope
+        self.write_records: Callable[[Sequence[Record]], None] | None = None
+        """Writes the records of a change and updates the tables, if that is done elsewhere than in
+        a database of this machine."""
 
     def find(self, text: str) -> NodeId:
         """The node whose id has this prefix, or whose document has this number."""
@@ -205,10 +208,11 @@ class Graph:
         for tag in tags:
             where.append("id IN (SELECT node_id FROM tags WHERE tag = ?)")
             values.append(tag)
-        condition = " AND ".join(where) or "1"
+        condition = " AND ".join(where) or "TRUE"
         rows = self.connection.execute(
-            f"SELECT id FROM nodes WHERE {condition} ORDER BY id DESC LIMIT ?",
-            (*values, -1 if limit is None else limit),
+            f"SELECT id FROM nodes WHERE {condition} ORDER BY id DESC"
+            + ("" if limit is None else " LIMIT ?"),
+            values if limit is None else (*values, limit),
         ).fetchall()
         total = len(rows)
         if limit is not None and total == limit:
@@ -345,7 +349,7 @@ class Graph:
         row = self.connection.execute(
             "SELECT id FROM nodes WHERE type = 'source' AND superseded_by IS NULL"
             " AND json_extract(metadata, '$.path') = ?"
-            " AND json_extract(metadata, '$.hash') NOT NULL ORDER BY id DESC LIMIT 1",
+            " AND json_extract(metadata, '$.hash') IS NOT NULL ORDER BY id DESC LIMIT 1",
             (path,),
         ).fetchone()
         return self.node(row[0]) if row else None

@@ -66,8 +66,8 @@ def sessions_summarised_with(connection: Connection, text: str) -> list[str]:
     rows = connection.execute(
         "SELECT DISTINCT substr(t.tag, 9) FROM nodes AS n JOIN tags AS t ON t.node_id = n.id"
         " AND t.tag >= 'session:' AND t.tag < 'session;' WHERE n.type = 'summary'"
-        " AND (instr(lower(n.content), ?1) OR"
-        " instr(lower(coalesce(json_extract(n.metadata, '$.title'), '')), ?1))",
+        " AND (instr(lower(n.content), ?1) > 0 OR"
+        " instr(lower(coalesce(json_extract(n.metadata, '$.title'), '')), ?1) > 0)",
         (text.lower(),),
     )
     return [row[0] for row in rows]
@@ -95,7 +95,7 @@ def hashes(connection: Connection) -> dict[NodeId, int]:
     rows = connection.execute(
         "SELECT id, type, content, summary, metadata,"
         " (SELECT group_concat(tag, ' ') FROM (SELECT tag FROM tags WHERE node_id = nodes.id"
-        " ORDER BY tag)) FROM nodes"
+        " ORDER BY tag) AS ordered) FROM nodes"
     )
     return {row[0]: hash(row) for row in rows}
 
@@ -124,8 +124,8 @@ def learnings(connection: Connection, project: str | None, *, everywhere: bool) 
     """All learnings, or those of a project and those of no project."""
     rows = connection.execute(
         "SELECT DISTINCT node_id FROM tags AS k WHERE tag >= 'learning:' AND tag < 'learning;'"
-        " AND (?1 OR (SELECT min(tag <> ?2) FROM tags WHERE node_id = k.node_id"
-        f"  AND {_PROJECTS}) IS NOT 1)",
+        " AND (?1 OR coalesce((SELECT min(CASE WHEN tag <> ?2 THEN 1 ELSE 0 END) FROM tags"
+        f"  WHERE node_id = k.node_id AND {_PROJECTS}), 0) = 0)",
         (everywhere, project or ""),
     )
     return [row[0] for row in rows]
@@ -138,8 +138,8 @@ def hidden(
     rows = connection.execute(
         "SELECT t.node_id FROM tags AS t JOIN nodes AS n ON n.id = t.node_id"
         " WHERE t.tag = 'tier:off-context' AND n.superseded_by IS NULL"
-        " AND (?1 OR (SELECT min(tag <> ?2) FROM tags WHERE node_id = t.node_id"
-        f"  AND {_PROJECTS}) IS NOT 1) ORDER BY t.node_id DESC LIMIT ?3",
+        " AND (?1 OR coalesce((SELECT min(CASE WHEN tag <> ?2 THEN 1 ELSE 0 END) FROM tags"
+        f"  WHERE node_id = t.node_id AND {_PROJECTS}), 0) = 0) ORDER BY t.node_id DESC LIMIT ?3",
         (everywhere, project or "", most),
     )
     return [row[0] for row in rows]
@@ -159,14 +159,15 @@ def imported(connection: Connection, project: str | None, *, everywhere: bool) -
     of ctx itself, and the history of sessions, of which there may be very much.
     """
     rows = connection.execute(
-        "SELECT r.subject, r.author FROM records AS r JOIN nodes AS n ON n.id = r.subject"
+        "SELECT r.subject, min(r.author) FROM records AS r JOIN nodes AS n ON n.id = r.subject"
         " WHERE r.author > 'import:' AND r.author < 'import;' AND r.author <> 'import:ctx'"
         " AND r.kind = 'node.put' AND json_extract(r.body, '$.content') = n.content"
-        " AND n.superseded_by IS NULL AND json_extract(n.metadata, '$.source') IS NOT 'user'"
+        " AND n.superseded_by IS NULL"
+        " AND coalesce(json_extract(n.metadata, '$.source'), '') <> 'user'"
         " AND NOT EXISTS (SELECT 1 FROM tags WHERE node_id = n.id"
         "  AND (tag = 'tier:off-context' OR tag >= 'session:' AND tag < 'session;'))"
-        " AND (?1 OR (SELECT min(tag <> ?2) FROM tags WHERE node_id = n.id"
-        f"  AND {_PROJECTS}) IS NOT 1) GROUP BY r.subject",
+        " AND (?1 OR coalesce((SELECT min(CASE WHEN tag <> ?2 THEN 1 ELSE 0 END) FROM tags"
+        f"  WHERE node_id = n.id AND {_PROJECTS}), 0) = 0) GROUP BY r.subject",
         (everywhere, project or ""),
     )
     return [ImportRow._make(row) for row in rows]
@@ -194,7 +195,8 @@ def of_session(connection: Connection, session: str) -> list[NodeStatement]:
     rows = connection.execute(
         f"SELECT {_STATEMENT} FROM tags AS t JOIN nodes AS n ON n.id = t.node_id"
         " WHERE t.tag = ? AND +n.type IN ('observation', 'summary')"
-        " AND json_extract(n.metadata, '$.key') NOT NULL AND NOT EXISTS (SELECT 1 FROM nodes AS r"
+        " AND json_extract(n.metadata, '$.key') IS NOT NULL"
+        " AND NOT EXISTS (SELECT 1 FROM nodes AS r"
         "  WHERE r.id = n.superseded_by"
         "  AND json_extract(r.metadata, '$.key') = json_extract(n.metadata, '$.key'))"
         " ORDER BY n.id DESC",

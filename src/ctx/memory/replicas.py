@@ -17,7 +17,7 @@ from ctx.memory import record_versions
 from ctx.memory.record_versions import VersionedRecord
 from ctx.memory.records import Record
 
-_LOCAL_KINDS = ("task.set",)
+LOCAL_KINDS = ("task.set",)
 """The current task belongs to a folder of one machine."""
 
 
@@ -127,7 +127,7 @@ def outdated_batches(connection: Connection, target: str) -> list[str]:
     return [row[0] for row in rows]
 
 
-_SHARED = "stamp > 0 AND kind NOT IN ({})".format(", ".join(f"'{kind}'" for kind in _LOCAL_KINDS))
+_SHARED = "stamp > 0 AND kind NOT IN ({})".format(", ".join(f"'{kind}'" for kind in LOCAL_KINDS))
 _UNSENT = (
     f"{_SHARED} AND NOT EXISTS (SELECT 1 FROM sync_records"
     " JOIN sync_batches ON sync_batches.id = batch WHERE record = records.id AND target = ?)"

@@ -92,7 +92,7 @@ def _graph_stats(graph: Graph) -> MemoryStats:
     types = _types(graph)
     return MemoryStats(
         sum(count.nodes for count in types),
-        _number(graph, "SELECT total(token_estimate) FROM nodes INDEXED BY idx_nodes_row"),
+        _number(graph, f"SELECT {_TOKENS} FROM nodes AS n INDEXED BY idx_nodes_row"),
         types,
         _number(graph, "SELECT count(*) FROM edges"),
         _number(graph, _DISTINCT_TAGS),
@@ -103,6 +103,7 @@ def _graph_stats(graph: Graph) -> MemoryStats:
     )
 
 
+_TOKENS = "coalesce(sum(n.token_estimate), 0)"
 _TIERS = (model.PINNED, model.REFERENCE, model.WORKING, model.OFF_CONTEXT)
 _WITHOUT_TIER = """
 SELECT (SELECT count(*) FROM nodes) - (SELECT count(DISTINCT node_id)
@@ -134,7 +135,7 @@ def _types(graph: Graph) -> tuple[TypeCount, ...]:
 
 def _tier(graph: Graph, tier: str) -> TierCount:
     nodes, tokens = graph.connection.execute(
-        "SELECT count(*), total(n.token_estimate) FROM tags t"
+        f"SELECT count(*), {_TOKENS} FROM tags t"
         " JOIN nodes n INDEXED BY idx_nodes_row ON n.id = t.node_id WHERE t.tag = ?",
         (tier,),
     ).fetchone()

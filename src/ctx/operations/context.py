@@ -126,7 +126,7 @@ def context(memory: Memory, options: Options = USUAL) -> ContextResult:
         len(made),
         options.source,
         memory.project,
-        is_usual and contexts.valid_context(memory.user.connection, key) is not None,
+        is_usual and contexts.valid_context(memory.local, key) is not None,
         shares,
         took_ms,
         *items,
@@ -175,7 +175,7 @@ def find_session(memory: Memory, text: str) -> str:
     """
     if text in live.sessions(memory.environment.user_store.home):
         return text
-    return session_state.get(memory.user.connection, text).id
+    return session_state.get(memory.local, text).id
 
 
 def own_store(there: Memory) -> ProjectStoreState:
@@ -201,7 +201,7 @@ def _make_contexts(memory: Memory, wanted: ContextRequest, options: Options) -> 
     where = layers.NO_COMPACTION_STATE
     if options.source == "compact":
         nodes = layers.state(stores, wanted.project, wanted.task, options.session)
-        lines = compaction_state.lines(memory.user.connection, options.session)
+        lines = compaction_state.lines(memory.local, options.session)
         where = layers.CompactionState(nodes, lines)
     found = []
     for part in range(1, layers.parts(wanted.budget) + 1):

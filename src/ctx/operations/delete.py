@@ -74,8 +74,8 @@ def delete(memory: Memory, node_ids: Iterable[NodeId], action: str = "delete") -
                 if here.graph.has(node_id):
                     here.delete_node(node_id)
     _forget_vectors(memory, there)
-    with transaction(memory.user.connection):
-        receipts.forget(memory.user.connection, filter(None, lines))
+    with transaction(memory.local):
+        receipts.forget(memory.local, filter(None, lines))
     return change.id
 
 

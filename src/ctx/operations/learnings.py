@@ -196,7 +196,7 @@ def learn(memory: Memory, project: str | None) -> LearnResult:
 
 def _recent_sessions(memory: Memory, project: str | None) -> list[SessionWork]:
     """The newest sessions of a project, the oldest of them first."""
-    found = session_table.newest(memory.user.connection, project, _MOST_SESSIONS)
+    found = session_table.newest(memory.local, project, _MOST_SESSIONS)
     return [_session(memory, session, at) for session, at in reversed(found)]
 
 
@@ -204,7 +204,7 @@ def _session(memory: Memory, session: str, at: str) -> SessionWork:
     checks: list[str] = []
     ran: list[str] = []
     edited: list[str] = []
-    for step in steps.successful_steps(memory.user.connection, session):
+    for step in steps.successful_steps(memory.local, session):
         if step.kind == "command":
             ran.append(step.text)
             if step.passed:

@@ -112,7 +112,7 @@ def _projects(memory: Memory, beginning: str) -> _Values:
 
 
 def _sessions(memory: Memory, beginning: str) -> _Values:
-    return session_table.beginning_with(memory.user.connection, beginning, MOST)
+    return session_table.beginning_with(memory.local, beginning, MOST)
 
 
 def _node_ids(memory: Memory, beginning: str) -> _Values:

@@ -4,7 +4,7 @@ import os
 from contextlib import suppress
 from typing import Literal, NamedTuple
 
-from ctx import clock
+from ctx import clock, layout
 from ctx.errors import GitFailure
 from ctx.ids import SessionId, short
 from ctx.memory import pending
@@ -78,6 +78,8 @@ class StagedSession(NamedTuple):
 def status(memory: Memory, *, new: bool) -> MemoryStatus:
     path = memory.environment.graph_file
     size = size_of(path) + size_of(f"{path}-wal")
+    if memory.environment.is_on_server:
+        path, size = layout.server_text(path), 0
     found = MemoryStatus(
         database=path,
         bytes=size,
@@ -136,6 +138,8 @@ def _staged_sessions(memory: Memory) -> tuple[StagedSession, ...]:
 def as_text(found: MemoryStatus) -> str:
     """As a person reads it, and as an agent is given it."""
     size = "new" if found.new else f"{found.bytes / 1_000_000:,.1f} MB"
+    if layout.is_server(found.database):
+        size = "the server of a team"
     has_both = len(found.scopes) > 1
     lines = [f"Database: {from_home(found.database)} ({size})"]
     if not found.nodes:

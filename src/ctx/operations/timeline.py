@@ -93,7 +93,7 @@ def timeline(memory: Memory, options: Options) -> TimelineResult:
         node_id = memory.graph.find(around)
         return _page(_of_node(memory, node_id, options), options)
     with suppress(SessionNotFound, UsageError):
-        session = session_state.get(memory.user.connection, around)
+        session = session_state.get(memory.local, around)
         if _is_visible(memory, session, options.visible):
             return _page(_of_session(memory, session, options), options)
     of_gone_file = _of_file(memory, _project_path(memory, around), options)
@@ -151,14 +151,14 @@ def _of_node(memory: Memory, node_id: NodeId, options: Options) -> TimelineResul
     of_session = [
         entry
         for session in _sessions_of(node)
-        for entry in _steps(steps.of_session(memory.user.connection, session))
+        for entry in _steps(steps.of_session(memory.local, session))
     ]
     entries = _sorted([*others, *changes, *of_session, center])
     return TimelineResult("node", node.id, _line(node.content), entries, 0, 0)
 
 
 def _of_session(memory: Memory, session: Session, options: Options) -> TimelineResult:
-    connection = memory.user.connection
+    connection = memory.local
     kept = steps.of_session(connection, session.id)
     tagged = [
         node_id
@@ -180,7 +180,7 @@ def _of_file(memory: Memory, path: str, options: Options) -> TimelineResult:
     found = execute.matching(memory.graph.connections, query, scope, clock.now_ms(), limit=_MOST)
     nodes = _entries_of(memory, _visible(memory, found.ids, options))
     project = memory.project
-    kept = steps.about_file(memory.user.connection, path, project, _MOST) if project else []
+    kept = steps.about_file(memory.local, path, project, _MOST) if project else []
     entries = _sorted([*_steps(kept), *nodes, *_commits(memory, path)])
     return TimelineResult("file", path, path, entries, 0, 0)
 

@@ -63,7 +63,7 @@ def steps_behind(memory: Memory, nodes: Iterable[Node]) -> tuple[tuple[SourceSte
     """The steps that nodes are based on, in the order of the nodes, and how many are not stored."""
     named = [(node, step) for node in nodes for step in evidence_of(node.metadata)]
     wanted = dict.fromkeys(step for _, step in named[:LONGEST_QUOTE])
-    stored = {each.id: each for each in steps.with_ids(memory.user.connection, list(wanted))}
+    stored = {each.id: each for each in steps.with_ids(memory.local, list(wanted))}
     quoted = [_quoted_step(node, stored[step]) for node, step in named if step in stored]
     return tuple(quoted), len(wanted) - len(stored)
 

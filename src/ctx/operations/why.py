@@ -94,7 +94,7 @@ def _find_receipt(memory: Memory, text: str) -> Receipt:
     """The receipt whose id begins with the text, or the last one of such a session."""
     waiting = _spooled_receipts(memory)
     matches = [each for each in waiting if each.id.startswith(text)]
-    matches += receipts.with_prefix(memory.user.connection, text)
+    matches += receipts.with_prefix(memory.local, text)
     matches = matches or _of_session(memory, waiting, text)
     if not matches:
         raise ReceiptNotFound(f"There is no receipt {text[:80]!r}, and no session of that name.")
@@ -106,7 +106,7 @@ def _find_receipt(memory: Memory, text: str) -> Receipt:
 
 
 def _of_session(memory: Memory, waiting: Sequence[Receipt], text: str) -> list[Receipt]:
-    connection = memory.user.connection
+    connection = memory.local
     sessions = {each.session for each in waiting} | receipts.sessions(connection)
     if text not in sessions and len(text) >= SHORTEST_PREFIX:
         meant = sorted(each for each in sessions if each.startswith(text))
@@ -120,7 +120,7 @@ def _of_session(memory: Memory, waiting: Sequence[Receipt], text: str) -> list[R
 
 def _newest(memory: Memory, project: str | None, limit: int) -> list[Receipt]:
     waiting = [each for each in _spooled_receipts(memory) if project in (None, each.project)]
-    by_id = {each.id: each for each in receipts.newest(memory.user.connection, project, limit)} | {
+    by_id = {each.id: each for each in receipts.newest(memory.local, project, limit)} | {
         each.id: each for each in waiting
     }
     return [by_id[receipt_id] for receipt_id in sorted(by_id, reverse=True)[:limit]]

@@ -116,6 +116,11 @@ def explain_errors() -> Iterator[None]:
             f"The server gave up waiting: {_first_line(error)}.",
             hint="Another member may be sending much. Try again later; nothing is lost.",
         ) from error
+    except (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure) as error:
+        raise SyncFailure(
+            "Another machine changed the same projects at the same time.",
+            hint="Nothing was changed. Run the command again.",
+        ) from error
     except (psycopg.OperationalError, psycopg.InterfaceError) as error:
         raise SyncFailure(
             "The PostgreSQL server cannot be reached, or the connection was cut:"
@@ -123,7 +128,10 @@ def explain_errors() -> Iterator[None]:
             hint="Try again later. Nothing is lost.",
         ) from error
     except psycopg.Error as error:
-        raise SyncFailure(f"The server reports an error: {_first_line(error)}.") from error
+        raise SyncFailure(
+            f"The server reports an error: {_first_line(error)}.",
+            hint="Nothing was changed. If it happens again, ask the administrator of the server.",
+        ) from error
 
 
 def _is_local(host: str) -> bool:

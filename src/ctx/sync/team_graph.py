@@ -4,20 +4,28 @@ The rows are computed by the same replay as in a store (`memory/replay.py`), fro
 server about a node. So it does not matter which machine sends what first.
 """
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, LiteralString, NamedTuple
 
-from ctx import tokens
+from ctx import terms, tokens
 from ctx.ids import Ulid
 from ctx.memory import replay
+from ctx.memory.query.tsvector_search import LONGEST_WORD
 from ctx.memory.record_projects import NODE_KINDS
 from ctx.memory.record_versions import VersionedRecord
 from ctx.memory.records import Record, as_json
+from ctx.sync import team_schema
+from ctx.sync.batch_files import BatchFile
 
 if TYPE_CHECKING:
     from psycopg import Connection
 
 _PART = 500
+_LARGEST_VECTOR = 1_000_000
+_MOST_PLACES = 32
+"""The search counts no more of one word in one node."""
+_PLACES = [",".join(map(str, range(1, count + 1))) for count in range(_MOST_PLACES + 1)]
 
 
 class Space(NamedTuple):
@@ -25,6 +33,23 @@ class Space(NamedTuple):
 
     project: str
     owner: str
+
+
+def lock(connection: "Connection[Any]", space: Space) -> None:
+    """Wait for others who change this space, until the transaction ends. Two machines that change
+    the same node must see each other's records."""
+    key = f"ctx {space.project}\n{space.owner}"
+    connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (key,))
+
+
+def add_batch(connection: "Connection[Any]", space: Space, machine: str, file: BatchFile) -> None:
+    """Add a batch, or replace a damaged one of the same name."""
+    connection.execute(
+        "INSERT INTO ctx.batches (project, owner, name, data, machine)"
+        " VALUES (%s, %s, %s, %s, %s)"
+        " ON CONFLICT (project, owner, name) DO UPDATE SET data = excluded.data",
+        (*space, file.name, file.data, machine),
+    )
 
 
 def add_records(
@@ -126,29 +151,32 @@ def _write_nodes(connection: "Connection[Any]", space: Space, node_ids: list[str
         by_node[record.subject].append(record)
     nodes: list[tuple[object, ...]] = []
     tags: list[tuple[str, ...]] = []
-    edges: list[tuple[str, ...]] = []
+    edges: list[tuple[object, ...]] = []
+    has_views = team_schema.has_store_views(connection)
     for node_id, about in by_node.items():
         state = replay.node(r for r in about if r.kind.startswith("node."))
         if state is None or not state.alive:
             continue
+        content, summary = _text(state.content) or "", _text(state.summary)
+        words = terms.extract(f"{content}\n{summary}" if summary else content)
         nodes.append(
             (
-                *space, node_id, state.type, _text(state.content), _text(state.summary),
-                tokens.estimate(state.content), state.created_at, state.updated_at,
-                as_json(state.metadata),
+                *space, node_id, state.type, content, summary, tokens.estimate(state.content),
+                state.created_at, state.updated_at, as_json(state.metadata),
+                *((" ".join(words), len(words), search_vector(words)) if has_views else ()),
             )
         )  # fmt: skip
         added = replay.tags(r for r in about if r.kind.startswith("tag."))
         tags += [(*space, node_id, tag, at) for tag, at in added.items()]
         for (_, key), edge in replay.edges(r for r in about if r.kind.startswith("edge.")).items():
             edge_type, _, to_id = key.partition(" ")
-            metadata = as_json(edge.metadata)
-            edges.append((*space, edge.id, node_id, to_id, edge_type, edge.created_at, metadata))
+            row = (*space, edge.id, node_id, to_id, edge_type, edge.created_at)
+            outside = (edge.outside,) if has_views else ()
+            edges.append((*row, as_json(edge.metadata), *outside))
     _delete_nodes(connection, "project = %s AND owner = %s", space, node_ids)
     with connection.cursor() as cursor:
         cursor.executemany(
-            "INSERT INTO ctx.nodes (project, owner, id, type, content, summary, token_estimate,"
-            " created_at, updated_at, metadata) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
+            _INSERT_NODES[has_views],
             nodes,
         )
         cursor.executemany(
@@ -157,10 +185,44 @@ def _write_nodes(connection: "Connection[Any]", space: Space, node_ids: list[str
             tags,
         )
         cursor.executemany(
-            "INSERT INTO ctx.stored_edges (project, owner, id, from_id, to_id, type, created_at,"
-            " metadata) VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
+            _INSERT_EDGES[has_views],
             edges,
         )
+
+
+# A server that nobody has updated lacks the last columns.
+_INSERT_NODES: Mapping[bool, LiteralString] = {
+    False: "INSERT INTO ctx.nodes (project, owner, id, type, content, summary, token_estimate,"
+    " created_at, updated_at, metadata) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
+    True: "INSERT INTO ctx.nodes (project, owner, id, type, content, summary, token_estimate,"
+    " created_at, updated_at, metadata, terms, words, search)"
+    " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
+}
+_INSERT_EDGES: Mapping[bool, LiteralString] = {
+    False: "INSERT INTO ctx.stored_edges (project, owner, id, from_id, to_id, type, created_at,"
+    " metadata) VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
+    True: "INSERT INTO ctx.stored_edges (project, owner, id, from_id, to_id, type, created_at,"
+    " metadata, outside) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)",
+}
+
+
+def search_vector(words: Iterable[str]) -> str:
+    """Words as a `tsvector`: each once, with as many positions as it occurs.
+
+    PostgreSQL stores at most 255 positions of a word and 1 MiB of words. The words after that are
+    not found.
+    """
+    counts = Counter(word[:LONGEST_WORD] for word in words)
+    parts: list[str] = []
+    size = 0
+    for word, times in counts.items():
+        places = min(times, _MOST_PLACES)
+        size += len(word.encode()) + 2 * places + 4
+        if size > _LARGEST_VECTOR:
+            break
+        quoted = word.replace("\\", "\\\\").replace("'", "''")
+        parts.append(f"'{quoted}':{_PLACES[places]}")
+    return " ".join(parts)
 
 
 def _text(text: str | None) -> str | None:

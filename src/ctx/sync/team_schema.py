@@ -13,6 +13,7 @@ and then `needs` is the oldest version of this list that still works.
 from typing import TYPE_CHECKING, Any, LiteralString, NamedTuple
 
 from ctx.errors import NewerFormat, SyncFailure
+from ctx.sync.team_store_schema import STORE_VIEWS
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -270,8 +271,10 @@ GRANT INSERT, UPDATE (project, owner) ON ctx.subjects TO ctx_member;
 GRANT INSERT, UPDATE, DELETE ON ctx.nodes, ctx.tags, ctx.stored_edges TO ctx_member;
 """
 
-MIGRATIONS = (Migration(_FIRST, 1),)
+MIGRATIONS = (Migration(_FIRST, 1), Migration(STORE_VIEWS, 1))
 VERSION = len(MIGRATIONS)
+STORE_VIEWS_VERSION = 2
+"""The first version whose tables show a graph as a store's do."""
 
 _VERSIONS: LiteralString = """
 CREATE SCHEMA IF NOT EXISTS ctx;
@@ -284,9 +287,10 @@ CREATE TABLE IF NOT EXISTS ctx.schema_versions (
 """
 
 
-def prepare(connection: "Connection[Any]") -> None:
+def prepare(connection: "Connection[Any]") -> int:
     """Check that the server has tables that this version can use; create or update them if the
-    user may. Older tables are used as they are if the user may not update them."""
+    user may. Older tables are used as they are if the user may not update them. Returns the
+    version of the tables."""
     version, needs = _installed(connection)
     if version < VERSION:
         if _may_migrate(connection, version):
@@ -299,6 +303,12 @@ def prepare(connection: "Connection[Any]") -> None:
             )
     if needs > VERSION:
         raise NewerFormat("The server needs a newer version of ctx.")
+    return version
+
+
+def has_store_views(connection: "Connection[Any]") -> bool:
+    """Whether the tables have the columns of the second migration."""
+    return _installed(connection)[0] >= STORE_VIEWS_VERSION
 
 
 def migrate(connection: "Connection[Any]", migrations: tuple[Migration, ...] = MIGRATIONS) -> None:

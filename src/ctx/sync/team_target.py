@@ -113,19 +113,12 @@ class TeamTarget:
         spaces = {file.name: self._space(batch) for file, batch in decoded}
         with team_connection.explain_errors(), connection.transaction():
             team_connection.limit_waiting(connection)
-            # Two machines that change the same node must see each other's records. Locks are always
-            # taken in the same order.
+            # Locks are always taken in the same order.
             for space in sorted(set(spaces.values()) - {_EVERYBODY}):
-                lock = f"ctx {space.project}\n{space.owner}"
-                connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (lock,))
+                team_graph.lock(connection, space)
             for file, batch in decoded:
                 machine = batch.replica.machine if batch else ""
-                connection.execute(
-                    "INSERT INTO ctx.batches (project, owner, name, data, machine)"
-                    " VALUES (%s, %s, %s, %s, %s)"
-                    " ON CONFLICT (project, owner, name) DO UPDATE SET data = excluded.data",
-                    (*spaces[file.name], file.name, file.data, machine),
-                )
+                team_graph.add_batch(connection, spaces[file.name], machine, file)
                 if batch and batch.records:
                     team_graph.add_records(
                         connection, spaces[file.name], machine, batch.records, moving=not removed

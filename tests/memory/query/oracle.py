@@ -8,13 +8,17 @@ import json
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from fnmatch import fnmatchcase
 from pathlib import Path
 from random import Random
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import ctx.memory
 from ctx import terms
+from ctx.direct.team_graph_store import TeamConnection
+from ctx.sync import team_graph
+from tests import engines
 
 NOW_MS = 1_768_903_200_000  # 2026-01-20T10:00:00Z
 SCHEMA = Path(ctx.memory.__file__ or "").with_name("schema.sql").read_text()
@@ -105,6 +109,8 @@ def iso(seconds: int) -> str:
 
 def database(graph: Graph, order: Sequence[str] | None = None) -> sqlite3.Connection:
     """The graph in tables. The order in which rows are inserted must not matter."""
+    if engines.server is not None:
+        return _on_server(engines.server, graph, order)
     connection = sqlite3.connect(":memory:", isolation_level=None)
     connection.executescript(SCHEMA)
     connection.execute("BEGIN")
@@ -131,15 +137,71 @@ def database(graph: Graph, order: Sequence[str] | None = None) -> sqlite3.Connec
     return connection
 
 
+def _on_server(
+    server: engines.ServerEngine, graph: Graph, order: Sequence[str] | None
+) -> sqlite3.Connection:
+    server.empty()
+    personal = ("", engines.MEMBER)
+    subjects = {*graph.nodes, *(subject for _, subject in graph.records)}
+    replacing = [
+        (node.superseded_by, node.id, "SUPERSEDES")
+        for node in graph.nodes.values()
+        if node.superseded_by
+    ]
+    with closing(server.connect()) as connection, connection.cursor() as cursor:
+        for node in (graph.nodes[node_id] for node_id in order or graph.nodes):
+            words = terms.extract(f"{node.content}\n{node.summary or ''}")
+            cursor.execute(
+                "INSERT INTO ctx.nodes (project, owner, id, type, content, summary, token_estimate,"
+                " created_at, updated_at, metadata, terms, words, search)"
+                " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
+                (
+                    *personal, *node[:5], *node[6:8], json.dumps(node.metadata), " ".join(words),
+                    len(words), team_graph.search_vector(words),
+                ),
+            )  # fmt: skip
+            cursor.executemany(
+                "INSERT INTO ctx.tags VALUES (%s, %s, %s, %s, '')",
+                [(*personal, node.id, tag) for tag in node.tags],
+            )
+        cursor.executemany(
+            "INSERT INTO ctx.stored_edges VALUES (%s, %s, %s, %s, %s, %s, '', '{}', false)"
+            " ON CONFLICT DO NOTHING",
+            [
+                (*personal, str(number), *edge)
+                for number, edge in enumerate([*graph.edges, *replacing])
+            ],
+        )
+        cursor.executemany(
+            "INSERT INTO ctx.subjects VALUES (%s, %s, %s)", [(each, *personal) for each in subjects]
+        )
+        cursor.executemany(
+            "INSERT INTO ctx.records (project, owner, id, stamp, change, action, kind, subject,"
+            " key, body, session, author, version, depth, machine, node)"
+            " VALUES (%s, %s, %s, 0, '', '', 'node.put', %s, '', '{}', %s, '', '', 0, '', %s)",
+            [
+                (*personal, str(number), subject, name, subject)
+                for number, (name, subject) in enumerate(graph.records)
+            ],
+        )
+    return cast(sqlite3.Connection, TeamConnection(server.url))
+
+
 def random_graph(random: Random) -> Graph:
     ids = [
         f"01KF{random.choice('0A')}{random.choice('12')}{number:020d}"
         for number in range(random.randint(1, 14))
     ]
-    nodes = {node_id: _random_node(random, node_id, ids) for node_id in ids}
+    nodes = {
+        node_id: _random_node(random, node_id, ids[place + 1 :])
+        for place, node_id in enumerate(ids)
+    }
     edges = [
         (random.choice(ids), random.choice(ids), random.choice(["MENTIONS", "RELATES_TO"]))
         for _ in range(random.randint(0, 12))
+    ]
+    edges += [
+        (node.superseded_by, node.id, "SUPERSEDES") for node in nodes.values() if node.superseded_by
     ]
     subjects = [*ids, "01KFZZZZZZZZZZZZZZZZZZZZZZ"]
     records = [
@@ -149,7 +211,7 @@ def random_graph(random: Random) -> Graph:
     return Graph(nodes, edges, records)
 
 
-def _random_node(random: Random, node_id: str, ids: Sequence[str]) -> Node:
+def _random_node(random: Random, node_id: str, newer: Sequence[str]) -> Node:
     path: dict[str, object] = {"path": random.choice(PATHS)} if random.random() < 0.5 else {}
     created_at, updated_at = sorted(_random_time(random) for _ in range(2))
     return Node(
@@ -157,8 +219,8 @@ def _random_node(random: Random, node_id: str, ids: Sequence[str]) -> Node:
         random.choice(TYPES),
         " ".join(random.choices(WORDS, k=random.randint(1, 5))),
         random.choice([None, None, "", "refresh", "a summary"]),
-        random.choice([0, 5, 10, 500, 10**12]),
-        random.choice(ids) if random.random() < 0.2 else None,
+        random.choice([0, 5, 10, 500, 2**31 - 1]),
+        random.choice(newer) if newer and random.random() < 0.2 else None,
         created_at,
         updated_at,
         {**path, "other": 1} if random.random() < 0.3 else path,

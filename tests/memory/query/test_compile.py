@@ -99,8 +99,8 @@ tokens:<10, in the project shop
 
 SELECT n.id FROM nodes AS n WHERE (+n.token_estimate < ?
  AND NOT +n.superseded_by IS NOT NULL
- AND NOT (SELECT min(tag <> ?) FROM tags WHERE node_id = n.id
- AND tag >= 'project:' AND tag < 'project;') IS 1) ORDER BY n.id DESC LIMIT -1
+ AND NOT coalesce((SELECT min(CASE WHEN tag <> ? THEN 1 ELSE 0 END) FROM tags WHERE node_id = n.id
+ AND tag >= 'project:' AND tag < 'project;'), 0) = 1) ORDER BY n.id DESC LIMIT -1
 (10, 'project:shop')
 
 refreshToken 更

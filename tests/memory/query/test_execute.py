@@ -13,6 +13,8 @@ from ctx.memory.query.query_parser import parse
 from tests.memory.query import oracle
 from tests.memory.query.oracle import NOW_MS, Graph, Node
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 EVERYWHERE = Scope()
 SHOP = Scope(project="shop")
 
@@ -86,6 +88,7 @@ def test_a_cjk_character_finds_words_that_begin_with_it(database: Database) -> N
     assert answer(connection, "яма") == answer(connection, "я") == [4]
 
 
+@pytest.mark.sqlite
 def test_matching_uses_terms_instead_of_content(database: Database) -> None:
     connection = database(node(1, "caching"), node(2, "other"))
     connection.execute("UPDATE nodes SET content = 'caching' WHERE id = ?", (ident(2),))
@@ -222,6 +225,7 @@ def test_if_no_node_has_all_words_the_rare_words_decide(
     assert len(answer(connection, "cache zebra")) == 7
 
 
+@pytest.mark.sqlite
 def test_a_search_reads_the_matches_of_each_set_of_words_once(database: Database) -> None:
     connection = database(*(node(number, "cache of pages") for number in range(6)))
     asked = parse("cache zebra")

@@ -4,19 +4,25 @@ from itertools import islice
 from random import Random
 from sqlite3 import Connection
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx.memory import model
 from ctx.memory.query import execute
 from ctx.memory.query.compile import Scope, compile_query, words_of
+from ctx.memory.query.dialects import Dialect
 from ctx.memory.query.query_parser import Query, parse
-from tests import effort
+from tests import effort, engines
 from tests.memory.query import oracle
 from tests.memory.query.oracle import NOW_MS, Graph, Node, Question
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 GRAPHS = effort.times(40)
 QUERIES_PER_GRAPH = 60
+SEEDS_ON_A_SERVER = range(effort.times(4))
+QUERIES_ON_A_SERVER = 15
 
 
 def random_scope(random: Random) -> Scope:
@@ -50,13 +56,23 @@ def in_project(node: Node, query: Query, scope: Scope) -> bool:
 
 @settings(max_examples=GRAPHS, deadline=None, derandomize=True, database=None)
 @given(st.integers(0, 2**32))
+@pytest.mark.sqlite
 def test_filters_match_as_in_the_oracle(seed: int) -> None:
+    check_filters(seed, QUERIES_PER_GRAPH)
+
+
+@pytest.mark.parametrize("seed", SEEDS_ON_A_SERVER)
+def test_filters_match_as_in_the_oracle_on_both_engines(seed: int) -> None:
+    check_filters(seed, QUERIES_ON_A_SERVER)
+
+
+def check_filters(seed: int, queries: int) -> None:
     random = Random(seed)
     graph = oracle.random_graph(random)
     connection = oracle.database(graph, random.sample(list(graph.nodes), len(graph.nodes)))
     if random.random() < 0.5:
         connection.execute("ANALYZE")
-    for _ in range(QUERIES_PER_GRAPH):
+    for _ in range(queries):
         question = oracle.random_question(random, graph)
         query, scope = parse(question.text), random_scope(random)
         assert query.mode == "filters", question.text
@@ -87,11 +103,21 @@ def tiered(nodes: list[Node]) -> list[tuple[str | None, str]]:
 
 @settings(max_examples=effort.times(40), deadline=None, derandomize=True, database=None)
 @given(st.integers(0, 2**32))
+@pytest.mark.sqlite
 def test_words_match_as_in_the_oracle(seed: int) -> None:
+    check_texts(seed, 30)
+
+
+@pytest.mark.parametrize("seed", SEEDS_ON_A_SERVER)
+def test_words_match_as_in_the_oracle_on_both_engines(seed: int) -> None:
+    check_texts(seed, QUERIES_ON_A_SERVER)
+
+
+def check_texts(seed: int, queries: int) -> None:
     random = Random(seed)
     graph = oracle.random_graph(random)
     connection = oracle.database(graph, random.sample(list(graph.nodes), len(graph.nodes)))
-    for _ in range(30):
+    for _ in range(queries):
         words = " ".join(random.choices(oracle.WORDS, k=random.randint(1, 4)))
         filters = [
             random.choice(oracle.FILTERS)(random, graph) for _ in range(random.choice([0, 0, 1, 2]))
@@ -148,6 +174,11 @@ def ranks_of(connection: Connection, query: Query, any_word: bool) -> dict[str, 
     """The rank of every node that contains the words, from a plain statement."""
     words = words_of(query)._replace(any_of_them=any_word)
     statement = compile_query(query._replace(tree=None), Scope(True), NOW_MS, words)
+    if engines.server is not None:
+        on_server = compile_query(
+            query._replace(tree=None), Scope(True), NOW_MS, words, dialect=Dialect.POSTGRESQL
+        )
+        return dict(connection.execute(on_server.sql, on_server.parameters).fetchall())
     rows = connection.execute(
         "SELECT id, bm25(nodes_fts, 0.0, 1.0) FROM nodes_fts, nodes"
         " WHERE nodes.rowid = nodes_fts.rowid AND nodes_fts MATCH ?",

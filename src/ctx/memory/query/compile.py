@@ -23,8 +23,9 @@ from typing import NamedTuple
 
 from ctx import clock
 from ctx.memory import model
-from ctx.memory.query import conditions
+from ctx.memory.query import conditions, tsvector_search
 from ctx.memory.query.conditions import SqlFragment, condition, join_fragments
+from ctx.memory.query.dialects import Dialect
 from ctx.memory.query.filters import (
     PROJECT,
     TASK,
@@ -41,6 +42,7 @@ from ctx.memory.query.filters import (
 )
 from ctx.memory.query.query_parser import And, Expression, Not, Or, Query
 from ctx.memory.query.time_filters import TimeFilter
+from ctx.memory.query.tsvector_search import SearchTerm, TermGroups
 
 MOST_WORDS = 32
 """The maximum number of words of a question; later words are ignored."""
@@ -117,6 +119,15 @@ class SearchWords(NamedTuple):
         wanted = (") OR (" if self.any_of_them else ") AND (").join(words)
         return f"terms : (({wanted}))" if self.groups else '""'
 
+    @property
+    def term_groups(self) -> TermGroups:
+        """The words for a `tsvector`."""
+        groups = tuple(
+            tuple(SearchTerm(term, self.beginnings or _is_lone(term)) for term in group)
+            for group in self.groups
+        )
+        return TermGroups(groups, self.any_of_them)
+
 
 def words_of(query: Query) -> SearchWords:
     """All the words of a question."""
@@ -132,6 +143,7 @@ def compile_query(
     words: SearchWords | None = None,
     *,
     rare_tags: Collection[str] = (),
+    dialect: Dialect = Dialect.SQLITE,
 ) -> SqlStatement:
     """The ids of the matching nodes, newest first; for a text, ids and ranks, best first.
 
@@ -141,8 +153,12 @@ def compile_query(
     `rare_tags` are tags of the query that few nodes have.
     """
     if query.mode == "text":
-        return _ranked_statement(query, scope, now_ms, words or words_of(query))
-    return _filter_statement(_simplify(_visible(query, scope)), now_ms, rare_tags)
+        rank = _ranked_statement if dialect is Dialect.SQLITE else _ranked_by_tsvector
+        return rank(query, scope, now_ms, words or words_of(query))
+    simple = _simplify(_visible(query, scope))
+    if dialect is Dialect.POSTGRESQL:
+        return _scan_statement([simple], now_ms)
+    return _filter_statement(simple, now_ms, rare_tags)
 
 
 def required_tags(query: Query) -> list[str]:
@@ -152,7 +168,13 @@ def required_tags(query: Query) -> list[str]:
     return [part.tag for part in parts if isinstance(part, TagFilter)]
 
 
-def compile_tier(query: Query, scope: Scope, now_ms: int, tier: str | None) -> SqlStatement | None:
+def compile_tier(
+    query: Query,
+    scope: Scope,
+    now_ms: int,
+    tier: str | None,
+    dialect: Dialect = Dialect.SQLITE,
+) -> SqlStatement | None:
     """The matching nodes of one tier, for a query of filters; None if no node can match.
 
     A caller that reads the tiers in order can skip nodes that had a stronger tier. `None` stands
@@ -170,7 +192,10 @@ def compile_tier(query: Query, scope: Scope, now_ms: int, tier: str | None) -> S
     rest = _simplify(_visible(query, scope), known)
     if isinstance(rest, Or) and not rest.parts:
         return None
-    return _filter_statement(_simplify(And((*within, rest))), now_ms)
+    simple = _simplify(And((*within, rest)))
+    if dialect is Dialect.POSTGRESQL:
+        return _scan_statement([simple], now_ms)
+    return _filter_statement(simple, now_ms)
 
 
 def compile_count(
@@ -181,12 +206,19 @@ def compile_count(
     *,
     left_out: bool = False,
     rare_tags: Collection[str] = (),
+    dialect: Dialect = Dialect.SQLITE,
 ) -> SqlStatement:
     """The number of matches; with `left_out`, of those that the scope's project hides."""
     expression = _visible(query, scope._replace(project=None) if left_out else scope)
     if left_out:
         expression = And((expression, hidden_nodes(scope)))
     simple = _simplify(expression)
+    if dialect is Dialect.POSTGRESQL:
+        where = condition(simple, now_ms)
+        if query.mode == "text":
+            having = tsvector_search.matches((words or words_of(query)).term_groups)
+            where = join_fragments([having, where], " AND ")
+        return SqlStatement(f"SELECT count(*) FROM nodes AS n WHERE {where.sql}", where.parameters)
     if query.mode == "text":
         matches = _matches(words or words_of(query))
         if isinstance(simple, Not) and _is_superseded(simple.part):
@@ -308,11 +340,7 @@ def _filter_statement(
     parts = expression.parts if isinstance(expression, And) else (expression,)
     candidates, rest = _candidates(parts, now_ms, rare_tags)
     if candidates is None:
-        where = condition(And(tuple(rest)), now_ms)
-        order = "" if counted else " ORDER BY n.id DESC LIMIT -1"
-        return SqlStatement(
-            f"SELECT n.id FROM nodes AS n WHERE {where.sql}{order}", where.parameters
-        )
+        return _scan_statement(rest, now_ms, counted=counted)
     # Only a single list is counted sooner without its order; several are merged in that order.
     listed = [part for part in parts if part not in rest]
     is_single = len(listed) == 1 and isinstance(listed[0], TagFilter | TypeFilter)
@@ -323,6 +351,15 @@ def _filter_statement(
     statement = _filter_candidates(ordered, rest, now_ms)
     last = "" if counted else " LIMIT -1"
     return SqlStatement(f"{statement.sql}{last}", statement.parameters)
+
+
+def _scan_statement(
+    parts: Sequence[Expression], now_ms: int, *, counted: bool = False
+) -> SqlStatement:
+    """The ids that match all parts, in the order of the nodes. PostgreSQL finds its own plan."""
+    where = condition(And(tuple(parts)), now_ms)
+    order = "" if counted else " ORDER BY n.id DESC LIMIT -1"
+    return SqlStatement(f"SELECT n.id FROM nodes AS n WHERE {where.sql}{order}", where.parameters)
 
 
 def _filter_candidates(
@@ -477,14 +514,32 @@ def _ranked_statement(query: Query, scope: Scope, now_ms: int, words: SearchWord
     )
 
 
+def _ranked_by_tsvector(
+    query: Query, scope: Scope, now_ms: int, words: SearchWords
+) -> SqlStatement:
+    """The same in PostgreSQL."""
+    filters = condition(_simplify(query.tree or _TRUE), now_ms)
+    ranked = tsvector_search.ranked(words.term_groups, filters, words.newest)
+    visible = condition(_simplify(And(tuple(_limits(query, scope)))), now_ms)
+    return SqlStatement(
+        f"SELECT n.id, f.rank FROM ({ranked.sql}) AS f"
+        f" JOIN nodes AS n ON n.id = f.id WHERE {visible.sql} ORDER BY f.rank",
+        ranked.parameters + visible.parameters,
+    )
+
+
 def _matches(words: SearchWords) -> SqlFragment:
     """The condition that a node has the words of a question."""
     return SqlFragment("nodes_fts MATCH ?", (words.expression,))
 
 
 def _phrase(term: str) -> str:
+    return f'"{term}"*' if _is_lone(term) else f'"{term}"'
+
+
+def _is_lone(term: str) -> bool:
+    """Whether a term is one character of a script without spaces, which is indexed together with
+    the next one."""
     from ctx import terms
 
-    # A character of a script without spaces is indexed together with the next one.
-    is_lone = len(term) == 1 and not term.isascii() and terms.extract(f"{term}a") == [term, "a"]
-    return f'"{term}"*' if is_lone else f'"{term}"'
+    return len(term) == 1 and not term.isascii() and terms.extract(f"{term}a") == [term, "a"]

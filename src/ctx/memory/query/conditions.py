@@ -25,7 +25,7 @@ _AFTER_IDS, _AFTER_TEXT = "~", "\U0010ffff"
 _FEW_TAGS = 4
 _HAS = {
     "summary": "+{row}.summary IS NOT NULL",
-    "metadata": "+{row}.metadata <> '{{}}'",
+    "metadata": "CAST({row}.metadata AS text) <> '{{}}'",
     "superseded": "+{row}.superseded_by IS NOT NULL",
     "tags": "EXISTS (SELECT 1 FROM tags WHERE node_id = n.id)",
     "edges": "(EXISTS (SELECT 1 FROM edges WHERE from_id = n.id)"
@@ -56,9 +56,9 @@ def condition(expression: Expression, now_ms: int, row: str = "n") -> SqlFragmen
     """
     match expression:
         case And(()):
-            return SqlFragment("1")
+            return SqlFragment("TRUE")
         case Or(()):
-            return SqlFragment("0")
+            return SqlFragment("FALSE")
         case And(parts):
             inner = join_fragments((condition(part, now_ms, row) for part in parts), " AND ")
             return SqlFragment(f"({inner.sql})", inner.parameters)
@@ -96,11 +96,12 @@ def _filter_condition(filter_: Filter, now_ms: int, row: str) -> SqlFragment:
         case IdFilter(prefix):
             return SqlFragment("(+n.id >= ? AND +n.id < ?)", (prefix, prefix + _AFTER_IDS))
         case OtherNameFilter(namespace, name):
-            # Null if the node has no tag in the namespace. The bounds are literals, so that a
+            # Zero if the node has no tag in the namespace. The bounds are literals, so that a
             # partial index can be used.
             return SqlFragment(
-                "(SELECT min(tag <> ?) FROM tags WHERE node_id = n.id"
-                f" AND tag >= '{namespace}' AND tag < '{namespace[:-1]};') IS 1",
+                "coalesce((SELECT min(CASE WHEN tag <> ? THEN 1 ELSE 0 END) FROM tags"
+                f" WHERE node_id = n.id AND tag >= '{namespace}' AND tag < '{namespace[:-1]};'), 0)"
+                " = 1",
                 (namespace + name,),
             )
         case LinkedFrom() | LinkedTo() | SessionFilter() | PathFilter():
@@ -192,7 +193,7 @@ def ids(filter_: Filter, now_ms: int) -> SqlFragment:
                 "SELECT id FROM (SELECT node_id AS id FROM tags WHERE tag = ? UNION"
                 " SELECT subject FROM records"
                 " CROSS JOIN nodes AS n INDEXED BY sqlite_autoindex_nodes_1 ON n.id = subject"
-                " WHERE session = ? AND session <> '')",
+                " WHERE session = ? AND session <> '') AS touched",
                 (f"session:{name}", name),
             )
         case PathFilter(pattern):
@@ -220,6 +221,6 @@ def _at_path(pattern: str) -> SqlFragment:
         "SELECT id FROM (WITH found AS MATERIALIZED (SELECT id FROM nodes"
         f" WHERE {path} >= ? AND {path} < ? AND ({matches.sql}))"
         " SELECT id FROM found UNION SELECT from_id FROM edges INDEXED BY idx_edges_to"
-        " WHERE to_id IN (SELECT id FROM found) AND type = 'MENTIONS')",
+        " WHERE to_id IN (SELECT id FROM found) AND type = 'MENTIONS') AS there",
         bounds + matches.parameters,
     )

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from ctx.ids import NodeId
 from ctx.memory import model
+from ctx.memory.query import tsvector_search
 from ctx.memory.query.compile import (
     Scope,
     SearchWords,
@@ -20,6 +21,7 @@ from ctx.memory.query.compile import (
     required_tags,
     words_of,
 )
+from ctx.memory.query.dialects import Dialect, dialect_of
 from ctx.memory.query.query_parser import Query
 
 MOST_RANKED = 8_000
@@ -53,14 +55,17 @@ def matching(
 
     With `beginnings`, words are matched by prefix if nothing else matches.
     """
+    dialect = dialect_of(connections)
     if query.mode == "filters":
         rare_tags = _rare_tags(connections, query)
-        statement = compile_query(query, scope, now_ms, rare_tags=rare_tags)
+        statement = compile_query(query, scope, now_ms, rare_tags=rare_tags, dialect=dialect)
+        statement = first_rows(statement, "id DESC", limit, dialect)
         rows = (map(itemgetter(0), _run(connection, statement)) for connection in connections)
         merged = (node_id for node_id, _ in groupby(merge(*rows, reverse=True)))
         return Matches(islice(merged, limit), partial=False)
     for words in _attempts(connections, query, scope, limit, beginnings=beginnings):
-        statement = compile_query(query, scope, now_ms, words)
+        statement = compile_query(query, scope, now_ms, words, dialect=dialect)
+        statement = first_rows(statement, "rank, id DESC", limit, dialect)
         ranked = merge(
             *(_ranked_rows(connection, statement) for connection in connections), key=itemgetter(0)
         )
@@ -69,6 +74,18 @@ def matching(
             best = islice(_unique_nodes(map(itemgetter(1), chain([first], ranked))), limit)
             return Matches(best, words.any_of_them or words.beginnings, words.beginnings, words)
     return Matches(iter(()), partial=False)
+
+
+def first_rows(
+    statement: SqlStatement, order: str, limit: int | None, dialect: Dialect
+) -> SqlStatement:
+    """The statement with a limit, for a server: SQLite finds no more rows than are read."""
+    if limit is None or dialect is Dialect.SQLITE:
+        return statement
+    return SqlStatement(
+        f"SELECT * FROM ({statement.sql}) AS every ORDER BY {order} LIMIT ?",
+        (*statement.parameters, max(limit, 1)),
+    )
 
 
 def _attempts(
@@ -102,13 +119,22 @@ def _attempts(
 
 
 def _is_common(connection: Connection, group: tuple[str, ...]) -> bool:
-    sql = "SELECT 1 FROM nodes_fts WHERE nodes_fts MATCH ? LIMIT 1 OFFSET ?"
-    row = connection.execute(sql, (SearchWords((group,)).expression, MOST_RANKED)).fetchone()
-    return row is not None
+    words = SearchWords((group,))
+    if dialect_of([connection]) is Dialect.POSTGRESQL:
+        having = tsvector_search.matches(words.term_groups)
+        source = f"nodes AS n WHERE {having.sql}"
+        parameters = having.parameters
+    else:
+        source, parameters = "nodes_fts WHERE nodes_fts MATCH ?", (words.expression,)
+    sql = f"SELECT 1 FROM {source} LIMIT 1 OFFSET ?"
+    return connection.execute(sql, (*parameters, MOST_RANKED)).fetchone() is not None
 
 
 def _rare_tags(connections: Sequence[Connection], query: Query) -> list[str]:
-    """The tags of a query that few nodes have, if all matches must have them."""
+    """The tags of a query that few nodes have, if all matches must have them. PostgreSQL knows this
+    from its statistics."""
+    if dialect_of(connections) is Dialect.POSTGRESQL:
+        return []
     sql = "SELECT 1 FROM tags INDEXED BY idx_tags_tag WHERE tag = ? LIMIT 1 OFFSET ?"
     return [
         tag
@@ -148,11 +174,14 @@ def count(
 
     With the `words` of its matches, no other words are tried.
     """
+    dialect = dialect_of(connections)
     if query.mode == "filters":
         rare_tags = _rare_tags(connections, query)
-        return _count(connections, compile_count(query, scope, now_ms, rare_tags=rare_tags))
+        statement = compile_count(query, scope, now_ms, rare_tags=rare_tags, dialect=dialect)
+        return _count(connections, statement)
     for attempt in [words] if words else _attempts(connections, query, scope):
-        if total := _count(connections, compile_count(query, scope, now_ms, attempt)):
+        statement = compile_count(query, scope, now_ms, attempt, dialect=dialect)
+        if total := _count(connections, statement):
             return total
     return 0
 
@@ -163,11 +192,18 @@ def left_out_by_scope(
     """How many matches the scope's project hides."""
     if scope.project is None or query.names_project:
         return 0
+
+    def counted(words: SearchWords | None, *, left_out: bool) -> int:
+        statement = compile_count(
+            query, scope, now_ms, words, left_out=left_out, dialect=dialect_of(connections)
+        )
+        return _count(connections, statement)
+
     if query.mode == "filters":
-        return _count(connections, compile_count(query, scope, now_ms, left_out=True))
+        return counted(None, left_out=True)
     for words in _attempts(connections, query, scope):
-        hidden = _count(connections, compile_count(query, scope, now_ms, words, left_out=True))
-        if hidden or _count(connections, compile_count(query, scope, now_ms, words)):
+        hidden = counted(words, left_out=True)
+        if hidden or counted(words, left_out=False):
             return hidden
     return 0
 
@@ -183,17 +219,18 @@ def in_tiers(
     if query.mode == "text":
         yield from _ranked_in_tiers(connections, query, scope, now_ms)
         return
+    dialect = dialect_of(connections)
     # A node may have several tiers; the strongest counts. Most nodes are in the weakest one.
     yielded: set[NodeId] = set()
     for tier in TIERS:
-        statement = compile_tier(query, scope, now_ms, tier)
+        statement = compile_tier(query, scope, now_ms, tier, dialect)
         if statement is not None:
             for (node_id,) in _merge_rows(connections, statement):
                 if node_id not in yielded:
                     if tier != TIERS[-1]:
                         yielded.add(node_id)
                     yield tier, node_id
-    rest = compile_tier(query, scope, now_ms, None)
+    rest = compile_tier(query, scope, now_ms, None, dialect)
     if rest is not None:
         for node_id, tags in _merge_rows(connections, with_tiers(rest)):
             yield _tier(tags), node_id
@@ -216,7 +253,8 @@ def _ranked_in_tiers(
 ) -> Iterator[tuple[str | None, NodeId]]:
     rows: list[tuple[NodeId, float, str | None]] = []
     for words in _attempts(connections, query, scope):
-        statement = with_tiers(compile_query(query, scope, now_ms, words))
+        dialect = dialect_of(connections)
+        statement = with_tiers(compile_query(query, scope, now_ms, words, dialect=dialect))
         if rows := [row for connection in connections for row in _run(connection, statement)]:
             break
     rows.sort(reverse=True)

@@ -11,9 +11,11 @@ from sqlite3 import Connection
 from typing import NamedTuple
 
 from ctx.ids import NodeId
-from ctx.memory.query import execute
+from ctx.memory.query import execute, tsvector_search
 from ctx.memory.query.compile import Scope, SearchWords, compile_among, compile_query
+from ctx.memory.query.dialects import Dialect, dialect_of
 from ctx.memory.query.query_parser import Query
+from ctx.memory.query.tsvector_search import SearchTerm
 
 MOST_MATCHES = execute.MOST_RANKED
 """The maximum number of matches to rank. Ranking more takes too long, and words that so many nodes
@@ -26,6 +28,7 @@ _PART = 400
 _SHORTEST_MISSPELT = 4
 _MOST_ALIKE = 300
 _MANY_NODES = 20_000
+_MOST_READ = 2_000
 
 
 class NodeText(NamedTuple):
@@ -44,23 +47,16 @@ class NodeVocabulary:
     """How many nodes have a word, over several stores."""
 
     def __init__(self, connections: Sequence[Connection]) -> None:
-        self._connections = connections
-        self.nodes = 0
-        for connection in connections:
-            # The tables in `temp` belong to this connection: nothing is written to the file.
-            connection.execute(
-                "CREATE VIRTUAL TABLE IF NOT EXISTS temp.node_words"
-                " USING fts5vocab(main, nodes_fts, col)"
-            )
-            # The number of indexed nodes that the text index stores. Counting the nodes takes
-            # longer.
-            self.nodes += connection.execute("SELECT count(*) FROM nodes_fts_docsize").fetchone()[0]
+        is_server = dialect_of(connections) is Dialect.POSTGRESQL
+        kind = TsvectorVocabulary if is_server else FtsVocabulary
+        self._stores: list[FtsVocabulary | TsvectorVocabulary] = [
+            kind(connection) for connection in connections
+        ]
+        self.nodes = sum(store.nodes for store in self._stores)
 
     def count(self, term: str) -> int:
         """How many nodes have a word; a prefix counts as rare."""
-        sql = "SELECT doc FROM temp.node_words WHERE term = ? AND col = 'terms'"
-        rows = (connection.execute(sql, (term,)).fetchone() for connection in self._connections)
-        return sum(row[0] for row in rows if row)
+        return sum(store.count(term) for store in self._stores)
 
     def alike(self, term: str) -> list[str]:
         """The words at one typing error from an unknown word.
@@ -69,17 +65,62 @@ class NodeVocabulary:
         """
         if len(term) < _SHORTEST_MISSPELT or not (term.isascii() and term.isalpha()):
             return []
-        sql = (
-            "SELECT term FROM temp.node_words WHERE term >= ? AND term < ? AND col = 'terms'"
-            " LIMIT ?"
-        )
         # Scanning the words of a large store takes time.
         beginning = term[: 2 if self.nodes < _MANY_NODES else 3]
-        bounds = (beginning, f"{beginning}~", _MOST_ALIKE)
-        words = {
-            row[0] for connection in self._connections for row in connection.execute(sql, bounds)
-        }
+        words = {word for store in self._stores for word in store.beginning_with(beginning)}
         return sorted(word for word in words if _is_slip(term, word))
+
+
+class FtsVocabulary:
+    """The words of one store, as the text index of SQLite lists them."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        # The tables in `temp` belong to this connection: nothing is written to the file.
+        connection.execute(
+            "CREATE VIRTUAL TABLE IF NOT EXISTS temp.node_words"
+            " USING fts5vocab(main, nodes_fts, col)"
+        )
+        # The number of indexed nodes that the text index stores. Counting the nodes takes longer.
+        sql = "SELECT count(*) FROM nodes_fts_docsize"
+        self.nodes: int = connection.execute(sql).fetchone()[0]
+
+    def count(self, term: str) -> int:
+        sql = "SELECT doc FROM temp.node_words WHERE term = ? AND col = 'terms'"
+        row = self._connection.execute(sql, (term,)).fetchone()
+        return row[0] if row else 0
+
+    def beginning_with(self, prefix: str) -> list[str]:
+        rows = self._connection.execute(
+            "SELECT term FROM temp.node_words WHERE term >= ? AND term < ? AND col = 'terms'"
+            " LIMIT ?",
+            (prefix, f"{prefix}~", _MOST_ALIKE),
+        )
+        return [row[0] for row in rows]
+
+
+class TsvectorVocabulary:
+    """The words of a team's server. PostgreSQL has no list of them."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self.nodes: int = connection.execute("SELECT count(*) FROM nodes").fetchone()[0]
+
+    def count(self, term: str) -> int:
+        counted = tsvector_search.nodes_with(SearchTerm(term))
+        count: int = self._connection.execute(counted.sql, counted.parameters).fetchone()[0]
+        return count
+
+    def beginning_with(self, prefix: str) -> list[str]:
+        """Words that begin so, from some of the nodes that have any."""
+        having = tsvector_search.matches(SearchWords(((prefix,),), beginnings=True).term_groups)
+        rows = self._connection.execute(
+            "SELECT DISTINCT w.lexeme FROM (SELECT n.search FROM nodes AS n"
+            f" WHERE {having.sql} LIMIT ?) AS found, unnest(found.search) AS w"
+            " WHERE starts_with(w.lexeme, ?) LIMIT ?",
+            (*having.parameters, _MOST_READ, prefix, _MOST_ALIKE),
+        )
+        return [row[0] for row in rows]
 
 
 def _is_slip(typed: str, meant: str) -> bool:
@@ -112,7 +153,9 @@ def best_by_terms(
     is_wide = query.tree is None and scope.project is None and scope.task is None
     newest = MOST_MATCHES if is_wide else None
     words = SearchWords(tuple((term,) for term in terms), any_of_them=True, newest=newest)
-    statement = compile_query(query, scope, now_ms, words)
+    dialect = dialect_of(connections)
+    statement = compile_query(query, scope, now_ms, words, dialect=dialect)
+    statement = execute.first_rows(statement, "rank, id DESC", limit, dialect)
     node_ids: dict[NodeId, None] = {}
     for connection in connections:
         rows = connection.execute(statement.sql, statement.parameters)
@@ -124,7 +167,9 @@ def newest(
     connections: Sequence[Connection], query: Query, scope: Scope, now_ms: int, limit: int
 ) -> list[NodeId]:
     """The newest nodes that match the filters of a question, whatever their words."""
-    statement = compile_query(query._replace(mode="filters"), scope, now_ms)
+    dialect = dialect_of(connections)
+    statement = compile_query(query._replace(mode="filters"), scope, now_ms, dialect=dialect)
+    statement = execute.first_rows(statement, "id DESC", limit, dialect)
     newest_ids: dict[NodeId, None] = {}
     for connection in connections:
         rows = connection.execute(statement.sql, statement.parameters)
@@ -184,16 +229,44 @@ def session_neighbours(
     connections: Sequence[Connection], sessions: Mapping[NodeId, str], reach: int
 ) -> dict[NodeId, list[tuple[NodeId, int]]]:
     """The neighbours of each node in its session, with their distance."""
-    by_node: dict[NodeId, list[tuple[NodeId, int]]] = {}
+    by_node: dict[NodeId, list[tuple[NodeId, int]]] = {node_id: [] for node_id in sessions}
+    if dialect_of(connections) is Dialect.POSTGRESQL:
+        for connection in connections:
+            _add_neighbours_at_once(connection, sessions, reach, by_node)
+        return by_node
     before = "SELECT node_id FROM tags WHERE tag = ? AND node_id < ? ORDER BY node_id DESC LIMIT ?"
     after = "SELECT node_id FROM tags WHERE tag = ? AND node_id > ? ORDER BY node_id LIMIT ?"
     for node_id, session in sessions.items():
-        near = by_node.setdefault(node_id, [])
+        near = by_node[node_id]
         for connection in connections:
             for sql in (before, after):
                 rows = connection.execute(sql, (session, node_id, reach))
                 near += [(row[0], steps) for steps, row in enumerate(rows, start=1)]
     return by_node
+
+
+def _add_neighbours_at_once(
+    connection: Connection,
+    sessions: Mapping[NodeId, str],
+    reach: int,
+    by_node: Mapping[NodeId, list[tuple[NodeId, int]]],
+) -> None:
+    """Each statement takes a way to the server and back, so there is one for many nodes."""
+    for part in _parts(sessions):
+        places = ", ".join(["(?, ?)"] * len(part))
+        near = " UNION ALL ".join(
+            f"(SELECT node_id, row_number() OVER (ORDER BY node_id {order}) AS steps FROM tags"
+            f" WHERE tag = w.session AND node_id {sign} w.id ORDER BY node_id {order} LIMIT ?)"
+            for sign, order in (("<", "DESC"), (">", "ASC"))
+        )
+        rows = connection.execute(
+            f"WITH wanted (id, session) AS (VALUES {places})"
+            f" SELECT w.id, near.node_id, near.steps FROM wanted AS w, LATERAL ({near}) AS near"
+            " ORDER BY near.steps, near.node_id",
+            (*(word for node_id in part for word in (node_id, sessions[node_id])), reach, reach),
+        )
+        for node_id, other, steps in rows:
+            by_node[node_id].append((other, steps))
 
 
 def _parts(node_ids: Iterable[NodeId]) -> Iterator[list[NodeId]]:

@@ -1,0 +1,116 @@
+"""Text search in PostgreSQL: which nodes have the words, and how well.
+
+The column `search` lists the words of a node as a `tsvector`, and `words` is their number. Nodes
+are ranked as FTS5 ranks them, by BM25: a word counts more if few nodes have it, if it occurs often
+in the node, and if the node is short. Only matching nodes are scored.
+"""
+
+from typing import NamedTuple
+
+from ctx.memory.query.conditions import SqlFragment, join_fragments
+
+LONGEST_WORD = 500
+"""In characters. PostgreSQL stores at most 2,046 bytes of a word."""
+
+
+MOST_COUNTED = 50_000
+
+
+class SearchTerm(NamedTuple):
+    text: str
+    is_prefix: bool = False
+
+    @property
+    def query(self) -> str:
+        word = self.text[:LONGEST_WORD].replace("\\", "\\\\").replace("'", "''")
+        return f"'{word}'{':*' if self.is_prefix else ''}"
+
+
+class TermGroups(NamedTuple):
+    """The words of a question, each with its alternatives."""
+
+    groups: tuple[tuple[SearchTerm, ...], ...]
+    any_of_them: bool
+
+    @property
+    def query(self) -> str:
+        """As a `tsquery`. An empty one matches nothing."""
+        words = (" | ".join(term.query for term in group) for group in self.groups)
+        return (" | " if self.any_of_them else " & ").join(f"({word})" for word in words)
+
+    @property
+    def terms(self) -> list[SearchTerm]:
+        return [term for group in self.groups for term in group]
+
+
+def matches(words: TermGroups) -> SqlFragment:
+    """The condition that the node `n` has the words."""
+    return SqlFragment("n.search @@ CAST(? AS tsquery)", (words.query,))
+
+
+def ranked(words: TermGroups, condition: SqlFragment, newest: int | None) -> SqlFragment:
+    """The ids and ranks of the nodes that have the words and meet a condition; the lowest rank is
+    the best. With `newest`, only so many of them are ranked, the newest ones."""
+    terms = [term for term in words.terms if term.text]
+    if not terms:
+        return SqlFragment("SELECT id, 0.0 AS rank FROM nodes WHERE FALSE")
+    places = range(len(terms))
+    counts = join_fragments((_count(place, term) for place, term in enumerate(terms)), ", ")
+    weights = ", ".join(
+        # As in FTS5, a word that more than half of the nodes have still counts a little.
+        f"greatest(0.000001, ln((greatest(nodes - nodes{place}, 0) + 0.5) / (nodes{place} + 0.5)))"
+        f" AS weight{place}"
+        for place in places
+    )
+    matching = join_fragments([matches(words), condition], " AND ")
+    limit = SqlFragment(" ORDER BY n.id DESC LIMIT ?", (newest,)) if newest else SqlFragment("")
+    score = join_fragments((_score(place, term) for place, term in enumerate(terms)), " + ")
+    return join_fragments(
+        [
+            SqlFragment(
+                "WITH corpus AS MATERIALIZED (SELECT CAST(count(*) AS float8) AS nodes,"
+                " CAST(coalesce(avg(words), 1) AS float8) AS words FROM nodes),"
+                f" weights AS MATERIALIZED (SELECT {weights} FROM corpus JOIN (SELECT"
+            ),
+            counts,
+            SqlFragment(
+                ") AS found ON TRUE), matching AS MATERIALIZED (SELECT n.id, n.search,"
+                " 1.2 * (0.25 + 0.75 * n.words / greatest(corpus.words, 1.0)) AS length"
+                " FROM nodes AS n JOIN corpus ON TRUE WHERE"
+            ),
+            matching,
+            limit,
+            SqlFragment(") SELECT m.id, - ("),
+            score,
+            SqlFragment(") AS rank FROM matching AS m JOIN weights AS w ON TRUE"),
+        ],
+        " ",
+    )
+
+
+def _count(place: int, term: SearchTerm) -> SqlFragment:
+    counted = nodes_with(term)
+    return SqlFragment(f"({counted.sql}) AS nodes{place}", counted.parameters)
+
+
+def nodes_with(term: SearchTerm) -> SqlFragment:
+    """How many nodes have a word, counted up to `MOST_COUNTED`: such a word is common."""
+    having = matches(TermGroups(((term,),), any_of_them=False))
+    return SqlFragment(
+        f"SELECT count(*) FROM (SELECT 1 FROM nodes AS n WHERE {having.sql}"
+        f" LIMIT {MOST_COUNTED}) AS some_nodes",
+        having.parameters,
+    )
+
+
+def _score(place: int, term: SearchTerm) -> SqlFragment:
+    if term.is_prefix:
+        # Several words may begin so: how often each occurs is not counted.
+        times = "CAST(CAST(m.search @@ CAST(? AS tsquery) AS integer) AS float8)"
+    else:
+        times = "CAST(occurrences(m.search, CAST(? AS tsquery)) AS float8)"
+    return SqlFragment(
+        f"(SELECT w.weight{place} * 2.2 * times / (times + m.length) FROM"
+        f" (SELECT {times} AS times) AS counted)",
+        (term.query,),
+    )

@@ -1,0 +1,49 @@
+"""The server ranks nodes as BM25 does with the constants of FTS5."""
+
+import random
+from collections import Counter
+from math import log
+
+import pytest
+
+from ctx import terms
+from ctx.direct import team_graph_store
+from ctx.memory.changes import ChangeAuthor, changing
+from ctx.memory.query.compile import Scope, SearchWords, compile_query, words_of
+from ctx.memory.query.dialects import Dialect
+from ctx.memory.query.query_parser import parse
+from tests.postgres_server import PostgresServer
+
+WORDS = "cache token refresh page night deploy 更新 Café it's".split()
+
+
+def bm25(texts: dict[str, str], words: SearchWords) -> dict[str, float]:
+    counts = {node_id: Counter(terms.extract(text)) for node_id, text in texts.items()}
+    average = sum(found.total() for found in counts.values()) / len(counts)
+    scores: dict[str, float] = {}
+    for node_id, found in counts.items():
+        length = 1.2 * (0.25 + 0.75 * found.total() / average)
+        score = 0.0
+        for term in (term for group in words.groups for term in group):
+            having = sum(term in each for each in counts.values())
+            weight = max(1e-6, log((len(counts) - having + 0.5) / (having + 0.5)))
+            score -= weight * 2.2 * found[term] / (found[term] + length)
+        if any(term in found for group in words.groups for term in group):
+            scores[node_id] = score
+    return scores
+
+
+def test_nodes_are_ranked_by_bm25(postgres: PostgresServer, team: str) -> None:
+    chance = random.Random(5)
+    texts: dict[str, str] = {}
+    with team_graph_store.open_graph(postgres.url("anna", team)) as graph:
+        with changing(graph, "add", ChangeAuthor("cli", "cli")) as change:
+            for _ in range(25):
+                text = " ".join(chance.choices(WORDS, k=chance.randint(1, 40)))
+                texts[change.add_node("fact", text)] = text
+        for question in ("cache", "token refresh", "café 更新 nights", "deploying pages it's"):
+            query = parse(question)
+            words = words_of(query)._replace(any_of_them=True)
+            statement = compile_query(query, Scope(), 0, words, dialect=Dialect.POSTGRESQL)
+            found = dict(graph.connection.execute(statement.sql, statement.parameters).fetchall())
+            assert found == pytest.approx(bm25(texts, words))
