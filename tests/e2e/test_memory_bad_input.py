@@ -81,9 +81,9 @@ def refused(ctx: Ctx, words: list[str], code: str, message: str, hint: str = "")
         (["list", "--type=nonsense"], "E011", "There is no node type", ""),
         (["import", "missing.json"], "E015", "", ""),
         (
-            ["--db", "postgresql://h/d", "list"],
+            ["--db", "mysql://h/d", "list"],
             "E011",
-            "postgresql://: unknown kind of store",
+            "mysql://: unknown kind of store",
             "path",
         ),
         (["--db", "", "list"], "E011", "--db needs a file.", ""),
