@@ -61,7 +61,7 @@ OWNERS = {
 ALIKE = {
     "project": {"records", "nodes", "views"},
     "code": {"edges"},
-    "sync": {"records", "nodes", "tags"},
+    "sync": {"records", "nodes", "tags", "edges"},
 }
 
 ELSEWHERE = {

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, LiteralString, NamedTuple
 
 from ctx import clock
 from ctx.errors import SyncFailure
-from ctx.ids import Ulid, derived_ulid, short
+from ctx.ids import derived_ulid, short
 from ctx.memory import record_projects, replay
 from ctx.memory.record_versions import ORIGINAL, RecordVersion, VersionedRecord
 from ctx.memory.records import Record
 from ctx.memory.replicas import LOCAL_KINDS, Replica
-from ctx.sync import batch_files, sync_batch, team_connection, team_graph
+from ctx.sync import batch_files, sync_batch, team_connection, team_graph, team_records
 from ctx.sync.team_graph import Space
 
 if TYPE_CHECKING:
@@ -164,13 +164,7 @@ def _refuse_hidden(server: "Connection[Any]", node_ids: Sequence[str]) -> None:
 def _records_about(
     server: "Connection[Any]", node_ids: Sequence[str]
 ) -> dict[str, list[VersionedRecord]]:
-    rows = server.execute(
-        "SELECT id, stamp, change, action, kind, subject, key, target, body, session, author,"
-        " version FROM ctx.records WHERE node = ANY (%s) ORDER BY stamp, id",
-        ([*node_ids],),
-    )
     found: dict[str, list[VersionedRecord]] = {}
-    for *fields, version in rows:
-        record = Record(Ulid(fields[0]), fields[1], Ulid(fields[2]), *fields[3:])
-        found.setdefault(record.subject, []).append(VersionedRecord(record, RecordVersion(version)))
+    for each in team_records.records_about(server, node_ids):
+        found.setdefault(each.record.subject, []).append(each)
     return found

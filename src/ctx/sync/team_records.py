@@ -33,6 +33,11 @@ def records_with_ids(connection: "Connection[Any]", ids: Sequence[str]) -> list[
     return _read(connection, "id = ANY (%s)", [*ids])
 
 
+def records_about(connection: "Connection[Any]", node_ids: Sequence[str]) -> list[VersionedRecord]:
+    """The records about some nodes, in the order of their stamps."""
+    return _read(connection, "node = ANY (%s) ORDER BY stamp, id", [*node_ids])
+
+
 def _read(
     connection: "Connection[Any]", where: LiteralString, *values: object
 ) -> list[VersionedRecord]:

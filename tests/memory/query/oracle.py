@@ -177,8 +177,8 @@ def _on_server(
         )
         cursor.executemany(
             "INSERT INTO ctx.records (project, owner, id, stamp, change, action, kind, subject,"
-            " key, body, session, author, version, depth, machine, node)"
-            " VALUES (%s, %s, %s, 0, '', '', 'node.put', %s, '', '{}', %s, '', '', 0, '', %s)",
+            " key, body, session, author, version, replaces, depth, machine, node)"
+            " VALUES (%s, %s, %s, 0, '', '', 'node.put', %s, '', '{}', %s, '', '', '', 0, '', %s)",
             [
                 (*personal, str(number), subject, name, subject)
                 for number, (name, subject) in enumerate(graph.records)
