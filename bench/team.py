@@ -2,7 +2,8 @@
 
 The nodes are those of `bench scale`: 1,000 of them are copied to the server as `ctx store copy`
 does it, to 20 projects of one member. The server then copies their rows, with other ids and times,
-until there are enough. Each figure is for 20 clients at once, each with a connection of its own.
+until there are enough. The queries are those of direct mode and of a store, through the same code.
+Each figure is for 20 clients at once, each with a connection of its own, in threads of one process.
 The server is that of the tests, which does not wait for the disk (`fsync=off`). The baseline is
 SQLite with as many nodes of the same kind.
 
@@ -16,12 +17,12 @@ import random
 import sqlite3
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from statistics import quantiles
-from typing import Any, LiteralString, NamedTuple
+from typing import LiteralString, NamedTuple, cast
 
 import psycopg
 
@@ -31,8 +32,13 @@ from bench.plots import Plot, Series
 from bench.scale_stores import renamed, store_of
 from bench.sync import fill
 from bench.timing import Figure, ms
-from ctx import ids
+from ctx import clock, ids
+from ctx.direct.team_graph_store import TeamConnection
 from ctx.memory import user_store
+from ctx.memory.graph import Graph
+from ctx.memory.model import Node
+from ctx.memory.query import execute, query_parser
+from ctx.memory.query.compile import Scope
 from ctx.memory.replicas import Replica
 from ctx.sync import store_copy
 from ctx.sync.replicate import Replication
@@ -49,88 +55,35 @@ BASE = 1_000
 ASKED = 5
 """Questions of each client."""
 
-ServerConnection = psycopg.Connection[Any]
-
 
 class Read(NamedTuple):
-    """A question that clients ask, to the server and to SQLite."""
+    """A query that clients ask, the same for the server and for SQLite."""
 
     name: str
-    server: Callable[[ServerConnection, random.Random], object]
-    sqlite: Callable[[sqlite3.Connection, random.Random], object]
-
-
-def recall(connection: ServerConnection, words: Sequence[str]) -> list[tuple[Any, ...]]:
-    """The best nodes that have any of some words, in the tables of the server."""
-    return connection.execute(
-        "SELECT id, content FROM (SELECT id, content, to_tsvector('simple', content) AS found"
-        " FROM ctx.nodes) AS n, to_tsquery('simple', %s) AS wanted WHERE found @@ wanted"
-        " ORDER BY ts_rank(found, wanted) DESC LIMIT 10",
-        (" | ".join(words),),
-    ).fetchall()
-
-
-def recall_in_sqlite(connection: sqlite3.Connection, words: Sequence[str]) -> list[tuple[Any, ...]]:
-    """The same in a store."""
-    wanted = " OR ".join(f'"{word.lower()}"' for word in words)
-    return connection.execute(
-        "SELECT n.id, n.content FROM nodes_fts JOIN nodes AS n ON n.rowid = nodes_fts.rowid"
-        " WHERE nodes_fts MATCH ? ORDER BY bm25(nodes_fts, 0.0, 1.0) LIMIT 10",
-        (f"terms: ({wanted})",),
-    ).fetchall()
+    query: Callable[[random.Random], str]
+    limit: int
 
 
 _WORDS = vocabulary(random.Random(3))
 
-
-def _words(chance: random.Random) -> list[str]:
-    """Words that are neither frequent nor rare."""
-    return chance.sample(_WORDS[100:1_000], 2)
-
-
-def _project(chance: random.Random) -> str:
-    return f"project:p{chance.randrange(PROJECTS)}"
-
-
-_SERVER_NEWEST: LiteralString = (
-    "SELECT id, content FROM ctx.nodes WHERE project = %s AND owner = '' ORDER BY id DESC LIMIT 20"
-)
-_SERVER_TAGGED: LiteralString = (
-    "SELECT n.id, n.content FROM ctx.tags AS t JOIN ctx.nodes AS n ON n.id = t.node_id"
-    " WHERE t.tag = %s LIMIT 20"
-)
-_NEWEST = (
-    "SELECT id, content FROM nodes WHERE id IN (SELECT node_id FROM tags WHERE tag = ?"
-    " ORDER BY node_id DESC LIMIT 20)"
-)
-_TAGGED = (
-    "SELECT n.id, n.content FROM tags AS t JOIN nodes AS n ON n.id = t.node_id"
-    " WHERE t.tag = ? LIMIT 20"
-)
-
 READS = (
-    Read(
-        "recall",
-        lambda server, chance: recall(server, _words(chance)),
-        lambda store, chance: recall_in_sqlite(store, _words(chance)),
-    ),
-    Read(
-        "newest of a project",
-        lambda server, chance: server.execute(
-            _SERVER_NEWEST, (_project(chance).partition(":")[2],)
-        ).fetchall(),
-        lambda store, chance: store.execute(_NEWEST, (_project(chance),)).fetchall(),
-    ),
-    Read(
-        "nodes with a tag",
-        lambda server, chance: server.execute(
-            _SERVER_TAGGED, (f"topic:{chance.randrange(200)}",)
-        ).fetchall(),
-        lambda store, chance: store.execute(
-            _TAGGED, (f"topic:{chance.randrange(200)}",)
-        ).fetchall(),
-    ),
+    # Words that are neither frequent nor rare.
+    Read("recall", lambda chance: " ".join(chance.sample(_WORDS[100:1_000], 2)), 10),
+    Read("newest of a project", lambda chance: f"tag:project:p{chance.randrange(PROJECTS)}", 20),
+    Read("nodes with a tag", lambda chance: f"tag:topic:{chance.randrange(200)}", 20),
 )
+
+
+def ask(connection: sqlite3.Connection, text: str, limit: int) -> list[Node]:
+    """The nodes that match a query, as `ctx query` reads them."""
+    query, now_ms = query_parser.parse(text), clock.now_ms()
+    found = execute.matching([connection], query, Scope(), now_ms, limit=limit)
+    return list(Graph(connection).nodes(found.ids))
+
+
+def on_server(url: str) -> sqlite3.Connection:
+    """A connection in direct mode, which has the part of SQLite's interface that queries use."""
+    return cast(sqlite3.Connection, TeamConnection(url))
 
 
 class Latency(NamedTuple):
@@ -143,7 +96,7 @@ class Latency(NamedTuple):
         return f"{ms(self.p50)} / {ms(self.p95)}"
 
 
-def latency(clients: int, connect: Callable[[], Any], ask: Callable[..., object]) -> Latency:
+def latency(clients: int, connect: Callable[[], sqlite3.Connection], read: Read) -> Latency:
     """How long an answer takes while all clients ask."""
 
     def client(seed: int) -> list[float]:
@@ -152,7 +105,7 @@ def latency(clients: int, connect: Callable[[], Any], ask: Callable[..., object]
         with closing(connect()) as connection:
             for _ in range(ASKED):
                 started = time.perf_counter()
-                ask(connection, chance)
+                ask(connection, read.query(chance), read.limit)
                 seconds.append(time.perf_counter() - started)
         return seconds
 
@@ -370,8 +323,8 @@ def grown(
     """The figures of a server with this many nodes; the plot gets the p95 of the answers."""
     figures = [Figure("bytes per node", f"{size_of(server) / size:,.0f}")]
     for read in READS:
-        ours = latency(clients, lambda: psycopg.connect(server.url(MEMBER, GROWING)), read.server)
-        theirs = latency(clients, lambda: user_store.open_for_reading(store), read.sqlite)
+        ours = latency(clients, lambda: on_server(server.url(MEMBER, GROWING)), read)
+        theirs = latency(clients, lambda: user_store.open_for_reading(store), read)
         figures.append(Figure(read.name, str(ours), baseline=str(theirs)))
         series.setdefault(f"{read.name}, server", []).append((size, ours.p95 * 1000))
         series.setdefault(f"{read.name}, SQLite", []).append((size, theirs.p95 * 1000))
