@@ -148,6 +148,7 @@ _COPIED_ID: LiteralString = "lpad((%(copy)s * 1000000 + b.number)::text, 26, '0'
 _TABLES: dict[LiteralString, dict[str, LiteralString]] = {
     "subjects": {"id": "m.new"},
     "nodes": {"id": "m.new", "created_at": "m.at", "updated_at": "m.at"},
+    "words": {"id": "m.new"},
     "tags": {"node_id": "m.new", "created_at": "m.at"},
     "stored_edges": {"from_id": "m.new", "to_id": "t.new", "created_at": "m.at"},
     "record_ids": {"id": _COPIED_ID, "holder": "m.new"},
@@ -164,6 +165,7 @@ _TABLES: dict[LiteralString, dict[str, LiteralString]] = {
 _KEYS: dict[str, tuple[LiteralString, LiteralString]] = {
     "subjects": ("id", "id"),
     "nodes": ("id", "id"),
+    "words": ("id", "id"),
     "tags": ("node_id", "node_id"),
     "stored_edges": ("from_id", "to_id"),
     "record_ids": ("holder", "holder"),
@@ -199,6 +201,11 @@ def multiply(server: PostgresServer, copies: range, window_ms: int) -> None:
             admin.execute("ANALYZE renamed")
             for table, changed in _TABLES.items():
                 admin.execute(_copying(admin, table, changed).encode(), {"copy": copy})
+        admin.execute("TRUNCATE ctx.word_totals")
+        admin.execute(
+            "INSERT INTO ctx.word_totals SELECT project, owner, count(*), sum(words)"
+            " FROM ctx.words GROUP BY project, owner"
+        )
         admin.execute("ANALYZE")
 
 

@@ -61,9 +61,9 @@ def container(
 def sql(postgres: PostgresServer, team: str) -> Sql:
     """Run a statement as somebody."""
 
-    def run(person: str, statement: str) -> list[tuple[Any, ...]]:
+    def run(person: str, statement: str, *values: object) -> list[tuple[Any, ...]]:
         with postgres.connect(person, team) as connection:
-            cursor = connection.execute(statement.encode())
+            cursor = connection.execute(statement.encode(), values or None)
             return cursor.fetchall() if cursor.description else []
 
     return run

@@ -5,6 +5,7 @@ from collections import Counter
 from math import log
 
 import pytest
+from psycopg import errors
 
 from ctx import terms
 from ctx.direct import team_graph_store
@@ -12,6 +13,7 @@ from ctx.memory.changes import ChangeAuthor, changing
 from ctx.memory.query.compile import Scope, SearchWords, compile_query, words_of
 from ctx.memory.query.dialects import Dialect
 from ctx.memory.query.query_parser import parse
+from tests.direct.conftest import Container, Sql
 from tests.postgres_server import PostgresServer
 
 WORDS = "cache token refresh page night deploy 更新 Café it's".split()
@@ -47,3 +49,39 @@ def test_nodes_are_ranked_by_bm25(postgres: PostgresServer, team: str) -> None:
             statement = compile_query(query, Scope(), 0, words, dialect=Dialect.POSTGRESQL)
             found = dict(graph.connection.execute(statement.sql, statement.parameters).fetchall())
             assert found == pytest.approx(bm25(texts, words))
+
+
+def test_a_search_finds_only_what_its_user_may_read(container: Container, sql: Sql) -> None:
+    container("anna", "add", "The shop sells marmalade.", "--tag", "project:shop")
+    container("anna", "add", "My own marmalade.")
+    asking = "SELECT count(*) FROM ctx.nodes_with(%s, 'marmalad', NULL)"
+    assert sql("anna", asking, "anna") == [(2,)]
+    assert sql("cleo", asking, "cleo") == [(1,)]
+    counting = "SELECT ctx.count_with(%s, 'marmalad', NULL), nodes FROM ctx.corpus(%s)"
+    assert sql("cleo", counting, "cleo", "cleo") == [(1, 1)]
+    # Nobody asks in the name of somebody else.
+    assert sql("cleo", asking, "anna") == [(0,)]
+    assert sql("cleo", counting, "anna", "anna") == [(0, 0)]
+    for statement in (
+        "SELECT * FROM ctx.words",
+        "SELECT * FROM ctx.word_totals",
+        "UPDATE ctx.word_totals SET nodes = 0",
+        "SELECT ctx.remove_words('shop', '', 'x')",
+    ):
+        with pytest.raises(errors.InsufficientPrivilege):
+            sql("anna", statement)
+
+
+def test_the_words_of_a_node_change_with_it(container: Container, sql: Sql) -> None:
+    node = container("anna", "add", "Old marmalade.", "--json").json["node"]["id"]
+    container("anna", "add", "fact", "Honey.")
+    container("anna", "update", node, "New quince jelly today.")
+    corpus = "SELECT nodes, nodes * words FROM ctx.corpus('anna')"
+    finding = "SELECT ctx.count_with('anna', %s, NULL)"
+    assert sql("anna", finding, "marmalad") == [(0,)]
+    assert sql("anna", finding, "jelly") == [(1,)]
+    before = sql("anna", corpus)
+    container("anna", "delete", node)
+    assert sql("anna", corpus) == [(1, 1)]
+    container("anna", "restore", node)
+    assert sql("anna", corpus) == before

@@ -4,9 +4,11 @@ The schema `ctx_graph` shows the graph that one member sees under the names of a
 (`memory/schema.sql`), so that the statements of `memory/` run on both. It has views only. What is
 superseded is computed when it is read: it depends on the edges that a member may see.
 
-`ctx.nodes` gets the words of a node. `terms` is written by the sender (`ctx.terms`). For rows of
-older versions of ctx, which do not know it, a trigger takes the plain words of the text. A
-`tsvector` lists each word once, with as many positions as the word occurs.
+The sender of a node adds its words: `terms` (`ctx.terms`), and `search`, a `tsvector` that lists
+each word once, with as many positions as the word occurs. For rows of older versions of ctx, which
+do not know them, a trigger takes the plain words of the text. It moves `search` to a table of its
+own, `ctx.words`: with row-level security, PostgreSQL cannot use an index of words. Members read
+this table through functions alone, which look only at what the member may read.
 """
 
 from typing import LiteralString
@@ -36,20 +38,89 @@ CREATE VIEW ctx.edges WITH (security_invoker = true) AS
 GRANT SELECT ON ctx.edges TO ctx_member;
 
 ALTER TABLE ctx.nodes ADD COLUMN terms text, ADD COLUMN words integer, ADD COLUMN search tsvector;
-CREATE FUNCTION ctx.index_plain_words() RETURNS trigger
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+CREATE TABLE ctx.words (
+    project text NOT NULL,
+    owner text NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    words integer NOT NULL,
+    search tsvector NOT NULL,
+    PRIMARY KEY (project, owner, id)
+);
+CREATE INDEX words_search ON ctx.words USING gin (search);
+CREATE TABLE ctx.word_totals (
+    project text NOT NULL,
+    owner text NOT NULL,
+    nodes bigint NOT NULL,
+    words bigint NOT NULL,
+    PRIMARY KEY (project, owner)
+);
+CREATE FUNCTION ctx.remove_words(project text, owner text, id text) RETURNS void
+LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+    WITH gone AS (
+        DELETE FROM ctx.words AS w WHERE w.project = $1 AND w.owner = $2 AND w.id = $3
+        RETURNING w.words
+    ) UPDATE ctx.word_totals AS t SET nodes = t.nodes - 1, words = t.words - gone.words
+    FROM gone WHERE t.project = $1 AND t.owner = $2
+$$;
+CREATE FUNCTION ctx.index_words() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    -- A text whose words are too many for a tsvector is cut.
-    NEW.search := to_tsvector('simple',
-        left(concat_ws(E'\n', NEW.content, NEW.summary), 100000));
-    NEW.words := coalesce((SELECT sum(cardinality(positions)) FROM unnest(NEW.search)), 0);
+    IF TG_OP <> 'INSERT' THEN
+        PERFORM ctx.remove_words(OLD.project, OLD.owner, OLD.id);
+    END IF;
+    IF TG_OP = 'DELETE' THEN
+        RETURN OLD;
+    END IF;
+    IF NEW.terms IS NULL THEN
+        -- A text whose words are too many for a tsvector is cut.
+        NEW.search := to_tsvector('simple',
+            left(concat_ws(E'\n', NEW.content, NEW.summary), 100000));
+        NEW.words := (SELECT sum(cardinality(positions)) FROM unnest(NEW.search));
+    END IF;
+    PERFORM ctx.remove_words(NEW.project, NEW.owner, NEW.id);
+    INSERT INTO ctx.words VALUES (NEW.project, NEW.owner, NEW.id, coalesce(NEW.words, 0),
+        coalesce(NEW.search, ''));
+    INSERT INTO ctx.word_totals AS t VALUES (NEW.project, NEW.owner, 1, coalesce(NEW.words, 0))
+        ON CONFLICT (project, owner)
+        DO UPDATE SET nodes = t.nodes + 1, words = t.words + excluded.words;
+    NEW.search := NULL;
     RETURN NEW;
 END $$;
-CREATE TRIGGER index_plain_words BEFORE INSERT OR UPDATE ON ctx.nodes
-    FOR EACH ROW WHEN (NEW.terms IS NULL) EXECUTE FUNCTION ctx.index_plain_words();
+CREATE TRIGGER index_words BEFORE INSERT OR UPDATE OR DELETE ON ctx.nodes
+    FOR EACH ROW EXECUTE FUNCTION ctx.index_words();
 ALTER TABLE ctx.nodes NO FORCE ROW LEVEL SECURITY;
 UPDATE ctx.nodes SET search = NULL;
 ALTER TABLE ctx.nodes FORCE ROW LEVEL SECURITY;
+
+-- The nodes that have words and that a user may read, newest first.
+CREATE FUNCTION ctx.nodes_with(wanted text, query tsquery, most bigint)
+RETURNS TABLE (id text, words integer, search tsvector)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    SELECT w.id, w.words, w.search FROM ctx.words AS w
+    WHERE w.search @@ query AND pg_has_role(session_user, wanted::name, 'MEMBER')
+        AND ((w.project = '' AND w.owner = wanted) OR w.project = ANY ((SELECT ctx.projects_of(
+            wanted, '{owner,writer,reader}'))::text[]))
+    ORDER BY w.id DESC LIMIT most
+$$;
+CREATE FUNCTION ctx.count_with(wanted text, query tsquery, most bigint) RETURNS bigint
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    SELECT count(*) FROM (
+        SELECT FROM ctx.words AS w
+        WHERE w.search @@ query AND pg_has_role(session_user, wanted::name, 'MEMBER')
+            AND ((w.project = '' AND w.owner = wanted) OR w.project = ANY ((SELECT ctx.projects_of(
+                wanted, '{owner,writer,reader}'))::text[]))
+        LIMIT most
+    ) AS found
+$$;
+-- The number of nodes that a user may read, and the mean number of their words.
+CREATE FUNCTION ctx.corpus(wanted text, OUT nodes float8, OUT words float8)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    SELECT coalesce(sum(t.nodes), 0), coalesce(sum(t.words) / nullif(sum(t.nodes), 0), 1)
+    FROM ctx.word_totals AS t
+    WHERE pg_has_role(session_user, wanted::name, 'MEMBER')
+        AND ((t.project = '' AND t.owner = wanted) OR t.project = ANY ((SELECT ctx.projects_of(
+            wanted, '{owner,writer,reader}'))::text[]))
+$$;
 
 -- A value of an object. PostgreSQL refuses to read an object that contains NUL.
 CREATE FUNCTION ctx.json_text(object json, key text) RETURNS text
@@ -57,8 +128,6 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT CASE WHEN strpos(object::text, '\u0000') > 0
         THEN replace(object::text, '\u0000', '\ufffd')::json ELSE object END ->> key
 $$;
-CREATE INDEX nodes_search ON ctx.nodes USING gin (search);
-CREATE INDEX nodes_words ON ctx.nodes (project, owner) INCLUDE (words);
 CREATE INDEX nodes_type ON ctx.nodes (type, id);
 CREATE INDEX nodes_created ON ctx.nodes (created_at, id);
 CREATE INDEX nodes_updated ON ctx.nodes (updated_at, id);
@@ -108,9 +177,17 @@ CREATE VIEW ctx_graph.nodes WITH (security_invoker = true) AS
             WHERE e.to_id = n.id AND e.type = 'SUPERSEDES')
         THEN ctx_graph.superseding(n.id) END AS superseded_by,
         n.created_at, n.updated_at, n.metadata,
-        coalesce(n.terms, lower(concat_ws(E'\n', n.content, n.summary))) AS terms,
-        n.words, n.search
+        coalesce(n.terms, lower(concat_ws(E'\n', n.content, n.summary))) AS terms
     FROM ctx.nodes AS n;
+CREATE FUNCTION ctx_graph.nodes_with(query tsquery, most bigint)
+RETURNS TABLE (id text, words integer, search tsvector) LANGUAGE sql STABLE AS $$
+    SELECT * FROM ctx.nodes_with(current_user, query, most)
+$$;
+CREATE FUNCTION ctx_graph.count_with(query tsquery, most bigint) RETURNS bigint
+LANGUAGE sql STABLE AS $$ SELECT ctx.count_with(current_user, query, most) $$;
+CREATE FUNCTION ctx_graph.corpus(OUT nodes float8, OUT words float8) LANGUAGE sql STABLE AS $$
+    SELECT * FROM ctx.corpus(current_user)
+$$;
 
 CREATE FUNCTION ctx_graph.wall_time(stamp bigint) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT to_char(to_timestamp((stamp >> 16) / 1000) AT TIME ZONE 'UTC',
@@ -163,9 +240,9 @@ CREATE FUNCTION ctx_graph.glob_pattern(glob text) RETURNS text LANGUAGE sql IMMU
 $$;
 
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA ctx_graph FROM PUBLIC;
-REVOKE ALL ON FUNCTION ctx.index_plain_words FROM PUBLIC;
-REVOKE ALL ON FUNCTION ctx.json_text FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION ctx.json_text TO ctx_member;
+REVOKE ALL ON FUNCTION ctx.remove_words, ctx.index_words, ctx.nodes_with, ctx.count_with,
+    ctx.corpus, ctx.json_text FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION ctx.nodes_with, ctx.count_with, ctx.corpus, ctx.json_text TO ctx_member;
 GRANT USAGE ON SCHEMA ctx_graph TO ctx_member;
 GRANT SELECT ON ALL TABLES IN SCHEMA ctx_graph TO ctx_member;
 GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ctx_graph TO ctx_member;

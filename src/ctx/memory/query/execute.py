@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from ctx.ids import NodeId
 from ctx.memory import model
-from ctx.memory.query import tsvector_search
 from ctx.memory.query.compile import (
     Scope,
     SearchWords,
@@ -121,13 +120,11 @@ def _attempts(
 def _is_common(connection: Connection, group: tuple[str, ...]) -> bool:
     words = SearchWords((group,))
     if dialect_of([connection]) is Dialect.POSTGRESQL:
-        having = tsvector_search.matches(words.term_groups)
-        source = f"nodes AS n WHERE {having.sql}"
-        parameters = having.parameters
-    else:
-        source, parameters = "nodes_fts WHERE nodes_fts MATCH ?", (words.expression,)
-    sql = f"SELECT 1 FROM {source} LIMIT 1 OFFSET ?"
-    return connection.execute(sql, (*parameters, MOST_RANKED)).fetchone() is not None
+        sql = "SELECT 1 WHERE count_with(CAST(? AS tsquery), ?) > ?"
+        values = (words.term_groups.query, MOST_RANKED + 1, MOST_RANKED)
+        return connection.execute(sql, values).fetchone() is not None
+    sql = "SELECT 1 FROM nodes_fts WHERE nodes_fts MATCH ? LIMIT 1 OFFSET ?"
+    return connection.execute(sql, (words.expression, MOST_RANKED)).fetchone() is not None
 
 
 def _rare_tags(connections: Sequence[Connection], query: Query) -> list[str]:

@@ -104,7 +104,8 @@ class TsvectorVocabulary:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self.nodes: int = connection.execute("SELECT count(*) FROM nodes").fetchone()[0]
+        row = connection.execute("SELECT CAST(nodes AS bigint) FROM corpus()").fetchone()
+        self.nodes: int = row[0]
 
     def count(self, term: str) -> int:
         counted = tsvector_search.nodes_with(SearchTerm(term))
@@ -113,12 +114,10 @@ class TsvectorVocabulary:
 
     def beginning_with(self, prefix: str) -> list[str]:
         """Words that begin so, from some of the nodes that have any."""
-        having = tsvector_search.matches(SearchWords(((prefix,),), beginnings=True).term_groups)
         rows = self._connection.execute(
-            "SELECT DISTINCT w.lexeme FROM (SELECT n.search FROM nodes AS n"
-            f" WHERE {having.sql} LIMIT ?) AS found, unnest(found.search) AS w"
-            " WHERE starts_with(w.lexeme, ?) LIMIT ?",
-            (*having.parameters, _MOST_READ, prefix, _MOST_ALIKE),
+            "SELECT DISTINCT w.lexeme FROM nodes_with(CAST(? AS tsquery), ?) AS found,"
+            " unnest(found.search) AS w WHERE starts_with(w.lexeme, ?) LIMIT ?",
+            (SearchTerm(prefix, is_prefix=True).query, _MOST_READ, prefix, _MOST_ALIKE),
         )
         return [row[0] for row in rows]
 

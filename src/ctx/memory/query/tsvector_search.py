@@ -1,7 +1,8 @@
 """Text search in PostgreSQL: which nodes have the words, and how well.
 
-The column `search` lists the words of a node as a `tsvector`, and `words` is their number. Nodes
-are ranked as FTS5 ranks them, by BM25: a word counts more if few nodes have it, if it occurs often
+The functions of the server (`sync/team_store_schema.py`) find the nodes that have words: `search`
+lists the words of a node as a `tsvector`, and `words` is their number. Nodes are ranked as FTS5
+ranks them, by BM25: a word counts more if few nodes have it, if it occurs often
 in the node, and if the node is short. Only matching nodes are scored.
 """
 
@@ -43,9 +44,14 @@ class TermGroups(NamedTuple):
         return [term for group in self.groups for term in group]
 
 
+NO_CONDITION = SqlFragment("TRUE")
+
+
 def matches(words: TermGroups) -> SqlFragment:
     """The condition that the node `n` has the words."""
-    return SqlFragment("n.search @@ CAST(? AS tsquery)", (words.query,))
+    return SqlFragment(
+        "n.id IN (SELECT w.id FROM nodes_with(CAST(? AS tsquery), NULL) AS w)", (words.query,)
+    )
 
 
 def ranked(words: TermGroups, condition: SqlFragment, newest: int | None) -> SqlFragment:
@@ -62,24 +68,26 @@ def ranked(words: TermGroups, condition: SqlFragment, newest: int | None) -> Sql
         f" AS weight{place}"
         for place in places
     )
-    matching = join_fragments([matches(words), condition], " AND ")
-    limit = SqlFragment(" ORDER BY n.id DESC LIMIT ?", (newest,)) if newest else SqlFragment("")
     score = join_fragments((_score(place, term) for place, term in enumerate(terms)), " + ")
+    most = newest or "NULL"
+    found = SqlFragment(f"nodes_with(CAST(? AS tsquery), {most}) AS found", (words.query,))
+    if condition != NO_CONDITION:
+        found = join_fragments(
+            [found, SqlFragment("JOIN nodes AS n ON n.id = found.id WHERE"), condition], " "
+        )
     return join_fragments(
         [
             SqlFragment(
-                "WITH corpus AS MATERIALIZED (SELECT CAST(count(*) AS float8) AS nodes,"
-                " CAST(coalesce(avg(words), 1) AS float8) AS words FROM nodes),"
+                "WITH corpus AS MATERIALIZED (SELECT nodes, words FROM corpus()),"
                 f" weights AS MATERIALIZED (SELECT {weights} FROM corpus JOIN (SELECT"
             ),
             counts,
             SqlFragment(
-                ") AS found ON TRUE), matching AS MATERIALIZED (SELECT n.id, n.search,"
-                " 1.2 * (0.25 + 0.75 * n.words / greatest(corpus.words, 1.0)) AS length"
-                " FROM nodes AS n JOIN corpus ON TRUE WHERE"
+                ") AS counted ON TRUE), matching AS MATERIALIZED (SELECT found.id, found.search,"
+                " 1.2 * (0.25 + 0.75 * found.words / (SELECT greatest(words, 1.0) FROM corpus))"
+                " AS length FROM"
             ),
-            matching,
-            limit,
+            found,
             SqlFragment(") SELECT m.id, - ("),
             score,
             SqlFragment(") AS rank FROM matching AS m JOIN weights AS w ON TRUE"),
@@ -95,12 +103,7 @@ def _count(place: int, term: SearchTerm) -> SqlFragment:
 
 def nodes_with(term: SearchTerm) -> SqlFragment:
     """How many nodes have a word, counted up to `MOST_COUNTED`: such a word is common."""
-    having = matches(TermGroups(((term,),), any_of_them=False))
-    return SqlFragment(
-        f"SELECT count(*) FROM (SELECT 1 FROM nodes AS n WHERE {having.sql}"
-        f" LIMIT {MOST_COUNTED}) AS some_nodes",
-        having.parameters,
-    )
+    return SqlFragment("SELECT count_with(CAST(? AS tsquery), ?)", (term.query, MOST_COUNTED))
 
 
 def _score(place: int, term: SearchTerm) -> SqlFragment:
