@@ -6,10 +6,10 @@ both run. *Worker* is the CPU time of the worker for each `PostToolUse` event, f
 nothing is left to do.
 
 *Cold* is `SessionStart` without a worker and without memory, and the time until a worker runs that
-was started by it. *Killed*: then as many events again twice, and with every second one the worker is killed at a random moment of the hook.
-The model of claude-mem takes a second there, which is quick for a model. *Kept* are the events that
-are stored afterwards. *In memory* are those that search or the start text can show: observations of
-claude-mem, steps of ctx.
+was started by it. Afterwards twice as many `PostToolUse` events are sent, and the worker is killed
+with every second one, at a random moment of the hook. The model of claude-mem takes a second then,
+which is quick for a model. *Kept* are the events that are stored at the end. *In memory* are those
+that search or the start text can show: observations of claude-mem, steps of ctx.
 """
 
 import json
@@ -119,7 +119,7 @@ def cold_starts(tool: HookTool) -> tuple[Cost, float]:
 
 
 def lose(tool: HookTool, first: int, hook_s: float) -> tuple[int, int]:
-    """Send twice as many events while workers are killed; the number of all events, and of kills."""
+    """Send twice as many events and kill workers; the number of all events, and of kills."""
     rng = random.Random(SEED)
     kills = 0
     tool.slow_down_model(MODEL_S)

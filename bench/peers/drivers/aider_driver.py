@@ -1,20 +1,16 @@
-"""aider's repository map: the files in the order in which the map lists them.
-
-The words and files that a text mentions are found as `aider.coders.base_coder` does it; that module
-itself would import the clients of all models.
-"""
+"""aider's repository map: the files in the order in which the map lists them."""
 
 import os
-import re
-from collections import defaultdict
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from aider.repomap import RepoMap  # type: ignore[import-not-found]
+from aider_mentions import (  # type: ignore[import-not-found]
+    files_named_as,
+    mentioned_files,
+    mentioned_words,
+)
 from json_lines import serve  # type: ignore[import-not-found]
-
-_LEAST_LETTERS = 5
 
 
 class QuietTerminal:
@@ -31,29 +27,6 @@ class QuietTerminal:
     def tool_warning(self, *_: Any) -> None: ...
 
     def tool_error(self, *_: Any) -> None: ...
-
-
-def mentioned_words(text: str) -> set[str]:
-    return set(re.split(r"\W+", text))
-
-
-def mentioned_files(text: str, files: Iterable[str]) -> set[str]:
-    """Files whose path is in the text, or whose name is there and is the only one of its kind."""
-    words = {word.rstrip(",.!;:?").strip("\"'`*_") for word in text.split()}
-    named = defaultdict(list)
-    found = set()
-    for path in files:
-        if path in words:
-            found.add(path)
-        name = os.path.basename(path)
-        if re.search(r"[._-]", name):
-            named[name].append(path)
-    return found | {paths[0] for name, paths in named.items() if len(paths) == 1 and name in words}
-
-
-def files_named_as(words: Iterable[str], files: Iterable[str]) -> set[str]:
-    wanted = {word.lower() for word in words if len(word) >= _LEAST_LETTERS}
-    return {path for path in files if Path(path).stem.lower() in wanted}
 
 
 def main() -> None:
