@@ -93,6 +93,14 @@ def test_questions_with_an_answer_are_sampled_the_same_in_every_run() -> None:
     assert memory.score(cases[0], ["D1:2", "D1:1"]) == 1.0
 
 
+def test_the_first_turns_of_a_conversation_keep_their_questions() -> None:
+    entries = [{"unit": unit, "content": unit} for unit in ("D1:1", "D1:2", "D2:1")]
+    early = Case("any", "early", frozenset({"D1:1", "D1:2"}))
+    late = Case("any", "late", frozenset({"D1:1", "D2:1"}))
+    cut = memory.opening(History("talk", entries, [early, late]), 2)
+    assert cut == History("talk", entries[:2], [early])
+
+
 def test_mentions_are_found_as_aider_finds_them() -> None:
     files = ["src/app.py", "src/session/store.py", "tests/store.py", "lib/Makefile"]
     text = "Fix `src/app.py`: the Session of store.py, see Makefile."

@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 from datetime import UTC, datetime
+from itertools import islice
 
 from bench import conversations, localisation
 from bench.peers import files, grep, hooks, installs, memory, offline
@@ -27,6 +28,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--locomo", help="memory: a file of LoCoMo")
     parser.add_argument("--beam", help="memory: a file of BEAM")
     parser.add_argument("--conversations", type=int, default=1, help="memory: how many of a file")
+    parser.add_argument("--turns", type=int, default=200, help="memory: the first of each")
     parser.add_argument("--questions", type=int, default=50, help="memory: how many of each")
     parser.add_argument("--tasks", help="files: the tasks")
     parser.add_argument("--mirrors", help="files: a folder of git directories")
@@ -48,9 +50,10 @@ def run(share: str, options: argparse.Namespace) -> None:
                 (options.beam, conversations.beam),
             ):
                 if path:
-                    histories = list(read(path))[: options.conversations]
-                    print(os.path.basename(path))
-                    memory.compare(histories, options.questions)
+                    print(os.path.basename(path), flush=True)
+                    histories = islice(read(path), options.conversations)
+                    cut = [memory.opening(each, options.turns) for each in histories]
+                    memory.compare(cut, options.questions)
         case "memory":
             print("  needs conversations: --locomo FILE, --beam FILE")
         case "files" if options.tasks and options.mirrors:

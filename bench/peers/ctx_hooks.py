@@ -1,5 +1,6 @@
 """ctx in the place of a peer: its hooks as they are registered, its worker, and its store."""
 
+import os
 import sqlite3
 import sys
 import time
@@ -14,7 +15,7 @@ from bench.peers.processes import Ran
 from ctx.agents.claude_code import registration
 from ctx.hook_files import spool
 from ctx.layout import UserStore
-from ctx.worker import process_lock
+from ctx.worker import process_lock, spawn
 
 WORDS = {
     "SessionStart": "session-start",
@@ -39,6 +40,8 @@ class CtxHooks:
         return processes.run(command, fields, self._environment, Path(self.folder))
 
     def worker(self) -> int | None:
+        if os.path.exists(f"{self._store.home}/{spawn.MARK}"):
+            return None
         owner = process_lock.running_worker(self._store.worker_lock)
         return owner.pid if owner else None
 

@@ -47,7 +47,7 @@ class HookTool(Protocol):
         """Run all hooks that are registered for an event; the output is that of the last."""
 
     def worker(self) -> int | None:
-        """The process id of the worker, if one runs."""
+        """The process id of the worker, if one runs and is ready."""
 
     def settle(self) -> None:
         """Wait until all events were processed, with a worker."""
@@ -81,7 +81,7 @@ def measured(tool: HookTool, rounds: int) -> Measured:
     # The prompt comes first: it opens the session.
     send(tool, "UserPromptSubmit")
     tool.settle()
-    pid = wait_for(tool.worker)
+    pid = wait_for("a worker", tool.worker)
     before = processes.cpu_seconds(pid)
     uses = [send(tool, "PostToolUse", number).cost for number in range(rounds)]
     tool.settle()
@@ -105,16 +105,16 @@ def send(tool: HookTool, event: str, number: int = 0) -> Ran:
 
 
 def cold_starts(tool: HookTool) -> tuple[Cost, float]:
+    """Each starts a worker that is then killed; the last one is left running."""
     costs, waits = [], []
-    for _ in range(COLD):
+    for number in range(COLD):
+        if number and (old := tool.worker()):
+            processes.end(old)
+            wait_for("the end of the worker", lambda: not tool.worker())
         began = time.perf_counter()
         costs.append(send(tool, "SessionStart").cost)
-        pid = wait_for(tool.worker)
+        wait_for("a worker", tool.worker)
         waits.append(time.perf_counter() - began)
-        processes.end(pid)
-        wait_for(lambda: tool.worker() is None)
-    send(tool, "SessionStart")
-    wait_for(tool.worker)
     return middle(costs), median(waits)
 
 
@@ -133,8 +133,10 @@ def lose(tool: HookTool, first: int, hook_s: float) -> tuple[int, int]:
         if timer:
             timer.join()
     tool.slow_down_model(0)
-    # Another event, so that a tool whose hooks start the worker has one.
-    send(tool, "SessionStart")
+    while not tool.worker():
+        # Neither tool starts a worker twice within seconds.
+        time.sleep(6)
+        send(tool, "SessionStart")
     tool.settle()
     return 3 * first, kills
 
@@ -143,11 +145,11 @@ def middle(costs: list[Cost]) -> Cost:
     return Cost(median(each.cpu for each in costs), median(each.wall for each in costs))
 
 
-def wait_for(holds: Callable[[], Found | None]) -> Found:
+def wait_for(what: str, holds: Callable[[], Found | None]) -> Found:
     deadline = time.monotonic() + processes.PATIENCE_S
     while not (found := holds()):
         if time.monotonic() > deadline:
-            raise SystemExit("It did not come about in time.")
+            raise SystemExit(f"There was no sign of {what} for {processes.PATIENCE_S} s.")
         time.sleep(0.02)
     return found
 

@@ -132,6 +132,13 @@ class Measured(NamedTuple):
         self.scores.extend(new.scores)
 
 
+def opening(history: History, turns: int) -> History:
+    """The first turns of a conversation, and the questions whose evidence is among them."""
+    entries = history.entries[:turns]
+    units = {entry["unit"] for entry in entries}
+    return History(history.name, entries, [case for case in history.cases if case.wanted <= units])
+
+
 def sample(history: History, most: int) -> list[Case]:
     """Some of the questions that have an answer, the same ones in every run."""
     cases = [case for case in history.cases if case.wanted]
@@ -158,12 +165,12 @@ def compare(histories: Sequence[History], questions: int) -> None:
         bm25 = recall.bm25(history, terms.stem)
         baseline += [score(case, bm25(case)) for case in cases]
         with serving(embeddings.answer) as address:
-            opening: tuple[AbstractContextManager[MemoryTool], ...] = (
+            tools: tuple[AbstractContextManager[MemoryTool], ...] = (
                 ctx_memory(history),
                 basic_memory(embeddings, address),
                 mem0(embeddings, address),
             )
-            for opened in opening:
+            for opened in tools:
                 with opened as tool:
                     known = figures.setdefault(tool.label, Measured([], [], []))
                     known.extend(measure(tool, history, cases))

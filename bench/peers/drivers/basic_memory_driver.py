@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any
 
+from basic_memory.config import init_mcp_logging  # type: ignore[import-not-found]
 from basic_memory.mcp.tools import (  # type: ignore[import-not-found]
     search_notes,
     write_note,
@@ -11,6 +12,8 @@ from json_lines import serve  # type: ignore[import-not-found]
 
 
 def main() -> None:
+    # As its server does; otherwise each step would be logged to stderr.
+    init_mcp_logging()
     loop = asyncio.new_event_loop()
 
     def answer(request: dict[str, Any]) -> list[str]:
