@@ -40,7 +40,11 @@ class ClaudeMem:
             "CLAUDE_MEM_WORKER_PORT": str(_free_port()),
         }
         (self._data / "settings.json").write_text(json.dumps(settings))
-        plugin = CLAUDE_MEM.folder / "package" / "plugin"
+        # Where the agent installs it; the hooks look for the worker there.
+        marketplaces = home / ".claude" / "plugins" / "marketplaces"
+        marketplaces.mkdir(parents=True)
+        (marketplaces / "thedotmack").symlink_to(CLAUDE_MEM.folder / "package")
+        plugin = marketplaces / "thedotmack" / "plugin"
         self._hooks = json.loads((plugin / "hooks" / "hooks.json").read_text())["hooks"]
         self._environment = processes.environment(
             home, CLAUDE_MEM.bin, CLAUDE_PLUGIN_ROOT=str(plugin), CLAUDE_PROJECT_DIR=self.folder,

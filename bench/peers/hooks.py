@@ -32,6 +32,7 @@ COLD = 3
 ONE_KILLED_OF = 2
 SEED = 11
 MODEL_S = 1.0
+RESTART_S = 10
 
 Found = TypeVar("Found")
 
@@ -125,7 +126,7 @@ def lose(tool: HookTool, first: int, hook_s: float) -> tuple[int, int]:
     tool.slow_down_model(MODEL_S)
     for number in range(first, 3 * first):
         timer = None
-        if number % ONE_KILLED_OF == 0 and (pid := tool.worker()):
+        if number % ONE_KILLED_OF == 0 and (pid := worker_soon(tool)):
             timer = Timer(rng.uniform(0, hook_s), processes.end, [pid])
             timer.start()
             kills += 1
@@ -139,6 +140,14 @@ def lose(tool: HookTool, first: int, hook_s: float) -> tuple[int, int]:
         send(tool, "SessionStart")
     tool.settle()
     return 3 * first, kills
+
+
+def worker_soon(tool: HookTool) -> int | None:
+    """The worker that the hooks have started again, if they have."""
+    deadline = time.monotonic() + RESTART_S
+    while not (pid := tool.worker()) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return pid
 
 
 def middle(costs: list[Cost]) -> Cost:
