@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import signal
 import sys
 from datetime import UTC, datetime
 from itertools import islice
@@ -83,6 +84,8 @@ def main() -> None:
         print(f"  needs {', '.join(missing)}: python -m bench peers --install {' '.join(shares)}")
         return
     offline.leave_network("bench.peers", sys.argv[1:])
+    # Ended by another process, it still ends the tools.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     print(f"{datetime.now(UTC):%Y-%m-%d}, {', '.join(peer.label for peer in peers)}")
     for share in shares:
         run(share, options)

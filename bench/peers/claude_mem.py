@@ -70,14 +70,15 @@ class ClaudeMem:
         return pid if pid in processes.running(self._home) else None
 
     def settle(self) -> None:
-        deadline = time.monotonic() + processes.PATIENCE_S
         seen, since = self._size(), time.monotonic()
-        while time.monotonic() - since < QUIET_S + self._model.delay_s:
-            if time.monotonic() > deadline:
-                return
-            time.sleep(0.1)
+
+        def is_idle() -> bool:
+            nonlocal seen, since
             if (size := self._size()) != seen:
                 seen, since = size, time.monotonic()
+            return time.monotonic() - since > QUIET_S + self._model.delay_s
+
+        processes.wait_for("the end of all work", is_idle)
 
     def kept(self) -> set[int]:
         return set(map(number_of, self._rows("SELECT tool_use_id FROM tool_uses")))

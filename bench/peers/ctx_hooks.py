@@ -3,7 +3,6 @@
 import os
 import sqlite3
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -47,12 +46,11 @@ class CtxHooks:
         return owner.pid if owner else None
 
     def settle(self) -> None:
-        deadline = time.monotonic() + processes.PATIENCE_S
-        while time.monotonic() < deadline and (
-            spool.pending_names(self._store.home)
-            or self._rows("SELECT id FROM events WHERE status = 'new'")
-        ):
-            time.sleep(0.1)
+        processes.wait_for("the end of all work", self._is_idle)
+
+    def _is_idle(self) -> bool:
+        new = self._rows("SELECT count(*) FROM events WHERE status = 'new'")
+        return new == [0] and not spool.pending_names(self._store.home)
 
     def kept(self) -> set[int]:
         return set(map(number_of, self._rows("SELECT tool_use FROM events WHERE tool_use <> ''")))

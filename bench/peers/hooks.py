@@ -7,9 +7,10 @@ nothing is left to do.
 
 *Cold* is `SessionStart` without a worker and without memory, and the time until a worker runs that
 was started by it. Afterwards twice as many `PostToolUse` events are sent, and the worker is killed
-with every second one, at a random moment of the hook. The model of claude-mem takes a second then,
-which is quick for a model. *Kept* are the events that are stored at the end. *In memory* are those
-that search or the start text can show: observations of claude-mem, steps of ctx.
+with every second one, at a random moment from the start of the hook until a second after it usually
+ends. The model of claude-mem takes a second then, which is quick for a model. *Kept* are the events
+that are stored at the end. *In memory* are those that search or the start text can show:
+observations of claude-mem, steps of ctx.
 """
 
 import json
@@ -19,7 +20,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from statistics import median
 from threading import Timer
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol
 
 from bench.peers import processes
 from bench.peers.claude_mem import claude_mem
@@ -33,8 +34,6 @@ ONE_KILLED_OF = 2
 SEED = 11
 MODEL_S = 1.0
 RESTART_S = 10
-
-Found = TypeVar("Found")
 
 
 class HookTool(Protocol):
@@ -82,7 +81,7 @@ def measured(tool: HookTool, rounds: int) -> Measured:
     # The prompt comes first: it opens the session.
     send(tool, "UserPromptSubmit")
     tool.settle()
-    pid = wait_for("a worker", tool.worker)
+    pid = processes.wait_for("a worker", tool.worker)
     before = processes.cpu_seconds(pid)
     uses = [send(tool, "PostToolUse", number).cost for number in range(rounds)]
     tool.settle()
@@ -111,10 +110,10 @@ def cold_starts(tool: HookTool) -> tuple[Cost, float]:
     for number in range(COLD):
         if number and (old := tool.worker()):
             processes.end(old)
-            wait_for("the end of the worker", lambda: not tool.worker())
+            processes.wait_for("the end of the worker", lambda: not tool.worker())
         began = time.perf_counter()
         costs.append(send(tool, "SessionStart").cost)
-        wait_for("a worker", tool.worker)
+        processes.wait_for("a worker", tool.worker)
         waits.append(time.perf_counter() - began)
     return middle(costs), median(waits)
 
@@ -127,7 +126,7 @@ def lose(tool: HookTool, first: int, hook_s: float) -> tuple[int, int]:
     for number in range(first, 3 * first):
         timer = None
         if number % ONE_KILLED_OF == 0 and (pid := worker_soon(tool)):
-            timer = Timer(rng.uniform(0, hook_s), processes.end, [pid])
+            timer = Timer(rng.uniform(0, hook_s + MODEL_S), processes.end, [pid])
             timer.start()
             kills += 1
         send(tool, "PostToolUse", number)
@@ -152,15 +151,6 @@ def worker_soon(tool: HookTool) -> int | None:
 
 def middle(costs: list[Cost]) -> Cost:
     return Cost(median(each.cpu for each in costs), median(each.wall for each in costs))
-
-
-def wait_for(what: str, holds: Callable[[], Found | None]) -> Found:
-    deadline = time.monotonic() + processes.PATIENCE_S
-    while not (found := holds()):
-        if time.monotonic() > deadline:
-            raise SystemExit(f"There was no sign of {what} for {processes.PATIENCE_S} s.")
-        time.sleep(0.02)
-    return found
 
 
 def start_text(answer: bytes) -> str:

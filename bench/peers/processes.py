@@ -8,14 +8,15 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from bench.timing import Cost
 
 PATIENCE_S = 300
+Found = TypeVar("Found")
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -73,18 +74,29 @@ def running(home: Path) -> list[int]:
 
 def end_all(home: Path) -> None:
     """End them by their ids, until none is left: one of them may just have started another."""
-    deadline = time.monotonic() + PATIENCE_S
-    while pids := running(home):
-        if time.monotonic() > deadline:
-            raise SystemExit(f"These processes do not end: {pids}.")
+
+    def are_ended() -> bool:
+        pids = running(home)
         for pid in pids:
             end(pid)
-        time.sleep(0.05)
+        return not pids
+
+    wait_for("the end of all processes", are_ended)
 
 
 def end(pid: int) -> None:
     with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
+
+
+def wait_for(what: str, holds: Callable[[], Found | None]) -> Found:
+    """Wait until a condition holds, and return its value."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not (found := holds()):
+        if time.monotonic() > deadline:
+            raise SystemExit(f"There was no sign of {what} for {PATIENCE_S} s.")
+        time.sleep(0.05)
+    return found
 
 
 def cpu_seconds(pid: int) -> float:
