@@ -32,10 +32,13 @@ class CtxHooks:
         self._store = UserStore(str(home / ".ctx"))
         # A busy machine takes longer than a hook may.
         self._environment = processes.environment(
-            home, CTX_HOME=str(home / ".ctx"), CLAUDE_PROJECT_DIR=self.folder, CTX_PATIENCE="60"
+            home, CTX_HOME=str(home / ".ctx"), CLAUDE_PROJECT_DIR=self.folder, CTX_PATIENCE="10"
         )
 
     def hook(self, event: str, fields: bytes) -> Ran:
+        # As if no session had just started: two registrations for one start answer once.
+        for claim in Path(self._store.home, "live").glob("*.start-*"):
+            claim.unlink(missing_ok=True)
         command = [sys.executable, "-I", "-S", registration.ENTRY, WORDS[event]]
         return processes.run(command, fields, self._environment, Path(self.folder))
 
