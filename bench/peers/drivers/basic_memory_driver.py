@@ -10,6 +10,8 @@ from basic_memory.mcp.tools import (  # type: ignore[import-not-found]
 )
 from json_lines import serve  # type: ignore[import-not-found]
 
+_TITLE = "turn "
+
 
 def main() -> None:
     # As its server does; otherwise each step would be logged to stderr.
@@ -24,8 +26,8 @@ def main() -> None:
 
 async def _answer(request: dict[str, Any]) -> list[str]:
     if request["do"] == "add":
-        # A title is a file name.
-        title = request["unit"].replace(":", "-")
+        # A title is a file name, and a bare number would be read as one.
+        title = _TITLE + request["unit"].replace(":", "-")
         await write_note(title=title, content=request["text"], directory="turns", project="main")
         return []
     found = await search_notes(
@@ -33,7 +35,8 @@ async def _answer(request: dict[str, Any]) -> list[str]:
     )
     if isinstance(found, str):
         raise SystemExit(f"The search failed: {found[:500]}")
-    return [each["title"].replace("-", ":") for each in found["results"]]
+    titles = (each["title"] for each in found["results"])
+    return [title.removeprefix(_TITLE).replace("-", ":") for title in titles]
 
 
 if __name__ == "__main__":
