@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from functools import partial
 from statistics import median
 from typing import NamedTuple
 
@@ -41,7 +42,9 @@ def answers(tasks: Sequence[Task], mirrors: str, aider: Driven) -> Iterator[Comp
         checkout = Checkout(mirror, f"{space}/tree")
         for task in sorted(tasks, key=lambda each: (checkout.committed_at(each.parent), each.id)):
             checkout.move_to(task.parent)
-            ours = timing.of_call_and_children(lambda: _ranked_by_ctx(task, checkout, space, run))  # noqa: B023
+            ours = timing.of_call_and_children(
+                partial(_rank_with_ctx, task, checkout, f"{space}/index", run)
+            )
             with localisation.opened(checkout, f"{space}/index", run) as code:
                 answer = localisation.answer(task, checkout, code, ranker, run)
             sources = list(filter(baselines.is_source, checkout.files()))
@@ -52,8 +55,8 @@ def answers(tasks: Sequence[Task], mirrors: str, aider: Driven) -> Iterator[Comp
             yield Compared(answer, ours, theirs.cost)
 
 
-def _ranked_by_ctx(task: Task, checkout: Checkout, space: str, run: Run) -> None:
-    with localisation.opened(checkout, f"{space}/index", run) as code:
+def _rank_with_ctx(task: Task, checkout: Checkout, index: str, run: Run) -> None:
+    with localisation.opened(checkout, index, run) as code:
         localisation.ranked(code, task.text, run.without)
 
 

@@ -6,7 +6,9 @@ data on disk, and each turn is added by one call. The CPU time of a call is that
 
 No model is asked: mem0 stores the turns as they are (`infer=False`). Both tools embed text with a
 model from the network, so they get the vectors of ctx's own table instead, from a server on
-loopback. The time for computing them is not in their CPU time; in that of ctx it is.
+loopback. basic-memory uses them only if its Python can load extensions of SQLite. The time for
+computing them is not in the CPU time of the tools. mem0 embeds a turn when it is added; ctx embeds
+what is new later, in its worker or before a search, and that is not in its time for adding.
 """
 
 import random
