@@ -119,4 +119,6 @@ def test_a_tool_that_needs_a_newer_python_says_so(
     peer = Peer("future", "1.0", needs_python=(9, 9))
     with pytest.raises(SystemExit, match=r"future 1\.0 needs Python 9\.9: add `--python PATH`"):
         installs.install(peer, [sys.executable])
+    with pytest.raises(SystemExit, match="This is no Python"):
+        installs.install(peer, [str(tmp_path / "python")])
     assert not peer.is_installed

@@ -1,7 +1,7 @@
 """Other tools beside ctx: the same events, questions and tasks, on the same machine, in one run.
 
-    python -m bench peers --install [NAME …]
-    python -m bench peers hooks|memory|files|grep …
+    python -m bench peers --install [hooks|memory|files|grep …]
+    python -m bench peers [hooks|memory|files|grep …] [OPTIONS]
 
 `hooks` compares claude-mem, `memory` basic-memory and mem0, `files` aider's repository map, and
 `grep` git grep and ripgrep. `installs` has the versions. Each tool is installed into a folder of

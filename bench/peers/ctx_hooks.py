@@ -30,9 +30,8 @@ class CtxHooks:
     def __init__(self, home: Path) -> None:
         self.folder = make_project(home)
         self._store = UserStore(str(home / ".ctx"))
-        # A busy machine takes longer than a hook may.
         self._environment = processes.environment(
-            home, CTX_HOME=str(home / ".ctx"), CLAUDE_PROJECT_DIR=self.folder, CTX_PATIENCE="10"
+            home, CTX_HOME=str(home / ".ctx"), CLAUDE_PROJECT_DIR=self.folder
         )
 
     def hook(self, event: str, fields: bytes) -> Ran:

