@@ -6,11 +6,13 @@ both run. *Worker* is the CPU time of the worker for each `PostToolUse` event, f
 nothing is left to do.
 
 *Cold* is `SessionStart` without memory and without a worker, because none was started yet or the
-last one was killed, and the time until the worker runs that it starts. Afterwards twice as many `PostToolUse` events are sent, and the worker is killed
-with every second one, at a random moment from the start of the hook until a second after it usually
-ends. The model of claude-mem takes a second then, which is quick for a model. *Kept* are the events
-that are stored at the end. *In memory* are those that search or the start text can show:
-observations of claude-mem, steps of ctx.
+last one was killed, and the time until the worker runs that it starts.
+
+Afterwards twice as many `PostToolUse` events are sent, and the worker is killed with every second
+one, at a random moment from the start of the hook until a second after it usually ends. The model
+of claude-mem takes a second then, which is quick for a model. *Kept* are the events that are stored
+at the end. *In memory* are those that search or the start text can show: observations of
+claude-mem, steps of ctx.
 """
 
 import json
