@@ -17,12 +17,14 @@ NOT_BENCHMARKS = {
     *("secret_encodings", "secret_passwords", "secret_values"),
 }
 
-NEED_DATA = {"localisation", "recall", "sessions"}
+NEED_DATA = {"localisation", "peers", "recall", "sessions"}
 """They need external data, so they run only if they are named."""
 
 
 def names() -> list[str]:
-    return sorted({path.stem for path in HERE.glob("*.py")} - NOT_BENCHMARKS)
+    modules = {path.stem for path in HERE.glob("*.py")}
+    packages = {path.parent.name for path in HERE.glob("*/__main__.py")}
+    return sorted((modules | packages) - NOT_BENCHMARKS)
 
 
 def run(name: str, arguments: list[str]) -> int:
