@@ -48,13 +48,15 @@ def test_a_dump_is_restored_and_a_later_scrub_is_applied_again(
     on("anna", "sync")
     dump = str(tmp_path / "memory.dump")
     run("pg_dumpall", "--roles-only", "--no-role-passwords", f"--file={tmp_path / 'roles.sql'}")
-    run("pg_dump", "--format=custom", "--schema=ctx", f"--file={dump}", team)
+    schemas = ("--schema=ctx", "--schema=ctx_graph")
+    run("pg_dump", "--format=custom", *schemas, f"--file={dump}", team)
     on("anna", "add", "Newer than the backup.", "--tag", "project:shop", "--no-tier")
     on("anna", "scrub", "4711-Xy", "--yes")
     on("anna", "sync")
-    sql("postgres", "DROP SCHEMA ctx CASCADE")
+    sql("postgres", "DROP SCHEMA ctx, ctx_graph CASCADE")
     run("pg_restore", "--exit-on-error", f"--dbname={team}", dump)
     assert sql("ben", "SELECT content FROM ctx.nodes") == [("The door opens with 4711-Xy.",)]
+    assert sql("ben", "SELECT count(*) FROM ctx_graph.nodes_with('door', NULL)") == [(1,)]
     old = sql("anna", "SELECT name FROM ctx.batches WHERE project = 'shop'")
     on("anna", "sync")
     contents = [row[0] for row in sql("ben", "SELECT content FROM ctx.nodes ORDER BY 1")]
