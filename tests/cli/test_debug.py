@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from ctx import __version__
 from tests.conftest import Ctx
 
 
@@ -173,4 +174,4 @@ def test_the_nearest_word_is_suggested(folder: Path, ctx: Ctx) -> None:
 
 def test_version(ctx: Ctx) -> None:
     for words in (["--version"], ["-V"], ["-q", "--version"], ["--version", "--format", "json"]):
-        assert ctx(*words).out == "ctx 0.1.0\n"
+        assert ctx(*words).out == f"ctx {__version__}\n"
