@@ -152,7 +152,8 @@ def given_context(sandbox: Any, prompt: str) -> str:
 
 
 def play(task: Task, backend: Backend, meter: Meter, limits: Limits) -> Outcome:
-    with tempfile.TemporaryDirectory(prefix="ctx-tasks-") as folder:
+    # A process that indexes the repository in the background may still write there.
+    with tempfile.TemporaryDirectory(prefix="ctx-tasks-", ignore_cleanup_errors=True) as folder:
         with first_session(task, Path(folder)) as sandbox:
             alone = Path(folder, "without", "shop")
             shutil.copytree(sandbox.project, alone)
