@@ -108,7 +108,7 @@ class TsvectorVocabulary:
         self.nodes: int = row[0]
 
     def count(self, term: str) -> int:
-        counted = tsvector_search.nodes_with(SearchTerm(term))
+        counted = tsvector_search.count_with(SearchTerm(term))
         count: int = self._connection.execute(counted.sql, counted.parameters).fetchone()[0]
         return count
 

@@ -13,8 +13,10 @@ from ctx.memory.query.conditions import SqlFragment, join_fragments
 LONGEST_WORD = 500
 """In characters. PostgreSQL stores at most 2,046 bytes of a word."""
 
-
 MOST_COUNTED = 50_000
+"""Nodes that are counted for one word. A word that more of them have is common."""
+NO_CONDITION = SqlFragment("TRUE")
+"""What `conditions.condition` gives for a query without filters."""
 
 
 class SearchTerm(NamedTuple):
@@ -42,9 +44,6 @@ class TermGroups(NamedTuple):
     @property
     def terms(self) -> list[SearchTerm]:
         return [term for group in self.groups for term in group]
-
-
-NO_CONDITION = SqlFragment("TRUE")
 
 
 def matches(words: TermGroups) -> SqlFragment:
@@ -97,12 +96,12 @@ def ranked(words: TermGroups, condition: SqlFragment, newest: int | None) -> Sql
 
 
 def _count(place: int, term: SearchTerm) -> SqlFragment:
-    counted = nodes_with(term)
+    counted = count_with(term)
     return SqlFragment(f"({counted.sql}) AS nodes{place}", counted.parameters)
 
 
-def nodes_with(term: SearchTerm) -> SqlFragment:
-    """How many nodes have a word, counted up to `MOST_COUNTED`: such a word is common."""
+def count_with(term: SearchTerm) -> SqlFragment:
+    """How many nodes have a word, up to `MOST_COUNTED`."""
     return SqlFragment("SELECT count_with(CAST(? AS tsquery), ?)", (term.query, MOST_COUNTED))
 
 
