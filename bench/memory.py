@@ -40,6 +40,7 @@ from ctx.operations import compose, status
 from ctx.operations.list import Options as ListOptions
 from ctx.operations.list import list_nodes
 from ctx.operations.query import find
+from ctx.operations.visible_nodes import VisibleNodes
 from ctx.workspace import Environment, Memory
 
 NODES, EDGES_EACH = 100_000, 3
@@ -176,7 +177,7 @@ def questions(memory: Memory) -> Iterator[Question]:
     yield Question("related --depth 2", lambda: [r.id for r in walk.related(graph, [some], 2)])
     options = compose.Options(budget=50_000)
     yield Question("compose, 50,000 tokens", lambda: _composed(memory, options))
-    mine = options._replace(visible=compose.VisibleNodes(project="p3"))
+    mine = options._replace(visible=VisibleNodes(project="p3"))
     yield Question("compose, 50,000 tokens, one project", lambda: _composed(memory, mine))
     yield Question("status", lambda: _counted(memory), limit="")
 

@@ -46,7 +46,7 @@ from ctx.layout import UserStore
 from ctx.memory.query import execute
 from ctx.memory.query.query_parser import parse
 from ctx.operations import import_, link, recall
-from ctx.operations.compose import VisibleNodes, scope_of
+from ctx.operations.visible_nodes import VisibleNodes, scope_of
 from ctx.packs import node_ranking, node_vectors
 from ctx.workspace import Environment, Memory, open_memory
 

@@ -18,6 +18,7 @@ from ctx.ids import NodeId, Ulid
 from ctx.memory.changes import Change, ChangeAuthor, changing
 from ctx.memory.graph import Graph
 from ctx.operations import compose, task
+from ctx.operations.visible_nodes import VisibleNodes
 from tests import effort
 from tests.capture.conversations import Client, context_of
 from tests.conftest import Ctx, git
@@ -311,7 +312,7 @@ def test_projects_and_tasks_are_filtered_as_in_compose(
                 wanted = ContextRequest(project, current, 2_000)
                 made = layers.context([memory.user.connection], wanted)
                 # Outside of any project, an agent sees nothing of one.
-                visible = compose.VisibleNodes(project=project or "")
+                visible = VisibleNodes(project=project or "")
                 same = compose.compose(memory, compose.Options(budget=2_000, visible=visible))
                 nodes = same.context.nodes
                 assert [item.id for item in made.items] == [node.id for node in nodes]

@@ -8,9 +8,9 @@ import pytest
 
 from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
-from ctx.operations.compose import VisibleNodes
 from ctx.operations.passages import KINDS, Kind, Passage
 from ctx.operations.recall import Options, RecallResult, recall, recall_everything
+from ctx.operations.visible_nodes import VisibleNodes
 from ctx.workspace import Environment, Memory, open_memory
 from tests.cli.conftest import Add, add
 from tests.conftest import Ctx, git

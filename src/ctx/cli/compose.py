@@ -6,7 +6,8 @@ from ctx.cli import arguments, opening
 from ctx.cli.options import complete_with
 from ctx.cli.output import Markdown, Output, count
 from ctx.cli.settings import Settings
-from ctx.operations.compose import Composition, Options, VisibleNodes, compose
+from ctx.operations.compose import Composition, Options, compose
+from ctx.operations.visible_nodes import VisibleNodes
 
 EXAMPLES = """
 ctx compose                                          pinned, reference and working nodes

@@ -144,8 +144,8 @@ def show_pack(
 ) -> "PromptPack":
     """Build a pack and show it; `ctx pack` uses this too."""
     from ctx.cli import pack_answers
-    from ctx.operations.compose import VisibleNodes
     from ctx.operations.pack import Options, pack
+    from ctx.operations.visible_nodes import VisibleNodes
 
     wanted = Options(
         query.text,

@@ -214,7 +214,7 @@ def remember(place: AgentPlace, wanted: RememberArguments, _call: RunningCall) -
 
 def pack(place: AgentPlace, wanted: PackArguments, call: RunningCall) -> ToolAnswer:
     from ctx.operations import pack as packing
-    from ctx.operations.compose import visible_to_agent
+    from ctx.operations.visible_nodes import visible_to_agent
     from ctx.packs import pack_text
 
     with place.open(writing=False) as memory:
@@ -245,7 +245,7 @@ def pack(place: AgentPlace, wanted: PackArguments, call: RunningCall) -> ToolAns
 
 def timeline(place: AgentPlace, wanted: TimelineArguments, call: RunningCall) -> ToolAnswer:
     from ctx.operations import timeline as timelines
-    from ctx.operations.compose import visible_to_agent
+    from ctx.operations.visible_nodes import visible_to_agent
 
     with place.open(writing=False) as memory:
         call.may_interrupt(*connections(memory))

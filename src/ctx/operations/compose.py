@@ -10,11 +10,11 @@ from ctx.context import compose as composer
 from ctx.context.compose import ContextEntry, ContextFrame, OmittedNodes
 from ctx.context.context_entries import ContextNode, load
 from ctx.ids import NodeId
-from ctx.memory import model, pending, walk
-from ctx.memory.model import Node
+from ctx.memory import model, walk
 from ctx.memory.query import execute
 from ctx.memory.query.compile import Scope, hidden_nodes
 from ctx.memory.query.query_parser import And, Query, parse
+from ctx.operations.visible_nodes import VisibleNodes, is_visible, scope_of
 from ctx.workspace import Memory
 
 MOST_COUNTED = 500
@@ -22,18 +22,6 @@ MOST_COUNTED = 500
 
 
 _MOST_NEAR = 2_000
-
-
-class VisibleNodes(NamedTuple):
-    """What a reading command may see."""
-
-    project: str | None = None
-    """The project whose nodes count, beside those of none. None: where the command works; a
-    name that no project has: of none."""
-    all_projects: bool = False
-    include_superseded: bool = False
-    session: str = ""
-    """The session whose own nodes count, whichever project they name."""
 
 
 class Options(NamedTuple):
@@ -98,24 +86,6 @@ def compose(memory: Memory, options: Options) -> Composition:
     return _compose_candidates(memory, options, scope, candidates)
 
 
-def scope_of(memory: Memory, visible: VisibleNodes) -> Scope:
-    """What is in sight: of projects this one, of working notes those of the current task."""
-    project = memory.project if visible.project is None else visible.project
-    return Scope(
-        include_superseded=visible.include_superseded,
-        project=None if visible.all_projects else project,
-        task=pending.current_task(memory.user, memory.place.task_key),
-        session=visible.session,
-    )
-
-
-def visible_to_agent(memory: Memory) -> VisibleNodes:
-    """What an agent may see: nothing of other projects, even outside of a project. There, it has to
-    name the project of what it remembers, and sees that again."""
-    own = "" if memory.project else memory.session
-    return VisibleNodes(project=memory.project or "", session=own)
-
-
 def of_other_projects(
     connections: Sequence[Connection], query: Query, scope: Scope, now_ms: int
 ) -> OmittedNodes:
@@ -156,20 +126,6 @@ def _compose_near(memory: Memory, options: Options, scope: Scope) -> Composition
             others += 1
     candidates = ComposeCandidates(iter(wanted), query, OmittedNodes(others), seeds)
     return _compose_candidates(memory, options, scope, candidates)
-
-
-def is_visible(node: Node, scope: Scope) -> bool:
-    """What a query asks of the database, asked of a node."""
-
-    def is_elsewhere(namespace: str, mine: str | None) -> bool:
-        named = [tag for tag in node.tags if tag.startswith(f"{namespace}:")]
-        return mine is not None and bool(named) and f"{namespace}:{mine}" not in named
-
-    return (
-        (scope.include_superseded or node.superseded_by is None)
-        and not is_elsewhere("project", scope.project)
-        and not (model.WORKING in node.tags and is_elsewhere("task", scope.task))
-    )
 
 
 def _compose_candidates(

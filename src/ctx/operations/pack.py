@@ -25,7 +25,7 @@ from ctx.memory.receipts import (
     ReceiptOmission,
 )
 from ctx.operations import keep_receipt
-from ctx.operations.compose import VisibleNodes, scope_of
+from ctx.operations.visible_nodes import VisibleNodes, scope_of
 from ctx.packs import pack_pipeline
 from ctx.packs.chunks import NarrativeSection
 from ctx.packs.expand import InSight

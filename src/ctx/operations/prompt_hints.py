@@ -24,7 +24,7 @@ from ctx.memory.model import Node
 from ctx.memory.query import node_candidates
 from ctx.memory.query.compile import Scope
 from ctx.memory.query.query_parser import parse_words
-from ctx.operations.compose import VisibleNodes, scope_of
+from ctx.operations.visible_nodes import VisibleNodes, scope_of
 from ctx.operations.why import read_receipt
 from ctx.packs import node_ranking
 from ctx.packs.node_ranking import RankedNode

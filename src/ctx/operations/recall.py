@@ -16,8 +16,9 @@ from ctx.memory.graph import PROJECT
 from ctx.memory.model import Node
 from ctx.memory.query.compile import Scope
 from ctx.memory.query.query_parser import Query, parse
-from ctx.operations.compose import VisibleNodes, of_other_projects, scope_of
+from ctx.operations.compose import of_other_projects
 from ctx.operations.query import query_exact_first
+from ctx.operations.visible_nodes import VisibleNodes, scope_of
 from ctx.packs import node_ranking
 from ctx.packs.node_ranking import Nearness, RankedNode
 from ctx.packs.prompt_pack import Signal

@@ -14,9 +14,9 @@ from ctx.ids import NodeId
 from ctx.memory.graph import PROJECT
 from ctx.memory.model import Node
 from ctx.operations import keep_receipt, recall
-from ctx.operations.compose import VisibleNodes, is_visible, scope_of, visible_to_agent
 from ctx.operations.passages import KINDS, Passage
 from ctx.operations.recall import RecallResult
+from ctx.operations.visible_nodes import VisibleNodes, is_visible, scope_of, visible_to_agent
 from ctx.packs.node_ranking import Nearness
 from ctx.project import authors
 from ctx.redaction import redact

@@ -41,7 +41,7 @@ from ctx.operations import (
     trace,
 )
 from ctx.operations.agent_proposals import NO_PROPOSED_CHANGE, ProposedChange
-from ctx.operations.compose import visible_to_agent
+from ctx.operations.visible_nodes import visible_to_agent
 from ctx.redaction import redact
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory

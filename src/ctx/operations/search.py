@@ -25,7 +25,7 @@ from ctx.memory.stats import TypeCount, type_counts
 from ctx.operations import list as listing
 from ctx.operations import query as querying
 from ctx.operations import recall
-from ctx.operations.compose import VisibleNodes
+from ctx.operations.visible_nodes import VisibleNodes
 from ctx.packs.prompt_pack import Signal
 from ctx.workspace import Memory
 

@@ -23,8 +23,8 @@ from ctx.memory.query import execute
 from ctx.memory.query.filters import PathFilter, TypeFilter
 from ctx.memory.query.query_parser import Expression, Not, Or, Query
 from ctx.operations import keep_receipt
-from ctx.operations.compose import VisibleNodes, is_visible, scope_of
 from ctx.operations.show import show
+from ctx.operations.visible_nodes import VisibleNodes, is_visible, scope_of
 from ctx.workspace import Memory
 
 DEFAULT_LIMIT = 20

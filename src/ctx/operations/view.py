@@ -10,7 +10,8 @@ from ctx.memory.graph import Graph
 from ctx.memory.model import DEFAULT_VIEW, View
 from ctx.memory.query.compile import Scope, compile_query
 from ctx.memory.query.query_parser import parse
-from ctx.operations.compose import Composition, Options, VisibleNodes, compose
+from ctx.operations.compose import Composition, Options, compose
+from ctx.operations.visible_nodes import VisibleNodes
 from ctx.redaction import redact
 from ctx.workspace import Memory
 
