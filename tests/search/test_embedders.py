@@ -87,9 +87,14 @@ def test_a_packed_table_is_read_back(tmp_path: Path) -> None:
 
 def test_a_damaged_table_is_refused(tmp_path: Path) -> None:
     path = write_table(tmp_path / "t", ["a"], [[1.0]])
-    with pytest.raises(IndexCorrupt, match="checksum") as refused:
-        StaticEmbedder(path, "0" * 64)
+    with pytest.raises(IndexCorrupt, match="damaged") as refused:
+        StaticEmbedder(path).expect("0" * 64)
     assert "search.vectors off" in str(refused.value.hint)
+    whole = (tmp_path / "t").read_bytes()
+    for size in range(1, len(whole)):
+        (tmp_path / "cut").write_bytes(whole[:size])
+        with pytest.raises(IndexCorrupt, match="damaged"):
+            StaticEmbedder(str(tmp_path / "cut"))
     with pytest.raises(DiskFailure):
         StaticEmbedder(str(tmp_path / "missing"))
 

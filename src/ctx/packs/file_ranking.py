@@ -226,7 +226,7 @@ def _score_by_meaning(connection: Connection, question: SearchQuestion) -> dict[
     """The files touched by commits whose subjects mean something similar to the first line of the
     task."""
     try:
-        vector = embedders.default().embed_one(question.first_line)
+        vector = embedders.unchecked().embed_one(question.first_line)
     except IndexCorrupt:
         # The table is damaged: the other signals remain.
         return {}

@@ -38,9 +38,17 @@ class Embedder(Protocol):
 @cache
 def default() -> "StaticEmbedder":
     """The built-in table. It is not loaded before this call, and numpy not before it embeds."""
+    table = unchecked()
+    table.expect(CHECKSUM)
+    return table
+
+
+@cache
+def unchecked() -> "StaticEmbedder":
+    """The built-in table for vectors that are compared once and not stored."""
     from ctx.search.static_embedder import StaticEmbedder
 
-    return StaticEmbedder(DATA, CHECKSUM)
+    return StaticEmbedder(DATA)
 
 
 def configured_embedder(

@@ -13,6 +13,7 @@ import json
 import math
 import re
 from collections.abc import Sequence
+from functools import cached_property
 from mmap import ACCESS_READ, mmap
 from struct import Struct
 from typing import TYPE_CHECKING
@@ -41,27 +42,45 @@ _SCALE = Struct("<f")
 class StaticEmbedder:
     """An embedder that adds up the vectors of words."""
 
-    def __init__(self, path: str, checksum: str | None = None) -> None:
-        """Read a table. With a checksum, any other table is refused."""
+    def __init__(self, path: str) -> None:
         with disk.explain_errors("reading the table of vectors"), open(path, "rb") as file:
             self._data = data = mmap(file.fileno(), 0, access=ACCESS_READ)
-        digest = blake3(data).hexdigest()
-        if checksum not in (None, digest):
-            raise IndexCorrupt(
-                f"The embedding table {path} is damaged: its checksum is wrong.",
-                hint="Install ctx again; until then, `ctx config set search.vectors off`.",
-            )
-        end_of_head = data.find(b"\n") + 1
-        head = json.loads(data[:end_of_head])
-        self.name: str = head["name"]
-        self.version = digest[:16]
-        self.dimensions: int = head["dimensions"]
-        end_of_words = end_of_head + head["words"]
-        pieces = data[end_of_head:end_of_words].decode("ascii").splitlines()
+        self._path = path
+        try:
+            end_of_head = data.find(b"\n") + 1
+            head = json.loads(data[:end_of_head])
+            self.name: str = head["name"]
+            self.dimensions: int = head["dimensions"]
+            end_of_words = end_of_head + head["words"]
+            pieces = data[end_of_head:end_of_words].decode("ascii").splitlines()
+        except (ValueError, KeyError, TypeError) as error:
+            raise self._damaged() from error
         self._vocabulary = PieceVocabulary(pieces)
         self._count = len(pieces)
         self._scales_at = end_of_words
         self._rows_at = end_of_words + 4 * len(pieces)
+        if self._rows_at + self._count * self.dimensions != len(data):
+            raise self._damaged()
+
+    @cached_property
+    def checksum(self) -> str:
+        """The BLAKE3 hash of the table. It takes longer than embedding a few texts."""
+        return blake3(self._data).hexdigest()
+
+    @property
+    def version(self) -> str:
+        return self.checksum[:16]
+
+    def expect(self, checksum: str) -> None:
+        """Refuse any other table."""
+        if self.checksum != checksum:
+            raise self._damaged()
+
+    def _damaged(self) -> IndexCorrupt:
+        return IndexCorrupt(
+            f"The embedding table {self._path} is damaged.",
+            hint="Install ctx again; until then, `ctx config set search.vectors off`.",
+        )
 
     def embed(self, texts: Sequence[str]) -> "Matrix":
         import numpy
@@ -97,8 +116,7 @@ class PieceVocabulary:
     """The pieces that have a row, and how a text is split into them."""
 
     def __init__(self, pieces: Sequence[str]) -> None:
-        self._rows = {piece: row for row, piece in enumerate(pieces)}
-        self._longest = max(map(len, pieces), default=0)
+        self._rows = dict(zip(pieces, range(len(pieces)), strict=True))
         self._known: dict[str, tuple[int, ...]] = {}
 
     def weights(self, text: str) -> dict[int, float]:
@@ -130,7 +148,7 @@ class PieceVocabulary:
         rows: list[int] = []
         begin, prefix = 0, ""
         while begin < len(part):
-            for end in range(min(len(part), begin + self._longest), begin, -1):
+            for end in range(len(part), begin, -1):
                 row = self._rows.get(prefix + part[begin:end])
                 if row is not None:
                     rows.append(row)
