@@ -7,6 +7,7 @@ import pytest
 
 from ctx import clock
 from ctx.code import index_file
+from ctx.code.history import commit_meanings
 from ctx.codebase import code_index
 from ctx.codebase.code_index import Codebase
 from ctx.errors import IndexCorrupt
@@ -33,11 +34,9 @@ def commit(repo: Path, subject: str) -> None:
 
 def fingerprints(codebase: Codebase) -> dict[str, bytes]:
     with closing(index_file.open_for_writing(codebase.place.database)) as connection:
-        return dict(
-            connection.execute(
-                "SELECT subject, fingerprint FROM commits JOIN commit_meanings ON id = commit_id"
-            )
-        )
+        subjects = dict(connection.execute("SELECT id, subject FROM commits"))
+        by_commit = commit_meanings.all_fingerprints(connection)
+    return {subjects[id]: bits for id, bits in by_commit.items()}
 
 
 def test_new_commits_get_fingerprints(repo: Path, codebase: Codebase) -> None:

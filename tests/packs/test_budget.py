@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx.errors import BudgetExceeded
-from ctx.packs import budget
+from ctx.packs import budget, pack_text
 from ctx.packs.budget import ChunkOffer, fill
 from ctx.packs.prompt_pack import Chunk
 from tests import effort
@@ -53,9 +53,11 @@ def test_the_chunk_with_the_most_value_per_token_comes_first() -> None:
 def test_in_a_small_budget_a_chunk_is_shortened() -> None:
     offers = [
         ChunkOffer(chunk("best", 1.0, 300)),
-        ChunkOffer(chunk("next", 0.9, 300), chunk("next in brief", 0.9, 40)),
+        ChunkOffer(chunk("next", 0.9, 300), "in brief"),
     ]
-    assert chosen_and_left_out(offers, 350)[0] == ["best", "next in brief"]
+    best, following = fill(offers, 350).chunks
+    assert (best.title, following.title, following.snippet) == ("best", "next", "in brief")
+    assert following.tokens == pack_text.cost(following) < 50
 
 
 def test_overlapping_chunks_are_left_out() -> None:
@@ -100,13 +102,15 @@ def test_a_pack_ends_where_code_is_unlikely_to_help() -> None:
 
 def test_a_budget_below_one_chunk_is_an_error() -> None:
     offers = [
-        ChunkOffer(chunk("best", 1.0, 300), chunk("brief", 1.0, 50)),
+        ChunkOffer(chunk("best", 1.0, 300), "brief"),
         ChunkOffer(chunk("b", 0.9, 10)),
     ]
-    with pytest.raises(BudgetExceeded, match="takes 50 tokens, and there are 45"):
-        fill(offers, 45)
-    assert chosen_and_left_out(offers, 50)[0] == ["brief"]
-    assert (budget.smallest(offers), budget.smallest([])) == (50, 0)
+    least = budget.smallest(offers)
+    assert least == pack_text.cost(offers[0].chunk._replace(snippet="brief"))
+    with pytest.raises(BudgetExceeded, match=f"takes {least} tokens, and there are {least - 1}"):
+        fill(offers, least - 1)
+    assert [each.snippet for each in fill(offers, least).chunks] == ["brief"]
+    assert budget.smallest([]) == 0
     assert fill([], 0) == ((), ())
 
 
@@ -114,7 +118,7 @@ OFFERS = st.lists(
     st.builds(
         lambda number, score, tokens, brief, file: ChunkOffer(
             chunk(f"c{number}", score, tokens, place=(f"{file}.py", number + 1, number + 1)),
-            chunk(f"c{number}", score, min(brief, tokens)) if brief else None,
+            "x" * brief if brief else None,
         ),
         st.integers(0, 10_000),
         st.floats(0.001, 1),
@@ -136,7 +140,7 @@ def test_the_budget_is_never_exceeded_and_every_chunk_is_accounted_for(
         found = fill(offers, room, limit)
     except BudgetExceeded:
         best = max(offers, key=lambda offer: offer.chunk.relevance_score)
-        assert (best.brief or best.chunk).tokens > room
+        assert budget.smallest([best]) > room
         return
     assert sum(each.tokens for each in found.chunks) <= room
     assert not limit or len(found.chunks) <= limit

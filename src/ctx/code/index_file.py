@@ -27,7 +27,7 @@ from ctx.sqlite.connection import (
 )
 
 APPLICATION_ID = 0x63747863  # "ctxc"
-VERSION = 5
+VERSION = 6
 """Increased when the tables or their meaning change."""
 ROOT = "root"
 """A note with the path of the indexed folder, as bytes."""

@@ -198,6 +198,7 @@ class Code(CodeGraph):
         items: list[LocatedItem] = []
         for start in range(0, len(wanted), _AT_ONCE):
             part = wanted[start : start + _AT_ONCE]
+            self._names.load(part)
             rows = self.connection.execute(
                 "SELECT items.id, kind, visibility, path, line, end_line, signature, doc FROM items"
                 " JOIN files ON files.id = items.id >> 16"

@@ -5,6 +5,7 @@ it as the key of an item. It follows from paths and manifests, so it is not stor
 """
 
 import re
+from collections.abc import Iterable
 from sqlite3 import Connection
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from ctx.code.packages.package_model import PackageTarget
 
 _DEEPEST = 100
+_MOST_ROWS = 10_000
+"""The number of rows to hold on to, for many names in a row."""
 _MODULE = KINDS.index("module")
 _CARGO = "Cargo.toml"
 _GO = "go.mod"
@@ -43,6 +46,13 @@ class _File(NamedTuple):
     """The module name of the file; empty if its items need none."""
 
 
+class _ItemRow(NamedTuple):
+    parent: int | None
+    name: str
+    signature: str
+    kind: int
+
+
 class QualifiedNames:
     """Computes the names of items, and caches what it learns about files and manifests."""
 
@@ -54,6 +64,26 @@ class QualifiedNames:
         self._go: dict[str, str] = {}
         self._targets: list[PackageTarget] | None = None
         self._inside: dict[int, str] = {}
+        self._rows: dict[int, _ItemRow] = {}
+
+    def load(self, items: Iterable[int]) -> None:
+        """Read what the names of some items consist of: in a few statements, not in some for each
+        item."""
+        unknown = {item for item in items if item not in self._inside}
+        if len(self._rows) > _MOST_ROWS:
+            self._rows.clear()
+        for _ in range(_DEEPEST):
+            unknown -= self._rows.keys()
+            if not unknown:
+                return
+            rows = self._connection.execute(
+                "SELECT id, parent, name, signature, kind FROM items"
+                " WHERE id IN (SELECT value FROM json_each(?))",
+                (str(list(unknown)),),
+            )
+            found = {id: _ItemRow(*row) for id, *row in rows}
+            self._rows |= found
+            unknown = {row.parent for row in found.values() if row.parent is not None}
 
     def qualified_name(self, item: int) -> str:
         """The qualified name of an item; for a file that is not a module, its path."""
@@ -70,21 +100,16 @@ class QualifiedNames:
         known = self._inside.get(item)
         if known is not None:
             return known
+        self.load([item])
         names: list[str] = []
-        at: int | None = item
-        while at is not None and len(names) < _DEEPEST:
-            row = self._connection.execute(
-                "SELECT items.parent, items.name, items.signature, above.kind FROM items"
-                " LEFT JOIN items AS above ON above.id = items.parent WHERE items.id = ?",
-                (at,),
-            ).fetchone()
-            if row is None or row[0] is None:
-                break
-            names.append(row[1])
+        row = self._rows.get(item)
+        while row is not None and row.parent is not None and len(names) < _DEEPEST:
+            above = self._rows.get(row.parent)
+            names.append(row.name)
             # An item inside its type needs no other owner; a namespace is not a type.
-            if row[3] == _MODULE:
-                names += reversed(_owners(row[1], row[2], language))
-            at = row[0]
+            if above is not None and above.kind == _MODULE:
+                names += reversed(_owners(row.name, row.signature, language))
+            row = above
         joined = self._inside[item] = separator(language).join(reversed(names))
         return joined
 

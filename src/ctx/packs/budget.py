@@ -6,7 +6,7 @@ likely chunks ends where further ones would hardly help, however much room there
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import chain
 from typing import NamedTuple
@@ -42,8 +42,8 @@ class ChunkOffer(NamedTuple):
     """A chunk that may be chosen, whole or in brief."""
 
     chunk: Chunk
-    brief: Chunk | None = None
-    """A shorter version for small budgets; None if it cannot be shorter."""
+    brief: str | None = None
+    """A shorter snippet for small budgets; None if it cannot be shorter."""
     probability: float | None = None
     """The probability that the task changes what it shows; None for memory."""
 
@@ -59,6 +59,7 @@ class _TakenChunks:
         self.chunks: list[Chunk] = []
         self.having: dict[str, list[int]] = {}
         """The chunks that contain a line, by index."""
+        self.by_path: dict[str, list[Chunk]] = {}
         self.of_file: dict[str, int] = {}
         self.tokens = 0
 
@@ -71,14 +72,15 @@ class _TakenChunks:
         for line in _lines(chunk):
             self.having.setdefault(line, []).append(len(self.chunks))
         self.chunks.append(chunk)
+        if chunk.path is not None:
+            self.by_path.setdefault(chunk.path, []).append(chunk)
         self.tokens += chunk.tokens
         group = chunk.path or chunk.object_id
         self.of_file[group] = self.of_file.get(group, 0) + 1
 
     def objection(self, chunk: Chunk) -> str | None:
-        for other in self.chunks:
-            if _is_inside(chunk, other):
-                return INSIDE
+        if any(_is_inside(chunk, other) for other in self.by_path.get(chunk.path or "", ())):
+            return INSIDE
         own = _lines(chunk)
         if len(own) < _FEW_LINES:
             return None
@@ -149,7 +151,8 @@ def _best(offers: Sequence[ChunkOffer]) -> int:
 
 
 def _smallest(offer: ChunkOffer) -> Chunk:
-    return _without_secrets(offer.brief or offer.chunk)
+    *_, shortest = _versions(offer)
+    return _without_secrets(shortest)
 
 
 def _first_chunk(offer: ChunkOffer, room: int) -> Chunk:
@@ -162,12 +165,19 @@ def _first_chunk(offer: ChunkOffer, room: int) -> Chunk:
 
 def _fit_chunk(offer: ChunkOffer, room: int) -> Chunk | None:
     """An offer, whole or in brief; None if it does not fit."""
-    for candidate in (offer.chunk, offer.brief):
-        if candidate is not None and candidate.tokens <= room:
-            chunk = _without_secrets(candidate)
+    for version in _versions(offer):
+        if version.tokens <= room:
+            chunk = _without_secrets(version)
             if chunk.tokens <= room:
                 return chunk
     return None
+
+
+def _versions(offer: ChunkOffer) -> Iterator[Chunk]:
+    """The whole chunk, then the one in brief if there is one."""
+    yield offer.chunk
+    if offer.brief is not None:
+        yield _with_snippet(offer.chunk, offer.brief)
 
 
 def _without_secrets(chunk: Chunk) -> Chunk:
@@ -176,8 +186,12 @@ def _without_secrets(chunk: Chunk) -> Chunk:
     redacted = redact(chunk.snippet)
     if not redacted.findings:
         return chunk
-    clean = chunk._replace(snippet=redacted.text)
-    return clean._replace(tokens=pack_text.cost(clean))
+    return _with_snippet(chunk, redacted.text)
+
+
+def _with_snippet(chunk: Chunk, snippet: str) -> Chunk:
+    changed = chunk._replace(snippet=snippet)
+    return changed._replace(tokens=pack_text.cost(changed))
 
 
 def _lines(chunk: Chunk) -> frozenset[str]:
@@ -185,8 +199,7 @@ def _lines(chunk: Chunk) -> frozenset[str]:
 
 
 def _is_inside(chunk: Chunk, other: Chunk) -> bool:
-    if chunk.path is None or chunk.path != other.path:
-        return False
+    """Whether one chunk of a file is a part of another."""
     if None in (chunk.first_line, chunk.last_line, other.first_line, other.last_line):
         return False
     return (

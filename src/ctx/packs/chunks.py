@@ -55,7 +55,7 @@ def part_offer(part: FilePart, name: str, why: Why, probability: float | None) -
     brief = part.signature or part.snippet.partition("\n")[0]
     if len(brief) >= len(part.snippet):
         return ChunkOffer(whole, None, probability)
-    return ChunkOffer(whole, _with_token_count(whole._replace(snippet=brief)), probability)
+    return ChunkOffer(whole, brief, probability)
 
 
 def signature_offer(item: LocatedItem, hash: str, why: Why, probability: float) -> ChunkOffer:
@@ -88,7 +88,7 @@ def node_offer(
     )
     if not rest and tokens.estimate(content) <= _BRIEF:
         return ChunkOffer(whole)
-    return ChunkOffer(whole, _with_token_count(whole._replace(snippet=_fit_text(content, _BRIEF))))
+    return ChunkOffer(whole, _fit_text(content, _BRIEF))
 
 
 def section_offer(section: NarrativeSection, why: Why, most: int) -> ChunkOffer:

@@ -150,16 +150,19 @@ def cost(text: FileText, numbers: Sequence[int]) -> float:
     """The tokens of some lines in order, before rounding up."""
     if not numbers:
         return 0.0
-    first, last = numbers[0] - 1, min(numbers[-1], len(text.lines))
-    if numbers[-1] - first == len(numbers):
-        spans = [(first, last)] if first < last else []
-    else:
-        spans = [(number - 1, number) for number in numbers if number <= last]
+    first, last = numbers[0], min(numbers[-1], len(text.lines))
+    if numbers[-1] - first + 1 == len(numbers):
+        return _cost_between(text, first, last)
+    return sum([_cost_between(text, number, number) for number in numbers if number <= last])
+
+
+def _cost_between(text: FileText, first: int, last: int) -> float:
+    """The tokens of the lines from one to another."""
+    if last < first:
+        return 0.0
     before, foreign = text.characters, text.foreign_tokens
-    total = sum([before[end] - before[start] + end - start for start, end in spans]) * 2 / 7
-    if foreign:
-        total += sum([foreign[end] - foreign[start] for start, end in spans])
-    return total
+    total = (before[last] - before[first - 1] + last - first + 1) * 2 / 7
+    return total + foreign[last] - foreign[first - 1] if foreign else total
 
 
 def first_line_with_comments(text: FileText, first: int, lowest: int = 1) -> int:
@@ -244,20 +247,17 @@ def _lines_around(
     text: FileText, block: Sequence[int], matters: Mapping[int, float], most: float
 ) -> list[int]:
     """The lines of a block around its most relevant line, as far as they fit."""
-    best = max(range(len(block)), key=lambda place: matters.get(block[place], 0.0))
-    first, last = best, best + 1
-    if cost(text, block[first:last]) > most:
+    lowest, highest = block[0], block[-1]
+    first = last = max(block, key=lambda number: matters.get(number, 0.0))
+    if _cost_between(text, first, last) > most:
         return []
     while True:
-        wider = [(max(first - 1, 0), last), (first, min(last + 1, len(block)))]
-        fits = [
-            (low, high)
-            for low, high in wider
-            if (low, high) != (first, last) and cost(text, block[low:high]) <= most
-        ]
-        if not fits:
-            return list(block[first:last])
-        first, last = fits[0]
+        if first > lowest and _cost_between(text, first - 1, last) <= most:
+            first -= 1
+        elif last < highest and _cost_between(text, first, last + 1) <= most:
+            last += 1
+        else:
+            return list(range(first, last + 1))
 
 
 def _indentation(line: str) -> str:

@@ -10,6 +10,7 @@ The weights of the file were then raised by hand, which keeps the first chunks i
 """
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -109,6 +110,8 @@ class SearchedFile(NamedTuple):
     rows: Rows
     lines: Mapping[int, Mapping[str, int]]
     """The words of the task by line."""
+    numbers: Sequence[int]
+    """These lines in order."""
     owners: Mapping[int, int]
     """The innermost item around each of these lines."""
 
@@ -172,7 +175,8 @@ def _search_file(
         return None
     rows = rows_of(code, file.id) if text.is_indexed else {}
     lines = lines_with(text.content[:_LONGEST_TEXT], words)
-    return SearchedFile(file, text, rows, lines, _owners(rows, file.id, sorted(lines)))
+    numbers = sorted(lines)
+    return SearchedFile(file, text, rows, lines, numbers, _owners(rows, file.id, numbers))
 
 
 def _owners(items: Rows, file_id: int, lines: Sequence[int]) -> dict[int, int]:
@@ -321,10 +325,10 @@ def candidate_part(candidate: ItemCandidate, query: ItemQuery, most: int) -> Fil
     searched, row = candidate.searched, candidate.row
     text = searched.text
     first, last = (row.line, row.end_line) if row else (1, len(text.lines))
+    inside = slice(bisect_left(searched.numbers, first), bisect_right(searched.numbers, last))
     matters = {
-        line: sum(map(query.weights.__getitem__, here))
-        for line, here in searched.lines.items()
-        if first <= line <= last
+        line: sum(map(query.weights.__getitem__, searched.lines[line]))
+        for line in searched.numbers[inside]
     }
     if row is not None:
         return item_part(text, searched.rows, row, matters, most)

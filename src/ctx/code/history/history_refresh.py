@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ctx import clock, git, layout
 from ctx.code import file_words, postings, segments
-from ctx.code.history import git_log
+from ctx.code.history import commit_meanings, git_log
 from ctx.code.history.history_tables import LARGEST_SHARED, key_of, pack, shrink, unpack
 from ctx.layout import STORE_NAME, Project
 from ctx.sqlite.connection import transaction
@@ -173,13 +173,13 @@ def _remove_commits(connection: Connection, ids: Sequence[int]) -> None:
         for path_id in unpack(row[0] or b""):
             gone_of[path_id].add(id)
         connection.execute("DELETE FROM renames WHERE commit_id = ?", (id,))
-        connection.execute("DELETE FROM commit_meanings WHERE commit_id = ?", (id,))
         connection.execute("DELETE FROM commits WHERE id = ?", (id,))
     for path_id, gone in gone_of.items():
         row = connection.execute("SELECT commits FROM history_paths WHERE id = ?", (path_id,))
         kept = pack([id for id in unpack(row.fetchone()[0]) if id not in gone])
         connection.execute("UPDATE history_paths SET commits = ? WHERE id = ?", (kept, path_id))
     postings.remove(connection, segments.COMMITS, ids)
+    commit_meanings.remove(connection, ids)
     if ids:
         connection.execute(
             "DELETE FROM history_paths WHERE commits = x''"

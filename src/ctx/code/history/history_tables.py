@@ -45,8 +45,8 @@ CREATE TABLE renames (
 CREATE INDEX renames_by_old ON renames (old_id);
 CREATE INDEX renames_by_new ON renames (new_id);
 CREATE TABLE commit_meanings (
-    commit_id INTEGER PRIMARY KEY,
-    fingerprint BLOB NOT NULL   -- one bit per dimension of the vector of its subject
+    commits BLOB NOT NULL,      -- ids; all in one row, because every question reads all of them
+    fingerprints BLOB NOT NULL  -- one bit per dimension of the vector of each subject
 );
 """
 
