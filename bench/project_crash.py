@@ -15,16 +15,16 @@ from pathlib import Path
 
 import pytest
 
-from bench import timing
-from bench.crash import MEMORY, fresh_folder
-from bench.timing import Figure
+from bench import report
+from bench.crash import MEMORY, fresh_folder, stopped_everywhere
 from ctx import clock
 from ctx.errors import CtxError
 from tests.e2e.test_project_crash import Stage, stop_everywhere
 
 
-def stopped(*, power_loss: bool, every: int) -> Figure:
-    name = f"{'power lost' if power_loss else 'killed'} at every operation of a session"
+def stopped(*, power_loss: bool, every: int) -> int:
+    """How many stops were survived; 0 if something was lost."""
+    name = "power lost" if power_loss else "killed"
     with fresh_folder(MEMORY) as folder, pytest.MonkeyPatch.context() as patch:
         # The clock is frozen, so that a step does the same operations in each run.
         moment = clock.now_ms() + 60_000
@@ -39,16 +39,18 @@ def stopped(*, power_loss: bool, every: int) -> Figure:
         except (AssertionError, CtxError) as error:
             lost = f"{error}"
         else:
-            return Figure(name, f"{stops}", limit=f"{stops} of {stops}")
-    print(f"{name}: {lost}")
-    return Figure(name, "lost", limit="all")
+            print(f"{name}: {stops:,}", flush=True)
+            return stops
+    print(f"{name}: {lost}", flush=True)
+    return 0
 
 
 def main() -> None:
     every = int(sys.argv[1]) if len(sys.argv) > 1 else 1
-    figures = [stopped(power_loss=power_loss, every=every) for power_loss in (False, True)]
-    print("crashes survived without losing acknowledged work")
-    timing.print_table(figures)
+    stops = [stopped(power_loss=power_loss, every=every) for power_loss in (False, True)]
+    each = "every" if every == 1 else f"one in {every}"
+    name = f"a session of staged work stopped at {each} file-system operation, by a kill or a power"
+    report.show("project-crash", [stopped_everywhere(f"{name} cut: nothing lost", stops)])
 
 
 if __name__ == "__main__":
