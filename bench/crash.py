@@ -80,7 +80,6 @@ def stopped(*, power_loss: bool, in_git: bool) -> int:
         except (AssertionError, CtxError) as error:
             lost = f"{error}"
         else:
-            print(f"{name}: {stops:,}", flush=True)
             return stops
     print(f"{name}: {lost}", flush=True)
     return 0

@@ -20,12 +20,21 @@ from bench.crash import MEMORY, fresh_folder, stopped_everywhere
 from ctx import clock
 from ctx.errors import CtxError
 from tests.e2e.test_project_crash import Stage, stop_everywhere
+from tests.llm import model_server
+from tests.llm.model_server import Says
 
 
 def stopped(*, power_loss: bool, every: int) -> int:
     """How many stops were survived; 0 if something was lost."""
     name = "power lost" if power_loss else "killed"
-    with fresh_folder(MEMORY) as folder, pytest.MonkeyPatch.context() as patch:
+    with (
+        fresh_folder(MEMORY) as folder,
+        pytest.MonkeyPatch.context() as patch,
+        model_server.serve() as server,
+    ):
+        server.otherwise = Says("It is in main.py.")
+        patch.setenv("CTX_LLM_BACKEND", "openai")
+        patch.setenv("CTX_LLM_SERVER_URL", server.url)
         # The clock is frozen, so that a step does the same operations in each run.
         moment = clock.now_ms() + 60_000
         patch.setattr(clock, "now_ms", lambda: moment)
@@ -39,7 +48,6 @@ def stopped(*, power_loss: bool, every: int) -> int:
         except (AssertionError, CtxError) as error:
             lost = f"{error}"
         else:
-            print(f"{name}: {stops:,}", flush=True)
             return stops
     print(f"{name}: {lost}", flush=True)
     return 0
@@ -48,9 +56,9 @@ def stopped(*, power_loss: bool, every: int) -> int:
 def main() -> None:
     every = int(sys.argv[1]) if len(sys.argv) > 1 else 1
     stops = [stopped(power_loss=power_loss, every=every) for power_loss in (False, True)]
-    each = "every" if every == 1 else f"one in {every}"
-    name = f"a session of staged work stopped at {each} file-system operation, by a kill or a power"
-    report.show("project-crash", [stopped_everywhere(f"{name} cut: nothing lost", stops)])
+    each = "all" if every == 1 else f"one in {every} of"
+    name = f"a session of staged work stopped at {each} its file-system operations, by a kill or a"
+    report.show("project-crash", [stopped_everywhere(f"{name} power cut: nothing lost", stops)])
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ TASKS = 100
 BUDGETS = (2000, 8000)
 COMMITS = 3000
 SHORTEST_TASK = 4
-SHORTEST_NAME = 12
+LONG_NAME = 12
 
 
 class Target(NamedTuple):
@@ -78,27 +78,23 @@ def indexed(repository: str, home: str) -> Target:
         counted = "SELECT count(*) FROM files WHERE skipped IS NULL"
         files = connection.execute(counted).fetchone()[0]
         docs = [doc for (doc,) in connection.execute("SELECT DISTINCT doc FROM items ORDER BY doc")]
-        names = [
-            name
-            for (name,) in connection.execute(
-                "SELECT name FROM items GROUP BY name HAVING count(*) = 1 AND length(name) >= ?"
-                " ORDER BY name",
-                (SHORTEST_NAME,),
-            )
-        ]
+        once = "SELECT name FROM items GROUP BY name HAVING count(*) = 1 ORDER BY name"
+        names = [name for (name,) in connection.execute(once)]
     rng = random.Random(7)
     tasks = [*sampled(subjects(place.root, variables), rng), *sampled(docs, rng)]
     rng.shuffle(tasks)
     rng.shuffle(names)
-    return Target(place, variables, tasks[:TASKS], rare_word(place.root, names), files)
+    # Long names are rarer.
+    names.sort(key=lambda name: len(name) < LONG_NAME)
+    return Target(place, variables, tasks[:TASKS], rare_word(place.root, names, variables), files)
 
 
-def rare_word(root: str, names: Sequence[str]) -> str:
+def rare_word(root: str, names: Sequence[str], variables: Mapping[str, str]) -> str:
     """The first of the names that git finds. Some are written otherwise, or in untracked files."""
     for name in names:
         if re.fullmatch(r"\w+", name):
             grep = ["git", "grep", "--quiet", "--fixed-strings", "--word-regexp", name]
-            if subprocess.run(grep, cwd=root, check=False).returncode == 0:
+            if subprocess.run(grep, cwd=root, env=variables, check=False).returncode == 0:
                 return name
     raise SystemExit(f"No function or class of {root} has a name that git grep finds.")
 

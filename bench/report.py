@@ -180,16 +180,22 @@ def marked_rows(table: Table) -> list[list[str]]:
 def write(measured: Measured) -> None:
     FIGURES.mkdir(exist_ok=True)
     table = measured.table
-    document = {
+    head = {
         "command": measured.command,
         "date": measured.date,
         "machine": measured.machine,
         "note": table.note,
         "columns": table.columns,
-        "rows": table.rows,
     }
-    path = FIGURES / f"{table.name}.json"
-    path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    # One line for each row, so that a diff shows what changed.
+    lines = [f' "{key}": {_json(value)},' for key, value in head.items()]
+    rows = ",\n".join(f"  {_json(row)}" for row in table.rows)
+    text = "\n".join(["{", *lines, ' "rows": [', rows, " ]", "}", ""])
+    (FIGURES / f"{table.name}.json").write_text(text, encoding="utf-8")
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def read(name: str) -> Measured:
