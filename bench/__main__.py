@@ -7,7 +7,6 @@ those that take longer. `--write` writes the tables to docs/figures, the plots t
 both to docs/benchmarks.md. Without it, a run only prints, so you can try smaller sizes.
 """
 
-import os
 import subprocess
 import sys
 import time
@@ -51,7 +50,7 @@ def run(name: str, arguments: list[str]) -> int:
 def main() -> int:
     arguments = [word for word in sys.argv[1:] if word not in ("--write", "--full")]
     if "--write" in sys.argv:
-        os.environ[report.WRITES] = "1"
+        report.start_writing()
     match arguments:
         case []:
             left_out = NEED_DATA if "--full" in sys.argv else NEED_DATA | LONG

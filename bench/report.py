@@ -35,14 +35,12 @@ DOCS = Path(__file__).parent.parent / "docs"
 PAGE = DOCS / "benchmarks.md"
 FIGURES = DOCS / "figures"
 PLOTS = DOCS / "plots"
-WRITES = "CTX_BENCH_WRITE"
-"""The variable by which `--write` reaches the process of a benchmark."""
+WRITES = "BENCH_WRITE"
+"""The variable by which `--write` reaches the process of a benchmark. Its value is the load average
+before the first benchmark: later ones would only see what the others caused."""
 COLUMNS = ("operation", "ctx", "floor", "baseline", "ratio", "limit")
 """Those of a table of `Figure`s."""
 MISSED = "missed"
-
-_LOAD = os.getloadavg()[0]
-"""When the benchmark began."""
 
 
 class Table(NamedTuple):
@@ -64,6 +62,10 @@ class Measured(NamedTuple):
 
 
 # In a benchmark
+
+
+def start_writing() -> None:
+    os.environ[WRITES] = f"{os.getloadavg()[0]:.1f}"
 
 
 def show(name: str, figures: Iterable[Figure], note: str = "", command: str = "") -> None:
@@ -115,7 +117,7 @@ def this_machine() -> dict[str, str]:
         "architecture": platform.machine(),
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "file system": file_system(tempfile.gettempdir()),
-        "load": f"{_LOAD:.1f}",
+        "load": os.environ[WRITES],
     }
 
 
@@ -246,8 +248,8 @@ def origins(parts: Sequence[Measured]) -> Iterator[str]:
     for part in parts:
         where = f"on {part.date}, {described(part.machine)}"
         notes = runs.setdefault(where, {}).setdefault(part.command, [])
-        if part.table.note:
-            notes.append(part.table.note)
+        load = f"load {part.machine['load']}" if part.machine["load"] else ""
+        notes += [note for note in (part.table.note, load) if note and note not in notes]
     for where, commands in runs.items():
         named = [
             f"`{command}`" + (f" ({'; '.join(notes)})" if notes else "")
@@ -257,13 +259,8 @@ def origins(parts: Sequence[Measured]) -> Iterator[str]:
 
 
 def described(machine: Mapping[str, str]) -> str:
-    parts = [
-        f"{machine['cores']} cores ({machine['architecture']})",
-        machine["python"],
-        machine["file system"],
-        f"load {machine['load']}" if machine["load"] else "",
-    ]
-    return ", ".join(filter(None, parts))
+    processor = f"{machine['cores']} cores ({machine['architecture']})"
+    return ", ".join(filter(None, (processor, machine["python"], machine["file system"])))
 
 
 def missed_limits() -> str:
@@ -277,6 +274,8 @@ def missed_limits() -> str:
                 about = row[0] if head in ("operation", "measure") else f"{head}: {row[0]}"
                 change = cells.get("ratio") or cells.get("gain", "")
                 rows.append([about, cells["ctx"], change, cells["limit"], f"`{kept.command}`"])
+    if not rows:
+        return "None."
     columns = ["operation", "ctx", "ratio or gain", "limit", "command"]
     return "\n".join(markdown(*without_empty_columns(columns, rows)))
 

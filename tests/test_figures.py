@@ -184,13 +184,14 @@ def test_only_a_run_with_write_changes_the_figures(
         "a note",
     ]
 
-    monkeypatch.setenv(report.WRITES, "1")
+    monkeypatch.setenv(report.WRITES, "0.3")
     monkeypatch.setattr("sys.argv", ["bench/reading.py", "3"])
     report.show("reading", lines, "a note")
     report.draw(plot)
     written = json.loads((figures / "figures" / "reading.json").read_text())
     assert written["command"] == "python -m bench reading 3"
     assert written["machine"].keys() == MACHINE.keys()
+    assert written["machine"]["load"] == "0.3"
     assert written["rows"] == [["read a file", "12.0 ms", "1.0 ms", "", "", "10 ms"]]
     assert (figures / "plots" / "by-size.svg").read_text().startswith("<svg")
 
@@ -208,8 +209,8 @@ def test_a_place_joins_tables_and_says_where_they_come_from(figures: Path) -> No
         "before\n<!-- figures: one two later -->\n\n"
         "| operation | ctx | limit |\n|---|---|---|\n"
         "| read | 1 ms | 2 ms |\n| write | 3 ms | 2 ms, missed |\n\n"
-        "Measured by `python -m bench one` (ten files), `python -m bench two` on 2026-11-17,"
-        " 2 cores (aarch64), CPython 3.11, ext4, load 0.3.\n\n<!-- end -->\nafter\n"
+        "Measured by `python -m bench one` (ten files; load 0.3), `python -m bench two` (load 0.3)"
+        " on 2026-11-17, 2 cores (aarch64), CPython 3.11, ext4.\n\n<!-- end -->\nafter\n"
     )
     assert report.filled(filled) == filled
     missed = report.filled("<!-- figures: missed -->\n<!-- end -->")

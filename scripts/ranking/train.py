@@ -23,7 +23,6 @@ deterministic.
 
 import argparse
 import json
-import os
 import sys
 import zlib
 from collections.abc import Sequence
@@ -249,7 +248,7 @@ def main() -> None:
     parser.add_argument("--figures", action="store_true", help="write the tables of the page")
     options = parser.parse_args()
     if options.figures:
-        os.environ[report.WRITES] = "1"
+        report.start_writing()
     if options.mirrors:
         histories.write_all(options.mirrors, REPOSITORIES, options.folder, options.jobs)
     every = read_examples(options.folder)
