@@ -8,8 +8,8 @@ also writes the table to docs/figures/NAME.json, with the command, the date and 
     <!-- end -->
 
 `python -m bench report` fills all places from the files. A place that names several tables joins
-their rows, so they need the same columns. It leaves out tables that were not measured yet.
-`figures: missed` lists all limits that were missed.
+their rows, so they need the same columns. It also shows the plots of these names, and leaves out
+what was not measured yet. `figures: missed` lists all limits that were missed.
 
 A limit is compared with what the table shows: `50 ms` or `≥ 75 %` with the column *ctx*, `1.5 ×` or
 `+25 ms` with the column *ratio* or *gain*, and `all` requires a figure such as `200 of 200`.
@@ -225,6 +225,8 @@ def filled(page: str) -> str:
         else:
             measured = set(kept_names())
             shown = joined([read(name) for name in names if name in measured])
+            drawn = [name for name in names if (PLOTS / f"{name}.svg").exists()]
+            shown += "".join(f"\n\n![{name.replace('-', ' ')}](plots/{name}.svg)" for name in drawn)
         return f"<!-- figures: {found['names']} -->\n\n{shown}\n\n<!-- end -->"
 
     return PLACE.sub(place, page)
