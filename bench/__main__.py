@@ -26,8 +26,8 @@ NOT_BENCHMARKS = {
 NEED_DATA = {"calls", "code", "localisation", "peers", "query", "recall", "sessions"}
 """They need external data, so they run only if they are named."""
 
-LONG = {"scale", "team"}
-"""They need an hour or gigabytes of disk, so they run only if they are named, or with `--full`."""
+LONG = {"scale", "team", "year"}
+"""They take long or need gigabytes of disk, so they run only if named, or with `--full`."""
 
 
 def names() -> list[str]:

@@ -70,7 +70,7 @@ def try_out(asked: tuple[int, str]) -> Outcome:
 
 
 def main() -> None:
-    trials = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
+    trials = int(sys.argv[1]) if len(sys.argv) > 1 else 400
     started = time.perf_counter()
     outcomes = []
     with tempfile.TemporaryDirectory(dir=MEMORY) as space:
