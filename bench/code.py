@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 from tree_sitter import Parser
 
-from bench import timing
+from bench import report, timing
 from bench.timing import Cost, Figure, ms, times
 from ctx import checkouts
 from ctx.code import build, file_listing, index_file, language
@@ -278,9 +278,9 @@ def with_one_more(content: bytes, function: Function) -> bytes:
 
 Edit = Callable[[bytes, Function], bytes]
 EDITS: dict[str, Edit] = {
-    "bodies changed": with_another_body,
-    "functions added": with_one_more,
-    "functions renamed": with_another_name,
+    "functions were changed": with_another_body,
+    "functions were added": with_one_more,
+    "functions were renamed": with_another_name,
 }
 
 
@@ -303,21 +303,20 @@ def after_edits(place: SourceTree, name: str, rng: random.Random) -> Figure:
         f" CPU {seconds(median(cost.cpu for cost in costs))}, worst {seconds(max(walls))}"
     )
     changed = min(done.changed for done in refreshes)
-    return Figure(f"{changed} {name}, wall ({about})", seconds(median(walls)), "", "", "", "1 s")
+    print(f"{changed} {name}: {about}", flush=True)
+    title = f"refresh after {changed} {name}, wall"
+    return Figure(title, seconds(median(walls)), limit="1 s")
 
 
 # The table
 
 
-def figures(place: SourceTree, rounds: int) -> list[Figure]:
+def measure(repository: str, place: SourceTree, rounds: int) -> None:
     forget(place)
     memory_name, memory = peak_memory(command(INDEX + FOLLOW, place))
     of = tree(place)
     languages = Counter(name for _, name in of.files).most_common()
-    print(
-        f"{len(of.files):,} source files, {of.bytes / MB:.1f} MB, {of.skipped:,} others;"
-        f" {', '.join(f'{name} {count:,}' for name, count in languages)}; {os.cpu_count()} cores"
-    )
+    print(", ".join(f"{name} {count:,}" for name, count in languages), flush=True)
     full = timing.alternate(
         rounds,
         {
@@ -332,27 +331,36 @@ def figures(place: SourceTree, rounds: int) -> list[Figure]:
     same = still(place)
     rng = random.Random(6)
     edited = [after_edits(place, name, rng) for name in EDITS]
-    cores = f"{full.cpu('ours') / full.wall('ours'):.2f}"
-    return [
-        Figure("full index, CPU (baseline: ctags -R)", seconds(full.cpu("ours")),
-               seconds(full.cpu("floor")), seconds(full.cpu("ctags")),
-               times(full.cpu_ratio("ours", "floor")), "2.50 ×"),
-        Figure("full index, wall", seconds(full.wall("ours")), seconds(full.wall("floor")),
-               seconds(full.wall("ctags")), times(full.wall_ratio("ours", "floor"))),
-        Figure("full index with all names resolved, CPU", seconds(full.cpu("followed")),
-               seconds(full.cpu("floor")), "", times(full.cpu_ratio("followed", "floor"))),
-        Figure("full index with all names resolved, wall", seconds(full.wall("followed")),
-               seconds(full.wall("floor")), "", times(full.wall_ratio("followed", "floor"))),
-        Figure("cores used", cores, "", "", "", f"of {os.cpu_count()}"),
-        Figure(memory_name, f"{memory / MB:.0f} MB", "", "", "", "500 MB"),
-        Figure("size (floor: the sources)", f"{size / MB:.1f} MB", f"{of.bytes / MB:.1f} MB", "",
-               times(size / max(1, of.bytes)), "1.50 ×"),
-        Figure("no changes, wall (floor: git status)", ms(same.wall("ours")),
-               ms(same.wall("floor")), "", times(same.wall_ratio("ours", "floor")), "5.00 ×"),
-        Figure("no changes, CPU", ms(same.cpu("ours")), ms(same.cpu("floor")), "",
+    note = f"{os.path.basename(repository)}: {len(of.files):,} source files of"
+    note += f" {len(of.files) + of.skipped:,}, {of.bytes / MB:.1f} MB; medians of {rounds} full"
+    note += f" indexes, {STILL_ROUNDS} refreshes without changes and {EDIT_ROUNDS} after edits"
+    parse = "for a bare tree-sitter parse"
+    lines = [
+        Figure("parse everything into a new index, CPU", seconds(full.cpu("ours")),
+               f"{seconds(full.cpu('floor'))} {parse}", f"{seconds(full.cpu('ctags'))} for `ctags`",
+               times(full.cpu_ratio("ours", "floor")), "2.5 ×"),
+        Figure("parse everything into a new index, wall", seconds(full.wall("ours")),
+               f"{seconds(full.wall('floor'))} {parse}",
+               f"{seconds(full.wall('ctags'))} for `ctags`",
+               times(full.wall_ratio("ours", "floor"))),
+        Figure("the same with all names resolved, CPU", seconds(full.cpu("followed")),
+               f"{seconds(full.cpu('floor'))} {parse}", "",
+               times(full.cpu_ratio("followed", "floor"))),
+        Figure("the same with all names resolved, wall", seconds(full.wall("followed")),
+               f"{seconds(full.wall('floor'))} {parse}", "",
+               times(full.wall_ratio("followed", "floor"))),
+        Figure("refresh without changes, in process, wall", ms(same.wall("ours")),
+               f"{ms(same.wall('floor'))} for `git status`", "",
+               times(same.wall_ratio("ours", "floor")), "5 ×"),
+        Figure("refresh without changes, in process, CPU", ms(same.cpu("ours")),
+               f"{ms(same.cpu('floor'))} for `git status`", "",
                times(same.cpu_ratio("ours", "floor"))),
         *edited,
+        Figure(memory_name, f"{memory / MB:.0f} MB", "", "", "", "500 MB"),
+        Figure("size of the index", f"{size / MB:.1f} MB", f"{of.bytes / MB:.1f} MB of sources", "",
+               times(size / max(1, of.bytes)), "1.5 ×"),
     ]  # fmt: skip
+    report.show("code", lines, note, "python -m bench code REPOSITORY")
 
 
 def seconds(took: float) -> str:
@@ -367,8 +375,7 @@ def main() -> None:
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         os.environ["PYTHONPYCACHEPREFIX"] = os.path.join(space, "compiled")
         place = copied(repository, os.path.join(os.path.realpath(space), "tree"))
-        timing.print_table(figures(place, rounds))
-        print(f"medians of {rounds} full indexes, {STILL_ROUNDS} and {EDIT_ROUNDS} refreshes")
+        measure(os.path.realpath(repository), place, rounds)
 
 
 if __name__ == "__main__":

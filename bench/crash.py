@@ -21,7 +21,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import timing
+from bench import report
 from bench.timing import Figure
 from ctx import clock
 from ctx.cli.main import main as run_ctx
@@ -62,12 +62,13 @@ def killed(rounds: int) -> Figure:
                 survived += 1
         if lost:
             print(lost)
-    return Figure("killed at random", f"{survived}", limit=f"{rounds} of {rounds}")
+    name = "commands killed at random times: store intact"
+    return Figure(name, f"{survived} of {rounds}", limit="all")
 
 
-def stopped(*, power_loss: bool, in_git: bool) -> Figure:
-    cause = "power lost" if power_loss else "killed"
-    name = f"{cause} at every operation{', in git' if in_git else ''}"
+def stopped(*, power_loss: bool, in_git: bool) -> int:
+    """How many stops were survived; 0 if something was lost."""
+    name = f"{'power lost' if power_loss else 'killed'}{', in git' if in_git else ''}"
     with fresh_folder(MEMORY) as folder, pytest.MonkeyPatch.context() as patch:
         # The clock is frozen, so that a step does the same operations in each run.
         moment = clock.now_ms() + 60_000
@@ -79,18 +80,25 @@ def stopped(*, power_loss: bool, in_git: bool) -> Figure:
         except (AssertionError, CtxError) as error:
             lost = f"{error}"
         else:
-            return Figure(name, f"{stops}", limit=f"{stops} of {stops}")
-    print(f"{name}: {lost}")
-    return Figure(name, "lost", limit="all")
+            return stops
+    print(f"{name}: {lost}", flush=True)
+    return 0
+
+
+def stopped_everywhere(name: str, stops: list[int]) -> Figure:
+    count = f"{sum(stops):,} of {sum(stops):,}" if all(stops) else "lost"
+    return Figure(name, count, limit="all")
 
 
 def main() -> None:
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 200
-    figures = [killed(rounds)]
-    for in_git in (False, True):
-        figures += [stopped(power_loss=power_loss, in_git=in_git) for power_loss in (False, True)]
-    print("crashes survived without losing acknowledged work")
-    timing.print_table(figures)
+    stops = [
+        stopped(power_loss=power_loss, in_git=in_git)
+        for in_git in (False, True)
+        for power_loss in (False, True)
+    ]
+    name = "commands stopped at every file-system operation, by a kill or a power cut: nothing lost"
+    report.show("crash", [killed(rounds), stopped_everywhere(name, stops)])
 
 
 if __name__ == "__main__":

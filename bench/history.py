@@ -17,8 +17,8 @@ from contextlib import closing
 from pathlib import Path
 from sqlite3 import Connection
 
-from bench import timing
-from bench.timing import Cost, Figure, ms, times
+from bench import report, timing
+from bench.timing import Cost, Figure, more, ms, times
 from ctx import layout
 from ctx.code import segments
 from ctx.code.history import commit_queries
@@ -127,7 +127,7 @@ def figures(space: str, project: Project, most: int, rounds: int) -> list[Figure
         Figure("full read, CPU", seconds(full.cpu("ours")), seconds(full.cpu("floor")), "",
                times(full.cpu_ratio("ours", "floor"))),
         Figure("no new commit, wall", ms(still.wall("ours")), ms(still.wall("floor")), "",
-               f"+{ms(beside)}", "+10 ms"),
+               more(beside), "+10 ms"),
         Figure("one new commit, wall", ms(news.wall("ours"))),
         Figure("size", f"{size / 1e6:.1f} MB", "", "", f"{each} each"),
         *asked,
@@ -143,7 +143,7 @@ def main() -> None:
     most = int(sys.argv[2]) if len(sys.argv) > 2 else MOST
     rounds = int(sys.argv[3]) if len(sys.argv) > 3 else 3
     with tempfile.TemporaryDirectory() as space:
-        timing.print_table(figures(space, layout.project_at(repository), most, rounds))
+        report.print_figures(figures(space, layout.project_at(repository), most, rounds))
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench import timing
+from bench import report, timing
 from bench.memory import vocabulary
 from bench.timing import Cost, Figure, ms, times
 from ctx.agents.claude_code import registration
@@ -211,16 +211,16 @@ def figures(rounds: int, bench: Bench, in_project: Bench) -> list[Figure]:
     if node:
         sides["node -e 0"] = partial(child, [node, "-e", "0"])
     limits = {
-        "post-tool-use": (EMPTY, "1.5 ×"),
-        "post-tool-use, a worker is woken": (EMPTY, "1.5 ×"),
-        "stop, no commands": (EMPTY, "1.5 ×"),
-        "ctx hook post-tool-use": (EMPTY, ""),
-        "prompt-submit, nothing waits": (LOADED, ""),
-        "session-start, ready": (LOADED, "2 ×"),
-        "session-start, composed": (LOADED, "4 ×"),
-        "prompt-submit, in a project": (LOADED, ""),
-        "session-start, ready, in a project": (LOADED, "2 ×"),
-        "session-start, composed, in a project": (LOADED, "4 ×"),
+        "`post-tool-use`: store an event": (EMPTY, "1.5 ×"),
+        "`post-tool-use`: store an event and wake the worker": (EMPTY, "1.5 ×"),
+        "`stop`: after an answer without commands": (EMPTY, "1.5 ×"),
+        "`ctx hook post-tool-use`, as a command": (EMPTY, ""),
+        "`prompt-submit`: nothing waits": (LOADED, ""),
+        "`session-start`: return a prepared context": (LOADED, "2 ×"),
+        "`session-start`: compose the context": (LOADED, "4 ×"),
+        "`prompt-submit`, in a project": (LOADED, ""),
+        "`session-start`: return a prepared context, in a project": (LOADED, "2 ×"),
+        "`session-start`: compose the context, in a project": (LOADED, "4 ×"),
     }
     ours: list[Callable[[], Cost]] = [
         partial(bench.run_entry, "post-tool-use"),
@@ -239,13 +239,18 @@ def figures(rounds: int, bench: Bench, in_project: Bench) -> list[Figure]:
     for side in reversed(sides.values()):
         side()
     cost = timing.alternate(rounds, sides)
-    lines = [Figure(name, "", ms(cost.cpu(name))) for name in FLOORS]
-    if node:
-        lines.append(Figure("node -e 0", "", "", ms(cost.cpu("node -e 0"))))
-    for name, (floor, limit) in limits.items():
-        ratio = times(cost.cpu_ratio(name, floor))
-        lines.append(Figure(name, ms(cost.cpu(name)), ms(cost.cpu(floor)), "", ratio, limit))
-    return lines
+    other = f"{ms(cost.cpu('node -e 0'))} for `node -e 0`" if node else ""
+    return [
+        Figure(
+            name,
+            ms(cost.cpu(name)),
+            f"{ms(cost.cpu(floor))} for `{floor}`",
+            other if floor == EMPTY else "",
+            times(cost.cpu_ratio(name, floor)),
+            limit,
+        )
+        for name, (floor, limit) in limits.items()
+    ]
 
 
 def main() -> None:
@@ -256,8 +261,8 @@ def main() -> None:
         bench = Bench(space)
         size = os.path.getsize(bench.database)
         lines = figures(rounds, bench, BenchInProject(other))
-    print(f"CPU, medians of {rounds} rounds; a store of {NODES:,} nodes, {size:,} bytes")
-    timing.print_table(lines)
+    note = f"CPU, medians of {rounds} rounds; a store of {NODES:,} nodes, {size / 1e6:.0f} MB"
+    report.show("hooks", lines, note)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 import pytest
 
-from bench import timing
+from bench import report
 from bench.crash import MEMORY, fresh_folder
 from bench.timing import Figure
 from ctx.errors import CtxError
@@ -58,17 +58,18 @@ def figure(name: str, run: Callable[[], int]) -> Figure:
     except (AssertionError, CtxError) as error:
         print(f"{name}: {error}")
         return Figure(name, "wrong", limit="all")
-    return Figure(name, f"{total}", limit=f"{total} of {total}")
+    return Figure(name, f"{total:,} of {total:,}", limit="all")
 
 
 def main() -> None:
     points = int(sys.argv[1]) if len(sys.argv) > 1 else 40
-    print("interruptions with the right exit code")
-    timing.print_table(
+    name = "commands interrupted by Ctrl-C: the exit code says whether the change is stored"
+    report.show(
+        "interrupts",
         [
-            figure("in the user store", lambda: in_user_store(points)),
-            figure("in a project", in_project),
-        ]
+            figure(f"{name}, user store", lambda: in_user_store(points)),
+            figure(f"{name}, project", in_project),
+        ],
     )
 
 

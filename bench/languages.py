@@ -23,6 +23,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
+from bench import report
 from ctx import checkouts
 from ctx.code import build, index_file
 from ctx.code.vocabulary import KINDS, SLOTS
@@ -150,8 +151,11 @@ def missing(these: list[Defined], those: list[Defined], *, anywhere: bool) -> li
     ]
 
 
-def print_comparison(root: str, shown: int) -> None:
-    print(f"\n{os.path.basename(root)}")
+def print_comparison(root: str, shown: int) -> list[list[str]]:
+    """The rows are those of the table: what ctags lists, and what of that ctx has."""
+    repository = os.path.basename(root)
+    print(f"\n{repository}")
+    rows = []
     print(f"{'':12}{'files':>7}{'ctags':>9}{'in ours':>9}{'ours':>9}{'in ctags':>10}")
     differences = []
     for language, found in sorted(compared(root).items()):
@@ -169,11 +173,13 @@ def print_comparison(root: str, shown: int) -> None:
             f"{len(ours):9,}{share(ctags_lacks, ours):>10}"
         )
         differences.append((language, ours_lacks, ctags_lacks))
+        rows.append([f"{repository}, {language}", f"{len(theirs):,}", share(ours_lacks, theirs)])
     rng = random.Random(1)
     for language, ours_lacks, ctags_lacks in differences:
         for said, lacking in (("not in ctx", ours_lacks), ("not in ctags", ctags_lacks)):
             for each in rng.sample(lacking, min(shown, len(lacking))):
                 print(f"  {language}, {said}: {each}")
+    return rows
 
 
 def share(lacking: list[Defined], whole: list[Defined]) -> str:
@@ -190,8 +196,16 @@ def main() -> None:
     if not shutil.which("ctags"):
         print("universal-ctags is not installed, so there is no reference.")
         return
-    for root in (str(GOLDEN), *chosen.repositories):
-        print_comparison(os.path.realpath(root), chosen.show)
+    print_comparison(str(GOLDEN), chosen.show)
+    rows = [
+        row
+        for root in chosen.repositories
+        for row in print_comparison(os.path.realpath(root), chosen.show)
+    ]
+    if rows:
+        columns = ["repository", "definitions that ctags lists", "found by ctx"]
+        command = "python -m bench languages REPOSITORY …"
+        report.show_table(report.Table("languages", columns, rows), command)
 
 
 if __name__ == "__main__":

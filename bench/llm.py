@@ -27,7 +27,7 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from bench import timing
+from bench import report, timing
 from bench.timing import Figure
 from ctx import tokens
 from ctx.llm.ledger import Caps, Ledger, ModelTarget, Purpose
@@ -116,23 +116,27 @@ class Asking:
 
 def reading(server: llama.Server, space: Path, rounds: int) -> list[Figure]:
     asking = Asking(server, space)
-    took: dict[str, list[tuple[Took, Took]]] = {"fresh": [], "kept": [], "restored": []}
+    fresh, kept, restored = (
+        f"ask a llama.cpp server {state}"
+        for state in ("for the first time", "again", "again after it was restarted")
+    )
+    took: dict[str, list[tuple[Took, Took]]] = {fresh: [], kept: [], restored: []}
     for _ in range(rounds):
         asking.forget_all()
         plain = asking.plain()
         plain_again = asking.plain()
         asking.forget_all()
-        took["fresh"].append((asking.ours(), plain))
-        took["kept"].append((asking.ours(), plain_again))
+        took[fresh].append((asking.ours(), plain))
+        took[kept].append((asking.ours(), plain_again))
         asking.forget()
-        took["restored"].append((asking.ours(), plain))
+        took[restored].append((asking.ours(), plain))
     asking.close()
     return [
         _figure(f"{state}: {what}", [(get(ours), get(floor)) for ours, floor in pairs], show)
         for state, pairs in took.items()
         for what, get, show in (
-            ("the question", _whole_s, timing.ms),
-            ("prompt processing", _prompt_s, timing.ms),
+            ("the question, wall", _whole_s, timing.ms),
+            ("prompt processing, wall", _prompt_s, timing.ms),
             ("tokens read", _evaluated, "{:.0f}".format),
         )
     ]
@@ -148,7 +152,7 @@ def _figure(
 ) -> Figure:
     ours, floor = (median(side) for side in zip(*pairs, strict=True))
     ratio = median(mine / theirs for mine, theirs in pairs)
-    return Figure(name, show(ours), show(floor), ratio=timing.times(ratio))
+    return Figure(name, show(ours), f"{show(floor)} by plain HTTP", ratio=timing.times(ratio))
 
 
 # The ledger
@@ -196,9 +200,13 @@ def keeping(space: Path) -> list[Figure]:
         [(kept,)] = ledger.connection.execute("SELECT count(*) FROM calls WHERE state = 'done'")
     assert kept == CALLS * (PROCESSES + 1)
     return [
-        Figure("a call in the ledger", timing.ms(alone), timing.ms(floor)),
-        Figure(f"the same, {PROCESSES} processes at once", timing.ms(median(medians))),
-        Figure(f"{CALLS * PROCESSES:,} calls of {PROCESSES} processes", f"{whole:.1f} s"),
+        Figure(
+            "reserve and record one model call in the ledger, wall",
+            timing.ms(alone),
+            f"{timing.ms(floor)} for two small synced files",
+        ),
+        Figure(f"the same, {PROCESSES} processes at once, wall", timing.ms(median(medians))),
+        Figure(f"{CALLS * PROCESSES:,} calls of {PROCESSES} processes, wall", f"{whole:.1f} s"),
     ]
 
 
@@ -262,9 +270,11 @@ def main() -> int:
     rounds = int(sys.argv[1]) if sys.argv[1:] else ROUNDS
     with served() as (server, space):
         kind = server.get("/props")["model_ftype"]
-        print(f"SmolLM2-135M, {kind}, one thread, medians of {rounds} rounds")
-        figures = [*reading(server, space, rounds), *keeping(space), *estimating(server, space)]
-    timing.print_table(figures)
+        read, kept = reading(server, space, rounds), keeping(space)
+        estimated = estimating(server, space)
+    report.print_figures(estimated)
+    report.show("llm", read, f"SmolLM2, 135 million parameters, {kind}, one thread")
+    report.show("llm-ledger", kept)
     return 0
 
 

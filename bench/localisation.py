@@ -27,7 +27,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from bench import baselines, packs, paired
+from bench import baselines, packs, paired, report
 from bench.checkouts import Checkout, mirror_of
 from ctx import checkouts, clock
 from ctx.code import file_roles, index_file
@@ -46,6 +46,15 @@ OURS = "ours"
 METHODS = (*baselines.NAMES, OURS)
 BASELINE = baselines.CAREFUL
 _LISTED = 200
+SETS = {
+    "lite": "SWE-bench Lite",
+    "verified": "SWE-bench Verified",
+    "multilingual": "multilingual (Rust, Go, JavaScript, TypeScript)",
+    "githist": "history of repositories",
+}
+SEVERAL = "changes of several files"
+LIMITS = {"all": "≥ +10", SEVERAL: "≥ +8"}
+"""How much better than the baseline ctx should be, in percentage points."""
 _AT = (1, 5, 10)
 
 
@@ -256,24 +265,41 @@ def print_sets(tasks: Sequence[Task], found: dict[str, Answer]) -> None:
         )
 
 
-def print_calibration(found: Sequence[Answer]) -> None:
+def show_sets(tasks: Sequence[Task], found: dict[str, Answer], command: str) -> None:
+    """Acc@5 of every method on every set, in percent, and the gain over the baseline."""
+    rows = []
+    for name, chosen in groups_of(tasks):
+        if name in LIMITS or name in SETS.values():
+            those = [found[task.id] for task in chosen]
+            by_method = {method: values(those, method, STRICT) for method in METHODS}
+            means = [f"{100 * paired.mean(each):.1f}" for each in by_method.values()]
+            gain = paired.gain(by_method[OURS], by_method[BASELINE])
+            shown = f"{100 * gain.mean:+.1f} ({100 * gain.low:+.1f} to {100 * gain.high:+.1f})"
+            rows.append([f"{name}, {len(chosen)}", *means, shown, LIMITS.get(name, "")])
+    columns = ["development tasks", "grep", "BM25", "baseline", "ctx", "gain", "limit"]
+    report.show_table(report.Table("localisation", columns, rows), command)
+
+
+def show_calibration(found: Sequence[Answer], command: str) -> None:
     """How often the first file is right, by what ctx says about it."""
-    print("\nsaid              right   tasks")
+    rows = []
     for low in range(0, 100, 10):
         own = [each for each in found if low <= 100 * each.confidence < low + 10]
         if own:
             right = paired.mean([float(0 in each.places[OURS]) for each in own])
-            print(f"{low:3} to {low + 10:3} %  {100 * right:7.1f} %  {len(own):6}")
+            rows.append([f"{low} to {low + 10} %", f"{100 * right:.1f} %", str(len(own))])
+    columns = ["said", "right", "development tasks"]
+    report.show_table(report.Table("localisation-confidence", columns, rows), command)
 
 
 def groups_of(tasks: Sequence[Task]) -> list[tuple[str, list[Task]]]:
     """All tasks; by set, by language, and those that need several files."""
     groups: dict[str, list[Task]] = {"all": list(tasks)}
     for task in tasks:
-        groups.setdefault(f"set {task.set}", []).append(task)
+        groups.setdefault(SETS.get(task.set, task.set), []).append(task)
     for task in tasks:
         groups.setdefault(f"language {task.language}", []).append(task)
-    groups["several files"] = [task for task in tasks if len(task.gold) > 1]
+    groups[SEVERAL] = [task for task in tasks if len(task.gold) > 1]
     return [(name, chosen) for name, chosen in groups.items() if chosen]
 
 
@@ -311,9 +337,14 @@ def main() -> None:
         found = answer_all(tasks, run, options.jobs, results)
     answered = [task for task in tasks if task.id in found]
     print_sets(answered, found)
-    print_calibration([found[task.id] for task in answered])
+    command = "python -m bench localisation TASKS MIRRORS"
+    command += "".join(f" --set {name}" for name in options.set or ())
     if options.packs:
-        packs.print_figures([(task.set, found[task.id].contents) for task in answered])
+        contents = [(task.set, found[task.id].contents) for task in answered]
+        packs.show_figures(contents, f"{command} --packs")
+    else:
+        show_sets(answered, found, command)
+        show_calibration([found[task.id] for task in answered], command)
     took = sorted(found[task.id].milliseconds for task in answered)
     if took:
         print(f"\nranking: {took[len(took) // 2]:.0f} ms median, {took[-1]:.0f} maximum")

@@ -24,9 +24,9 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from bench import timing
+from bench import report, timing
 from bench.memory import vocabulary
-from bench.timing import Cost, Figure, ms, times
+from bench.timing import Cost, Figure, more, ms
 from ctx.ids import CLI_SESSION
 from ctx.project.compaction import CompactionOptions
 from tests.e2e.growing_project import WHO, open_project_memory
@@ -186,25 +186,34 @@ def figures(root: str, variables: Mapping[str, str], words: Words, rounds: int) 
 
     asked = timing.alternate(rounds, {"recall": calls, "ping": server.ping})
     server.close()
-    above = begun.cpu("ours") - begun.cpu("floor")
     return [
         Figure(
-            "start to initialize, CPU",
+            "from the start of the process to the answer to `initialize`, CPU",
             ms(begun.cpu("ours")),
-            ms(begun.cpu("floor")),
+            f"{ms(begun.cpu('floor'))} for importing the SDK",
             "",
-            f"+{ms(above)}, {times(begun.cpu_ratio('ours', 'floor'))}",
+            more(begun.cpu("ours") - begun.cpu("floor")),
             "+300 ms",
         ),
         Figure(
-            "start to initialize, wall",
+            "from the start of the process to the answer to `initialize`, wall",
             ms(begun.wall("ours")),
-            ms(begun.wall("floor")),
+            f"{ms(begun.wall('floor'))} for importing the SDK",
             "",
-            f"+{ms(begun.wall('ours') - begun.wall('floor'))}",
+            more(begun.wall("ours") - begun.wall("floor")),
         ),
-        Figure("warm recall, CPU", ms(asked.cpu("recall")), ms(asked.cpu("ping")), "", "", "60 ms"),
-        Figure("warm recall, wall", ms(asked.wall("recall")), ms(asked.wall("ping"))),
+        *(
+            Figure(
+                f"a warm `recall` over the pipe, {kind}",
+                ms(call),
+                f"{ms(ping)} for `ping`",
+                limit="60 ms",
+            )
+            for kind, call, ping in (
+                ("CPU", asked.cpu("recall"), asked.cpu("ping")),
+                ("wall", asked.wall("recall"), asked.wall("ping")),
+            )
+        ),
     ]
 
 
@@ -214,11 +223,8 @@ def main() -> None:
         words = Words()
         root = make_project(space, words)
         lines = figures(root, environment(space), words, rounds)
-    load = os.getloadavg()[0]
-    print(
-        f"medians of {rounds} rounds, {CALLS} calls each; load {load:.1f} on {os.cpu_count()} cores"
-    )
-    timing.print_table(lines)
+    note = f"a project of {FILES:,} files and {NODES:,} nodes;"
+    report.show("mcp", lines, f"{note} medians of {rounds} rounds, {CALLS} calls each")
 
 
 if __name__ == "__main__":

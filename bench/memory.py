@@ -24,12 +24,12 @@ from sqlite3 import Connection
 from statistics import median
 from typing import NamedTuple
 
-from bench import timing
-from bench.timing import Figure, ms
+from bench import report, timing
+from bench.timing import Figure, more, ms
 from ctx import clock, ids
 from ctx.ids import CLI_SESSION, NodeId
 from ctx.layout import UserStore
-from ctx.memory import model, user_store, walk
+from ctx.memory import user_store, walk
 from ctx.memory.changes import ChangeAuthor, changing
 from ctx.memory.graph import Graph
 from ctx.memory.graphs import Graphs
@@ -46,6 +46,7 @@ from ctx.workspace import Environment, Memory
 NODES, EDGES_EACH = 100_000, 3
 ROUNDS = 15
 LIMIT = "50 ms"
+COMMAND = "python -m bench memory"
 TWO_YEARS_MS = 2 * 365 * 86_400_000
 WHO = ChangeAuthor("bench", "bench")
 TYPES = {"fact": 30, "observation": 25, "source": 15, "decision": 10, "pattern": 10, "summary": 10}
@@ -129,57 +130,60 @@ def questions(memory: Memory) -> Iterator[Question]:
     recent = "SELECT id FROM nodes ORDER BY id LIMIT 1 OFFSET (SELECT count(*) * 9 / 10 FROM nodes)"
     some = connection.execute(recent).fetchone()[0]
     yield Question(
-        "list --limit 20",
+        "`list --limit 20`",
         lambda: [node.id for node in list_nodes(graph, ListOptions()).nodes],
         joined(""),
     )
     yield Question(
-        "query tag:task:t7 AND type:fact",
+        '`query "tag:task:t7 AND type:fact"`',
         query_by_filters("tag:task:t7 AND type:fact"),
         joined(tag.format("task:t7") + " AND n.type = 'fact'"),
     )
     yield Question(
-        "query tag:topic:9 AND NOT has:summary AND created:>90d",
+        '`query "tag:topic:9 AND NOT has:summary AND created:>90d"`',
         query_by_filters("tag:topic:9 AND NOT has:summary AND created:>90d"),
         joined(tag.format("topic:9") + " AND n.summary IS NULL"),
     )
-    yield Question("query created:>24h", query_by_filters("created:>24h"))
-    yield Question("query type:fact AND created:>7d", query_by_filters("type:fact AND created:>7d"))
+    yield Question("`query created:>24h`", query_by_filters("created:>24h"))
     yield Question(
-        "query (type:decision OR type:pattern) AND tag:topic:3",
+        '`query "type:fact AND created:>7d"`', query_by_filters("type:fact AND created:>7d")
+    )
+    yield Question(
+        '`query "(type:decision OR type:pattern) AND tag:topic:3"`',
         query_by_filters("(type:decision OR type:pattern) AND tag:topic:3"),
         joined(tag.format("topic:3") + " AND n.type IN ('decision', 'pattern')"),
     )
-    yield Question(f"query to:{some[:12]}", query_by_filters(f"to:{some[:12]}"))
+    yield Question("`query to:ID`", query_by_filters(f"to:{some[:12]}"))
     yield Question(
-        "query type:fact: the first 20",
+        "`query type:fact`, the first 20",
         query_by_filters("type:fact"),
         joined("WHERE n.type = 'fact'"),
     )
     yield Question(
-        "query tag:tier:reference: the first 20",
+        "`query tag:tier:reference`, the first 20",
         query_by_filters("tag:tier:reference"),
         joined(tag.format("tier:reference")),
     )
-    for asked in (
-        (rare,),
-        (common,),
-        (usual, rare),
-        (common, usual, rare),
-        (common, words[20], usual, words[300]),
-        (common, words[8], words[20], words[40], words[90]),
+    for about, asked in (
+        ("1 rare word, in", (rare,)),
+        ("1 frequent word, in", (common,)),
+        ("2 words, the rarest in", (usual, rare)),
+        ("3 words, the rarest in", (common, usual, rare)),
+        ("4 words, the rarest in", (common, words[20], usual, words[300])),
+        ("5 words, the rarest in", (common, words[8], words[20], words[40], words[90])),
     ):
-        name = f"search {len(asked)} word{'s' * (len(asked) > 1)}"
-        name += f", the rarest in {_count(graph, asked):,} nodes"
+        name = f"`search`, {about} {_count(graph, asked):,} nodes"
         yield Question(name, searched(" ".join(asked)), liked(*asked))
-    yield Question("trace, provenance of a node", lambda: _traced(graph, some))
-    yield Question("trace --reverse", lambda: _traced(graph, some, reverse=True))
-    yield Question("related --depth 2", lambda: [r.id for r in walk.related(graph, [some], 2)])
+    yield Question("`trace`, provenance of a node", lambda: _traced(graph, some))
+    yield Question("`trace --reverse`", lambda: _traced(graph, some, reverse=True))
+    yield Question("`related --depth 2`", lambda: [r.id for r in walk.related(graph, [some], 2)])
     options = compose.Options(budget=50_000)
-    yield Question("compose, 50,000 tokens", lambda: _composed(memory, options))
+    yield Question("`compose`, 50,000 tokens", lambda: _composed(memory, options))
     mine = options._replace(visible=VisibleNodes(project="p3"))
-    yield Question("compose, 50,000 tokens, one project", lambda: _composed(memory, mine))
-    yield Question("status", lambda: _counted(memory), limit="")
+    yield Question(
+        "`compose`, 50,000 tokens, inside one of 20 projects", lambda: _composed(memory, mine)
+    )
+    yield Question("`status`", lambda: _counted(memory), limit="")
 
 
 def _count(graph: Graphs, asked: tuple[str, ...]) -> int:
@@ -232,23 +236,24 @@ def whole_process(path: str) -> Figure:
     }
     cost = timing.alternate(21, sides)
     ours, least = cost.cpu("ours"), cost.cpu("floor")
-    name = "ctx list --limit 20, whole process, CPU"
-    return Figure(name, ms(ours), ms(least), "", f"+{ms(ours - least)}", "+60 ms")
+    name = f"`ctx list --limit 20` on {NODES:,} nodes, whole process, CPU"
+    floor = f"{ms(least)} for `python -c pass`"
+    return Figure(name, ms(ours), floor, "", more(ours - least), "+60 ms")
 
 
 def run(path: str) -> None:
     if not os.path.exists(path):
         started = time.perf_counter()
         build(path)
-        print(f"  made in {time.perf_counter() - started:.0f} s, {os.path.getsize(path):,} bytes")
+        print(f"  made in {time.perf_counter() - started:.0f} s")
     surroundings = Environment(
         os.path.dirname(path), UserStore(os.path.dirname(path)), {}, (), CLI_SESSION, path
     )
     with closing(user_store.open_for_reading(path)) as connection:
         lines = figures(Memory(Graph(connection), None, surroundings, "bench"))
-    lines.append(whole_process(path))
-    print(f"wall time, medians of {ROUNDS}; now {clock.iso(clock.now_ms())}; {model.DEFAULT_QUERY}")
-    timing.print_table(lines)
+    note = f"wall time, medians of {ROUNDS}; the store has {os.path.getsize(path) / 1e6:.0f} MB"
+    report.show("memory", lines, note, COMMAND)
+    report.show("memory-process", [whole_process(path)], "", COMMAND)
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ nothing, and the next command must be able to write.
 import random
 import sys
 
-from bench import timing
+from bench import report
 from bench.crash import fresh_folder
 from bench.timing import Figure
 from ctx.errors import CtxError
@@ -21,7 +21,7 @@ from tests.e2e.test_memory_crash import UsedStore, kill_all_commands
 
 
 def killed(kills: int) -> Figure:
-    name = "killed at random"
+    name = "memory commands killed at random times: applied completely or not at all"
     with fresh_folder(None) as folder:
         lived = UsedStore(folder)
         try:
@@ -33,19 +33,15 @@ def killed(kills: int) -> Figure:
             lost = f"{error}"
         else:
             total = len(lived.commands()) * kills
-            return Figure(
-                f"{name}: {undone} times not applied, {done} times applied",
-                f"{total}",
-                limit=f"{total} of {total}",
-            )
+            print(f"{undone} times not applied, {done} times applied")
+            return Figure(name, f"{total:,} of {total:,}", limit="all")
     print(f"{name}: {lost}")
     return Figure(name, "lost", limit="all")
 
 
 def main() -> None:
     kills = int(sys.argv[1]) if len(sys.argv) > 1 else 25
-    print("kills survived without a half-applied command")
-    timing.print_table([killed(kills)])
+    report.show("memory-crash", [killed(kills)])
 
 
 if __name__ == "__main__":

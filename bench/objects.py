@@ -25,7 +25,7 @@ from itertools import islice
 from pathlib import Path
 from unittest.mock import patch
 
-from bench import timing
+from bench import report, timing
 from bench.timing import Cost, Figure, ms, times
 from ctx import disk
 from ctx.ids import ObjectId
@@ -185,13 +185,14 @@ def write_figures(rounds: int) -> list[Figure]:
 
     def wall(said: str, side: str, limit: str = "") -> Figure:
         ratio = times(cost.wall_ratio(side, "floor"))
-        return Figure(said, ms(cost.wall(side)), ms(cost.wall("floor")), "", ratio, limit)
+        floor = f"{ms(cost.wall('floor'))} for write, fsync and rename of the same files"
+        return Figure(said, ms(cost.wall(side)), floor, "", ratio, limit)
 
     def cpu(said: str, side: str) -> Figure:
         ratio = times(cost.cpu_ratio(side, "floor"))
         return Figure(said, ms(cost.cpu(side)), ms(cost.cpu("floor")), "", ratio)
 
-    name = f"write {WRITTEN:,} objects"
+    name = f"write {WRITTEN:,} small objects in one step"
     return [
         wall(f"{name}, wall", "ours", WRITE_LIMIT),
         cpu(f"{name}, CPU", "ours"),
@@ -213,16 +214,16 @@ def read_figures(rounds: int) -> list[Figure]:
         cost = timing.alternate(rounds, sides)
 
     def cpu(said: str, side: str, limit: str = "") -> Figure:
-        floor, git = ms(cost.cpu("floor")), ms(cost.cpu("git"))
-        return Figure(
-            said, ms(cost.cpu(side)), floor, git, times(cost.cpu_ratio(side, "git")), limit
-        )
+        floor = f"{ms(cost.cpu('floor'))} for reading the files"
+        git = f"{ms(cost.cpu('git'))} for `git cat-file --batch`"
+        ratio = times(cost.cpu_ratio(side, "git"))
+        return Figure(said, ms(cost.cpu(side)), floor, git, ratio, limit)
 
     def wall(said: str, side: str) -> Figure:
         floor, git = ms(cost.wall("floor")), ms(cost.wall("git"))
         return Figure(said, ms(cost.wall(side)), floor, git, times(cost.wall_ratio(side, "git")))
 
-    name = f"read {READ:,} objects"
+    name = f"read {READ:,} objects and verify each"
     return [
         cpu(f"{name} in a loop, CPU", "loop", READ_LIMIT),
         wall(f"{name} in a loop, wall", "loop"),
@@ -233,9 +234,11 @@ def read_figures(rounds: int) -> list[Figure]:
 
 def main() -> None:
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 11
-    figures = write_figures(rounds) + read_figures(rounds)
-    print(f"medians of {rounds} rounds; floor: bare system calls; baseline: git cat-file --batch")
-    timing.print_table(figures)
+    written, *write_details = write_figures(rounds)
+    read, *read_details = read_figures(rounds)
+    print(f"medians of {rounds} rounds")
+    report.print_figures([*write_details, *read_details])
+    report.show("objects", [written, read])
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from bench import paired
+from bench import paired, report
 from bench.checkouts import Checkout
 from ctx import clock
 from ctx.code.lookup import Code
@@ -162,15 +162,18 @@ def connected_files(code: Code, gold: Sequence[str]) -> set[str]:
     return {path for (path,) in rows}
 
 
-def print_figures(answered: Iterable[tuple[str, Mapping[str, Contents] | None]]) -> None:
-    print(
-        f"\npacks: recall of files and functions; of the first {FIRST} chunks, those in the files"
-    )
-    print("of the change, and those there or directly connected by an import, a call or a test;")
-    print("the median of the tokens used")
-    head = f"{'':28}{'files':>8}{'functions':>11}{'right':>8}{'near':>8}{'near between':>18}"
-    print(f"{head}{'tokens':>8}")
+COLUMNS = (
+    *("budget", "files", "functions", "first five in a modified file", "or connected"),
+    *("tokens used", "tasks"),
+)
+
+
+def show_figures(
+    answered: Iterable[tuple[str, Mapping[str, Contents] | None]], command: str
+) -> None:
+    """Recall of files and functions, the precision of the first chunks, the median of tokens."""
     rows = sorted((each for each in answered if each[1]), key=lambda each: each[0])
+    rows_of: dict[str, list[list[str]]] = {}
     groups = [("all", rows)]
     groups += [(name, list(those)) for name, those in groupby(rows, key=lambda each: each[0])]
     for name, those in groups:
@@ -187,10 +190,17 @@ def print_figures(answered: Iterable[tuple[str, Mapping[str, Contents] | None]])
             right = paired.mean([each.right / each.first for each in with_chunks])
             near = paired.interval([each.connected / each.first for each in with_chunks])
             files = paired.mean([each.files for each in found])
-            print(
-                f"{name + f', {budget} tokens':28}{100 * files:8.1f}"
-                f"{100 * paired.mean(functions):11.1f}{100 * right:8.1f}{100 * near.mean:8.1f}"
-                f"{100 * near.low:10.1f} to {100 * near.high:.1f}"
-                f"{statistics.median(each.tokens for each in found):8.0f}"
-                f"   n = {len(found)}, functions known in {len(functions)}"
-            )
+            row = [
+                f"{budget:,}",
+                f"{100 * files:.1f}",
+                f"{100 * paired.mean(functions):.1f}",
+                f"{100 * right:.1f}",
+                f"{100 * near.mean:.1f} ({100 * near.low:.1f} to {100 * near.high:.1f})",
+                f"{statistics.median(each.tokens for each in found):,.0f}",
+                f"{len(found)}, functions known in {len(functions)}",
+            ]
+            rows_of.setdefault(name, []).append(row)
+    every, *sets = (report.Table("packs", COLUMNS, lines, name) for name, lines in rows_of.items())
+    for table in sets:
+        report.print_table(table)
+    report.show_table(every._replace(note=""), command)

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from bench import timing
+from bench import report, timing
 from bench.crash import fresh_folder
 from bench.timing import Cost, Figure, ms, times
 from ctx import clock, disk, ids
@@ -109,16 +109,16 @@ def staging_figures(rounds: int) -> list[Figure]:
         cost = timing.alternate(rounds * STEPS, sides)
     return [
         Figure(
-            name,
+            "stage a step of 5 objects, wall",
             ms(cost.wall("ours")),
-            ms(cost.wall(side)),
+            f"{ms(cost.wall(side))} for write, fsync and rename of {files}",
             "",
             times(cost.wall_ratio("ours", side)),
             limit,
         )
-        for name, side, limit in (
-            ("stage a step of 5 objects, wall", "objects", "2 ×"),
-            ("  compared with all 7 files of a step", "files", ""),
+        for side, files, limit in (
+            ("objects", "5 files", "2 ×"),
+            ("files", "all 7 files of a step", ""),
         )
     ]
 
@@ -218,8 +218,9 @@ class Replay:
             self._schema = [
                 row[0]
                 for row in connection.execute(
+                    # SQLite makes the tables of a text index with it.
                     "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE"
-                    " 'nodes_fts_%' ORDER BY type = 'trigger', type = 'index', rowid"
+                    " '%_fts_%' ORDER BY type = 'trigger', type = 'index', rowid"
                 )
             ]
             self._rows = {
@@ -256,12 +257,12 @@ def replay_figures(rounds: int) -> list[Figure]:
         history = History(f"{space}/project")
         replay = Replay(history, space)
         cost = timing.alternate(rounds, {"ours": replay.ours, "bare": replay.bare})
-        name = f"replay {replay.records - 1:,} records"
+        name = f"build the index of a project from {replay.records - 1:,} records"
         figures = [
             Figure(
                 f"{name}, {kind}",
                 ms(getattr(cost, kind.lower())("ours")),
-                ms(getattr(cost, kind.lower())("bare")),
+                f"{ms(getattr(cost, kind.lower())('bare'))} for inserting the same rows",
                 "",
                 times(getattr(cost, f"{kind.lower()}_ratio")("ours", "bare")),
                 limit,
@@ -291,8 +292,14 @@ def switching_figures(history: History, rounds: int) -> list[Figure]:
     seen = timing.alternate(rounds, {"back": back})
     new = timing.alternate(rounds, {"unseen": unseen})
     return [
-        Figure("switch to cached heads, wall", ms(seen.wall("back")), limit="150 ms"),
-        Figure("switch to 100 new records, wall", ms(new.wall("unseen")), limit="200 ms"),
+        Figure(
+            "switch to a set of heads that is cached, wall", ms(seen.wall("back")), limit="150 ms"
+        ),
+        Figure(
+            f"switch to heads with 100 new records of {RECORDS:,}, wall",
+            ms(new.wall("unseen")),
+            limit="200 ms",
+        ),
     ]
 
 
@@ -333,9 +340,8 @@ def command_figures(rounds: int) -> list[Figure]:
     megabytes = f"{grown.bytes / 1e6:.1f} MB"
     return [
         *figures,
-        Figure("1,000 commits of 3 nodes: size", megabytes, limit="20 MB"),
-        Figure("  allocated on this disk", f"{grown.allocated / 1e6:.1f} MB"),
-        Figure("  files", f"{grown.files:,}", limit="8,000"),
+        Figure("1,000 commits of 3 nodes each, size", megabytes, limit="20 MB"),
+        Figure("1,000 commits of 3 nodes each, files", f"{grown.files:,}", limit="8,000"),
     ]
 
 
@@ -363,7 +369,7 @@ def _command(name: str, cost: timing.Rounds, side: str) -> Figure:
     return Figure(
         f"{name}, CPU",
         ms(cost.cpu(side)),
-        ms(cost.cpu("bare")),
+        f"{ms(cost.cpu('bare'))} for `ctx --version`",
         "",
         times(cost.cpu_ratio(side, "bare")),
     )
@@ -372,8 +378,7 @@ def _command(name: str, cost: timing.Rounds, side: str) -> Figure:
 def main() -> None:
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 7
     figures = staging_figures(rounds) + replay_figures(rounds) + command_figures(rounds)
-    print(f"medians of {rounds} rounds; floor: bare system calls, bare inserts, `ctx --version`")
-    timing.print_table(figures)
+    report.show("project", figures)
 
 
 if __name__ == "__main__":

@@ -39,6 +39,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from bench import report
 from bench.conversations import FIRST, Case, History, beam, beliefs, locomo
 from ctx import clock, terms
 from ctx.ids import CLI_SESSION
@@ -282,6 +283,31 @@ def print_recall(figures: Figures, silent: Figures) -> None:
         print(f"  {name:<18} {', '.join(parts)}")
 
 
+COLUMNS = ("questions", "BM25 with stems", "words only", "ctx", "gain")
+SETS = {
+    "locomo": "LoCoMo, turns",
+    "dated": "LoCoMo, questions with a time",
+    "beam": "BEAM, exchanges",
+}
+
+
+def show_recall(name: str, figures: Figures, silent: Figures, *, held_out: bool) -> None:
+    every = {way: [each for by in sorted(got) for each in got[by]] for way, got in figures.items()}
+    gains = [a - b for a, b in zip(every["ctx"], every[BASELINE], strict=True)]
+    low, high = interval(gains)
+    means = [_percent(every[way]).strip() for way in (BASELINE, "ctx, text", "ctx")]
+    around = f"{100 * sum(gains) / len(gains):+.1f} ({100 * low:+.1f} to {100 * high:+.1f})"
+    rows = [[f"{SETS[name]}, R@{FIRST}", *means, around]]
+    for ability, shown in sorted(silent[CUT].items()):
+        text = _percent(silent[CUT_TEXT][ability]).strip()
+        about = f"{SETS[name]}, {ability}: nothing shown, % of {len(shown)}"
+        rows.append([about, "", text, _percent(shown).strip(), ""])
+    table, command = f"recall-{name}", f"python -m bench recall {name} FILE"
+    if held_out:
+        table, command = f"recall-held-out-{name}", f"{command} --held-out"
+    report.show_table(report.Table(table, COLUMNS, rows), command)
+
+
 class Precision(NamedTuple):
     ability: str
     precision: float
@@ -313,6 +339,16 @@ def print_precision(histories: Sequence[History]) -> None:
                 )
     for name, results in ways.items():
         print(f"  {name:<18} {_summary(results)}")
+    cells = []
+    for results in ways.values():
+        some = [each for each in results if each.recall is not None]
+        precision = sum(each.precision for each in some) / len(some)
+        recalled = sum(each.recall or 0.0 for each in some) / len(some)
+        cells.append(f"{precision:.2f} at {recalled:.2f}")
+    row = ["PrecisionMemBench, precision at recall", *cells, ""]
+    report.show_table(
+        report.Table("recall-precision", COLUMNS, [row]), "python -m bench recall precision FILE …"
+    )
     last = list(ways.values())[-1]
     for ability in sorted({each.ability for each in last}):
         print(f"    {ability:<36} {_summary([each for each in last if each.ability == ability])}")
@@ -335,6 +371,7 @@ def main() -> None:
     parser.add_argument("files", nargs="*")
     parser.add_argument("--without", action="append", default=[], metavar="SIGNAL")
     parser.add_argument("--server", metavar="URL")
+    parser.add_argument("--held-out", action="store_true", help="nothing was tuned on the file")
     given = parser.parse_args()
     if given.set is None or not given.files:
         print("  needs a set and its files: python -m bench recall locomo FILE")
@@ -345,7 +382,9 @@ def main() -> None:
         if given.server:
             print_engines(list(read(given.files[0])), given.server)
             return
-        print_recall(*measured(list(read(given.files[0])), given.without))
+        found = measured(list(read(given.files[0])), given.without)
+        print_recall(*found)
+        show_recall(given.set, *found, held_out=given.held_out)
 
 
 if __name__ == "__main__":

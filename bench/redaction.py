@@ -16,65 +16,90 @@ import sys
 import sysconfig
 import time
 from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
-from bench import secret_passwords, secret_values
+from bench import report, secret_passwords, secret_values
 from bench.secret_encodings import ENCODINGS, PLAIN, Encoding, is_left
 from bench.secret_values import FORMATS, Sample
+from bench.timing import Figure, times
 from ctx import redaction
 
 ROUNDS = 5
+COMMAND = "python -m bench redaction"
 PIECE, PASSWORD_PIECE = 8, 5
 """How many characters in a row give a secret away."""
 
 
 def main() -> None:
     rng = random.Random(23)
-    print(f"caught ({len(FORMATS)} formats, {len(secret_passwords.FORMS)} forms of passwords)")
-    missed = [*formats(rng), *encoded(rng), *passwords(), *unnamed(rng)]
+    found = [*formats(rng), *encoded(rng), passwords(), *unnamed(rng)]
     if "-v" in sys.argv:
-        for name, count in collections.Counter(missed).most_common():
+        left = collections.Counter(name for each in found for name in each.missed)
+        for name, count in left.most_common():
             print(f"  missed {count:3} x {name}")
+    report.show("redaction", [each.figure for each in found], command=COMMAND)
 
-    print("false alarms in 10,000 lines")
-    false_alarms("lines about passwords", [(b, b) for b in secret_passwords.BENIGN])
     texts = installed_sources()
-    false_alarms("Python sources", texts.items())
-    false_alarms("RECORD files", read_all(site_packages(), lambda name: name == "RECORD"))
-    false_alarms("dpkg", read_all(["/var/lib/dpkg"], bool))
-    for folder in [name for name in sys.argv[1:] if name != "-v"]:
-        false_alarms(folder, read_all([folder], bool))
+    alarms = [
+        false_alarms("lines about passwords", [(b, b) for b in secret_passwords.BENIGN]),
+        false_alarms("lines of installed packages", texts.items()),
+        false_alarms(
+            "lines of wheel RECORD files", read_all(site_packages(), lambda name: name == "RECORD")
+        ),
+        false_alarms("lines of dpkg's files", read_all(["/var/lib/dpkg"], bool)),
+    ]
+    logs = [name for name in sys.argv[1:] if name != "-v"]
+    if logs:
+        alarms.append(false_alarms("lines of logs", read_all(logs, bool)))
+    command = f"{COMMAND} FOLDER" if logs else COMMAND
+    report.show("redaction-alarms", alarms, "the limit is one in 10,000 lines", command)
 
     size = sum(map(len, texts.values()))
-    redact = speed("redact", redaction.redact, texts, size)
+    redact = speed(redaction.redact, texts, size)
     # The cost of any scan: a missing literal, searched by the C library, and by the
     # simplest pattern that has to look at every character.
-    speed("floor: one str.find", lambda text: text.find("\0\0"), texts, size)
-    scan = re.compile(r"[\0\1]{2}").search
-    floor = speed("floor: one re.search", scan, texts, size)
-    print(f"redact takes {floor / redact:.1f} times as long as one pass of a trivial pattern")
+    find = speed(lambda text: text.find("\0\0"), texts, size)
+    scan = speed(re.compile(r"[\0\1]{2}").search, texts, size)
+    figure = Figure(
+        "remove secrets from source code, CPU",
+        f"{redact:.1f} MB/s",
+        f"{find:.0f} MB/s for one `str.find`",
+        f"{scan:.0f} MB/s for one `re.search`",
+        times(scan / redact),
+        "≥ 20 MB/s",
+    )
+    report.show("redaction-speed", [figure], command=COMMAND)
 
 
-def formats(rng: random.Random) -> Iterator[str]:
+class Caught(NamedTuple):
+    """How many secrets are removed, and the names of those that are not."""
+
+    figure: Figure
+    missed: list[str]
+
+
+def formats(rng: random.Random) -> Iterator[Caught]:
     samples = [(form.name, secret_values.sample(form, rng)) for form in FORMATS for _ in range(5)]
-    yield from caught("formats", samples, PLAIN, rng)
+    yield caught(f"secrets of {len(FORMATS)} formats", samples, PLAIN, rng, limit="≥ 98 %")
 
 
-def encoded(rng: random.Random) -> Iterator[str]:
+def encoded(rng: random.Random) -> Iterator[Caught]:
     samples = [(form.name, secret_values.sample(form, rng)) for form in FORMATS for _ in range(3)]
     for encoding in ENCODINGS:
-        yield from caught(encoding.name, samples, encoding, rng)
+        yield caught(f"the same, {encoding.name}", samples, encoding, rng, limit="≥ 90 %")
 
 
-def passwords() -> Iterator[str]:
+def passwords() -> Caught:
     samples = list(secret_passwords.samples())
-    yield from caught("human passwords", samples, PLAIN, random.Random(0), PASSWORD_PIECE)
+    name = f"passwords that people choose, in {len(secret_passwords.FORMS)} forms"
+    return caught(name, samples, PLAIN, random.Random(0), PASSWORD_PIECE, "≥ 85 %")
 
 
-def unnamed(rng: random.Random) -> Iterator[str]:
+def unnamed(rng: random.Random) -> Iterator[Caught]:
     pairs = [("aws pair", secret_values.aws_pair(rng)) for _ in range(100)]
-    yield from caught("AWS secret beside its id", pairs, PLAIN, rng)
+    yield caught("AWS secret keys beside their id", pairs, PLAIN, rng)
     cookies = [("cookie", secret_values.cookie(rng)) for _ in range(100)]
-    yield from caught("cookies", cookies, PLAIN, rng)
+    yield caught("cookies", cookies, PLAIN, rng)
 
 
 def caught(
@@ -83,19 +108,19 @@ def caught(
     encoding: Encoding,
     rng: random.Random,
     piece: int = PIECE,
-) -> list[str]:
-    """Print the share that is caught, and return the names of those that are missed."""
+    limit: str = "",
+) -> Caught:
     missed = []
     for label, sample in samples:
         text = encoding.write(sample, rng)
         if is_left(sample.secret, encoding, redaction.redact(text).text, piece):
             missed.append(f"{encoding.name}: {label}")
-    share = 1 - len(missed) / len(samples)
-    print(f"  {name:26} {share:7.1%}  ({len(samples) - len(missed)} of {len(samples)})")
-    return missed
+    removed = len(samples) - len(missed)
+    shown = f"{100 * removed / len(samples):.1f} % of {len(samples):,}"
+    return Caught(Figure(f"{name}: removed", shown, limit=limit), missed)
 
 
-def false_alarms(name: str, texts: Iterable[tuple[str, str]]) -> None:
+def false_alarms(name: str, texts: Iterable[tuple[str, str]]) -> Figure:
     lines, alarms = 0, []
     for path, text in texts:
         lines += text.count("\n") + 1
@@ -104,24 +129,21 @@ def false_alarms(name: str, texts: Iterable[tuple[str, str]]) -> None:
             f"{text[finding.start : finding.end][:60]!r}"
             for finding in redaction.redact(text).findings
         ]
-    rate = len(alarms) / max(lines, 1) * 10_000
-    print(f"  {name:26} {rate:7.3f}  ({len(alarms)} in {lines:,} lines)")
     for alarm in alarms if "-v" in sys.argv else alarms[:10]:
-        print(f"    {alarm}")
+        print(f"  {alarm}")
+    limit = f"{lines // 10_000:,}" if lines >= 10_000 else ""
+    return Figure(f"false positives in {lines:,} {name}", f"{len(alarms)}", limit=limit)
 
 
-def speed(name: str, work: Callable[[str], object], texts: dict[str, str], size: int) -> float:
+def speed(work: Callable[[str], object], texts: dict[str, str], size: int) -> float:
+    """Megabytes a second, in CPU time."""
     rates = []
     for _ in range(ROUNDS):
         start = time.process_time()
         for text in texts.values():
             work(text)
         rates.append(size / 1e6 / (time.process_time() - start))
-    median = statistics.median(rates)
-    print(
-        f"{name:24} {median:8.1f} MB/s  (median of {ROUNDS}, {min(rates):.1f} to {max(rates):.1f})"
-    )
-    return median
+    return statistics.median(rates)
 
 
 def installed_sources() -> dict[str, str]:

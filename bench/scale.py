@@ -2,12 +2,12 @@
 
 The sections are in `bench/scale_memory.py` (nodes, tags, events) and `bench/scale_code.py` (files,
 commits). Each of these modules has a mapping `SECTIONS` from the name of a section to a function
-that takes a `Scale` and returns its `Section`: lines for the table, and plots.
+that takes a `Scale` and returns its `Section`: a table and plots.
 
-    python -m bench scale [--most N] [--folder FOLDER] [--plots FOLDER] [--list] [SECTION ...]
+    python -m bench scale [--most N] [--folder FOLDER] [--list] [SECTION ...]
 
-`--most` is the largest size that is measured, `--folder` keeps the generated stores for the next
-run, and `--plots` writes the SVG files of docs/benchmarks.md.
+`--most` is the largest size that is measured, and `--folder` keeps the generated stores for the
+next run.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from bench import plots, timing
+from bench import report
 from bench.plots import Plot
 from bench.timing import Figure
 
@@ -39,8 +39,12 @@ class Scale(NamedTuple):
 
 
 class Section(NamedTuple):
+    """`name` is the name of the table's file; `note` says what its rows do not."""
+
+    name: str
     figures: Iterable[Figure]
     plots: Iterable[Plot] = ()
+    note: str = ""
 
 
 Sections = Mapping[str, Callable[[Scale], Section]]
@@ -54,15 +58,14 @@ def sections() -> dict[str, Callable[[Scale], Section]]:
     return every
 
 
-def run(names: Iterable[str], scale: Scale, pictures: Path | None) -> None:
+def run(names: Iterable[str], scale: Scale, command: str) -> None:
     every = sections()
     for name in names:
         print(f"\n{name}", flush=True)
         section = every[name](scale)
-        timing.print_table(list(section.figures))
+        report.show(section.name, section.figures, section.note, f"{command} {name}")
         for plot in section.plots:
-            if pictures:
-                print(f"wrote {plots.write(plot, pictures)}", flush=True)
+            report.draw(plot)
 
 
 def main() -> int:
@@ -70,7 +73,6 @@ def main() -> int:
     parser.add_argument("sections", nargs="*", metavar="SECTION", help="all, if none is named")
     parser.add_argument("--most", type=int, default=MOST, help="the largest size (%(default)s)")
     parser.add_argument("--folder", type=Path, help="keep the generated stores here")
-    parser.add_argument("--plots", type=Path, help="write the plots to this folder")
     parser.add_argument("--list", action="store_true", help="list the sections and exit")
     options = parser.parse_args()
     every = sections()
@@ -84,7 +86,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as temporary:
         folder = (options.folder or Path(temporary)).absolute()
         folder.mkdir(parents=True, exist_ok=True)
-        run(options.sections or list(every), Scale(options.most, folder), options.plots)
+        cut = "" if options.most == MOST else f" --most {options.most}"
+        command = f"python -m bench scale{cut}"
+        run(options.sections or list(every), Scale(options.most, folder), command)
     return 0
 
 

@@ -169,7 +169,7 @@ def given_table(parts: Sequence[Part], results: Sequence[Mapping[str, Any]]) -> 
         )
 
     whole = frozenset((*every, "frame"))
-    names = [name for name in _baselines(results) if not name.startswith("context")]
+    names = [name for name in baselines(results) if not name.startswith("context")]
     by = [label._replace(sources=label.baselines) for label in labels]
     answered = sum(FIRST_PROMPT in part.sizes for part in parts)
     return [
@@ -197,7 +197,8 @@ def _wrong(labels: Sequence[Judged], sources: frozenset[str]) -> int:
     return sum(bool(label.sources & sources) for label in labels if not label.is_wanted)
 
 
-def _baselines(results: Sequence[Mapping[str, Any]]) -> list[str]:
+def baselines(results: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The names of what was given in the same run."""
     starts = [each for result in results for each in result["starts"]]
     return list(starts[0]["tokens"]) if starts else []
 

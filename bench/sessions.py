@@ -22,7 +22,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bench import session_ablations
+from bench import report, session_ablations
 from bench.session_ablations import USER_KINDS
 
 HERE = Path(__file__).parent
@@ -30,14 +30,9 @@ HERE = Path(__file__).parent
 
 class Row(NamedTuple):
     name: str
-    figure: float
-    limit: float
-    at_least: bool
-    unit: str = "%"
-
-    @property
-    def holds(self) -> bool:
-        return self.figure >= self.limit if self.at_least else self.figure <= self.limit
+    figure: str
+    limit: str
+    baseline: str = ""
 
 
 def rows(results: Iterable[Mapping[str, Any]]) -> list[Row]:
@@ -56,29 +51,45 @@ def rows(results: Iterable[Mapping[str, Any]]) -> list[Row]:
     def given(labels: list[Mapping[str, Any]], system: str) -> int:
         return sum(label["by"][system] is not None for label in labels)
 
-    def mean_tokens(system: str) -> float:
-        return float(sum(each["tokens"][system] for each in starts)) / max(1, len(starts))
+    def mean_tokens(system: str) -> str:
+        return f"{sum(each['tokens'][system] for each in starts) / max(1, len(starts)):,.0f}"
 
+    def kept(labels: list[Mapping[str, Any]]) -> str:
+        return _share(sum(label["piece"] for label in labels), labels)
+
+    others = [name for name in session_ablations.baselines(found) if not name.startswith("context")]
+    baselines = "; ".join(f"{_share(given(needed, name), needed)}: {name}" for name in others)
+    stored = sum(label["piece"] for label in wrong)
     return [
-        Row("kept, within one piece", _share(sum(k["piece"] for k in keep), keep), 75, True),
+        Row("labelled items kept, each within one node", kept(keep), "≥ 75 %"),
         Row(
-            "kept of what users correct and prefer",
-            _share(sum(k["piece"] for k in said_by_user), said_by_user),
-            80,
-            True,
+            "of these, corrections, preferences, constraints of users", kept(said_by_user), "≥ 80 %"
         ),
-        Row("must-not stored", sum(m["piece"] for m in wrong), 3, False, f" of {len(wrong)}"),
-        Row("observations a session, on average", sum(made) / max(1, len(made)), 15, False, ""),
-        Row("needed given at the start", _share(given(needed, "context"), needed), 38, True),
-        Row("tokens of the start", mean_tokens("context"), 800, False, ""),
-        Row("needed given with the first prompt", _share(given(needed, both), needed), 70, True),
-        Row("tokens of both", mean_tokens(both), 1_600, False, ""),
-        Row("must-not given", given(wrong_given, both), 0, False, f" of {len(wrong_given)}"),
+        Row("items stored that must not be stored", f"{stored} of {len(wrong)}", "3"),
+        Row("observations per session, mean", f"{sum(made) / max(1, len(made)):.1f}", "15"),
+        Row(
+            "needed items in the context at the start",
+            _share(given(needed, "context"), needed),
+            "≥ 38 %",
+        ),
+        Row("tokens of this context, mean", mean_tokens("context"), "800"),
+        Row(
+            "needed items in the context and the hints of the first prompt",
+            _share(given(needed, both), needed),
+            "≥ 70 %",
+            baselines,
+        ),
+        Row("tokens of both, mean", mean_tokens(both), "1,600"),
+        Row(
+            "items given that must not be given",
+            f"{given(wrong_given, both)} of {len(wrong_given)}",
+            "0",
+        ),
     ]
 
 
-def _share(count: int, of: list[Any]) -> float:
-    return 100 * count / max(1, len(of))
+def _share(count: int, of: list[Any]) -> str:
+    return f"{100 * count / max(1, len(of)):.1f} % of {len(of)}"
 
 
 def _run(folder: Path, *words: str) -> None:
@@ -102,15 +113,14 @@ def main() -> int:
         results = json.loads(options.again.read_text())
     else:
         results = _measured(kit, mirrors, out, options)
-    print(f"\n{'':<42}{'ours':>12}{'limit':>12}")
-    for row in rows(results):
-        limit = f"{'≥' if row.at_least else '≤'} {row.limit:g}"
-        missed = "" if row.holds else "   missed"
-        print(f"{row.name:<42}{row.figure:>8.1f}{row.unit:<7}{limit:>9}{missed}")
     judge = session_ablations.Kit(kit)
     kept = session_ablations.kept_table(session_ablations.sessions(judge, results))
     given = session_ablations.given_table(session_ablations.starts(judge, results), results)
-    print("", *kept, "", *given, sep="\n")
+    print("", *kept, "", *given, "", sep="\n")
+    shown = [[row.name, row.figure, row.baseline, row.limit] for row in rows(results)]
+    columns = ["measure", "ctx", "baseline", "limit"]
+    command = "python -m bench sessions KIT MIRRORS OUT"
+    report.show_table(report.Table("sessions", columns, shown), command)
     return 0
 
 

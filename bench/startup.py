@@ -20,18 +20,19 @@ from importlib.util import cache_from_source
 from pathlib import Path
 
 import ctx
-from bench import timing
-from bench.timing import Figure, ms
+from bench import report, timing
+from bench.timing import Figure, more, ms
 
 HEADLINE = "ctx --version"
 LIMIT = "+25 ms"
+AS_INSTALLED = "as installed"
 
 CTX = str(Path(sys.executable).with_name("ctx"))
 COMMANDS = {
     "ctx --version": [CTX, "--version"],
     "ctx config get gc.keep_days": [CTX, "config", "get", "gc.keep_days"],
     "ctx debug refs": [CTX, "debug", "refs"],
-    "ctx add file, unchanged": [CTX, "add", "file", "a.py"],
+    "ctx add file a.py": [CTX, "add", "file", "a.py"],
 }
 FLOOR = [sys.executable, "-c", "pass"]
 BARE = [sys.executable, "-I", "-S", "-c", "pass"]
@@ -54,7 +55,7 @@ def project(space: str, environment: Environment) -> str:
     shutil.copyfile(__file__, f"{folder}/a.py")
     run = partial(subprocess.run, cwd=folder, env=environment, check=True, capture_output=True)
     run([CTX, "init"])
-    run(COMMANDS["ctx add file, unchanged"])
+    run(COMMANDS["ctx add file a.py"])
     return folder
 
 
@@ -71,10 +72,11 @@ def caches(space: str, folder: str, environment: Environment) -> dict[str, Envir
     return {"compiled": compiled, "not compiled": {**compiled, **frozen}}
 
 
-def figures(rounds: int, space: str) -> list[Figure]:
+def figures(rounds: int, space: str) -> dict[str, list[Figure]]:
+    """The figures by the state of the bytecode."""
     as_installed = surroundings(space)
     folder = project(space, as_installed)
-    environments = {"as installed": as_installed, **caches(space, folder, as_installed)}
+    environments = {AS_INSTALLED: as_installed, **caches(space, folder, as_installed)}
     sides = {"bare": partial(timing.of_child, BARE, environment=as_installed, folder=folder)}
     for state, environment in environments.items():
         for name, command in {"floor": FLOOR, **COMMANDS}.items():
@@ -82,14 +84,16 @@ def figures(rounds: int, space: str) -> list[Figure]:
                 timing.of_child, command, environment=environment, folder=folder
             )
     cost = timing.alternate(rounds, sides)
-    lines = [Figure("python -I -S -c pass", "", ms(cost.cpu("bare")))]
+    bare = f"{ms(cost.cpu('bare'))} for `python -I -S -c pass`"
+    lines: dict[str, list[Figure]] = {}
     for state in environments:
         floor = cost.cpu(f"floor, {state}")
+        least = f"{ms(floor)} for `python -c pass`"
         for name in COMMANDS:
             ours = cost.cpu(f"{name}, {state}")
-            limit = LIMIT if (name, state) == (HEADLINE, "as installed") else ""
-            above = f"+{ms(ours - floor)}"
-            lines.append(Figure(f"{name}, {state}", ms(ours), ms(floor), "", above, limit))
+            limit = LIMIT if (name, state) == (HEADLINE, AS_INSTALLED) else ""
+            figure = Figure(f"`{name}`, CPU", ms(ours), least, bare, more(ours - floor), limit)
+            lines.setdefault(state, []).append(figure)
     return lines
 
 
@@ -99,9 +103,11 @@ def main() -> None:
         lines = figures(rounds, space)
     sources = [str(path) for path in SOURCES.rglob("*.py")]
     compiled = sum(os.path.exists(cache_from_source(path)) for path in sources)
-    print(f"CPU, medians of {rounds} rounds; floor: python -c pass")
-    print(f"as installed, {compiled} of our {len(sources)} modules have bytecode")
-    timing.print_table(lines)
+    for state in [name for name in lines if name != AS_INSTALLED]:
+        print(f"\n{state}")
+        report.print_figures(lines[state])
+    print(f"\n{AS_INSTALLED}: {compiled} of our {len(sources)} modules have bytecode")
+    report.show("startup", lines[AS_INSTALLED])
 
 
 if __name__ == "__main__":

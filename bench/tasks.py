@@ -34,7 +34,7 @@ from math import sqrt
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bench import paired
+from bench import paired, report
 from bench.paired import Interval
 from bench.task_agent import Attempt, Limits, Session
 from bench.task_script import ScriptedModel
@@ -54,6 +54,10 @@ LIMITS = Limits(turns=8, answer_tokens=800)
 LOCAL_LIMITS = Limits(turns=2, answer_tokens=96)
 WORKER_S = 120
 MOST_TOKENS = 2_000_000
+MODELS = {
+    "scripted": "a script that knows only its prompt",
+    "local": "SmolLM2, 135 million parameters",
+}
 BACKENDS = ("scripted", "local", *backends.NAMES)
 
 
@@ -261,9 +265,9 @@ def measures(outcomes: Sequence[Outcome]) -> list[Measure]:
 def print_report(outcomes: Sequence[Outcome], options: argparse.Namespace) -> None:
     found = measures(outcomes)
     success = found[0]
-    model = options.model or options.backend
-    print(f"\n{len(success.with_ctx)} tasks, {options.rounds} × each, model: {model}")
-    print(f"{'mean [95 % interval]':<20}{'with ctx':>22}{'without':>22}{'difference':>22}")
+    model = MODELS.get(options.backend, options.model or options.backend)
+    tasks = f"{len(success.with_ctx)} tasks, {options.rounds} × each"
+    rows = []
     for each in found:
         interval = share if each is success else paired.interval
         intervals = (
@@ -271,7 +275,13 @@ def print_report(outcomes: Sequence[Outcome], options: argparse.Namespace) -> No
             interval(each.without),
             paired.gain(each.with_ctx, each.without),
         )
-        print(f"{each.name:<20}" + "".join(f"{each.shown(value):>22}" for value in intervals))
+        rows.append([f"{model}, {tasks}: {each.name}", *map(each.shown, intervals)])
+    columns = ["mean [95 % interval]", "with ctx", "without", "difference"]
+    table = report.Table(f"tasks-{options.backend}", columns, rows)
+    command = f"python -m bench tasks --backend {options.backend}"
+    if options.only:
+        command += f" --only {' '.join(options.only)}"
+    report.show_table(table, command)
     differing = paired.differing(success.with_ctx, success.without)
     print(
         f"\nTasks solved more often with ctx: {differing.won}; without: {differing.lost}."

@@ -9,7 +9,7 @@ SQLite with as many nodes of the same kind.
 
 `catch up` is a new machine that receives 100,000 records; `send` is the machine that sent them.
 
-    python -m bench team [--most N] [--clients N] [--records N] [--plots FOLDER]
+    python -m bench team [--most N] [--clients N] [--records N]
 """
 
 import argparse
@@ -26,7 +26,7 @@ from typing import LiteralString, NamedTuple, cast
 
 import psycopg
 
-from bench import plots, timing
+from bench import report
 from bench.memory import TWO_YEARS_MS, vocabulary
 from bench.plots import Plot, Series
 from bench.scale_stores import renamed, store_of
@@ -278,7 +278,6 @@ def main() -> int:
     parser.add_argument(
         "--records", type=int, default=100_000, help="records to catch up (%(default)s)"
     )
-    parser.add_argument("--plots", type=Path, help="write the plot to this folder")
     options = parser.parse_args()
     series: dict[str, list[tuple[float, float]]] = {}
     with tempfile.TemporaryDirectory() as temporary:
@@ -295,28 +294,22 @@ def main() -> int:
             copying_s = time.perf_counter() - started
             keep_base(server)
             copied = Figure(f"copy {records:,} records, verified", f"{copying_s:.1f} s")
-            print("\none client", flush=True)
-            timing.print_table([copied, *catching_up(server, folder, options.records)])
+            exchanged = catching_up(server, folder, options.records)
+            report.show("team-exchange", [copied, *exchanged], "one client")
             before = 1
             sizes = [size for size in SIZES if size <= options.most]
+            figures: list[Figure] = []
             for size in sizes:
                 window_ms = TWO_YEARS_MS * BASE // sizes[-1]
                 multiply(server, range(before, size // BASE), window_ms)
                 before = size // BASE
-                figures = grown(server, store_of(folder, size), size, options.clients, series)
-                print(f"\n{size:,} nodes, {options.clients} clients: p50 / p95", flush=True)
-                timing.print_table(figures)
+                figures += grown(server, store_of(folder, size), size, options.clients, series)
+            report.show("team-reads", figures, f"p50 / p95 of {options.clients} clients at once")
         finally:
             server.stop()
-    if options.plots:
-        plot = Plot(
-            "team-reads",
-            f"p95 of a read, {options.clients} clients at once",
-            "nodes",
-            "ms",
-            [Series(name, points) for name, points in series.items()],
-        )
-        print(f"wrote {plots.write(plot, options.plots)}", flush=True)
+    title = f"p95 of a read, {options.clients} clients at once"
+    lines = [Series(name, points) for name, points in series.items()]
+    report.draw(Plot("team-reads", title, "nodes", "ms", lines))
     return 0
 
 
@@ -328,11 +321,12 @@ def grown(
     series: dict[str, list[tuple[float, float]]],
 ) -> list[Figure]:
     """The figures of a server with this many nodes; the plot gets the p95 of the answers."""
-    figures = [Figure("bytes per node", f"{size_of(server) / size:,.0f}")]
+    figures = [Figure(f"{size:,} nodes: bytes per node", f"{size_of(server) / size:,.0f}")]
     for read in READS:
         ours = latency(clients, lambda: on_server(server.url(MEMBER, GROWING)), read)
         theirs = latency(clients, lambda: user_store.open_for_reading(store), read)
-        figures.append(Figure(read.name, str(ours), baseline=str(theirs)))
+        name = f"{size:,} nodes: {read.name}, wall"
+        figures.append(Figure(name, str(ours), baseline=f"{theirs} on SQLite"))
         series.setdefault(f"{read.name}, server", []).append((size, ours.p95 * 1000))
         series.setdefault(f"{read.name}, SQLite", []).append((size, theirs.p95 * 1000))
     return figures

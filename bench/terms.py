@@ -4,7 +4,7 @@ Reads the standard library of the running interpreter, about as many megabytes a
 repository. Both sides alternate, so that a busy machine slows them equally, and are measured in CPU
 time. The first round of ctx, with empty caches, is shown separately.
 
-    python bench/terms.py [ROUNDS]
+    python -m bench terms [ROUNDS]
 """
 
 import re
@@ -15,6 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from time import process_time
 
+from bench import report
+from bench.timing import Figure, times
 from ctx import terms
 
 
@@ -44,9 +46,11 @@ def main() -> None:
     first = seconds(terms.extract, texts)
     timings = [(seconds(terms.extract, texts), seconds(floor, texts)) for _ in range(rounds)]
     ours, bare = map(statistics.median, zip(*timings, strict=True))
-    print(f"terms.extract, first round    {megabytes / first:6.1f} MB/s")
-    print(f"terms.extract, median of {rounds:<3}  {megabytes / ours:6.1f} MB/s")
-    print(f"findall + lower          {megabytes / bare:6.1f} MB/s")
+    print(f"first round {megabytes / first:.1f} MB/s, then medians of {rounds}")
+    name = "split source code into terms, CPU"
+    least = f"{megabytes / bare:.1f} MB/s for `\\w+` and lower case"
+    figure = Figure(name, f"{megabytes / ours:.1f} MB/s", least, ratio=times(ours / bare))
+    report.show("terms", [figure])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Measure the cost of a piece of work, and print the table.
+"""Measure the cost of a piece of work.
 
 The machines are shared, so the sides of a comparison alternate: a busy minute slows them equally. A
 time is the median over the rounds. A ratio is the median of the rounds' ratios, not the ratio of
@@ -104,13 +104,10 @@ def ms(seconds: float) -> str:
     return f"{seconds * 1000:.1f} ms"
 
 
+def more(seconds: float) -> str:
+    """How much longer than something else."""
+    return f"{seconds * 1000:+.1f} ms"
+
+
 def times(ratio: float) -> str:
     return f"{ratio:.2f} ×"
-
-
-def print_table(figures: Sequence[Figure]) -> None:
-    lines = [Figure("", "ours", "floor", "baseline", "ratio", "limit"), *figures]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for name, *cells in lines:
-        right = (cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True))
-        print("  ".join([name.ljust(widths[0]), *right]).rstrip())

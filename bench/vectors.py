@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy
 
-from bench import timing
+from bench import report, timing
 from ctx.search import embedders
 from ctx.search.vectors import Vectors
 
@@ -99,7 +99,7 @@ def finding(count: int) -> list[timing.Figure]:
 
 def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
-    timing.print_table([loading(), *embedding(), *finding(count)])
+    report.print_figures([loading(), *embedding(), *finding(count)])
 
 
 if __name__ == "__main__":

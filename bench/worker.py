@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from bench import timing
+from bench import report
 from bench.timing import Figure
 from ctx import clock
 from ctx.hook_files import spool
@@ -68,7 +68,7 @@ def idle() -> Figure:
         until(lambda: (workers.health() or {}).get("last_stored"))
         health = workers.health() or {}
     print(f"the worker answers {started:.2f} s after its start")
-    return Figure("idle, resident", f"{health['memory_mb']:.0f} MB", limit="80 MB")
+    return Figure("idle worker, resident memory", f"{health['memory_mb']:.0f} MB", limit="80 MB")
 
 
 def drained() -> Figure:
@@ -92,7 +92,8 @@ def drained() -> Figure:
             until(lambda: _taken(connection) == DRAINED)
         seconds = time.monotonic() - began
     print(f"{DRAINED / seconds:,.0f} events a second, including the start of the worker")
-    return Figure(f"{DRAINED:,} events drained", f"{seconds:.2f} s", limit="3 s")
+    name = f"{DRAINED:,} events in the spool, from the start of a worker to steps, wall"
+    return Figure(name, f"{seconds:.2f} s", limit="3 s")
 
 
 def _taken(connection: sqlite3.Connection) -> int:
@@ -106,7 +107,8 @@ def searchable() -> Figure:
         workers.start()
         hook(workers, "session-start", payload(folder, "SessionStart", source="startup"))
         took = [_seconds_until_found(workers, folder, f"wxyz{number}") for number in range(TURNS)]
-    return Figure("from Stop to search", f"{statistics.median(took):.2f} s", limit="2 s")
+    name = "from the end of an agent's answer (Stop hook) until search finds it, wall"
+    return Figure(name, f"{statistics.median(took):.2f} s", limit="2 s")
 
 
 def _seconds_until_found(workers: Workers, folder: Path, word: str) -> float:
@@ -144,17 +146,16 @@ def nothing_lost(events: int) -> Figure:
     once = len(found.written & wanted) - len(found.twice)
     is_whole = found.remembered == sorted(facts) and found.items == len(wanted)
     is_whole &= (found.waiting, found.failed, found.left) == (0, 0, {})
-    print(
-        f"{events:,} events from {PROCESSES} processes, {done.kills} workers killed,"
-        f" {done.full} of them on a full disk, {done.seconds:.0f} s"
-    )
-    count = f"{once:,}" if is_whole else f"{once:,}, and their effects are incomplete"
-    return Figure("events stored exactly once, with their effects", count, limit=f"{len(wanted):,}")
+    name = f"events from {PROCESSES} processes while {done.kills} workers are killed,"
+    name += f" {done.full} of them on a full disk: stored exactly once, with their effects"
+    effects = "" if is_whole else ", and their effects are incomplete"
+    return Figure(name, f"{once:,} of {len(wanted):,}{effects}", limit="all")
 
 
 def main() -> None:
     events = int(sys.argv[1]) if len(sys.argv) > 1 else EVENTS
-    timing.print_table([idle(), drained(), searchable(), nothing_lost(events)])
+    report.show("worker", [searchable(), drained(), idle()])
+    report.show("worker-kills", [nothing_lost(events)])
 
 
 if __name__ == "__main__":

@@ -106,7 +106,6 @@ def test_every_host_is_documented() -> None:
     assert [name for name in known_setups.NAMES if f"`{name}`" not in page] == []
 
 
-BENCHMARKS = (DOCS / "benchmarks.md").read_text()
 BENCH = re.compile(r"python -m bench[\s.]+(\w+)")
 
 
@@ -115,20 +114,3 @@ def test_every_benchmark_that_is_named_exists(page: Path) -> None:
     named = set(BENCH.findall(page.read_text()))
     paths = (ROOT / "bench" / name for name in named)
     assert [p.name for p in paths if not (p.is_dir() or p.with_suffix(".py").exists())] == []
-
-
-def test_every_table_of_figures_names_the_command_that_prints_it() -> None:
-    sections = re.split(r"^(?=##+ )", BENCHMARKS, flags=re.MULTILINE)
-    without = [
-        section.partition("\n")[0]
-        for section in sections
-        if "|---" in section and not BENCH.search(section)
-    ]
-    assert without == []
-
-
-def test_the_figures_of_the_readme_are_those_of_the_benchmarks() -> None:
-    table = (ROOT / "README.md").read_text().partition("## Figures\n")[2].partition("\n## ")[0]
-    figures = re.findall(r"\d[\d.,]*(?: of [\d,]+)?(?= (?:ms|s|%|\|))", table)
-    assert len(figures) >= 5
-    assert [figure for figure in figures if figure not in BENCHMARKS] == []

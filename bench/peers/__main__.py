@@ -46,20 +46,25 @@ def run(share: str, options: argparse.Namespace) -> None:
         case "hooks":
             hooks.compare(options.rounds)
         case "memory" if options.locomo or options.beam:
-            for path, read in (
-                (options.locomo, conversations.locomo),
-                (options.beam, conversations.beam),
+            for name, path, read in (
+                ("LoCoMo", options.locomo, conversations.locomo),
+                ("BEAM", options.beam, conversations.beam),
             ):
                 if path:
-                    print(os.path.basename(path), flush=True)
                     histories = islice(read(path), options.conversations)
                     cut = [memory.opening(each, options.turns) for each in histories]
-                    memory.compare(cut, options.questions)
+                    command = f"python -m bench peers memory --{name.lower()} FILE"
+                    command += f" --conversations {options.conversations} --turns {options.turns}"
+                    command += f" --questions {options.questions}"
+                    memory.compare(name, cut, options.questions, command)
         case "memory":
             print("  needs conversations: --locomo FILE, --beam FILE")
         case "files" if options.tasks and options.mirrors:
             tasks = localisation.chosen_tasks(localisation.read_tasks(options.tasks), options)
-            files.compare(tasks, os.path.abspath(options.mirrors))
+            command = "python -m bench peers files --tasks TASKS --mirrors MIRRORS"
+            command += f" --limit {options.limit}"
+            command += "".join(f" --repo {name}" for name in options.repo or ())
+            files.compare(tasks, os.path.abspath(options.mirrors), command)
         case "files":
             print("  needs tasks and git directories: --tasks FILE --mirrors FOLDER")
         case "grep" if options.repository:

@@ -15,7 +15,7 @@ from functools import partial
 from statistics import median
 from typing import NamedTuple
 
-from bench import baselines, localisation, paired, timing
+from bench import baselines, localisation, paired, report, timing
 from bench.checkouts import Checkout, mirror_of
 from bench.localisation import MEASURES, METHODS, OURS, STRICT, Answer, Run, Task
 from bench.peers import processes
@@ -60,7 +60,7 @@ def _rank_with_ctx(task: Task, checkout: Checkout, index: str, run: Run) -> None
         localisation.ranked(code, task.text, run.without)
 
 
-def compare(tasks: Sequence[Task], mirrors: str) -> None:
+def compare(tasks: Sequence[Task], mirrors: str, command: str) -> None:
     groups: defaultdict[str, list[Task]] = defaultdict(list)
     for task in {task.id: task for task in tasks}.values():
         groups[task.repository].append(task)
@@ -75,24 +75,27 @@ def compare(tasks: Sequence[Task], mirrors: str) -> None:
                 found.append(each)
                 print(f"{repository}, {len(found)} of {len(tasks)}", file=sys.stderr, flush=True)
     if found:
-        print_figures(found)
+        show_figures(found, command)
 
 
-def print_figures(found: Sequence[Compared]) -> None:
+def show_figures(found: Sequence[Compared], command: str) -> None:
     those = [each.answer for each in found]
-    head = "".join(f"{measure.name:>8}" for measure in MEASURES)
-    print(f"{len(those)} tasks\n{'':32}{head}   Acc@5 between")
+    took = {
+        OURS: median(each.ours.cpu for each in found),
+        AIDER.label: median(each.theirs.cpu for each in found),
+    }
+    rows = []
     for method in (*METHODS, AIDER.label):
-        means = (paired.mean(localisation.values(those, method, each)) for each in MEASURES)
-        around = paired.interval(localisation.values(those, method, STRICT))
-        cells = "".join(f"{100 * mean:8.1f}" for mean in means)
-        print(f"{method:32}{cells}   {100 * around.low:.1f} to {100 * around.high:.1f}")
+        row = ["ctx" if method == OURS else method]
+        for measure in MEASURES:
+            found_by = localisation.values(those, method, measure)
+            around = paired.interval(found_by)
+            between = f" ({100 * around.low:.1f} to {100 * around.high:.1f})"
+            row.append(f"{100 * around.mean:.1f}{between if measure is STRICT else ''}")
+        rows.append([*row, f"{took[method]:.1f} s" if method in took else ""])
+    names = [measure.name for measure in MEASURES]
+    columns = [f"{len(those)} development tasks", *names, "CPU for a task, median"]
+    report.show_table(report.Table("peers-files", columns, rows), command)
     ours, theirs = (localisation.values(those, each, STRICT) for each in (OURS, AIDER.label))
     apart = paired.differing(ours, theirs)
     print(f"  ctx and aider, Acc@5: {apart.won} won, {apart.lost} lost, p = {apart.p:.2g}")
-    for name, costs in (
-        (OURS, [each.ours for each in found]),
-        (AIDER.label, [each.theirs for each in found]),
-    ):
-        cpu, wall = median(each.cpu for each in costs), median(each.wall for each in costs)
-        print(f"  {name}: CPU {cpu:.2f} s, wall {wall:.2f} s for a task, median")

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from itertools import cycle
 
-from bench import query, timing
+from bench import query, report, timing
 from bench.peers.installs import RIPGREP
 from bench.query import BARE, CTX
 from bench.timing import Cost, ms
@@ -28,7 +28,7 @@ def compare(repository: str, rounds: int) -> None:
             after.children_user + after.children_system
             - before.children_user - before.children_system
         )  # fmt: skip
-        print(f"{target.files:,} source files, the word {target.rare_word}")
+        print(f"the word is {target.rare_word}")
         root, word, tasks = target.place.root, target.rare_word, cycle(target.tasks)
         run = partial(timing.of_child, environment=target.environment, folder=root)
 
@@ -37,17 +37,20 @@ def compare(repository: str, rounds: int) -> None:
             return run([CTX, *words])
 
         sides: dict[str, Callable[[], Cost]] = {
-            "python -I -S -c pass": lambda: run(BARE),
-            "git grep": lambda: run(
+            "`python -I -S -c pass`": lambda: run(BARE),
+            "`git grep` of the word": lambda: run(
                 ["git", "grep", "-n", "--fixed-strings", "--word-regexp", word]
             ),
             RIPGREP.label: lambda: run([str(RIPGREP.bin / "rg"), "-n", "-F", "-w", word, "."]),
-            "ctx code callers": lambda: ask_ctx("code", "callers", word),
-            "ctx query": lambda: ask_ctx("query", next(tasks)),
+            "`ctx code callers` of the word": lambda: ask_ctx("code", "callers", word),
+            "`ctx query`, files for a task": lambda: ask_ctx("query", next(tasks)),
         }
         for side in sides.values():
             side()
         costs = timing.alternate(rounds, sides)
-        for name in sides:
-            print(f"  {name:22} CPU {ms(costs.cpu(name)):>10}   wall {ms(costs.wall(name)):>10}")
-        print(f"  {'ctx code index, once':22} CPU {indexing:.1f} s")
+        rows = [[name, ms(costs.cpu(name)), ms(costs.wall(name))] for name in sides]
+        rows.append(["`ctx code index`, once", f"{indexing:.1f} s", ""])
+        note = f"{os.path.basename(root)}: {target.files:,} source files"
+        command = f"python -m bench peers grep --repository REPOSITORY --rounds {rounds}"
+        table = report.Table("peers-grep", ["whole process", "CPU", "wall"], rows, note)
+        report.show_table(table, command)

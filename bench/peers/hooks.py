@@ -24,6 +24,7 @@ from statistics import median
 from threading import Timer
 from typing import NamedTuple, Protocol
 
+from bench import report
 from bench.peers import processes
 from bench.peers.claude_mem import claude_mem
 from bench.peers.ctx_hooks import ctx_hooks
@@ -164,25 +165,25 @@ def start_text(answer: bytes) -> str:
     return text
 
 
-def print_figures(tools: list[Measured]) -> None:
+def show_figures(tools: list[Measured], command: str) -> None:
     rows: list[tuple[str, Callable[[Measured], str]]] = [
-        ("cold SessionStart", lambda each: cost(each.cold)),
-        ("  until its worker runs, wall", lambda each: f"{each.cold_until_worker:.2f} s"),
+        (f"{event}, CPU; wall", partial(hook_cost, event)) for event in NAMES
     ]
-    rows += [(event, partial(hook_cost, event)) for event in NAMES]
     rows += [
-        ("worker, for each PostToolUse, CPU", lambda each: ms(each.worker_cpu)),
-        ("worker, resident", lambda each: f"{each.worker_mb:.0f} MB"),
-        ("workers killed", lambda each: str(each.kills)),
-        ("events kept", lambda each: f"{each.kept} of {each.sent}"),
-        ("events in memory", lambda each: f"{each.remembered} of {each.sent}"),
-        ("start text, characters", lambda each: f"{len(each.start_text):,}"),
+        ("SessionStart without a worker, CPU; wall", lambda each: cost(each.cold)),
+        ("until the worker runs, wall", lambda each: f"{each.cold_until_worker:.2f} s"),
+        ("worker, CPU for each PostToolUse", lambda each: ms(each.worker_cpu)),
+        ("worker, resident memory", lambda each: f"{each.worker_mb:.0f} MB"),
+        ("how often the worker is killed", lambda each: str(each.kills)),
+        ("tool uses stored", lambda each: f"{each.kept} of {each.sent}"),
+        ("tool uses in memory at the end", lambda each: f"{each.remembered} of {each.sent}"),
+        ("text at the next start, characters", lambda each: f"{len(each.start_text):,}"),
     ]
-    print(f"{'':36}" + "".join(f"{each.label:>34}" for each in tools))
-    for name, cell in rows:
-        print(f"{name:36}" + "".join(f"{cell(each):>34}" for each in tools))
     for each in tools:
         print(f"\n-- start text of {each.label}\n{each.start_text}")
+    columns = ["measure", *(each.label for each in tools)]
+    cells = [[name, *map(cell, tools)] for name, cell in rows]
+    report.show_table(report.Table("peers-hooks", columns, cells), command)
 
 
 def hook_cost(event: str, each: Measured) -> str:
@@ -190,7 +191,7 @@ def hook_cost(event: str, each: Measured) -> str:
 
 
 def cost(each: Cost) -> str:
-    return f"CPU {ms(each.cpu)}, wall {ms(each.wall)}"
+    return f"{ms(each.cpu)}; {ms(each.wall)}"
 
 
 def compare(rounds: int) -> None:
@@ -198,4 +199,4 @@ def compare(rounds: int) -> None:
     for opened in (ctx_hooks, claude_mem):
         with opened() as tool:
             found.append(measured(tool, rounds))
-    print_figures(found)
+    show_figures(found, f"python -m bench peers hooks --rounds {rounds}")

@@ -19,7 +19,7 @@ from contextlib import AbstractContextManager, contextmanager
 from statistics import median
 from typing import NamedTuple, Protocol
 
-from bench import recall, timing
+from bench import recall, report, timing
 from bench.conversations import FIRST, Case, History
 from bench.peers import processes
 from bench.peers.driven import Driven, driven
@@ -157,7 +157,7 @@ def measure(tool: MemoryTool, history: History, cases: Sequence[Case]) -> Measur
     return Measured(added, searched, scores)
 
 
-def compare(histories: Sequence[History], questions: int) -> None:
+def compare(name: str, histories: Sequence[History], questions: int, command: str) -> None:
     """Print the figures over all histories; each has a store of its own."""
     figures: dict[str, Measured] = {}
     baseline: list[float] = []
@@ -177,13 +177,17 @@ def compare(histories: Sequence[History], questions: int) -> None:
                     known = figures.setdefault(tool.label, Measured([], [], []))
                     known.extend(measure(tool, history, cases))
     turns = sum(len(history.entries) for history in histories)
-    print(f"{len(histories)} conversations, {turns:,} turns, {len(baseline)} questions")
-    print(f"  {recall.BASELINE:22} {_recall(baseline)}")
-    for label, each in figures.items():
-        print(
-            f"  {label:22} {_recall(each.scores)}"
-            f"   add {_middle(each.added)}   search {_middle(each.searched)}"
-        )
+    title = f"{name}, {turns:,} turns, {len(baseline)} questions"
+    tools_measured = list(figures.values())
+    rows = [
+        [f"{title}, R@{FIRST}", _recall(baseline)]
+        + [_recall(each.scores) for each in tools_measured],
+        [f"{name}, add a turn, CPU; wall", ""] + [_middle(each.added) for each in tools_measured],
+        [f"{name}, search, CPU; wall", ""] + [_middle(each.searched) for each in tools_measured],
+    ]
+    columns = ["development questions", "BM25 with stems", *figures]
+    table = report.Table(f"peers-memory-{name.lower()}", columns, rows)
+    report.show_table(table, command)
 
 
 def score(case: Case, units: Sequence[str]) -> float:
@@ -193,9 +197,9 @@ def score(case: Case, units: Sequence[str]) -> float:
 def _recall(scores: Sequence[float]) -> str:
     low, high = recall.interval(scores)
     mean = 100 * sum(scores) / len(scores)
-    return f"R@{FIRST} {mean:5.1f} [{100 * low:.1f}, {100 * high:.1f}]"
+    return f"{mean:.1f} ({100 * low:.1f} to {100 * high:.1f})"
 
 
 def _middle(costs: Sequence[Cost]) -> str:
     cpu, wall = median(each.cpu for each in costs), median(each.wall for each in costs)
-    return f"CPU {ms(cpu)}, wall {ms(wall)}"
+    return f"{ms(cpu)}; {ms(wall)}"

@@ -15,9 +15,10 @@ among the first (strict Acc@k), for the baseline, for the signals without those 
 names with their own weights, and for all signals; then what was said and what was right. It is
 deterministic.
 
-    python scripts/ranking/train.py FOLDER [--mirrors MIRRORS] [--jobs N] [--answers FILE] [--write]
+    python scripts/ranking/train.py FOLDER [--mirrors MIRRORS] [--jobs N] [--answers FILE]
+        [--write] [--figures]
 
-`--write` writes `src/ctx/packs/file_weights.py`.
+`--write` writes `src/ctx/packs/file_weights.py`, and `--figures` the tables of docs/benchmarks.md.
 """
 
 import argparse
@@ -35,7 +36,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import histories
 
-from bench import paired
+from bench import paired, report
 from ctx.packs.file_ranking import NEVER_SURE, RANKED
 from ctx.packs.file_weights import CONFIDENCE
 
@@ -49,6 +50,7 @@ RATE = 0.1
 NEVER = 1_000.0
 """Taken off the score of tests and documentation, which come last."""
 BINS = 10
+COMMAND = "python scripts/ranking/train.py FOLDER"
 
 Floats = NDArray[numpy.float64]
 
@@ -188,33 +190,35 @@ def baseline(examples: Examples, first: int) -> list[float]:
     ]
 
 
-def print_figures(examples: Examples, methods: dict[str, Floats]) -> None:
+def show_figures(examples: Examples, methods: dict[str, Floats]) -> None:
     several = [number for number, about in enumerate(examples.about) if about["files"] > 1]
-    print(f"{'':34}{'Acc@1':>8}{'Acc@5':>8}{'Acc@10':>8}   gain in Acc@5   several files, Acc@5")
+    lines = []
     plain = baseline(examples, 5)
     rows = {"baseline": [baseline(examples, first) for first in (1, 5, 10)]}
     for name, scores in methods.items():
         rows[name] = [accuracies(examples, scores, first) for first in (1, 5, 10)]
     for name, columns in rows.items():
         gain = paired.gain(columns[1], plain)
-        cells = "".join(f"{100 * paired.mean(column):8.1f}" for column in columns)
+        cells = [f"{100 * paired.mean(column):.1f}" for column in columns]
         of_several = [columns[1][number] for number in several]
         apart = paired.gain(of_several, [plain[number] for number in several])
-        print(
-            f"{name:34}{cells}   {100 * gain.mean:+.1f}"
-            f" ({100 * gain.low:+.1f} to {100 * gain.high:+.1f})"
-            f"   {100 * paired.mean(of_several):.1f}: {100 * apart.mean:+.1f}"
-            f" ({100 * apart.low:+.1f} to {100 * apart.high:+.1f})"
-        )
+        of_all = f"{100 * gain.mean:+.1f} ({100 * gain.low:+.1f} to {100 * gain.high:+.1f})"
+        more = f"{100 * apart.mean:+.1f} ({100 * apart.low:+.1f} to {100 * apart.high:+.1f})"
+        lines.append([name, *cells, of_all, f"{100 * paired.mean(of_several):.1f}", more])
+    heads = [f"{len(examples.about):,} commits of other repositories", "Acc@1", "Acc@5", "Acc@10"]
+    heads += ["gain in Acc@5", "several files, Acc@5", "gain"]
+    report.show_table(report.Table("ranking", heads, lines), COMMAND)
 
 
-def print_calibration(said: Floats, correct: Floats) -> None:
-    print("\nsaid              right   examples")
+def show_calibration(said: Floats, correct: Floats) -> None:
+    rows = []
     for low in range(0, 100, 100 // BINS):
         own = (100 * said >= low) & (100 * said < low + 100 // BINS)
         if own.any():
-            right = f"{100 * correct[own].mean():5.1f} %"
-            print(f"{low:3} to {low + 100 // BINS:3} %   {right:>8}   {int(own.sum()):8}")
+            right = f"{100 * correct[own].mean():.1f} %"
+            rows.append([f"{low} to {low + 100 // BINS} %", right, f"{int(own.sum()):,}"])
+    columns = ["said", "right", "commits of other repositories"]
+    report.show_table(report.Table("ranking-confidence", columns, rows), COMMAND)
 
 
 def written(weights: dict[str, float], sharpness: float, line: Floats) -> str:
@@ -241,7 +245,10 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--answers", help="answers of `bench localisation` to calibrate on too")
     parser.add_argument("--write", action="store_true", help="write the weights into the source")
+    parser.add_argument("--figures", action="store_true", help="write the tables of the page")
     options = parser.parse_args()
+    if options.figures:
+        report.start_writing()
     if options.mirrors:
         histories.write_all(options.mirrors, REPOSITORIES, options.folder, options.jobs)
     every = read_examples(options.folder)
@@ -254,7 +261,7 @@ def main() -> None:
 
     older, learned = fit(learned_on, OLDER), fit(learned_on, every.names)
     print()
-    print_figures(
+    show_figures(
         kept_apart,
         {
             "without meaning and names": kept_apart.scores(older),
@@ -273,7 +280,7 @@ def main() -> None:
         line = (line + calibrate(*read_answers(options.answers))) / 2
     likely, correct = first_probability(kept_apart, kept_apart.scores(learned))
     said = 1 / (1 + numpy.exp(-(line[0] + line[1] * log_odds(likely))))
-    print_calibration(said, correct)
+    show_calibration(said, correct)
 
     sharpness = float(learned[every.names.index("text")])
     weights = dict(zip(every.names, (learned / sharpness).tolist(), strict=True))
