@@ -9,11 +9,10 @@ import shlex
 import subprocess
 import sys
 from contextlib import redirect_stdout
-from importlib.machinery import SourceFileLoader
-from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+
+from scripts.load_demo import load_demo
 
 ROOT = Path(__file__).parent.parent
 _CLIENT = "/home/you/.local/share/claude/claude"
@@ -24,20 +23,11 @@ _CLOSE = """
 _FIXED = "Fixed: `Session.get` in bank/client.py refreshed the token twice after a 401."
 
 
-def _demo() -> Any:
-    spec = spec_from_loader("demo", SourceFileLoader("demo", str(ROOT / "scripts" / "try")))
-    assert spec
-    assert spec.loader
-    demo = module_from_spec(spec)
-    spec.loader.exec_module(demo)
-    return demo
-
-
 class ScriptedSession:
     """A project with a failing test, in a home of its own. The worker is stopped at the end."""
 
     def __init__(self, space: Path) -> None:
-        self._demo = _demo()
+        self._demo = load_demo()
         self.project = space / "bank"
         self.project.mkdir(parents=True)
         self._sandbox = self._demo.Sandbox(str(Path(sys.executable).with_name("ctx")), space)

@@ -153,3 +153,24 @@ def test_statements_are_detected_and_sentences_are_not() -> None:
     assert list(named_in(said)) == ["events"]
     said = 'x = f"DELETE FROM {table}"; y = "UPDATE main.sessions SET a = 1"'
     assert list(named_in(said)) == ["sessions"]
+
+
+# Where the graph of the user store is read as tables. Everything else that a command reads from the
+# user store is in `memory.local`: with `CTX_DB=postgresql://…`, these are two databases.
+GRAPH_TABLES = {
+    "operations/learnings.py",
+    "operations/session_timeline.py",
+    "operations/sessions.py",
+    "operations/undo.py",
+    "operations/worker_round.py",
+    "worker/sync_thread.py",
+}
+
+
+def test_tables_of_this_machine_are_not_read_through_the_graph() -> None:
+    found = {
+        str(file.relative_to(SOURCE))
+        for file in SOURCE.rglob("*.py")
+        if re.search(r"\b\w+\.user\.connection\b", file.read_text())
+    }
+    assert found == GRAPH_TABLES

@@ -53,9 +53,9 @@ class HostSession:
         return news
 
     def steps(self) -> list[tuple[str, str]]:
-        found = steps.of_session(self.memory.user.connection, self.session)
+        found = steps.of_session(self.memory.local, self.session)
         return sorted((each.kind, each.text or each.path) for each in found)
 
     def facts(self) -> list[str]:
         sql = "SELECT content FROM nodes WHERE type = 'fact'"
-        return [text for (text,) in self.memory.user.connection.execute(sql)]
+        return [text for (text,) in self.memory.local.execute(sql)]

@@ -44,7 +44,7 @@ class EventFeed:
 
     @property
     def connection(self) -> sqlite3.Connection:
-        return self.memory.user.connection
+        return self.memory.local
 
     def event(
         self, name: str, tool: str | None = None, /, session: str = SESSION, **said: Any

@@ -40,9 +40,9 @@ def hook_event(event: Event, number: int) -> Event:
 
 
 def report(memory: Memory, *found: Event) -> None:
-    with transaction(memory.user.connection):
+    with transaction(memory.local):
         for each in found:
-            event_store.keep(memory.user.connection, each)
+            event_store.keep(memory.local, each)
 
 
 def started(client: Client, transcript: Transcript, at_ms: int) -> Event:
@@ -63,7 +63,7 @@ def take(client: Client, memory: Memory) -> None:
 
 
 def stored_events(memory: Memory) -> list[tuple[str, str | None]]:
-    rows = memory.user.connection.execute(
+    rows = memory.local.execute(
         "SELECT event, tool FROM events WHERE event <> 'SessionStart' ORDER BY id"
     )
     return [(name, tool) for name, tool in rows]
@@ -88,7 +88,7 @@ def test_events_are_complete_if_hooks_did_not_run(client: Client, transcript: Tr
         take(client, memory)
         assert reconcile.reconcile(memory, client.home, SESSION) == 0
         assert stored_events(memory) == ALL
-        session = session_state.get(memory.user.connection, SESSION)
+        session = session_state.get(memory.local, SESSION)
         assert session.transcript_read == transcript.path.stat().st_size
         assert session.request.startswith("The sum of an order is wrong")
 
@@ -174,7 +174,7 @@ def test_messages_during_a_pause_are_not_stored(client: Client, transcript: Tran
         transcript.say("Behind.")
         assert reconcile.reconcile(memory, client.home, SESSION) == 2
         take(client, memory)
-        bodies = memory.user.connection.execute("SELECT body FROM events").fetchall()
+        bodies = memory.local.execute("SELECT body FROM events").fetchall()
         assert "Meanwhile" not in str(bodies)
 
 
@@ -193,7 +193,7 @@ def test_messages_while_hooks_were_off_are_not_stored(
         assert capture_off.note_on(client.home, SESSION, transcript.now_ms + 500)
         transcript.say("Behind.")
         assert reconcile.reconcile(memory, client.home, SESSION) == 2
-        bodies = memory.user.connection.execute("SELECT body FROM events").fetchall()
+        bodies = memory.local.execute("SELECT body FROM events").fetchall()
         assert "Meanwhile" not in str(bodies)
 
 
@@ -214,7 +214,7 @@ def test_messages_while_capture_was_disabled_are_not_stored(
         transcript.say("Behind.")
         assert reconcile.reconcile(memory, client.home, SESSION) == 1
         take(client, memory)
-        bodies = str(memory.user.connection.execute("SELECT body FROM events").fetchall())
+        bodies = str(memory.local.execute("SELECT body FROM events").fetchall())
         assert ("Behind" in bodies, "Meanwhile" in bodies, "secret" in bodies) == (
             True,
             False,
@@ -268,7 +268,7 @@ def test_a_rewritten_transcript_is_read_from_the_start(
         transcript.path.write_text("")
         transcript.say("New.")
         assert reconcile.reconcile(memory, client.home, SESSION) == 1
-        session = session_state.get(memory.user.connection, SESSION)
+        session = session_state.get(memory.local, SESSION)
         assert session.transcript_read == transcript.path.stat().st_size
 
 

@@ -388,7 +388,7 @@ def test_pending_results_expire_after_a_day(
     other = client.talk("another")
     waiting_recall(other)
     with client.memory() as memory:
-        rows = memory.user.connection.execute("SELECT key FROM pending ORDER BY 1").fetchall()
+        rows = memory.local.execute("SELECT key FROM pending ORDER BY 1").fetchall()
         assert rows == [("current_task:app:main",), ("recall_results:another",)]
         assert pending.current_task(memory.user, memory.place.task_key) == "oauth"
     assert "## Recall Results" in context_of(other.submit())

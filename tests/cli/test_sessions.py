@@ -32,8 +32,8 @@ def take_in(
         path = str(transcript.path)
         for _ in reconcile.ingest_transcript(memory, client.home, transcript.session, path):
             pipeline.take(memory, client.home)
-        with transaction(memory.user.connection):
-            session_state.end(memory.user.connection, transcript.session, status)
+        with transaction(memory.local):
+            session_state.end(memory.local, transcript.session, status)
 
 
 def remember(client: Client) -> str:
@@ -165,7 +165,7 @@ def test_a_teammate_is_listed_below_its_lead(
     assert f"works for {SESSION}" in ctx("sessions", "show", OTHER).out
     # A new session gets one line for both.
     with client.memory() as memory:
-        rows = hook_queries.sessions(memory.user.connection, "app")
+        rows = hook_queries.sessions(memory.local, "app")
     assert [row[0] for row in rows] == [SESSION]
     # Without its lead it is a session of its own.
     ctx("sessions", "delete", SESSION, "--yes")
@@ -221,16 +221,16 @@ def test_replay(ctx: Ctx, worked: Client) -> None:
 
 
 def test_expired_steps_are_reported(ctx: Ctx, worked: Client) -> None:
-    with worked.memory() as memory, transaction(memory.user.connection):
-        memory.user.connection.execute("DELETE FROM events WHERE at < ?", ("2026-11-02T09:00:05Z",))
+    with worked.memory() as memory, transaction(memory.local):
+        memory.local.execute("DELETE FROM events WHERE at < ?", ("2026-11-02T09:00:05Z",))
     assert "Its first steps have expired" in ctx("sessions", "show", "5dd6").out
     assert "Its first steps have expired" in ctx("sessions", "replay", "5dd6").out
 
 
 def test_delete(ctx: Ctx, worked: Client) -> None:
     remember(worked)
-    with worked.memory() as memory, transaction(memory.user.connection):
-        memory.user.connection.execute(
+    with worked.memory() as memory, transaction(memory.local):
+        memory.local.execute(
             "INSERT INTO session_commands VALUES (?, 'make', 'build', 1, 1, 0, '', '', '', '')",
             (SESSION,),
         )
@@ -246,7 +246,7 @@ def test_delete(ctx: Ctx, worked: Client) -> None:
         "The sum of an order",
     ]
     with worked.memory() as memory:
-        rows = memory.user.connection.execute("SELECT count(*) FROM session_commands").fetchone()
+        rows = memory.local.execute("SELECT count(*) FROM session_commands").fetchone()
     assert rows == (0,)
     assert ctx("sessions", "show", "5dd6").code == 1
     left = ctx("list", "--format", "json").json

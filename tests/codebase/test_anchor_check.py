@@ -163,8 +163,8 @@ def test_a_deleted_file_is_gone(memory: Memory, repo: Path, ctx: Ctx) -> None:
 
 def test_a_context_has_nothing_about_files_that_are_gone(memory: Memory, repo: Path) -> None:
     at = clock.iso(clock.now_ms() - 5 * HOUR_S * 1000)
-    with transaction(memory.user.connection):
-        memory.user.connection.execute(
+    with transaction(memory.local):
+        memory.local.execute(
             "INSERT INTO sessions (id, project, folder, started_at, last_at) VALUES (?,?,?,?,?)",
             ("s1", memory.project, str(repo), at, at),
         )
@@ -189,8 +189,8 @@ def test_files_of_another_branch_are_not_gone(memory: Memory, repo: Path, ctx: C
     (repo / "src/cache.py").write_text("class Cache:\n    size = 1\n")
     commit("Add a cache", hours=-2)
     at = clock.iso(clock.now_ms() - 5 * HOUR_S * 1000)
-    with transaction(memory.user.connection):
-        memory.user.connection.execute(
+    with transaction(memory.local):
+        memory.local.execute(
             "INSERT INTO sessions (id, project, folder, branch, started_at, last_at)"
             " VALUES (?,?,?,?,?,?)",
             ("s1", memory.project, str(repo), "feature", at, at),

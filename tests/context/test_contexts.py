@@ -103,8 +103,8 @@ def test_writes_outside_of_memory_keep_a_context_valid() -> None:
         keep(graph, ContextKey(HERE, ""))
         with changing(graph, "nothing", graphs.WHO):
             pass
-        pending.put(graph, "recall_results:a", "[]")
-        pending.take(graph, "recall_results:a")
+        pending.put(graph.connection, "recall_results:a", "[]")
+        pending.forget_session(graph.connection, "a")
         graph.connection.execute(
             "INSERT INTO events (id, session, event, at, body) VALUES ('1', 's', 'Stop', '', '{}')"
         )

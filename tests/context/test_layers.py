@@ -174,12 +174,12 @@ def test_hook_and_worker_give_the_same_text(
         wanted = ContextRequest("app", "oauth", 2_000)
         composed = layers.context([memory.user.connection], wanted)
         key = contexts.key_of(memory.place, client.home, {})
-        assert contexts.valid_context(memory.user.connection, key) is None
+        assert contexts.valid_context(memory.local, key) is None
     assert composed.text == composed_by_the_hook
 
     client.apply()
     with client.memory() as memory:
-        assert contexts.valid_context(memory.user.connection, key) == composed
+        assert contexts.valid_context(memory.local, key) == composed
     assert context_of(conversation.start("clear")) == composed_by_the_hook
 
     now = clock.now_ms()
@@ -209,12 +209,12 @@ def test_hook_and_worker_give_the_same_text_after_sessions(
     client.apply()
     with client.memory() as memory:
         key = contexts.key_of(memory.place, client.home, {})
-        ready = contexts.valid_context(memory.user.connection, key)
+        ready = contexts.valid_context(memory.local, key)
     assert ready is not None
     assert ready.text == composed == context_text("second")
     with client.memory() as memory:
         change(memory.user, "s1", "b.py", "def b()")
-        assert contexts.valid_context(memory.user.connection, key) is None
+        assert contexts.valid_context(memory.local, key) is None
     changed = context_text("third")
     assert "b.py:\n  def b()  [MODIFIED]" in changed
     client.apply()
@@ -240,7 +240,7 @@ def test_a_compacted_or_resumed_session_gets_its_state_and_news(
         session(memory.user, "mine", 0, completed="What I did")
     client.hook("pre-compact", conversation.payload("PreCompact"))
     with client.memory() as memory:
-        memory.user.connection.execute("DELETE FROM events WHERE status = 'step'")
+        memory.local.execute("DELETE FROM events WHERE status = 'step'")
     compacted = context_of(conversation.start("compact"))
     assert "## Where you were\n\n- In work: src/auth.py\n\n## Pinned" in compacted
     assert "What I did" not in compacted

@@ -79,7 +79,7 @@ def test_eight_processes_process_the_spool_at_once(client: Client, ctx: Ctx) -> 
     assert client.waiting() == []
     assert spool.failed_names(client.home) == []
     with client.memory() as memory:
-        kept = memory.user.connection.execute("SELECT id FROM events").fetchall()
+        kept = memory.local.execute("SELECT id FROM events").fetchall()
     # Of the same, said twice at once, one is kept.
     assert len(kept) == STOPS
     assert {event_id for (event_id,) in kept} <= events

@@ -107,7 +107,7 @@ def state(client: Client) -> dict[str, Any]:
                 user.execute("SELECT name, session, ifnull(problem, '') FROM commands")
             ),
             "pending": sorted(user.execute("SELECT key FROM pending")),
-            "task": pending.get(memory.user, memory.place.task_key),
+            "task": pending.current_task(memory.user, memory.place.task_key),
             "files": len([each for each in tasks if each.name != "README.md"]),
         }
 

@@ -57,7 +57,7 @@ def used_store() -> Iterator[Path]:
                         elsewhere = NodeId(derived_ulid(number, "of a project"))
                         change.link(node_id, elsewhere, "RELATES_TO", {}, outside=True)
                     before = node_id
-            pending.put(graph, "current_task", "parser")
+            pending.put(graph.connection, "current_task", "parser")
             at = "2026-01-20T10:00:00Z"
             for values in (
                 ("commands", "s m 0", "s", "remember", at, None),

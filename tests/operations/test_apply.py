@@ -65,7 +65,7 @@ def remembered(client: Client) -> list[str]:
 def claims(client: Client) -> list[str]:
     """The names of the commands that have run."""
     with client.memory() as memory:
-        rows = memory.user.connection.execute("SELECT id FROM commands ORDER BY rowid").fetchall()
+        rows = memory.local.execute("SELECT id FROM commands ORDER BY rowid").fetchall()
     return [name for (name,) in rows]
 
 
@@ -95,7 +95,7 @@ def test_the_commands_of_an_answer_are_run(client: Client, conversation: Convers
     assert remembered(client) == ["One.", "Two.", "Three."]
     assert client.waiting() == []
     with client.memory() as memory:
-        rows = memory.user.connection.execute(
+        rows = memory.local.execute(
             "SELECT id, session, name FROM commands ORDER BY rowid"
         ).fetchall()
         claims = [row[0].split(" ") for row in rows]
@@ -105,7 +105,7 @@ def test_the_commands_of_an_answer_are_run(client: Client, conversation: Convers
         assert [row[1:] for row in rows] == [
             *((SESSION, "remember"), (SESSION, "remember"), (SESSION, "?"), (SESSION, "remember"))
         ]
-        kept = memory.user.connection.execute("SELECT id, session, event FROM events").fetchall()
+        kept = memory.local.execute("SELECT id, session, event FROM events").fetchall()
         assert kept == [(event_id, SESSION, "Stop")]
 
 
@@ -235,7 +235,7 @@ def test_a_command_gets_its_name_when_the_transcript_has_it(
     assert [claim[:2] for claim in unnamed] == [[SESSION, "~prompt-2"]] * 3
     assert len({claim[2] for claim in unnamed}) == 1
     with client.memory() as memory:
-        keys = memory.user.connection.execute("SELECT key FROM pending").fetchall()
+        keys = memory.local.execute("SELECT key FROM pending").fetchall()
     assert keys == []
     conversation.reply("Before it.", message_id="msg_late")
     conversation.reply(text, message_id="msg_late")
@@ -648,7 +648,7 @@ def test_waiting_events_of_a_deleted_session_are_dropped(
     deleted_sessions.add(client.home, conversation.session, clock.now_ms())
     client.apply()
     with client.memory() as memory:
-        count = memory.user.connection.execute("SELECT count(*) FROM events").fetchone()
+        count = memory.local.execute("SELECT count(*) FROM events").fetchone()
     assert count == (0,)
 
 
@@ -727,13 +727,13 @@ def test_a_full_store_loses_no_events(client: Client, conversation: Conversation
 def damaged_store(client: Client) -> Iterator[Memory]:
     """A memory in which a table is missing while it is open."""
     with client.memory() as memory:
-        memory.user.connection.execute("ALTER TABLE commands RENAME TO elsewhere")
-        memory.user.connection.execute("ALTER TABLE events RENAME TO elsewhere_too")
+        memory.local.execute("ALTER TABLE commands RENAME TO elsewhere")
+        memory.local.execute("ALTER TABLE events RENAME TO elsewhere_too")
         try:
             yield memory
         finally:
-            memory.user.connection.execute("ALTER TABLE elsewhere RENAME TO commands")
-            memory.user.connection.execute("ALTER TABLE elsewhere_too RENAME TO events")
+            memory.local.execute("ALTER TABLE elsewhere RENAME TO commands")
+            memory.local.execute("ALTER TABLE elsewhere_too RENAME TO events")
 
 
 def test_a_damaged_store_loses_no_events(client: Client, conversation: Conversation) -> None:
@@ -785,7 +785,7 @@ def test_events_are_stored_in_order_and_once(client: Client, conversation: Conve
     applied = client.apply()
     assert (applied.events, stops(applied)) == (3, [(0, 0, 1)])
     with client.memory() as memory:
-        rows = memory.user.connection.execute(
+        rows = memory.local.execute(
             "SELECT id, event, folder, tool, tool_use, status FROM events ORDER BY id"
         ).fetchall()
     folder = str(client.folder)
@@ -836,7 +836,7 @@ def test_receipts_are_stored_once(client: Client, conversation: Conversation, ct
     with client.memory() as memory:
         wanted = layers.ContextRequest("app", None, 2_000)
         made = layers.context([memory.user.connection], wanted)
-        (receipt,) = receipts.newest(memory.user.connection, "app", 10)
+        (receipt,) = receipts.newest(memory.local, "app", 10)
         (item,) = made.items
         at = clock.iso(spool.made_ms(spool.id_of(name)))
         assert receipt == receipts.Receipt(
@@ -854,7 +854,7 @@ def ready(client: Client, folder: Path, part: int = 1) -> str | None:
     with client.memory() as memory:
         place = layout.place(str(folder), client.home)
         key = contexts.key_of(place, client.home, {}, part)
-        found = contexts.valid_context(memory.user.connection, key)
+        found = contexts.valid_context(memory.local, key)
     return found.text if found else None
 
 
@@ -927,7 +927,7 @@ def test_old_receipts_are_removed(
 
     def count() -> int:
         with client.memory() as memory:
-            found = memory.user.connection.execute("SELECT count(*) FROM receipts")
+            found = memory.local.execute("SELECT count(*) FROM receipts")
             return int(found.fetchone()[0])
 
     now = clock.now_ms()

@@ -54,7 +54,7 @@ _TOLD = "WHERE nodes.type IN ('observation', 'summary')"
 
 def content(memory: Memory) -> list[tuple[object, ...]]:
     """Everything that follows from the transcripts."""
-    connection = memory.user.connection
+    connection = memory.local
     tables = {
         "sessions": "*",
         "events": "id, session, event, at, status, reason, body",
@@ -92,7 +92,7 @@ def test_past_sessions_are_imported(client: Client, claude: Path) -> None:
         assert done.steps == 18
         assert done.observations >= 3
         assert done.size == sum(each.path.stat().st_size for each in every)
-        first = session_state.get(memory.user.connection, every[0].session)
+        first = session_state.get(memory.local, every[0].session)
         assert first[:5] == (every[0].session, "app", str(client.folder), first.repository, "main")
         assert (first.status, first.head) == ("completed", None)
         assert (first.started_at, first.ended_at) == (
@@ -198,7 +198,7 @@ def test_sessions_of_a_removed_folder_keep_their_project(client: Client, claude:
     (gone,) = add_past_sessions(claude, "/nowhere/shop", 1)
     with client.memory() as memory:
         run(memory, claude)
-        assert session_state.get(memory.user.connection, gone.session).project == "shop"
+        assert session_state.get(memory.local, gone.session).project == "shop"
         rows = memory.user.connection.execute(
             "SELECT count(*), sum(EXISTS (SELECT 1 FROM tags WHERE node_id = id"
             " AND tag = 'project:shop')) FROM nodes WHERE type IN ('observation', 'summary')"
@@ -221,7 +221,7 @@ def test_excluded_projects_and_running_sessions_are_left_out(
         done = run(memory, claude)
         assert [each.session for each in done.sessions] == [each.session for each in every[1:]]
         assert done.left_out == 2
-        events = memory.user.connection.execute("SELECT DISTINCT session FROM events").fetchall()
+        events = memory.local.execute("SELECT DISTINCT session FROM events").fetchall()
         assert ("elsewhere",) not in events
 
 
@@ -250,7 +250,7 @@ def test_clock_changes_and_duplicate_lines_are_handled(client: Client, claude: P
     with client.memory() as memory:
         (done,) = run(memory, claude).sessions
         assert done.steps == 7
-        assert session_state.get(memory.user.connection, "it").started_at == "2026-11-02T08:00:10Z"
+        assert session_state.get(memory.local, "it").started_at == "2026-11-02T08:00:10Z"
 
 
 def test_the_status_of_a_session_is_read_from_its_transcript(client: Client, claude: Path) -> None:
@@ -266,7 +266,7 @@ def test_the_status_of_a_session_is_read_from_its_transcript(client: Client, cla
     ends["interrupted"].bash("make", "built")
     with client.memory() as memory:
         run(memory, claude)
-        found = session_state.all_of(memory.user.connection)
+        found = session_state.all_of(memory.local)
         assert {each.id: each.status for each in found} == {name: name for name in ends}
 
 
@@ -372,5 +372,5 @@ def test_a_deleted_session_is_not_imported_again(ctx: Ctx, client: Client, claud
     assert ctx("sessions", "delete", every[0].session, "--yes").code == 0
     again = ctx("import", "--from", "claude-code", "--transcripts", "--format", "json").json
     assert (again["sessions"], again["unchanged"], again["left_out"]) == ([], 2, 1)
-    with client.memory() as memory, transaction(memory.user.connection):
+    with client.memory() as memory, transaction(memory.local):
         assert memory.user.scope == USER

@@ -57,10 +57,8 @@ def worker(memory: Memory, log: list[str]) -> BackgroundRebuild:
 
 def synthesised_session(memory: Memory, session: str = "s1", script: str = FIX) -> str:
     node = old_session(memory, session, script)
-    with transaction(memory.user.connection):
-        memory.user.connection.execute(
-            "UPDATE sessions SET synthesised = '0' WHERE id = ?", (session,)
-        )
+    with transaction(memory.local):
+        memory.local.execute("UPDATE sessions SET synthesised = '0' WHERE id = ?", (session,))
     return node
 
 
@@ -181,8 +179,8 @@ def test_sessions_that_change_meanwhile_are_left_alone(
     for _ in range(3):
         rebuild.advance(memory)
     add_steps(memory, FIX.replace("auth", "auth0") + "say: Once more.\n", "s0")
-    with transaction(memory.user.connection):
-        execute = memory.user.connection.execute
+    with transaction(memory.local):
+        execute = memory.local.execute
         execute("UPDATE sessions SET status = 'active' WHERE id = 's1'")
     sessions.delete(memory, "s2", dry_run=False)
     for _ in range(3):
@@ -202,10 +200,10 @@ def test_nothing_that_was_scrubbed_is_written_back(
     rebuild = worker(memory, log)
     rebuild.advance(memory)
     assert rebuild.is_under_way
-    with transaction(memory.user.connection):
-        execute = memory.user.connection.execute
+    with transaction(memory.local):
+        execute = memory.local.execute
         execute("UPDATE events SET body = replace(body, 'test_once', 'test_gone')")
-        event_log.add(memory.user.connection, event_log.SCRUBBED, "", {})
+        event_log.add(memory.local, event_log.SCRUBBED, "", {})
     for _ in range(3):
         rebuild.advance(memory)
     assert "rebuilt 2 sessions" in log[0]
@@ -273,7 +271,7 @@ def test_old_transcripts_get_titles_and_leads(
     mate.in_team("checkout", "tester")
     fix(mate, "tax")
     with client.memory() as memory:
-        connection = memory.user.connection
+        connection = memory.local
         run(memory, surroundings / ".claude")
 
         def known() -> tuple[str, dict[str, str], object]:

@@ -26,11 +26,11 @@ def report(surroundings: Path, folder: Path) -> HealthReport:
 def give(memory: Memory, event: str, tokens: int, days_ago: int, took_ms: int | None) -> None:
     at_ms = clock.now_ms() - days_ago * DAY_MS
     at = clock.iso(at_ms)
-    with transaction(memory.user.connection):
+    with transaction(memory.local):
         name = f"{at_ms:013d}-1-{event}{tokens}"
-        receipts.keep(memory.user.connection, Receipt(name, "s1", event, at, "app", tokens, ()))
+        receipts.keep(memory.local, Receipt(name, "s1", event, at, "app", tokens, ()))
         entry = event_log.EventLogEntry(at, "s1", event_log.CONTEXT, {}, took_ms, tokens)
-        event_log.put(memory.user.connection, entry)
+        event_log.put(memory.local, entry)
 
 
 def test_nothing_happened_yet(surroundings: Path, repo: Path) -> None:

@@ -40,12 +40,12 @@ def add_session(memory: Memory, number: int, *, days_ago: int, command: str = "m
     """Add a session in which tests passed."""
     session, at = f"s{number}", clock.iso(NOW - days_ago * DAY_MS)
     step = Step(f"{number:013d}-1-0", session, at, "command", "Bash", text=command, passed=True)
-    with transaction(memory.user.connection):
-        memory.user.connection.execute(
+    with transaction(memory.local):
+        memory.local.execute(
             "INSERT INTO sessions (id, project, folder, started_at, last_at) VALUES (?,?,?,?,?)",
             (session, memory.project, memory.folder, at, at),
         )
-        memory.user.connection.execute(
+        memory.local.execute(
             "INSERT INTO events (id, session, event, at, tool, status, body)"
             " VALUES (?, ?, 'PostToolUse', ?, 'Bash', ?, ?)",
             (step.id, session, at, steps.STEP, steps.body(step)),
@@ -90,7 +90,7 @@ def test_confidence_grows_with_sessions_and_fades_with_time(
     add_session(memory, 4, days_ago=0)
     assert learnings.learn(memory, memory.project) == LearnResult(0, 1, 0)
     assert shown(memory) == [("convention", TESTED, 0.75, 4)]
-    memory.user.connection.execute("DELETE FROM events")
+    memory.local.execute("DELETE FROM events")
     monkeypatch.setattr(clock, "now_ms", lambda: NOW + 120 * DAY_MS)
     # It fades with time, whether or not a session ends.
     assert shown(memory) == [("convention", TESTED, 0.375, 4)]
@@ -156,7 +156,7 @@ def test_observations_of_a_rejected_learning_are_hidden(memory: Memory) -> None:
 def test_learnings_of_another_project_are_not_shown(memory: Memory) -> None:
     for number in (1, 2, 3):
         add_session(memory, number, days_ago=5)
-    memory.user.connection.execute("UPDATE sessions SET project = 'elsewhere'")
+    memory.local.execute("UPDATE sessions SET project = 'elsewhere'")
     learnings.learn(memory, "elsewhere")
     assert shown(memory) == []
     assert [each[1] for each in shown(memory, everywhere=True)] == [TESTED]

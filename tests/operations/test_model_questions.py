@@ -84,8 +84,8 @@ def scripted(asks: SynthesisModel) -> ScriptedBackend:
 
 
 def end(memory: Memory, session: str = "s1", status: session_state.Status = "completed") -> None:
-    with transaction(memory.user.connection):
-        session_state.end(memory.user.connection, session, status)
+    with transaction(memory.local):
+        session_state.end(memory.local, session, status)
 
 
 def now(memory: Memory, asks: SynthesisModel, session: str = "s1", **options: bool) -> Any:
@@ -94,7 +94,7 @@ def now(memory: Memory, asks: SynthesisModel, session: str = "s1", **options: bo
 
 
 def stored_answers(memory: Memory, session: str = "s1") -> list[tuple[str, str, str]]:
-    found = model_answers.of_session(memory.user.connection, session)
+    found = model_answers.of_session(memory.local, session)
     return [(each.kind, each.problem, each.model) for each in found]
 
 
@@ -136,8 +136,8 @@ def test_due_questions_are_listed(memory: Memory) -> None:
     voice = model_questions.voice(config(memory))
 
     def due() -> list[tuple[str, int]]:
-        session = session_state.get(memory.user.connection, "s1")
-        found = model_questions.due_questions(memory.user.connection, session, voice)
+        session = session_state.get(memory.local, "s1")
+        found = model_questions.due_questions(memory.local, session, voice)
         return [(each.kind, len(each.steps)) for each in found]
 
     add_steps(memory, FIX)
@@ -148,9 +148,9 @@ def test_due_questions_are_listed(memory: Memory) -> None:
     assert due() == [("steps", 6), ("summary", 1)]
     add_steps(memory, "read: a.py\nread: b.py\nread: c.py\nread: d.py\n", "s2")
     end(memory, "s2")
-    session = session_state.get(memory.user.connection, "s2")
+    session = session_state.get(memory.local, "s2")
     # Nobody has asked for anything.
-    assert model_questions.due_questions(memory.user.connection, session, voice) == []
+    assert model_questions.due_questions(memory.local, session, voice) == []
 
 
 def test_a_continued_session_gets_a_new_summary(memory: Memory, ledger: Ledger) -> None:
@@ -333,7 +333,7 @@ def test_the_session_cap_differs_from_the_daily_cap(memory: Memory, ledger: Ledg
 
 def test_an_answer_from_before_a_scrub_is_not_stored(memory: Memory, ledger: Ledger) -> None:
     add_steps(memory, FIX + EXPLANATION)
-    connection = memory.user.connection
+    connection = memory.local
     session = session_state.get(connection, "s1")
     scrub = model_questions.last_scrub(connection)
     question = model_questions.due_questions(
@@ -389,14 +389,14 @@ def test_deleted_observations_stay_deleted_after_asking_again(
 
 def _ids(memory: Memory) -> list[tuple[NodeId, str]]:
     query = "SELECT id, json_extract(metadata, '$.title') FROM nodes WHERE type = 'observation'"
-    return memory.user.connection.execute(query).fetchall()
+    return memory.local.execute(query).fetchall()
 
 
 def test_the_answer_for_a_deleted_session_is_dropped(memory: Memory, ledger: Ledger) -> None:
     add_steps(memory, FIX + EXPLANATION)
-    session = session_state.get(memory.user.connection, "s1")
+    session = session_state.get(memory.local, "s1")
     voice = model_questions.voice(config(memory))
-    question = model_questions.due_questions(memory.user.connection, session, voice)[0]
+    question = model_questions.due_questions(memory.local, session, voice)[0]
     answer = asking(memory, ledger, FIXED).ask(question, None)
     sessions.delete(memory, "s1", dry_run=False)
     assert not model_questions.keep(memory, answer, 0)
@@ -413,11 +413,11 @@ def test_answers_are_deleted_with_their_session(memory: Memory, ledger: Ledger) 
 def test_answers_are_removed_with_the_last_step(memory: Memory, ledger: Ledger) -> None:
     add_steps(memory, FIX + EXPLANATION)
     now(memory, asking(memory, ledger, FIXED))
-    model_questions.forget(memory.user.connection)
+    model_questions.forget(memory.local)
     assert len(stored_answers(memory)) == 1
-    with transaction(memory.user.connection):
-        memory.user.connection.execute("DELETE FROM events")
-    model_questions.forget(memory.user.connection)
+    with transaction(memory.local):
+        memory.local.execute("DELETE FROM events")
+    model_questions.forget(memory.local)
     assert stored_answers(memory) == []
     # What was made of them stays.
     assert MENDED in titles(memory)
@@ -434,7 +434,7 @@ def test_secrets_are_redacted_in_questions_and_answers(memory: Memory, ledger: L
     now(memory, asks)
     assert len(scripted(asks).requests) == 2
     assert SECRET not in "".join(each.system + each.prompt for each in scripted(asks).requests)
-    with closing(memory.user.connection.execute("SELECT body FROM model_answers")) as rows:
+    with closing(memory.local.execute("SELECT body FROM model_answers")) as rows:
         assert SECRET not in str(rows.fetchall())
 
 
@@ -464,8 +464,8 @@ def test_questions_fit_into_a_small_context(memory: Memory, ledger: Ledger) -> N
     small = Small()
     asks.backend = small
     voice = asks.voice()
-    session = session_state.get(memory.user.connection, "s1")
-    assert len(model_questions.due_questions(memory.user.connection, session, voice)) > 1
+    session = session_state.get(memory.local, "s1")
+    assert len(model_questions.due_questions(memory.local, session, voice)) > 1
     small.context_tokens = 1_024
     with pytest.raises(ModelFailure) as raised:
         asks.voice()
@@ -513,7 +513,7 @@ def test_the_cap_leaves_tokens_for_the_summary(memory: Memory, ledger: Ledger) -
 
 def test_new_steps_are_synthesised_before_a_model_is_asked(memory: Memory) -> None:
     add_steps(memory, FIX + EXPLANATION)
-    connection = memory.user.connection
+    connection = memory.local
     with transaction(connection):
         connection.execute("UPDATE sessions SET last_at = ?", (clock.iso(clock.now_ms()),))
     assert [each.id for each in model_questions.recent(connection)] == ["s1"]
@@ -532,7 +532,7 @@ def test_new_steps_are_synthesised_before_a_model_is_asked(memory: Memory) -> No
 def test_a_session_with_late_events_is_asked_about(memory: Memory) -> None:
     """Between two parts of a round, the events are stored and have no steps yet."""
     add_steps(memory, FIX + EXPLANATION)
-    connection = memory.user.connection
+    connection = memory.local
     synthesise(memory, "s1", is_over=False)
     done = session_state.get(connection, "s1")
     voice = model_questions.voice(config(memory))
@@ -552,7 +552,7 @@ def test_a_session_with_late_events_is_asked_about(memory: Memory) -> None:
 
 
 def test_the_last_problem_is_reported(memory: Memory, ledger: Ledger) -> None:
-    connection = memory.user.connection
+    connection = memory.local
     assert model_questions.last_problem(connection) is None
     model_questions.note(connection, "s1", ModelFailure(f"The key {SECRET} is refused."))
     problem = model_questions.last_problem(connection)

@@ -196,7 +196,7 @@ SAID = (
 
 
 def say(memory: Memory, text: str) -> None:
-    connection = memory.user.connection
+    connection = memory.local
     at = clock.iso(clock.now_ms())
     with transaction(connection):
         connection.execute(
@@ -225,9 +225,9 @@ def test_a_passage_is_given_once(client: Client, memory: Memory) -> None:
     given = hints_for(memory, prompt)
     items = tuple(ReceiptItem(*each[:4], each.layer) for each in given.items)
     at = clock.iso(clock.now_ms())
-    with transaction(memory.user.connection):
+    with transaction(memory.local):
         receipt = Receipt("r1", "now", "UserPromptSubmit", at, "app", 9, items)
-        receipts.keep(memory.user.connection, receipt)
+        receipts.keep(memory.local, receipt)
     assert hints_for(memory, prompt) == NOTHING
     assert hints_for(memory, prompt, "another") == given
 
@@ -247,6 +247,6 @@ def test_hints_are_logged_once(client: Client, fix_id: str) -> None:
     client.apply()
     client.apply()
     with client.memory() as memory:
-        (entry,) = event_log.since(memory.user.connection, "", event_log.RELEVANT)
+        (entry,) = event_log.since(memory.local, "", event_log.RELEVANT)
     assert (entry.session, entry.tokens_out) == ("now", tokens.estimate(given))
     assert entry.data["items"] >= 1

@@ -49,10 +49,8 @@ def old_session(memory: Memory, session: str = "s1", script: str = FIX + DECIDED
 
 
 def end(memory: Memory, session: str) -> None:
-    with transaction(memory.user.connection):
-        memory.user.connection.execute(
-            "UPDATE sessions SET status = 'completed' WHERE id = ?", (session,)
-        )
+    with transaction(memory.local):
+        memory.local.execute("UPDATE sessions SET status = 'completed' WHERE id = ?", (session,))
 
 
 def rebuilt(memory: Memory, *texts: str, dry_run: bool = False) -> RebuildSessionsResult:
@@ -86,8 +84,8 @@ def test_sessions_are_rebuilt_in_one_change_and_one_undo_reverts_it(memory: Memo
     assert found.withdrawn == 2
     assert found.new == sum(each.new for each in found.sessions) == len(live_nodes(memory))
     assert not {first, second} & set(live_nodes(memory))
-    assert {"s1", "s2"} == session_commands.sessions(memory.user.connection)
-    assert "s1" in excerpt_table.sessions(memory.user.connection)
+    assert {"s1", "s2"} == session_commands.sessions(memory.local)
+    assert "s1" in excerpt_table.sessions(memory.local)
     after = live_nodes(memory)
 
     # Rebuilding again changes nothing, and makes no backup.
@@ -111,7 +109,7 @@ def test_a_dry_run_changes_nothing(memory: Memory) -> None:
     planned = rebuilt(memory, dry_run=True)
     assert (planned.dry_run, planned.change, planned.backup) == (True, None, None)
     assert (live_nodes(memory), count(memory), backups(memory)) == (before, records, [])
-    assert excerpt_table.sessions(memory.user.connection) == set()
+    assert excerpt_table.sessions(memory.local) == set()
     made = rebuilt(memory)
     assert made.sessions == planned.sessions
     assert [str(each) for each in backups(memory)] == [made.backup]
@@ -286,8 +284,8 @@ def test_only_complete_and_ended_sessions_are_rebuilt(memory: Memory) -> None:
     old_session(memory, "s3")
     old_session(memory, "s4")
     rebuilt(memory, "s4")
-    with transaction(memory.user.connection):
-        execute = memory.user.connection.execute
+    with transaction(memory.local):
+        execute = memory.local.execute
         execute("UPDATE sessions SET status = 'active' WHERE id = 's1'")
         execute("DELETE FROM events WHERE session = 's2'")
         first = "SELECT min(id) FROM events WHERE session IN ('s3', 's4') GROUP BY session"

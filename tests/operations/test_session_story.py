@@ -178,7 +178,7 @@ def test_steps_have_their_line_in_the_transcript(memory: Memory, tmp_path: Path)
     ]
     transcript.write_text("".join(json.dumps(each) + "\n" for each in entries))
     add_steps(memory, "mark: startup")
-    connection = memory.user.connection
+    connection = memory.local
     with transaction(connection):
         connection.execute("UPDATE sessions SET transcript = ? WHERE id = 's1'", (str(transcript),))
         for number, (kind, text, use) in enumerate(

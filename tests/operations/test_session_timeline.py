@@ -33,10 +33,10 @@ def memory(surroundings: Path, repo: Path) -> Iterator[Memory]:
 
 
 def add_sessions(memory: Memory, number: int, *, project: str | None, host: str = "codex") -> None:
-    with transaction(memory.user.connection):
+    with transaction(memory.local):
         for each in range(number):
             at = f"2026-11-{1 + each // 4:02}T{each % 4:02}:00:00Z"
-            memory.user.connection.execute(
+            memory.local.execute(
                 "INSERT INTO sessions (id, project, folder, client, branch, request, started_at,"
                 " last_at) VALUES (?, ?, '/', ?, ?, ?, ?, ?)",
                 (f"{host}-{project}-{each:04}", project, host, f"b{each}", f"Do {each}%", at, at),
@@ -91,8 +91,8 @@ def test_filters(memory: Memory) -> None:
 def test_a_summary_is_searched(memory: Memory) -> None:
     add_steps(memory, WORK)
     synthesise(memory, "s1", is_over=True)
-    with transaction(memory.user.connection):
-        memory.user.connection.execute("UPDATE sessions SET request = ''")
+    with transaction(memory.local):
+        memory.local.execute("UPDATE sessions SET request = ''")
     assert list_page(memory, Options(memory.project, text="QUEUE")).total == 1
     assert list_page(memory, Options(memory.project, text="nothing of it")).total == 0
 

@@ -252,7 +252,7 @@ def test_staging_is_repeatable(
     work_one_turn(conversation, client, rounds)
     before = chains(ctx)
     with client.memory() as memory:
-        found = session_state.get(memory.user.connection, SESSION)
+        found = session_state.get(memory.local, SESSION)
         again = stage_captured.stage_captured(memory, found)
     assert again is not None
     assert (again.files, again.commands) == ((), ())

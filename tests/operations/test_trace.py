@@ -64,7 +64,7 @@ def test_a_learning_is_traced_to_its_statements(memory: Memory) -> None:
 def test_removed_steps_are_counted(memory: Memory) -> None:
     learned(memory)
     with memory.transaction("test", USER):
-        memory.user.connection.execute("DELETE FROM events WHERE session = 's1'")
+        memory.local.execute("DELETE FROM events WHERE session = 's1'")
     found = traced(memory, "Never commit to main")
     assert {each.session for each in found.evidence} == {"s2"}
     assert found.forgotten == 1

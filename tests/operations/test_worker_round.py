@@ -109,7 +109,7 @@ def test_a_session_is_synthesised_at_the_end_of_a_turn(
     assert round_of(client, rounds) == (SESSION,)
     assert round_of(client, rounds) == ()
     with client.memory() as memory:
-        found = session_state.get(memory.user.connection, SESSION)
+        found = session_state.get(memory.local, SESSION)
     assert found.status == "completed"
     assert found.summary
 
@@ -133,7 +133,7 @@ def test_late_events_are_synthesised_in_order(
     conversation.stop()
     assert round_of(client, rounds) == (SESSION,)
     with client.memory() as memory:
-        connection = memory.user.connection
+        connection = memory.local
         body = '{"hook_event_name": "UserPromptSubmit", "prompt": "What came first."}'
         connection.execute(
             "INSERT INTO events (id, session, event, at, folder, body)"
@@ -162,7 +162,7 @@ def test_a_session_without_a_client_is_synthesised_and_ended_later(
     assert round_of(client, rounds) == (SESSION,)
     assert round_of(client, rounds) == ()
     with client.memory() as memory:
-        assert session_state.get(memory.user.connection, SESSION).status == "interrupted"
+        assert session_state.get(memory.local, SESSION).status == "interrupted"
 
 
 def test_a_failing_part_does_not_stop_the_others(
@@ -222,7 +222,7 @@ def test_contexts_are_prepared_again(
     conversation.end()
     round_of(client, rounds)
     with client.memory() as memory:
-        made = memory.user.connection.execute("SELECT text FROM contexts").fetchall()
+        made = memory.local.execute("SELECT text FROM contexts").fetchall()
     assert len(made) == 1
     assert "wait a second" in made[0][0]
 
@@ -263,7 +263,7 @@ def test_old_sessions_get_commands_and_excerpts(
     conversation.stop()
     assert round_of(client, rounds) == (SESSION,)
     with client.memory() as memory:
-        connection = memory.user.connection
+        connection = memory.local
         stored = excerpt_table.sessions(connection), session_commands.sessions(connection)
         assert stored == ({SESSION}, {SESSION})
         with transaction(connection):
@@ -297,8 +297,8 @@ def test_a_few_old_sessions_at_a_time(
     filled: list[str] = []
     monkeypatch.setattr(session_writer, "fill_rows", lambda _, it: filled.append(it.id))
     with client.memory() as memory:
-        with transaction(memory.user.connection):
-            memory.user.connection.executemany(
+        with transaction(memory.local):
+            memory.local.executemany(
                 "INSERT INTO sessions (id, folder, started_at, last_at, synthesised)"
                 " VALUES (?, '/x', ?1, ?1, 'x')",
                 [(f"s{number:02}",) for number in range(25)],

@@ -95,7 +95,7 @@ def test_worker_running_but_context_errors(populated: Client) -> None:
     without = context_of(populated.talk().start())
     populated.apply()
     with populated.memory() as memory:
-        memory.user.connection.execute("UPDATE contexts SET settings = 'of another version'")
+        memory.local.execute("UPDATE contexts SET settings = 'of another version'")
     assert context_of(populated.talk("another").start()) == without
 
 
@@ -206,7 +206,7 @@ class TestContextHook:
         composed = context_of(populated.talk().start())
         populated.apply()
         with populated.memory() as memory:
-            rows = memory.user.connection.execute("SELECT text FROM contexts").fetchall()
+            rows = memory.local.execute("SELECT text FROM contexts").fetchall()
         assert rows == [(composed,)]
         assert context_of(populated.talk("another").start()) == composed
 
@@ -268,8 +268,8 @@ def test_each_injection_is_logged_with_tokens_and_time(populated: Client) -> Non
     populated.apply()
     # Whoever is interrupted takes it in again.
     with populated.memory() as memory:
-        (entry,) = event_log.since(memory.user.connection, "", event_log.CONTEXT)
-        kept = memory.user.connection.execute("SELECT tokens, items FROM receipts").fetchall()
+        (entry,) = event_log.since(memory.local, "", event_log.CONTEXT)
+        kept = memory.local.execute("SELECT tokens, items FROM receipts").fetchall()
     assert entry.tokens_out == count
     assert entry.duration_ms is not None
     assert entry.data == {

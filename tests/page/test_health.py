@@ -22,8 +22,8 @@ HOSTILE = '<script>alert(1)</script>"><img src=x onerror=alert(2)>'
 
 def give(surroundings: Path, project: Path, event: str, tokens: int) -> None:
     at_ms = clock.now_ms()
-    with open_writable(surroundings, project) as memory, transaction(memory.user.connection):
-        memory.user.connection.execute(
+    with open_writable(surroundings, project) as memory, transaction(memory.local):
+        memory.local.execute(
             "INSERT INTO receipts VALUES (?, 's1', ?, ?, 'app', ?, '[]')",
             (f"{at_ms}-1-{event}", event, clock.iso(at_ms), tokens),
         )

@@ -64,9 +64,7 @@ def watch(page: Page) -> list[str]:
 
 
 def step_ids(memory: Memory, session: str) -> list[str]:
-    rows = memory.user.connection.execute(
-        "SELECT id FROM events WHERE session = ? ORDER BY id", (session,)
-    )
+    rows = memory.local.execute("SELECT id FROM events WHERE session = ? ORDER BY id", (session,))
     return [row[0] for row in rows]
 
 
@@ -77,9 +75,9 @@ def test_no_sessions_yet(served: Served) -> None:
 
 
 def test_the_timeline_without_javascript(memory: Memory, session: str, served: Served) -> None:
-    with transaction(memory.user.connection):
+    with transaction(memory.local):
         for host, project in (("codex", memory.project), ("gemini", "other")):
-            memory.user.connection.execute(
+            memory.local.execute(
                 "INSERT INTO sessions (id, project, folder, client, request, started_at, last_at)"
                 " VALUES (?, ?, '/', ?, ?, '2026-11-14T10:00:00Z', '2026-11-14T11:05:00Z')",
                 (f"s-{host}", project, host, f"Ask {host} & co"),
@@ -134,10 +132,10 @@ def test_the_story_without_javascript(memory: Memory, session: str, served: Serv
 
 
 def test_what_a_session_was_given(memory: Memory, session: str, served: Served) -> None:
-    node = with_tag(memory.user.connection, f"session:{session}")[0]
+    node = with_tag(memory.local, f"session:{session}")[0]
     item = [node, "summary:x", "2026-11-15T00:00:00Z", 40, "memory"]
-    with transaction(memory.user.connection):
-        memory.user.connection.execute(
+    with transaction(memory.local):
+        memory.local.execute(
             "INSERT INTO receipts VALUES ('1794700800000-1-r', ?, 'SessionStart',"
             " '2026-11-15T00:00:00Z', 'app', 90, ?)",
             (session, json.dumps([item])),
@@ -157,8 +155,8 @@ def test_hostile_text_is_shown_and_runs_nothing(
     script += f"  printed {HOSTILE}\nwrite: <svg/onload=alert(4)> +1 -0\n  + {HOSTILE}\n"
     script += f"say: {HOSTILE} again\n"
     add_steps(memory, script, "s0ab")
-    with transaction(memory.user.connection):
-        memory.user.connection.execute(
+    with transaction(memory.local):
+        memory.local.execute(
             "UPDATE sessions SET branch = ?, request = ?, client = ?, transcript = ?",
             (HOSTILE, HOSTILE, "<b>host", f"/tmp/{HOSTILE}"),
         )
@@ -230,7 +228,7 @@ def test_a_running_session_grows_on_the_page(
 def test_delete_asks_first_and_undo_restores_the_nodes(
     memory: Memory, session: str, served: Served, browser: Browser, ctx: Ctx
 ) -> None:
-    before = len(with_tag(memory.user.connection, f"session:{session}"))
+    before = len(with_tag(memory.local, f"session:{session}"))
     page = served.open(browser)
     page.goto(f"{page.url.removesuffix('/now')}/sessions/{session}")
     page.get_by_role("link", name="Delete…").click()
@@ -240,10 +238,10 @@ def test_delete_asks_first_and_undo_restores_the_nodes(
     page.get_by_role("button", name="Delete the session").click()
     expect(page.locator(".messages")).to_contain_text("Deleted the session")
     assert ctx("sessions", "show", session).code != 0
-    assert with_tag(memory.user.connection, f"session:{session}") == []
+    assert with_tag(memory.local, f"session:{session}") == []
     page.keyboard.press("u")
     expect(page.locator(".messages")).to_contain_text("Undone")
-    assert len(with_tag(memory.user.connection, f"session:{session}")) == before
+    assert len(with_tag(memory.local, f"session:{session}")) == before
     page.context.close()
 
 
@@ -267,8 +265,8 @@ def test_keys_copy_and_a_narrow_window(session: str, served: Served, browser: Br
 
 
 def test_ten_thousand_sessions(memory: Memory, served: Served) -> None:
-    with transaction(memory.user.connection):
-        memory.user.connection.executemany(
+    with transaction(memory.local):
+        memory.local.executemany(
             "INSERT INTO sessions (id, project, folder, client, request, started_at, last_at)"
             " VALUES (?, ?, '/', 'codex', ?, ?, ?)",
             (

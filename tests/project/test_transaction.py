@@ -110,7 +110,7 @@ def test_a_claimed_change_is_made_once(memory: Memory, scopes: tuple[str, ...]) 
     with memory.transaction("add", *scopes, claim=CLAIM) as change:
         for scope in scopes:
             change.in_scope(scope).add_node("fact", f"In {scope}.")
-    assert idempotency_keys.is_taken(memory.user.connection, CLAIM.id)
+    assert idempotency_keys.is_taken(memory.local, CLAIM.id)
     with pytest.raises(AlreadyDone), memory.transaction("add", *scopes, claim=CLAIM):
         pytest.fail("It is done already.")
 
@@ -119,11 +119,11 @@ def test_a_project_change_is_recognised_without_its_claim(memory: Memory) -> Non
     with memory.transaction("add", PROJECT, claim=CLAIM) as change:
         change.add_node("fact", "Once.")
     # As after a crash between the two stores.
-    with transaction(memory.user.connection):
-        idempotency_keys.drop(memory.user.connection, CLAIM.id)
+    with transaction(memory.local):
+        idempotency_keys.drop(memory.local, CLAIM.id)
     with pytest.raises(AlreadyDone), memory.transaction("add", PROJECT, claim=CLAIM):
         pytest.fail("It is done already.")
-    assert idempotency_keys.is_taken(memory.user.connection, CLAIM.id)
+    assert idempotency_keys.is_taken(memory.local, CLAIM.id)
     assert contents(memory, PROJECT) == ["Once."]
 
 

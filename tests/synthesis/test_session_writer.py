@@ -63,9 +63,9 @@ def memory(surroundings: Path, repo: Path) -> Iterator[Memory]:
 
 def add_steps(memory: Memory, script: str, session: str = "s1") -> None:
     """Store the steps of a session, as capture does."""
-    with transaction(memory.user.connection):
+    with transaction(memory.local):
         at = "2026-11-15T00:00:00Z"
-        memory.user.connection.execute(
+        memory.local.execute(
             "INSERT OR IGNORE INTO sessions (id, project, folder, started_at, last_at)"
             " VALUES (?, ?, ?, ?, ?)",
             (session, memory.project, memory.folder, at, at),
@@ -76,7 +76,7 @@ def add_steps(memory: Memory, script: str, session: str = "s1") -> None:
 
 def keep(memory: Memory, step: Step, session: str) -> None:
     """Store steps inside a transaction; existing steps are kept."""
-    memory.user.connection.execute(
+    memory.local.execute(
         "INSERT OR IGNORE INTO events (id, session, event, at, tool, status, body)"
         " VALUES (?, ?, 'x', ?, ?, ?, ?)",
         (step.id, session, step.at, step.tool, taken.STEP, taken.body(step)),
@@ -140,7 +140,7 @@ def test_a_fix_is_written_at_once_and_the_summary_at_the_end(memory: Memory) -> 
         ),
         ("summary", "Fix the failing test in tests/test_auth.py", [project, "session:s1"]),
     ]
-    row = memory.user.connection.execute("SELECT summary, synthesised FROM sessions").fetchone()
+    row = memory.local.execute("SELECT summary, synthesised FROM sessions").fetchone()
     assert row == (last.summary, session_scripts.steps(FIX)[-1].id)
 
 
@@ -154,7 +154,7 @@ def test_synthesising_again_changes_nothing(memory: Memory) -> None:
 
 
 def test_the_commands_of_a_session_are_replaced_by_those_of_its_steps(memory: Memory) -> None:
-    connection = memory.user.connection
+    connection = memory.local
     add_steps(memory, FIX)
     synthesise(memory, "s1", is_over=False)
     before = session_commands.of_session(connection, "s1")
@@ -317,8 +317,8 @@ def test_the_summary_keeps_work_whose_events_were_removed(memory: Memory) -> Non
     written = write_session(memory, is_over=True)
     assert written.summary is not None
     add_steps(memory, FIX + "prompt: Now add a changelog entry\nwrite: CHANGELOG.md +1 -0\n")
-    with transaction(memory.user.connection):
-        memory.user.connection.execute(
+    with transaction(memory.local):
+        memory.local.execute(
             "DELETE FROM events WHERE id <= ?", (session_scripts.steps(FIX)[-1].id,)
         )
     again = write_session(memory, is_over=True)
@@ -377,7 +377,7 @@ def test_an_unknown_session_gives_an_empty_result(memory: Memory) -> None:
 def test_a_session_in_a_removed_folder_is_synthesised(memory: Memory, gone: str) -> None:
     add_steps(memory, FIX)
     with transaction(memory.user.connection):
-        memory.user.connection.execute("UPDATE sessions SET folder = ?, project = 'a b,c'", (gone,))
+        memory.local.execute("UPDATE sessions SET folder = ?, project = 'a b,c'", (gone,))
     assert len(write_session(memory, is_over=True).new) == 2
     tags = memory.user.connection.execute("SELECT json_group_array(tag) FROM tags").fetchone()[0]
     assert not any(tag.startswith("project:") for tag in json.loads(tags))
@@ -395,7 +395,7 @@ def test_synthesis_after_every_step_gives_the_same_result_as_once_at_the_end(
         with open_writable(home, repo) as memory:
             add_steps(memory, "", "s1")
             for step in session_scripts.steps(script):
-                with transaction(memory.user.connection):
+                with transaction(memory.local):
                     keep(memory, step, "s1")
                 if is_often:
                     write_session(memory)

@@ -67,7 +67,7 @@ def observation_with(script: str, text: str, *, is_over: bool = True) -> Observa
 
 
 def stored_excerpts(memory: Memory) -> list[tuple[str, str]]:
-    rows = memory.user.connection.execute("SELECT kind, text FROM excerpts ORDER BY at, id")
+    rows = memory.local.execute("SELECT kind, text FROM excerpts ORDER BY at, id")
     return rows.fetchall()
 
 
@@ -158,7 +158,7 @@ def test_excerpts_of_a_continued_session_are_updated(memory: Memory) -> None:
     assert [text for kind, text in stored_excerpts(memory) if kind == "final"] == [
         later.removeprefix("say: ")
     ]
-    connection = memory.user.connection
+    connection = memory.local
     connection.execute("INSERT INTO excerpts_fts(excerpts_fts) VALUES ('integrity-check')")
 
 
@@ -171,15 +171,13 @@ def test_excerpts_are_deleted_with_their_session(memory: Memory) -> None:
     assert search_results(memory, "which queue does the importer keep") != []
     sessions.delete(memory, "s1", dry_run=False)
     assert search_results(memory, "which queue does the importer keep") == []
-    assert {row[0] for row in memory.user.connection.execute("SELECT session FROM excerpts")} == {
-        "s2"
-    }
+    assert {row[0] for row in memory.local.execute("SELECT session FROM excerpts")} == {"s2"}
 
 
 def test_excerpts_can_be_scrubbed(memory: Memory) -> None:
     add_steps(memory, SESSION)
     write_session(memory, is_over=True)
-    connection = memory.user.connection
+    connection = memory.local
     scrub(connection, needle.word("importer"))
     assert not any("importer" in text for _, text in stored_excerpts(memory))
     terms = connection.execute("SELECT group_concat(terms) FROM excerpts").fetchone()[0]
@@ -198,8 +196,8 @@ def test_corrections_are_kept_longer_than_other_excerpts(
     now = clock.parse_iso("2026-11-15T01:00:00Z") or 0
     for days, is_old in ((30, False), (91, True)):
         monkeypatch.setattr(clock, "now_ms", lambda days=days: now + days * 86_400_000)
-        with transaction(memory.user.connection):
-            excerpt_table.forget_old(memory.user.connection, 90)
+        with transaction(memory.local):
+            excerpt_table.forget_old(memory.local, 90)
         expected = [row for row in before if not is_old or row[0] == "correction"]
         assert stored_excerpts(memory) == expected
     assert ("correction", RULE) in stored_excerpts(memory)

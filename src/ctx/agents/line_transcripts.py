@@ -2,10 +2,12 @@
 
 import os
 from abc import ABC, abstractmethod
+from math import inf
 
 from ctx.capture.injected_text import SIGNS
 from ctx.hosts import transcript_paths
-from ctx.hosts.transcripts import TranscriptStamp, Turn
+from ctx.hosts.transcript_reader import TranscriptReader
+from ctx.hosts.transcripts import MOST_READ, TranscriptPart, TranscriptStamp, Turn
 from ctx.hosts.turn_lines import TurnLines
 
 
@@ -20,6 +22,21 @@ class LineTranscripts(ABC):
     @abstractmethod
     def context_marks(self) -> tuple[bytes, ...]:
         """What a line with the context of a hook contains."""
+
+    @abstractmethod
+    def reader(self, path: str, most: int, deadline: float) -> TranscriptReader:
+        """What reads the events of a file."""
+
+    def events(
+        self,
+        path: str,
+        start: int,
+        end: int | None = None,
+        *,
+        most: int = MOST_READ,
+        deadline: float = inf,
+    ) -> TranscriptPart:
+        return self.reader(path, most, deadline).read(start, end)
 
     def folder_of(self, path: str) -> str:
         return os.path.dirname(path)

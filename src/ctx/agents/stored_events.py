@@ -18,8 +18,10 @@ from ctx.capture.written_lines import MOST
 from ctx.errors import ContentRefused, UsageError
 from ctx.hosts import tool_calls
 from ctx.hosts.events import Event, Heading, Speaker
+from ctx.hosts.json_fields import fields_of, plain, text_of
 from ctx.hosts.tool_calls import Call, FileContents, Outcome
 
+_MOST_TODOS = 50
 _SPEAKERS: tuple[Speaker, ...] = ("user", "agent", "host")
 # Fields that say that something happened, and no more.
 _OUTLINE = frozenset("agent transcript branch source prompt".split())
@@ -47,12 +49,12 @@ def heading(
 ) -> Heading:
     """The columns of an event. `ContentRefused` if the session is no valid id."""
     try:
-        known = ids.session_id(_plain(session))
+        known = ids.session_id(plain(session))
     except UsageError:
         raise ContentRefused("It names no session.") from None
     # A path with this character cannot exist, and the system would raise an error for it.
-    place = "" if "\0" in folder else _plain(folder)
-    return Heading(event_id, known, name, at, place, _plain(tool) or None, _plain(call_id) or None)
+    place = "" if "\0" in folder else plain(folder)
+    return Heading(event_id, known, name, at, place, plain(tool) or None, plain(call_id) or None)
 
 
 def event(host: str, columns: Heading, content: EventContent) -> Event:
@@ -90,22 +92,30 @@ def outline(stored: Event, path: str) -> Mapping[str, Any]:
     return {**kept, "path": path} if path else kept
 
 
-def text_of(fields: object, *names: str) -> str:
-    """The first of these fields that contains text; empty if there is none."""
-    values = map(fields.get, names) if isinstance(fields, Mapping) else ()
-    return next((value for value in values if isinstance(value, str) and value), "")
-
-
-def fields_of(value: object) -> Mapping[str, Any]:
-    """A JSON object; empty if it is something else."""
-    return value if isinstance(value, Mapping) else {}
-
-
 def file_contents(before: str | None, after: str, *, is_whole: bool) -> FileContents:
     """A file before and after a write; one that is too large is cut, and marked as incomplete."""
     if max(len(before or ""), len(after)) <= MOST:
         return FileContents(before, after, is_whole)
     return FileContents(None if before is None else before[:MOST], after[:MOST], is_whole=False)
+
+
+def file_write(before: object, after: object, *, is_whole: bool = False) -> Call:
+    """A write, from what a host calls the old and the new content."""
+    if not isinstance(after, str):
+        return tool_calls.FileWrite(None)
+    earlier = before if isinstance(before, str) else None
+    return tool_calls.FileWrite(file_contents(earlier, after, is_whole=is_whole))
+
+
+def todo_list(todos: object) -> Call:
+    items = todos[:_MOST_TODOS] if isinstance(todos, list) else []
+    return tool_calls.TodoList(
+        tuple(
+            (subject, item.get("status") == "completed")
+            for item in items
+            if isinstance(item, Mapping) and (subject := text_of(item, "content").strip())
+        )
+    )
 
 
 def foreign_call(name: str, arguments: object) -> Call:
@@ -176,8 +186,3 @@ def _restored_value(name: str, value: Any) -> Any:
 
 def _as_tuples(value: Any) -> Any:
     return tuple(map(_as_tuples, value)) if isinstance(value, list) else value
-
-
-def _plain(text: str) -> str:
-    """JSON can contain lone surrogates, which no file can store."""
-    return text.encode("utf-8", "replace").decode("utf-8")

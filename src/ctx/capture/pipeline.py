@@ -72,11 +72,12 @@ class SkippedEvent(NamedTuple):
 
 def take(memory: Memory, home: str, tick: clock.Tick = clock.no_tick) -> CaptureCounts:
     """Process all pending events."""
-    connection = memory.user.connection
-    total = event_table.count_pending(connection)
+    total = event_table.count_pending(memory.local)
     taking = _CaptureRun(memory, home)
     done, after = 0, ""
-    while found := event_store.pending_events(connection, after, _BATCH, memory.environment.hosts):
+    while found := event_store.pending_events(
+        memory.local, after, _BATCH, memory.environment.hosts
+    ):
         batch = _batch(found)
         taking.take(batch)
         after = batch[-1][0].id
@@ -105,19 +106,18 @@ def forget(memory: Memory) -> int:
     config = memory.environment.user_config
     due = clock.expired_range(config.integer("capture.keep_days"))
     most = config.integer("capture.max_mb") * _MEGABYTE
-    connection = memory.user.connection
-    with transaction(connection):
-        gone = connection.execute(
+    with transaction(memory.local):
+        gone = memory.local.execute(
             "DELETE FROM events WHERE at >= ? AND at < ? AND status <> 'new'"
             " AND NOT EXISTS (SELECT 1 FROM sessions WHERE id = events.session"
             " AND events.id > synthesised AND events.status = 'step')",
             due,
         ).rowcount
-        size = connection.execute(
+        size = memory.local.execute(
             "SELECT coalesce(sum(length(body)), 0) FROM events WHERE status <> 'new'"
         ).fetchone()[0]
         if size > most:
-            gone += connection.execute(
+            gone += memory.local.execute(
                 "DELETE FROM events WHERE id IN (SELECT id FROM (SELECT e.id, sum(length(e.body))"
                 " OVER (ORDER BY e.id <= coalesce(s.synthesised, '') DESC, e.id)"
                 " - length(e.body) AS so_far"
@@ -142,7 +142,7 @@ class _CaptureRun:
     """One run of the pipeline, with its caches of places and sessions."""
 
     def __init__(self, memory: Memory, home: str) -> None:
-        self._connection = memory.user.connection
+        self._connection = memory.local
         self._home = home
         self._hosts = memory.environment.hosts
         self._places = CapturePlaces(memory, home)

@@ -63,7 +63,7 @@ def reconcile(
 
     `goes_on` returns False to stop early: the rest is captured next time.
     """
-    session = session_state.find(memory.user.connection, session_id)
+    session = session_state.find(memory.local, session_id)
     if session is None or not session.transcript:
         return 0
     news = 0
@@ -81,7 +81,7 @@ def ingest_transcript(
 
     `host` is the host of a session that is not known yet.
     """
-    known = session_state.find(memory.user.connection, session_id)
+    known = session_state.find(memory.local, session_id)
     transcripts = memory.environment.hosts.named(known.client if known else host).transcripts
     began = (clock.parse_iso(known.started_at) or 0) if known else 0
     gone_ms = deleted_sessions.at_ms(home, session_id)
@@ -93,22 +93,21 @@ def ingest_transcript(
 
 
 def _pieces(memory: Memory, home: str, origin: _Origin) -> Iterator[TranscriptPiece]:
-    connection = memory.user.connection
-    start = _read_position(connection, origin)
+    start = _read_position(memory.local, origin)
     while True:
         found = origin.transcripts.events(origin.path, start)
         news, is_whole = _store_missing_events(memory, home, found.events, origin)
         if is_whole and found.next_offset != start:
-            with transaction(connection):
-                _set_read_position(connection, origin, found.next_offset)
+            with transaction(memory.local):
+                _set_read_position(memory.local, origin, found.next_offset)
         if news or found.problem or found.next_offset > start:
             yield TranscriptPiece(news, max(0, found.next_offset - start), found.problem)
         if not is_whole or found.next_offset == start:
             return
         if origin.known is None:
             # The caller has made the session from the piece.
-            with transaction(connection):
-                _set_read_position(connection, origin, found.next_offset)
+            with transaction(memory.local):
+                _set_read_position(memory.local, origin, found.next_offset)
         start = found.next_offset
 
 
@@ -116,7 +115,7 @@ def _store_missing_events(
     memory: Memory, home: str, found: Sequence[Event], origin: _Origin
 ) -> tuple[int, bool]:
     """How many events were missing, and whether all of them could be checked."""
-    connection, places = memory.user.connection, CapturePlaces(memory, home)
+    connection, places = memory.local, CapturePlaces(memory, home)
     ours = [
         event
         for event in found

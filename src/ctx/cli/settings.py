@@ -180,13 +180,9 @@ class Settings(NamedTuple):
         project = layout.find_project(self.folder, self.user_store.home)
         if project is None or not os.path.lexists(project.stage):
             return ids.CLI_SESSION, ""
-        from ctx.project import current_session, trust_check
+        from ctx.project import current_session
 
-        # The file may come from an untrusted archive.
-        if not trust_check.verify(self.user_store.home, project).is_trusted:
-            return ids.CLI_SESSION, ""
-
-        session, problem = current_session.read(project)
+        session, problem = current_session.joined(self.user_store.home, project)
         return session or ids.CLI_SESSION, problem
 
     @property

@@ -61,3 +61,8 @@ def entry_before(fd: int, start: int, matters: re.Pattern[bytes]) -> dict[str, A
                 if isinstance(payload, dict) and isinstance(payload.get("timestamp"), str):
                     return payload
     return {}
+
+
+def reason(error: OSError | ValueError) -> str:
+    """Why a transcript cannot be read."""
+    return (isinstance(error, OSError) and error.strerror) or str(error)

@@ -63,7 +63,7 @@ class TranscriptReader(ABC):
             # Opening a pipe without a writer would block.
             fd = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
         except (OSError, ValueError) as error:
-            self.note(f"The transcript cannot be opened: {_reason(error)}.")
+            self.note(f"The transcript cannot be opened: {transcript_lines.reason(error)}.")
             return TranscriptPart((), start, self.problem)
         try:
             status = os.fstat(fd)
@@ -75,7 +75,7 @@ class TranscriptReader(ABC):
             limit = status.st_size if end is None else min(end, status.st_size)
             self._read(fd, self._position, limit)
         except OSError as error:
-            self.note(f"The transcript cannot be read: {_reason(error)}.")
+            self.note(f"The transcript cannot be read: {transcript_lines.reason(error)}.")
         finally:
             os.close(fd)
         return TranscriptPart(tuple(self.events), self._position, self.problem)
@@ -128,6 +128,14 @@ def digest(data: bytes) -> str:
 def text_field(entry: dict[str, Any], name: str) -> str:
     value = entry.get(name)
     return storable(value) if isinstance(value, str) else ""
+
+
+def message_texts(entry: dict[str, Any]) -> tuple[str, ...]:
+    """The texts of a message, whose content is a text or a list of blocks."""
+    content = entry.get("content")
+    blocks = content if isinstance(content, list) else [{"text": content}]
+    found = (block.get("text") for block in blocks if isinstance(block, dict))
+    return tuple(storable(text) for text in found if isinstance(text, str) and text.strip())
 
 
 def lines_that_mention(
@@ -186,7 +194,3 @@ def _parse(line: bytes) -> dict[str, Any] | None:
 def _is_line_start(fd: int, start: int, size: int) -> bool:
     """Whether a line begins at this position. If not, the file was rewritten."""
     return start == 0 or (start <= size and os.pread(fd, 1, start - 1) in (b"\n", b"}"))
-
-
-def _reason(error: OSError | ValueError) -> str:
-    return (isinstance(error, OSError) and error.strerror) or str(error)

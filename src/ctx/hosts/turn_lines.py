@@ -14,7 +14,7 @@ from itertools import takewhile
 from typing import Any, NamedTuple
 
 from ctx import clock
-from ctx.hosts.transcript_lines import LONGEST_LINE
+from ctx.hosts.transcript_lines import LONGEST_LINE, reason
 from ctx.hosts.transcripts import Message, Turn
 
 FURTHEST = 64 * 1024 * 1024
@@ -146,7 +146,7 @@ class _TranscriptReader:
             self._note_cut(f"There is no transcript {name}.")
             return
         except (OSError, ValueError) as error:
-            self._note_cut(f"The transcript {name} cannot be opened: {_reason(error)}.")
+            self._note_cut(f"The transcript {name} cannot be opened: {reason(error)}.")
             return
         try:
             if stat.S_ISREG(os.fstat(fd).st_mode):
@@ -156,7 +156,7 @@ class _TranscriptReader:
             else:
                 self._note_cut(f"The transcript {name} is not a plain file.")
         except OSError as error:
-            self._note_cut(f"The transcript {name} cannot be read: {_reason(error)}.")
+            self._note_cut(f"The transcript {name} cannot be read: {reason(error)}.")
         finally:
             os.close(fd)
 
@@ -236,7 +236,3 @@ def _messages(entries: Iterable[TurnEntry]) -> tuple[Message, ...]:
         (name, [text for texts in parts.values() for text in texts]) for name, parts in messages
     )
     return tuple(Message(name, "\n\n".join(texts)) for name, texts in joined if texts)
-
-
-def _reason(error: OSError | ValueError) -> str:
-    return (isinstance(error, OSError) and error.strerror) or str(error)

@@ -16,10 +16,10 @@ _MOST_WAITING = 50
 _STAGING = "staging:"
 
 
-def put(graph: Graph, key: str, value: str) -> None:
+def put(connection: Connection, key: str, value: str) -> None:
     """Store a value, inside a transaction or on its own. Removes expired values."""
-    _expire(graph.connection)
-    write(graph.connection, key, value, clock.iso(clock.now_ms()))
+    _expire(connection)
+    write(connection, key, value, clock.iso(clock.now_ms()))
 
 
 def write(connection: Connection, key: str, value: str, created_at: str) -> None:
@@ -52,29 +52,17 @@ def staging(session: str) -> str:
     return f"{_STAGING}{session}"
 
 
-def stagings(graph: Graph) -> list[tuple[str, str]]:
+def stagings(connection: Connection) -> list[tuple[str, str]]:
     """Which captured sessions are staged, and how."""
-    rows = graph.connection.execute(
+    rows = connection.execute(
         "SELECT substr(key, ?), value FROM pending WHERE key LIKE ? ORDER BY key",
         (len(_STAGING) + 1, f"{_STAGING}%"),
     )
     return [(session, value) for session, value in rows]
 
 
-def get(graph: Graph, key: str) -> str | None:
-    return read(graph.connection, key)
-
-
 def read(connection: Connection, key: str) -> str | None:
     row = connection.execute("SELECT value FROM pending WHERE key = ?", (key,)).fetchone()
-    return row[0] if row else None
-
-
-def take(graph: Graph, key: str) -> str | None:
-    """Return a value and delete it: only one of two concurrent callers gets it."""
-    row = graph.connection.execute(
-        "DELETE FROM pending WHERE key = ? RETURNING value", (key,)
-    ).fetchone()
     return row[0] if row else None
 
 
@@ -93,4 +81,5 @@ def forget_session(connection: Connection, session: str) -> None:
 
 
 def current_task(graph: Graph, key: str) -> str | None:
-    return get(graph, key)
+    """The current task of a place. Unlike other values, it belongs to the graph."""
+    return read(graph.connection, key)

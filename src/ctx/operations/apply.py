@@ -128,12 +128,12 @@ def commands(memory: Memory, home: str, timeout_s: float) -> ApplyResult:
             else:
                 stops.append(_stop(memory, event, name, clock.monotonic() + timeout_s))
                 allowed = CapturePlaces(memory, home).allowed(event)
-                with transaction(memory.user.connection):
+                with transaction(memory.local):
                     # While ctx is paused, commands run, but nothing else is stored.
                     made_ms = spool.made_ms(event.id)
                     was_paused = capture_pauses.is_paused(home, event.folder, made_ms)
                     if not was_paused and not _is_deleted(home, event):
-                        kept.keep(memory.user.connection, allowed)
+                        kept.keep(memory.local, allowed)
                 disk.discard(spool.path_of(home, tried))
     return NOTHING._replace(stops=tuple(stops), refused=tuple(refused))
 
@@ -199,10 +199,10 @@ def events(memory: Memory, home: str, timeout_s: float) -> ApplyResult:
         taken = _sum(taken, _keep(memory, home, batch, folders))
         taken = _sum(taken, commands(memory, home, timeout_s))
     refresh(memory, folders, home)
-    with transaction(memory.user.connection):
-        receipts.forget_old(memory.user.connection)
-        contexts.forget_old(memory.user.connection)
-        event_log.forget_old(memory.user.connection)
+    with transaction(memory.local):
+        receipts.forget_old(memory.local)
+        contexts.forget_old(memory.local)
+        event_log.forget_old(memory.local)
     _forget_old_files(home)
     taken = _sum(taken, commands(memory, home, timeout_s))
     compact_ended(memory, folders, home)
@@ -251,9 +251,9 @@ def _compact_ended(memory: Memory, folder: str, home: str) -> None:
     if project is None:
         return
     for name in disk.names(os.path.join(project.refs, "work")):
-        is_over = kept.is_over(memory.user.connection, name)
+        is_over = kept.is_over(memory.local, name)
         if is_over and not live.is_live(home, name, clock.wall_s()):
-            known = session_state.find(memory.user.connection, name)
+            known = session_state.find(memory.local, name)
             author = known.client if known else AUTHOR
             with for_agents(memory, folder, ids.session_id(name), author) as there:
                 if there.project_memory is not None:
@@ -291,16 +291,16 @@ def _keep(memory: Memory, home: str, names: Sequence[str], folders: dict[str, No
             except ContentRefused as error:
                 refused.append(_refusal(home, tried, error.message))
         places = CapturePlaces(memory, home)
-        with transaction(memory.user.connection):
+        with transaction(memory.local):
             for _, each in found:
                 if _is_deleted(home, each.receipt if isinstance(each, HookReceipt) else each):
                     continue
                 if isinstance(each, HookReceipt):
-                    if receipts.keep(memory.user.connection, each.receipt):
+                    if receipts.keep(memory.local, each.receipt):
                         _log(memory, each)
                 else:
                     for event in (each, *each.further):
-                        kept.keep(memory.user.connection, places.allowed(event))
+                        kept.keep(memory.local, places.allowed(event))
                     folders[each.folder] = None
     for tried, _ in found:
         disk.discard(spool.path_of(home, tried))
@@ -325,7 +325,7 @@ def _log(memory: Memory, handed: HookReceipt) -> None:
         data |= {**made, "budget": config.integer("context.budget")}
     took_ms = took_ms if isinstance(took_ms, int) else None
     event_log.put(
-        memory.user.connection,
+        memory.local,
         event_log.EventLogEntry(receipt.at, receipt.session, kind, data, took_ms, receipt.tokens),
     )
 
@@ -382,27 +382,26 @@ def _keep_contexts(
 ) -> bool:
     """Whether one of them was out of date."""
     is_made = False
-    connection = memory.user.connection
     environment = memory.environment.variables
     # Hooks use these contexts. They have no `--set`, whatever this process was started with.
     config = memory.environment._replace(overrides=()).user_config
     budget, most = config.integer("context.budget"), layer_limits.from_config(config)
-    task = pending.get(memory.user, place.task_key)
+    task = pending.current_task(memory.user, place.task_key)
     for part in range(1, layers.parts(budget) + 1):
         key = contexts.key_of(place, home, environment, part, own)
-        if contexts.valid_context(connection, key) is None:
+        if contexts.valid_context(memory.local, key) is None:
             is_made = True
             # No hook waits while it is composed; whether it is still valid is checked again.
-            before = contexts.current_state(connection, key)
+            before = contexts.current_state(memory.local, key)
             notice = contexts.notice(key, own)
             wanted = layers.ContextRequest(
                 *(place.project, task, budget, part, notice, most),
                 root=place.folder if place.project else "",
             )
             made = layers.context(stores, wanted)
-            with transaction(connection):
-                if contexts.current_state(connection, key) == before:
-                    contexts.keep(connection, key, made, clock.iso(clock.now_ms()))
+            with transaction(memory.local):
+                if contexts.current_state(memory.local, key) == before:
+                    contexts.keep(memory.local, key, made, clock.iso(clock.now_ms()))
     return is_made
 
 

@@ -131,7 +131,7 @@ def backfill(memory: Memory, wanted: Options, tick: clock.Tick = clock.no_tick) 
 class _Backfill:
     def __init__(self, memory: Memory, wanted: Options) -> None:
         self._memory = memory
-        self._connection = memory.user.connection
+        self._connection = memory.local
         self._wanted = wanted
         self._transcripts = memory.environment.hosts.named(wanted.host).transcripts
         self._home = memory.environment.user_store.home

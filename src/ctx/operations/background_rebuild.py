@@ -84,7 +84,7 @@ class BackgroundRebuild:
 
     def _advance(self, memory: Memory) -> bool:
         """Whether all sessions are rebuilt."""
-        scrubbed = event_log.last_id(memory.user.connection, event_log.SCRUBBED)
+        scrubbed = event_log.last_id(memory.local, event_log.SCRUBBED)
         if self._waiting is None or scrubbed != self._scrubbed:
             self._scrubbed, self._prepared = scrubbed, []
             progress = _read(self._home)
@@ -108,23 +108,23 @@ class BackgroundRebuild:
         with self._guard(f"rebuild of {session.id}"):
             made = session_rebuild.prepare(memory, session)
             if not isinstance(made, SkippedSession):
-                last = event_table.last_step(memory.user.connection, session.id)
+                last = event_table.last_step(memory.local, session.id)
                 self._prepared.append((session_writer.without_texts(made), last))
 
     def _write(self, memory: Memory) -> None:
         """Write what is prepared, except sessions that were continued or deleted since."""
-        connection = memory.user.connection
         prepared = [
             each
             for each, last in self._prepared
-            if last == event_table.last_step(connection, each.session.id)
-            and (now := session_state.find(connection, each.session.id)) is not None
+            if last == event_table.last_step(memory.local, each.session.id)
+            and (now := session_state.find(memory.local, each.session.id)) is not None
             and now.status != session_state.ACTIVE
         ]
         self._prepared = []
         environment = memory.environment._replace(session=ids.session_id(SESSION))
+        author, local = session_stores.AUTHOR, memory.local
         result = session_rebuild.write(
-            Memory(memory.user, None, environment, session_stores.AUTHOR), prepared
+            Memory(memory.user, None, environment, author, local=local), prepared
         )
         if result.change:
             self._log(
@@ -138,7 +138,7 @@ def _sessions_after(memory: Memory, through: tuple[str, str]) -> list[Session]:
     """The synthesised sessions that are over, oldest first."""
     found = [
         each
-        for each in session_state.all_of(memory.user.connection)
+        for each in session_state.all_of(memory.local)
         if each.synthesised
         and each.status != session_state.ACTIVE
         and (each.started_at, each.id) > through

@@ -60,11 +60,10 @@ class CaptureQueue(NamedTuple):
 
 
 def capture_queue(memory: Memory) -> CaptureQueue:
-    connection = memory.user.connection
     return without_store(memory.environment.user_store.home)._replace(
-        new=event_table.count_pending(connection),
-        skipped=event_table.count_skipped(connection),
-        last_stored=event_table.last_at(connection),
+        new=event_table.count_pending(memory.local),
+        skipped=event_table.count_skipped(memory.local),
+        last_stored=event_table.last_at(memory.local),
     )
 
 

@@ -136,7 +136,7 @@ def context(memory: Memory, options: Options = USUAL) -> ContextResult:
 def _request(memory: Memory, options: Options, budget: int, notice: str) -> ContextRequest:
     return ContextRequest(
         memory.project,
-        pending.get(memory.user, memory.place.task_key),
+        pending.current_task(memory.user, memory.place.task_key),
         budget,
         1,
         notice,

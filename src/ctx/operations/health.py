@@ -56,14 +56,13 @@ class Health(NamedTuple):
 def health(memory: Memory) -> Health:
     store, graph_file = memory.environment.user_store, memory.environment.graph_file
     waits = capture_queue(memory)
-    connection = memory.user.connection
     today = clock.iso(clock.now_ms())[:10]
     since = f"{clock.iso(clock.now_ms() - (_DAYS - 1) * _DAY_MS)[:10]}T00:00:00Z"
-    given = event_log.tokens_by_day(connection, since)
+    given = event_log.tokens_by_day(memory.local, since)
     worker = _worker(store.worker_lock)
     models = _models(memory, today)
     return Health(
-        sessions=session_table.count(connection),
+        sessions=session_table.count(memory.local),
         queue=waits,
         worker=worker,
         tokens_today=given.get(today, 0),
@@ -112,7 +111,7 @@ def _model_problem(memory: Memory) -> str | None:
     """The last one, if it is the last that was heard of a model."""
     from ctx.operations import model_questions
 
-    last = model_questions.last_problem(memory.user.connection)
+    last = model_questions.last_problem(memory.local)
     if last is None or last.at < clock.iso(clock.now_ms() - _DAY_MS):
         return None
     return f"{last.at}: {last.data.get('message', '')}"
@@ -159,7 +158,7 @@ def _recently_failed_events(memory: Memory, waits: CaptureQueue) -> int:
     failed = spool.failed_names(home) if waits.failed else []
     lately = sum(spool.made_ms(spool.id_of(name)) >= since_ms for name in failed)
     if waits.skipped:
-        lately += event_table.count_skipped(memory.user.connection, clock.iso(since_ms))
+        lately += event_table.count_skipped(memory.local, clock.iso(since_ms))
     return lately
 
 

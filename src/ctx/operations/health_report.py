@@ -76,7 +76,6 @@ class HealthReport(NamedTuple):
 
 
 def health_report(memory: Memory, days: int = DEFAULT_DAYS) -> HealthReport:
-    connection = memory.user.connection
     now_ms = clock.now_ms()
     listed = [clock.iso(now_ms - ago * _DAY_MS)[:10] for ago in reversed(range(days))]
     since = f"{listed[0]}T00:00:00Z"
@@ -89,10 +88,10 @@ def health_report(memory: Memory, days: int = DEFAULT_DAYS) -> HealthReport:
         health(memory),
         memory.environment.user_config.integer("context.budget"),
         _days(memory, listed, since),
-        _context_times(event_log.durations(connection, event_log.CONTEXT, since)),
+        _context_times(event_log.durations(memory.local, event_log.CONTEXT, since)),
         tuple(reversed(errors[-_MOST_ERRORS:])),
         sum(each.at >= day_ago for each in errors),
-        tuple(event_table.skip_reasons(connection, _MOST_REASONS)),
+        tuple(event_table.skip_reasons(memory.local, _MOST_REASONS)),
         disk_use(memory.environment),
         _disk_free(memory.environment.user_store.home),
     )
@@ -100,7 +99,7 @@ def health_report(memory: Memory, days: int = DEFAULT_DAYS) -> HealthReport:
 
 def _days(memory: Memory, listed: list[str], since: str) -> tuple[DayUse, ...]:
     found = {day: DayUse(day, 0, 0, 0) for day in listed}
-    for day, event, tokens in receipts.tokens_by_day(memory.user.connection, since, None):
+    for day, event, tokens in receipts.tokens_by_day(memory.local, since, None):
         known = found.get(day, DayUse(day, 0, 0, 0))
         if event == _AT_START:
             known = known._replace(at_start=known.at_start + tokens)

@@ -256,13 +256,12 @@ def keep(memory: Memory, answer: ModelAnswer, scrub: int) -> bool:
     False if the session was deleted, or if something was scrubbed during the request: the answer
     could bring it back.
     """
-    connection = memory.user.connection
-    with transaction(connection):
-        is_there = session_state.find(connection, answer.session) is not None
-        if not is_there or last_scrub(connection) != scrub:
+    with transaction(memory.local):
+        is_there = session_state.find(memory.local, answer.session) is not None
+        if not is_there or last_scrub(memory.local) != scrub:
             return False
-        model_answers.put(connection, answer)
-        session_table.request_synthesis(connection, answer.session)
+        model_answers.put(memory.local, answer)
+        session_table.request_synthesis(memory.local, answer.session)
     return True
 
 

@@ -98,7 +98,7 @@ def _find_hints(there: Memory, session: str, asked: str, deadline: float) -> Pro
     known = _known_ids(there, session)
     own = f"session:{session}"
     about = [each.node.metadata for each in found]
-    elsewhere = layer_rows.sessions_elsewhere(there.user.connection, there.place.folder, about)
+    elsewhere = layer_rows.sessions_elsewhere(there.local, there.place.folder, about)
     others = [
         each
         for each in found
@@ -120,9 +120,7 @@ def _find_excerpts(there: Memory, session: str, asked: str, known: Collection[st
     def is_known(hit: Hit) -> bool:
         return receipts.key_of(hit.node, excerpt_search.label_of(hit), hit.at) in known
 
-    hits = excerpt_search.search_strictly(
-        there.user.connection, there.project, asked, session, is_known
-    )
+    hits = excerpt_search.search_strictly(there.local, there.project, asked, session, is_known)
     found = excerpt_search.context_from_hits(hits)
     return PromptHints(found.text, found.items, found.tokens)
 
@@ -168,7 +166,7 @@ def _known_ids(there: Memory, session: str) -> set[str]:
     """What a session was given before, at its start or at a prompt: ids, or keys of excerpts."""
     home = there.environment.user_store.home
     known = {key.rpartition(":")[2] for key in start_receipts.received_items(home, session)}
-    known |= receipts.keys_given(there.user.connection, session, _MOST_RECEIPTS)
+    known |= receipts.keys_given(there.local, session, _MOST_RECEIPTS)
     for name in spool.pending_names(home)[-_MOST_RECEIPTS:]:
         if spool.kind_of(name) == spool.RECEIPT:
             # It may be processed at this moment.

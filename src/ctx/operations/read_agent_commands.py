@@ -116,9 +116,8 @@ def _join_turns(turn: Turn, late: Turn) -> Turn:
 
 def _name(memory: Memory, session: str, turn: Turn) -> None:
     """Claim what was done by its words alone, now that the transcript has it and names it."""
-    connection = memory.user.connection
     unnamed: dict[str, list[str]] = {}
-    for claim in idempotency_keys.with_prefix(connection, session, f"{session} {_UNNAMED}"):
+    for claim in idempotency_keys.with_prefix(memory.local, session, f"{session} {_UNNAMED}"):
         unnamed.setdefault(claim.split(" ")[-3], []).append(claim)
     for message in turn.messages if unnamed else ():
         # The client calls only the end of a message its last words.
@@ -126,20 +125,19 @@ def _name(memory: Memory, session: str, turn: Turn) -> None:
         ends = ("\n\n".join(paragraphs[at:]) for at in range(len(paragraphs)))
         digest = next((each for each in map(_digest, ends) if each in unnamed), None)
         if digest is not None:
-            with transaction(connection):
+            with transaction(memory.local):
                 for claim in unnamed.pop(digest):
                     _claim_named(memory, session, message, claim)
 
 
 def _claim_named(memory: Memory, session: str, message: Message, claim: str) -> None:
     """Give a claim the name that its command has in the message."""
-    connection = memory.user.connection
     what = claim.split(" ")[-2]
     for name, _ in reversed(_named_commands(f"{session} {message.id}", message.text)):
-        if name.split(" ")[-2] == what and not idempotency_keys.is_taken(connection, name):
-            idempotency_keys.claim_command(connection, Claim(name, session, "?"))
+        if name.split(" ")[-2] == what and not idempotency_keys.is_taken(memory.local, name):
+            idempotency_keys.claim_command(memory.local, Claim(name, session, "?"))
             break
-    idempotency_keys.drop(connection, claim)
+    idempotency_keys.drop(memory.local, claim)
 
 
 def _named_commands(identity: str, text: str) -> list[NamedCommand]:

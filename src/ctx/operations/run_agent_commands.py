@@ -97,9 +97,9 @@ def execute(
     except AlreadyDone:
         return CommandOutcome(repeated=1)
     if done.redacted:
-        with transaction(memory.user.connection):
+        with transaction(memory.local):
             notice = _secrets_note(done.redacted)
-            pending.append(memory.user.connection, pending.notices(memory.session), notice)
+            pending.append(memory.local, pending.notices(memory.session), notice)
     return CommandOutcome(done=1, proposed=bool(done.wish.words()))
 
 
@@ -208,9 +208,9 @@ def _recall(memory: Memory, command: Command, claim: Claim, _may_pin: bool) -> _
 
 def _status(memory: Memory, _command: Command, claim: Claim, _may_pin: bool) -> _CommandResult:
     told = status.as_text(status.status(memory, new=False))
-    with transaction(memory.user.connection):
-        idempotency_keys.claim_command(memory.user.connection, claim)
-        pending.put(memory.user, f"status_output:{memory.session}", told)
+    with transaction(memory.local):
+        idempotency_keys.claim_command(memory.local, claim)
+        pending.put(memory.local, f"status_output:{memory.session}", told)
     return _CommandResult()
 
 
@@ -227,14 +227,13 @@ def _expand(memory: Memory, command: Command, claim: Claim, _may_pin: bool) -> _
         raise UsageError(
             f"The node is of type {node.type}, and nothing is stored that it was derived from."
         )
-    connection = memory.user.connection
-    with transaction(connection):
-        idempotency_keys.claim_command(connection, claim)
+    with transaction(memory.local):
+        idempotency_keys.claim_command(memory.local, claim)
         if said:
             text = {"head": trace.as_markdown(said), "items": [], "tail": ""}
-            pending.append(connection, f"recall_results:{memory.session}", text)
+            pending.append(memory.local, f"recall_results:{memory.session}", text)
         if sources:
-            pending.append(connection, f"expand_nodes:{memory.session}", *sources)
+            pending.append(memory.local, f"expand_nodes:{memory.session}", *sources)
     return _CommandResult()
 
 
@@ -261,9 +260,9 @@ def _report(memory: Memory, claim: Claim, wrong: CommandProblem) -> None:
 def _leave(memory: Memory, claim: Claim, kind: str, *more: Any, problem: str | None = None) -> None:
     """Add to what waits for the session."""
     key = f"{kind}:{memory.session}"
-    with transaction(memory.user.connection):
-        idempotency_keys.claim_command(memory.user.connection, claim, problem)
-        pending.append(memory.user.connection, key, *more)
+    with transaction(memory.local):
+        idempotency_keys.claim_command(memory.local, claim, problem)
+        pending.append(memory.local, key, *more)
 
 
 def _secrets_note(redacted: Sequence[Redaction]) -> str:

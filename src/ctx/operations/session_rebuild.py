@@ -103,15 +103,14 @@ def prepare(
 
     A dry run does not read the transcript again.
     """
-    connection = memory.user.connection
     reason = _obstacle(memory, session)
     if not reason and not dry_run:
         session = _read_transcript_again(memory, session)
-    made = None if reason else session_writer.prepare(connection, session, is_over=True)
+    made = None if reason else session_writer.prepare(memory.local, session, is_over=True)
     if made is None:
         return SkippedSession(session.id, session.project, reason or "no steps are stored")
     if not dry_run:
-        session_writer.store_rows(connection, made, None)
+        session_writer.store_rows(memory.local, made, None)
     return made
 
 
@@ -124,10 +123,9 @@ def write(
         return result._replace(dry_run=dry_run)
     backup = database_backups.make(memory.environment.graph_file)
     change, written = _write(memory, prepared, dry_run=False)
-    connection = memory.user.connection
-    with transaction(connection):
+    with transaction(memory.local):
         for each, nodes in zip(prepared, written, strict=True):
-            session_table.set_synthesised(connection, each.session.id, "", nodes.summary)
+            session_table.set_synthesised(memory.local, each.session.id, "", nodes.summary)
     folders = dict.fromkeys(each.session.folder for each in prepared)
     apply.refresh(memory, folders, memory.environment.user_store.home)
     result = _result(prepared, written)
@@ -141,7 +139,7 @@ def _read_transcript_again(memory: Memory, session: Session) -> Session:
     """
     if not os.path.isfile(session.transcript):
         return session
-    connection, home = memory.user.connection, memory.environment.user_store.home
+    connection, home = memory.local, memory.environment.user_store.home
     with transaction(connection):
         session_state.set_transcript_position(connection, session.id, 0)
     # The steps that are stored suffice without it.
@@ -157,26 +155,24 @@ def _read_transcript_again(memory: Memory, session: Session) -> Session:
 
 def _chosen_sessions(memory: Memory, texts: Sequence[str], project: str | None) -> list[Session]:
     """The sessions that are meant, oldest first: of two equal observations the first counts."""
-    connection = memory.user.connection
     if texts:
-        named = {each.id: each for each in (session_state.get(connection, it) for it in texts)}
+        named = {each.id: each for each in (session_state.get(memory.local, it) for it in texts)}
         found = list(named.values())
     else:
-        found = session_state.all_of(connection, project=project)
+        found = session_state.all_of(memory.local, project=project)
     return sorted(found, key=lambda each: (each.started_at, each.id))
 
 
 def _obstacle(memory: Memory, session: Session) -> str:
     """Why a session cannot be rebuilt; empty if it can."""
-    connection = memory.user.connection
     if session.status == session_state.ACTIVE:
         return "it is active"
-    first = event_table.first_step(connection, session.id)
+    first = event_table.first_step(memory.local, session.id)
     if first is None:
         return "no steps are stored"
     known = existing_observations.of_session(memory.user, session.id)
     began = [str(each.metadata.get("first", "")) for each in known if each.key == "summary"]
-    first_at = event_table.first_at(connection, session.id)
+    first_at = event_table.first_at(memory.local, session.id)
     if first_at is None or first_at > session.started_at or any(it and it < first for it in began):
         return "its first steps have expired"
     try:

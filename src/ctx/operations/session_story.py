@@ -118,9 +118,8 @@ class SessionStory(NamedTuple):
 
 
 def story(memory: Memory, named: str, options: StoryOptions = WHOLE) -> SessionStory:
-    connection = memory.user.connection
-    session = session_state.get(connection, named)
-    kept = steps.of_session(connection, session.id)
+    session = session_state.get(memory.local, named)
+    kept = steps.of_session(memory.local, session.id)
     pages = pages_of(kept)
     page = _page_of(pages, options)
     hits = [each for each in kept if _contains(each, options.text)] if options.text.strip() else []

@@ -65,8 +65,8 @@ def plan_synthesis(
     memory: Memory, text: str, asking: SynthesisModel, voice: QuestionOptions, *, again: bool
 ) -> SynthesisResult:
     """What would be asked. This sends nothing."""
-    session = session_state.get(memory.user.connection, text)
-    due = model_questions.due_questions(memory.user.connection, session, voice, again=again)
+    session = session_state.get(memory.local, text)
+    due = model_questions.due_questions(memory.local, session, voice, again=again)
     asked = [_question_result(each, None) for each in due]
     if asked and asked[-1].kind == "summary":
         more = questions.most_more_for_summary(len(asked) - 1)
@@ -88,13 +88,13 @@ def synthesise_now(
 
     If a request fails, the answers before it are stored.
     """
-    connection = memory.user.connection
-    session = session_state.get(connection, text)
+    session = session_state.get(memory.local, text)
     asked: list[QuestionResult] = []
     problem = ""
     written: SessionWriteResult | None = None
     names = [
-        each.name for each in model_questions.due_questions(connection, session, voice, again=again)
+        each.name
+        for each in model_questions.due_questions(memory.local, session, voice, again=again)
     ]
     try:
         for number, name in enumerate(names):
@@ -103,9 +103,9 @@ def synthesise_now(
                 continue
             interrupts.next_part()
             tick(number, len(names))
-            scrub = model_questions.last_scrub(connection)
+            scrub = model_questions.last_scrub(memory.local)
             # The summary uses the new answers, and scrubbed text is not sent.
-            due = model_questions.due_questions(connection, session, voice, again=again)
+            due = model_questions.due_questions(memory.local, session, voice, again=again)
             question = next((each for each in due if each.name == name), None)
             if question is None:
                 continue

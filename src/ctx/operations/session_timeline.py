@@ -75,36 +75,36 @@ class SessionPage(NamedTuple):
 
 
 def list_page(memory: Memory, options: Options) -> SessionPage:
-    connection = memory.user.connection
     wanted = SessionSelection(
         options.project,
         options.host,
         _day(options.until),
         text := options.text.strip(),
-        lookups.sessions_summarised_with(connection, text) if text else (),
+        lookups.sessions_summarised_with(memory.user.connection, text) if text else (),
     )
     if options.after:
-        listed = session_state.after(connection, wanted, _cursor(options.after), options.limit + 1)
+        listed = session_state.after(
+            memory.local, wanted, _cursor(options.after), options.limit + 1
+        )
         has_newer, listed = len(listed) > options.limit, listed[-options.limit :]
         has_older = True
     else:
         cursor = _cursor(options.before) if options.before else None
-        listed = session_state.before(connection, wanted, cursor, options.limit + 1)
+        listed = session_state.before(memory.local, wanted, cursor, options.limit + 1)
         has_older, listed = len(listed) > options.limit, listed[: options.limit]
         has_newer = cursor is not None
     return SessionPage(
         tuple(_entries(memory, listed)),
         options.project,
-        session_state.count(connection, wanted),
-        session_table.hosts(connection, options.project),
+        session_state.count(memory.local, wanted),
+        session_table.hosts(memory.local, options.project),
         _position(listed[0]) if listed and has_newer else "",
         _position(listed[-1]) if listed and has_older else "",
     )
 
 
 def _entries(memory: Memory, listed: Sequence[Session]) -> list[SessionEntry]:
-    connection = memory.user.connection
-    teammates = team_table.teammates(connection)
+    teammates = team_table.teammates(memory.local)
     kinds = _kinds(memory, listed)
     return [_entry(memory, each, teammates.get(each.id), kinds.get(each.id, {})) for each in listed]
 
@@ -112,15 +112,14 @@ def _entries(memory: Memory, listed: Sequence[Session]) -> list[SessionEntry]:
 def _entry(
     memory: Memory, session: Session, teammate: Teammate | None, kinds: Mapping[str, int]
 ) -> SessionEntry:
-    connection = memory.user.connection
     return SessionEntry(
         session.id,
-        title_of(connection, session, teammate),
+        title_of(memory, session, teammate),
         session.client,
         *(session.project, session.branch, session.status, session.started_at, session.last_at),
         teammate.lead if teammate else None,
         teammate.name if teammate else "",
-        event_table.step_counts(connection, session.id),
+        event_table.step_counts(memory.local, session.id),
         kinds,
     )
 

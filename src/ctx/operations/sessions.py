@@ -168,21 +168,19 @@ def list_sessions(
     limit: int = 0,
 ) -> SessionList:
     """The sessions of a project (None: of all), the one that was heard of last first."""
-    connection = memory.user.connection
     after = clock.iso(time_filters.moment(since, clock.now_ms())) if since else ""
-    found = session_state.all_of(connection, project=project, statuses=statuses, since=after)
-    of_leads = team_table.teammates(connection)
+    found = session_state.all_of(memory.local, project=project, statuses=statuses, since=after)
+    of_leads = team_table.teammates(memory.local)
     shown = teammates.sort_below_leads(found, of_leads)[: limit or None]
     return SessionList(
-        tuple(_line(connection, each, of_leads.get(each.id)) for each in shown),
+        tuple(_line(memory, each, of_leads.get(each.id)) for each in shown),
         project,
         len(found) - len(shown),
     )
 
 
 def show(memory: Memory, text: str) -> SessionDetails:
-    connection = memory.user.connection
-    session = session_state.get(connection, text)
+    session = session_state.get(memory.local, text)
     nodes = _session_nodes(memory, session)
     short_ids = memory.graph.shown([node.id for node in nodes])
     summaries = [node for node in nodes if node.type == "summary"]
@@ -191,32 +189,31 @@ def show(memory: Memory, text: str) -> SessionDetails:
     if summaries and not sections:
         # A person has put it into their own words.
         sections = {"notes": [summaries[-1].content]}
-    kept = steps.of_session(connection, session.id)
-    given = _receipts(connection, session.id)
+    kept = steps.of_session(memory.local, session.id)
+    given = _receipts(memory.local, session.id)
     return SessionDetails(
         session,
         sections,
         short_ids[summaries[-1].id] if summaries else None,
         str(told.get("title") or steps.title_of(kept).text),
-        next((each.lead for each in team_table.of_session(connection, session.id)), None),
-        teammates.results(connection, session.id),
+        next((each.lead for each in team_table.of_session(memory.local, session.id)), None),
+        teammates.results(memory.local, session.id),
         tuple(session_node(each, short_ids) for each in nodes if each.type == "observation"),
         _files(kept),
-        event_table.changed_items(connection, session.id),
+        event_table.changed_items(memory.local, session.id),
         dict(Counter(step.kind for step in kept)),
-        _events(connection, session.id),
+        _events(memory.local, session.id),
         given,
         sum(each.tokens for each in given),
-        _is_forgotten(connection, session),
+        _is_forgotten(memory.local, session),
     )
 
 
 def replay(memory: Memory, text: str) -> SessionReplay:
     """What happened, in the order in which it did."""
-    connection = memory.user.connection
-    session = session_state.get(connection, text)
-    kept = tuple(steps.of_session(connection, session.id))
-    return SessionReplay(session, kept, _is_forgotten(connection, session))
+    session = session_state.get(memory.local, text)
+    kept = tuple(steps.of_session(memory.local, session.id))
+    return SessionReplay(session, kept, _is_forgotten(memory.local, session))
 
 
 def delete(memory: Memory, text: str, *, dry_run: bool) -> DeleteSessionResult:
@@ -224,9 +221,8 @@ def delete(memory: Memory, text: str, *, dry_run: bool) -> DeleteSessionResult:
 
     The nodes go by a change, which can be undone; what was heard of the session is gone for good.
     """
-    connection = memory.user.connection
     home = memory.environment.user_store.home
-    session = session_state.get(connection, text)
+    session = session_state.get(memory.local, text)
     if live.is_live(home, session.id, clock.wall_s()):
         raise UsageError(
             f"The session {session.id} is still active.",
@@ -237,14 +233,14 @@ def delete(memory: Memory, text: str, *, dry_run: bool) -> DeleteSessionResult:
     short_ids = memory.graph.shown([node.id for node in nodes])
     done = DeleteSessionResult(
         session.id,
-        _line(connection, session, None).what,
+        _line(memory, session, None).what,
         dry_run,
         None,
         tuple(session_node(node, short_ids) for node in nodes),
         len(marked) - len(nodes),
-        sum(_events(connection, session.id).values()),
-        len(event_table.changed_items(connection, session.id)),
-        len(_receipts(connection, session.id)),
+        sum(_events(memory.local, session.id).values()),
+        len(event_table.changed_items(memory.local, session.id)),
+        len(_receipts(memory.local, session.id)),
         _logs(memory, nodes),
     )
     if dry_run:
@@ -255,21 +251,21 @@ def delete(memory: Memory, text: str, *, dry_run: bool) -> DeleteSessionResult:
     # First: whatever happens now, its transcript does not bring it back.
     deleted_sessions.add(home, session.id, clock.now_ms())
     change = _delete_nodes(memory, nodes)
-    with transaction(connection):
+    with transaction(memory.local):
         tables = (event_table, receipts, event_log, model_answers, excerpt_table, session_commands)
         for table in (*tables, pending, team_table, session_table):
-            table.forget_session(connection, session.id)
+            table.forget_session(memory.local, session.id)
         # Some of them tell of it.
-        contexts.forget(connection)
+        contexts.forget(memory.local)
     for name in disk.names(live.path_of(home, "")):
         if name == session.id or name.startswith(f"{session.id}."):
             live.remove(home, name)
     return done._replace(change=change)
 
 
-def _line(connection: Connection, session: Session, teammate: Teammate | None) -> SessionLine:
-    number = event_table.by_status(connection, session.id).get(STEP, 0)
-    title = title_of(connection, session, teammate)
+def _line(memory: Memory, session: Session, teammate: Teammate | None) -> SessionLine:
+    number = event_table.by_status(memory.local, session.id).get(STEP, 0)
+    title = title_of(memory, session, teammate)
     return SessionLine(
         *(session.id, session.project, session.branch, session.status),
         *(session.started_at, session.last_at, number, title),
@@ -279,13 +275,13 @@ def _line(connection: Connection, session: Session, teammate: Teammate | None) -
     )
 
 
-def title_of(connection: Connection, session: Session, teammate: Teammate | None) -> str:
+def title_of(memory: Memory, session: Session, teammate: Teammate | None) -> str:
     """What a session was about, in a line."""
-    title = lookups.title_of(connection, session.summary)
-    title = title or steps.stored_title(connection, session.id).text or session.request
+    title = lookups.title_of(memory.user.connection, session.summary)
+    title = title or steps.stored_title(memory.local, session.id).text or session.request
     if not title and teammate:
         # Nobody prompts a teammate but its lead.
-        title = session_state.line_of(steps.last_message(connection, session.id))
+        title = session_state.line_of(steps.last_message(memory.local, session.id))
     return title
 
 

@@ -144,7 +144,7 @@ def start_given(memory: Memory, task: str) -> StageStartResult:
         if begun is not None:
             _take_back(repository, session, begun)
         raise
-    captured_staging.start(memory.user, session)
+    captured_staging.start(memory.local, session)
     return StageStartResult(session, started.task, bool(steps), started.compacted, None)
 
 
@@ -244,7 +244,7 @@ def abort(memory: Memory, reason: str | None, *, dry_run: bool) -> StageAbortRes
     if not dry_run:
         beside.close()
         current_session.leave(beside.project, session)
-        captured_staging.abort(memory.user, session)
+        captured_staging.abort(memory.local, session)
         document.project_decisions(memory)
         if task:
             with memory.transaction("stage abort", USER) as change:

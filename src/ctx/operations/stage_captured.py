@@ -48,7 +48,7 @@ def stage_captured(memory: Memory, session: Session) -> StageCapturedResult | No
             return None
         steps = [
             step
-            for step in session_steps.of_session(memory.user.connection, session.id)
+            for step in session_steps.of_session(memory.local, session.id)
             if spool.made_ms(step.id) >= staging.since_ms
         ]
         workspace = Workspace(beside.project, beside.config, beside, there.session)

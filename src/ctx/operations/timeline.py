@@ -158,8 +158,7 @@ def _of_node(memory: Memory, node_id: NodeId, options: Options) -> TimelineResul
 
 
 def _of_session(memory: Memory, session: Session, options: Options) -> TimelineResult:
-    connection = memory.local
-    kept = steps.of_session(connection, session.id)
+    kept = steps.of_session(memory.local, session.id)
     tagged = [
         node_id
         for each in memory.graph.connections

@@ -39,7 +39,7 @@ def catch_up(memory: Memory) -> int:
 def find(memory: Memory) -> dict[str, list[str]]:
     """The transcripts of sessions with events that no hook reported, by host."""
     hosts = memory.environment.hosts
-    known = session_table.transcripts_by_client(memory.user.connection, _MOST_KNOWN)
+    known = session_table.transcripts_by_client(memory.local, _MOST_KNOWN)
     folders = dict.fromkeys(
         (host, hosts.named(host).transcripts.folder_of(path))
         for host, path in known
@@ -70,7 +70,7 @@ def _is_missing(memory: Memory, transcripts: Transcripts, path: str, size: int) 
     session = transcripts.session_of(path)
     if not session or live.is_live(memory.environment.user_store.home, session, clock.wall_s()):
         return False
-    known = session_state.find(memory.user.connection, session)
+    known = session_state.find(memory.local, session)
     if known is None:
         return transcripts.shows_hook(path)
     is_over = known.status != session_state.ACTIVE

@@ -106,8 +106,7 @@ def _find_receipt(memory: Memory, text: str) -> Receipt:
 
 
 def _of_session(memory: Memory, waiting: Sequence[Receipt], text: str) -> list[Receipt]:
-    connection = memory.local
-    sessions = {each.session for each in waiting} | receipts.sessions(connection)
+    sessions = {each.session for each in waiting} | receipts.sessions(memory.local)
     if text not in sessions and len(text) >= SHORTEST_PREFIX:
         meant = sorted(each for each in sessions if each.startswith(text))
         if len(meant) > 1:
@@ -115,7 +114,7 @@ def _of_session(memory: Memory, waiting: Sequence[Receipt], text: str) -> list[R
             raise AmbiguousId(f"Several sessions begin with {text}.", detail=candidates)
         text = next(iter(meant), text)
     pending = [each for each in waiting if each.session == text]
-    return pending + receipts.of_session(connection, text)
+    return pending + receipts.of_session(memory.local, text)
 
 
 def _newest(memory: Memory, project: str | None, limit: int) -> list[Receipt]:

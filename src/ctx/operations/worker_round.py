@@ -119,15 +119,15 @@ class WorkerRounds:
         with self._guard("steps"):
             from ctx.capture import pipeline
 
-            with transaction(memory.user.connection):
-                session_table.request_synthesis_of_late_events(memory.user.connection)
+            with transaction(memory.local):
+                session_table.request_synthesis_of_late_events(memory.local)
             taken = pipeline.take(memory, self._home)
             counts = [taken.steps, taken.dropped, taken.skipped]
         return sum(counts)
 
     def _due_sessions(self, memory: Memory) -> list[Session]:
         """The sessions with something new to synthesise."""
-        connection, now_ms = memory.user.connection, clock.now_ms()
+        connection, now_ms = memory.local, clock.now_ms()
         due: list[Session] = []
         with self._guard("sessions"):
             for each in session_state.silent_sessions(connection, self._home, now_ms):
@@ -171,10 +171,9 @@ class WorkerRounds:
         return missed
 
     def _synthesise(self, memory: Memory, due: Sequence[Session]) -> list[Session]:
-        connection = memory.user.connection
         made: list[Session] = []
         for session in due:
-            tried = session.id, event_table.last_step(connection, session.id)
+            tried = session.id, event_table.last_step(memory.local, session.id)
             if self._is_stopping() or self._tries.get(tried, 0) >= _MOST_TRIES:
                 continue
             self._tries[tried] = self._tries.get(tried, 0) + 1
@@ -184,7 +183,7 @@ class WorkerRounds:
             with self._guard(f"synthesis of {session.id}"):
                 from ctx.synthesis import session_writer
 
-                now = session_state.find(connection, session.id) or session
+                now = session_state.find(memory.local, session.id) or session
                 is_over = now.status != session_state.ACTIVE
                 session_writer.synthesise(memory, session.id, is_over=is_over)
                 del self._tries[tried]
@@ -224,10 +223,10 @@ class WorkerRounds:
             from ctx.synthesis import excerpt_table
 
             pipeline.forget(memory)
-            with transaction(memory.user.connection):
+            with transaction(memory.local):
                 keep_days = memory.environment.user_config.integer("capture.keep_days")
-                excerpt_table.forget_old(memory.user.connection, keep_days)
-            model_questions.forget(memory.user.connection)
+                excerpt_table.forget_old(memory.local, keep_days)
+            model_questions.forget(memory.local)
         with self._guard("the daily backup"):
             from ctx.operations import store_backups
 
@@ -256,7 +255,7 @@ class WorkerRounds:
         """Refresh existing code indexes of live sessions with new events."""
         now_s = clock.monotonic()
         for session in live.sessions(self._home):
-            last = event_table.last(memory.user.connection, session)
+            last = event_table.last(memory.local, session)
             before, at_s = self._freshened.get(session, ("", 0))
             if last == before or now_s - at_s < _FRESH_S:
                 continue
@@ -283,19 +282,18 @@ class WorkerRounds:
             return
         from ctx.synthesis import session_writer
 
-        connection = memory.user.connection
         with hold_sessions(self._home) as held:
             if not held:
                 return
             if self._unfilled is None:
                 with self._guard("commands and excerpts of old sessions"):
-                    self._unfilled = session_writer.sessions_without_rows(connection)
+                    self._unfilled = session_writer.sessions_without_rows(memory.local)
             for _ in range(_FILLED_AT_ONCE):
                 if not self._unfilled or self._is_stopping():
                     break
                 session = self._unfilled.pop(0)
                 with self._guard(f"commands and excerpts of {session.id}"):
-                    session_writer.fill_rows(connection, session)
+                    session_writer.fill_rows(memory.local, session)
 
 
 def drain(memory: Memory, home: str) -> ApplyResult:

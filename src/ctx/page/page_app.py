@@ -1,6 +1,5 @@
 """The app on the port: the views of the page, the HTTP API, and errors in either form."""
 
-import asyncio
 import traceback
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -26,16 +25,13 @@ from ctx.page.openapi import ErrorBody
 from ctx.page.places import PagePlace, Places
 from ctx.page.requests import Answer, Download, GoTo, HtmlPage, PageRequest, PageRoute
 from ctx.page.views import NAVIGATION, ROUTES
-from ctx.server.app import JsonAnswer, error_status, to_json
+from ctx.server.app import JsonAnswer, error_status, read_body, to_json
 from ctx.workspace import Environment
 
 _MOST_AT_ONCE = 4
 _LARGEST_FORM = 2 * 1024 * 1024
 _MOST_FIELDS = 1_000
-_CLOSE = {"Connection": "close"}
 _IN_LOG = "`ctx worker logs` has more; `ctx serve` prints it."
-_BODY_S = 20.0
-"""How long a client may take to send a body."""
 
 
 class PageServices(NamedTuple):
@@ -183,25 +179,6 @@ async def _form(request: Request) -> dict[str, list[str]]:
     if not access.tokens_match((fields.get("csrf") or [""])[0], browser):
         raise HTTPException(403, "The form is out of date.")
     return fields
-
-
-async def read_body(request: Request, most: int) -> bytes:
-    """The body of a request, of limited size, within a limited time."""
-    size = request.headers.get("content-length", "")
-    # The rest of the body is not read.
-    too_large = HTTPException(413, f"There are more than {most:,} bytes.", _CLOSE)
-    if size.isdecimal() and int(size) > most:
-        raise too_large
-    data = bytearray()
-    try:
-        async with asyncio.timeout(_BODY_S):
-            async for part in request.stream():
-                data += part
-                if len(data) > most:
-                    raise too_large
-    except TimeoutError:
-        raise HTTPException(408, "The request took too long.", _CLOSE) from None
-    return bytes(data)
 
 
 # Errors

@@ -68,7 +68,7 @@ class Places:
         environment = self._environment._replace(folder=self._environment.user_store.home)
         try:
             with open_memory(environment, writing=False) as memory:
-                return session_table.folders(memory.user.connection)
+                return session_table.folders(memory.local)
         except CtxError:
             # What is wrong with the store is shown by the view itself.
             return []

@@ -1,6 +1,5 @@
 """What a view gets, and what it may return."""
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple
@@ -12,7 +11,7 @@ from ctx.operations.agent_proposals import PROGRAM
 from ctx.page.access import BrowserSession
 from ctx.page.doctor_runs import DoctorRuns
 from ctx.page.places import PagePlace
-from ctx.project import current_session, trust_check
+from ctx.project import current_session
 from ctx.workspace import Environment, Memory, open_memory
 
 AUTHOR = "page"
@@ -121,19 +120,12 @@ def open_place(
     session: SessionId | None = None,
 ) -> Iterator[Memory]:
     """The memory of a folder, in the session that a command there would join."""
-    joined = environment._replace(session=session or _session(environment))
+    home = environment.user_store.home
+    if session is None and (project := layout.find_project(environment.folder, home)):
+        session = current_session.joined(home, project).session
+    joined = environment._replace(session=session or CLI_SESSION)
     with open_memory(joined, writing=writing, author=author) as memory:
         yield memory
-
-
-def _session(environment: Environment) -> SessionId:
-    home = environment.user_store.home
-    project = layout.find_project(environment.folder, home)
-    if project is None or not os.path.lexists(project.stage):
-        return CLI_SESSION
-    if not trust_check.verify(home, project).is_trusted:
-        return CLI_SESSION
-    return current_session.read(project).session or CLI_SESSION
 
 
 def last_change(memory: Memory) -> str:

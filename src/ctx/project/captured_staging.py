@@ -6,12 +6,12 @@ remembers it, because a commit removes the chain.
 """
 
 import json
+from sqlite3 import Connection
 from typing import NamedTuple
 
 from ctx import clock
 from ctx.ids import SessionId
 from ctx.memory import pending
-from ctx.memory.graph import Graph
 from ctx.objects import refs
 from ctx.objects.repository import Repository
 from ctx.project import current_session, staged_sessions
@@ -24,35 +24,35 @@ class SessionStaging(NamedTuple):
     """What it did before is not staged."""
 
 
-def start(user: Graph, session: SessionId) -> None:
+def start(local: Connection, session: SessionId) -> None:
     """Stage what captured sessions of this name do, and those that join it."""
-    _store(user, session, SessionStaging(session, clock.now_ms()))
+    _store(local, session, SessionStaging(session, clock.now_ms()))
 
 
-def abort(user: Graph, chain: SessionId) -> None:
+def abort(local: Connection, chain: SessionId) -> None:
     """No longer stage what the captured sessions of an aborted chain do."""
-    for session, value in pending.stagings(user):
+    for session, value in pending.stagings(local):
         if _read(value).chain == chain:
-            _store(user, session, SessionStaging(SessionId(""), clock.now_ms()))
+            _store(local, session, SessionStaging(SessionId(""), clock.now_ms()))
 
 
 def find(
-    user: Graph, repository: Repository, session: SessionId, last_ms: int
+    local: Connection, repository: Repository, session: SessionId, last_ms: int
 ) -> SessionStaging | None:
     """How a session with a last event at a time is staged, by the latest command that says so."""
-    known = _known(user, session)
-    every = [known, _current(user, repository)]
+    known = _known(local, session)
+    every = [known, _current(local, repository)]
     possible = [each for each in every if each is not None and each.since_ms <= last_ms]
     found = max(possible, key=lambda each: each.since_ms, default=None)
     if found is not None and found != known:
-        _store(user, session, found)
+        _store(local, session, found)
     return found if found is not None and found.chain else None
 
 
-def _current(user: Graph, repository: Repository) -> SessionStaging | None:
+def _current(local: Connection, repository: Repository) -> SessionStaging | None:
     """The session that commands join here, unless nothing was added to it for a day."""
     session = current_session.read(repository.project).session
-    found = _known(user, session) if session else None
+    found = _known(local, session) if session else None
     if session is None or found is None:
         return None
     name = refs.work(session)
@@ -61,8 +61,8 @@ def _current(user: Graph, repository: Repository) -> SessionStaging | None:
     return found if clock.wall_s() - last_s <= staged_sessions.STALE_S else None
 
 
-def _known(user: Graph, session: SessionId) -> SessionStaging | None:
-    stored = pending.get(user, pending.staging(session))
+def _known(local: Connection, session: SessionId) -> SessionStaging | None:
+    stored = pending.read(local, pending.staging(session))
     return _read(stored) if stored else None
 
 
@@ -71,5 +71,5 @@ def _read(stored: str) -> SessionStaging:
     return SessionStaging(SessionId(chain), since_ms)
 
 
-def _store(user: Graph, session: str, staging: SessionStaging) -> None:
-    pending.put(user, pending.staging(session), json.dumps(staging))
+def _store(local: Connection, session: str, staging: SessionStaging) -> None:
+    pending.put(local, pending.staging(session), json.dumps(staging))

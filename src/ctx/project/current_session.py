@@ -1,6 +1,6 @@
 """The session that commands join by default: the one that the file STAGE names.
 
-Only `ctx stage start` writes it. Every command reads it, so this module imports little.
+Only `ctx stage start` writes it.
 """
 
 import os
@@ -10,6 +10,7 @@ from ctx import disk, interrupts
 from ctx.errors import UsageError
 from ctx.ids import SessionId, session_id
 from ctx.layout import Project
+from ctx.project import trust_check
 
 _LARGEST = 1024
 
@@ -31,6 +32,14 @@ def read(project: Project) -> CurrentSession:
         return CurrentSession(session_id(content.decode("utf-8", "replace").removesuffix("\n")))
     except UsageError:
         return CurrentSession(None, f"{project.stage} does not name a session.")
+
+
+def joined(home: str, project: Project) -> CurrentSession:
+    """The session that commands in a project join. One that is not trusted names none."""
+    # The file may come from an untrusted archive.
+    if not os.path.lexists(project.stage) or not trust_check.verify(home, project).is_trusted:
+        return CurrentSession(None)
+    return read(project)
 
 
 def join(project: Project, session: SessionId) -> None:

@@ -4,6 +4,7 @@ Only this user can reach the socket. Requests on behalf of an agent (`context`, 
 are answered for the folder where that agent works; an untrusted project gives nothing.
 """
 
+import asyncio
 import json
 import os
 from collections.abc import Awaitable, Callable
@@ -41,6 +42,9 @@ from ctx.workspace import Environment
 
 _MOST_AT_ONCE = 4
 _LARGEST_BODY = 1024 * 1024
+_CLOSE = {"Connection": "close"}
+_BODY_S = 20.0
+"""How long a client may take to send a body."""
 
 
 class JsonAnswer(JSONResponse):
@@ -77,7 +81,7 @@ def app(services: AppServices) -> Starlette:
     def route(path: str, method: str, answer: routes.RouteFunction) -> Route:
         async def endpoint(request: Request) -> Response:
             request_ = RouteRequest(
-                services.environment, dict(request.query_params), await _body(request)
+                services.environment, dict(request.query_params), await _json_object(request)
             )
             value = await to_thread.run_sync(
                 answer, request_, limiter=limiter, abandon_on_cancel=True
@@ -99,7 +103,7 @@ def app(services: AppServices) -> Starlette:
         return JsonAnswer({"status": "ok"})
 
     async def page(request: Request) -> Response:
-        folder = (await _body(request)).get("folder")
+        folder = (await _json_object(request)).get("folder")
         if not isinstance(folder, str) or not os.path.isabs(folder):
             raise UsageError("`folder` must be the absolute path of a folder.")
         return JsonAnswer({"address": await services.open_page(folder)})
@@ -136,13 +140,28 @@ def to_json(value: Any) -> Any:
             return str(value)
 
 
-async def _body(request: Request) -> dict[str, Any]:
-    """The request body: a JSON object of limited size."""
-    data = b""
-    async for part in request.stream():
-        data += part
-        if len(data) > _LARGEST_BODY:
-            raise HTTPException(413, f"There are more than {_LARGEST_BODY:,} bytes.")
+async def read_body(request: Request, most: int) -> bytes:
+    """The body of a request, of limited size, within a limited time."""
+    size = request.headers.get("content-length", "")
+    # The rest of the body is not read.
+    too_large = HTTPException(413, f"There are more than {most:,} bytes.", _CLOSE)
+    if size.isdecimal() and int(size) > most:
+        raise too_large
+    data = bytearray()
+    try:
+        async with asyncio.timeout(_BODY_S):
+            async for part in request.stream():
+                data += part
+                if len(data) > most:
+                    raise too_large
+    except TimeoutError:
+        raise HTTPException(408, "The request took too long.", _CLOSE) from None
+    return bytes(data)
+
+
+async def _json_object(request: Request) -> dict[str, Any]:
+    """The request body, as a JSON object."""
+    data = await read_body(request, _LARGEST_BODY)
     if not data:
         return {}
     try:

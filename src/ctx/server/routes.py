@@ -112,7 +112,7 @@ def sessions(request: RouteRequest) -> Any:
     with _user_memory(request) as memory:
         project = request.text("project") or None
         limit = request.number("limit", _DEFAULT_LIMIT)
-        rows = session_state.all_of(memory.user.connection, project=project, limit=limit)
+        rows = session_state.all_of(memory.local, project=project, limit=limit)
     return {"sessions": rows}
 
 
@@ -121,7 +121,7 @@ def events(request: RouteRequest) -> EventsAnswer:
     wanted = {name: request.text(name) for name in ("session", "status") if request.text(name)}
     with _user_memory(request) as memory:
         limit = request.number("limit", _DEFAULT_LIMIT)
-        rows, count = event_table.newest(memory.user.connection, wanted, limit)
+        rows, count = event_table.newest(memory.local, wanted, limit)
     return EventsAnswer(tuple(rows), count)
 
 

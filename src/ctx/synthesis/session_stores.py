@@ -27,13 +27,20 @@ def session_memory(memory: Memory, session: Session) -> Iterator[Memory]:
     name = ids.session_id(session.id)
     environment = memory.environment._replace(session=name)
     if not os.path.isabs(session.folder):
-        yield Memory(memory.user, None, environment, AUTHOR)
+        yield Memory(memory.user, None, environment, AUTHOR, local=memory.local)
         return
     with for_agents(memory, session.folder, name, AUTHOR) as there:
         staged = staging_of(there, session)
         if staged is not None and staged.chain != name:
             environment = there.environment._replace(session=staged.chain)
-            there = Memory(there.user, there.project_memory, environment, AUTHOR, there.withheld)
+            there = Memory(
+                there.user,
+                there.project_memory,
+                environment,
+                AUTHOR,
+                there.withheld,
+                there.local,
+            )
         yield there
 
 
@@ -44,7 +51,7 @@ def staging_of(there: Memory, session: Session) -> SessionStaging | None:
     name, repository = ids.session_id(session.id), there.project_memory.repository
     # The time of an event is stored in whole seconds.
     last_ms = (clock.parse_iso(session.last_at) or 0) + 999
-    staged = captured_staging.find(there.user, repository, name, last_ms)
+    staged = captured_staging.find(there.local, repository, name, last_ms)
     if staged is None and there.environment.user_config.text("share.sessions") == "all":
         return SessionStaging(name, 0)
     return staged

@@ -95,16 +95,15 @@ class PreparedSession(NamedTuple):
 
 def synthesise(memory: Memory, session_id: str, *, is_over: bool) -> SessionWriteResult:
     """Update memory to match the steps of a session."""
-    connection = memory.user.connection
-    session = session_state.find(connection, session_id)
-    prepared = prepare(connection, session, is_over=is_over) if session else None
+    session = session_state.find(memory.local, session_id)
+    prepared = prepare(memory.local, session, is_over=is_over) if session else None
     if session is None or prepared is None:
         return SessionWriteResult(session_id, (), (), (), (), None)
     with session_memory(memory, session) as there:
         observed, summarised = scopes(there, session)
         with there.transaction(_ACTION, observed, summarised) as change:
             written = write(change, change.in_scope(summarised), prepared)
-    store_rows(connection, prepared, written.summary)
+    store_rows(memory.local, prepared, written.summary)
     return written
 
 

@@ -202,14 +202,13 @@ class ModelThread:
 
         cap = config.integer(_SESSION_CAP)
         with self._open_memory() as memory:
-            connection = memory.user.connection
-            scrub = model_questions.last_scrub(connection)
-            recent = model_questions.recent(connection)
+            scrub = model_questions.last_scrub(memory.local)
+            recent = model_questions.recent(memory.local)
             for session in sorted(recent, key=lambda candidate: self._failed.get(candidate.id, 0)):
-                stands = (*model_questions.progress_key(connection, session), str(cap))
+                stands = (*model_questions.progress_key(memory.local, session), str(cap))
                 if self._settled.get(session.id) == stands:
                     continue
-                for question in model_questions.due_questions(connection, session, voice):
+                for question in model_questions.due_questions(memory.local, session, voice):
                     is_spent = cap <= self._spent.get((session.id, question.kind), -1)
                     if not is_spent and question.name not in self._refused:
                         return _DueQuestion(session, question, scrub)
@@ -225,7 +224,7 @@ class ModelThread:
         self._reported.add(error.message)
         self._log(f"model synthesis of {session}: {error.message}")
         with self._open_memory() as memory:
-            model_questions.note(memory.user.connection, session, error)
+            model_questions.note(memory.local, session, error)
 
 
 def _is_enabled(config: Config) -> bool:

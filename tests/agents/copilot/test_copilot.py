@@ -117,7 +117,7 @@ def test_a_transcript_alone_gives_the_same_steps(client: CopilotSession, host: H
 def test_a_failing_command_has_its_exit_code(client: CopilotSession, host: HostSession) -> None:
     play(client, host, with_hooks=True)
     host.apply()
-    found = steps.of_session(host.memory.user.connection, SESSION)
+    found = steps.of_session(host.memory.local, SESSION)
     commands = [step for step in found if step.kind == "command"]
     assert [(step.exit_code, step.output) for step in commands] == [(3, "oops"), (0, "")]
 

@@ -114,7 +114,7 @@ def test_the_database_alone_gives_the_same_steps(
 def test_a_failing_command_has_its_exit_code(client: OpenCodeSession, host: HostSession) -> None:
     play(client, host, with_plugin=True)
     host.apply()
-    found = steps.of_session(host.memory.user.connection, SESSION)
+    found = steps.of_session(host.memory.local, SESSION)
     commands = [step for step in found if step.kind == "command"]
     assert [(step.exit_code, step.output) for step in commands] == [(3, "oops")]
 

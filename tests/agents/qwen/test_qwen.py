@@ -152,7 +152,7 @@ def test_hooks_and_transcript_report_everything_once(
     assert host.reconcile() > 0, "the messages of the agent"
     assert [step for step in host.steps() if step[0] != "mark"] == STEPS
     assert host.reconcile() == 0
-    found = steps.of_session(host.memory.user.connection, SESSION)
+    found = steps.of_session(host.memory.local, SESSION)
     (command,) = [step for step in found if step.kind == "command"]
     assert (command.exit_code, command.output) == (3, "oops")
     (write,) = [step for step in found if step.kind == "write"]

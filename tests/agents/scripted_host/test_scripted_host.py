@@ -64,7 +64,7 @@ class World:
         return done
 
     def steps(self) -> list[tuple[str, str]]:
-        found = steps.of_session(self.memory.user.connection, CHAT)
+        found = steps.of_session(self.memory.local, CHAT)
         return [(each.kind, each.text or each.path) for each in found]
 
 
@@ -89,7 +89,7 @@ def test_events_are_captured(world: World) -> None:
     assert (done.events, done.refused) == (3, ())
     expected = [("prompt", "Make it build."), ("command", "make"), ("write", "a.py")]
     assert sorted(world.steps()) == sorted(expected)
-    session = session_state.get(world.memory.user.connection, CHAT)
+    session = session_state.get(world.memory.local, CHAT)
     assert (session.client, session.request) == (NAME, "Make it build.")
 
 
@@ -140,7 +140,7 @@ def test_a_session_start_returns_the_context(world: World) -> None:
     assert "Builds run on Mondays." in text
     assert "`ctx why` lists them" in message
     assert world.apply().receipts == 1
-    (receipt,) = receipts.of_session(world.memory.user.connection, CHAT)
+    (receipt,) = receipts.of_session(world.memory.local, CHAT)
     assert len(receipt.items) == 1
     # It is still in the conversation.
     assert world.hook("session-start", began="resume")[0] == ""

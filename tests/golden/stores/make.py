@@ -60,7 +60,7 @@ def make(path: str) -> None:
             inverse_changes.take_back(change, mistake)
         with changing(graph, "task start", WHO) as change:
             change.set_current_task("current_task", "parser")
-        pending.put(graph, "recall:a-session", "An answer.")
+        pending.put(graph.connection, "recall:a-session", "An answer.")
 
 
 def dump(connection: Connection) -> str:

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from ctx.capture import kept_contents
 from ctx.capture.kept_contents import KEPT
 from ctx.capture.written_lines import MOST
+from ctx.hosts.json_fields import fields_of
 from ctx.hosts.tool_calls import FileContents
 
 TOOLS = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit"})
@@ -32,8 +33,11 @@ class Edit(NamedTuple):
 
 def path_of(payload: Mapping[str, Any]) -> str:
     """The file that a tool was used on."""
-    tool_input, response = _object(payload.get("tool_input")), _object(payload.get("tool_response"))
-    file = _object(response.get("file"))
+    tool_input, response = (
+        fields_of(payload.get("tool_input")),
+        fields_of(payload.get("tool_response")),
+    )
+    file = fields_of(response.get("file"))
     named = [tool_input.get(name) for name in ("file_path", "notebook_path", "path")]
     for path in (*named, response.get("filePath"), file.get("filePath")):
         if isinstance(path, str) and path:
@@ -43,7 +47,7 @@ def path_of(payload: Mapping[str, Any]) -> str:
 
 def written_contents(payload: Mapping[str, Any]) -> FileContents | None:
     """The content of a file before and after a write; None if the payload has no known shape."""
-    tool_input, response = _object(payload.get("tool_input")), _object(response_of(payload))
+    tool_input, response = fields_of(payload.get("tool_input")), fields_of(response_of(payload))
     if isinstance(kept := response.get(KEPT), Mapping):
         return kept_contents.stored(kept)
     names = ("originalFile", "originalFileContents", "original_file")
@@ -70,7 +74,7 @@ def written_contents(payload: Mapping[str, Any]) -> FileContents | None:
 def _edits(tool_input: Mapping[str, Any], response: Mapping[str, Any]) -> Iterator[Edit]:
     every = tool_input.get("edits") or response.get("edits")
     for entry in every if isinstance(every, list) else (tool_input, response):
-        edit = _object(entry)
+        edit = fields_of(entry)
         old = edit.get("old_string", edit.get("oldString", edit.get("old_source")))
         new = edit.get("new_string", edit.get("newString", edit.get("new_source")))
         if isinstance(old, str) or isinstance(new, str):
@@ -100,7 +104,3 @@ def response_of(payload: Mapping[str, Any]) -> Any:
     """The response of a tool; older clients use another key."""
     response = payload.get("tool_response")
     return payload.get("tool_output") if response is None else response
-
-
-def _object(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

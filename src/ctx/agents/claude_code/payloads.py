@@ -14,6 +14,7 @@ from ctx.capture import injected_text, kept_contents, private_text
 from ctx.capture.steps import ASSISTANT_MESSAGE, RECAP, TITLE
 from ctx.errors import ContentRefused, UsageError
 from ctx.hosts.events import Event, Heading, Speaker
+from ctx.hosts.json_fields import plain_text_of
 
 NAME = "claude-code"
 
@@ -58,17 +59,17 @@ def read(event_id: str, name: str, at: str, payload: Mapping[str, Any]) -> Event
     if payload.get("hook_event_name", name) != name:
         raise ContentRefused(f"It is a different event than {name}.")
     try:
-        session = ids.session_id(_text(payload, "session_id"))
+        session = ids.session_id(plain_text_of(payload, "session_id"))
     except UsageError:
         raise ContentRefused("It names no session.") from None
-    folder = _text(payload, "cwd")
-    tool = _text(payload, "tool_name") or None
+    folder = plain_text_of(payload, "cwd")
+    tool = plain_text_of(payload, "tool_name") or None
     heading = Heading(
         *(event_id, session, name, at),
         # Such a path cannot exist, and the system would raise an error for it.
         "" if "\0" in folder else folder,
         tool,
-        _text(payload, "tool_use_id") or None,
+        plain_text_of(payload, "tool_use_id") or None,
     )
     return restore(heading, without_contents(payload, tool))
 
@@ -138,9 +139,11 @@ def _words(name: str, payload: Mapping[str, Any]) -> tuple[str | None, Speaker]:
         is_client = name == "SubagentStop" and payload.get("agent_type") == ""
         return text if isinstance(text, str) else None, "host" if is_client else "agent"
     if name == RECAP:
-        return _recap(_text(payload, "text")), "agent"
+        return _recap(plain_text_of(payload, "text")), "agent"
     if name == TITLE:
-        return _text(payload, "text"), "user" if payload.get("titled_by") == "user" else "agent"
+        return plain_text_of(payload, "text"), "user" if payload.get(
+            "titled_by"
+        ) == "user" else "agent"
     return None, ""
 
 
@@ -166,8 +169,3 @@ def _own_words(text: str) -> str:
 def _text_field(payload: Mapping[str, Any], name: str) -> str:
     value = payload.get(name)
     return value if isinstance(value, str) else ""
-
-
-def _text(payload: Mapping[str, Any], name: str) -> str:
-    """JSON can contain lone surrogates, which no file can store."""
-    return _text_field(payload, name).encode("utf-8", "replace").decode("utf-8")

@@ -12,6 +12,7 @@ import re
 from ctx import clock, disk
 from ctx.capture.injected_text import SIGNS
 from ctx.hook_files import live
+from ctx.hosts.json_fields import string_in
 from ctx.hosts.transcripts import TranscriptStart
 
 SUFFIX = ".jsonl"
@@ -36,19 +37,11 @@ def folder(host_folder: str) -> str:
 def read_beginning(start: bytes) -> TranscriptStart:
     """The session data in the first bytes of a transcript."""
     cwd = _CWD.search(start)
-    folder = _json_text(cwd[1]) if cwd else ""
+    folder = string_in(cwd[1]) if cwd else ""
     time = _TIMESTAMP.search(start)
     began_ms = clock.parse_iso(time[1].decode()) if time else None
     is_usable = os.path.isabs(folder) and "\0" not in folder
     return TranscriptStart(folder if is_usable else "", began_ms, _count_first_prompt(start))
-
-
-def _json_text(data: bytes) -> str:
-    try:
-        parsed = json.loads(data)
-    except (ValueError, RecursionError):
-        return ""
-    return parsed if isinstance(parsed, str) else ""
 
 
 def _count_first_prompt(start: bytes) -> int:

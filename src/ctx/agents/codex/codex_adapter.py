@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from math import inf
 from typing import Any
 
 from ctx.agents.codex import codex_payloads, rollout_events, rollout_files
@@ -10,7 +9,7 @@ from ctx.agents.codex.codex_hooks import CodexHooks
 from ctx.agents.codex.rollout_events import TURNS, RolloutReader
 from ctx.agents.line_transcripts import LineTranscripts
 from ctx.hosts.events import Event, Heading
-from ctx.hosts.transcripts import MOST_READ, TranscriptPart, TranscriptStart
+from ctx.hosts.transcripts import TranscriptStart
 
 
 class CodexTranscripts(LineTranscripts):
@@ -34,16 +33,8 @@ class CodexTranscripts(LineTranscripts):
     def beginning(self, path: str) -> TranscriptStart:
         return rollout_files.beginning(path)
 
-    def events(
-        self,
-        path: str,
-        start: int,
-        end: int | None = None,
-        *,
-        most: int = MOST_READ,
-        deadline: float = inf,
-    ) -> TranscriptPart:
-        return RolloutReader(path, most, deadline).read(start, end)
+    def reader(self, path: str, most: int, deadline: float) -> RolloutReader:
+        return RolloutReader(path, most, deadline)
 
     def read_by_agent(self, path: str, end: int | None, deadline: float) -> Iterator[str | None]:
         return rollout_events.read_by_agent(path, end, deadline)

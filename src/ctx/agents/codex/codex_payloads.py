@@ -17,6 +17,7 @@ from ctx.capture import kept_contents
 from ctx.capture.steps import ASSISTANT_MESSAGE, RECAP
 from ctx.errors import ContentRefused, UsageError
 from ctx.hosts.events import Event, Heading, Speaker
+from ctx.hosts.json_fields import fields_of, plain_text_of
 
 NAME = "codex"
 
@@ -33,14 +34,14 @@ def read(event_id: str, name: str, at: str, payload: Mapping[str, Any]) -> Event
     if payload.get("hook_event_name", name) != name:
         raise ContentRefused(f"It is a different event than {name}.")
     try:
-        session = ids.session_id(_text(payload, "session_id"))
+        session = ids.session_id(plain_text_of(payload, "session_id"))
     except UsageError:
         raise ContentRefused("It names no session.") from None
-    folder, tool = _text(payload, "cwd"), _text(payload, "tool_name") or None
-    tool_use = _text(payload, "tool_use_id") or None
+    folder, tool = plain_text_of(payload, "cwd"), plain_text_of(payload, "tool_name") or None
+    tool_use = plain_text_of(payload, "tool_use_id") or None
     folder = "" if "\0" in folder else folder
     if tool == SHELL and tool_use:
-        code = rollout_items.exit_code_of(_text(payload, "transcript_path"), tool_use)
+        code = rollout_items.exit_code_of(plain_text_of(payload, "transcript_path"), tool_use)
         payload = {**payload, EXIT_CODE: code} if code is not None else payload
     heading = Heading(event_id, session, name, at, folder, tool, tool_use)
     return joined(heading, payload)
@@ -56,7 +57,7 @@ def joined(heading: Heading, payload: Mapping[str, Any]) -> Event:
 
 def per_file(heading: Heading, payload: Mapping[str, Any]) -> Sequence[Event]:
     common = {key: value for key, value in payload.items() if key in _COMMON}
-    patch = _text(_object(payload.get("tool_input")), "command")
+    patch = plain_text_of(fields_of(payload.get("tool_input")), "command")
     written = patches.files(patch) if not _has_failed(payload) else []
     found = []
     for number, (path, contents) in enumerate(written, 1):
@@ -87,10 +88,10 @@ def restore(heading: Heading, payload: Mapping[str, Any]) -> Event:
         speaker,
         path=codex_tools.path_of(payload),
         call=codex_tools.call_of(heading.tool or "", payload) if is_call else None,
-        transcript=_text(payload, "transcript_path"),
-        branch=_text(payload, "git_branch"),
+        transcript=plain_text_of(payload, "transcript_path"),
+        branch=plain_text_of(payload, "git_branch"),
         continues=payload.get("source") in ("resume", "compact"),
-        prompt=_text(payload, "turn_id"),
+        prompt=plain_text_of(payload, "turn_id"),
         response=response if isinstance(response, str) else None,
     )
 
@@ -113,7 +114,7 @@ def _words(name: str, payload: Mapping[str, Any]) -> tuple[str | None, Speaker]:
         text = payload.get("text", payload.get("last_assistant_message"))
         return text if isinstance(text, str) else None, "agent"
     if name == RECAP:
-        return _text(payload, "text"), "agent"
+        return plain_text_of(payload, "text"), "agent"
     return None, ""
 
 
@@ -123,13 +124,3 @@ def _has_failed(payload: Mapping[str, Any]) -> bool:
     if isinstance(code, int):
         return code != 0
     return isinstance(response, str) and rollout_items.output_of(response)[0] not in (None, 0)
-
-
-def _object(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _text(payload: Mapping[str, Any], name: str) -> str:
-    """JSON can contain lone surrogates, which no file can store."""
-    value = payload.get(name)
-    return value.encode("utf-8", "replace").decode("utf-8") if isinstance(value, str) else ""

@@ -6,6 +6,7 @@ from typing import Any
 
 from ctx.capture import kept_contents
 from ctx.hosts import tool_calls
+from ctx.hosts.json_fields import fields_of, nonblank_text_of
 from ctx.hosts.tool_calls import Call, Outcome
 
 SHELL = "Bash"
@@ -45,21 +46,23 @@ def call_of(tool: str, payload: Mapping[str, Any]) -> Call:
         return tool_calls.OwnTool()
     if tool in _IGNORED:
         return tool_calls.IgnoredTool()
-    arguments = _object(payload.get("tool_input"))
+    arguments = fields_of(payload.get("tool_input"))
     match tool:
         case "Bash":
             return tool_calls.CommandCall(shell_command(arguments), _outcome(payload))
         case "apply_patch":
-            response = _object(payload.get("tool_response"))
+            response = fields_of(payload.get("tool_response"))
             return tool_calls.FileWrite(kept_contents.stored(response.get(kept_contents.KEPT)))
         case "update_plan":
             return _plan(arguments)
         case "view_image" | "read_file":
             return tool_calls.FileRead()
         case "web_search" | "grep_files" | "list_dir":
-            return tool_calls.Search(_text(arguments, "query", "url", "pattern", "dir_path"))
+            return tool_calls.Search(
+                nonblank_text_of(arguments, "query", "url", "pattern", "dir_path")
+            )
         case "spawn_agent":
-            return tool_calls.Delegation("", _text(arguments, "message", "prompt"))
+            return tool_calls.Delegation("", nonblank_text_of(arguments, "message", "prompt"))
     if tool.startswith(_FOREIGN):
         texts = tuple(value for value in arguments.values() if isinstance(value, str) and value)
         return tool_calls.ForeignTool(posixpath.basename(tool.replace("__", "/")), texts)
@@ -68,7 +71,7 @@ def call_of(tool: str, payload: Mapping[str, Any]) -> Call:
 
 def path_of(payload: Mapping[str, Any]) -> str:
     """The file that a tool was used on."""
-    return _text(_object(payload.get("tool_input")), "file_path", "path")
+    return nonblank_text_of(fields_of(payload.get("tool_input")), "file_path", "path")
 
 
 def _outcome(payload: Mapping[str, Any]) -> Outcome:
@@ -90,13 +93,3 @@ def _plan(arguments: Mapping[str, Any]) -> Call:
             if isinstance(step := item.get("step"), str) and step.strip()
         )
     )
-
-
-def _object(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _text(fields: Mapping[str, Any], *names: str) -> str:
-    """The first of these fields that contains text."""
-    values = map(fields.get, names)
-    return next((value for value in values if isinstance(value, str) and value.strip()), "")

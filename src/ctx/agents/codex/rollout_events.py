@@ -18,6 +18,7 @@ from ctx.hosts.transcript_reader import (
     digest,
     event_id,
     lines_that_mention,
+    message_texts,
     nested_strings,
     text_field,
 )
@@ -75,7 +76,7 @@ class RolloutReader(TranscriptReader):
             self._tool(at_ms, name, "web_search", {"tool_input": item.get("action")})
 
     def _message(self, at_ms: int, name: str, item: dict[str, Any]) -> None:
-        texts = rollout_items.texts(item)
+        texts = message_texts(item)
         if item.get("role") == "assistant" and texts:
             said = {"text": "\n\n".join(texts), "message_id": name}
             self._add(at_ms, ASSISTANT_MESSAGE, name, said)
@@ -163,7 +164,7 @@ def _turn_entry(entry: Any, offset: int) -> TurnEntry | None:
         return None
     name = text_field(item, "id") or str(offset)
     if item.get("role") == "assistant":
-        return TurnEntry(name, name, rollout_items.texts(item))
+        return TurnEntry(name, name, message_texts(item))
     is_prompt = item.get("role") == "user" and rollout_items.prompt_of(item)
     return TurnEntry(None, name) if is_prompt else None
 

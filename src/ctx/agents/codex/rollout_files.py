@@ -4,12 +4,12 @@ sessions/2026/11/16/rollout-2026-11-16T03-40-31-<session>.jsonl
 archived_sessions/rollout-2026-11-16T03-40-31-<session>.jsonl
 """
 
-import json
 import os
 import re
 
 from ctx import clock
 from ctx.hosts import transcript_paths
+from ctx.hosts.json_fields import string_in
 from ctx.hosts.transcripts import TranscriptStart
 
 _SESSIONS = "sessions"
@@ -59,18 +59,10 @@ def place(path: str) -> tuple[str, str]:
     except OSError:
         return "", ""
     branch = _BRANCH.search(start.partition(b"\n")[0])
-    return _folder_in(start), _json_text(branch[1]) if branch else ""
+    return _folder_in(start), string_in(branch[1]) if branch else ""
 
 
 def _folder_in(start: bytes) -> str:
     cwd = _CWD.search(start)
-    folder = _json_text(cwd[1]) if cwd else ""
+    folder = string_in(cwd[1]) if cwd else ""
     return folder if os.path.isabs(folder) and "\0" not in folder else ""
-
-
-def _json_text(data: bytes) -> str:
-    try:
-        parsed = json.loads(data)
-    except ValueError:
-        return ""
-    return parsed if isinstance(parsed, str) else ""

@@ -15,7 +15,7 @@ import os
 import re
 from typing import Any
 
-from ctx.hosts.transcripts import storable
+from ctx.hosts.transcript_reader import message_texts
 
 # Text that nobody typed, with the role of the user.
 _NOT_TYPED = (
@@ -46,17 +46,9 @@ def typed(text: str) -> str:
     return own[request.end() :] if request else own
 
 
-def texts(item: dict[str, Any]) -> tuple[str, ...]:
-    """The texts of a message."""
-    content = item.get("content")
-    blocks = content if isinstance(content, list) else [{"text": content}]
-    found = (block.get("text") for block in blocks if isinstance(block, dict))
-    return tuple(storable(text) for text in found if isinstance(text, str) and text.strip())
-
-
 def prompt_of(item: dict[str, Any]) -> str:
     """What a person typed in a message with the role of the user; empty if nobody did."""
-    parts = zip(texts(item), _kinds(item), strict=False)
+    parts = zip(message_texts(item), _kinds(item), strict=False)
     said = (typed(text) for text, kind in parts if not kind or kind.startswith("user."))
     return "\n\n".join(filter(None, said))
 
@@ -103,7 +95,7 @@ def _joined(output: Any) -> str:
         content = output.get("content", output.get("output"))
         return content if isinstance(content, str) else _joined(content)
     if isinstance(output, list):
-        return "\n".join(texts({"content": output}))
+        return "\n".join(message_texts({"content": output}))
     return ""
 
 

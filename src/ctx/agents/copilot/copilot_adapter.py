@@ -9,8 +9,9 @@ from ctx.agents.copilot import copilot_tools
 from ctx.agents.copilot.copilot_hooks import NAME, SOURCES, CopilotHooks
 from ctx.agents.copilot.copilot_tools import CopilotCall
 from ctx.agents.copilot.copilot_transcripts import CopilotTranscripts
-from ctx.agents.stored_events import EventContent, fields_of, text_of
+from ctx.agents.stored_events import EventContent
 from ctx.hosts.events import Event, Heading
+from ctx.hosts.json_fields import fields_of, text_of
 
 
 class Copilot:

@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from ctx.agents.stored_events import fields_of, file_contents, foreign_call, text_of
+from ctx.agents.stored_events import file_write, foreign_call
 from ctx.hosts import tool_calls
+from ctx.hosts.json_fields import fields_of, text_of
 from ctx.hosts.tool_calls import Call, Outcome
 
 _OWN_TOOLS = "ctx-"
@@ -50,9 +51,9 @@ def call_of(report: CopilotCall) -> Call:
             return _read(arguments)
         case "create":
             after = arguments.get("file_text")
-            return _write(None, after, is_whole=True)
+            return file_write(None, after, is_whole=True)
         case "edit":
-            return _write(arguments.get("old_str", ""), arguments.get("new_str", ""))
+            return file_write(arguments.get("old_str", ""), arguments.get("new_str", ""))
         case "task":
             return tool_calls.Delegation(
                 text_of(arguments, "description"), text_of(arguments, "prompt")
@@ -112,10 +113,3 @@ def _read(arguments: Mapping[str, Any]) -> Call:
             return tool_calls.FileRead(first, last - first + 1)
         case _:
             return tool_calls.FileRead()
-
-
-def _write(before: object, after: object, *, is_whole: bool = False) -> Call:
-    if not isinstance(after, str):
-        return tool_calls.FileWrite(None)
-    earlier = before if isinstance(before, str) else None
-    return tool_calls.FileWrite(file_contents(earlier, after, is_whole=is_whole))

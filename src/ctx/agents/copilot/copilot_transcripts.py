@@ -20,7 +20,6 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from math import inf
 from typing import Any, NamedTuple
 
 from ctx import clock
@@ -29,14 +28,14 @@ from ctx.agents.copilot import copilot_tools
 from ctx.agents.copilot.copilot_hooks import NAME
 from ctx.agents.copilot.copilot_tools import CopilotCall
 from ctx.agents.line_transcripts import LineTranscripts
-from ctx.agents.stored_events import EventContent, fields_of, text_of
+from ctx.agents.stored_events import EventContent
 from ctx.capture import repeated_commands, session_state
 from ctx.capture.steps import ASSISTANT_MESSAGE, RECAP
 from ctx.hook_files import live
 from ctx.hosts import transcript_paths, transcript_reader
+from ctx.hosts.json_fields import fields_of, text_of
 from ctx.hosts.transcript_reader import TranscriptReader
 from ctx.hosts.transcripts import (
-    MOST_READ,
     TranscriptPart,
     TranscriptStart,
     storable,
@@ -83,16 +82,8 @@ class CopilotTranscripts(LineTranscripts):
         began_ms = clock.parse_iso(text_of(data, "startTime"))
         return TranscriptStart(folder if is_usable else "", began_ms)
 
-    def events(
-        self,
-        path: str,
-        start: int,
-        end: int | None = None,
-        *,
-        most: int = MOST_READ,
-        deadline: float = inf,
-    ) -> TranscriptPart:
-        return _CopilotReader(path, self.session_of(path), most, deadline).read(start, end)
+    def reader(self, path: str, most: int, deadline: float) -> TranscriptReader:
+        return _CopilotReader(path, self.session_of(path), most, deadline)
 
     def read_by_agent(self, path: str, end: int | None, deadline: float) -> Iterator[str | None]:
         marks = transcript_reader.COMMAND_BYTES

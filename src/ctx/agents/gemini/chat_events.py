@@ -25,10 +25,10 @@ from ctx.hosts.transcript_reader import (
     digest,
     event_id,
     lines_that_mention,
+    message_texts,
     nested_strings,
     text_field,
 )
-from ctx.hosts.transcripts import storable
 from ctx.hosts.turn_lines import TurnEntry, TurnLines
 
 _MATTERS = re.compile(rb'"type"\s{0,4}:\s{0,4}"(?:user|gemini)"')
@@ -55,7 +55,7 @@ class ChatReader(TranscriptReader):
             if prompt := _prompt(entry):
                 self._add(at_ms, session_state.PROMPT, name, {"prompt": prompt})
         elif entry.get("type") == "gemini":
-            if text := "\n\n".join(_texts(entry)):
+            if text := "\n\n".join(message_texts(entry)):
                 said = {"text": text, "message_id": name}
                 self._add(at_ms, ASSISTANT_MESSAGE, name, said)
             calls = entry.get("toolCalls")
@@ -116,15 +116,8 @@ def _response(call: dict[str, Any]) -> dict[str, Any]:
 
 def _prompt(entry: dict[str, Any]) -> str:
     """What a person typed; empty if nobody did."""
-    text = without_context("\n\n".join(_texts(entry))).strip()
+    text = without_context("\n\n".join(message_texts(entry))).strip()
     return "" if text.startswith(_NOT_TYPED) else text
-
-
-def _texts(entry: dict[str, Any]) -> tuple[str, ...]:
-    content = entry.get("content")
-    parts = content if isinstance(content, list) else [{"text": content}]
-    found = (part.get("text") for part in parts if isinstance(part, dict))
-    return tuple(storable(text) for text in found if isinstance(text, str) and text.strip())
 
 
 def _may_matter(line: bytes) -> bool:
@@ -136,7 +129,7 @@ def _turn_entry(entry: Any, offset: int) -> TurnEntry | None:
         return None
     name = text_field(entry, "id") or str(offset)
     if entry.get("type") == "gemini":
-        return TurnEntry(name, name, _texts(entry))
+        return TurnEntry(name, name, message_texts(entry))
     is_prompt = entry.get("type") == "user" and _prompt(entry)
     return TurnEntry(None, name) if is_prompt else None
 

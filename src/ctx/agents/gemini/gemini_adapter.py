@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from math import inf
 from typing import Any
 
 from ctx.agents.gemini import chat_events, chat_files, gemini_payloads
@@ -10,7 +9,7 @@ from ctx.agents.gemini.chat_events import TURNS, ChatReader
 from ctx.agents.gemini.gemini_hooks import GeminiHooks
 from ctx.agents.line_transcripts import LineTranscripts
 from ctx.hosts.events import Event, Heading
-from ctx.hosts.transcripts import MOST_READ, TranscriptPart, TranscriptStart
+from ctx.hosts.transcripts import TranscriptStart
 
 
 class GeminiTranscripts(LineTranscripts):
@@ -34,16 +33,8 @@ class GeminiTranscripts(LineTranscripts):
     def beginning(self, path: str) -> TranscriptStart:
         return chat_files.beginning(path)
 
-    def events(
-        self,
-        path: str,
-        start: int,
-        end: int | None = None,
-        *,
-        most: int = MOST_READ,
-        deadline: float = inf,
-    ) -> TranscriptPart:
-        return ChatReader(path, most, deadline).read(start, end)
+    def reader(self, path: str, most: int, deadline: float) -> ChatReader:
+        return ChatReader(path, most, deadline)
 
     def read_by_agent(self, path: str, end: int | None, deadline: float) -> Iterator[str | None]:
         return chat_events.read_by_agent(path, end, deadline)

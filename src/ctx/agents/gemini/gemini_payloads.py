@@ -16,6 +16,7 @@ from ctx.agents.gemini.hook_context import without_context
 from ctx.capture.steps import ASSISTANT_MESSAGE
 from ctx.errors import ContentRefused, UsageError
 from ctx.hosts.events import Event, Heading, Speaker
+from ctx.hosts.json_fields import fields_of, plain_text_of
 
 NAME = "gemini"
 
@@ -38,23 +39,23 @@ def read(event_id: str, name: str, at: str, payload: Mapping[str, Any]) -> Event
     if payload.get("hook_event_name", own_name) != own_name:
         raise ContentRefused(f"It is a different event than {own_name}.")
     try:
-        session = ids.session_id(_text(payload, "session_id"))
+        session = ids.session_id(plain_text_of(payload, "session_id"))
     except UsageError:
         raise ContentRefused("It names no session.") from None
-    folder = _text(payload, "cwd")
+    folder = plain_text_of(payload, "cwd")
     heading = Heading(event_id, session, name, at, "" if "\0" in folder else folder, None, None)
     if name != _TOOL_EVENT:
         return restore(heading, payload)
     common = {key: value for key, value in payload.items() if key in _COMMON}
-    response = _object(payload.get("tool_response"))
-    error = _object(response.get("error"))
+    response = fields_of(payload.get("tool_response"))
+    error = fields_of(response.get("error"))
     result = ToolResult(
-        response.get("llmContent"), response.get("returnDisplay"), _text(error, "message")
+        response.get("llmContent"), response.get("returnDisplay"), plain_text_of(error, "message")
     )
     return tool_event(
-        heading._replace(tool=_text(payload, "tool_name") or None),
+        heading._replace(tool=plain_text_of(payload, "tool_name") or None),
         common,
-        _object(payload.get("tool_input")),
+        fields_of(payload.get("tool_input")),
         result,
     )
 
@@ -84,7 +85,7 @@ def restore(heading: Heading, payload: Mapping[str, Any]) -> Event:
         speaker,
         path=os.path.join(heading.folder, path) if path else "",
         call=gemini_tools.call_of(heading.tool or "", payload) if is_call else None,
-        transcript=_text(payload, "transcript_path"),
+        transcript=plain_text_of(payload, "transcript_path"),
         continues=payload.get("source") == "resume",
         response=response if isinstance(response, str) else None,
         is_host_command=speaker == "user" and _is_own_command(text or ""),
@@ -103,10 +104,10 @@ def _words(name: str, payload: Mapping[str, Any]) -> tuple[str | None, Speaker]:
         text = payload.get("prompt")
         return without_context(text) if isinstance(text, str) else None, "user"
     if name == ASSISTANT_MESSAGE:
-        return _text(payload, "text"), "agent"
+        return plain_text_of(payload, "text"), "agent"
     if name == "Stop":
         # It is all of the turn. The transcript has the messages one by one, and is complete.
-        if os.path.isfile(_text(payload, "transcript_path").replace("\0", "")):
+        if os.path.isfile(plain_text_of(payload, "transcript_path").replace("\0", "")):
             return None, "agent"
         text = payload.get("prompt_response")
         return text if isinstance(text, str) else None, "agent"
@@ -116,13 +117,3 @@ def _words(name: str, payload: Mapping[str, Any]) -> tuple[str | None, Speaker]:
 def _is_own_command(prompt: str) -> bool:
     words = prompt.strip()[1:].split(None, 1)
     return prompt.strip()[:1] == "/" and bool(words) and words[0] in _OWN_COMMANDS
-
-
-def _object(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _text(payload: Mapping[str, Any], name: str) -> str:
-    """JSON can contain lone surrogates, which no file can store."""
-    value = payload.get(name)
-    return value.encode("utf-8", "replace").decode("utf-8") if isinstance(value, str) else ""

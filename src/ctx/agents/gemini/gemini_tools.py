@@ -13,6 +13,7 @@ from typing import Any
 from ctx.agents.gemini.hook_context import without_context
 from ctx.capture import kept_contents
 from ctx.hosts import tool_calls
+from ctx.hosts.json_fields import fields_of, nonblank_text_of
 from ctx.hosts.tool_calls import Call, FileContents, Outcome
 
 SHELL = "run_shell_command"
@@ -78,26 +79,31 @@ def slim(tool: str, arguments: Mapping[str, Any], result: ToolResult) -> dict[st
 
 def call_of(tool: str, payload: Mapping[str, Any]) -> Call:
     """The call of a stored payload."""
-    arguments, response = _object(payload.get("tool_input")), _object(payload.get("tool_response"))
+    arguments, response = (
+        fields_of(payload.get("tool_input")),
+        fields_of(payload.get("tool_response")),
+    )
     if tool.startswith(_OWN_TOOLS):
         return tool_calls.OwnTool()
     if tool in _IGNORED:
         return tool_calls.IgnoredTool()
     if tool == SHELL:
-        return tool_calls.CommandCall(_text(arguments, "command"), _outcome(response))
+        return tool_calls.CommandCall(nonblank_text_of(arguments, "command"), _outcome(response))
     if tool in WRITERS:
         return tool_calls.FileWrite(kept_contents.stored(response.get(kept_contents.KEPT)))
     if tool in _READERS:
         return tool_calls.FileRead()
     if tool in _SEARCHES:
-        return tool_calls.Search(_text(arguments, "pattern", "query", "prompt", "dir_path", "path"))
+        return tool_calls.Search(
+            nonblank_text_of(arguments, "pattern", "query", "prompt", "dir_path", "path")
+        )
     if tool == "write_todos":
         return _todos(arguments)
     if tool == "activate_skill":
-        return tool_calls.Skill(_text(arguments, "name"), "")
+        return tool_calls.Skill(nonblank_text_of(arguments, "name"), "")
     if tool in ("codebase_investigator", "delegate_to_agent", "invoke_agent"):
-        prompt = _text(arguments, "objective", "prompt", "task")
-        return tool_calls.Delegation(_text(arguments, "agent_name"), prompt)
+        prompt = nonblank_text_of(arguments, "objective", "prompt", "task")
+        return tool_calls.Delegation(nonblank_text_of(arguments, "agent_name"), prompt)
     if tool.startswith(_FOREIGN):
         texts = tuple(value for value in arguments.values() if isinstance(value, str) and value)
         return tool_calls.ForeignTool(tool.removeprefix(_FOREIGN), texts)
@@ -106,12 +112,12 @@ def call_of(tool: str, payload: Mapping[str, Any]) -> Call:
 
 def path_of(payload: Mapping[str, Any]) -> str:
     """The file that a tool was used on."""
-    return _text(_object(payload.get("tool_input")), "file_path", "absolute_path")
+    return nonblank_text_of(fields_of(payload.get("tool_input")), "file_path", "absolute_path")
 
 
 def _outcome(response: Mapping[str, Any]) -> Outcome:
-    output, code = _text(response, "output"), response.get("exit_code")
-    error = _text(response, "error")
+    output, code = nonblank_text_of(response, "output"), response.get("exit_code")
+    error = nonblank_text_of(response, "error")
     if isinstance(code, int) and not isinstance(code, bool):
         return Outcome(code == 0, code, output)
     # The exit code of a command that succeeds is not mentioned.
@@ -120,9 +126,11 @@ def _outcome(response: Mapping[str, Any]) -> Outcome:
 
 def _written(arguments: Mapping[str, Any], display: object) -> tuple[str, FileContents]:
     """The file that was written. The display has all of it, before and after."""
-    fields = _object(display)
+    fields = fields_of(display)
     before, after = fields.get("originalContent"), fields.get("newContent")
-    path = _text(fields, "filePath") or _text(arguments, "file_path", "absolute_path")
+    path = nonblank_text_of(fields, "filePath") or nonblank_text_of(
+        arguments, "file_path", "absolute_path"
+    )
     if isinstance(after, str):
         is_new = fields.get("isNewFile") is True or not isinstance(before, str)
         return path, kept_contents.limited(None if is_new else before, after, is_whole=True)
@@ -152,19 +160,9 @@ def _text_of(response: object) -> str:
         return response
     if isinstance(response, list):
         return "\n".join(filter(None, map(_text_of, response)))
-    text = _object(response).get("text")
+    text = fields_of(response).get("text")
     return text if isinstance(text, str) else ""
 
 
 def _any_text(value: object) -> str:
     return value if isinstance(value, str) else ""
-
-
-def _object(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _text(fields: Mapping[str, Any], *names: str) -> str:
-    """The first of these fields that contains text."""
-    values = map(fields.get, names)
-    return next((value for value in values if isinstance(value, str) and value.strip()), "")

@@ -9,8 +9,9 @@ from ctx.agents.opencode import opencode_database, opencode_tools
 from ctx.agents.opencode.opencode_hooks import NAME, OpenCodeHooks
 from ctx.agents.opencode.opencode_tools import OpenCodeCall
 from ctx.agents.opencode.opencode_transcripts import OpenCodeTranscripts, typed_text
-from ctx.agents.stored_events import EventContent, fields_of, text_of
+from ctx.agents.stored_events import EventContent
 from ctx.hosts.events import Event, Heading
+from ctx.hosts.json_fields import fields_of, text_of
 
 
 class OpenCode:

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from ctx.agents.stored_events import file_contents, foreign_call, text_of
+from ctx.agents.stored_events import file_write, foreign_call, todo_list
 from ctx.hosts import tool_calls
+from ctx.hosts.json_fields import text_of
 from ctx.hosts.tool_calls import Call, Outcome
 
 _OWN_TOOLS = "ctx_"
@@ -40,17 +41,17 @@ def call_of(report: OpenCodeCall) -> Call:
         case "write":
             # What an existing file contained before is not reported.
             is_new = report.metadata.get("exists") is False
-            return _write(None, arguments.get("content"), is_whole=is_new)
+            return file_write(None, arguments.get("content"), is_whole=is_new)
         case "edit":
             old, new = arguments.get("oldString", ""), arguments.get("newString", "")
-            return _write(old, new, is_whole=False)
+            return file_write(old, new, is_whole=False)
         case "task":
             words = text_of(arguments, "description"), text_of(arguments, "prompt")
             return tool_calls.Delegation(*words)
         case "skill":
             return tool_calls.Skill(text_of(arguments, "name"), "")
         case "todowrite":
-            return _todos(arguments.get("todos"))
+            return todo_list(arguments.get("todos"))
     server, is_foreign, name = tool.partition("_")
     # The name of a server's tool follows the name of the server; its own tools are listed above.
     return foreign_call(name, arguments) if is_foreign and server else tool_calls.UnknownTool()
@@ -76,21 +77,3 @@ def _read(arguments: Mapping[str, Any]) -> Call:
     if isinstance(first, int) and isinstance(count, int) and first > 0 and count > 0:
         return tool_calls.FileRead(first, count)
     return tool_calls.FileRead()
-
-
-def _write(before: object, after: object, *, is_whole: bool) -> Call:
-    if not isinstance(after, str):
-        return tool_calls.FileWrite(None)
-    earlier = before if isinstance(before, str) else None
-    return tool_calls.FileWrite(file_contents(earlier, after, is_whole=is_whole))
-
-
-def _todos(todos: object) -> Call:
-    items = todos[:50] if isinstance(todos, list) else []
-    return tool_calls.TodoList(
-        tuple(
-            (subject, item.get("status") == "completed")
-            for item in items
-            if isinstance(item, Mapping) and (subject := text_of(item, "content").strip())
-        )
-    )

@@ -17,12 +17,13 @@ from ctx.agents.opencode import opencode_database, opencode_tools
 from ctx.agents.opencode.opencode_database import PartRow, SessionRow
 from ctx.agents.opencode.opencode_hooks import NAME
 from ctx.agents.opencode.opencode_tools import OpenCodeCall
-from ctx.agents.stored_events import EventContent, fields_of, text_of
+from ctx.agents.stored_events import EventContent
 from ctx.capture import repeated_commands, session_state
 from ctx.capture.injected_text import SIGNS
 from ctx.capture.steps import ASSISTANT_MESSAGE, RECAP
 from ctx.hosts import transcript_reader
 from ctx.hosts.events import Event
+from ctx.hosts.json_fields import fields_of, text_of
 from ctx.hosts.transcripts import (
     MOST_READ,
     Message,

@@ -9,9 +9,10 @@ from ctx.agents.qwen import qwen_tools
 from ctx.agents.qwen.qwen_hooks import NAME, QwenHooks
 from ctx.agents.qwen.qwen_tools import QwenCall
 from ctx.agents.qwen.qwen_transcripts import QwenTranscripts
-from ctx.agents.stored_events import EventContent, fields_of, text_of
+from ctx.agents.stored_events import EventContent
 from ctx.errors import ContentRefused
 from ctx.hosts.events import Event, Heading
+from ctx.hosts.json_fields import fields_of, text_of
 
 
 class Qwen:

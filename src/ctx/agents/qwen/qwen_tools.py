@@ -4,8 +4,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from ctx.agents.stored_events import fields_of, file_contents, foreign_call, text_of
+from ctx.agents.stored_events import file_contents, foreign_call, todo_list
 from ctx.hosts import tool_calls
+from ctx.hosts.json_fields import fields_of, text_of
 from ctx.hosts.tool_calls import Call, Outcome
 
 _OWN_TOOLS = "mcp__ctx__"
@@ -61,7 +62,7 @@ def call_of(report: QwenCall) -> Call:
         case "exit_plan_mode":
             return tool_calls.PlanCall(text_of(arguments, "plan"))
         case "todo_write":
-            return _todos(arguments.get("todos"))
+            return todo_list(arguments.get("todos"))
         case _:
             return tool_calls.UnknownTool()
 
@@ -104,14 +105,3 @@ def _write(report: QwenCall) -> Call:
         return tool_calls.FileWrite(None)
     pieces = file_contents(before if isinstance(before, str) else None, after, is_whole=False)
     return tool_calls.FileWrite(pieces)
-
-
-def _todos(todos: object) -> Call:
-    items = todos[:50] if isinstance(todos, list) else []
-    return tool_calls.TodoList(
-        tuple(
-            (subject, item.get("status") == "completed")
-            for item in items
-            if isinstance(item, Mapping) and (subject := text_of(item, "content").strip())
-        )
-    )

@@ -11,7 +11,6 @@ Every line has `uuid`, `sessionId`, `timestamp`, `cwd`, `gitBranch` and `type`:
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from math import inf
 from typing import Any, NamedTuple
 
 from ctx import clock
@@ -20,15 +19,14 @@ from ctx.agents.line_transcripts import LineTranscripts
 from ctx.agents.qwen import qwen_tools
 from ctx.agents.qwen.qwen_hooks import NAME
 from ctx.agents.qwen.qwen_tools import QwenCall
-from ctx.agents.stored_events import EventContent, fields_of, text_of
+from ctx.agents.stored_events import EventContent
 from ctx.capture import repeated_commands, session_state
 from ctx.capture.steps import ASSISTANT_MESSAGE
 from ctx.hook_files import live
 from ctx.hosts import transcript_paths, transcript_reader
+from ctx.hosts.json_fields import fields_of, text_of
 from ctx.hosts.transcript_reader import TranscriptReader
 from ctx.hosts.transcripts import (
-    MOST_READ,
-    TranscriptPart,
     TranscriptStart,
     storable,
 )
@@ -71,16 +69,8 @@ class QwenTranscripts(LineTranscripts):
         began_ms = clock.parse_iso(time[1].decode()) if time else None
         return TranscriptStart(folder if is_usable else "", began_ms)
 
-    def events(
-        self,
-        path: str,
-        start: int,
-        end: int | None = None,
-        *,
-        most: int = MOST_READ,
-        deadline: float = inf,
-    ) -> TranscriptPart:
-        return _QwenReader(path, self.session_of(path), most, deadline).read(start, end)
+    def reader(self, path: str, most: int, deadline: float) -> TranscriptReader:
+        return _QwenReader(path, self.session_of(path), most, deadline)
 
     def read_by_agent(self, path: str, end: int | None, deadline: float) -> Iterator[str | None]:
         marks = transcript_reader.COMMAND_BYTES
