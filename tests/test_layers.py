@@ -37,7 +37,7 @@ clock | git | repository_names
 git_settings
 checkouts
 disk
-errors | interrupts
+errors | interrupts | detached
 """
 
 RANK = {
@@ -123,7 +123,10 @@ def test_every_package_has_a_docstring_and_exports_nothing() -> None:
 # Who may do what only one place does.
 HOOK = "agents/runtime/hook.py"
 ONLY = {
-    "reads the environment": (("os.environ", "os.getenv"), {"cli/settings.py", "git.py", HOOK}),
+    "reads the environment": (
+        ("os.environ", "os.getenv"),
+        {"cli/settings.py", "git.py", "detached.py", HOOK},
+    ),
     "prints": (("print(", "sys.stdout", "sys.stderr"), {"cli/output.py", "cli/main.py"}),
     # A hook cannot afford what `clock` imports.
     "asks the time": (

@@ -536,8 +536,7 @@ def test_a_damaged_index_of_the_code_is_made_anew(
     assert "E018" not in ctx("recall", "timeout retries").err
     ran = ctx("query", TASK)
     assert (ran.code, ran.json["files"][0]["path"]) == (0, before["files"][0]["path"])
-    for process in background_refresh._started.values():
-        process.wait(300)
+    background_refresh.wait()
 
 
 @pytest.mark.parametrize("table", ["edges", "items", "commits", "history_paths", "files"])

@@ -29,12 +29,8 @@ def large(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
     """Treat two files as a large codebase; the value waits for background refreshes."""
     monkeypatch.setattr(freshness, "FEW_FILES", 1)
 
-    def settle() -> None:
-        for process in background_refresh._started.values():
-            process.wait(300)
-
-    yield settle
-    settle()
+    yield background_refresh.wait
+    background_refresh.wait()
 
 
 def names(at_hand: freshness.AvailableCode) -> list[str]:
@@ -84,7 +80,8 @@ def test_a_large_codebase_is_scanned_first_and_then_used_without_a_refresh(
     with freshness.open_now(codebase, "connect") as third:
         # It is young: nobody looks.
         assert names(third) == ["connect", "pay"]
-    assert all(each.poll() is not None for each in background_refresh._started.values())
+    background_refresh._reap()
+    assert not background_refresh._started
     monkeypatch.setattr(freshness, "_FRESH_MS", 0)
     with freshness.open_now(codebase, "connect") as fourth:
         assert names(fourth) == ["connect", "pay"]

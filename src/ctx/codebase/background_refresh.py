@@ -10,69 +10,71 @@ import os
 import signal
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
-from ctx import checkouts, clock, locks
+from ctx import checkouts, clock, detached, locks
 from ctx.code.vocabulary import LARGEST_FILE
 from ctx.codebase import code_index
 from ctx.codebase.code_index import Codebase
 from ctx.errors import CtxError
 from ctx.layout import CodePlace, UserStore
 
-if TYPE_CHECKING:
-    import subprocess
-
 _NICE = 10
 _START = (
-    "import sys; sys.path.insert(0, sys.argv[1]); "
+    # The process must not keep a folder from being unmounted.
+    "import os, sys; os.chdir(os.sep); sys.path.insert(0, sys.argv[1]); "
     "from ctx.codebase.background_refresh import run; run(sys.argv[2])"
 )
 
-_started: "dict[str, subprocess.Popen[bytes]]" = {}
-"""The processes that this process started, by index. A long-lived process must reap them."""
+_started: dict[str, int] = {}
+"""The ids of the processes that this process started, by index. A long-lived process must reap
+them."""
 
 
 def start(codebase: Codebase) -> int | None:
     """Start a process and return its id; None if one is running already or the index cannot be
     written."""
-    for path in [path for path, process in _started.items() if process.poll() is not None]:
-        del _started[path]
+    _reap()
     place = codebase.place
     is_at_it = place.database in _started or locks.is_held(place.lock)
     if is_at_it or not can_be_written(place) or not sys.executable:
         return None
-    # Importing it takes longer than everything else here, and usually no process is started.
-    import subprocess
-
     # Import from our own location only: the working folder may belong to somebody else.
     own = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    command = [sys.executable, "-P", "-c", _START, own, _encode(codebase)]
     try:
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-c", _START, own, _encode(codebase)],
-            # The process must not keep a folder from being unmounted.
-            cwd=os.sep,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        process = detached.start(command)
     except OSError:
         # The process limit is reached. The answer does not depend on this process.
         return None
     _started[place.database] = process
-    return process.pid
+    return process
+
+
+def wait() -> None:
+    """Wait until the processes that this process started have ended."""
+    _reap(0)
 
 
 def end() -> None:
     """Kill the processes that this process started and that still run. A later refresh
     continues."""
+    _reap()
+    for process in _started.values():
+        with suppress(ProcessLookupError, PermissionError):
+            # The process leads its own session, which contains the processes that it started.
+            os.killpg(process, signal.SIGKILL)
+    wait()
+
+
+def _reap(options: int = os.WNOHANG) -> None:
     for path, process in list(_started.items()):
-        if process.poll() is None:
-            with suppress(ProcessLookupError, PermissionError):
-                # The process leads its own session, which contains the processes that it started.
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-        del _started[path]
+        try:
+            ended, _ = os.waitpid(process, options)
+        except ChildProcessError:
+            # Somebody else has reaped it.
+            ended = process
+        if ended:
+            del _started[path]
 
 
 def run(encoded: str) -> None:

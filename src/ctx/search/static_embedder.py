@@ -18,8 +18,6 @@ from mmap import ACCESS_READ, mmap
 from struct import Struct
 from typing import TYPE_CHECKING
 
-from blake3 import blake3
-
 from ctx import disk, terms
 from ctx.errors import IndexCorrupt
 
@@ -65,6 +63,8 @@ class StaticEmbedder:
     @cached_property
     def checksum(self) -> str:
         """The BLAKE3 hash of the table. It takes longer than embedding a few texts."""
+        from blake3 import blake3
+
         return blake3(self._data).hexdigest()
 
     @property

@@ -1,11 +1,12 @@
 """Starts detached processes: the worker, or `ctx hook apply`.
 
-Each runs in its own session, so it survives when the client's processes are killed. Hooks load this
-module: it imports nothing but `os` and `sys`.
+Hooks load this module: it imports nothing but `os` and `sys`, and what imports no more.
 """
 
 import os
 import sys
+
+from ctx import detached
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,11 +32,7 @@ def start_worker(home: str, environment: "Mapping[str, str]", now_s: float) -> i
         return None
     # The worker belongs to no session. The caller removes the variables of its host.
     kept = {name: value for name, value in environment.items() if name not in _OF_A_SESSION}
-    null = os.open(os.devnull, os.O_RDWR)
-    try:
-        return spawn(home, ("worker", "run", "--detached"), {**kept, "CTX_HOME": home}, null)
-    finally:
-        os.close(null)
+    return spawn(home, ("worker", "run", "--detached"), {**kept, "CTX_HOME": home})
 
 
 def _claim_start(mark: str, now_s: float) -> bool:
@@ -54,26 +51,14 @@ def _claim_start(mark: str, now_s: float) -> bool:
     return True
 
 
-def spawn(home: str, arguments: "Sequence[str]", environment: "Mapping[str, str]", out: int) -> int:
-    """Run ctx in the user store's folder with standard output to `out`; return the process id."""
-    program = command(home, arguments)
-    null = os.open(os.devnull, os.O_RDWR)
-    actions = [
-        (os.POSIX_SPAWN_DUP2, null, 0),
-        (os.POSIX_SPAWN_DUP2, out, 1),
-        (os.POSIX_SPAWN_DUP2, null, 2),
-    ]
-    try:
-        return os.posix_spawn(
-            sys.executable, program, environment, file_actions=actions, setsid=True
-        )
-    except NotImplementedError:
-        # Not every system supports setsid here; a process group of its own is nearly as good.
-        return os.posix_spawn(
-            sys.executable, program, environment, file_actions=actions, setpgroup=0
-        )
-    finally:
-        os.close(null)
+def spawn(
+    home: str,
+    arguments: "Sequence[str]",
+    environment: "Mapping[str, str]",
+    output: int | None = None,
+) -> int:
+    """Run ctx in the user store's folder, detached; return the process id."""
+    return detached.start(command(home, arguments), environment, output)
 
 
 def command(home: str, arguments: "Sequence[str]") -> list[str]:
