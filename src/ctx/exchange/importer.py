@@ -25,7 +25,6 @@ from ctx.errors import (
     CtxError,
     QueryInvalid,
     UsageError,
-    ViewNotFound,
 )
 from ctx.exchange.foreign import foreign_items
 from ctx.exchange.foreign.foreign_items import CompletePage, Item, LocatedDraft, SkippedItem
@@ -33,7 +32,6 @@ from ctx.ids import NodeId, Ulid
 from ctx.memory import inverse_changes, model, records, replay
 from ctx.memory.batch_lookup import look_up
 from ctx.memory.changes import Change, ChangeAuthor, searched_text
-from ctx.memory.graph import Graph
 from ctx.memory.model import (
     DEFAULT_QUERY,
     DEFAULT_VIEW,
@@ -418,7 +416,7 @@ class ItemImporter:
         return f"edge {edge_id}" in self._recent or row.fetchone() is not None
 
     def _take_view(self, view: View) -> None:
-        present = _view(self._graph, view.name)
+        present = self._graph.find_view(view.name)
         if present and ((present.query, present.budget) == (view.query, view.budget)):
             return
         if present and is_untouched(view):
@@ -473,13 +471,6 @@ def is_untouched(view: View) -> bool:
         and view.budget is None
         and view.created_at == view.updated_at
     )
-
-
-def _view(graph: Graph, name: str) -> View | None:
-    try:
-        return graph.view(name)
-    except ViewNotFound:
-        return None
 
 
 def _is_newer(draft: Draft, node: Node, before: replay.NodeState | None) -> bool:

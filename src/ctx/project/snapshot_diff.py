@@ -204,7 +204,7 @@ def _item(path: str, before: Item | None, after: Item | None) -> ItemDifference:
     item = after or before
     assert item is not None
     return ItemDifference(
-        _kind(before, after),
+        kind_of(before, after),
         item.kind.value,
         item.stable_key or item.name,
         path,
@@ -323,5 +323,5 @@ def _text(repository: Repository, blob: ObjectId | None) -> str:
         return ""
 
 
-def _kind(before: object, after: object) -> Kind:
+def kind_of(before: object, after: object) -> Kind:
     return "changed" if before and after else "added" if after else "removed"
