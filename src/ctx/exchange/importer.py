@@ -142,7 +142,15 @@ class ItemImporter:
             case CompletePage():
                 self._archive(item)
             case Edge():
-                self._take_edge(item)
+                self._change.source = f"edge {item.id}"
+                self._link(
+                    self._id_of(item.from_id),
+                    self._id_of(item.to_id),
+                    item.type,
+                    item.metadata,
+                    edge_id=item.id,
+                    created_at=item.created_at or None,
+                )
             case View():
                 self._take_view(item)
         if len(self._change.records) > _PART:
@@ -346,17 +354,6 @@ class ItemImporter:
         tier_tags = [record for record in about if record.key in model.TIERS[1:]]
         archived = any(r.key == model.OFF_CONTEXT and self._is_import(r) for r in tier_tags[:-1])
         return archived and not self._is_import(tier_tags[-1])
-
-    def _take_edge(self, edge: Edge) -> None:
-        self._change.source = f"edge {edge.id}"
-        self._link(
-            self._id_of(edge.from_id),
-            self._id_of(edge.to_id),
-            edge.type,
-            edge.metadata,
-            edge_id=edge.id,
-            created_at=edge.created_at or None,
-        )
 
     def _link(
         self,

@@ -274,7 +274,7 @@ def _added_and_removed(
         old, new = (
             [
                 _diagnostic_difference(repository, tool, each, path_of)
-                for each in _diagnostics_of_tool(side, tool)
+                for each in (side[tool].diagnostics if tool in side else ())
             ]
             for side in (before, after)
         )
@@ -287,12 +287,6 @@ def _added_and_removed(
                     left[key] -= 1
                 else:
                     yield each._replace(kind="added" if kind == "added" else "removed")
-
-
-def _diagnostics_of_tool(
-    side: Mapping[str, DiagnosticsSnapshot], tool: str
-) -> tuple[Diagnostic, ...]:
-    return side[tool].diagnostics if tool in side else ()
 
 
 def _diagnostic_difference(
