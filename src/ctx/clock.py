@@ -198,7 +198,3 @@ class HybridClock:
 def stamp_ms(stamp: int) -> int:
     """The wall time in a stamp."""
     return stamp >> COUNTER_BITS
-
-
-def stamp_counter(stamp: int) -> int:
-    return stamp & _COUNTER_MASK

@@ -87,6 +87,11 @@ def query(text: str) -> list[str]:
     return list(dict.fromkeys(chain.from_iterable(alternatives(text))))
 
 
+def significant(text: str) -> frozenset[str]:
+    """The terms of a text, without those that any text has."""
+    return frozenset(query(text)) - STOP_WORDS
+
+
 def alternatives(text: str) -> list[tuple[str, ...]]:
     """What a text must have to be about all of this: one term out of each group.
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctx.capture.private_text import is_all_private, without_private
+from ctx.capture.private_text import without_private
 from tests import effort
 
 
@@ -27,12 +27,6 @@ from tests import effort
 )
 def test_private_text_is_removed(text: str, left: str) -> None:
     assert without_private(text) == left
-
-
-def test_a_text_can_be_entirely_private() -> None:
-    assert is_all_private(" <private>x</private>\n")
-    assert not is_all_private("")
-    assert not is_all_private("x <private>y")
 
 
 PIECES = st.lists(st.sampled_from(("<private>", "</private>", "open ", "<", "private>", "\n")))

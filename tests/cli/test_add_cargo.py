@@ -15,6 +15,7 @@ from ctx.objects.object_types import CargoSnapshot, Commit, EdgeBatch, StepKind,
 from ctx.objects.repository import Repository
 from tests.code.cargo import settle
 from tests.conftest import Ctx, git
+from tests.files import write
 
 LOCK = """\
 version = 4
@@ -44,12 +45,6 @@ FILES = {
 }
 YARD, HULL = "path+yard#ship-yard@1.0.0", "path+hull#hull@0.2.0"
 CRATES = "registry+https://github.com/rust-lang/crates.io-index"
-
-
-def write(root: Path, files: dict[str, str]) -> None:
-    for path, text in files.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text)
 
 
 @pytest.fixture

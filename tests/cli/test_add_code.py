@@ -13,6 +13,7 @@ from ctx.objects.object_store import read_typed
 from ctx.objects.object_types import CodeSnapshot, Commit, StepKind, WorkCommit
 from ctx.objects.repository import Repository
 from tests.conftest import Ctx, git
+from tests.files import write
 
 BASE = '''\
 class Base:
@@ -39,12 +40,6 @@ FILES = {
     "core/Cargo.toml": '[package]\nname = "core"\nversion = "0.1.0"\nedition = "2021"\n',
     "core/src/lib.rs": "pub fn run() {}\n",
 }
-
-
-def write(root: Path, files: dict[str, str]) -> None:
-    for path, text in files.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text)
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import pytest
 from ctx import locks
 from ctx.codebase import code_index
 from tests.conftest import Ctx, git
+from tests.files import write
 
 FILES = {
     "shop/__init__.py": "",
@@ -43,12 +44,6 @@ FILES = {
     ),
     "README.md": "words\n",
 }
-
-
-def write(root: Path, files: dict[str, str]) -> None:
-    for path, content in files.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(content)
 
 
 @pytest.fixture

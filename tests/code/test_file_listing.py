@@ -17,15 +17,10 @@ from ctx.code.file_listing import ExcludedPath
 from ctx.errors import DiskFailure
 from tests import effort
 from tests.conftest import git
+from tests.files import write
 
 LINK = "it is a symbolic link"
 OTHER = "it is a git repository of its own"
-
-
-def write(folder: Path, files: Mapping[str, str]) -> None:
-    for path, text in files.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text)
 
 
 def in_git(root: Path, *globs: str) -> list[str]:

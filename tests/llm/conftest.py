@@ -1,11 +1,17 @@
-"""The llama.cpp server of a test run, where it is installed (`make clients`)."""
+"""Servers for a test: a scripted one, and llama.cpp where it is installed (`make clients`)."""
 
 from collections.abc import Iterator
 
 import pytest
 
 from tests import installed
-from tests.llm import llama
+from tests.llm import llama, model_server
+
+
+@pytest.fixture
+def server() -> Iterator[model_server.Server]:
+    with model_server.serve() as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

@@ -20,12 +20,6 @@ MARK = {"type": "ephemeral"}
 
 
 @pytest.fixture
-def server() -> Iterator[Server]:
-    with model_server.serve() as server:
-        yield server
-
-
-@pytest.fixture
 def backend(server: Server) -> Iterator[Anthropic]:
     backend = Anthropic(server.url, "scripted-1", "sk-ant-key", PATIENCE)
     yield backend

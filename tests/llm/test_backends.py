@@ -1,7 +1,6 @@
 """The choice of a backend: by settings, by `auto`, and which key is sent where."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +29,6 @@ from tests.llm.protocols import MODEL
 NO_ADDRESS = "What --server names is not the address of a server."
 HERE = "http://127.0.0.1:8080"
 KEYS = {"OPENAI_API_KEY": "sk-openai-1", "ANTHROPIC_API_KEY": "sk-ant-1", "OWN": "own-key-1"}
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with model_server.serve() as started:
-        yield started
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import os
 import signal
-from collections.abc import Iterator
 from email.utils import formatdate
 from pathlib import Path
 from threading import Event, Thread
@@ -45,12 +44,6 @@ PAGE = (
     "That may be a page for people; an API is at an address such as http://127.0.0.1:8080."
     " `ctx config set llm.server_url URL` changes it."
 )
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with model_server.serve() as server:
-        yield server
 
 
 def wire_to(url: str, patience: RetryPolicy = PATIENCE) -> HttpClient:

@@ -21,12 +21,6 @@ LOADING = {"error": {"code": 503, "message": "Loading model", "type": "unavailab
 
 
 @pytest.fixture
-def server() -> Iterator[model_server.Server]:
-    with model_server.serve() as server:
-        yield server
-
-
-@pytest.fixture
 def backend(server: model_server.Server, tmp_path: Path) -> Iterator[LlamaCpp]:
     backend = LlamaCpp(f"{server.url}/v1/", "default", "", RetryPolicy(2, 0), str(tmp_path))
     yield backend

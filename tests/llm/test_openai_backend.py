@@ -20,12 +20,6 @@ SCHEMA = {"type": "object", "properties": {"answer": {"type": "string"}}}
 
 
 @pytest.fixture
-def server() -> Iterator[Server]:
-    with model_server.serve() as server:
-        yield server
-
-
-@pytest.fixture
 def backend(server: Server) -> Iterator[OpenAi]:
     backend = OpenAi(server.url, "scripted-1", "", PATIENCE)
     yield backend

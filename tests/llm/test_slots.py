@@ -2,7 +2,6 @@
 
 import json
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -63,12 +62,6 @@ class SlotServer:
             return {}
         self.held[number]["n_prompt_tokens"] = found
         return {"n_restored": found}
-
-
-@pytest.fixture
-def server() -> Iterator[model_server.Server]:
-    with model_server.serve() as server:
-        yield server
 
 
 @pytest.fixture

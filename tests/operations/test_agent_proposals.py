@@ -22,11 +22,6 @@ def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def client(repo: Path, surroundings: Path) -> Client:
-    return Client(surroundings / ".ctx", repo)
-
-
-@pytest.fixture
 def conversation(client: Client) -> Conversation:
     return client.talk()
 

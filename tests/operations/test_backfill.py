@@ -23,11 +23,6 @@ from tests.conftest import Ctx
 
 
 @pytest.fixture
-def client(repo: Path, surroundings: Path) -> Client:
-    return Client(surroundings / ".ctx", repo)
-
-
-@pytest.fixture
 def claude(surroundings: Path) -> Path:
     return surroundings / ".claude"
 

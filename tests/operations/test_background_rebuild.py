@@ -22,13 +22,7 @@ from tests.capture.conversations import Client
 from tests.capture.transcripts import Transcript, fix, session_ids
 from tests.operations.test_backfill import run
 from tests.operations.test_session_rebuild import backups, live_nodes, old_session
-from tests.synthesis.test_session_writer import FIX, add_steps, count, open_writable
-
-
-@pytest.fixture
-def memory(surroundings: Path, repo: Path) -> Iterator[Memory]:
-    with open_writable(surroundings, repo) as memory:
-        yield memory
+from tests.synthesis.test_session_writer import FIX, add_steps, count
 
 
 @pytest.fixture
@@ -249,11 +243,6 @@ def test_a_damaged_file_means_that_nothing_was_rebuilt(
     worker(memory, log).advance(memory)
     assert len(log) == 1
     assert state(memory) == {"rules": RULES, "through": None}
-
-
-@pytest.fixture
-def client(repo: Path, surroundings: Path) -> Client:
-    return Client(surroundings / ".ctx", repo)
 
 
 def test_old_transcripts_get_titles_and_leads(

@@ -1,7 +1,6 @@
 """Learnings are created, confirmed, rejected, and lose confidence over time."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -9,30 +8,22 @@ import pytest
 from ctx import clock
 from ctx.capture import steps
 from ctx.capture.steps import Step
-from ctx.ids import CLI_SESSION
-from ctx.layout import UserStore
 from ctx.memory.graph import USER
 from ctx.operations import learnings
 from ctx.operations.learnings import Learning, LearnResult
 from ctx.sqlite.connection import transaction
-from ctx.workspace import Environment, Memory, open_memory
+from ctx.workspace import Memory
 from tests.conftest import Ctx
+from tests.synthesis.test_session_writer import open_writable
 
 DAY_MS = 86_400_000
 NOW = 1_794_700_000_000
 
 
-@contextmanager
-def open_memory_in(home: Path, folder: Path) -> Iterator[Memory]:
-    surroundings = Environment(str(folder), UserStore(str(home / ".ctx")), {}, (), CLI_SESSION)
-    with open_memory(surroundings, writing=True) as memory:
-        yield memory
-
-
 @pytest.fixture
 def memory(surroundings: Path, repo: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Memory]:
     monkeypatch.setattr(clock, "now_ms", lambda: NOW)
-    with open_memory_in(surroundings, repo) as memory:
+    with open_writable(surroundings, repo) as memory:
         yield memory
 
 

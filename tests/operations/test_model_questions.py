@@ -26,7 +26,7 @@ from ctx.synthesis.by_model import model_answers
 from ctx.synthesis.session_writer import synthesise
 from ctx.workspace import Memory
 from tests.synthesis import session_scripts
-from tests.synthesis.test_session_writer import FIX, add_steps, count, nodes, open_writable
+from tests.synthesis.test_session_writer import FIX, add_steps, count, nodes
 
 SECRET = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
 EXPLANATION = "say: The lock was taken after the check, so two threads refreshed the token.\n"
@@ -54,12 +54,6 @@ SUMMED_UP = json.dumps(
         "notes": [],
     }
 )
-
-
-@pytest.fixture
-def memory(surroundings: Path, repo: Path) -> Iterator[Memory]:
-    with open_writable(surroundings, repo) as memory:
-        yield memory
 
 
 @pytest.fixture

@@ -22,11 +22,6 @@ WHY = "Session.refresh held the lock while it called itself; it hands the lock o
 
 
 @pytest.fixture
-def client(repo: Path, surroundings: Path) -> Client:
-    return Client(surroundings / ".ctx", repo)
-
-
-@pytest.fixture
 def memory(client: Client) -> Iterator[Memory]:
     with client.memory() as memory:
         yield memory

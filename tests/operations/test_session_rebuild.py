@@ -1,6 +1,6 @@
 """Rebuilding past sessions: what it changes, what it leaves alone, and how to undo it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,12 +21,6 @@ from tests.synthesis import session_scripts
 from tests.synthesis.test_session_writer import DECIDED, FIX, add_steps, count, open_writable
 
 OLD = "The queue is slow"
-
-
-@pytest.fixture
-def memory(surroundings: Path, repo: Path) -> Iterator[Memory]:
-    with open_writable(surroundings, repo) as memory:
-        yield memory
 
 
 def old_session(memory: Memory, session: str = "s1", script: str = FIX + DECIDED) -> NodeId:

@@ -1,7 +1,6 @@
 """A session as a story: turns, failures, decisions, memory, and the steps behind each line."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from ctx.sqlite.connection import transaction
 from ctx.synthesis.session_writer import synthesise
 from ctx.workspace import Memory
 from tests.synthesis.session_scripts import steps as scripted
-from tests.synthesis.test_session_writer import add_steps, open_writable
+from tests.synthesis.test_session_writer import add_steps
 
 FIXING = """
 mark: startup
@@ -38,12 +37,6 @@ prompt: Thanks. Is the README right?
 read: README.md
 say: Yes, it is.
 """
-
-
-@pytest.fixture
-def memory(surroundings: Path, repo: Path) -> Iterator[Memory]:
-    with open_writable(surroundings, repo) as memory:
-        yield memory
 
 
 def story_of(memory: Memory, script: str = FIXING, **options: object) -> SessionStory:

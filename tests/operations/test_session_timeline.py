@@ -1,8 +1,5 @@
 """Sessions a page at a time, by project, host, text and day."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from ctx.errors import UsageError
@@ -10,7 +7,7 @@ from ctx.operations.session_timeline import Options, SessionPage, list_page
 from ctx.sqlite.connection import transaction
 from ctx.synthesis.session_writer import synthesise
 from ctx.workspace import Memory
-from tests.synthesis.test_session_writer import add_steps, open_writable
+from tests.synthesis.test_session_writer import add_steps
 
 WORK = """
 prompt: Add a "write" of `,"ok":false` to the queue. Always use msgspec for JSON.
@@ -24,12 +21,6 @@ run: make test
 say: Done.
 prompt: Thanks.
 """
-
-
-@pytest.fixture
-def memory(surroundings: Path, repo: Path) -> Iterator[Memory]:
-    with open_writable(surroundings, repo) as memory:
-        yield memory
 
 
 def add_sessions(memory: Memory, number: int, *, project: str | None, host: str = "codex") -> None:

@@ -1,10 +1,5 @@
 """From a learning to the statements that it is based on."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-
 from ctx.memory import walk
 from ctx.memory.graph import USER
 from ctx.operations import learnings
@@ -12,7 +7,7 @@ from ctx.operations.trace import TraceResult, trace
 from ctx.synthesis.session_writer import synthesise
 from ctx.workspace import Memory
 from tests.conftest import Ctx
-from tests.synthesis.test_session_writer import add_steps, open_writable
+from tests.synthesis.test_session_writer import add_steps
 
 STATEMENT = "Never commit to main, because the release job runs from it."
 TALK = f"""
@@ -20,12 +15,6 @@ prompt: Look at the failing job. {STATEMENT} And be quick.
 read: ci.yml
 say: OK, I leave main alone.
 """
-
-
-@pytest.fixture
-def memory(surroundings: Path, repo: Path) -> Iterator[Memory]:
-    with open_writable(surroundings, repo) as memory:
-        yield memory
 
 
 def traced(memory: Memory, content: str) -> TraceResult:

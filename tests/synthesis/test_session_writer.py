@@ -55,12 +55,6 @@ def open_writable(home: Path, folder: Path) -> Iterator[Memory]:
         yield memory
 
 
-@pytest.fixture
-def memory(surroundings: Path, repo: Path) -> Iterator[Memory]:
-    with open_writable(surroundings, repo) as memory:
-        yield memory
-
-
 def add_steps(memory: Memory, script: str, session: str = "s1") -> None:
     """Store the steps of a session, as capture does."""
     with transaction(memory.local):

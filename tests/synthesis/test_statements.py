@@ -1,8 +1,5 @@
 """Statements become observations, and passages can be searched until they are removed."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 from hypothesis import given, settings
 
@@ -23,7 +20,7 @@ from ctx.workspace import Memory
 from tests import effort
 from tests.synthesis import session_scripts
 from tests.synthesis.test_session_excerpts import CAUSE, RULE
-from tests.synthesis.test_session_writer import add_steps, open_writable, write_session
+from tests.synthesis.test_session_writer import add_steps, write_session
 from tests.synthesis.test_synthesis_properties import sessions as any_session
 
 CORRECTION = "No, the importer keeps its own queue, look at src/importer.py instead."
@@ -42,12 +39,6 @@ say: Removed the comments.
 prompt: {RULE}
 say: OK, every row of the importer arrives now, also over a slow network.
 """
-
-
-@pytest.fixture
-def memory(surroundings: Path, repo: Path) -> Iterator[Memory]:
-    with open_writable(surroundings, repo) as memory:
-        yield memory
 
 
 def synthesised(script: str, *, is_over: bool = True) -> Synthesis:

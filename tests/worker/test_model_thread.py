@@ -306,13 +306,6 @@ def test_a_failing_session_is_retried_after_the_others(
 # As a process
 
 
-@pytest.fixture
-def workers(surroundings: Path) -> Iterator[Workers]:
-    found = Workers(surroundings / ".ctx")
-    yield found
-    found.close()
-
-
 def test_a_session_is_sent_while_it_runs_and_at_its_end(
     workers: Workers, talk: Conversation, server: Server, ctx: Ctx
 ) -> None:

@@ -8,7 +8,6 @@ import sqlite3
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 
@@ -22,13 +21,6 @@ from ctx.operations import worker_round
 from tests.agents.claude_code.hook_processes import SESSION, USUAL, sample
 from tests.conftest import Ctx
 from tests.worker.worker_processes import Workers, is_running, quickly, until
-
-
-@pytest.fixture
-def workers(surroundings: Path) -> Iterator[Workers]:
-    found = Workers(surroundings / ".ctx")
-    yield found
-    found.close()
 
 
 def report(home: Path, word: str = "post-tool-use", *, wakes: bool = True, **changed: str) -> None:

@@ -48,11 +48,6 @@ def without_injected(text: str) -> str:
     return _without_commands(_without_blocks(_without_frames(text)))
 
 
-def is_all_injected(text: str) -> bool:
-    """Whether the text is not empty and consists only of injected text."""
-    return bool(text.strip()) and not without_injected(text).strip()
-
-
 def _without_frames(text: str) -> str:
     kept: list[str] = []
     at = 0

@@ -59,17 +59,6 @@ class CaptureCounts(NamedTuple):
     """Sessions with new steps."""
 
 
-class SkippedEvent(NamedTuple):
-    """An event that could not be processed."""
-
-    id: str
-    session: str
-    event: str
-    at: str
-    tool: str | None
-    reason: str
-
-
 def take(memory: Memory, home: str, tick: clock.Tick = clock.no_tick) -> CaptureCounts:
     """Process all pending events."""
     total = event_table.count_pending(memory.local)
@@ -85,16 +74,6 @@ def take(memory: Memory, home: str, tick: clock.Tick = clock.no_tick) -> Capture
         tick(done, max(done, total))
     symbol_changes.forget()
     return taking.taken
-
-
-def skipped_events(connection: Connection, most: int = 100) -> list[SkippedEvent]:
-    """The skipped events, newest first."""
-    rows = connection.execute(
-        "SELECT id, session, event, at, tool, coalesce(reason, '') FROM events"
-        " WHERE status = 'skipped' ORDER BY id DESC LIMIT ?",
-        (most,),
-    )
-    return [SkippedEvent._make(row) for row in rows]
 
 
 def forget(memory: Memory) -> int:

@@ -28,8 +28,3 @@ def without_private(text: str) -> str:
             kept.clear()
         at = edge.end()
     return "".join(kept) + ("" if depth else text[at:])
-
-
-def is_all_private(text: str) -> bool:
-    """Whether the text is not empty and everything in it is private."""
-    return bool(text.strip()) and not without_private(text).strip()

@@ -122,6 +122,13 @@ class SuccessfulStep(NamedTuple):
 _BREAK = "\n\0\n"
 
 
+def outcome_text(step: Step) -> str:
+    """How a command ended, to be put behind it; empty if it reported nothing."""
+    if not step.ok or step.passed is False:
+        return f" — failed (exit {step.exit_code})" if step.exit_code else " — failed"
+    return " — passed" if step.passed else ""
+
+
 def limited(step: Step, most_files: int, most_bytes: int) -> Step:
     """A step with findings in a few files, and with texts of a limited size.
 

@@ -42,7 +42,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         written = _add(memory, options, words, stream, _tier(options, settings, words))
         has_project = memory.project_memory is not None
     if committing:
-        message = options.message or _title(written)
+        message = options.message or written.node.content.partition("\n")[0]
         made = commit.commit(committing, commit.Options(message))
         output.show(AddDocumentCommitResult(written, made), render_both)
         commit_command.print_details(made, output)
@@ -140,10 +140,6 @@ def _add(
     if options.subcommand == "task":
         return add_document.add_task(memory, wanted)
     return add_document.add_decision(memory, wanted)
-
-
-def _title(written: AddDocumentResult) -> str:
-    return written.node.content.partition("\n")[0]
 
 
 def render_both(both: AddDocumentCommitResult) -> list[Block]:

@@ -19,7 +19,7 @@ from ctx.errors import ContentRefused, CtxError, ModelFailure, UsageError
 from ctx.ids import short
 from ctx.llm import backends
 from ctx.llm.ledger import Ledger
-from ctx.llm.protocol import Answer, Backend, Cache, Stop, Usage
+from ctx.llm.protocol import Backend, Cache, Stop, Usage
 from ctx.operations import commit, keep_answer, llm
 from ctx.operations.commit import CommitResult
 from ctx.operations.keep_answer import KeptAnswer, ModelResponse
@@ -137,7 +137,21 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
         meter = llm.meter(ledger, backend, question)
         answer = llm.ask(backend, question, meter, appearing.add)
     appearing.add("" if answer.text.endswith("\n") else "\n")
-    answered = _llm_result(backend, question, answer)
+    answered = LlmResult(
+        answer.text,
+        question.task,
+        answer.model or question.model,
+        backend.name,
+        backend.where,
+        answer.stop,
+        answer.problem,
+        answer.usage,
+        llm.cost_micros(question, answer),
+        answer.cache,
+        answer.duration_ms,
+        question.receipt,
+        None,
+    )
     try:
         answered = _keep(answered, question, committing, options, settings, output)
     except (CtxError, KeyboardInterrupt) as error:
@@ -254,24 +268,6 @@ def _request_summary(backend: Backend, question: LlmQuestion) -> str:
 
 
 # Output
-
-
-def _llm_result(backend: Backend, question: LlmQuestion, answer: Answer) -> LlmResult:
-    return LlmResult(
-        answer.text,
-        question.task,
-        answer.model or question.model,
-        backend.name,
-        backend.where,
-        answer.stop,
-        answer.problem,
-        answer.usage,
-        llm.cost_micros(question, answer),
-        answer.cache,
-        answer.duration_ms,
-        question.receipt,
-        None,
-    )
 
 
 def _keep(

@@ -92,7 +92,10 @@ def _open_memory(
             # Also if the command fails: the damage may be the reason.
             _warn_of_damage(memory, output)
         if writing and compacting and memory.project_memory and memory.project_memory.stepped:
-            _compact_due(memory, output)
+            from ctx.operations import compact
+
+            for compacted in compact.compact_due(memory):
+                note_compaction(compacted, output)
         _mention_stale(memory, output)
         _warn_of_settings(memory, output)
 
@@ -130,13 +133,6 @@ def _compact_old(memory: Memory, output: Output) -> None:
 
         for compacted in compact.compact_old(memory):
             note_compaction(compacted, output)
-
-
-def _compact_due(memory: Memory, output: Output) -> None:
-    from ctx.operations import compact
-
-    for compacted in compact.compact_due(memory):
-        note_compaction(compacted, output)
 
 
 def note_compaction(compacted: "CompactResult", output: Output) -> None:

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Iterator
 
 from ctx.capture.session_state import STATUSES
-from ctx.capture.steps import Step, StepFinding
+from ctx.capture.steps import Step, StepFinding, outcome_text
 from ctx.cli import arguments, opening, session_rebuild, session_synthesis
 from ctx.cli import options as shared
 from ctx.cli.output import Block, Line, Output, Table, count
@@ -326,7 +326,7 @@ def in_words(step: Step) -> list[str]:
             return [*lines, f"{behind}{_cut_text(changes)}"] if changes else lines
         case "command":
             return [
-                f"{head}ran {_cut_text(step.text)}{_step_outcome(step)}",
+                f"{head}ran {_cut_text(step.text)}{outcome_text(step)}",
                 *_complaints(step, behind)[:1],
             ]
         case "search":
@@ -351,12 +351,6 @@ def full_lines(step: Step) -> list[str]:
     if not step.findings:
         more += [f"{behind}{line}" for line in step.output.splitlines()[1:]]
     return [first, *more]
-
-
-def _step_outcome(step: Step) -> str:
-    if not step.ok or step.passed is False:
-        return f" — failed (exit {step.exit_code})" if step.exit_code else " — failed"
-    return " — passed" if step.passed else ""
 
 
 def _complaints(step: Step, behind: str) -> list[str]:

@@ -37,7 +37,6 @@ from ctx.objects.object_types import (
 _MODULE = KINDS.index("module")
 _IMPL = KINDS.index("impl")
 _MOST_REMEMBERED = 200_000
-_CHANGED = "it changed while it was read"
 # The first prefix that matches counts.
 _IMPORT_KINDS = {
     "crate::": ImportKind.CRATE,

@@ -119,7 +119,7 @@ def search(
     in_prompt = frozenset(all_terms)
     news = (
         (hit, own)
-        for hit, own in ((hit, words(hit.text)) for hit in (*stated, *hits))
+        for hit, own in ((hit, terms.significant(hit.text)) for hit in (*stated, *hits))
         if len(own & asked) >= fewest
         and not _is_question(hit)
         and not (hit.kind == "prompt" and layer_rows.is_mostly_in(own, in_prompt, _FEWEST_SAME))
@@ -127,10 +127,10 @@ def search(
         and digest(flat(hit.text)) not in before
     )
     # Other lines are headings, names of files and the frame of a context.
-    known = [words(line) for line in given_text.splitlines() if line.startswith("- ")]
+    known = [terms.significant(line) for line in given_text.splitlines() if line.startswith("- ")]
     chosen, left = _hits_in_budget(news, int(budget * _SEARCHED), known)
     further = (
-        (hit, words(hit.text))
+        (hit, terms.significant(hit.text))
         for hit in _past_work(connections, project, session, asked)
         if hit.node not in before and digest(hit.text) not in before
     )
@@ -158,14 +158,15 @@ def search_strictly(
     rare = frozenset(term for term, count in counts.items() if 0 < count <= most)
     if len(rare) < _FEWEST_RARE:
         return []
-    named = words(" ".join(layer_rows.names(prompt)))
+    named = terms.significant(" ".join(layer_rows.names(prompt)))
     query = " OR ".join(f'"{term}"' for term in sorted(rare, key=counts.__getitem__)[:_MOST_TERMS])
     rows = hook_queries.matching_excerpts(connection, query, project, session, _MOST_ROWS)
     in_prompt = frozenset(all_terms)
     hits = [
         (hit, own)
         for hit, own in (
-            (hit, words(hit.text)) for hit in _rank_hits([Hit(*row) for row in rows], {})
+            (hit, terms.significant(hit.text))
+            for hit in _rank_hits([Hit(*row) for row in rows], {})
         )
         if len(own & rare) >= _FEWEST_RARE + (not own & rare & named)
         and not _is_question(hit)
@@ -178,7 +179,7 @@ def search_strictly(
 def _past_work(
     connections: Sequence[Connection], project: str | None, session: str, asked: frozenset[str]
 ) -> Iterator[Hit]:
-    ranked = past_work.about(connections, project, session, words, asked)
+    ranked = past_work.about(connections, project, session, terms.significant, asked)
     for each, line in ranked:
         row = each.row
         yield Hit(
@@ -251,10 +252,6 @@ def line_of(hit: Hit) -> str:
     at_ms = clock.parse_iso(hit.at) or 0
     age = clock.days_ago(clock.day_number(clock.now_ms()) - clock.day_number(at_ms))
     return f"- [{hit.source}, {age}] {flat(hit.text)}\n"
-
-
-def words(text: str) -> frozenset[str]:
-    return frozenset(terms.query(text)) - terms.STOP_WORDS
 
 
 def _terms(prompt: str) -> list[str]:

@@ -25,7 +25,6 @@ from ctx.errors import (
     CtxError,
     QueryInvalid,
     UsageError,
-    ViewNotFound,
 )
 from ctx.exchange.foreign import foreign_items
 from ctx.exchange.foreign.foreign_items import CompletePage, Item, LocatedDraft, SkippedItem
@@ -33,7 +32,6 @@ from ctx.ids import NodeId, Ulid
 from ctx.memory import inverse_changes, model, records, replay
 from ctx.memory.batch_lookup import look_up
 from ctx.memory.changes import Change, ChangeAuthor, searched_text
-from ctx.memory.graph import Graph
 from ctx.memory.model import (
     DEFAULT_QUERY,
     DEFAULT_VIEW,
@@ -144,7 +142,15 @@ class ItemImporter:
             case CompletePage():
                 self._archive(item)
             case Edge():
-                self._take_edge(item)
+                self._change.source = f"edge {item.id}"
+                self._link(
+                    self._id_of(item.from_id),
+                    self._id_of(item.to_id),
+                    item.type,
+                    item.metadata,
+                    edge_id=item.id,
+                    created_at=item.created_at or None,
+                )
             case View():
                 self._take_view(item)
         if len(self._change.records) > _PART:
@@ -349,17 +355,6 @@ class ItemImporter:
         archived = any(r.key == model.OFF_CONTEXT and self._is_import(r) for r in tier_tags[:-1])
         return archived and not self._is_import(tier_tags[-1])
 
-    def _take_edge(self, edge: Edge) -> None:
-        self._change.source = f"edge {edge.id}"
-        self._link(
-            self._id_of(edge.from_id),
-            self._id_of(edge.to_id),
-            edge.type,
-            edge.metadata,
-            edge_id=edge.id,
-            created_at=edge.created_at or None,
-        )
-
     def _link(
         self,
         from_id: NodeId,
@@ -418,7 +413,7 @@ class ItemImporter:
         return f"edge {edge_id}" in self._recent or row.fetchone() is not None
 
     def _take_view(self, view: View) -> None:
-        present = _view(self._graph, view.name)
+        present = self._graph.find_view(view.name)
         if present and ((present.query, present.budget) == (view.query, view.budget)):
             return
         if present and is_untouched(view):
@@ -473,13 +468,6 @@ def is_untouched(view: View) -> bool:
         and view.budget is None
         and view.created_at == view.updated_at
     )
-
-
-def _view(graph: Graph, name: str) -> View | None:
-    try:
-        return graph.view(name)
-    except ViewNotFound:
-        return None
 
 
 def _is_newer(draft: Draft, node: Node, before: replay.NodeState | None) -> bool:

@@ -12,7 +12,7 @@ import shutil
 import sqlite3
 import stat
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from typing import Any, Literal, NamedTuple
 
@@ -238,22 +238,18 @@ def only_in_schema(path: str, needle: Needle) -> bool:
 
 def scrub_copy(path: str, needle: Needle) -> Done:
     """Scrub a copy; delete it if that fails."""
-    try:
-        with closing(connect(path, "mode=rw")) as connection:
-            scrub_store.scrub_copy(connection, needle)
-    except (sqlite3.Error, CtxError, UnicodeDecodeError, ValueError):
-        discard(path)
-        return "removed"
-    for suffix in JOURNALS:
-        disk.discard(path + suffix)
-    return "rewritten"
+    return _change_copy(path, lambda connection: scrub_store.scrub_copy(connection, needle))
 
 
 def replace_in_copy(path: str, scrubbed: Sequence[Record]) -> Done:
     """Replace records that were scrubbed elsewhere in a copy; delete it if that fails."""
+    return _change_copy(path, lambda connection: scrub_store.replace_in_copy(connection, scrubbed))
+
+
+def _change_copy(path: str, change: Callable[[sqlite3.Connection], object]) -> Done:
     try:
         with closing(connect(path, "mode=rw")) as connection:
-            scrub_store.replace_in_copy(connection, scrubbed)
+            change(connection)
     except (sqlite3.Error, CtxError, UnicodeDecodeError, ValueError):
         discard(path)
         return "removed"

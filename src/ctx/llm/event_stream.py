@@ -223,6 +223,11 @@ def as_name(value: Any) -> str:
     return shorten(as_text(value))
 
 
+def as_object(value: Any) -> Event:
+    """A JSON object; empty if it is something else."""
+    return value if isinstance(value, dict) else {}
+
+
 def as_count(value: Any) -> int | None:
     """A token count, if the value is valid."""
     # Exact: JSON's `true` is an int to isinstance.

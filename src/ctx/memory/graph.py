@@ -361,12 +361,15 @@ class Graph:
         return [View(*row) for row in rows]
 
     def view(self, name: str) -> View:
+        if view := self.find_view(name):
+            return view
+        raise ViewNotFound(f"There is no view {name!r}.")
+
+    def find_view(self, name: str) -> View | None:
         row = self.connection.execute(
             "SELECT name, query, budget, created_at, updated_at FROM views WHERE name = ?", (name,)
         ).fetchone()
-        if row is None:
-            raise ViewNotFound(f"There is no view {name!r}.")
-        return View(*row)
+        return View(*row) if row else None
 
     def history(self, node_id: NodeId) -> list[Record]:
         """All records about a node, oldest first."""

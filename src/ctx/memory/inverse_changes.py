@@ -225,29 +225,49 @@ class _UndoWriter:
             return
         if not is_there:
             self._change.repeat(record, "node.restore", {})
-        body: dict[str, Any] = {}
-        for name in replay.FIELDS:
-            if any(name in record.body for record in own):
-                if any(name in put.body for put in puts):
-                    self._keep(record, name)
-                if getattr(now, name) != getattr(wanted, name):
-                    body[name] = getattr(wanted, name)
+        body = self._fields(own, puts, now, wanted)
         written = [record for record in own if "before" in record.body]
         says = [r for r in about if r.stamp >= records.BEYOND and "digest" in r.body]
         if written and says and not any("content" in put.body for put in puts):
             body.pop("content", None)
             body |= self._in_document(written[-1], now.content, says[-1].body["digest"])
-        keys = dict.fromkeys(key for record in own for key in record.body.get("metadata", {}))
-        metadata: dict[str, Any] = {}
-        for key in keys:
-            if any(key in put.body.get("metadata", {}) for put in puts):
-                self._keep(record, f"meta {key}")
-            if now.metadata.get(key) != wanted.metadata.get(key):
-                metadata[key] = wanted.metadata.get(key)
-        if metadata:
+        if metadata := self._metadata(own, puts, now, wanted):
             body["metadata"] = metadata
         if body:
             self._change.repeat(record, "node.put", body)
+
+    def _fields(
+        self,
+        own: list[Record],
+        puts: list[Record],
+        now: replay.NodeState,
+        wanted: replay.NodeState,
+    ) -> dict[str, Any]:
+        """The fields to write so that the node is as wanted; what was edited since is kept."""
+        body: dict[str, Any] = {}
+        for name in replay.FIELDS:
+            if any(name in record.body for record in own):
+                if any(name in put.body for put in puts):
+                    self._keep(own[0], name)
+                if getattr(now, name) != getattr(wanted, name):
+                    body[name] = getattr(wanted, name)
+        return body
+
+    def _metadata(
+        self,
+        own: list[Record],
+        puts: list[Record],
+        now: replay.NodeState,
+        wanted: replay.NodeState,
+    ) -> dict[str, Any]:
+        """The same for the metadata."""
+        metadata: dict[str, Any] = {}
+        for key in dict.fromkeys(key for record in own for key in record.body.get("metadata", {})):
+            if any(key in put.body.get("metadata", {}) for put in puts):
+                self._keep(own[0], f"meta {key}")
+            if now.metadata.get(key) != wanted.metadata.get(key):
+                metadata[key] = wanted.metadata.get(key)
+        return metadata
 
     def _in_document(self, put: Record, now: str, digest: str) -> dict[str, str]:
         """The content that overrides a document that the change was written into."""

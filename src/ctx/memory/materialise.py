@@ -42,7 +42,10 @@ def _materialise(connection: Connection, touched: Sequence[Record], known: Writt
         {(r.subject, r.key): None for r in touched if r.kind.startswith("edge.")},
     )
     for name in dict.fromkeys(r.subject for r in touched if r.kind.startswith("view.")):
-        _write_view(connection, name)
+        state = replay.view(records.records_about(connection, name, "view."))
+        connection.execute("DELETE FROM views WHERE name = ?", (name,))
+        if state is not None:
+            _put_view(connection, name, state)
     for place in dict.fromkeys(r.subject for r in touched if r.kind == "task.set"):
         _write_current_task(connection, place)
 
@@ -308,13 +311,6 @@ def _table(state: EdgeState) -> str:
 def _edge_row(from_id: str, to_id: str, edge_type: str, state: EdgeState) -> tuple[str, ...]:
     metadata = records.as_json(state.metadata)
     return (state.id, from_id, to_id, edge_type, state.created_at, metadata)
-
-
-def _write_view(connection: Connection, name: str) -> None:
-    state = replay.view(records.records_about(connection, name, "view."))
-    connection.execute("DELETE FROM views WHERE name = ?", (name,))
-    if state is not None:
-        _put_view(connection, name, state)
 
 
 def _put_view(connection: Connection, name: str, state: ViewState) -> None:

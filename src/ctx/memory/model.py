@@ -180,6 +180,14 @@ def edge_type(word: str) -> str:
 
 
 @lru_cache(maxsize=1 << 12)
+def is_tag(word: str) -> bool:
+    """Whether a word is a tag in its normal form."""
+    try:
+        return tag(word) == word
+    except UsageError:
+        return False
+
+
 def tag(word: str) -> str:
     """Normalise and check a tag: `namespace:value` or a plain word."""
     spelled = spelling(word.strip())

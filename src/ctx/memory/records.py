@@ -296,14 +296,7 @@ def describe(record: Record, node_id: str) -> str:
     """A one-line description of a record from the point of view of one of its nodes."""
     match record.kind:
         case "node.put":
-            parts = []
-            for name in ("type", "content", "summary"):
-                if name in record.body:
-                    value = " ".join(str(record.body[name] or "").split())
-                    parts.append(f"{name}: {value[:60]}{'…' * (len(value) > 60)}")
-            for key, value in record.body.get("metadata", {}).items():
-                parts.append(f"meta {key}: {'' if value is None else str(value)[:60]}")
-            return ", ".join(parts)
+            return ", ".join(_described_fields(record.body))
         case "node.delete":
             return "deleted"
         case "node.restore":
@@ -330,3 +323,12 @@ def describe(record: Record, node_id: str) -> str:
             return f"took back {record.subject}"
         case kind:
             return kind
+
+
+def _described_fields(body: Mapping[str, Any]) -> Iterator[str]:
+    for name in ("type", "content", "summary"):
+        if name in body:
+            value = " ".join(str(body[name] or "").split())
+            yield f"{name}: {value[:60]}{'…' * (len(value) > 60)}"
+    for key, value in body.get("metadata", {}).items():
+        yield f"meta {key}: {'' if value is None else str(value)[:60]}"

@@ -159,12 +159,7 @@ def _is_time(text: str) -> bool:
     return ms is not None and clock.iso(ms) == text
 
 
-@lru_cache(1000)
-def _can_be_tag(word: str) -> bool:
-    try:
-        return model.tag(word) == word
-    except UsageError:
-        return False
+_can_be_tag = lru_cache(1000)(model.is_tag)
 
 
 def _is_deep(body: Mapping[str, Any]) -> bool:

@@ -44,7 +44,7 @@ def slug(title: str) -> str:
     # A combining mark without a letter would change the dash.
     words = (_without_marks(word) for word in kept.split())
     whole = "-".join(word for word in words if word)
-    short = _cut_name(whole)
+    short = whole[:_LONGEST].encode("utf-8", "ignore")[:_MOST_BYTES].decode("utf-8", "ignore")
     if len(short) < len(whole) and whole[len(short)] != "-":
         at_a_word = short.rpartition("-")[0]
         short = at_a_word if len(at_a_word) >= _SHORTEST_AT_A_WORD else short
@@ -159,10 +159,6 @@ def _without_marks(word: str) -> str:
     while word and _is_mark(word[0]):
         word = word[1:]
     return word
-
-
-def _cut_name(text: str) -> str:
-    return text[:_LONGEST].encode("utf-8", "ignore")[:_MOST_BYTES].decode("utf-8", "ignore")
 
 
 def _join(within: str, path: str) -> str:

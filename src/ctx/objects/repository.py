@@ -98,7 +98,9 @@ class Repository:
         session, tip = chain or ("", "")
         with disk.explain_errors("publishing a commit"):
             disk.replace(self._note, f"{commit}\n{session}\n{tip}\n".encode())
-        self._note_as_own(commit)
+        amended = read_typed(self.objects, commit, Commit).amends
+        if amended is None or amended in self.own():
+            self.note_as_own([commit])
         self.heads.advance(commit, instead_of)
         self._settle(commit, chain)
 
@@ -110,11 +112,6 @@ class Repository:
         with disk.explain_errors("reading which commits were made here"):
             named = disk.read_or_none(self.project.own) or b""
         return set(named.decode("ascii", "replace").split())
-
-    def _note_as_own(self, commit: ObjectId) -> None:
-        amended = read_typed(self.objects, commit, Commit).amends
-        if amended is None or amended in self.own():
-            self.note_as_own([commit])
 
     def note_as_own(self, ids: Iterable[ObjectId]) -> None:
         """Record what was made here: a commit, or the replacement of an object."""

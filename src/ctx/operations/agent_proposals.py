@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ctx import ids
-from ctx.errors import NodeNotFound, UsageError
+from ctx.errors import NodeNotFound
 from ctx.ids import NodeId
 from ctx.memory import model, records, replay
 from ctx.memory.graph import USER
@@ -173,7 +173,7 @@ def proposed_change(node: Node) -> ProposedChange:
     found = node.metadata.get(PROPOSED)
     if not isinstance(found, Mapping):
         return NO_PROPOSED_CHANGE
-    tags = [tag for tag in _texts(found.get("tags")) if _is_tag(tag)]
+    tags = [tag for tag in _texts(found.get("tags")) if model.is_tag(tag)]
     supersedes, archives = (
         tuple(NodeId(ids.Ulid(each)) for each in _texts(found.get(key)) if ids.is_ulid(each))
         for key in ("supersedes", "archives")
@@ -281,10 +281,3 @@ def _metadata(record: records.Record) -> Mapping[str, Any]:
 
 def _texts(value: Any) -> list[str]:
     return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
-
-
-def _is_tag(text: str) -> bool:
-    try:
-        return model.tag(text) == text
-    except UsageError:
-        return False

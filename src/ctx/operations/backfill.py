@@ -178,7 +178,7 @@ class _Backfill:
         folder, began_ms, copied = self._transcripts.beginning(path)
         session = self._transcripts.session_of(path)
         began = clock.iso(began_ms if began_ms is not None else changed_ms)
-        project = self._project(folder)
+        project = self._place(folder).project
         return PastSession(session, path, size, changed_ms, began, folder, project, copied)
 
     def _is_wanted(self, past: PastSession) -> bool:
@@ -207,9 +207,6 @@ class _Backfill:
                 place = place._replace(project=layout.tag_name(os.path.basename(folder)))
             self._places[folder] = place
         return self._places[folder]
-
-    def _project(self, folder: str) -> str | None:
-        return self._place(folder).project
 
     def take(self, past: PastSession) -> None:
         if self._is_done(past):

@@ -122,9 +122,9 @@ class BackgroundRebuild:
         ]
         self._prepared = []
         environment = memory.environment._replace(session=ids.session_id(SESSION))
-        author, local = session_stores.AUTHOR, memory.local
         result = session_rebuild.write(
-            Memory(memory.user, None, environment, author, local=local), prepared
+            Memory(memory.user, None, environment, session_stores.AUTHOR, local=memory.local),
+            prepared,
         )
         if result.change:
             self._log(

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ctx import clock
+from ctx import clock, terms
 from ctx.context import excerpt_search
 from ctx.context.context_page import MadeContext
 from ctx.context.contexts import (
@@ -93,7 +93,7 @@ def of_hits(
 ) -> tuple[GivenItem, ...]:
     """The items of what a session gets with a prompt."""
     nodes = _Nodes(memory, [item.id for item in items if item.id])
-    wanted = {word: excerpt_search.words(word) for word in _words(prompt)}
+    wanted = {word: terms.significant(word) for word in _words(prompt)}
     found = []
     for item, hit in zip(items, hits, strict=True):
         text = excerpt_search.line_of(hit).rstrip("\n")
@@ -181,7 +181,7 @@ def _words(prompt: str) -> list[str]:
 
 
 def _match(hit: Hit, wanted: Mapping[str, frozenset[str]]) -> str:
-    own = excerpt_search.words(hit.text)
+    own = terms.significant(hit.text)
     shared = [word for word, terms in wanted.items() if terms & own]
     words = ", ".join(code(word) for word in shared[:_MOST_WORDS])
     stated = f"shares {words} with the prompt" if shared else "matches the prompt"

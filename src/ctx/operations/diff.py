@@ -19,6 +19,7 @@ from ctx.project.snapshot_diff import (
     Kind,
     PackageDifference,
     SnapshotState,
+    kind_of,
 )
 from ctx.workspace import Workspace
 
@@ -181,7 +182,7 @@ def _node(before: Node | None, after: Node | None) -> NodeDifference:
     has = after.tags if after else ()
     fields = tuple(_fields(before, after)) if before and after else ()
     return NodeDifference(
-        _kind(before, after),
+        kind_of(before, after),
         before,
         after,
         fields,
@@ -203,7 +204,7 @@ def _fields(before: Node, after: Node) -> Iterator[FieldDifference]:
 def _edges(old: Graph, new: Graph) -> Iterator[EdgeDifference]:
     before, after = ({_ends(edge): edge for edge in graph.every_edge()} for graph in (old, new))
     yield from (
-        EdgeDifference(_kind(*both), *both)
+        EdgeDifference(kind_of(*both), *both)
         for ends in sorted(before.keys() | after.keys())
         if _differs(*(both := (before.get(ends), after.get(ends))))
     )
@@ -225,8 +226,4 @@ def _views(old: Graph, new: Graph) -> Iterator[ViewDifference]:
             {"query": view.query, "budget": view.budget} if view else None for view in both
         ]
         if shapes[0] != shapes[1]:
-            yield ViewDifference(_kind(*both), *both)
-
-
-def _kind(before: object, after: object) -> Kind:
-    return "changed" if before and after else "added" if after else "removed"
+            yield ViewDifference(kind_of(*both), *both)

@@ -277,7 +277,19 @@ def _is_refuted(node: Node) -> bool:
 def _put_learning(
     change: Change, candidate: LearningCandidate, tag: str | None, now_ms: int
 ) -> NodeId:
-    node_id = change.add_node("pattern", candidate.text, metadata=_metadata(candidate, now_ms))
+    node_id = change.add_node(
+        "pattern",
+        candidate.text,
+        metadata={
+            "key": candidate.key,
+            "confidence": _confidence(candidate.sessions, candidate.last_seen, 0, now_ms),
+            "times_seen": len(candidate.sessions),
+            "sessions": list(candidate.sessions[-_MOST_SESSIONS:]),
+            "last_seen": candidate.last_seen,
+            "origin": INFERRED,
+            sources.KEY: sources.USER if candidate.human else sources.AGENT,
+        },
+    )
     for word in (f"{TAG}{candidate.category}", *((tag,) if tag else ())):
         change.tag(node_id, word)
     for path in candidate.files if tag else ():
@@ -285,18 +297,6 @@ def _put_learning(
         anchors.put(change, anchor)
         change.link(node_id, anchor.id, "MENTIONS", Evidence(_AUTHOR))
     return node_id
-
-
-def _metadata(candidate: LearningCandidate, now_ms: int) -> dict[str, Any]:
-    return {
-        "key": candidate.key,
-        "confidence": _confidence(candidate.sessions, candidate.last_seen, 0, now_ms),
-        "times_seen": len(candidate.sessions),
-        "sessions": list(candidate.sessions[-_MOST_SESSIONS:]),
-        "last_seen": candidate.last_seen,
-        "origin": INFERRED,
-        sources.KEY: sources.USER if candidate.human else sources.AGENT,
-    }
 
 
 def _user_metadata() -> dict[str, Any]:

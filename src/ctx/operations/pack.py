@@ -306,7 +306,7 @@ def _receipt(memory: Memory, built: PromptPack) -> Receipt:
                 chunk.chunk_kind,
                 chunk.tokens,
                 round(chunk.relevance_score, _PLACES),
-                _reasons(chunk.signals),
+                tuple(Reason(each.name, round(each.value, _PLACES)) for each in chunk.signals),
                 tuple(told[each] for each in chunk.via),
             )
             for chunk in built.retrieved
@@ -338,10 +338,6 @@ def _items(memory: Memory, built: PromptPack) -> tuple[ReceiptItem, ...]:
         ReceiptItem(node.id, f"{node.type}:{shown[node.id]}", node.updated_at, costs[node.id])
         for node in nodes
     )
-
-
-def _reasons(signals: Sequence[Signal]) -> tuple[Reason, ...]:
-    return tuple(Reason(each.name, round(each.value, _PLACES)) for each in signals)
 
 
 def _titles(texts: Iterable[str]) -> dict[str, str]:

@@ -142,7 +142,9 @@ def start_given(memory: Memory, task: str) -> StageStartResult:
         started = tasks.start(memory, task)
     except CtxError:
         if begun is not None:
-            _take_back(repository, session, begun)
+            with repository.locked("ctx stage start"):
+                if repository.refs.read(refs.work(session)) == begun:
+                    repository.refs.move(refs.work(session), begun, None)
         raise
     captured_staging.start(memory.local, session)
     return StageStartResult(session, started.task, bool(steps), started.compacted, None)
@@ -151,12 +153,6 @@ def start_given(memory: Memory, task: str) -> StageStartResult:
 def _begin(repository: Repository, session: SessionId, task: str) -> ObjectId:
     said = blob(redaction.redact(task.strip()).text.encode("utf-8", "replace"))
     return staging.append(repository, session, StepKind.SESSION_START, [said], [said.id])
-
-
-def _take_back(repository: Repository, session: SessionId, begun: ObjectId) -> None:
-    with repository.locked("ctx stage start"):
-        if repository.refs.read(refs.work(session)) == begun:
-            repository.refs.move(refs.work(session), begun, None)
 
 
 def flush(workspace: Workspace) -> StageFlushResult:

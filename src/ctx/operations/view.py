@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 from ctx import clock
-from ctx.errors import UsageError, ViewNotFound
+from ctx.errors import UsageError
 from ctx.memory import model
-from ctx.memory.graph import Graph
 from ctx.memory.model import DEFAULT_VIEW, View
 from ctx.memory.query.compile import Scope, compile_query
 from ctx.memory.query.query_parser import parse
@@ -47,7 +46,7 @@ def create(
     # Redacted as it is stored, so that an identical view is recognised.
     query = redact(query).text
     with memory.transaction("view create", scope) as change:
-        present = _present(change.graph, name)
+        present = change.graph.find_view(name)
         if present and (present.query, present.budget) != (query, budget):
             raise UsageError(
                 f"The view {name!r} already exists, with another query or budget.",
@@ -109,16 +108,9 @@ def _result(memory: Memory, name: str, scope: str, *, changed: bool) -> ViewResu
     return ViewResult(graph.view(name), changed, scope)
 
 
-def _present(graph: Graph, name: str) -> View | None:
-    try:
-        return graph.view(name)
-    except ViewNotFound:
-        return None
-
-
 def _scope(memory: Memory, name: str) -> str | None:
     """The store that contains the view; the default view is in every store."""
-    scopes = [graph.scope for graph in memory.graph.graphs if _present(graph, name)]
+    scopes = [graph.scope for graph in memory.graph.graphs if graph.find_view(name)]
     return scopes[0] if scopes else None
 
 

@@ -248,7 +248,11 @@ class WorkerRounds:
         with self._guard("the code index"):
             self._freshen_code(memory)
         with self._guard("vectors"):
-            self._fill_vectors(memory)
+            nodes = stats.count_nodes(memory.user.connection)
+            if nodes > _FEW_NODES and memory.environment.user_config.flag("search.vectors"):
+                from ctx.packs import node_vectors
+
+                node_vectors.fill_slice(memory, _SLICE_S)
         self._fill_old_sessions(memory)
 
     def _freshen_code(self, memory: Memory) -> None:
@@ -264,14 +268,11 @@ class WorkerRounds:
             self._freshened[session] = last, now_s
             folder = live.folder_of(self._home, session)
             if os.path.isdir(folder):
-                _freshen_code_at(memory, folder)
+                from ctx.codebase import background_refresh, code_index
 
-    def _fill_vectors(self, memory: Memory) -> None:
-        nodes = stats.count_nodes(memory.user.connection)
-        if nodes > _FEW_NODES and memory.environment.user_config.flag("search.vectors"):
-            from ctx.packs import node_vectors
-
-            node_vectors.fill_slice(memory, _SLICE_S)
+                codebase = code_index.codebase_at(memory.environment._replace(folder=folder))
+                if os.path.exists(codebase.place.database):
+                    background_refresh.start(codebase)
 
     def _fill_old_sessions(self, memory: Memory) -> None:
         """Store the commands and excerpts of a few sessions that an older ctx synthesised.
@@ -330,11 +331,3 @@ def hold_sessions(home: str, seconds: float = 0) -> Iterator[bool]:
     """Hold the lock for synthesis; yields False if another process holds it."""
     with locks.try_hold(f"{home}/{_LOCK}", seconds) as fd:
         yield fd is not None
-
-
-def _freshen_code_at(memory: Memory, folder: str) -> None:
-    from ctx.codebase import background_refresh, code_index
-
-    codebase = code_index.codebase_at(memory.environment._replace(folder=folder))
-    if os.path.exists(codebase.place.database):
-        background_refresh.start(codebase)

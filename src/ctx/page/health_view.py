@@ -1,6 +1,5 @@
 """Health and cost: what capture does, what agents are given, what models cost, disk, the doctor."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from ctx.errors import UsageError
@@ -36,7 +35,7 @@ def health(request: PageRequest) -> Answer:
     values = {
         "report": report,
         "health": report.health,
-        "columns": _columns(report.days, most),
+        "columns": [_column(place * _WIDTH, day, most) for place, day in enumerate(report.days)],
         "most": most,
         "width": _WIDTH * len(report.days),
         "height": _HEIGHT,
@@ -51,10 +50,6 @@ def health(request: PageRequest) -> Answer:
         "diagnosis": doctor.last(request.environment.folder) if doctor else None,
     }
     return HtmlPage("health.html", "Health", values)
-
-
-def _columns(days: Sequence[DayUse], most: int) -> list[Column]:
-    return [_column(place * _WIDTH, day, most) for place, day in enumerate(days)]
 
 
 def _column(x: int, day: DayUse, most: int) -> Column:

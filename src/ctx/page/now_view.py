@@ -20,7 +20,6 @@ from ctx.errors import CtxError, UsageError
 from ctx.ids import NodeId
 from ctx.memory.model import Node
 from ctx.operations import context, delete, review, tag, update, visibility
-from ctx.operations.agent_proposals import Proposal
 from ctx.operations.agent_proposals import proposals as open_proposals
 from ctx.operations.context import ContextLayer, ContextResult
 from ctx.operations.context_items import GivenItem, OmittedItem
@@ -114,7 +113,7 @@ def _page(request: PageRequest, prompt: str, edited: EditedNode) -> HtmlPage:
             "edited": edited,
             "names": LAYER_NAMES,
             "nodes": _nodes(there, contexts),
-            "proposals": _proposals(there),
+            "proposals": {each.id: each for each in open_proposals(there)},
             "hidden": visibility.hidden(there, _MOST_HIDDEN),
             "withheld": memory.withheld,
             "version_of": version_of,
@@ -176,10 +175,6 @@ def _nodes(memory: Memory, contexts: Sequence[ShownContext]) -> Mapping[str, Nod
     ids = [NodeId(item.id) for each in contexts for item in each.result.items if item.id]  # type: ignore[arg-type]
     ids += [NodeId(item.id) for each in contexts for item in each.result.omitted if item.id]  # type: ignore[arg-type]
     return {node.id: node for node in memory.graph.nodes(dict.fromkeys(ids))}
-
-
-def _proposals(memory: Memory) -> Mapping[str, Proposal]:
-    return {each.id: each for each in open_proposals(memory)}
 
 
 def version_of(node: Node) -> str:

@@ -204,7 +204,7 @@ def _item(path: str, before: Item | None, after: Item | None) -> ItemDifference:
     item = after or before
     assert item is not None
     return ItemDifference(
-        _kind(before, after),
+        kind_of(before, after),
         item.kind.value,
         item.stable_key or item.name,
         path,
@@ -274,7 +274,7 @@ def _added_and_removed(
         old, new = (
             [
                 _diagnostic_difference(repository, tool, each, path_of)
-                for each in _diagnostics_of_tool(side, tool)
+                for each in (side[tool].diagnostics if tool in side else ())
             ]
             for side in (before, after)
         )
@@ -287,12 +287,6 @@ def _added_and_removed(
                     left[key] -= 1
                 else:
                     yield each._replace(kind="added" if kind == "added" else "removed")
-
-
-def _diagnostics_of_tool(
-    side: Mapping[str, DiagnosticsSnapshot], tool: str
-) -> tuple[Diagnostic, ...]:
-    return side[tool].diagnostics if tool in side else ()
 
 
 def _diagnostic_difference(
@@ -323,5 +317,5 @@ def _text(repository: Repository, blob: ObjectId | None) -> str:
         return ""
 
 
-def _kind(before: object, after: object) -> Kind:
+def kind_of(before: object, after: object) -> Kind:
     return "changed" if before and after else "added" if after else "removed"

@@ -81,19 +81,15 @@ class Transactions:
                     if USER in scopes and change.in_scope(PROJECT).is_empty:
                         # Otherwise only the user store would have a trace of the command.
                         idempotency_keys.claim_command(user, claim)
-            self._take_claim(claim)
+            with transaction(user):
+                if not idempotency_keys.is_taken(user, claim.id):
+                    idempotency_keys.claim_command(user, claim)
             if is_made:
                 raise AlreadyDone(claim.id)
         else:
             with self._stores(action, who, scopes, change_id) as change:
                 idempotency_keys.claim_command(user, claim)
                 yield change
-
-    def _take_claim(self, claim: Claim) -> None:
-        connection = self._user.connection
-        with transaction(connection):
-            if not idempotency_keys.is_taken(connection, claim.id):
-                idempotency_keys.claim_command(connection, claim)
 
     @contextmanager
     def _stores(

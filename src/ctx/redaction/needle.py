@@ -33,7 +33,6 @@ _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _ID = re.compile(rf"(?:session:)?(?:[0-9A-HJKMNP-TV-Z]{{26}}|[0-9a-f]{{64}}|{_UUID})")
 _BETWEEN = r"(?:[\s_-]|\\[nrt])+"
 
-Key = Callable[[str], bool]
 _Result = TypeVar("_Result")
 
 

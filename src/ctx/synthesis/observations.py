@@ -18,8 +18,6 @@ MODEL = "model"
 """The `said_by` of an observation that only a model made."""
 MOST_EVIDENCE = 24
 
-CERTAIN = 1000
-
 
 class Observation(NamedTuple):
     """Something that is useful to later sessions."""

@@ -183,7 +183,7 @@ def best(candidates: Iterable[Excerpt], most: int = MOST_KEPT) -> list[Excerpt]:
     for excerpt in sorted(candidates, key=lambda it: (-it.worth, it.step, it.part)):
         if excerpt.worth < LEAST_WORTH or len(chosen) == most:
             break
-        words = significant_words(excerpt.text)
+        words = terms.significant(excerpt.text)
         if not any(is_contained(words, other) for _, other in chosen):
             chosen.append((excerpt, words))
     return sorted((excerpt for excerpt, _ in chosen), key=lambda it: (it.at, it.step, it.part))
@@ -192,10 +192,6 @@ def best(candidates: Iterable[Excerpt], most: int = MOST_KEPT) -> list[Excerpt]:
 def is_contained(words: frozenset[str], other: frozenset[str]) -> bool:
     """Whether most of a text is in another one."""
     return len(words & other) >= max(1, _SAME * len(words))
-
-
-def significant_words(text: str) -> frozenset[str]:
-    return frozenset(terms.query(text)) - terms.STOP_WORDS
 
 
 def is_corrective(prompt: str) -> bool:
@@ -219,7 +215,7 @@ def is_rule(prompt: str) -> bool:
 def _corrects(prompt: str) -> bool:
     """Whether a prompt corrects the work before it, however short it is."""
     is_dispute = is_corrective(prompt) or _DISPUTES.search(prompt) is not None
-    return is_dispute and bool(significant_words(prompt) - PROCESS_TERMS or is_rule(prompt))
+    return is_dispute and bool(terms.significant(prompt) - PROCESS_TERMS or is_rule(prompt))
 
 
 def from_first_rule(prompt: str) -> str:
@@ -259,7 +255,7 @@ def _passages(steps: Sequence[Step]) -> Iterator[_Passage]:
             # The hook and the transcript report the same message; commands for ctx are no work.
             if text not in seen and _COMMAND not in text:
                 seen.add(text)
-                yield _Passage(place, step, part, kind, source, text, significant_words(text))
+                yield _Passage(place, step, part, kind, source, text, terms.significant(text))
 
 
 def _prompt_parts(

@@ -9,6 +9,7 @@ summary already contains is left out.
 import re
 from collections.abc import Sequence
 
+from ctx import terms
 from ctx.capture.steps import Step
 from ctx.synthesis import dedupe
 from ctx.synthesis.observations import (
@@ -25,7 +26,6 @@ from ctx.synthesis.session_excerpts import (
     from_first_rule,
     is_contained,
     is_rule,
-    significant_words,
 )
 from ctx.synthesis.synthesise import is_at_rest
 from ctx.synthesis.timeline import Timeline
@@ -49,25 +49,25 @@ def with_statements(
     """The synthesis of a session with the best excerpts, once the agent is idle."""
     if not is_over and not is_at_rest(steps):
         return found
-    disputed = [significant_words(each.text) for each in excerpts if each.is_disputed]
-    undone = [significant_words(each.text) for each in excerpts if each.is_reversed]
-    prompts = [significant_words(each.text) for each in excerpts if each.kind == "correction"]
+    disputed = [terms.significant(each.text) for each in excerpts if each.is_disputed]
+    undone = [terms.significant(each.text) for each in excerpts if each.is_reversed]
+    prompts = [terms.significant(each.text) for each in excerpts if each.kind == "correction"]
 
     def is_kept(line: str) -> bool:
         """Whether no correction is about what a line says. One about a detail leaves it true."""
-        words = significant_words(line) - PROCESS_TERMS
+        words = terms.significant(line) - PROCESS_TERMS
         is_meant = any(len(words & prompt) >= _FEWEST_SHARED_WORDS for prompt in prompts)
         return _is_fact(line, disputed if is_meant else undone)
 
     observations = [each for each in found.observations if is_kept(each.title)]
-    known = [significant_words(f"{each.title} {each.text}") for each in observations]
-    request = significant_words(found.summary.request if found.summary else "")
+    known = [terms.significant(f"{each.title} {each.text}") for each in observations]
+    request = terms.significant(found.summary.request if found.summary else "")
     timeline = Timeline(steps)
     first = timeline.prompts[0].step.id if timeline.prompts else ""
 
     def is_news(excerpt: Excerpt) -> bool:
         """Whether no observation has it, nor the request of the summary."""
-        words = significant_words(excerpt.text)
+        words = terms.significant(excerpt.text)
         return not any(is_contained(words, other) for other in known) and (
             _is_lasting(excerpt, first) or not is_contained(words, request)
         )
@@ -91,7 +91,7 @@ def with_statements(
 
 def _is_fact(line: str, disputed: Sequence[frozenset[str]]) -> bool:
     """Whether a line states what is so, and comes from no message that the user disputed."""
-    words = significant_words(line)
+    words = terms.significant(line)
     return not _EXPECTS.search(line) and not any(
         words and len(words & other) >= _STATED * len(words) for other in disputed
     )

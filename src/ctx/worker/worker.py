@@ -97,14 +97,13 @@ class Worker:
         with self._guard("freshening"), self._open_memory() as memory:
             self._tending.freshen(memory)
             with self._guard("rebuilding sessions"):
-                self._rebuild_sessions(memory)
+                if self._rebuild is None:
+                    from ctx.operations.background_rebuild import BackgroundRebuild
 
-    def _rebuild_sessions(self, memory: Memory) -> None:
-        if self._rebuild is None:
-            from ctx.operations.background_rebuild import BackgroundRebuild
-
-            self._rebuild = BackgroundRebuild(self.home, self._guard, self.is_stopping, self.log)
-        self._rebuild.advance(memory)
+                    self._rebuild = BackgroundRebuild(
+                        self.home, self._guard, self.is_stopping, self.log
+                    )
+                self._rebuild.advance(memory)
 
     def note_wake(self) -> None:
         self._woken_at = self._needed_at = clock.monotonic()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctx import tokens
-from ctx.capture.injected_text import is_all_injected
+from ctx.capture.injected_text import without_injected
 from ctx.hook_files import anchored_files
 from tests.agents.claude_code.hook_processes import (
     NOTHING,
@@ -62,7 +62,8 @@ def test_what_memory_says_about_a_file_is_given_once_for_each_session(
     begin(hooks, ctx, "first")
     text = additional(edit(hooks))
     assert text == f"## Before you edit src/auth.py\n- [decision] {RULE}\n\n"
-    assert is_all_injected(text)
+    assert text.strip()
+    assert not without_injected(text).strip()
     assert edit(hooks) == SILENT
     assert edit(hooks, "src/other.py") == SILENT
     assert RULE in additional(edit(hooks, session="another"))

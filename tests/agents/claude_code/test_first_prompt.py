@@ -11,7 +11,7 @@ from ctx import clock, terms
 from ctx.agents.claude_code.claude_hooks import ClaudeHooks
 from ctx.agents.runtime import first_prompt
 from ctx.agents.runtime.hook import Hook, answer
-from ctx.capture.injected_text import is_all_injected
+from ctx.capture.injected_text import without_injected
 from ctx.context import excerpt_search
 from ctx.hook_files import live
 from tests.agents.claude_code.hook_processes import NOTHING, SESSION, SILENT, Hooks, Ran, additional
@@ -49,7 +49,8 @@ def submit_prompt(hooks: Hooks, prompt: str = PROMPT, session: str = SESSION) ->
 def test_the_first_prompt_is_answered_without_a_worker_and_once(hooks: Hooks) -> None:
     given = additional(submit_prompt(hooks))
     assert given == f"{excerpt_search.HEADING}\n\n- [user, today] {RULE}\n"
-    assert is_all_injected(given)
+    assert given.strip()
+    assert not without_injected(given).strip()
     assert submit_prompt(hooks) == NOTHING
     assert submit_prompt(hooks, session="another") != NOTHING
     assert live.sessions(str(hooks.home)) == []
@@ -121,7 +122,8 @@ def test_text_cannot_leave_its_line(hooks: Hooks, text: str) -> None:
     assert len(lines) == 2
     assert all(line.startswith("- [user, today] ") for line in lines)
     assert "<!--" not in given
-    assert is_all_injected(given)
+    assert given.strip()
+    assert not without_injected(given).strip()
 
 
 def test_a_store_without_the_table_gives_nothing(hooks: Hooks) -> None:

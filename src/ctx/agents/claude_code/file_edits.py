@@ -33,10 +33,8 @@ class Edit(NamedTuple):
 
 def path_of(payload: Mapping[str, Any]) -> str:
     """The file that a tool was used on."""
-    tool_input, response = (
-        fields_of(payload.get("tool_input")),
-        fields_of(payload.get("tool_response")),
-    )
+    tool_input = fields_of(payload.get("tool_input"))
+    response = fields_of(payload.get("tool_response"))
     file = fields_of(response.get("file"))
     named = [tool_input.get(name) for name in ("file_path", "notebook_path", "path")]
     for path in (*named, response.get("filePath"), file.get("filePath")):

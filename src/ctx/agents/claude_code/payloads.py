@@ -141,9 +141,8 @@ def _words(name: str, payload: Mapping[str, Any]) -> tuple[str | None, Speaker]:
     if name == RECAP:
         return _recap(plain_text_of(payload, "text")), "agent"
     if name == TITLE:
-        return plain_text_of(payload, "text"), "user" if payload.get(
-            "titled_by"
-        ) == "user" else "agent"
+        is_by_user = payload.get("titled_by") == "user"
+        return plain_text_of(payload, "text"), "user" if is_by_user else "agent"
     return None, ""
 
 

@@ -180,7 +180,10 @@ class _CopilotReader(TranscriptReader):
                 self._calls.clear()
                 self._add(entry, session_state.INTERRUPT, EventContent())
             case "tool.execution_start":
-                self._start_call(offset, data)
+                call_id, tool = text_of(data, "toolCallId"), text_of(data, "toolName")
+                if call_id and tool:
+                    arguments = copilot_tools.arguments_of(data.get("arguments"))
+                    self._calls[call_id] = _WaitingCall(offset, tool, arguments)
             case "hook.start":
                 self._note_reported(data)
             case "tool.execution_complete":
@@ -190,12 +193,6 @@ class _CopilotReader(TranscriptReader):
         context = data.get("context")
         self._folder = text_of(context, "cwd") or self._folder
         self._branch = text_of(context, "branch") or self._branch
-
-    def _start_call(self, offset: int, data: Mapping[str, Any]) -> None:
-        call_id, tool = text_of(data, "toolCallId"), text_of(data, "toolName")
-        if call_id and tool:
-            arguments = copilot_tools.arguments_of(data.get("arguments"))
-            self._calls[call_id] = _WaitingCall(offset, tool, arguments)
 
     def _note_reported(self, data: Mapping[str, Any]) -> None:
         """Find the call that a hook reports."""

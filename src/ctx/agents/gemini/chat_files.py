@@ -17,7 +17,6 @@ from ctx.hook_files import live
 from ctx.hosts import transcript_paths
 from ctx.hosts.transcripts import TranscriptStart
 
-_CHATS = "chats"
 _NAME = re.compile(r"session-[0-9A-Za-z-]{1,100}\.jsonl")
 _FIRST_LINE = 64 * 1024
 _LARGEST_LIST = 4 * 1024 * 1024

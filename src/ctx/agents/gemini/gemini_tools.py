@@ -79,10 +79,8 @@ def slim(tool: str, arguments: Mapping[str, Any], result: ToolResult) -> dict[st
 
 def call_of(tool: str, payload: Mapping[str, Any]) -> Call:
     """The call of a stored payload."""
-    arguments, response = (
-        fields_of(payload.get("tool_input")),
-        fields_of(payload.get("tool_response")),
-    )
+    arguments = fields_of(payload.get("tool_input"))
+    response = fields_of(payload.get("tool_response"))
     if tool.startswith(_OWN_TOOLS):
         return tool_calls.OwnTool()
     if tool in _IGNORED:
@@ -128,9 +126,8 @@ def _written(arguments: Mapping[str, Any], display: object) -> tuple[str, FileCo
     """The file that was written. The display has all of it, before and after."""
     fields = fields_of(display)
     before, after = fields.get("originalContent"), fields.get("newContent")
-    path = nonblank_text_of(fields, "filePath") or nonblank_text_of(
-        arguments, "file_path", "absolute_path"
-    )
+    path = nonblank_text_of(fields, "filePath")
+    path = path or nonblank_text_of(arguments, "file_path", "absolute_path")
     if isinstance(after, str):
         is_new = fields.get("isNewFile") is True or not isinstance(before, str)
         return path, kept_contents.limited(None if is_new else before, after, is_whole=True)

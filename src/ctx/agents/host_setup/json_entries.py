@@ -15,15 +15,6 @@ IsOurs = Callable[[Any], bool]
 """Decides whether the value of an entry is ours."""
 
 
-def read_entry(text: str | None, path: tuple[str, str]) -> Any:
-    """The value of an entry; None if there is none."""
-    if text is None or jsonc.is_blank(text):
-        return None
-    holder = jsonc.last(jsonc.parse(text).root, path[0])
-    entry = None if holder is None else jsonc.last(holder.value, path[1])
-    return None if entry is None else entry.value.plain
-
-
 def with_entry(
     text: str | None, path: tuple[str, str], value: Mapping[str, Any], is_ours: IsOurs
 ) -> str:

@@ -108,7 +108,12 @@ class Cpp(C):
             case "method":
                 return self._member(node, parent, source)
             case "trait":
-                return _concept(node, source)
+                name = node.child_by_field_name("name")
+                if name is None:
+                    return None
+                return ItemDescription(
+                    source.text(name), name.start_byte, "trait", "public", name.end_byte
+                )
             case "function":
                 return self._function(node, parent, source)
             case "type_alias" if node.type == "alias_declaration":
@@ -142,7 +147,9 @@ class Cpp(C):
                 self._hidden = (node.start_byte, node.end_byte)
             return None
         body = body_start(node.child_by_field_name("body"), node)
-        return ItemDescription(_spaceless(name, source), name.start_byte, "module", "public", body)
+        return ItemDescription(
+            "".join(source.text(name).split()), name.start_byte, "module", "public", body
+        )
 
     def _class(
         self, node: "Node", kind: str, parent: SourceItem, source: SourceText
@@ -380,17 +387,6 @@ def _accesses(body: "Node", source: SourceText) -> list[tuple[int, str]]:
             word = source.content[child.start_byte : child.end_byte]
             accesses.append((child.start_byte, _ACCESS.get(word, "public")))
     return accesses
-
-
-def _concept(node: "Node", source: SourceText) -> ItemDescription | None:
-    name = node.child_by_field_name("name")
-    if name is None:
-        return None
-    return ItemDescription(source.text(name), name.start_byte, "trait", "public", name.end_byte)
-
-
-def _spaceless(node: "Node", source: SourceText) -> str:
-    return "".join(source.text(node).split())
 
 
 def _made_by_macro(declarator: "Node | None", source: SourceText) -> str:

@@ -79,6 +79,12 @@ class EcmaScript(Language):
                 return self._default(node, source)
             case "assigned":
                 return self._assigned_member(node, source)
+        return self._named_item(node, kind, parent, source)
+
+    def _named_item(
+        self, node: "Node", kind: str, parent: SourceItem, source: SourceText
+    ) -> ItemDescription | None:
+        """A declaration that has a name of its own."""
         name_node = node.child_by_field_name("name")
         if name_node is None:
             return None

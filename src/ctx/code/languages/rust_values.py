@@ -104,8 +104,7 @@ def principal(text: str) -> str:
 
 def self_type(text: str) -> str:
     """The type of an implementation: like `principal`, but a `Box` stays a `Box`."""
-    found = _NAME.match(_without_prefix(text))
-    return "".join(found.group(1).split()) if found else ""
+    return path_of(text)
 
 
 def path_of(text: str) -> str:

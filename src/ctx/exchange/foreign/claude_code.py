@@ -19,11 +19,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from ctx import checkouts, clock, disk
+from ctx import clock, disk
 from ctx.errors import PathRefused
 from ctx.exchange.foreign import foreign_items, markdown_sections
 from ctx.exchange.foreign.foreign_items import CompletePage, ForeignSource, Item, SkippedItem
 from ctx.exchange.foreign.markdown_sections import MarkdownSection
+from ctx.exchange.foreign.project_pages import project_of
 from ctx.ids import NodeId
 from ctx.memory import model
 from ctx.memory.model import Draft
@@ -125,7 +126,7 @@ def _page(path: str, folders: ClaudeFolders) -> MemoryPage:
     if os.path.basename(folder) == "memory" and _inside_projects(folder):
         project = _noted_project(os.path.dirname(folder), folders)
         return MemoryPage(path, folder, project, trusted=True)
-    project, root = _project(folder)
+    project, root = project_of(folder)
     return MemoryPage(path, root, project, trusted=True)
 
 
@@ -146,7 +147,7 @@ def _notes(folder: str, folders: ClaudeFolders) -> Iterator[MemoryPage]:
 
 
 def _of_project(folder: str) -> Iterator[MemoryPage | SkippedItem]:
-    project, root = _project(folder)
+    project, root = project_of(folder)
     home = os.path.expanduser("~")
     for count, (here, folders, names) in enumerate(os.walk(folder)):
         if count == _MOST_FOLDERS:
@@ -178,16 +179,6 @@ def _markdown_files(folder: str, name: str) -> Iterator[str]:
                 yield os.path.relpath(os.path.join(here, file_name), folder)
 
 
-def _project(folder: str) -> tuple[str, str]:
-    """The name and root of the project that a folder belongs to."""
-    checkout = checkouts.find_checkout(folder)
-    if checkout is None:
-        return os.path.basename(folder), folder
-    common = checkout.common_dir
-    named = os.path.dirname(common) if os.path.basename(common) == ".git" else checkout.top
-    return os.path.basename(named), checkout.top
-
-
 def _inside_projects(memory: str) -> bool:
     return os.path.basename(os.path.dirname(os.path.dirname(memory))) == "projects"
 
@@ -208,10 +199,10 @@ def _noted_project(folder: str, folders: ClaudeFolders) -> str:
             if match := re.search(rb'"cwd"\s*:\s*"((?:[^"\\]|\\.)+)"', start):
                 cwd = foreign_items.json_value(b'"' + match[1] + b'"')
                 if isinstance(cwd, str) and os.path.basename(cwd.rstrip("/")):
-                    return _project(cwd.rstrip("/"))[0]
+                    return project_of(cwd.rstrip("/"))[0]
     name = os.path.basename(folder)
     for near in folders.near:
-        project, root = _project(near)
+        project, root = project_of(near)
         if name in {_DASHED.sub("-", path) for path in (near, root, os.path.realpath(root))}:
             return project
     return name.strip("-") or "unknown"

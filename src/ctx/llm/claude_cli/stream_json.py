@@ -6,7 +6,15 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ctx.llm.event_stream import AnswerCollector, Event, as_count, as_name, as_text, shorten
+from ctx.llm.event_stream import (
+    AnswerCollector,
+    Event,
+    as_count,
+    as_name,
+    as_object,
+    as_text,
+    shorten,
+)
 from ctx.llm.protocol import Stop, Usage
 
 _OVER_BUDGET = "error_max_budget_usd"
@@ -72,14 +80,14 @@ class Reply:
         match event:
             case {"type": "message_start", "message": dict(message)}:
                 self.model = as_name(message.get("model"))
-                self._used |= _object(message.get("usage"))
+                self._used |= as_object(message.get("usage"))
             case {"type": "content_block_delta", "delta": {"text": piece}}:
                 self.collector.add_text(as_text(piece))
             case {"type": "content_block_delta", "delta": {"thinking": piece}}:
                 self.collector.add_thinking(as_text(piece))
             case {"type": "message_delta", "delta": dict(delta)}:
                 self._stop_reason = as_text(delta.get("stop_reason"))
-                self._used |= _object(event.get("usage"))
+                self._used |= as_object(event.get("usage"))
             case {"type": "message_stop"}:
                 self._is_done = True
             case {"type": "ping"}:
@@ -94,7 +102,7 @@ class Reply:
             case {"content": [*blocks]}:
                 self.model = as_name(message.get("model"))
                 for block in blocks:
-                    self.collector.add_text(as_text(_object(block).get("text")))
+                    self.collector.add_text(as_text(as_object(block).get("text")))
 
     @property
     def is_enough(self) -> bool:
@@ -129,7 +137,7 @@ class Reply:
         if self._begun != 1 or not self._is_done or not self.is_whole:
             return None
         result = self._result or {}
-        models = _object(result.get("modelUsage")).values()
+        models = as_object(result.get("modelUsage")).values()
         sums = [sum(_count(model, word) for model in models) for word in _BY_MODEL]
         if not any(sums):
             sums = [_count(self._used, word) for word in _BY_MESSAGE]
@@ -171,12 +179,8 @@ class Reply:
         return any(word in self.complaint for word in _UNREACHABLE)
 
 
-def _object(value: Any) -> Event:
-    return value if isinstance(value, dict) else {}
-
-
 def _count(usage: Any, word: str) -> int:
-    return as_count(_object(usage).get(word)) or 0
+    return as_count(as_object(usage).get(word)) or 0
 
 
 def _micros(result: Event) -> int | None:

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from ctx import clock
 from ctx.errors import BudgetExceeded, ModelFailure
-from ctx.llm.event_stream import AnswerCollector, as_count, as_text, shorten
+from ctx.llm.event_stream import AnswerCollector, as_count, as_object, as_text, shorten
 from ctx.llm.http_client import HttpClient, RequestRefused
 from ctx.llm.llama_cpp import slots
 from ctx.llm.llama_cpp.prompt_tokens import Prompt, Prompts
@@ -169,9 +169,9 @@ class LlamaCpp:
                 f"The server at {self.where} is not a llama.cpp server.",
                 hint="For other servers: `ctx config set llm.backend openai`.",
             )
-        settings = _object(props["default_generation_settings"])
+        settings = as_object(props["default_generation_settings"])
         context = settings.get("n_ctx")
-        adapters = str(_object(settings.get("params")).get("lora"))
+        adapters = str(as_object(settings.get("params")).get("lora"))
         path, alias, ftype, build = (
             as_text(props.get(key))
             for key in ("model_path", "model_alias", "model_ftype", "build_info")
@@ -254,7 +254,7 @@ class LlamaCpp:
             state,
             prefix,
             cached,
-            _milliseconds(_object(last.get("timings")).get("prompt_ms")),
+            _milliseconds(as_object(last.get("timings")).get("prompt_ms")),
             saved,
         )
 
@@ -309,7 +309,7 @@ def _usage(last: Mapping[str, Any]) -> Usage | None:
     read, answered = as_count(last.get("tokens_evaluated")), as_count(last.get("tokens_predicted"))
     if read is None or answered is None:
         return None
-    timings = _object(last.get("timings"))
+    timings = as_object(last.get("timings"))
     known = as_count(timings.get("cache_n"))
     if known is None:
         # Older servers report only evaluated tokens.
@@ -326,10 +326,6 @@ def _stop(last: Mapping[str, Any]) -> Stop:
 
 def _milliseconds(value: Any) -> int:
     return round(value) if isinstance(value, int | float) and 0 <= value < 1e9 else 0
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def _model_name(name: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from ctx.capture.injected_text import without_injected
 from ctx.capture.private_text import without_private
-from ctx.capture.steps import Step, StepFinding
+from ctx.capture.steps import Step, StepFinding, outcome_text
 from ctx.synthesis import one_line_text
 
 _LONGEST_TEXT = 60_000
@@ -53,7 +53,7 @@ def _step_action(step: Step) -> str:
             ended = "" if step.ok else ", which failed"
             return f"wrote {path} (+{step.added} -{step.removed} lines){ended}"
         case "command":
-            return f"ran {_line(step.text, _LONGEST_COMMAND)}{_step_outcome(step)}"
+            return f"ran {_line(step.text, _LONGEST_COMMAND)}{outcome_text(step)}"
         case "search":
             return f"looked for {_line(step.text, _LONGEST_LINE)}"
         case "plan":
@@ -62,12 +62,6 @@ def _step_action(step: Step) -> str:
             return f"ran a subagent: {_line(step.text, _LONGEST_COMMAND)}"
         case "mark":
             return f"({_line(step.text, _LONGEST_LINE)})"
-
-
-def _step_outcome(step: Step) -> str:
-    if not step.ok or step.passed is False:
-        return f" — failed (exit {step.exit_code})" if step.exit_code else " — failed"
-    return " — passed" if step.passed else ""
 
 
 def _details(step: Step) -> Iterator[str]:

@@ -1,0 +1,19 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ctx.workspace import Memory
+from tests.capture.conversations import Client
+from tests.synthesis.test_session_writer import open_writable
+
+
+@pytest.fixture
+def memory(surroundings: Path, repo: Path) -> Iterator[Memory]:
+    with open_writable(surroundings, repo) as memory:
+        yield memory
+
+
+@pytest.fixture
+def client(repo: Path, surroundings: Path) -> Client:
+    return Client(surroundings / ".ctx", repo)
