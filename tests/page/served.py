@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import httpx
 from playwright.sync_api import Browser, BrowserContext, Page
 
-_STOP_S = 20
+_STOP_S = 120
 PATIENCE_MS = 120_000
 """A busy machine takes long."""
 
