@@ -6,6 +6,8 @@ to install it (`tests/conftest.py`). With `CTX_TEST_REQUIRE_ALL=1`, as in CI, th
 
 import os
 import shutil
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterable
 from typing import NoReturn
@@ -18,6 +20,8 @@ INSTALL = {
     "zsh": "apt-get install zsh",
     "fish": "apt-get install fish",
     "groff": "apt-get install groff-base",
+    "mount": "apt-get install mount",
+    "unshare": "apt-get install util-linux",
     "node": "apt-get install nodejs",
     "chromium": "apt-get install chromium",
     "cargo": "apt-get install cargo",
@@ -50,6 +54,18 @@ def skip_without(name: str) -> NoReturn:
 def program(name: str) -> str:
     """The path of a program; the test is skipped if it is missing."""
     return shutil.which(name) or skip_without(name)
+
+
+def with_own_mounts() -> list[str]:
+    """The beginning of a command whose mounts no other process sees; the test is skipped where
+    that is impossible."""
+    if sys.platform != "linux" or os.getuid() != 0:
+        pytest.skip("Only root on Linux has mounts of its own.")
+    program("mount")
+    words = [program("unshare"), "--mount", "--propagation", "private"]
+    if subprocess.run([*words, "true"], check=False).returncode:
+        pytest.skip("This machine lets nobody have mounts of their own.")
+    return words
 
 
 def missing(reasons: Iterable[str]) -> list[str]:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.installed import program
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -14,7 +16,7 @@ def run_fish_tests(folder: Path, **variables: str) -> "subprocess.CompletedProce
     """The tests of one shell, on a PATH without it."""
     (folder / "bin").mkdir()
     for name in ("git", "sh"):
-        (folder / "bin" / name).symlink_to(f"/usr/bin/{name}")
+        (folder / "bin" / name).symlink_to(program(name))
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "tests/cli/test_completion.py", "-k", "fish"],
         cwd=ROOT,

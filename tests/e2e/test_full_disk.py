@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from ctx.agents.claude_code.registration import ENTRY
+from tests import installed
 from tests.agents.claude_code.test_hook_faults import MOUNTS
 from tests.capture.conversations import Client, Conversation, context_of
 from tests.conftest import Ctx
 
-ALONE = ["unshare", "--mount", "--propagation", "private"]
 LOST = "0c0c0c0c-e3b0-4b25-afae-79ee4238d2da"
 BROKEN = "ctx: this session cannot be recorded"
 AGO_S = 3600
@@ -25,8 +25,9 @@ QUIET_S = 120
 class OnBadDisk:
     """Runs the registered hook with a `CTX_HOME` on a file system that cannot be written."""
 
-    def __init__(self, client: Client, mount: str) -> None:
+    def __init__(self, client: Client, alone: list[str], mount: str) -> None:
         self._client = client
+        self._alone = alone
         self._mount = mount
 
     def __call__(self, word: str, payload: dict[str, object], *_: str) -> dict[str, object]:
@@ -37,11 +38,11 @@ class OnBadDisk:
             "CTX_HOME": self._client.home,
             "PATH": os.environ["PATH"],
             "CTX_WORKER_AUTOSTART": "0",
-            "CTX_HOOKS_TIMEOUT_SECONDS": "60",
+            "CTX_PATIENCE": "40",
         }
         hook = [sys.executable, "-I", "-S", str(ENTRY), word]
         ran = subprocess.run(
-            [*ALONE, "sh", "-c", f'set -e; {self._mount}; exec "$@"', "sh", *hook],
+            [*self._alone, "sh", "-c", f'set -e; {self._mount}; exec "$@"', "sh", *hook],
             input=json.dumps(payload).encode() + b"\n",
             capture_output=True,
             env=environment,
@@ -98,17 +99,15 @@ def sessions(ctx: Ctx) -> dict[str, str]:
     return {each["id"]: each["what"] for each in listed}
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="Only root can mount.")
 @pytest.mark.parametrize("by_worker", [False, True], ids=["hook apply", "worker"])
 @pytest.mark.parametrize("mount", MOUNTS)
 def test_a_session_on_a_bad_disk_is_captured_later(
     ctx: Ctx, client: Client, mount: str, by_worker: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if shutil.which("unshare") is None or subprocess.run([*ALONE, "true"]).returncode:
-        pytest.skip("This machine lets nobody have mounts of their own.")
+    alone = installed.with_own_mounts()
     talk = client.talk(LOST)
     with monkeypatch.context() as patch:
-        patch.setattr(client, "hook", OnBadDisk(client, MOUNTS[mount]))
+        patch.setattr(client, "hook", OnBadDisk(client, alone, MOUNTS[mount]))
         answer = converse(talk)
     # The agent was served, the user was told, and nothing was stored.
     assert "Money is in cents." in context_of(answer)

@@ -12,7 +12,9 @@ from urllib.parse import urlsplit
 import httpx
 from playwright.sync_api import Browser, BrowserContext, Page
 
-_STOP_S = 20
+from tests.warm_process import ForkedProcess, WarmProcess
+
+_STOP_S = 120
 PATIENCE_MS = 120_000
 """A busy machine takes long."""
 
@@ -20,15 +22,23 @@ PATIENCE_MS = 120_000
 class Served:
     """The page of a folder."""
 
+    warm: WarmProcess | None = None
+    """What starts the servers, so that they start faster. Without it each is a new process."""
+
     def __init__(self, folder: Path, *words: str, **variables: str) -> None:
         self.folder = folder
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "ctx", "serve", *words],
-            cwd=folder,
-            env={**os.environ, **variables},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        environment = {**os.environ, **variables}
+        self._process: subprocess.Popen[str] | ForkedProcess
+        if Served.warm is None:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "ctx", "serve", *words],
+                cwd=folder,
+                env=environment,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+        else:
+            self._process = Served.warm.start(["serve", *words], folder, environment)
         assert self._process.stdout is not None
         self.address = self._process.stdout.readline().strip()
         """The first line: an address that works once."""

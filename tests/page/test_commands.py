@@ -14,6 +14,12 @@ from tests.conftest import Ctx
 from tests.page.served import Served
 
 
+@pytest.fixture(autouse=True)
+def new_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here the command itself is tested: each server is a process of its own."""
+    monkeypatch.setattr(Served, "warm", None)
+
+
 def test_serve_prints_one_line_and_stays(project: Path) -> None:
     with Served(project) as served:
         assert served.address.startswith("http://127.0.0.1:")

@@ -140,7 +140,8 @@ def test_observing(client: httpx.Client, project: Path) -> None:
         {"kind": "command", "command": "pytest -q", "output": "1 passed", "exit_code": 0},
         {"kind": "note", "text": "The tests need a network."},
     ]
-    for refused in ([], [{"kind": "shout"}], [{"kind": "note"}]):
+    nowhere = {"kind": "file_read", "path": "\0"}
+    for refused in ([], [{"kind": "shout"}], [{"kind": "note"}], [nowhere]):
         assert api(client, "POST", "/events", json={"events": refused}).status_code == 400
     answer = api(client, "POST", "/events", json={"events": events[:2], "session": "mine"})
     assert answer.status_code == 200, answer.text

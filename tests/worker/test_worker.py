@@ -20,7 +20,7 @@ from ctx.hook_files import live, spool
 from ctx.operations import worker_round
 from tests.agents.claude_code.hook_processes import SESSION, USUAL, sample
 from tests.conftest import Ctx
-from tests.worker.worker_processes import Workers, is_running, quickly, until
+from tests.worker.worker_processes import Workers, children, is_running, quickly, until
 
 
 def report(home: Path, word: str = "post-tool-use", *, wakes: bool = True, **changed: str) -> None:
@@ -276,13 +276,10 @@ def test_the_child_processes_of_a_worker_end_with_it(
     live.begin(str(workers.home), SESSION, str(os.getpid()), str(repo))
     process = workers.start()
     report(workers.home, cwd=str(repo))
-    until(lambda: events(workers) == 1)
+    started = until(lambda: children(process.pid))
     process.send_signal(signal.SIGTERM)
     assert process.wait(300) == 0
-    held = subprocess.run(
-        ["pgrep", "-P", str(process.pid)], capture_output=True, text=True, check=False
-    )
-    assert held.stdout == ""
+    until(lambda: not any(map(is_running, started)))
 
 
 def test_answers_are_json(workers: Workers) -> None:

@@ -122,6 +122,18 @@ def end(pid: int) -> None:
     until(lambda: not is_running(pid))
 
 
+def children(pid: int) -> list[int]:
+    """The processes that a process started and that still run."""
+    if Path("/proc/self/task").exists():
+        lists = Path(f"/proc/{pid}/task").glob("*/children")
+        return [int(each) for file in lists for each in file.read_text().split()]
+    table = subprocess.run(
+        ["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=True
+    ).stdout
+    pairs = [line.split() for line in table.splitlines()]
+    return [int(child) for child, parent in pairs if int(parent) == pid]
+
+
 def is_running(pid: int) -> bool:
     """Whether a process runs; a zombie does not."""
     try:

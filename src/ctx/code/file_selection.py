@@ -94,7 +94,7 @@ def choose_one(
     project: Project, folder: str, word: str, rules: SelectionRules
 ) -> SelectedFile | RefusedFile:
     """The file for one path, whether or not it exists."""
-    if not word or word.endswith("/"):
+    if not word or word.endswith("/") or "\0" in word:
         raise PathRefused(f"{word!r} names no file.")
     path = project_path(project, os.path.join(folder, word), word)
     if os.path.isdir(os.path.join(project.root, path)):

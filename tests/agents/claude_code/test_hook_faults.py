@@ -25,6 +25,7 @@ import pytest
 from ctx.agents.claude_code.claude_hooks import ClaudeHooks
 from ctx.agents.runtime.hook import Hook, answer
 from ctx.hook_files import spool
+from tests import installed
 from tests.agents.claude_code.hook_processes import (
     NOTHING,
     SESSION,
@@ -349,7 +350,6 @@ MOUNTS = {
 }
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="Only root can mount.")
 @pytest.mark.parametrize(
     ("mount", "reason"),
     [
@@ -359,9 +359,7 @@ MOUNTS = {
     ids=MOUNTS,
 )
 def test_hooks_work_on_a_read_only_or_full_disk(hooks: Hooks, mount: str, reason: str) -> None:
-    alone = ["unshare", "--mount", "--propagation", "private"]
-    if shutil.which("unshare") is None or subprocess.run([*alone, "true"]).returncode:
-        pytest.skip("This machine lets nobody have mounts of their own.")
+    alone = installed.with_own_mounts()
     for word in WORDS:
         shutil.rmtree(hooks.home.parent / "copy", ignore_errors=True)
         script = f'set -e; {mount}; exec "$@"'
