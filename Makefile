@@ -51,7 +51,7 @@ check: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest tests/test_layers.py tests/test_docs.py tests/test_site.py \
-	  tests/test_documented.py
+	  tests/test_documented.py tests/test_figures.py
 
 bench: $(STAMP)
 	$(BIN)/python -m bench --write

@@ -268,6 +268,8 @@ def compare(index: Index, samples: int, seed: int, shown: int) -> None:
                 continue
             results.append(result)
     print(f"\r{len(calls)} sampled, {of_itself} of them recursive; jedi failed: {dict(broken)}")
+    if not results:
+        raise SystemExit(f"jedi judged no call in {index.root}.")
     print_figures(results)
     print_differences(results, shown)
     show_figures(os.path.basename(index.root), results, f"{samples} {seed}")

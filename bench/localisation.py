@@ -336,6 +336,8 @@ def main() -> None:
         results = options.results or str(Path(space, "results.jsonl"))
         found = answer_all(tasks, run, options.jobs, results)
     answered = [task for task in tasks if task.id in found]
+    if not answered:
+        raise SystemExit("No task was answered.")
     print_sets(answered, found)
     command = "python -m bench localisation TASKS MIRRORS"
     command += "".join(f" --set {name}" for name in options.set or ())
@@ -346,8 +348,7 @@ def main() -> None:
         show_sets(answered, found, command)
         show_calibration([found[task.id] for task in answered], command)
     took = sorted(found[task.id].milliseconds for task in answered)
-    if took:
-        print(f"\nranking: {took[len(took) // 2]:.0f} ms median, {took[-1]:.0f} maximum")
+    print(f"\nranking: {took[len(took) // 2]:.0f} ms median, {took[-1]:.0f} maximum")
 
 
 if __name__ == "__main__":

@@ -83,6 +83,8 @@ def indexed(repository: str, home: str) -> Target:
     rng = random.Random(7)
     tasks = [*sampled(subjects(place.root, variables), rng), *sampled(docs, rng)]
     rng.shuffle(tasks)
+    if len(tasks) < 2:
+        raise SystemExit(f"{place.root} has too few commits and docstrings to ask about.")
     rng.shuffle(names)
     # Long names are rarer.
     names.sort(key=lambda name: len(name) < LONG_NAME)

@@ -298,7 +298,7 @@ def show_recall(name: str, figures: Figures, silent: Figures, *, held_out: bool)
     means = [_percent(every[way]).strip() for way in (BASELINE, "ctx, text", "ctx")]
     around = f"{100 * sum(gains) / len(gains):+.1f} ({100 * low:+.1f} to {100 * high:+.1f})"
     rows = [[f"{SETS[name]}, R@{FIRST}", *means, around]]
-    for ability, shown in sorted(silent[CUT].items()):
+    for ability, shown in sorted(silent.get(CUT, {}).items()):
         text = _percent(silent[CUT_TEXT][ability]).strip()
         about = f"{SETS[name]}, {ability}: nothing shown, % of {len(shown)}"
         rows.append([about, "", text, _percent(shown).strip(), ""])

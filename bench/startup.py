@@ -1,7 +1,7 @@
 """The cost of starting `ctx` above starting Python, in CPU time.
 
 The floor is `python -c pass` with the same interpreter and environment, alternating with ctx. The
-first table is the installation as it is. Compiled bytecode makes a difference, and
+last table is the installation as it is. Compiled bytecode makes a difference, and
 PYTHONDONTWRITEBYTECODE controls it if ctx is installed from a working copy. So everything is also
 shown both ways: with a cache of all bytecode, and without the bytecode of ctx. About 10 ms are
 spent in the script that pip generates for a command: it imports `re`.

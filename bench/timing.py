@@ -101,12 +101,12 @@ class Figure(NamedTuple):
 
 
 def ms(seconds: float) -> str:
-    return f"{seconds * 1000:.1f} ms"
+    return f"{seconds * 1000:,.1f} ms"
 
 
 def more(seconds: float) -> str:
     """How much longer than something else."""
-    return f"{seconds * 1000:+.1f} ms"
+    return f"{seconds * 1000:+,.1f} ms"
 
 
 def times(ratio: float) -> str:
