@@ -9,7 +9,10 @@ SQLite with as many nodes of the same kind.
 
 `catch up` is a new machine that receives 100,000 records; `send` is the machine that sent them.
 
-    python -m bench team [--most N] [--clients N] [--records N] [--plots FOLDER]
+With `--data`, the nodes stay in a folder: the next run measures them without loading them again. A
+million takes 15 GB.
+
+    python -m bench team [--most N] [--clients N] [--records N] [--plots FOLDER] [--data FOLDER]
 """
 
 import argparse
@@ -17,9 +20,10 @@ import random
 import sqlite3
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from statistics import quantiles
 from typing import LiteralString, NamedTuple, cast
@@ -47,8 +51,6 @@ from ctx.sync.team_target import TeamTarget
 from tests.postgres_server import PostgresServer
 
 SIZES = (10_000, 100_000, 1_000_000)
-GROWING = "growing"
-"""The database that grows."""
 MEMBER = "bench"
 PROJECTS = 20
 BASE = 1_000
@@ -119,8 +121,9 @@ def latency(clients: int, connect: Callable[[], sqlite3.Connection], read: Read)
 
 
 def prepare(server: PostgresServer, database: str) -> None:
-    """A database in which one member owns all projects."""
+    """A new database in which one member owns all projects."""
     with server.connect() as admin:
+        admin.execute(f"DROP DATABASE IF EXISTS {database}".encode())
         admin.execute(f"CREATE DATABASE {database}".encode())
     with closing(TeamTarget(server.url(database=database))) as target:
         target.listing()
@@ -131,6 +134,33 @@ def prepare(server: PostgresServer, database: str) -> None:
     with server.connect(MEMBER, database) as member:
         for number in range(PROJECTS):
             member.execute("INSERT INTO ctx.projects (name) VALUES (%s)", (f"p{number}",))
+
+
+def database_of(server: PostgresServer, folder: Path, nodes: int) -> str:
+    """The name of a database with this many nodes; it is built if the server has none. Each size
+    has the nodes of the one before."""
+    name, unfinished = f"nodes_{nodes}", "unfinished"
+    with server.connect() as admin:
+        row = admin.execute("SELECT 1 FROM pg_database WHERE datname = %s", (name,)).fetchone()
+    if row is not None:
+        return name
+    if nodes == BASE:
+        prepare(server, unfinished)
+        copy_store(store_of(folder, BASE), server.url(MEMBER, unfinished))
+        keep_base(server, unfinished)
+    else:
+        smaller = max(size for size in (BASE, *SIZES) if size < nodes)
+        template = database_of(server, folder, smaller)
+        with server.connect() as admin:
+            admin.execute(f"DROP DATABASE IF EXISTS {unfinished}".encode())
+            # Not as a part of the log, which would be as large as the database.
+            admin.execute(
+                f"CREATE DATABASE {unfinished} TEMPLATE {template} STRATEGY file_copy".encode()
+            )
+        multiply(server, unfinished, range(smaller // BASE, nodes // BASE))
+    with server.connect() as admin:
+        admin.execute(f"ALTER DATABASE {unfinished} RENAME TO {name}".encode())
+    return name
 
 
 def copy_store(path: str, url: str) -> int:
@@ -173,9 +203,9 @@ _KEYS: dict[str, tuple[LiteralString, LiteralString]] = {
 }
 
 
-def keep_base(server: PostgresServer) -> None:
+def keep_base(server: PostgresServer, database: str) -> None:
     """Keep the rows that `multiply` copies."""
-    with server.connect(database=GROWING) as admin:
+    with server.connect(database=database) as admin:
         admin.execute("CREATE SCHEMA base")
         for table in _TABLES:
             admin.execute(
@@ -184,29 +214,49 @@ def keep_base(server: PostgresServer) -> None:
             )
 
 
-def multiply(server: PostgresServer, copies: range, window_ms: int) -> None:
+def multiply(server: PostgresServer, database: str, copies: range) -> None:
     """Copy the nodes into earlier windows of time, as `bench scale` does it in SQLite."""
-    with server.connect(database=GROWING) as admin:
+    window_ms = TWO_YEARS_MS * BASE // SIZES[-1]
+    with server.connect(database=database) as admin:
         # Neither triggers nor foreign keys have to look at copies.
         admin.execute("SET session_replication_role = replica")
+        admin.execute("SET maintenance_work_mem = '512MB'")
         admin.execute(
             "CREATE TEMP TABLE renamed (old text PRIMARY KEY, new text, at text, stamp bigint)"
         )
         old = [str(row[0]) for row in admin.execute("SELECT id FROM base.nodes ORDER BY id")]
-        for copy in copies:
-            admin.execute("TRUNCATE renamed")
-            with admin.cursor() as cursor, cursor.copy("COPY renamed FROM STDIN") as rows:
-                for node_id in old:
-                    rows.write_row(renamed(node_id, copy, window_ms))
-            admin.execute("ANALYZE renamed")
-            for table, changed in _TABLES.items():
-                admin.execute(_copying(admin, table, changed).encode(), {"copy": copy})
+        with indexes_made_last(admin):
+            for copy in copies:
+                admin.execute("TRUNCATE renamed")
+                with admin.cursor() as cursor, cursor.copy("COPY renamed FROM STDIN") as rows:
+                    for node_id in old:
+                        rows.write_row(renamed(node_id, copy, window_ms))
+                admin.execute("ANALYZE renamed")
+                for table, changed in _TABLES.items():
+                    admin.execute(_copying(admin, table, changed).encode(), {"copy": copy})
         admin.execute("TRUNCATE ctx.word_totals")
         admin.execute(
             "INSERT INTO ctx.word_totals SELECT project, owner, count(*), sum(words)"
             " FROM ctx.words GROUP BY project, owner"
         )
-        admin.execute("ANALYZE")
+        admin.execute("VACUUM ANALYZE")
+
+
+@contextmanager
+def indexes_made_last(admin: psycopg.Connection[tuple[object, ...]]) -> Iterator[None]:
+    """Drop the indexes of all tables, except those of keys, and create them again."""
+    indexes = admin.execute(
+        "SELECT format('%I.%I', n.nspname, c.relname), pg_get_indexdef(i.indexrelid)"
+        " FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid"
+        " JOIN pg_namespace AS n ON n.oid = c.relnamespace"
+        " WHERE n.nspname = 'ctx' AND NOT i.indisunique AND NOT c.relispartition"
+    ).fetchall()
+    for name, _ in indexes:
+        admin.execute(f"DROP INDEX {name}".encode())
+    yield
+    for _, definition in indexes:
+        # With `ONLY`, the partitions would have none.
+        admin.execute(str(definition).replace(" ON ONLY ", " ON ").encode())
 
 
 def _copying(
@@ -228,9 +278,9 @@ def _copying(
     )
 
 
-def size_of(server: PostgresServer) -> int:
+def size_of(server: PostgresServer, database: str) -> int:
     """The bytes of all tables and indexes of ctx."""
-    with server.connect(database=GROWING) as admin:
+    with server.connect(database=database) as admin:
         row = admin.execute(
             "SELECT sum(pg_total_relation_size(c.oid)) FROM pg_class AS c"
             " JOIN pg_namespace AS n ON n.oid = c.relnamespace"
@@ -279,35 +329,29 @@ def main() -> int:
         "--records", type=int, default=100_000, help="records to catch up (%(default)s)"
     )
     parser.add_argument("--plots", type=Path, help="write the plot to this folder")
+    parser.add_argument("--data", type=Path, help="keep the loaded nodes in this folder")
     options = parser.parse_args()
-    series: dict[str, list[tuple[float, float]]] = {}
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary)
-        # PostgreSQL does not run as root, and its user must be able to enter the folder.
-        folder.chmod(0o755)
-        (folder / "server").mkdir()
-        server = PostgresServer(folder / "server")
-        server.start()
-        try:
-            prepare(server, GROWING)
-            started = time.perf_counter()
-            records = copy_store(store_of(folder, BASE), server.url(MEMBER, GROWING))
-            copying_s = time.perf_counter() - started
-            keep_base(server)
-            copied = Figure(f"copy {records:,} records, verified", f"{copying_s:.1f} s")
-            print("\none client", flush=True)
-            timing.print_table([copied, *catching_up(server, folder, options.records)])
-            before = 1
-            sizes = [size for size in SIZES if size <= options.most]
-            for size in sizes:
-                window_ms = TWO_YEARS_MS * BASE // sizes[-1]
-                multiply(server, range(before, size // BASE), window_ms)
-                before = size // BASE
-                figures = grown(server, store_of(folder, size), size, options.clients, series)
-                print(f"\n{size:,} nodes, {options.clients} clients: p50 / p95", flush=True)
-                timing.print_table(figures)
-        finally:
-            server.stop()
+    sizes = [size for size in SIZES if size <= options.most]
+    with (
+        tempfile.TemporaryDirectory() as temporary,
+        running(options.data or Path(temporary)) as server,
+    ):
+        folder = options.data or Path(temporary)
+        print("\none client", flush=True)
+        timing.print_table(catching_up(server, Path(temporary), options.records))
+        series: dict[str, list[tuple[float, float]]] = {}
+        for size in sizes:
+            database, store = database_of(server, folder, size), store_of(folder, size)
+            figures = [Figure("bytes per node", f"{size_of(server, database) / size:,.0f}")]
+            for read in READS:
+                url = server.url(MEMBER, database)
+                ours = latency(options.clients, partial(on_server, url), read)
+                theirs = latency(options.clients, partial(user_store.open_for_reading, store), read)
+                figures.append(Figure(read.name, str(ours), baseline=str(theirs)))
+                series.setdefault(f"{read.name}, server", []).append((size, ours.p95 * 1000))
+                series.setdefault(f"{read.name}, SQLite", []).append((size, theirs.p95 * 1000))
+            print(f"\n{size:,} nodes, {options.clients} clients: p50 / p95", flush=True)
+            timing.print_table(figures)
     if options.plots:
         plot = Plot(
             "team-reads",
@@ -320,22 +364,19 @@ def main() -> int:
     return 0
 
 
-def grown(
-    server: PostgresServer,
-    store: str,
-    size: int,
-    clients: int,
-    series: dict[str, list[tuple[float, float]]],
-) -> list[Figure]:
-    """The figures of a server with this many nodes; the plot gets the p95 of the answers."""
-    figures = [Figure("bytes per node", f"{size_of(server) / size:,.0f}")]
-    for read in READS:
-        ours = latency(clients, lambda: on_server(server.url(MEMBER, GROWING)), read)
-        theirs = latency(clients, lambda: user_store.open_for_reading(store), read)
-        figures.append(Figure(read.name, str(ours), baseline=str(theirs)))
-        series.setdefault(f"{read.name}, server", []).append((size, ours.p95 * 1000))
-        series.setdefault(f"{read.name}, SQLite", []).append((size, theirs.p95 * 1000))
-    return figures
+@contextmanager
+def running(folder: Path) -> Iterator[PostgresServer]:
+    """A server with its data in a folder."""
+    data = folder / "server"
+    data.mkdir(parents=True, exist_ok=True)
+    # PostgreSQL does not run as root, and its user must be able to enter the folder.
+    data.parent.chmod(0o755)
+    server = PostgresServer(data)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
 
 
 if __name__ == "__main__":

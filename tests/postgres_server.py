@@ -41,10 +41,11 @@ class PostgresServer:
         self._user = _NOBODY if os.geteuid() == 0 else None
         if self._user is not None:
             os.chown(folder, self._user, self._user)
-        self._run(
-            "initdb", "--auth=trust", "--username=postgres", "--encoding=utf8", "--no-sync",
-            "--locale=C", f"--pgdata={self._data}",
-        )  # fmt: skip
+        if not self._data.exists():
+            self._run(
+                "initdb", "--auth=trust", "--username=postgres", "--encoding=utf8", "--no-sync",
+                "--locale=C", f"--pgdata={self._data}",
+            )  # fmt: skip
 
     def url(self, user: str = "postgres", database: str = "postgres") -> str:
         return f"postgresql://{user}@127.0.0.1:{self.port}/{database}"
