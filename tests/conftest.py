@@ -8,7 +8,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from importlib import import_module
 from itertools import count
 from pathlib import Path
@@ -19,7 +19,7 @@ from hypothesis import settings
 
 from ctx import clock
 from ctx.cli.main import main
-from tests import effort, installed
+from tests import effort, engines, installed
 from tests.postgres_server import PostgresServer
 
 # How long an example takes says how busy the machine is.
@@ -215,3 +215,31 @@ def database(postgres: PostgresServer) -> str:
     with postgres.connect() as connection:
         connection.execute(f"CREATE DATABASE {name}".encode())
     return name
+
+
+@pytest.fixture(scope="session")
+def server_engine(postgres: PostgresServer) -> Iterator[engines.ServerEngine]:
+    name = f"engine_{os.getpid()}"
+    with postgres.connect() as connection:
+        connection.execute(f"CREATE DATABASE {name}".encode())
+    with closing(engines.ServerEngine(postgres, name)) as server:
+        yield server
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Tests about SQLite alone, such as about its query plans, are marked `sqlite`."""
+    if "engine" in metafunc.fixturenames:
+        is_general = metafunc.definition.get_closest_marker("sqlite") is None
+        engines_to_run = ["sqlite", "postgresql"] if is_general else ["sqlite"]
+        metafunc.parametrize("engine", engines_to_run, indirect=True, scope="module")
+
+
+@pytest.fixture(scope="module")
+def engine(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Runs the tests of a module on SQLite, then on a team's server."""
+    if request.param == "postgresql":
+        engines.server = request.getfixturevalue("server_engine")
+    try:
+        yield request.param
+    finally:
+        engines.server = None
