@@ -152,7 +152,7 @@ def _write_nodes(connection: "Connection[Any]", space: Space, node_ids: list[str
     nodes: list[tuple[object, ...]] = []
     tags: list[tuple[str, ...]] = []
     edges: list[tuple[object, ...]] = []
-    has_views = team_schema.has_store_views(connection)
+    has_columns = team_schema.has_store_columns(connection)
     for node_id, about in by_node.items():
         state = replay.node(r for r in about if r.kind.startswith("node."))
         if state is None or not state.alive:
@@ -163,7 +163,7 @@ def _write_nodes(connection: "Connection[Any]", space: Space, node_ids: list[str
             (
                 node_id, state.type, content, summary, tokens.estimate(state.content),
                 state.created_at, state.updated_at, as_json(state.metadata),
-                *((" ".join(words), len(words), search_vector(words)) if has_views else ()),
+                *((" ".join(words), len(words), search_vector(words)) if has_columns else ()),
             )
         )  # fmt: skip
         added = replay.tags(r for r in about if r.kind.startswith("tag."))
@@ -171,10 +171,10 @@ def _write_nodes(connection: "Connection[Any]", space: Space, node_ids: list[str
         for (_, key), edge in replay.edges(r for r in about if r.kind.startswith("edge.")).items():
             edge_type, _, to_id = key.partition(" ")
             row = (edge.id, node_id, to_id, edge_type, edge.created_at)
-            edges.append((*row, as_json(edge.metadata), *((edge.outside,) if has_views else ())))
+            edges.append((*row, as_json(edge.metadata), *((edge.outside,) if has_columns else ())))
     _delete_nodes(connection, "project = %s AND owner = %s", space, node_ids)
     node_columns, edge_columns = _NODE_COLUMNS, _EDGE_COLUMNS
-    if has_views:
+    if has_columns:
         node_columns, edge_columns = node_columns | _NODE_WORDS, edge_columns | _EDGE_OUTSIDE
     _insert(connection, "nodes", node_columns, space, nodes)
     _insert(connection, "tags", _TAG_COLUMNS, space, tags)

@@ -13,7 +13,7 @@ and then `needs` is the oldest version of this list that still works.
 from typing import TYPE_CHECKING, Any, LiteralString, NamedTuple
 
 from ctx.errors import NewerFormat, SyncFailure
-from ctx.sync.team_store_schema import FASTER_WRITES, STORE_VIEWS
+from ctx.sync.team_store_schema import BULK_CHANGES, STORE_VIEWS
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -272,10 +272,12 @@ GRANT INSERT, UPDATE (project, owner) ON ctx.subjects TO ctx_member;
 GRANT INSERT, UPDATE, DELETE ON ctx.nodes, ctx.tags, ctx.stored_edges TO ctx_member;
 """
 
-MIGRATIONS = (Migration(_FIRST, 1), Migration(STORE_VIEWS, 1), Migration(FASTER_WRITES, 1))
+MIGRATIONS = (Migration(_FIRST, 1), Migration(STORE_VIEWS, 1), Migration(BULK_CHANGES, 1))
 VERSION = len(MIGRATIONS)
-STORE_VIEWS_VERSION = 2
-"""The first version whose tables show a graph as a store's do."""
+_STORE_COLUMNS_VERSION = 2
+"""The first version whose nodes and edges have the columns of a store."""
+DIRECT_VERSION = 3
+"""The first version that commands can work on without a replica."""
 
 _VERSIONS: LiteralString = """
 CREATE SCHEMA IF NOT EXISTS ctx;
@@ -307,9 +309,9 @@ def prepare(connection: "Connection[Any]") -> int:
     return version
 
 
-def has_store_views(connection: "Connection[Any]") -> bool:
-    """Whether the tables have the columns of the second migration."""
-    return _installed(connection)[0] >= STORE_VIEWS_VERSION
+def has_store_columns(connection: "Connection[Any]") -> bool:
+    """Whether nodes and edges have the columns of a store."""
+    return _installed(connection)[0] >= _STORE_COLUMNS_VERSION
 
 
 def migrate(connection: "Connection[Any]", migrations: tuple[Migration, ...] = MIGRATIONS) -> None:

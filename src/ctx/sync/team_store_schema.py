@@ -249,7 +249,7 @@ GRANT SELECT ON ALL TABLES IN SCHEMA ctx_graph TO ctx_member;
 GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ctx_graph TO ctx_member;
 """
 
-FASTER_WRITES: LiteralString = r"""
+BULK_CHANGES: LiteralString = r"""
 -- A new id needs one statement: nobody else has it.
 CREATE OR REPLACE FUNCTION ctx.claim_record_id() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -317,4 +317,10 @@ CREATE TRIGGER count_changed_words AFTER UPDATE ON ctx.nodes
     FOR EACH STATEMENT EXECUTE FUNCTION ctx.count_words();
 CREATE TRIGGER count_removed_words AFTER DELETE ON ctx.nodes
     REFERENCING OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION ctx.count_words();
+
+-- The nodes that are superseded. There are few, and queries leave them out.
+CREATE VIEW ctx_graph.superseded WITH (security_invoker = true) AS
+    SELECT to_id AS id FROM ctx.stored_edges
+    WHERE type = 'SUPERSEDES' AND ctx_graph.superseding(to_id) IS NOT NULL;
+GRANT SELECT ON ctx_graph.superseded TO ctx_member;
 """

@@ -157,7 +157,7 @@ def compile_query(
         return rank(query, scope, now_ms, words or words_of(query))
     simple = _simplify(_visible(query, scope))
     if dialect is Dialect.POSTGRESQL:
-        return _scan_statement([simple], now_ms)
+        return _newest_statement(simple, now_ms)
     return _filter_statement(simple, now_ms, rare_tags)
 
 
@@ -194,7 +194,7 @@ def compile_tier(
         return None
     simple = _simplify(And((*within, rest)))
     if dialect is Dialect.POSTGRESQL:
-        return _scan_statement([simple], now_ms)
+        return _newest_statement(simple, now_ms)
     return _filter_statement(simple, now_ms)
 
 
@@ -356,10 +356,17 @@ def _filter_statement(
 def _scan_statement(
     parts: Sequence[Expression], now_ms: int, *, counted: bool = False
 ) -> SqlStatement:
-    """The ids that match all parts, in the order of the nodes. PostgreSQL finds its own plan."""
+    """The ids that match all parts, in the order of the nodes."""
     where = condition(And(tuple(parts)), now_ms)
     order = "" if counted else " ORDER BY n.id DESC LIMIT -1"
     return SqlStatement(f"SELECT n.id FROM nodes AS n WHERE {where.sql}{order}", where.parameters)
+
+
+def _newest_statement(expression: Expression, now_ms: int) -> SqlStatement:
+    """The same for PostgreSQL, which finds its own plan."""
+    where = condition(expression, now_ms)
+    sql = f"SELECT n.id FROM nodes AS n WHERE {where.sql} ORDER BY n.id DESC"
+    return SqlStatement(sql, where.parameters)
 
 
 def _filter_candidates(
@@ -523,7 +530,7 @@ def _ranked_by_tsvector(
     visible = condition(_simplify(And(tuple(_limits(query, scope)))), now_ms)
     return SqlStatement(
         f"SELECT n.id, f.rank FROM ({ranked.sql}) AS f"
-        f" JOIN nodes AS n ON n.id = f.id WHERE {visible.sql} ORDER BY f.rank",
+        f" JOIN nodes AS n ON n.id = f.id WHERE {visible.sql} ORDER BY f.rank, n.id DESC",
         ranked.parameters + visible.parameters,
     )
 

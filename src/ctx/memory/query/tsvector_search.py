@@ -111,8 +111,7 @@ def _score(place: int, term: SearchTerm) -> SqlFragment:
         times = "CAST(CAST(m.search @@ CAST(? AS tsquery) AS integer) AS float8)"
     else:
         times = "CAST(occurrences(m.search, CAST(? AS tsquery)) AS float8)"
+    # The same as times / (times + length), which PostgreSQL would count twice.
     return SqlFragment(
-        f"(SELECT w.weight{place} * 2.2 * times / (times + m.length) FROM"
-        f" (SELECT {times} AS times) AS counted)",
-        (term.query,),
+        f"w.weight{place} * 2.2 * (1.0 - m.length / ({times} + m.length))", (term.query,)
     )
