@@ -10,9 +10,17 @@ each word once, with as many positions as the word occurs. For rows of older ver
 do not know them, a trigger takes the plain words of the text. It moves `search` to a table of its
 own, `ctx.words`: with row-level security, PostgreSQL cannot use an index of words. Members read
 this table through functions alone, which look only at what the member may read.
+
+The number of words of a node is in both tables: beside the words for a search, and in the node for
+the trigger that adds up the totals of a statement.
 """
 
 from typing import LiteralString
+
+_READABLE: LiteralString = """pg_has_role(session_user, wanted::name, 'MEMBER')
+        AND ((project = '' AND owner = wanted) OR project = ANY ((SELECT ctx.projects_of(
+            wanted, '{owner,writer,reader}'))::text[]))"""
+"""That the user `wanted` may read a row, and that the caller may ask in their name."""
 
 STORE_VIEWS: LiteralString = r"""
 -- Ids, tags and times are compared byte by byte, as in a store.
@@ -98,18 +106,14 @@ CREATE FUNCTION ctx.nodes_with(wanted text, query tsquery, most bigint)
 RETURNS TABLE (id text, words integer, search tsvector)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     SELECT w.id, w.words, w.search FROM ctx.words AS w
-    WHERE w.search @@ query AND pg_has_role(session_user, wanted::name, 'MEMBER')
-        AND ((w.project = '' AND w.owner = wanted) OR w.project = ANY ((SELECT ctx.projects_of(
-            wanted, '{owner,writer,reader}'))::text[]))
+    WHERE w.search @@ query AND <readable>
     ORDER BY w.id DESC LIMIT most
 $$;
 CREATE FUNCTION ctx.count_with(wanted text, query tsquery, most bigint) RETURNS bigint
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     SELECT count(*) FROM (
         SELECT FROM ctx.words AS w
-        WHERE w.search @@ query AND pg_has_role(session_user, wanted::name, 'MEMBER')
-            AND ((w.project = '' AND w.owner = wanted) OR w.project = ANY ((SELECT ctx.projects_of(
-                wanted, '{owner,writer,reader}'))::text[]))
+        WHERE w.search @@ query AND <readable>
         LIMIT most
     ) AS found
 $$;
@@ -118,9 +122,7 @@ CREATE FUNCTION ctx.corpus(wanted text, OUT nodes float8, OUT words float8)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     SELECT coalesce(sum(t.nodes), 0), coalesce(sum(t.words) / nullif(sum(t.nodes), 0), 1)
     FROM ctx.word_totals AS t
-    WHERE pg_has_role(session_user, wanted::name, 'MEMBER')
-        AND ((t.project = '' AND t.owner = wanted) OR t.project = ANY ((SELECT ctx.projects_of(
-            wanted, '{owner,writer,reader}'))::text[]))
+    WHERE <readable>
 $$;
 
 -- A value of an object. PostgreSQL refuses to read an object that contains NUL.
@@ -247,7 +249,7 @@ GRANT EXECUTE ON FUNCTION ctx.nodes_with, ctx.count_with, ctx.corpus, ctx.json_t
 GRANT USAGE ON SCHEMA ctx_graph TO ctx_member;
 GRANT SELECT ON ALL TABLES IN SCHEMA ctx_graph TO ctx_member;
 GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ctx_graph TO ctx_member;
-"""
+""".replace("<readable>", _READABLE)
 
 BULK_CHANGES: LiteralString = r"""
 -- A new id needs one statement: nobody else has it.
