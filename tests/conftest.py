@@ -16,9 +16,11 @@ from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import settings
+from psycopg import errors
 
 from ctx import clock
 from ctx.cli.main import main
+from ctx.sync.team_target import TeamTarget
 from tests import effort, engines, installed
 from tests.postgres_server import PostgresServer
 
@@ -38,6 +40,8 @@ class Ran(NamedTuple):
 
 
 Ctx = Callable[..., Ran]
+Sql = Callable[..., list[tuple[Any, ...]]]
+PEOPLE = ("anna", "ben", "cleo", "dora")
 
 
 _MEMORY = "/dev/shm"
@@ -215,6 +219,38 @@ def database(postgres: PostgresServer) -> str:
     with postgres.connect() as connection:
         connection.execute(f"CREATE DATABASE {name}".encode())
     return name
+
+
+@pytest.fixture
+def team(postgres: PostgresServer, database: str) -> str:
+    """A prepared database with four people; shop: anna owns it, ben writes, cleo reads."""
+    with closing(TeamTarget(postgres.url(database=database))) as target:
+        target.listing()
+    with postgres.connect(database=database) as connection:
+        for person in PEOPLE:
+            with suppress(errors.DuplicateObject):
+                connection.execute(f"CREATE ROLE {person} LOGIN IN ROLE ctx_member".encode())
+    with postgres.connect("anna", database) as connection:
+        connection.execute("INSERT INTO ctx.projects (name) VALUES ('shop')")
+        connection.execute(
+            "INSERT INTO ctx.members (project, member, role)"
+            " VALUES ('shop', 'ben', 'writer'), ('shop', 'cleo', 'reader')"
+        )
+    with postgres.connect("dora", database) as connection:
+        connection.execute("INSERT INTO ctx.projects (name) VALUES ('garden')")
+    return database
+
+
+@pytest.fixture
+def sql(postgres: PostgresServer, team: str) -> Sql:
+    """Run a statement as somebody."""
+
+    def run(person: str, statement: str, *values: object) -> list[tuple[Any, ...]]:
+        with postgres.connect(person, team) as connection:
+            cursor = connection.execute(statement.encode(), values or None)
+            return cursor.fetchall() if cursor.description else [(cursor.rowcount,)]
+
+    return run
 
 
 @pytest.fixture(scope="session")

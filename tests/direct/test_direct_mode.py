@@ -22,8 +22,8 @@ from ctx.memory.changes import ChangeAuthor, changing
 from ctx.memory.graph import Graph
 from ctx.sync import team_schema
 from ctx.workspace import Environment
-from tests.conftest import Ctx
-from tests.direct.conftest import Container, Sql
+from tests.conftest import Ctx, Sql
+from tests.direct.conftest import Container
 from tests.postgres_server import PostgresServer
 
 WHO = ChangeAuthor("cli", "cli")

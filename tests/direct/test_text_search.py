@@ -13,7 +13,8 @@ from ctx.memory.changes import ChangeAuthor, changing
 from ctx.memory.query.compile import Scope, SearchWords, compile_query, words_of
 from ctx.memory.query.dialects import Dialect
 from ctx.memory.query.query_parser import parse
-from tests.direct.conftest import Container, Sql
+from tests.conftest import Sql
+from tests.direct.conftest import Container
 from tests.postgres_server import PostgresServer
 
 WORDS = "cache token refresh page night deploy 更新 Café it's".split()

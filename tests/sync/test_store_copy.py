@@ -17,10 +17,9 @@ from ctx.cli.settings import Settings
 from ctx.memory import record_versions, user_store
 from ctx.memory.graph import Graph
 from ctx.sync import store_copy
-from tests.conftest import Ctx, Ran
+from tests.conftest import Ctx, Ran, Sql
 from tests.memory.graphs import assert_sound
 from tests.postgres_server import PostgresServer
-from tests.sync.conftest import Sql
 from tests.sync.replicas_in_memory import Machine, random_steps
 
 Rows = tuple[Any, Any]

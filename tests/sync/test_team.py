@@ -14,9 +14,10 @@ from ctx.sync.batch_target import BatchTarget
 from ctx.sync.git_target import shown
 from ctx.sync.team_schema import MIGRATIONS, Migration
 from ctx.sync.team_target import TeamTarget
+from tests.conftest import PEOPLE, Sql
 from tests.contract.batch_targets import ONE, BatchTargetContract
 from tests.postgres_server import PostgresServer
-from tests.sync.conftest import PEOPLE, On, Sql
+from tests.sync.conftest import On
 
 INSERTS = """
 INSERT INTO ctx.batches (project, owner, name, data, machine) VALUES ('shop', '', 'x', '', '');
