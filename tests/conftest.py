@@ -207,7 +207,8 @@ def postgres() -> Iterator[PostgresServer]:
         try:
             yield server
         finally:
-            server.stop()
+            # Its files are deleted: nothing has to be written to them any more.
+            server.kill()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -221,24 +222,36 @@ def database(postgres: PostgresServer) -> str:
     return name
 
 
-@pytest.fixture
-def team(postgres: PostgresServer, database: str) -> str:
+@pytest.fixture(scope="session")
+def team_template(postgres: PostgresServer) -> str:
     """A prepared database with four people; shop: anna owns it, ben writes, cleo reads."""
-    with closing(TeamTarget(postgres.url(database=database))) as target:
+    name = f"team_{os.getpid()}"
+    with postgres.connect() as connection:
+        connection.execute(f"CREATE DATABASE {name}".encode())
+    with closing(TeamTarget(postgres.url(database=name))) as target:
         target.listing()
-    with postgres.connect(database=database) as connection:
+    with postgres.connect(database=name) as connection:
         for person in PEOPLE:
             with suppress(errors.DuplicateObject):
                 connection.execute(f"CREATE ROLE {person} LOGIN IN ROLE ctx_member".encode())
-    with postgres.connect("anna", database) as connection:
+    with postgres.connect("anna", name) as connection:
         connection.execute("INSERT INTO ctx.projects (name) VALUES ('shop')")
         connection.execute(
             "INSERT INTO ctx.members (project, member, role)"
             " VALUES ('shop', 'ben', 'writer'), ('shop', 'cleo', 'reader')"
         )
-    with postgres.connect("dora", database) as connection:
+    with postgres.connect("dora", name) as connection:
         connection.execute("INSERT INTO ctx.projects (name) VALUES ('garden')")
-    return database
+    return name
+
+
+@pytest.fixture
+def team(postgres: PostgresServer, team_template: str) -> str:
+    """The name of a new database with the people of `team_template`."""
+    name = f"memory_{os.getpid()}_{next(_NUMBERS)}"
+    with postgres.connect() as connection:
+        connection.execute(f"CREATE DATABASE {name} TEMPLATE {team_template}".encode())
+    return name
 
 
 @pytest.fixture
