@@ -524,13 +524,13 @@ def _ranked_statement(query: Query, scope: Scope, now_ms: int, words: SearchWord
 def _ranked_by_tsvector(
     query: Query, scope: Scope, now_ms: int, words: SearchWords
 ) -> SqlStatement:
-    """The same in PostgreSQL."""
+    """The same in PostgreSQL. The conditions of a scope need the ids of nodes alone."""
     filters = condition(_simplify(query.tree or _TRUE), now_ms)
     ranked = tsvector_search.ranked(words.term_groups, filters, words.newest)
     visible = condition(_simplify(And(tuple(_limits(query, scope)))), now_ms)
     return SqlStatement(
-        f"SELECT n.id, f.rank FROM ({ranked.sql}) AS f"
-        f" JOIN nodes AS n ON n.id = f.id WHERE {visible.sql} ORDER BY f.rank, n.id DESC",
+        f"SELECT n.id, n.rank FROM ({ranked.sql}) AS n WHERE {visible.sql}"
+        " ORDER BY n.rank, n.id DESC",
         ranked.parameters + visible.parameters,
     )
 
