@@ -68,6 +68,8 @@ _NARROW_TIME, _MANY = 3, 6
 _EVERYWHERE = (PROJECT, "tier:", "session:", "kind:")
 # With more streams than this, sorting once is faster than merging each with all before it.
 _MOST_MERGED = 8
+# PostgreSQL compares the orders in which tables can be joined.
+_MOST_JOINED = 3
 # Statistics might make SQLite prefer a larger index on the same column.
 _ROW = "nodes AS r INDEXED BY idx_nodes_row ON r.id = n.id"
 _PROJECTS = (
@@ -363,10 +365,20 @@ def _scan_statement(
 
 
 def _newest_statement(expression: Expression, now_ms: int) -> SqlStatement:
-    """The same for PostgreSQL, which finds its own plan."""
-    where = condition(expression, now_ms)
-    sql = f"SELECT n.id FROM nodes AS n WHERE {where.sql} ORDER BY n.id DESC"
-    return SqlStatement(sql, where.parameters)
+    """The same for PostgreSQL, which finds its own plan. It can begin with a tag that is joined: it
+    does not know that a node has each tag once."""
+    parts = expression.parts if isinstance(expression, And) else (expression,)
+    joined = [part for part in parts if isinstance(part, TagFilter)][:_MOST_JOINED]
+    joins = "".join(
+        f" JOIN tags AS t{place} ON t{place}.node_id = n.id AND t{place}.tag = ?"
+        for place in range(len(joined))
+    )
+    rest = (part for part in parts if not (isinstance(part, TagFilter) and part in joined))
+    where = condition(And(tuple(rest)), now_ms)
+    return SqlStatement(
+        f"SELECT n.id FROM nodes AS n{joins} WHERE {where.sql} ORDER BY n.id DESC",
+        (*(part.tag for part in joined), *where.parameters),
+    )
 
 
 def _filter_candidates(
