@@ -3,8 +3,11 @@
 The nodes are those of `bench scale`: 1,000 of them are copied to the server as `ctx store copy`
 does it, to 20 projects of one member. The server then copies their rows, with other ids and times,
 until there are enough. The queries are those of direct mode and of a store, through the same code.
-Each figure is for 20 clients at once, each with a connection of its own, in threads of one process.
-The server is that of the tests, which does not wait for the disk (`fsync=off`). The baseline is
+p50 and p95 are for 20 clients at once, each with a connection of its own, in threads of one
+process. CPU is that of one client and of its process on the server: it hardly depends on what else
+the machine does.
+The server is that of the tests with 2 GB of `shared_buffers`; it does not wait for the disk
+(`fsync=off`). The baseline is
 SQLite with as many nodes of the same kind.
 
 `catch up` is a new machine that receives 100,000 records; `send` is the machine that sent them.
@@ -16,6 +19,7 @@ million takes 15 GB.
 """
 
 import argparse
+import os
 import random
 import sqlite3
 import tempfile
@@ -56,6 +60,8 @@ PROJECTS = 20
 BASE = 1_000
 ASKED = 5
 """Questions of each client."""
+COUNTED = 30
+"""Answers whose CPU time is counted."""
 
 
 class Read(NamedTuple):
@@ -115,6 +121,27 @@ def latency(clients: int, connect: Callable[[], sqlite3.Connection], read: Read)
         every = [each for some in pool.map(client, range(clients)) for each in some]
     found = quantiles(every, n=20, method="inclusive")
     return Latency(found[9], found[18])
+
+
+def cpu(connect: Callable[[], sqlite3.Connection], read: Read) -> float:
+    """The CPU seconds of one answer, in this process and on the server."""
+    chance = random.Random(7)
+    with closing(connect()) as connection:
+        # The first answer also reads the catalogue.
+        ask(connection, read.query(chance), read.limit)
+        before = cpu_spent(connection)
+        for _ in range(COUNTED):
+            ask(connection, read.query(chance), read.limit)
+        return (cpu_spent(connection) - before) / COUNTED
+
+
+def cpu_spent(connection: sqlite3.Connection | TeamConnection) -> float:
+    spent = time.process_time()
+    if isinstance(connection, TeamConnection):
+        status = Path(f"/proc/{connection.server.info.backend_pid}/stat").read_text()
+        ticks = status.rpartition(")")[2].split()[11:13]
+        spent += sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
+    return spent
 
 
 # The server's data
@@ -292,16 +319,18 @@ def size_of(server: PostgresServer, database: str) -> int:
 # Catching up
 
 
-def exchange(path: str, url: str, name: str) -> tuple[int, float]:
-    """Sync a store with the server: the records sent and received, and the seconds."""
-    started = time.perf_counter()
+def exchange(path: str, url: str, name: str) -> tuple[int, str]:
+    """Sync a store with the server: the records sent and received, and the time."""
+    started, cpu_before = time.perf_counter(), time.process_time()
     with (
         closing(TeamTarget(url)) as target,
         closing(user_store.open_for_writing(path)) as connection,
     ):
         replica = Replica(ids.new_ulid(), name, "2026-01-20T10:00:00Z", False)
         counts = Replication(connection, "team", target, {}, replica).run()
-    return counts.sent_records + counts.received_records, time.perf_counter() - started
+    wall_s, cpu_s = time.perf_counter() - started, time.process_time() - cpu_before
+    time_text = f"{wall_s:.1f} s, CPU of the client {cpu_s:.1f} s"
+    return counts.sent_records + counts.received_records, time_text
 
 
 def catching_up(server: PostgresServer, folder: Path, records: int) -> list[Figure]:
@@ -309,14 +338,14 @@ def catching_up(server: PostgresServer, folder: Path, records: int) -> list[Figu
     url = server.url(MEMBER, "catching_up")
     one, other = str(folder / "one.db"), str(folder / "other.db")
     fill(one, records)
-    sent, sending_s = exchange(one, url, "one")
-    received, receiving_s = exchange(other, url, "other")
+    sent, sending = exchange(one, url, "one")
+    received, receiving = exchange(other, url, "other")
     assert sent == received == records
     with server.connect(MEMBER, "catching_up") as member:
         (row,) = member.execute("SELECT sum(octet_length(data)) FROM ctx.batches").fetchall()
     return [
-        Figure(f"send {records:,} records", f"{sending_s:.1f} s"),
-        Figure(f"catch up {records:,} records", f"{receiving_s:.1f} s"),
+        Figure(f"send {records:,} records", sending),
+        Figure(f"catch up {records:,} records", receiving),
         Figure("batches, bytes per record", f"{int(str(row[0])) / records:,.0f}"),
     ]
 
@@ -343,14 +372,21 @@ def main() -> int:
         for size in sizes:
             database, store = database_of(server, folder, size), store_of(folder, size)
             figures = [Figure("bytes per node", f"{size_of(server, database) / size:,.0f}")]
+            here = partial(user_store.open_for_reading, store)
+            there = partial(on_server, server.url(MEMBER, database))
             for read in READS:
-                url = server.url(MEMBER, database)
-                ours = latency(options.clients, partial(on_server, url), read)
-                theirs = latency(options.clients, partial(user_store.open_for_reading, store), read)
+                figures.append(
+                    Figure(f"{read.name}, CPU", ms(cpu(there, read)), baseline=ms(cpu(here, read)))
+                )
+                ours = latency(options.clients, there, read)
+                theirs = latency(options.clients, here, read)
                 figures.append(Figure(read.name, str(ours), baseline=str(theirs)))
                 series.setdefault(f"{read.name}, server", []).append((size, ours.p95 * 1000))
                 series.setdefault(f"{read.name}, SQLite", []).append((size, theirs.p95 * 1000))
-            print(f"\n{size:,} nodes, {options.clients} clients: p50 / p95", flush=True)
+            print(
+                f"\n{size:,} nodes, {options.clients} clients: p50 / p95, baseline: SQLite",
+                flush=True,
+            )
             timing.print_table(figures)
     if options.plots:
         plot = Plot(
@@ -371,7 +407,7 @@ def running(folder: Path) -> Iterator[PostgresServer]:
     data.mkdir(parents=True, exist_ok=True)
     # PostgreSQL does not run as root, and its user must be able to enter the folder.
     data.parent.chmod(0o755)
-    server = PostgresServer(data)
+    server = PostgresServer(data, "shared_buffers=2GB")
     server.start()
     try:
         yield server

@@ -30,8 +30,10 @@ def programs() -> Path:
 
 
 class PostgresServer:
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *settings: str) -> None:
+        """A server with its data in a folder; settings are such as `shared_buffers=1GB`."""
         self._bin = programs()
+        self._settings = settings
         self._data = folder / "data"
         self._process: subprocess.Popen[bytes] | None = None
         with socket.socket() as free:
@@ -60,6 +62,8 @@ class PostgresServer:
             str(self._bin / "postgres"), "-D", str(self._data), "-p", str(self.port),
             "-h", "127.0.0.1", "-c", "unix_socket_directories=", "-c", "fsync=off",
         ]  # fmt: skip
+        for setting in self._settings:
+            command += ["-c", setting]
         with open(self._data / "log", "ab") as log:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self._data,
