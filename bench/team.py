@@ -3,17 +3,17 @@
 The nodes are those of `bench scale`: 1,000 of them are copied to the server as `ctx store copy`
 does it, to 20 projects of one member. The server then copies their rows, with other ids and times,
 until there are enough. The queries are those of direct mode and of a store, through the same code.
+The server is that of the tests with 2 GB of `shared_buffers`; it does not wait for the disk
+(`fsync=off`). The baseline is SQLite with as many nodes of the same kind.
+
 p50 and p95 are for 20 clients at once, each with a connection of its own, in threads of one
 process. CPU is that of one client and of its process on the server: it hardly depends on what else
 the machine does.
-The server is that of the tests with 2 GB of `shared_buffers`; it does not wait for the disk
-(`fsync=off`). The baseline is
-SQLite with as many nodes of the same kind.
 
 `catch up` is a new machine that receives 100,000 records; `send` is the machine that sent them.
 
 With `--data`, the nodes stay in a folder: the next run measures them without loading them again. A
-million takes 15 GB.
+million takes 12 GB.
 
     python -m bench team [--most N] [--clients N] [--records N] [--plots FOLDER] [--data FOLDER]
 """
