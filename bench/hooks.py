@@ -7,7 +7,8 @@ worker runs only for lines that say *woken*.
 
 The store has 10,000 nodes, and so has the project's store for lines that say *in a project*. A
 *ready* context was prepared before and is only returned. A *composed* context is made while the
-agent waits, because memory has changed since.
+agent waits, because memory has changed since. With *a server away*, the store syncs with a team's
+server that accepts connections and answers nothing.
 
     python -m bench hooks [ROUNDS]
 """
@@ -18,6 +19,7 @@ import json
 import os
 import random
 import shutil
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -32,6 +34,7 @@ from typing import Any
 from bench import report, timing
 from bench.memory import vocabulary
 from bench.timing import Cost, Figure, ms, times
+from ctx import ids
 from ctx.agents.claude_code import registration
 from ctx.agents.known_hosts import HOSTS
 from ctx.hook_files import spool
@@ -41,6 +44,8 @@ from ctx.memory import user_store
 from ctx.memory.changes import Change, ChangeAuthor, changing
 from ctx.memory.graph import Graph
 from ctx.memory.model import Evidence
+from ctx.sync import target_settings
+from ctx.sync.target_settings import SyncTarget
 from ctx.worker.wake_pipe import WakePipe
 from ctx.workspace import Environment, open_project
 
@@ -184,6 +189,20 @@ class BenchInProject(Bench):
         )
 
 
+class BenchWithServer(Bench):
+    """The same, with a team's server that is away."""
+
+    def __init__(self, space: str, url: str) -> None:
+        self._url = url
+        super().__init__(space)
+
+    def build(self) -> None:
+        super().build()
+        store = UserStore(self.home)
+        target = SyncTarget("team", "postgresql", self._url, ids.new_ulid(), False, "1m")
+        target_settings.keep(store, target, {})
+
+
 def fill(change_made: Callable[[], AbstractContextManager[Change]]) -> None:
     rng = random.Random(4)
     words = vocabulary(rng)
@@ -202,7 +221,7 @@ def fill(change_made: Callable[[], AbstractContextManager[Change]]) -> None:
                 made.append(node_id)
 
 
-def figures(rounds: int, bench: Bench, in_project: Bench) -> list[Figure]:
+def figures(rounds: int, bench: Bench, in_project: Bench, with_server: Bench) -> list[Figure]:
     child = partial(timing.of_child, environment=bench.environment, folder=bench.folder)
     sides: dict[str, Callable[[], Cost]] = {
         name: partial(child, command) for name, command in FLOORS.items()
@@ -221,6 +240,8 @@ def figures(rounds: int, bench: Bench, in_project: Bench) -> list[Figure]:
         "`prompt-submit`, in a project": (LOADED, ""),
         "`session-start`: return a prepared context, in a project": (LOADED, "2 ×"),
         "`session-start`: compose the context, in a project": (LOADED, "4 ×"),
+        "`post-tool-use`: store an event, a server away": (EMPTY, "1.5 ×"),
+        "`session-start`: return a prepared context, a server away": (LOADED, "2 ×"),
     }
     ours: list[Callable[[], Cost]] = [
         partial(bench.run_entry, "post-tool-use"),
@@ -233,6 +254,8 @@ def figures(rounds: int, bench: Bench, in_project: Bench) -> list[Figure]:
         partial(in_project.run_entry, "prompt-submit"),
         partial(in_project.run_entry, "session-start"),
         in_project.compose,
+        partial(with_server.run_entry, "post-tool-use"),
+        partial(with_server.run_entry, "session-start"),
     ]
     sides |= dict(zip(limits, ours, strict=True))
     # The first runs find no context, and compile bytecode.
@@ -257,10 +280,16 @@ def main() -> None:
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS
     made = partial(tempfile.TemporaryDirectory, ignore_cleanup_errors=True)
     # A process that drains the spool may still be running.
-    with made() as space, made() as other:
+    with (
+        made() as space,
+        made() as other,
+        made() as third,
+        socket.create_server(("127.0.0.1", 0)) as silent,
+    ):
         bench = Bench(space)
         size = os.path.getsize(bench.database)
-        lines = figures(rounds, bench, BenchInProject(other))
+        url = f"postgresql://anna@127.0.0.1:{silent.getsockname()[1]}/memory"
+        lines = figures(rounds, bench, BenchInProject(other), BenchWithServer(third, url))
     note = f"CPU, medians of {rounds} rounds; a store of {NODES:,} nodes, {size / 1e6:.0f} MB"
     report.show("hooks", lines, note)
 

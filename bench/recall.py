@@ -202,7 +202,7 @@ def searching(memory: Memory) -> Answering:
     return answer
 
 
-def print_engines(histories: Sequence[History], server: str) -> None:
+def show_engines(name: str, histories: Sequence[History], server: str) -> None:
     """R@10 of the same questions on SQLite and on a server."""
     figures: dict[str, list[float]] = {}
     for history in histories:
@@ -219,8 +219,15 @@ def print_engines(histories: Sequence[History], server: str) -> None:
                             for case in history.cases
                             if case.wanted
                         )
-    for name, values in figures.items():
-        print(f"  {name:16} R@10 {_percent(values)} of {len(values)} questions")
+    count = len(next(iter(figures.values()), []))
+    row = [
+        f"{SETS[name]}, {count} questions, R@10",
+        *map(str.strip, map(_percent, figures.values())),
+    ]
+    report.show_table(
+        report.Table(f"recall-server-{name}", ["questions", *figures], [row], "without vectors"),
+        f"python -m bench recall {name} FILE --server URL",
+    )
 
 
 @contextmanager
@@ -380,7 +387,7 @@ def main() -> None:
     else:
         read = beam if given.set == "beam" else locomo
         if given.server:
-            print_engines(list(read(given.files[0])), given.server)
+            show_engines(given.set, list(read(given.files[0])), given.server)
             return
         found = measured(list(read(given.files[0])), given.without)
         print_recall(*found)

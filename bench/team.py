@@ -3,23 +3,31 @@
 The nodes are those of `bench scale`: 1,000 of them are copied to the server as `ctx store copy`
 does it, to 20 projects of one member. The server then copies their rows, with other ids and times,
 until there are enough. The queries are those of direct mode and of a store, through the same code.
-Each figure is for 20 clients at once, each with a connection of its own, in threads of one process.
-The server is that of the tests, which does not wait for the disk (`fsync=off`). The baseline is
-SQLite with as many nodes of the same kind.
+The server is that of the tests with 2 GB of `shared_buffers`; it does not wait for the disk
+(`fsync=off`). The baseline is SQLite with as many nodes of the same kind.
+
+p50 and p95 are for 20 clients at once, each with a connection of its own, in threads of one
+process. CPU is that of one client and of its process on the server: it hardly depends on what else
+the machine does.
 
 `catch up` is a new machine that receives 100,000 records; `send` is the machine that sent them.
 
-    python -m bench team [--most N] [--clients N] [--records N]
+With `--data`, the nodes stay in a folder: the next run measures them without loading them again. A
+million takes 12 GB.
+
+    python -m bench team [--most N] [--clients N] [--records N] [--data FOLDER]
 """
 
 import argparse
+import os
 import random
 import sqlite3
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from statistics import quantiles
 from typing import LiteralString, NamedTuple, cast
@@ -47,13 +55,13 @@ from ctx.sync.team_target import TeamTarget
 from tests.postgres_server import PostgresServer
 
 SIZES = (10_000, 100_000, 1_000_000)
-GROWING = "growing"
-"""The database that grows."""
 MEMBER = "bench"
 PROJECTS = 20
 BASE = 1_000
 ASKED = 5
 """Questions of each client."""
+COUNTED = 30
+"""Answers whose CPU time is counted."""
 
 
 class Read(NamedTuple):
@@ -115,12 +123,34 @@ def latency(clients: int, connect: Callable[[], sqlite3.Connection], read: Read)
     return Latency(found[9], found[18])
 
 
+def cpu(connect: Callable[[], sqlite3.Connection], read: Read) -> float:
+    """The CPU seconds of one answer, in this process and on the server."""
+    chance = random.Random(7)
+    with closing(connect()) as connection:
+        # The first answer also reads the catalogue.
+        ask(connection, read.query(chance), read.limit)
+        before = cpu_spent(connection)
+        for _ in range(COUNTED):
+            ask(connection, read.query(chance), read.limit)
+        return (cpu_spent(connection) - before) / COUNTED
+
+
+def cpu_spent(connection: sqlite3.Connection | TeamConnection) -> float:
+    spent = time.process_time()
+    if isinstance(connection, TeamConnection):
+        status = Path(f"/proc/{connection.server.info.backend_pid}/stat").read_text()
+        ticks = status.rpartition(")")[2].split()[11:13]
+        spent += sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
+    return spent
+
+
 # The server's data
 
 
 def prepare(server: PostgresServer, database: str) -> None:
-    """A database in which one member owns all projects."""
+    """A new database in which one member owns all projects."""
     with server.connect() as admin:
+        admin.execute(f"DROP DATABASE IF EXISTS {database}".encode())
         admin.execute(f"CREATE DATABASE {database}".encode())
     with closing(TeamTarget(server.url(database=database))) as target:
         target.listing()
@@ -131,6 +161,33 @@ def prepare(server: PostgresServer, database: str) -> None:
     with server.connect(MEMBER, database) as member:
         for number in range(PROJECTS):
             member.execute("INSERT INTO ctx.projects (name) VALUES (%s)", (f"p{number}",))
+
+
+def database_of(server: PostgresServer, folder: Path, nodes: int) -> str:
+    """The name of a database with this many nodes; it is built if the server has none. Each size
+    has the nodes of the one before."""
+    name, unfinished = f"nodes_{nodes}", "unfinished"
+    with server.connect() as admin:
+        row = admin.execute("SELECT 1 FROM pg_database WHERE datname = %s", (name,)).fetchone()
+    if row is not None:
+        return name
+    if nodes == BASE:
+        prepare(server, unfinished)
+        copy_store(store_of(folder, BASE), server.url(MEMBER, unfinished))
+        keep_base(server, unfinished)
+    else:
+        smaller = max(size for size in (BASE, *SIZES) if size < nodes)
+        template = database_of(server, folder, smaller)
+        with server.connect() as admin:
+            admin.execute(f"DROP DATABASE IF EXISTS {unfinished}".encode())
+            # Not as a part of the log, which would be as large as the database.
+            admin.execute(
+                f"CREATE DATABASE {unfinished} TEMPLATE {template} STRATEGY file_copy".encode()
+            )
+        multiply(server, unfinished, range(smaller // BASE, nodes // BASE))
+    with server.connect() as admin:
+        admin.execute(f"ALTER DATABASE {unfinished} RENAME TO {name}".encode())
+    return name
 
 
 def copy_store(path: str, url: str) -> int:
@@ -173,9 +230,9 @@ _KEYS: dict[str, tuple[LiteralString, LiteralString]] = {
 }
 
 
-def keep_base(server: PostgresServer) -> None:
+def keep_base(server: PostgresServer, database: str) -> None:
     """Keep the rows that `multiply` copies."""
-    with server.connect(database=GROWING) as admin:
+    with server.connect(database=database) as admin:
         admin.execute("CREATE SCHEMA base")
         for table in _TABLES:
             admin.execute(
@@ -184,29 +241,49 @@ def keep_base(server: PostgresServer) -> None:
             )
 
 
-def multiply(server: PostgresServer, copies: range, window_ms: int) -> None:
+def multiply(server: PostgresServer, database: str, copies: range) -> None:
     """Copy the nodes into earlier windows of time, as `bench scale` does it in SQLite."""
-    with server.connect(database=GROWING) as admin:
+    window_ms = TWO_YEARS_MS * BASE // SIZES[-1]
+    with server.connect(database=database) as admin:
         # Neither triggers nor foreign keys have to look at copies.
         admin.execute("SET session_replication_role = replica")
+        admin.execute("SET maintenance_work_mem = '512MB'")
         admin.execute(
             "CREATE TEMP TABLE renamed (old text PRIMARY KEY, new text, at text, stamp bigint)"
         )
         old = [str(row[0]) for row in admin.execute("SELECT id FROM base.nodes ORDER BY id")]
-        for copy in copies:
-            admin.execute("TRUNCATE renamed")
-            with admin.cursor() as cursor, cursor.copy("COPY renamed FROM STDIN") as rows:
-                for node_id in old:
-                    rows.write_row(renamed(node_id, copy, window_ms))
-            admin.execute("ANALYZE renamed")
-            for table, changed in _TABLES.items():
-                admin.execute(_copying(admin, table, changed).encode(), {"copy": copy})
+        with indexes_made_last(admin):
+            for copy in copies:
+                admin.execute("TRUNCATE renamed")
+                with admin.cursor() as cursor, cursor.copy("COPY renamed FROM STDIN") as rows:
+                    for node_id in old:
+                        rows.write_row(renamed(node_id, copy, window_ms))
+                admin.execute("ANALYZE renamed")
+                for table, changed in _TABLES.items():
+                    admin.execute(_copying(admin, table, changed).encode(), {"copy": copy})
         admin.execute("TRUNCATE ctx.word_totals")
         admin.execute(
             "INSERT INTO ctx.word_totals SELECT project, owner, count(*), sum(words)"
             " FROM ctx.words GROUP BY project, owner"
         )
-        admin.execute("ANALYZE")
+        admin.execute("VACUUM ANALYZE")
+
+
+@contextmanager
+def indexes_made_last(admin: psycopg.Connection[tuple[object, ...]]) -> Iterator[None]:
+    """Drop the indexes of all tables, except those of keys, and create them again."""
+    indexes = admin.execute(
+        "SELECT format('%I.%I', n.nspname, c.relname), pg_get_indexdef(i.indexrelid)"
+        " FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid"
+        " JOIN pg_namespace AS n ON n.oid = c.relnamespace"
+        " WHERE n.nspname = 'ctx' AND NOT i.indisunique AND NOT c.relispartition"
+    ).fetchall()
+    for name, _ in indexes:
+        admin.execute(f"DROP INDEX {name}".encode())
+    yield
+    for _, definition in indexes:
+        # With `ONLY`, the partitions would have none.
+        admin.execute(str(definition).replace(" ON ONLY ", " ON ").encode())
 
 
 def _copying(
@@ -228,9 +305,9 @@ def _copying(
     )
 
 
-def size_of(server: PostgresServer) -> int:
+def size_of(server: PostgresServer, database: str) -> int:
     """The bytes of all tables and indexes of ctx."""
-    with server.connect(database=GROWING) as admin:
+    with server.connect(database=database) as admin:
         row = admin.execute(
             "SELECT sum(pg_total_relation_size(c.oid)) FROM pg_class AS c"
             " JOIN pg_namespace AS n ON n.oid = c.relnamespace"
@@ -242,16 +319,18 @@ def size_of(server: PostgresServer) -> int:
 # Catching up
 
 
-def exchange(path: str, url: str, name: str) -> tuple[int, float]:
-    """Sync a store with the server: the records sent and received, and the seconds."""
-    started = time.perf_counter()
+def exchange(path: str, url: str, name: str) -> tuple[int, str]:
+    """Sync a store with the server: the records sent and received, and the time."""
+    started, cpu_before = time.perf_counter(), time.process_time()
     with (
         closing(TeamTarget(url)) as target,
         closing(user_store.open_for_writing(path)) as connection,
     ):
         replica = Replica(ids.new_ulid(), name, "2026-01-20T10:00:00Z", False)
         counts = Replication(connection, "team", target, {}, replica).run()
-    return counts.sent_records + counts.received_records, time.perf_counter() - started
+    wall_s, cpu_s = time.perf_counter() - started, time.process_time() - cpu_before
+    time_text = f"{wall_s:.1f} s, CPU of the client {cpu_s:.1f} s"
+    return counts.sent_records + counts.received_records, time_text
 
 
 def catching_up(server: PostgresServer, folder: Path, records: int) -> list[Figure]:
@@ -259,14 +338,14 @@ def catching_up(server: PostgresServer, folder: Path, records: int) -> list[Figu
     url = server.url(MEMBER, "catching_up")
     one, other = str(folder / "one.db"), str(folder / "other.db")
     fill(one, records)
-    sent, sending_s = exchange(one, url, "one")
-    received, receiving_s = exchange(other, url, "other")
+    sent, sending = exchange(one, url, "one")
+    received, receiving = exchange(other, url, "other")
     assert sent == received == records
     with server.connect(MEMBER, "catching_up") as member:
         (row,) = member.execute("SELECT sum(octet_length(data)) FROM ctx.batches").fetchall()
     return [
-        Figure(f"send {records:,} records", f"{sending_s:.1f} s"),
-        Figure(f"catch up {records:,} records", f"{receiving_s:.1f} s"),
+        Figure(f"send {records:,} records", sending),
+        Figure(f"catch up {records:,} records", receiving),
         Figure("batches, bytes per record", f"{int(str(row[0])) / records:,.0f}"),
     ]
 
@@ -278,35 +357,22 @@ def main() -> int:
     parser.add_argument(
         "--records", type=int, default=100_000, help="records to catch up (%(default)s)"
     )
+    parser.add_argument("--data", type=Path, help="keep the loaded nodes in this folder")
     options = parser.parse_args()
     series: dict[str, list[tuple[float, float]]] = {}
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary)
-        # PostgreSQL does not run as root, and its user must be able to enter the folder.
-        folder.chmod(0o755)
-        (folder / "server").mkdir()
-        server = PostgresServer(folder / "server")
-        server.start()
-        try:
-            prepare(server, GROWING)
-            started = time.perf_counter()
-            records = copy_store(store_of(folder, BASE), server.url(MEMBER, GROWING))
-            copying_s = time.perf_counter() - started
-            keep_base(server)
-            copied = Figure(f"copy {records:,} records, verified", f"{copying_s:.1f} s")
-            exchanged = catching_up(server, folder, options.records)
-            report.show("team-exchange", [copied, *exchanged], "one client")
-            before = 1
-            sizes = [size for size in SIZES if size <= options.most]
-            figures: list[Figure] = []
-            for size in sizes:
-                window_ms = TWO_YEARS_MS * BASE // sizes[-1]
-                multiply(server, range(before, size // BASE), window_ms)
-                before = size // BASE
-                figures += grown(server, store_of(folder, size), size, options.clients, series)
-            report.show("team-reads", figures, f"p50 / p95 of {options.clients} clients at once")
-        finally:
-            server.stop()
+    figures: list[Figure] = []
+    with (
+        tempfile.TemporaryDirectory() as temporary,
+        running(options.data or Path(temporary)) as server,
+    ):
+        folder = options.data or Path(temporary)
+        command = "python -m bench team" if options.data else ""
+        exchanged = catching_up(server, Path(temporary), options.records)
+        report.show("team-exchange", exchanged, "one client", command)
+        for size in [size for size in SIZES if size <= options.most]:
+            figures += grown(server, folder, size, options.clients, series)
+        note = f"p50 / p95 of {options.clients} clients at once"
+        report.show("team-reads", figures, note, command)
     title = f"p95 of a read, {options.clients} clients at once"
     lines = [Series(name, points) for name, points in series.items()]
     report.draw(Plot("team-reads", title, "nodes", "ms", lines))
@@ -315,21 +381,41 @@ def main() -> int:
 
 def grown(
     server: PostgresServer,
-    store: str,
+    folder: Path,
     size: int,
     clients: int,
     series: dict[str, list[tuple[float, float]]],
 ) -> list[Figure]:
     """The figures of a server with this many nodes; the plot gets the p95 of the answers."""
-    figures = [Figure(f"{size:,} nodes: bytes per node", f"{size_of(server) / size:,.0f}")]
+    database, store = database_of(server, folder, size), store_of(folder, size)
+    bytes_per_node = size_of(server, database) / size
+    figures = [Figure(f"{size:,} nodes: bytes per node", f"{bytes_per_node:,.0f}")]
+    here = partial(user_store.open_for_reading, store)
+    there = partial(on_server, server.url(MEMBER, database))
     for read in READS:
-        ours = latency(clients, lambda: on_server(server.url(MEMBER, GROWING)), read)
-        theirs = latency(clients, lambda: user_store.open_for_reading(store), read)
-        name = f"{size:,} nodes: {read.name}, wall"
-        figures.append(Figure(name, str(ours), baseline=f"{theirs} on SQLite"))
+        name = f"{size:,} nodes: {read.name}"
+        alone = ms(cpu(there, read)), ms(cpu(here, read))
+        figures.append(Figure(f"{name}, CPU", alone[0], baseline=f"{alone[1]} on SQLite"))
+        ours, theirs = latency(clients, there, read), latency(clients, here, read)
+        figures.append(Figure(f"{name}, wall", str(ours), baseline=f"{theirs} on SQLite"))
         series.setdefault(f"{read.name}, server", []).append((size, ours.p95 * 1000))
         series.setdefault(f"{read.name}, SQLite", []).append((size, theirs.p95 * 1000))
     return figures
+
+
+@contextmanager
+def running(folder: Path) -> Iterator[PostgresServer]:
+    """A server with its data in a folder."""
+    data = folder / "server"
+    data.mkdir(parents=True, exist_ok=True)
+    # PostgreSQL does not run as root, and its user must be able to enter the folder.
+    data.parent.chmod(0o755)
+    server = PostgresServer(data, "shared_buffers=2GB")
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from importlib import import_module
 from itertools import count
 from pathlib import Path
@@ -16,10 +16,12 @@ from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import settings
+from psycopg import errors
 
 from ctx import clock
 from ctx.cli.main import main
-from tests import effort, installed
+from ctx.sync.team_target import TeamTarget
+from tests import effort, engines, installed
 from tests.postgres_server import PostgresServer
 
 # How long an example takes says how busy the machine is.
@@ -38,6 +40,8 @@ class Ran(NamedTuple):
 
 
 Ctx = Callable[..., Ran]
+Sql = Callable[..., list[tuple[Any, ...]]]
+PEOPLE = ("anna", "ben", "cleo", "dora")
 
 
 _MEMORY = "/dev/shm"
@@ -203,7 +207,8 @@ def postgres() -> Iterator[PostgresServer]:
         try:
             yield server
         finally:
-            server.stop()
+            # Its files are deleted: nothing has to be written to them any more.
+            server.kill()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -215,3 +220,75 @@ def database(postgres: PostgresServer) -> str:
     with postgres.connect() as connection:
         connection.execute(f"CREATE DATABASE {name}".encode())
     return name
+
+
+@pytest.fixture(scope="session")
+def team_template(postgres: PostgresServer) -> str:
+    """A prepared database with four people; shop: anna owns it, ben writes, cleo reads."""
+    name = f"team_{os.getpid()}"
+    with postgres.connect() as connection:
+        connection.execute(f"CREATE DATABASE {name}".encode())
+    with closing(TeamTarget(postgres.url(database=name))) as target:
+        target.listing()
+    with postgres.connect(database=name) as connection:
+        for person in PEOPLE:
+            with suppress(errors.DuplicateObject):
+                connection.execute(f"CREATE ROLE {person} LOGIN IN ROLE ctx_member".encode())
+    with postgres.connect("anna", name) as connection:
+        connection.execute("INSERT INTO ctx.projects (name) VALUES ('shop')")
+        connection.execute(
+            "INSERT INTO ctx.members (project, member, role)"
+            " VALUES ('shop', 'ben', 'writer'), ('shop', 'cleo', 'reader')"
+        )
+    with postgres.connect("dora", name) as connection:
+        connection.execute("INSERT INTO ctx.projects (name) VALUES ('garden')")
+    return name
+
+
+@pytest.fixture
+def team(postgres: PostgresServer, team_template: str) -> str:
+    """The name of a new database with the people of `team_template`."""
+    name = f"memory_{os.getpid()}_{next(_NUMBERS)}"
+    with postgres.connect() as connection:
+        connection.execute(f"CREATE DATABASE {name} TEMPLATE {team_template}".encode())
+    return name
+
+
+@pytest.fixture
+def sql(postgres: PostgresServer, team: str) -> Sql:
+    """Run a statement as somebody."""
+
+    def run(person: str, statement: str, *values: object) -> list[tuple[Any, ...]]:
+        with postgres.connect(person, team) as connection:
+            cursor = connection.execute(statement.encode(), values or None)
+            return cursor.fetchall() if cursor.description else [(cursor.rowcount,)]
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def server_engine(postgres: PostgresServer) -> Iterator[engines.ServerEngine]:
+    name = f"engine_{os.getpid()}"
+    with postgres.connect() as connection:
+        connection.execute(f"CREATE DATABASE {name}".encode())
+    with closing(engines.ServerEngine(postgres, name)) as server:
+        yield server
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Tests about SQLite alone, such as about its query plans, are marked `sqlite`."""
+    if "engine" in metafunc.fixturenames:
+        is_general = metafunc.definition.get_closest_marker("sqlite") is None
+        engines_to_run = ["sqlite", "postgresql"] if is_general else ["sqlite"]
+        metafunc.parametrize("engine", engines_to_run, indirect=True, scope="module")
+
+
+@pytest.fixture(scope="module")
+def engine(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Runs the tests of a module on SQLite, then on a team's server."""
+    if request.param == "postgresql":
+        engines.server = request.getfixturevalue("server_engine")
+    try:
+        yield request.param
+    finally:
+        engines.server = None

@@ -30,8 +30,10 @@ def programs() -> Path:
 
 
 class PostgresServer:
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *settings: str) -> None:
+        """A server with its data in a folder; settings are such as `shared_buffers=1GB`."""
         self._bin = programs()
+        self._settings = settings
         self._data = folder / "data"
         self._process: subprocess.Popen[bytes] | None = None
         with socket.socket() as free:
@@ -41,10 +43,11 @@ class PostgresServer:
         self._user = _NOBODY if os.geteuid() == 0 else None
         if self._user is not None:
             os.chown(folder, self._user, self._user)
-        self._run(
-            "initdb", "--auth=trust", "--username=postgres", "--encoding=utf8", "--no-sync",
-            "--locale=C", f"--pgdata={self._data}",
-        )  # fmt: skip
+        if not self._data.exists():
+            self._run(
+                "initdb", "--auth=trust", "--username=postgres", "--encoding=utf8", "--no-sync",
+                "--locale=C", f"--pgdata={self._data}",
+            )  # fmt: skip
 
     def url(self, user: str = "postgres", database: str = "postgres") -> str:
         return f"postgresql://{user}@127.0.0.1:{self.port}/{database}"
@@ -59,6 +62,8 @@ class PostgresServer:
             str(self._bin / "postgres"), "-D", str(self._data), "-p", str(self.port),
             "-h", "127.0.0.1", "-c", "unix_socket_directories=", "-c", "fsync=off",
         ]  # fmt: skip
+        for setting in self._settings:
+            command += ["-c", setting]
         with open(self._data / "log", "ab") as log:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self._data,

@@ -22,8 +22,8 @@ from ctx.memory.changes import ChangeAuthor, changing
 from ctx.memory.graph import Graph
 from ctx.sync import team_schema
 from ctx.workspace import Environment
-from tests.conftest import Ctx
-from tests.direct.conftest import Container, Sql
+from tests.conftest import Ctx, Sql
+from tests.direct.conftest import Container
 from tests.postgres_server import PostgresServer
 
 WHO = ChangeAuthor("cli", "cli")
@@ -306,5 +306,12 @@ def test_a_server_with_older_tables(
         refused = ctx("--db", address, "list")
         assert "The tables of the server are too old" in refused.err
         assert refused.code == 1
+        team_schema.migrate(administrator, team_schema.MIGRATIONS[:2])
+        ctx("add", "Sessions expire after a day.")
+        assert ctx("sync").code == 0
         team_schema.migrate(administrator)
+        assert ctx("--db", address, "add", "Pages expire never.").code == 0
+        corpus = administrator.execute("SELECT nodes, words FROM ctx.word_totals").fetchall()
+        counted = administrator.execute("SELECT count(*), sum(words) FROM ctx.words").fetchall()
+    assert corpus == counted
     assert "Tokens expire" in ctx("--db", address, "search", "expire", "hour").out

@@ -13,7 +13,8 @@ from ctx.memory.changes import ChangeAuthor, changing
 from ctx.memory.query.compile import Scope, SearchWords, compile_query, words_of
 from ctx.memory.query.dialects import Dialect
 from ctx.memory.query.query_parser import parse
-from tests.direct.conftest import Container, Sql
+from tests.conftest import Sql
+from tests.direct.conftest import Container
 from tests.postgres_server import PostgresServer
 
 WORDS = "cache token refresh page night deploy 更新 Café it's".split()
@@ -66,7 +67,6 @@ def test_a_search_finds_only_what_its_user_may_read(container: Container, sql: S
         "SELECT * FROM ctx.words",
         "SELECT * FROM ctx.word_totals",
         "UPDATE ctx.word_totals SET nodes = 0",
-        "SELECT ctx.remove_words('shop', '', 'x')",
     ):
         with pytest.raises(errors.InsufficientPrivilege):
             sql("anna", statement)
@@ -85,3 +85,13 @@ def test_the_words_of_a_node_change_with_it(container: Container, sql: Sql) -> N
     assert sql("anna", corpus) == [(1, 1)]
     container("anna", "restore", node)
     assert sql("anna", corpus) == before
+
+
+def test_a_node_that_sql_moves_is_found_in_its_new_place(container: Container, sql: Sql) -> None:
+    node = container("anna", "add", "Quince jelly today.", "--json").json["node"]["id"]
+    sql("anna", "UPDATE ctx.nodes SET project = 'shop', owner = '' WHERE id = %s", node)
+    asking = "SELECT ctx.count_with('ben', 'jelly', NULL), nodes, words FROM ctx.corpus('ben')"
+    assert sql("ben", asking) == [(1, 1, 3)]
+    sql("anna", "DELETE FROM ctx.nodes WHERE id = %s", node)
+    assert sql("ben", asking) == [(0, 0, 1)]
+    assert sql("anna", "SELECT nodes FROM ctx.corpus('anna')") == [(0,)]

@@ -17,10 +17,9 @@ from ctx.cli.settings import Settings
 from ctx.memory import record_versions, user_store
 from ctx.memory.graph import Graph
 from ctx.sync import store_copy
-from tests.conftest import Ctx, Ran
+from tests.conftest import Ctx, Ran, Sql
 from tests.memory.graphs import assert_sound
 from tests.postgres_server import PostgresServer
-from tests.sync.conftest import Sql
 from tests.sync.replicas_in_memory import Machine, random_steps
 
 Rows = tuple[Any, Any]
@@ -73,10 +72,10 @@ def test_a_file_is_copied_to_a_file(ctx: Ctx, store: str, tmp_path: Path) -> Non
     copy = str(tmp_path / "copy.db")
     first = copied(ctx, store, copy).json
     assert first["verified"]
-    assert first["copied"] == first["records"] > 50
+    assert first["counts"]["copied"] == first["counts"]["records"] > 50
     assert state(copy) == state(store)
     second = copied(ctx, store, copy).json
-    assert (second["copied"], second["verified"]) == (0, True)
+    assert (second["counts"]["copied"], second["verified"]) == (0, True)
 
 
 def test_a_store_goes_to_a_server_and_comes_back(
@@ -85,9 +84,11 @@ def test_a_store_goes_to_a_server_and_comes_back(
     there = copied(ctx, store, server).json
     assert there["verified"]
     assert (
-        there["copied"] == there["records"] == sql("anna", "SELECT count(*) FROM ctx.records")[0][0]
+        there["counts"]["copied"]
+        == there["counts"]["records"]
+        == sql("anna", "SELECT count(*) FROM ctx.records")[0][0]
     )
-    assert copied(ctx, store, server).json["copied"] == 0
+    assert copied(ctx, store, server).json["counts"]["copied"] == 0
     back = str(tmp_path / "back.db")
     assert copied(ctx, server, back).json["verified"]
     assert state(back) == state(store)
@@ -115,7 +116,7 @@ def test_a_dry_run_changes_nothing(
     copy = tmp_path / "copy.db"
     for destination in (str(copy), server):
         shown = copied(ctx, store, destination, "--dry-run").json
-        assert (shown["copied"], shown["verified"]) == (shown["records"], None)
+        assert (shown["counts"]["copied"], shown["verified"]) == (shown["counts"]["records"], None)
     assert not copy.exists()
     assert sql("anna", "SELECT count(*) FROM ctx.records") == [(0,)]
 
@@ -139,7 +140,7 @@ def test_projects_that_the_user_may_not_write_to_are_left_out(
     assert sql("postgres", "SELECT count(*) FROM ctx.nodes") == [(2,)]
     reader = ctx("store", "copy", "--to", postgres.url("cleo", team), "--format", "json").json
     # Those of the shop are there already, and ben has the personal ones.
-    assert [each["project"] for each in reader["left_out"]] == ["", "elsewhere", "garden"]
+    assert [each["project"] for each in reader["counts"]["left_out"]] == ["", "elsewhere", "garden"]
 
 
 def test_a_record_of_another_member_is_left_out(
@@ -148,8 +149,8 @@ def test_a_record_of_another_member_is_left_out(
     """Views and undone changes are personal, and have no node that would belong to somebody."""
     copied(ctx, store, postgres.url("anna", team))
     second = copied(ctx, store, postgres.url("ben", team)).json
-    assert [each["project"] for each in second["left_out"]] == [""]
-    assert second["left_out"][0]["records"] == second["records"]
+    assert [each["project"] for each in second["counts"]["left_out"]] == [""]
+    assert second["counts"]["left_out"][0]["records"] == second["counts"]["records"]
     assert sql("ben", "SELECT * FROM ctx.records") == []
 
 
@@ -172,7 +173,7 @@ def test_invalid_records_of_a_server_are_left_out(
         )
     back = str(tmp_path / "back.db")
     answer = copied(ctx, server, back).json
-    assert (answer["invalid"], answer["verified"]) == (3, True)
+    assert (answer["counts"]["invalid"], answer["verified"]) == (3, True)
     assert state(back) == state(store)
 
 
@@ -196,9 +197,9 @@ def test_a_scrub_reaches_the_copy_and_is_never_taken_back(
     for destination in (copy, server):
         for has_news in (True, False):
             answer = copied(ctx, store, destination).json
-            assert (answer["copied"] > 0, answer["verified"]) == (has_news, True)
+            assert (answer["counts"]["copied"] > 0, answer["verified"]) == (has_news, True)
             # Without a version, what differs is removed from both.
-            assert (answer["kept"] > 0) is not is_synced
+            assert (answer["counts"]["kept"] > 0) is not is_synced
     assert b"4711-Xy" not in Path(copy).read_bytes()
     bodies = sql(
         "postgres", "SELECT body::text FROM ctx.records UNION SELECT content FROM ctx.nodes"
@@ -236,9 +237,9 @@ def test_a_copy_that_is_killed_in_every_part_continues(
     if way == "to a file":
         copied(ctx, store, server)
         source, destination = server, str(tmp_path / "back.db")
-    records = copied(ctx, source, destination, "--dry-run").json["copied"]
+    records = copied(ctx, source, destination, "--dry-run").json["counts"]["copied"]
     kills = 0
-    while (left := copied(ctx, source, destination, "--dry-run").json["copied"]) > 0:
+    while (left := copied(ctx, source, destination, "--dry-run").json["counts"]["copied"]) > 0:
         for when in ("before", "after"):
             words = ["store", "copy", "--from", source, "--to", destination]
             ran = subprocess.run(
@@ -248,7 +249,7 @@ def test_a_copy_that_is_killed_in_every_part_continues(
         kills += 1
     assert (left, kills) == (0, -(-records // 30))
     answer = copied(ctx, source, destination).json
-    assert (answer["copied"], answer["verified"]) == (0, True)
+    assert (answer["counts"]["copied"], answer["verified"]) == (0, True)
     again = str(tmp_path / "again.db")
     copied(ctx, destination, again)
     assert state(again) == state(store)
@@ -306,7 +307,7 @@ def test_a_full_disk_is_reported_and_the_copy_continues(
         patch.setattr(user_store, "open_for_writing", on_a_small_disk)
         ran = ctx("store", "copy", "--from", store, "--to", copy)
     assert (ran.code, ran.err.split(":")[0]) == (1, "error E014"), ran.err
-    assert copied(ctx, store, copy, "--dry-run").json["copied"] > 0
+    assert copied(ctx, store, copy, "--dry-run").json["counts"]["copied"] > 0
     assert copied(ctx, store, copy).json["verified"]
     assert state(copy) == state(store)
 
@@ -324,7 +325,9 @@ def test_a_difference_is_shown_and_the_exit_code_says_so(
         answer = copied(ctx, store, destination, code=1).json
         assert answer["verified"] is False
         different = [
-            each["kind"] for each in answer["kinds"] if each["source"] != each["destination"]
+            each["kind"]
+            for each in answer["counts"]["kinds"]
+            if each["source"] != each["destination"]
         ]
         assert different == ["tag.add"]
     ran = ctx("store", "copy", "--from", store, "--to", copy)

@@ -14,9 +14,11 @@ from ctx.sync.batch_target import BatchTarget
 from ctx.sync.git_target import shown
 from ctx.sync.team_schema import MIGRATIONS, Migration
 from ctx.sync.team_target import TeamTarget
+from tests.conftest import PEOPLE, Ctx, Sql
 from tests.contract.batch_targets import ONE, BatchTargetContract
 from tests.postgres_server import PostgresServer
-from tests.sync.conftest import PEOPLE, On, Sql
+from tests.sync.conftest import On
+from tests.sync.loopback_proxy import proxy
 
 INSERTS = """
 INSERT INTO ctx.batches (project, owner, name, data, machine) VALUES ('shop', '', 'x', '', '');
@@ -448,3 +450,14 @@ def test_the_status_without_a_server_shows_what_is_known_here(
     assert target["team"] is None
     assert "cannot be reached" in target["problem"]
     assert target["synced_at"]
+
+
+def test_the_status_does_not_wait_for_a_silent_server(
+    ctx: Ctx, postgres: PostgresServer, team: str, impatient: None
+) -> None:
+    with proxy(postgres.port) as between:
+        url = f"postgresql://anna@127.0.0.1:{between.port}/{team}"
+        assert ctx("sync", "add", "team", url).code == 0
+        between.is_silent.set()
+        (target,) = ctx("sync", "status", "--format", "json").json["targets"]
+    assert "cannot be reached" in target["problem"]

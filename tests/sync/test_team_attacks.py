@@ -18,9 +18,10 @@ from psycopg import errors
 from ctx.errors import CtxError, SyncFailure
 from ctx.sync import team_connection
 from ctx.sync.team_target import TeamTarget
+from tests.conftest import Sql
 from tests.contract.batch_targets import ONE
 from tests.postgres_server import PostgresServer
-from tests.sync.conftest import On, Sql
+from tests.sync.conftest import On
 from tests.sync.loopback_proxy import proxy
 
 COPY_RECORD = """

@@ -10,8 +10,9 @@ import yaml  # type: ignore[import-untyped]
 from psycopg import errors
 
 from ctx.sync.team_target import TeamTarget
+from tests.conftest import Sql
 from tests.postgres_server import PostgresServer, programs
-from tests.sync.conftest import On, Sql
+from tests.sync.conftest import On
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 PAGES = ("team.md", "running-a-team-server.md")

@@ -64,33 +64,34 @@ def _place(place: str | None, settings: Settings) -> str:
 
 
 def render(copied: "StoreCopyResult") -> list[Block]:
+    counts = copied.counts
     verb = "Would copy" if copied.dry_run else "Copied"
-    there = copied.records - copied.copied - sum(each.records for each in copied.left_out)
+    there = counts.records - counts.copied - sum(each.records for each in counts.left_out)
     blocks: list[Block] = [
         Line(
-            f"{verb} {count(copied.copied, 'record')} to {copied.destination};"
+            f"{verb} {count(counts.copied, 'record')} to {copied.destination};"
             f" {there:,} were already there."
         )
     ]
-    if copied.left_out:
+    if counts.left_out:
         blocks += [
             Line("Left out, because you may not write them to the server:"),
             *listing(
                 ("project", "records"),
                 [
                     (each.project or "of another member", f"{each.records:,}")
-                    for each in copied.left_out
+                    for each in counts.left_out
                 ],
             ),
         ]
-    if copied.invalid:
-        blocks.append(Line(f"Left out {count(copied.invalid, 'record')} that are not valid."))
-    if copied.kept:
+    if counts.invalid:
+        blocks.append(Line(f"Left out {count(counts.invalid, 'record')} that are not valid."))
+    if counts.kept:
         blocks.append(
-            Line(f"In {count(copied.kept, 'record')}, more is scrubbed there than here: kept.")
+            Line(f"In {count(counts.kept, 'record')}, more is scrubbed there than here: kept.")
         )
     if copied.verified:
-        compared = sum(each.source.records for each in copied.kinds)
+        compared = sum(each.source.records for each in counts.kinds)
         blocks.append(
             Line(f"Verified: both have the same {count(compared, 'record')}, by checksum.")
         )
@@ -101,7 +102,7 @@ def render(copied: "StoreCopyResult") -> list[Block]:
                 ("kind", "source", "destination"),
                 [
                     (each.kind, *(f"{side.records:,} {side.checksum[:8]}" for side in each[1:]))
-                    for each in copied.kinds
+                    for each in counts.kinds
                     if each.source != each.destination
                 ],
             ),

@@ -69,7 +69,7 @@ class TeamConnection:
 def _prepare(server: "psycopg.Connection[Any]") -> str:
     """Make a new connection read and write as a store's; returns the name of its user."""
     version = team_schema.prepare(server)
-    if version < team_schema.STORE_VIEWS_VERSION:
+    if version < team_schema.DIRECT_VERSION:
         raise SyncFailure(
             "The tables of the server are too old to work on it without a replica.",
             hint="Ask its administrator to run `ctx sync` with this version of ctx.",

@@ -194,7 +194,7 @@ class Graph:
         where: list[str] = []
         values: list[str] = []
         if not include_superseded:
-            where.append("superseded_by IS NULL")
+            where.append("nodes.superseded_by IS NULL")
         if node_types:
             where.append(f"type IN ({', '.join('?' * len(node_types))})")
             values += node_types
@@ -225,10 +225,10 @@ class Graph:
         Few are superseded, and few have an excluded type. These are counted and subtracted, because
         SQLite counts all nodes without reading them.
         """
-        others = [part for part in where if part != "superseded_by IS NULL"]
+        others = [part for part in where if part != "nodes.superseded_by IS NULL"]
         total = self._number(others, values)
         if len(others) < len(where):
-            total -= self._number([*others, "superseded_by IS NOT NULL"], values)
+            total -= self._number([*others, "nodes.superseded_by IS NOT NULL"], values)
         return total
 
     def _number(self, where: list[str], values: list[str]) -> int:

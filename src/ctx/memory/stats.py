@@ -98,7 +98,7 @@ def _graph_stats(graph: Graph) -> MemoryStats:
         _number(graph, _DISTINCT_TAGS),
         tuple(_tier(graph, tier) for tier in _TIERS),
         _number(graph, _WITHOUT_TIER),
-        _number(graph, "SELECT count(*) FROM nodes WHERE superseded_by IS NOT NULL"),
+        _number(graph, "SELECT count(*) FROM nodes WHERE nodes.superseded_by IS NOT NULL"),
         _number(graph, "SELECT count(*) FROM views"),
     )
 

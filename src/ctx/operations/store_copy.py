@@ -24,8 +24,6 @@ from ctx.sync.store_copy import (
     CopyCounts,
     FileDestination,
     FileSource,
-    KindComparison,
-    LeftOutRecords,
     RecordDestination,
     TeamDestination,
     TeamSource,
@@ -41,18 +39,7 @@ class StoreCopyResult(NamedTuple):
     source: str
     destination: str
     dry_run: bool
-    records: int
-    """Records of the source that can be copied."""
-    copied: int
-    """Records that the destination did not have, or had before a scrub."""
-    kept: int
-    """Records that the destination keeps because more was scrubbed in them there."""
-    invalid: int
-    """Records of a server that are not valid, and are left out."""
-    left_out: tuple[LeftOutRecords, ...]
-    """Records that you may not write to the server."""
-    kinds: tuple[KindComparison, ...]
-    """What both sides have now, without what was left out."""
+    counts: CopyCounts
     verified: bool | None
     """Whether both sides are equal; missing for a dry run."""
 
@@ -89,7 +76,7 @@ def copy(
         counts = _from_file(store, places, tick, dry_run=dry_run)
     verified = None if dry_run else all(each.source == each.destination for each in counts.kinds)
     return StoreCopyResult(
-        shown(places.source), shown(places.destination), dry_run, *counts, verified
+        shown(places.source), shown(places.destination), dry_run, counts, verified
     )
 
 

@@ -30,6 +30,8 @@ Samples = dict[bytes | None, list[BatchFile]]
 """A few batches for each salt; None stands for no encryption."""
 
 _WAIT_S = 30.0
+_STATUS_CONNECT_S = 2
+"""How long `ctx sync status` waits for a server: it shows what is known here without it."""
 _MOST_SAMPLES = 3
 _SHORTEST_SECRET = 8
 
@@ -271,7 +273,7 @@ def status(store: UserStore, connection: Connection, default_every: str) -> Sync
 def _team_status(store: UserStore, connection: Connection, target: SyncTarget) -> TeamStatus | None:
     if target.kind != "postgresql":
         return None
-    with closing(TeamTarget(target.place)) as server:
+    with closing(TeamTarget(target.place, _STATUS_CONNECT_S)) as server:
         counts = _replication(store, connection, target, server, {}).preview()
         roles = tuple(ProjectRole(*each) for each in server.roles())
     staying = replicas.unsent_count(connection, target.replica) - counts.sent_records

@@ -91,7 +91,9 @@ class CopyCounts(NamedTuple):
     kept: int
     """Records that the destination keeps because more was scrubbed in them there."""
     invalid: int
+    """Records of a server that are not valid, and are left out."""
     left_out: tuple[LeftOutRecords, ...]
+    """Records that the user may not write to the server."""
     kinds: tuple[KindComparison, ...]
     """What both sides have now, without what was left out; empty if nothing was copied yet."""
 

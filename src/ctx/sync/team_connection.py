@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 SCHEMES = ("postgresql", "postgres")
 _ENOUGH_TLS = ("require", "verify-ca", "verify-full")
-_CONNECT_S = 10
+CONNECT_S = 10
 _SILENCE_S = 120.0
 """How long a server may say nothing. It cancels statements itself before that."""
 _STATEMENT_S = 100
@@ -32,7 +32,7 @@ def is_team(text: str) -> bool:
     return bool(mark) and scheme in SCHEMES
 
 
-def connection_options(url: str) -> dict[str, Any]:
+def connection_options(url: str, connect_s: int = CONNECT_S) -> dict[str, Any]:
     """The options of a connection. A host that is not this machine gets TLS, or is refused."""
     psycopg = _psycopg()
     try:
@@ -53,13 +53,14 @@ def connection_options(url: str) -> dict[str, Any]:
             )
         if mode != "require":
             options.setdefault("sslrootcert", "system")
-    options.setdefault("connect_timeout", _CONNECT_S)
+    options.setdefault("connect_timeout", connect_s * clock.patience)
     options.setdefault("application_name", "ctx")
     return _KEEPALIVES | options
 
 
-def connect(url: str) -> "Connection[Any]":
-    options = connection_options(url)
+def connect(url: str, connect_s: int = CONNECT_S) -> "Connection[Any]":
+    """A new connection; the server has so many seconds to accept it."""
+    options = connection_options(url, connect_s)
     with explain_errors():
         connection: Connection[Any] = _connection_type().connect(**options, autocommit=True)
         return connection

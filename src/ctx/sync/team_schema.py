@@ -13,7 +13,7 @@ and then `needs` is the oldest version of this list that still works.
 from typing import TYPE_CHECKING, Any, LiteralString, NamedTuple
 
 from ctx.errors import NewerFormat, SyncFailure
-from ctx.sync.team_store_schema import STORE_VIEWS
+from ctx.sync.team_store_schema import BULK_CHANGES, STORE_VIEWS
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -215,13 +215,14 @@ CREATE VIEW ctx.edges WITH (security_invoker = true) AS
     SELECT * FROM ctx.stored_edges AS e
     WHERE EXISTS (SELECT FROM ctx.nodes AS n WHERE n.id = e.to_id);
 
+-- PostgreSQL plans a statement for each partition, so there are few. Older servers have eight.
 DO $$ DECLARE name text; part integer; BEGIN
     FOREACH name IN ARRAY
         ARRAY['batches', 'records', 'nodes', 'tags', 'stored_edges', 'subjects'] LOOP
-        FOR part IN 0 .. 7 LOOP
+        FOR part IN 0 .. 1 LOOP
             EXIT WHEN name = 'subjects';
             EXECUTE format('CREATE TABLE ctx.%I PARTITION OF ctx.%I'
-                ' FOR VALUES WITH (MODULUS 8, REMAINDER %s)', name || '_' || part, name, part);
+                ' FOR VALUES WITH (MODULUS 2, REMAINDER %s)', name || '_' || part, name, part);
         END LOOP;
         EXECUTE format('ALTER TABLE ctx.%I ENABLE ROW LEVEL SECURITY', name);
         -- ctx.existing has to see all subjects, also if its owner is no superuser.
@@ -271,10 +272,12 @@ GRANT INSERT, UPDATE (project, owner) ON ctx.subjects TO ctx_member;
 GRANT INSERT, UPDATE, DELETE ON ctx.nodes, ctx.tags, ctx.stored_edges TO ctx_member;
 """
 
-MIGRATIONS = (Migration(_FIRST, 1), Migration(STORE_VIEWS, 1))
+MIGRATIONS = (Migration(_FIRST, 1), Migration(STORE_VIEWS, 1), Migration(BULK_CHANGES, 1))
 VERSION = len(MIGRATIONS)
-STORE_VIEWS_VERSION = 2
-"""The first version whose tables show a graph as a store's do."""
+_STORE_COLUMNS_VERSION = 2
+"""The first version whose nodes and edges have the columns of a store."""
+DIRECT_VERSION = 3
+"""The first version that commands can work on without a replica."""
 
 _VERSIONS: LiteralString = """
 CREATE SCHEMA IF NOT EXISTS ctx;
@@ -306,9 +309,9 @@ def prepare(connection: "Connection[Any]") -> int:
     return version
 
 
-def has_store_views(connection: "Connection[Any]") -> bool:
-    """Whether the tables have the columns of the second migration."""
-    return _installed(connection)[0] >= STORE_VIEWS_VERSION
+def has_store_columns(connection: "Connection[Any]") -> bool:
+    """Whether nodes and edges have the columns of a store."""
+    return _installed(connection)[0] >= _STORE_COLUMNS_VERSION
 
 
 def migrate(connection: "Connection[Any]", migrations: tuple[Migration, ...] = MIGRATIONS) -> None:

@@ -1,4 +1,5 @@
-"""The second migration of a team's server: what commands need that work on the server itself.
+"""The second and third migration of a team's server: what commands need that work on the server
+itself.
 
 The schema `ctx_graph` shows the graph that one member sees under the names of a store's tables
 (`memory/schema.sql`), so that the statements of `memory/` run on both. It has views only. What is
@@ -9,9 +10,17 @@ each word once, with as many positions as the word occurs. For rows of older ver
 do not know them, a trigger takes the plain words of the text. It moves `search` to a table of its
 own, `ctx.words`: with row-level security, PostgreSQL cannot use an index of words. Members read
 this table through functions alone, which look only at what the member may read.
+
+The number of words of a node is in both tables: beside the words for a search, and in the node for
+the trigger that adds up the totals of a statement.
 """
 
 from typing import LiteralString
+
+_READABLE: LiteralString = """pg_has_role(session_user, wanted::name, 'MEMBER')
+        AND ((project = '' AND owner = wanted) OR project = ANY ((SELECT ctx.projects_of(
+            wanted, '{owner,writer,reader}'))::text[]))"""
+"""That the user `wanted` may read a row, and that the caller may ask in their name."""
 
 STORE_VIEWS: LiteralString = r"""
 -- Ids, tags and times are compared byte by byte, as in a store.
@@ -97,18 +106,14 @@ CREATE FUNCTION ctx.nodes_with(wanted text, query tsquery, most bigint)
 RETURNS TABLE (id text, words integer, search tsvector)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     SELECT w.id, w.words, w.search FROM ctx.words AS w
-    WHERE w.search @@ query AND pg_has_role(session_user, wanted::name, 'MEMBER')
-        AND ((w.project = '' AND w.owner = wanted) OR w.project = ANY ((SELECT ctx.projects_of(
-            wanted, '{owner,writer,reader}'))::text[]))
+    WHERE w.search @@ query AND <readable>
     ORDER BY w.id DESC LIMIT most
 $$;
 CREATE FUNCTION ctx.count_with(wanted text, query tsquery, most bigint) RETURNS bigint
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     SELECT count(*) FROM (
         SELECT FROM ctx.words AS w
-        WHERE w.search @@ query AND pg_has_role(session_user, wanted::name, 'MEMBER')
-            AND ((w.project = '' AND w.owner = wanted) OR w.project = ANY ((SELECT ctx.projects_of(
-                wanted, '{owner,writer,reader}'))::text[]))
+        WHERE w.search @@ query AND <readable>
         LIMIT most
     ) AS found
 $$;
@@ -117,9 +122,7 @@ CREATE FUNCTION ctx.corpus(wanted text, OUT nodes float8, OUT words float8)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     SELECT coalesce(sum(t.nodes), 0), coalesce(sum(t.words) / nullif(sum(t.nodes), 0), 1)
     FROM ctx.word_totals AS t
-    WHERE pg_has_role(session_user, wanted::name, 'MEMBER')
-        AND ((t.project = '' AND t.owner = wanted) OR t.project = ANY ((SELECT ctx.projects_of(
-            wanted, '{owner,writer,reader}'))::text[]))
+    WHERE <readable>
 $$;
 
 -- A value of an object. PostgreSQL refuses to read an object that contains NUL.
@@ -246,4 +249,80 @@ GRANT EXECUTE ON FUNCTION ctx.nodes_with, ctx.count_with, ctx.corpus, ctx.json_t
 GRANT USAGE ON SCHEMA ctx_graph TO ctx_member;
 GRANT SELECT ON ALL TABLES IN SCHEMA ctx_graph TO ctx_member;
 GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ctx_graph TO ctx_member;
+""".replace("<readable>", _READABLE)
+
+BULK_CHANGES: LiteralString = r"""
+-- A new id needs one statement: nobody else has it.
+CREATE OR REPLACE FUNCTION ctx.claim_record_id() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE wanted text := coalesce(NEW.node, '@' || NEW.owner);
+BEGIN
+    INSERT INTO ctx.record_ids VALUES (NEW.id, wanted) ON CONFLICT DO NOTHING;
+    IF FOUND OR EXISTS (SELECT FROM ctx.record_ids WHERE id = NEW.id AND holder = wanted) THEN
+        RETURN NEW;
+    END IF;
+    RETURN NULL;
+END $$;
+
+-- The totals change once for each statement. A row that one transaction changes for each node keeps
+-- all its versions until the end, and each change reads them again.
+CREATE OR REPLACE FUNCTION ctx.index_words() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF TG_OP = 'DELETE' OR TG_OP = 'UPDATE'
+        AND (OLD.project, OLD.owner, OLD.id) <> (NEW.project, NEW.owner, NEW.id)
+    THEN
+        DELETE FROM ctx.words AS w
+        WHERE w.project = OLD.project AND w.owner = OLD.owner AND w.id = OLD.id;
+    END IF;
+    IF TG_OP = 'DELETE' THEN
+        RETURN OLD;
+    END IF;
+    IF NEW.search IS NULL THEN
+        -- A text whose words are too many for a tsvector is cut.
+        NEW.search := to_tsvector('simple',
+            left(coalesce(NEW.terms, concat_ws(E'\n', NEW.content, NEW.summary)), 100000));
+        NEW.words := (SELECT sum(cardinality(positions)) FROM unnest(NEW.search));
+    END IF;
+    NEW.words := coalesce(NEW.words, 0);
+    INSERT INTO ctx.words VALUES (NEW.project, NEW.owner, NEW.id, NEW.words, NEW.search)
+        ON CONFLICT (project, owner, id)
+        DO UPDATE SET words = excluded.words, search = excluded.search;
+    NEW.search := NULL;
+    RETURN NEW;
+END $$;
+DROP FUNCTION ctx.remove_words;
+CREATE FUNCTION ctx.count_words() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF TG_OP <> 'INSERT' THEN
+        UPDATE ctx.word_totals AS t
+        SET nodes = t.nodes - gone.nodes, words = t.words - gone.words
+        FROM (
+            SELECT project, owner, count(*) AS nodes, coalesce(sum(words), 0) AS words
+            FROM removed GROUP BY project, owner
+        ) AS gone WHERE t.project = gone.project AND t.owner = gone.owner;
+    END IF;
+    IF TG_OP <> 'DELETE' THEN
+        INSERT INTO ctx.word_totals AS t
+        SELECT project, owner, count(*), sum(words) FROM added GROUP BY project, owner
+        ON CONFLICT (project, owner)
+        DO UPDATE SET nodes = t.nodes + excluded.nodes, words = t.words + excluded.words;
+    END IF;
+    RETURN NULL;
+END $$;
+REVOKE ALL ON FUNCTION ctx.count_words FROM PUBLIC;
+CREATE TRIGGER count_added_words AFTER INSERT ON ctx.nodes
+    REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION ctx.count_words();
+CREATE TRIGGER count_changed_words AFTER UPDATE ON ctx.nodes
+    REFERENCING OLD TABLE AS removed NEW TABLE AS added
+    FOR EACH STATEMENT EXECUTE FUNCTION ctx.count_words();
+CREATE TRIGGER count_removed_words AFTER DELETE ON ctx.nodes
+    REFERENCING OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION ctx.count_words();
+
+-- The nodes that are superseded. There are few, and queries leave them out.
+CREATE VIEW ctx_graph.superseded WITH (security_invoker = true) AS
+    SELECT to_id AS id FROM ctx.stored_edges
+    WHERE type = 'SUPERSEDES' AND ctx_graph.superseding(to_id) IS NOT NULL;
+GRANT SELECT ON ctx_graph.superseded TO ctx_member;
 """

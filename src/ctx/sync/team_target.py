@@ -22,8 +22,9 @@ _EVERYBODY = Space("", "")
 
 
 class TeamTarget:
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, connect_s: int = team_connection.CONNECT_S) -> None:
         self._url = url
+        self._connect_s = connect_s
         self._connection: Connection[Any] | None = None
         self._user = ""
 
@@ -141,7 +142,7 @@ class TeamTarget:
         """The connection; a new one if there is none, or if it was cut."""
         if self._connection is not None and not self._connection.closed:
             return self._connection
-        connection = team_connection.connect(self._url)
+        connection = team_connection.connect(self._url, self._connect_s)
         try:
             with team_connection.explain_errors():
                 team_schema.prepare(connection)

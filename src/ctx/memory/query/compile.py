@@ -68,6 +68,8 @@ _NARROW_TIME, _MANY = 3, 6
 _EVERYWHERE = (PROJECT, "tier:", "session:", "kind:")
 # With more streams than this, sorting once is faster than merging each with all before it.
 _MOST_MERGED = 8
+# PostgreSQL compares the orders in which tables can be joined.
+_MOST_JOINED = 3
 # Statistics might make SQLite prefer a larger index on the same column.
 _ROW = "nodes AS r INDEXED BY idx_nodes_row ON r.id = n.id"
 _PROJECTS = (
@@ -157,7 +159,7 @@ def compile_query(
         return rank(query, scope, now_ms, words or words_of(query))
     simple = _simplify(_visible(query, scope))
     if dialect is Dialect.POSTGRESQL:
-        return _scan_statement([simple], now_ms)
+        return _newest_statement(simple, now_ms)
     return _filter_statement(simple, now_ms, rare_tags)
 
 
@@ -194,7 +196,7 @@ def compile_tier(
         return None
     simple = _simplify(And((*within, rest)))
     if dialect is Dialect.POSTGRESQL:
-        return _scan_statement([simple], now_ms)
+        return _newest_statement(simple, now_ms)
     return _filter_statement(simple, now_ms)
 
 
@@ -356,10 +358,27 @@ def _filter_statement(
 def _scan_statement(
     parts: Sequence[Expression], now_ms: int, *, counted: bool = False
 ) -> SqlStatement:
-    """The ids that match all parts, in the order of the nodes. PostgreSQL finds its own plan."""
+    """The ids that match all parts, in the order of the nodes."""
     where = condition(And(tuple(parts)), now_ms)
     order = "" if counted else " ORDER BY n.id DESC LIMIT -1"
     return SqlStatement(f"SELECT n.id FROM nodes AS n WHERE {where.sql}{order}", where.parameters)
+
+
+def _newest_statement(expression: Expression, now_ms: int) -> SqlStatement:
+    """The same for PostgreSQL, which finds its own plan. It can begin with a tag that is joined: it
+    does not know that a node has each tag once."""
+    parts = expression.parts if isinstance(expression, And) else (expression,)
+    joined = [part for part in parts if isinstance(part, TagFilter)][:_MOST_JOINED]
+    joins = "".join(
+        f" JOIN tags AS t{place} ON t{place}.node_id = n.id AND t{place}.tag = ?"
+        for place in range(len(joined))
+    )
+    rest = (part for part in parts if not (isinstance(part, TagFilter) and part in joined))
+    where = condition(And(tuple(rest)), now_ms)
+    return SqlStatement(
+        f"SELECT n.id FROM nodes AS n{joins} WHERE {where.sql} ORDER BY n.id DESC",
+        (*(part.tag for part in joined), *where.parameters),
+    )
 
 
 def _filter_candidates(
@@ -517,13 +536,13 @@ def _ranked_statement(query: Query, scope: Scope, now_ms: int, words: SearchWord
 def _ranked_by_tsvector(
     query: Query, scope: Scope, now_ms: int, words: SearchWords
 ) -> SqlStatement:
-    """The same in PostgreSQL."""
+    """The same in PostgreSQL. The conditions of a scope need the ids of nodes alone."""
     filters = condition(_simplify(query.tree or _TRUE), now_ms)
     ranked = tsvector_search.ranked(words.term_groups, filters, words.newest)
     visible = condition(_simplify(And(tuple(_limits(query, scope)))), now_ms)
     return SqlStatement(
-        f"SELECT n.id, f.rank FROM ({ranked.sql}) AS f"
-        f" JOIN nodes AS n ON n.id = f.id WHERE {visible.sql} ORDER BY f.rank",
+        f"SELECT n.id, n.rank FROM ({ranked.sql}) AS n WHERE {visible.sql}"
+        " ORDER BY n.rank, n.id DESC",
         ranked.parameters + visible.parameters,
     )
 

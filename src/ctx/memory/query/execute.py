@@ -58,13 +58,13 @@ def matching(
     if query.mode == "filters":
         rare_tags = _rare_tags(connections, query)
         statement = compile_query(query, scope, now_ms, rare_tags=rare_tags, dialect=dialect)
-        statement = first_rows(statement, "id DESC", limit, dialect)
+        statement = first_rows(statement, limit, dialect)
         rows = (map(itemgetter(0), _run(connection, statement)) for connection in connections)
         merged = (node_id for node_id, _ in groupby(merge(*rows, reverse=True)))
         return Matches(islice(merged, limit), partial=False)
     for words in _attempts(connections, query, scope, limit, beginnings=beginnings):
         statement = compile_query(query, scope, now_ms, words, dialect=dialect)
-        statement = first_rows(statement, "rank, id DESC", limit, dialect)
+        statement = first_rows(statement, limit, dialect)
         ranked = merge(
             *(_ranked_rows(connection, statement) for connection in connections), key=itemgetter(0)
         )
@@ -75,16 +75,11 @@ def matching(
     return Matches(iter(()), partial=False)
 
 
-def first_rows(
-    statement: SqlStatement, order: str, limit: int | None, dialect: Dialect
-) -> SqlStatement:
+def first_rows(statement: SqlStatement, limit: int | None, dialect: Dialect) -> SqlStatement:
     """The statement with a limit, for a server: SQLite finds no more rows than are read."""
     if limit is None or dialect is Dialect.SQLITE:
         return statement
-    return SqlStatement(
-        f"SELECT * FROM ({statement.sql}) AS every ORDER BY {order} LIMIT ?",
-        (*statement.parameters, max(limit, 1)),
-    )
+    return SqlStatement(f"{statement.sql} LIMIT ?", (*statement.parameters, max(limit, 1)))
 
 
 def _attempts(

@@ -154,7 +154,7 @@ def best_by_terms(
     words = SearchWords(tuple((term,) for term in terms), any_of_them=True, newest=newest)
     dialect = dialect_of(connections)
     statement = compile_query(query, scope, now_ms, words, dialect=dialect)
-    statement = execute.first_rows(statement, "rank, id DESC", limit, dialect)
+    statement = execute.first_rows(statement, limit, dialect)
     node_ids: dict[NodeId, None] = {}
     for connection in connections:
         rows = connection.execute(statement.sql, statement.parameters)
@@ -168,7 +168,7 @@ def newest(
     """The newest nodes that match the filters of a question, whatever their words."""
     dialect = dialect_of(connections)
     statement = compile_query(query._replace(mode="filters"), scope, now_ms, dialect=dialect)
-    statement = execute.first_rows(statement, "id DESC", limit, dialect)
+    statement = execute.first_rows(statement, limit, dialect)
     newest_ids: dict[NodeId, None] = {}
     for connection in connections:
         rows = connection.execute(statement.sql, statement.parameters)

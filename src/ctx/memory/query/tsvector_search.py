@@ -89,7 +89,7 @@ def ranked(words: TermGroups, condition: SqlFragment, newest: int | None) -> Sql
             found,
             SqlFragment(") SELECT m.id, - ("),
             score,
-            SqlFragment(") AS rank FROM matching AS m JOIN weights AS w ON TRUE"),
+            SqlFragment(") AS rank FROM matching AS m"),
         ],
         " ",
     )
@@ -111,8 +111,9 @@ def _score(place: int, term: SearchTerm) -> SqlFragment:
         times = "CAST(CAST(m.search @@ CAST(? AS tsquery) AS integer) AS float8)"
     else:
         times = "CAST(occurrences(m.search, CAST(? AS tsquery)) AS float8)"
+    # The words are counted when the first node is ranked. The quotient is times / (times + length),
+    # written so that PostgreSQL computes `times` once.
     return SqlFragment(
-        f"(SELECT w.weight{place} * 2.2 * times / (times + m.length) FROM"
-        f" (SELECT {times} AS times) AS counted)",
+        f"(SELECT weight{place} FROM weights) * 2.2 * (1.0 - m.length / ({times} + m.length))",
         (term.query,),
     )
