@@ -121,6 +121,23 @@ def test_a_file_name_contains_its_parts(
     assert spool.has_commands(name)
 
 
+def test_events_with_commands_are_listed_for_their_store(tmp_path: Path) -> None:
+    home = str(tmp_path)
+    for event_id, kind in (
+        ("3-0-0", "stop.-"),
+        ("1-0-0", "codex:stop.4-5"),
+        ("2-0-0", "stop"),
+        ("4-0-0", "post-tool-use"),
+        ("5-0-0", "stop.6-7@1f2e3d4c"),
+    ):
+        spool.put(home, event_id, kind, b"{}")
+    spool.attempt(home, "3-0-0.stop.-")
+    assert spool.pending_commands(home) == ["1-0-0.codex:stop.4-5", "3-0-0.stop.-~1"]
+    assert spool.pending_commands(home, "@1f2e3d4c") == ["5-0-0.stop.6-7@1f2e3d4c"]
+    assert spool.pending_commands(home, "@00000000") == []
+    assert spool.pending_commands(f"{home}/missing") == []
+
+
 def test_an_event_is_set_aside_after_three_attempts(tmp_path: Path) -> None:
     home = str(tmp_path)
     spool.put(home, "1-2-3", "stop.5-6", b"It ends whoever reads it.")

@@ -195,14 +195,17 @@ def redacted(step: Step) -> Step:
 
 def body(step: Step) -> str:
     """The stored JSON, without columns of the row and without default values."""
-    empty = Step("", "", "", "mark")
     said = {
         name: value
-        for name, value in step._asdict().items()
-        if name not in ("id", "session", "at", "tool", "tool_use")
-        and (name == "kind" or value != getattr(empty, name))
+        for name, value, default in zip(Step._fields, step, _EMPTY, strict=True)
+        if name == "kind" or (value != default and name not in _COLUMNS)
     }
-    return json.dumps(said, ensure_ascii=False, separators=(",", ":"))
+    return _encode(said)
+
+
+_EMPTY = Step("", "", "", "mark")
+_COLUMNS = frozenset(("id", "session", "at", "tool", "tool_use"))
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def of_session(connection: Connection, session: str) -> list[Step]:

@@ -146,11 +146,25 @@ def mark_of(home: str, database: str) -> str:
 
 def pending_names(home: str, mark: str = "") -> list[str]:
     """The events for the store with this mark, oldest first."""
+    return _names_for(mark, _names(home))
+
+
+def pending_commands(home: str, mark: str = "") -> list[str]:
+    """Those of them with commands to run. Other names are not parsed: after each batch of a spool
+    with thousands of events, somebody asks for these."""
+    stops = [name for name in _names(home) if f"{STOP}." in name]
+    return list(filter(has_commands, _names_for(mark, stops)))
+
+
+def _names(home: str) -> "list[str]":
     try:
-        names = os.listdir(f"{home}/{FOLDER}")
+        return os.listdir(f"{home}/{FOLDER}")
     except OSError:
         # The folder is missing or not readable.
         return []
+
+
+def _names_for(mark: str, names: "list[str]") -> list[str]:
     events = (name for name in names if "." in name and not name.startswith(_TEMPORARY))
     return sorted(
         name for name in events if "".join(without_attempt_mark(name).partition(_MARK)[1:]) == mark

@@ -13,7 +13,6 @@ value, the field has a conflict. A new edit that sees all of them ends the confl
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from itertools import pairwise
 from sqlite3 import Connection
 from typing import Any, NamedTuple
 
@@ -64,9 +63,10 @@ class _FieldRecord(NamedTuple):
 
 def find_conflicts(graph: Graph) -> list[Conflict]:
     """All open conflicts, by node."""
-    commits = history.commits(graph.connection)
-    if _is_one_line(commits) and not _came_meanwhile(graph.connection, commits):
+    head = _linear_head(graph.connection)
+    if head is not None and not _came_meanwhile(graph.connection, head):
         return []
+    commits = history.commits(graph.connection)
     holders = _RecordHolders(graph.connection, commits)
     ancestry = _Ancestry(graph.connection, commits, holders.commits())
     return [
@@ -90,17 +90,27 @@ def unread(graph: Graph, session: str) -> tuple[Ulid, ...]:
     return tuple(sorted(involved - staged))
 
 
-def _is_one_line(commits: Mapping[str, IndexedCommit]) -> bool:
-    """Whether the history is linear: then every commit saw all earlier ones."""
-    every = list(commits.values())
-    return all(before.id in commit.parents for commit, before in pairwise(every))
+def _linear_head(connection: Connection) -> str | None:
+    """The head of a history without branches: there, every commit saw all earlier ones.
+
+    Empty if there are no commits; None if the history has branches. Most have none, and every
+    reading command asks, so this does not read the commits one by one.
+    """
+    merge = connection.execute("SELECT 1 FROM commits WHERE instr(parents, ' ') LIMIT 1")
+    if merge.fetchone():
+        return None
+    heads = connection.execute(
+        "SELECT id FROM commits EXCEPT SELECT parents FROM commits LIMIT 2"
+    ).fetchall()
+    if len(heads) > 1:
+        return None
+    return heads[0][0] if heads else ""
 
 
-def _came_meanwhile(connection: Connection, commits: Mapping[str, IndexedCommit]) -> bool:
+def _came_meanwhile(connection: Connection, head: str) -> bool:
     """Whether a linear history received commits while something was staged."""
     row = connection.execute(
-        "SELECT 1 FROM batches WHERE unread <> '' OR session IS NOT NULL AND heads <> ?",
-        (next(iter(commits), ""),),
+        "SELECT 1 FROM batches WHERE unread <> '' OR session IS NOT NULL AND heads <> ?", (head,)
     ).fetchone()
     return row is not None
 

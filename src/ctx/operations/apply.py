@@ -112,14 +112,18 @@ def hold_spool(home: str) -> Iterator[bool]:
 
 def pending_events(memory: Memory, home: str) -> list[str]:
     """What waits in the spool for this store."""
-    return spool.pending_names(home, spool.mark_of(home, memory.environment.graph_file))
+    return spool.pending_names(home, _mark(memory, home))
+
+
+def _mark(memory: Memory, home: str) -> str:
+    return spool.mark_of(home, memory.environment.graph_file)
 
 
 def commands(memory: Memory, home: str, timeout_s: float) -> ApplyResult:
     """Run the commands of agents in the answers that are waiting."""
     stops: list[StopCommands] = []
     refused: list[RefusedEvent] = []
-    for name in filter(spool.has_commands, pending_events(memory, home)):
+    for name in spool.pending_commands(home, _mark(memory, home)):
         with _attempt_event(home, name) as tried:
             try:
                 event = kept.read(name, _spool_content(home, tried), memory.environment.hosts)
