@@ -24,7 +24,7 @@ import random
 import sqlite3
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from functools import partial
@@ -44,10 +44,13 @@ from ctx import clock, ids
 from ctx.direct.team_graph_store import TeamConnection
 from ctx.memory import user_store
 from ctx.memory.graph import Graph
+from ctx.memory.graphs import Graphs
 from ctx.memory.model import Node
 from ctx.memory.query import execute, query_parser
 from ctx.memory.query.compile import Scope
 from ctx.memory.replicas import Replica
+from ctx.packs import node_ranking
+from ctx.packs.node_ranking import RankedNode
 from ctx.sync import store_copy
 from ctx.sync.replicate import Replication
 from ctx.sync.store_copy import FileSource, TeamDestination
@@ -58,35 +61,58 @@ SIZES = (10_000, 100_000, 1_000_000)
 MEMBER = "bench"
 PROJECTS = 20
 BASE = 1_000
+BEST = 10
+NEWEST = 20
+"""The nodes of an answer."""
 ASKED = 5
 """Questions of each client."""
 COUNTED = 30
 """Answers whose CPU time is counted."""
 
 
-class Read(NamedTuple):
-    """A query that clients ask, the same for the server and for SQLite."""
+def matching(connection: sqlite3.Connection, text: str, limit: int) -> list[Node]:
+    """The nodes that match a query, as `ctx query` and `ctx search` read them."""
+    query, now_ms = query_parser.parse(text), clock.now_ms()
+    found = execute.matching([connection], query, Scope(), now_ms, limit=limit)
+    return list(Graph(connection).nodes(found.ids))
 
-    name: str
-    query: Callable[[random.Random], str]
-    limit: int
+
+def recalled(connection: sqlite3.Connection, text: str) -> list[RankedNode]:
+    """The nodes that answer a question best, as `ctx recall` finds them without vectors."""
+    graphs, query = Graphs([Graph(connection)]), query_parser.parse(text)
+    return node_ranking.rank(graphs, query, Scope(), clock.now_ms(), BEST)
 
 
 _WORDS = vocabulary(random.Random(3))
 
+
+def two_words(chance: random.Random) -> str:
+    """Words that are neither frequent nor rare."""
+    return " ".join(chance.sample(_WORDS[100:1_000], 2))
+
+
+class Read(NamedTuple):
+    """What clients ask, the same for the server and for SQLite."""
+
+    name: str
+    query: Callable[[random.Random], str]
+    answer: Callable[[sqlite3.Connection, str], Sequence[object]]
+
+
 READS = (
-    # Words that are neither frequent nor rare.
-    Read("recall", lambda chance: " ".join(chance.sample(_WORDS[100:1_000], 2)), 10),
-    Read("newest of a project", lambda chance: f"tag:project:p{chance.randrange(PROJECTS)}", 20),
-    Read("nodes with a tag", lambda chance: f"tag:topic:{chance.randrange(200)}", 20),
+    Read("recall", two_words, recalled),
+    Read("search", two_words, partial(matching, limit=BEST)),
+    Read(
+        "newest of a project",
+        lambda chance: f"tag:project:p{chance.randrange(PROJECTS)}",
+        partial(matching, limit=NEWEST),
+    ),
+    Read(
+        "nodes with a tag",
+        lambda chance: f"tag:topic:{chance.randrange(200)}",
+        partial(matching, limit=NEWEST),
+    ),
 )
-
-
-def ask(connection: sqlite3.Connection, text: str, limit: int) -> list[Node]:
-    """The nodes that match a query, as `ctx query` reads them."""
-    query, now_ms = query_parser.parse(text), clock.now_ms()
-    found = execute.matching([connection], query, Scope(), now_ms, limit=limit)
-    return list(Graph(connection).nodes(found.ids))
 
 
 def on_server(url: str) -> sqlite3.Connection:
@@ -113,7 +139,7 @@ def latency(clients: int, connect: Callable[[], sqlite3.Connection], read: Read)
         with closing(connect()) as connection:
             for _ in range(ASKED):
                 started = time.perf_counter()
-                ask(connection, read.query(chance), read.limit)
+                read.answer(connection, read.query(chance))
                 seconds.append(time.perf_counter() - started)
         return seconds
 
@@ -128,10 +154,10 @@ def cpu(connect: Callable[[], sqlite3.Connection], read: Read) -> float:
     chance = random.Random(7)
     with closing(connect()) as connection:
         # The first answer also reads the catalogue.
-        ask(connection, read.query(chance), read.limit)
+        read.answer(connection, read.query(chance))
         before = cpu_spent(connection)
         for _ in range(COUNTED):
-            ask(connection, read.query(chance), read.limit)
+            read.answer(connection, read.query(chance))
         return (cpu_spent(connection) - before) / COUNTED
 
 

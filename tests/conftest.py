@@ -200,9 +200,10 @@ _NUMBERS = count(1)
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
     # Not under pytest's own folder, which only its user may enter.
-    folder = Path(tempfile.mkdtemp(prefix="ctx-postgres-"))
+    memory = _MEMORY if _has_room(_MEMORY) else None
+    folder = Path(tempfile.mkdtemp(prefix="ctx-postgres-", dir=memory))
     try:
-        server = PostgresServer(folder)
+        server = PostgresServer(folder, "max_wal_size=128MB")
         server.start()
         try:
             yield server

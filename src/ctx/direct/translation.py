@@ -14,16 +14,20 @@ _WHOLE = {
     # A block that only reads sees the state of one moment.
     "BEGIN": "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
 }
+_SUPERSEDED = (
+    r"EXISTS (SELECT 1 FROM superseded AS older WHERE older.id = \1.id"
+    r" AND superseding(older.id) IS NOT NULL)"
+)
+_NOT_SUPERSEDED = (
+    r"(NOT EXISTS (SELECT 1 FROM superseded AS older WHERE older.id = \1.id)"
+    r" OR superseding(\1.id) IS NULL)"
+)
 _SPELLINGS = (
-    # PostgreSQL cannot tell how often a computed column is null. Few nodes are superseded.
-    (
-        re.compile(r"\+?\b(\w+)\.superseded_by IS NOT NULL"),
-        r"EXISTS (SELECT 1 FROM superseded AS newer WHERE newer.id = \1.id)",
-    ),
-    (
-        re.compile(r"\b(\w+)\.superseded_by IS NULL"),
-        r"NOT EXISTS (SELECT 1 FROM superseded AS newer WHERE newer.id = \1.id)",
-    ),
+    # PostgreSQL cannot tell how often a computed column is null. Few nodes have an edge that
+    # supersedes them, and only for these the column is computed.
+    (re.compile(r"\bNOT \+?(\w+)\.superseded_by IS NOT NULL"), _NOT_SUPERSEDED),
+    (re.compile(r"\b(\w+)\.superseded_by IS NULL"), _NOT_SUPERSEDED),
+    (re.compile(r"\+?\b(\w+)\.superseded_by IS NOT NULL"), _SUPERSEDED),
     # These choose a query plan of SQLite, and mean nothing.
     (re.compile(r" INDEXED BY \w+"), ""),
     (re.compile(r"(?<=[\s(])\+(?=[a-z])"), ""),

@@ -320,9 +320,8 @@ CREATE TRIGGER count_changed_words AFTER UPDATE ON ctx.nodes
 CREATE TRIGGER count_removed_words AFTER DELETE ON ctx.nodes
     REFERENCING OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION ctx.count_words();
 
--- The nodes that are superseded. There are few, and queries leave them out.
+-- The nodes that are superseded, unless the edge is part of a cycle: `ctx_graph.superseding` tells.
 CREATE VIEW ctx_graph.superseded WITH (security_invoker = true) AS
-    SELECT to_id AS id FROM ctx.stored_edges
-    WHERE type = 'SUPERSEDES' AND ctx_graph.superseding(to_id) IS NOT NULL;
+    SELECT to_id AS id FROM ctx.stored_edges WHERE type = 'SUPERSEDES';
 GRANT SELECT ON ctx_graph.superseded TO ctx_member;
 """
