@@ -315,3 +315,18 @@ def test_a_server_with_older_tables(
         counted = administrator.execute("SELECT count(*), sum(words) FROM ctx.words").fetchall()
     assert corpus == counted
     assert "Tokens expire" in ctx("--db", address, "search", "expire", "hour").out
+
+
+def test_a_tag_that_sql_adds_in_another_project_does_not_show_a_node_twice(
+    container: Container, sql: Sql
+) -> None:
+    node = added(container, "anna", "Two jams.", "--tag", "project:shop", "--tag", "tier:reference")
+    sql("anna", "INSERT INTO ctx.projects (name) VALUES ('cellar')")
+    sql(
+        "anna",
+        "INSERT INTO ctx.tags (project, owner, node_id, tag, created_at)"
+        " VALUES ('cellar', '', %s, 'tier:reference', '2026-01-20T10:00:00Z')",
+        node,
+    )
+    composed = container("anna", "compose", "--query", "tag:tier:reference").out
+    assert composed.count("Two jams.") == 1
