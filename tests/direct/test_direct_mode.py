@@ -145,6 +145,7 @@ def _without_time(text: str) -> object:
 
 
 def test_search_finds_nodes_that_an_older_version_wrote(container: Container, sql: Sql) -> None:
+    sql("anna", "INSERT INTO ctx.subjects VALUES ('01KF0000000000000000000000', '', 'anna')")
     sql(
         "anna",
         "INSERT INTO ctx.nodes (project, owner, id, type, content, token_estimate, created_at,"
@@ -317,16 +318,24 @@ def test_a_server_with_older_tables(
     assert "Tokens expire" in ctx("--db", address, "search", "expire", "hour").out
 
 
-def test_a_tag_that_sql_adds_in_another_project_does_not_show_a_node_twice(
-    container: Container, sql: Sql
-) -> None:
+def test_sql_cannot_change_a_node_of_another_project(container: Container, sql: Sql) -> None:
     node = added(container, "anna", "Two jams.", "--tag", "project:shop", "--tag", "tier:reference")
     sql("anna", "INSERT INTO ctx.projects (name) VALUES ('cellar')")
-    sql(
-        "anna",
+    tagging = (
         "INSERT INTO ctx.tags (project, owner, node_id, tag, created_at)"
-        " VALUES ('cellar', '', %s, 'tier:reference', '2026-01-20T10:00:00Z')",
-        node,
+        " VALUES ('cellar', '', %s, 'tier:off-context', '2026-01-20T10:00:00Z')"
     )
+    replacing = (
+        "INSERT INTO ctx.nodes (project, owner, id, type, content, token_estimate, created_at,"
+        " updated_at, metadata) VALUES ('cellar', '', %s, 'fact', 'No jam.', 2,"
+        " '2026-01-20T10:00:00Z', '2026-01-20T10:00:00Z', '{}')"
+    )
+    linking = (
+        "INSERT INTO ctx.stored_edges (project, owner, id, from_id, to_id, type, created_at,"
+        " metadata) VALUES ('cellar', '', 'e', %s, 'x', 'RELATES_TO', '2026-01-20T10:00:00Z', '{}')"
+    )
+    for statement in (tagging, replacing, linking):
+        with pytest.raises(errors.ForeignKeyViolation):
+            sql("anna", statement, node)
     composed = container("anna", "compose", "--query", "tag:tier:reference").out
     assert composed.count("Two jams.") == 1

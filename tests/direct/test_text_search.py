@@ -89,7 +89,7 @@ def test_the_words_of_a_node_change_with_it(container: Container, sql: Sql) -> N
 
 def test_a_node_that_sql_moves_is_found_in_its_new_place(container: Container, sql: Sql) -> None:
     node = container("anna", "add", "Quince jelly today.", "--json").json["node"]["id"]
-    sql("anna", "UPDATE ctx.nodes SET project = 'shop', owner = '' WHERE id = %s", node)
+    sql("anna", "UPDATE ctx.subjects SET project = 'shop', owner = '' WHERE id = %s", node)
     asking = "SELECT ctx.count_with('ben', 'jelly', NULL), nodes, words FROM ctx.corpus('ben')"
     assert sql("ben", asking) == [(1, 1, 3)]
     sql("anna", "DELETE FROM ctx.nodes WHERE id = %s", node)

@@ -320,7 +320,22 @@ CREATE TRIGGER count_changed_words AFTER UPDATE ON ctx.nodes
 CREATE TRIGGER count_removed_words AFTER DELETE ON ctx.nodes
     REFERENCING OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION ctx.count_words();
 
--- The nodes that are superseded, unless the edge is part of a cycle: `ctx_graph.superseding` tells.
+-- The rows of a node are where the node belongs, and move along with it. Otherwise a writer of one
+-- project could change a node of another one for people who have both.
+DO $$ DECLARE name text; id text; BEGIN
+    FOREACH name IN ARRAY ARRAY['nodes', 'tags', 'stored_edges'] LOOP
+        id := CASE name WHEN 'nodes' THEN 'id' WHEN 'tags' THEN 'node_id' ELSE 'from_id' END;
+        EXECUTE format('ALTER TABLE ctx.%I NO FORCE ROW LEVEL SECURITY', name);
+        EXECUTE format('DELETE FROM ctx.%I AS r WHERE NOT EXISTS (SELECT FROM ctx.subjects AS s'
+            ' WHERE s.id = r.%I AND s.project = r.project AND s.owner = r.owner)', name, id);
+        EXECUTE format('ALTER TABLE ctx.%I ADD FOREIGN KEY (%I, project, owner)'
+            ' REFERENCES ctx.subjects (id, project, owner) ON UPDATE CASCADE', name, id);
+        EXECUTE format('ALTER TABLE ctx.%I FORCE ROW LEVEL SECURITY', name);
+    END LOOP;
+END $$;
+
+-- The nodes that an edge supersedes. `ctx_graph.superseding` decides: it ignores cycles and edges
+-- to other stores.
 CREATE VIEW ctx_graph.superseded WITH (security_invoker = true) AS
     SELECT to_id AS id FROM ctx.stored_edges WHERE type = 'SUPERSEDES';
 GRANT SELECT ON ctx_graph.superseded TO ctx_member;

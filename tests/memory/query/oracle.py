@@ -149,6 +149,9 @@ def _on_server(
         if node.superseded_by
     ]
     with closing(server.connect()) as connection, connection.cursor() as cursor:
+        cursor.executemany(
+            "INSERT INTO ctx.subjects VALUES (%s, %s, %s)", [(each, *personal) for each in subjects]
+        )
         for node in (graph.nodes[node_id] for node_id in order or graph.nodes):
             words = terms.extract(f"{node.content}\n{node.summary or ''}")
             cursor.execute(
@@ -171,9 +174,6 @@ def _on_server(
                 (*personal, str(number), *edge)
                 for number, edge in enumerate([*graph.edges, *replacing])
             ],
-        )
-        cursor.executemany(
-            "INSERT INTO ctx.subjects VALUES (%s, %s, %s)", [(each, *personal) for each in subjects]
         )
         cursor.executemany(
             "INSERT INTO ctx.records (project, owner, id, stamp, change, action, kind, subject,"

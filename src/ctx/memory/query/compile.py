@@ -365,8 +365,7 @@ def _scan_statement(
 
 
 def _newest_statement(expression: Expression, now_ms: int) -> SqlStatement:
-    """The same for PostgreSQL, which finds its own plan. It can begin with a tag that is joined.
-    Nothing keeps a member of two projects from adding a tag in both."""
+    """The same for PostgreSQL. Tags are joined, so that it can begin with the rarest."""
     parts = expression.parts if isinstance(expression, And) else (expression,)
     joined = [part for part in parts if isinstance(part, TagFilter)][:_MOST_JOINED]
     joins = "".join(
@@ -376,7 +375,7 @@ def _newest_statement(expression: Expression, now_ms: int) -> SqlStatement:
     rest = (part for part in parts if not (isinstance(part, TagFilter) and part in joined))
     where = condition(And(tuple(rest)), now_ms)
     return SqlStatement(
-        f"SELECT DISTINCT n.id FROM nodes AS n{joins} WHERE {where.sql} ORDER BY n.id DESC",
+        f"SELECT n.id FROM nodes AS n{joins} WHERE {where.sql} ORDER BY n.id DESC",
         (*(part.tag for part in joined), *where.parameters),
     )
 
