@@ -91,7 +91,7 @@ def test_a_damaged_table_is_refused(tmp_path: Path) -> None:
         StaticEmbedder(path).expect("0" * 64)
     assert "search.vectors off" in str(refused.value.hint)
     whole = (tmp_path / "t").read_bytes()
-    for size in range(1, len(whole)):
+    for size in range(len(whole)):
         (tmp_path / "cut").write_bytes(whole[:size])
         with pytest.raises(IndexCorrupt, match="damaged"):
             StaticEmbedder(str(tmp_path / "cut"))

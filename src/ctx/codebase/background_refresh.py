@@ -20,8 +20,8 @@ from ctx.layout import CodePlace, UserStore
 
 _NICE = 10
 _START = (
-    # The process must not keep a folder from being unmounted.
-    "import os, sys; os.chdir(os.sep); sys.path.insert(0, sys.argv[1]); "
+    # The process must not keep a folder from being unmounted, or a file of somebody else open.
+    "import os, sys; os.closerange(3, 1024); os.chdir(os.sep); sys.path.insert(0, sys.argv[1]); "
     "from ctx.codebase.background_refresh import run; run(sys.argv[2])"
 )
 
@@ -59,7 +59,7 @@ def end() -> None:
     """Kill the processes that this process started and that still run. A later refresh
     continues."""
     _reap()
-    for process in _started.values():
+    for process in list(_started.values()):
         with suppress(ProcessLookupError, PermissionError):
             # The process leads its own session, which contains the processes that it started.
             os.killpg(process, signal.SIGKILL)
@@ -74,7 +74,7 @@ def _reap(options: int = os.WNOHANG) -> None:
             # Somebody else has reaped it.
             ended = process
         if ended:
-            del _started[path]
+            _started.pop(path, None)
 
 
 def run(encoded: str) -> None:

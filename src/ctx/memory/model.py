@@ -179,7 +179,6 @@ def edge_type(word: str) -> str:
     return spelled
 
 
-@lru_cache(maxsize=1 << 12)
 def is_tag(word: str) -> bool:
     """Whether a word is a tag in its normal form."""
     try:
@@ -188,6 +187,7 @@ def is_tag(word: str) -> bool:
         return False
 
 
+@lru_cache(maxsize=1 << 12)
 def tag(word: str) -> str:
     """Normalise and check a tag: `namespace:value` or a plain word."""
     spelled = spelling(word.strip())

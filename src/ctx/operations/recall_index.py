@@ -160,9 +160,7 @@ def _visible_nodes(memory: Memory, ids: Sequence[str]) -> tuple[list[Node], list
 def _is_visible(memory: Memory, node: Node) -> bool:
     visible: VisibleNodes = visible_to_agent(memory)._replace(include_superseded=True)
     # A task that is not the current one hides its working notes from lists, not from questions.
-    scope = scope_of(memory, visible)._replace(task=None)
-    own = f"session:{visible.session}" if visible.session else ""
-    return is_visible(node, scope) or (bool(own) and own in node.tags)
+    return is_visible(node, scope_of(memory, visible)._replace(task=None))
 
 
 def _as_result(memory: Memory, nodes: Sequence[Node]) -> RecallResult:

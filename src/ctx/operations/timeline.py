@@ -135,7 +135,7 @@ def _page(whole: TimelineResult, options: Options) -> TimelineResult:
 def _of_node(memory: Memory, node_id: NodeId, options: Options) -> TimelineResult:
     node = memory.graph.node(node_id)
     scope = scope_of(memory, options.visible._replace(include_superseded=True))
-    if not is_visible(node, scope) and options.visible.session not in _sessions_of(node):
+    if not is_visible(node, scope):
         raise NodeNotFound(f"No node has the id {options.around.strip()[:40]!r}.")
     shown = show(memory, node_id, with_edges=False, with_history=True)
     first = next((each.change for each in shown.history or ()), "")

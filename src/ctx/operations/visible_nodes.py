@@ -39,14 +39,15 @@ def visible_to_agent(memory: Memory) -> VisibleNodes:
 
 
 def is_visible(node: Node, scope: Scope) -> bool:
-    """What a query asks of the database, asked of a node."""
+    """Whether a query with this scope could return the node."""
 
     def is_elsewhere(namespace: str, mine: str | None) -> bool:
         named = [tag for tag in node.tags if tag.startswith(f"{namespace}:")]
         return mine is not None and bool(named) and f"{namespace}:{mine}" not in named
 
+    is_own = bool(scope.session) and f"session:{scope.session}" in node.tags
     return (
         (scope.include_superseded or node.superseded_by is None)
-        and not is_elsewhere("project", scope.project)
+        and (not is_elsewhere("project", scope.project) or is_own)
         and not (model.WORKING in node.tags and is_elsewhere("task", scope.task))
     )

@@ -41,24 +41,25 @@ class StaticEmbedder:
     """An embedder that adds up the vectors of words."""
 
     def __init__(self, path: str) -> None:
-        with disk.explain_errors("reading the table of vectors"), open(path, "rb") as file:
-            self._data = data = mmap(file.fileno(), 0, access=ACCESS_READ)
         self._path = path
         try:
+            with disk.explain_errors("reading the table of vectors"), open(path, "rb") as file:
+                self._data = data = mmap(file.fileno(), 0, access=ACCESS_READ)
             end_of_head = data.find(b"\n") + 1
             head = json.loads(data[:end_of_head])
             self.name: str = head["name"]
             self.dimensions: int = head["dimensions"]
             end_of_words = end_of_head + head["words"]
             pieces = data[end_of_head:end_of_words].decode("ascii").splitlines()
+            self._count = len(pieces)
+            self._scales_at = end_of_words
+            self._rows_at = end_of_words + 4 * len(pieces)
+            is_whole = self._rows_at + self._count * self.dimensions == len(data)
         except (ValueError, KeyError, TypeError) as error:
             raise self._damaged() from error
-        self._vocabulary = PieceVocabulary(pieces)
-        self._count = len(pieces)
-        self._scales_at = end_of_words
-        self._rows_at = end_of_words + 4 * len(pieces)
-        if self._rows_at + self._count * self.dimensions != len(data):
+        if not is_whole:
             raise self._damaged()
+        self._vocabulary = PieceVocabulary(pieces)
 
     @cached_property
     def checksum(self) -> str:
