@@ -150,7 +150,7 @@ def is_missed(columns: Sequence[str], row: Sequence[str]) -> bool:
         part, _, whole = cells["ctx"].partition(" of ")
         return part != whole
     is_relative = limit.endswith("×") or "+" in limit
-    figure = amount(cells.get("ratio") or cells["gain"] if is_relative else cells["ctx"])
+    figure = amount(cells.get("ratio") or cells.get("gain", "") if is_relative else cells["ctx"])
     most = amount(limit)
     if figure[1] != most[1]:
         raise ValueError(f"{cells} has a limit in another unit")

@@ -54,7 +54,7 @@ ASKING = {*ANSWERING, "ctx.agents.runtime.worker_request"}
 """With a request to the worker, also if none runs."""
 WAITING = {"ctx.agents.runtime.pending_results"}
 """Additional modules for pending results of a session."""
-STARTING = {"ctx.worker", "ctx.worker.spawn"}
+STARTING = {"ctx.detached", "ctx.worker", "ctx.worker.spawn"}
 """Additional modules to start a process."""
 COMPOSING = {
     *CONTEXT,

@@ -29,7 +29,10 @@ while descriptors := socket.recv_fds(requests, 1, 3)[1]:
     out, err, status = descriptors
     line = b""
     while not line.endswith(b"\\n"):
-        line += requests.recv(65536)
+        part = requests.recv(65536)
+        if not part:
+            raise SystemExit
+        line += part
     if os.fork():
         for descriptor in descriptors:
             os.close(descriptor)

@@ -88,7 +88,11 @@ def _install_npm(peer: Peer) -> None:
     _run([*npm, "install", *peer.beside], peer.folder)
     _run([*npm, "pack", f"{peer.name}@{peer.version}"], peer.folder)
     with tarfile.open(peer.folder / f"{peer.name}-{peer.version}.tgz") as packed:
-        packed.extractall(peer.folder, filter="data")
+        if hasattr(tarfile, "data_filter"):
+            packed.extractall(peer.folder, filter="data")
+        else:
+            # Python before 3.11.4 has no filters.
+            packed.extractall(peer.folder)
 
 
 def _install_pip(peer: Peer, interpreters: Sequence[str]) -> None:

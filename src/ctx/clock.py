@@ -14,7 +14,6 @@ from _collections_abc import (
 from _thread import allocate_lock
 
 COUNTER_BITS = 16
-_COUNTER_MASK = (1 << COUNTER_BITS) - 1
 
 EARLIEST_MS = 1_735_689_600_000
 """2025-01-01, before the first release. An earlier clock is wrong."""

@@ -67,8 +67,7 @@ class QualifiedNames:
         self._rows: dict[int, _ItemRow] = {}
 
     def load(self, items: Iterable[int]) -> None:
-        """Read what the names of some items consist of: in a few statements, not in some for each
-        item."""
+        """Read the rows of items and of what encloses them, with one statement for each level."""
         unknown = {item for item in items if item not in self._inside}
         if len(self._rows) > _MOST_ROWS:
             self._rows.clear()

@@ -75,14 +75,10 @@ def start(hook: "Hook") -> None:
 def start_beside(hook: "Hook") -> None:
     """Start `ctx hook apply` even if there is a worker. A lock ensures that only one of them
     works."""
-    null = os.open(os.devnull, os.O_RDWR)
-    try:
-        _spawn(hook, null)
-    finally:
-        os.close(null)
+    _spawn(hook)
 
 
-def _spawn(hook: "Hook", out: int) -> None:
+def _spawn(hook: "Hook", out: int | None = None) -> None:
     from ctx.worker import spawn
 
     # The process runs in another folder, so paths must be absolute.
