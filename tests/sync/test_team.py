@@ -9,7 +9,7 @@ import pytest
 from psycopg import errors
 
 from ctx.errors import CtxError, NewerFormat, SyncFailure, UsageError
-from ctx.sync import outgoing, team_connection, team_schema
+from ctx.sync import outgoing, team_connection, team_graph, team_schema
 from ctx.sync.batch_target import BatchTarget
 from ctx.sync.git_target import shown
 from ctx.sync.team_schema import MIGRATIONS, Migration
@@ -68,6 +68,16 @@ def test_members_exchange_a_project_and_keep_the_rest(on: On, sql: Sql) -> None:
     assert sql("ben", "SELECT DISTINCT member, machine FROM ctx.records") == [("anna", "the-anna")]
     assert ("project:shop",) in sql("ben", "SELECT tag FROM ctx.tags")
     assert sql("postgres", "SELECT count(*) FROM ctx.nodes WHERE content LIKE '%secret%'") == [(0,)]
+
+
+def test_large_nodes_are_sent_with_several_statements(
+    on: On, sql: Sql, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(team_graph, "_MOST_TEXT", 300)
+    for number in range(6):
+        on("anna", "add", f"Note {number} " + "x" * 100, "--tag", "project:shop")
+    on("anna", "sync")
+    assert sql("ben", "SELECT count(*) FROM ctx.nodes") == [(6,)]
 
 
 def test_changes_of_two_members_meet_on_the_server(on: On, sql: Sql) -> None:

@@ -5,7 +5,7 @@ server about a node. So it does not matter which machine sends what first.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, LiteralString, NamedTuple
 
 from ctx import terms, tokens
@@ -181,6 +181,8 @@ def _write_nodes(connection: "Connection[Any]", space: Space, node_ids: list[str
     _insert(connection, "stored_edges", edge_columns, space, edges)
 
 
+_MOST_TEXT = 1 << 24
+"""Characters in one statement. PostgreSQL refuses messages of a gigabyte."""
 _Columns = dict[LiteralString, LiteralString]
 """Columns and their types."""
 _NODE_COLUMNS: _Columns = {
@@ -204,15 +206,29 @@ def _insert(
     space: Space,
     rows: Sequence[tuple[object, ...]],
 ) -> None:
-    """Insert rows with one statement: triggers and row-level security cost less than for each."""
-    if rows:
-        names = ", ".join(columns)
-        values = ", ".join(f"%s::{type}[]" for type in columns.values())
+    """Insert rows with few statements: triggers and row-level security cost less than for each."""
+    names = ", ".join(columns)
+    values = ", ".join(f"%s::{type}[]" for type in columns.values())
+    for part in _parts(rows):
         connection.execute(
             f"INSERT INTO ctx.{table} (project, owner, {names})"
             f" SELECT %s, %s, * FROM unnest({values})",
-            (*space, *map(list, zip(*rows, strict=True))),
+            (*space, *map(list, zip(*part, strict=True))),
         )
+
+
+def _parts(rows: Sequence[tuple[object, ...]]) -> Iterator[list[tuple[object, ...]]]:
+    """The rows in parts, each small enough for one message to the server."""
+    part: list[tuple[object, ...]] = []
+    size = 0
+    for row in rows:
+        part.append(row)
+        size += sum([len(value) for value in row if isinstance(value, str)])
+        if size > _MOST_TEXT:
+            yield part
+            part, size = [], 0
+    if part:
+        yield part
 
 
 def search_vector(words: Iterable[str]) -> str:

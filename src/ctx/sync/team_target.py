@@ -59,7 +59,8 @@ class TeamTarget:
             row = connection.execute("SELECT ctx.existing(%s::text[])", (every,)).fetchone()
             found: dict[str, str | None] = dict.fromkeys(row[0] if row else ())
             rows = connection.execute(
-                "SELECT id, project FROM ctx.subjects WHERE id = ANY (%s)", (every,)
+                "SELECT id, project FROM ctx.subjects WHERE id IN (SELECT unnest(%s::text[]))",
+                (every,),
             )
             found.update((row[0], row[1]) for row in rows)
         return found
@@ -70,7 +71,7 @@ class TeamTarget:
         with team_connection.explain_errors():
             rows = connection.execute(
                 "SELECT id, subject, kind FROM ctx.records"
-                " WHERE project = %s AND owner = %s AND id = ANY (%s)",
+                " WHERE project = %s AND owner = %s AND id IN (SELECT unnest(%s::text[]))",
                 (*space, [each.record.id for each in batch.records]),
             )
             known = {tuple(row) for row in rows}
