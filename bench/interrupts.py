@@ -9,23 +9,19 @@ that it is not.
     python -m bench interrupts [POINTS OF EACH COMMAND]
 """
 
-import os
 import random
 import sys
 from collections.abc import Callable
 
-import pytest
-
 from bench import report
 from bench.crash import MEMORY, fresh_folder
+from bench.project_crash import place_to_stage
 from bench.timing import Figure
 from ctx.errors import CtxError
 from tests.e2e.interrupted_commands import interrupter
 from tests.e2e.test_interrupts import interrupt_project, interrupt_user_store
 from tests.e2e.test_memory_crash import UsedStore
 from tests.e2e.test_project_crash import Stage
-from tests.llm import model_server
-from tests.llm.model_server import Says
 
 
 def in_user_store(points: int) -> int:
@@ -36,20 +32,8 @@ def in_user_store(points: int) -> int:
 
 
 def in_project() -> int:
-    with (
-        fresh_folder(MEMORY) as folder,
-        pytest.MonkeyPatch.context() as patch,
-        model_server.serve() as server,
-    ):
-        server.otherwise = Says("It is in main.py.")
-        patch.setenv("CTX_LLM_BACKEND", "openai")
-        patch.setenv("CTX_LLM_SERVER_URL", server.url)
-        patch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
-        for role in ("AUTHOR", "COMMITTER"):
-            patch.setenv(f"GIT_{role}_NAME", "A Person")
-            patch.setenv(f"GIT_{role}_EMAIL", "person@example.org")
-        with interrupter(folder.parent) as program:
-            return interrupt_project(Stage(folder), program, every=1)
+    with place_to_stage() as (folder, _), interrupter(folder.parent) as program:
+        return interrupt_project(Stage(folder), program, every=1)
 
 
 def figure(name: str, run: Callable[[], int]) -> Figure:

@@ -11,6 +11,8 @@ failure that reverts everything that was not synced.
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -24,9 +26,9 @@ from tests.llm import model_server
 from tests.llm.model_server import Says
 
 
-def stopped(*, power_loss: bool, every: int) -> int:
-    """How many stops were survived; 0 if something was lost."""
-    name = "power lost" if power_loss else "killed"
+@contextmanager
+def place_to_stage() -> Iterator[tuple[Path, pytest.MonkeyPatch]]:
+    """A folder for a project with staged work: a model answers, and git knows who commits."""
     with (
         fresh_folder(MEMORY) as folder,
         pytest.MonkeyPatch.context() as patch,
@@ -35,16 +37,23 @@ def stopped(*, power_loss: bool, every: int) -> int:
         server.otherwise = Says("It is in main.py.")
         patch.setenv("CTX_LLM_BACKEND", "openai")
         patch.setenv("CTX_LLM_SERVER_URL", server.url)
-        # The clock is frozen, so that a step does the same operations in each run.
-        moment = clock.now_ms() + 60_000
-        patch.setattr(clock, "now_ms", lambda: moment)
         patch.setenv("GIT_CONFIG_NOSYSTEM", "1")
         patch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
         for role in ("AUTHOR", "COMMITTER"):
             patch.setenv(f"GIT_{role}_NAME", "A Person")
             patch.setenv(f"GIT_{role}_EMAIL", "person@example.org")
+        yield Path(folder), patch
+
+
+def stopped(*, power_loss: bool, every: int) -> int:
+    """How many stops were survived; 0 if something was lost."""
+    name = "power lost" if power_loss else "killed"
+    with place_to_stage() as (folder, patch):
+        # The clock is frozen, so that a step does the same operations in each run.
+        moment = clock.now_ms() + 60_000
+        patch.setattr(clock, "now_ms", lambda: moment)
         try:
-            stops = stop_everywhere(Stage(Path(folder)), power_loss=power_loss, every=every)
+            stops = stop_everywhere(Stage(folder), power_loss=power_loss, every=every)
         except (AssertionError, CtxError) as error:
             lost = f"{error}"
         else:

@@ -190,8 +190,7 @@ def _without_secrets(chunk: Chunk) -> Chunk:
 
 
 def _with_snippet(chunk: Chunk, snippet: str) -> Chunk:
-    changed = chunk._replace(snippet=snippet)
-    return changed._replace(tokens=pack_text.cost(changed))
+    return pack_text.with_cost(chunk._replace(snippet=snippet))
 
 
 def _lines(chunk: Chunk) -> frozenset[str]:

@@ -49,7 +49,7 @@ def part_offer(part: FilePart, name: str, why: Why, probability: float | None) -
     kind: ChunkKind = "SymbolDefinition" if part.kind in _TYPES else "FileContent"
     title = f"File: {part.path}" if not part.name else f"{part.path}: {part.name}"
     place = part.path, part.first_line, part.last_line, name or part.path
-    whole = _with_token_count(
+    whole = pack_text.with_cost(
         Chunk(title, part.hash, part.snippet, why[0], kind, 0, *place, *why[1:], REPOSITORY)
     )
     brief = part.signature or part.snippet.partition("\n")[0]
@@ -64,7 +64,7 @@ def signature_offer(item: LocatedItem, hash: str, why: Why, probability: float) 
     place = item.path, item.line, item.end_line, item.name
     title = f"{item.path}: {item.name}"
     chunk = Chunk(title, hash, snippet, why[0], "SymbolDefinition", 0, *place, *why[1:], REPOSITORY)
-    return ChunkOffer(_with_token_count(chunk), None, probability)
+    return ChunkOffer(pack_text.with_cost(chunk), None, probability)
 
 
 def node_offer(
@@ -83,7 +83,7 @@ def node_offer(
     if isinstance(rationale, str) and rationale.strip():
         content = f"{content}\n\nRationale: {rationale.strip()}"
     shape = None, None, None, node.id, *why[1:], node.source, states
-    whole = _with_token_count(
+    whole = pack_text.with_cost(
         Chunk(title, node.id, _fit_text(content, most), why[0], kind, 0, *shape)
     )
     if not rest and tokens.estimate(content) <= _BRIEF:
@@ -97,15 +97,11 @@ def section_offer(section: NarrativeSection, why: Why, most: int) -> ChunkOffer:
     title = f"Narrative: {section.title}"
     shape = *place, *why[1:], REPOSITORY
     chunk = Chunk(title, section.path, snippet, why[0], "NarrativeExcerpt", 0, *shape)
-    return ChunkOffer(_with_token_count(chunk))
+    return ChunkOffer(pack_text.with_cost(chunk))
 
 
 def _cut_title(line: str) -> str:
     return line if len(line) <= _LONGEST_TITLE else f"{line[: _LONGEST_TITLE - 1]}…"
-
-
-def _with_token_count(chunk: Chunk) -> Chunk:
-    return chunk._replace(tokens=pack_text.cost(chunk))
 
 
 def _fit_text(text: str, most: int) -> str:

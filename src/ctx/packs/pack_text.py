@@ -99,6 +99,11 @@ def cost(chunk: Chunk) -> int:
     return tokens.estimate(f"{chunk_text(chunk)}\n\n")
 
 
+def with_cost(chunk: Chunk) -> Chunk:
+    """The chunk with the number of its tokens."""
+    return chunk._replace(tokens=cost(chunk))
+
+
 def cost_of_frame(pack: PromptPack) -> int:
     """The tokens of a pack without its chunks. The reported usage is an upper bound."""
     return tokens.estimate(_pack_markdown(pack, [], _left_out_lines(pack)))

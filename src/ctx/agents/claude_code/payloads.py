@@ -14,7 +14,7 @@ from ctx.capture import injected_text, kept_contents, private_text
 from ctx.capture.steps import ASSISTANT_MESSAGE, RECAP, TITLE
 from ctx.errors import ContentRefused, UsageError
 from ctx.hosts.events import Event, Heading, Speaker
-from ctx.hosts.json_fields import plain_text_of
+from ctx.hosts.json_fields import plain_text_of, text_of
 
 NAME = "claude-code"
 
@@ -95,14 +95,14 @@ def restore(heading: Heading, payload: Mapping[str, Any]) -> Event:
         agent=agent if isinstance(agent, str) else "",
         path=file_edits.path_of(payload),
         call=tool_inputs.call_of(name, tool or "", payload) if is_call else None,
-        transcript=_text_field(payload, "transcript_path"),
-        branch=_text_field(payload, "gitBranch"),
+        transcript=text_of(payload, "transcript_path"),
+        branch=text_of(payload, "gitBranch"),
         continues=source in ("resume", "compact"),
         prompt=str(payload.get("prompt_id", "")),
         response=response if isinstance(response, str) else None,
-        team=_text_field(payload, "team_name") or agent_teams.team_started_by(tool, payload),
-        teammate=_text_field(payload, "agent_name"),
-        lead=_text_field(payload, "lead_session"),
+        team=text_of(payload, "team_name") or agent_teams.team_started_by(tool, payload),
+        teammate=text_of(payload, "agent_name"),
+        lead=text_of(payload, "lead_session"),
         is_host_command=speaker == "user" and _is_client_command(text or ""),
     )
 
@@ -163,8 +163,3 @@ def _is_client_command(prompt: str) -> bool:
 
 def _own_words(text: str) -> str:
     return injected_text.without_injected(private_text.without_private(text)).strip()
-
-
-def _text_field(payload: Mapping[str, Any], name: str) -> str:
-    value = payload.get(name)
-    return value if isinstance(value, str) else ""

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from ctx.agents.stored_events import file_contents, foreign_call, todo_list
+from ctx.agents.stored_events import file_write, foreign_call, todo_list
 from ctx.hosts import tool_calls
 from ctx.hosts.json_fields import fields_of, text_of
 from ctx.hosts.tool_calls import Call, Outcome
@@ -96,12 +96,8 @@ def _write(report: QwenCall) -> Call:
     before, after = display.get("originalContent"), display.get("newContent")
     if isinstance(after, str):
         # A file that did not exist has an empty content.
-        earlier = before if isinstance(before, str) and before else None
-        return tool_calls.FileWrite(file_contents(earlier, after, is_whole=True))
+        return file_write(before or None, after, is_whole=True)
     before, after = arguments.get("old_string"), arguments.get("new_string")
     if not isinstance(after, str):
         before, after = None, arguments.get("content")
-    if not isinstance(after, str):
-        return tool_calls.FileWrite(None)
-    pieces = file_contents(before if isinstance(before, str) else None, after, is_whole=False)
-    return tool_calls.FileWrite(pieces)
+    return file_write(before, after)

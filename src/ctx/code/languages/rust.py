@@ -12,7 +12,6 @@ from ctx.code.languages.rust_values import (
     named_by,
     path_of,
     principal,
-    self_type,
     split_outside,
 )
 from ctx.code.source_model import SourceImport, SourceItem
@@ -253,7 +252,7 @@ def _implementation(node: "Node", doc: str, source: SourceText) -> ItemDescripti
     type_node, trait = node.child_by_field_name("type"), node.child_by_field_name("trait")
     if type_node is None:
         return None
-    type_ = self_type(source.text(type_node))
+    type_ = path_of(source.text(type_node))
     bases = (path_of(source.text(trait)),) if trait else ()
     body_node = node.child_by_field_name("body")
     body = body_node.start_byte if body_node else node.end_byte

@@ -102,11 +102,6 @@ def principal(text: str) -> str:
     return ""
 
 
-def self_type(text: str) -> str:
-    """The type of an implementation: like `principal`, but a `Box` stays a `Box`."""
-    return path_of(text)
-
-
 def path_of(text: str) -> str:
     """A path without generic arguments: `a::B<C>` becomes `a::B`."""
     found = _NAME.match(_without_prefix(text))
