@@ -275,7 +275,8 @@ def test_the_child_processes_of_a_worker_end_with_it(
     assert ctx("code", "index").code == 0
     live.begin(str(workers.home), SESSION, str(os.getpid()), str(repo))
     process = workers.start()
-    report(workers.home, cwd=str(repo))
+    # After a wake-up the worker only captures. It refreshes code when it finds events by itself.
+    report(workers.home, cwd=str(repo), wakes=False)
     started = until(lambda: children(process.pid))
     process.send_signal(signal.SIGTERM)
     assert process.wait(300) == 0
