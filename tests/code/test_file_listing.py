@@ -49,6 +49,14 @@ def test_in_git_its_tracked_and_unignored_files_are_listed(repo: Path) -> None:
     assert in_git(repo, "new/**", "*.log") == [".gitignore", "a.py"]
 
 
+def test_untracked_output_of_tools_is_excluded_before_there_is_a_gitignore(repo: Path) -> None:
+    write(repo, {"a.py": "", "vendored/__pycache__/kept.py": ""})
+    git("add", ".")
+    made = ("__pycache__/a.pyc", ".venv/lib/b.py", "web/node_modules/left/pad.js")
+    write(repo, dict.fromkeys(made, ""))
+    assert in_git(repo) == ["a.py", "vendored/__pycache__/kept.py"]
+
+
 def test_an_unmerged_file_is_listed_once(repo: Path) -> None:
     write(repo, {"a.py": "1\n"})
     git("add", ".")

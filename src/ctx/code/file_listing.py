@@ -95,11 +95,12 @@ def list_files(
         # An unmerged file is listed once for each side.
         tracked = dict.fromkeys(git.tracked_files(checkout, project_root))
         looked.look_at([path[cut:] for path in tracked])
-        offered = [path[cut:] for path in searching.result() if path not in tracked]
+        untracked = [path[cut:] for path in searching.result() if path not in tracked]
     # A home folder may be a repository that ignores all but a few files, including this project.
-    if cut and not tracked and not offered and git.ignored_files(checkout, [inside]):
+    if cut and not tracked and not untracked and git.ignored_files(checkout, [inside]):
         return _walk_folders(project_root, own, is_in_time)
-    looked.look_at(offered)
+    # A new repository may have no `.gitignore` yet.
+    looked.look_at([path for path in untracked if _MADE_BY_TOOLS.isdisjoint(path.split("/"))])
     return FileListing(sorted(looked.files), sorted(set(looked.left_out)))
 
 
@@ -273,7 +274,7 @@ def _walk_folders(root: str, own: Rules, is_in_time: Callable[[], bool]) -> File
 
 
 def _is_output(name: str, beside: dict[str, os.DirEntry[str]]) -> bool:
-    """Whether a folder is the output of a tool. Inside git this is not needed."""
+    """Whether a folder is the output of a tool."""
     if name in _NEVER or name in _MADE_BY_TOOLS:
         return True
     return not beside.keys().isdisjoint(_MADE_BESIDE.get(name, ()))
