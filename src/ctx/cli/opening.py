@@ -285,7 +285,7 @@ def _warn_of_thrown_away(project: Project, output: Output) -> None:
     """Report commits that git removed before they were in a git commit."""
     from ctx.objects import untracked_commits
 
-    if not untracked_commits.ids(project):
+    if untracked_commits.missing(project) == []:
         return
     from ctx.objects.repository import Repository
     from ctx.objects.untracked_survey import discarded_by_git
@@ -301,7 +301,9 @@ def _warn_of_thrown_away(project: Project, output: Output) -> None:
 
 def note_conflicts(memory: Memory, output: Output) -> None:
     """Say that two branches changed the same node, until somebody decides."""
-    if memory.project_memory is None:
+    from ctx.memory import history
+
+    if memory.project_memory is None or history.is_linear(memory.project_memory.graph.connection):
         return
     from ctx.operations import review
 

@@ -63,8 +63,7 @@ class _FieldRecord(NamedTuple):
 
 def find_conflicts(graph: Graph) -> list[Conflict]:
     """All open conflicts, by node."""
-    head = _linear_head(graph.connection)
-    if head is not None and not _came_meanwhile(graph.connection, head):
+    if history.is_linear(graph.connection):
         return []
     commits = history.commits(graph.connection)
     holders = _RecordHolders(graph.connection, commits)
@@ -88,31 +87,6 @@ def unread(graph: Graph, session: str) -> tuple[Ulid, ...]:
         for record in conflict.records
     }
     return tuple(sorted(involved - staged))
-
-
-def _linear_head(connection: Connection) -> str | None:
-    """The head of a history without branches: there, every commit saw all earlier ones.
-
-    Empty if there are no commits; None if the history has branches. Most have none, and every
-    reading command asks, so this does not read the commits one by one.
-    """
-    merge = connection.execute("SELECT 1 FROM commits WHERE instr(parents, ' ') LIMIT 1")
-    if merge.fetchone():
-        return None
-    heads = connection.execute(
-        "SELECT id FROM commits EXCEPT SELECT parents FROM commits LIMIT 2"
-    ).fetchall()
-    if len(heads) > 1:
-        return None
-    return heads[0][0] if heads else ""
-
-
-def _came_meanwhile(connection: Connection, head: str) -> bool:
-    """Whether a linear history received commits while something was staged."""
-    row = connection.execute(
-        "SELECT 1 FROM batches WHERE unread <> '' OR session IS NOT NULL AND heads <> ?", (head,)
-    ).fetchone()
-    return row is not None
 
 
 class _Holder(NamedTuple):

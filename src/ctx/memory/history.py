@@ -30,6 +30,28 @@ class Holder(NamedTuple):
     session: str | None = None
 
 
+def is_linear(connection: Connection) -> bool:
+    """Whether every commit and all staged work was made with all earlier commits in sight.
+
+    Most histories are like this, and every reading command asks, so this does not read the commits
+    one by one.
+    """
+    merge = connection.execute("SELECT 1 FROM commits WHERE instr(parents, ' ') LIMIT 1")
+    if merge.fetchone():
+        return False
+    heads = connection.execute(
+        "SELECT id FROM commits EXCEPT SELECT parents FROM commits LIMIT 2"
+    ).fetchall()
+    if len(heads) > 1:
+        return False
+    # Commits may have arrived while something was staged.
+    head = heads[0][0] if heads else ""
+    row = connection.execute(
+        "SELECT 1 FROM batches WHERE unread <> '' OR session IS NOT NULL AND heads <> ?", (head,)
+    ).fetchone()
+    return row is None
+
+
 def holders(connection: Connection, subject: str) -> dict[str, Holder]:
     """The holder of each record about a node or about an edge to it, by record id."""
     rows = connection.execute(

@@ -207,6 +207,16 @@ def are_places_stale(project: Project) -> bool:
     return project.checkout is not None and bool(ids(project)) and read_places(project) is None
 
 
+def missing(project: Project) -> list[ObjectId] | None:
+    """The commits of the current branch whose files are missing; None if a new survey is needed."""
+    if project.checkout is None or not ids(project):
+        return []
+    if (places := read_places(project)) is None:
+        return None
+    here = (id for id, place in places.items() if place == HERE)
+    return [id for id in here if not os.path.exists(committed_path(project, id))]
+
+
 def committed_path(project: Project, id: ObjectId) -> str:
     """The path of a committed object, while it exists."""
     return f"{project.objects}/{id[:2]}/{id}"

@@ -256,25 +256,21 @@ def refresh(repository: "Repository") -> None:
 def discarded_by_git(repository: "Repository") -> list[ObjectId]:
     """The commits that git removed, the last of each line.
 
-    Every reading command calls this. It asks git only if files are missing; if git has them, it
-    does not ask again until the branch changes.
+    It asks git only if files are missing; if git has them, it does not ask again until the branch
+    changes.
     """
     project = repository.project
     refresh(repository)
-    places = untracked_commits.read_places(project) if untracked_commits.ids(project) else None
-    gone = [
-        id
-        for id, place in (places or {}).items()
-        if place == HERE and not os.path.exists(committed_path(project, id))
-    ]
-    if places is None or project.checkout is None or not gone:
+    gone = untracked_commits.missing(project)
+    if project.checkout is None or not gone:
         return []
     try:
         by_commit = {entry.commit: entry for entry in survey(repository)}
     except GitFailure:
         return []
-    if safe := [id for id in gone if id not in by_commit or by_commit[id].state == STASHED]:
-        at = untracked_commits.position(project.checkout)
+    safe = [id for id in gone if id not in by_commit or by_commit[id].state == STASHED]
+    at = untracked_commits.position(project.checkout)
+    if safe and (places := untracked_commits.read_places(project)):
         with suppress(DiskFailure):
             untracked_commits.write_places(project, at, {**places, **dict.fromkeys(safe, HELD)})
     return [

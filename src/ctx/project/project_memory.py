@@ -20,9 +20,7 @@ from ctx.ids import ObjectId, SessionId, Ulid
 from ctx.layout import Project
 from ctx.memory.graph import PROJECT, Graph
 from ctx.narrative import narrative_scan
-from ctx.objects import untracked_commits, untracked_survey
-from ctx.objects.object_store import Kind
-from ctx.objects.object_types import StepKind
+from ctx.objects import untracked_commits
 from ctx.project import project_index_state
 from ctx.project.project_index_state import Fingerprint
 from ctx.project.trust_check import Verdict
@@ -82,6 +80,8 @@ class ProjectMemory:
         """The current graph. Reading it does not change the working tree."""
         if self._connection is None and not self.withheld and self._keeps_index:
             if untracked_commits.are_places_stale(self.project):
+                from ctx.objects import untracked_survey
+
                 untracked_survey.refresh(self.repository)
             fingerprints = self._documents()
             now = project_index_state.state(self.project)
@@ -230,6 +230,8 @@ class ProjectMemory:
 
     def _stage(self, opened: "Index", change: "Change", session: SessionId) -> None:
         """Write a change as a step. It is durable when this returns."""
+        from ctx.objects.object_store import Kind
+        from ctx.objects.object_types import StepKind
         from ctx.project import batches, staging
 
         kind = change.kind or (StepKind.COMMAND_RUN if change.objects else StepKind.NOTE)
@@ -247,6 +249,7 @@ class ProjectMemory:
 
     def commit(self, wish: "compaction.CompactionOptions") -> "compaction.CompactionResult | None":
         """Turn a session's chain into a commit."""
+        from ctx.objects import untracked_survey
         from ctx.project import compaction, project_index, staged_sessions
 
         if self.withheld:
