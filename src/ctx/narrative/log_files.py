@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ctx import clock
@@ -73,12 +73,15 @@ def day(folder: str, date: str) -> str:
     """All entries of a day as one text, in order of time; empty for a day without entries."""
     if not _DATE.fullmatch(date):
         raise UsageError(f"{date[:80]!r} is not a day.", hint="Write it like 2026-01-20.")
-    parts = [
-        _entry_text(file, data.decode("utf-8-sig", "replace"))
-        for file in sorted(_files(folder), key=lambda file: (file.time, file.path))
-        if file.day == date and (data := narrative_scan.read(folder, file.path)) is not None
-    ]
+    parts = list(entries(folder, date))
     return "\n\n".join([f"# {date}", *parts]) + "\n" if parts else ""
+
+
+def entries(folder: str, date: str) -> Iterator[str]:
+    """The entries of a day, in order of time. Each is read when it is needed."""
+    for file in sorted(_files(folder), key=lambda file: (file.time, file.path)):
+        if file.day == date and (data := narrative_scan.read(folder, file.path)) is not None:
+            yield _entry_text(file, data.decode("utf-8-sig", "replace"))
 
 
 def paths(folder: str) -> list[str]:

@@ -47,9 +47,7 @@ def recent_work(
     for date in _last_days(log_files.days(folder), days, now_ms):
         if room < _LEAST:
             break
-        text = log_files.day(folder, date).strip()
-        part = _fit_lines(text.replace("# ", "## ", 1), room - 2)
-        if part:
+        if part := _fit_entries(date, log_files.entries(folder, date), room - 2):
             parts.append(part)
             room -= tokens.estimate(part) + 2
     return RecentWork(at_hand, "\n\n".join(parts))
@@ -86,6 +84,19 @@ def _last_days(dates: Sequence[str], days: int, now_ms: int) -> list[str]:
     since = clock.iso(now_ms - (days - 1) * _DAY_MS)[:10]
     today = clock.iso(now_ms)[:10]
     return [date for date in reversed(dates) if since <= date <= today]
+
+
+def _fit_entries(date: str, entries: Iterable[str], room: int) -> str:
+    """The log of a day, as much as fits. The rest is not read."""
+    parts = [f"## {date}"]
+    size = 0
+    for entry in entries:
+        parts.append(entry)
+        size += tokens.estimate(entry)
+        # The estimate of each part is rounded up.
+        if size > room + len(parts):
+            break
+    return _fit_lines("\n\n".join(parts), room) if len(parts) > 1 else ""
 
 
 def _fit_lines(text: str, room: int) -> str:
