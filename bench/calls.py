@@ -37,7 +37,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from bench import report
 from bench.judge import Answer, Call, Definition, answers
 from ctx import checkouts
-from ctx.code import build, code_tables, index_file, language, source_parser, vocabulary
+from ctx.code import (
+    build,
+    code_tables,
+    index_check,
+    index_file,
+    language,
+    source_parser,
+    vocabulary,
+)
 from ctx.code.resolve import python_rules
 from ctx.code.resolve.evaluator import Evaluator
 from ctx.code.resolve.world import World
@@ -400,7 +408,7 @@ def main() -> None:
     root = os.path.realpath(chosen.repository)
     with tempfile.TemporaryDirectory() as space:
         database = os.path.abspath(chosen.index or os.path.join(space, "code.db"))
-        build.refresh(build.SourceTree(root, checkouts.find_checkout(root), database))
+        build.refresh(index_check.SourceTree(root, checkouts.find_checkout(root), database))
         connection = index_file.open_for_reading(database)
         assert connection is not None
         index = Index(connection, root)

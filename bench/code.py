@@ -32,8 +32,8 @@ from tree_sitter import Parser
 from bench import report, timing
 from bench.timing import Cost, Figure, ms, times
 from ctx import checkouts
-from ctx.code import build, file_listing, index_file, language
-from ctx.code.build import SourceTree
+from ctx.code import build, file_listing, index_check, index_file, language
+from ctx.code.index_check import SourceTree
 from ctx.code.vocabulary import KINDS, SLOTS
 
 HERE = Path(__file__).parent.parent
@@ -47,7 +47,7 @@ MB = 1_000_000
 INDEX = """
 import sys
 from ctx import checkouts
-from ctx.code.build import SourceTree, refresh
+from ctx.code.index_check import SourceTree, refresh
 refresh(SourceTree(sys.argv[1], checkouts.find_checkout(sys.argv[1]), sys.argv[2]))
 """
 FOLLOW = """
@@ -287,7 +287,7 @@ EDITS: dict[str, Edit] = {
 def after_edits(place: SourceTree, name: str, rng: random.Random) -> Figure:
     """The time of a refresh after this many files were edited in one way."""
     costs: list[Cost] = []
-    refreshes: list[build.RefreshCounts] = []
+    refreshes: list[index_check.RefreshCounts] = []
     left: list[int] = []
     for _ in range(EDIT_ROUNDS):
         settle(place)

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 from bench import report
 from ctx import checkouts
-from ctx.code import build, index_file
+from ctx.code import build, index_check, index_file
 from ctx.code.vocabulary import KINDS, SLOTS
 
 GOLDEN = Path(__file__).parent.parent / "tests" / "golden" / "code"
@@ -86,7 +86,7 @@ def indexed(root: str) -> dict[str, tuple[str, list[Defined]]]:
     """The language and the items of each file."""
     with tempfile.TemporaryDirectory() as space:
         database = os.path.join(space, "code.db")
-        build.refresh(build.SourceTree(root, checkouts.find_checkout(root), database))
+        build.refresh(index_check.SourceTree(root, checkouts.find_checkout(root), database))
         with closing(index_file.open_for_writing(database)) as connection:
             files = connection.execute(
                 "SELECT id, path, language FROM files WHERE skipped IS NULL ORDER BY path"

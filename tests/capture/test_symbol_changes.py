@@ -7,14 +7,15 @@ import pytest
 
 from ctx.capture import symbol_changes
 from ctx.capture.steps import SymbolChange
-from ctx.code import item_changes, language, language_detection, source_parser
+from ctx.code import item_changes, language_detection, source_parser
+from ctx.code.grammars import GRAMMARS
 from ctx.hosts.tool_calls import FileContents
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "code"
 FILES = [
     path
     for path in sorted(GOLDEN.rglob("*"))
-    if path.is_file() and language_detection.language_of(path.name) in language.READ
+    if path.is_file() and language_detection.language_of(path.name) in GRAMMARS
 ]
 
 

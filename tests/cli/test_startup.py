@@ -1,5 +1,6 @@
 """What a start may load. Speed follows from it; speed itself is measured by `bench/startup.py`."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -80,6 +81,18 @@ def test_a_list_of_nodes_loads_no_more_than_it_shows(folder: Path) -> None:
     loaded = loaded_by("list", "--limit", "20")
     assert {name for name in loaded if name.split(".")[0] == "ctx"} == set(FOR_A_LIST.split())
     assert not (THIRD_PARTY | TOO_HEAVY) & loaded
+
+
+def test_a_list_in_a_project_loads_nothing_that_writes(repo: Path) -> None:
+    loaded_by("init")
+    loaded_by("add", "--type=fact", "Deploys run on Mondays")
+    # A document that was just written is read again, because its time may stay the same.
+    for path in (repo / ".ctx").rglob("*.md"):
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+    loaded_by("list")
+    loaded = loaded_by("list")
+    assert not {"ctx.redaction", "ctx.memory.changes", "ctx.objects.codec"} & loaded
+    assert not THIRD_PARTY & loaded
 
 
 def test_filters_load_nothing_of_packs(folder: Path) -> None:

@@ -5,7 +5,7 @@ from array import array
 from pathlib import Path
 from typing import NamedTuple
 
-from ctx.code import build, index_file
+from ctx.code import build, index_check, index_file
 from ctx.code.resolve import facts
 from ctx.code.vocabulary import CONFIDENCES, KINDS, LABELS, VISIBILITIES
 
@@ -21,8 +21,8 @@ class Built(NamedTuple):
     unresolved: int
 
 
-def place(root: Path, database: Path) -> build.SourceTree:
-    return build.SourceTree(str(root), None, str(database))
+def place(root: Path, database: Path) -> index_check.SourceTree:
+    return index_check.SourceTree(str(root), None, str(database))
 
 
 def built(database: Path) -> Built:

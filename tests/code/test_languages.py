@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from ctx.code import build, index_file, language, language_detection
+from ctx.code import build, index_check, index_file, language_detection
+from ctx.code.grammars import GRAMMARS
 from ctx.code.qualified_names import QualifiedNames
 from ctx.code.resolve import facts
 from ctx.code.source_model import ParsedFile
@@ -94,7 +95,7 @@ def test_the_files_of_a_language_are_parsed_completely(project: str) -> None:
         if path.is_file():
             content = path.read_bytes()
             name = language_detection.language_of(path.name, content)
-            if name in language.READ:
+            if name in GRAMMARS:
                 shown = path.relative_to(GOLDEN / project).as_posix()
                 found[shown] = plain(parse(shown, content, name))
     assert found == expected(GOLDEN / f"{project}.json", found)
@@ -104,7 +105,7 @@ def test_the_files_of_a_language_are_parsed_completely(project: str) -> None:
 def test_the_names_in_a_project_are_resolved(project: str, tmp_path: Path) -> None:
     root = str(GOLDEN / project)
     database = str(tmp_path / "code.db")
-    build.refresh(build.SourceTree(root, None, database))
+    build.refresh(index_check.SourceTree(root, None, database))
     connection = index_file.open_for_reading(database)
     assert connection is not None
     names = QualifiedNames(connection, root)

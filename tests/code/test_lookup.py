@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ctx.code import build, coverage, lookup, suggestions
+from ctx.code import build, coverage, index_check, lookup, suggestions
 from ctx.code.lookup import Code
 
 FILES = {
@@ -58,7 +58,7 @@ def code(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Code]
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(content)
     database = str(tmp_path_factory.mktemp("index") / "code.db")
-    build.refresh(build.SourceTree(str(root), None, database))
+    build.refresh(index_check.SourceTree(str(root), None, database))
     opened = lookup.open_index(database, str(root))
     assert opened
     with opened as found:
@@ -286,7 +286,7 @@ def test_packages_without_init(tmp_path: Path, path: str, name: str) -> None:
     for each, content in files.items():
         (tmp_path / "repo" / each).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "repo" / each).write_text(content)
-    place = build.SourceTree(str(tmp_path / "repo"), None, str(tmp_path / "code.db"))
+    place = index_check.SourceTree(str(tmp_path / "repo"), None, str(tmp_path / "code.db"))
     build.refresh(place)
     opened = lookup.open_index(place.database, place.root)
     assert opened

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctx.code import file_reader, language, language_detection
+from ctx.code import file_reader, index_check, language_detection
 from ctx.code.file_reader import FileToRead
+from ctx.code.grammars import GRAMMARS
 from ctx.code.source_model import CALL, REFERENCE, TYPE, ParsedFile
 from ctx.code.source_parser import parse
 from ctx.code.vocabulary import KINDS, VISIBILITIES
@@ -22,7 +23,7 @@ def _sources() -> list[tuple[str, str, bytes]]:
         if path.is_file():
             content = path.read_bytes()
             name = language_detection.language_of(path.name, content)
-            if name in language.READ:
+            if name in GRAMMARS:
                 found.append((path.name, name, content))
     return found
 
@@ -134,7 +135,7 @@ HURTFUL = {
 }
 
 
-@pytest.mark.parametrize("name", language.READ)
+@pytest.mark.parametrize("name", sorted(GRAMMARS))
 @pytest.mark.parametrize("what", HURTFUL)
 def test_hostile_files_can_be_parsed(name: str, what: str) -> None:
     content = (b"<?php\n" if name == "php" else b"") + HURTFUL[what]
@@ -165,7 +166,7 @@ def test_encodings_are_parsed(tmp_path: Path, encoding: str, line_end: str) -> N
         text = text.replace("Ċ", "ö")
     (tmp_path / "a.py").write_bytes(text.replace("\n", line_end).encode(encoding))
     found = file_reader.read(
-        str(tmp_path), FileToRead(1, "a.py"), file_reader.limits(str(tmp_path), 1 << 20)
+        str(tmp_path), FileToRead(1, "a.py"), index_check.limits(str(tmp_path), 1 << 20)
     )
     assert (found.state, found.skipped, found.lines) == ("read", None, 6)
     rows = [(row[1], row[6], row[7]) for row in found.rows]
@@ -185,6 +186,6 @@ def test_encodings_are_parsed(tmp_path: Path, encoding: str, line_end: str) -> N
 def test_skipped_files_have_a_reason(tmp_path: Path, content: bytes, reason: str) -> None:
     (tmp_path / "a.py").write_bytes(content)
     found = file_reader.read(
-        str(tmp_path), FileToRead(1, "a.py"), file_reader.limits(str(tmp_path), 1 << 20)
+        str(tmp_path), FileToRead(1, "a.py"), index_check.limits(str(tmp_path), 1 << 20)
     )
     assert (found.state, found.skipped) == ("skipped", reason)

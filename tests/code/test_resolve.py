@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ctx.code import build, index_file
+from ctx.code import build, index_check, index_file
 from ctx.code.qualified_names import QualifiedNames
 from ctx.code.vocabulary import CONFIDENCES, LABELS
 
@@ -14,7 +14,7 @@ def calls(root: Path, files: dict[str, str]) -> list[str]:
         (root / "tree" / path).parent.mkdir(parents=True, exist_ok=True)
         (root / "tree" / path).write_text(content)
     database = str(root / "code.db")
-    build.refresh(build.SourceTree(str(root / "tree"), None, database))
+    build.refresh(index_check.SourceTree(str(root / "tree"), None, database))
     connection = index_file.open_for_reading(database)
     assert connection is not None
     names = QualifiedNames(connection, str(root / "tree"))

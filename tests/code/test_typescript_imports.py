@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctx.code import build, index_file
+from ctx.code import build, index_check, index_file
 from ctx.code.qualified_names import QualifiedNames
 from ctx.code.resolve import facts
 from ctx.code.resolve.typescript_settings import tolerant_json
@@ -26,7 +26,7 @@ def imports(folder: Path, files: dict[str, str]) -> dict[str, str]:
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(content)
     database = str(folder / "code.db")
-    build.refresh(build.SourceTree(str(root), None, database))
+    build.refresh(index_check.SourceTree(str(root), None, database))
     connection = index_file.open_for_reading(database)
     assert connection is not None
     names = QualifiedNames(connection, str(root))

@@ -8,8 +8,8 @@ import pytest
 from ctx import checkouts, terms
 from ctx.code import file_listing, unindexed_search
 from ctx.code.bm25 import Bm25Collection
-from ctx.code.build import SourceTree
 from ctx.code.file_words import BODY, NAMES, PATH
+from ctx.code.index_check import SourceTree
 from ctx.code.segments import FILES
 from tests.conftest import git
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from ctx import checkouts, tokens
 from ctx.code import build, index_file, lookup
-from ctx.code.build import SourceTree
 from ctx.code.history import history_refresh as history
+from ctx.code.index_check import SourceTree
 from ctx.ids import NodeId, anchor_id
 from ctx.layout import Project
 from ctx.memory.changes import changing

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx import tokens
-from ctx.code import build, index_file
+from ctx.code import build, index_check, index_file
 from ctx.packs import file_excerpts
 from ctx.packs.file_excerpts import FileText, FileTexts
 from tests import effort
@@ -108,7 +108,7 @@ def test_a_folder_that_became_a_link_is_not_followed(tmp_path: Path) -> None:
         folder.mkdir(parents=True)
         (folder / "a.py").write_text("def f(): pass\n")
     database = str(tmp_path / "code.db")
-    build.refresh(build.SourceTree(str(root), None, database))
+    build.refresh(index_check.SourceTree(str(root), None, database))
     with closing(index_file.open_for_writing(database)) as connection:
         (file_id,) = connection.execute("SELECT id FROM files").fetchone()
         assert FileTexts(connection, str(root)).file_text(file_id) is not None

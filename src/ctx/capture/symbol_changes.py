@@ -14,6 +14,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from ctx.capture.steps import SymbolChange
+from ctx.code.grammars import GRAMMARS
 from ctx.code.item_changes import ItemChange
 from ctx.code.source_model import ParsedFile, SourceItem
 from ctx.hosts.tool_calls import FileContents
@@ -86,10 +87,10 @@ def _key(path: str, content: bytes) -> tuple[str, bytes]:
 
 def _read(path: str, content: bytes) -> "ParsedFile | None":
     """The items of a file; None if its language is not supported."""
-    from ctx.code import language, language_detection, source_parser
+    from ctx.code import language_detection, source_parser
 
     name = language_detection.language_of(path, content[: language_detection.HEAD])
-    if name not in language.READ or language_detection.unfit(
+    if name not in GRAMMARS or language_detection.unfit(
         path, content, language_detection.FileLimits(_LARGEST)
     ):
         return None

@@ -301,9 +301,11 @@ def _warn_of_thrown_away(project: Project, output: Output) -> None:
 
 def note_conflicts(memory: Memory, output: Output) -> None:
     """Say that two branches changed the same node, until somebody decides."""
+    if memory.project_memory is None:
+        return
     from ctx.memory import history
 
-    if memory.project_memory is None or history.is_linear(memory.project_memory.graph.connection):
+    if history.is_linear(memory.project_memory.graph.connection):
         return
     from ctx.operations import review
 

@@ -12,60 +12,30 @@ files that matter for the answer (`code_graph.py`).
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
-from hashlib import blake2b
 from sqlite3 import Connection
-from typing import NamedTuple
 
 from ctx import clock, disk
-from ctx.checkouts import Checkout
 from ctx.code import (
     affected_files,
     code_tables,
     file_listing,
     file_reader,
+    index_check,
     index_file,
     postings,
     segments,
 )
-from ctx.code.file_listing import ExcludedPath, ListedFile
+from ctx.code.file_listing import FileListing, ListedFile
 from ctx.code.file_reader import FileRecord, FileToRead
+from ctx.code.index_check import AT_ONCE, PACKAGES, RefreshCounts, SourceTree
 from ctx.code.packages import manifests as packages
 from ctx.code.process_pool import FEW, LARGE, ProcessPool
 from ctx.code.resolve.facts import EVERYTHING
 from ctx.code.resolve.resolver import ResolvedEdges, Resolver
-from ctx.code.vocabulary import LARGEST_FILE
 from ctx.redaction import names_with_secrets
 
 _TRANSACTION = 512
 """Files that are written in one transaction: the most that an interruption can lose."""
-_AT_ONCE = 32
-"""If no more files than this are pending, a refresh resolves them: it takes a moment."""
-
-_PACKAGES = "packages"
-"""Noted while the packages match the files. An interrupted refresh keeps the note correct."""
-
-
-class SourceTree(NamedTuple):
-    """The files of a project, and the path of their index."""
-
-    root: str
-    checkout: Checkout | None
-    database: str
-    ignore_globs: tuple[str, ...] = ()
-    max_bytes: int = LARGEST_FILE
-    """Larger files are not parsed."""
-
-
-class RefreshCounts(NamedTuple):
-    """What a refresh found and did."""
-
-    files: int
-    added: int
-    changed: int
-    removed: int
-    resolved: int
-    """Files whose mentions were resolved right away."""
-    left_out: tuple[ExcludedPath, ...]
 
 
 def refresh(
@@ -73,13 +43,16 @@ def refresh(
     tick: clock.Tick = clock.no_tick,
     *,
     chosen: Callable[[str], bool] | None = None,
-    at_once: int = _AT_ONCE,
+    listing: FileListing | None = None,
+    at_once: int = AT_ONCE,
 ) -> RefreshCounts:
     """Refresh the index; with `chosen`, only the paths that it accepts. If at most `at_once` files
     are pending, they are resolved too."""
+    if listing is None:
+        listing = file_listing.list_files(place.root, place.checkout, place.ignore_globs)
     connection = index_file.open_for_writing(place.database)
     try:
-        return _Refresh(place, connection, tick, chosen).run(at_once)
+        return _Refresh(place, connection, tick, chosen).run(listing, at_once)
     finally:
         connection.close()
 
@@ -91,7 +64,7 @@ def follow(
     number."""
     connection = index_file.open_existing(place.database)
     try:
-        waiting = code_tables.unresolved_files(connection)
+        waiting = index_check.unresolved_files(connection)
         if files is not None:
             wanted = frozenset(files)
             waiting = [file_id for file_id in waiting if file_id in wanted]
@@ -155,10 +128,7 @@ class _Refresh:
         self._languages: set[str] = set()
         """Languages whose imports may lead elsewhere now."""
 
-    def run(self, at_once: int) -> RefreshCounts:
-        listing = file_listing.list_files(
-            self._place.root, self._place.checkout, self._place.ignore_globs
-        )
+    def run(self, listing: FileListing, at_once: int) -> RefreshCounts:
         files = listing.files
         self._apply_changed_limits()
         if self._chosen:
@@ -168,17 +138,15 @@ class _Refresh:
             changed = self._read(pool, wanted, gone)
             self._settle_words()
         resolved = 0
-        waiting = code_tables.unresolved_files(self._connection)
+        waiting = index_check.unresolved_files(self._connection)
         if len(waiting) <= at_once:
             resolved = _follow(self._connection, self._place, waiting, self._tick)
-        if not index_file.read_note(self._connection, _PACKAGES):
+        if not index_file.read_note(self._connection, PACKAGES):
             described = packages.read_all(self._place.root, [file[0] for file in listing.files])
             with index_file.writing(self._connection, self._place.database):
                 code_tables.put_packages(self._connection, described)
-                index_file.note(self._connection, _PACKAGES, 1)
-        with index_file.writing(self._connection, self._place.database):
-            index_file.note(self._connection, "refreshed_at", clock.now_ms())
-            index_file.note(self._connection, "left_out", len(listing.left_out))
+                index_file.note(self._connection, PACKAGES, 1)
+        index_check.note_refresh(self._connection, self._place, listing)
         if wanted or gone or resolved:
             index_file.checkpoint(self._connection)
         return RefreshCounts(
@@ -192,44 +160,29 @@ class _Refresh:
 
     def _apply_changed_limits(self) -> None:
         """Check every file again if the limits for parsing have changed."""
-        now = repr(file_reader.limits(self._place.root, self._place.max_bytes))
-        digest = blake2b(now.encode("utf-8", "replace"), digest_size=8).hexdigest()
-        before = index_file.read_note(self._connection, "limits")
+        digest = index_check.limits_digest(self._place)
+        before = index_file.read_note(self._connection, index_check.LIMITS)
         if before != digest:
             with index_file.writing(self._connection, self._place.database):
                 if before is not None:
                     self._connection.execute("UPDATE files SET settled = 0, reader = -1")
-                index_file.note(self._connection, "limits", digest)
+                index_file.note(self._connection, index_check.LIMITS, digest)
                 root = os.fsencode(self._place.root)
                 index_file.note(self._connection, index_file.ROOT, root)
 
     def _compare(self, files: list[ListedFile]) -> tuple[list[FileToRead], int, list[int]]:
         """The files to read, the number of new files, and the deleted files."""
-        rows = self._connection.execute(
-            "SELECT path, size, mtime_ns, ctime_ns, inode, settled, id, hash, reader, language"
-            " FROM files"
-        )
-        known = {row[0]: row for row in rows}
-        versions: dict[str | None, int] = {}
-        wanted: list[FileToRead] = []
-        new: list[ListedFile] = []
-        for file in files:
-            row = known.pop(file[0], None)
-            if row is None:
-                new.append(file)
-                continue
-            language = row[9]
-            if language not in versions:
-                versions[language] = file_reader.version(language)
-            if file != row[:5] or not row[5] or row[8] != versions[language]:
-                wanted.append(FileToRead(row[6], file[0], row[7], row[8], file[1:]))
-                self._largest = max(self._largest, file[1])
-        gone = [] if self._chosen else [row[6] for row in known.values()]
+        changed, new, gone = index_check.compare(self._connection, files)
+        wanted = [
+            FileToRead(each.file_id, each.file[0], each.hash, each.reader, each.file[1:])
+            for each in changed
+        ]
+        self._largest = max((each.file[1] for each in changed), default=0)
         # The index stores paths, and no secrets.
         if secret := names_with_secrets([file[0] for file in new]):
             new = [file for file in new if file[0] not in secret]
         wanted += self._number(new)
-        return wanted, len(new), gone
+        return wanted, len(new), [] if self._chosen else gone
 
     def _number(self, new: list[ListedFile]) -> list[FileToRead]:
         """Assign ids to new files. From now on they are in the index, still to be read."""
@@ -244,7 +197,7 @@ class _Refresh:
                 " VALUES (?, ?, ?, ?, ?, ?, 0)",
                 [(last + number, *file) for number, file in enumerate(new, 1)],
             )
-            index_file.note(self._connection, _PACKAGES, 0)
+            index_file.note(self._connection, PACKAGES, 0)
             if last:
                 # An unresolved mention may refer to a new file.
                 for file in new:
@@ -259,7 +212,7 @@ class _Refresh:
         changed = 0
         paths = {file.file_id: file.path for file in wanted}
         pending: list[FileRecord] = []
-        limits = file_reader.limits(self._place.root, self._place.max_bytes)
+        limits = index_check.limits(self._place.root, self._place.max_bytes)
         if len(wanted) <= FEW and self._largest < LARGE:
             answers: Iterable[FileRecord] = (
                 file_reader.read(self._place.root, file, limits) for file in wanted
@@ -302,7 +255,7 @@ class _Refresh:
                     if not self._is_new:
                         self._languages.update(self._affected_languages(path))
                     if path.rpartition("/")[2] in packages.MANIFESTS:
-                        index_file.note(self._connection, _PACKAGES, 0)
+                        index_file.note(self._connection, PACKAGES, 0)
             # In the same transaction, so that affected files are not lost.
             self._mark_affected_files()
         answers.clear()
@@ -316,7 +269,7 @@ class _Refresh:
                 names |= affected_files.names_of_file(row[0])
             self._names |= names
             self._languages.update(self._affected_languages(row[0]))
-            index_file.note(self._connection, _PACKAGES, 0)
+            index_file.note(self._connection, PACKAGES, 0)
 
     def _affected_languages(self, path: str) -> tuple[str, ...]:
         """The languages whose imports may lead elsewhere after a change of this file."""

@@ -230,11 +230,6 @@ def index_backward(connection: Connection) -> None:
     connection.execute(_EDGES_BACKWARD)
 
 
-def unresolved_files(connection: Connection) -> list[int]:
-    rows = connection.execute("SELECT id FROM files WHERE resolved = 0 ORDER BY id")
-    return [file_id for (file_id,) in rows]
-
-
 def mark_unresolved(connection: Connection, files: Iterable[int]) -> None:
     connection.executemany(
         "UPDATE files SET resolved = 0 WHERE id = ?", [(file_id,) for file_id in files]

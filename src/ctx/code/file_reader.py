@@ -10,12 +10,11 @@ import msgspec
 
 from ctx import clock, disk
 from ctx.code import (
-    attributes,
     encoding,
     file_listing,
     file_roles,
     file_words,
-    language,
+    grammars,
     language_detection,
     source_parser,
 )
@@ -104,14 +103,14 @@ def read(root: str, wanted: FileToRead, limits: language_detection.FileLimits) -
             True,
             b"",
             name,
-            version(name),
+            grammars.version(name),
             reason,
             role=file_roles.AUXILIARY,
             words=file_words.of_file(path, "", ()),
         )
     digest = blake2b(content, digest_size=HASH_SIZE).digest()
     name = language_detection.language_of(path, content[: language_detection.HEAD])
-    reader = version(name)
+    reader = grammars.version(name)
     if digest == wanted.hash and reader == wanted.reader:
         return FileRecord(file_id, "same", stamps, settled, digest, name, reader)
     lines = _lines(content)
@@ -173,22 +172,12 @@ def failed_record(wanted: FileToRead) -> FileRecord:
     name = language_detection.language_of(wanted.path)
     reason = "its parser crashed or timed out"
     return FileRecord(
-        wanted.file_id, "skipped", wanted.stamps, True, b"", name, version(name), reason
+        wanted.file_id, "skipped", wanted.stamps, True, b"", name, grammars.version(name), reason
     )
-
-
-def version(name: str | None) -> int:
-    """The version of a language's reader; 0 if there is none."""
-    return language.version(name) if name in language.READ else 0
 
 
 def _lines(content: bytes) -> int:
     return content.count(b"\n") + (not content.endswith(b"\n") and bool(content))
-
-
-def limits(root: str, max_bytes: int) -> language_detection.FileLimits:
-    """What is not parsed in a project, including its own attributes."""
-    return language_detection.FileLimits(max_bytes, attributes.read_attributes(root))
 
 
 def _row(item: SourceItem) -> Row:

@@ -16,24 +16,17 @@ express. The captures of a query:
 
 import functools
 import importlib
-import importlib.util
 import re
 from collections.abc import Iterable, Iterator
-from importlib import resources
 from typing import TYPE_CHECKING, AnyStr, NamedTuple
 
+from ctx.code.grammars import GRAMMARS
 from ctx.code.source_model import SourceImport, SourceItem
 
 if TYPE_CHECKING:
     from tree_sitter import Language as Grammar
     from tree_sitter import Node, Query
 
-
-READ = (
-    *("python", "rust", "typescript", "tsx", "javascript", "go", "java", "c", "cpp"),
-    *("ruby", "csharp", "php", "bash", "kotlin", "scala", "swift", "lua"),
-)
-"""The languages that have a module in `languages/`."""
 
 _LONGEST_EXPRESSION = 300
 _DEEPEST_BRACKETS = 20
@@ -77,10 +70,6 @@ class Language:
     """How one language is parsed. Each has one instance, called LANGUAGE."""
 
     name: str
-    version = 1
-    """Increased when the same file gives another result, so that such files are parsed again."""
-    grammar: tuple[str, str]
-    """The module of the grammar, and the function in it."""
     query_file: str
     """The query in `languages/`. A query that extends another names both."""
     separator = "."
@@ -196,14 +185,6 @@ class Grammars(NamedTuple):
     """Matches what the grammar could not parse."""
 
 
-@functools.cache
-def version(name: str) -> int:
-    """The version of a language; 0 if its grammar is not installed: some systems lack wheels."""
-    language = _language(name)
-    has_grammar = importlib.util.find_spec(language.grammar[0]) is not None
-    return language.version if has_grammar else 0
-
-
 def _language(name: str) -> Language:
     module = importlib.import_module(f"ctx.code.languages.{name}")
     language: Language = module.LANGUAGE
@@ -214,11 +195,13 @@ def _language(name: str) -> Language:
 def load(name: str) -> Grammars:
     """A language with its grammar and query. Both take milliseconds to create, so they are created
     on demand."""
+    from importlib import resources
+
     import tree_sitter
 
     language = _language(name)
-    grammar_module, function = language.grammar
-    pointer = getattr(importlib.import_module(grammar_module), function)()
+    place = GRAMMARS[name]
+    pointer = getattr(importlib.import_module(place.module), place.function)()
     grammar = tree_sitter.Language(pointer)
     folder = resources.files("ctx.code.languages")
     parts = (folder.joinpath(name).read_text("utf-8") for name in language.query_file.split())

@@ -22,7 +22,7 @@ from typing import IO
 import msgspec
 
 from ctx import clock
-from ctx.code import file_reader, language_detection
+from ctx.code import file_reader, index_check, language_detection
 from ctx.code.file_reader import FileRecord, FileToRead
 from ctx.code.resolve import resolver
 from ctx.code.resolve.resolver import ResolvedEdges
@@ -294,7 +294,7 @@ def serve() -> None:
         job = decoder.decode(source.read(int.from_bytes(head, "big")))
         if isinstance(job, _ReadJob):
             # A pool reads the files of one project.
-            limits = limits or file_reader.limits(job.root, job.max_bytes)
+            limits = limits or index_check.limits(job.root, job.max_bytes)
             records = (file_reader.read(job.root, wanted, limits) for wanted in job.files)
             _send_answers(sink, map(_encoder.encode, records), job.one_by_one)
         else:

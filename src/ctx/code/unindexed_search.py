@@ -25,17 +25,18 @@ from ctx.code import (
     file_reader,
     file_roles,
     file_words,
+    index_check,
     index_file,
     language_detection,
     postings,
 )
 from ctx.code.bm25 import Bm25Collection
-from ctx.code.build import SourceTree
 from ctx.code.code_graph import Follow
 from ctx.code.file_listing import ListedFile
 from ctx.code.file_reader import FileRecord, FileToRead
 from ctx.code.file_roles import BESIDE
 from ctx.code.file_words import BODY, NAMES, PATH
+from ctx.code.index_check import SourceTree
 from ctx.code.lookup import Code
 from ctx.code.process_pool import LARGE
 from ctx.code.segments import FILES
@@ -103,7 +104,7 @@ def search(
         return None
     languages = [language_detection.language_of(file[0]) for file in files]
     candidates = _candidates(files, languages, weights, is_naming_time)
-    limits = file_reader.limits(place.root, place.max_bytes)
+    limits = index_check.limits(place.root, place.max_bytes)
     with closed_on_failure(index_file.in_memory()) as connection:
         with transaction(connection):
             _number(connection, files, languages)

@@ -7,7 +7,7 @@ cannot wait reads the index as it is, and its answer reports the age.
 import math
 import os
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from sqlite3 import Connection
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -28,7 +28,7 @@ from ctx.sqlite.connection import discard, explain_errors, size_of, transaction
 from ctx.workspace import Environment, Workspace
 
 if TYPE_CHECKING:
-    from ctx.code.build import RefreshCounts, SourceTree
+    from ctx.code.index_check import RefreshCounts, SourceTree
 
 _WAIT_SECONDS = 2.0
 _PATIENT_SECONDS = 600.0
@@ -137,7 +137,7 @@ class Codebase(NamedTuple):
     @property
     def files(self) -> "SourceTree":
         """The same code, as input for building the index."""
-        from ctx.code.build import SourceTree
+        from ctx.code.index_check import SourceTree
 
         place = self.place
         return SourceTree(
@@ -296,19 +296,26 @@ def _refresh_all(codebase: Codebase, tick: clock.Tick) -> "RefreshCounts":
 def _refresh(
     codebase: Codebase, tick: clock.Tick, chosen: Callable[[str], bool] | None
 ) -> "RefreshCounts":
-    from ctx.code import build
+    from ctx.code import file_listing, index_check
 
     if codebase.user_store:
         prune.prune_indexes(codebase.user_store)
-    path = codebase.place.database
+    files = codebase.files
+    listing = file_listing.list_files(files.root, files.checkout, files.ignore_globs)
+    if not chosen:
+        with suppress(IndexCorrupt), explain_errors(files.database, IndexCorrupt):
+            if counts := index_check.note_if_current(files, listing):
+                return counts
+    from ctx.code import build
+
     try:
-        with explain_errors(path, IndexCorrupt):
-            return build.refresh(codebase.files, tick, chosen=chosen)
+        with explain_errors(files.database, IndexCorrupt):
+            return build.refresh(files, tick, chosen=chosen, listing=listing)
     except IndexCorrupt:
         # The index is derived data: a damaged one is rebuilt.
-        _remove(path)
-        with explain_errors(path, IndexCorrupt):
-            return build.refresh(codebase.files, tick, chosen=chosen)
+        _remove(files.database)
+        with explain_errors(files.database, IndexCorrupt):
+            return build.refresh(files, tick, chosen=chosen, listing=listing)
 
 
 def read_history(codebase: Codebase, tick: clock.Tick, wait_seconds: float) -> None:

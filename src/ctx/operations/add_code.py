@@ -11,7 +11,13 @@ from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from ctx import clock, layout
-from ctx.code import affected_files, build, code_snapshots, file_selection, language_detection
+from ctx.code import (
+    affected_files,
+    code_snapshots,
+    file_selection,
+    index_check,
+    language_detection,
+)
 from ctx.code.code_snapshots import SnapshotFile, SnapshotMaker
 from ctx.code.coverage import LanguageFiles, UnreadFiles
 from ctx.code.file_listing import ExcludedPath
@@ -130,7 +136,7 @@ def _file_filter(codebase: Codebase, options: Options) -> _FileFilter:
 
 
 def _result(
-    connection: Connection, root: str, chosen: _FileFilter, done: build.RefreshCounts
+    connection: Connection, root: str, chosen: _FileFilter, done: index_check.RefreshCounts
 ) -> AddCodeResult:
     every = connection.execute(
         "SELECT id, path, language, lines, skipped, problems FROM files ORDER BY path"

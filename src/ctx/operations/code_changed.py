@@ -12,12 +12,12 @@ from ctx.checkouts import Checkout
 from ctx.code import (
     encoding,
     file_listing,
-    file_reader,
+    index_check,
     item_changes,
-    language,
     language_detection,
     source_parser,
 )
+from ctx.code.grammars import GRAMMARS
 from ctx.code.item_changes import ItemChange
 from ctx.code.source_model import ParsedFile
 from ctx.codebase.code_index import Codebase
@@ -78,7 +78,7 @@ def code_changes(codebase: Codebase, since: str, tick: clock.Tick) -> CodeChange
             f"There is no commit {since[:80]!r} here.",
             hint="Name a branch, a tag or a commit, such as HEAD~3.",
         )
-    limits = file_reader.limits(place.root, codebase.max_bytes)
+    limits = index_check.limits(place.root, codebase.max_bytes)
     blobs = git.Blobs(checkout)
     files = []
     try:
@@ -184,7 +184,7 @@ def _compare_file(
     old, new = (each and each.replace(b"\r\n", b"\n") for each in (old, new))
     path = pair.path or pair.was
     name = language_detection.language_of(path, (new or old or b"")[: language_detection.HEAD])
-    if name not in language.READ:
+    if name not in GRAMMARS:
         return None
     if old == new and pair.was == pair.path:
         return None

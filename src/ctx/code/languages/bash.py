@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 class Bash(Definitions):
     name = "bash"
-    grammar = ("tree_sitter_bash", "language")
     query_file = "bash.scm"
     comment = HASH_COMMENT
     constants = re.compile(rb"readonly|-\w*r")

@@ -50,7 +50,6 @@ SPECIFIERS = {
 
 class C(Language):
     name = "c"
-    grammar = ("tree_sitter_c", "language")
     query_file = "c.scm"
 
     def readable(self, content: bytes) -> bytes:

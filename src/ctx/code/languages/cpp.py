@@ -75,7 +75,6 @@ _LOCK_ANNOTATIONS = (b"GUARDED_BY(", b"LOCKS_EXCLUDED(", b"LOCKS_REQUIRED(", b"L
 
 class Cpp(C):
     name = "cpp"
-    grammar = ("tree_sitter_cpp", "language")
     query_file = "cpp.scm"
     separator = "::"
 

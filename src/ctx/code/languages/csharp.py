@@ -24,7 +24,6 @@ _ACCESSES = {
 
 class CSharp(Definitions):
     name = "csharp"
-    grammar = ("tree_sitter_c_sharp", "language")
     query_file = "csharp.scm"
     bodies = ("body", "accessors", "value")
     accesses = _ACCESSES

@@ -65,7 +65,6 @@ _VERSION_SUFFIX = re.compile(r"\.v\d+$")
 
 class Go(Language):
     name = "go"
-    grammar = ("tree_sitter_go", "language")
     query_file = "go.scm"
 
     def __init__(self) -> None:

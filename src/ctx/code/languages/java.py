@@ -68,7 +68,6 @@ class _ShortNames(dict[bytes, str]):
 
 class Java(Language):
     name = "java"
-    grammar = ("tree_sitter_java", "language")
     query_file = "java.scm"
 
     def __init__(self) -> None:

@@ -5,7 +5,6 @@ from ctx.code.languages.ecmascript import EcmaScript
 
 class JavaScript(EcmaScript):
     name = "javascript"
-    grammar = ("tree_sitter_javascript", "language")
     query_file = "javascript.scm jsx.scm"
 
 

@@ -23,7 +23,6 @@ _ACCESSES = {
 
 class Kotlin(Definitions):
     name = "kotlin"
-    grammar = ("tree_sitter_kotlin", "language")
     query_file = "kotlin.scm"
     accesses = _ACCESSES
     constants = re.compile(rb"\bconst\b")

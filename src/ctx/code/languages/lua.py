@@ -17,7 +17,6 @@ _ACCESSES = {b"local": "private"}
 
 class Lua(Definitions):
     name = "lua"
-    grammar = ("tree_sitter_lua", "language")
     query_file = "lua.scm"
     accesses = _ACCESSES
 

@@ -13,7 +13,6 @@ _ACCESSES = {b"public": "public", b"protected": "super", b"private": "private"}
 
 class Php(Definitions):
     name = "php"
-    grammar = ("tree_sitter_php", "language_php")
     query_file = "php.scm"
     separator = "\\"
     accesses = _ACCESSES

@@ -24,7 +24,6 @@ _NAME = re.compile(r"[A-Za-z_][\w.]*")
 
 class Python(Language):
     name = "python"
-    grammar = ("tree_sitter_python", "language")
     query_file = "python.scm"
     indentation_matters = True
     comment = HASH_COMMENT

@@ -15,7 +15,6 @@ _ACCESSES = {b"public": "public", b"protected": "super", b"private": "private"}
 
 class Ruby(Definitions):
     name = "ruby"
-    grammar = ("tree_sitter_ruby", "language")
     query_file = "ruby.scm"
     separator = "::"
     comment = HASH_COMMENT

@@ -82,7 +82,6 @@ _NO_TYPES = frozenset(
 
 class Rust(Language):
     name = "rust"
-    grammar = ("tree_sitter_rust", "language")
     query_file = "rust.scm"
     separator = "::"
 

@@ -13,7 +13,6 @@ _ACCESSES = {b"protected": "super", b"private": "private"}
 
 class Scala(Definitions):
     name = "scala"
-    grammar = ("tree_sitter_scala", "language")
     query_file = "scala.scm"
     bodies = ("body", "value")
     accesses = _ACCESSES

@@ -28,7 +28,6 @@ _ACCESSES = {
 
 class Swift(Definitions):
     name = "swift"
-    grammar = ("tree_sitter_swift", "language")
     query_file = "swift.scm"
     bodies = ("body", "computed_value", "value")
     accesses = _ACCESSES
