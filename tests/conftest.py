@@ -132,6 +132,15 @@ def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home
 
 
+@pytest.fixture(autouse=True)
+def kept_signal_handlers() -> Iterator[None]:
+    """A worker that runs inside the process of the tests handles Ctrl-C in its own way."""
+    before = [(number, signal.getsignal(number)) for number in (signal.SIGINT, signal.SIGTERM)]
+    yield
+    for number, handler in before:
+        signal.signal(number, handler)
+
+
 def use_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Set the environment of a test. Fixtures that several tests share have a home of their own."""
     for name in list(os.environ):
