@@ -6,10 +6,12 @@ to install it (`tests/conftest.py`). With `CTX_TEST_REQUIRE_ALL=1`, as in CI, th
 
 import os
 import shutil
+import stat
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable
+from pathlib import Path
 from typing import NoReturn
 
 import pytest
@@ -54,6 +56,16 @@ def skip_without(name: str) -> NoReturn:
 def program(name: str) -> str:
     """The path of a program; the test is skipped if it is missing."""
     return shutil.which(name) or skip_without(name)
+
+
+def expect_open(path: Path) -> None:
+    """Skip a test in which root starts a program as another user who cannot reach it."""
+    is_closed = any(not each.stat().st_mode & stat.S_IXOTH for each in path.absolute().parents)
+    if os.geteuid() == 0 and is_closed:
+        reason = f"Another user than root cannot reach {path}."
+        if IS_REQUIRED:
+            pytest.fail(reason)
+        pytest.skip(reason)
 
 
 def with_own_mounts() -> list[str]:

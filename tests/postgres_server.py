@@ -42,6 +42,7 @@ class PostgresServer:
         # PostgreSQL refuses to run as root.
         self._user = _NOBODY if os.geteuid() == 0 else None
         if self._user is not None:
+            installed.expect_open(self._bin)
             os.chown(folder, self._user, self._user)
         if not self._data.exists():
             self._run(

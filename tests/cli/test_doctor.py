@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import ctx as package
+from tests import installed
 from tests.conftest import Ctx
 from tests.llm import model_server
 from tests.llm.protocols import MODEL
@@ -205,6 +207,7 @@ sys.exit(code)
 
 def test_no_advice_to_install_on_a_read_only_disk(programs: Path) -> None:
     """As another user, because root may write anywhere."""
+    installed.expect_open(Path(package.__file__))
     with tempfile.TemporaryDirectory() as space:
         home = Path(space, "home")
         home.mkdir(mode=0o755)

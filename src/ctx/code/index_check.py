@@ -46,7 +46,7 @@ class RefreshCounts(NamedTuple):
     left_out: tuple[ExcludedPath, ...]
 
 
-class ChangedFile(NamedTuple):
+class StaleFile(NamedTuple):
     """A file of the index that has to be read again."""
 
     file_id: int
@@ -56,7 +56,7 @@ class ChangedFile(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    changed: list[ChangedFile]
+    changed: list[StaleFile]
     new: list[ListedFile]
     gone: list[int]
     """The ids of deleted files."""
@@ -97,7 +97,7 @@ def compare(connection: Connection, files: Iterable[ListedFile]) -> Comparison:
     )
     known = {row[0]: row for row in rows}
     versions: dict[str | None, int] = {}
-    changed: list[ChangedFile] = []
+    changed: list[StaleFile] = []
     new: list[ListedFile] = []
     for file in files:
         row = known.pop(file[0], None)
@@ -108,7 +108,7 @@ def compare(connection: Connection, files: Iterable[ListedFile]) -> Comparison:
         if name not in versions:
             versions[name] = grammars.version(name)
         if file != row[:5] or not row[5] or row[8] != versions[name]:
-            changed.append(ChangedFile(row[6], file, row[7], row[8]))
+            changed.append(StaleFile(row[6], file, row[7], row[8]))
     return Comparison(changed, new, [row[6] for row in known.values()])
 
 

@@ -135,9 +135,9 @@ def test_a_slow_program_is_killed_with_its_children(tmp_path: Path) -> None:
 def test_background_processes_of_a_program_are_waited_for(tmp_path: Path) -> None:
     """Also for one that left the process group and closed its output."""
     done = tmp_path / "done"
-    later = f"import time; time.sleep(0.3); open({str(done)!r}, 'w').close()"
+    later = f"import os, time; os.setsid(); time.sleep(0.3); open({str(done)!r}, 'w').close()"
     path = program(
-        tmp_path / "quick", f'setsid python3 -c "{later}" > /dev/null 2>&1 < /dev/null &', "echo hi"
+        tmp_path / "quick", f'python3 -c "{later}" > /dev/null 2>&1 < /dev/null &', "echo hi"
     )
     ended = program_runs.run([path], {"PATH": os.environ["PATH"]}, str(tmp_path), seconds=10)
     assert ended == program_runs.ProcessResult(0, b"hi\n", b"")
