@@ -38,7 +38,7 @@ from tests.page.served import Served
 NODES = 10_000
 DRAWN = 5_000
 EDGES = 10_000
-ROUNDS = 3
+ROUNDS = 9
 STEPS = 90
 PAINT_LIMIT = "300 ms"
 BYTES_LIMIT = "150 KB"
