@@ -7,7 +7,7 @@ requested, the others stay as in the previous snapshot, unless they no longer ex
 import os
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from sqlite3 import Connection
+from sqlite3 import Connection, DatabaseError
 from typing import Any, NamedTuple
 
 from ctx import clock, layout
@@ -115,9 +115,19 @@ def add_code(
 ) -> AddCodeResult:
     """Update the index as far as needed, and return what it has of the requested files."""
     chosen = _file_filter(codebase, options)
-    done = code_index.refresh(codebase, tick, chosen=_read_filter(chosen))
-    with code_index.open_unrefreshed(codebase) as opened:
-        return _result(opened.code.connection, codebase.place.root, chosen, done)
+
+    def attempt() -> AddCodeResult:
+        done = code_index.refresh(codebase, tick, chosen=_read_filter(chosen))
+        with code_index.open_unrefreshed(codebase) as opened:
+            return _result(opened.code.connection, codebase.place.root, chosen, done)
+
+    try:
+        return attempt()
+    except DatabaseError:
+        # Damage that a refresh without changes does not read.
+        if not code_index.remove_damaged(codebase):
+            raise
+    return attempt()
 
 
 def _read_filter(chosen: _FileFilter) -> Callable[[str], bool] | None:
