@@ -64,7 +64,7 @@ def follow(
     number."""
     connection = index_file.open_existing(place.database)
     try:
-        waiting = index_check.unresolved_files(connection)
+        waiting = index_file.unresolved_files(connection)
         if files is not None:
             wanted = frozenset(files)
             waiting = [file_id for file_id in waiting if file_id in wanted]
@@ -138,7 +138,7 @@ class _Refresh:
             changed = self._read(pool, wanted, gone)
             self._settle_words()
         resolved = 0
-        waiting = index_check.unresolved_files(self._connection)
+        waiting = index_file.unresolved_files(self._connection)
         if len(waiting) <= at_once:
             resolved = _follow(self._connection, self._place, waiting, self._tick)
         if not index_file.read_note(self._connection, PACKAGES):

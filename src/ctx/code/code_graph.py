@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from sqlite3 import Connection
 from typing import TYPE_CHECKING, NamedTuple
 
+from ctx.code import index_file
 from ctx.code.vocabulary import CALLS, CONFIDENCES, IMPORTS, LABELS, LOW, file_of, item_id
 
 if TYPE_CHECKING:
@@ -155,10 +156,7 @@ class CodeGraph:
     # Pending files
 
     def _unresolved_files(self) -> set[int]:
-        if self._follow is None:
-            return set()
-        rows = self.connection.execute("SELECT id FROM files WHERE resolved = 0")
-        return {file_id for (file_id,) in rows}
+        return set(index_file.unresolved_files(self.connection)) if self._follow else set()
 
     def _have_followed(self, waiting: set[int], files: Iterable[int]) -> None:
         wanted = waiting.intersection(files)

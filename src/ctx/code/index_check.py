@@ -85,7 +85,7 @@ def _is_current(connection: Connection, place: SourceTree, files: list[ListedFil
         index_file.read_note(connection, LIMITS) == limits_digest(place)
         and bool(index_file.read_note(connection, PACKAGES))
         and not any(compare(connection, files))
-        and not 0 < len(unresolved_files(connection)) <= AT_ONCE
+        and not 0 < len(index_file.unresolved_files(connection)) <= AT_ONCE
         and not postings.is_due(connection, segments.FILES)
     )
 
@@ -96,7 +96,6 @@ def compare(connection: Connection, files: Iterable[ListedFile]) -> Comparison:
         " FROM files"
     )
     known = {row[0]: row for row in rows}
-    versions: dict[str | None, int] = {}
     changed: list[StaleFile] = []
     new: list[ListedFile] = []
     for file in files:
@@ -104,17 +103,9 @@ def compare(connection: Connection, files: Iterable[ListedFile]) -> Comparison:
         if row is None:
             new.append(file)
             continue
-        name = row[9]
-        if name not in versions:
-            versions[name] = grammars.version(name)
-        if file != row[:5] or not row[5] or row[8] != versions[name]:
+        if file != row[:5] or not row[5] or row[8] != grammars.version(row[9]):
             changed.append(StaleFile(row[6], file, row[7], row[8]))
     return Comparison(changed, new, [row[6] for row in known.values()])
-
-
-def unresolved_files(connection: Connection) -> list[int]:
-    rows = connection.execute("SELECT id FROM files WHERE resolved = 0 ORDER BY id")
-    return [file_id for (file_id,) in rows]
 
 
 def limits(root: str, max_bytes: int) -> FileLimits:

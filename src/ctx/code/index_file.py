@@ -117,6 +117,12 @@ def read_note(connection: Connection, key: str) -> str | int | bytes | None:
     return row[0] if row else None
 
 
+def unresolved_files(connection: Connection) -> list[int]:
+    """The ids of the files whose mentions are still to be resolved."""
+    rows = connection.execute("SELECT id FROM files WHERE resolved = 0 ORDER BY id")
+    return [file_id for (file_id,) in rows]
+
+
 def checkpoint(connection: Connection) -> None:
     """Write the WAL back to the file, if there is no reader."""
     with suppress(sqlite3.OperationalError):
