@@ -362,7 +362,7 @@ def test_only_one_process_syncs_at_a_time(
     on: On, shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     on("one", "sync", "add", "home", str(shared))
-    monkeypatch.setattr(operation, "_WAIT_S", 0.05)
+    monkeypatch.setattr(operation, "_LOCK_WAIT_S", 0.05)
     with target_settings.try_hold(UserStore(str(tmp_path / "one"))):
         refused = on("one", "sync")
     assert refused.err.startswith("error E006: Another process is syncing.")

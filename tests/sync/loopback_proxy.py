@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 _SSL_REQUEST = b"\x00\x00\x00\x08\x04\xd2\x16\x2f"
+_READY_FOR_QUERY = b"Z\x00\x00\x00\x05I"
 
 
 class LoopbackProxy:
@@ -20,6 +21,7 @@ class LoopbackProxy:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
         self.is_silent = threading.Event()
+        self.falls_silent_when_connected = False
         self._open: list[socket.socket] = []
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -55,6 +57,8 @@ class LoopbackProxy:
             while data := source.recv(65_536):
                 if not self.is_silent.is_set():
                     destination.sendall(data)
+                if self.falls_silent_when_connected and data.endswith(_READY_FOR_QUERY):
+                    self.is_silent.set()
             destination.shutdown(socket.SHUT_WR)
 
 

@@ -9,9 +9,11 @@ import pytest
 from psycopg import errors
 
 from ctx.errors import CtxError, NewerFormat, SyncFailure, UsageError
+from ctx.operations import sync
 from ctx.sync import outgoing, team_connection, team_graph, team_schema
 from ctx.sync.batch_target import BatchTarget
 from ctx.sync.git_target import shown
+from ctx.sync.team_connection import ServerWait
 from ctx.sync.team_schema import MIGRATIONS, Migration
 from ctx.sync.team_target import TeamTarget
 from tests.conftest import PEOPLE, Ctx, Sql
@@ -463,11 +465,20 @@ def test_the_status_without_a_server_shows_what_is_known_here(
 
 
 def test_the_status_does_not_wait_for_a_silent_server(
-    ctx: Ctx, postgres: PostgresServer, team: str, impatient: None
+    ctx: Ctx,
+    postgres: PostgresServer,
+    team: str,
+    impatient: None,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with proxy(postgres.port) as between:
         url = f"postgresql://anna@127.0.0.1:{between.port}/{team}"
         assert ctx("sync", "add", "team", url).code == 0
         between.is_silent.set()
         (target,) = ctx("sync", "status", "--format", "json").json["targets"]
-    assert "cannot be reached" in target["problem"]
+        assert "timeout" in target["problem"]
+        between.is_silent.clear()
+        between.falls_silent_when_connected = True
+        monkeypatch.setattr(sync, "_STATUS_WAIT", ServerWait(2, 0.01))
+        (target,) = ctx("sync", "status", "--format", "json").json["targets"]
+    assert "the server does not answer" in target["problem"]

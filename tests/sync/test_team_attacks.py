@@ -151,12 +151,11 @@ def test_a_server_that_stops_answering_is_given_up(
         url = f"postgresql://postgres@127.0.0.1:{between.port}/{database}"
         with closing(TeamTarget(url)) as target:
             target.publish([ONE])
-            monkeypatch.setattr(team_connection, "_SILENCE_S", 0.01)
+            monkeypatch.setattr(target.connection(), "silence_s", 0.01)
             between.is_silent.set()
             with pytest.raises(SyncFailure, match="does not answer"):
                 target.listing()
             between.is_silent.clear()
-            monkeypatch.undo()
             assert target.listing().batches == {ONE.name}
 
 

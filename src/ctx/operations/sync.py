@@ -20,6 +20,7 @@ from ctx.sync.batch_target import BatchTarget
 from ctx.sync.git_target import shown
 from ctx.sync.replicate import Replication, SyncCounts, UnreadBatch
 from ctx.sync.target_settings import SyncTarget, TargetKind
+from ctx.sync.team_connection import ServerWait
 from ctx.sync.team_target import TeamTarget
 
 AskSecret = Callable[[bool], bytes | None]
@@ -29,8 +30,8 @@ new, so that a passphrase is asked for twice."""
 Samples = dict[bytes | None, list[BatchFile]]
 """A few batches for each salt; None stands for no encryption."""
 
-_WAIT_S = 30.0
-_STATUS_CONNECT_S = 2
+_LOCK_WAIT_S = 30.0
+_STATUS_WAIT = ServerWait(2, 10.0)
 """How long `ctx sync status` waits for a server: it shows what is known here without it."""
 _MOST_SAMPLES = 3
 _SHORTEST_SECRET = 8
@@ -273,7 +274,7 @@ def status(store: UserStore, connection: Connection, default_every: str) -> Sync
 def _team_status(store: UserStore, connection: Connection, target: SyncTarget) -> TeamStatus | None:
     if target.kind != "postgresql":
         return None
-    with closing(TeamTarget(target.place, _STATUS_CONNECT_S)) as server:
+    with closing(TeamTarget(target.place, _STATUS_WAIT)) as server:
         counts = _replication(store, connection, target, server, {}).preview()
         roles = tuple(ProjectRole(*each) for each in server.roles())
     staying = replicas.unsent_count(connection, target.replica) - counts.sent_records
@@ -302,7 +303,7 @@ def remove(store: UserStore, connection: Connection, name: str) -> SyncRemoveRes
 @contextmanager
 def _hold(store: UserStore) -> Iterator[None]:
     """Hold the lock of `ctx sync`, or report that another process does."""
-    with target_settings.try_hold(store, _WAIT_S) as is_free:
+    with target_settings.try_hold(store, _LOCK_WAIT_S) as is_free:
         if not is_free:
             raise LockConflict("Another process is syncing.")
         yield

@@ -4,7 +4,7 @@ import ipaddress
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ctx import clock
 from ctx.errors import SyncFailure, UsageError
@@ -14,9 +14,6 @@ if TYPE_CHECKING:
 
 SCHEMES = ("postgresql", "postgres")
 _ENOUGH_TLS = ("require", "verify-ca", "verify-full")
-CONNECT_S = 10
-_SILENCE_S = 120.0
-"""How long a server may say nothing. It cancels statements itself before that."""
 _STATEMENT_S = 100
 _LOCK_S = 60
 _KEEPALIVES = {
@@ -26,13 +23,26 @@ _KEEPALIVES = {
 _REFUSED = "The server refused it: you may not write to this project, or you are not a member."
 
 
+class ServerWait(NamedTuple):
+    """How long to wait for a server, in seconds: to accept, and to say anything at all.
+
+    By default, a server cancels a statement itself before it has said nothing for too long.
+    """
+
+    connect_s: int = 10
+    silence_s: float = 120.0
+
+
+DEFAULT_WAIT = ServerWait()
+
+
 def is_team(text: str) -> bool:
     """Whether a text is the address of a PostgreSQL server."""
     scheme, mark, _ = text.partition("://")
     return bool(mark) and scheme in SCHEMES
 
 
-def connection_options(url: str, connect_s: int = CONNECT_S) -> dict[str, Any]:
+def connection_options(url: str, connect_s: int = DEFAULT_WAIT.connect_s) -> dict[str, Any]:
     """The options of a connection. A host that is not this machine gets TLS, or is refused."""
     psycopg = _psycopg()
     try:
@@ -58,12 +68,13 @@ def connection_options(url: str, connect_s: int = CONNECT_S) -> dict[str, Any]:
     return _KEEPALIVES | options
 
 
-def connect(url: str, connect_s: int = CONNECT_S) -> "Connection[Any]":
-    """A new connection; the server has so many seconds to accept it."""
-    options = connection_options(url, connect_s)
+def connect(url: str, wait: ServerWait = DEFAULT_WAIT) -> "Connection[Any]":
+    """A new connection to a server."""
+    options = connection_options(url, wait.connect_s)
     with explain_errors():
-        connection: Connection[Any] = _connection_type().connect(**options, autocommit=True)
-        return connection
+        connection = _connection_type().connect(**options, autocommit=True)
+    connection.silence_s = wait.silence_s
+    return connection  # type: ignore[no-any-return]
 
 
 def limit_waiting(connection: "Connection[Any]") -> None:
@@ -81,17 +92,19 @@ def _connection_type() -> Any:
     psycopg = _psycopg()
 
     class AnsweringConnection(psycopg.Connection):  # type: ignore[name-defined, misc]
+        silence_s = DEFAULT_WAIT.silence_s
+
         def wait(self, steps: Generator[Any, Any, Any], *rest: Any, **options: Any) -> Any:
             return super().wait(self._answered(steps), *rest, **options)
 
         def _answered(self, steps: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
             """The same steps of a request, until nothing has arrived for too long."""
-            is_time_left = clock.deadline(_SILENCE_S)
+            is_time_left = clock.deadline(self.silence_s)
             try:
                 wanted = next(steps)
                 while True:
                     if ready := (yield wanted):
-                        is_time_left = clock.deadline(_SILENCE_S)
+                        is_time_left = clock.deadline(self.silence_s)
                     elif not is_time_left():
                         self.pgconn.finish()
                         raise psycopg.OperationalError("the server does not answer")

@@ -13,6 +13,7 @@ from ctx.sync import batch_files, team_connection, team_graph, team_schema
 from ctx.sync.batch_files import BatchFile, UnreadableFile
 from ctx.sync.batch_target import TargetListing
 from ctx.sync.sync_batch import DecodedBatch
+from ctx.sync.team_connection import ServerWait
 from ctx.sync.team_graph import Space
 
 if TYPE_CHECKING:
@@ -22,9 +23,9 @@ _EVERYBODY = Space("", "")
 
 
 class TeamTarget:
-    def __init__(self, url: str, connect_s: int = team_connection.CONNECT_S) -> None:
+    def __init__(self, url: str, wait: ServerWait = team_connection.DEFAULT_WAIT) -> None:
         self._url = url
-        self._connect_s = connect_s
+        self._wait = wait
         self._connection: Connection[Any] | None = None
         self._user = ""
 
@@ -143,7 +144,7 @@ class TeamTarget:
         """The connection; a new one if there is none, or if it was cut."""
         if self._connection is not None and not self._connection.closed:
             return self._connection
-        connection = team_connection.connect(self._url, self._connect_s)
+        connection = team_connection.connect(self._url, self._wait)
         try:
             with team_connection.explain_errors():
                 team_schema.prepare(connection)
