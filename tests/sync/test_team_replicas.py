@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ctx.memory import replicas
+from ctx.sync import replicate, team_graph
 from ctx.sync.replicate import Replication
 from ctx.sync.team_target import TeamTarget
 from tests import effort
@@ -79,6 +80,26 @@ def test_stores_and_server_become_identical(
         assert not replicas.unsent_ids(machine.connection, machine.replica.id)
         assert not list(replicas.unconfirmed(machine.connection, machine.replica.id))
     assert on_server(postgres, database) == in_store(machines[0])
+
+
+def test_what_the_server_reads_grows_with_what_is_exchanged(
+    machines: list[TeamMachine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each batch reads its own records, not all of them."""
+    monkeypatch.setattr(replicate, "_MOST_RECORDS", 50)
+    monkeypatch.setattr(team_graph, "_PART", 50)
+    one, other, _ = machines
+    one.work([("add", 0, 0, 0)] * 600)
+    for machine in (one, other):
+        machine.sync()
+        machine.target.connection().execute("SELECT pg_stat_force_next_flush()")
+    connection = one.target.connection()
+    read = connection.execute(
+        "SELECT sum(seq_tup_read + idx_tup_fetch)::integer FROM pg_stat_user_tables"
+        " WHERE schemaname = 'ctx' AND relname LIKE 'records%'"
+    ).fetchall()[0][0]
+    stored = connection.execute("SELECT count(*) FROM ctx.records").fetchall()[0][0]
+    assert 600 <= stored <= read <= 3 * stored
 
 
 def on_server(postgres: PostgresServer, database: str) -> dict[str, list[tuple[Any, ...]]]:

@@ -259,10 +259,11 @@ def _records_about(
     connection: "Connection[Any]", space: Space, node_ids: list[str]
 ) -> Iterable[Record]:
     rows = connection.execute(
-        "SELECT id, stamp, change, action, kind, subject, key, target, body, session, author"
-        " FROM ctx.records WHERE project = %s AND owner = %s"
-        " AND subject IN (SELECT unnest(%s::text[]))",
-        (*space, node_ids),
+        "SELECT r.id, stamp, change, action, kind, subject, key, target, body, session, author"
+        " FROM unnest(%s::text[]) AS wanted (id),"
+        " LATERAL (SELECT * FROM ctx.records WHERE node = wanted.id OFFSET 0) AS r"
+        " WHERE r.project = %s AND r.owner = %s",
+        (node_ids, *space),
     )
     for row in rows:
         yield Record(Ulid(row[0]), row[1], Ulid(row[2]), *row[3:])

@@ -272,7 +272,16 @@ GRANT INSERT, UPDATE (project, owner) ON ctx.subjects TO ctx_member;
 GRANT INSERT, UPDATE, DELETE ON ctx.nodes, ctx.tags, ctx.stored_edges TO ctx_member;
 """
 
-MIGRATIONS = (Migration(_FIRST, 1), Migration(STORE_VIEWS, 1), Migration(BULK_CHANGES, 1))
+# A machine that catches up reads batches by their names. Before PostgreSQL 18, an index that begins
+# with other columns is read whole for each.
+_BATCH_NAMES: LiteralString = "CREATE INDEX batches_name ON ctx.batches (name)"
+
+MIGRATIONS = (
+    Migration(_FIRST, 1),
+    Migration(STORE_VIEWS, 1),
+    Migration(BULK_CHANGES, 1),
+    Migration(_BATCH_NAMES, 1),
+)
 VERSION = len(MIGRATIONS)
 _STORE_COLUMNS_VERSION = 2
 """The first version whose nodes and edges have the columns of a store."""
