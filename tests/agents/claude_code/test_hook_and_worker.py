@@ -333,10 +333,12 @@ def test_events_are_not_stored_while_ctx_is_paused(hooks: Hooks, ctx: Ctx) -> No
     assert json.loads(ran.out)["systemMessage"].splitlines()[1:] == [
         "ctx: capture is paused here; `ctx resume` resumes it"
     ]
-    assert [name for name, _ in hooks.spooled()] == ["receipt"]
+    # A process that a hook started may store the receipt of the context.
+    hooks.settle()
+    assert {name for name, _ in hooks.spooled()} <= {"receipt"}
     assert ctx("resume").code == 0
     hooks.run("post-tool-use", hooks.event("post-tool-use"))
-    assert [name for name, _ in hooks.spooled()] == ["receipt", "post-tool-use"]
+    assert [name for name, _ in hooks.spooled() if name != "receipt"] == ["post-tool-use"]
 
 
 def test_the_first_session_shows_a_notice_about_capture(hooks: Hooks) -> None:
