@@ -1,6 +1,5 @@
 """Worker processes: one answer per file, also if some files end a worker."""
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -30,17 +29,9 @@ class DyingPool(ProcessPool):
         self.deadly = deadly
         self.starts = 0
 
-    def _start_worker(self) -> subprocess.Popen[bytes]:
+    def _command(self) -> list[str]:
         self.starts += 1
-        process = subprocess.Popen(
-            [sys.executable, "-c", DIES, *self.deadly],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            bufsize=0,
-        )
-        with self._lock:
-            self._alive.append(process)
-        return process
+        return [sys.executable, "-c", DIES, *self.deadly]
 
 
 @pytest.mark.parametrize(
@@ -60,3 +51,15 @@ def test_only_the_files_that_end_a_worker_are_lost(
     assert [record.file_id for record in records] == list(range(len(paths)))
     assert [record.file_id for record in records if record.state != "read"] == deadly
     assert pool.starts <= starts
+
+
+def test_a_pool_that_is_left_early_leaves_no_thread_and_no_process(tmp_path: Path) -> None:
+    """Also no worker that was just started, and no thread whose answers nobody takes."""
+    wanted = [FileToRead(number, f"m{number}.py") for number in range(40 * READ_BATCH)]
+    for file in wanted:
+        (tmp_path / file.path).write_text("def f() -> int:\n    return 1\n")
+    with ProcessPool(workers=4) as pool:
+        next(pool.read(str(tmp_path), LARGEST_FILE, wanted))
+    assert len(pool._threads) == 4
+    assert not any(thread.is_alive() for thread in pool._threads)
+    assert all(process.returncode is not None for process in pool._alive)

@@ -66,6 +66,9 @@ class _ResolveJob(msgspec.Struct, tag="resolve", frozen=True):
 
 _Job = _ReadJob | _ResolveJob
 
+_Answer = list[bytes] | int | BaseException | None
+"""The answers of a worker, the index of a file that failed, an error, or the end of a thread."""
+
 
 class ProcessPool:
     """The worker processes and the threads that wait for them. Use it as a context manager."""
@@ -73,7 +76,9 @@ class ProcessPool:
     def __init__(self, workers: int | None = None) -> None:
         self._count = workers or min(os.cpu_count() or 1, _MOST_WORKERS)
         self._alive: list[subprocess.Popen[bytes]] = []
-        self._idle: list[subprocess.Popen[bytes]] = []
+        self._threads: list[threading.Thread] = []
+        # Bounded, so that answers do not pile up before they are written.
+        self._done: queue.Queue[_Answer] = queue.Queue(8)
         self._lock = threading.Lock()
         self._is_over = False
 
@@ -81,15 +86,19 @@ class ProcessPool:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Kill all workers, whatever they are doing."""
-        self._is_over = True
+        """Kill all workers, whatever they are doing, and wait for the threads."""
         with self._lock:
+            self._is_over = True
             for process in self._alive:
                 process.kill()
-            for process in self._alive:
-                process.wait()
-                _close(process)
-            self._alive.clear()
+        for thread in self._threads:
+            while thread.is_alive():
+                # It may be waiting until there is room for an answer.
+                with contextlib.suppress(queue.Empty):
+                    self._done.get(timeout=0.01)
+        for process in self._alive:
+            process.wait()
+            _close(process)
 
     def read(self, root: str, max_bytes: int, files: Sequence[FileToRead]) -> Iterator[FileRecord]:
         """The records of files, in the order of completion."""
@@ -123,17 +132,13 @@ class ProcessPool:
         for job in jobs:
             todo.put((number, job))
             number += len(job.files)
-        # Bounded, so that answers do not pile up before they are written.
-        done: queue.Queue[list[bytes] | int | BaseException | None] = queue.Queue(8)
-        threads = [
-            threading.Thread(target=self._work, args=(todo, done), daemon=True)
-            for _ in range(min(self._count, len(jobs)))
-        ]
-        for thread in threads:
+        left = min(self._count, len(jobs))
+        for _ in range(left):
+            thread = threading.Thread(target=self._work, args=(todo,), daemon=True)
             thread.start()
-        left = len(threads)
+            self._threads.append(thread)
         while left:
-            answer = done.get()
+            answer = self._done.get()
             if answer is None:
                 left -= 1
             elif isinstance(answer, BaseException):
@@ -143,11 +148,7 @@ class ProcessPool:
             else:
                 yield from answer
 
-    def _work(
-        self,
-        todo: "queue.SimpleQueue[tuple[int, _Job]]",
-        done: "queue.Queue[list[bytes] | int | BaseException | None]",
-    ) -> None:
+    def _work(self, todo: "queue.SimpleQueue[tuple[int, _Job]]") -> None:
         """The loop of one thread: send jobs to one worker and collect its answers."""
         process = None
         try:
@@ -159,10 +160,12 @@ class ProcessPool:
                 answered, failed = 0, -1
                 while answered < len(job.files) and not self._is_over:
                     process = process or self._start()
+                    if process is None:
+                        return
                     rest = msgspec.structs.replace(job, files=job.files[answered:])
                     for answers in _answers(process, rest):
                         answered += len(answers)
-                        done.put(answers)
+                        self._done.put(answers)
                     if answered < len(job.files) and not self._is_over:
                         # The worker died or hung at the next file, or, unless it sent the answers
                         # one by one, at a later one. Another process may be the cause, so the file
@@ -170,25 +173,21 @@ class ProcessPool:
                         self._end(process)
                         process = None
                         if job.one_by_one and failed == answered:
-                            done.put(first + answered)
+                            self._done.put(first + answered)
                             answered += 1
                         failed = answered
                         job = msgspec.structs.replace(job, one_by_one=True)
-            if process:
-                # Can be used for the next jobs.
-                with self._lock:
-                    self._idle.append(process)
         except (OSError, ProgramFailure) as error:
-            done.put(error)
+            self._done.put(error)
         finally:
-            done.put(None)
+            self._done.put(None)
 
-    def _start(self) -> subprocess.Popen[bytes]:
-        with self._lock:
-            if self._idle:
-                return self._idle.pop()
+    def _start(self) -> subprocess.Popen[bytes] | None:
+        """A worker that is ready; None if it is not needed any more."""
         for _ in range(_STARTS):
             process = self._start_worker()
+            if process is None:
+                return None
             assert process.stdout is not None
             if _receive(process.stdout, _MOST_SECONDS) == _READY or self._is_over:
                 return process
@@ -199,32 +198,35 @@ class ProcessPool:
             hint="Install ctx again; if it was being replaced just now, try again.",
         )
 
-    def _start_worker(self) -> subprocess.Popen[bytes]:
+    def _start_worker(self) -> subprocess.Popen[bytes] | None:
+        # Nothing is started after the end: it would be left behind.
+        with self._lock:
+            if self._is_over:
+                return None
+            process = subprocess.Popen(
+                self._command(),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                bufsize=0,
+            )
+            self._alive.append(process)
+        return process
+
+    def _command(self) -> list[str]:
         # Import from our own location only: the working folder may belong to somebody else.
         own = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         start = (
             "import sys; sys.path.insert(0, sys.argv[1]); from ctx.code.process_pool import serve; "
         )
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-c", f"{start}serve()", own],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            bufsize=0,
-        )
-        with self._lock:
-            self._alive.append(process)
-            if self._is_over:
-                process.kill()
-        return process
+        return [sys.executable, "-P", "-c", f"{start}serve()", own]
 
     def _end(self, process: subprocess.Popen[bytes]) -> None:
         process.kill()
         process.wait()
         with self._lock:
-            if process in self._alive:
-                self._alive.remove(process)
-                _close(process)
+            self._alive.remove(process)
+        _close(process)
 
 
 def _close(process: subprocess.Popen[bytes]) -> None:
@@ -249,7 +251,7 @@ def _answers(process: subprocess.Popen[bytes], job: _Job) -> Iterator[list[bytes
             left -= len(answers)
             yield answers
     except (OSError, ValueError):
-        # The pipe is closed: the worker is gone, or we are shutting down.
+        # The worker is gone, or what it sent is not an answer.
         return
 
 
