@@ -1,4 +1,4 @@
-"""The events of a host in the form that ctx stores, which is the same for all hosts but the first.
+"""The events of OpenCode, Copilot CLI and Qwen Code in the form that ctx stores.
 
 An adapter reads the payload of its host once, as an `EventContent`. Until the event becomes a step,
 ctx stores that content instead of the payload:

@@ -7,9 +7,10 @@
     event_store,
     event_bodies            an event in the store, until it becomes a step
     capture, steps          the step that an event becomes, or why it is dropped
-    commit_messages,
-    command_steps,
-    shell_line              how a command ended
+    command_steps           how a command ended
+    shell_line              the parts of a command line
+    commit_messages         the message of a `git commit`
+    kept_contents           a written file inside a stored event
     written_lines,
     symbol_changes          which lines and which items of code a write changed
     secret_files,
@@ -21,6 +22,7 @@
     event_table,
     session_table           queries about stored events and sessions
     session_state           the status of a session
+    step_positions          where its steps are in its transcript
     team_table              the sessions of teams of agents, and their leads
     deleted_sessions        sessions that the user deleted
     repeated_commands       commands that an agent read and may only repeat

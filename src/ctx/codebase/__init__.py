@@ -8,7 +8,9 @@
     code_items          resolves a name or path that a person typed, or explains why it cannot
     code_names          finds the one item that a name refers to
     extraction          reads definitions, imports and calls from files while they are added
+    extraction_result   what `ctx add file` reports about them
+    anchor_check        whether the code that nodes are about is unchanged, moved, changed or gone
 
-`code` handles files and grammars. This package decides where the index is stored: in the user's
-home, or in a git folder.
+`code` handles files and grammars. This package decides where the index is stored: in the git
+folder, in `.ctx/local/` without git, or in the user store.
 """

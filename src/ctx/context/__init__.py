@@ -11,10 +11,13 @@
     context_page             one text of a context: memory, then the layers of sessions
     compaction_state         the state of a session after its conversation was compacted
     relevance                what is added to a prompt
+    before_edit              what an agent is given before it edits a file
+    other_trees              whether a change of another working tree is in this one
     rule_reminders           which rules a prompt is about to break
     past_work, layer_rows    what past sessions said, ranked once, in three layers
     excerpt_search           what past sessions said about a first prompt
     project_store_context    what an agent gets from a project's store
 
-Only `contexts` writes. Modules that hooks load import nothing slow.
+Only `contexts` writes, and `hook_queries` removes pending results that it delivers. Modules that
+hooks load import nothing slow.
 """

@@ -17,6 +17,7 @@ this module knows none of them.
     transcripts    what transcripts say
     transcript_paths, transcript_lines, transcript_reader, turn_lines
                    how adapters read transcripts with one JSON object per line
+    json_fields    reads fields of JSON that a host wrote, without failing
     host_adapter   the protocol that an adapter follows
     host_registry  the hosts that an entry point knows
 """

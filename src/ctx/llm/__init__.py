@@ -20,6 +20,6 @@
     backends           chooses the configured backend, and what `auto` means
 
 This package contains nothing about memory, sessions or packs: text in, text out. Every request
-passes `send` and is reserved in `ledger`. Without a configured backend, neither the worker nor any
-command loads it.
+passes `send` and is reserved in `ledger`. Without a configured backend, nothing is loaded that can
+open a connection.
 """

@@ -21,20 +21,34 @@
     walk        follows edges: trace, related
     lookups     single statements that find nodes by tag, key, path or age
     short_ids   the shortest unambiguous prefix of an id
+    batch_lookup
+                reads what a store has about the items of a batch, in a few statements
+    written_records
+                records that were just written, if they are all that is known about something
+    sources     who said what a node says
+    mentions    which nodes mention the files and items of the code
+    code_anchors
+                what a node says about the code, and whether it still holds
+    learning_confidence
+                how confident a learning is at a moment
     valid_records
                 checks records that come with a repository
     history     which commit holds which records
     replicas    which batches and records the targets of `ctx sync` have
     record_versions
                 the versions that scrubs give to records
+    record_projects
+                the projects that nodes belong to
+    record_checksums
+                checksums of sets of records, to compare two stores
     conflicts   fields that were edited on two branches at once
     documents_by_number
                 finds a node by the number of its document
     query/      the query language: from text to one SQL statement
 
-The package depends on SQLite and objects only; it contains nothing about sessions or commands.
-`context` and `packs` decide what an agent is shown and in which order. `operations` defines verbs
-such as `supersede` and `summarize`.
+The package knows SQLite, redaction and words, but no files and no hosts. `context` and `packs`
+decide what an agent is shown and in which order. `operations` defines verbs such as `supersede` and
+`summarize`.
 
 It does not import `code`, `narrative` or `search`. They refer to each other by id.
 """

@@ -10,11 +10,13 @@
     anchors                 the nodes that represent something in the code
     staging                 a session's chain of work commits
     staging_chains          lists staged chains and their states
+    captured_staging        which captured sessions are staged, and where
     staged_sessions         staged sessions as the index has them; those without new steps for a day
     staged_private          staged records that must not be committed
     current_session         the session that commands join
     broken_chains           repairs damaged chains
     tool_snapshots          snapshots of cargo and of the code in a chain
+    snapshot_diff           how the snapshots of two states differ
     command_output          the output of a command, bounded
     reported_diagnostics    diagnostics that a commit takes over
     command_diagnostics     errors that a command reported

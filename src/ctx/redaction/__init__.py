@@ -9,12 +9,14 @@ these signs, from the most to the least certain:
 * **names** (`named_secrets.py`): values that have the name of a secret, as in
   `DB_PASSWORD=…`, `"apiKey": "…"`, `Authorization: Bearer …`, `--token …`;
 * **sentences** (`named_secrets.py`, `spoken_passwords.py`): "the password is …";
+* **HTTP** (`http_secrets.py`): secrets in headers, and in options of programs that send them;
 * **neighbours** (`nearby_secrets.py`): values that look random and stand next to a
   word such as "token" in a sentence.
 
-Each module has a function `find`, which yields spans of a `Page`. `decoding.py`
-decodes parts of the page, for which the same functions are called, and maps the
-spans back.
+Each module has a function `find`, which yields spans of a `Page` (`scan_text.py`); `named_secrets`
+calls `nearby_secrets`. `keywords.py` finds the words beside which secrets stand, and
+`secret_names.py` the names of secrets. `decoding.py` decodes parts of the page, for which the same
+functions are called, and maps the spans back. `needle.py` finds what `ctx scrub` removes.
 
 A random-looking value alone is never a secret: source code is full of hashes,
 ids and encoded fixtures, and a memory that lost them would be worthless. `entropy.py`

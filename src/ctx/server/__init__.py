@@ -3,5 +3,5 @@
 The worker serves it on a Unix socket. It does not know who serves it and contains no logic of its
 own: each route opens the memory in a thread, calls an operation, and returns JSON.
 
-Only this package and `worker` use async.
+Only this package, `page`, `worker` and `mcp` use async.
 """

@@ -10,6 +10,7 @@
     check_commands         commands that run tests, compilers or linters, and how they overlap
     check_options          which options of such a command select targets, and which do not matter
     command_words          the settings, wrappers and program of a command
+    command_errors         errors of a command itself, as opposed to findings about the code
     part_outcomes          the outcome of each part of a compound command
     project_commands       the commands that test, lint, build and start, and how they ended
     session_commands       the table of these
@@ -34,13 +35,15 @@
     statements             the best excerpts as observations
     excerpt_table          the table of excerpts
     session_writer         writes the results as nodes
+    session_stores         to which stores they are written
+    provenance             what a summary and a learning rest on, as edges
     existing_observations  what memory already has about a session or a project
     learnings              what several sessions have in common
     sentence_similarity    whether two sentences mean the same
 
-Except for `session_writer`, `session_commands`, `excerpt_table`, `existing_observations` and
-`by_model.model_answers`, these modules are functions of values and know no store: the same steps
-always give the same memory.
+Except for `session_writer`, `session_stores`, `provenance`, `session_commands`, `excerpt_table`,
+`existing_observations` and `by_model.model_answers`, these modules are functions of values and know
+no store: the same steps always give the same memory.
 Results describe what was done; they never copy command output. Input texts are untrusted: every
 text is cut to a length before it is examined, and every pattern runs in linear time.
 """

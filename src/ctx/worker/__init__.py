@@ -5,8 +5,19 @@ it loads anything heavy, then serves `server.app` on a Unix socket, and exits wh
 live. `operations.worker_round` defines a round; this package decides when rounds run and keeps
 errors from ending the process.
 
-Nothing depends on the worker. Without it, events wait in the spool and `ctx hook apply` processes
-them. A worker can be killed at any time without loss, because all its state is on disk.
+    run             from its start to its end
+    event_loop      rounds and requests
+    worker          its state: its store, its rounds, its reasons to exit
+    model_thread,
+    sync_thread     slow work that nothing waits for
+    process_lock    one worker for each `CTX_HOME`
+    wake_pipe       how hooks wake it
+    spawn           how they start it
+    worker_log      what it did
+
+It also serves the page of `ctx ui`. Nothing depends on the worker. Without it, events wait in the
+spool and `ctx hook apply` processes them. A worker can be killed at any time without loss, because
+all its state is on disk.
 
 Hooks load `spawn`, so it imports only what a hook can afford.
 """

@@ -3,6 +3,7 @@
     entry              the registered script; it starts a hook of `runtime`
     claude_hooks       what a hook process knows about the client
     session_lineage    which session continues which
+    agent_teams        which session leads the team of another one
 
     claude_adapter     the host adapter that the registry loads
     payloads           turns hook payloads into events

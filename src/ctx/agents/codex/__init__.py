@@ -11,6 +11,8 @@
     rollout_items   what the lines of a transcript contain
     rollout_events  reads events, messages and texts from a transcript
 
+    codex_setup     how ctx is installed for it
+
 Codex copied the hooks of Claude Code: payloads and answers have the same fields. Its tools,
 transcripts and limits are its own. Every hook loads this file, so it contains no code.
 """

@@ -10,5 +10,7 @@
     chat_files       where transcripts are, and to which session they belong
     chat_events      reads events, messages and texts from a transcript
 
+    gemini_setup     how ctx is installed for it
+
 Every hook loads this file, so it contains no code.
 """

@@ -2,6 +2,7 @@
 
     host_setups       the protocol that each host follows in `agents/<host>/<host>_setup.py`
     host_install      installs and uninstalls the files of a host
+    host_checks       what `ctx doctor` checks for a host
     mcp_hosts         hosts that are reached by MCP alone
     hook_commands     the command lines of hooks, and how ours are recognized
     hook_entries      hooks in the format of Claude Code's settings

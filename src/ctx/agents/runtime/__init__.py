@@ -4,6 +4,7 @@
     hook_answers     the answers to hooks that need one
     session_context  the context that a session gets at start
     first_prompt     what earlier sessions said about the first prompt
+    anchored_nodes   what memory knows about a file before an edit
     pending_results  results that wait for a session; each is delivered once
     hook_receipts    receipts of what sessions were given
     notices          messages to the user at session start

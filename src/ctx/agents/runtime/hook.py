@@ -1,10 +1,10 @@
 """One run of a hook: it stores the host's event, answers it, and never blocks the host.
 
 Most events need no answer. Their bytes are written to the spool unchanged: no JSON is parsed, and
-only this module and `hook_files.spool` are loaded. `hook_answers` answers SessionStart,
-UserPromptSubmit, PreCompact, and a Stop that contains commands. After each event the hook wakes the
-worker, or starts one. Only the `host`, the part of an adapter that the entry point passes, knows
-what payloads and answers look like.
+only a few modules are loaded (`tests/test_hook_imports.py` lists them). `hook_answers` answers
+SessionStart, UserPromptSubmit, PreCompact, and a Stop that contains commands. After each event the
+hook wakes the worker, or starts one. Only the `host`, the part of an adapter that the entry point
+passes, knows what payloads and answers look like.
 
 Whatever happens, the process exits with 0 within its time limit and prints nothing or one JSON
 object on stdout. Errors are logged to `CTX_HOME/hook.log`.

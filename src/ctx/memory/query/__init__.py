@@ -6,7 +6,12 @@
                 tokens → a tree of filters, or words with filters that must match
     conditions  filters → SQL conditions
     compile     tree, scope and time → one SQL statement
+    dialects    the SQL engines that it can be compiled for
     execute     runs it: the ids in order, their number, by tier
+    tsvector_search
+                text search in PostgreSQL
+    matched_words
+                the words of a node that a search matched
     prepared_views
                 the statements of a view as JSON, for hooks
     node_candidates
