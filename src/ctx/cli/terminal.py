@@ -1,23 +1,20 @@
 """Text on a terminal: its width, and control characters that must be escaped."""
 
 import re
+from functools import cache
 
 from ctx import markdown
-
-_VISIBLE = markdown.escapes(markdown.python_escape)
-
-# A word, together with the commands in it.
-_WORDS = re.compile(r"(?:`[^`]*`|\S)+")
-
-# JSON itself escapes the first of the controls.
-_HIDDEN_IN_JSON = re.compile(
-    "[" + "".join(f"{chr(max(a, 0x7F))}-{chr(b)}" for a, b in markdown.HIDDEN if b >= 0x7F) + "]"
-)
 
 
 def visible(text: str) -> str:
     """The text with hidden characters and line ends escaped: a file name could forge a row."""
-    return text if text.isascii() and text.isprintable() else text.translate(_VISIBLE)
+    return text if text.isascii() and text.isprintable() else text.translate(_escapes())
+
+
+# Most commands print nothing that needs it.
+@cache
+def _escapes() -> dict[int, str]:
+    return markdown.escapes(markdown.python_escape)
 
 
 def visible_lines(text: str) -> str:
@@ -27,7 +24,11 @@ def visible_lines(text: str) -> str:
 
 def visible_json(text: str) -> str:
     """The same JSON without hidden characters: it has escapes for them, and leaves some alone."""
-    return text if text.isascii() and "\x7f" not in text else _HIDDEN_IN_JSON.sub(_in_json, text)
+    if text.isascii() and "\x7f" not in text:
+        return text
+    # JSON itself escapes the first of the controls.
+    ranges = (f"{chr(max(a, 0x7F))}-{chr(b)}" for a, b in markdown.HIDDEN if b >= 0x7F)
+    return re.sub(f"[{''.join(ranges)}]", _in_json, text)
 
 
 def _in_json(match: re.Match[str]) -> str:
@@ -78,7 +79,8 @@ def wrapped(text: str, columns: int) -> str:
     prose = text.lstrip(" ")
     indent = text[: len(text) - len(prose)]
     lines, line = [], indent
-    for word in _WORDS.findall(prose):
+    # A word, together with the commands in it.
+    for word in re.findall(r"(?:`[^`]*`|\S)+", prose):
         if line.strip() and width(line) + 1 + width(word) > columns:
             lines.append(line)
             line = indent
