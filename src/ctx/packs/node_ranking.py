@@ -173,57 +173,61 @@ def rank(
     return _best(graphs, parts, compared, near, limit)
 
 
+class _CountedText(NamedTuple):
+    words: int
+    terms: Mapping[str, int]
+    """How often each term of the question occurs, if it does."""
+
+
 def _score_nodes(query: NodeQuery, texts: Iterable[NodeText]) -> dict[NodeId, _NodeScores]:
-    split = {text.id: text.terms.split() for text in texts}
-    whole = _scores(query.worth, split)
-    beginnings = {node_id: words[:_BEGINNING] for node_id, words in split.items()}
+    whole: dict[NodeId, _CountedText] = {}
+    beginnings: dict[NodeId, _CountedText] = {}
+    lone = [term for term in query.weights if node_query.is_lone(term)]
+    for text in texts:
+        words = text.terms.split()
+        whole[text.id] = _counted(query.weights, lone, words)
+        beginnings[text.id] = _counted(query.weights, lone, words[:_BEGINNING])
     # A term that is rare in texts may be common in their beginnings.
-    having = Counter(
-        term for words in beginnings.values() for term in query.weights.keys() & set(words)
-    )
+    having = Counter(term for text in beginnings.values() for term in text.terms)
     worth = {
         term: weight * node_query.rarity(having[term], len(beginnings))
         for term, weight in query.weights.items()
     }
-    first = _scores(worth, beginnings)
+    scores, first = _scores(query.worth, whole), _scores(worth, beginnings)
     return {
-        node_id: _NodeScores(whole[node_id], first[node_id], _coverage(query, words), len(words))
-        for node_id, words in split.items()
+        node_id: _NodeScores(scores[node_id], first[node_id], _coverage(query, text), text.words)
+        for node_id, text in whole.items()
     }
 
 
+def _counted(wanted: Iterable[str], lone: Iterable[str], words: Sequence[str]) -> _CountedText:
+    there = set(words)
+    counts = {term: words.count(term) for term in wanted if term in there}
+    for term in lone:
+        if times := sum(word.startswith(term) for word in words):
+            counts[term] = times
+    return _CountedText(len(words), counts)
+
+
 def _scores(
-    worth: Mapping[str, float], split: Mapping[NodeId, Sequence[str]]
+    worth: Mapping[str, float], texts: Mapping[NodeId, _CountedText]
 ) -> dict[NodeId, float]:
     """BM25 of each text, with the weight of each term."""
-    average = sum(map(len, split.values())) / max(1, len(split)) or 1.0
+    average = sum(text.words for text in texts.values()) / max(1, len(texts)) or 1.0
     scores: dict[NodeId, float] = {}
-    for node_id, words in split.items():
-        length = _K1 * (1 - _B + _B * len(words) / average)
+    for node_id, text in texts.items():
+        length = _K1 * (1 - _B + _B * text.words / average)
         scores[node_id] = sum(
-            worth[term] * count * (_K1 + 1) / (count + length)
-            for term, count in _times(worth, words).items()
+            worth[term] * count * (_K1 + 1) / (count + length) for term, count in text.terms.items()
         )
     return scores
 
 
-def _times(wanted: Collection[str], words: Sequence[str]) -> Mapping[str, int]:
-    """How often each term occurs, if it does."""
-    there = set(words)
-    counts = {term: words.count(term) for term in wanted if term in there}
-    for term in wanted:
-        # The length first: this runs for every term of every text.
-        if len(term) == 1 and node_query.is_lone(term):
-            counts[term] = sum(word.startswith(term) for word in words)
-    return counts
-
-
-def _coverage(query: NodeQuery, words: Sequence[str]) -> float:
+def _coverage(query: NodeQuery, text: _CountedText) -> float:
     """How much of the question the words of a text cover."""
     if query == node_query.NOTHING:
         return 1.0
-    there = (term for term, count in _times(query.covering, words).items() if count)
-    return sum(query.covering[term] for term in there) / (query.all_of_it or 1.0)
+    return sum(query.covering[term] for term in text.terms) / (query.all_of_it or 1.0)
 
 
 def _parts(
