@@ -101,13 +101,11 @@ def _nodes(connections: Sequence[Connection], part: Sequence[NodeId]) -> list[Co
     tags: dict[str, list[str]] = {}
     for node_id, tag in hook_queries.tags(connections, part):
         tags.setdefault(node_id, []).append(tag)
-    edges: dict[str, Edges] = {}
+    depends_on: dict[str, list[NodeId]] = {}
+    derived_from: dict[str, list[NodeId]] = {}
     for from_id, to_id, edge_type in hook_queries.dependencies(connections, part):
-        depends_on, derived_from = edges.get(from_id, Edges())
-        if edge_type == "DEPENDS_ON":
-            edges[from_id] = Edges((*depends_on, to_id), derived_from)
-        else:
-            edges[from_id] = Edges(depends_on, (*derived_from, to_id))
+        ends = depends_on if edge_type == "DEPENDS_ON" else derived_from
+        ends.setdefault(from_id, []).append(to_id)
     written_by: Mapping[NodeId, str] = {}
     if len(connections) > 1:
         # Without a project's store, a hook does not import this.
@@ -126,7 +124,7 @@ def _nodes(connections: Sequence[Connection], part: Sequence[NodeId]) -> list[Co
                 tuple(tags.get(node_id, ())),
                 *row[4:8],
                 metadata[node_id],
-                edges.get(node_id, Edges()),
+                Edges(tuple(depends_on.get(node_id, ())), tuple(derived_from.get(node_id, ()))),
                 written_by.get(node_id),
                 said[node_id],
             )

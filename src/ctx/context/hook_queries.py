@@ -453,7 +453,8 @@ def _rows_of_nodes(
     rows: list[Any] = []
     for part in _in_parts(node_ids):
         statement = f"{sql} ({_places(part)}) {order}"
-        rows += [row for each in connections for row in each.execute(statement, part)]
+        for each in connections:
+            rows += each.execute(statement, part)
     return rows
 
 

@@ -127,8 +127,8 @@ def _authors_of_text(connection: Connection, contents: Mapping[str, str]) -> dic
             f" WHERE subject IN ({', '.join('?' * len(part))}) AND key = '' AND kind = 'node.put'",
             part,
         )
-        for node_id, content, *record in rows:
+        for node_id, content, stamp, record, author in rows:
             if content == contents[node_id]:
-                written = record[0], record[1], record[2]
+                written = stamp, record, author
                 first[node_id] = min(first.get(node_id, written), written)
     return {node_id: author for node_id, (_, _, author) in first.items()}
