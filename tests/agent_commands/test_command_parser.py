@@ -300,7 +300,10 @@ TYPES = (
 )
 TIERS = "There are: tier:pinned, tier:working, tier:reference, tier:off-context."
 ONE_TIER = "Give one of tier:working, tier:reference, tier:off-context; `ctx pin` pins it."
-TAG = "A tag is namespace:value or a word, without spaces, commas and quotes."
+TAG = (
+    "A tag is namespace:value or a word, without spaces, commas and quotes, and does not end with"
+    " `*`."
+)
 ATTRIBUTES_OF_REMEMBER = "`type`, `tags`, `tier`, `scope`, `summary`, `rationale`, `supersedes`"
 QUOTE = "`query` continues after its closing quote; write a quote inside a value as `&quot;`."
 UNCLOSED = "`remember` is not closed by `</ctx:remember>`."

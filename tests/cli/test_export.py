@@ -85,3 +85,15 @@ def test_a_file_that_cannot_be_written_is_left_as_it_was(
 
 def test_an_empty_store(ctx: Ctx) -> None:
     assert json.loads(ctx("export").out)["nodes"] == []
+
+
+def test_in_a_project_it_says_which_store_was_exported(ctx: Ctx, repo: Path) -> None:
+    assert ctx("init").code == 0
+    ctx("add", "--user", "Mine alone")
+    ctx("add", "Of the project")
+    ran = ctx("export")
+    assert "Mine alone" not in ran.out
+    assert ran.err == "This is the project store. To export your own: `ctx export --user`\n"
+    mine = ctx("export", "--user")
+    assert "Mine alone" in mine.out
+    assert mine.err == ctx("export", "--project").err == ""

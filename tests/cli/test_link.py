@@ -107,6 +107,7 @@ def test_tracing_where_something_comes_from(ctx: Ctx, add: Add) -> None:
         (1, True),
     ]
     assert len(ctx("trace", a, "--depth=1").out.splitlines()) == 3
+    assert "must be 1 or more" in ctx("trace", a, "--depth=0").err
     assert ctx("trace", d).out.endswith("Not derived from anything.\n")
     assert ctx("trace", b, "--reverse", "--type=CALLS").out.endswith("Nothing depends on it.\n")
 

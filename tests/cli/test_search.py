@@ -96,6 +96,14 @@ def test_the_limit_says_how_many_more(ctx: Ctx, add: Add) -> None:
     assert ran.out.splitlines()[-1] == "  … and 1 more (--limit)"
 
 
+@pytest.mark.parametrize("words", [[""], [" "], ["", "--json"]])
+def test_a_search_without_words_is_refused(ctx: Ctx, words: list[str]) -> None:
+    ran = ctx("search", *words)
+    assert ran.code == 2
+    assert "There are no words to search for." in ran.out + ran.err
+    assert "No matching" not in ran.out
+
+
 def test_it_says_what_recall_would_find(ctx: Ctx, repo: Path, add: Add) -> None:
     (repo / "deploy.py").write_text("def deploy(): ...\n")
     git("add", "-A")

@@ -173,7 +173,7 @@ def test_the_difference_is_explained(ctx: Ctx, clone: Path, surroundings: Path) 
     assert (known["state"], known["differs"]) == ("not trusted", [differs])
     listed = ctx("trust", "--list").out
     assert "  not trusted\n" in listed
-    assert f"{clone}: {differs}. To trust it again: `ctx trust`\n" in listed
+    assert f"{clone}: {differs}. To trust it again: `ctx -C {clone} trust`\n" in listed
     checks = ctx("doctor", "--format=json").json["checks"]
     (seen,) = [each["seen"] for each in checks if each["name"] == "project store"]
     assert seen == (

@@ -90,6 +90,10 @@ def test_a_host_names_the_folder_in_which_it_works(
         assert "sings at noon" in answer["result"]["content"][0]["text"]
         again = server.call("recall", {"query": "canary"})
         assert again["result"]["structuredContent"]["total"] == 1
+        wrong = server.call("recall", {"query": "typ:x"})["result"]
+        detail = wrong["structuredContent"]["error"]["detail"]
+        assert "^^^" in detail
+        assert detail in wrong["content"][0]["text"]
 
 
 def test_no_arguments_end_the_server(project: Path, surroundings: Path) -> None:

@@ -400,7 +400,7 @@ def test_the_error_about_a_small_budget_names_the_needed_tokens(shop: Packing) -
         shop.build("Client.connect", budget=needed - 1)
     with pytest.raises(BudgetExceeded) as error:
         shop.build("Client.connect", budget=1_000, reserved_for_response=990)
-    assert f"takes {needed:,}, and 990 are reserved for the response." in str(error.value)
+    assert f"needs {needed:,}, and 990 are reserved for the response." in str(error.value)
     assert f"{needed + 990:,} tokens or more" in (error.value.hint or "")
 
 

@@ -204,6 +204,12 @@ def whole_number(word: str) -> int:
     return int(word)
 
 
+def positive_number(word: str) -> int:
+    if number := whole_number(word):
+        return number
+    raise argparse.ArgumentTypeError("must be 1 or more")
+
+
 def output_file(parser: "argparse._ActionsContainer") -> None:
     added = parser.add_argument(
         "-o", "--output", metavar="FILE", help="write to a file (-: stdout)"

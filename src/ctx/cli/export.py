@@ -37,6 +37,9 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         else:
             # The document is the output, whatever the output format.
             export(graph, query, output.result)
+        has_more = chosen.project_memory is not None and options.scope is None
+    if has_more:
+        output.note("This is the project store. To export your own: `ctx export --user`")
 
 
 def _refuse_file(words: list[str]) -> None:

@@ -43,8 +43,9 @@ Memory is stored in two places, and commands read both together.
   project store   .ctx in the repository, created by `ctx init`. It is in git:
                   clones contain it, and each branch has its own version.
 
-In every command, --project is the project you are in, --user is your own store,
-and --project-name NAME is another project.
+In every command, --project is the project you are in, and --user is your own
+store. Another project is --project-name NAME where a command has this option,
+and `tag:project:NAME` in a query.
 
 In a project with a store, `ctx add` writes to the project store. Captured
 sessions stay in the user store, except after `ctx stage start` or with

@@ -19,7 +19,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     arguments.node(parser)
     parser.add_argument(
         "--depth",
-        type=arguments.whole_number,
+        type=arguments.positive_number,
         default=1,
         metavar="N",
         help="the number of edges to follow, in both directions (default: 1)",

@@ -7,6 +7,7 @@ from ctx.cli.options import complete_with
 from ctx.cli.output import Output, count
 from ctx.cli.query import answer
 from ctx.cli.settings import Settings
+from ctx.errors import QueryInvalid
 from ctx.memory import model
 from ctx.memory.query.query_parser import parse_words
 
@@ -39,6 +40,11 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     filters = [f"type:{model.node_type(options.type)}"] if options.type else []
     filters += [f"tag:{model.tag(tag)}" for tag in options.tag]
     words = arguments.query_of(options) or ""
+    if not words.strip():
+        raise QueryInvalid(
+            "There are no words to search for.",
+            hint="`ctx list` lists nodes, also by `--type` and `--tag`.",
+        )
     found = answer(parse_words(words, filters), options, settings, output)
     has_few = found.partial or found.total < _FEW
     # `recall` reads filters, which are words here.

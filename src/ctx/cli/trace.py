@@ -21,7 +21,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--reverse", action="store_true", help="follow the edges backwards")
     arguments.edge_type(parser, "only edges of this type (default: DERIVED_FROM, DEPENDS_ON, …)")
     parser.add_argument(
-        "--depth", type=arguments.whole_number, metavar="N", help="the number of edges to follow"
+        "--depth", type=arguments.positive_number, metavar="N", help="the number of edges to follow"
     )
 
 

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import shlex
 
 from ctx import layout
 from ctx.cli import options as shared
@@ -146,7 +147,8 @@ def render_list(trusted: TrustedProjects) -> list[Block]:
         Table(("project", "trusted for", "by", "state"), rows, ("", "age", "", ""))
     ]
     for each in trusted.projects:
+        again = shlex.join(["ctx", "-C", each.root, "trust"])
         blocks += [
-            Line(f"{each.root}: {why}. To trust it again: `ctx trust`") for why in each.differs
+            Line(f"{each.root}: {why}. To trust it again: `{again}`") for why in each.differs
         ]
     return blocks

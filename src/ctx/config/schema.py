@@ -84,9 +84,11 @@ _TABLE = (
     choice("index.backend", "sqlite", ("sqlite",), "The database that holds the index.")._replace(
         older=("redb",), instead="SQLite is used instead"
     ),
-    flag("index.enable_tantivy", False, "Full-text search by Tantivy.")._replace(
-        older=(True,), instead="SQLite full-text search is always on"
-    ),
+    flag(
+        "index.enable_tantivy",
+        False,
+        "Accepted from old files. Full-text search always uses SQLite.",
+    )._replace(older=(True,), instead="SQLite full-text search is always on"),
     # What enters the store.
     texts(
         "ingestion.ignore_globs",

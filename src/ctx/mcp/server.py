@@ -281,6 +281,8 @@ def _described(tool: Tool) -> types.Tool:
 
 def _tool_error(error: CtxError) -> types.CallToolResult:
     data = {"code": error.code, "message": error.message, "hint": error.hint or ""}
+    if error.detail:
+        data["detail"] = error.detail
     return types.CallToolResult(
         content=[types.TextContent(type="text", text=_sentence(error))],
         structured_content={"error": {name: visible(text) for name, text in data.items()}},

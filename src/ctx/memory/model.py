@@ -201,7 +201,8 @@ def tag(word: str) -> str:
     ):
         raise UsageError(
             f"{word[:80]!r} cannot be a tag.",
-            hint="A tag is namespace:value or a word, without spaces, commas and quotes.",
+            hint="A tag is namespace:value or a word, without spaces, commas and quotes, and does"
+            " not end with `*`.",
         )
     if spelled.lower().startswith("tier:") and spelled not in TIERS:
         raise UsageError(f"There is no tier {spelled[:80]!r}.", hint=_did_you_mean(spelled, TIERS))
@@ -270,7 +271,7 @@ def content(text: str) -> str:
     """Check a node's text and strip the white space around it."""
     stripped = text.strip()
     if not stripped:
-        raise ContentRefused("There is no content.", hint="Give it as an argument or by --stdin.")
+        raise ContentRefused("There is no content.", hint="Give some text.")
     if "\0" in stripped:
         raise ContentRefused(
             "The content has NUL bytes in it, so it is not text.",

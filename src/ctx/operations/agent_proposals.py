@@ -207,7 +207,8 @@ def find(memory: Memory, text: str) -> Proposal:
     named = [each for each in proposals(memory) if each.id.startswith(prefix)]
     if len(named) != 1 or len(prefix) < ids.SHORTEST_PREFIX:
         raise NodeNotFound(
-            f"There is no proposal for {text[:40]!r}.", hint="`ctx review` lists the proposals."
+            f"There is no proposal for {text[:40]!r}.",
+            hint="`ctx review` lists the proposals. For a conflict: `ctx review --accept ID`",
         )
     return named[0]
 

@@ -40,6 +40,9 @@ class UndoResult(NamedTuple):
 
 def undo_change(memory: Memory, text: str | None, *, dry_run: bool) -> UndoResult:
     """Undo a change by its id, or the last one of this session."""
+    if text is None:
+        # The last one may be in the store that is not read.
+        memory.require_trust()
     graphs, change_id = _chosen_change(memory, text)
     if dry_run:
         return UndoResult(

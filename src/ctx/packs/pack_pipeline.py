@@ -175,7 +175,7 @@ def build(task: str, sources: Sources, config: RetrievalConfig, now_ms: int) -> 
 def _too_small(smallest: int, config: RetrievalConfig) -> BudgetExceeded:
     reserved = config.reserved_for_response
     needed = f"a budget of {smallest + reserved:,} tokens or more"
-    message = f"A budget of {config.budget:,} tokens is too small: the smallest pack takes"
+    message = f"A budget of {config.budget:,} tokens is too small: the smallest pack needs"
     if not reserved:
         return BudgetExceeded(f"{message} {smallest:,}.", hint=f"Give {needed}.")
     return BudgetExceeded(
