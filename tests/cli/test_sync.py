@@ -171,6 +171,35 @@ def test_an_encrypted_target_and_a_plain_one_are_not_mixed(on: On, tmp_path: Pat
     assert f"error E034: {plain} is not encrypted." in on("two", "sync", "add", "x", plain).err
 
 
+@pytest.mark.parametrize("is_emptied", [False, True])
+def test_what_is_stated_about_a_known_target_is_checked(
+    on: On, tmp_path: Path, is_emptied: bool
+) -> None:
+    places = {name: str(tmp_path / name) for name in ("secret", "plain")}
+    right, wrong = tmp_path / "right", tmp_path / "wrong"
+    right.write_text(f"{PASSPHRASE}\n")
+    wrong.write_text("wrong horse battery\n")
+    on("one", "sync", "add", "secret", places["secret"])
+    on("one", "sync", "add", "plain", places["plain"], "--plain")
+
+    def again(name: str, *words: object) -> Ran:
+        return on("one", "sync", "add", name, places[name], *map(str, words))
+
+    if is_emptied:
+        for path in (*Path(places["secret"]).iterdir(), *Path(places["plain"]).iterdir()):
+            path.unlink()
+    for option in ("--passphrase-file", "--key-file"):
+        refused = again("secret", option, wrong)
+        assert (refused.code, refused.out) == (1, "")
+        assert "The passphrase or key is wrong" in refused.err
+        assert "is not encrypted." in again("plain", option, right).err
+    assert f"{places['secret']} is encrypted." in again("secret", "--plain").err
+    kept = (tmp_path / "one" / "sync" / "secret.key").read_text()
+    assert again("secret", "--passphrase-file", right).out.startswith("Unchanged secret: ")
+    assert again("plain", "--plain").out.startswith("Unchanged plain: ")
+    assert (tmp_path / "one" / "sync" / "secret.key").read_text() == kept
+
+
 def test_two_machines_that_begin_at_the_same_time(on: On, tmp_path: Path) -> None:
     """Each chooses a salt. The passphrase, entered again, opens the batches of the other."""
     folders = {"one": tmp_path / "a", "two": tmp_path / "b"}
@@ -254,6 +283,9 @@ def test_the_interval_is_changed_without_the_passphrase(
     on: On, place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     on("one", "sync", "add", "home", place)
+    # The variable may be for another target.
+    monkeypatch.setenv("CTX_SYNC_PASSPHRASE", "another horse battery")
+    assert on("one", "sync", "add", "home", place).out.startswith("Unchanged home: ")
     monkeypatch.delenv("CTX_SYNC_PASSPHRASE")
     assert on("one", "sync", "add", "home", place, "--every", "1h").out.startswith("Changed home")
     (told,) = on("one", "sync", "status", "--json").json["targets"]

@@ -131,6 +131,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
                     place,
                     options.every or "",
                     lambda new: _secret(options, settings, new),
+                    is_stated=bool(options.plain or options.key_file or options.passphrase_file),
                 )
                 output.show(added, render_add)
             case "status":
@@ -190,7 +191,7 @@ def render_add(added: SyncAddResult) -> list[Block]:
         "git-remote": "the git repository",
         "postgresql": "the PostgreSQL server",
     }[added.kind]
-    verb = "Changed" if added.changed else "Added"
+    verb = "Added" if added.added else "Changed" if added.changed else "Unchanged"
     blocks: list[Block] = [Line(f"{verb} {added.name}: {what} {from_home(added.place)}, {how}.")]
     if added.batches:
         blocks.append(Line(f"It has {count(added.batches, 'batch', 'batches')} of other machines."))

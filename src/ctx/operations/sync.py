@@ -48,6 +48,8 @@ class SyncAddResult(NamedTuple):
     """How often the worker syncs; empty for the setting `sync.every`."""
     batches: int
     """Batches that the target already has."""
+    added: bool
+    """Whether the target is new here."""
     changed: bool
     """Whether the target existed here, and its key or interval changed."""
 
@@ -150,9 +152,12 @@ def add(
     place: tuple[str, str, str],
     every: str,
     ask_secret: AskSecret,
+    *,
+    is_stated: bool = False,
 ) -> SyncAddResult:
     """Add a target, or change the key or interval of one. `place` has the name of the target, the
-    folder or URL, and the folder that a path is relative to."""
+    folder or URL, and the folder that a path is relative to. `is_stated` is whether the user gave a
+    secret or `--plain` with the command, so that it is checked even if the keys are known."""
     name, text, folder = place
     before = target_settings.target_named(store, name)
     kind, path = target_settings.place_of(text, folder)
@@ -172,13 +177,17 @@ def add(
             old = target_settings.keys_of(store, before) if before else None
             keys: Keys = {}
             if kind != "postgresql":
-                keys = _keys(_samples(opened, names), old, shown(path), ask_secret)
+                keys = _keys(
+                    _samples(opened, names), old, shown(path), ask_secret, is_stated=is_stated
+                )
             target = SyncTarget(name, kind, path, replica, bool(keys), every)
             interrupts.defer()
             target_settings.keep(store, target, keys)
             _replication(store, connection, target, opened, keys).announce()
-    is_changed = before is not None
-    return SyncAddResult(name, kind, shown(path), bool(keys), every, len(names), is_changed)
+    is_changed = before is not None and (before.every, old) != (every, keys)
+    return SyncAddResult(
+        name, kind, shown(path), bool(keys), every, len(names), before is None, is_changed
+    )
 
 
 def sync(
@@ -358,21 +367,23 @@ def _make_folder(path: str) -> None:
         disk.make_folder(path)
 
 
-def _keys(samples: Samples, old: Keys | None, place: str, ask_secret: AskSecret) -> Keys:
+def _keys(
+    samples: Samples, old: Keys | None, place: str, ask_secret: AskSecret, *, is_stated: bool
+) -> Keys:
     """Derive the keys of a target, and check that they open what is already there.
 
-    Nothing is asked if the `old` keys are enough.
+    Nothing is asked if the `old` keys are enough. A secret that the user stated is checked.
     """
-    salts = [salt for salt in samples if salt is not None]
+    salts = [salt for salt in samples if salt is not None] or [*(old or ())]
     known: set[bytes | None] = {*old} if old else {None}
-    if old is not None and samples.keys() <= known:
+    if old is not None and samples.keys() <= known and not is_stated:
         return old
     secret = ask_secret(not samples)
     if secret is None and salts:
         raise SyncFailure(f"{place} is encrypted.", hint="Give its passphrase instead of --plain.")
     if secret is None:
         return {}
-    if None in samples:
+    if None in samples or (old is not None and not salts):
         raise SyncFailure(f"{place} is not encrypted.", hint="Add --plain, or use another place.")
     if len(secret) < _SHORTEST_SECRET:
         raise UsageError(
@@ -380,7 +391,9 @@ def _keys(samples: Samples, old: Keys | None, place: str, ask_secret: AskSecret)
         )
     keys = {salt: batch_files.derive_key(secret, salt) for salt in sorted(salts)}
     fitting = {
-        salt: key for salt, key in keys.items() if any(_opens(file, keys) for file in samples[salt])
+        salt: key
+        for salt, key in keys.items()
+        if (old or {}).get(salt) == key or any(_opens(file, keys) for file in samples.get(salt, ()))
     }
     if salts and not fitting:
         raise SyncFailure(
