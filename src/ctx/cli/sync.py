@@ -194,7 +194,7 @@ def render_add(added: SyncAddResult) -> list[Block]:
     verb = "Added" if added.added else "Changed" if added.changed else "Unchanged"
     blocks: list[Block] = [Line(f"{verb} {added.name}: {what} {from_home(added.place)}, {how}.")]
     if added.batches:
-        blocks.append(Line(f"It has {count(added.batches, 'batch', 'batches')} of other machines."))
+        blocks.append(Line(f"It already has {count(added.batches, 'batch', 'batches')}."))
     return [*blocks, Line(f"To send and receive now: `ctx sync {added.name}`")]
 
 
