@@ -295,6 +295,19 @@ def test_the_interval_is_changed_without_the_passphrase(
     assert told["encrypted"]
 
 
+def test_add_and_status_agree_about_the_interval(on: On, shared: Path) -> None:
+    def told(*words: str) -> tuple[str, str]:
+        added = on("one", "sync", "add", "home", str(shared), "--json", *words).json["every"]
+        (target,) = on("one", "sync", "status", "--json").json["targets"]
+        return added, target["every"]
+
+    assert told() == ("never", "never")
+    on("one", "config", "set", "sync.every", "2h")
+    assert told() == ("2h", "2h")
+    assert told("--every", "1h") == ("1h", "1h")
+    assert told() == ("1h", "1h")
+
+
 def test_a_passphrase_is_needed_without_a_terminal(
     on: On, shared: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -132,11 +132,11 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
                     options.every or "",
                     lambda new: _secret(options, settings, new),
                     is_stated=bool(options.plain or options.key_file or options.passphrase_file),
+                    default_every=_default_every(settings),
                 )
                 output.show(added, render_add)
             case "status":
-                config = survey(store.config_file, None, settings.environment, settings.overrides)
-                every = config.text("sync.every")
+                every = _default_every(settings)
                 output.show(sync.status(store, connection, every), render_status)
             case "remove":
                 output.show(sync.remove(store, connection, options.name), render_remove)
@@ -148,6 +148,11 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
                 output.show(done, render)
                 return 1 if any(target.problem for target in done.targets) else 0
     return 0
+
+
+def _default_every(settings: Settings) -> str:
+    file = settings.user_store.config_file
+    return survey(file, None, settings.environment, settings.overrides).text("sync.every")
 
 
 @contextmanager

@@ -45,7 +45,7 @@ class SyncAddResult(NamedTuple):
     place: str
     encrypted: bool
     every: str
-    """How often the worker syncs; empty for the setting `sync.every`."""
+    """How often the worker syncs: `10m`, or `never`."""
     batches: int
     """Batches that the target already has."""
     added: bool
@@ -153,7 +153,8 @@ def add(
     every: str,
     ask_secret: AskSecret,
     *,
-    is_stated: bool = False,
+    is_stated: bool,
+    default_every: str,
 ) -> SyncAddResult:
     """Add a target, or change the key or interval of one. `place` has the name of the target, the
     folder or URL, and the folder that a path is relative to. `is_stated` is whether the user gave a
@@ -186,7 +187,14 @@ def add(
             _replication(store, connection, target, opened, keys).announce()
     is_changed = before is not None and (before.every, old) != (every, keys)
     return SyncAddResult(
-        name, kind, shown(path), bool(keys), every, len(names), before is None, is_changed
+        name,
+        kind,
+        shown(path),
+        bool(keys),
+        every or default_every,
+        len(names),
+        before is None,
+        is_changed,
     )
 
 
