@@ -8,6 +8,7 @@ import pytest
 
 from ctx import layout, repository_names
 from ctx.memory import user_store
+from ctx.sqlite.connection import connect
 from tests.cli.conftest import Add, Piped
 from tests.conftest import Ctx, git
 
@@ -314,6 +315,28 @@ def test_free_pages_are_written_anew_also_for_rules(ctx: Ctx, add: Add, file: Pa
     assert token.encode() in file.read_bytes()
     assert ctx("scrub", "--yes").code == 0
     assert token.encode() not in file.read_bytes()
+
+
+def test_an_index_alone_is_not_a_find(ctx: Ctx, add: Add, project: Path) -> None:
+    add("--type=fact", "Plain words.")
+    (index,) = project.glob(".git/ctx/main/index/*/store.db")
+    for words in (("--dry-run",), (), ("--yes",)):
+        ran = ctx("scrub", *words)
+        assert (ran.code, ran.out) == (0, "Not found in anything ctx stores.\n"), ran.err
+    assert not index.exists()
+
+
+def test_an_index_with_a_secret_that_no_object_has(ctx: Ctx, add: Add, project: Path) -> None:
+    add("--type=fact", "Plain words.")
+    (index,) = project.glob(".git/ctx/main/index/*/store.db")
+    token = "gh" + "p_" + "a1B2c3D4e5F6" * 3
+    with closing(connect(str(index), "mode=rw")) as connection:
+        connection.execute("UPDATE nodes SET content = ?", (f"The token {token}.",))
+    told = "it from 1 place:\n  .git/ctx/main/index  1  made anew\n"
+    assert ctx("scrub", "--dry-run").out == f"Would remove {told}"
+    assert ctx("scrub", "--yes").out == f"Removed {told}"
+    assert not index.exists()
+    assert "Plain words." in ctx("list").out
 
 
 def test_one_that_was_interrupted_is_completed(ctx: Ctx, add: Add, file: Path) -> None:

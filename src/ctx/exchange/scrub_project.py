@@ -116,7 +116,8 @@ class ScrubbedProject:
         return self._needle.name(session) + dash + tip if session else self._needle.name(name)
 
     def _scrub_derived(self, *, acting: bool, any_found: bool) -> Iterator[ScrubbedPlace]:
-        """Delete memory indexes if memory contains the text, and the code index if it does."""
+        """Delete memory indexes if memory or one of them contains the text, and the code index if
+        that does."""
         project = self._project
         memory = [
             path
@@ -126,8 +127,7 @@ class ScrubbedProject:
         ]
         memory += [p for p in (project.narrative_index, project.vectors) if os.path.exists(p)]
         # The indexes may still contain text that the objects no longer have.
-        if not any_found and not self._needle.is_rules:
-            memory = [path for path in memory if self._is_below(path)]
+        found = memory if any_found else [path for path in memory if self._index_holds(path)]
         code = project.code
         of_code = [code.database] if os.path.exists(code.database) else []
         if not (
@@ -135,14 +135,22 @@ class ScrubbedProject:
         ):
             of_code = []
         if acting:
-            for path in (*memory, *of_code):
+            # Rules do not recognise a secret in free pages and text indexes.
+            for path in (*(memory if self._needle.is_rules else found), *of_code):
                 _remove(path)
             if of_code:
                 shutil.rmtree(code.derived, ignore_errors=True)
-        if memory:
-            yield ScrubbedPlace(self._scrubbed_path(project.indexes), len(memory), "made anew")
+        if found:
+            yield ScrubbedPlace(self._scrubbed_path(project.indexes), len(found), "made anew")
         if of_code:
             yield ScrubbedPlace(self._scrubbed_path(code.database), 1, "made anew")
+
+    def _index_holds(self, path: str) -> bool:
+        if not self._needle.is_rules or not os.path.isdir(path):
+            return self._is_below(path)
+        databases = (file for file in plain_files(path) if not file.endswith(JOURNALS))
+        # An index that cannot be read is rebuilt.
+        return any(scrub_files.rows_hold(file, self._needle) != 0 for file in databases)
 
     def _is_below(self, path: str) -> bool:
         if os.path.isdir(path):

@@ -356,5 +356,8 @@ def _tags(connection: Connection, needle: Needle) -> list[tuple[str, str]]:
 
 
 def _contexts(connection: Connection, needle: Needle) -> list[str]:
+    # The index of a project has none.
+    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'contexts'").fetchone():
+        return []
     rows = connection.execute("SELECT place, coalesce(project, ''), text, items FROM contexts")
     return [row[0] for row in rows if any(map(needle.is_in, row))]
