@@ -70,11 +70,16 @@ def test_checking_creates_nothing(home: Path, folder: Path, results_of: CheckRes
     assert not home.exists()
 
 
-def test_a_damaged_store_is_a_problem(ctx: Ctx, home: Path, results_of: CheckResults) -> None:
+@pytest.mark.parametrize("part", [slice(0, 15), slice(4096, None)])
+def test_a_damaged_store_is_a_problem(
+    ctx: Ctx, home: Path, results_of: CheckResults, part: slice
+) -> None:
+    """It is not called empty, whatever its backups have."""
     ctx("add", "--type=fact", "One")
     path = home / "store.db"
+    assert store_backups.make_daily_backup(str(path), 3)
     data = bytearray(path.read_bytes())
-    data[4096:] = bytes(len(data) - 4096)
+    data[part] = bytes(len(data[part]))
     path.write_bytes(data)
     ((state, seen),) = results_of("store")
     assert state == "problem"

@@ -150,6 +150,7 @@ def _store(environment: Environment) -> Iterator[DoctorCheck]:
         if not os.access(folder, os.W_OK | os.X_OK):
             advice = f"It cannot be created: `ls -ld {shlex.quote(path_text(folder))}` shows why."
         yield DoctorCheck("store", "warning", f"{path_text(path)} does not exist yet.", advice)
+        yield from _check_lost_nodes(path)
     elif go_ctx.is_go_store(path):
         seen = f"{path_text(path)} is a store of the Go program `ctx`."
         yield DoctorCheck("store", "warning", seen, "`ctx status` imports it, and keeps a copy.")
@@ -161,8 +162,8 @@ def _store(environment: Environment) -> Iterator[DoctorCheck]:
         yield DoctorCheck("store", "problem", f"{path_text(path)}: {problems[0]}", advice)
     else:
         yield _contents(path)
-    if not _ask_store(path, stats.has_nodes):
-        yield from _check_lost_nodes(path)
+        if _ask_store(path, stats.has_nodes) is False:
+            yield from _check_lost_nodes(path)
 
 
 def _check_lost_nodes(path: str) -> Iterator[DoctorCheck]:
