@@ -12,7 +12,8 @@ from ctx.hook_files import spool
 from ctx.llm.ledger import Caps, Ledger, ModelTarget, Purpose
 from ctx.llm.prices import prices
 from ctx.llm.protocol import Usage
-from ctx.memory import event_log
+from ctx.memory import event_log, receipts
+from ctx.memory.receipts import Receipt
 from ctx.worker import process_lock
 from tests.cli.conftest import Add
 from tests.conftest import Ctx, git
@@ -156,11 +157,13 @@ def test_captured_events_and_given_tokens(
         store.execute(
             "INSERT INTO sessions (id, folder, started_at, last_at) VALUES ('s', '/', 'x', 'x')"
         )
-        for at, tokens in (("2026-11-14T23:00:00Z", 1400), ("2026-11-10T10:00:00Z", 700)):
-            store.execute(
-                "INSERT INTO event_log (at, type, tokens_out) VALUES (?, 'hook.context_inject', ?)",
-                (at, tokens),
-            )
+        for session, at, tokens in (
+            ("s", "2026-11-14T23:00:00Z", 1400),
+            ("s", "2026-11-10T10:00:00Z", 700),
+            ("cli", "2026-11-14T23:00:00Z", 5),
+        ):
+            name = f"{clock.parse_iso(at)}-{session}"
+            receipts.keep(store, Receipt(name, session, "query", at, None, tokens, ()))
         store.execute(
             "INSERT INTO events (id, session, event, at, status, body)"
             " VALUES ('1', 's', 'Stop', '2026-11-14T22:00:00Z', 'skipped', '{}')"

@@ -26,7 +26,6 @@ def test_entries_are_listed_newest_first(monkeypatch: pytest.MonkeyPatch) -> Non
         assert event_log.since(connection, days[1]) == expected[:2]
         assert event_log.since(connection, "", CONTEXT) == expected[2:]
         assert event_log.since(connection, "", limit=1) == expected[:1]
-        assert event_log.tokens_by_day(connection, "") == {days[0][:10]: 900, days[2][:10]: 80}
 
 
 def test_old_entries_are_removed_and_damaged_data_is_empty() -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from ctx import clock
 from ctx.hook_files import hook_log
+from ctx.ids import CLI_SESSION
 from ctx.memory import event_log, receipts
 from ctx.memory.receipts import Receipt
 from ctx.operations.disk_use import disk_use
@@ -23,13 +24,20 @@ def report(surroundings: Path, folder: Path) -> HealthReport:
         return health_report(memory, days=3)
 
 
-def give(memory: Memory, event: str, tokens: int, days_ago: int, took_ms: int | None) -> None:
+def give(
+    memory: Memory,
+    event: str,
+    tokens: int,
+    days_ago: int,
+    took_ms: int | None,
+    session: str = "s1",
+) -> None:
     at_ms = clock.now_ms() - days_ago * DAY_MS
     at = clock.iso(at_ms)
     with transaction(memory.local):
         name = f"{at_ms:013d}-1-{event}{tokens}"
-        receipts.keep(memory.local, Receipt(name, "s1", event, at, "app", tokens, ()))
-        entry = event_log.EventLogEntry(at, "s1", event_log.CONTEXT, {}, took_ms, tokens)
+        receipts.keep(memory.local, Receipt(name, session, event, at, "app", tokens, ()))
+        entry = event_log.EventLogEntry(at, session, event_log.CONTEXT, {}, took_ms, tokens)
         event_log.put(memory.local, entry)
 
 
@@ -45,12 +53,15 @@ def test_tokens_by_day_and_times(surroundings: Path, repo: Path) -> None:
         give(memory, "SessionStart", 900, 0, 40)
         give(memory, "UserPromptSubmit", 50, 0, None)
         give(memory, "query", 7, 0, None)
+        # A person asked for this one.
+        give(memory, "query", 5, 0, None, CLI_SESSION)
         give(memory, "SessionStart", 800, 2, 20)
         give(memory, "SessionStart", 999, 3, 500)
     found = report(surroundings, repo)
     today = clock.iso(clock.now_ms())[:10]
     assert found.days[-1] == DayUse(today, 900, 50, 7)
-    assert found.days[-1].total == 957
+    assert found.days[-1].total == found.health.tokens_today == 957
+    assert found.health.tokens_a_day == round((957 + 800 + 999) / 7)
     assert [day.at_start for day in found.days] == [800, 0, 900]
     assert found.context_times == ContextTimes(2, 40, 40, 40)
 

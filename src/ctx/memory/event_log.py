@@ -76,16 +76,6 @@ def last_id(connection: Connection, type: str) -> int:
     return rows.fetchone()[0] or 0
 
 
-def tokens_by_day(connection: Connection, at: str) -> dict[str, int]:
-    """How many tokens agents were given on each day since a time, `2026-11-15` → 4,812."""
-    rows = connection.execute(
-        "SELECT substr(at, 1, 10), sum(tokens_out) FROM event_log"
-        " WHERE type IN (?1, ?2) AND at >= ?3 AND tokens_out IS NOT NULL GROUP BY 1 ORDER BY 1",
-        (CONTEXT, RELEVANT, at),
-    )
-    return dict(rows.fetchall())
-
-
 def durations(connection: Connection, type: str, at: str) -> list[int]:
     """How many milliseconds the entries of a type took since a time, in ascending order."""
     rows = connection.execute(

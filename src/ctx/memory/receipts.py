@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ctx import clock
 from ctx.errors import ContentRefused
-from ctx.ids import NodeId
+from ctx.ids import CLI_SESSION, NodeId
 
 QUERY = "query"
 """The event of a requested pack."""
@@ -149,12 +149,15 @@ def heads(connection: Connection, session: str) -> list[tuple[str, str, str, int
 def tokens_by_day(
     connection: Connection, since: str, project: str | None
 ) -> list[tuple[str, str, int]]:
-    """What agents were given since a time: day, event, tokens. None: in all projects."""
+    """What agents were given since a time: day, event, tokens. None: in all projects.
+
+    A command outside of a session was run by a person.
+    """
     # Ids begin with the time, so older receipts are not read.
     return connection.execute(
-        "SELECT substr(at, 1, 10), event, sum(tokens) FROM receipts"
-        " WHERE id >= ?1 AND at >= ?2 AND (?3 IS NULL OR project = ?3) GROUP BY 1, 2 ORDER BY 1, 2",
-        (str(clock.parse_iso(since)), since, project),
+        "SELECT substr(at, 1, 10), event, sum(tokens) FROM receipts WHERE id >= ?1 AND at >= ?2"
+        " AND session <> ?4 AND (?3 IS NULL OR project = ?3) GROUP BY 1, 2 ORDER BY 1, 2",
+        (str(clock.parse_iso(since)), since, project, CLI_SESSION),
     ).fetchall()
 
 

@@ -1,6 +1,7 @@
 """The health of ctx at a glance: what it captured, what it gave, what it costs, and problems."""
 
 import os
+from collections import Counter
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -8,7 +9,7 @@ from ctx import clock, disk, locks
 from ctx.capture import event_table, session_table
 from ctx.errors import CtxError
 from ctx.hook_files import spool
-from ctx.memory import event_log
+from ctx.memory import receipts
 from ctx.operations.capture_status import CaptureQueue, CaptureStop, capture_queue, capture_stops
 from ctx.workspace import Memory
 
@@ -58,15 +59,17 @@ def health(memory: Memory) -> Health:
     waits = capture_queue(memory)
     today = clock.iso(clock.now_ms())[:10]
     since = f"{clock.iso(clock.now_ms() - (_DAYS - 1) * _DAY_MS)[:10]}T00:00:00Z"
-    given = event_log.tokens_by_day(memory.local, since)
+    given: Counter[str] = Counter()
+    for day, _, tokens in receipts.tokens_by_day(memory.local, since, None):
+        given[day] += tokens
     worker = _worker(store.worker_lock)
     models = _models(memory, today)
     return Health(
         sessions=session_table.count(memory.local),
         queue=waits,
         worker=worker,
-        tokens_today=given.get(today, 0),
-        tokens_a_day=round(sum(given.values()) / _DAYS),
+        tokens_today=given[today],
+        tokens_a_day=round(given.total() / _DAYS),
         model_tokens_today=models.tokens,
         model_tokens_cap=models.cap,
         model_problem=models.problem,
