@@ -179,6 +179,13 @@ class Project(NamedTuple):
         return os.path.join(self.checkout.common_dir, "ctx", self.checkout.worktree + self.part)
 
     @property
+    def local_before_git(self) -> str | None:
+        """The local folder from before the project became a git checkout, if it is still there."""
+        folder = os.path.join(self.store, "local")
+        is_there = self.checkout is not None and os.path.isdir(folder)
+        return folder if is_there and not os.path.islink(folder) else None
+
+    @property
     def part(self) -> str:
         """Tells the project stores of one working tree apart; empty for the one at its top."""
         assert self.checkout is not None

@@ -303,7 +303,13 @@ def _project_here(environment: Environment) -> "tuple[Project | None, Verdict | 
     from ctx.project import trust_check
 
     verdict = trust_check.verify(home, project)
-    return project, None if verdict.is_trusted else verdict
+    if not verdict.is_trusted:
+        return project, verdict
+    if project.local_before_git:
+        from ctx.objects.repository import Repository
+
+        Repository(project).adopt_staged_before_git()
+    return project, None
 
 
 @contextmanager

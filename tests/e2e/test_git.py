@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ctx.context import project_store_context
 from ctx.layout import project_at
 from ctx.objects import commits, trees
 from ctx.objects.repository import Repository
@@ -276,6 +277,35 @@ def test_staged_work_follows_when_the_project_becomes_a_checkout(folder: Path, c
         "a.txt"
     ]
     assert ctx("debug", "verify").code == 0
+
+
+@pytest.mark.parametrize("top", [".", ".."], ids=["here", "above"])
+def test_a_store_stays_trusted_when_the_project_becomes_a_checkout(
+    folder: Path, ctx: Ctx, surroundings: Path, top: str
+) -> None:
+    home = str(surroundings / ".ctx")
+
+    def texts() -> list[str]:
+        shown = ctx("list", "--project", "--format", "json")
+        assert (shown.code, shown.err) == (0, "")
+        return sorted(node["content"] for node in shown.json["nodes"])
+
+    assert ctx("init").code == 0
+    assert ctx("add", "Staged before git").code == 0
+    git("init", "-q", "-b", "main", top)
+    # A hook trusts it too, and has the index built.
+    state = project_store_context.read(home, project_at(str(folder)))
+    assert (state.is_current, state.notice) == (False, project_store_context.MISSING)
+    assert texts() == ["Staged before git"]
+    assert ctx("add", "Staged after git").code == 0
+    assert texts() == ["Staged after git", "Staged before git"]
+    # What belongs to this machine is where git does not touch it.
+    git("clean", "-qfdX")
+    assert texts() == ["Staged after git", "Staged before git"]
+    state = project_store_context.read(home, project_at(str(folder)))
+    assert (state.is_current, state.notice) == (True, "")
+    assert state.connection
+    state.connection.close()
 
 
 def test_verify_reports_no_damage_after_a_branch_switch(project: Path, ctx: Ctx) -> None:

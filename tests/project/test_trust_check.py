@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from ctx.layout import Project, project_at
+from ctx.objects.repository import Repository
 from ctx.project import repository_identity, trust_check, trust_list
 from ctx.project.trust_check import Verdict
 from tests.conftest import git
@@ -247,6 +248,43 @@ def test_a_folder_outside_of_git_is_recognised_by_its_marker(home: str, folder: 
     (folder / ".ctx" / "config.toml").write_text(CONFIG)
     assert not trust_list.is_trusted(home, at(folder))
     assert not verify(home, folder).is_trusted
+
+
+@pytest.mark.parametrize("how", ["file", "ctx", "main", "link"])
+def test_the_marker_in_the_git_folder_of_another_project_does_not_count(
+    home: str, folder: Path, tmp_path: Path, how: str
+) -> None:
+    """A trusted folder became a repository and was moved. An archive is unpacked at its path."""
+    store = folder / ".ctx"
+    store.mkdir()
+    (store / "config.toml").write_text(CONFIG)
+    assert trust_check.trust_project(home, at(folder), ADA, AT)
+    git("init", "-q", str(folder))
+    assert verify(home, folder).is_trusted
+    Repository(at(folder)).adopt_staged_before_git()
+    assert not (store / "local").exists()
+    assert verify(home, folder).is_trusted
+
+    moved = tmp_path / "moved"
+    shutil.move(folder, moved)
+    shutil.copytree(moved / ".ctx", store)
+    if how == "file":
+        (folder / ".git").write_text(f"gitdir: {moved}/.git\n")
+    else:
+        git("init", "-q", str(folder))
+    ours, theirs = (top / ".git" / "ctx" for top in (moved, folder))
+    match how:
+        case "ctx":
+            theirs.symlink_to(ours)
+        case "main":
+            theirs.mkdir()
+            (theirs / "main").symlink_to(ours / "main")
+        case "link":
+            (theirs / "main").mkdir(parents=True)
+            (theirs / "main" / "trust.json").symlink_to(ours / "main" / "trust.json")
+    assert not trust_list.is_trusted(home, at(folder))
+    assert not verify(home, folder).is_trusted
+    assert not verify(home, moved).is_trusted
 
 
 def test_a_copied_git_folder_is_not_trusted(home: str, clone: Path, tmp_path: Path) -> None:

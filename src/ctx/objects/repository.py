@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from ctx import checkouts, disk, git, locks
 from ctx.checkouts import Checkout
-from ctx.errors import ObjectNotFound, UsageError
+from ctx.errors import CtxError, ObjectNotFound, UsageError
 from ctx.ids import ObjectId, SessionId, object_id, object_prefix, session_id
 from ctx.layout import Project
 from ctx.objects import commits, local_state, refs, untracked_commits, untracked_survey
@@ -23,6 +23,8 @@ from ctx.objects.read_limits import WorkLimit
 from ctx.objects.refs import Refs
 from ctx.objects.replaced_objects import ReplacedObjects
 from ctx.objects.staged_objects import StagedStore
+
+_READER_WAITS_S = 1.0
 
 
 class CommittedStore(LooseStore):
@@ -194,17 +196,23 @@ class Repository:
     def _note(self) -> str:
         return os.path.join(self.project.local, "PUBLISHING")
 
+    def adopt_staged_before_git(self) -> None:
+        """Take over what was staged before the project became a git checkout, so that readers see
+        it. If that is not possible now, the next writer does it."""
+        with (
+            contextlib.suppress(CtxError),
+            locks.hold(self.project.lock, "moving staged work", _READER_WAITS_S),
+        ):
+            self._adopt_local_state()
+
     def _adopt_local_state(self) -> None:
         """Take over what was staged before the project became a git checkout.
 
         It is in `.ctx/local/`, where `git clean` would delete it. A link, or files that git tracks,
         come from somebody else and were not staged here.
         """
-        begun = os.path.join(self.project.store, "local")
-        checkout = self.project.checkout
-        if checkout is None or os.path.islink(begun) or not os.path.isdir(begun):
-            return
-        if git.tracked_files(checkout, begun):
+        begun, checkout = self.project.local_before_git, self.project.checkout
+        if begun is None or checkout is None or git.tracked_files(checkout, begun):
             return
         local_state.adopt_local_state(self.project, begun)
 

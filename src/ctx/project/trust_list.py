@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ctx.layout import Project
 
 NAME = "trusted.json"
+_KEY_NAME = "trust.json"
 
 _LARGEST = 4 * 1024 * 1024
 _LARGEST_KEY = 64 * 1024
@@ -125,11 +126,27 @@ def _is_at_home(checkout: "Checkout") -> bool:
 def key_file(project: "Project", key: str) -> str:
     """The file with the marker, which distinguishes the trusted repository from another one."""
     if key == folder_of(project):
-        return os.path.join(project.store, "local", "trust.json")
+        moved = os.path.join(project.local, _KEY_NAME)
+        is_moved = _can_have_moved(project) and os.path.lexists(moved)
+        return moved if is_moved else os.path.join(project.store, "local", _KEY_NAME)
     assert project.checkout is not None
     # One repository may hold several project stores.
     name = f"trust-{layout.digest(os.fsencode(key), 8)}.json"
     return os.path.join(project.checkout.common_dir, "ctx", name)
+
+
+def _can_have_moved(project: "Project") -> bool:
+    """Whether the local files of a trusted folder may be in a git folder that was made in it later.
+
+    As with the key, another repository's git folder does not count.
+    """
+    checkout, local = project.checkout, project.local
+    return (
+        checkout is not None
+        and _is_at_home(checkout)
+        and not os.path.islink(local)
+        and not os.path.islink(os.path.dirname(local))
+    )
 
 
 def read_key(project: "Project", key: str) -> "dict[str, Any]":
