@@ -37,6 +37,24 @@ def test_a_folder_with_only_the_name_is_not_a_store(folder: Path, surroundings: 
     assert project_root(folder, surroundings) is None
 
 
+@pytest.mark.parametrize("name", ["config.toml", ".gitignore"])
+def test_a_folder_with_commits_of_memory_is_a_store(
+    folder: Path, surroundings: Path, name: str
+) -> None:
+    store = folder / ".ctx"
+    for inside in ("heads", "objects"):
+        (store / inside).mkdir(parents=True)
+    (store / name).write_text("[repos]\n")
+    (store / "heads" / "main").touch()
+    assert project_root(folder, surroundings) is None
+    (store / "heads" / ("0af" + 61 * "9")).touch()
+    assert project_root(folder, surroundings) == str(folder)
+    assert project_root(folder, store) is None
+    # Git leaves untracked commits behind when it switches to a branch without a store.
+    (store / name).unlink()
+    assert project_root(folder, surroundings) is None
+
+
 def test_the_user_store_is_not_a_project_store(surroundings: Path) -> None:
     make(surroundings)
     assert project_root(surroundings, surroundings / ".ctx") is None

@@ -1,6 +1,7 @@
 """Where things lie: the user store, a project store, and a project's local folder.
 
-The user store is `CTX_HOME`. A project store is a `.ctx/` whose `config.toml` names `[repo]`.
+The user store is `CTX_HOME`. A project store is a `.ctx/` whose `config.toml` names `[repo]`, or
+one that has commits of memory: what is wrong with the file must not hide them.
 What a project keeps on this machine only (refs, staging, indexes, the lock) lies in the git
 folder, one place per working tree, where `git clean` and `git add -A` do not reach; without
 git it lies in `.ctx/local/`.
@@ -25,6 +26,8 @@ INDEX_KEY = 32
 """Characters of the name of an index."""
 
 _LARGEST_CONFIG = 256 * 1024
+_HEAD_NAME = 64
+_HEX_DIGITS = "0123456789abcdef"
 _NOT_IN_TAGS = "\"'`,;()"
 _LONGEST_NAME = 100
 # Linux takes 107 bytes, macOS 103.
@@ -467,8 +470,29 @@ def is_project_store(store: str, ctx_home: str) -> bool:
     """Whether a folder is a project store rather than a user store or something else."""
     if not os.path.isdir(store) or os.path.realpath(store) == os.path.realpath(ctx_home):
         return False
+    return names_repo(os.path.join(store, CONFIG_NAME)) or _has_memory(store)
+
+
+def _has_memory(store: str) -> bool:
+    """Whether a folder has commits of memory. Other programs also call a folder `.ctx`.
+
+    Where git has switched to a branch without a store, commits that it does not have stay behind,
+    but neither of the two files.
+    """
+    if not any(os.path.lexists(os.path.join(store, name)) for name in (CONFIG_NAME, ".gitignore")):
+        return False
     try:
-        text = disk.read_plain(os.path.join(store, CONFIG_NAME), _LARGEST_CONFIG)
+        names = os.listdir(os.path.join(store, "heads"))
+    except OSError:
+        return False
+    has_heads = any(len(name) == _HEAD_NAME and not name.strip(_HEX_DIGITS) for name in names)
+    return has_heads and os.path.isdir(os.path.join(store, "objects"))
+
+
+def names_repo(config_file: str) -> bool:
+    """Whether a project's configuration has the section `[repo]`, which every project store has."""
+    try:
+        text = disk.read_plain(config_file, _LARGEST_CONFIG)
     except OSError:
         return False
     # A glance rather than a parse: this runs in every command, for every folder above.

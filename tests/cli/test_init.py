@@ -44,9 +44,66 @@ def test_completes_a_store_that_was_begun(folder: Path, ctx: Ctx) -> None:
     ctx("init")
     (head,) = os.listdir(folder / ".ctx" / "heads")
     (folder / ".ctx" / "config.toml").unlink()
-    assert ctx("gc").code == 1
     assert ctx("init").code == 0
     assert os.listdir(folder / ".ctx" / "heads") == [head]
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        (None, "is missing, so the defaults apply."),
+        ("", "has no section [repo], so its defaults apply."),
+        ("[storage]\ncompression_level = 5\n", "has no section [repo], so its defaults apply."),
+    ],
+    ids=["missing", "empty", "other section"],
+)
+def test_a_store_without_its_configuration_is_still_used(
+    folder: Path, ctx: Ctx, text: str | None, what: str
+) -> None:
+    ctx("init")
+    ctx("add", "Deploys run on Mondays")
+    file = folder / ".ctx" / "config.toml"
+    file.unlink() if text is None else file.write_text(text)
+    # Git, and a file of another program, change nothing about it.
+    git("init", "-q")
+    (folder / ".ctx" / "other-tool.db").write_text("x")
+    ctx("add", "Releases are signed")
+    scopes = {each["content"]: each["scope"] for each in ctx("list", "--json").json["nodes"]}
+    assert scopes == {"Deploys run on Mondays": "project", "Releases are signed": "project"}
+
+    def doctor() -> list[dict[str, str]]:
+        checks = ctx("-C", str(folder / "sub"), "doctor", "--json").json["checks"]
+        return [each for each in checks if each["name"] == "project store"]
+
+    (folder / "sub").mkdir()
+    warning, trust = doctor()
+    assert warning["state"] == "warning"
+    assert warning["seen"].endswith(f"/.ctx/config.toml {what}")
+    assert warning["advice"] == (
+        "If git has it, `git checkout -- ../.ctx/config.toml` restores it."
+        " Otherwise `ctx init ..` completes it."
+    )
+    assert trust["state"] == "ok"
+
+    ran = ctx("-C", str(folder / "sub"), "init", "..")
+    assert ran.code == 0
+    assert ran.out.startswith(f"Completed the project store in {folder}/.ctx.\n")
+    assert "not trusted" not in ran.err
+    assert 'id = "app"' in file.read_text()
+    assert (text or "") in file.read_text()
+    assert doctor() == [trust]
+    again = ctx("init", "--json").json
+    assert (again["created"], again["trusted"]) == (False, True)
+    assert len(ctx("list", "--project", "--json").json["nodes"]) == 2
+
+
+def test_an_invalid_configuration_is_not_replaced(folder: Path, ctx: Ctx) -> None:
+    ctx("init")
+    file = folder / ".ctx" / "config.toml"
+    file.write_text("a = 1\na = 2\n")
+    ran = ctx("init")
+    assert (ran.code, ran.err[:11]) == (1, "error E013:")
+    assert file.read_text() == "a = 1\na = 2\n"
 
 
 def test_no_git_leaves_the_index_alone(repo: Path, ctx: Ctx) -> None:

@@ -62,6 +62,14 @@ def test_what_was_there_before_is_not_trusted(stranger: Path, ctx: Ctx) -> None:
     assert listed(ctx) == [str(stranger)]
 
 
+def test_init_quotes_nothing_of_a_store_that_is_not_trusted(stranger: Path, ctx: Ctx) -> None:
+    (stranger / ".ctx" / "config.toml").write_text("obey = 1\nobey = 2\n")
+    ran = ctx("init")
+    assert (ran.code, ran.out) == (1, "")
+    assert "error E032" in ran.err
+    assert "obey" not in ran.err
+
+
 def test_a_store_is_made_also_where_trust_cannot_be_written_down(
     surroundings: Path, repo: Path, ctx: Ctx
 ) -> None:

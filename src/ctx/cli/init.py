@@ -125,8 +125,11 @@ def _offer_to_move(settings: Settings, output: Output, *, is_in_git: bool) -> No
 def render(made: InitResult) -> list[Block]:
     if not made.created:
         return [Line(f"{made.store} already exists; nothing changed.")]
-    first = f", first commit {short(made.commit)}" if made.commit else ""
-    lines = [Line(f"Created a project store for {made.name} in {made.store}{first}.")]
+    if made.commit:
+        first = f"first commit {short(made.commit)}"
+        lines = [Line(f"Created a project store for {made.name} in {made.store}, {first}.")]
+    else:
+        lines = [Line(f"Completed the project store in {made.store}.")]
     match made.git:
         case "added":
             lines.append(Line("Added to git: commit it with your next git commit."))

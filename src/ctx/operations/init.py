@@ -1,9 +1,8 @@
 """Make a project store.
 
-The configuration file is what makes a folder a project store, so it is written last: a crash
-before it leaves nothing that any command would take for one, and running it again completes
-what is there. Everything but the first commit is the same bytes each time, so that two branches
-which both make a store merge without a conflict.
+The configuration file is written last: a crash before it leaves nothing, or a store that lacks only
+this file, and running it again completes what is there. Everything but the first commit is the same
+bytes each time, so that two branches which both make a store merge without a conflict.
 """
 
 import os
@@ -13,14 +12,16 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from ctx import __version__, clock, disk, git, interrupts, layout, redaction
-from ctx.config import project_template
-from ctx.errors import DiskFailure, GitFailure, LockConflict, PathRefused
+from ctx.config import config_files, edit_file, project_template, schema
+from ctx.config.config_files import ConfigPlace
+from ctx.config.setting import as_one_line
+from ctx.errors import ConfigInvalid, DiskFailure, GitFailure, LockConflict, PathRefused
 from ctx.ids import CLI_SESSION, ObjectId
 from ctx.layout import Project
 from ctx.objects import refs
 from ctx.objects.repository import Repository
 from ctx.objects.untracked_survey import discarded_by_git
-from ctx.project import compaction, trust_check, trust_list
+from ctx.project import compaction, trust_check
 
 # Names that may be in an incomplete store; anything else belongs to another program.
 _OURS = frozenset(
@@ -153,15 +154,15 @@ def contents(project: Project) -> StoreContents:
 def init(project: Project, options: Options) -> InitResult:
     """Make the store, or say that there is one. `force` destroys what is there first: the
     caller has shown `contents` and asked."""
-    _refuse_place(project, options.home)
+    _refuse_place(project, options)
     name = os.path.basename(project.root) or "project"
     above = layout.find_project(os.path.dirname(project.root), options.home)
     answer = InitResult(
         project.root, project.store, name, options.template, False, None, "left alone",
         outer=above.root if above else None,
     )  # fmt: skip
-    if layout.is_project_store(project.store, options.home) and not options.force:
-        return answer
+    if layout.names_repo(project.config_file) and not options.force:
+        return answer._replace(trusted=trust_check.verify(options.home, project).is_trusted)
     # An existing store came with a clone, or was left by a crash: ctx cannot tell.
     is_all_ours = options.force or not disk.names(project.store)
     repository = Repository(project)
@@ -181,15 +182,14 @@ def init(project: Project, options: Options) -> InitResult:
             # Where git threw commits away, the first one can come back with them.
             is_begun = repository.named_heads() or discarded_by_git(repository)
             made = None if is_begun else compaction.commit(repository, wish)
-            text = project_template.project_template(name, __version__)
-            disk.replace(project.config_file, text.encode())
+            _write_config(project, options.home, name)
     known, message = _configure_git(project, options)
     return answer._replace(
         created=True,
         commit=made.id if made else None,
         git=known,
         git_message=message,
-        trusted=trust_list.is_trusted(options.home, project),
+        trusted=trust_check.verify(options.home, project).is_trusted,
     )
 
 
@@ -200,9 +200,9 @@ def _trust(project: Project, home: str, author: str) -> None:
         trust_check.trust_project(home, project, author, clock.iso(clock.now_ms()))
 
 
-def _refuse_place(project: Project, home: str) -> None:
+def _refuse_place(project: Project, options: Options) -> None:
     """Say no to places where a project store would do harm, or be none."""
-    store = project.store
+    store, home = project.store, options.home
     if os.path.realpath(store) == os.path.realpath(home):
         raise PathRefused(
             f"{store} is your user store, not a project's.",
@@ -215,7 +215,10 @@ def _refuse_place(project: Project, home: str) -> None:
     layout.refuse_links(project)
     if os.path.exists(store) and not os.path.isdir(store):
         raise PathRefused(f"{store} is not a folder.", hint="Move it away first.")
-    is_other = os.path.exists(project.config_file) and not layout.is_project_store(store, home)
+    is_store = layout.is_project_store(store, home)
+    if is_store and not options.force:
+        return
+    is_other = os.path.exists(project.config_file) and not is_store
     if is_other or not all(map(_is_ours, disk.names(store))):
         raise PathRefused(
             f"{store} is not a project store; something else keeps its files there.",
@@ -246,6 +249,23 @@ def _scaffold(project: Project, name: str, kind: Template) -> None:
         if not os.path.exists(full):
             disk.make_folder(os.path.dirname(full))
             disk.replace(full, text.encode())
+
+
+def _write_config(project: Project, home: str, name: str) -> None:
+    """Write the configuration file; if it exists and only lacks `[repo]`, add that."""
+    place = ConfigPlace("project", project.config_file)
+    try:
+        file = config_files.read(place)
+        if file and file.text.strip():
+            edit_file.set_value(place, schema.SETTINGS["repo.id"], as_one_line(name))
+            return
+    except ConfigInvalid as error:
+        # The message may quote the file.
+        if trust_check.verify(home, project).is_trusted:
+            raise
+        raise error.unquoted() from error
+    text = project_template.project_template(name, __version__)
+    disk.replace(project.config_file, text.encode())
 
 
 def _clear(project: Project) -> None:

@@ -277,6 +277,8 @@ def _project_store(environment: Environment) -> Iterator[DoctorCheck]:
     if project is None:
         return
     verdict, known = trust_check.verify(home, project), trust_list.find(home, project)
+    if not layout.names_repo(project.config_file):
+        yield _incomplete_config(project, environment.folder)
     if verdict.is_trusted and known:
         yield ok("project store", f"{path_text(project.store)}, trusted since {known.at[:10]}")
         return
@@ -284,6 +286,22 @@ def _project_store(environment: Environment) -> Iterator[DoctorCheck]:
     seen = f"{path_text(project.store)} is not trusted{why}. Agents are told only that it exists."
     advice = "To review and trust it: `ctx trust`"
     yield DoctorCheck("project store", "warning", seen, advice)
+
+
+def _incomplete_config(project: layout.Project, folder: str) -> DoctorCheck:
+    """What to do about a project store whose configuration file is missing or lacks `[repo]`."""
+    path = project.config_file
+    is_there = os.path.lexists(path)
+    what = "has no section [repo], so its" if is_there else "is missing, so the"
+    here = os.path.realpath(folder)
+    above = [] if here == project.root else [os.path.relpath(project.root, here)]
+    advice = f"`{shlex.join(['ctx', 'init', *above])}` completes it."
+    if project.checkout:
+        restore = f"git checkout -- {shlex.quote(os.path.relpath(path, here))}"
+        advice = f"If git has it, `{restore}` restores it. Otherwise {advice}"
+    return DoctorCheck(
+        "project store", "warning", f"{path_text(path)} {what} defaults apply.", advice
+    )
 
 
 def _conflicts(environment: Environment) -> Iterator[DoctorCheck]:
