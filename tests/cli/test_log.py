@@ -135,3 +135,47 @@ def test_a_day_is_its_log_files(project: Path, ctx: Ctx, add: Add) -> None:
 def test_without_a_project_there_is_no_log(folder: Path, ctx: Ctx) -> None:
     ran = ctx("log")
     assert (ran.code, ran.err.partition(":")[0]) == (1, "error E012")
+
+
+def test_a_commit_lists_the_net_result(project: Path, ctx: Ctx, add: Add) -> None:
+    kept = add("--type=fact", "--tag=x:kept", "--tag=x:old", "Deploys run on Mondays")
+    other = add("--type=fact", "Releases need a tag")
+    ctx("view", "create", "old", "--query=type:fact")
+    ctx("view", "create", "gone", "--query=type:fact")
+    ctx("link", kept, other, "--type=DEPENDS_ON")
+    ctx("commit", "-m", "One")
+    new = add("--type=fact", "--tag=x:a", "The cache is cold")
+    ctx("untag", new, "x:a")
+    ctx("tag", new, "x:b")
+    ctx("update", kept, "--content", "Other words", "--meta", "why=a freeze")
+    ctx("update", kept, "--content", "Deploys run on Mondays", "--meta", "why=a holiday")
+    for command, tag in [("tag", "x:a"), ("untag", "x:a"), ("untag", "x:kept"), ("tag", "x:kept")]:
+        ctx(command, kept, tag)
+    ctx("untag", kept, "x:old")
+    ctx("unlink", kept, other, "--type=DEPENDS_ON")
+    ctx("link", kept, other, "--type=DEPENDS_ON")
+    ctx("link", new, kept, "--type=DEPENDS_ON")
+    ctx("unlink", new, kept, "--type=DEPENDS_ON")
+    ctx("delete", other)
+    ctx("restore", other)
+    ctx("link", kept, add("--type=fact", "Deleted again"), "--type=DEPENDS_ON")
+    ctx("undo")
+    ctx("undo")
+    ctx("view", "create", "brief", "--query=type:fact")
+    ctx("view", "delete", "brief")
+    ctx("view", "update", "old", "--query=type:task")
+    ctx("view", "delete", "gone")
+    changes = [
+        f"+ fact {new}: The cache is cold (x:b)",
+        f"~ fact {kept}: why = a holiday: Deploys run on Mondays",
+        f"# fact {kept}: -x:old",
+        "~ view old: type:task",
+        "- view gone",
+    ]
+    assert ctx("log", "--json").json["staged"][0]["changes"] == changes
+    made = ctx("commit", "-m", "Two", "--json").json
+    assert made["changes"] == changes
+    assert ctx("log", "--json").json["commits"][0]["changes"] == changes
+    page = (project / ".ctx" / "narrative" / made["log"]).read_text()
+    assert "The cache is cold (x:b)" in page
+    assert "brief" not in page

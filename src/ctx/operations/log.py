@@ -12,7 +12,7 @@ from ctx.objects import object_types as objects
 from ctx.objects import trees
 from ctx.objects.object_store import read_typed
 from ctx.objects.repository import Repository
-from ctx.project import changelog, staging, tool_snapshots
+from ctx.project import changelog, staged_private, staging, tool_snapshots
 from ctx.workspace import Workspace
 
 
@@ -97,13 +97,14 @@ def _staged_logs(workspace: Workspace) -> Iterator[StagedLog]:
         session = SessionId(name)
         steps = staging.chain(repository, session)
         if steps:
+            unseen = staged_private.records_to_withhold(graph.connection, session)
+            staged = history.staged_by(graph.connection, session)
+            visible = [record for record in staged if record.id not in unseen]
             yield StagedLog(
                 session,
                 clock.iso(steps[0].work.created_at * 1000),
                 len(steps),
-                changelog.describe_changes(
-                    graph, history.staged_by(graph.connection, session)
-                ).lines,
+                changelog.describe_changes(graph, visible, unseen).lines,
                 tuple(sorted(staging.files(repository, steps))),
             )
 
