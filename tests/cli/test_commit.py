@@ -157,3 +157,39 @@ def test_decisions_are_on_one_page(project: Path, ctx: Ctx) -> None:
     ctx("commit", "-m", "Decided")
     assert "Use jitter" in (narrative / "decisions.md").read_text()
     assert ctx("commit", "--auto", "--format", "json").json["commit"] is None
+
+
+def test_a_commit_counts_the_deleted_nodes_that_it_leaves_out(project: Path, ctx: Ctx) -> None:
+    def add(text: str) -> str:
+        return ctx("add", "--no-tier", "--type=fact", text).out.split()[1]
+
+    committed = add("Deploys run on Mondays")
+    ctx("commit", "-m", "One")
+    gone = add("Precious knowledge about deploys")
+    assert ctx("delete", gone).err == "To restore it until the next commit: `ctx undo`\n"
+    ran = ctx("commit", "-m", "Two")
+    assert (ran.out, ran.err) == (
+        "Nothing to commit in session cli.\n",
+        "1 deleted node was never committed and can no longer be restored.\n",
+    )
+    assert ctx("list", "--deleted").out == "No nodes.\n"
+    moved = add("Mine alone")
+    ctx("move", moved, "--user")
+    ctx("delete", add("Deleted one"), add("Deleted two"))
+    add("Taken back")
+    ctx("undo")
+    assert ctx("delete", committed).err == "To restore it: `ctx undo`\n"
+    elsewhere = ctx("add", "--no-tier", "Of another", "--session", "other").out.split()[1]
+    ctx("delete", elsewhere)
+    made = ctx("commit", "-m", "Three", "--json").json
+    assert (len(made["changes"]), made["deleted_for_good"]) == (1, 3)
+    assert ctx("commit", "--session", "other", "-m", "Four", "--json").json["deleted_for_good"] == 1
+    assert ctx("restore", committed).code == 0
+    assert ctx("commit", "-m", "Five", "--json").json["deleted_for_good"] == 0
+
+
+def test_the_end_of_a_task_counts_them_too(project: Path, ctx: Ctx) -> None:
+    ctx("task", "start", "Deploy")
+    ctx("delete", ctx("add", "--type=fact", "Precious knowledge").out.split()[1])
+    ran = ctx("task", "end")
+    assert "1 deleted node was never committed and can no longer be restored.\n" in ran.err

@@ -3,7 +3,7 @@
 import argparse
 
 from ctx.cli import options as shared
-from ctx.cli.opening import open_to_write
+from ctx.cli.opening import note_deleted_for_good, open_to_write
 from ctx.cli.output import MOST_ROWS, Block, Line, Output, Table, count
 from ctx.cli.settings import Settings
 from ctx.ids import short
@@ -47,6 +47,7 @@ def print_details(made: CommitResult, output: Output) -> None:
         output.warn(f"{secret.where}, line {secret.line}: secret removed ({secret.rule}).")
     for path, reason in made.skipped:
         output.warn(f"narrative/{path} not committed: {reason}.")
+    note_deleted_for_good(made.deleted_for_good, output)
     if made.disputes:
         fields = count(made.disputes, "field")
         output.note(f"{fields} changed on both branches; resolve with `ctx review`")

@@ -9,7 +9,14 @@ from ctx.cli.nodes import preview, table
 from ctx.cli.options import session_option, yes_option
 from ctx.cli.output import Block, Line, Output, count
 from ctx.cli.settings import Settings
-from ctx.operations.delete import DeleteResult, Deletion, delete, deletion, files_of
+from ctx.operations.delete import (
+    DeleteResult,
+    Deletion,
+    delete,
+    deletion,
+    files_of,
+    is_kept_until_commit,
+)
 
 EXAMPLES = """
 ctx delete 01M7ESYZ1SB4
@@ -46,12 +53,12 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         if not options.dry_run:
             delete(memory, [node.id for node in planned.nodes])
         files = files_of(memory, planned.nodes)
+        until_commit = is_kept_until_commit(memory, planned.nodes)
     output.show(deleted, render)
     if not options.dry_run:
         note_kept_files(files, output)
         if deleted.deleted:
-            them = "it" if len(deleted.deleted) == 1 else "them"
-            output.note(f"To restore {them}: `ctx undo`")
+            note_restoring(len(deleted.deleted), until_commit, output)
 
 
 def dependents_text(deletion: Deletion) -> str:
@@ -71,6 +78,12 @@ def note_kept_files(files: Sequence[str], output: Output) -> None:
         more = f" and {len(files) - _FILES_NAMED:,} more" if len(files) > _FILES_NAMED else ""
         stay = "stays" if len(files) == 1 else "stay"
         output.note(f"{names}{more} {stay} on disk; delete what you no longer need with `git rm`.")
+
+
+def note_restoring(number: int, until_commit: bool, output: Output) -> None:
+    them = "it" if number == 1 else "them"
+    until = " until the next commit" if until_commit else ""
+    output.note(f"To restore {them}{until}: `ctx undo`")
 
 
 def render(deleted: DeleteResult) -> list[Block]:

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Sequence
 
 from ctx.cli import arguments, opening
-from ctx.cli.delete import dependents_text, note_kept_files, render
+from ctx.cli.delete import dependents_text, note_kept_files, note_restoring, render
 from ctx.cli.nodes import table
 from ctx.cli.options import session_option, yes_option
 from ctx.cli.output import Line, Output, count
@@ -12,7 +12,7 @@ from ctx.cli.settings import Settings
 from ctx.ids import NodeId
 from ctx.memory.query.compile import Scope
 from ctx.memory.query.query_parser import parse
-from ctx.operations.delete import DeleteResult, delete, deletion, files_of
+from ctx.operations.delete import DeleteResult, delete, deletion, files_of, is_kept_until_commit
 from ctx.operations.forget import forget
 from ctx.operations.query import find
 from ctx.workspace import Memory
@@ -57,11 +57,12 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
                 output.warn(resting)
             delete(memory, node_ids, "forget")
         files = files_of(memory, nodes.nodes)
+        until_commit = is_kept_until_commit(memory, nodes.nodes)
     output.show(deleted, render)
     if not options.dry_run:
         note_kept_files(files, output)
     if deleted.deleted and not options.dry_run:
-        output.note("To restore them: `ctx undo`")
+        note_restoring(len(deleted.deleted), until_commit, output)
 
 
 def _forget_as_agent(memory: Memory, node_ids: Sequence[NodeId], output: Output) -> None:

@@ -141,6 +141,14 @@ def note_compaction(compacted: "CompactResult", output: Output) -> None:
         output.warn(f"{compacted.summary} See `ctx stage status`.")
     else:
         output.note(compacted.summary)
+        note_deleted_for_good(compacted.deleted_for_good, output)
+
+
+def note_deleted_for_good(number: int, output: Output) -> None:
+    """Say how many deleted nodes a commit has left out."""
+    if number:
+        nodes = count(number, "deleted node was", "deleted nodes were")
+        output.note(f"{nodes} never committed and can no longer be restored.")
 
 
 def _mention_stale(memory: Memory, output: Output) -> None:

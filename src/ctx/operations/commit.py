@@ -66,13 +66,15 @@ class CommitResult(NamedTuple):
     """Files under `.ctx/` that `git add .ctx` would add."""
     exposed: tuple[ExcludedSecret, ...] = ()
     """Secrets in narrative files that it would add too."""
+    deleted_for_good: int = 0
+    """Deleted nodes that were never committed: they cannot be restored any more."""
     other_sessions: tuple[SessionId, ...] = ()
     """Where there was nothing to commit: the sessions that have something staged."""
 
 
 _WITHOUT_TEXT = (
     "session", "commit", "parents", "amends", "steps", "nodes", "records", "edges", "disputes",
-    "unknown_to_git",
+    "unknown_to_git", "deleted_for_good",
 )  # fmt: skip
 """The fields that say how much was committed, and not what."""
 
@@ -110,12 +112,19 @@ def _commit(workspace: Workspace, options: Options) -> CommitResult:
         narrative=options.narrative and workspace.config.flag("narrative.snapshot"),
     )
     _refuse_new_history(workspace)
+    lost = _deleted_for_good(workspace)
     made = workspace.memory.commit(wish)
     unknown = _unknown_to_git(workspace)
     exposed = _exposed_secrets(workspace, unknown)
     if made is None:
         others = _sessions(workspace)
-        return CommitResult(workspace.session, None, exposed=exposed, other_sessions=others)
+        return CommitResult(
+            workspace.session,
+            None,
+            exposed=exposed,
+            deleted_for_good=lost,
+            other_sessions=others,
+        )
     with suppress(CtxError, OSError):
         # The commit is made, and this page can be made at any time.
         decisions_page.write_decisions(project.narrative)
@@ -144,6 +153,7 @@ def _commit(workspace: Workspace, options: Options) -> CommitResult:
         disputes=review.count(workspace.memory.graph) if may_dispute else 0,
         unknown_to_git=len(unknown),
         exposed=exposed,
+        deleted_for_good=lost,
     )
 
 
@@ -166,6 +176,12 @@ def _refuse_new_history(workspace: Workspace) -> None:
 def _sessions(workspace: Workspace) -> tuple[SessionId, ...]:
     names = workspace.repository.refs.names()
     return tuple(session for name in names if (session := refs.session_of(name)))
+
+
+def _deleted_for_good(workspace: Workspace) -> int:
+    """How many deleted nodes only this session has: nothing of them is committed."""
+    staged = workspace.memory.unpublished_deletions().values()
+    return sum(sessions == {workspace.session} for sessions in staged)
 
 
 def _edges(workspace: Workspace, made: compaction.CompactionResult) -> int:

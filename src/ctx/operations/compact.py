@@ -29,12 +29,16 @@ class CompactResult(NamedTuple):
     steps: int
     problem: str | None
     """Why there is no commit, where something is in the way."""
+    deleted_for_good: int = 0
+    """Deleted nodes that were never committed: they cannot be restored any more."""
 
     @property
     def summary(self) -> str:
         if self.problem:
             return f"Session {self.session} could not be compacted ({self.why}): {self.problem}"
-        made = f"{short(self.commit or '')} {self.message.partition(chr(10))[0]}"
+        if self.commit is None:
+            return f"Compacted session {self.session} ({self.why}): nothing to commit"
+        made = f"{short(self.commit)} {self.message.partition(chr(10))[0]}"
         return f"Compacted session {self.session} ({self.why}): {made}"
 
 
@@ -59,9 +63,11 @@ def _compact(beside: "ProjectMemory", session: SessionId, why: str) -> CompactRe
         return None
     workspace = Workspace(beside.project, beside.config, beside, session)
     made = committing.commit(workspace, committing.Options(None, auto=True))
-    if made.commit is None:
+    if made.commit is None and not made.deleted_for_good:
         return None
-    return CompactResult(session, why, made.commit, made.message, made.steps, None)
+    return CompactResult(
+        session, why, made.commit, made.message, made.steps, None, made.deleted_for_good
+    )
 
 
 def at_task_end(memory: Memory) -> CompactResult | None:

@@ -100,6 +100,14 @@ def files_of(memory: Memory, nodes: Iterable[Node]) -> list[str]:
     return found
 
 
+def is_kept_until_commit(memory: Memory, nodes: Iterable[Node]) -> bool:
+    """Whether one of these deleted nodes was never committed, so that a commit leaves it out."""
+    if memory.project_memory is None:
+        return False
+    unpublished = memory.project_memory.unpublished_deletions()
+    return any(node.id in unpublished for node in nodes)
+
+
 def restore(memory: Memory, node_ids: Sequence[NodeId]) -> RestoreResult:
     gone: dict[str, list[NodeId]] = {}
     for node_id in dict.fromkeys(node_ids):

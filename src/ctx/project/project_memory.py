@@ -267,6 +267,15 @@ class ProjectMemory:
                 project_index.rename(self.project, before, self.repository.named_heads())
         return made
 
+    def unpublished_deletions(self) -> dict[str, set[str]]:
+        """The deleted nodes that were never committed, and the sessions that have staged them."""
+        from ctx.project import staged_private
+
+        if self.withheld:
+            with closing(self._unstored_memory()) as whole:
+                return whole.unpublished_deletions()
+        return staged_private.unpublished_deletions(self.graph.connection)
+
     def _unstored_memory(self) -> "ProjectMemory":
         """The whole memory of an untrusted store, needed for writing to it.
 

@@ -37,6 +37,31 @@ def records_to_withhold(connection: Connection, session: str) -> set[str]:
     return withheld
 
 
+def unpublished_deletions(connection: Connection) -> dict[str, set[str]]:
+    """The deleted nodes that were never committed, and the sessions that have staged them.
+
+    Nothing of them is left after the sessions are committed. Nodes that were moved to the user
+    store are not included, because they exist there.
+    """
+    found: dict[str, set[str]] = {}
+    for node_id in _missing_nodes(connection):
+        words = list(_words(connection, node_id))
+        puts = [word for word in words if word.kind == "node.put"]
+        lives = [word for word in words if word.kind in ("node.delete", "node.restore")]
+        sessions = {word.session for word in puts if word.session is not None}
+        is_known = any(word.is_committed for word in puts)
+        if sessions and lives and not is_known and not _is_moved(puts, lives[-1]):
+            found[node_id] = sessions
+    return found
+
+
+def _is_moved(puts: "list[_StagedRecord]", last: "_StagedRecord") -> bool:
+    """Whether a move, or the undo of one, has deleted the node here."""
+    if last.action == inverse_changes.ACTION:
+        return any(put.action == records.MOVE for put in puts)
+    return last.action == records.MOVE
+
+
 class _StagedRecord(NamedTuple):
     """A record about a node, or about an edge to it."""
 
