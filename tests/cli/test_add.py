@@ -292,3 +292,10 @@ def test_a_clock_that_was_ahead_does_not_date_what_comes_after(
     ctx("update", node["id"], "--content=Later")
     assert ctx("show", node["id"], "--format=json").json["node"]["updated_at"] == clock.iso(now)
     assert ctx("store", "check").code == 0
+
+
+def test_the_answer_names_the_session_that_has_staged_it(project: Path, ctx: Ctx) -> None:
+    for words, session in [(["--session=s-42"], "s-42"), ([], "cli"), (["--user"], None)]:
+        added = ctx("add", "--no-tier", f"Of {session}", *words, "--json").json["node"]
+        shown = ctx("show", added["id"], "--json").json["node"]
+        assert (added["staged"], shown["staged"]) == (session, session)

@@ -5,7 +5,7 @@ from typing import Any, Literal, NamedTuple
 
 from ctx.ids import NodeId
 from ctx.memory import model, pending
-from ctx.memory.graph import USER
+from ctx.memory.graph import PROJECT, USER
 from ctx.memory.idempotency_keys import Claim
 from ctx.memory.model import Evidence, Node, Redaction
 from ctx.workspace import Memory
@@ -82,6 +82,9 @@ def add(memory: Memory, options: Options, claim: Claim | None = None) -> AddResu
         # What is answered is read before anybody else can change it, or restore a backup.
         change.write()
         node = change.graph.node(node_id)
+        if node.scope == PROJECT:
+            # The transaction stages it at its end.
+            node = node._replace(staged=memory.session)
         short = memory.graph.shown([node_id])[node_id]
     return AddResult(node, short, tuple(given), tuple(change.redacted))
 
