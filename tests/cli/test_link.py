@@ -146,7 +146,7 @@ def test_related(ctx: Ctx, add: Add) -> None:
     ]
     two = ctx("related", a, "--depth=2", "--format=json").json
     assert [(step["id"][:12], step["depth"]) for step in two["steps"]] == [(c, 1), (b, 1), (d, 2)]
-    assert ctx("related", a, "--depth=2", "--limit=1").out.endswith("  … and 2 more\n")
+    assert ctx("related", a, "--depth=2", "--limit=1").out.endswith("  … and 2 more (--limit)\n")
     assert ctx("related", a, "--type=CALLS").out == "No related nodes.\n"
 
 

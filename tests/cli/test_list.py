@@ -35,7 +35,7 @@ def test_filters_and_the_limit(ctx: Ctx, add: Add) -> None:
         node["content"] for node in ctx("list", "--type=task", "--format=json").json["nodes"]
     ] == ["A task"]
     limited = ctx("list", "--tag=a:b", "--limit=2")
-    assert limited.out.splitlines()[-1] == "  … and 4 more"
+    assert limited.out.splitlines()[-1] == "  … and 4 more (--limit)"
     assert len(ctx("list", "--tag=a:b", "--limit=0").out.splitlines()) == 6
     assert ctx("list", "--since=1h", "--tag=a:b", "--tag=c:d").out == "No nodes.\n"
     assert len(ctx("list", "--since=1h").out.splitlines()) == 6

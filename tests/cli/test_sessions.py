@@ -93,7 +93,7 @@ def test_list(ctx: Ctx, worked: Client) -> None:
     ours = "  5dd65eaa-e3b  app  2026-11-02 09:00  completed"
     assert ctx("sessions", "list").out.startswith(ours)
     assert len(ctx("sessions", "list", "--all").out.splitlines()) == 2
-    assert "1 more" in ctx("sessions", "list", "--all", "--limit", "1").out
+    assert "  … and 1 more (--limit)\n" in ctx("sessions", "list", "--all", "--limit", "1").out
     assert ctx("sessions", "list", "--all", "--status", "failed").out.startswith("No session")
     assert ctx("sessions", "list", "--since", "2026-11-03").out.startswith("No session")
     listed = ctx("sessions", "list", "--format", "json").json

@@ -261,3 +261,16 @@ def test_the_stores_are_gone_back_in_the_order_of_what_was_done(
         assert len(alive(ctx)) == left
         assert ctx("undo").code == 0
     assert alive(ctx) == []
+
+
+def test_a_list_says_how_many_older_changes_there_are(ctx: Ctx, project: Path, add: Add) -> None:
+    for number in range(4):
+        add("--type=fact", f"Fact {number}", *(["--user"] if number % 2 else []))
+    ctx("move", add("--type=fact", "Moved"), "--user")
+    # The move changes both stores and counts once.
+    found = ctx("undo", "--list", "--limit=2", "--json").json
+    assert (len(found["changes"]), found["more"]) == (2, 4)
+    assert ctx("undo", "--list", "--limit=2").out.endswith("  … and 4 more (--limit)\n")
+    every = ctx("undo", "--list", "--limit=0", "--json").json
+    assert (len(every["changes"]), every["more"]) == (6, 0)
+    assert "--limit" not in ctx("undo", "--list").out

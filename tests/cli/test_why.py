@@ -35,7 +35,7 @@ def test_nothing_yet(client: Client, ctx: Ctx) -> None:
     )
     listed = ctx("why", "--list")
     assert (listed.code, listed.out) == (0, "No receipts yet.\n")
-    assert ctx("why", "--list", "--format=json").json == {"receipts": []}
+    assert ctx("why", "--list", "--format=json").json == {"receipts": [], "more": 0}
 
 
 @pytest.mark.parametrize("taken_in", [False, True])
@@ -112,7 +112,9 @@ def test_what_was_recalled(client: Client, ctx: Ctx, add: Add) -> None:
     listed = ctx("why", "--list", "--format=json").json["receipts"]
     assert [each["event"] for each in listed] == ["UserPromptSubmit", "SessionStart"]
     assert [[item["label"] for item in each["items"]] for each in listed] == [[f"fact:{node}"]] * 2
-    assert ctx("why", "--list", "--limit=1", "--format=json").json == {"receipts": listed[:1]}
+    last = ctx("why", "--list", "--limit=1", "--format=json").json
+    assert last == {"receipts": listed[:1], "more": 1}
+    assert ctx("why", "--list", "--limit=1").out.endswith("  … and 1 more (--limit)\n")
     assert ctx("why").out.startswith("UserPromptSubmit for app, ")
 
 

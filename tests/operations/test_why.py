@@ -120,6 +120,7 @@ def test_a_receipt_is_found_by_id_and_by_session(client: Client, taken_in: int) 
         assert ids(last(memory, 20)) == made[::-1]
         assert ids(last(memory, 3)) == made[:0:-1]
         assert ids(last(memory, 0)) == made[::-1]
+        assert [last(memory, limit).more for limit in (20, 3, 1, 0)] == [0, 1, 3, 0]
         assert why(memory, "a-se").receipt == made[2]
         with pytest.raises(ReceiptNotFound):
             why(memory, "a-s")

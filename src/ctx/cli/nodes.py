@@ -27,7 +27,7 @@ def render_listing(listing: NodeList) -> list[Block]:
     blocks: list[Block] = [table(listing.nodes, listing.short_ids, listing.scopes)]
     more = listing.total - len(listing.nodes)
     if more > 0:
-        blocks.append(Line(f"  … and {more:,} more"))
+        blocks.append(Line(f"  … and {more:,} more (--limit)"))
     return blocks
 
 

@@ -56,5 +56,5 @@ def render(result: GraphWalk) -> list[Block]:
     headings = ("steps", "edge", "id", "type", "content")
     blocks: list[Block] = [Table(headings, rows, ("dim", "", "id", "type", "text"))]
     if result.left_out:
-        blocks.append(Line(f"  … and {result.left_out:,} more"))
+        blocks.append(Line(f"  … and {result.left_out:,} more (--limit)"))
     return blocks

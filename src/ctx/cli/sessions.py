@@ -177,7 +177,7 @@ def render_list(listed: SessionList) -> list[Block]:
     styles = ("id", *style, "tags", "age", "", "number", "text")
     blocks: list[Block] = [Table(headings, rows, styles)]
     if listed.more:
-        blocks.append(Line(f"  … and {listed.more:,} more", "dim"))
+        blocks.append(Line(f"  … and {listed.more:,} more (--limit)", "dim"))
     return blocks
 
 

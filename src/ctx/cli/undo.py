@@ -1,7 +1,6 @@
 """`ctx undo`"""
 
 import argparse
-from itertools import islice
 
 from ctx import clock
 from ctx.cli import arguments, opening
@@ -10,7 +9,7 @@ from ctx.cli.options import complete_with, session_option
 from ctx.cli.output import Block, Line, Output, Table, age_text, listing
 from ctx.cli.settings import Settings
 from ctx.ids import short
-from ctx.operations.undo import ChangeList, UndoResult, changes, undo_change
+from ctx.operations.undo import ChangeList, UndoResult, list_changes, undo_change
 
 EXAMPLES = """
 ctx undo                  undo the last change of this session
@@ -37,8 +36,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     if options.list:
         with opening.reading(settings, output) as memory:
-            listed = changes(memory, settings.session)
-            output.show(ChangeList(tuple(islice(listed, options.limit or None))), render_changes)
+            listed = list_changes(memory, settings.session, options.limit)
+            output.show(listed, render_changes)
         return
     with opening.writing(settings, output) as memory:
         undone = undo_change(memory, options.change, dry_run=options.dry_run)
@@ -73,7 +72,10 @@ def render_changes(changes: ChangeList) -> list[Block]:
     if not rows:
         return [Line("No changes yet.")]
     headings = ("change", "age", "by", "what", "session", "")
-    return [Table(headings, rows, ("id", "age", "type", "text", "dim", "dim"))]
+    blocks: list[Block] = [Table(headings, rows, ("id", "age", "type", "text", "dim", "dim"))]
+    if changes.more:
+        blocks.append(Line(f"  … and {changes.more:,} more (--limit)", "dim"))
+    return blocks
 
 
 def render(undone: UndoResult) -> list[Block]:

@@ -155,4 +155,8 @@ def render_list(listed: ReceiptList) -> list[Block]:
         )
         for each in listed.receipts
     ]
-    return [Table(("receipt", "age", "event", "nodes", "tokens", "project"), rows, ("id", "", ""))]
+    headings = ("receipt", "age", "event", "nodes", "tokens", "project")
+    blocks: list[Block] = [Table(headings, rows, ("id", "", ""))]
+    if listed.more:
+        blocks.append(Line(f"  … and {listed.more:,} more (--limit)", "dim"))
+    return blocks

@@ -182,8 +182,17 @@ def keys_given(connection: Connection, session: str, most: int) -> set[str]:
 
 def newest(connection: Connection, project: str | None, limit: int) -> list[Receipt]:
     """The last receipts of a project, newest first; of all projects if it is None."""
-    where = "WHERE project = ?1" if project else "WHERE ?1 IS NULL"
-    return _rows(connection, where, project, limit)
+    return _rows(connection, _of_project(project), project, limit)
+
+
+def ids(connection: Connection, project: str | None) -> set[str]:
+    """The ids of all receipts of a project; of all projects if it is None."""
+    rows = connection.execute(f"SELECT id FROM receipts {_of_project(project)}", (project,))
+    return {row[0] for row in rows}
+
+
+def _of_project(project: str | None) -> str:
+    return "WHERE project = ?1" if project else "WHERE ?1 IS NULL"
 
 
 def forget_session(connection: Connection, session: str) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from heapq import merge
-from itertools import repeat
+from itertools import islice, repeat
 from typing import NamedTuple
 
 from ctx.errors import NodeNotFound, UsageError
@@ -20,6 +20,8 @@ class ChangeList(NamedTuple):
     """The answer of `ctx undo --list`."""
 
     changes: tuple[ChangeSummary, ...]
+    more: int = 0
+    """How many older changes there are."""
 
 
 class UndoResult(NamedTuple):
@@ -81,6 +83,16 @@ def undo_change(memory: Memory, text: str | None, *, dry_run: bool) -> UndoResul
         tuple(document.orphaned_documents(memory, gone)),
         tuple(documents),
     )
+
+
+def list_changes(memory: Memory, session: str | None, limit: int) -> ChangeList:
+    """The last changes in all stores, or all of them if the limit is 0."""
+    found = _changes(memory, session)
+    listed = [
+        inverse_changes.describe_change(graph, change_id)
+        for graph, change_id in islice(found, limit or None)
+    ]
+    return ChangeList(tuple(listed), sum(1 for _ in found))
 
 
 def changes(memory: Memory, session: str | None) -> Iterator[ChangeSummary]:

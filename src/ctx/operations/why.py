@@ -65,6 +65,8 @@ class ReceiptList(NamedTuple):
     """The answer of `ctx why --list`."""
 
     receipts: tuple[Receipt, ...]
+    more: int = 0
+    """How many older receipts there are."""
 
 
 def why(memory: Memory, named: str | None) -> ReceiptDetails:
@@ -86,8 +88,8 @@ def last(memory: Memory, limit: int) -> ReceiptList:
     Outside of a project, or if the project has none yet, receipts of all projects count.
     """
     most = limit or _ALL
-    listed = _newest(memory, memory.project, most) or _newest(memory, None, most)
-    return ReceiptList(tuple(listed))
+    of_project = _newest(memory, memory.project, most)
+    return of_project if of_project.receipts else _newest(memory, None, most)
 
 
 def _find_receipt(memory: Memory, text: str) -> Receipt:
@@ -117,12 +119,14 @@ def _of_session(memory: Memory, waiting: Sequence[Receipt], text: str) -> list[R
     return pending + receipts.of_session(memory.local, text)
 
 
-def _newest(memory: Memory, project: str | None, limit: int) -> list[Receipt]:
+def _newest(memory: Memory, project: str | None, limit: int) -> ReceiptList:
     waiting = [each for each in _spooled_receipts(memory) if project in (None, each.project)]
     by_id = {each.id: each for each in receipts.newest(memory.local, project, limit)} | {
         each.id: each for each in waiting
     }
-    return [by_id[receipt_id] for receipt_id in sorted(by_id, reverse=True)[:limit]]
+    listed = [by_id[receipt_id] for receipt_id in sorted(by_id, reverse=True)[:limit]]
+    every = receipts.ids(memory.local, project).union(by_id)
+    return ReceiptList(tuple(listed), len(every) - len(listed))
 
 
 def _spooled_receipts(memory: Memory) -> list[Receipt]:
