@@ -93,7 +93,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     for item in items:
         path = item.path.relative_to(here)
-        if path.parts[0] == "e2e" or str(path.with_suffix("")) in effort.SLOW:
+        is_slow = path.parts[0] == "e2e" or str(path.with_suffix("")) in effort.SLOW
+        if is_slow or "postgres" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.slow)
 
 

@@ -15,17 +15,17 @@ EFFORT = float(os.environ.get("CTX_TEST_EFFORT", "1"))
 IS_THOROUGH = EFFORT > 1
 SLOW = frozenset(
     """
+    agents/claude_code/test_before_edit
     agents/claude_code/test_doctor agents/claude_code/test_first_prompt
     agents/claude_code/test_hook agents/claude_code/test_hook_and_worker
     agents/claude_code/test_hook_faults agents/claude_code/test_hook_fuzz
     agents/claude_code/test_in_a_project agents/claude_code/test_samples
     capture/test_symbol_changes
     cli/test_add_cargo cli/test_completion cli/test_doctor cli/test_documents cli/test_help_topics
-    cli/test_hook cli/test_import cli/test_install cli/test_llm cli/test_move cli/test_query
-    cli/test_rebuild cli/test_relate cli/test_review cli/test_scrub cli/test_stage cli/test_store
-    cli/test_sync cli/test_worker
-    code/test_build code/test_parse_fuzz code/test_resolve_on_demand
-    direct/test_direct_mode
+    cli/test_hook cli/test_import cli/test_install cli/test_install_hosts cli/test_llm
+    cli/test_move cli/test_query cli/test_rebuild cli/test_relate cli/test_review cli/test_scrub
+    cli/test_stage cli/test_store cli/test_sync cli/test_worker
+    code/test_build code/test_parse_fuzz code/test_process_pool code/test_resolve_on_demand
     exchange/test_recovery exchange/test_scrub_store llm/test_llama_cpp
     mcp/test_conformance mcp/test_processes
     memory/query/test_fuzz memory/query/test_oracle
@@ -37,11 +37,12 @@ SLOW = frozenset(
     page/test_without_scripts
     sync/test_store_copy synthesis/test_synthesis_properties
     worker/test_model_thread worker/test_worker
-    test_dist test_docs test_library test_redaction
+    test_dist test_docs test_figures test_layers test_library test_redaction
     """.split()
 )
 """The modules, beside those in `e2e`, that are about processes, damage, whole repositories or
-random cases. A single heavy test elsewhere is marked `slow`. `make check` has `test_docs`."""
+random cases. A single heavy test elsewhere is marked `slow`, and so is what needs a PostgreSQL
+server. `make check` has `test_docs`, `test_figures` and `test_layers`."""
 
 
 def times(count: int) -> int:

@@ -51,6 +51,7 @@ def test_passwords_of_people_are_caught() -> None:
     assert share_caught(samples, piece=PASSWORD_PIECE) >= 0.85
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", [PLAIN, *ENCODINGS], ids=lambda encoding: encoding.name)
 def test_a_search_of_many_texts_finds_what_a_search_of_each_finds(encoding: Encoding) -> None:
     rng = random.Random(SEED)

@@ -52,6 +52,7 @@ def test_the_similarity_is_the_product_with_the_signs(index: Connection) -> None
     assert near == pytest.approx({id: exact[id] for id in near})
 
 
+@pytest.mark.slow
 def test_the_same_vector_is_found_among_many(index: Connection) -> None:
     numbers = random.Random(2)
     vectors = [unit(numbers) for _ in range(2_000)]

@@ -182,6 +182,7 @@ def test_a_loading_model_is_waited_for(server: model_server.Server, backend: Lla
     assert backend.probe() == Capabilities("scripted-1", 32_768, "b1-scripted")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("impatient")
 def test_a_model_that_loads_too_long_is_an_error(
     server: model_server.Server, tmp_path: Path
@@ -251,6 +252,7 @@ def test_an_answer_beyond_its_limit_is_stopped(
     assert [(call.is_open, call.excess) for call in meter.calls] == [(True, heard * 7 // 4 - 20)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [Drops(), Hangs(), Status(500, "down"), Cut(Says("Blue"), 0)])
 def test_no_answer_at_all_is_an_error(
     step: model_server.Step, server: model_server.Server, tmp_path: Path

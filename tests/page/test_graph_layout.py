@@ -57,6 +57,7 @@ def test_components_do_not_cover_each_other() -> None:
             assert apart, boxes
 
 
+@pytest.mark.slow
 def test_a_process_lays_out_thousands_in_the_same_way() -> None:
     edges = layout_process.edge_set(neighbourhoods(5_000, 10_000))
     layout = graph_layout.lay_out(5_000, edges)

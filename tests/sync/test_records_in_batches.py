@@ -128,6 +128,7 @@ def test_a_scrub_while_a_batch_is_written_reaches_it(
     assert contents(desktop.graph) == ["The key is [scrubbed] today."]
 
 
+@pytest.mark.slow
 def test_large_texts_are_spread_over_batches(two: tuple[Machine, Machine]) -> None:
     laptop, desktop = two
     for number in range(5):

@@ -118,6 +118,7 @@ def test_programs_are_found_as_in_a_shell(tmp_path: Path, monkeypatch: pytest.Mo
     assert list(program_runs.programs("ctx", folders)) == [first, second]
 
 
+@pytest.mark.slow
 def test_a_slow_program_is_killed_with_its_children(tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     path = program(tmp_path / "slow", f"sleep 60 & echo $! $$ > {pids}", "wait")
