@@ -46,7 +46,7 @@ def refused(ctx: Ctx, words: list[str], code: str, message: str, hint: str = "")
     [
         (["add", "--type=fcat", "x"], "E011", "There is no node type 'fcat'.", "`fact`"),
         (["add", "--type=", "x"], "E011", "", ""),
-        (["add", "--type=fact", ""], "E023", "There is no content.", "--stdin"),
+        (["add", "--type=fact", ""], "E023", "There is no content.", "Give some text."),
         (["add", "--type=fact", " \n "], "E023", "There is no content.", ""),
         (["add", "--type=fact", "--tag=", "x"], "E011", "'' cannot be a tag.", "namespace:value"),
         (["add", "--type=fact", "--tag=a\x1b[0m", "x"], "E011", "", "namespace:value"),
