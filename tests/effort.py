@@ -23,21 +23,22 @@ SLOW = frozenset(
     capture/test_symbol_changes
     cli/test_add_cargo cli/test_completion cli/test_doctor cli/test_documents cli/test_help_topics
     cli/test_hook cli/test_import cli/test_install cli/test_install_hosts cli/test_llm
-    cli/test_move cli/test_query cli/test_rebuild cli/test_relate cli/test_review cli/test_scrub
-    cli/test_stage cli/test_store cli/test_sync cli/test_worker
+    cli/test_move cli/test_pager cli/test_query cli/test_rebuild cli/test_relate cli/test_review
+    cli/test_scrub cli/test_stage cli/test_startup cli/test_store cli/test_sync cli/test_worker
     code/test_build code/test_parse_fuzz code/test_process_pool code/test_resolve_on_demand
     exchange/test_recovery exchange/test_scrub_store llm/test_llama_cpp
     mcp/test_conformance mcp/test_processes
     memory/query/test_fuzz memory/query/test_oracle
     operations/test_apply operations/test_backfill operations/test_convert_go_store
-    operations/test_model_questions
+    operations/test_model_questions operations/test_stage_captured
     page/test_access page/test_accessibility page/test_attacks page/test_code page/test_commands
     page/test_graph page/test_graph_frames page/test_health page/test_node page/test_now
     page/test_openapi page/test_review page/test_search page/test_search_api page/test_sessions
     page/test_without_scripts
     sync/test_store_copy synthesis/test_synthesis_properties
     worker/test_model_thread worker/test_worker
-    test_dist test_docs test_figures test_layers test_library test_redaction
+    test_dist test_docs test_figures test_imports test_layers test_library test_names
+    test_redaction
     """.split()
 )
 """The modules, beside those in `e2e`, that are about processes, damage, whole repositories or

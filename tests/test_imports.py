@@ -82,7 +82,6 @@ def lazy_imports() -> list[str]:
     return [f"{name}: {late}" for name, each in all_imports().items() for late in sorted(each.late)]
 
 
-@pytest.mark.slow
 def test_there_are_no_circular_imports() -> None:
     known = {
         name: {each for each in found.early | found.late if each in MODULES} - {name}
