@@ -22,17 +22,15 @@ def records_to_withhold(connection: Connection, session: str) -> set[str]:
     of its last edits.
     """
     withheld: set[str] = set()
-    for node_id in _missing_nodes(connection):
-        words = list(_words(connection, node_id))
-        lives = [word for word in words if word.kind in ("node.delete", "node.restore")]
-        last = lives[-1] if lives else None
-        is_known = any(word.is_committed for word in words if word.kind == "node.put")
-        if is_known and not (last and last.takes_away):
+    for node in _missing_nodes(connection):
+        if node.is_known and not (node.last and node.last.takes_away):
             continue
         # If another session has created it, the deletion is needed until that is committed.
-        is_elsewhere = any(word.is_staged_beside(session) for word in words)
-        tombstone = last if is_known or is_elsewhere else None
-        withheld.update(word.id for word in words if not word.is_committed and word != tombstone)
+        is_elsewhere = any(word.is_staged_beside(session) for word in node.words)
+        tombstone = node.last if node.is_known or is_elsewhere else None
+        withheld.update(
+            word.id for word in node.words if not word.is_committed and word != tombstone
+        )
     _withhold_empty_undos(connection, session, withheld)
     return withheld
 
@@ -44,22 +42,11 @@ def unpublished_deletions(connection: Connection) -> dict[str, set[str]]:
     store are not included, because they exist there.
     """
     found: dict[str, set[str]] = {}
-    for node_id in _missing_nodes(connection):
-        words = list(_words(connection, node_id))
-        puts = [word for word in words if word.kind == "node.put"]
-        lives = [word for word in words if word.kind in ("node.delete", "node.restore")]
-        sessions = {word.session for word in puts if word.session is not None}
-        is_known = any(word.is_committed for word in puts)
-        if sessions and lives and not is_known and not _is_moved(puts, lives[-1]):
-            found[node_id] = sessions
+    for node in _missing_nodes(connection):
+        sessions = {word.session for word in node.puts if word.session is not None}
+        if sessions and node.last and not node.is_known and not node.is_moved:
+            found[node.id] = sessions
     return found
-
-
-def _is_moved(puts: "list[_StagedRecord]", last: "_StagedRecord") -> bool:
-    """Whether a move, or the undo of one, has deleted the node here."""
-    if last.action == inverse_changes.ACTION:
-        return any(put.action == records.MOVE for put in puts)
-    return last.action == records.MOVE
 
 
 class _StagedRecord(NamedTuple):
@@ -82,7 +69,37 @@ class _StagedRecord(NamedTuple):
         return self.kind == "node.put" and self.session not in (None, session)
 
 
-def _missing_nodes(connection: Connection) -> list[str]:
+class _MissingNode(NamedTuple):
+    """A node that does not exist, and the records about it and its edges, in order."""
+
+    id: str
+    words: list[_StagedRecord]
+
+    @property
+    def puts(self) -> list[_StagedRecord]:
+        return [word for word in self.words if word.kind == "node.put"]
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it was committed."""
+        return any(put.is_committed for put in self.puts)
+
+    @property
+    def last(self) -> _StagedRecord | None:
+        """The last record that deletes or restores it."""
+        lives = [word for word in self.words if word.kind in ("node.delete", "node.restore")]
+        return lives[-1] if lives else None
+
+    @property
+    def is_moved(self) -> bool:
+        """Whether a move, or the undo of one, has deleted it here."""
+        action = self.last.action if self.last else ""
+        if action == inverse_changes.ACTION:
+            return any(put.action == records.MOVE for put in self.puts)
+        return action == records.MOVE
+
+
+def _missing_nodes(connection: Connection) -> list[_MissingNode]:
     """The nodes that staged records are about and that do not exist.
 
     Nodes with a document are excluded: without their records, the document would become another
@@ -97,7 +114,7 @@ def _missing_nodes(connection: Connection) -> list[str]:
         " WHERE node NOT IN (SELECT id FROM nodes)"
         " AND node NOT IN (SELECT node_id FROM documents WHERE node_id IS NOT NULL) ORDER BY node"
     )
-    return [row[0] for row in rows]
+    return [_MissingNode(row[0], list(_words(connection, row[0]))) for row in rows.fetchall()]
 
 
 def _words(connection: Connection, node_id: str) -> Iterator[_StagedRecord]:
