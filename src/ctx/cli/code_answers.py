@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from ctx.cli.output import Block, Line, Table, age_text, count, listing, size
+from ctx.cli.output import Block, Line, Table, age_text, beyond_limit, count, listing, size
 from ctx.code.coverage import Coverage
 
 if TYPE_CHECKING:
@@ -75,8 +75,7 @@ def calls(result: "CodeCalls") -> list[Block]:
         kinds.insert(2, "dim")
     blocks.append(Line("Called by" if is_by else "Calls", "heading"))
     blocks.append(Table(headings, rows, kinds))
-    if result.more:
-        blocks.append(Line(f"  … and {result.more:,} more (--limit)", "dim"))
+    blocks += beyond_limit(result.more)
     return blocks
 
 
@@ -116,8 +115,7 @@ def imports(result: "CodeImports") -> list[Block]:
     ]
     blocks.append(Line("Imported by", "heading"))
     blocks.append(Table(("where", "who", "what"), importing, ("id", "", "")))
-    if result.more:
-        blocks.append(Line(f"  … and {result.more:,} more (--limit)", "dim"))
+    blocks += beyond_limit(result.more)
     return blocks
 
 

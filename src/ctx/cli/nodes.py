@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ctx import clock
-from ctx.cli.output import Block, Line, Output, Table, age_text, count
+from ctx.cli.output import Block, Line, Output, Table, age_text, beyond_limit, count
 from ctx.ids import NodeId
 from ctx.memory import sources
 from ctx.memory.graph import PROJECT, USER
@@ -24,11 +24,8 @@ _OPTIONAL_COLUMNS = ("where", "source")
 def render_listing(listing: NodeList) -> list[Block]:
     if not listing.nodes:
         return [Line("No nodes.")]
-    blocks: list[Block] = [table(listing.nodes, listing.short_ids, listing.scopes)]
     more = listing.total - len(listing.nodes)
-    if more > 0:
-        blocks.append(Line(f"  … and {more:,} more (--limit)"))
-    return blocks
+    return [table(listing.nodes, listing.short_ids, listing.scopes), *beyond_limit(more, "")]
 
 
 def table(

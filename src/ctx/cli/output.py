@@ -84,6 +84,11 @@ def listing(
     return [Table(headings, rows[:MOST_ROWS], kinds), *left_out]
 
 
+def beyond_limit(more: int, kind: str = "dim") -> list[Block]:
+    """The line below a list that `--limit` has cut, if it has."""
+    return [Line(f"  … and {more:,} more (--limit)", kind)] if more > 0 else []
+
+
 class ReaderGone(Exception):
     """The reader has closed our output."""
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from ctx.cli import arguments, opening
 from ctx.cli.nodes import table
 from ctx.cli.options import also_formats
-from ctx.cli.output import Block, Line, Output, count
+from ctx.cli.output import Block, Line, Output, beyond_limit, count
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
 from ctx.memory.graph import USER
@@ -231,6 +231,5 @@ def render(result: QueryResult) -> list[Block]:
     if not result.nodes:
         return [Line("No matching nodes.")]
     blocks: list[Block] = [table(result.nodes, result.short_ids, result.scopes)]
-    if result.total > len(result.nodes):
-        blocks.append(Line(f"  … and {result.total - len(result.nodes):,} more (--limit)"))
+    blocks += beyond_limit(result.total - len(result.nodes), "")
     return blocks

@@ -7,7 +7,7 @@ from ctx import tokens
 from ctx.cli import arguments, opening, pack_answers
 from ctx.cli.compose import budget, note_other_projects, projects, visible
 from ctx.cli.nodes import place
-from ctx.cli.output import Block, Line, Markdown, Output, Table
+from ctx.cli.output import Block, Line, Markdown, Output, Table, beyond_limit
 from ctx.cli.settings import Settings
 from ctx.markdown import code, contained
 from ctx.memory import sources
@@ -151,9 +151,7 @@ def _nodes(result: RecallResult) -> list[Block]:
             text = f"({node.source}) {text}"
         rows.append((result.short_ids[node.id], node.type, text))
     blocks: list[Block] = [Table(("id", "type", "content"), rows, ("id", "type", ""))]
-    more = result.total - len(result.nodes)
-    if more > 0:
-        blocks.append(Line(f"  … and {more:,} more (--limit)", "dim"))
+    blocks += beyond_limit(result.total - len(result.nodes))
     return blocks
 
 

@@ -4,7 +4,7 @@ import argparse
 
 from ctx.cli import arguments, opening
 from ctx.cli.nodes import preview
-from ctx.cli.output import Block, Line, Output, Table
+from ctx.cli.output import Block, Line, Output, Table, beyond_limit
 from ctx.cli.settings import Settings
 from ctx.memory import model, walk
 from ctx.memory.walk import GraphWalk, graph_walk
@@ -54,7 +54,5 @@ def render(result: GraphWalk) -> list[Block]:
         arrow = f"── {step.type} →" if step.outward else f"← {step.type} ──"
         rows.append((str(step.depth), arrow, result.short_ids[step.id], node.type, preview(node)))
     headings = ("steps", "edge", "id", "type", "content")
-    blocks: list[Block] = [Table(headings, rows, ("dim", "", "id", "type", "text"))]
-    if result.left_out:
-        blocks.append(Line(f"  … and {result.left_out:,} more (--limit)"))
-    return blocks
+    table = Table(headings, rows, ("dim", "", "id", "type", "text"))
+    return [table, *beyond_limit(result.left_out, "")]

@@ -7,7 +7,7 @@ from ctx.capture.session_state import STATUSES
 from ctx.capture.steps import Step, StepFinding, outcome_text
 from ctx.cli import arguments, opening, session_rebuild, session_synthesis
 from ctx.cli import options as shared
-from ctx.cli.output import Block, Line, Output, Table, count
+from ctx.cli.output import Block, Line, Output, Table, beyond_limit, count
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
 from ctx.hosts.host_registry import FIRST
@@ -175,10 +175,7 @@ def render_list(listed: SessionList) -> list[Block]:
     host, style = (("host",), ("tags",)) if has_hosts else ((), ())
     headings = ("id", *host, "project", "started", "status", "steps", "what")
     styles = ("id", *style, "tags", "age", "", "number", "text")
-    blocks: list[Block] = [Table(headings, rows, styles)]
-    if listed.more:
-        blocks.append(Line(f"  … and {listed.more:,} more (--limit)", "dim"))
-    return blocks
+    return [Table(headings, rows, styles), *beyond_limit(listed.more)]
 
 
 def render_one(details: SessionDetails) -> list[Block]:

@@ -6,7 +6,7 @@ from ctx import clock
 from ctx.cli import arguments, opening
 from ctx.cli.delete import note_kept_files
 from ctx.cli.options import complete_with, session_option
-from ctx.cli.output import Block, Line, Output, Table, age_text, listing
+from ctx.cli.output import Block, Line, Output, Table, age_text, beyond_limit, listing
 from ctx.cli.settings import Settings
 from ctx.ids import short
 from ctx.operations.undo import ChangeList, UndoResult, list_changes, undo_change
@@ -72,10 +72,8 @@ def render_changes(changes: ChangeList) -> list[Block]:
     if not rows:
         return [Line("No changes yet.")]
     headings = ("change", "age", "by", "what", "session", "")
-    blocks: list[Block] = [Table(headings, rows, ("id", "age", "type", "text", "dim", "dim"))]
-    if changes.more:
-        blocks.append(Line(f"  … and {changes.more:,} more (--limit)", "dim"))
-    return blocks
+    table = Table(headings, rows, ("id", "age", "type", "text", "dim", "dim"))
+    return [table, *beyond_limit(changes.more)]
 
 
 def render(undone: UndoResult) -> list[Block]:

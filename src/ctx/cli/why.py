@@ -4,7 +4,7 @@ import argparse
 
 from ctx.cli import arguments, opening, pack_answers
 from ctx.cli.options import complete_with
-from ctx.cli.output import Block, Line, Output, Table, age_text, count
+from ctx.cli.output import Block, Line, Output, Table, age_text, beyond_limit, count
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
 from ctx.memory import code_anchors, sources
@@ -156,7 +156,4 @@ def render_list(listed: ReceiptList) -> list[Block]:
         for each in listed.receipts
     ]
     headings = ("receipt", "age", "event", "nodes", "tokens", "project")
-    blocks: list[Block] = [Table(headings, rows, ("id", "", ""))]
-    if listed.more:
-        blocks.append(Line(f"  … and {listed.more:,} more (--limit)", "dim"))
-    return blocks
+    return [Table(headings, rows, ("id", "", "")), *beyond_limit(listed.more)]
