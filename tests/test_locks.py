@@ -1,6 +1,8 @@
 import os
+import shutil
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -26,6 +28,24 @@ def test_a_lock_leaves_nothing_behind(tmp_path: Path) -> None:
         assert locks.is_held(path)
     assert not os.path.exists(path)
     assert not locks.is_held(path)
+
+
+def test_a_lock_on_a_file_that_was_removed_meanwhile_is_not_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder is deleted while one process holds the lock in it and another waits for it."""
+    path = tmp_path / "home" / "LOCK"
+    first = ExitStack()
+    assert first.enter_context(locks.try_hold(str(path))) is not None
+
+    def delete_and_release() -> None:
+        shutil.rmtree(path.parent, ignore_errors=True)
+        first.close()
+
+    monkeypatch.setattr(locks, "_pause", delete_and_release)
+    with locks.try_hold(str(path), 30) as second:
+        assert second is None
+    assert not path.parent.exists()
 
 
 def test_a_conflict_names_the_holder_and_its_age(tmp_path: Path) -> None:

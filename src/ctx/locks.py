@@ -71,12 +71,12 @@ def _acquire(path: str, timeout_seconds: float) -> int:
 def try_hold(path: str, seconds: float = 0) -> Iterator[int | None]:
     """Hold the lock during the block; yields the open file, or None if it is not free in time.
 
-    The file is kept.
+    The file is kept. A lock on a file that was removed in the meantime is worth nothing.
     """
     disk.make_folder(os.path.dirname(path))
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, disk.FILE_MODE)
     try:
-        yield fd if wait_for(fd, seconds) else None
+        yield fd if wait_for(fd, seconds) and _is_still_named(fd, path) else None
     finally:
         os.close(fd)
 

@@ -1,6 +1,7 @@
 """`ctx worker`"""
 
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 import ctx as package
 from ctx.hook_files import spool
+from ctx.worker import spawn
 from tests.conftest import Ctx
 from tests.worker.worker_processes import Workers, end, is_running, until
 
@@ -37,6 +39,15 @@ def test_starting_and_stopping(workers: Workers, ctx: Ctx) -> None:
     until(lambda: not is_running(first["pid"]))
     again = ctx("worker", "stop", "--format=json").json
     assert (again["running"], again["changed"]) == (False, False)
+
+
+def test_stopping_one_that_was_only_just_started(workers: Workers, ctx: Ctx) -> None:
+    workers.home.mkdir()
+    pid = spawn.start_worker(str(workers.home), workers.environment, time.time())
+    assert pid is not None
+    stopped = ctx("worker", "stop", "--format=json").json
+    assert (stopped["running"], stopped["changed"]) == (False, True)
+    until(lambda: not is_running(pid))
 
 
 @pytest.mark.usefixtures("impatient")

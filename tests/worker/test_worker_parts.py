@@ -115,8 +115,11 @@ def test_a_log_that_cannot_be_written_is_ignored(tmp_path: Path) -> None:
 
 
 def test_a_worker_is_started_once_within_some_seconds(tmp_path: Path) -> None:
-    mark = str(tmp_path / spawn.MARK)
-    assert spawn._claim_start(mark, clock.now_ms() / 1000)
-    assert not spawn._claim_start(mark, clock.now_ms() / 1000 + 1)
+    home = str(tmp_path)
+    assert spawn._claim_start(home, clock.wall_s())
+    # The present is given in whole seconds.
+    os.utime(tmp_path / spawn.MARK, (now := clock.wall_s(), now + 0.999))
+    assert not spawn._claim_start(home, now)
+    assert not spawn._claim_start(home, now + 1)
     # Whoever made it did not come far.
-    assert spawn._claim_start(mark, clock.now_ms() / 1000 + 10)
+    assert spawn._claim_start(home, now + 10)

@@ -221,9 +221,21 @@ def start(settings: Settings) -> bool:
 
 def stop(settings: Settings) -> bool:
     """Stop it, and return whether it was running."""
-    owner = _owner(settings)
-    if owner is None:
-        return False
+    home, is_in_time = settings.user_store.home, clock.deadline(_PATIENCE_S)
+    starting_s = spawn.STARTING_S * clock.patience
+    is_stopped = False
+    while is_in_time():
+        if owner := _owner(settings):
+            _end(settings, owner)
+            is_stopped = True
+        elif not spawn.is_starting(home, clock.wall_s(), starting_s):
+            break
+        else:
+            clock.sleep(_POLL_S)
+    return is_stopped
+
+
+def _end(settings: Settings, owner: WorkerProcess) -> None:
     interrupts.defer()
     with suppress(ProcessLookupError):
         os.kill(owner.pid, signal.SIGTERM)
@@ -232,7 +244,6 @@ def stop(settings: Settings) -> bool:
         with suppress(ProcessLookupError):
             os.kill(owner.pid, signal.SIGKILL)
         _wait_until(_STOP_WAIT_S, lambda: _owner(settings) != owner)
-    return True
 
 
 def _owner(settings: Settings) -> WorkerProcess | None:

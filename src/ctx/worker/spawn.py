@@ -16,7 +16,8 @@ MARK = "worker.starting"
 """A file in `CTX_HOME`: a worker was just started and is not ready yet."""
 
 _OF_A_SESSION = ("CTX_SESSION", "CTX_OFF", "CTX_DB")
-_STARTING_S = 5
+STARTING_S = 5.0
+"""After this, a start that left the file has failed."""
 _RUN = (
     "import sys; sys.path.insert(0, sys.argv.pop(1));"
     " from ctx.cli.main import main; sys.exit(main(sys.argv[1:]))"
@@ -28,21 +29,31 @@ def start_worker(home: str, environment: "Mapping[str, str]", now_s: float) -> i
 
     If several start at once, the lock lets one run.
     """
-    if not _claim_start(f"{home}/{MARK}", now_s):
+    if not _claim_start(home, now_s):
         return None
     # The worker belongs to no session. The caller removes the variables of its host.
     kept = {name: value for name, value in environment.items() if name not in _OF_A_SESSION}
     return spawn(home, ("worker", "run", "--detached"), {**kept, "CTX_HOME": home})
 
 
-def _claim_start(mark: str, now_s: float) -> bool:
+def is_starting(home: str, now_s: float, limit_s: float) -> bool:
+    """Whether a worker was started within this time and is not ready yet."""
+    try:
+        # In whole seconds, the present lies before the time of a new file.
+        return abs(now_s - os.stat(f"{home}/{MARK}").st_mtime) < limit_s
+    except OSError:
+        return False
+
+
+def _claim_start(home: str, now_s: float) -> bool:
+    mark = f"{home}/{MARK}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     try:
         os.close(os.open(mark, flags, 0o600))
     except FileExistsError:
+        if is_starting(home, now_s, STARTING_S):
+            return False
         try:
-            if 0 <= now_s - os.stat(mark).st_mtime < _STARTING_S:
-                return False
             # That start failed.
             os.unlink(mark)
             os.close(os.open(mark, flags, 0o600))

@@ -81,6 +81,8 @@ class Worker:
 
     def round(self) -> None:
         """Run one round. Errors go to the log."""
+        if self._is_removed():
+            return
         process_lock.rewrite(self.store.worker_lock)
         with self._guard("a round"), self._open_memory() as memory:
             tended = self._tending.round(memory)
@@ -94,6 +96,8 @@ class Worker:
 
     def freshen(self) -> None:
         """Work for idle times."""
+        if self._is_removed():
+            return
         with self._guard("freshening"), self._open_memory() as memory:
             self._tending.freshen(memory)
             with self._guard("rebuilding sessions"):
@@ -134,7 +138,7 @@ class Worker:
         now = clock.monotonic()
         if self.is_stopping():
             return "stopped"
-        if _inode(self.store.worker_lock) != self._lock:
+        if self._is_removed():
             return "removed"
         if self._model_thread.is_asking:
             # The answer is already paid for.
@@ -150,6 +154,10 @@ class Worker:
         if now - self._woken_at < _SILENT_SESSION_S and self._has_live_session():
             self._needed_at = now
         return "idle" if now - self._needed_at >= self.limits.idle_s else ""
+
+    def _is_removed(self) -> bool:
+        """Whether its home was deleted. Opening the store would create it again."""
+        return _inode(self.store.worker_lock) != self._lock
 
     @property
     def idle_left_s(self) -> float:
