@@ -145,7 +145,7 @@ def test_a_text_that_cannot_be_kept_stays_in_its_file(
 
 
 def test_an_edit_does_not_overwrite_a_change_made_meanwhile(
-    ctx: Ctx, add: Add, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ctx: Ctx, add: Add, folder: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     node_id = add("--type=fact", "First")
     other = f'{sys.executable} -m ctx update {node_id} --content=Second; echo Third > "$2"'
@@ -154,6 +154,7 @@ def test_an_edit_does_not_overwrite_a_change_made_meanwhile(
     assert ran.code == 2
     assert "was changed while you edited it" in ran.err
     place = ran.err.split("Your text is in ")[1].strip().rstrip(".")
+    assert Path(place).is_relative_to(temporary)
     assert Path(place).read_text() == "Third\n"
     assert content(ctx, node_id) == "Second"
 

@@ -115,7 +115,8 @@ def test_editing_a_node_at_once(repo: Path, ctx: Ctx, tmp_path: Path, kind: str)
         'echo "typed by $$" > "$1"\n'
     )
     script.chmod(0o755)
-    both = list(map(ended, [start("edit", node, EDITOR=str(script)) for _ in range(2)]))
+    started = [start("edit", node, EDITOR=str(script), TMPDIR=str(tmp_path)) for _ in range(2)]
+    both = list(map(ended, started))
     (winner,) = [out for code, out, _ in both if code == 0]
     assert winner.endswith("(content)\n")
     (err,) = [err for code, _, err in both if code != 0]
