@@ -200,6 +200,25 @@ def test_what_is_stated_about_a_known_target_is_checked(
     assert (tmp_path / "one" / "sync" / "secret.key").read_text() == kept
 
 
+def test_a_lost_key_is_derived_again_from_the_passphrase(
+    on: On, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on("one", "add", "Fact one.")
+    on("one", "sync", "add", "home", place)
+    on("one", "sync")
+    key = tmp_path / "one" / "sync" / "home.key"
+    kept = key.read_text()
+    key.unlink()
+    assert "`ctx sync add home PLACE` asks for the passphrase again." in on("one", "sync").err
+    monkeypatch.setenv("CTX_SYNC_PASSPHRASE", "wrong horse battery")
+    assert "The passphrase or key is wrong" in on("one", "sync", "add", "home", place).err
+    assert not key.exists()
+    monkeypatch.setenv("CTX_SYNC_PASSPHRASE", PASSPHRASE)
+    assert on("one", "sync", "add", "home", place).out.startswith("Changed home: ")
+    assert key.read_text() == kept
+    assert on("one", "sync").code == 0
+
+
 def test_two_machines_that_begin_at_the_same_time(on: On, tmp_path: Path) -> None:
     """Each chooses a salt. The passphrase, entered again, opens the batches of the other."""
     folders = {"one": tmp_path / "a", "two": tmp_path / "b"}
@@ -334,6 +353,10 @@ def test_a_passphrase_is_needed_without_a_terminal(
         (
             ("sync", "add", "a", "postgresql://127.0.0.1:1/db"),
             "PostgreSQL server cannot be reached",
+        ),
+        (
+            ("sync", "add", "a", "postgresql://127.0.0.1:1/db", "--key-file", "key"),
+            "--key-file has no use.",
         ),
         (("sync", "add", "a", "missing.git"), "does not appear to be a git repository"),
         (("config", "set", "sync.every", "often"), 'a text like "10m"'),

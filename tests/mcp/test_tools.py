@@ -101,6 +101,7 @@ def test_an_agent_forgets_what_agents_said_and_proposes_the_rest(
     said = add("The cache is cold")
     done = call("forget", ids=[own, said])
     assert done.data == {"forgotten": [own], "proposed": [said]}
+    assert f"Forgotten: {own}. `ctx undo` brings it back until the next commit." in done.text
     assert ctx("show", own).code == 1
     assert ctx("show", said).code == 0
     (proposal,) = ctx("review", "--format", "json").json["proposals"]

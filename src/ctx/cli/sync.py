@@ -27,7 +27,7 @@ from ctx.operations.sync import (
     TeamStatus,
 )
 from ctx.sqlite.connection import explain_errors
-from ctx.sync import target_settings
+from ctx.sync import target_settings, team_connection
 from ctx.sync.target_settings import TargetKind
 
 EXAMPLES = """
@@ -124,6 +124,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
     with _opened(settings) as connection:
         match options.subcommand:
             case "add":
+                _check_secret_is_used(options)
                 place = options.name, settings.expanded(options.place), settings.folder
                 added = sync.add(
                     store,
@@ -162,6 +163,16 @@ def _opened(settings: Settings) -> Iterator[Connection]:
         disk.make_folder(settings.user_store.home)
     with explain_errors(path), closing(user_store.open_for_writing(path)) as connection:
         yield connection
+
+
+def _check_secret_is_used(options: argparse.Namespace) -> None:
+    option = "--key-file" if options.key_file else "--passphrase-file"
+    is_given = options.key_file or options.passphrase_file
+    if is_given and team_connection.is_team(options.place):
+        raise UsageError(
+            f"ctx does not encrypt what it stores on a PostgreSQL server: {option} has no use.",
+            hint="Leave it out. The roles of the server decide who may read the memory.",
+        )
 
 
 def _secret(options: argparse.Namespace, settings: Settings, is_new: bool) -> bytes | None:

@@ -175,7 +175,7 @@ def add(
         target = SyncTarget(name, kind, path, replica, True, every)
         with target_settings.open_target(store, target) as opened:
             names = sorted(opened.listing().batches)
-            old = target_settings.keys_of(store, before) if before else None
+            old = target_settings.stored_keys(store, before) if before else None
             keys: Keys = {}
             if kind != "postgresql":
                 keys = _keys(

@@ -96,21 +96,26 @@ def target_named(store: UserStore, name: str) -> SyncTarget | None:
 
 
 def keys_of(store: UserStore, target: SyncTarget) -> Keys:
-    if not target.encrypted:
-        return {}
-    path = _path(store, target.name, "key")
-    try:
-        lines = disk.read(path).decode("ascii").splitlines()
-        pairs = [line.split() for line in lines]
-        keys = {bytes.fromhex(salt): bytes.fromhex(key) for salt, key in pairs}
-    except (OSError, ValueError):
-        keys = {}
-    if not keys:
+    keys = stored_keys(store, target)
+    if keys is None:
+        path = _path(store, target.name, "key")
         raise SyncFailure(
             f"The key of the target {target.name} is missing ({path}).",
             hint=f"`ctx sync add {target.name} PLACE` asks for the passphrase again.",
         )
     return keys
+
+
+def stored_keys(store: UserStore, target: SyncTarget) -> Keys | None:
+    """The keys of a target, none if it is not encrypted; None if they cannot be read."""
+    if not target.encrypted:
+        return {}
+    try:
+        lines = disk.read(_path(store, target.name, "key")).decode("ascii").splitlines()
+        pairs = [line.split() for line in lines]
+        return {bytes.fromhex(salt): bytes.fromhex(key) for salt, key in pairs} or None
+    except (OSError, ValueError):
+        return None
 
 
 def keep(store: UserStore, target: SyncTarget, keys: Keys) -> None:
