@@ -185,8 +185,10 @@ def _score_nodes(query: NodeQuery, texts: Iterable[NodeText]) -> dict[NodeId, _N
     lone = [term for term in query.weights if node_query.is_lone(term)]
     for text in texts:
         words = text.terms.split()
-        whole[text.id] = _counted(query.weights, lone, words)
-        beginnings[text.id] = _counted(query.weights, lone, words[:_BEGINNING])
+        whole[text.id] = counted = _counted(query.weights, lone, words)
+        if len(words) > _BEGINNING:
+            counted = _counted(query.weights, lone, words[:_BEGINNING])
+        beginnings[text.id] = counted
     # A term that is rare in texts may be common in their beginnings.
     having = Counter(term for text in beginnings.values() for term in text.terms)
     worth = {
