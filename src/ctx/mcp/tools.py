@@ -279,7 +279,6 @@ def timeline(place: AgentPlace, wanted: TimelineArguments, call: RunningCall) ->
 
 def forget(place: AgentPlace, wanted: ForgetArguments, _call: RunningCall) -> ToolAnswer:
     from ctx.operations import forget as forgetting
-    from ctx.operations.delete import is_kept_until_commit
     from ctx.operations.recall_index import find_visible
 
     if not wanted.ids:
@@ -287,15 +286,13 @@ def forget(place: AgentPlace, wanted: ForgetArguments, _call: RunningCall) -> To
     with place.open(writing=True) as memory:
         node_ids = [find_visible(memory, each) for each in wanted.ids]
         done = forgetting.forget(memory, node_ids)
-        until = " until the next commit" if is_kept_until_commit(memory, done.forgotten) else ""
         notes = _notes(memory)
     forgotten = [done.short_ids[node.id] for node in done.forgotten]
     proposed = [done.short_ids[node.id] for node in done.proposed]
-    lines = (
-        [f"Forgotten: {', '.join(forgotten)}. `ctx undo` brings it back{until}."]
-        if forgotten
-        else []
-    )
+    lines: list[str] = []
+    if forgotten:
+        until = " until the next commit" if done.until_commit else ""
+        lines.append(f"Forgotten: {', '.join(forgotten)}. `ctx undo` brings it back{until}.")
     if proposed:
         lines.append(
             f"Proposed: {', '.join(proposed)}. Only the user may delete it, with `ctx review`."

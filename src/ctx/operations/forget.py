@@ -11,7 +11,7 @@ from ctx.ids import NodeId
 from ctx.memory import sources
 from ctx.memory.model import Node
 from ctx.operations import agent_proposals
-from ctx.operations.delete import delete, deletion
+from ctx.operations.delete import delete, deletion, is_kept_until_commit
 from ctx.workspace import Memory
 
 ACTION = "forget"
@@ -28,6 +28,8 @@ class ForgetResult(NamedTuple):
     """Nodes that stay, although they were made from these or rest on them."""
     change: str | None
     """What `ctx undo` takes to bring the nodes back; None if nothing was deleted."""
+    until_commit: bool
+    """Whether one of them was never committed, so that the next commit leaves it out for good."""
 
 
 def forget(memory: Memory, node_ids: Sequence[NodeId]) -> ForgetResult:
@@ -36,7 +38,8 @@ def forget(memory: Memory, node_ids: Sequence[NodeId]) -> ForgetResult:
     free = tuple(node for node in found.nodes if node not in held)
     agent_proposals.propose_forgetting(memory, [node.id for node in held])
     change = delete(memory, [node.id for node in free], ACTION) if free else None
-    return ForgetResult(free, held, found.short_ids, found.dependents, change)
+    until_commit = is_kept_until_commit(memory, free)
+    return ForgetResult(free, held, found.short_ids, found.dependents, change, until_commit)
 
 
 def _is_held(memory: Memory, node: Node) -> bool:
