@@ -36,6 +36,7 @@ class PostgresServer:
         self._settings = settings
         self._data = folder / "data"
         self._process: subprocess.Popen[bytes] | None = None
+        self._watcher: subprocess.Popen[bytes] | None = None
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port: int = free.getsockname()[1]
@@ -70,6 +71,12 @@ class PostgresServer:
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self._data,
                 user=self._user, group=self._user, extra_groups=self._no_groups(),
             )  # fmt: skip
+        # However this process ends, the pipe is closed, and the server ends too.
+        self._watcher = subprocess.Popen(
+            ["sh", "-c", 'read -r _; kill -QUIT "$1"', "sh", str(self._process.pid)],
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )  # fmt: skip
         end = time.monotonic() + _START_S
         while True:
             try:
@@ -88,6 +95,9 @@ class PostgresServer:
         self._end(signal.SIGINT)
 
     def _end(self, how: signal.Signals) -> None:
+        if self._watcher is not None:
+            self._watcher.kill()
+            self._watcher.communicate()
         if self._process is not None:
             self._process.send_signal(how)
             with suppress(subprocess.TimeoutExpired):
@@ -95,7 +105,7 @@ class PostgresServer:
             if self._process.poll() is None:
                 self._process.kill()
                 self._process.wait()
-        self._process = None
+        self._process = self._watcher = None
 
     def _run(self, program: str, *arguments: str) -> None:
         subprocess.run(
