@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ctx.cli import settings as surroundings
 from ctx.cli.older_forms import older_option
-from ctx.cli.options import Completes, complete_with
+from ctx.cli.options import complete_with
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
 from ctx.memory.graph import PROJECT, USER
@@ -102,27 +102,23 @@ def metadata_of(options: argparse.Namespace) -> dict[str, str]:
 
 
 def node_type(parser: argparse.ArgumentParser, help_text: str, default: str | None = None) -> None:
-    _add_type(parser, "node-type", help_text, default)
-
-
-def edge_type(parser: argparse.ArgumentParser, help_text: str, default: str | None = None) -> None:
-    _add_type(parser, "edge-type", help_text, default)
-
-
-def _add_type(
-    parser: argparse.ArgumentParser, kind: Completes, help_text: str, default: str | None
-) -> None:
     option = parser.add_argument(
-        "--type", type=_type_name, default=default, metavar="TYPE", help=help_text
+        "--type", type=_node_type, default=default, metavar="TYPE", help=help_text
     )
-    complete_with(option, kind)
+    complete_with(option, "node-type")
 
 
-def _type_name(text: str) -> str:
+def _node_type(text: str) -> str:
     # An empty one would be taken as not given.
     if not text:
         raise argparse.ArgumentTypeError("the type is empty")
     return text
+
+
+def edge_type(parser: argparse.ArgumentParser, help_text: str, default: str | None = None) -> None:
+    complete_with(
+        parser.add_argument("--type", default=default, metavar="TYPE", help=help_text), "edge-type"
+    )
 
 
 def no_tier(parser: argparse.ArgumentParser) -> None:
