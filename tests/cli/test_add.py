@@ -142,7 +142,7 @@ def test_large_content_is_kept_with_a_warning(ctx: Ctx) -> None:
     ("words", "message", "hint"),
     [
         (["--type=fcat", "x"], "There is no node type 'fcat'.", "Did you mean `fact`?"),
-        (["--type=", "x"], "--type: the type is empty.", "ctx add node --help"),
+        (["--type=", "x"], "There is no node type ''.", "There are: fact, decision, "),
         (["--type=fact", "--tag=a b", "x"], "'a b' cannot be a tag.", "A tag is namespace:value"),
         (
             ["--type=fact", "--tag=tier:pined", "x"],

@@ -56,6 +56,13 @@ def test_an_unknown_edge_type(ctx: Ctx, add: Add, word: str, near: str) -> None:
     assert near in ran.err
 
 
+@pytest.mark.parametrize("command", ["edges", "trace", "related"])
+def test_an_empty_edge_type_is_not_all_edges(ctx: Ctx, add: Add, command: str) -> None:
+    ran = ctx(command, add("--type=fact", "One"), "--type=")
+    assert ran.code == 2
+    assert "There is no edge type ''." in ran.err
+
+
 def test_a_node_is_not_linked_to_itself(ctx: Ctx, add: Add) -> None:
     one = add("--type=fact", "One")
     ran = ctx("link", one, one)

@@ -9,6 +9,7 @@ from ctx.cli.older_forms import older_option
 from ctx.cli.options import complete_with
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
+from ctx.memory import model
 from ctx.memory.graph import PROJECT, USER
 from ctx.workspace import Memory
 
@@ -103,22 +104,16 @@ def metadata_of(options: argparse.Namespace) -> dict[str, str]:
 
 def node_type(parser: argparse.ArgumentParser, help_text: str, default: str | None = None) -> None:
     option = parser.add_argument(
-        "--type", type=_node_type, default=default, metavar="TYPE", help=help_text
+        "--type", type=model.node_type, default=default, metavar="TYPE", help=help_text
     )
     complete_with(option, "node-type")
 
 
-def _node_type(text: str) -> str:
-    # An empty one would be taken as not given.
-    if not text:
-        raise argparse.ArgumentTypeError("the type is empty")
-    return text
-
-
 def edge_type(parser: argparse.ArgumentParser, help_text: str, default: str | None = None) -> None:
-    complete_with(
-        parser.add_argument("--type", default=default, metavar="TYPE", help=help_text), "edge-type"
+    option = parser.add_argument(
+        "--type", type=model.edge_type, default=default, metavar="TYPE", help=help_text
     )
+    complete_with(option, "edge-type")
 
 
 def no_tier(parser: argparse.ArgumentParser) -> None:

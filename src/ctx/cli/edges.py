@@ -9,7 +9,6 @@ from ctx.cli.nodes import edge_rows
 from ctx.cli.output import Block, Line, Output
 from ctx.cli.settings import Settings
 from ctx.ids import NodeId
-from ctx.memory import model
 from ctx.memory.graph import DIRECTIONS
 from ctx.memory.model import Edge, Node
 
@@ -39,11 +38,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
-    edge_type = model.edge_type(options.type) if options.type else None
     with opening.reading(settings, output) as memory:
         graph = memory.graph
         node_id = graph.find(options.id)
-        edges = tuple(graph.edges(node_id, options.direction, edge_type))
+        edges = tuple(graph.edges(node_id, options.direction, options.type))
         ends = dict.fromkeys(end for edge in edges for end in (edge.from_id, edge.to_id))
         ends.pop(node_id, None)
         others = tuple(graph.nodes(ends))

@@ -6,7 +6,7 @@ from ctx.cli import arguments, opening
 from ctx.cli.nodes import preview
 from ctx.cli.output import Block, Line, Output, Table, beyond_limit
 from ctx.cli.settings import Settings
-from ctx.memory import model, walk
+from ctx.memory import walk
 from ctx.memory.walk import GraphWalk, graph_walk
 
 EXAMPLES = """
@@ -30,7 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
-    types = (model.edge_type(options.type),) if options.type else ()
+    types = (options.type,) if options.type else ()
     with opening.reading(settings, output) as memory:
         start = memory.graph.find(options.id)
         steps = walk.related(memory.graph, [start], options.depth, edge_types=types)

@@ -37,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
-    filters = [f"type:{model.node_type(options.type)}"] if options.type else []
+    filters = [f"type:{options.type}"] if options.type else []
     filters += [f"tag:{model.tag(tag)}" for tag in options.tag]
     words = arguments.query_of(options) or ""
     if not words.strip():

@@ -6,7 +6,7 @@ from ctx.cli import arguments, opening
 from ctx.cli.nodes import preview
 from ctx.cli.output import Block, Line, Output, Table, count
 from ctx.cli.settings import Settings
-from ctx.memory import model, walk
+from ctx.memory import walk
 from ctx.operations.trace import SourceStep, TraceResult, trace
 
 EXAMPLES = """
@@ -26,7 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
-    types = (model.edge_type(options.type),) if options.type else walk.PROVENANCE
+    types = (options.type,) if options.type else walk.PROVENANCE
     with opening.reading(settings, output) as memory:
         start = memory.graph.find(options.id)
         result = trace(
