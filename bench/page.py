@@ -86,9 +86,9 @@ class Load(NamedTuple):
 
 
 @contextmanager
-def cold_page(browser: Browser, state: Any) -> Iterator[tuple[Page, CDPSession]]:
-    """A tab with the cookie of the first, and nothing in its cache."""
-    context = browser.new_context(storage_state=state, viewport={"width": 1280, "height": 900})
+def cold_page(browser: Browser) -> Iterator[tuple[Page, CDPSession]]:
+    """A tab with nothing in its cache."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
     page = context.new_page()
     session = context.new_cdp_session(page)
     session.send("Network.enable")
@@ -96,8 +96,8 @@ def cold_page(browser: Browser, state: Any) -> Iterator[tuple[Page, CDPSession]]
     context.close()
 
 
-def load(browser: Browser, state: Any, address: str) -> Load:
-    with cold_page(browser, state) as (page, session):
+def load(browser: Browser, address: str) -> Load:
+    with cold_page(browser) as (page, session):
         sizes: dict[str, int] = {}
 
         def finished(event: dict[str, Any]) -> None:
@@ -108,9 +108,9 @@ def load(browser: Browser, state: Any, address: str) -> Load:
         return Load(page.evaluate(_FIRST_PAINT) / 1000, sum(sizes.values()))
 
 
-def frames(browser: Browser, state: Any, address: str) -> list[float]:
+def frames(browser: Browser, address: str) -> list[float]:
     """The time of the main thread for each frame while the graph is dragged, in seconds."""
-    with cold_page(browser, state) as (page, _):
+    with cold_page(browser) as (page, _):
         page.goto(address)
         page.locator(".stage[data-painted]").wait_for(timeout=60_000)
         page.wait_for_timeout(500)
@@ -164,21 +164,17 @@ def layout_time() -> float:
 
 def figures(browser: Browser, served: Served, rounds: int) -> list[Figure]:
     first = served.open(browser)
-    base, state = first.url.removesuffix("/now"), first.context.storage_state()
+    base = first.url.removesuffix("/now")
     routes = {route.path for route in ROUTES if route.method == "GET"}
     views = [(entry.label, entry.path) for entry in NAVIGATION if entry.path in routes]
     lines = []
     for name, path in [*views, (f"Graph of {DRAWN:,} nodes", f"/graph?limit={DRAWN}")]:
-        loads = [load(browser, state, f"{base}{path}") for _ in range(rounds + 1)][1:]
+        loads = [load(browser, f"{base}{path}") for _ in range(rounds + 1)][1:]
         paint, size = median(each.paint for each in loads), max(each.bytes for each in loads)
         limits = (PAINT_LIMIT, BYTES_LIMIT) if (name, path) in views else ("", "")
         lines.append(Figure(f"first paint: {name}", f"{1000 * paint:.0f} ms", limit=limits[0]))
         lines.append(Figure(f"bytes: {name}", f"{size / 1000:.0f} KB", limit=limits[1]))
-    spent = [
-        each
-        for _ in range(rounds)
-        for each in frames(browser, state, f"{base}/graph?limit={DRAWN}")
-    ]
+    spent = [each for _ in range(rounds) for each in frames(browser, f"{base}/graph?limit={DRAWN}")]
     worst = quantiles(spent, n=100)
     lines += [
         Figure("lay out the graph on the server", f"{layout_time():.1f} s", limit="5 s"),

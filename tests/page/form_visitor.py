@@ -7,6 +7,7 @@ from types import TracebackType
 import httpx
 
 from tests.page.served import Served
+from tests.page.visits import base_of, follow
 
 
 class FormVisitor:
@@ -15,7 +16,7 @@ class FormVisitor:
     def __init__(self, served: Served) -> None:
         self.client = served.visitor()
         self.origin = served.origin
-        self.base = str(self.client.get("/").headers["location"]).removesuffix("/now")
+        self.base = base_of(self.client)
         page = self.client.get(f"{self.base}/search").text
         found = re.search(r'name="csrf" content="([^"]+)"', page)
         assert found is not None
@@ -56,7 +57,7 @@ class FormVisitor:
         """Send a form that is accepted, and read the view that it leads to."""
         answer = self.send(path, **fields)
         assert answer.status_code == 303, answer.text
-        return readable(self.client.get(answer.headers["location"]).text)
+        return readable(follow(self.client, answer).text)
 
 
 def readable(page: str) -> str:

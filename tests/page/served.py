@@ -19,6 +19,13 @@ PATIENCE_MS = 120_000
 """A busy machine takes long."""
 
 
+def visitor(address: str) -> httpx.Client:
+    """Who has exchanged the token of an address for a session."""
+    answer = httpx.get(address)
+    assert answer.status_code == 303, answer.text
+    return httpx.Client(base_url=answer.url.join(answer.headers["location"]), timeout=60)
+
+
 class Served:
     """The page of a folder."""
 
@@ -79,12 +86,8 @@ class Served:
         )
 
     def visitor(self) -> httpx.Client:
-        """A browser without JavaScript, as a program: it has exchanged the token for a cookie."""
-        client = httpx.Client(base_url=self.origin, timeout=60)
-        answer = httpx.get(self.address)
-        assert answer.status_code == 303, answer.text
-        client.cookies.update(answer.cookies)
-        return client
+        """A browser without JavaScript, as a program: its addresses are below the session."""
+        return visitor(self.address)
 
     def open(self, browser: Browser, **options: Any) -> Page:
         """The first view in a new browser context."""

@@ -13,6 +13,7 @@ import httpx
 
 from ctx.page import listening
 from tests.page.served import Served
+from tests.page.visits import base_of
 
 _PARALLEL = 1_000
 _HUGE = 100 * 1024 * 1024
@@ -49,10 +50,9 @@ def test_a_thousand_requests_at_once(served: Served) -> None:
 
 def test_a_huge_body_is_not_read(served: Served) -> None:
     with served.visitor() as visitor:
-        base = str(visitor.get("/").headers["location"]).removesuffix("/now")
-        cookie = "; ".join(f"{name}={value}" for name, value in visitor.cookies.items())
-    lines = [f"POST {base}/undo HTTP/1.1", f"Host: {urlsplit(served.origin).netloc}"]
-    lines += [f"Cookie: {cookie}", f"Origin: {served.origin}"]
+        path = visitor.base_url.join(f"{base_of(visitor)}/undo").path
+    lines = [f"POST {path} HTTP/1.1", f"Host: {urlsplit(served.origin).netloc}"]
+    lines += [f"Origin: {served.origin}"]
     for size in (f"Content-Length: {_HUGE}", "Transfer-Encoding: chunked"):
         with connect(served) as connection:
             connection.sendall("\r\n".join([*lines, size, "", ""]).encode())
@@ -153,7 +153,7 @@ def test_no_path_leads_out(served: Served) -> None:
 def test_the_process_ends_with_open_pages(served: Served) -> None:
     """Pages that listen do not keep the server from ending."""
     with served.visitor() as visitor:
-        base = str(visitor.get("/").headers["location"]).removesuffix("/now")
+        base = base_of(visitor)
         received = threading.Event()
 
         def listen() -> None:

@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, expect
 
 from tests.conftest import Ctx
 from tests.page.served import Served
+from tests.page.visits import base_of, press
 
 HOSTILE = '<script>alert(1)</script> "><img src=x onerror=alert(2)> \u202egnp.exe'
 HOSTILE_NAME = '"><img src=x onerror=alert(5)>.py'
@@ -49,8 +50,7 @@ def code(filled: Path) -> Iterator[Served]:
 @pytest.fixture
 def visitor(code: Served) -> Iterator[httpx.Client]:
     with code.visitor() as client:
-        start = str(client.get("/").headers["location"]).removesuffix("/now")
-        client.base_url = httpx.URL(code.origin + start)
+        client.base_url = client.base_url.join(base_of(client))
         yield client
 
 
@@ -155,7 +155,7 @@ def test_the_api_has_the_same(code: Served) -> None:
 def test_without_an_index_the_page_says_so(ctx: Ctx, project: Path) -> None:
     (project / "main.py").write_text("pass\n")
     with Served(project) as serving, serving.visitor() as client:
-        start = str(client.get("/").headers["location"]).removesuffix("/now")
+        start = base_of(client)
         answer = client.get(f"{start}/code")
         assert answer.status_code == 200
         assert "ctx code index" in answer.text
@@ -171,7 +171,7 @@ def test_nothing_runs_in_the_browser(code: Served, browser: Browser) -> None:
     page.goto(f"{base}/code?path=src")
     page.get_by_role("link", name="store.py", exact=True).first.click()
     expect(page.locator("h1")).to_have_text("store.py")
-    page.keyboard.press("j")
+    press(page, "j")
     expect(page.locator("[data-item].chosen")).to_have_count(1)
     page.locator("summary", has_text="save").click()
     page.get_by_role("link", name="app.run").click()

@@ -7,11 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import httpx
 import pytest
 
 from tests.conftest import Ctx
-from tests.page.served import Served
+from tests.page.served import Served, visitor
+from tests.page.visits import base_of
 
 
 @pytest.fixture(autouse=True)
@@ -60,14 +60,12 @@ def test_the_worker_serves_the_page(project: Path, ctx: Ctx) -> None:
         assert os.stat(answer["token_file"]).st_mode & 0o777 == 0o600
         again = ctx("ui", "--no-open").out.strip()
         assert again.partition("?")[0] == answer["address"].partition("?")[0]
-        with httpx.Client() as client:
-            client.cookies.update(httpx.get(again).cookies)
-            origin = again.partition("/?")[0]
-            base = client.get(f"{origin}/").headers["location"].removesuffix("/now")
-            assert "What a session here gets" in client.get(f"{origin}{base}/now").text
-            with client.stream("GET", f"{origin}{base}/live", timeout=600) as stream:
+        with visitor(again) as client:
+            base = base_of(client)
+            assert "What a session here gets" in client.get(f"{base}/now").text
+            with client.stream("GET", f"{base}/live", timeout=600) as stream:
                 received = stream.iter_raw()
-                assert next(received) == b"retry: 2000\n\n"
+                assert next(received) == b": listening\n\n"
                 # A page that listens does not keep the worker from stopping.
                 assert ctx("worker", "stop").code == 0
                 assert b"still" not in b"".join(received)
@@ -86,7 +84,7 @@ def test_a_folder_whose_name_is_not_utf_8(project: Path) -> None:
         folder.mkdir()
     except OSError:
         pytest.skip("this file system has no such names")
-    with Served(folder) as served, served.visitor() as visitor:
-        base = visitor.get("/").headers["location"].removesuffix("/now")
+    with Served(folder) as served, served.visitor() as client:
+        base = base_of(client)
         for view in ("now", "sessions", "search", "review", "graph", "code", "health"):
-            assert visitor.get(f"{base}/{view}").status_code == 200, view
+            assert client.get(f"{base}/{view}").status_code == 200, view

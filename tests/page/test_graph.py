@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.conftest import Ctx
 from tests.page.served import Served
+from tests.page.visits import base_of
 from tests.worker.worker_processes import until
 
 HOSTILE = (
@@ -37,8 +38,7 @@ def graph(served: Served, ctx: Ctx, project: Path) -> Served:
 @pytest.fixture
 def visitor(graph: Served) -> Iterator[httpx.Client]:
     with graph.visitor() as client:
-        start = str(client.get("/").headers["location"]).removesuffix("/now")
-        client.base_url = httpx.URL(graph.origin + start)
+        client.base_url = client.base_url.join(base_of(client))
         yield client
 
 
@@ -127,7 +127,7 @@ def test_the_picture_is_svg_without_script(visitor: httpx.Client) -> None:
 
 def test_without_javascript_there_are_tables_and_a_picture(visitor: httpx.Client) -> None:
     page = visitor.get("graph").text
-    assert re.search(r'<noscript>\s*<a href="/p/[^"]+/graph\.svg\?"><img', page)
+    assert re.search(r'<noscript>\s*<a href="../../p/[^"]+/graph\.svg\?"><img', page)
     assert page.count("<th scope=") == 7
     assert "Use sockets</a>" in page
     assert "DEPENDS_ON" in page
@@ -148,7 +148,7 @@ def test_a_wrong_filter_keeps_what_was_typed(visitor: httpx.Client) -> None:
 
 def test_an_empty_graph_says_what_to_do(served: Served) -> None:
     with served.visitor() as client:
-        start = str(client.get("/").headers["location"]).removesuffix("/now")
+        start = base_of(client)
         page = client.get(f"{start}/graph").text
     assert "nothing to draw yet" in page
     assert "ctx add" in page

@@ -14,7 +14,8 @@ from ctx.llm.protocol import Usage
 from ctx.sqlite.connection import transaction
 from tests.conftest import Ctx
 from tests.page.served import Served
-from tests.page.test_sessions import base_of, watch
+from tests.page.test_sessions import watch
+from tests.page.visits import base_of
 from tests.synthesis.test_session_writer import open_writable
 
 HOSTILE = '<script>alert(1)</script>"><img src=x onerror=alert(2)>'

@@ -13,6 +13,7 @@ from tests.cli.conftest import Add
 from tests.conftest import Ctx
 from tests.page.form_visitor import FormVisitor, field
 from tests.page.served import Served
+from tests.page.visits import press
 from tests.synthesis.test_session_writer import add_steps, open_writable
 
 HOSTILE = (
@@ -129,7 +130,7 @@ def test_a_node_names_the_message_that_it_comes_from(
         assert found is not None
         page = visitor.get(f"/node/{found.group(1)}").text
         assert f"<blockquote>{rule}</blockquote>" in page
-        assert f'href="{visitor.base}/sessions/s1#step-' in page
+        assert f'href="../../../{visitor.base}/sessions/s1#step-' in page
 
 
 def test_undo_goes_back_below_the_folder_only(served: Served, add: Add) -> None:
@@ -138,10 +139,10 @@ def test_undo_goes_back_below_the_folder_only(served: Served, add: Add) -> None:
         for back in ("//evil.example", "https://evil.example/", "/\\evil.example", "/../../x", ""):
             visitor.send(f"/node/{node}/pin", pinned="1")
             answer = visitor.send("/undo", change="", back=back)
-            assert answer.headers["location"] == f"{visitor.base}/now", back
+            assert answer.headers["location"] == f"../../{visitor.base}/now", back
         visitor.send(f"/node/{node}/pin", pinned="1")
         answer = visitor.send("/undo", change="", back=f"/node/{node}?x=1")
-        assert answer.headers["location"] == f"{visitor.base}/node/{node}?x=1"
+        assert answer.headers["location"] == f"../../{visitor.base}/node/{node}?x=1"
 
 
 @pytest.mark.parametrize(
@@ -241,7 +242,7 @@ def test_editing_with_the_keyboard(served: Served, add: Add, ctx: Ctx, browser: 
     page.keyboard.press("Enter")
     page.wait_for_selector(".message")
     assert page.inner_text(".node > .content") == "Tea is hot."
-    page.keyboard.press("u")
+    press(page, "u")
     expect(page.locator(".node > .content")).to_have_text("Tea is cold.")
     assert f"/node/{node}" in page.url
     page.context.close()

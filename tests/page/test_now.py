@@ -12,7 +12,7 @@ from tests.conftest import Ctx
 from tests.page import filled_project
 from tests.page.filled_project import RULE, FilledProject
 from tests.page.served import Served
-from tests.page.visits import change, form_fields, hostile, quiet
+from tests.page.visits import base_of, change, form_fields, hostile, press, quiet
 
 HOME = "HOME"
 
@@ -55,7 +55,7 @@ def test_with_a_prompt(filled: FilledProject, repo: Path, ctx: Ctx) -> None:
     ctx("add", "--type=fact", "--no-tier", "The frobnicator needs a warm cache before it starts")
     prompt = "why is the frobnicator <b>cache</b> cold?"
     with Served(repo) as served, served.visitor() as visitor:
-        base = visitor.get("/").headers["location"].removesuffix("/now")
+        base = base_of(visitor)
         text = visitor.get(f"{base}/now", params={"prompt": prompt}).text
         assert "With this prompt" in text
         assert "shares <code>frobnicator</code>" in text
@@ -69,7 +69,7 @@ def test_items_are_decided_in_place_and_undone(filled: FilledProject, repo: Path
         return list(ctx("show", node, "--format=json").json["node"]["tags"])
 
     with Served(repo) as served, served.visitor() as visitor:
-        base = visitor.get("/").headers["location"].removesuffix("/now")
+        base = base_of(visitor)
         page = f"{base}/now"
         for button, node, added in (
             ("pin", filled.reference, "tier:pinned"),
@@ -107,7 +107,7 @@ def test_items_are_decided_in_place_and_undone(filled: FilledProject, repo: Path
 def test_an_edit_is_saved_or_given_back(filled: FilledProject, repo: Path, ctx: Ctx) -> None:
     node = filled.reference
     with Served(repo) as served, served.visitor() as visitor:
-        base = visitor.get("/").headers["location"].removesuffix("/now")
+        base = base_of(visitor)
         page, target = f"{base}/now?edit={node}", f"{base}/now/{node}/edit"
         shown = visitor.get(page).text
         fields = form_fields(shown, target)
@@ -130,7 +130,7 @@ def test_an_empty_memory_says_what_to_do(repo: Path, ctx: Ctx) -> None:
         text = visitor.get("/", follow_redirects=True).text
         assert "Memory is empty here." in text
         assert "ctx add" in text
-        base = visitor.get("/").headers["location"].removesuffix("/now")
+        base = base_of(visitor)
         assert "Nothing to review" in visitor.get(f"{base}/review").text
 
 
@@ -176,26 +176,19 @@ def _copies_exactly(page: Page, told: str) -> None:
 
 
 def _keys(page: Page) -> None:
-    _press(page, "j")
+    press(page, "j")
     expect(page.locator("[data-item].chosen")).to_have_count(1)
-    _press(page, "e")
+    press(page, "e")
     area = page.locator("textarea[name=content]")
     expect(area).to_be_focused()
     area.fill("The API listens on port 9090")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_text("Saved.")).to_be_visible()
     expect(page.locator(".given").get_by_text("port 9090").first).to_be_visible()
-    _press(page, "u")
+    press(page, "u")
     expect(page.get_by_text("Undone:").first).to_be_visible()
     expect(page.locator(".given").get_by_text("port 8080").first).to_be_visible()
-    _press(page, "g", "r")
+    press(page, "g", "r")
     expect(page.get_by_role("heading", level=1)).to_contain_text("open decisions")
-    _press(page, "g", "n")
+    press(page, "g", "n")
     expect(page.get_by_role("heading", name="What a session here gets")).to_be_visible()
-
-
-def _press(page: Page, *keys: str) -> None:
-    """Keys work as soon as the scripts of a page are there."""
-    expect(page.locator("html.scripted")).to_have_count(1)
-    for key in keys:
-        page.keyboard.press(key)

@@ -13,17 +13,13 @@ from tests.conftest import Ctx
 from tests.page import filled_project
 from tests.page.filled_project import FilledProject
 from tests.page.served import Served
-from tests.page.visits import change, form_fields, hostile, quiet
+from tests.page.visits import base_of, change, form_fields, hostile, press, quiet
 
 
 @pytest.fixture
 def filled(repo: Path, ctx: Ctx) -> FilledProject:
     home = Path(os.environ["HOME"], ".ctx")
     return filled_project.fill(ctx, filled_project.environment_of(home, repo), repo)
-
-
-def base_of(visitor: httpx.Client) -> str:
-    return str(visitor.get("/").headers["location"]).removesuffix("/now")
 
 
 def node(ctx: Ctx, node_id: str) -> dict[str, Any]:
@@ -192,7 +188,7 @@ def test_hostile_text_runs_nothing(
         expect(page.locator("[data-item].chosen")).to_have_count(1)
         page.get_by_role("button", name="Confirm").first.click()
         expect(page.get_by_text("Confirmed.")).to_be_visible()
-        page.keyboard.press("u")
+        press(page, "u")
         expect(page.get_by_text("Undone:")).to_be_visible()
         assert problems == []
         page.context.close()

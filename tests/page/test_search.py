@@ -9,6 +9,7 @@ from tests.cli.conftest import Add
 from tests.conftest import Ctx
 from tests.page.form_visitor import FormVisitor
 from tests.page.served import Served
+from tests.page.visits import press
 from tests.synthesis.test_session_writer import open_writable
 
 TRANSFERRED_BYTES = """
@@ -64,7 +65,7 @@ def test_many_nodes_come_in_pages(served: Served) -> None:
         first = visitor.get("/search").text
         assert "Fact 059." in first
         assert "Fact 009." not in first
-        assert 'rel="next" href="' + visitor.base + '/search?from=50"' in first
+        assert 'rel="next" href="../../' + visitor.base + '/search?from=50"' in first
         last = visitor.text("/search?from=50&q=type:fact")
         assert "Fact 000." in last
         assert "Older" not in last
@@ -147,9 +148,7 @@ def test_completion_with_the_keyboard(served: Served, add: Add, browser: Browser
     page.keyboard.press("Enter")
     page.wait_for_url("**/search?q=type*")
     assert page.locator(".hits li").count() == 1
-    page.keyboard.press("Escape")
-    page.keyboard.press("j")
-    page.keyboard.press("Enter")
+    press(page, "Escape", "j", "Enter")
     page.wait_for_url("**/node/*")
     page.context.close()
 

@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from tests.page.served import Served
+from tests.page.visits import base_of
 
 
 @pytest.fixture
@@ -197,7 +198,7 @@ def test_a_program_is_no_person(served: Served) -> None:
         ):
             assert answer.status_code == 400, answer.text
         assert program.get(node).json()["node"]["source"] == "agent"
-        base = str(visitor.get("/").headers["location"]).removesuffix("/now")
+        base = base_of(visitor)
         assert program.post(f"{base}/now", data={"do": f"pin {made['id']}"}).status_code == 403
         program.get("/api/v1/nodes", params={"project": "/usr"})
         assert ">/usr<" not in visitor.get(f"{base}/now").text

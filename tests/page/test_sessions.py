@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, expect
 
@@ -19,6 +18,7 @@ from tests.agents.claude_code.hook_processes import command
 from tests.conftest import Ctx
 from tests.operations.test_session_story import FIXING
 from tests.page.served import Served
+from tests.page.visits import base_of, press
 from tests.synthesis.test_session_writer import add_steps, open_writable
 from tests.worker.worker_processes import until
 
@@ -39,10 +39,6 @@ def session(memory: Memory) -> str:
     add_steps(memory, FIXING, "s0ab")
     synthesise(memory, "s0ab", is_over=True)
     return "s0ab"
-
-
-def base_of(client: httpx.Client) -> str:
-    return str(client.get("/").headers["location"]).removesuffix("/now")
 
 
 def watch(page: Page) -> list[str]:
@@ -239,7 +235,7 @@ def test_delete_asks_first_and_undo_restores_the_nodes(
     expect(page.locator(".messages")).to_contain_text("Deleted the session")
     assert ctx("sessions", "show", session).code != 0
     assert with_tag(memory.local, f"session:{session}") == []
-    page.keyboard.press("u")
+    press(page, "u")
     expect(page.locator(".messages")).to_contain_text("Undone")
     assert len(with_tag(memory.local, f"session:{session}")) == before
     page.context.close()
@@ -254,7 +250,7 @@ def test_keys_copy_and_a_narrow_window(session: str, served: Served, browser: Br
     page.keyboard.press("Enter")
     page.wait_for_url(f"**/sessions/{session}")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    page.keyboard.press("y")
+    press(page, "y")
     expect(page.locator(".messages")).to_contain_text("Copied.")
     copied = page.evaluate("navigator.clipboard.readText()")
     assert "## Failures and fixes" in copied
@@ -288,7 +284,7 @@ def test_ten_thousand_sessions(memory: Memory, served: Served) -> None:
             listed |= found
             older = re.search(r'rel="next" href="([^"]+)"', page.text)
             assert older
-            next_page = older[1].replace("&amp;", "&")
+            next_page = str(page.url.join(older[1].replace("&amp;", "&")))
 
 
 def day_of(number: int) -> str:

@@ -4,13 +4,14 @@ from html.parser import HTMLParser
 from typing import Any
 
 import httpx
-from playwright.sync_api import ConsoleMessage, Dialog, Page
+from playwright.sync_api import ConsoleMessage, Dialog, Page, expect
 
 from tests.page.served import Served
 
 
 class _Forms(HTMLParser):
-    """The hidden fields of each form, by its action; the last form with an action counts."""
+    """The hidden fields of each form, by its action below the session; the last form with an
+    action counts."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -20,7 +21,7 @@ class _Forms(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         values = {name: value or "" for name, value in attrs}
         if tag == "form":
-            self._open = self.by_action[values.get("action", "")] = {}
+            self._open = self.by_action[values.get("action", "").replace("../", "")] = {}
         elif tag == "input" and self._open is not None and values.get("type") == "hidden":
             self._open[values["name"]] = values.get("value", "")
 
@@ -43,7 +44,18 @@ def change(
     csrf = next(iter(_csrf(visitor.get(page).text)))
     answer = visitor.post(target, headers={"Origin": served.origin}, data={"csrf": csrf, **fields})
     assert answer.status_code == 303, answer.text
-    return visitor.get(answer.headers["location"]).text
+    return follow(visitor, answer).text
+
+
+def base_of(visitor: httpx.Client) -> str:
+    """The address of the first place, below the session."""
+    return str(visitor.get("/").headers["location"]).removesuffix("/now")
+
+
+def follow(visitor: httpx.Client, answer: httpx.Response) -> httpx.Response:
+    """Where an answer leads to."""
+    assert answer.next_request is not None
+    return visitor.send(answer.next_request)
 
 
 def _csrf(html: str) -> set[str]:
@@ -78,3 +90,10 @@ def quiet(page: Page, problems: list[Any]) -> None:
     page.on("dialog", on_dialog)
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.on("console", on_console)
+
+
+def press(page: Page, *keys: str) -> None:
+    """Keys work as soon as the scripts of a page are there."""
+    expect(page.locator("html.scripted")).to_have_count(1)
+    for key in keys:
+        page.keyboard.press(key)

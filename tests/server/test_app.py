@@ -13,7 +13,7 @@ from ctx.agents.known_hosts import HOSTS
 from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
 from ctx.server import app as server
-from ctx.server.app import AppServices, ProcessInfo
+from ctx.server.app import AppServices, PageLink, ProcessInfo
 from ctx.workspace import Environment
 from tests.capture.conversations import Client
 from tests.conftest import Ctx
@@ -40,8 +40,8 @@ def ask(surroundings: Path, ctx: Ctx, wake_calls: list[str]) -> Ask:
     home = str(surroundings / ".ctx")
     place = Environment(home, UserStore(home), {}, (), CLI_SESSION, load_hosts=lambda: HOSTS)
 
-    async def open_page(folder: str) -> str:
-        return f"http://127.0.0.1:1/?token={folder}"
+    async def open_page(folder: str, with_file: bool) -> PageLink:
+        return PageLink(f"http://127.0.0.1:1/?token={folder}", "page-1.html" if with_file else "")
 
     services = AppServices(place, lambda: wake_calls.append("!"), lambda: ABOUT, open_page)
     served = server.app(services)
@@ -68,28 +68,21 @@ def test_health_describes_the_process(ask: Ask) -> None:
     assert ask("/api/health") == (200, {"status": "ok", **ABOUT._asdict(), **queue})
 
 
-def test_nodes_are_listed_and_searched(ask: Ask, ctx: Ctx) -> None:
+def test_nodes_are_searched(ask: Ask, ctx: Ctx) -> None:
     assert ctx("add", "--type=decision", "--tag=area:net", "Retries wait a second.").code == 0
-    assert ctx("add", "--type=fact", "Money is in cents.").code == 0
+    assert ctx("add", "--type=fact", "Retries cost money.").code == 0
 
     def contents(path: str) -> list[str]:
         answer = ask(path)
         assert answer.status == 200
         return [node["content"] for node in answer.value["nodes"]]
 
-    assert contents("/api/nodes") == ["Money is in cents.", "Retries wait a second."]
-    assert contents("/api/nodes?limit=1") == ["Money is in cents."]
-    assert contents("/api/nodes?type=decision") == ["Retries wait a second."]
-    assert contents("/api/nodes?tag=area:net") == ["Retries wait a second."]
-    assert contents("/api/search?q=retry") == ["Retries wait a second."]
+    assert sorted(contents("/api/search?q=retry")) == [
+        "Retries cost money.",
+        "Retries wait a second.",
+    ]
+    assert len(contents("/api/search?q=retry&limit=1")) == 1
     assert contents("/api/search?q=type:fact") == []
-
-
-def test_a_pack_is_built_for_a_task(ask: Ask, ctx: Ctx, repo: Path) -> None:
-    assert ctx("add", "--type=decision", "Retries wait a second.").code == 0
-    answer = ask("/api/query", params={"q": "retries", "budget": "500", "project_path": str(repo)})
-    assert answer.status == 200
-    assert answer.value["task"] == "retries"
 
 
 def test_the_context_of_a_project_is_returned(ask: Ask, ctx: Ctx, repo: Path) -> None:
@@ -100,25 +93,6 @@ def test_the_context_of_a_project_is_returned(ask: Ask, ctx: Ctx, repo: Path) ->
     assert "Money is in cents." in answer.value["context"]
     assert answer.value["layers"] == ["memory"]
     assert answer.value["tokens"] > 0
-
-
-def test_sessions_are_listed_with_their_events(
-    ask: Ask, surroundings: Path, repo: Path, ctx: Ctx
-) -> None:
-    conversation = Client(surroundings / ".ctx", repo).talk("a-session")
-    conversation.start()
-    assert ctx("hook", "apply").code == 0
-    answer = ask("/api/sessions").value["sessions"]
-    assert [(each["id"], each["project"], each["status"]) for each in answer] == [
-        ("a-session", "app", "active")
-    ]
-    assert ask("/api/sessions?project=other").value == {"sessions": []}
-    found = ask("/api/events?session=a-session").value
-    assert found["total"] == 1
-    assert [(each["event"], each["status"]) for each in found["events"]] == [
-        ("SessionStart", "step")
-    ]
-    assert ask("/api/events?status=skipped").value == {"events": [], "total": 0}
 
 
 def test_agent_commands_are_run(ask: Ask, surroundings: Path, repo: Path, ctx: Ctx) -> None:
@@ -143,14 +117,12 @@ def test_the_worker_is_woken(ask: Ask, wake_calls: list[str]) -> None:
 
 def test_invalid_requests_are_refused(ask: Ask) -> None:
     assert error(ask("/api/search")) == (400, "E011", "`q` is missing.")
-    assert error(ask("/api/nodes?limit=many")) == (
+    assert error(ask("/api/search?q=x&limit=many")) == (
         *(400, "E011"),
         "`limit` is not a whole number: 'many'.",
     )
-    assert error(ask("/api/nodes?type=nonsense"))[:2] == (400, "E011")
     assert error(ask("/api/context?project_path=here"))[:2] == (400, "E011")
     assert error(ask("/api/context")) == (400, "E011", "`project_path` is missing.")
-    assert error(ask("/api/query?q=x&budget=1"))[:2] == (400, "E010")
     assert error(ask("/api/nowhere")) == (404, "E011", "Not Found")
     assert error(ask("/api/apply")) == (405, "E011", "Method Not Allowed")
     assert error(ask("/api/prompt", "POST", content=b"{")) == (
@@ -169,7 +141,7 @@ def test_invalid_requests_are_refused(ask: Ask) -> None:
 
 def test_a_damaged_store_is_an_error(ask: Ask, surroundings: Path) -> None:
     (surroundings / ".ctx" / "store.db").write_bytes(b"This is no database." * 1000)
-    status, code, message = error(ask("/api/nodes"))
+    status, code, message = error(ask("/api/search?q=x"))
     assert (status, code) == (500, "E018")
     assert "is not a database" in message
 
@@ -178,7 +150,7 @@ def test_an_untrusted_project_is_not_shown(ask: Ask, repo: Path, ctx: Ctx) -> No
     """Until it is trusted, an agent gets nothing of its memory."""
     assert ctx("init").code == 0
     assert ctx("add", "--type=fact", "--tag=tier:pinned", "Ours alone.").code == 0
-    assert "Ours alone." in str(ask(f"/api/nodes?project_path={repo}").value)
+    assert "Ours alone." in str(ask(f"/api/search?q=alone&project_path={repo}").value)
     assert ctx("trust", "--revoke").code == 0
-    assert "Ours alone." not in str(ask(f"/api/nodes?project_path={repo}").value)
+    assert "Ours alone." not in str(ask(f"/api/search?q=alone&project_path={repo}").value)
     assert "Ours alone." not in str(ask(f"/api/context?project_path={repo}").value)

@@ -24,7 +24,7 @@ class PageAddress(NamedTuple):
     """The answer of `ctx serve` and `ctx ui`."""
 
     address: str
-    """It works once: the first request exchanges the token for a cookie."""
+    """It works once: the first request exchanges the token for a session of its own."""
     token_file: str
     """The file with the token for programs."""
 

@@ -5,7 +5,9 @@ import json
 import os
 import sys
 import webbrowser
+from pathlib import Path
 
+from ctx import clock
 from ctx.cli import worker
 from ctx.cli.output import Output
 from ctx.cli.serve import PageAddress, render
@@ -18,6 +20,8 @@ ctx ui --no-open             print its address instead, which works once
 """
 
 _PATIENCE_S = 20.0
+_BROWSER_S = 10.0
+"""How long a browser may take to start and to read a file."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -33,11 +37,27 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
             hint="`ctx recall` and `ctx show` read memory.",
         )
     worker.start(settings)
-    address = _new_address(settings)
-    if not options.no_open and _has_screen() and webbrowser.open(address):
+    wants_browser = not options.no_open and _has_screen()
+    address, file = _new_link(settings, with_file=wants_browser)
+    if file and _opens(os.path.join(settings.user_store.home, file)):
         output.note("The page is open in your browser.")
     else:
+        if wants_browser:
+            output.note("The browser did not open the page. Open this address, which works once:")
         output.show(PageAddress(address, settings.user_store.page_token), render)
+
+
+def _opens(file: str) -> bool:
+    """Whether a browser reads a file that leads to the page. The worker removes the file then.
+
+    A browser in a sandbox, or on another machine, cannot read it.
+    """
+    if not webbrowser.open(Path(file).as_uri()):
+        return False
+    is_early = clock.deadline(_BROWSER_S)
+    while (is_unused := os.path.exists(file)) and is_early():
+        clock.sleep(0.05)
+    return not is_unused
 
 
 def _has_screen() -> bool:
@@ -48,13 +68,15 @@ def _has_screen() -> bool:
     return any(environment.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
 
 
-def _new_address(settings: Settings) -> str:
-    """Ask the worker to serve the page."""
-    body = json.dumps({"folder": os.path.realpath(settings.folder)}).encode()
+def _new_link(settings: Settings, *, with_file: bool) -> tuple[str, str]:
+    """Ask the worker to serve the page: its address, and the name of a file that leads there."""
+    wanted = {"folder": os.path.realpath(settings.folder), "file": with_file}
+    body = json.dumps(wanted).encode()
     answer = worker.ask(settings, "POST /api/page", body, _PATIENCE_S)
     if answer is None or "address" not in answer:
         raise ProgramFailure(
             "The worker does not serve the page.",
             hint="See `ctx worker logs`, or serve it here: `ctx serve`",
         )
-    return str(answer["address"])
+    # A worker of an older version writes no file.
+    return str(answer["address"]), str(answer.get("file", ""))

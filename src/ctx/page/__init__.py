@@ -1,7 +1,8 @@
 """The page: HTML made here, and the HTTP API under `/api/v1`, on a loopback port.
 
     listening      a loopback socket, and the server on it; `foreground`: for `ctx serve`
-    access         who may ask: one-time tokens, cookies, the bearer token; Host, Origin, headers
+    access         who may ask: one-time tokens, sessions, the bearer token; Host, Origin, headers
+    opening_files  lead the browser to the page, so that no command line contains a token
     page_app       the routes, and errors as pages or as JSON
     requests       what a view gets: parameters, the form, the memory of the place
     places         the folders that can be looked at

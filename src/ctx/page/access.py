@@ -1,34 +1,43 @@
 """Who may use the page, and what every response says to the browser.
 
-`ctx ui` prints an address with a token that works once. The first request exchanges it for a
-cookie, so that the token is neither in the history of the browser nor of use to whoever reads it
-later. Programs send the bearer token from a file that only this user can read.
+`ctx ui` opens an address with a token that works once. The first request exchanges it for a path,
+`/s/<random>/`, which is the session: whatever this browser reads or sends lies below it. It is no
+cookie, because browsers send the cookies of a host to all of its ports, and so to every other
+server on this machine. Programs send the bearer token from a file that only this user can read.
+
+Tokens and paths have 128 random bits and are in memory only. They are looked up by their hash, so
+the time of an answer says nothing about them. The gate removes the path from a request before
+anything else sees it, and links are relative: it is in no log and in nothing that is stored.
 
 The port can be reached by every web page that this user has open, so each request is checked:
 `Host` must be this server (DNS rebinding), a change must come from this origin and carry the CSRF
-token of the browser session.
+token of the session.
 """
 
 import hmac
 import os
 import secrets
 import threading
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, TypeVar
+from urllib.parse import unquote
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ctx import disk
+from ctx import clock, disk
 
+ENDS_S = 12 * 3600
+"""After this time without use, a token or a session ends."""
 _MOST = 64
-"""Sessions and unused tokens that are kept; the oldest go first."""
+"""Sessions and unused tokens that are kept; those that were not used for the longest time go."""
 _MOST_MESSAGES = 8
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _OPEN_PATHS = ("/static/",)
-"""What holds no data, for the page that asks for a token."""
+"""What holds no data, for the page that says that a link has ended."""
 
-_SECURITY_HEADERS = {
+_HEADERS = {
+    "Cache-Control": "no-store",
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
         " connect-src 'self'; font-src 'self'; form-action 'self'; frame-ancestors 'none';"
@@ -36,7 +45,7 @@ _SECURITY_HEADERS = {
     ),
     "X-Frame-Options": "DENY",
     "X-Content-Type-Options": "nosniff",
-    # With `no-referrer`, browsers would hide the origin of forms.
+    # Other origins are told nothing. With `no-referrer`, forms would have the origin `null`.
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -52,13 +61,41 @@ class Notice(NamedTuple):
     """The id of the change; empty if there is nothing to undo."""
 
 
-class BrowserSession:
-    """One browser that has exchanged a token."""
+class Link:
+    """What a random part of an address leads to."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
         """Where `ctx ui` was run."""
+        self.use()
+
+    def use(self) -> None:
+        self._used_at = clock.monotonic(), clock.wall_s()
+
+    @property
+    def has_ended(self) -> bool:
+        # The one clock stops while the machine sleeps, the other can be set back.
+        monotonic, wall = self._used_at
+        return max(clock.monotonic() - monotonic, clock.wall_s() - wall) > ENDS_S
+
+
+class OneTimeLink(Link):
+    """A token that was not exchanged yet."""
+
+    def __init__(self, folder: str, on_exchange: Callable[[], None]) -> None:
+        super().__init__(folder)
+        self.on_exchange = on_exchange
+
+
+class BrowserSession(Link):
+    """What a token was exchanged for."""
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(folder)
         self.csrf = secrets.token_urlsafe(24)
+        self.channel = secrets.token_urlsafe(8)
+        """Under which its tabs find each other. Every page of this origin can read the names of
+        locks, also one that another program serves here later."""
         self.messages: list[Notice] = []
         self._lock = threading.Lock()
 
@@ -72,48 +109,42 @@ class BrowserSession:
         return messages
 
 
+_L = TypeVar("_L", bound=Link)
+
+
 class Access:
     """The tokens and browser sessions of one server."""
 
     def __init__(self, port: int, bearer: str) -> None:
         self.port = port
         self._bearer = bearer
-        self._tokens: dict[str, str] = {}
+        self._tokens: dict[str, OneTimeLink] = {}
         self._sessions: dict[str, BrowserSession] = {}
 
-    @property
-    def cookie(self) -> str:
-        """Browsers share cookies between the ports of a host."""
-        return f"ctx-{self.port}"
-
-    @property
-    def origin(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
-
-    def new_address(self, folder: str) -> str:
+    def new_address(self, folder: str, on_exchange: Callable[[], None] = lambda: None) -> str:
         """An address that opens the page for a folder, once."""
-        token = secrets.token_urlsafe(32)
-        self._tokens[token] = folder
-        _drop_oldest(self._tokens)
-        return f"{self.origin}/?token={token}"
+        token = _add(self._tokens, OneTimeLink(folder, on_exchange))
+        return f"http://127.0.0.1:{self.port}/?token={token}"
 
     def exchange(self, token: str) -> str | None:
-        """The value of a new cookie for a token; None if it is unknown or was used."""
-        folder = self._tokens.pop(token, None)
-        if folder is None:
+        """The path of a new session, without its first `/`; None if the token has ended."""
+        link = _take(self._tokens, token)
+        if link is None:
             return None
-        value = secrets.token_urlsafe(32)
-        self._sessions[value] = BrowserSession(folder)
-        _drop_oldest(self._sessions)
-        return value
+        link.on_exchange()
+        return f"s/{_add(self._sessions, BrowserSession(link.folder))}/"
 
-    def session(self, headers: Headers) -> BrowserSession | None:
-        """The browser session of a request."""
-        found = None
-        for line in headers.getlist("cookie"):
-            # Other servers on this machine set cookies too, in whatever form.
-            found = self._sessions.get(cookie_parser(line).get(self.cookie, "")) or found
-        return found
+    def use(self, key: str) -> BrowserSession | None:
+        """The session with this key, which now ends later."""
+        session = _take(self._sessions, key)
+        if session is not None:
+            session.use()
+            self._sessions[key] = session
+        return session
+
+    def is_open(self, session: BrowserSession) -> bool:
+        """Whether requests of this session are still answered."""
+        return session in self._sessions.values() and not session.has_ended
 
     def is_program(self, headers: Headers) -> bool:
         """Whether a request carries the bearer token."""
@@ -136,9 +167,18 @@ class Access:
         return origin.startswith("http://") and self.is_own_host(origin.removeprefix("http://"))
 
 
-def _drop_oldest(kept: dict[str, str] | dict[str, BrowserSession]) -> None:
-    while len(kept) > _MOST:
-        del kept[next(iter(kept))]
+def _add(links: dict[str, _L], link: _L) -> str:
+    """The new key of a link."""
+    key = secrets.token_urlsafe(16)
+    links[key] = link
+    while len(links) > _MOST:
+        del links[next(iter(links))]
+    return key
+
+
+def _take(links: dict[str, _L], key: str) -> _L | None:
+    link = links.pop(key, None)
+    return None if link is None or link.has_ended else link
 
 
 def bearer_token(path: str) -> str:
@@ -162,19 +202,31 @@ class Refusal(NamedTuple):
     status: int
     message: str
     hint: str
+    headers: Mapping[str, str] = {}
 
 
 _NO_ACCESS = Refusal(
     401,
     "This page needs a token.",
     "Run `ctx ui` to open it. Programs send the token in ~/.ctx/page.token as a bearer token.",
+    {"WWW-Authenticate": "Bearer"},
+)
+DEAD_LINK = Refusal(
+    404,
+    "This link has ended.",
+    "Run `ctx ui` to open the page again. A link ends after 12 hours without use, and when ctx"
+    " stops; the one that `ctx ui` prints works once.",
 )
 _WRONG_HOST = Refusal(421, "This server answers only for this machine.", "Open 127.0.0.1.")
 _FOREIGN = Refusal(403, "The request comes from another site.", "Use the page itself.")
 
 
 class Gate:
-    """Checks every request, and adds the headers that every response has."""
+    """Checks every request, and adds the headers that every response has.
+
+    What is behind it finds in the scope: `browser`, the session or None; `root`, the relative
+    address of the session; and the path below the session.
+    """
 
     def __init__(self, app: ASGIApp, access: Access, refuse: ASGIApp) -> None:
         self._app = app
@@ -189,36 +241,48 @@ class Gate:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                for name, value in _SECURITY_HEADERS.items():
+                for name, value in _HEADERS.items():
                     headers.setdefault(name, value)
-                headers.setdefault("Cache-Control", _cache_control(scope, message["status"]))
             await send(message)
 
-        scope["refusal"] = self._refusal(scope)
-        answer = self._refuse if scope["refusal"] else self._app
-        await answer(scope, receive, send_with_headers)
+        key, below = _split(scope["raw_path"])
+        inner = {
+            **scope,
+            "path": unquote(below),
+            "raw_path": below.encode("latin-1"),
+            # As the browser counts: an encoded slash is no part of the way back.
+            "root": "../" * (below.count("/") - 1),
+            "browser": None,
+        }
+        inner["refusal"] = self._refusal(inner, key)
+        answer = self._refuse if inner["refusal"] else self._app
+        await answer(inner, receive, send_with_headers)
 
-    def _refusal(self, scope: Scope) -> Refusal | None:
+    def _refusal(self, scope: Scope, key: str | None) -> Refusal | None:
         headers = Headers(scope=scope)
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not self._access.is_own_host(hosts[0]):
             return _WRONG_HOST
-        scope["browser"] = None
         if scope["path"].startswith(_OPEN_PATHS):
             return None
-        if self._access.is_program(headers):
-            return None
-        scope["browser"] = self._access.session(headers)
+        if key is None:
+            # Only a browser that opens the address uses the token.
+            is_opening = scope["method"] == "GET" and scope["path"] == "/"
+            has_token = is_opening and b"token=" in scope["query_string"]
+            return None if has_token or self._access.is_program(headers) else _NO_ACCESS
         if scope["method"] not in _SAFE_METHODS and not self._access.is_own_origin(headers):
             return _FOREIGN
-        has_token = scope["path"] == "/" and b"token=" in scope["query_string"]
-        return None if scope["browser"] or has_token else _NO_ACCESS
+        scope["browser"] = self._access.use(key)
+        return None if scope["browser"] else DEAD_LINK
 
 
-def _cache_control(scope: Scope, status: int) -> str:
-    # The address of a static file contains its hash.
-    is_fixed = scope["path"].startswith(_OPEN_PATHS) and scope["query_string"].startswith(b"v=")
-    return "private, max-age=31536000, immutable" if is_fixed and status == 200 else "no-store"
+def _split(raw_path: bytes) -> tuple[str | None, str]:
+    """The key of a session, and the path below it; without a session, the whole path."""
+    path = raw_path.decode("latin-1")
+    match path.split("/", 3):
+        case ["", "s", key, below]:
+            return key, f"/{below}"
+    return None, path
 
 
 def tokens_match(given: str, session: BrowserSession) -> bool:

@@ -4,8 +4,8 @@
     Authorization: Bearer …
 
 `project` is the key of a folder, as in the addresses of the page, or its absolute path; without it,
-the folder for which the server was started. Answers are JSON in ASCII with an ETag. A browser that
-changes something sends its CSRF token in `X-CSRF-Token`.
+the folder for which the server was started. Answers are JSON in ASCII with an ETag. A browser sends
+its requests below its session, and its CSRF token in `X-CSRF-Token` if it changes something.
 """
 
 import json

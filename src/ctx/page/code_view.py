@@ -21,7 +21,7 @@ def folder(request: PageRequest) -> Answer:
     with request.reading() as memory:
         shown = code_folder.code_folder(memory, request.text("path"), page * _PAGE, _PAGE)
         has_code = memory.project is not None
-    base = request.place.base
+    base = request.base
     values = {
         "folder": shown,
         "has_code": has_code,

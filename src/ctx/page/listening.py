@@ -5,6 +5,7 @@ import os
 import socket
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -14,9 +15,11 @@ from ctx.page import access, rendering
 from ctx.page.access import Access
 from ctx.page.doctor_runs import DoctorRuns, Examine
 from ctx.page.live_updates import Listeners
+from ctx.page.opening_files import OpeningFiles
 from ctx.page.page_app import PageServices, page_app
 from ctx.page.places import Places
 from ctx.server import asgi_server
+from ctx.server.app import PageLink
 from ctx.server.asgi_server import Server
 from ctx.workspace import Environment
 
@@ -41,6 +44,7 @@ class PageServer:
         self._socket = _listening_socket(port)
         self._places = Places(environment)
         self._access = Access(self._socket.getsockname()[1], token)
+        self._opening_files = OpeningFiles(environment.user_store.home)
         self.listeners = Listeners()
         doctor = DoctorRuns(examine) if examine else None
         services = PageServices(
@@ -60,12 +64,27 @@ class PageServer:
         self._places.add(folder)
         return self._access.new_address(folder)
 
+    def new_link(self, folder: str) -> PageLink:
+        """The same, and a file that leads a browser there."""
+        self._places.add(folder)
+        path = self._opening_files.new_path()
+        remove = partial(self._opening_files.remove, path)
+        address = self._access.new_address(folder, remove)
+        is_written = self._opening_files.write(path, address)
+        return PageLink(address, os.path.basename(path) if is_written else "")
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether a page listens, or a browser is starting that is about to open one."""
+        return self.listeners.count > 0 or self._opening_files.are_waiting
+
     async def serve(self) -> None:
         threading.Thread(target=rendering.compile_templates, daemon=True).start()
         try:
             await self._server.serve([self._socket])
         finally:
             self._socket.close()
+            self._opening_files.remove_all()
 
     def end(self) -> None:
         self.listeners.end()

@@ -7,7 +7,7 @@ every process: commands, hooks, another machine's git pull.
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 from ctx import layout
 from ctx.workspace import Environment
@@ -28,14 +28,17 @@ class Listeners:
         """End all streams: the server stops."""
         self._ending.set()
 
-    async def stream(self, environment: Environment) -> AsyncIterator[bytes]:
-        """Server-sent events: one for each time that something has changed."""
+    async def stream(
+        self, environment: Environment, is_open: Callable[[], bool]
+    ) -> AsyncIterator[bytes]:
+        """Server-sent events: one for each time that something has changed, until the session of
+        the page ends."""
         paths = _files(environment)
         self.count += 1
         try:
-            yield b"retry: 2000\n\n"
+            yield b": listening\n\n"
             seen, quiet_s = _stamps(paths), 0.0
-            while not self._ending.is_set():
+            while is_open() and not self._ending.is_set():
                 try:
                     await asyncio.wait_for(self._ending.wait(), _LOOK_S)
                 except TimeoutError:

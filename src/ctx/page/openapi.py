@@ -56,7 +56,9 @@ def document(endpoints: Sequence[ApiEndpoint]) -> dict[str, Any]:
         "info": {
             "title": "ctx",
             "version": ctx.__version__,
-            "description": "The memory of this machine. Every request carries the bearer token.",
+            "description": (
+                "The memory of this machine. Every request of a program carries the bearer token."
+            ),
         },
         "servers": [{"url": "/api/v1"}],
         "security": [{"bearer": []}],

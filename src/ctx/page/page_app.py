@@ -67,6 +67,7 @@ def page_app(services: PageServices) -> ASGIApp:
                     dict(request.query_params),
                     form,
                     request.scope["browser"],
+                    request.scope["root"],
                     _here(request, place),
                     doctor=services.doctor,
                 )
@@ -81,7 +82,7 @@ def page_app(services: PageServices) -> ASGIApp:
     async def on_bug(request: Request, error: Exception) -> Response:
         services.log("the page: " + "".join(traceback.format_exception(error)))
         trouble = ErrorBody(CtxError.code, f"{type(error).__name__}.", _IN_LOG)
-        return _error(request.url.path, 500, trouble)
+        return _error(request.scope, 500, trouble)
 
     async def start(request: Request) -> Response:
         return _start(services, request)
@@ -89,7 +90,12 @@ def page_app(services: PageServices) -> ASGIApp:
     async def live(request: Request) -> Response:
         place = await to_thread.run_sync(services.places.find, request.path_params["place"])
         environment = services.environment._replace(folder=place.folder)
-        stream = services.listeners.stream(environment)
+        browser = request.scope["browser"]
+
+        def is_open() -> bool:
+            return browser is None or services.access.is_open(browser)
+
+        stream = services.listeners.stream(environment, is_open)
         return StreamingResponse(stream, media_type="text/event-stream")
 
     routes = [
@@ -107,30 +113,27 @@ def page_app(services: PageServices) -> ASGIApp:
             Exception: on_bug,
         },
     )
+    # It would lead to an address without the path of the session.
+    inner.router.redirect_slashes = False
     return Gate(inner, services.access, _refuse)
 
 
 def _here(request: Request, place: PagePlace) -> str:
     if request.method != "GET":
         return ""
-    path = quote(request.scope["path"]).removeprefix(place.base)
+    path = quote(request.scope["path"]).removeprefix(f"/p/{place.key}")
     return f"{path}?{request.url.query}" if request.url.query else path
 
 
 def _start(services: PageServices, request: Request) -> Response:
-    """Exchange a token for a cookie, and go to the first view."""
+    """Go to the first view; a token is exchanged for a session."""
     browser: BrowserSession | None = request.scope["browser"]
-    token = request.query_params.get("token", "")
-    value = services.access.exchange(token) if token else None
-    if value is None and browser is None:
-        raise HTTPException(401, "This address was used already, or is not valid.")
-    if value is None:
-        folder = browser.folder if browser else services.environment.folder
-        return RedirectResponse(f"{services.places.add(folder).base}/now", 303)
+    if browser is not None:
+        place = services.places.add(browser.folder)
+        return RedirectResponse(f"p/{place.key}/now", 303)
+    path = services.access.exchange(request.query_params.get("token", ""))
     # Without the token in the address, it is in no history and in no `Referer`.
-    response = RedirectResponse("/", 303)
-    response.set_cookie(services.access.cookie, value, httponly=True, samesite="strict", path="/")
-    return response
+    return RedirectResponse(path, 303) if path else _refused(request.scope, access.DEAD_LINK)
 
 
 def _response(
@@ -144,7 +147,7 @@ def _response(
         case GoTo():
             if answer.message and request.browser:
                 request.browser.tell(answer.message, answer.undo)
-            return RedirectResponse(f"{request.place.base}{answer.path}", 303)
+            return RedirectResponse(f"{request.base}{answer.path}", 303)
         case Download():
             named = f"attachment; filename*=UTF-8''{quote(answer.name)}"
             headers = {"Content-Disposition": named}
@@ -158,11 +161,13 @@ def _frame(services: PageServices, request: PageRequest, page: HtmlPage) -> Mapp
         "title": page.title,
         "view": page.template.removesuffix(".html"),
         "place": place,
-        "base": place.base,
+        "root": request.root,
+        "base": request.base,
         "here": request.here,
         "places": services.places.every(),
         "navigation": NAVIGATION,
         "csrf": browser.csrf if browser else "",
+        "channel": browser.channel if browser else "",
     }
 
 
@@ -185,32 +190,35 @@ async def _form(request: Request) -> dict[str, list[str]]:
 
 
 async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
-    refusal: Refusal = scope["refusal"]
+    await _refused(scope, scope["refusal"])(scope, receive, send)
+
+
+def _refused(scope: Scope, refusal: Refusal) -> Response:
     trouble = ErrorBody(UsageError.code, refusal.message, refusal.hint)
-    await _error(scope["path"], refusal.status, trouble)(scope, receive, send)
+    return _error(scope, refusal.status, trouble, refusal.headers)
 
 
 async def _on_ctx_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, CtxError)
     trouble = ErrorBody(error.code, error.message, error.hint, error.detail or None)
-    return _error(request.url.path, error_status(error), trouble)
+    return _error(request.scope, error_status(error), trouble)
 
 
 async def _on_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     hints = {
-        401: "Run `ctx ui` again for a new address.",
         403: "Go back, reload the page, and send it again.",
         404: "Go back, or begin at the start page.",
     }
     trouble = ErrorBody(UsageError.code, error.detail, hints.get(error.status_code))
-    return _error(request.url.path, error.status_code, trouble, error.headers)
+    return _error(request.scope, error.status_code, trouble, error.headers)
 
 
 def _error(
-    path: str, status: int, trouble: ErrorBody, headers: Mapping[str, str] | None = None
+    scope: Scope, status: int, trouble: ErrorBody, headers: Mapping[str, str] | None = None
 ) -> Response:
-    if path.startswith("/api/"):
+    if scope["path"].startswith("/api/"):
         return JsonAnswer({"error": to_json(trouble)}, status, headers)
-    page = rendering.render("error.html", {"trouble": trouble, "status": status})
+    values = {"trouble": trouble, "status": status, "root": scope["root"]}
+    page = rendering.render("error.html", {**values, "has_start": scope["browser"] is not None})
     return HTMLResponse(page, status, headers)

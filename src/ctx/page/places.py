@@ -1,7 +1,7 @@
 """The folders whose memory the page can show: those that were named, and those of sessions.
 
-An address contains the key of its folder, such as `/p/shop-1f2e3d4c/now`: a link keeps its
-meaning in another tab, and only folders that are known here can be opened.
+An address contains the key of its folder, such as `p/shop-1f2e3d4c/now` below the session: a link
+keeps its meaning in another tab, and only folders that are known here can be opened.
 """
 
 import os
@@ -20,11 +20,6 @@ class PagePlace(NamedTuple):
     key: str
     name: str
     folder: str
-
-    @property
-    def base(self) -> str:
-        """Where the addresses of its views begin."""
-        return f"/p/{self.key}"
 
 
 def place(folder: str) -> PagePlace:

@@ -8,7 +8,6 @@ rendered here, and drawings that a view makes, are HTML.
 import os
 from collections.abc import Mapping
 from functools import cache
-from hashlib import blake2b
 from typing import Any
 from urllib.parse import quote
 
@@ -60,7 +59,7 @@ def _environment() -> Environment:
         "without_label": _without_label,
         "field": _field,
     }
-    environment.globals |= {"version": ctx.__version__, "asset": _asset, "bar": bar}
+    environment.globals |= {"version": ctx.__version__, "bar": bar}
     return environment
 
 
@@ -125,10 +124,3 @@ def bar(part: float, whole: float, label: str) -> Markup:
         ' aria-label="{0}"><rect class="bar-whole" width="100" height="8"/>'
         '<rect class="bar-part" width="{1}" height="8"/></svg>'
     ).format(label, f"{share * 100:.1f}")
-
-
-@cache
-def _asset(name: str) -> str:
-    """The address of a static file, which changes with its content."""
-    with open(os.path.join(STATIC, name), "rb") as file:
-        return f"/static/{name}?v={blake2b(file.read(), digest_size=6).hexdigest()}"

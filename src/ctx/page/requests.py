@@ -31,12 +31,19 @@ class PageRequest(NamedTuple):
     form: Mapping[str, Sequence[str]]
     browser: BrowserSession | None
     """None for a program."""
+    root: str = ""
+    """The relative address of the session, such as `../../`."""
     here: str = ""
     """The address below that of the place, to come back to; empty for a form that is sent."""
     if_match: str = ""
     """The ETag that a program expects."""
     doctor: DoctorRuns | None = None
     """None if the server cannot run it."""
+
+    @property
+    def base(self) -> str:
+        """The relative address of the place."""
+        return f"{self.root}p/{self.place.key}"
 
     def reading(self) -> AbstractContextManager[Memory]:
         return open_place(self.environment, writing=False)

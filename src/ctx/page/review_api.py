@@ -46,9 +46,13 @@ class ConflictDecision(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def open_decisions(request: PageRequest, query: ReviewQuery) -> ReviewQueue:
     """List what waits for a decision."""
     with request.reading() as memory:
-        return review_queue.queue(
+        queue = review_queue.queue(
             memory, learnings_after=query.learnings_after, imports_after=query.imports_after
         )
+    if request.browser:
+        return queue
+    # An agent may read what a program is sent.
+    return queue._replace(branch=tuple(each.without_text for each in queue.branch))
 
 
 def decide_proposals(

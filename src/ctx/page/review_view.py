@@ -126,6 +126,11 @@ def _decide_proposal(memory: Memory, name: str, *, accepting: bool) -> str:
     return "Accepted what the agent proposed." if accepting else "Rejected the proposal."
 
 
+def _decide_branch(memory: Memory, name: str, *, accepting: bool) -> str:
+    review.decide(memory, [name], accepting=accepting)
+    return "Agents are given it from now on." if accepting else "Rejected. Agents do not get it."
+
+
 def _pick(memory: Memory, choice: str) -> str:
     """`2 01J… metadata who`: the version, the node and the field."""
     number, _, rest = choice.partition(" ")
@@ -159,6 +164,8 @@ def _reject_import(memory: Memory, name: str) -> str:
 _DECISIONS: Mapping[str, Callable[[Memory, str], str]] = {
     "accept-proposal": lambda memory, name: _decide_proposal(memory, name, accepting=True),
     "reject-proposal": lambda memory, name: _decide_proposal(memory, name, accepting=False),
+    "accept-branch": lambda memory, name: _decide_branch(memory, name, accepting=True),
+    "reject-branch": lambda memory, name: _decide_branch(memory, name, accepting=False),
     "pick": _pick,
     "confirm-learning": _confirm,
     "reject-learning": _reject_learning,

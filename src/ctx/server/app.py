@@ -1,6 +1,6 @@
 """The app: its routes, and errors as JSON.
 
-Only this user can reach the socket. Requests on behalf of an agent (`context`, `query`, `prompt`)
+Only this user can reach the socket. Requests on behalf of an agent (`context`, `search`, `prompt`)
 are answered for the folder where that agent works; an untrusted project gives nothing.
 """
 
@@ -64,6 +64,16 @@ class ProcessInfo(NamedTuple):
     rounds: int
 
 
+class PageLink(NamedTuple):
+    """The answer of `POST /api/page`."""
+
+    address: str
+    """It opens the page for a folder, once."""
+    file: str
+    """The name of a file in the user store that leads a browser to the address; empty if none was
+    asked for, or if it could not be written."""
+
+
 class AppServices(NamedTuple):
     """What the app needs from the process that serves it."""
 
@@ -71,8 +81,8 @@ class AppServices(NamedTuple):
     wake: Callable[[], None]
     """Start a round."""
     about: Callable[[], ProcessInfo]
-    open_page: Callable[[str], Awaitable[str]]
-    """Serve the page, and return an address that opens it for a folder, once."""
+    open_page: Callable[[str, bool], Awaitable[PageLink]]
+    """Serve the page for a folder, and write a file that leads there or not."""
 
 
 def app(services: AppServices) -> Starlette:
@@ -103,10 +113,12 @@ def app(services: AppServices) -> Starlette:
         return JsonAnswer({"status": "ok"})
 
     async def page(request: Request) -> Response:
-        folder = (await _json_object(request)).get("folder")
+        body = await _json_object(request)
+        folder = body.get("folder")
         if not isinstance(folder, str) or not os.path.isabs(folder):
             raise UsageError("`folder` must be the absolute path of a folder.")
-        return JsonAnswer({"address": await services.open_page(folder)})
+        link = await services.open_page(folder, body.get("file") is True)
+        return JsonAnswer(to_json(link))
 
     table = [
         *(route(f"/api/{name}", "GET", answer) for name, answer in routes.GET_ROUTES.items()),

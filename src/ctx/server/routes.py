@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ctx import clock, ids
-from ctx.capture import event_table
 from ctx.errors import CtxError, UsageError
 from ctx.operations.apply import AUTHOR
 from ctx.workspace import Environment, Memory, for_agents, open_memory
@@ -36,11 +35,11 @@ class RouteRequest(NamedTuple):
             raise UsageError(f"`{name}` is missing.", hint=f"Give it in the address: ?{name}=…")
         return value
 
-    def number(self, name: str, default: int, most: int = _MAX_LIMIT) -> int:
-        value = self.text(name) or str(default)
+    def limit(self) -> int:
+        value = self.text("limit") or str(_DEFAULT_LIMIT)
         if not (value.isascii() and value.isdecimal() and len(value) < 10):
-            raise UsageError(f"`{name}` is not a whole number: {value[:40]!r}.")
-        return min(int(value), most)
+            raise UsageError(f"`limit` is not a whole number: {value[:40]!r}.")
+        return min(int(value), _MAX_LIMIT)
 
 
 RouteFunction = Callable[[RouteRequest], Any]
@@ -53,11 +52,6 @@ class ContextAnswer(NamedTuple):
     tokens: int
     layers: tuple[str, ...]
     build_ms: int
-
-
-class EventsAnswer(NamedTuple):
-    events: tuple[event_table.EventRow, ...]
-    total: int
 
 
 class ServerHealth(NamedTuple):
@@ -95,44 +89,7 @@ def search(request: RouteRequest) -> Any:
 
     with _memory_at(request, request.text("project_path")) as memory:
         query = parse_words(request.required("q"), [])
-        return find(memory.graph, query, Scope(), request.number("limit", _DEFAULT_LIMIT))
-
-
-def query(request: RouteRequest) -> Any:
-    from ctx.operations import pack
-
-    budget = request.number("budget", 0, 10_000_000) or None
-    with _memory_at(request, request.text("project_path")) as memory:
-        return pack.pack(memory, pack.Options(request.required("q"), budget))
-
-
-def sessions(request: RouteRequest) -> Any:
-    from ctx.capture import session_state
-
-    with _user_memory(request) as memory:
-        project = request.text("project") or None
-        limit = request.number("limit", _DEFAULT_LIMIT)
-        rows = session_state.all_of(memory.local, project=project, limit=limit)
-    return {"sessions": rows}
-
-
-def events(request: RouteRequest) -> EventsAnswer:
-    """The newest events first, without their content."""
-    wanted = {name: request.text(name) for name in ("session", "status") if request.text(name)}
-    with _user_memory(request) as memory:
-        limit = request.number("limit", _DEFAULT_LIMIT)
-        rows, count = event_table.newest(memory.local, wanted, limit)
-    return EventsAnswer(tuple(rows), count)
-
-
-def nodes(request: RouteRequest) -> Any:
-    from ctx.operations.list import Options, list_nodes
-
-    types = [request.text("type")] if request.text("type") else []
-    tags = [request.text("tag")] if request.text("tag") else []
-    with _memory_at(request, request.text("project_path")) as memory:
-        wanted = Options(types, tags, limit=request.number("limit", _DEFAULT_LIMIT))
-        return list_nodes(memory.graph, wanted)
+        return find(memory.graph, query, Scope(), request.limit())
 
 
 def apply(request: RouteRequest) -> Any:
@@ -184,12 +141,5 @@ def _check_folder(folder: str) -> None:
         raise UsageError(f"{folder[:200]!r} is not the absolute path of a folder.")
 
 
-GET_ROUTES: dict[str, RouteFunction] = {
-    "context": context,
-    "search": search,
-    "query": query,
-    "sessions": sessions,
-    "events": events,
-    "nodes": nodes,
-}
+GET_ROUTES: dict[str, RouteFunction] = {"context": context, "search": search}
 POST_ROUTES: dict[str, RouteFunction] = {"apply": apply, "prompt": prompt}

@@ -26,7 +26,7 @@ async function start(section) {
 }
 
 async function read() {
-  const address = `/api/v1/graph?project=${section.dataset.place}&${section.dataset.parameters}`;
+  const address = `${section.dataset.root}api/v1/graph?project=${section.dataset.place}&${section.dataset.parameters}`;
   const response = await fetch(address);
   const answer = await response.json();
   if (!response.ok) throw new Error(answer.error.message);

@@ -115,11 +115,11 @@ async function refresh() {
 }
 
 function listen() {
-  const address = $("main")?.dataset.live;
+  const { live: address, channel: name } = $("main")?.dataset ?? {};
   const shown = $(".live");
   if (!address || !window.EventSource) return;
   // Browsers allow six connections to a server: one tab listens and tells the others.
-  const channel = new BroadcastChannel(`ctx ${address}`);
+  const channel = new BroadcastChannel(`ctx ${name}`);
   const note = (state) => {
     shown.hidden = false;
     shown.classList.toggle("lost", state === "lost");
@@ -135,10 +135,14 @@ function listen() {
     new Promise(() => {
       const source = new EventSource(address);
       source.onopen = () => report("live");
-      source.onerror = () => report("lost");
+      // Another program may get the port of a server that has ended: it is not asked.
+      source.onerror = () => {
+        source.close();
+        report("lost");
+      };
       source.addEventListener("changed", () => report("changed"));
     });
-  if (navigator.locks) navigator.locks.request(`ctx ${address}`, hold);
+  if (navigator.locks) navigator.locks.request(`ctx ${name}`, hold);
   else hold();
   note("live");
 }

@@ -84,7 +84,7 @@ function combobox(box) {
     clearTimeout(timer);
     timer = setTimeout(async () => {
       const mine = ++wanted;
-      const address = new URL(box.dataset.completions, location.origin);
+      const address = new URL(box.dataset.completions, location.href);
       address.searchParams.set("q", input.value);
       // The server counts characters, JavaScript counts UTF-16 units.
       const before = [...input.value.slice(0, input.selectionStart)].length;
