@@ -1,14 +1,25 @@
 """Real sessions in Codex: what one remembers, the next one gets."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.conftest import git
 from tests.e2e.claude_code.api import Reply, Tool
+from tests.e2e.delegated_work import (
+    PROMPT,
+    SUMMARY,
+    TASK,
+    calling,
+    check_context,
+    check_words,
+    delegated,
+)
 from tests.e2e.host_clients import npm_programs
-from tests.e2e.host_clients.chat_api import ChatRequest
+from tests.e2e.host_clients.chat_api import Answer, ChatRequest
 from tests.e2e.host_clients.host_person import FACT, REMEMBER, HostPerson
 from tests.e2e.host_clients.responses_api import serving_responses
 
@@ -65,7 +76,7 @@ def person(surroundings: Path, tmp_path: Path) -> Iterator[HostPerson]:
 
 
 def say(
-    person: HostPerson, prompt: str, *replies: str | Reply, resume: str = ""
+    person: HostPerson, prompt: str, *replies: Answer, resume: str = "", **more: Any
 ) -> list[ChatRequest]:
     words = ["exec", *(["resume", resume] if resume else []), "--json"]
     # The user has reviewed the hooks.
@@ -78,7 +89,7 @@ def say(
         "mcp_servers.ctx.startup_timeout_sec=120",
     ]
     words += ["-c", 'model_providers.scripted.base_url="{api}"', prompt]
-    return person.play(words, {"MODEL_KEY": "none"}, *replies, serving=serving_responses)
+    return person.play(words, {"MODEL_KEY": "none"}, *replies, serving=serving_responses, **more)
 
 
 def test_what_one_session_remembers_is_given_to_the_next(person: HostPerson) -> None:
@@ -136,3 +147,31 @@ def test_what_one_session_remembers_is_given_to_the_next(person: HostPerson) -> 
     # Everything is known already.
     done = person.ctx("import", "--from", "codex")
     assert (done["sessions"], done["steps"]) == ([], 0)
+
+
+def _wait_for_agent(request: ChatRequest) -> Reply:
+    agent = json.loads(request.results[-1])["agent_id"]
+    return calling("multi_agent_v1.wait_agent", targets=[agent], timeout_ms=60_000)
+
+
+def test_only_the_persons_words_become_the_users(person: HostPerson) -> None:
+    look = calling("exec_command", cmd="ls")
+    say(
+        person,
+        PROMPT,
+        calling("multi_agent_v1.spawn_agent", message=TASK),
+        _wait_for_agent,
+        # The next request would be too large: the conversation is compacted first.
+        look._replace(input_tokens=260_000),
+        "Counted.",
+        subagent=delegated(look, "There are three."),
+        on_the_side=SUMMARY,
+    )
+    session = check_words(person)
+    steps = person.ctx("sessions", "replay", session)["steps"]
+    assert ("recap", SUMMARY) in [(step["kind"], step["text"]) for step in steps]
+    assert [step["text"] for step in steps if step["agent"] and step["kind"] == "command"] == ["ls"]
+    check_context(say(person, "Hello.", "Hello.")[0].text)
+    # The transcripts of subagents are no sessions, neither here nor in an import.
+    assert person.ctx("import", "--from", "codex")["sessions"] == []
+    assert len(person.sessions(2)) == 2

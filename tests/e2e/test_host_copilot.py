@@ -2,13 +2,23 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.conftest import git
 from tests.e2e.claude_code.api import Reply, Tool
+from tests.e2e.delegated_work import (
+    PROMPT,
+    SUMMARY,
+    TASK,
+    calling,
+    check_context,
+    check_words,
+    delegated,
+)
 from tests.e2e.host_clients import npm_programs
-from tests.e2e.host_clients.chat_api import ChatRequest
+from tests.e2e.host_clients.chat_api import Answer, ChatRequest
 from tests.e2e.host_clients.host_person import FACT, REMEMBER, HostPerson
 
 VARIABLES = {
@@ -35,9 +45,9 @@ def person(surroundings: Path, tmp_path: Path) -> Iterator[HostPerson]:
     assert someone.complaints() == []
 
 
-def say(person: HostPerson, prompt: str, *replies: str | Reply) -> list[ChatRequest]:
+def say(person: HostPerson, prompt: str, *replies: Answer, **more: Any) -> list[ChatRequest]:
     words = ["--allow-all-tools", "--no-auto-update", "--output-format", "json", "-p", prompt]
-    return person.play(words, VARIABLES, *replies)
+    return person.play(words, VARIABLES, *replies, **more)
 
 
 def test_what_one_session_remembers_is_given_to_the_next(person: HostPerson) -> None:
@@ -79,4 +89,33 @@ def test_what_one_session_remembers_is_given_to_the_next(person: HostPerson) -> 
     assert "ctx-recall" in second[0].tools
     assert FACT in second[1].results[0]
     assert "Added `price`" in second[0].text
+    assert len(person.sessions(2)) == 2
+
+
+def test_only_the_persons_words_become_the_users(person: HostPerson) -> None:
+    task = {"description": "Count prices", "agent_type": "general-purpose", "mode": "sync"}
+    look = calling("bash", command="ls", description="List")
+    say(
+        person,
+        PROMPT,
+        calling("task", prompt=TASK, name="count", **task),
+        "Counted.",
+        # Its subagent has one too.
+        subagent=delegated(
+            calling("task", prompt=f"Inner: {TASK}", name="inner", **task),
+            look,
+            "There are three.",
+            "They are three.",
+        ),
+    )
+    session = check_words(person)
+    steps = person.ctx("sessions", "replay", session)["steps"]
+    assert [step["text"] for step in steps if step["agent"] and step["kind"] == "command"] == ["ls"]
+    words = ["--allow-all-tools", "--no-auto-update", "--output-format", "json"]
+    person.play([*words, f"--resume={session}", "-p", "/compact"], VARIABLES, SUMMARY)
+    person.play([*words, f"--resume={session}", "-p", "Go on."], VARIABLES, "On it.")
+    check_words(person)
+    steps = person.ctx("sessions", "replay", session)["steps"]
+    assert ("recap", SUMMARY) in [(step["kind"], step["text"]) for step in steps]
+    check_context(say(person, "Hello.", "Hello.")[0].text)
     assert len(person.sessions(2)) == 2

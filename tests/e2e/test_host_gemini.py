@@ -3,14 +3,24 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.conftest import git
 from tests.e2e.claude_code.api import Reply, Tool
 from tests.e2e.claude_code.client import CTX
+from tests.e2e.delegated_work import (
+    PROMPT,
+    SUMMARY,
+    TASK,
+    calling,
+    check_context,
+    check_words,
+    delegated,
+)
 from tests.e2e.host_clients import npm_programs
-from tests.e2e.host_clients.chat_api import ChatRequest
+from tests.e2e.host_clients.chat_api import Answer, ChatRequest
 from tests.e2e.host_clients.gemini_api import serving_gemini
 from tests.e2e.host_clients.host_person import FACT, REMEMBER, HostPerson
 
@@ -47,11 +57,11 @@ def person(surroundings: Path, tmp_path: Path) -> Iterator[HostPerson]:
 
 
 def say(
-    person: HostPerson, prompt: str, *replies: str | Reply, resume: str = ""
+    person: HostPerson, prompt: str, *replies: Answer, resume: str = "", **more: Any
 ) -> list[ChatRequest]:
     words = ["--yolo", "-m", "gemini-2.5-flash", "--output-format", "json", "-p", prompt]
     words += ["--resume", resume] if resume else []
-    return person.play(words, VARIABLES, *replies, serving=serving_gemini)
+    return person.play(words, VARIABLES, *replies, serving=serving_gemini, **more)
 
 
 def test_what_one_session_remembers_is_given_to_the_next(person: HostPerson) -> None:
@@ -122,3 +132,26 @@ def test_the_extension_of_this_repository_does_what_an_installation_does(
     (session,) = person.sessions(1)
     assert session["host"] == "gemini"
     assert ("say", "Releases.") in person.steps(session["id"])
+
+
+def test_only_the_persons_words_become_the_users(person: HostPerson) -> None:
+    say(
+        person,
+        PROMPT,
+        calling("invoke_agent", agent_name="generalist", prompt=TASK),
+        "Counted.",
+        subagent=delegated(
+            calling("list_directory", dir_path="."),
+            calling("complete_task", result="There are three."),
+        ),
+    )
+    session = check_words(person)
+    # The conversation is compressed before its next request: it has two prompts, and is large.
+    snapshot = f"<state_snapshot>{SUMMARY}</state_snapshot>"
+    large = Reply((), (Tool("list_directory", {"dir_path": "."}),), input_tokens=985_000)
+    asked = say(person, "Go on.", large, "On it.", resume=session, on_the_side=snapshot)
+    assert SUMMARY in asked[-1].text
+    assert PROMPT not in asked[-1].text
+    check_words(person)
+    check_context(say(person, "Hello.", "Hello.")[0].text)
+    assert len(person.sessions(2)) == 2

@@ -3,13 +3,23 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.conftest import git
 from tests.e2e.claude_code.api import Reply, Tool
+from tests.e2e.delegated_work import (
+    PROMPT,
+    SUMMARY,
+    TASK,
+    calling,
+    check_context,
+    check_words,
+    delegated,
+)
 from tests.e2e.host_clients import npm_programs
-from tests.e2e.host_clients.chat_api import ChatRequest
+from tests.e2e.host_clients.chat_api import Answer, ChatRequest
 from tests.e2e.host_clients.host_person import FACT, NOWHERE, REMEMBER, HostPerson
 
 VARIABLES = {
@@ -55,8 +65,8 @@ def person(surroundings: Path, tmp_path: Path) -> Iterator[HostPerson]:
     assert someone.complaints() == []
 
 
-def say(person: HostPerson, prompt: str, *replies: str | Reply) -> list[ChatRequest]:
-    return person.play(["run", "--format", "json", prompt], VARIABLES, *replies)
+def say(person: HostPerson, prompt: str, *replies: Answer, **more: Any) -> list[ChatRequest]:
+    return person.play(["run", "--format", "json", prompt], VARIABLES, *replies, **more)
 
 
 def test_what_one_session_remembers_is_given_to_the_next(person: HostPerson) -> None:
@@ -98,4 +108,24 @@ def test_what_one_session_remembers_is_given_to_the_next(person: HostPerson) -> 
     assert "ctx_recall" in second[0].tools
     assert FACT in second[1].results[0]
     assert "Added `price`" in second[0].text
+    assert len(person.sessions(2)) == 2
+
+
+def test_only_the_persons_words_become_the_users(person: HostPerson) -> None:
+    look = calling("bash", command="ls", description="List")
+    say(
+        person,
+        PROMPT,
+        calling("task", description="Count prices", prompt=TASK, subagent_type="general"),
+        # The next request would be too large: the conversation is compacted first.
+        look._replace(input_tokens=198_000),
+        "Counted.",
+        subagent=delegated(look, "There are three."),
+        on_the_side=SUMMARY,
+    )
+    session = check_words(person)
+    steps = person.ctx("sessions", "replay", session)["steps"]
+    assert ("recap", SUMMARY) in [(step["kind"], step["text"]) for step in steps]
+    assert [step["text"] for step in steps if step["agent"] and step["kind"] == "command"] == ["ls"]
+    check_context(say(person, "Hello.", "Hello.")[0].text)
     assert len(person.sessions(2)) == 2

@@ -3,13 +3,23 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.conftest import git
 from tests.e2e.claude_code.api import Reply, Tool
+from tests.e2e.delegated_work import (
+    PROMPT,
+    SUMMARY,
+    TASK,
+    calling,
+    check_context,
+    check_words,
+    delegated,
+)
 from tests.e2e.host_clients import npm_programs
-from tests.e2e.host_clients.chat_api import ChatRequest
+from tests.e2e.host_clients.chat_api import Answer, ChatRequest
 from tests.e2e.host_clients.host_person import FACT, REMEMBER, HostPerson
 
 VARIABLES = {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": "{api}", "OPENAI_MODEL": "scripted"}
@@ -38,9 +48,9 @@ def person(surroundings: Path, tmp_path: Path) -> Iterator[HostPerson]:
     assert someone.complaints() == []
 
 
-def say(person: HostPerson, prompt: str, *replies: str | Reply) -> list[ChatRequest]:
+def say(person: HostPerson, prompt: str, *replies: Answer, **more: Any) -> list[ChatRequest]:
     words = ["--yolo", "--output-format", "json", prompt]
-    return person.play(words, VARIABLES, *replies)
+    return person.play(words, VARIABLES, *replies, **more)
 
 
 def test_what_one_session_remembers_is_given_to_the_next(person: HostPerson) -> None:
@@ -75,3 +85,24 @@ def test_what_one_session_remembers_is_given_to_the_next(person: HostPerson) -> 
     # The client lists tools of servers in a text, and explains them on request.
     assert "mcp__ctx__recall" in second[0].text
     assert FACT in second[1].results[0]
+
+
+def test_only_the_persons_words_become_the_users(person: HostPerson) -> None:
+    shell = calling("run_shell_command", command="ls", description="List", is_background=False)
+    say(
+        person,
+        PROMPT,
+        calling("agent", description="Count", prompt=TASK, subagent_type="general-purpose"),
+        "Counting goes on.",
+        # It is told when the subagent has ended.
+        "Counted.",
+        subagent=delegated(shell, "There are three."),
+    )
+    session = check_words(person, ended=False)
+    words = ["--yolo", "--output-format", "json", "--resume", session]
+    person.play([*words, "/compress"], VARIABLES, f"<state_snapshot>{SUMMARY}</state_snapshot>")
+    person.play([*words, "Go on."], VARIABLES, "On it.")
+    check_words(person, ended=False)
+    steps = person.ctx("sessions", "replay", session)["steps"]
+    assert ("mark", "compacted") in [(step["kind"], step["text"]) for step in steps]
+    check_context(say(person, "Hello.", "Hello.")[0].text)

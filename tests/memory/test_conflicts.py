@@ -9,17 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx.ids import NodeId, ObjectId, Ulid
-from ctx.layout import project_at
 from ctx.memory.conflicts import find_conflicts
 from ctx.memory.graph import PROJECT, Graph
 from ctx.memory.records import Record
 from ctx.objects.object_store import Object, typed
 from ctx.objects.object_types import Commit
-from ctx.objects.repository import Repository
 from ctx.objects.trees import EMPTY
 from ctx.project import batches, project_index
 from ctx.project.project_index_state import ProjectState
 from tests import effort
+from tests.project.repositories import repository_at
 
 NODES = [NodeId(Ulid(f"01{'A' * 23}{number}")) for number in range(2)]
 WRITES = st.tuples(
@@ -126,7 +125,7 @@ def test_conflicts_equal_those_of_comparing_all_pairs(drawn: list[Drawn]) -> Non
     every = records_by_commit(drawn)
     with tempfile.TemporaryDirectory() as folder:
         os.mkdir(f"{folder}/.ctx")
-        repository = Repository(project_at(folder))
+        repository = repository_at(folder)
         commits: list[ObjectId] = []
         objects: list[Object] = []
         named: list[tuple[ObjectId, ...]] = []

@@ -15,6 +15,7 @@ from ctx.agents.known_hosts import HOSTS
 from ctx.hook_files import spool
 from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
+from ctx.llm import backends
 from ctx.operations.worker_round import WorkerRounds
 from ctx.worker.model_thread import ModelThread
 from ctx.workspace import Environment
@@ -29,7 +30,8 @@ TITLE = "Retries wait for a second before they try again"
 
 
 @pytest.fixture
-def server() -> Iterator[Server]:
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    monkeypatch.setattr(backends, "_RETRIES", 0)
     with model_server.serve() as server:
         server.otherwise = answer
         yield server
@@ -58,7 +60,7 @@ def answer(asked: ServerRequest) -> Says:
 
 
 def configure_model(server_url: str, ctx: Ctx, **more: str) -> None:
-    settings = {"backend": "openai", "server_url": server_url, "retries": "0", **more}
+    settings = {"backend": "openai", "server_url": server_url, **more}
     for name, value in settings.items():
         assert ctx("config", "set", f"llm.{name}", value).code == 0
 

@@ -37,6 +37,8 @@ class EventContent(NamedTuple):
     call: Call | None = None
     transcript: str = ""
     branch: str = ""
+    caller: str = ""
+    version: str = ""
     source: str = ""
     """How a session starts: `startup`, `resume`, `clear`, `compact` or `fork`."""
     prompt: str = ""
@@ -79,6 +81,8 @@ def restore(host: str, columns: Heading, payload: Mapping[str, Any]) -> Event:
         call=_restored_call(payload.get("call")),
         transcript=text_of(payload, "transcript"),
         branch=text_of(payload, "branch"),
+        caller=text_of(payload, "caller"),
+        version=text_of(payload, "version"),
         continues=payload.get("source") in ("resume", "compact"),
         prompt=text_of(payload, "prompt"),
         response=response if isinstance(response, str) else None,

@@ -23,6 +23,7 @@
     session_table           queries about stored events and sessions
     session_state           the status of a session
     step_positions          where its steps are in its transcript
+    prompt_authors          whose words a prompt is: a person's, a subagent's or a program's
     team_table              the sessions of teams of agents, and their leads
     deleted_sessions        sessions that the user deleted
     repeated_commands       commands that an agent read and may only repeat

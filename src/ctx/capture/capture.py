@@ -14,6 +14,7 @@ from ctx.capture import (
     command_steps,
     excluded_text,
     injected_text,
+    prompt_authors,
     secret_files,
     steps,
     symbol_changes,
@@ -139,7 +140,8 @@ def _prompt(taking: _EventReader) -> Step | DroppedEvent:
         return DroppedEvent("the client wrote it")
     if taking.event.is_host_command:
         return DroppedEvent("it is a command of the client")
-    return taking.step("prompt", _shorten_middle(text, _LONGEST_PROMPT))
+    step = taking.step("prompt", _shorten_middle(text, _LONGEST_PROMPT))
+    return step._replace(author=prompt_authors.of_event(taking.event))
 
 
 def _agent_message(taking: _EventReader) -> Step | DroppedEvent:
@@ -310,7 +312,11 @@ def _plan(
                 for question, answer in answers[:10]
             ]
             text = _own_words("\n".join(lines))
-    return taking.step("plan", text) if text else DroppedEvent("it is empty")
+    if not text:
+        return DroppedEvent("it is empty")
+    is_agreed = isinstance(call, PlanCall | QuestionCall)
+    author = prompt_authors.of_event(taking.event) if is_agreed else ""
+    return taking.step("plan", text)._replace(author=author)
 
 
 def _task(call: TaskCall) -> str:

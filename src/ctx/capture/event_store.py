@@ -13,6 +13,7 @@ from ctx.errors import ContentRefused
 from ctx.hook_files import spool
 from ctx.hosts.events import Event, Heading
 from ctx.hosts.host_registry import FIRST, Hosts
+from ctx.memory import pending
 from ctx.redaction import redact
 
 SAME_MS = 3_000
@@ -43,6 +44,7 @@ def keep(connection: Connection, event: Event) -> bool:
     Storing it again is harmless: an event has one id, and each tool call is one event, whoever
     reports it. If hooks are registered twice, the client reports everything twice at once.
     """
+    event = _in_main_session(connection, event)
     named = {} if event.host == FIRST else {_HOST: event.host}
     body = event_bodies.body({**named, **event.payload})
     if _is_known(connection, event, body):
@@ -53,6 +55,21 @@ def keep(connection: Connection, event: Event) -> bool:
         (*event[:5], redact(event.tool).text if event.tool else None, event.tool_use, body),
     )
     return done.rowcount > 0
+
+
+def _in_main_session(connection: Connection, event: Event) -> Event:
+    """A subagent's event in the session of the main agent: a host may name only the subagent that
+    started it."""
+    if not event.agent:
+        return event
+    lead = pending.read(connection, _lead_key(event.session)) or event.session
+    if event.agent != lead and pending.read(connection, _lead_key(event.agent)) is None:
+        pending.write(connection, _lead_key(event.agent), lead, clock.iso(clock.now_ms()))
+    return event._replace(session=lead)
+
+
+def _lead_key(session: str) -> str:
+    return f"lead:{session}"
 
 
 def _is_known(connection: Connection, event: Event, body: str) -> bool:

@@ -3,27 +3,11 @@
 `event_store` writes them and `pipeline` makes steps of them; the three own the table.
 """
 
-from collections.abc import Mapping
 from sqlite3 import Connection
 from typing import NamedTuple
 
 _PAUSE_EVENTS = ("Stop", "PreCompact", "SessionEnd", "SubagentStop")
 """After these events the agent waits, so a summary is worth making."""
-
-
-class EventRow(NamedTuple):
-    """An event without its body."""
-
-    id: str
-    session: str
-    event: str
-    at: str
-    folder: str
-    tool: str | None
-    tool_use: str | None
-    status: str
-    attempts: int
-    reason: str | None
 
 
 class SkipReason(NamedTuple):
@@ -87,21 +71,6 @@ def last_at(connection: Connection) -> str | None:
     """The time of the newest event."""
     found: str | None = connection.execute("SELECT max(at) FROM events").fetchone()[0]
     return found
-
-
-def newest(
-    connection: Connection, wanted: Mapping[str, str], most: int
-) -> tuple[list[EventRow], int]:
-    """The newest events, and how many match; `wanted` has a `session`, a `status`, or both."""
-    where = " AND ".join(f"{name} = ?" for name in ("session", "status") if name in wanted)
-    where = f"WHERE {where}" if where else ""
-    values = [wanted[name] for name in ("session", "status") if name in wanted]
-    rows = connection.execute(
-        f"SELECT {', '.join(EventRow._fields)} FROM events {where} ORDER BY id DESC LIMIT ?",
-        (*values, most),
-    )
-    count = _number(connection, f"SELECT count(*) FROM events {where}", *values)
-    return [EventRow._make(row) for row in rows], count
 
 
 # Those of a session

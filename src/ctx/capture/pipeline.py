@@ -289,7 +289,9 @@ class _RecentSteps:
             case "prompt" | "mark":
                 # Two hooks got the same event, unless there is time between them.
                 is_known = (
-                    last is not None and last.text == step.text and _are_simultaneous(last, step)
+                    last is not None
+                    and (last.text, last.agent) == (step.text, step.agent)
+                    and _are_simultaneous(last, step)
                 )
             case _:
                 is_known = False

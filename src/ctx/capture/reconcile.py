@@ -15,7 +15,15 @@ from sqlite3 import Connection
 from typing import NamedTuple
 
 from ctx import clock
-from ctx.capture import capture_off, deleted_sessions, event_store, session_state, team_table
+from ctx.capture import (
+    capture_off,
+    deleted_sessions,
+    event_store,
+    prompt_authors,
+    session_state,
+    session_table,
+    team_table,
+)
 from ctx.capture.capture_places import CapturePlaces
 from ctx.capture.session_state import Session
 from ctx.capture.steps import NEW
@@ -92,6 +100,38 @@ def ingest_transcript(
         yield from _pieces(memory, home, main._replace(path=each, is_main=False))
 
 
+def learn_authors(memory: Memory, session: Session) -> None:
+    """Take over what the transcripts of a session show about the authors of its prompts. No event
+    is captured."""
+    if not session.transcript or session.client not in memory.environment.hosts.names:
+        return
+    transcripts = memory.environment.hosts.named(session.client).transcripts
+    main = session.transcript
+    for path in (main, *transcripts.of_subagents(main, 0)):
+        start = -1
+        found = transcripts.events(path, 0)
+        while found.next_offset > start:
+            start = found.next_offset
+            with transaction(memory.local):
+                for event in found.events:
+                    if event.agent == session.id != event.session:
+                        prompt_authors.learn_session(memory.local, session.id, event.session)
+                    elif event.session == session.id:
+                        _learn_author(memory, event)
+            found = transcripts.events(path, start)
+
+
+def learn_subagent(memory: Memory, session: str, lead: str) -> bool:
+    """Inside a transaction: record that a session is a subagent of another one; whether that is
+    new. One with a transcript of its own is none, whatever the other one's says."""
+    known = session_state.find(memory.local, session)
+    if known is None or known.client not in memory.environment.hosts.names:
+        return False
+    transcripts = memory.environment.hosts.named(known.client).transcripts
+    is_own = transcripts.session_of(known.transcript) == session
+    return not is_own and prompt_authors.learn_session(memory.local, session, lead)
+
+
 def _pieces(memory: Memory, home: str, origin: _Origin) -> Iterator[TranscriptPiece]:
     start = _read_position(memory.local, origin)
     while True:
@@ -116,6 +156,12 @@ def _store_missing_events(
 ) -> tuple[int, bool]:
     """How many events were missing, and whether all of them could be checked."""
     connection, places = memory.local, CapturePlaces(memory, home)
+    lead = next((each.session for each in found if each.agent == origin.session), "")
+    if lead:
+        # An older version of ctx took the transcript of a subagent for that of a session.
+        with transaction(connection):
+            if prompt_authors.learn_session(connection, origin.session, lead):
+                session_table.request_synthesis(connection, origin.session)
     ours = [
         event
         for event in found
@@ -128,6 +174,11 @@ def _store_missing_events(
         # In small transactions, so that other writers do not wait for long.
         with transaction(connection):
             for event in ours[first : first + _BATCH]:
+                if subagent := _learn_author(memory, event):
+                    session_table.request_synthesis(connection, subagent)
+                if event.agent and event.name == session_state.PROMPT:
+                    # It is in the call that started the subagent.
+                    continue
                 if _is_known(connection, event, memory.environment.hosts):
                     # An older version of ctx did not record teams.
                     team_table.record_event(connection, event)
@@ -141,6 +192,19 @@ def _store_missing_events(
                     return news, False
                 news += event_store.keep(connection, places.allowed(event))
     return news, True
+
+
+def _learn_author(memory: Memory, event: Event) -> str:
+    """Take over what an event shows about the authors of prompts that hooks reported: the session
+    that it shows to be a subagent, if any."""
+    if event.name == session_state.PROMPT:
+        prompt_authors.learn(memory.local, event)
+    elif event.agent and event.agent != event.session:
+        known = session_state.find(memory.local, event.agent)
+        is_same_host = known is not None and known.client == event.host
+        if is_same_host and learn_subagent(memory, event.agent, event.session):
+            return event.agent
+    return ""
 
 
 def _is_copied(event: Event, session: Session | None) -> bool:

@@ -187,15 +187,14 @@ def all_of(
     project: str | None = None,
     statuses: Sequence[Status] = STATUSES,
     since: str = "",
-    limit: int = -1,
 ) -> list[Session]:
     """The sessions of a project (None: of all), the most recently active first."""
     marks = ", ".join("?" * len(statuses))
     where = (
         f"WHERE status IN ({marks}) AND last_at >= ? AND (? IS NULL OR project = ?)"
-        " ORDER BY last_at DESC, id DESC LIMIT ?"
+        " ORDER BY last_at DESC, id DESC"
     )
-    return _rows(connection, where, *statuses, since, project, project, limit)
+    return _rows(connection, where, *statuses, since, project, project)
 
 
 class SessionSelection(NamedTuple):
@@ -271,7 +270,8 @@ def set_transcript_position(connection: Connection, session_id: str, seen: int) 
 
 def request_of(event: Event) -> str:
     """The request in a prompt, shortened; empty if the user did not write it."""
-    return line_of(event.text or "") if event.name == PROMPT and event.speaker == "user" else ""
+    is_asked = event.name == PROMPT and event.speaker == "user" and not event.agent
+    return line_of(event.text or "") if is_asked else ""
 
 
 def line_of(prompt: str) -> str:

@@ -84,6 +84,26 @@ def summaries(connection: Connection, sessions: Sequence[str]) -> dict[str, str]
     return dict(rows)
 
 
+def with_prompt(connection: Connection, text: str, most: int) -> list[str]:
+    """Sessions in which a prompt has this text."""
+    rows = connection.execute(
+        "SELECT DISTINCT session FROM events WHERE json_extract(body, '$.text') = ?"
+        " AND event = 'UserPromptSubmit' AND status = 'step' LIMIT ?",
+        (text, most),
+    )
+    return [row[0] for row in rows]
+
+
+def begun(connection: Connection, folder: str, since: str, until: str) -> list[str]:
+    """The sessions that began in a folder between two times, without those of a team."""
+    rows = connection.execute(
+        "SELECT id FROM sessions WHERE folder = ? AND started_at BETWEEN ? AND ?"
+        " AND NOT EXISTS (SELECT 1 FROM session_teams WHERE session = id AND lead <> '')",
+        (folder, since, until),
+    )
+    return [row[0] for row in rows]
+
+
 def request_synthesis(connection: Connection, session: str) -> None:
     """Inside a transaction: let synthesis process a session again."""
     connection.execute("UPDATE sessions SET synthesised = '' WHERE id = ?", (session,))

@@ -30,6 +30,12 @@ Kind = Literal[
 the session, the name that the user gave it, a read, a write, a command, a search, a plan, a
 subagent; or a mark: the session began, continued, was compacted, or ended (see `text`)."""
 
+Author = Literal["", "person", "subagent", "program"]
+"""Who wrote a prompt or an answer, see `prompt_authors`; empty: nothing shows it."""
+PERSON: Author = "person"
+SUBAGENT: Author = "subagent"
+PROGRAM: Author = "program"
+
 ABOUT_SESSION: frozenset[Kind] = frozenset({"mark", "title", "name"})
 """The kinds of steps that are about the session itself, not about its work."""
 
@@ -101,6 +107,13 @@ class Step(NamedTuple):
     """The first changed lines of a write, with `+` and `-`."""
     message: str = ""
     """The message of a commit."""
+    author: Author = ""
+    """Of a prompt, an answer, or a plan that was agreed to."""
+
+    @property
+    def is_by_person(self) -> bool:
+        """Whether a prompt or an answer counts as a person's words."""
+        return not self.agent and self.author in ("", PERSON)
 
 
 class SessionTitle(NamedTuple):

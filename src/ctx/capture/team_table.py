@@ -9,6 +9,8 @@ from typing import NamedTuple
 from ctx.hosts.events import Event
 
 _LONGEST_NAME = 200
+_SUBAGENTS = ""
+"""The team of the subagents that their host reported as sessions of their own."""
 
 
 class Teammate(NamedTuple):
@@ -36,6 +38,14 @@ def record_event(connection: Connection, event: Event) -> None:
     )
     if not name:
         _link_teammates(connection, event.session, team)
+
+
+def record_subagent(connection: Connection, session: str, lead: str) -> None:
+    """Inside a transaction: remember that a session is a subagent of another one."""
+    connection.execute(
+        "INSERT OR REPLACE INTO session_teams (session, team, name, lead) VALUES (?, ?, ?, ?)",
+        (session, _SUBAGENTS, "", lead),
+    )
 
 
 def _lead_of_team(connection: Connection, session: str, team: str) -> str:

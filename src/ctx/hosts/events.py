@@ -37,6 +37,10 @@ class Event(NamedTuple):
     transcript: str = ""
     branch: str = ""
     """The git branch, where the host names it."""
+    caller: str = ""
+    """What started the session, as the host calls it: `cli`, `sdk-py`; empty: unknown."""
+    version: str = ""
+    """The version of the host; empty: unknown."""
     continues: bool = False
     """Whether a session that starts goes on from where it was."""
     prompt: str = ""

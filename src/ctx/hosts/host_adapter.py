@@ -113,6 +113,10 @@ class Hooks(Protocol):
     def is_by_agent(self, line: bytes) -> bool:
         """Whether the agent wrote a line of the transcript."""
 
+    def is_of_subagent(self, payload: bytes) -> bool:
+        """Whether a payload names the subagent that it is about. It may be wrong where a tool call
+        has a field of the same name."""
+
     def is_noise(self, word: str, payload: bytes, environment: Mapping[str, str]) -> bool:
         """Whether to ignore a payload: a host may report a prompt where there is none, and another
         host may run this hook."""

@@ -20,6 +20,9 @@ MODEL_FAILED = "llm.failed"
 SCRUBBED = "store.scrubbed"
 """Something was scrubbed from the store."""
 
+AUTHORS = "authors.corrected"
+"""Nodes that were stored as the user's words by mistake were corrected."""
+
 _KEPT_DAYS = 90
 
 

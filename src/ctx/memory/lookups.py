@@ -146,7 +146,7 @@ def hidden(
 
 
 class ImportRow(NamedTuple):
-    """A node with the text of an import, and the author of that import, such as `import:mem0`."""
+    """A node with the text of an import, and the author of that import, such as `import:jsonl`."""
 
     id: NodeId
     author: str

@@ -80,6 +80,14 @@ def m011_sync(connection: Connection) -> None:
     execute_script(connection, _SYNC)
 
 
+def m012_prompts(connection: Connection) -> None:
+    """An index of the texts of prompts: the same text in several sessions is a template."""
+    connection.execute(
+        "CREATE INDEX idx_events_prompt ON events(json_extract(body, '$.text'), session)"
+        " WHERE event = 'UserPromptSubmit' AND status = 'step'"
+    )
+
+
 _FIRST = "0" * 26
 _EPOCH = "1970-01-01T00:00:00Z"
 _DEFAULT_QUERY = "tag:tier:pinned OR tag:tier:reference OR tag:tier:working"
@@ -446,4 +454,5 @@ MIGRATIONS = (
     m009_proposals,
     m010_faster_views,
     m011_sync,
+    m012_prompts,
 )

@@ -136,6 +136,8 @@ CREATE INDEX idx_events_at ON events(at);
 CREATE INDEX idx_events_tool_use ON events(tool_use, session) WHERE tool_use IS NOT NULL;
 CREATE INDEX idx_events_new ON events(id) WHERE status = 'new';
 CREATE INDEX idx_events_skipped ON events(id) WHERE status = 'skipped';
+CREATE INDEX idx_events_prompt ON events(json_extract(body, '$.text'), session)
+    WHERE event = 'UserPromptSubmit' AND status = 'step';
 
 -- The sessions of agents. `seen` is how much of the transcript was read, `synthesised` the last event
 -- that synthesis used, `summary` the node with the session summary.

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from ctx.project.project_memory import ProjectMemory
 
 _HOUR_MS = 3_600_000
+_MOST_TOKENS = 50_000
+_MOST_HOURS = 4
+"""A session with more than these is compacted."""
 
 
 class CompactResult(NamedTuple):
@@ -71,18 +74,16 @@ def _compact(beside: "ProjectMemory", session: SessionId, why: str) -> CompactRe
 
 
 def at_task_end(memory: Memory) -> CompactResult | None:
-    return _compact_if_enabled(memory, "staging.compact_on_task_end", "the task has ended")
+    return _compact_joined(memory, "the task has ended")
 
 
 def at_task_switch(memory: Memory) -> CompactResult | None:
-    return _compact_if_enabled(memory, "staging.compact_on_task_switch", "another task begins")
+    return _compact_joined(memory, "another task begins")
 
 
-def _compact_if_enabled(memory: Memory, setting: str, why: str) -> CompactResult | None:
+def _compact_joined(memory: Memory, why: str) -> CompactResult | None:
     beside = memory.project_memory
-    if beside is None or not beside.config.flag(setting):
-        return None
-    return compact(beside, memory.session, why)
+    return None if beside is None else compact(beside, memory.session, why)
 
 
 def compact_due(memory: Memory) -> list[CompactResult]:
@@ -97,21 +98,19 @@ def compact_due(memory: Memory) -> list[CompactResult]:
         # The commit is done; the index is rebuilt when it is needed.
         return []
     found = [each for each in known if each.session in stepped]
-    why = {each.session: _due_reason(beside, each) for each in found if not each.is_parked}
+    why = {each.session: _due_reason(each) for each in found if not each.is_parked}
     made = [compact(beside, session, reason) for session, reason in why.items() if reason]
     return [each for each in made if each is not None]
 
 
-def _due_reason(beside: "ProjectMemory", found: staged_sessions.StagedWork) -> str:
-    most = beside.config.integer("staging.compact_tokens")
-    if most and found.tokens > most:
-        return f"more than {most:,} tokens"
+def _due_reason(found: staged_sessions.StagedWork) -> str:
+    if found.tokens > _MOST_TOKENS:
+        return f"more than {_MOST_TOKENS:,} tokens"
     # What people do on the command line has no end, so it cannot last too long.
-    hours = beside.config.number("staging.compact_hours")
-    if not hours or found.began_ms is None or found.session == CLI_SESSION:
+    if found.began_ms is None or found.session == CLI_SESSION:
         return ""
-    is_old = clock.now_ms() - found.began_ms > hours * _HOUR_MS
-    return f"older than {hours:g} h" if is_old else ""
+    is_old = clock.now_ms() - found.began_ms > _MOST_HOURS * _HOUR_MS
+    return f"older than {_MOST_HOURS} h" if is_old else ""
 
 
 def compact_old(memory: Memory) -> list[CompactResult]:

@@ -36,14 +36,15 @@
     excerpt_table          the table of excerpts
     session_writer         writes the results as nodes
     session_stores         to which stores they are written
+    author_standing        corrects nodes that rest on prompts of somebody else than the user
     provenance             what a summary and a learning rest on, as edges
     existing_observations  what memory already has about a session or a project
     learnings              what several sessions have in common
     sentence_similarity    whether two sentences mean the same
 
-Except for `session_writer`, `session_stores`, `provenance`, `session_commands`, `excerpt_table`,
-`existing_observations` and `by_model.model_answers`, these modules are functions of values and know
-no store: the same steps always give the same memory.
+Except for `session_writer`, `session_stores`, `author_standing`, `provenance`, `session_commands`,
+`excerpt_table`, `existing_observations` and `by_model.model_answers`, these modules are functions
+of values and know no store: the same steps always give the same memory.
 Results describe what was done; they never copy command output. Input texts are untrusted: every
 text is cut to a length before it is examined, and every pattern runs in linear time.
 """

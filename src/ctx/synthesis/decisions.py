@@ -107,7 +107,8 @@ def decisions(timeline: Timeline) -> list[Observation]:
     """The decisions of a session, in order, without duplicates."""
     found = [*_answers(timeline), *_agreed_plans(timeline)]
     for prompt in timeline.prompts:
-        found += _by_person(timeline, prompt)
+        if prompt.step.is_by_person:
+            found += _by_person(timeline, prompt)
     for message in timeline.messages:
         found += _by_agent(timeline, message)
     # Of two alike the later one holds.
@@ -134,7 +135,7 @@ def _answers(timeline: Timeline) -> list[_Candidate]:
     """The user's answers to the agent's multiple-choice questions, one per line."""
     found = []
     for index, step in enumerate(timeline.steps):
-        if step.kind != "plan" or step.tool != tool_calls.QUESTION:
+        if step.kind != "plan" or step.tool != tool_calls.QUESTION or not step.is_by_person:
             continue
         said = ChatMessage(index, step, step.text, ())
         for line in step.text[:4_000].splitlines()[:_MOST]:
@@ -150,7 +151,9 @@ def _agreed_plans(timeline: Timeline) -> list[_Candidate]:
     plan is future work, which is reported when it is done."""
     found = []
     for index, step in enumerate(timeline.steps):
-        if step.kind != "plan" or step.tool != tool_calls.PLAN or not step.ok or step.agent:
+        if step.kind != "plan" or step.tool != tool_calls.PLAN or not step.ok:
+            continue
+        if not step.is_by_person:
             continue
         said = ChatMessage(index, step, step.text, tuple(sentences.split_sentences(step.text)))
         chosen = [

@@ -263,6 +263,8 @@ def _prompt_parts(
 ) -> list[tuple[ExcerptKind, ExcerptSource, str]]:
     if step.text.startswith(_OWN_COMMAND):
         return []
+    if not step.is_by_person:
+        return [("pasted", "pasted", _own_words(step.text))]
     own, pasted = split_pasted(_own_words(step.text), printed)
     parts: list[tuple[ExcerptKind, ExcerptSource, str]] = []
     if own:
@@ -280,7 +282,7 @@ def _parts(
         case "say", _:
             kind: ExcerptKind = "final" if is_last else "report" if is_end else "remark"
             return [(kind, "agent", _own_words(step.text))]
-        case "plan", tool_calls.QUESTION:
+        case "plan", tool_calls.QUESTION if step.is_by_person:
             return [("answer", "user", step.text)]
         case "plan", tool_calls.PLAN:
             return [("plan", "agent", step.text)]

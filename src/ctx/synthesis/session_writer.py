@@ -17,8 +17,7 @@ from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from ctx import ids
-from ctx.capture import session_state, session_table
-from ctx.capture import steps as taken
+from ctx.capture import prompt_authors, session_state, session_table
 from ctx.capture.session_state import Session
 from ctx.capture.steps import Step
 from ctx.hook_files import spool
@@ -32,6 +31,7 @@ from ctx.project.anchors import Anchor
 from ctx.redaction import redact
 from ctx.sqlite.connection import transaction
 from ctx.synthesis import (
+    author_standing,
     dedupe,
     deleted_by_user,
     excerpt_table,
@@ -103,13 +103,19 @@ def synthesise(memory: Memory, session_id: str, *, is_over: bool) -> SessionWrit
         observed, summarised = scopes(there, session)
         with there.transaction(_ACTION, observed, summarised) as change:
             written = write(change, change.in_scope(summarised), prepared)
+            if others := prompt_authors.alike(memory.local, prepared.steps):
+                change.write()
+                author_standing.correct(change, memory.local, others)
     store_rows(memory.local, prepared, written.summary)
+    for other in others - {session_id}:
+        if (known := session_state.find(memory.local, other)) is not None:
+            fill_rows(memory.local, known)
     return written
 
 
 def prepare(connection: Connection, session: Session, *, is_over: bool) -> PreparedSession | None:
     """Compute what memory should have about a session; None if no steps are stored."""
-    steps = taken.of_session(connection, session.id)
+    steps = prompt_authors.steps_of(connection, session.id)
     if not steps:
         return None
     found = extractive.synthesise(session, steps, is_over=is_over)
@@ -172,7 +178,7 @@ def sessions_without_rows(connection: Connection) -> list[Session]:
 
 def fill_rows(connection: Connection, session: Session) -> None:
     """Store the commands and excerpts of a session that has none. Nodes do not change."""
-    steps = taken.of_session(connection, session.id)
+    steps = prompt_authors.steps_of(connection, session.id)
     if not steps:
         return
     session_commands.renew(connection, session, steps[-extractive.MOST_STEPS :])

@@ -38,7 +38,7 @@ _STATED = 0.8
 _FEWEST_SHARED_WORDS = 2
 _SETTLED = ("correction", "prompt", "answer", "commit")
 """Kinds that do not change while a session goes on."""
-_BY_USER, _BY_AGENT = 900, 600
+_BY_USER, BY_AGENT = 900, 600
 _WORTH = {"decision": 1_500, "bugfix": 1_200, "discovery": 1_200, "feature": 500, "refactor": 300}
 """What the observations are worth that are not excerpts, in thousandths."""
 
@@ -128,7 +128,7 @@ def _observation(timeline: Timeline, excerpt: Excerpt) -> Observation:
         (),
         (excerpt.step,),
         excerpt.at,
-        _BY_USER if is_user else _BY_AGENT,
+        _BY_USER if is_user else BY_AGENT,
         "user" if is_user else "agent",
         excerpt.worth,
         excerpt.kind,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import ctx
 from ctx import clock, disk
 from ctx.server import app, asgi_server
-from ctx.server.app import AppServices, ProcessInfo
+from ctx.server.app import AppServices, PageLink, ProcessInfo
 from ctx.server.asgi_server import Server
 from ctx.worker.wake_pipe import WakePipe
 from ctx.worker.worker import ExitReason, Worker, end_children, resident_mb
@@ -94,7 +94,7 @@ class _Loop:
         return reason
 
     def _reason_to_exit(self) -> ExitReason:
-        if self._page is not None and self._page.listeners.count:
+        if self._page is not None and self._page.is_needed:
             self._worker.note_need()
         return self._worker.reason_to_exit()
 
@@ -150,7 +150,7 @@ class _Loop:
             await asyncio.sleep(0.005)
         return server, serving
 
-    async def _open_page(self, folder: str) -> str:
+    async def _open_page(self, folder: str, with_file: bool) -> PageLink:
         """Serve the page on a loopback port, if it is not served yet."""
         # Only who looks at the page pays for its libraries.
         listening = await asyncio.to_thread(import_module, "ctx.page.listening")
@@ -165,7 +165,9 @@ class _Loop:
             self._page = page
             self._serving_page = asyncio.create_task(page.serve())
         self._worker.note_need()
-        return self._page.new_address(folder)
+        if with_file:
+            return self._page.new_link(folder)
+        return PageLink(self._page.new_address(folder), "")
 
     def _on_wake(self) -> None:
         self._worker.note_wake()

@@ -20,6 +20,7 @@ from ctx.worker.sync_thread import SyncThread
 from ctx.workspace import Environment, Memory
 
 if TYPE_CHECKING:
+    from ctx.operations.author_repair import AuthorRepair
     from ctx.operations.background_rebuild import BackgroundRebuild
 
 OpenMemory = Callable[[], AbstractContextManager[Memory]]
@@ -38,7 +39,8 @@ _SILENT_SESSION_S = 12 * 3600.0
 
 class WorkerLimits(NamedTuple):
     idle_s: float
-    memory_mb: float
+    memory_mb: float = 512
+    """Above it, the worker restarts."""
     young_s: float = _MIN_RESTART_AGE_S
 
 
@@ -67,6 +69,7 @@ class Worker:
         self._lock = _inode(self.store.worker_lock)
         self._tending = WorkerRounds(self.home, self._guard, self.is_stopping, _catch_up)
         self._rebuild: BackgroundRebuild | None = None
+        self._repair: AuthorRepair | None = None
         self._model_thread = ModelThread(environment, variables, open_memory, self._guard, self.log)
         self._sync_thread = SyncThread(environment, open_memory, self._guard, self.log)
 
@@ -100,6 +103,12 @@ class Worker:
             return
         with self._guard("freshening"), self._open_memory() as memory:
             self._tending.freshen(memory)
+            with self._guard("correcting authors"):
+                if self._repair is None:
+                    from ctx.operations.author_repair import AuthorRepair
+
+                    self._repair = AuthorRepair(self.home, self._guard, self.is_stopping, self.log)
+                self._repair.advance(memory)
             with self._guard("rebuilding sessions"):
                 if self._rebuild is None:
                     from ctx.operations.background_rebuild import BackgroundRebuild
@@ -144,7 +153,8 @@ class Worker:
             # The answer is already paid for.
             self._needed_at = now
             return ""
-        if self._rebuild is not None and self._rebuild.is_under_way:
+        idle_work = self._rebuild, self._repair
+        if any(work is not None and work.is_under_way for work in idle_work):
             self._needed_at = now
         if _install_stamp(ctx.__file__) != self._install:
             return "replaced"

@@ -11,6 +11,7 @@ import pytest
 from ctx import layout, locks
 from ctx.context import project_store_context
 from ctx.errors import LockConflict
+from ctx.objects import repository
 from tests.capture.conversations import SESSION, Client, Conversation, context_of
 from tests.conftest import Ctx, git
 
@@ -58,6 +59,8 @@ def in_adas_clone(
             _commit_all("Hers")
         monkeypatch.chdir(here)
         git("pull", "-q", str(there))
+        # It came from a folder, not from a trusted remote.
+        assert ctx("review", "accept", "--all").code == 0
 
     return acting
 
@@ -385,7 +388,7 @@ def test_a_forged_author_name_is_still_shown(client: Client, ctx: Ctx, in_adas_c
 
 def test_authors_are_shown_also_for_the_project_scope(clone: Client, ctx: Ctx) -> None:
     assert ctx("trust", "--yes").code == 0
-    for words in (["--scope=project"], []):
+    for words in (["--project"], []):
         assert "(by Ada Lovelace) Deploys happen" in ctx("recall", "deploys", *words).out
 
 
@@ -511,12 +514,11 @@ def test_an_error_in_one_project_does_not_affect_another(
     assert "] (agent) There." in context_of(sound.start("clear"))
 
 
-def test_a_command_waits_while_another_process_writes(client: Client, ctx: Ctx) -> None:
+def test_a_command_waits_while_another_process_writes(
+    client: Client, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
+) -> None:
     project = layout.project_at(str(client.folder))
-    config = Path(project.config_file)
-    config.write_text(
-        config.read_text().replace("# lock_timeout_seconds = 30.0", "lock_timeout_seconds = 0")
-    )
+    monkeypatch.setattr(repository, "_WRITER_WAITS_S", 0)
     conversation = client.talk()
     conversation.answer('<ctx:remember type="fact">Once.</ctx:remember>')
     with locks.hold(project.lock, "a test", 1.0), pytest.raises(LockConflict):

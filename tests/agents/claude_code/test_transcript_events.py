@@ -62,6 +62,7 @@ def test_the_events_of_a_fix_are_read(transcript: Transcript) -> None:
         "tool_name": "Bash",
         "tool_input": {"command": "pytest tests/test_total.py"},
         "tool_use_id": failed.tool_use,
+        "version": "2.1.325",
         "error": failed.payload["error"],
     }
     assert failed.payload["error"].startswith("Exit code 1\n====")

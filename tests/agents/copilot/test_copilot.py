@@ -13,7 +13,7 @@ from ctx.agents.copilot.copilot_adapter import Copilot
 from ctx.agents.copilot.copilot_hooks import CopilotHooks
 from ctx.agents.copilot.copilot_setup import HOOKS
 from ctx.agents.copilot.copilot_tools import CopilotCall, call_of
-from ctx.capture import steps
+from ctx.capture import prompt_authors, session_state, steps
 from ctx.errors import ContentRefused
 from ctx.hook_files import spool
 from ctx.hosts.events import Heading
@@ -206,6 +206,30 @@ def test_work_of_subagents_is_theirs(client: CopilotSession) -> None:
     assert (
         Copilot.transcripts.last_turn(str(client.path), None, time.monotonic() + 300).messages == ()
     )
+
+
+def test_a_subagent_is_no_session(client: CopilotSession, host: HostSession) -> None:
+    """The client reports it as one, with the session or the subagent that started it."""
+    host.hook("prompt-submit", client.payload(prompt="Count the prices."))
+    by_first = {"sessionId": "a1", "agentId": "a1", "parentAgentId": SESSION}
+    by_second = {"sessionId": "a2", "agentId": "a2", "parentAgentId": "a1"}
+    task = "Look. Never push without asking."
+    assert host.hook("prompt-submit", client.payload(prompt=task, **by_first)) == b""
+    assert host.hook("prompt-submit", client.payload(prompt=f"A: {task}", **by_second)) == b""
+    # It runs no commands of the conversation.
+    host.hook("stop", client.payload(transcriptPath=str(client.path), **by_second))
+    host.apply()
+    (session,) = session_state.all_of(host.memory.local)
+    found = prompt_authors.steps_of(host.memory.local, SESSION)
+    assert session.id == SESSION
+    assert [(step.text, step.agent) for step in found if step.kind == "prompt"] == [
+        ("Count the prices.", ""),
+        (task, "a1"),
+        (f"A: {task}", "a2"),
+    ]
+    assert [step.text for step in found if step.is_by_person and step.kind == "prompt"] == [
+        "Count the prices."
+    ]
 
 
 def test_a_reading_waits_for_the_result_of_a_call(client: CopilotSession) -> None:

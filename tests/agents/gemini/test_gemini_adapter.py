@@ -60,6 +60,28 @@ def test_prompts_and_answers_are_read() -> None:
         read("AfterAgent", session_id="")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "System: Potential loop detected. Details: never repeat the same call.",
+        "<state_snapshot>Never restart the server on Mondays.</state_snapshot>",
+    ],
+)
+def test_a_message_of_the_client_is_nobodys_prompt(text: str, tmp_path: Path) -> None:
+    assert read("BeforeAgent", prompt=text).speaker == "host"
+    chat = tmp_path / "tmp" / "shop" / "chats" / "session-2026-11-18T22-36-aa1ed9f7.jsonl"
+    chat.parent.mkdir(parents=True)
+    session = {"sessionId": "aa1ed9f7-5b71-4610-bf75-023108fb137b", "kind": "main"}
+    at = "2026-11-18T22:36:45.033Z"
+    said = [
+        {"id": name, "timestamp": at, "type": "user", "content": [{"text": words}]}
+        for name, words in (("1", text), ("2", "Go on."))
+    ]
+    chat.write_text("".join(json.dumps(line) + "\n" for line in [session, *said]))
+    found = Gemini().transcripts.events(str(chat), 0).events
+    assert [each.text for each in found] == ["Go on."]
+
+
 def test_a_transcript_gives_the_events_of_its_session() -> None:
     transcripts = Gemini().transcripts
     assert transcripts.session_of(str(CHAT)) == "ce777de9-f8eb-4636-98cc-9e34695284f6"

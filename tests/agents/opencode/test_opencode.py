@@ -12,7 +12,7 @@ import pytest
 from ctx.agents.opencode.opencode_adapter import OpenCode
 from ctx.agents.opencode.opencode_tools import OpenCodeCall, call_of
 from ctx.agents.opencode.opencode_transcripts import typed_text
-from ctx.capture import steps
+from ctx.capture import prompt_authors, steps
 from ctx.errors import ContentRefused
 from ctx.hosts.events import Heading
 from ctx.hosts.tool_calls import (
@@ -192,6 +192,21 @@ def test_work_of_subagents_belongs_to_the_session(client: OpenCodeSession) -> No
     assert TRANSCRIPTS.of_subagents(client.name, 0) == [child.name]
     (event,) = TRANSCRIPTS.events(child.name, 0).events
     assert (event.session, event.agent, event.text) == (SESSION, "ses_child", "Found it.")
+
+
+def test_a_subagent_that_goes_on_in_another_process_is_none_of_the_users(
+    client: OpenCodeSession, host: HostSession
+) -> None:
+    """The plugin does not know it there, but the database does."""
+    child = client.subagent("ses_child")
+    host.hook("prompt-submit", client.payload(prompt="Go on."))
+    host.hook("prompt-submit", child.payload(prompt="Look. Never push without asking."))
+    host.apply()
+    found = prompt_authors.steps_of(host.memory.local, SESSION)
+    assert [(step.text, step.agent) for step in found if step.kind == "prompt"] == [
+        ("Go on.", ""),
+        ("Look. Never push without asking.", "ses_child"),
+    ]
 
 
 def test_summaries_and_interrupts(client: OpenCodeSession) -> None:

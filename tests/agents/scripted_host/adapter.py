@@ -143,6 +143,9 @@ class ScriptedHooks:
     def is_by_agent(self, line: bytes) -> bool:
         return b'"by": "agent"' in line
 
+    def is_of_subagent(self, payload: bytes) -> bool:  # noqa: ARG002
+        return False
+
     def is_noise(self, word: str, payload: bytes, environment: Mapping[str, str]) -> bool:  # noqa: ARG002
         return False
 

@@ -7,7 +7,7 @@ reached the model.
 import json
 import threading
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
@@ -28,26 +28,60 @@ class ChatRequest(NamedTuple):
         """The whole text, including tool results."""
         return "\n\n".join(text for message in self.messages for text in _texts(message))
 
+    def is_given(self, task: str) -> bool:
+        """Whether a message of the user contains a text."""
+        said = (each for each in self.messages if each["role"] == "user")
+        return any(task in text for message in said for text in _texts(message))
+
     @property
     def results(self) -> list[str]:
         """The results of tool calls, in order."""
         return ["\n".join(_texts(each)) for each in self.messages if each["role"] == "tool"]
 
 
+Answer = str | Reply | Callable[[ChatRequest], Reply]
+"""A reply, or a function that makes it when the model is asked."""
+
+
+class Subagent(NamedTuple):
+    """What a subagent is told, and what its model answers."""
+
+    task: str
+    replies: Sequence[Answer]
+
+
 class ChatScript:
     """The remaining replies and the requests so far; the threads of the server share it."""
 
-    def __init__(self, replies: Sequence[str | Reply]) -> None:
+    def __init__(
+        self,
+        replies: Sequence[Answer],
+        subagent: Subagent | None = None,
+        on_the_side: str = "A title",
+    ) -> None:
         self._lock = threading.Lock()
-        self.unplayed = [Reply((each,)) if isinstance(each, str) else each for each in replies]
+        self._replies = list(replies)
+        self._subagent = subagent
+        self._to_subagent = list(subagent.replies) if subagent else []
+        self._on_the_side = on_the_side
         self.requests: list[ChatRequest] = []
+
+    @property
+    def unplayed(self) -> list[Answer]:
+        return [*self._replies, *self._to_subagent]
 
     def play(self, request: ChatRequest) -> Reply:
         with self._lock:
             if not request.tools:
-                return Reply(("A title",))
-            self.requests.append(request)
-            return self.unplayed.pop(0) if self.unplayed else Reply((BEYOND_THE_SCRIPT,))
+                return Reply((self._on_the_side,))
+            is_of_subagent = self._subagent is not None and request.is_given(self._subagent.task)
+            if not is_of_subagent:
+                self.requests.append(request)
+            left = self._to_subagent if is_of_subagent else self._replies
+            answer = left.pop(0) if left else BEYOND_THE_SCRIPT
+            if isinstance(answer, str):
+                return Reply((answer,))
+            return answer if isinstance(answer, Reply) else answer(request)
 
 
 class _Server(ThreadingHTTPServer):

@@ -10,9 +10,14 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.claude_code.api import Reply
 from tests.e2e.claude_code.client import Client, Person
-from tests.e2e.host_clients.chat_api import ChatRequest, ChatScript, serving_chat
+from tests.e2e.host_clients.chat_api import (
+    Answer,
+    ChatRequest,
+    ChatScript,
+    Subagent,
+    serving_chat,
+)
 
 SECONDS = 240
 """The longest that one session may take."""
@@ -34,12 +39,14 @@ class HostPerson(Person):
         self,
         words: Sequence[str],
         variables: dict[str, str],
-        *replies: str | Reply,
+        *replies: Answer,
         serving: Callable[[ChatScript], AbstractContextManager[str]] = serving_chat,
+        subagent: Subagent | None = None,
+        on_the_side: str = "A title",
     ) -> list[ChatRequest]:
         """Run the program once; what reached its model. `{api}` in a variable or an argument is its
         address."""
-        script = ChatScript(replies)
+        script = ChatScript(replies, subagent, on_the_side)
         with serving(script) as address:
             words = [word.replace("{api}", address) for word in words]
             environment = self.environment | {

@@ -49,6 +49,11 @@ class ClaudeHooks:
     def is_by_agent(self, line: bytes) -> bool:
         return any(mark in line for mark in _BY_AGENT)
 
+    def is_of_subagent(self, payload: bytes) -> bool:
+        # Behind it are objects that may have such a field too: background tasks, tool inputs.
+        head = payload[:1] + payload[1:].partition(b"{")[0]
+        return bool(field(head, b"agent_id"))
+
     def is_noise(self, word: str, payload: bytes, environment: "Mapping[str, str]") -> bool:  # noqa: ARG002
         """Copilot CLI also runs the hooks in a project's `.claude`. It reports to its own."""
         is_copilot = bool(environment.get(_COPILOT)) and not environment.get(_CLIENT)

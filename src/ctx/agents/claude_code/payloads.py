@@ -97,6 +97,8 @@ def restore(heading: Heading, payload: Mapping[str, Any]) -> Event:
         call=tool_inputs.call_of(name, tool or "", payload) if is_call else None,
         transcript=text_of(payload, "transcript_path"),
         branch=text_of(payload, "gitBranch"),
+        caller=text_of(payload, "entrypoint"),
+        version=text_of(payload, "version"),
         continues=source in ("resume", "compact"),
         prompt=str(payload.get("prompt_id", "")),
         response=response if isinstance(response, str) else None,

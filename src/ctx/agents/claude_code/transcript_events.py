@@ -212,6 +212,8 @@ class _ClaudeReader(TranscriptReader):
             "cwd": text_field(payload, "cwd"),
             "gitBranch": text_field(payload, "gitBranch"),
             "prompt_id": text_field(payload, "promptId"),
+            "entrypoint": text_field(payload, "entrypoint"),
+            "version": text_field(payload, "version"),
             "agent_id": agent,
             **({} if agent else self._teams.keys(payload)),
         }

@@ -13,7 +13,6 @@ from ctx.hosts.transcripts import TranscriptStart
 
 
 class CodexTranscripts(LineTranscripts):
-    # A subagent is a session of its own.
     file_names = "rollout-<time>-<session>.jsonl"
     turns = TURNS
     context_marks = (rollout_files.CONTEXT_OF_HOOK,)
@@ -32,6 +31,9 @@ class CodexTranscripts(LineTranscripts):
 
     def beginning(self, path: str) -> TranscriptStart:
         return rollout_files.beginning(path)
+
+    def of_subagents(self, path: str, since_ms: int) -> list[str]:
+        return rollout_files.of_subagents(path, since_ms)
 
     def reader(self, path: str, most: int, deadline: float) -> RolloutReader:
         return RolloutReader(path, most, deadline)

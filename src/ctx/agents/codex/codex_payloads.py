@@ -11,22 +11,27 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ctx import ids
-from ctx.agents.codex import codex_tools, patches, rollout_items
+from ctx.agents.codex import codex_tools, patches, rollout_files, rollout_items
 from ctx.agents.codex.codex_tools import EXIT_CODE, PATCH, SHELL
+from ctx.agents.codex.rollout_files import Origin
 from ctx.capture import kept_contents
 from ctx.capture.steps import ASSISTANT_MESSAGE, RECAP
 from ctx.errors import ContentRefused, UsageError
+from ctx.hook_files import live
 from ctx.hosts.events import Event, Heading, Speaker
 from ctx.hosts.json_fields import fields_of, plain_text_of
 
 NAME = "codex"
+
+CALLER, VERSION = "originator", "cli_version"
+"""The fields of a rollout's first line that are stored with a payload."""
 
 _PROMPT = "UserPromptSubmit"
 _TOOL_EVENT = "PostToolUse"
 # The keys that identify the session of an excluded event.
 _COMMON = frozenset(
     "session_id transcript_path cwd hook_event_name turn_id source reason trigger tool_name"
-    " tool_use_id".split()
+    " tool_use_id agent_id originator cli_version".split()
 )
 
 
@@ -37,6 +42,9 @@ def read(event_id: str, name: str, at: str, payload: Mapping[str, Any]) -> Event
         session = ids.session_id(plain_text_of(payload, "session_id"))
     except UsageError:
         raise ContentRefused("It names no session.") from None
+    if (origin := _origin(payload)) and live.is_session(origin.session):
+        session = ids.session_id(origin.session)
+        payload = {**payload, **_origin_fields(origin)}
     folder, tool = plain_text_of(payload, "cwd"), plain_text_of(payload, "tool_name") or None
     tool_use = plain_text_of(payload, "tool_use_id") or None
     folder = "" if "\0" in folder else folder
@@ -45,6 +53,22 @@ def read(event_id: str, name: str, at: str, payload: Mapping[str, Any]) -> Event
         payload = {**payload, EXIT_CODE: code} if code is not None else payload
     heading = Heading(event_id, session, name, at, folder, tool, tool_use)
     return joined(heading, payload)
+
+
+def _origin(payload: Mapping[str, Any]) -> Origin | None:
+    """What started a thread, if its rollout is there. A payload names the subagent only in newer
+    versions."""
+    path = plain_text_of(payload, "transcript_path")
+    if payload.get("agent_id") or not path:
+        return None
+    found = rollout_files.origin(path)
+    # The file of another session says nothing about this one.
+    return found if plain_text_of(payload, "session_id") in (found.session, found.agent) else None
+
+
+def _origin_fields(origin: Origin) -> dict[str, str]:
+    fields = {"agent_id": origin.agent, CALLER: origin.caller, VERSION: origin.version}
+    return {name: value for name, value in fields.items() if value}
 
 
 def joined(heading: Heading, payload: Mapping[str, Any]) -> Event:
@@ -79,17 +103,21 @@ def per_file(heading: Heading, payload: Mapping[str, Any]) -> Sequence[Event]:
 def restore(heading: Heading, payload: Mapping[str, Any]) -> Event:
     text, speaker = _words(heading.name, payload)
     is_call = heading.tool is not None or heading.name == _TOOL_EVENT
-    response = payload.get("response")
+    response, agent = payload.get("response"), plain_text_of(payload, "agent_id")
     return Event(
         *heading,
         payload,
         NAME,
         text,
         speaker,
+        agent=agent,
         path=codex_tools.path_of(payload),
         call=codex_tools.call_of(heading.tool or "", payload) if is_call else None,
-        transcript=plain_text_of(payload, "transcript_path"),
+        # The transcript of a subagent is not that of the session.
+        transcript="" if agent else plain_text_of(payload, "transcript_path"),
         branch=plain_text_of(payload, "git_branch"),
+        caller=plain_text_of(payload, CALLER),
+        version=plain_text_of(payload, VERSION),
         continues=payload.get("source") in ("resume", "compact"),
         prompt=plain_text_of(payload, "turn_id"),
         response=response if isinstance(response, str) else None,

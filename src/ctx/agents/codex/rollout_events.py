@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from ctx import clock
 from ctx.agents.codex import codex_payloads, codex_tools, rollout_files, rollout_items
+from ctx.agents.codex.codex_payloads import CALLER, VERSION
 from ctx.agents.codex.codex_tools import EXIT_CODE, PATCH, SHELL
 from ctx.agents.codex.patches import BEGIN
 from ctx.capture import repeated_commands, session_state
@@ -44,7 +45,8 @@ class RolloutReader(TranscriptReader):
 
     def __init__(self, path: str, most: int, deadline: float) -> None:
         super().__init__(path, most, deadline)
-        self._session = rollout_files.session_of(path)
+        self._origin = rollout_files.origin(path)
+        self._session = self._origin.session or rollout_files.thread_of(path)
         self._calls: dict[str, _Call] = {}
         self._folder, self._branch = rollout_files.place(path)
 
@@ -62,7 +64,8 @@ class RolloutReader(TranscriptReader):
             return
         name = text_field(item, "id") or digest(line)
         if entry.get("type") == "compacted":
-            if text := rollout_items.summary_of(text_field(item, "message")):
+            text = rollout_items.summary_of(text_field(item, "message"))
+            if text and not self._origin.agent:
                 self._add(at_ms, RECAP, name, {"text": text})
             return
         kind = item.get("type")
@@ -83,8 +86,9 @@ class RolloutReader(TranscriptReader):
         elif item.get("role") == "user":
             if texts and texts[0].lstrip().startswith(rollout_items.ABORTED):
                 self._calls.clear()
-                self._add(at_ms, session_state.INTERRUPT, name, {})
-            elif prompt := rollout_items.prompt_of(item):
+                if not self._origin.agent:
+                    self._add(at_ms, session_state.INTERRUPT, name, {})
+            elif not self._origin.is_forked and (prompt := rollout_items.prompt_of(item)):
                 self._add(at_ms, session_state.PROMPT, name, {"prompt": prompt})
 
     def _call(self, offset: int, item: dict[str, Any]) -> None:
@@ -126,7 +130,10 @@ class RolloutReader(TranscriptReader):
     def _add(self, at_ms: int, name: str, known_by: str, more: dict[str, Any]) -> None:
         common = {
             "session_id": self._session,
-            "transcript_path": self.path,
+            "transcript_path": "" if self._origin.agent else self.path,
+            "agent_id": self._origin.agent,
+            CALLER: self._origin.caller,
+            VERSION: self._origin.version,
             "cwd": self._folder,
             "git_branch": self._branch,
         }

@@ -27,7 +27,11 @@ class Copilot:
         tool = report.tool if report else ""
         stamp, arguments = payload.get("timestamp"), payload.get("toolArgs")
         call_id = copilot_tools.call_id(stamp, tool, arguments) if report else ""
-        place = text_of(payload, "sessionId"), text_of(payload, "cwd")
+        session = text_of(payload, "sessionId")
+        if text_of(payload, "agentId"):
+            # A subagent is reported as a session of its own.
+            session = text_of(payload, "parentAgentId") or session
+        place = session, text_of(payload, "cwd")
         heading = stored_events.heading(event_id, name, at, *place, tool, call_id)
         return stored_events.event(NAME, heading, _content(name, payload, report))
 
@@ -41,7 +45,9 @@ class Copilot:
 def _content(name: str, payload: Mapping[str, Any], report: CopilotCall | None) -> EventContent:
     source = text_of(payload, "source")
     content = EventContent(
-        transcript=text_of(payload, "transcriptPath"), source=SOURCES.get(source, source)
+        agent=text_of(payload, "agentId"),
+        transcript=text_of(payload, "transcriptPath"),
+        source=SOURCES.get(source, source),
     )
     if report is not None:
         return content._replace(

@@ -48,6 +48,9 @@ class CopilotHooks:
     def is_by_agent(self, line: bytes) -> bool:
         return any(mark in line for mark in _BY_AGENT)
 
+    def is_of_subagent(self, payload: bytes) -> bool:
+        return bool(field(payload, b"agentId"))
+
     def is_noise(self, word: str, payload: bytes, environment: "Mapping[str, str]") -> bool:  # noqa: ARG002
         return False
 

@@ -149,7 +149,7 @@ class _CopilotReader(TranscriptReader):
         super().__init__(path, most, deadline)
         self._session = session
         self._calls: dict[str, _WaitingCall] = {}
-        self._folder = self._branch = ""
+        self._folder = self._branch = self._version = ""
 
     def read(self, start: int, end: int | None) -> TranscriptPart:
         try:
@@ -171,7 +171,8 @@ class _CopilotReader(TranscriptReader):
                 self._set_place(data)
             case "user.message" if _is_typed(data) and not entry.get("agentId"):
                 text = storable(text_of(data, "content").strip())
-                self._add(entry, session_state.PROMPT, EventContent(text, "user"))
+                content = EventContent(text, "user", version=self._version)
+                self._add(entry, session_state.PROMPT, content)
             case "assistant.message" if text := storable(text_of(data, "content").strip()):
                 self._add(entry, ASSISTANT_MESSAGE, EventContent(text, "agent"))
             case "session.compaction_complete" if text := text_of(data, "summaryContent").strip():
@@ -193,6 +194,7 @@ class _CopilotReader(TranscriptReader):
         context = data.get("context")
         self._folder = text_of(context, "cwd") or self._folder
         self._branch = text_of(context, "branch") or self._branch
+        self._version = text_of(data, "copilotVersion") or self._version
 
     def _note_reported(self, data: Mapping[str, Any]) -> None:
         """Find the call that a hook reports."""

@@ -33,8 +33,6 @@ from ctx.hosts.turn_lines import TurnEntry, TurnLines
 
 _MATTERS = re.compile(rb'"type"\s{0,4}:\s{0,4}"(?:user|gemini)"')
 _ENDED = ("success", "error")
-# The first message describes the place to the model.
-_NOT_TYPED = ("<session_context>",)
 
 
 class ChatReader(TranscriptReader):
@@ -117,7 +115,7 @@ def _response(call: dict[str, Any]) -> dict[str, Any]:
 def _prompt(entry: dict[str, Any]) -> str:
     """What a person typed; empty if nobody did."""
     text = without_context("\n\n".join(message_texts(entry))).strip()
-    return "" if text.startswith(_NOT_TYPED) else text
+    return "" if text.startswith(gemini_payloads.NOT_TYPED) else text
 
 
 def _may_matter(line: bytes) -> bool:

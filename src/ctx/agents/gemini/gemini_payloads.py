@@ -20,6 +20,10 @@ from ctx.hosts.json_fields import fields_of, plain_text_of
 
 NAME = "gemini"
 
+NOT_TYPED = ("<session_context>", "<state_snapshot>", "System: Potential loop detected.")
+"""Messages of the client with the role of the user: where it runs, the summary of a compressed chat
+or what it tells a model that repeats itself."""
+
 _PROMPT = "UserPromptSubmit"
 _TOOL_EVENT = "PostToolUse"
 # The keys that identify the session of an excluded event.
@@ -102,7 +106,10 @@ def _words(name: str, payload: Mapping[str, Any]) -> tuple[str | None, Speaker]:
     """The text of an event, and its author."""
     if name == _PROMPT:
         text = payload.get("prompt")
-        return without_context(text) if isinstance(text, str) else None, "user"
+        if not isinstance(text, str):
+            return None, "user"
+        own = without_context(text)
+        return own, "host" if own.lstrip().startswith(NOT_TYPED) else "user"
     if name == ASSISTANT_MESSAGE:
         return plain_text_of(payload, "text"), "agent"
     if name == "Stop":

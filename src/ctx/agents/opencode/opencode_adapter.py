@@ -25,6 +25,11 @@ class OpenCode:
 
     def read(self, event_id: str, name: str, at: str, payload: Mapping[str, Any]) -> Event:
         session, tool = text_of(payload, "session"), text_of(payload, "tool")
+        main = _main_session(text_of(payload, "database"), session)
+        if main != session:
+            # The plugin knows only the subagents that were started in its process.
+            payload = {**payload, "agent": text_of(payload, "agent") or session, "session": main}
+            session = main
         columns = session, text_of(payload, "folder"), tool, text_of(payload, "call")
         heading = stored_events.heading(event_id, name, at, *columns)
         return stored_events.event(NAME, heading, _content(name, payload))
@@ -34,6 +39,29 @@ class OpenCode:
 
     def outline(self, event: Event, path: str) -> Mapping[str, Any]:
         return stored_events.outline(event, path)
+
+
+def _main_session(database: str, session: str) -> str:
+    """The session that a subagent works for, as the database has it; else the session itself."""
+    if (known := _main_sessions.get((database, session))) is not None:
+        return known
+    path, name = opencode_database.split_name(opencode_database.name_of(database, session))
+    try:
+        with opencode_database.opened(path) as connection:
+            row = opencode_database.find(connection, name)
+            main = opencode_database.main_of(connection, row).id if row else ""
+    except OSError:
+        main = ""
+    if main:
+        if len(_main_sessions) >= _MOST_KNOWN:
+            _main_sessions.clear()
+        _main_sessions[database, session] = main
+    return main or session
+
+
+_MOST_KNOWN = 10_000
+_main_sessions: dict[tuple[str, str], str] = {}
+"""A session never changes the one that it works for."""
 
 
 def _content(name: str, payload: Mapping[str, Any]) -> EventContent:

@@ -80,6 +80,18 @@ def find(connection: Connection, session: str) -> SessionRow | None:
     return next(iter(_sessions(connection, "id = ?", session)), None)
 
 
+def main_of(connection: Connection, row: SessionRow) -> SessionRow:
+    """The session that started a subagent, directly or through others; otherwise the row itself."""
+    known = {row.id}
+    while row.parent and row.parent not in known:
+        known.add(row.parent)
+        parent = find(connection, row.parent)
+        if parent is None:
+            break
+        row = parent
+    return row
+
+
 def children(connection: Connection, session: str, since_ms: int) -> list[SessionRow]:
     """The sessions of subagents that changed since a time."""
     return _sessions(connection, "parent_id = ? AND time_updated >= ?", session, since_ms)

@@ -49,6 +49,9 @@ class OpenCodeHooks:
     def is_by_agent(self, line: bytes) -> bool:  # noqa: ARG002
         return False
 
+    def is_of_subagent(self, payload: bytes) -> bool:
+        return bool(field(payload, b"agent"))
+
     def is_noise(self, word: str, payload: bytes, environment: "Mapping[str, str]") -> bool:  # noqa: ARG002
         return False
 

@@ -218,12 +218,7 @@ class _SessionReader:
     def _set_session(self, row: SessionRow, connection: Connection) -> None:
         """The session, and the one that it belongs to if it is that of a subagent."""
         self._folder = row.folder
-        top: SessionRow | None = row
-        known = {row.id}
-        while top and top.parent and top.parent not in known:
-            known.add(top.parent)
-            row, top = top, opencode_database.find(connection, top.parent)
-        self._session = (top or row).id
+        self._session = opencode_database.main_of(connection, row).id
         self._agent = self._id if self._session != self._id else ""
         self._transcript = opencode_database.name_of(self._database, self._session)
 

@@ -199,5 +199,6 @@ class _QwenReader(TranscriptReader):
             agent=text_of(entry, "agentId"),
             transcript=self.path,
             branch=text_of(entry, "gitBranch"),
+            version=text_of(entry, "version"),
         )
         self.events.append(stored_events.event(NAME, heading, place))

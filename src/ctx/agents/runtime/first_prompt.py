@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ctx.hosts.hook_events import HookEvent
 
 _BUDGET = 800
-_LIMIT_MS = 500
+_LIMIT_S = 0.5
 _LONGEST_WAIT = 4
 """So many times the limit may pass if other processes use the processors."""
 # How many steps of SQLite's machine lie between two looks at the clock.
@@ -32,12 +32,12 @@ def relevant_excerpts(
     hook: "Hook", connection: Connection, own: ProjectStoreState, place: Place, event: "HookEvent"
 ) -> Context | None:
     """None if the project has no excerpts that could be searched."""
-    budget, limit_ms = _limits(hook)
+    budget = _budget(hook)
     if not budget:
         return NOTHING
-    seconds = limit_ms / 1000 * clock.patience
+    seconds = _LIMIT_S * clock.patience
     busy_until, until = clock.process_time() + seconds, hook.began + _LONGEST_WAIT * seconds
-    hook.limit = max(hook.limit, (_LONGEST_WAIT + 1) * limit_ms / 1000)
+    hook.limit = max(hook.limit, (_LONGEST_WAIT + 1) * _LIMIT_S)
     connection.set_progress_handler(
         lambda: clock.process_time() > busy_until or clock.monotonic() > until, _STEPS
     )
@@ -64,9 +64,8 @@ def relevant_excerpts(
     return excerpt_search.context_from_hits(hits)
 
 
-def _limits(hook: "Hook") -> tuple[int, int]:
-    """The tokens for the answer, and the milliseconds to find it."""
+def _budget(hook: "Hook") -> int:
+    """The tokens for the answer."""
     if contexts.is_default(contexts.settings(hook.home, hook.environment)):
-        return _BUDGET, _LIMIT_MS
-    config = hook.config()
-    return config.integer("context.prompt_budget"), config.integer("context.prompt_ms")
+        return _BUDGET
+    return hook.config().integer("context.prompt_budget")

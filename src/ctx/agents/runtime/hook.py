@@ -275,16 +275,18 @@ def _answer(hook: Hook, data: bytes) -> bytes:
         return hook.host.nothing
     if hook.word == spool.PRE_EDIT:
         return _before_edit(hook, data)
-    if not hook.host.process(hook.environment):
+    is_of_subagent = hook.host.is_of_subagent(data)
+    if not is_of_subagent and not hook.host.process(hook.environment):
         live.touch(hook.home, hook.host.session(data))
     _resume_capture(hook, data)
-    if hook.word in ANSWERED:
+    # What waits for the session is for its main agent, and only that one gives commands.
+    if hook.word in ANSWERED and not is_of_subagent:
         from ctx.agents.runtime import hook_answers
 
         return hook_answers.answer(hook, data)
     is_paused = hook.is_paused(data)
     event_id = spool.new_id(hook.now_ms())
-    if hook.word == "stop":
+    if hook.word == "stop" and not is_of_subagent:
         return _stop(hook, data, event_id, is_paused=is_paused)
     if not is_paused:
         hook.put(event_id, hook.word, data)

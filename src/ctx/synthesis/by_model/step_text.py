@@ -40,7 +40,7 @@ def _step_action(step: Step) -> str:
     path = _line(step.path, _LONGEST_PATH)
     match step.kind:
         case "prompt":
-            return "the person said:"
+            return "the person said:" if step.is_by_person else f"a {step.author} said:"
         case "say":
             return "the agent said:"
         case "recap":
