@@ -4,6 +4,7 @@
 """
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,11 +18,22 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
 
+_COMMITTED = re.compile(rb"[0-9a-f]+ commit( \((initial|amend)\))?: ")
+
+
 class Addition(NamedTuple):
     """The newest commit that added a file: the blob and the time."""
 
     blob: str
     time: int
+
+
+class Remote(NamedTuple):
+    """A remote as the repository's config describes it."""
+
+    url: str
+    fetch: tuple[str, ...]
+    """The refspecs that `git fetch` uses."""
 
 
 class Difference(NamedTuple):
@@ -256,12 +268,74 @@ def descends_from(checkout: Checkout, newer: str, older: str) -> bool:
     return True
 
 
-def origin_url(checkout: Checkout) -> str:
-    """The URL of the remote `origin` in the repository's config; empty if none."""
-    asked = ("config", "--local", "--get", "remote.origin.url")
-    # 1: not set. 2: set several times; git prints the last value.
-    said = run(checkout, *asked, fine=(0, 1, 2)).decode("utf-8", "replace")
-    return said.partition("\n")[0].strip()
+def remotes(checkout: Checkout) -> dict[str, Remote]:
+    """The remotes in the repository's own config, by name."""
+    asked = ("config", "--local", "-z", "--get-regexp", r"^remote\..*\.(url|fetch)$")
+    # 1: there is none.
+    found: dict[str, Remote] = {}
+    for entry in run(checkout, *asked, fine=(0, 1)).decode("utf-8", "replace").split("\0"):
+        key, _, value = entry.partition("\n")
+        name, _, what = key.removeprefix("remote.").rpartition(".")
+        if what:
+            url, refspecs = found.get(name, Remote("", ()))
+            # Of several URLs, git fetches from the first.
+            is_url = what == "url"
+            found[name] = (
+                Remote(url or value.strip(), refspecs)
+                if is_url
+                else Remote(url, (*refspecs, value.strip()))
+            )
+    return found
+
+
+def remote_refs(checkout: Checkout) -> dict[str, str]:
+    """The refs under `refs/remotes/`, each with its commit."""
+    listed = run(checkout, "for-each-ref", "--format=%(objectname) %(refname)", "refs/remotes/")
+    lines = listed.decode("utf-8", "surrogateescape").splitlines()
+    return {name: commit for commit, _, name in (line.partition(" ") for line in lines)}
+
+
+def commits_made_here(checkout: Checkout) -> set[str]:
+    """The commits that `git commit` made in this repository, as far as its reflogs know them."""
+    lines = run(checkout, "log", "--walk-reflogs", "--all", "--format=%H %gs").splitlines()
+    return {line.partition(b" ")[0].decode() for line in lines if _COMMITTED.match(line)}
+
+
+def introducing(checkout: Checkout, path: str, blobs: Sequence[str]) -> set[str]:
+    """The commits in which a file gets the content of one of these blobs, of all refs and reflogs.
+
+    Merges are left out: what they have comes from their parents.
+    """
+    listed = run(
+        checkout, "-c", "log.showRoot=true", "log", "--all", "--reflog", "--full-history",
+        "--no-merges", "--no-renames", "-z", "--raw", "--no-abbrev", "--no-ext-diff",
+        "--no-textconv", "--format=%x01%H", "--", _literal_pathspec(checkout, path),
+    )  # fmt: skip
+    wanted = {blob.encode() for blob in blobs}
+    found: set[str] = set()
+    commit = ""
+    for field in listed.split(b"\0"):
+        if field.startswith(b"\x01"):
+            commit = field[1:].decode()
+        elif field.lstrip(b"\n").startswith(b":") and field.split(b" ")[3] in wanted:
+            found.add(commit)
+    return found
+
+
+def ids_of(checkout: Checkout, names: Sequence[str]) -> list[str]:
+    """The ids of objects with names such as `main:path`, in order; empty where there is none.
+
+    A name contains no line break.
+    """
+    if not names:
+        return []
+    asked = b"".join(os.fsencode(name) + b"\n" for name in names)
+    # After a name that is not found, git repeats the name.
+    said = run(checkout, "cat-file", "--batch-check=%(objectname)", stdin=asked).splitlines()
+    known = zip(names, said, strict=True)
+    return [
+        "" if line.endswith((b" missing", b" ambiguous")) else line.decode() for _, line in known
+    ]
 
 
 def tracked_files(checkout: Checkout, folder: str) -> list[str]:
@@ -405,15 +479,9 @@ def _adders(checkout: Checkout, folder: str, *revisions: str) -> dict[str, str]:
 
 def missing_files(checkout: Checkout, wanted: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:
     """The pairs of a commit and a file for which the commit does not have the file."""
-    if not wanted:
-        return set()
-    asked = b"".join(
-        b"%s:%s\n" % (commit.encode(), os.fsencode(os.path.relpath(path, checkout.top)))
-        for commit, path in wanted
-    )
-    said = run(checkout, "cat-file", "--batch-check", stdin=asked)
-    answers = zip(wanted, said.splitlines(), strict=True)
-    return {pair for pair, answer in answers if answer.endswith(b" missing")}
+    names = [f"{commit}:{os.path.relpath(path, checkout.top)}" for commit, path in wanted]
+    found = zip(wanted, ids_of(checkout, names), strict=True)
+    return {pair for pair, blob in found if not blob}
 
 
 def _log(checkout: Checkout, folder: str, *options: str) -> bytes:

@@ -228,6 +228,11 @@ class Project(NamedTuple):
         return os.path.join(self.local, "mine")
 
     @property
+    def given(self) -> str:
+        """A file that changes when agents are given more of what is in the working tree."""
+        return os.path.join(self.local, "given")
+
+    @property
     def lock(self) -> str:
         return os.path.join(self.local, "LOCK")
 

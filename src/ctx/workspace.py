@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from ctx.hosts.host_registry import Hosts
     from ctx.memory.changes import Change
     from ctx.memory.idempotency_keys import Claim
-    from ctx.objects.repository import Repository
+    from ctx.project.given import GivenObjects
     from ctx.project.project_memory import ProjectMemory
+    from ctx.project.project_repository import ProjectRepository
     from ctx.project.transaction import Transactions
     from ctx.project.trust_check import Verdict
 
@@ -88,7 +89,7 @@ class Workspace(NamedTuple):
     session: SessionId
 
     @property
-    def repository(self) -> "Repository":
+    def repository(self) -> "ProjectRepository":
         return self.memory.repository
 
     @property
@@ -327,7 +328,8 @@ def _opened_project_memory(
 
     # An index of what is not trusted must not lie where a hook finds it.
     keeps_index = not environment.untrusted
-    memory = ProjectMemory(project, config, withheld, keeps_index=keeps_index)
+    given = _given(environment, project, withheld)
+    memory = ProjectMemory(project, config, given, withheld, keeps_index=keeps_index)
     with closing(memory) as project_memory:
         try:
             yield project_memory
@@ -343,6 +345,15 @@ def _opened_project_memory(
                 "The index of the project's memory was damaged, and is thrown away.",
                 hint="Run the command again: it is made anew, and nothing is lost.",
             ) from error
+
+
+def _given(
+    environment: Environment, project: Project, withheld: "Verdict | None"
+) -> "GivenObjects":
+    from ctx.project.given import EverythingGiven, GivenObjects
+
+    is_trusted = not (withheld or environment.untrusted)
+    return (GivenObjects if is_trusted else EverythingGiven)(environment.user_store.home, project)
 
 
 def _config(
@@ -371,5 +382,6 @@ def open_project(environment: Environment, *, reading: bool = True) -> Workspace
         raise StoreNotTrusted(f"{withheld.reason}.")
     config = _config(environment, project, withheld)
     keeps_index = not environment.untrusted
-    memory = ProjectMemory(project, lambda: config, withheld, keeps_index=keeps_index)
+    given = _given(environment, project, withheld)
+    memory = ProjectMemory(project, lambda: config, given, withheld, keeps_index=keeps_index)
     return Workspace(project, config, memory, environment.session)

@@ -11,6 +11,7 @@ from ctx.ids import CLI_SESSION
 from ctx.layout import project_at
 from ctx.memory.changes import ChangeAuthor
 from ctx.project.compaction import CompactionOptions
+from ctx.project.given import EverythingGiven
 from ctx.project.project_memory import ProjectMemory
 
 WHO = ChangeAuthor(CLI_SESSION, "cli")
@@ -25,7 +26,8 @@ PROSE = (
 def open_project_memory(folder: Path) -> Iterator[ProjectMemory]:
     project = project_at(str(folder))
     nowhere = str(folder / "no settings")
-    memory = ProjectMemory(project, lambda: load(nowhere, project.config_file, {}, ()))
+    config = load(nowhere, project.config_file, {}, ())
+    memory = ProjectMemory(project, lambda: config, EverythingGiven(nowhere, project))
     with closing(memory):
         yield memory
 

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from ctx.cli.main import main
 from ctx.config.resolve import load
 from ctx.layout import project_at
+from ctx.project.given import EverythingGiven
 from ctx.project.project_memory import ProjectMemory
 from tests.memory.graphs import TABLES
 
@@ -66,7 +67,8 @@ def graph(folder: Path) -> Tables:
     """Everything that a reader of the project can see, as tables."""
     project = project_at(str(folder))
     nowhere = str(folder / "no settings")
-    memory = ProjectMemory(project, lambda: load(nowhere, project.config_file, {}, ()))
+    config = load(nowhere, project.config_file, {}, ())
+    memory = ProjectMemory(project, lambda: config, EverythingGiven(nowhere, project))
     with closing(memory):
         connection = memory.graph.connection
         return {

@@ -126,7 +126,7 @@ def _imported(at: Planted, text: str) -> None:
     lines = json.dumps({**node, **times, "tags": []})
     path = at.home / "others.jsonl"
     path.write_text(lines + "\n")
-    at.run("import", "--from", "jsonl", str(path), "--scope", "user")
+    at.run("import", "--from", "jsonl", str(path), "--user")
 
 
 def _of_the_past(at: Planted, text: str) -> None:

@@ -152,7 +152,7 @@ def test_an_index_from_an_archive_is_not_used(
 def test_the_difference_is_explained(ctx: Ctx, clone: Path, surroundings: Path) -> None:
     (known,) = ctx("trust", "--list", "--format=json").json["projects"]
     root = git("rev-list", "--max-parents=0", "HEAD").strip()
-    remote = known["remote"]
+    remote = known["remotes"]["origin"]
     at, owner = known.pop("at"), known.pop("owner")
     assert owner == clone.stat().st_uid
     assert known == {
@@ -162,7 +162,7 @@ def test_the_difference_is_explained(ctx: Ctx, clone: Path, surroundings: Path) 
         "state": "trusted",
         "differs": [],
         "roots": [root],
-        "remote": str(clone.parent / "ours"),
+        "remotes": {"origin": str(clone.parent / "ours")},
     }
     assert "marker" not in json.dumps(known)
     assert ctx("status", "--format=json").json["project_store"] == "trusted"

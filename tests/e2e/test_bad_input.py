@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from ctx.ids import session_id
+from ctx.layout import project_at
+from ctx.objects import repository
+from ctx.objects.repository import Repository
 from tests.conftest import Ctx, git
 from tests.e2e.conftest import state
 from tests.faults import Disk
@@ -244,11 +247,9 @@ def test_a_linked_narrative_file_is_not_followed(project: Path, ctx: Ctx) -> Non
 def test_trees_with_too_many_paths_are_refused(
     project: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ctx.layout import project_at
     from ctx.objects import trees
     from ctx.objects.object_store import blob, typed
     from ctx.objects.object_types import Commit, Tree, TreeEntry, TreeEntryKind
-    from ctx.objects.repository import Repository
 
     monkeypatch.setattr(trees, "MOST_PATHS", 10_000)
     repository = Repository(project_at(str(project)))
@@ -358,32 +359,16 @@ def test_init_leaves_a_folder_of_another_program_alone(
     assert list(elsewhere.iterdir()) == []
 
 
-def test_force_waits_for_the_lock(project: Path, ctx: Ctx) -> None:
-    from ctx.layout import project_at
-    from ctx.objects.repository import Repository
-
+def test_force_waits_for_the_lock(project: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch) -> None:
     (project / "a.txt").write_text("a")
     assert ctx("add", "file", "a.txt", "-m", "A").code == 0
     with Repository(project_at(str(project))).locked("something long"):
-        ran = subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "ctx",
-                "commit",
-                "-m",
-                "x",
-                "--set",
-                "storage.lock_timeout_seconds=0",
-            ],
-            cwd=project,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert ran.returncode == 1
-        assert "error E006" in ran.stderr
-        assert "something long" in ran.stderr
+        with monkeypatch.context() as patched:
+            patched.setattr(repository, "_WRITER_WAITS_S", 0)
+            ran = ctx("commit", "-m", "x")
+        assert ran.code == 1
+        assert "error E006" in ran.err
+        assert "something long" in ran.err
         before = state(project)
         waiting = subprocess.Popen(
             [sys.executable, "-m", "ctx", "init", "--force", "--yes"],
@@ -430,10 +415,8 @@ def test_a_read_only_store_can_be_read(project: Path, ctx: Ctx) -> None:
 def test_hostile_objects_are_survived(project: Path, ctx: Ctx) -> None:
     import msgspec
 
-    from ctx.layout import project_at
     from ctx.objects.object_store import Kind, Object, blob, id_of, typed
     from ctx.objects.object_types import Commit, Tree, TreeEntry, TreeEntryKind
-    from ctx.objects.repository import Repository
 
     repository = Repository(project_at(str(project)))
     ((old, _),) = repository.current()

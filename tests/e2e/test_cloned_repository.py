@@ -176,6 +176,7 @@ def test_commits_with_any_time_are_shown(folder: Path, ctx: Ctx, time: int) -> N
     odd = typed(Commit((old,), time, "Odd", commit.root_tree))
     repository.objects.write([odd])
     repository.heads.advance(odd.id, [old])
+    assert ctx("review", "accept", "--all").code == 0
     assert "Odd" in ctx("debug", "history").out
     (folder / "a.txt").write_text("a")
     assert ctx("add", "file", "a.txt", "-m", "On").code == 0

@@ -25,12 +25,12 @@ SESSIONS = ("one", "two", "three", "four")
 STEPS = 4
 
 WORKER = f"""
-import sys
+import os, sys
 from ctx.cli.main import main
-session = sys.argv[1]
+session = os.environ["CTX_SESSION"] = sys.argv[1]
 def ctx(*words):
-    assert main(["-q", *words, "--session", session]) == 0, words
-ctx("stage", "start", f"Task of {{session}}", "--set", "staging.compact_on_task_switch=false")
+    assert main(["-q", *words]) == 0, words
+ctx("stage", "start", f"Task of {{session}}")
 for number in range({STEPS}):
     ctx("add", "--type=fact", f"{{session}} {{number}}")
     with open(f"{{session}}-{{number}}.txt", "w") as file:

@@ -175,7 +175,7 @@ def old_project(repo: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch) -> Path:
     os.unlink("once.txt")
     assert "once.txt" not in paths(repo)
     # The last commit made here must not keep it alive either.
-    shutil.rmtree(".git/ctx")
+    shutil.rmtree(".git/ctx/main")
     for role in ("AUTHOR", "COMMITTER"):
         monkeypatch.delenv(f"GIT_{role}_DATE")
     return repo

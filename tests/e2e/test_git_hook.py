@@ -403,7 +403,7 @@ def test_install_and_uninstall_can_be_repeated(repo: Path, ctx: Ctx, surrounding
     hook.write_bytes(written)
     # Nothing of an agent was touched, and no store was made.
     assert not (surroundings / ".claude").exists()
-    assert os.listdir(surroundings / ".ctx") == ["trusted.json"]
+    assert sorted(os.listdir(surroundings / ".ctx")) == ["given.db", "trusted.json"]
 
     planned = ctx("uninstall", "--git", "--dry-run")
     assert planned.out.endswith(f"Planned changes:\n  Git hook  {hook}  removed\n")

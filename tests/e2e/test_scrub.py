@@ -12,9 +12,10 @@ from ctx.cli.main import main
 from ctx.config.resolve import load
 from ctx.context import project_store_context
 from ctx.hook_files import spool
-from ctx.layout import project_at
+from ctx.layout import Project, project_at
 from ctx.objects.object_store import from_payload
 from ctx.objects.repository import Repository
+from ctx.project.given import EverythingGiven
 from ctx.project.project_memory import ProjectMemory
 from tests.conftest import Ctx, git
 from tests.e2e.planted_text import Planted, a_project, holding
@@ -189,6 +190,12 @@ def test_an_old_index_in_a_clone_is_not_used(at: Planted, tmp_path: Path) -> Non
     assert at.ctx("-C", str(clone), "debug", "verify").code == 0
 
 
+def all_of(project: Project) -> ProjectMemory:
+    """The memory of a project, also what agents are not given."""
+    config = load("", None, {}, ())
+    return ProjectMemory(project, lambda: config, EverythingGiven(project.root, project))
+
+
 def test_a_forged_replacement_does_not_change_my_records(at: Planted) -> None:
     """A replacement file of another person points from my batch to other text."""
     at.run("add", "--type=fact", "I said so.", "--tag=tier:pinned")
@@ -200,14 +207,14 @@ def test_a_forged_replacement_does_not_change_my_records(at: Planted) -> None:
     forged = from_payload(said.kind, said.payload.replace(b"I said so.", b"He said no"))
     repository.objects.write([forged])
     repository.replaced.note([(batch, forged.id)])
-    with closing(ProjectMemory(repository.project, lambda: load("", None, {}, ()))) as memory:
+    with closing(all_of(repository.project)) as memory:
         connection = memory.graph.connection
         assert connection.execute("SELECT content FROM nodes").fetchall() == [("He said no",)]
         query = "SELECT mine FROM commits WHERE id = ?"
         assert connection.execute(query, (head.id,)).fetchone() == (0,)
     # What I scrub myself stays mine.
     at.run("scrub", "said no", "--yes")
-    with closing(ProjectMemory(repository.project, lambda: load("", None, {}, ()))) as memory:
+    with closing(all_of(repository.project)) as memory:
         connection = memory.graph.connection
         assert connection.execute("SELECT content FROM nodes").fetchall() == [("He [scrubbed]",)]
 

@@ -155,7 +155,7 @@ def test_a_command_can_be_interrupted_while_it_waits_for_the_lock(
     assert ctx("init").code == 0
     with open(project_at(str(folder)).lock, "w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        running = Running("add", "--type=fact", "One.", CTX_STORAGE_LOCK_TIMEOUT_SECONDS="600")
+        running = Running("add", "--type=fact", "One.", CTX_PATIENCE="20")
         running.wait_for(lambda: running.has_open(str(surroundings / ".ctx" / "store.db")))
         # Now it waits for the lock, or is about to.
         running.interrupt(number)

@@ -187,6 +187,7 @@ def test_a_record_survives_merge_export_and_import(
     git("add", "-A")
     git("commit", "-qm", "tag")
     git("pull", "-q", "--no-edit", "--no-rebase", str(other.folder), "main")
+    require_no_failure(clocked.run(None, ["review", "accept", "--all"]))
     assert contents(clocked) == {"Made right"}
     (shown,) = clocked.run(None, ["show", node, "--format=json"])
     assert "meanwhile" in shown.json["node"]["tags"]

@@ -10,6 +10,7 @@ from markdown_it import MarkdownIt
 from ctx.errors import UsageError
 from ctx.narrative import document_format, log_files
 from ctx.narrative.log_files import Entry
+from ctx.narrative.narrative_scan import GivenNarrative
 
 PARSER = MarkdownIt("commonmark")
 NOON = 1_768_910_700_000  # 2026-01-20T12:05:00Z
@@ -146,7 +147,7 @@ def narrative(tmp_path: Path) -> Path:
 
 
 def test_the_entries_of_a_day_are_listed(narrative: Path) -> None:
-    assert log_files.day(str(narrative), "2026-01-20") == (
+    assert log_files.day(GivenNarrative(str(narrative), set), "2026-01-20") == (
         "# 2026-01-20\n"
         "\n"
         "## By hand\n"
@@ -175,8 +176,8 @@ def test_the_entries_of_a_day_are_listed(narrative: Path) -> None:
 
 
 def test_days_without_a_log_are_empty(narrative: Path, tmp_path: Path) -> None:
-    assert log_files.day(str(narrative), "2025-01-01") == ""
+    assert log_files.day(GivenNarrative(str(narrative), set), "2025-01-01") == ""
     assert log_files.days(str(tmp_path / "nowhere")) == []
     for text in ("yesterday", "2026-13-01", "2026-01-32", "../../etc", "2026-01-20\n"):
         with pytest.raises(UsageError, match="is not a day"):
-            log_files.day(str(narrative), text)
+            log_files.day(GivenNarrative(str(narrative), set), text)

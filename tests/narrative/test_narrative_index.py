@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from ctx import terms
 from ctx.narrative import narrative_index
 from ctx.narrative.narrative_index import LONGEST_SECTION, Section, sections
+from ctx.narrative.narrative_scan import GivenNarrative
 
 
 @pytest.fixture
@@ -29,7 +30,8 @@ def narrative(tmp_path: Path) -> Path:
 
 
 def search(database: Path, narrative: Path, words: str) -> list[tuple[str, str, int]]:
-    found = narrative_index.search(str(database), str(narrative), terms.query(words), 10)
+    given = GivenNarrative(str(narrative), set)
+    found = narrative_index.search(str(database), given, terms.query(words), 10)
     assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
     return [(each.path, each.title, each.first_line) for each in found]
 

@@ -182,7 +182,7 @@ def test_a_learning_can_be_for_all_projects_or_one(repo: Path, ctx: Ctx) -> None
         "Tests come first": "user",
         "Only here": "project",
     }
-    other = ctx("learnings", "list", "--project=elsewhere", "--format=json").json
+    other = ctx("learnings", "list", "--project-name=elsewhere", "--format=json").json
     assert other["project"] == "elsewhere"
     assert [each["node"]["content"] for each in other["learnings"]] == ["Tests come first"]
 

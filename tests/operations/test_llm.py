@@ -78,15 +78,15 @@ def test_an_existing_pack_is_sent(shop: Path) -> None:
     backend = ScriptedBackend(["In two words: it hangs."], "tiny-1")
     heard: list[str] = []
     options = LlmOptions(PACK._replace(receipt="r-1"), max_tokens=300, temperature=0.5)
-    with open_memory_in(
-        shop, "llm.prompt_prefix=Be brief.", "llm.prompt_instruction=Go."
-    ) as memory:
+    with open_memory_in(shop) as memory:
         question = llm.prepare(memory, backend, options)
         assert ask(memory, backend, options, heard.append).text == "In two words: it hangs."
     assert "".join(heard) == "In two words: it hangs."
     assert len(heard) > 1
     (request,) = backend.requests
-    assert request == prompt.compose(PACK, prompt.PromptFrame("Be brief.", "Go.", 300, 0.5))
+    assert request == prompt.compose(
+        PACK, prompt.PromptFrame(llm.PREFIX, llm.INSTRUCTION, 300, 0.5)
+    )
     assert question._replace(prices=None) == LlmQuestion(  # type: ignore[arg-type]
         PACK.task,
         request,

@@ -132,8 +132,10 @@ def test_a_session_with_a_running_client_is_not_committed(client: Client) -> Non
     assert chains(client) == [f"work/{SESSION}"]
 
 
-def test_a_large_chain_is_compacted_during_the_session(client: Client, ctx: Ctx) -> None:
-    assert ctx("config", "set", "staging.compact_tokens", "100", "--user").code == 0
+def test_a_large_chain_is_compacted_during_the_session(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compact, "_MOST_TOKENS", 100)
     conversation = client.talk()
     conversation.start()
     conversation.answer(remember("word " * 200))

@@ -9,6 +9,7 @@ from ctx import clock, tokens
 from ctx.ids import NodeId, derived_ulid, short
 from ctx.memory.model import Node
 from ctx.narrative import log_files, markdown_blocks
+from ctx.narrative.narrative_scan import GivenNarrative
 from ctx.packs import recent_work
 from ctx.packs.prompt_pack import Chunk
 from tests.packs.packs import DAY_MS, NOW_MS
@@ -21,12 +22,12 @@ TASK = Node(
 )
 
 
-def narrative(folder: Path) -> str:
+def narrative(folder: Path) -> GivenNarrative:
     (folder / "log").mkdir(parents=True, exist_ok=True)
     for date, said in ((TODAY, "Did this"), (YESTERDAY, "Did that"), (LONG_AGO, "Was born")):
         entry = log_files.note(f"{said}\n\nAnd more about it.", NOW_MS, "Ada", "")
         (folder / "log" / f"{date}-1005-w4hz.md").write_text(entry)
-    return str(folder)
+    return GivenNarrative(str(folder), set)
 
 
 def test_the_active_task_and_the_last_days_are_shown(tmp_path: Path) -> None:
@@ -39,7 +40,12 @@ def test_the_active_task_and_the_last_days_are_shown(tmp_path: Path) -> None:
     assert "Was born" in recent_work.recent_work(folder, None, 30, NOW_MS, 1_000).text
     assert recent_work.recent_work(folder, None, 0, NOW_MS, 1_000).text == ""
     assert recent_work.recent_work(None, None, 7, NOW_MS, 1_000).text == ""
-    assert recent_work.recent_work(str(tmp_path / "nowhere"), None, 7, NOW_MS, 1_000).text == ""
+    assert (
+        recent_work.recent_work(
+            GivenNarrative(str(tmp_path / "nowhere"), set), None, 7, NOW_MS, 1_000
+        ).text
+        == ""
+    )
 
 
 def test_long_text_is_cut_at_a_line(tmp_path: Path) -> None:
@@ -69,7 +75,7 @@ def test_stored_answers_are_left_out_by_title(tmp_path: Path) -> None:
     }
     for name, text in entries.items():
         (tmp_path / "log" / f"{name}-w4hz.md").write_text(text)
-    said = recent_work.recent_work(str(tmp_path), TASK, 7, NOW_MS, 1_000).text
+    said = recent_work.recent_work(GivenNarrative(str(tmp_path), set), TASK, 7, NOW_MS, 1_000).text
     assert "So it is." in said
     assert recent_work.without_entries(said, "Answer of ") == (
         "## Active task\n\nShorten it\n\nBy half.\n\n"

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from ctx import disk
 from ctx.ids import ObjectId, SessionId, Ulid, derived_ulid
-from ctx.layout import project_at
 from ctx.memory import records
 from ctx.memory.materialise import materialise_all
 from ctx.memory.records import Record, edge_key
@@ -23,7 +22,6 @@ from ctx.objects import refs
 from ctx.objects.loose_objects import LooseStore
 from ctx.objects.object_store import Object, typed
 from ctx.objects.object_types import Commit, StepKind, WorkCommit
-from ctx.objects.repository import Repository
 from ctx.objects.trees import EMPTY
 from ctx.project import batches, project_index, project_index_state
 from ctx.project.project_index import IndexedDocument
@@ -32,6 +30,7 @@ from ctx.sqlite.connection import transaction
 from tests import effort
 from tests.memory.graphs import TABLES, graph
 from tests.memory.test_replay import RECORD_FIELDS, STAMP
+from tests.project.repositories import repository_at
 
 Tables = dict[str, list[tuple[Any, ...]]]
 
@@ -113,7 +112,7 @@ class World:
     def __init__(self, folder: str, drawn: Drawn) -> None:
         self._drawn = drawn
         os.mkdir(f"{folder}/.ctx")
-        self.repository = Repository(project_at(folder))
+        self.repository = repository_at(folder)
         self.project = self.repository.project
         made = [batches.encode_batch([drawn.said[each] for each in part]) for part in drawn.batches]
         self._batches = [each.id for each in made]
@@ -325,7 +324,7 @@ def test_a_new_index_reads_each_object_once(
     """It writes the records of many batches at once. And it has the same indexes and triggers as an
     empty one, although they are created last."""
     (tmp_path / ".ctx" / "heads").mkdir(parents=True)
-    repository = Repository(project_at(str(tmp_path)))
+    repository = repository_at(str(tmp_path))
     tip: ObjectId | None = None
     written = []
     for number in range(5):

@@ -12,6 +12,7 @@ import pytest
 from ctx.layout import Project, project_at
 from ctx.objects.repository import Repository
 from ctx.project import repository_identity, trust_check, trust_list
+from ctx.project.given import GivenObjects
 from ctx.project.trust_check import Verdict
 from tests.conftest import git
 
@@ -71,6 +72,11 @@ def only_entry(home: str) -> trust_list.TrustEntry:
     return known
 
 
+def only_remote(home: str) -> str:
+    """The URL of `origin`; empty if it had no remote."""
+    return dict(only_entry(home).remotes).get("origin", "")
+
+
 def roots_differ(home: str) -> str:
     return repository_identity.roots_differ(only_entry(home))
 
@@ -85,7 +91,7 @@ def test_another_repository_at_the_path_is_not_trusted(
     assert not trust_list.is_trusted(home, at(clone))
     verdict = verify(home, clone)
     assert not verdict.is_trusted
-    remote = f'its remote is now "{other}", was "{only_entry(home).remote}"'
+    remote = f'its remote is now "{other}", was "{only_remote(home)}"'
     assert verdict.differs == (remote, roots_differ(home))
     assert verify(home, clone) == verdict
 
@@ -116,18 +122,51 @@ def test_a_fork_is_another_repository(home: str, origin: Path, clone: Path, tmp_
     assert verdict.differs == (f'its remote is now "{fork}", was "{origin}"',)
     assert trust_check.trust_project(home, at(clone), ADA, AT)
     assert verify(home, clone).is_trusted
-    assert only_entry(home).remote == str(fork)
+    assert only_remote(home) == str(fork)
+
+
+def test_a_fork_does_not_take_the_place_of_a_repository_without_a_remote(
+    home: str, origin: Path, tmp_path: Path
+) -> None:
+    alone = tmp_path / "alone"
+    shutil.copytree(origin, alone)
+    assert trust_check.trust_project(home, at(alone), ADA, AT)
+    assert only_remote(home) == ""
+    # The same first commits, and no remote then: that it has one now is a difference.
+    shutil.rmtree(alone)
+    git("clone", "-q", str(origin), str(alone))
+    assert not verify(home, alone).is_trusted
+    git("remote", "remove", "origin", cwd=alone)
+    assert not verify(home, alone).is_trusted
+
+
+def test_what_an_older_ctx_trusted_is_given(home: str, clone: Path) -> None:
+    batch = "ab" * 32
+    shard = clone / ".ctx" / "objects" / "ab"
+    shard.mkdir(parents=True)
+    (shard / batch).write_bytes(b"")
+    entries = trust_list.read_list(home)
+    assert entries is not None
+    ((key, entry),) = entries.items()
+    entry["remote"] = entry.pop("remotes")["origin"]
+    Path(trust_list.path_of(home)).write_text(json.dumps({key: entry}))
+    shutil.rmtree(Path(home) / "given.db", ignore_errors=True)
+    assert verify(home, clone).is_trusted
+    assert GivenObjects(home, at(clone)).objects([batch]) == {batch}
+    assert only_entry(home).has_given
+    later = "cd" * 32
+    assert GivenObjects(home, at(clone)).objects([later]) == set()
 
 
 def test_a_changed_remote_is_not_trusted(home: str, clone: Path) -> None:
-    was = only_entry(home).remote
+    was = only_remote(home)
     git("remote", "set-url", "origin", "https://evil.example/app.git", cwd=clone)
     # The marker is still there, so a hook goes on until somebody has asked git.
     assert trust_list.is_trusted(home, at(clone))
     verdict = verify(home, clone)
     assert verdict == Verdict(False, (f'its remote is now "evil.example/app", was "{was}"',))
     git("remote", "remove", "origin", cwd=clone)
-    assert verify(home, clone).differs == (f'it has no remote, was "{was}"',)
+    assert verify(home, clone).differs == (f'its remote is gone, was "{was}"',)
     git("remote", "add", "origin", was, cwd=clone)
     assert verify(home, clone).is_trusted
 
@@ -213,13 +252,13 @@ def test_roots_and_remote_are_recorded_later(home: str, repo: Path) -> None:
     (repo / ".ctx").mkdir()
     (repo / ".ctx" / "config.toml").write_text(CONFIG)
     assert trust_check.trust_project(home, at(repo), ADA, AT)
-    assert (only_entry(home).roots, only_entry(home).remote) == ((), "")
+    assert (only_entry(home).roots, only_remote(home)) == ((), "")
     commit(repo)
     assert verify(home, repo).is_trusted
     assert only_entry(home).roots == tuple(git("rev-parse", "HEAD", cwd=repo).split())
     git("remote", "add", "origin", "git@example.org:a/app.git", cwd=repo)
     assert verify(home, repo).is_trusted
-    assert only_entry(home).remote == "example.org/a/app"
+    assert only_remote(home) == "example.org/a/app"
     git("remote", "set-url", "origin", "https://ada:secret@Example.org/a/app/", cwd=repo)
     assert verify(home, repo).is_trusted
     git("remote", "set-url", "origin", "https://example.org/b/app", cwd=repo)
@@ -394,7 +433,7 @@ def test_old_entries_get_an_identity(
     assert verify(home, clone).is_trusted
     known = {each.root: each for each in trust_list.all_entries(home)}
     assert all(each.marker for each in known.values())
-    assert known[str(clone)].remote == str(origin)
+    assert dict(known[str(clone)].remotes)["origin"] == str(origin)
     assert known[str(clone)].roots == known[str(origin)].roots != ()
     assert trust_check.take_adopted_count(home) == 3
     assert trust_check.take_adopted_count(home) == 0
@@ -453,7 +492,8 @@ def test_concurrent_upgrades_of_the_list_lose_nothing(
         {"marker": None},
         {"roots": "abc"},
         {"roots": [1]},
-        {"remote": []},
+        {"remotes": []},
+        {"remotes": {"origin": 1}},
         {"owner": "0"},
         {"root": None},
     ],

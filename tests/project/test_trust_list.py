@@ -70,7 +70,7 @@ def test_a_project_is_trusted_until_it_is_revoked(home: str, repo: Path) -> None
             "identity": ADA,
             "marker": known.marker,
             "roots": [],
-            "remote": "",
+            "remotes": {},
             "owner": os.getuid(),
         }
     }
@@ -237,7 +237,7 @@ def test_unknown_entries_are_kept(home: str, repo: Path) -> None:
     os.mkdir(home)
     theirs = {"/a": {"root": "/a", "at": AT, "identity": ADA, "until": 7}, "/b": 3, "/c": {"at": 1}}
     Path(trust_list.path_of(home)).write_text(json.dumps(theirs))
-    assert trust_list.all_entries(home) == [TrustEntry("/a", "/a", AT, ADA)]
+    assert trust_list.all_entries(home) == [TrustEntry("/a", "/a", AT, ADA, has_given=False)]
     trust_check.trust_project(home, at(repo), ADA, AT)
     assert trust_check.revoke(home, at(repo))
     assert json.loads(Path(trust_list.path_of(home)).read_text()) == theirs

@@ -18,7 +18,7 @@ from ctx.operations.review import OpenField, Review
 from ctx.workspace import Memory
 
 EXAMPLES = """
-ctx review                                  proposals of agents, and conflicting changes
+ctx review                                  proposals of agents and of this branch, and conflicts
 ctx review accept 01M7ESYZ1SB4              pin a node as the agent asked
 ctx review reject --all                     reject every proposal
 ctx review --pick 01M7ESYZ1SB4 --version=2  take the other of two versions
@@ -34,6 +34,7 @@ ctx review --pick 01M7ESYZ1SB4 --version=2  take the other one
 ACCEPT_EXAMPLES = """
 ctx review accept 01M7ESYZ1SB4              do what the agent proposes; keep a pin that it made
 ctx review accept 01M7ESYZ1SB4 01M7ESYZ2AA0
+ctx review accept 5d1f0a2b77c9               give agents a commit of this branch
 ctx review accept --all
 ctx undo                                    undo the last decision
 """
@@ -92,7 +93,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     with opening.writing(settings, output) as memory:
         names = None if options.all else options.ids
         done = reviewing.decide(memory, names, accepting=options.subcommand == "accept")
-    output.show(done, render_decided)
+    output.show(_readable(done, output), render_decided)
 
 
 def _list(options: argparse.Namespace, settings: Settings, output: Output) -> None:
@@ -105,12 +106,12 @@ def _list(options: argparse.Namespace, settings: Settings, output: Output) -> No
         raise UsageError("--field needs --accept or --pick.", hint="ctx review --help")
     if not (options.accept or options.pick):
         with opening.reading(settings, output) as memory:
-            review = reviewing.review(memory)
+            review = _readable(reviewing.review(memory), output)
         if not (review.open and output.is_interactive and output.is_for_people):
             output.show(review, render)
             return
-        if review.proposals:
-            output.preview(list(_proposals(review)))
+        if review.proposals or review.branch:
+            output.preview([*_branch(review), *_proposals(review)])
         _ask(review, settings, output)
         return
     with opening.writing(settings, output) as memory:
@@ -170,9 +171,9 @@ def _edit_value(each: OpenField, settings: Settings, output: Output) -> str:
 
 
 def render(review: Review) -> list[Block]:
-    if not review.open and not review.proposals:
+    if not (review.open or review.proposals or review.branch):
         return [Line("Nothing to review.")]
-    blocks: list[Block] = list(_proposals(review))
+    blocks: list[Block] = [*_branch(review), *_proposals(review)]
     if not review.open:
         return blocks
     for each in review.open:
@@ -202,10 +203,42 @@ def render_decided(done: Review) -> list[Block]:
         Line(f"{word}: {each.short_id} {', '.join(each.asked)}: {each.title}")
         for word, each in decided
     ]
+    of_branch = [("Given to agents", each) for each in done.accepted_branch]
+    of_branch += [("Rejected", each) for each in done.rejected_branch]
+    blocks += [
+        Line(f"{word}: {each.kind} {each.short_id} {each.title}".rstrip())
+        for word, each in of_branch
+    ]
     if not blocks:
         return [Line("No proposals.")]
-    left = len(done.proposals)
+    left = len(done.proposals) + len(done.branch)
     return [*blocks, Line(f"{count(left, 'proposal')} left.")] if left else blocks
+
+
+def _readable(review: Review, output: Output) -> Review:
+    """Without the text of a branch where an agent may read it."""
+    if output.is_on_a_terminal:
+        return review
+    lists = ("branch", "accepted_branch", "rejected_branch")
+    return review._replace(
+        **{name: tuple(each.without_text for each in getattr(review, name)) for name in lists}
+    )
+
+
+def _branch(review: Review) -> Iterator[Block]:
+    if not review.branch:
+        return
+    now = clock.now_ms()
+    yield Line("From this branch, not given to agents:", "heading")
+    for each in review.branch:
+        about = [each.author, age_text(each.at, now) if each.at else ""]
+        named = " ".join(["", each.title] if each.title else [])
+        yield Line(f"{each.kind} {each.short_id} ({', '.join(filter(None, about))}){named}")
+        yield from (Line(f"    {line}") for line in each.changes)
+    if not any(each.title for each in review.branch):
+        yield Line("Their text is shown on a terminal only, because agents read pipes.")
+    yield Line("Decide with `ctx review accept ID` or `ctx review reject ID`; `--all` for all.")
+    yield Line("")
 
 
 def _proposals(review: Review) -> Iterator[Block]:

@@ -3,6 +3,7 @@
 import argparse
 import os
 import shlex
+from collections.abc import Mapping
 
 from ctx import layout
 from ctx.cli import options as shared
@@ -15,6 +16,7 @@ from ctx.operations.trust import (
     TrustedProjects,
     TrustResult,
     contents,
+    remotes,
     revoke,
     revoke_folder,
     trust,
@@ -26,6 +28,7 @@ from ctx.project import trust_list as trusting
 EXAMPLES = """
 ctx trust                     review the project store, and trust it
 ctx trust --yes               without a prompt
+ctx trust --remote upstream   give agents the branches of this remote instead of origin's
 ctx trust --list              list trusted projects
 ctx trust --revoke            stop trusting it
 ctx trust --revoke ../gone    also for a folder that no longer exists
@@ -35,13 +38,18 @@ _SHOWN_AUTHORS = 5
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    folder = parser.add_argument(
+    parser.add_argument(
         "path", nargs="?", metavar="DIR", help="the project's folder (default: this one)"
     )
-    shared.complete_with(folder, "folder")
     instead = parser.add_mutually_exclusive_group()
     instead.add_argument("--revoke", action="store_true", help="stop trusting it")
     instead.add_argument("--list", action="store_true", help="list trusted projects")
+    parser.add_argument(
+        "--remote",
+        action="append",
+        metavar="NAME",
+        help="give agents the branches of this git remote; may be repeated (default: origin)",
+    )
     shared.yes_option(parser)
 
 
@@ -52,8 +60,10 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     if options.list:
         if options.path:
             raise UsageError("--list takes no folder.")
+        _refuse_remote(options, "--list")
         output.show(trusted_projects(home), render_list)
     elif options.revoke:
+        _refuse_remote(options, "--revoke")
         output.show(_revoke_trust(folder, home), render)
     else:
         _trust(options, folder, home, output)
@@ -79,13 +89,37 @@ def _trust(options: argparse.Namespace, folder: str, home: str, output: Output) 
         output.confirm(
             f"Trust {project.store}? Agents that work here are shown its content.", yes=False
         )
-    answer = trust(home, project)._replace(contents=held)
+        if options.remote is None:
+            options.remote = _ask_for_remotes(remotes(project), output)
+    answer = trust(home, project, options.remote)._replace(contents=held)
     output.show(answer, render)
     if answer.put_aside:
         output.warn(
             f"{trusting.path_of(home)} could not be read and is now {answer.put_aside}:"
             " projects trusted before are no longer trusted."
         )
+
+
+def _refuse_remote(options: argparse.Namespace, other: str) -> None:
+    if options.remote is not None:
+        raise UsageError(f"{other} takes no --remote.")
+
+
+def _ask_for_remotes(known: Mapping[str, str], output: Output) -> list[str] | None:
+    """The remotes that a person names, where there are several; None: the usual one."""
+    if len(known) < 2:
+        return None
+    rows = list(known.items())
+    output.preview([Table(("remote", "URL"), rows, ("", "text"))])
+    usual = " [origin]" if "origin" in known else ""
+    while True:
+        answer = output.ask(f"Which remotes' branches are given to agents?{usual}").split()
+        if not answer:
+            return None
+        if unknown := [name for name in answer if name not in known]:
+            output.note(f"There is no remote {', '.join(map(repr, unknown))}.")
+        else:
+            return answer
 
 
 def _revoke_trust(folder: str, home: str) -> TrustResult:
@@ -127,6 +161,9 @@ def render(answer: TrustResult) -> list[Block]:
             if answer.differed:
                 was = " and ".join(answer.differed)
                 blocks.append(Line(f"  It was trusted as another repository: {was}."))
+            if answer.remotes:
+                named = " and ".join(f"{name} ({url})" for name, url in answer.remotes.items())
+                blocks.append(Line(f"  Branches of {named} are given to agents too."))
             return [*blocks, *(content_blocks(answer.contents) if answer.contents else [])]
         case "already trusted":
             return [Line(f"{answer.root} is already trusted, since {answer.at[:10]}.")]

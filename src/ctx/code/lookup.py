@@ -8,7 +8,7 @@ with a name, `src/net.py#connect`.
 import os
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from sqlite3 import Connection
 from typing import NamedTuple
 
@@ -209,15 +209,6 @@ class Code(CodeGraph):
                 shape = KINDS[kind], VISIBILITIES[visibility], path, line, end_line, signature, doc
                 items.append(LocatedItem(item, self._names.qualified_name(item), *shape))
         return sorted(items, key=lambda item: (item.path, item.line, item.id))
-
-    def beginning(self, text: str, most: int) -> Iterator[tuple[str, str]]:
-        """Names with this prefix, and their kinds, for shell completion."""
-        for name, kind in self.connection.execute(
-            "SELECT name, min(kind) FROM items WHERE name >= ? AND name < ? AND parent NOT NULL"
-            " GROUP BY name LIMIT ?",
-            (text, text + "\U0010ffff", most),
-        ):
-            yield name, KINDS[kind]
 
     # Files
 

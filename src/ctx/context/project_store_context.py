@@ -43,12 +43,20 @@ def read(home: str, project: Project) -> ProjectStoreState:
         return ProjectStoreState(version="unreadable", notice=MISSING, is_current=False)
     if connection := _open_index(project_index_state.path_for(project, now), now):
         if project_index_state.holds(connection, project, now) and _has_read(connection, documents):
-            return ProjectStoreState(connection, _version(now, documents))
+            withheld = _withheld_notice(project_index_state.withheld_by(connection).items)
+            return ProjectStoreState(connection, _version(now, documents), withheld)
     else:
         connection = _newest(project, now)
     if connection is None:
         return ProjectStoreState(version="missing", notice=MISSING, is_current=False)
     return ProjectStoreState(connection, "behind", BEHIND, is_current=False)
+
+
+def _withheld_notice(count: int) -> str:
+    if not count:
+        return ""
+    items = "1 item from this branch is" if count == 1 else f"{count:,} items from this branch are"
+    return f" {items} not given to agents: `ctx review`."
 
 
 def current(project: Project) -> ProjectStoreState:

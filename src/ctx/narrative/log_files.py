@@ -9,6 +9,7 @@ from ctx import clock
 from ctx.errors import UsageError
 from ctx.narrative import document_format, document_roles, log_text, narrative_scan
 from ctx.narrative.markdown_blocks import nest_headings
+from ctx.narrative.narrative_scan import GivenNarrative
 
 _LONGEST_TITLE = 100
 _DATE = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])", re.ASCII)
@@ -69,18 +70,20 @@ def days(folder: str) -> list[str]:
     return sorted({file.day for file in _files(folder)})
 
 
-def day(folder: str, date: str) -> str:
-    """All entries of a day as one text, in order of time; empty for a day without entries."""
+def day(narrative: GivenNarrative, date: str) -> str:
+    """All given entries of a day as one text, in order of time; empty without entries."""
     if not _DATE.fullmatch(date):
         raise UsageError(f"{date[:80]!r} is not a day.", hint="Write it like 2026-01-20.")
-    parts = list(entries(folder, date))
+    parts = list(entries(narrative, date))
     return "\n\n".join([f"# {date}", *parts]) + "\n" if parts else ""
 
 
-def entries(folder: str, date: str) -> Iterator[str]:
-    """The entries of a day, in order of time. Each is read when it is needed."""
+def entries(narrative: GivenNarrative, date: str) -> Iterator[str]:
+    """The given entries of a day, in order of time. Each is read when it is needed."""
+    folder = narrative.folder
     for file in sorted(_files(folder), key=lambda file: (file.time, file.path)):
-        if file.day == date and (data := narrative_scan.read(folder, file.path)) is not None:
+        data = narrative_scan.read(folder, file.path) if file.day == date else None
+        if data is not None and file.path in narrative.given({file.path: data}):
             yield _entry_text(file, data.decode("utf-8-sig", "replace"))
 
 

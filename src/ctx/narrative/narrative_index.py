@@ -18,6 +18,7 @@ from ctx import disk, terms
 from ctx.errors import CtxError, IndexCorrupt
 from ctx.narrative import document_format, document_roles, narrative_scan
 from ctx.narrative.markdown_blocks import COMMENT, HEADING, blocks
+from ctx.narrative.narrative_scan import GivenNarrative
 from ctx.redaction import redact
 from ctx.sqlite.connection import (
     closed_on_failure,
@@ -36,12 +37,14 @@ LONGEST_SECTION = 20_000
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _MARKS = re.compile(r"\A#{1,6}[ \t]*|[ \t]+#*[ \t]*\Z")
 APPLICATION_ID = 0x6374786E  # "ctxn"
-VERSION = 2
+VERSION = 3
 
 _SCHEMA = """
 CREATE TABLE documents (
     path TEXT PRIMARY KEY,
-    stamp TEXT NOT NULL
+    stamp TEXT NOT NULL,
+    -- Agents are not given it: it has no sections.
+    withheld INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE sections (
     id INTEGER PRIMARY KEY,
@@ -73,29 +76,31 @@ class FoundSection(NamedTuple):
     """The best section has 1."""
 
 
-def search(database: str, folder: str, words: Iterable[str], limit: int) -> list[FoundSection]:
-    """The sections of a narrative folder that contain any of the terms, the best first."""
+def search(
+    database: str, narrative: GivenNarrative, words: Iterable[str], limit: int
+) -> list[FoundSection]:
+    """The given sections of a narrative folder that contain any of the terms, the best first."""
     wanted = list(dict.fromkeys(words))[:_MOST_TERMS]
     if not wanted:
         return []
     try:
-        return _query(_refreshed_index(database, folder), database, wanted, limit)
+        return _query(_refreshed_index(database, narrative), database, wanted, limit)
     except IndexCorrupt:
         # Damage may show only when an answer is read.
         with suppress(CtxError):
-            return _query(_create_index(database, folder), database, wanted, limit)
+            return _query(_create_index(database, narrative), database, wanted, limit)
     except CtxError:
         # It cannot be read, or another process is writing to it.
         pass
-    return _query(_in_memory(folder), database, wanted, limit)
+    return _query(_in_memory(narrative), database, wanted, limit)
 
 
-def _refreshed_index(database: str, folder: str) -> Connection:
+def _refreshed_index(database: str, narrative: GivenNarrative) -> Connection:
     """The index, up to date if it can be written. The caller closes it."""
     connection = _open(database)
     with closed_on_failure(connection):
         try:
-            _refresh(connection, database, folder)
+            _refresh(connection, database, narrative)
         except IndexCorrupt:
             raise
         except CtxError:
@@ -104,18 +109,18 @@ def _refreshed_index(database: str, folder: str) -> Connection:
         return connection
 
 
-def _create_index(database: str, folder: str) -> Connection:
+def _create_index(database: str, narrative: GivenNarrative) -> Connection:
     connection = _make(database)
     with closed_on_failure(connection):
-        _refresh(connection, database, folder)
+        _refresh(connection, database, narrative)
         return connection
 
 
-def _in_memory(folder: str) -> Connection:
+def _in_memory(narrative: GivenNarrative) -> Connection:
     connection = sqlite3.connect(":memory:", isolation_level=None)
     with closed_on_failure(connection):
         _lay_out(connection)
-        _refresh(connection, ":memory:", folder)
+        _refresh(connection, ":memory:", narrative)
         return connection
 
 
@@ -150,24 +155,35 @@ def _lay_out(connection: Connection) -> None:
         mark(connection, APPLICATION_ID, VERSION)
 
 
-def _refresh(connection: Connection, database: str, folder: str) -> None:
+def _refresh(connection: Connection, database: str, narrative: GivenNarrative) -> None:
     """Update the index from the files."""
     with explain_errors(database, IndexCorrupt):
         known = dict(connection.execute("SELECT path, stamp FROM documents"))
+        withheld = {
+            row[0] for row in connection.execute("SELECT path FROM documents WHERE withheld")
+        }
         present = {
             file.path: f"{file.mtime_ns} {file.size} {file.inode}"
-            for file, why_not in narrative_scan.files(folder)
+            for file, why_not in narrative_scan.files(narrative.folder)
             if why_not is None and document_roles.place(file.path).role not in _NODES
         }
         changed = [path for path, stamp in present.items() if known.get(path) != stamp]
         gone = known.keys() - present.keys()
+        read = {
+            path: narrative_scan.read(narrative.folder, path)
+            for path in {*changed, *withheld} - gone
+        }
+        shown = narrative.given({path: data for path, data in read.items() if data is not None})
+        # What was withheld before may be given by now.
+        changed += sorted(withheld.intersection(shown).difference(changed))
         if changed or gone:
             try:
                 with transaction(connection):
                     for path in (*gone, *changed):
                         _forget(connection, path)
                     for path in changed:
-                        _index_document(connection, folder, path, present[path])
+                        data = read[path] if path in shown else None
+                        _index_document(connection, path, present[path], data)
             except sqlite3.IntegrityError as error:
                 # Deleted text may still be in free pages.
                 raise IndexCorrupt(f"The index {database} contradicts itself.") from error
@@ -180,12 +196,9 @@ def _forget(connection: Connection, path: str) -> None:
     connection.execute("DELETE FROM documents WHERE path = ?", (path,))
 
 
-def _index_document(connection: Connection, folder: str, path: str, stamp: str) -> None:
-    data = narrative_scan.read(folder, path)
-    if data is None:
-        return
-    connection.execute("INSERT INTO documents VALUES (?, ?)", (path, stamp))
-    for section in sections(data.decode("utf-8", "replace")):
+def _index_document(connection: Connection, path: str, stamp: str, data: bytes | None) -> None:
+    connection.execute("INSERT INTO documents VALUES (?, ?, ?)", (path, stamp, data is None))
+    for section in sections((data or b"").decode("utf-8", "replace")):
         cursor = connection.execute(
             "INSERT INTO sections (path, title, text, first_line, last_line)"
             " VALUES (?, ?, ?, ?, ?)",

@@ -8,7 +8,7 @@ outside the folder is read.
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from ctx import disk, layout
@@ -34,6 +34,14 @@ class ScannedFile(NamedTuple):
     mtime_ns: int
     size: int
     inode: int
+
+
+class GivenNarrative(NamedTuple):
+    """A narrative folder, and what of it is given to agents."""
+
+    folder: str
+    given: Callable[[Mapping[str, bytes]], set[str]]
+    """The paths of those documents that are given."""
 
 
 def documents(folder: str) -> Iterator[ScannedFile]:

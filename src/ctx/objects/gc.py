@@ -23,6 +23,7 @@ from ctx.objects.object_types import Commit, Tree
 from ctx.objects.repository import Repository
 
 _DAY_MS = 86_400_000
+_TRACKED_KEEP_DAYS = 90
 # A temporary file this old belongs to a writer that was killed.
 _STALE_TEMPORARY_MS = 3_600_000
 
@@ -31,10 +32,9 @@ class Limits(NamedTuple):
     """How long unreachable objects are kept."""
 
     keep_days: int
-    tracked_keep_days: int
     tracked: bool = False
-    """Also delete objects that git tracks, if they have been unreachable for
-    `tracked_keep_days`."""
+    """Also delete objects that git tracks, if they have been unreachable for 90 days:
+    another branch may need them."""
     aggressive: bool = False
     """Delete unreachable staging objects whatever their age."""
 
@@ -125,11 +125,7 @@ def collect(repository: Repository, limits: Limits, tick: clock.Tick = clock.no_
     committed = reachable(repository.objects, roots)
     kept = staged.union(committed, reachable(here, chains))
     tracked = _tracked_objects(repository.project)
-    fallow = (
-        _unused_object_files(repository, kept, limits.tracked_keep_days)
-        if limits.tracked
-        else set()
-    )
+    fallow = _unused_object_files(repository, kept, _TRACKED_KEEP_DAYS) if limits.tracked else set()
     young = held_by_git = 0
     garbage: list[Garbage] = [
         *expired.values(),

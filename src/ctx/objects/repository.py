@@ -8,7 +8,7 @@ import contextlib
 import os
 from collections.abc import Iterable, Iterator
 
-from ctx import checkouts, disk, git, locks
+from ctx import checkouts, clock, disk, git, locks
 from ctx.checkouts import Checkout
 from ctx.errors import CtxError, ObjectNotFound, UsageError
 from ctx.ids import ObjectId, SessionId, object_id, object_prefix, session_id
@@ -24,6 +24,7 @@ from ctx.objects.refs import Refs
 from ctx.objects.replaced_objects import ReplacedObjects
 from ctx.objects.staged_objects import StagedStore
 
+_WRITER_WAITS_S = 30.0
 _READER_WAITS_S = 1.0
 
 
@@ -62,7 +63,6 @@ class Repository:
         self,
         project: Project,
         compression_level: int = 3,
-        lock_timeout_seconds: float = 30,
         limit: WorkLimit | None = None,
     ) -> None:
         self.project = project
@@ -74,13 +74,12 @@ class Repository:
         self.everything = LayeredReader(self.objects, self.staged)
         self.heads = Heads(project.heads)
         self.refs = Refs(project.refs)
-        self._lock_timeout_seconds = lock_timeout_seconds
 
     @contextlib.contextmanager
     def locked(self, doing: str) -> Iterator[None]:
         """Hold the project's lock for a whole write, from the first object to the last pointer, so
         that garbage collection never sees half a step."""
-        with locks.hold(self.project.lock, doing, self._lock_timeout_seconds):
+        with locks.hold(self.project.lock, doing, _WRITER_WAITS_S * clock.patience):
             self._adopt_local_state()
             self._finish_publishing()
             untracked_survey.settle(self)

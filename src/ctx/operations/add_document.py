@@ -117,7 +117,7 @@ def add_decision(memory: Memory, options: Options) -> AddDocumentResult:
     """Add a decision. Its tier is reference, unless another is given."""
     drafted = document.resolve_mentions(memory, options)
     has_file = memory.project_memory is not None and not options.everywhere
-    path = new_id = None
+    path = new_id = times = None
     with ExitStack() as stack:
         create = stack.enter_context(document.new_files(memory)) if has_file else None
         change = stack.enter_context(memory.transaction("add decision", None if has_file else USER))
@@ -126,6 +126,7 @@ def add_decision(memory: Memory, options: Options) -> AddDocumentResult:
             placed = document.place_document(memory, "decision", drafted, options.stream)
             create(placed.path, placed.text)
             path, content, new_id = placed.path, placed.content, placed.node_id
+            times = (placed.created, placed.created)
         else:
             tags += drafted.tags
         has_tier = model.tier(drafted.recorded) or options.default_tier == "none"
@@ -133,7 +134,9 @@ def add_decision(memory: Memory, options: Options) -> AddDocumentResult:
         if memory.project_tag and not options.everywhere:
             given.append(memory.project_tag)
         metadata = {**memory.source_metadata, **({"file": path} if path else {})}
-        node_id = change.add_node("decision", content, metadata=metadata, node_id=new_id)
+        node_id = change.add_node(
+            "decision", content, metadata=metadata, node_id=new_id, times=times
+        )
         for tag in dict.fromkeys((*tags, *given)):
             change.tag(node_id, tag)
         if path is None:

@@ -109,7 +109,7 @@ def _commit(workspace: Workspace, options: Options) -> CommitResult:
         message=message.text if message else None,
         author=redaction.redact(git.identity(project.checkout)).text,
         amend=options.amend,
-        narrative=options.narrative and workspace.config.flag("narrative.snapshot"),
+        narrative=options.narrative,
     )
     _refuse_new_history(workspace)
     lost = _deleted_for_good(workspace)

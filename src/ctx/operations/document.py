@@ -163,6 +163,8 @@ class PlacedDocument(NamedTuple):
     content: str
     """What its node says."""
     node_id: NodeId
+    created: str
+    """When: the same in the file and in the node."""
 
 
 def place_document(
@@ -185,7 +187,7 @@ def place_document(
     text = document_format.render(
         drafted.title,
         drafted.body,
-        created=clock.iso(clock.now_ms()),
+        created=(created := clock.iso(clock.now_ms())),
         tags=drafted.tags,
         mentions=drafted.mentions,
         more=[("node", node_id := ids.new_node_id())],
@@ -193,14 +195,16 @@ def place_document(
     # What is harmless in two places may be a secret where they meet.
     clean = redact(require_fitting(text)).text
     content = document_format.content(document_format.parse(clean))
-    return PlacedDocument(path_of(number, drafted.title, within), clean, content, node_id)
+    path = path_of(number, drafted.title, within)
+    return PlacedDocument(path, clean, content, node_id, created)
 
 
 @contextmanager
 def new_files(memory: Memory) -> Iterator[Callable[[str, str], None]]:
     """Creates documents as part of a change: if the change fails, they are removed."""
-    assert memory.project_memory is not None
-    folder = memory.project_memory.project.narrative
+    project = memory.project_memory
+    assert project is not None
+    folder = project.project.narrative
     made: list[str] = []
 
     def create(path: str, text: str) -> None:
@@ -212,6 +216,7 @@ def new_files(memory: Memory) -> Iterator[Callable[[str, str], None]]:
             # It exists, and somebody else wrote it.
             made.remove(path)
             raise
+        project.note_written(path, text)
 
     try:
         yield create

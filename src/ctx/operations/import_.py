@@ -19,8 +19,6 @@ from ctx.exchange.foreign import (
     instruction_files,
     jsonl,
     mcp_memory,
-    mem0,
-    serena,
 )
 from ctx.exchange.foreign.claude_code import ClaudeFolders
 from ctx.exchange.foreign.detect_format import Kind
@@ -95,7 +93,7 @@ class ImportResult(NamedTuple):
     kept: int
     """Nodes that are newer here, and stay as they are."""
     left_out: int
-    """What --since or --project asked to leave out."""
+    """What --since or --project-name asked to leave out."""
     tags: int
     """Tags that nodes here were given; those of new nodes are not counted."""
     edges: int
@@ -201,7 +199,7 @@ class _OpenSource(NamedTuple):
 
     reading: ForeignSource
     is_filtered: bool = True
-    """Whether --project chooses among its nodes, which have projects of their own."""
+    """Whether --project-name chooses among its nodes, which have projects of their own."""
     must_agree: Items = ()
     """What may not differ from what is here."""
 
@@ -227,17 +225,11 @@ def _open_source(source: ImportSource, options: Options, folder: str) -> Iterato
         case "instructions":
             with instruction_files.reading(source.paths[0], options.project) as reading:
                 yield _OpenSource(reading, is_filtered=False)
-        case "serena":
-            with serena.reading(source.paths[0], options.project) as reading:
-                yield _OpenSource(reading, is_filtered=False)
         case "basic-memory":
             with basic_memory.reading(source.paths[0], options.project) as reading:
                 yield _OpenSource(reading, is_filtered=False)
         case "mcp-memory":
             with mcp_memory.reading(source.paths[0]) as reading:
-                yield _OpenSource(reading, is_filtered=False)
-        case "mem0":
-            with mem0.reading(source.paths[0]) as reading:
                 yield _OpenSource(reading, is_filtered=False)
         case "jsonl" if source.text is not None:
             lines = source.text.encode("utf-8", "surrogateescape").split(b"\n")
@@ -285,7 +277,7 @@ def _text(path: str) -> str:
 
 
 class _ImportFilter:
-    """What --since and --project ask for."""
+    """What --since and --project-name ask for."""
 
     def __init__(self, options: Options) -> None:
         self._left_out: set[NodeId] = set()

@@ -22,6 +22,8 @@ from ctx.objects import refs
 from ctx.objects.repository import Repository
 from ctx.objects.untracked_survey import discarded_by_git
 from ctx.project import compaction, trust_check
+from ctx.project.given import GivenObjects
+from ctx.project.project_repository import ProjectRepository
 
 # Names that may be in an incomplete store; anything else belongs to another program.
 _OURS = frozenset(
@@ -165,7 +167,7 @@ def init(project: Project, options: Options) -> InitResult:
         return answer._replace(trusted=trust_check.verify(options.home, project).is_trusted)
     # An existing store came with a clone, or was left by a crash: ctx cannot tell.
     is_all_ours = options.force or not disk.names(project.store)
-    repository = Repository(project)
+    repository = ProjectRepository(project, GivenObjects(options.home, project))
     with disk.explain_errors("making the project store"):
         if project.checkout and options.template is Template.PRIVATE:
             git.exclude(project.checkout, project.store)
@@ -183,6 +185,8 @@ def init(project: Project, options: Options) -> InitResult:
             is_begun = repository.named_heads() or discarded_by_git(repository)
             made = None if is_begun else compaction.commit(repository, wish)
             _write_config(project, options.home, name)
+            if is_all_ours:
+                repository.given.add_tree()
     known, message = _configure_git(project, options)
     return answer._replace(
         created=True,

@@ -25,6 +25,15 @@ from ctx.workspace import Memory
 
 PURPOSE = "llm"
 
+PREFIX = (
+    "You are a careful software engineer. Answer from the context that you are given, and say"
+    " so where it does not tell."
+)
+INSTRUCTION = (
+    "Answer the task. Name files and symbols as the context does. Put each decision on a line"
+    " of its own that begins with `Decision:`."
+)
+
 _TEMPLATE = 64
 """Tokens that a server adds to a prompt."""
 _ANSWERS_SHARE = 2
@@ -76,8 +85,8 @@ def prepare(memory: Memory, backend: Backend, options: LlmOptions) -> LlmQuestio
     )
     temperature = options.temperature
     frame = PromptFrame(
-        config.text("llm.prompt_prefix"),
-        config.text("llm.prompt_instruction"),
+        PREFIX,
+        INSTRUCTION,
         room.answer,
         config.number("llm.temperature") if temperature is None else temperature,
     )

@@ -12,7 +12,13 @@ from ctx.objects import object_types as objects
 from ctx.objects import trees
 from ctx.objects.object_store import read_typed
 from ctx.objects.repository import Repository
-from ctx.project import changelog, staged_private, staging, tool_snapshots
+from ctx.project import (
+    changelog,
+    project_index_state,
+    staged_private,
+    staging,
+    tool_snapshots,
+)
 from ctx.workspace import Workspace
 
 
@@ -88,7 +94,7 @@ def day(workspace: Workspace, date: str) -> LogDay:
             else "There are no log entries yet."
         )
         raise UsageError(f"There is no log of {date}.", hint=hint)
-    return LogDay(date, log_files.day(folder, date))
+    return LogDay(date, log_files.day(workspace.memory.narrative, date))
 
 
 def _staged_logs(workspace: Workspace) -> Iterator[StagedLog]:
@@ -111,6 +117,7 @@ def _staged_logs(workspace: Workspace) -> Iterator[StagedLog]:
 
 def _entry(workspace: Workspace, commit: IndexedCommit, is_head: bool) -> LogEntry:
     graph = workspace.memory.graph
+    is_given = commit.id not in project_index_state.withheld_by(graph.connection).objects
     rows = graph.connection.execute(
         "SELECT path FROM snapshots WHERE commit_id = ? ORDER BY path", (commit.id,)
     )
@@ -124,9 +131,9 @@ def _entry(workspace: Workspace, commit: IndexedCommit, is_head: bool) -> LogEnt
         commit.message,
         (
             *changelog.describe_changes(graph, history.records_in(graph.connection, commit)).lines,
-            *_surveys(workspace.repository, commit),
+            *(_surveys(workspace.repository, commit) if is_given else ()),
         ),
-        _files(workspace.repository, commit),
+        _files(workspace.repository, commit) if is_given else (),
         tuple(row[0] for row in rows),
     )
 

@@ -11,8 +11,7 @@ from sqlite3 import Connection
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import clock
-from ctx.capture import event_table, session_state, session_table
-from ctx.capture import steps as taken
+from ctx.capture import event_table, prompt_authors, session_state, session_table
 from ctx.capture.session_state import Session
 from ctx.capture.steps import Step
 from ctx.config.resolve import Config
@@ -200,7 +199,7 @@ def due_questions(
 
     Batches of steps while the agent is idle or gone, and the whole session when it is over.
     """
-    steps = taken.of_session(connection, session.id)[-extractive.MOST_STEPS :]
+    steps = prompt_authors.steps_of(connection, session.id)[-extractive.MOST_STEPS :]
     is_over = session.status != session_state.ACTIVE
     if not any(step.kind in ("prompt", "write") for step in steps):
         return []

@@ -120,7 +120,7 @@ def _sources(memory: Memory, options: Options, query: Query, at_hand: AvailableC
         root=at_hand.root,
         allows=None if tree is None else lambda path: _holds(tree, path, project),
         sections=_sections(memory) if beside and tree is None else None,
-        narrative=beside.project.narrative if beside else None,
+        narrative=beside.narrative if beside else None,
         task=_task(memory),
         touched=freshness.recently_edited(at_hand.code, clock.wall_ms()) if at_hand.code else (),
         project_tag=memory.project_tag or "",

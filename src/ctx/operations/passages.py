@@ -88,7 +88,8 @@ def _sections(memory: Memory, asked: SearchQuestion) -> list[Passage]:
         return []
     project = memory.project_memory.project
     wanted = sorted(asked.weights, key=lambda term: -asked.weights[term])
-    sections = narrative_index.search(project.narrative_index, project.narrative, wanted, _MOST)
+    narrative = memory.project_memory.narrative
+    sections = narrative_index.search(project.narrative_index, narrative, wanted, _MOST)
     return [
         Passage(
             "narrative",

@@ -12,8 +12,10 @@ from ctx.memory.changes import Change
 from ctx.memory.conflicts import LIFE, METADATA, Conflict
 from ctx.memory.graph import PROJECT, Graph
 from ctx.memory.model import Redaction
-from ctx.operations import agent_proposals
+from ctx.operations import agent_proposals, branch_proposals
 from ctx.operations.agent_proposals import Proposal
+from ctx.operations.branch_proposals import BranchProposal
+from ctx.project import project_index_state
 from ctx.workspace import Memory
 
 ACTION = "review"
@@ -57,6 +59,10 @@ class Review(NamedTuple):
     """What agents ask for: pins, and nodes for all projects."""
     accepted: tuple[Proposal, ...] = ()
     rejected: tuple[Proposal, ...] = ()
+    branch: tuple[BranchProposal, ...] = ()
+    """What this branch contains and agents are not given, such as a pull request."""
+    accepted_branch: tuple[BranchProposal, ...] = ()
+    rejected_branch: tuple[BranchProposal, ...] = ()
     current: tuple[Any, ...] = ()
     """The values that the settled fields have now, in the same order; for a whole node, false if it
     is deleted."""
@@ -68,23 +74,31 @@ def review(memory: Memory) -> Review:
     return Review(
         tuple(_open_field(project(memory), each) for each in disputed),
         proposals=tuple(agent_proposals.proposals(memory)),
+        branch=tuple(branch_proposals.proposals(memory.project_memory))
+        if memory.project_memory
+        else (),
     )
 
 
 def decide(memory: Memory, names: Sequence[str] | None, *, accepting: bool) -> Review:
-    """Accept or reject what agents propose for some nodes; None: all of it."""
-    if names is None:
-        chosen = agent_proposals.proposals(memory)
-    else:
-        # All of them are looked up before anything is decided.
-        found = [agent_proposals.find(memory, name) for name in names]
-        chosen = list({each.id: each for each in found}.values())
-    for each in chosen:
+    """Accept or reject what agents or this branch propose; None: all of it."""
+    # All of them are looked up before anything is decided.
+    here = memory.project_memory
+    of_branch = branch_proposals.proposals(here) if here and names is None else []
+    of_agents = agent_proposals.proposals(memory) if names is None else []
+    for name in names or ():
+        if here and (found := branch_proposals.find(here, name)):
+            of_branch.append(found)
+        else:
+            of_agents.append(agent_proposals.find(memory, name))
+    agents, branch = tuple(dict.fromkeys(of_agents)), tuple(dict.fromkeys(of_branch))
+    for each in agents:
         (agent_proposals.accept if accepting else agent_proposals.reject)(memory, each)
-    done = tuple(chosen)
+    if here and branch:
+        (branch_proposals.accept if accepting else branch_proposals.reject)(here, branch)
     if accepting:
-        return review(memory)._replace(accepted=done)
-    return review(memory)._replace(rejected=done)
+        return review(memory)._replace(accepted=agents, accepted_branch=branch)
+    return review(memory)._replace(rejected=agents, rejected_branch=branch)
 
 
 def count(graph: Graph) -> int:
@@ -97,11 +111,24 @@ def count_conflicts(memory: Memory) -> int:
     return count(memory.project_memory.graph) if memory.project_memory else 0
 
 
-def pending_text(conflicts: int, proposals: int = 0) -> str:
+def count_withheld(memory: Memory) -> int:
+    """How many nodes and documents of this branch are not given to agents."""
+    if memory.project_memory is None:
+        return 0
+    return project_index_state.withheld_by(memory.project_memory.graph.connection).items
+
+
+def pending_text(conflicts: int, proposals: int = 0, withheld: int = 0) -> str:
     """What waits for the user, in words; empty if nothing does."""
     changes = "1 conflicting change" if conflicts == 1 else f"{conflicts:,} conflicting changes"
     asked = "1 proposal of agents" if proposals == 1 else f"{proposals:,} proposals of agents"
-    return ", ".join([*([changes] if conflicts else []), *([asked] if proposals else [])])
+    items = "1 item" if withheld == 1 else f"{withheld:,} items"
+    words = [
+        *([changes] if conflicts else []),
+        *([asked] if proposals else []),
+        *([f"{items} of this branch that agents are not given"] if withheld else []),
+    ]
+    return ", ".join(words)
 
 
 def accept(memory: Memory, node_id: NodeId, field: str | None) -> Review:

@@ -14,6 +14,7 @@ from ctx.memory.learning_confidence import INFERRED
 from ctx.memory.model import Node
 from ctx.operations import learnings, review, trust
 from ctx.operations.agent_proposals import Proposal
+from ctx.operations.branch_proposals import BranchProposal
 from ctx.operations.learnings import Learning
 from ctx.operations.review import OpenField
 from ctx.operations.trust import TrustContents
@@ -51,6 +52,8 @@ class ReviewQueue(NamedTuple):
     learning_count: int
     imports: tuple[ImportedNode, ...]
     import_count: int
+    branch: tuple[BranchProposal, ...]
+    """What this branch contains and agents are not given. Programs get no text of it."""
 
 
 def queue(memory: Memory, *, learnings_after: int = 0, imports_after: int = 0) -> ReviewQueue:
@@ -66,6 +69,7 @@ def queue(memory: Memory, *, learnings_after: int = 0, imports_after: int = 0) -
         + len(waiting.proposals)
         + len(inferred)
         + len(imported)
+        + len(waiting.branch)
         + bool(untrusted),
         untrusted,
         waiting.open,
@@ -75,6 +79,7 @@ def queue(memory: Memory, *, learnings_after: int = 0, imports_after: int = 0) -
         len(inferred),
         _nodes(memory, imported[imports_after : imports_after + PAGE]),
         len(imported),
+        waiting.branch,
     )
 
 

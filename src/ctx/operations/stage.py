@@ -123,7 +123,7 @@ def start(memory: Memory, task: str) -> StageStartResult:
     session = memory.session
     before = current_session.read(beside.project).session or CLI_SESSION
     compacted = None
-    if before != session and beside.config.flag("staging.compact_on_task_switch"):
+    if before != session:
         compacted = compacting.compact(beside, before, f"session {session} begins")
     begun = start_given(memory, task)
     current_session.join(beside.project, session)

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 from ctx import clock, layout
 from ctx.errors import GitFailure
 from ctx.ids import SessionId, short
-from ctx.memory import pending
+from ctx.memory import event_log, inverse_changes, pending
 from ctx.memory.graph import PROJECT
 from ctx.memory.stats import ScopeCount, TierCount, TypeCount, by_scope, memory_stats
 from ctx.objects import local_state, untracked_survey
@@ -61,10 +61,21 @@ class MemoryStatus(NamedTuple):
     """Fields that two branches set to different values: `ctx review`."""
     proposals: int = 0
     """What agents ask for: `ctx review`."""
+    withheld: int = 0
+    """How many nodes and documents of this branch are not given to agents: `ctx review`."""
+    corrected: "CorrectedNodes | None" = None
+    """What was stored as the user's words, and is not any more: subagents or programs wrote it."""
     hooks: Literal["installed", "not installed"] | None = None
     """Whether the hooks of an agent are registered; null where a store was named."""
     next_step: str | None = None
     """What to do next, if there is anything."""
+
+
+class CorrectedNodes(NamedTuple):
+    at: str
+    nodes: int
+    change: str
+    """`ctx undo` with this id reverts it."""
 
 
 class StagedSession(NamedTuple):
@@ -96,6 +107,8 @@ def status(memory: Memory, *, new: bool) -> MemoryStatus:
         health=None if memory.environment.is_single_store or new else health.health(memory),
         conflicts=review.count_conflicts(memory),
         proposals=len(agent_proposals.proposals(memory)),
+        withheld=review.count_withheld(memory),
+        corrected=_corrected_nodes(memory),
         **memory_stats(memory.graph)._asdict(),
     )
     if memory.project_memory is None:
@@ -110,6 +123,13 @@ def status(memory: Memory, *, new: bool) -> MemoryStatus:
         removed_worktrees=tuple(os.path.basename(folder) for folder in removed),
         stray_heads=tuple(repository.heads.stray()),
     )
+
+
+def _corrected_nodes(memory: Memory) -> CorrectedNodes | None:
+    found = event_log.since(memory.local, "", event_log.AUTHORS, 1)
+    if not found or inverse_changes.is_undone(memory.user, str(found[0].data["change"])):
+        return None
+    return CorrectedNodes(found[0].at, int(found[0].data["nodes"]), str(found[0].data["change"]))
 
 
 def _staged_sessions(memory: Memory) -> tuple[StagedSession, ...]:
@@ -160,8 +180,14 @@ def as_text(found: MemoryStatus) -> str:
     lines += [f"Task: {found.task}"] if found.task else []
     lines += [f"Staged: {', '.join(map(_of_session, found.staged))}"] if found.staged else []
     lines += _untracked_lines(found)
-    if waiting := review.pending_text(found.conflicts, found.proposals):
+    if waiting := review.pending_text(found.conflicts, found.proposals, found.withheld):
         lines.append(f"To review: {waiting}; `ctx review`")
+    if corrected := found.corrected:
+        noun = "node" if corrected.nodes == 1 else "nodes"
+        lines.append(
+            f"Corrected: {corrected.nodes:,} {noun} by subagents or programs, which an older"
+            f" version stored as your words; `ctx undo {corrected.change}` reverts it"
+        )
     lines += [_HOOKS[found.hooks]] if found.hooks else []
     lines += health.as_text(found.health) if found.health else []
     if found.nodes:

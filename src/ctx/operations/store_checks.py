@@ -24,7 +24,7 @@ from ctx.objects.object_types import Commit
 from ctx.objects.repository import Repository
 from ctx.operations import review, store_backups
 from ctx.operations.capture_status import capture_stops
-from ctx.project import trust_check, trust_list
+from ctx.project import given, trust_check, trust_list
 from ctx.sqlite import truth
 from ctx.sqlite.connection import JOURNALS, explain_errors, path_text, size_of
 from ctx.sync import target_settings
@@ -277,6 +277,11 @@ def _project_store(environment: Environment) -> Iterator[DoctorCheck]:
     if project is None:
         return
     verdict, known = trust_check.verify(home, project), trust_list.find(home, project)
+    aside = os.path.join(home, f"{given.NAME}{given.BROKEN}")
+    if os.path.exists(aside):
+        seen = f"The list of what agents are given was damaged, and is now {path_text(aside)}."
+        advice = "`ctx review` lists what they are not given any more. Then remove the file."
+        yield DoctorCheck("given", "warning", seen, advice)
     if not layout.names_repo(project.config_file):
         yield _incomplete_config(project, environment.folder)
     if verdict.is_trusted and known:

@@ -170,7 +170,13 @@ def make(
         placed = document.place_document(memory, "task", drafted, stream)
         create(placed.path, placed.text)
         metadata["file"] = placed.path
-        node_id = change.add_node("task", placed.content, metadata=metadata, node_id=placed.node_id)
+        node_id = change.add_node(
+            "task",
+            placed.content,
+            metadata=metadata,
+            node_id=placed.node_id,
+            times=(placed.created, placed.created),
+        )
         tags = drafted.recorded
     else:
         node_id = change.add_node("task", drafted.content, metadata=metadata)

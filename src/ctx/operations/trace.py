@@ -30,7 +30,8 @@ class SourceStep(NamedTuple):
     session: str
     at: str
     by: str
-    """`user`, `agent` or `subagent` for messages, else the kind: `command`, `write`, `read`."""
+    """`user`, `agent`, `subagent` or `program` for messages, else the kind: `command`, `write`,
+    `read`."""
     text: str
 
 
@@ -87,6 +88,8 @@ def evidence_of(metadata: Mapping[str, Any]) -> list[str]:
 
 def _quoted_step(node: Node, step: Step) -> SourceStep:
     by = _SPEAKERS.get(step.kind, step.kind)
+    if step.kind == "prompt" and not step.is_by_person:
+        by = step.author or steps.SUBAGENT
     text = _sentence(step.text, node) if step.kind in _SPEAKERS else step.text or step.path
     return SourceStep(node.id, step.id, step.session, step.at, by, _shortened(text))
 

@@ -4,16 +4,18 @@ Before trusting, the user sees a summary: the size, the authors and the time of 
 """
 
 import os
+from collections.abc import Collection, Mapping
 from contextlib import suppress
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from ctx import clock, git, layout, redaction
-from ctx.errors import StoreTooLarge
+from ctx.errors import GitFailure, StoreTooLarge, UsageError
 from ctx.layout import Project
 from ctx.objects import commits
 from ctx.objects.read_limits import WorkLimit
 from ctx.objects.repository import Repository
-from ctx.project import trust_check
+from ctx.project import repository_identity, trust_check
 from ctx.project import trust_list as trusted
 
 _LONGEST_NAME = 100
@@ -56,6 +58,8 @@ class TrustResult(NamedTuple):
     """Where an unreadable trust list was moved to."""
     differed: tuple[str, ...] = ()
     """What had changed since it was trusted the last time."""
+    remotes: Mapping[str, str] = MappingProxyType({})
+    """The remotes whose branches are given to agents: names, and URLs without protocol and user."""
 
 
 class TrustedProject(NamedTuple):
@@ -74,8 +78,8 @@ class TrustedProject(NamedTuple):
     """What has changed since it was trusted."""
     roots: tuple[str, ...]
     """The first commits of its history; empty if unknown."""
-    remote: str
-    """The remote `origin` without its protocol and user; empty if unknown."""
+    remotes: Mapping[str, str]
+    """The remotes whose branches are given to agents: names, and URLs without protocol and user."""
     owner: int | None
     """The user id that owns the git folder; null if unknown."""
 
@@ -110,12 +114,26 @@ def contents(project: Project) -> TrustContents:
     )
 
 
-def trust(home: str, project: Project) -> TrustResult:
-    """Trust a project store, with the name that git uses for commits here."""
+def remotes(project: Project) -> dict[str, str]:
+    """The remotes of a project, with their URLs as they are shown."""
+    with suppress(GitFailure):
+        return dict(repository_identity.remotes_of(project))
+    return {}
+
+
+def trust(home: str, project: Project, named: Collection[str] | None = None) -> TrustResult:
+    """Trust a project store, with the name that git uses for commits here.
+
+    `named` are the remotes whose branches are given to agents; None: `origin`, or the only one.
+    """
+    for name in named or ():
+        if name not in (there := remotes(project)):
+            listed = f"There are {', '.join(map(repr, there))}." if there else "There are none."
+            raise UsageError(f"There is no remote {name[:80]!r}.", hint=listed)
     is_broken = trusted.is_broken(home)
     differs = trust_check.verify(home, project).differs
     who = redaction.redact(git.identity(project.checkout)).text
-    is_new = trust_check.trust_project(home, project, who, clock.iso(clock.now_ms()))
+    is_new = trust_check.trust_project(home, project, who, clock.iso(clock.now_ms()), named)
     known = trusted.find(home, project)
     return TrustResult(
         project.root,
@@ -124,6 +142,7 @@ def trust(home: str, project: Project) -> TrustResult:
         known.identity if known else "",
         put_aside=os.path.join(home, trust_check.BROKEN) if is_broken and is_new else "",
         differed=differs,
+        remotes=dict(known.remotes) if known else {},
     )
 
 
@@ -157,7 +176,7 @@ def trusted_projects(home: str) -> TrustedProjects:
                 state,
                 differs,
                 known.roots,
-                known.remote,
+                dict(known.remotes),
                 known.owner,
             )
         )

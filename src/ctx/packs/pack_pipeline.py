@@ -21,6 +21,7 @@ from ctx.ids import NodeId
 from ctx.memory.code_anchors import AnchorState
 from ctx.memory.graphs import Graphs
 from ctx.memory.model import Node
+from ctx.narrative.narrative_scan import GivenNarrative
 from ctx.packs import budget, pack_text, recent_work, seeds
 from ctx.packs.chunks import NarrativeSection
 from ctx.packs.code_candidates import CodeCandidates
@@ -84,8 +85,7 @@ class Sources(NamedTuple):
     """Which files may be in the answer; None: all."""
     sections: Callable[[str, int], Sequence[NarrativeSection]] | None = None
     """Returns the sections of narrative documents that answer best."""
-    narrative: str | None = None
-    """The folder of the narrative."""
+    narrative: GivenNarrative | None = None
     task: Node | None = None
     """The active task."""
     touched: Sequence[str] = ()

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from ctx import clock, tokens
 from ctx.ids import short
 from ctx.memory.model import Node
+from ctx.narrative.narrative_scan import GivenNarrative
 from ctx.packs.prompt_pack import Chunk
 
 _DAY_MS = 86_400_000
@@ -33,21 +34,21 @@ class RecentWork(NamedTuple):
 
 
 def recent_work(
-    folder: str | None, task: Node | None, days: int, now_ms: int, room: int
+    narrative: GivenNarrative | None, task: Node | None, days: int, now_ms: int, room: int
 ) -> RecentWork:
     """The active task and the log of the last days, the newest first, within a number of tokens."""
     at_hand = _fit_lines(f"## Active task\n\n{task.content}", room // 2) if task else ""
     room -= tokens.estimate(at_hand)
-    if not folder or days <= 0:
+    if not narrative or days <= 0:
         return RecentWork(at_hand, "")
     # Most projects have no narrative, and importing this takes longer than checking.
     from ctx.narrative import log_files
 
     parts: list[str] = []
-    for date in _last_days(log_files.days(folder), days, now_ms):
+    for date in _last_days(log_files.days(narrative.folder), days, now_ms):
         if room < _LEAST:
             break
-        if part := _fit_entries(date, log_files.entries(folder, date), room - 2):
+        if part := _fit_entries(date, log_files.entries(narrative, date), room - 2):
             parts.append(part)
             room -= tokens.estimate(part) + 2
     return RecentWork(at_hand, "\n\n".join(parts))

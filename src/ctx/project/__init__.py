@@ -29,6 +29,8 @@
     recover_commits         restores commits that git swept away
     trust_list, trust_check,
     repository_identity     whose store is trusted, and whether it is still the same repository
+    given, remote_branches  what of a trusted store agents are given
+    project_repository      the objects of a project, with what is given of them
 
 It uses objects, the graph and the narrative. It does not decide what agents are given.
 """

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import msgspec
 
 from ctx import clock, disk, git
-from ctx.errors import NewerFormat, ObjectNotFound, UsageError
-from ctx.ids import ObjectId, SessionId, short
-from ctx.memory import conflicts
+from ctx.errors import CtxError, NewerFormat, ObjectNotFound, UsageError
+from ctx.ids import ObjectId, SessionId, Ulid, short
+from ctx.memory import conflicts, history
 from ctx.memory.graph import Graph
 from ctx.memory.records import Record
 from ctx.narrative import (
@@ -40,6 +40,7 @@ from ctx.project import (
     tool_snapshots,
 )
 from ctx.project.changelog import ChangeLines
+from ctx.project.project_repository import ProjectRepository
 
 _MOST_PENDING = 32 * 1024 * 1024
 _NOTHING = ChangeLines((), (), (), 0)
@@ -96,7 +97,7 @@ class _StagedContents(NamedTuple):
 
 
 def commit(
-    repository: Repository,
+    repository: ProjectRepository,
     wish: CompactionOptions,
     graph: Graph | None = None,
     known: Mapping[str, ObjectId] | None = None,
@@ -111,7 +112,8 @@ def commit(
     steps, _ = staging.open_steps(repository, wish.session, head_ids)
     unseen = staged_private.records_to_withhold(graph.connection, wish.session) if graph else set()
     unread = conflicts.unread(graph, wish.session) if graph else ()
-    staged = _staged_contents(repository, steps, unseen, unread)
+    withheld = _withheld_records(repository, graph, wish.session) if graph else set()
+    staged = _staged_contents(repository, steps, unseen, sorted({*unread, *withheld}))
     amended = _commit_to_amend(repository, heads) if wish.amend else None
     base = [amended] if amended else heads
     root, files, new_trees = _tree(repository, base, staged.steps)
@@ -149,6 +151,7 @@ def commit(
         survey = tool_snapshots.objects_for_commit(repository, staged.survey, head_ids)
         old = [*files.values(), *staged.blobs, *staged.reports.texts, *flushed, *survey]
         _keep_all(repository, old, [*contents, *objects, *new_trees, made], head_ids)
+        _give(repository, made.id, amended, objects, entry)
         # Besides its parents, the commit replaces heads that are ancestors of others.
         overtaken = set(repository.named_heads()).difference(head_ids)
         repository.publish(
@@ -170,8 +173,39 @@ def commit(
     )
 
 
+def _give(
+    repository: ProjectRepository,
+    made: ObjectId,
+    amended: Head | None,
+    objects: Sequence[Object],
+    entry: str | None,
+) -> None:
+    """Agents are given what was written here: all but an amended commit that they are not given."""
+    given = repository.given
+    given.add(object_.id for object_ in objects)
+    if amended is None or given.objects([amended.id]):
+        given.add([made])
+    if entry and (page := narrative_scan.read(repository.project.narrative, entry)) is not None:
+        given.add_documents({entry: page})
+
+
+def _withheld_records(repository: ProjectRepository, graph: Graph, session: SessionId) -> set[Ulid]:
+    """The records about what a session changed that nobody here was given, and so has not read."""
+    rows = graph.connection.execute("SELECT id FROM withheld WHERE id <> commit_id").fetchall()
+    changed = {record.subject for record in history.staged_by(graph.connection, session)}
+    found: set[Ulid] = set()
+    for row in rows:
+        with contextlib.suppress(CtxError):
+            records = batches.read(repository.everything, ObjectId(row[0]))
+            found.update(record.id for record in records if record.subject in changed)
+    return found
+
+
 def _staged_contents(
-    repository: Repository, steps: Sequence[WorkStep], unseen: Set[str], unread: Sequence[str]
+    repository: ProjectRepository,
+    steps: Sequence[WorkStep],
+    unseen: Set[str],
+    unread: Sequence[str],
 ) -> _StagedContents:
     """The contents of the steps, merged in order, without `unseen` records."""
     reader = repository.everything
@@ -221,7 +255,7 @@ def deleted_documents(repository: Repository, steps: Sequence[WorkStep]) -> dict
 
 @contextlib.contextmanager
 def _write_log_entry(
-    repository: Repository,
+    repository: ProjectRepository,
     wish: CompactionOptions,
     described: ChangeLines,
     files: Mapping[str, ObjectId],
@@ -264,7 +298,7 @@ def _write_log_entry(
         raise
 
 
-def _commit_to_amend(repository: Repository, heads: Sequence[Head]) -> Head:
+def _commit_to_amend(repository: ProjectRepository, heads: Sequence[Head]) -> Head:
     """The commit that `--amend` replaces: the last one made here, or the only head."""
     last = repository.refs.read(refs.MAIN)
     meant = [head for head in heads if head.id == last] or heads
@@ -282,7 +316,7 @@ def _commit_to_amend(repository: Repository, heads: Sequence[Head]) -> Head:
 
 
 def _tree(
-    repository: Repository,
+    repository: ProjectRepository,
     base: Sequence[Head],
     steps: Iterable[WorkStep],
 ) -> tuple[ObjectId, Mapping[str, ObjectId], list[Object]]:
@@ -298,7 +332,7 @@ def _tree(
 
 
 def _documents(
-    repository: Repository,
+    repository: ProjectRepository,
     wish: CompactionOptions,
     heads: Sequence[ObjectId],
     known: Mapping[str, ObjectId] | None,
@@ -352,7 +386,7 @@ def _commit(
 
 
 def _keep_all(
-    repository: Repository,
+    repository: ProjectRepository,
     staged: Sequence[ObjectId],
     new: Sequence[Object],
     heads: Sequence[ObjectId],
@@ -366,7 +400,9 @@ def _keep_all(
         repository.staged.name_too(brought, repository.objects)
 
 
-def _keep_blobs(repository: Repository, ids: Iterable[ObjectId], heads: Sequence[ObjectId]) -> None:
+def _keep_blobs(
+    repository: ProjectRepository, ids: Iterable[ObjectId], heads: Sequence[ObjectId]
+) -> None:
     """Move file contents from staging to the objects, in batches that fit into memory."""
     batch: list[Object] = []
     pending = 0
@@ -379,7 +415,9 @@ def _keep_blobs(repository: Repository, ids: Iterable[ObjectId], heads: Sequence
     _keep(repository, batch, heads)
 
 
-def _keep(repository: Repository, objects: Sequence[Object], heads: Sequence[ObjectId]) -> None:
+def _keep(
+    repository: ProjectRepository, objects: Sequence[Object], heads: Sequence[ObjectId]
+) -> None:
     """Write what the commit needs.
 
     An object that is here already, but that no head reaches, may be deleted by a garbage

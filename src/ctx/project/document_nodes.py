@@ -18,7 +18,7 @@ from ctx.errors import CtxError
 from ctx.ids import NodeId, Ulid
 from ctx.memory import model, records
 from ctx.memory.records import Record
-from ctx.narrative import document_format, document_roles, narrative_scan, narrative_snapshots
+from ctx.narrative import document_format, document_roles, narrative_snapshots
 from ctx.project import anchors
 from ctx.project.project_index import IndexedDocument
 from ctx.project.project_index_state import Fingerprint
@@ -32,19 +32,21 @@ _EPOCH = "1970-01-01T00:00:00Z"
 _RACY_NS = 2_000_000_000
 
 
-def read(
-    project: layout.Project, connection: Connection, path: str, fingerprint: Fingerprint
-) -> IndexedDocument | None:
-    """The records of a document; None if it cannot be read."""
-    data = narrative_scan.read(project.narrative, path)
-    if data is None:
-        return None
-    if clock.wall_ms() * 1_000_000 - fingerprint.mtime_ns < _RACY_NS:
-        fingerprint = fingerprint._replace(mtime_ns=0)
+def current(
+    project: layout.Project, connection: Connection, path: str, data: bytes, seen: Fingerprint
+) -> IndexedDocument:
+    """The records of a document that is in the working tree, with its content."""
     folder = project.narrative
     return indexed_document(
-        connection, path, data, fingerprint, lambda other: os.path.lexists(f"{folder}/{other}")
+        connection, path, data, lasting(seen), lambda other: os.path.lexists(f"{folder}/{other}")
     )
+
+
+def lasting(fingerprint: Fingerprint) -> Fingerprint:
+    """A fingerprint that no later content of the file can have."""
+    if clock.wall_ms() * 1_000_000 - fingerprint.mtime_ns < _RACY_NS:
+        return fingerprint._replace(mtime_ns=0)
+    return fingerprint
 
 
 def indexed_document(

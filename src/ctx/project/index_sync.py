@@ -22,9 +22,10 @@ from ctx.objects.object_types import RecordBatch
 from ctx.project import project_index_state
 from ctx.project.commit_history import CommitHistory, parents_of
 from ctx.project.project_index_state import ProjectState
+from ctx.project.project_repository import without_text
 
 if TYPE_CHECKING:
-    from ctx.objects.repository import Repository
+    from ctx.project.project_repository import ProjectRepository
 
 
 _WRITTEN_AT_ONCE = 10_000
@@ -45,7 +46,7 @@ class IndexSync:
     def __init__(
         self,
         connection: Connection,
-        repository: "Repository",
+        repository: "ProjectRepository",
         now: ProjectState,
         tick: clock.Tick = clock.no_tick,
     ) -> None:
@@ -61,7 +62,9 @@ class IndexSync:
             # Something was scrubbed: the index may hold the original text.
             self._connection.execute("DELETE FROM commits")
             self._connection.execute("DELETE FROM snapshots")
+            self._connection.execute("DELETE FROM withheld")
             _delete_rows(self._connection)
+        self._take_given_commits()
         self._follow_history()
         wanted = self._committed_batches()
         wanted.update(self._staged_batches(wanted))
@@ -73,18 +76,33 @@ class IndexSync:
         note(self._connection, "missing", "\n".join(sorted(self._missing)))
         note(self._connection, "damaged", "\n".join(damaged))
 
+    def _take_given_commits(self) -> None:
+        """Forget the commits that were withheld and are given now, so that they are read again."""
+        rows = self._connection.execute("SELECT id FROM withheld").fetchall()
+        for commit_id in self._repository.given.objects([row[0] for row in rows]):
+            self._delete_commit(commit_id)
+
+    def _delete_commit(self, commit_id: str) -> None:
+        self._connection.execute("DELETE FROM commits WHERE id = ?", (commit_id,))
+        self._connection.execute("DELETE FROM snapshots WHERE commit_id = ?", (commit_id,))
+        self._connection.execute("DELETE FROM withheld WHERE id = ?", (commit_id,))
+
     def _follow_history(self) -> None:
         """Update the table `commits` to the commits that the heads reach."""
         known = parents_of(self._connection)
         walked = CommitHistory(self._repository, known)
         reached = walked.walk(self._now.heads)
         for gone in known.keys() - reached:
-            self._connection.execute("DELETE FROM commits WHERE id = ?", (gone,))
-            self._connection.execute("DELETE FROM snapshots WHERE commit_id = ?", (gone,))
+            self._delete_commit(gone)
         came = sorted(reached - known.keys())
+        given = self._repository.given.objects(came)
         own = self._repository.own() if came else set()
         amended = commits.AmendedCommits(self._repository.objects)
-        new = [(commit_id, walked.commits[commit_id]) for commit_id in came]
+        new = [
+            (commit_id, commit if commit_id in given else without_text(commit))
+            for commit_id in came
+            for commit in (walked.commits[commit_id],)
+        ]
         self._connection.executemany(
             "INSERT INTO commits VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
@@ -96,11 +114,15 @@ class IndexSync:
                     commit.author,
                     commit.session_id,
                     commit.message,
-                    " ".join(commit.record_batches),
+                    " ".join(walked.commits[commit_id].record_batches),
                     int(self._repository.is_as_made_here(ObjectId(commit_id), commit, own)),
                 )
                 for commit_id, commit in new
             ),
+        )
+        self._connection.executemany(
+            "INSERT OR REPLACE INTO withheld VALUES (?, ?, '')",
+            ((commit_id, commit_id) for commit_id in came if commit_id not in given),
         )
         self._connection.executemany(
             "INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)",
@@ -114,13 +136,38 @@ class IndexSync:
         self._damaged.update(walked.damaged)
 
     def _committed_batches(self) -> dict[str, BatchOwner]:
-        """The batches of history. A batch that several commits name belongs to the oldest."""
+        """The given batches of history. A batch that several commits name belongs to the oldest."""
         rows = self._connection.execute(
-            "SELECT id, batches FROM commits WHERE batches <> '' ORDER BY timestamp_unix DESC, id"
-        )
-        return {
-            batch: BatchOwner(commit, None) for commit, named in rows for batch in named.split()
+            "SELECT c.id, batches, w.id IS NULL FROM commits AS c LEFT JOIN withheld AS w"
+            " ON w.id = c.id WHERE batches <> '' ORDER BY timestamp_unix DESC, c.id"
+        ).fetchall()
+        owners = {
+            batch: BatchOwner(commit, None) for commit, named, _ in rows for batch in named.split()
         }
+        # What is in the tables is given, and so is what a given commit names.
+        given = {row[0] for row in self._connection.execute("SELECT id FROM batches")}
+        given.update(batch for _, named, is_given in rows if is_given for batch in named.split())
+        given -= self._repository.given.replaced(given)
+        given |= self._repository.given.objects(owners.keys() - given)
+        self._connection.execute("DELETE FROM withheld WHERE id <> commit_id")
+        self._connection.executemany(
+            "INSERT INTO withheld VALUES (?, ?, ?)",
+            (
+                (batch, owners.pop(batch).commit, "\n".join(sorted(self._items(batch))))
+                for batch in sorted(owners.keys() - given)
+            ),
+        )
+        return owners
+
+    def _items(self, batch: str) -> set[str]:
+        """The nodes that a batch is about; their documents, where they have some."""
+        items: dict[str, str] = {}
+        for record, _ in self._read_batch(batch)[0]:
+            file = record.body.get("metadata", {}).get("file")
+            items.setdefault(record.subject, record.subject)
+            if isinstance(file, str):
+                items[record.subject] = file
+        return set(items.values())
 
     def _staged_batches(self, committed: Mapping[str, BatchOwner]) -> dict[str, BatchOwner]:
         """The batches of sessions that began in this history; other sessions are parked."""

@@ -35,18 +35,21 @@ from ctx.project.project_index_state import (
     VERSION,
     Fingerprint,
     ProjectState,
+    Withheld,
     documents_of,
     holds,
     if_fit,
     is_index,
     path_for,
     scrubbed_digest_of,
+    state,
+    withheld_by,
 )
 from ctx.sqlite.connection import connect, execute_script, mark, transaction
 from ctx.sqlite.truth import connect_for_reading
 
 if TYPE_CHECKING:
-    from ctx.objects.repository import Repository
+    from ctx.project.project_repository import ProjectRepository
 
 MEMORY = ":memory:"
 
@@ -106,7 +109,15 @@ CREATE TABLE documents (
     inode INTEGER NOT NULL,
     node_id TEXT,
     -- The blob that a commit would store.
-    blob_id TEXT NOT NULL
+    blob_id TEXT NOT NULL,
+    withheld INTEGER NOT NULL
+) WITHOUT ROWID;
+-- Commits and batches of the history that agents are not given: nothing of their text is here.
+CREATE TABLE withheld (
+    id TEXT PRIMARY KEY,
+    commit_id TEXT NOT NULL,
+    -- The nodes that a batch is about; their documents, where they have some.
+    items TEXT NOT NULL
 ) WITHOUT ROWID;
 ALTER TABLE records ADD COLUMN batch INTEGER;
 CREATE INDEX idx_records_batch ON records(batch);
@@ -124,12 +135,14 @@ class IndexedDocument(NamedTuple):
     """The node that it belongs to, according to the records."""
     blob_id: str = ""
     """The blob that a commit would store."""
+    withheld: bool = False
+    """Whether agents are not given it; then it has no records."""
 
 
 class Index:
     """A project index that is open for writing."""
 
-    def __init__(self, connection: Connection, repository: "Repository", path: str) -> None:
+    def __init__(self, connection: Connection, repository: "ProjectRepository", path: str) -> None:
         self.connection = connection
         self._repository = repository
         self.path = path
@@ -143,7 +156,8 @@ class Index:
 
     def bring(self, now: ProjectState) -> bool:
         """Bring it up to date, inside a transaction; whether anything changed."""
-        if holds(self.connection, self._repository.project, now):
+        is_held = holds(self.connection, self._repository.project, now)
+        if is_held and not self._repository.given.has_more(withheld_by(self.connection)):
             return False
         IndexSync(self.connection, self._repository, now).run()
         return True
@@ -158,8 +172,11 @@ class Index:
         self.connection.execute("DELETE FROM documents WHERE path = ?", (path,))
         if document is not None:
             self.connection.execute(
-                "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?)",
-                (path, *document.fingerprint, document.node_id, document.blob_id),
+                "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (
+                    *(path, *document.fingerprint),
+                    *(document.node_id, document.blob_id, document.withheld),
+                ),
             )
         after = document.records if document else ()
         if not index_sync.holds_exactly(self.connection, name, after):
@@ -187,6 +204,32 @@ class Index:
             [(number, record.id) for record in staged_records],
         )
 
+    def note_withheld(self, before: Withheld) -> None:
+        """Note how much is withheld now. If it is less than before, contexts become outdated."""
+        now = withheld_by(self.connection)
+        branches = "" if now.is_nothing else self._repository.given.branches_stamp
+        count = self._count_withheld(now)
+        if now._replace(items=count, branches=branches) == before:
+            return
+        note(self.connection, "withheld", str(count))
+        note(self.connection, "branches", branches)
+        project = self._repository.project
+        is_less = before.objects - now.objects or before.documents - now.documents
+        if self.path != MEMORY and (is_less or count < before.items):
+            with disk.explain_errors("noting what is given"):
+                disk.replace(project.given, os.urandom(8).hex().encode())
+            note(self.connection, "state", state(project).as_text)
+
+    def _count_withheld(self, withheld: Withheld) -> int:
+        """How many nodes and documents are withheld, without rejected ones."""
+        given = self._repository.given
+        rows = self.connection.execute("SELECT commit_id, items FROM withheld").fetchall()
+        shown = {row[0] for row in rows} - given.rejected({row[0] for row in rows})
+        items = {item for commit, held in rows if commit in shown for item in held.splitlines()}
+        ids = given.ids_of_documents(withheld.documents)
+        rejected = given.rejected(ids.values())
+        return len(items | {path for path, id in ids.items() if id not in rejected})
+
     def settle(self, now: ProjectState) -> None:
         """Mark the index as up to date, inside a transaction."""
         note(self.connection, "state", now.as_text)
@@ -209,7 +252,7 @@ class Index:
         return [(path, blob) for path, blob, _ in rows]
 
 
-def open_index(repository: "Repository", now: ProjectState) -> Index:
+def open_index(repository: "ProjectRepository", now: ProjectState) -> Index:
     """Open the index of some heads for writing; `bring` then brings it up to date."""
     path = path_for(repository.project, now)
     for _ in range(3):
@@ -235,7 +278,7 @@ def _connect_index(path: str, now: ProjectState) -> Connection | None:
     return connection
 
 
-def in_memory(repository: "Repository", now: ProjectState) -> Index:
+def in_memory(repository: "ProjectRepository", now: ProjectState) -> Index:
     """An index in memory, for a place where nothing can be written."""
     connection = sqlite3.connect(MEMORY, isolation_level=None)
     _fill(connection, repository, now)
@@ -243,7 +286,7 @@ def in_memory(repository: "Repository", now: ProjectState) -> Index:
     return Index(connection, repository, MEMORY)
 
 
-def empty_index(repository: "Repository") -> Index:
+def empty_index(repository: "ProjectRepository") -> Index:
     """An empty index in memory."""
     connection = sqlite3.connect(MEMORY, isolation_level=None)
     with transaction(connection):
@@ -269,7 +312,7 @@ def rename(project: Project, before: Sequence[ObjectId], after: Sequence[ObjectI
             os.rename(old, new)
 
 
-def rebuild(repository: "Repository", now: ProjectState, tick: clock.Tick) -> str:
+def rebuild(repository: "ProjectRepository", now: ProjectState, tick: clock.Tick) -> str:
     """Build the index of some heads from the objects alone, and return its path.
 
     The same heads give the same bytes. Documents are added when the index is opened next.
@@ -286,7 +329,7 @@ def rebuild(repository: "Repository", now: ProjectState, tick: clock.Tick) -> st
 
 
 def _make(
-    repository: "Repository", now: ProjectState, path: str, tick: clock.Tick = clock.no_tick
+    repository: "ProjectRepository", now: ProjectState, path: str, tick: clock.Tick = clock.no_tick
 ) -> None:
     """Build an index under a temporary name, and rename it when it is complete."""
     from ctx.objects.object_index import make_room
@@ -338,7 +381,7 @@ def _unsafe(path: str) -> Connection:
     return connection
 
 
-def _copy(source: str, path: str, repository: "Repository", now: ProjectState) -> bool:
+def _copy(source: str, path: str, repository: "ProjectRepository", now: ProjectState) -> bool:
     """Make an index from a copy of another one; False if that one is damaged."""
     try:
         with closing(_unsafe(path)) as connection:
@@ -355,7 +398,7 @@ def _copy(source: str, path: str, repository: "Repository", now: ProjectState) -
 
 def _fill(
     connection: Connection,
-    repository: "Repository",
+    repository: "ProjectRepository",
     now: ProjectState,
     tick: clock.Tick = clock.no_tick,
 ) -> None:
@@ -396,7 +439,7 @@ def _create(connection: Connection) -> None:
     mark(connection, APPLICATION_ID, VERSION)
 
 
-def _nearest(repository: "Repository", now: ProjectState) -> str | None:
+def _nearest(repository: "ProjectRepository", now: ProjectState) -> str | None:
     """The cached index that differs least from these heads."""
     project = repository.project
     by_path: dict[str, dict[str, list[str]]] = {}

@@ -19,7 +19,7 @@ from ctx.objects import refs, untracked_commits
 from ctx.objects.refs import Refs
 
 APPLICATION_ID = int.from_bytes(b"ctxp", "big")
-VERSION = 3
+VERSION = 4
 FILE = "store.db"
 
 
@@ -31,6 +31,8 @@ class ProjectState(NamedTuple):
     """The sessions with staged work and their last steps."""
     replaced: str = ""
     """A digest of the scrubbed objects; empty if there are none."""
+    given: str = ""
+    """Changes when agents are given more of the same commits and documents."""
 
     @property
     def as_text(self) -> str:
@@ -53,8 +55,12 @@ def state(project: Project) -> ProjectState:
         for name in pointers.names()
         if (session := refs.session_of(name)) and (tip := _tip(pointers, name))
     ]
+    given = disk.read_or_none(project.given) or b""
     return ProjectState(
-        tuple(untracked_commits.current_heads(project)), tuple(chains), scrubbed_digest(project)
+        tuple(untracked_commits.current_heads(project)),
+        tuple(chains),
+        scrubbed_digest(project),
+        given.decode("ascii", "replace"),
     )
 
 
@@ -162,6 +168,34 @@ def if_fit(
     if connection is not None:
         connection.close()
     return None
+
+
+class Withheld(NamedTuple):
+    """What an index leaves out, because agents are not given it."""
+
+    objects: frozenset[str]
+    """Commits and batches."""
+    documents: frozenset[str]
+    branches: str
+    """The state of the trusted branches when this was found out."""
+    items: int
+    """How many nodes and documents this is, without rejected ones."""
+
+    @property
+    def is_nothing(self) -> bool:
+        return not (self.objects or self.documents)
+
+
+def withheld_by(connection: Connection) -> Withheld:
+    known = dict(connection.execute("SELECT name, value FROM present"))
+    return Withheld(
+        frozenset(row[0] for row in connection.execute("SELECT id FROM withheld")),
+        frozenset(
+            row[0] for row in connection.execute("SELECT path FROM documents WHERE withheld")
+        ),
+        known.get("branches", ""),
+        int(known.get("withheld", "0")),
+    )
 
 
 def documents_of(connection: Connection) -> dict[str, Fingerprint]:

@@ -9,7 +9,7 @@ written here: its index is in memory and starts empty.
 """
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import cached_property
 from sqlite3 import Connection
@@ -20,6 +20,7 @@ from ctx.ids import ObjectId, SessionId, Ulid
 from ctx.layout import Project
 from ctx.memory.graph import PROJECT, Graph
 from ctx.narrative import narrative_scan
+from ctx.narrative.narrative_scan import GivenNarrative
 from ctx.objects import untracked_commits
 from ctx.project import project_index_state
 from ctx.project.project_index_state import Fingerprint
@@ -29,9 +30,10 @@ from ctx.sqlite.connection import explain_errors, integrity_problems, transactio
 if TYPE_CHECKING:
     from ctx.config.resolve import Config
     from ctx.memory.changes import Change, ChangeAuthor
-    from ctx.objects.repository import Repository
     from ctx.project import compaction
+    from ctx.project.given import GivenObjects
     from ctx.project.project_index import Index
+    from ctx.project.project_repository import ProjectRepository
 
 
 _ATTEMPTS = 20
@@ -44,11 +46,14 @@ class ProjectMemory:
         self,
         project: Project,
         settings: "Callable[[], Config]",
+        given: "GivenObjects",
         withheld: Verdict | None = None,
         *,
         keeps_index: bool = True,
     ) -> None:
         self.project = project
+        self.given = given
+        """Which objects and documents agents are given."""
         self._keeps_index = keeps_index
         self.withheld = withheld
         """Why existing memory is not read; None if the store is trusted."""
@@ -64,14 +69,14 @@ class ProjectMemory:
         return self._settings()
 
     @cached_property
-    def repository(self) -> "Repository":
+    def repository(self) -> "ProjectRepository":
         from ctx.objects.read_limits import WorkLimit
-        from ctx.objects.repository import Repository
+        from ctx.project.project_repository import ProjectRepository
 
-        return Repository(
+        return ProjectRepository(
             self.project,
+            self.given,
             compression_level=self.config.integer("storage.compression_level"),
-            lock_timeout_seconds=self.config.number("storage.lock_timeout_seconds"),
             limit=WorkLimit() if self.withheld or not self._keeps_index else None,
         )
 
@@ -85,7 +90,11 @@ class ProjectMemory:
                 untracked_survey.refresh(self.repository)
             fingerprints = self._documents()
             now = project_index_state.state(self.project)
-            self._connection = project_index_state.read_current(self.project, now, fingerprints)
+            known = project_index_state.read_current(self.project, now, fingerprints)
+            if known and self.given.has_more(project_index_state.withheld_by(known)):
+                known.close()
+                known = None
+            self._connection = known
         if self._connection is None:
             self._connection = self._up_to_date().connection
         return Graph(self._connection, PROJECT)
@@ -102,6 +111,10 @@ class ProjectMemory:
         except sqlite3.DatabaseError:
             # The index itself is damaged, and is rebuilt.
             return 0
+
+    @property
+    def narrative(self) -> GivenNarrative:
+        return GivenNarrative(self.project.narrative, self.given.documents)
 
     def _documents(self) -> dict[str, Fingerprint]:
         """The existing documents and their fingerprints."""
@@ -156,12 +169,14 @@ class ProjectMemory:
             is_same = project_index_state.path_for(self.project, now) == opened.path
             if not is_same and opened.path != project_index.MEMORY:
                 return None
+            before = project_index_state.withheld_by(opened.connection)
             changed = opened.bring(now)
             fingerprints = self._documents()
-            self._take_documents(opened, fingerprints)
+            self._take_documents(opened, fingerprints, before.documents if changed else ())
             # A new index may be a copy of one with other records.
             if changed or is_fresh:
                 self._give_documents_back(opened, fingerprints)
+            opened.note_withheld(before)
         return opened
 
     def _use(self, opened: "Index") -> None:
@@ -173,31 +188,53 @@ class ProjectMemory:
         """Reread documents that belong to another node now that the records have changed."""
         from ctx.project import document_nodes
 
-        for path, node_id in opened.owners().items():
-            if path in fingerprints and document_nodes.owner(opened.connection, path) != node_id:
-                document = document_nodes.read(
-                    self.project, opened.connection, path, fingerprints[path]
-                )
-                opened.put_document(path, document)
+        withheld = project_index_state.withheld_by(opened.connection).documents
+        moved = [
+            path
+            for path, node_id in opened.owners().items()
+            if path in fingerprints
+            and path not in withheld
+            and document_nodes.owner(opened.connection, path) != node_id
+        ]
+        self._put_documents(opened, moved, fingerprints)
 
-    def _take_documents(self, opened: "Index", fingerprints: Mapping[str, Fingerprint]) -> None:
-        """Update the records of changed documents."""
-        from ctx.project import document_nodes
-
+    def _take_documents(
+        self, opened: "Index", fingerprints: Mapping[str, Fingerprint], again: Collection[str] = ()
+    ) -> None:
+        """Update the records of changed documents, and of those to read `again`."""
         fingerprints = {
             path: fingerprints[path] for path in fingerprints if path not in self._not_ours
         }
-        changed = sorted(opened.changed_documents(fingerprints))
+        changed = sorted(opened.changed_documents(fingerprints).union(again))
         if self.repository.limit:
             sizes = [fingerprints[path].size for path in changed if path in fingerprints]
             self.repository.limit.count_records(len(sizes), sum(sizes))
-        for path in changed:
+        self._put_documents(opened, changed, fingerprints)
+
+    def _put_documents(
+        self, opened: "Index", paths: Sequence[str], fingerprints: Mapping[str, Fingerprint]
+    ) -> None:
+        from ctx.project import document_nodes
+        from ctx.project.project_index import IndexedDocument
+
+        folder = self.project.narrative
+        read = {path: narrative_scan.read(folder, path) for path in paths if path in fingerprints}
+        found = {path: data for path, data in read.items() if data is not None}
+        given = self.given.documents(found)
+        for path in paths:
             document = None
-            if path in fingerprints:
-                document = document_nodes.read(
-                    self.project, opened.connection, path, fingerprints[path]
+            if path in given:
+                document = document_nodes.current(
+                    self.project, opened.connection, path, found[path], fingerprints[path]
                 )
+            elif path in found:
+                seen = document_nodes.lasting(fingerprints[path])
+                document = IndexedDocument(seen, (), withheld=True)
             opened.put_document(path, document)
+
+    def note_written(self, path: str, text: str) -> None:
+        """Remember that a document was written here, so that agents are given it."""
+        self.given.add_documents({path: text.encode("utf-8", "surrogateescape")})
 
     @contextmanager
     def changing(
@@ -247,6 +284,13 @@ class ProjectMemory:
         if batch:
             opened.staged(batch.id, change.written, session)
 
+    def reconsider(self) -> None:
+        """Bring the index up to date after the user decided what agents are given."""
+        self.close()
+        opened = self._up_to_date()
+        with explain_errors(opened.path, IndexCorrupt), transaction(opened.connection):
+            opened.note_withheld(project_index_state.withheld_by(opened.connection))
+
     def commit(self, wish: "compaction.CompactionOptions") -> "compaction.CompactionResult | None":
         """Turn a session's chain into a commit."""
         from ctx.objects import untracked_survey
@@ -258,7 +302,11 @@ class ProjectMemory:
         with self.repository.locked("ctx commit"):
             known = self.snapshots()
             before = self.repository.named_heads()
-            of_others = staged_sessions.documents_of_others(self.graph.connection, wish.session)
+            connection = self.graph.connection
+            of_others = {
+                *staged_sessions.documents_of_others(connection, wish.session),
+                *project_index_state.withheld_by(connection).documents,
+            }
             wish = wish._replace(active=self._active_tasks(), of_others=of_others)
             untracked_survey.prune(self.repository)
             made = compaction.commit(self.repository, wish, self.graph, known)
@@ -281,7 +329,7 @@ class ProjectMemory:
 
         Its index is not stored, because a hook would use it.
         """
-        return ProjectMemory(self.project, self._settings, keeps_index=False)
+        return ProjectMemory(self.project, self._settings, self.given, keeps_index=False)
 
     def snapshots(self) -> dict[str, ObjectId]:
         """The newest snapshot in history of each document."""

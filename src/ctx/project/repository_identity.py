@@ -1,5 +1,5 @@
-"""The identity of a repository: its root commits, the URL of its remote `origin`, and the owner of
-its git folder.
+"""The identity of a repository: its root commits, the URLs of its remotes, and the owner of its git
+folder.
 
 A path shows where a repository is; the identity shows which one it is.
 """
@@ -27,7 +27,8 @@ class Identity(NamedTuple):
 
     roots: tuple[str, ...]
     """The root commits of its history; empty: not known."""
-    remote: str
+    remotes: tuple[tuple[str, str], ...]
+    """The names and URLs of all remotes; of a trusted one, those that were named."""
     owner: int | None
 
 
@@ -46,13 +47,14 @@ def take_identity(project: Project, *, walking: bool = True) -> IdentitySnapshot
 
     Without `walking`, the root commits are not searched.
     """
-    stamp, head, remote = stamp_of(project), "", ""
+    stamp, head = stamp_of(project), ""
+    remotes: tuple[tuple[str, str], ...] = ()
     roots: tuple[str, ...] = ()
     with contextlib.suppress(GitFailure):
         head = head_of(project)
-        remote = remote_of(project)
+        remotes = remotes_of(project)
         roots = roots_of(project, head) if walking else ()
-    return IdentitySnapshot(Identity(roots, remote, trust_list.owner_of(project)), head, stamp)
+    return IdentitySnapshot(Identity(roots, remotes, trust_list.owner_of(project)), head, stamp)
 
 
 def comparable(url: str) -> str:
@@ -83,8 +85,14 @@ def head_of(project: Project) -> str:
     return git.head_commit(project.checkout) or "" if project.checkout else ""
 
 
-def remote_of(project: Project) -> str:
-    return comparable(git.origin_url(project.checkout)) if project.checkout else ""
+def remotes_of(project: Project) -> tuple[tuple[str, str], ...]:
+    known = git.remotes(project.checkout) if project.checkout else {}
+    return tuple(sorted((name, comparable(remote.url)) for name, remote in known.items()))
+
+
+def default_remotes(remotes: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    """The remotes that are trusted if none is named: `origin`, or the only one."""
+    return tuple(each for each in remotes if each[0] == "origin" or len(remotes) == 1)
 
 
 def roots_of(project: Project, head: str) -> tuple[str, ...]:
@@ -94,9 +102,12 @@ def roots_of(project: Project, head: str) -> tuple[str, ...]:
 def differences(known: TrustEntry, now: Identity) -> tuple[str, ...]:
     """How the identity differs from the trusted one."""
     differs = []
-    if known.remote and known.remote != now.remote:
-        is_now = f"its remote is now {_quoted(now.remote)}" if now.remote else "it has no remote"
-        differs.append(f"{is_now}, was {_quoted(known.remote)}")
+    remotes = dict(now.remotes)
+    for name, url in known.remotes:
+        if remotes.get(name) != url:
+            whose = "its remote" if name == "origin" else f"its remote {_quoted(name)}"
+            is_now = f"is now {_quoted(remotes[name])}" if name in remotes else "is gone"
+            differs.append(f"{whose} {is_now}, was {_quoted(url)}")
     if not set(known.roots) <= set(now.roots):
         differs.append(roots_differ(known))
     if known.owner not in (None, now.owner):

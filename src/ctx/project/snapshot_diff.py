@@ -20,8 +20,8 @@ from ctx.objects.object_types import (
     DiagnosticsSnapshot,
     Item,
 )
-from ctx.objects.repository import Repository
 from ctx.project import batches, reported_diagnostics, staging, staging_chains, tool_snapshots
+from ctx.project.project_repository import ProjectRepository
 
 Kind = Literal["added", "removed", "changed"]
 
@@ -91,12 +91,12 @@ class SnapshotState(NamedTuple):
     """By tool."""
 
 
-def state_at(repository: Repository, heads: Sequence[ObjectId]) -> SnapshotState:
+def state_at(repository: ProjectRepository, heads: Sequence[ObjectId]) -> SnapshotState:
     """The snapshots in the history of some commits."""
     diagnostics: dict[str, DiagnosticsSnapshot] = {}
     reporting = 0
-    for _, commit in commits.walk_past_damage(repository.objects, heads):
-        if commit is None or commit.diagnostics_snapshot is None:
+    for _, commit in repository.history(heads):
+        if commit.diagnostics_snapshot is None:
             continue
         reporting += 1
         others = _other_tools(repository, commit) if reporting <= _MOST_RECORDS_READ else ()
@@ -109,7 +109,7 @@ def state_at(repository: Repository, heads: Sequence[ObjectId]) -> SnapshotState
     )
 
 
-def _other_tools(repository: Repository, commit: Commit) -> list[ObjectId]:
+def _other_tools(repository: ProjectRepository, commit: Commit) -> list[ObjectId]:
     """The snapshots that the records of a commit name, newest first.
 
     The commit itself names only the last one, and several tools may have reported something.
@@ -127,7 +127,7 @@ def _other_tools(repository: Repository, commit: Commit) -> list[ObjectId]:
 
 
 def staged_state(
-    repository: Repository, heads: Sequence[ObjectId], session: SessionId
+    repository: ProjectRepository, heads: Sequence[ObjectId], session: SessionId
 ) -> SnapshotState:
     """The same with what sessions have staged; what `session` has staged comes first."""
     found = state_at(repository, heads)
@@ -149,7 +149,7 @@ def staged_state(
 
 
 def compare_snapshots(
-    repository: Repository,
+    repository: ProjectRepository,
     before: SnapshotState,
     after: SnapshotState,
     repo_id: str,
@@ -172,7 +172,7 @@ class _Files:
     """The files of two code snapshots."""
 
     def __init__(
-        self, repository: Repository, before: ObjectId | None, after: ObjectId | None
+        self, repository: ProjectRepository, before: ObjectId | None, after: ObjectId | None
     ) -> None:
         self._reader = repository.everything
         self.before, self.after = (
@@ -214,7 +214,7 @@ def _item(path: str, before: Item | None, after: Item | None) -> ItemDifference:
     )
 
 
-def _cargo(repository: Repository, id: ObjectId | None) -> CargoSnapshot:
+def _cargo(repository: ProjectRepository, id: ObjectId | None) -> CargoSnapshot:
     value = decode(repository.everything.read(id)) if id else None
     return value if isinstance(value, CargoSnapshot) else CargoSnapshot("", ())
 
@@ -249,7 +249,9 @@ def _needs(snapshot: CargoSnapshot) -> set[tuple[str, str, str]]:
     }
 
 
-def _diagnostics(repository: Repository, ids: Iterable[ObjectId]) -> Iterator[DiagnosticsSnapshot]:
+def _diagnostics(
+    repository: ProjectRepository, ids: Iterable[ObjectId]
+) -> Iterator[DiagnosticsSnapshot]:
     for each in ids:
         try:
             value = decode(repository.everything.read(each))
@@ -265,7 +267,7 @@ def _tool(snapshot: DiagnosticsSnapshot) -> str:
 
 
 def _added_and_removed(
-    repository: Repository,
+    repository: ProjectRepository,
     before: Mapping[str, DiagnosticsSnapshot],
     after: Mapping[str, DiagnosticsSnapshot],
     path_of: Mapping[ObjectId, str],
@@ -290,7 +292,7 @@ def _added_and_removed(
 
 
 def _diagnostic_difference(
-    repository: Repository, tool: str, found: Diagnostic, path_of: Mapping[ObjectId, str]
+    repository: ProjectRepository, tool: str, found: Diagnostic, path_of: Mapping[ObjectId, str]
 ) -> DiagnosticDifference:
     """A diagnostic as it is shown. Its line may change without it being another one."""
     span = next((each for each in found.spans if each.file_id in path_of), None)
@@ -308,7 +310,7 @@ def _diagnostic_difference(
     )
 
 
-def _text(repository: Repository, blob: ObjectId | None) -> str:
+def _text(repository: ProjectRepository, blob: ObjectId | None) -> str:
     if blob is None:
         return ""
     try:

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ctx.ids import ObjectId
-from ctx.objects import commits, references, trees
+from ctx.objects import references, trees
 from ctx.objects.commits import WorkStep
 from ctx.objects.object_store import decode
 from ctx.objects.object_types import CargoSnapshot, Commit, EdgeBatch, StepKind, Tree
-from ctx.objects.repository import Repository
+from ctx.project.project_repository import ProjectRepository
 
 
 class ToolSnapshots(NamedTuple):
@@ -41,7 +41,7 @@ class ToolSnapshots(NamedTuple):
         return " and ".join(self.parts)
 
 
-def last_snapshots(repository: Repository, steps: Sequence[WorkStep]) -> ToolSnapshots:
+def last_snapshots(repository: ProjectRepository, steps: Sequence[WorkStep]) -> ToolSnapshots:
     """The last snapshots in the steps of a chain, which are ordered newest first."""
     last = ToolSnapshots()
     for step in steps:
@@ -61,7 +61,7 @@ def last_snapshots(repository: Repository, steps: Sequence[WorkStep]) -> ToolSna
 
 
 def objects_for_commit(
-    repository: Repository, snapshots: ToolSnapshots, heads: Sequence[ObjectId]
+    repository: ProjectRepository, snapshots: ToolSnapshots, heads: Sequence[ObjectId]
 ) -> Iterator[ObjectId]:
     """The objects that a commit needs for its snapshots."""
     yield from snapshots.edges
@@ -78,7 +78,7 @@ def objects_for_commit(
 
 
 def last_cargo(
-    repository: Repository, steps: Sequence[WorkStep], heads: Sequence[ObjectId]
+    repository: ProjectRepository, steps: Sequence[WorkStep], heads: Sequence[ObjectId]
 ) -> ObjectId | None:
     """The newest cargo snapshot: staged in this chain, else committed."""
     staged = last_snapshots(repository, steps).cargo
@@ -86,19 +86,20 @@ def last_cargo(
 
 
 def last_code(
-    repository: Repository, steps: Sequence[WorkStep], heads: Sequence[ObjectId]
+    repository: ProjectRepository, steps: Sequence[WorkStep], heads: Sequence[ObjectId]
 ) -> ObjectId | None:
     """The newest code snapshot: staged in this chain, else committed."""
     return last_snapshots(repository, steps).code or last_committed_code(repository, heads)
 
 
-def last_committed_code(repository: Repository, heads: Sequence[ObjectId]) -> ObjectId | None:
+def last_committed_code(
+    repository: ProjectRepository, heads: Sequence[ObjectId]
+) -> ObjectId | None:
     return _first_id(commit.code_snapshot for commit in _history(repository, heads))
 
 
-def _history(repository: Repository, heads: Sequence[ObjectId]) -> Iterator[Commit]:
-    history = commits.walk_past_damage(repository.objects, heads)
-    return (commit for _, commit in history if commit)
+def _history(repository: ProjectRepository, heads: Sequence[ObjectId]) -> Iterator[Commit]:
+    return (commit for _, commit in repository.history(heads))
 
 
 def _first_id(ids: Iterable[ObjectId | None]) -> ObjectId | None:

@@ -1,8 +1,10 @@
 """Checks whether a project is the trusted one: the same repository at the same path.
 
-A repository is identified by its root commits, the URL of its remote `origin`, and the owner of its
-git folder. What was known when it was trusted must still match. What was unknown then (no commit,
-no remote, a shallow clone) is not compared, and is stored once it is known: trust only narrows.
+A repository is identified by its root commits, the URLs of its trusted remotes, and the owner of
+its git folder. What was known when it was trusted must still match. What was unknown then (no
+commit, a shallow clone) is not compared, and is stored once it is known: trust only narrows. A
+repository without a remote is recognised by its marker alone: a remote that is added to it is
+stored, but a clone at its path does not have the marker and is not trusted.
 
 Walking to the root commits is slow. The marker file also lists the last checked commits: one of
 those needs no process, and a descendant of the last one a fast one. If another repository is at the
@@ -12,6 +14,7 @@ path, the file is removed, so that hooks do not trust it either.
 import contextlib
 import json
 import os
+from collections.abc import Collection
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
@@ -90,18 +93,18 @@ def _with_marker(home: str, project: Project, known: TrustEntry, kept: dict[str,
         else []
     )
     is_same_config = kept.get("stamp") == stamp
-    if is_same_config and head in heads:
+    if is_same_config and head in heads and known.has_given:
         return TRUSTED
-    remote = known.remote if is_same_config else repository_identity.remote_of(project)
+    remotes = known.remotes if is_same_config else repository_identity.remotes_of(project)
     last = heads[-1] if heads and known.roots and head else ""
     if last and project.checkout and git.descends_from(project.checkout, head, last):
         roots = known.roots
     else:
         roots = repository_identity.roots_of(project, head)
-    snapshot = IdentitySnapshot(Identity(roots, remote, known.owner), head, stamp)
+    snapshot = IdentitySnapshot(Identity(roots, remotes, known.owner), head, stamp)
     if differs := repository_identity.differences(known, snapshot.identity):
         return _refuse_project(home, project, known, differs, snapshot)
-    _learn(home, known, snapshot.identity)
+    _learn(home, project, known, snapshot.identity)
     # Commits that were checked when less was known do not count.
     checked = [other for other in heads if other != head] if known.roots else []
     with contextlib.suppress(OSError):
@@ -117,17 +120,19 @@ def _without_marker(
     # A commit id stands for its whole history: a refused history is not walked again.
     is_refused = bool(known.roots) and kept.get("refused") == _refusal(project)
     snapshot = repository_identity.take_identity(project, walking=not is_refused)
-    if differs := repository_identity.differences(known, snapshot.identity):
+    differs = repository_identity.differences(known, snapshot.identity)
+    if not known.remotes:
+        # Anybody's clone of a repository without a remote has the same first commits.
+        differs = (*differs, _NO_MARKER)
+    if differs:
         if is_refused or roots_differ(known) not in differs:
             return Verdict(False, differs)
         return _refuse_project(home, project, known, differs, snapshot)
-    if not (known.roots or known.remote):
-        return Verdict(False, (_NO_MARKER,))
     try:
         _discard_indexes(project, known.key)
     except OSError:
         return Verdict(False, (_OLD_INDEXES,))
-    _learn(home, known, snapshot.identity)
+    _learn(home, project, known, snapshot.identity)
     with contextlib.suppress(OSError):
         _write_key(project, known, [snapshot.head], snapshot.stamp)
     return TRUSTED
@@ -143,17 +148,33 @@ def trusted_project(home: str, folder: str) -> Project | None:
     return project if project and verify(home, project).is_trusted else None
 
 
-def trust_project(home: str, project: Project, who: str, at: str) -> bool:
+def trust_project(
+    home: str, project: Project, who: str, at: str, remotes: Collection[str] | None = None
+) -> bool:
     """Trust a project from now on. False if it is trusted already; nothing is changed then.
 
-    A list that cannot be read is renamed to `BROKEN` first. Existing indexes are removed, because
-    anybody may have written them.
+    `remotes` names those whose branches are given to agents. What is in the working tree now is
+    given too. A list that cannot be read is renamed to `BROKEN` first. Existing indexes are
+    removed, because anybody may have written them.
     """
-    if verify(home, project).is_trusted:
-        return False
+    is_trusted = verify(home, project).is_trusted
     before, snapshot = trust_list.find(home, project), repository_identity.take_identity(project)
+    chosen = repository_identity.default_remotes(snapshot.identity.remotes)
+    if remotes is not None:
+        chosen = tuple(each for each in snapshot.identity.remotes if each[0] in remotes)
+    if is_trusted and (remotes is None or (before and before.remotes == chosen)):
+        return False
     key, folder = trust_list.key_of(project), trust_list.folder_of(project)
-    known = TrustEntry(key, project.root, at, who, os.urandom(16).hex(), *snapshot.identity)
+    known = TrustEntry(
+        key=key,
+        root=project.root,
+        at=at,
+        identity=who,
+        marker=os.urandom(16).hex(),
+        roots=snapshot.identity.roots,
+        remotes=chosen,
+        owner=snapshot.identity.owner,
+    )
     with _lock_list(home, "ctx trust"), disk.explain_errors("writing down what is trusted"):
         if trust_list.find(home, project) != before and trust_list.is_trusted(home, project):
             # Another process was faster.
@@ -164,6 +185,7 @@ def trust_project(home: str, project: Project, who: str, at: str) -> bool:
             if os.path.lexists(trust_list.path_of(home)):
                 os.replace(trust_list.path_of(home), os.path.join(home, BROKEN))
         _discard_indexes(project, key)
+        _give_tree(home, project, known)
         _write_key(project, known, [snapshot.head], snapshot.stamp)
         if key != folder:
             entries.pop(folder, None)
@@ -174,10 +196,13 @@ def trust_project(home: str, project: Project, who: str, at: str) -> bool:
 
 def revoke(home: str, project: Project) -> bool:
     """Revoke the trust of a project; whether it was trusted."""
+    from ctx.project.given import GivenObjects
+
     keys = {trust_list.key_of(project), trust_list.folder_of(project)}
     for key in keys:
         with contextlib.suppress(OSError):
             disk.discard(trust_list.key_file(project, key))
+    GivenObjects(home, project).forget()
     return _remove(home, keys)
 
 
@@ -220,7 +245,7 @@ def adopt(home: str, here: Project | None = None) -> None:
         if project is not None:
             by_key[known.key] = (project, repository_identity.take_identity(project))
         elif not os.path.exists(known.key.partition("//")[0]):
-            by_key[known.key] = (None, IdentitySnapshot(Identity((), "", None), "", ""))
+            by_key[known.key] = (None, IdentitySnapshot(Identity((), (), None), "", ""))
     if not by_key:
         return
     # If the list cannot be written, the next process tries again.
@@ -235,8 +260,14 @@ def adopt(home: str, here: Project | None = None) -> None:
         adopted = [known for known in left if known.key in by_key]
         for known in adopted:
             project, snapshot = by_key[known.key]
-            known = TrustEntry(*known[:4], os.urandom(16).hex(), *snapshot.identity)
+            known = known._replace(
+                marker=os.urandom(16).hex(),
+                roots=snapshot.identity.roots,
+                remotes=repository_identity.default_remotes(snapshot.identity.remotes),
+                owner=snapshot.identity.owner,
+            )
             if project is not None:
+                _give_tree(home, project, known)
                 with contextlib.suppress(OSError):
                     _write_key(project, known, [snapshot.head], snapshot.stamp)
             entries = _with_entry(entries, known)
@@ -263,11 +294,15 @@ def _project_of_entry(home: str, known: TrustEntry) -> Project | None:
     return project if known.key in keys else None
 
 
-def _learn(home: str, known: TrustEntry, now: Identity) -> None:
+def _learn(home: str, project: Project, known: TrustEntry, now: Identity) -> None:
     """Store parts of the identity that were unknown before, so that they must match later."""
-    roots, remote = known.roots or now.roots, known.remote or now.remote
-    if (roots, remote) == (known.roots, known.remote):
+    roots = known.roots or now.roots
+    remotes = known.remotes or repository_identity.default_remotes(now.remotes)
+    if known.has_given and (roots, remotes) == (known.roots, known.remotes):
         return
+    if not known.has_given:
+        # An older ctx gave everything that was in the tree.
+        _give_tree(home, project, known)
     with (
         contextlib.suppress(DiskFailure, LockConflict),
         _lock_list(home, "ctx trust"),
@@ -278,8 +313,14 @@ def _learn(home: str, known: TrustEntry, now: Identity) -> None:
         if isinstance(entry, dict) and entry.get("marker") == known.marker:
             # Another process may have learned it first.
             entry["roots"] = entry.get("roots") or list(roots)
-            entry["remote"] = entry.get("remote") or remote
+            entry["remotes"] = entry.get("remotes") or dict(remotes)
             _write_list(home, entries)
+
+
+def _give_tree(home: str, project: Project, known: TrustEntry) -> None:
+    from ctx.project.given import GivenObjects
+
+    GivenObjects(home, project, known).add_tree()
 
 
 def _refuse_project(
@@ -335,7 +376,9 @@ def _discard_indexes(project: Project, key: str) -> None:
 def _with_entry(entries: dict[str, Any], known: TrustEntry) -> dict[str, Any]:
     """The list with an entry added; fields of a newer ctx are kept."""
     before = entries.get(known.key)
-    entry = {name: value for name, value in known._asdict().items() if name != "key"}
+    derived = ("key", "has_given")
+    entry = {name: value for name, value in known._asdict().items() if name not in derived}
+    entry["remotes"] = dict(known.remotes)
     return {**entries, known.key: {**(before if isinstance(before, dict) else {}), **entry}}
 
 

@@ -48,10 +48,14 @@ class TrustEntry(NamedTuple):
     """The marker in the git folder; empty in an entry of an old ctx that stored only paths."""
     roots: tuple[str, ...] = ()
     """The root commits of its history; empty: not known."""
-    remote: str = ""
-    """The URL of `origin`, as `repository_identity.comparable` writes it; empty: not known."""
+    remotes: tuple[tuple[str, str], ...] = ()
+    """The remotes whose branches are given to agents: names, and URLs as
+    `repository_identity.comparable` writes them. Empty: it had none."""
     owner: int | None = None
     """The user id that owns the git folder; None: not known."""
+    has_given: bool = True
+    """Whether what was in the tree when it was trusted was recorded (`project/given.py`). An older
+    ctx did not do that."""
 
 
 def is_trusted(home: str, project: "Project") -> bool:
@@ -182,13 +186,26 @@ def _valid_entries(entries: "dict[str, Any]") -> dict[str, TrustEntry]:
     for key, entry in entries.items():
         if not isinstance(entry, dict):
             continue
-        texts = [entry.get(name, "") for name in ("root", "at", "identity", "marker", "remote")]
+        texts = [entry.get(name, "") for name in ("root", "at", "identity", "marker")]
         roots, owner = entry.get("roots", []), entry.get("owner")
+        # An older ctx compared only `origin`.
+        remotes = entry.get("remotes", {"origin": entry.get("remote") or ""})
         if (
             isinstance(roots, list)
-            and all(isinstance(value, str) for value in (*texts, *roots))
+            and isinstance(remotes, dict)
+            and all(isinstance(value, str) for value in (*texts, *roots, *remotes.values()))
             and (owner is None or isinstance(owner, int))
         ):
-            root, at, identity, marker, remote = texts
-            by_key[key] = TrustEntry(key, root, at, identity, marker, tuple(roots), remote, owner)
+            root, at, identity, marker = texts
+            by_key[key] = TrustEntry(
+                key=key,
+                root=root,
+                at=at,
+                identity=identity,
+                marker=marker,
+                roots=tuple(roots),
+                remotes=tuple(sorted((name, url) for name, url in remotes.items() if url)),
+                owner=owner,
+                has_given="remotes" in entry,
+            )
     return by_key
