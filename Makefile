@@ -50,6 +50,7 @@ check: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python scripts/size --check > /dev/null
 	$(BIN)/python -m pytest tests/test_layers.py tests/test_docs.py tests/test_site.py \
 	  tests/test_documented.py tests/test_figures.py
 

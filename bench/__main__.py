@@ -26,7 +26,7 @@ NOT_BENCHMARKS = {
 NEED_DATA = {"calls", "code", "localisation", "peers", "query", "recall", "sessions"}
 """They need external data, so they run only if they are named."""
 
-LONG = {"scale", "team", "year"}
+LONG = {"faults", "scale", "team", "year"}
 """They take long or need gigabytes of disk, so they run only if named, or with `--full`."""
 
 

@@ -29,15 +29,14 @@ from bench.timing import Cost, Figure, ms, times
 from ctx import clock, disk, ids
 from ctx.cli.main import main as run_ctx
 from ctx.ids import ObjectId, SessionId
-from ctx.layout import project_at
 from ctx.memory.records import Record, edge_key
 from ctx.objects.object_store import Object, blob, typed
 from ctx.objects.object_types import Commit, StepKind
-from ctx.objects.repository import Repository
 from ctx.objects.trees import EMPTY
 from ctx.project import batches, project_index, project_index_state, staging
 from ctx.sqlite.connection import transaction
 from tests.e2e.growing_project import PROSE, TAGS, grow, open_project_memory, size
+from tests.project.repositories import repository_at
 
 # Unlike /tmp, it is never in memory, where fsync is free.
 DISK = "/var/tmp"  # noqa: S108 - a fresh folder in it
@@ -57,7 +56,7 @@ class Staging:
     def __init__(self, space: str) -> None:
         subprocess.run(["chattr", "+T", space], check=False, capture_output=True)
         self._numbers = count()
-        self._repository = Repository(project_at(tempfile.mkdtemp(dir=space)))
+        self._repository = repository_at(tempfile.mkdtemp(dir=space))
         self._session = SessionId("bench")
         self._bare = tempfile.mkdtemp(dir=space)
         for number in range(256):
@@ -156,7 +155,7 @@ class History:
 
     def __init__(self, folder: str) -> None:
         os.makedirs(f"{folder}/.ctx/heads")
-        self.repository = Repository(project_at(folder))
+        self.repository = repository_at(folder)
         self.project = self.repository.project
         self._numbers = count()
         self.tip: ObjectId | None = None

@@ -37,7 +37,7 @@ SLOW = frozenset(
     page/test_without_scripts
     sync/test_store_copy synthesis/test_synthesis_properties
     worker/test_model_thread worker/test_worker
-    test_dist test_docs test_figures test_imports test_layers test_library test_names
+    test_dist test_docs test_figures test_imports test_layers test_library
     test_redaction
     """.split()
 )

