@@ -28,6 +28,7 @@ def without_ids(text: str) -> str:
     text = re.sub(r"\b\d{8}T\d{6}Z", "TIME", text)
     text = re.sub(r"log/\d{4}-\d\d-\d\d-\d{4}-", "log/TIME-", text)
     text = re.sub(r"-[0-9a-z]{4}\.md\b", "-END.md", text)
+    text = re.sub(r"\b\d{4}-\d\d-\d\d\b", "DAY", text)
     text = re.sub(r"\btask-0001-[0-9a-f]{6}\b", "task-0001-END", text)
     # An age, and the column width that it causes.
     text = re.sub(r" +\d+ (s|min)\b *", " AGE ", text)
@@ -40,9 +41,14 @@ def commands(block: str) -> list[tuple[str, str]]:
     return [(command, output) for command, _, output in (part.partition("\n") for part in parts)]
 
 
-def check_console(page: Path, shop: Path, run: Callable[[str], str]) -> int:
-    """Run all console blocks of a page in order, and return the number of commands."""
-    text = page.read_text()
+def check_console(page: Path, shop: Path, run: Callable[[str], str], part: str = "") -> int:
+    """Run all console blocks of a page in order, and return the number of commands.
+
+    With `part`, only those from `<!-- examples: part -->` to the next such comment.
+    """
+    whole = page.read_text()
+    start = whole.find(f"<!-- examples: {part} -->") + 1
+    text = whole[start:].partition("<!-- examples: ")[0]
     page_ids: dict[str, str] = {}
     renewed: list[str] = []
     is_changed = False
@@ -63,7 +69,8 @@ def check_console(page: Path, shop: Path, run: Callable[[str], str]) -> int:
         renewed.append("".join(lines))
     if is_changed:
         outputs = iter(renewed)
-        page.write_text(_CONSOLE.sub(lambda _: f"```console\n{next(outputs)}```", text))
+        written = _CONSOLE.sub(lambda _: f"```console\n{next(outputs)}```", text)
+        page.write_text(whole.replace(text, written))
     return count
 
 

@@ -105,7 +105,8 @@ def shell(shop: Path, **variables: str) -> Callable[[str], str]:
 
 def test_page_examples_of_the_tutorial(tmp_path: Path) -> None:
     shop = tmp_path / "shop"
-    assert page_examples.check_console(DOCS / "tutorial.md", shop, shell(shop)) > 30
+    page = DOCS / "tutorial.md"
+    assert page_examples.check_console(page, shop, shell(shop), "command line") > 30
 
 
 def test_page_examples_of_sync(tmp_path: Path) -> None:
@@ -123,29 +124,26 @@ def in_home(run: Callable[[str], str]) -> Callable[[str], str]:
     return lambda command: run(command).replace(os.environ["HOME"], "/home/you")
 
 
-def test_page_examples_of_troubleshooting(tmp_path: Path) -> None:
+@pytest.mark.parametrize("page", ["models", "privacy", "team", "troubleshooting"])
+def test_page_examples_of_a_page(page: str, tmp_path: Path) -> None:
     shop = tmp_path / "shop"
-    page = DOCS / "troubleshooting.md"
-    assert page_examples.check_console(page, shop, in_home(shell(shop))) > 5
-
-
-@pytest.mark.parametrize("page", ["team-git", "private-projects", "local-models"])
-def test_page_examples_of_how_to(page: str, tmp_path: Path) -> None:
-    shop = tmp_path / "shop"
-    path = DOCS / "how-to" / f"{page}.md"
-    assert page_examples.check_console(path, shop, in_home(shell(shop))) > 5
+    assert page_examples.check_console(DOCS / f"{page}.md", shop, in_home(shell(shop))) > 5
 
 
 def test_page_examples_of_moving_from_other_tools(tmp_path: Path) -> None:
     shop = tmp_path / "shop"
-    other_tools.fill(Path(os.environ["HOME"]))
-    assert page_examples.check_console(DOCS / "how-to" / "move.md", shop, in_home(shell(shop))) > 5
+    page = DOCS / "import.md"
+    run = in_home(shell(shop))
+    other_tools.fill(Path(os.environ["HOME"]), shop)
+    for script, name in re.findall(r"```python\n(# (\S+)\n.*?)```", page.read_text(), re.DOTALL):
+        (shop / name).write_text(script)
+    assert page_examples.check_console(page, shop, run) > 5
 
 
 def test_page_examples_of_the_first_session(tmp_path: Path) -> None:
     with ScriptedSession(tmp_path / "space") as session:
-        page = DOCS / "first-session.md"
-        assert page_examples.check_console(page, session.project, session.run) > 5
+        page = DOCS / "tutorial.md"
+        assert page_examples.check_console(page, session.project, session.run, "agent") > 5
 
 
 def test_page_examples_of_the_trust_warning(repo: Path, ctx: Ctx) -> None:

@@ -67,8 +67,8 @@ def site_pages() -> Any:
     [
         ("index.md", "[a](../README.md#use)", "[a](overview.md#use)"),
         ("overview.md", "![b](docs/pictures/now.png)", "![b](pictures/now.png)"),
-        ("how-to/move.md", "[c](../import.md)", "[c](../import.md)"),
-        ("explanation/why-no-model.md", "[d](../../SECURITY.md)", "[d](../security.md)"),
+        ("decisions/0023-a.md", "[c](../import.md)", "[c](../import.md)"),
+        ("reference/topics.md", "[d](../../SECURITY.md)", "[d](../security.md)"),
         ("overview.md", "[e](https://example.org/docs/a)", "[e](https://example.org/docs/a)"),
         ("overview.md", "`[f](docs/index.md)`", "`[f](docs/index.md)`"),
     ],

@@ -79,7 +79,7 @@ ELSEWHERE = {
     | {"records", "nodes", "edges", "tags", "views"}
     | {"excerpts", "excerpts_fts", "session_commands", "session_teams", "nodes_fts"},
     # And so does a shell that asks what a word may become.
-    "cli/completion_candidates.py": {"sessions", "receipts", "records", "nodes", "tags", "views"},
+    "cli/completion_candidates.py": {"nodes", "tags", "views"},
 }
 
 HOOK_STATEMENTS = {

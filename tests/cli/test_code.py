@@ -392,15 +392,6 @@ def test_a_home_folder_is_not_a_project(surroundings: Path, ctx: Ctx) -> None:
         assert "or name it with `-C DIR`." in ran.err
 
 
-def test_names_are_offered_to_the_shell(shop: Path, ctx: Ctx) -> None:
-    assert ctx("__complete", "fish", "ctx", "code", "callers", "co").out == "files\n"
-    ctx("code", "index")
-    assert ctx("__complete", "fish", "ctx", "code", "callers", "co").out == (
-        "words\nconnect\tmethod\n"
-    )
-    assert ctx("__complete", "fish", "ctx", "code", "callers", "shop/").out == "files\n"
-
-
 # What changed
 
 

@@ -17,12 +17,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctx.cli import commands, completion_candidates, options, untag
+from ctx.cli import options
 from ctx.cli.commands import COMMANDS, command_named
 from ctx.cli.completion import SHELLS, script
-from ctx.cli.completion_candidates import CompletionCandidate
 from ctx.cli.help_topics import TOPICS
-from ctx.cli.settings import Settings
 from ctx.cli.shell_words import TypedLine, insertion, split
 from ctx.config.schema import SETTINGS
 from ctx.memory import user_store
@@ -150,6 +148,12 @@ def test_values_of_options(offered: Offered, folder: Path) -> None:
     assert offered("--db", "") == ["files"]
     assert offered("--db=") == ["files"]
     assert offered("add", "file", "") == offered("add", "file", "a", "b") == ["files"]
+    for words in (["relate"], ["relate", "a.py", "mentions"], ["timeline"], ["code", "callers"]):
+        assert offered(*words, "") == ["files"]
+    assert offered("sync", "add", "home", "") == ["folders"]
+    # Only ids, tags, tasks and views are read from stores.
+    for words in (["undo"], ["restore"], ["why"], ["sessions", "show"], ["commit", "--session"]):
+        assert offered(*words, "") == ["words"]
     assert offered("list", "--quiet=") == offered("list", "--nonsense=") == ["words"]
 
 
@@ -165,21 +169,6 @@ def test_settings(offered: Offered, folder: Path) -> None:
         "words",
         "gc.keep_days\tDays to keep unreferenced objects.",
     ]
-    assert offered("--set", "gc.k") == [
-        "open",
-        "gc.keep_days=\tDays to keep unreferenced objects.",
-    ]
-    assert offered("list", "--set=llm.backend=a") == [
-        "words",
-        "--set=llm.backend=auto",
-        "--set=llm.backend=anthropic",
-    ]
-    assert offered("--set", "narrative.snapshot=") == [
-        "words",
-        "narrative.snapshot=true",
-        "narrative.snapshot=false",
-    ]
-    assert offered("--set", "no.such=") == ["words"]
 
 
 def test_ids_are_the_newest_first(offered: Offered, memory: Store) -> None:
@@ -226,61 +215,6 @@ def test_views_and_tasks(offered: Offered, memory: Store) -> None:
     assert words_of(offered("view", "render", "")) == ["default", "week"]
     assert offered("task", "start", "") == ["words", "oauth\tImplement OAuth", "old-one"]
     assert offered("task", "end", "ol") == ["words", "old-one"]
-
-
-def test_what_was_deleted_and_changed(ctx: Ctx, offered: Offered, folder: Path) -> None:
-    ids = [
-        ctx("add", "--type=fact", text, "--format=json").json["node"]["id"]
-        for text in ("kept", "first", "second\nand more", "restored")
-    ]
-    for node_id in ids[1:]:
-        assert ctx("delete", node_id).code == 0
-    assert ctx("restore", ids[3]).code == 0
-    deleted = [f"{ids[2]}\tfact: second and more", f"{ids[1]}\tfact: first"]
-    assert offered("restore", "") == ["words", *deleted]
-    assert offered("restore", ids[1].lower()) == ["words", deleted[1]]
-    made = ctx("undo", "--list", "--format=json").json["changes"]
-    lines = [f"{each['id']}\t{each['action']} at {each['at']}" for each in made]
-    assert offered("undo", "") == ["words", *lines]
-    assert offered("undo", made[2]["id"].lower()) == ["words", lines[2]]
-
-
-def test_projects_and_the_tags_of_a_node(memory: Store) -> None:
-    memory.node("01M7ESYZ00AB", "a", "project:shop", "tier:working")
-    memory.node("01M7ESYZ01AB", "b", "project:shop", "project:site")
-    wanted = Settings.from_environment().with_options(argparse.Namespace())
-    assert completion_candidates.candidates_for("project", "", wanted).candidates == (
-        CompletionCandidate("shop", "2 nodes"),
-        CompletionCandidate("site", "1 node"),
-    )
-    assert completion_candidates.candidates_for("project", "si", wanted).candidates == (
-        CompletionCandidate("site", "1 node"),
-    )
-    for node in ("01M7ESYZ00AB", "01m7esyz00"):
-        assert completion_candidates.candidates_for("own-tag", "", wanted, node).candidates == (
-            CompletionCandidate("project:shop"),
-            CompletionCandidate("tier:working"),
-        )
-    assert completion_candidates.candidates_for(
-        "own-tag", "t", wanted, "01M7ESYZ00"
-    ).candidates == (CompletionCandidate("tier:working"),)
-    assert completion_candidates.candidates_for("own-tag", "", wanted, "01M7").candidates == ()
-    assert completion_candidates.candidates_for("own-tag", "", wanted).candidates == ()
-
-
-def test_a_node_that_stands_before_its_tags(
-    offered: Offered, memory: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def configure(parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("id", metavar="ID")
-        options.complete_with(parser.add_argument("tags", nargs="+", metavar="TAG"), "own-tag")
-
-    monkeypatch.setattr(untag, "configure", configure)
-    monkeypatch.setattr(commands, "command_named", command_named.__wrapped__)
-    memory.node("01M7ESYZ00AB", "a", "tier:working")
-    memory.node("01M7ESYZ01AB", "b", "tier:pinned")
-    assert offered("untag", "01M7ESYZ01", "") == ["words", "tier:pinned"]
-    assert offered("untag", "-q", "01M7ESYZ00AB", "tier:working", "t") == ["words", "tier:working"]
 
 
 def test_the_store_that_is_named_on_the_line(offered: Offered, memory: Store, folder: Path) -> None:
@@ -356,25 +290,18 @@ def test_the_memory_of_a_project_comes_first(ctx: Ctx, offered: Offered, project
     assert "area:net\t1 node" in offered("list", "--tag", "")
     assert "own:one\t1 node" in offered("list", "--tag", "")
     assert "tier:working\t1 node" in offered("list", "--tag", "")
-    made = ctx("undo", "--list", "--format=json").json["changes"]
-    assert made[0]["id"] in words_of(offered("undo", ""))
     assert offered("review", "--accept", node_id[:12]) == both[:2]
-    assert ctx("delete", node_id).code == 0
-    assert offered("restore", "") == ["words", f"{node_id}\tfact: shared"]
 
 
 def test_tasks_and_decisions_by_number(ctx: Ctx, offered: Offered, project: Path) -> None:
     assert ctx("add", "task", "Retry").code == 0
     assert ctx("add", "decision", "Use SQLite").code == 0
-    for words in (["show"], ["relate"], ["relate", "a.py", "mentions"], ["task", "start"]):
+    for words in (["show"], ["task", "start"]):
         assert [line.partition(" ")[0] for line in offered(*words, "Task_")] == [
             "words",
             "task_0001\ttask:",
         ]
     assert words_of(offered("show", "d")) == ["decision_0001"]
-    assert offered("relate", "") == offered("relate", "src/") == ["files"]
-    # Nothing that a document says is a change that could be taken back.
-    assert len(offered("undo", "")) == len(ctx("undo", "--list").out.splitlines()) + 1
 
 
 def test_two_tasks_of_one_number(ctx: Ctx, offered: Offered, project: Path) -> None:
@@ -385,19 +312,6 @@ def test_two_tasks_of_one_number(ctx: Ctx, offered: Offered, project: Path) -> N
     assert ctx("list").code == 0
     assert sorted(words_of(offered("show", "task_0007"))) == ["task_0007-one", "task_0007-two"]
     assert ctx("show", "task_0007-one").code == 0
-
-
-def test_sessions(ctx: Ctx, offered: Offered, project: Path) -> None:
-    assert offered("commit", "--session", "") == ["words"]
-    for session in ("s1", "s2"):
-        assert ctx("add", "--type=fact", session, "--session", session).code == 0
-    assert offered("commit", "--session", "s") == ["words", "s1\tstaged", "s2\tstaged"]
-    assert ctx("stage", "abort", "--session", "s1").code == 0
-    assert offered("stage", "abort", "--session", "") == ["words", "s2\tstaged"]
-    staged, aborted = offered("stage", "recover", "")[1:]
-    assert staged == "s2\tstaged"
-    assert aborted.startswith("s1-")
-    assert aborted.endswith("\taborted")
 
 
 def test_completing_makes_no_index(ctx: Ctx, offered: Offered, project: Path) -> None:
@@ -605,7 +519,7 @@ def test_tab_in_an_interactive_shell(memory: Store, screen: Screen) -> None:
     assert screen.after("ctx show 01m7\t") == "ctx show 01M7ESYZ00AB "
     assert screen.after("ctx list --tag tier:pi\t") == "ctx list --tag tier:pinned "
     assert screen.after("ctx list --tag=a:b\t") == "ctx list --tag=a:b:c "
-    assert screen.after("ctx --set gc.k\t9") == "ctx --set gc.keep_days=9"
+    assert screen.after("ctx config get gc.k\t") == "ctx config get gc.keep_days "
     assert screen.after("ctx -C fo\t") == "ctx -C folder/"
     assert screen.after("ctx add file file\t") == "ctx add file file\\ name.txt "
     assert screen.after("ctx list > file\t") == "ctx list > file\\ name.txt "

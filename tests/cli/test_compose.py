@@ -197,7 +197,7 @@ def test_nodes_of_other_projects(repo: Path, ctx: Ctx, add: Add) -> None:
     assert ran.err == "1 node of other projects was left out; --all-projects shows it.\n"
     assert contents(ctx) == ["Mine", "Everybody's"]
     assert contents(ctx, "--all-projects") == ["Theirs", "Mine", "Everybody's"]
-    assert contents(ctx, "--project=shop") == ["Theirs", "Everybody's"]
+    assert contents(ctx, "--project-name=shop") == ["Theirs", "Everybody's"]
     # A query that names a project means it.
     named = ctx("compose", "--query=project:shop")
     assert "Theirs" in named.out

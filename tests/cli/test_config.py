@@ -36,7 +36,7 @@ def user(surroundings: Path) -> Path:
 def test_get_prints_the_bare_value(ctx: Ctx, folder: Path) -> None:
     assert ctx("config", "get", "gc.keep_days") == (0, "7\n", "")
     assert ctx("config", "get", "llm.backend") == (0, "off\n", "")
-    assert ctx("config", "get", "narrative.snapshot") == (0, "true\n", "")
+    assert ctx("config", "get", "llm.synthesis") == (0, "true\n", "")
     assert ctx("config", "get", "ingestion.ignore_globs").out == (
         "target/**\n.git/**\nnode_modules/**\n"
     )

@@ -168,8 +168,7 @@ def test_imported_sessions_reach_agents(imported: Path, ctx: Ctx) -> None:
     assert text.count("Jobs are put back first") == 1
     assert "Looked at the queue" not in text
     assert "Not about this" not in text
-    few = ctx("context", "--set=context.observations_cap=0", "--set=context.rules_cap=0").out
-    assert "Locks are files" not in few
+    assert "Locks are files" not in ctx("context", "--set=context.observations_cap=0").out
     found = ctx("context", "--prompt=Which files are locks?", "--set=context.observations_cap=0")
     assert "] Locks are files\n" in found.out
 

@@ -315,7 +315,7 @@ def test_claude_mem_by_project_and_time(ctx: Ctx, tmp_path: Path) -> None:
     path = databases.claude_mem(tmp_path / "claude-mem.db")
     databases.observation(path, "own-session", 5, project="other")
     databases.observation(path, "own-session", 10**7)
-    some = answer(ctx, str(path), "--project=other", "--dry-run")
+    some = answer(ctx, str(path), "--project-name=other", "--dry-run")
     assert (some["added"], some["left_out"], some["edges"]) == ({"observation": 1}, 4, 0)
     late = answer(ctx, str(path), "--since=2024-05-01")
     assert (late["added"], late["left_out"]) == ({"observation": 1}, 4)
@@ -545,9 +545,9 @@ def test_lines_are_known_by_the_name_of_the_file_or_by_the_first_of_them(
 def test_lines_of_json(ctx: Ctx, piped: Piped) -> None:
     lines = '{"content": "One"}\nnonsense\n{"content": "Two", "tags": ["project:x"]}\n'
     piped(lines)
-    ran = ctx("import", "--from", "jsonl", "--project", "shop")
+    ran = ctx("import", "--from", "jsonl", "--project-name", "shop")
     assert ran.out == (
-        "Imported 1 node from jsonl:\n  fact  1\n1 node left out by --since or --project.\n"
+        "Imported 1 node from jsonl:\n  fact  1\n1 node left out by --since or --project-name.\n"
         "Skipped 1:\n  line 2  it is not a JSON object\n"
     )
     (node,) = nodes(ctx).values()

@@ -11,7 +11,7 @@ from tests import effort
 from tests.conftest import Ctx
 
 SECRET = "ghp_" + "aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xY1zA3"
-PROGRAMS = ("instructions", "serena", "basic-memory", "mcp-memory")
+PROGRAMS = ("instructions", "basic-memory", "mcp-memory")
 
 
 def answer(ctx: Ctx, *words: str) -> dict[str, Any]:
@@ -31,7 +31,6 @@ def shop(tmp_path: Path) -> Path:
     lines = ({**entity, "observations": [f"uses {SECRET}"]}, other, relation)
     files = {
         "AGENTS.md": f"# Deploy\nUse {SECRET}.\n# Test\nmake\n",
-        ".serena/memories/core.md": f"The token is {SECRET}.\n",
         "notes/a.md": f"---\ntitle: A\n---\n- [fact] the token is {SECRET}\n- uses [[B]]\n",
         "notes/b.md": "---\ntitle: B\n---\nText.\n",
         "memory.json": "\n".join(map(json.dumps, lines)),
@@ -95,14 +94,10 @@ def test_thousands_of_entities(ctx: Ctx, tmp_path: Path) -> None:
 
 
 def test_errors_have_a_code_and_a_hint(ctx: Ctx, tmp_path: Path) -> None:
-    for program in (*PROGRAMS, "mem0"):
+    for program in PROGRAMS:
         ran = ctx("import", "--from", program, str(tmp_path / "nothing"))
         assert ran.code != 0
         assert "E0" in ran.err
-    (tmp_path / "bad.json").write_bytes(b"\xff")
-    ran = ctx("import", "--from", "mem0", str(tmp_path / "bad.json"))
-    assert "is not an export of mem0" in ran.err
-    assert "Nothing was changed" in ran.err
 
 
 def test_the_usual_places(ctx: Ctx, surroundings: Path) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from ctx.llm import backends
 from ctx.operations import keep_answer
 from tests.cli.conftest import Piped
 from tests.conftest import Ctx, git
@@ -229,17 +230,23 @@ def test_a_server_that_is_away(ctx: Ctx, project: Path) -> None:
     assert ctx("list").out == "No nodes.\n"
 
 
-def test_a_page_instead_of_an_answer(ctx: Ctx, project: Path, server: Server) -> None:
+def test_a_page_instead_of_an_answer(
+    ctx: Ctx, project: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backends, "_RETRIES", 0)
     server.plan(Body(b"<html>Proxy</html>", "text/html"))
-    ran = ctx("llm", "--query", TASK, *openai(server), "--set", "llm.retries=0")
+    ran = ctx("llm", "--query", TASK, *openai(server))
     assert (ran.code, ran.out) == (1, "")
     assert server.url in ran.err
     assert ctx("list").out == "No nodes.\n"
 
 
-def test_a_call_that_failed_is_over(ctx: Ctx, project: Path, server: Server) -> None:
+def test_a_call_that_failed_is_over(
+    ctx: Ctx, project: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backends, "_RETRIES", 0)
     server.plan(Status(500, "Out of memory"))
-    ran = ctx("llm", "--query", TASK, *openai(server), "--set", "llm.retries=0")
+    ran = ctx("llm", "--query", TASK, *openai(server))
     assert "failed (500): Out of memory." in ran.err
     found = ctx("cost", "--format=json").json
     assert [(each["what"], each["unsettled"]) for each in found["spent"]] == [("scripted-1", 1)]

@@ -95,7 +95,7 @@ def test_projects_and_tasks(repo: Path, ctx: Ctx, add: Add) -> None:
         assert ran.out == f"  {mine}  fact  Token of mine\n"
         assert ran.err == "1 node of other projects was left out; --all-projects shows it.\n"
     assert "theirs" in ctx("recall", "token", "--all-projects").out
-    assert "theirs" in ctx("recall", "token", "--project=shop").out
+    assert "theirs" in ctx("recall", "token", "--project-name=shop").out
 
 
 def test_a_mistake_in_filters_is_shown_and_one_in_words_is_none(

@@ -184,7 +184,10 @@ def test_one_line_of_history_has_nothing_to_review(repo: Path, ctx: Ctx, add: Ad
     ctx("update", node, "--content", "Two")
     ctx("commit", "-m", "Two")
     assert ctx("review").out == "Nothing to review.\n"
-    nothing = ("open", "settled", "redacted", "proposals", "accepted", "rejected", "current")
+    nothing = (
+        *("open", "settled", "redacted", "proposals", "accepted", "rejected", "current"),
+        *("branch", "accepted_branch", "rejected_branch"),
+    )
     assert ctx("review", "--format", "json").json == {name: [] for name in nothing}
 
 
@@ -250,6 +253,8 @@ def _told_by_them(ctx: Ctx, theirs: Path, node: str, content: str) -> None:
     _commit(ctx, content)
     os.chdir(ours)
     git("pull", "-q", "--no-edit", str(theirs), "main")
+    # It came from a folder, not from a trusted remote.
+    assert ctx("review", "accept", "--all").code == 0
 
 
 def test_what_comes_while_something_is_staged_is_listed(

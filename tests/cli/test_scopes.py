@@ -50,11 +50,8 @@ def test_lists_say_what_is_not_simply_the_projects(nodes: Nodes, ctx: Ctx) -> No
     ids=lambda words: words[0],
 )
 def test_one_store_can_be_searched_alone(nodes: Nodes, ctx: Ctx, words: tuple[str, ...]) -> None:
-    choices = {"user": ["--user"], "project": ["--project"]}
-    if words[0] == "recall":
-        choices = {scope: ["--scope", scope] for scope in choices}
     found = {}
-    for scope, chosen in {"both": [], **choices}.items():
+    for scope, chosen in {"both": [], "user": ["--user"], "project": ["--project"]}.items():
         answer = ctx(*words, *chosen, "--format", "json").json
         found[scope] = sorted((node["id"][:12], node["scope"]) for node in answer["nodes"])
         assert answer["scopes"] == (["project", "user"] if scope == "both" else [scope])
@@ -115,7 +112,7 @@ def test_an_import_goes_where_it_belongs(nodes: Nodes, ctx: Ctx, folder: Path) -
     (folder / "notes.jsonl").write_text('{"content": "From elsewhere", "type": "fact"}\n')
     mine = ctx("import", "notes.jsonl", "--format", "json").json
     assert (mine["scope"], mine["added"]) == ("user", {"fact": 1})
-    told = ctx("import", "notes.jsonl", "--scope", "project")
+    told = ctx("import", "notes.jsonl", "--project")
     assert told.out == "Imported 1 node from jsonl into the project:\n  fact  1\n"
 
     ctx("export", "-o", "out.json", "--user")
@@ -150,7 +147,7 @@ def test_no_path_of_this_machine_travels_with_a_project(
 
 
 def test_a_missing_store_is_an_error(folder: Path, ctx: Ctx) -> None:
-    for words in (["list", "--project"], ["recall", "x", "--scope=project"]):
+    for words in (["list", "--project"], ["recall", "x", "--project"]):
         ran = ctx(*words)
         assert (ran.code, ran.err.partition(":")[0]) == (1, "error E012")
     assert ctx("list", "--user").out == "No nodes.\n"

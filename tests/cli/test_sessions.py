@@ -307,11 +307,6 @@ def test_unknown_sessions(ctx: Ctx, worked: Client) -> None:
         assert "ctx sessions list --all" in ctx("sessions", word, "nobody").err
 
 
-def test_ids_are_completed(ctx: Ctx, worked: Client) -> None:
-    out = ctx("__complete", "fish", "ctx", "sessions", "show", "5d").out
-    assert SESSION in out
-
-
 # Told by a model
 
 
@@ -412,9 +407,3 @@ def test_rebuild(ctx: Ctx, worked: Client) -> None:
 def test_rebuild_without_any(ctx: Ctx, repo: Path) -> None:
     assert ctx("sessions", "rebuild").out == "No sessions to rebuild.\n"
     assert ctx("sessions", "rebuild", "5dd6").code == 1
-
-
-def test_rebuild_completes_several_sessions(ctx: Ctx, worked: Client) -> None:
-    for words in (["5dd"], [OTHER, "5dd"]):
-        offered = ctx("__complete", "fish", "ctx", "sessions", "rebuild", *words).out
-        assert offered.splitlines()[1].startswith(SESSION)

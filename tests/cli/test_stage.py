@@ -14,6 +14,7 @@ import pytest
 from ctx import clock
 from ctx.layout import project_at
 from ctx.objects.repository import Repository
+from ctx.operations import compact
 from tests.conftest import Ctx, Ran, git
 
 DAY_S = 86_400
@@ -151,14 +152,6 @@ def test_another_start_compacts_what_was_staged_before(project: Path, ctx: Ctx) 
     again = succeeded(ctx("stage", "start", "Two", "--session", "two", "--format=json")).json
     assert again["resumed"]
     assert len(messages(ctx)) == 2
-
-
-def test_a_start_leaves_it_where_it_is_wanted_so(project: Path, ctx: Ctx) -> None:
-    succeeded(ctx("add", "--type=fact", "By hand"))
-    keep = ("--set", "staging.compact_on_task_switch=false")
-    begun = succeeded(ctx("stage", "start", "One", "--session", "one", *keep))
-    assert "Session cli keeps what it has staged." in begun.out
-    assert states(ctx) == {"cli": "active", "one": "active"}
 
 
 def test_a_task_that_cannot_be_begun_leaves_no_session(project: Path, ctx: Ctx) -> None:
@@ -533,13 +526,13 @@ def test_a_failed_compaction_stops_nothing(project: Path, ctx: Ctx, local: Path)
 # When a session is compacted without being asked
 
 
-def test_by_its_size(project: Path, ctx: Ctx) -> None:
-    small = ("--set", "staging.compact_tokens=100")
-    assert "Compacted" not in ctx("add", "--type=fact", "One", *small).err
-    told = ctx("add", "--type=fact", "word " * 200, *small)
+def test_by_its_size(project: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compact, "_MOST_TOKENS", 100)
+    assert "Compacted" not in ctx("add", "--type=fact", "One").err
+    told = ctx("add", "--type=fact", "word " * 200)
     assert "Compacted session cli (more than 100 tokens)" in told.err
     assert states(ctx) == {}
-    assert "Compacted" not in ctx("add", "--type=fact", "Two", *small).err
+    assert "Compacted" not in ctx("add", "--type=fact", "Two").err
 
 
 def test_by_how_long_it_lasts(project: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -560,9 +553,6 @@ def test_by_the_end_of_a_task(project: Path, ctx: Ctx) -> None:
     assert ended["compacted"]["why"] == "the task has ended"
     assert states(ctx) == {}
     assert messages(ctx) == ["Decide: So be it"]
-    succeeded(ctx("task", "start", "Two"))
-    succeeded(ctx("task", "end", "--set", "staging.compact_on_task_end=false"))
-    assert states(ctx) == {"cli": "active"}
 
 
 def test_by_the_start_of_another_task(project: Path, ctx: Ctx) -> None:

@@ -122,6 +122,8 @@ def test_as_json(folder: Path, ctx: Ctx, add: Add, surroundings: Path) -> None:
         "task": None,
         "conflicts": 0,
         "proposals": 0,
+        "withheld": 0,
+        "corrected": None,
         "hooks": "not installed",
         "next_step": "`ctx install` registers the hooks with Claude Code",
         "staged": [],

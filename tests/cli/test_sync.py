@@ -423,11 +423,6 @@ def test_status_and_remove(on: On, shared: Path) -> None:
     assert contents(on, "two") == []
 
 
-def test_completion_offers_targets(on: On, shared: Path) -> None:
-    on("one", "sync", "add", "home", str(shared))
-    assert "\nhome\t" in on("one", "__complete", "zsh", "ctx", "sync", "remove", "").out
-
-
 def test_only_one_process_syncs_at_a_time(
     on: On, shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

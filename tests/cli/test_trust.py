@@ -105,6 +105,7 @@ def test_in_a_pipe_it_needs_a_yes(stranger: Path, ctx: Ctx) -> None:
         },
         "put_aside": "",
         "differed": [],
+        "remotes": {"origin": str(stranger.parent / "theirs")},
     }
     assert listed(ctx) == [str(stranger)]
 
@@ -125,8 +126,11 @@ def test_what_it_says(stranger: Path, ctx: Ctx) -> None:
     ran = ctx("trust", "--yes")
     lines = ran.out.splitlines()
     assert lines[0] == f"Trusted: {stranger}, as {PERSON}."
-    assert lines[1].startswith("  commits    1 commit, the last one of 20")
-    assert lines[2:] == [f'  by         "{PERSON}" (1)', "  narrative  1 file"]
+    assert (
+        lines[1] == f"  Branches of origin ({stranger.parent / 'theirs'}) are given to agents too."
+    )
+    assert lines[2].startswith("  commits    1 commit, the last one of 20")
+    assert lines[3:] == [f'  by         "{PERSON}" (1)', "  narrative  1 file"]
     assert ran.err == ""
     assert ageless(ctx("trust", "--list").out) == f"  {stranger}  0 s  {PERSON}\n"
     assert ctx("trust", "--revoke").out == f"No longer trusted: {stranger}.\n"
@@ -231,7 +235,7 @@ def test_what_agents_read_has_nothing_of_a_project_that_is_not_trusted(
         assert (ran.code, ran.err) == (0, f"warning: {told}")
         assert "Deploy well." in ran.out
         assert "evil" not in ran.out
-    assert ctx("recall", "deploy", "--scope=project").err.startswith("error E032: ")
+    assert ctx("recall", "deploy", "--project").err.startswith("error E032: ")
     for words in (["compose", "--seed", node["node"]["id"]], ["show", node["short_id"]]):
         refused = ctx(*words)
         assert (refused.code, refused.out) == (1, "")

@@ -236,6 +236,7 @@ def test_what_others_have_committed_is_not_meant(
     git("commit", "-qm", "theirs")
     monkeypatch.chdir(project)
     git("pull", "-q", "--no-rebase", "--no-edit", str(theirs), "main")
+    assert ctx("review", "accept", "--all").code == 0
     assert sorted(alive(ctx)) == ["Mine, committed", "Mine, staged", "Theirs"]
     newest = change(ctx)
     for left in (["Mine, committed", "Theirs"], ["Theirs"]):

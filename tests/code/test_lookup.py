@@ -258,10 +258,6 @@ def test_coverage_counts_files_and_languages(code: Code) -> None:
     assert found.refreshed_at is not None
 
 
-def test_names_are_completed(code: Code) -> None:
-    assert list(code.beginning("c", 5))[:2] == [("check", "function"), ("close", "method")]
-
-
 def test_a_missing_index_gives_none(tmp_path: Path) -> None:
     assert lookup.open_index(str(tmp_path / "code.db"), str(tmp_path)) is None
 

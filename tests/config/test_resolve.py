@@ -57,8 +57,8 @@ def test_later_layers_win(files: Files) -> None:
 def test_each_kind_has_its_getter(files: Files) -> None:
     config = files.load()
     assert config.integer("gc.keep_days") == 7
-    assert config.number("storage.lock_timeout_seconds") == 30.0
-    assert config.flag("narrative.snapshot") is True
+    assert config.number("llm.timeout_seconds") == 120.0
+    assert config.flag("llm.synthesis") is True
     assert config.text("llm.model") == "default"
     assert config.choice("share.sessions") == "none"
     assert config.texts("retrieval.expand_labels")[:2] == ("CALLS", "IMPORTS")
@@ -71,7 +71,7 @@ def test_unknown_names_and_wrong_types_raise_errors(files: Files) -> None:
     with pytest.raises(TypeError):
         config.text("gc.keep_days")
     with pytest.raises(TypeError):
-        config.integer("narrative.snapshot")
+        config.integer("llm.synthesis")
     with pytest.raises(TypeError):
         config.choice("llm.model")
 
@@ -160,14 +160,14 @@ def test_a_wrong_value_is_reported_with_its_source(files: Files) -> None:
 
 def test_a_survey_lists_every_problem(files: Files) -> None:
     files.user.write_text("[gc\n")
-    files.project.write_text("[storage]\ncompression_level = 99\nlock_timeout_seconds = 3\n")
+    files.project.write_text("[storage]\ncompression_level = 99\n[retrieval]\nnarrative_days = 3\n")
     config = survey(str(files.user), str(files.project), {"CTX_GC_KEEP_DAYS": "x"}, ())
     assert [str(problem.message).split(": ")[0] for problem in config.problems] == [
         f"{files.user}:1:4",
         ".ctx/config.toml:2",
         "CTX_GC_KEEP_DAYS",
     ]
-    assert config.number("storage.lock_timeout_seconds") == 3.0
+    assert config.integer("retrieval.narrative_days") == 3
     assert config.integer("storage.compression_level") == 3
 
 
@@ -207,6 +207,22 @@ def test_values_without_effect_give_warnings(files: Files) -> None:
         ".ctx/config.toml:3: index.enable_tantivy = true has no effect: "
         "SQLite full-text search is always on."
     )
+
+
+def test_settings_without_effect_give_one_warning(files: Files) -> None:
+    files.user.write_text("[context]\nworker_timeout_s = 5.0\n[staging]\ncompact_hours = 9\n")
+    files.project.write_text('[storage]\nlock_timeout_seconds = "any"\n[staging]\nx = 1\n')
+    config = files.load({"CTX_LLM_RETRIES": "0"})
+    assert config.mentions == {}
+    unknown, without_effect = config.warnings
+    assert unknown == ".ctx/config.toml:4: there is no setting staging.x."
+    assert without_effect == (
+        f"Without effect, and can be removed: context.worker_timeout_s ({files.user}:2),"
+        f" staging.compact_hours ({files.user}:4),"
+        " storage.lock_timeout_seconds (.ctx/config.toml:2), CTX_LLM_RETRIES."
+    )
+    with pytest.raises(UsageError, match=r"llm\.retries has no effect"):
+        files.load({}, "llm.retries=0")
 
 
 def test_an_older_name_is_used_unless_the_current_one_is_set(files: Files) -> None:

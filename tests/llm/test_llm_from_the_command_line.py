@@ -4,7 +4,10 @@ its cache."""
 import json
 from pathlib import Path
 
+import pytest
+
 from ctx.cli.output import plain
+from ctx.operations import llm
 from ctx.packs import prompt
 from tests.conftest import Ctx
 from tests.llm import llama
@@ -12,7 +15,7 @@ from tests.packs.test_pack_text import CALLED
 
 
 def test_the_second_question_about_a_pack_uses_the_cache(
-    ctx: Ctx, repo: Path, llama_server: llama.Server
+    ctx: Ctx, repo: Path, llama_server: llama.Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert ctx("init").code == 0
     (repo / "src").mkdir()
@@ -25,13 +28,13 @@ def test_the_second_question_about_a_pack_uses_the_cache(
         f"--server={llama_server.url}",
         "--max-tokens=8",
         "--temperature=0",
-        "--set=llm.prompt_prefix=Be brief.",
         "--format=json",
     ]
-    first, again = (
-        ctx(*words, "--set=llm.prompt_instruction=Answer."),
-        ctx(*words, "--set=llm.prompt_instruction=Answer in a word."),
-    )
+    monkeypatch.setattr(llm, "PREFIX", "Be brief.")
+    monkeypatch.setattr(llm, "INSTRUCTION", "Answer.")
+    first = ctx(*words)
+    monkeypatch.setattr(llm, "INSTRUCTION", "Answer in a word.")
+    again = ctx(*words)
     assert (first.code, again.code) == (0, 0), first.err + again.err
     found = first.json
     assert found["model"].startswith("SmolLM2-135M-Instruct")

@@ -168,7 +168,7 @@ def _configure_code(group: "argparse._SubParsersAction[shared.Parser]") -> None:
         ("rust", "update the code index for Rust files only", "crates/core/src/**/*.rs"),
     ):
         code = shared.add_subcommand(group, word, summary, CODE_EXAMPLES.format(word, example))
-        files = code.add_argument(
+        code.add_argument(
             "--files",
             nargs="+",
             action="extend",
@@ -176,7 +176,6 @@ def _configure_code(group: "argparse._SubParsersAction[shared.Parser]") -> None:
             metavar="GLOB",
             help="only these files, folders or globs",
         )
-        shared.complete_with(files, "file")
         code.add_argument(
             "--snapshot", action="store_true", help="stage a snapshot for the next commit"
         )

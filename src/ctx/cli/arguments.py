@@ -3,10 +3,10 @@
 import argparse
 import os
 from collections.abc import Sequence
+from typing import Any
 
 from ctx.cli import settings as surroundings
-from ctx.cli.older_forms import older_option
-from ctx.cli.options import complete_with
+from ctx.cli.options import complete_with, project_takes_no_name
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
 from ctx.memory import model
@@ -143,12 +143,11 @@ def scope(
     parser: argparse.ArgumentParser,
     yours: str = "only your own store",
     its: str = "only the project store",
-) -> "argparse._MutuallyExclusiveGroup":
+) -> None:
     """Which store counts: `--project` is the project you are in, in every command."""
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--user", dest="scope", action="store_const", const=USER, help=yours)
     this_project(group, its)
-    return group
 
 
 def this_project(group: "argparse._ActionsContainer", help_text: str) -> None:
@@ -157,22 +156,9 @@ def this_project(group: "argparse._ActionsContainer", help_text: str) -> None:
     )
 
 
-def older_scope(group: "argparse._ActionsContainer") -> None:
-    """`--scope` of the commands whose `--project` took a name."""
-    older_option(
-        group,
-        "--scope",
-        "write `--user` or `--project`.",
-        choices=(USER, PROJECT),
-        # The value of `--user` and `--project` must not be lost.
-        default=argparse.SUPPRESS,
-    )
-
-
 def project_name(group: "argparse._ActionsContainer", help_text: str) -> None:
-    """Another project by its name. `older_forms.rewritten` still reads `--project NAME`."""
-    named = group.add_argument("--project-name", metavar="NAME", dest="project", help=help_text)
-    complete_with(named, "project")
+    """Another project by its name."""
+    group.add_argument("--project-name", metavar="NAME", dest="project", help=help_text)
 
 
 def check_project(memory: Memory, options: argparse.Namespace) -> None:
@@ -182,7 +168,13 @@ def check_project(memory: Memory, options: argparse.Namespace) -> None:
 
 
 def within(memory: Memory, options: argparse.Namespace) -> Memory:
-    """The memory, limited to the requested store."""
+    """The memory, limited to the requested store.
+
+    `ctx search --project shop wal` means another project, and would search for "shop wal" here.
+    """
+    name = options.after_project
+    if name and f"project:{name}" in dict(memory.graph.tag_counts(f"project:{name}")):
+        raise project_takes_no_name(name, " A word to search for comes before --project.")
     return memory.only(options.scope) if options.scope else memory
 
 
@@ -214,10 +206,7 @@ def positive_number(word: str) -> int:
 
 
 def output_file(parser: "argparse._ActionsContainer") -> None:
-    added = parser.add_argument(
-        "-o", "--output", metavar="FILE", help="write to a file (-: stdout)"
-    )
-    complete_with(added, "file")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write to a file (-: stdout)")
     parser.add_argument(
         "--force", action="store_true", help="overwrite a file that ctx did not write"
     )
@@ -234,3 +223,26 @@ def dry_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dry-run", action="store_true", help="show what would change, without changing it"
     )
+
+
+def older_option(
+    parser: "argparse._ActionsContainer", name: str, instead: str, **described: Any
+) -> None:
+    """An option that help no longer shows. `instead` says what to write, for a person at a
+    terminal."""
+    action = parser.add_argument(name, action=_OlderOption, help=argparse.SUPPRESS, **described)
+    action.instead = instead  # type: ignore[attr-defined]
+
+
+class _OlderOption(argparse.Action):
+    instead = ""
+
+    def __call__(
+        self,
+        _parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        value: object,
+        option: str | None = None,
+    ) -> None:
+        setattr(namespace, self.dest, value)
+        namespace.hints = [*getattr(namespace, "hints", ()), f"{option}: {self.instead}"]

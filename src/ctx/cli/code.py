@@ -262,7 +262,7 @@ def _name(parser: argparse.ArgumentParser) -> None:
     named = parser.add_argument(
         "name", metavar="NAME", help="a name, a file, FILE:LINE or FILE#NAME"
     )
-    shared.complete_with(named, "code")
+    shared.complete_with(named, "file")
 
 
 def _no_refresh(parser: argparse.ArgumentParser) -> None:

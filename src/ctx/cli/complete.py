@@ -29,9 +29,8 @@ if TYPE_CHECKING:
 
 # What an argument contains, by its placeholder in the help.
 _PLACEHOLDERS: "dict[str, options.Completes]" = {
-    "PATH": "file",
-    "FILE": "file",
-    "DIR": "folder",
+    **dict.fromkeys(("FILE", "FROM", "GLOB", "PATH", "TO", "ID|PATH"), "file"),
+    **dict.fromkeys(("DIR", "DIR|URL"), "folder"),
     "KEY": "setting",
 }
 _REPEATED = (argparse._AppendAction, argparse._CountAction)
@@ -184,7 +183,7 @@ def _offer_at(reached: CursorPosition, typed: str, settings: "Settings") -> Comp
             return _options(reached, typed)
         if option is None or option.nargs == 0:
             return CompletionOffer()
-        offered = _values(option, value, reached, settings)
+        offered = _values(option, value, settings)
         return offered._replace(
             candidates=tuple(
                 CompletionCandidate(f"{name}={value}", description)
@@ -193,7 +192,7 @@ def _offer_at(reached: CursorPosition, typed: str, settings: "Settings") -> Comp
         )
     if reached.expected is None:
         return CompletionOffer()
-    return _values(reached.expected, typed, reached, settings)
+    return _values(reached.expected, typed, settings)
 
 
 def _options(reached: CursorPosition, typed: str) -> CompletionOffer:
@@ -216,9 +215,7 @@ def _options(reached: CursorPosition, typed: str) -> CompletionOffer:
     return completion_candidates.offer((candidate for _, candidate in offered), typed)
 
 
-def _values(
-    action: argparse.Action, typed: str, reached: CursorPosition, settings: "Settings"
-) -> CompletionOffer:
+def _values(action: argparse.Action, typed: str, settings: "Settings") -> CompletionOffer:
     if isinstance(action, _Subparsers):
         return _subcommands(action, typed)
     if action.choices is not None:
@@ -229,8 +226,7 @@ def _values(
     what = getattr(action, "completes", _PLACEHOLDERS.get(placeholder))
     if what is None:
         return CompletionOffer()
-    node = next((word for action, word in reached.values.items() if action.dest == "id"), "")
-    return completion_candidates.candidates_for(what, typed, settings, node)
+    return completion_candidates.candidates_for(what, typed, settings)
 
 
 def _subcommands(

@@ -5,7 +5,6 @@ import os
 
 from ctx import ids
 from ctx.cli import arguments, opening
-from ctx.cli.options import complete_with
 from ctx.cli.output import Block, Line, Markdown, Output, Table
 from ctx.cli.settings import Settings
 from ctx.config import schema, setting
@@ -36,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--project-path", metavar="DIR", help="where the session starts (default: here)"
     )
-    session = parser.add_argument(
+    parser.add_argument(
         "--session",
         # Not `session`: that is the session that a command joins.
         dest="named",
@@ -44,7 +43,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default="",
         help="the session that continues: the beginning of its id",
     )
-    complete_with(session, "past-session")
     parser.add_argument(
         "--budget", type=arguments.whole_number, metavar="N", help="the token budget"
     )

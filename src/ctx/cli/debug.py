@@ -3,7 +3,6 @@
 import argparse
 import json
 import os
-from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,11 +14,12 @@ from ctx.cli.output import Block, Line, Output, Table, VerbatimText, count, plai
 from ctx.cli.settings import Settings
 from ctx.errors import CtxError, DiskFailure, LockConflict, NotAProject, PathRefused, UsageError
 from ctx.ids import ObjectId, SessionId, short
-from ctx.objects import codec, commits, object_index, verify
+from ctx.objects import codec, object_index, verify
 from ctx.objects.object_store import decode
 from ctx.objects.object_types import Commit, Typed, WorkCommit
 from ctx.objects.refs import MAIN, session_of
 from ctx.objects.repository import Repository
+from ctx.project.project_repository import WITHHELD, ProjectRepository
 
 if TYPE_CHECKING:
     from ctx.operations.debug_object import ObjectDetails
@@ -92,10 +92,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     graph = shared.add_subcommand(
         group, "graph", "print memory and code as a graph, for programs that draw it", _GRAPH
     )
-    around = graph.add_argument(
+    graph.add_argument(
         "--around", metavar="NAME", help="only what is near a node, a file, or an item of the code"
     )
-    shared.complete_with(around, "code")
     graph.add_argument(
         "--depth", type=arguments.whole_number, default=1, metavar="N", help="steps (default: 1)"
     )
@@ -241,7 +240,7 @@ _PAST = " (has a newer child; the next commit removes it)"
 _OTHER_CHECKOUT = "the last commit made here; not in the current checkout"
 
 
-def refs(repository: Repository) -> PointerList:
+def refs(repository: ProjectRepository) -> PointerList:
     current = {head.id for head in repository.current()}
     pointers = [
         Pointer("head", short(id), id, _summary(repository, id) + ("" if id in current else _PAST))
@@ -261,14 +260,14 @@ def refs(repository: Repository) -> PointerList:
     return PointerList(tuple(pointers))
 
 
-def _summary(repository: Repository, id: ObjectId) -> str:
+def _summary(repository: ProjectRepository, id: ObjectId) -> str:
     try:
         value = decode(repository.everything.read(id))
     except CtxError as error:
         return str(error)
     match value:
         case Commit():
-            return _title(value)
+            return _title(value) if id in repository.given.objects([id]) else WITHHELD
         case WorkCommit():
             return f"{value.step_kind} at {clock.iso(value.created_at * 1000)}"
         case _:
@@ -301,10 +300,10 @@ class ObjectHistory(NamedTuple):
     more: bool
 
 
-def history(repository: Repository, limit: int) -> ObjectHistory:
+def history(repository: ProjectRepository, limit: int) -> ObjectHistory:
     heads = [id for id, _ in repository.current()]
     commits: list[HistoryCommit] = []
-    for id, commit in _commits(repository, heads):
+    for id, commit in repository.history(heads):
         if len(commits) == limit:
             return ObjectHistory(tuple(commits), more=True)
         commits.append(
@@ -320,12 +319,6 @@ def history(repository: Repository, limit: int) -> ObjectHistory:
             )
         )
     return ObjectHistory(tuple(commits), more=False)
-
-
-def _commits(repository: Repository, heads: list[ObjectId]) -> Iterator[tuple[ObjectId, Commit]]:
-    for id, commit in commits.walk(repository.objects, heads):
-        if commit is not None:
-            yield id, commit
 
 
 def render_history(history: ObjectHistory) -> list[Block]:

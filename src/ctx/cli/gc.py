@@ -71,12 +71,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     keep_days = config.integer("gc.keep_days") if options.keep_days is None else options.keep_days
     if keep_days < 0:
         raise UsageError("--keep-days must not be negative.")
-    limits = gc.Limits(
-        keep_days,
-        config.integer("gc.tracked_keep_days"),
-        tracked=options.tracked,
-        aggressive=options.aggressive,
-    )
+    limits = gc.Limits(keep_days, options.tracked, options.aggressive)
     repository = workspace.repository
     if options.dry_run or (options.tracked and not options.yes):
         result = collect(repository, limits, output)

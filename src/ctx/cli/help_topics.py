@@ -148,6 +148,10 @@ for your decision. Trust belongs to this repository at this path. If the first
 commits, the remote or the owner of the files change, the store is no longer
 trusted. A store that you create with `ctx init` is trusted.
 
+In a trusted project, agents get what was written here, what the branches of its
+remote contain, and what was there when you trusted it. What else you check out,
+such as a pull request of a fork, waits in `ctx review`.
+
 Agents get text from files, tools and the web as quoted data. They cannot pin
 nodes or write for all projects: they propose it, and you decide with
 `ctx review`.

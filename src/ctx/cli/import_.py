@@ -34,15 +34,7 @@ ctx import notes.jsonl --project             into the store of this project
 ctx import --from ctx /old/.ctx/store.db     a store of the Go program ctx
 """
 
-_FILES_ONLY = (
-    "claude-mem",
-    "claude-code",
-    "instructions",
-    "serena",
-    "basic-memory",
-    "mcp-memory",
-    "mem0",
-)
+_FILES_ONLY = ("claude-mem", "claude-code", "instructions", "basic-memory", "mcp-memory")
 PROGRAMS = ("ctx", *_FILES_ONLY, "jsonl")
 HOSTS_WITH_SESSIONS = tuple(name for name in HOSTS.names if name not in PROGRAMS)
 """Hosts of which only past sessions can be imported."""
@@ -52,13 +44,12 @@ _SOURCES = (*PROGRAMS, *HOSTS_WITH_SESSIONS)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    paths = parser.add_argument(
+    parser.add_argument(
         "paths",
         nargs="*",
         metavar="PATH",
         help="a file or a folder (default: stdin, or the usual place of --from)",
     )
-    shared.complete_with(paths, "file")
     parser.add_argument(
         "--from",
         dest="program",
@@ -73,12 +64,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     arguments.dry_run(parser)
     arguments.project_name(parser, "only what belongs to it, or the project to set")
-    stores = arguments.scope(
+    arguments.scope(
         parser,
         "into your own store (the default, except for exports of ctx)",
         "into the project store; with --transcripts, only sessions of this project",
     )
-    arguments.older_scope(stores)
     parser.add_argument(
         "--since", metavar="TIME", help="only what changed since: 1h, 7d, 2w, 2026-01-20"
     )
@@ -94,6 +84,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    name = options.after_project
+    path = os.path.join(settings.folder, settings.expanded(name))
+    if name in options.paths and not os.path.lexists(path):
+        raise shared.project_takes_no_name(name)
     if options.transcripts or options.program in HOSTS_WITH_SESSIONS:
         # It loads everything that turns a transcript into memory.
         from ctx.cli import import_transcripts
@@ -151,12 +145,10 @@ def _usual_places(program: str | None, settings: Settings) -> list[str]:
         case "claude-code":
             folders = (settings.claude_folder, settings.folder)
             return [folder for folder in folders if os.path.isdir(folder)]
-        case "instructions" | "serena":
+        case "instructions":
             return [settings.folder]
         case "basic-memory":
             return [settings.expanded(os.path.join("~", "basic-memory"))]
-        case "mem0":
-            return [settings.expanded(os.path.join("~", ".mem0", "history.db"))]
         case _:
             return []
 
@@ -236,7 +228,7 @@ def render(imported: ImportResult) -> list[Block]:
         for number, what in (
             (imported.unchanged, "already here"),
             (imported.kept, "newer here, and kept"),
-            (imported.left_out, "left out by --since or --project"),
+            (imported.left_out, "left out by --since or --project-name"),
         )
         if number
     ]

@@ -20,10 +20,7 @@ curl -s https://example.org/api.txt | ctx ingest - --name=api.txt
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    files = parser.add_argument(
-        "files", nargs="+", metavar="FILE", help="a text file (- reads stdin)"
-    )
-    shared.complete_with(files, "file")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="a text file (- reads stdin)")
     arguments.tags(parser, "a tag for each; repeat for several")
     parser.add_argument("--summary", metavar="TEXT", help="the text shown in lists")
     parser.add_argument("--name", metavar="NAME", help="the name of text from stdin")

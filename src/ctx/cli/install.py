@@ -24,7 +24,6 @@ from ctx.agents.host_setup.host_setups import Machine
 from ctx.agents.host_setup.installed_parts import InstalledPart
 from ctx.agents.runtime.notices import CAPTURED
 from ctx.cli import git_hook, install_hosts, opening
-from ctx.cli import options as shared
 from ctx.cli.install_answers import InstallResult, render, render_by_hand
 from ctx.cli.install_hosts import HostInstall
 from ctx.cli.output import Output
@@ -67,10 +66,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="in this project's .claude, which is committed, rather than in your own",
     )
-    plugin = place.add_argument(
-        "--plugin", metavar="DIR", help="only write a plugin, into a folder"
-    )
-    shared.complete_with(plugin, "folder")
+    place.add_argument("--plugin", metavar="DIR", help="only write a plugin, into a folder")
     projection_option(
         place, "only write the memory of this project into AGENTS.md, or another file"
     )
@@ -88,10 +84,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def projection_option(group: argparse._ActionsContainer, help_text: str) -> None:
-    projection = group.add_argument(
-        "--projection", nargs="?", const="", metavar="FILE", help=help_text
-    )
-    shared.complete_with(projection, "file")
+    group.add_argument("--projection", nargs="?", const="", metavar="FILE", help=help_text)
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:

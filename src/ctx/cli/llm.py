@@ -10,8 +10,7 @@ from ctx.cli import commit as commit_command
 from ctx.cli import settings as surroundings
 from ctx.cli.add_document import workspace_to_commit
 from ctx.cli.nodes import warn_of_redaction
-from ctx.cli.older_forms import older_option
-from ctx.cli.options import complete_with, session_option
+from ctx.cli.options import session_option
 from ctx.cli.output import Block, Markdown, Output, ReaderGone, count
 from ctx.cli.settings import Settings
 from ctx.config.resolve import Config
@@ -81,11 +80,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     source = parser.add_mutually_exclusive_group()
     instead = "give the question as an argument, in quotes."
-    older_option(source, "--query", instead, metavar="TASK")
-    file = source.add_argument(
+    arguments.older_option(source, "--query", instead, metavar="TASK")
+    source.add_argument(
         "--pack", metavar="FILE", help="a pack, as JSON (default: what comes on stdin)"
     )
-    complete_with(file, "file")
     parser.add_argument(
         "--budget",
         type=arguments.whole_number,

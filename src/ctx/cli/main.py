@@ -118,7 +118,7 @@ def _print_version() -> bool:
 
 
 def _run(words: list[str], settings: "Settings", output: "Output") -> int:
-    from ctx.cli import commands, older_forms, options
+    from ctx.cli import commands, options
 
     if words[:1] == ["__complete"]:
         from ctx.cli import complete
@@ -151,7 +151,6 @@ def _run(words: list[str], settings: "Settings", output: "Output") -> int:
         command, parser = commands.command_named(name)
         # Add a first word that may be left out.
         words = command.prepare(rest) if hasattr(command, "prepare") else rest
-        words, hints = older_forms.rewritten(parser, words)
         parsed = options.parse(parser, leading, words)
     except options.HelpRequested as request:
         output.help(str(request))
@@ -159,7 +158,7 @@ def _run(words: list[str], settings: "Settings", output: "Output") -> int:
         return 0
     output.configure(parsed)
     if output.has_reader:
-        for hint in [*hints, *older_forms.hints(parsed)]:
+        for hint in getattr(parsed, "hints", ()):
             output.note(hint)
     settings = settings.with_options(parsed)
     if settings.untrusted and not output.is_on_a_terminal:

@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from functools import cache
+from itertools import pairwise
 from types import ModuleType
 from typing import Any, Literal, NoReturn
 
@@ -18,37 +19,9 @@ FORMATS = ("text", "json", "markdown")
 COLOURS = ("auto", "always", "never")
 
 Completes = Literal[
-    "node",
-    "deleted",
-    "change",
-    "receipt",
-    "tag",
-    "own-tag",
-    "project",
-    "view",
-    "task",
-    "session",
-    "chain",
-    "untracked",
-    "discarded",
-    "past-session",
-    "end",
-    "edge-type",
-    "node-type",
-    "setting",
-    "assignment",
-    "code",
-    "target",
-    "file",
-    "folder",
+    "node", "tag", "task", "view", "node-type", "edge-type", "setting", "file", "folder"
 ]
-"""The kinds of arguments, for shell completion.
-
-`deleted` is a deleted node, `own-tag` a tag of the node that comes before it on the line, `session`
-a session with staged work, `chain` the same or an aborted one, `past-session` any stored session,
-`end` a file or a document at one end of an edge, `assignment` a setting and its value, `code` an
-item in the code, and `target` a target of `ctx sync`.
-"""
+"""The kinds of arguments, for shell completion. Only the first four are read from stores."""
 
 READ_ONLY = ("recall", "search", "show", "status", "trace")
 """Commands that a user may allow an agent to run without asking, with any arguments.
@@ -98,6 +71,9 @@ class Parser(argparse.ArgumentParser):
                 f"{choice[1]!r} is not one of: {', '.join(known)}.",
                 hint=nearest(choice[1], known, self.prog),
             )
+        name = re.search(r"argument --project: ignored explicit argument '(.*)'", message)
+        if name and self._option_string_actions["--project"].dest == "scope":
+            raise project_takes_no_name(name[1])
         if missing := re.search(r"argument (?:-\w/)?(\S+): expected one argument", message):
             action = self._option_string_actions.get(missing[1])
             raise UsageError(f"{missing[1]} needs a value.", hint=_value_hint(missing[1], action))
@@ -119,14 +95,38 @@ class Parser(argparse.ArgumentParser):
         positionals = [action for action in self._actions if not action.option_strings]
         last = positionals[-1] if positionals else None
         are_words = not any(word.startswith("-") and word != "-" for word in rest)
+        parsed.after_project = name = _after_project(args or ())
         if last and last.nargs in ("*", "+") and are_words:
             words: list[str] = getattr(parsed, last.dest, None) or []
             setattr(parsed, last.dest, [*words, *rest])
             return parsed, []
+        if name and name in rest and hasattr(parsed, "scope"):
+            raise project_takes_no_name(name)
         return parsed, rest
 
     def print_help(self, _file: object = None) -> NoReturn:
         raise HelpRequested(self.format_help())
+
+
+def project_takes_no_name(name: str, or_else: str = "") -> UsageError:
+    """For `--project NAME` where another project is meant."""
+    import shlex
+
+    typed = f"--project-name {shlex.quote(name)}"
+    return UsageError(
+        "--project is the project you are in, and takes no name.",
+        hint=f"For another project, write {typed}, as in `ctx recall {typed} …`.{or_else}",
+    )
+
+
+def _after_project(words: Sequence[str]) -> str:
+    """The word after `--project`, which may be meant as the name of a project."""
+    for word, following in pairwise(words):
+        if word == "--":
+            break
+        if word == "--project" and not following.startswith("-"):
+            return following
+    return ""
 
 
 def _value_hint(option: str, action: argparse.Action | None) -> str:
@@ -222,18 +222,14 @@ def global_options(level: int = 0, *, read_only: bool = False) -> Parser:
         group.description = "-C, --set and --db must come before the command"
         group.add_argument("-C", "--set", "--db", action=_MisplacedOption, help=argparse.SUPPRESS)
     else:
-        folder = group.add_argument(
-            "-C", dest="in_folder", metavar="DIR", help="work as if started in DIR"
-        )
-        complete_with(folder, "folder")
-        override = group.add_argument(
+        group.add_argument("-C", dest="in_folder", metavar="DIR", help="work as if started in DIR")
+        group.add_argument(
             "--set",
             action="append",
             metavar="KEY=VALUE",
             dest=f"overrides_{level}",
             help="override a setting for this command",
         )
-        complete_with(override, "assignment")
         group.add_argument(
             "--db",
             metavar="FILE",
@@ -341,12 +337,11 @@ def complete_with(action: argparse.Action, what: Completes) -> argparse.Action:
 
 
 def session_option(parser: argparse.ArgumentParser) -> None:
-    session = parser.add_argument(
+    parser.add_argument(
         "--session",
         metavar="ID",
         help="the session (default: CTX_SESSION, the one you started, else `cli`)",
     )
-    complete_with(session, "session")
 
 
 def yes_option(parser: argparse.ArgumentParser) -> None:

@@ -59,7 +59,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     budget(parser)
     projects(parser)
     arguments.superseded(parser)
-    arguments.older_scope(arguments.scope(parser))
+    arguments.scope(parser)
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:

@@ -22,10 +22,10 @@ ctx relate src/a.py RelatesTo src/b.py --evidence "change together"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     help_text = "a file, a task or decision by number, a node's id, or a name in the code"
-    complete_with(parser.add_argument("from_", metavar="FROM", help=help_text), "end")
+    parser.add_argument("from_", metavar="FROM", help=help_text)
     label = parser.add_argument("label", metavar="LABEL", help="how they relate, in any spelling")
     complete_with(label, "edge-type")
-    complete_with(parser.add_argument("to", metavar="TO", help=help_text), "end")
+    parser.add_argument("to", metavar="TO", help=help_text)
     parser.add_argument(
         "--confidence", choices=tuple(CONFIDENCE), default="high", help="how sure (default: high)"
     )

@@ -5,7 +5,7 @@ import argparse
 from ctx.cli import opening
 from ctx.cli.arguments import dry_run
 from ctx.cli.nodes import preview
-from ctx.cli.options import complete_with, session_option, yes_option
+from ctx.cli.options import session_option, yes_option
 from ctx.cli.output import Block, Line, Output, age_text, count, listing, size
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
@@ -26,7 +26,7 @@ _LIST = ""
 
 def configure(parser: argparse.ArgumentParser) -> None:
     help_text = "ids of deleted nodes, or their beginnings"
-    complete_with(parser.add_argument("ids", nargs="*", metavar="ID", help=help_text), "deleted")
+    parser.add_argument("ids", nargs="*", metavar="ID", help=help_text)
     parser.add_argument(
         "--backup",
         nargs="?",

@@ -89,10 +89,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     rebuilding = shared.add_subcommand(
         group, "rebuild", "renew the memory of past sessions", session_rebuild.EXAMPLES
     )
-    rebuilt = rebuilding.add_argument(
+    rebuilding.add_argument(
         "named", metavar="ID", nargs="*", help="the beginning of an id; default: this project's"
     )
-    shared.complete_with(rebuilt, "past-session")
     rebuilding.add_argument("--all", action="store_true", help="the sessions of every project")
     arguments.dry_run(rebuilding)
     deleting = shared.add_subcommand(group, "delete", "delete a session from memory", _DELETE)
@@ -103,8 +102,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def _session(parser: argparse.ArgumentParser) -> None:
     # Not `session`: that is the session that a command joins.
-    added = parser.add_argument("named", metavar="ID", help="the beginning of its id")
-    shared.complete_with(added, "past-session")
+    parser.add_argument("named", metavar="ID", help="the beginning of its id")
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:

@@ -73,10 +73,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     begin = shared.add_subcommand(group, "start", "start a session for a task", START_EXAMPLES)
     task = begin.add_argument("task", nargs="+", metavar="TASK", help="its name, its tag or its id")
     shared.complete_with(task, "task")
-    named = begin.add_argument(
+    begin.add_argument(
         "--session", metavar="ID", help="its name (default: made from that of the task)"
     )
-    shared.complete_with(named, "session")
     flush = shared.add_subcommand(
         group,
         "flush",
@@ -93,22 +92,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
     shared.session_option(compact)
     abort = shared.add_subcommand(group, "abort", "hide what a session has staged", ABORT_EXAMPLES)
     abort.add_argument("--reason", metavar="TEXT", help="the reason")
-    given_up = abort.add_argument(
+    abort.add_argument(
         "--commit", metavar="ID", help="a commit that git removed, or that is parked"
     )
-    shared.complete_with(given_up, "untracked")
     arguments.dry_run(abort)
     shared.session_option(abort)
     shared.add_subcommand(group, "status", "show what is staged, by session", "ctx stage status")
     mend = shared.add_subcommand(
         group, "recover", "repair damaged sessions, or restore an aborted one", RECOVER_EXAMPLES
     )
-    chain = mend.add_argument(
+    mend.add_argument(
         "name", nargs="?", metavar="SESSION", help="only this session, even if it was aborted"
     )
-    shared.complete_with(chain, "chain")
-    again = mend.add_argument("--commit", metavar="ID", help="a commit that was aborted")
-    shared.complete_with(again, "discarded")
+    mend.add_argument("--commit", metavar="ID", help="a commit that was aborted")
     mend.add_argument(
         "--documents", action="store_true", help="also restore flushed documents that are missing"
     )

@@ -64,17 +64,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "copy the store, also while it is in use",
         "ctx store backup\nctx store backup ~/store.backup",
     )
-    target = backup.add_argument(
+    backup.add_argument(
         "file", nargs="?", metavar="FILE", help="where to (default: beside the store)"
     )
-    shared.complete_with(target, "file")
     restore = shared.add_subcommand(
         group,
         "restore",
         "replace the store with a backup; the old file is kept",
         "ctx store restore ~/store.backup\nctx store restore ~/store.backup --yes",
     )
-    shared.complete_with(restore.add_argument("file", metavar="FILE", help="the backup"), "file")
+    restore.add_argument("file", metavar="FILE", help="the backup")
     shared.yes_option(restore)
     recover = shared.add_subcommand(
         group,

@@ -57,8 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "send and receive; `run` may be left out",
         "ctx sync\nctx sync home\nctx sync --dry-run",
     )
-    name = run.add_argument("name", nargs="?", metavar="NAME", help="the target (default: all)")
-    shared.complete_with(name, "target")
+    run.add_argument("name", nargs="?", metavar="NAME", help="the target (default: all)")
     arguments.dry_run(run)
     add = shared.add_subcommand(
         group,
@@ -70,12 +69,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "ctx sync add team postgresql://anna@db.example.com/memory",
     )
     add.add_argument("name", metavar="NAME", help="what to call it")
-    place = add.add_argument(
+    add.add_argument(
         "place",
         metavar="DIR|URL",
         help="a folder, the URL or path of a git repository, or the URL of a PostgreSQL server",
     )
-    shared.complete_with(place, "folder")
     secret = add.add_mutually_exclusive_group()
     for option, does in (
         (
@@ -84,7 +82,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         ),
         ("--key-file", "use the content of FILE as the key"),
     ):
-        shared.complete_with(secret.add_argument(option, metavar="FILE", help=does), "file")
+        secret.add_argument(option, metavar="FILE", help=does)
     secret.add_argument("--plain", action="store_true", help="do not encrypt")
     add.add_argument(
         "--every",
@@ -101,7 +99,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "stop syncing with a target; what it contains stays",
         "ctx sync remove home",
     )
-    shared.complete_with(remove.add_argument("name", metavar="NAME", help="the target"), "target")
+    remove.add_argument("name", metavar="NAME", help="the target")
 
 
 def _interval(text: str) -> str:

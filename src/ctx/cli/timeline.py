@@ -4,7 +4,6 @@ import argparse
 
 from ctx.cli import arguments, opening
 from ctx.cli.compose import projects, visible
-from ctx.cli.options import complete_with
 from ctx.cli.output import Block, Line, Output, Table
 from ctx.cli.settings import Settings
 from ctx.operations.timeline import DEFAULT_LIMIT, Options, TimelineResult, timeline
@@ -18,10 +17,9 @@ ctx timeline src/net/client.py -n 0    all of it
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    around = parser.add_argument(
+    parser.add_argument(
         "around", metavar="ID|PATH", help="a node, a session, or a file of this project"
     )
-    complete_with(around, "end")
     arguments.limit(parser, DEFAULT_LIMIT)
     parser.add_argument(
         "--before",

@@ -17,9 +17,8 @@ ctx untag 01M7ESYZ1SB4 tier:working project:shop
 
 def configure(parser: argparse.ArgumentParser) -> None:
     arguments.node(parser)
-    complete_with(
-        parser.add_argument("tags", nargs="+", metavar="TAG", help="the tags to remove"), "own-tag"
-    )
+    removed = parser.add_argument("tags", nargs="+", metavar="TAG", help="the tags to remove")
+    complete_with(removed, "tag")
     session_option(parser)
 
 

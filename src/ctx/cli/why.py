@@ -3,7 +3,6 @@
 import argparse
 
 from ctx.cli import arguments, opening, pack_answers
-from ctx.cli.options import complete_with
 from ctx.cli.output import Block, Line, Output, Table, age_text, beyond_limit, count
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
@@ -24,10 +23,9 @@ _LAYERS = {"past_work": "past work", "before_edit": "before an edit"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    receipt = parser.add_argument(
+    parser.add_argument(
         "receipt", nargs="?", metavar="RECEIPT", help="the beginning of its id, or of a session's"
     )
-    complete_with(receipt, "receipt")
     parser.add_argument("--list", action="store_true", help="list the last receipts")
     arguments.limit(parser)
 

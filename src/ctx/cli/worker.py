@@ -142,7 +142,7 @@ def _run(options: argparse.Namespace, settings: Settings, output: Output) -> Non
         run.detach()
     store = _home_of(settings)
     config = survey(store.config_file, None, settings.environment, settings.overrides)
-    limits = WorkerLimits(config.number("worker.idle_seconds"), config.integer("worker.memory_mb"))
+    limits = WorkerLimits(config.number("worker.idle_seconds"))
     ours, place = _in_home(settings), _place(settings)
     if not options.detached and _owner(settings) is None:
         output.note(f"The worker is process {os.getpid()}; stop it with Ctrl-C.")

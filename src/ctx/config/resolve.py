@@ -119,7 +119,11 @@ def survey(
     reading.read_overrides(overrides)
     values = {name: found.default for name, found in schema.SETTINGS.items()}
     values.update((name, said[-1].value) for name, said in reading.mentions.items())
-    return Config(values, reading.mentions, tuple(reading.warnings), tuple(reading.problems))
+    warnings = reading.warnings
+    if reading.without_effect:
+        named = ", ".join(reading.without_effect)
+        warnings = [*warnings, f"Without effect, and can be removed: {named}."]
+    return Config(values, reading.mentions, tuple(warnings), tuple(reading.problems))
 
 
 class _ConfigReader:
@@ -128,6 +132,7 @@ class _ConfigReader:
     def __init__(self) -> None:
         self.mentions: dict[str, list[SettingMention]] = {}
         self.warnings: list[str] = []
+        self.without_effect: list[str] = []
         self.problems: list[ConfigInvalid] = []
 
     def read_file(self, place: config_files.ConfigPlace) -> None:
@@ -169,7 +174,9 @@ class _ConfigReader:
         for key, raw in table.items():
             name = f"{section}.{key}"
             known = schema.find(name)
-            if known is None:
+            if name in schema.WITHOUT_EFFECT:
+                self.without_effect.append(f"{name} ({file.at(section, key)})")
+            elif known is None:
                 ignored.append(((section, key), ""))
             elif known.key != key and known.key in table:
                 ignored.append(((section, key), f"{name} is ignored: {known.name} is set as well."))
@@ -187,6 +194,8 @@ class _ConfigReader:
             if known is not None:
                 if known.name not in found or variable == known.variable:
                     found[known.name] = variable
+            elif schema.is_without_effect(variable):
+                self.without_effect.append(variable)
             elif variable not in _NOT_SETTINGS and (near := schema.nearest_variable(variable)):
                 self.warnings.append(f"{variable} is ignored; did you mean {near}?")
         for name, variable in found.items():

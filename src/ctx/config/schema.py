@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable
 
-from ctx.config.setting import Setting
+from ctx.config.setting import Setting, variable_of
 from ctx.errors import UsageError
 
 # Sections that a project file may set. The file comes with a clone and is not trusted.
-PROJECT_SECTIONS = frozenset({"repo", "storage", "index", "ingestion", "retrieval", "narrative"})
+PROJECT_SECTIONS = frozenset(
+    {"repo", "storage", "index", "ingestion", "retrieval", "narrative", "staging"}
+)
 
 # Sections about one project. In a user file they would give every project the same name.
 PROJECT_ONLY_SECTIONS = frozenset({"repo"})
@@ -72,13 +74,6 @@ _TABLE = (
     whole_number("storage.compression_level", 3, 0, 22, "The zstd compression level of objects."),
     whole_number(
         "storage.shard_prefix_bytes", 1, 1, 1, "Bytes of an object id that form its folder name."
-    ),
-    number(
-        "storage.lock_timeout_seconds",
-        30.0,
-        0,
-        _SECONDS,
-        "Seconds to wait for another command that is writing to the same store.",
     ),
     # The index.
     choice("index.backend", "sqlite", ("sqlite",), "The database that holds the index.")._replace(
@@ -164,43 +159,10 @@ _TABLE = (
     whole_number(
         "retrieval.narrative_days", 7, 0, _DAYS, "Days of log entries that a pack considers."
     ),
-    # Narrative.
-    flag("narrative.snapshot", True, "Snapshot narrative files in each commit."),
-    # Automatic compaction of a session's staging.
-    whole_number(
-        "staging.compact_tokens",
-        50_000,
-        0,
-        _TOKENS,
-        "Compact staging when it exceeds this many tokens; 0 means never.",
-    ),
-    number(
-        "staging.compact_hours",
-        4.0,
-        0,
-        24.0 * 365,
-        "Compact staging when a session is older than this many hours; 0 means never.",
-    ),
-    flag("staging.compact_on_task_end", True, "Compact staging when a task ends."),
-    flag(
-        "staging.compact_on_task_switch",
-        True,
-        "Compact staging when another task starts.",
-    ),
     # The context at session start. The caps scale with the budget.
     whole_number(
         "context.budget", 2_000, 100, _TOKENS, "Token budget of the context at session start."
     ),
-    whole_number(
-        "context.memory_cap", 700, 0, _TOKENS, "Tokens for pinned, working and reference nodes."
-    ),
-    whole_number(
-        "context.standing_cap", 130, 0, _TOKENS, "Tokens for where the last session stopped."
-    ),
-    whole_number(
-        "context.rules_cap", 180, 0, _TOKENS, "Tokens for the user's rules and corrections."
-    ),
-    whole_number("context.commands_cap", 80, 0, _TOKENS, "Tokens for commands that work here."),
     whole_number("context.session_index_cap", 80, 0, _TOKENS, "Tokens for recent sessions."),
     whole_number("context.function_map_cap", 50, 0, _TOKENS, "Tokens for recently changed code."),
     whole_number("context.learnings_cap", 40, 0, _TOKENS, "Tokens for learnings."),
@@ -215,15 +177,7 @@ _TABLE = (
         _TOKENS,
         "Tokens for what earlier sessions said about the first prompt of a session; 0: nothing.",
     ),
-    whole_number(
-        "context.prompt_ms",
-        500,
-        10,
-        5_000,
-        "Milliseconds of processor time to search for the first prompt of a session.",
-    ),
     whole_number("context.max_sessions", 10, 0, 1_000, "The most sessions to list."),
-    whole_number("context.max_commands", 8, 0, 1_000, "The most commands to list."),
     whole_number("context.max_functions", 30, 0, 1_000, "The most changed functions to list."),
     whole_number("context.max_learnings", 10, 0, 1_000, "The most learnings to list."),
     whole_number("context.max_observations", 10, 0, 1_000, "The most observations to list."),
@@ -291,13 +245,6 @@ _TABLE = (
         _SECONDS,
         "Seconds without a live session after which the worker exits.",
     ),
-    whole_number(
-        "worker.memory_mb",
-        512,
-        64,
-        1_000_000,
-        "Memory limit of the worker; above it, the worker restarts.",
-    ),
     flag("worker.autostart", True, "Let hooks start the worker."),
     whole_number("backup.keep", 7, 0, 1_000, "Daily backups of the user store to keep."),
     # Models.
@@ -330,19 +277,6 @@ _TABLE = (
         0.1,
         3_600,
         "Seconds without output after which a request fails.",
-    ),
-    whole_number("llm.retries", 3, 0, 10, "How often to retry when a server is busy or fails."),
-    text(
-        "llm.prompt_prefix",
-        "You are a careful software engineer. Answer from the context that you are given, and say"
-        " so where it does not tell.",
-        "The system prompt of `ctx llm`.",
-    ),
-    text(
-        "llm.prompt_instruction",
-        "Answer the task. Name files and symbols as the context does. Put each decision on a line"
-        " of its own that begins with `Decision:`.",
-        "The instruction that `ctx llm` puts after the context.",
     ),
     flag("llm.synthesis", True, "Let the configured model write session summaries."),
     whole_number(
@@ -401,17 +335,34 @@ _TABLE = (
     )._replace(form=r"never|[1-9][0-9]{0,5}[smhd]", example="10m"),
     # Garbage collection.
     whole_number("gc.keep_days", 7, 0, _DAYS, "Days to keep unreferenced objects."),
-    whole_number(
-        "gc.tracked_keep_days",
-        90,
-        0,
-        _DAYS,
-        "Days to keep unreferenced objects that git tracks: another branch may need them.",
-    ),
 )
 
 SETTINGS = {setting.name: setting for setting in _TABLE}
-SECTIONS = tuple(dict.fromkeys(setting.section for setting in _TABLE))
+
+WITHOUT_EFFECT = (
+    "context.commands_cap",
+    "context.max_commands",
+    "context.memory_cap",
+    "context.prompt_ms",
+    "context.rules_cap",
+    "context.standing_cap",
+    "context.worker_timeout_s",
+    "gc.tracked_keep_days",
+    "llm.prompt_instruction",
+    "llm.prompt_prefix",
+    "llm.retries",
+    "narrative.snapshot",
+    "staging.compact_hours",
+    "staging.compact_on_task_end",
+    "staging.compact_on_task_switch",
+    "staging.compact_tokens",
+    "storage.lock_timeout_seconds",
+    "worker.memory_mb",
+)
+"""Accepted in files and variables, because old ones have them. `context.worker_timeout_s` was never
+needed: the start of a session does not wait for the worker."""
+
+SECTIONS = tuple(dict.fromkeys(name.partition(".")[0] for name in (*SETTINGS, *WITHOUT_EFFECT)))
 
 
 def find(name: str) -> Setting | None:
@@ -420,6 +371,8 @@ def find(name: str) -> Setting | None:
 
 def setting_named(name: str) -> Setting:
     """The setting with this name, or a usage error with the nearest name."""
+    if name in WITHOUT_EFFECT:
+        raise UsageError(f"{name} has no effect.", hint="Remove it from files that still set it.")
     setting = find(name)
     if setting is None:
         near = nearest(name, SETTINGS)
@@ -436,6 +389,10 @@ def for_variable(variable: str) -> Setting | None:
     section, _, key = variable.removeprefix("CTX_").lower().partition("_")
     # Upper case only: other variables do not belong to ctx.
     return find(f"{section}.{key}") if variable.isupper() else None
+
+
+def is_without_effect(variable: str) -> bool:
+    return variable in map(variable_of, WITHOUT_EFFECT)
 
 
 def variables(setting: Setting) -> tuple[str, ...]:

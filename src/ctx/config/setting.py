@@ -50,8 +50,7 @@ class Setting(NamedTuple):
 
     @property
     def variable(self) -> str:
-        """The environment variable: `CTX_GC_KEEP_DAYS` for `gc.keep_days`."""
-        return "CTX_" + self.name.replace(".", "_").upper()
+        return variable_of(self.name)
 
     @property
     def is_fixed(self) -> bool:
@@ -83,6 +82,11 @@ class Setting(NamedTuple):
                 return "a list of texts"
             case "choice":
                 return _join_with_or(tuple(map(as_toml, self.choices)))
+
+
+def variable_of(name: str) -> str:
+    """The environment variable: `CTX_GC_KEEP_DAYS` for `gc.keep_days`."""
+    return "CTX_" + name.replace(".", "_").upper()
 
 
 def accept(setting: Setting, raw: object) -> Value | None:

@@ -27,6 +27,7 @@ _DETECTION = RetryPolicy(silence_s=0.5, retries=0, connect_s=0.5)
 """For protocol detection: a server on this machine answers at once."""
 _PROBE = RetryPolicy(silence_s=1.5, retries=0, connect_s=1.0)
 """For a check whether a server is up."""
+_RETRIES = 3
 _CACHE_S = 60.0
 
 _protocols: dict[str, tuple[float, BackendName | None]] = {}
@@ -141,7 +142,7 @@ def survey_backends(config: Config, variables: Mapping[str, str], home: str) -> 
 
 
 def _retry_policy(config: Config) -> RetryPolicy:
-    return RetryPolicy(config.number("llm.timeout_seconds"), config.integer("llm.retries"))
+    return RetryPolicy(config.number("llm.timeout_seconds"), _RETRIES)
 
 
 def _make_backend(

@@ -28,8 +28,8 @@ tags: [payments]
 """
 
 
-def fill(home: Path) -> None:
-    """Sample stores of the Go program, claude-mem, mem0 and Basic Memory."""
+def fill(home: Path, project: Path) -> None:
+    """Sample stores of the Go program, claude-mem, mem0, Serena and Basic Memory."""
     databases.go_store(home / ".ctx" / "store.db")
     path = databases.make(home / ".claude-mem" / "claude-mem.db", databases.CLAUDE_MEM_SCHEMA)
     databases.observation(
@@ -46,6 +46,9 @@ def fill(home: Path) -> None:
     (home / ".mem0").mkdir()
     with closing(sqlite3.connect(home / ".mem0" / "history.db")) as connection:
         connection.executescript(_MEM0)
+    memories = project / ".serena" / "memories"
+    memories.mkdir(parents=True)
+    (memories / "testing.md").write_text("# Testing\n\nRun `make test`.\n")
     (home / "basic-memory").mkdir()
     (home / "basic-memory" / "retries.md").write_text(_NOTE)
     (home / "basic-memory" / "bank.md").write_text("---\ntitle: Bank\n---\nOur bank.\n")

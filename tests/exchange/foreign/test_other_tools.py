@@ -2,22 +2,18 @@
 
 import json
 import os
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ctx.errors import ContentRefused, DatabaseFailure, PathRefused
+from ctx.errors import PathRefused
 from ctx.exchange.foreign import (
     basic_memory,
     detect_format,
     instruction_files,
     mcp_memory,
-    mem0,
-    serena,
 )
 from ctx.exchange.foreign.foreign_items import CompletePage, Item, LocatedDraft, SkippedItem
 from ctx.memory.model import Draft, Edge
@@ -121,33 +117,6 @@ def test_hostile_instruction_files_are_skipped(folder: Path, tmp_path: Path) -> 
     assert len(drafts(read(instruction_files.reading, folder / "AGENTS.md"))) == 1
     with pytest.raises(PathRefused):
         read(instruction_files.reading, folder / "nothing")
-
-
-# Serena
-
-
-def test_each_memory_of_serena_is_a_node(folder: Path) -> None:
-    write(folder / ".serena/memories/core.md", "# Core\n\nRead `spec/a` first.\n")
-    write(folder / ".serena/memories/spec/a.md", "Folders.\n")
-    write(folder / ".serena/memories/empty.md", "\n")
-    items = read(serena.reading, folder)
-    assert [(draft.metadata["name"], draft.content) for draft in drafts(items)] == [
-        ("core", "# Core\n\nRead `spec/a` first.\n"),
-        ("spec/a", "Folders.\n"),
-    ]
-    assert drafts(items)[0].tags == ("project:app", "source:serena")
-    assert skipped(items) == [SkippedItem("empty.md", "it is empty")]
-    for inner in (".serena", ".serena/memories"):
-        assert detect_format.kind(str(folder / inner)) == "serena"
-        assert read(serena.reading, folder / inner) == items
-
-
-def test_memories_behind_a_link_are_refused(folder: Path, tmp_path: Path) -> None:
-    write(tmp_path / "private/a.md", "mine")
-    (folder / ".serena").mkdir()
-    (folder / ".serena/memories").symlink_to(tmp_path / "private")
-    with pytest.raises(PathRefused, match="link to another place"):
-        read(serena.reading, folder)
 
 
 # Basic Memory
@@ -288,85 +257,3 @@ def test_bad_lines_of_the_memory_server_are_reported(folder: Path) -> None:
         SkippedItem("line 10", "it is not a JSON object"),
         SkippedItem("line 9", "there is no entity 'Nobody'"),
     ]
-
-
-# mem0
-
-HISTORY = """CREATE TABLE history (id TEXT PRIMARY KEY, memory_id TEXT, old_memory TEXT,
- new_memory TEXT, event TEXT, created_at DATETIME, updated_at DATETIME, is_deleted INTEGER,
- actor_id TEXT, role TEXT)"""
-
-
-def history(path: Path, *rows: tuple[str, str | None, str, str | None, str | None]) -> Path:
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute(HISTORY)
-        connection.execute("CREATE TABLE messages (id TEXT PRIMARY KEY, content TEXT)")
-        connection.execute("INSERT INTO messages VALUES ('m', 'not a memory')")
-        for number, (memory, text, event, created, updated) in enumerate(rows):
-            deleted = int(event == "DELETE")
-            values = (
-                str(number),
-                memory,
-                None,
-                text,
-                event,
-                created,
-                updated,
-                deleted,
-                None,
-                "user",
-            )
-            connection.execute(f"INSERT INTO history VALUES ({', '.join('?' * 10)})", values)
-        connection.commit()
-    return path
-
-
-def test_the_last_text_of_each_memory_counts(folder: Path) -> None:
-    path = history(
-        folder / "history.db",
-        ("a", "Likes tea", "ADD", "2024-01-15T10:00:00+00:00", None),
-        ("b", "Lives in Oslo", "ADD", "2024-01-15T10:00:00+00:00", None),
-        ("a", "Likes coffee", "UPDATE", "2024-01-15T10:00:00+00:00", "2024-01-16T10:00:00+00:00"),
-        ("b", None, "DELETE", None, None),
-        ("c", " ", "ADD", "nonsense", None),
-    )
-    assert detect_format.kind(str(path)) == "mem0"
-    items = read(mem0.reading, path)
-    (draft,) = drafts(items)
-    assert draft._replace(id=draft.id) == Draft(
-        draft.id,
-        "fact",
-        "Likes coffee",
-        "2024-01-15T10:00:00Z",
-        "2024-01-16T10:00:00Z",
-        tags=("source:mem0",),
-        metadata={"role": "user", "mem0_id": "a"},
-    )
-    assert skipped(items) == [SkippedItem("memory c", "it has no text")]
-    export = {
-        "results": [
-            {"id": "a", "memory": "Likes coffee", "user_id": "u", "metadata": {"topic": "food"}},
-            {"id": "d"},
-            7,
-        ]
-    }
-    path = write(folder / "export.json", json.dumps(export, indent=2))
-    assert detect_format.kind(str(path)) == "mem0"
-    (exported, *rest) = read(mem0.reading, path)
-    assert isinstance(exported, Draft)
-    assert exported.id == draft.id
-    assert exported.metadata == {"topic": "food", "user_id": "u", "mem0_id": "a"}
-    assert rest == [
-        SkippedItem("result 2", "it is not a memory"),
-        SkippedItem("result 3", "it is not a memory"),
-    ]
-
-
-def test_other_databases_and_texts_are_refused(folder: Path) -> None:
-    with closing(sqlite3.connect(folder / "points.sqlite")) as connection:
-        connection.execute("CREATE TABLE points (id TEXT PRIMARY KEY, point BLOB)")
-    with pytest.raises(DatabaseFailure, match="not a database of mem0"):
-        read(mem0.reading, folder / "points.sqlite")
-    for text in (b"{}", b"[" * 100_000, b"\xff"):
-        with pytest.raises(ContentRefused, match="not an export of mem0"):
-            read(mem0.reading, write(folder / "export.json", text))

@@ -17,7 +17,6 @@ _ctx() {
         case $how in
             files) compopt -o default ;;
             folders) compopt -o dirnames ;;
-            open) compopt -o nospace ;;
         esac
         compopt -o nosort 2> /dev/null
     fi

@@ -30,7 +30,6 @@ _ctx() {
         fi
     done
     local -a options=(-V ctx -M 'm:{a-zA-Z}={A-Za-z}')
-    [[ $how == open ]] && options+=(-S '')
     [[ "$lines" == *$'\t'* ]] && options+=(-l)
     compadd "${options[@]}" -d shown -a values
 }

@@ -6,10 +6,8 @@
     claude_mem         the database of claude-mem, in all its schema versions
     claude_code        CLAUDE.md files and Claude Code's own notes
     instruction_files  AGENTS.md, `.cursorrules` and the like, of other agents
-    serena             the memories of Serena
     basic_memory       the notes of Basic Memory
     mcp_memory         the graph of the MCP reference memory server
-    mem0               the history of mem0, or an export
     project_pages      finds and reads the text files of a project
     markdown_sections  splits Markdown into sections
     jsonl              one JSON object per line, for everything else

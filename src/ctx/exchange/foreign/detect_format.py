@@ -13,7 +13,6 @@ from ctx.exchange.foreign import (
     instruction_files,
     jsonl,
     mcp_memory,
-    mem0,
 )
 from ctx.memory.user_store import APPLICATION_ID
 from ctx.sqlite.connection import path_text
@@ -25,10 +24,8 @@ Kind = Literal[
     "claude-mem",
     "claude-code",
     "instructions",
-    "serena",
     "basic-memory",
     "mcp-memory",
-    "mem0",
     "jsonl",
 ]
 """`graph` is a JSON document with nodes and edges: our own, or the Go program's export."""
@@ -69,8 +66,6 @@ def kind(path: str) -> Kind:
 
 def _folder(path: str) -> Kind:
     match os.path.abspath(path).split(os.sep)[-2:]:
-        case [_, ".serena"] | [".serena", "memories"]:
-            return "serena"
         case [_, ".cursor" | ".windsurf" | ".github"]:
             return "instructions"
         case _:
@@ -81,8 +76,6 @@ def of_text(start: bytes, name: str) -> Kind:
     """The format of a text, by its first line and a little more."""
     text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
     if text.startswith(b"{"):
-        if mem0.EXPORT_START.match(text):
-            return "mem0"
         first, _, rest = text.partition(b"\n")
         value = foreign_items.json_value(first.strip())
         if mcp_memory.is_line(value):
@@ -103,9 +96,7 @@ def _database(path: str) -> Kind:
             return "ctx"
         if claude_mem.has_tables(connection):
             return "claude-mem"
-        if mem0.has_tables(connection):
-            return "mem0"
     raise DatabaseFailure(
         f"{path_text(path)} is a database that ctx cannot import.",
-        hint="ctx imports databases of the Go program ctx, of claude-mem and of mem0.",
+        hint="It imports those of the Go program ctx and of claude-mem, and JSON Lines of others.",
     )

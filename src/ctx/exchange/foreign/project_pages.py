@@ -66,17 +66,11 @@ def find_files(
                 yield path
 
 
-def is_inside(path: str, folder: str) -> bool:
-    """Whether a path is in a folder after all links are followed."""
-    inner, outer = os.path.realpath(path), os.path.realpath(folder)
-    return inner == outer or inner.startswith(outer.rstrip("/") + "/")
-
-
 def read_page(path: str, root: str, *, is_named: bool = False) -> ProjectPage | SkippedItem:
     """A file below `root`. Only a file that a person named may be a link to another place."""
     name = os.path.relpath(path, root)
     real = os.path.realpath(path)
-    if not (is_named or is_inside(real, root)):
+    if not (is_named or _is_inside(real, root)):
         return SkippedItem(name, "it is a link to another place")
     try:
         data = disk.read_plain(real, _LARGEST_PAGE + 1)
@@ -88,3 +82,9 @@ def read_page(path: str, root: str, *, is_named: bool = False) -> ProjectPage | 
     if b"\0" in data:
         return SkippedItem(name, "it is binary")
     return ProjectPage(path, name, data.decode("utf-8-sig", "surrogateescape"), changed_at)
+
+
+def _is_inside(path: str, folder: str) -> bool:
+    """Whether a path is in a folder after all links are followed."""
+    inner, outer = os.path.realpath(path), os.path.realpath(folder)
+    return inner == outer or inner.startswith(outer.rstrip("/") + "/")

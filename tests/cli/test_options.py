@@ -1,11 +1,11 @@
-"""One meaning of `--project`, one way to give a text or a query; older forms still work."""
+"""One meaning of `--project`, one way to give a text or a query."""
 
 import argparse
 from pathlib import Path
 
 import pytest
 
-from ctx.cli import commands, older_forms, options
+from ctx.cli import commands, options
 from tests.cli.conftest import Add, Piped
 from tests.conftest import Ctx
 from tests.e2e.terminals import on_a_terminal
@@ -37,27 +37,46 @@ def test_options_mean_the_same_everywhere() -> None:
             assert older not in known or typed == "rebuild", f"`{typed} {older}`"
 
 
-def test_project_with_a_name_is_rewritten() -> None:
-    [recall, listing] = [commands.command_named(name)[1] for name in ("recall", "list")]
-    now = "--project shop is now `--project-name shop`."
-    for words in (["--project", "shop", "x"], ["--project=shop", "x"]):
-        assert older_forms.rewritten(recall, words) == (["--project-name=shop", "x"], [now])
-    for words in (["x", "--project"], ["--project", "--json", "x"], ["x", "--", "--project", "y"]):
-        assert older_forms.rewritten(recall, words) == (words, [])
-    assert older_forms.rewritten(listing, ["--project", "x"]) == (["--project", "x"], [])
-    sessions = commands.command_named("sessions")[1]
-    rewritten, _ = older_forms.rewritten(sessions, ["list", "--project", "shop"])
-    assert rewritten == ["list", "--project-name=shop"]
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("search", "--project", "shop", "wal"),
+        ("search", "--project=shop", "wal"),
+        ("recall", "--project", "shop", "wal"),
+        ("query", "--as=nodes", "--project", "shop"),
+        ("compose", "--project", "shop"),
+        ("list", "--project", "shop"),
+        ("sessions", "list", "--project", "shop"),
+        ("learnings", "list", "--project", "shop"),
+        ("import", "--from=jsonl", "--project", "shop"),
+    ],
+    ids=" ".join,
+)
+def test_project_takes_no_name(project: Path, ctx: Ctx, add: Add, words: tuple[str, ...]) -> None:
+    add("--type=fact", "--tag=project:shop", "The shop wal is large")
+    ran = ctx(*words)
+    assert (ran.code, ran.out) == (2, "")
+    assert "write --project-name shop" in ran.err
+
+
+def test_a_word_after_project_that_names_none(project: Path, ctx: Ctx, add: Add) -> None:
+    add("--type=fact", "--tag=project:shop", "The shop wal is large")
+    add("--type=fact", "The wal of this shop is small")
+    for words in (["--project", "wal"], ["shop", "--project"], ["--project", "--", "shop"]):
+        assert "is small" in ctx("search", *words).out
+    (project / "shop").write_text('{"content": "Of a file"}')
+    assert ctx("import", "--from=jsonl", "--project", "shop").code == 0
+    ran = ctx("pause", "--project", "shop")
+    assert (ran.code, "--project-name" in ran.err) == (2, False)
 
 
 def test_hints_are_for_people(folder: Path, ctx: Ctx) -> None:
     ctx("add", "--type=fact", "One")
     for words, hint in (
         (["compose", "--query=type:fact"], "--query: give the query as an argument, in quotes."),
-        (["recall", "One", "--scope=user"], "--scope: write `--user` or `--project`."),
         (
-            ["sessions", "list", "--project", "shop"],
-            "--project shop is now `--project-name shop`.",
+            ["view", "create", "facts", "--query=x"],
+            "--query: give the query as an argument, in quotes.",
         ),
     ):
         ran = ctx(*words)
@@ -72,8 +91,6 @@ def test_project_and_user_choose_a_store(ctx: Ctx, project: Path, add: Add) -> N
         ours, mine = ctx(*words, "--project").out, ctx(*words, "--user").out
         assert ("Ours" in ours, "Mine" in ours) == (True, False)
         assert ("Ours" in mine, "Mine" in mine) == (False, True)
-    older = ctx("recall", "type:fact", "--scope=project").out
-    assert older == ctx("recall", "type:fact", "--project").out
 
 
 @pytest.mark.parametrize("command", ["sessions", "learnings"])
