@@ -450,8 +450,7 @@ def configuration() -> str:
             "Made by `make docs`. A value comes from, later ones winning: the default, the user "
             "file (`~/.ctx/config.toml`), the project file (`.ctx/config.toml`), the environment, "
             "`--set`. A project file may set only the keys marked so: it comes with a clone, and "
-            "a clone is a stranger. Settings of parts that have not arrived yet are accepted and "
-            "have no effect yet."
+            "a clone is a stranger."
         ),
         "",
         (
@@ -468,6 +467,8 @@ def configuration() -> str:
         default = setting.as_toml(known.default)
         cells = (f"`{name}`", f"`{default}`", known.takes, project, known.doc)
         lines.append("| " + " | ".join(cells) + " |")
+    without_effect = ", ".join(f"`{name}`" for name in schema.WITHOUT_EFFECT)
+    lines += ["", f"Accepted in files and variables, without effect: {without_effect}."]
     return "\n".join(lines) + "\n"
 
 
