@@ -1,6 +1,6 @@
 # try: a demo. test: all tests. check: lint, types, layers, docs. bench: measure, and write docs/benchmarks.md.
 # quick: the fast tests. thorough: all tests, with ten times as many random cases.
-# docs: write docs/reference, renew the output of all executed examples, and build the site.
+# docs: write docs/reference and the measured figures, renew the output of all executed examples, and build the site.
 # site: build the site from docs/ into site/, where it can be opened without a server.
 # pictures: the screenshots in docs/pictures, which need Chromium, and the terminal session.
 # clients: the real agents and the real model that some tests use.
@@ -51,8 +51,9 @@ check: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python scripts/size --check > /dev/null
+	$(BIN)/python -m bench.report --check
 	$(BIN)/python -m pytest tests/test_layers.py tests/test_docs.py tests/test_site.py \
-	  tests/test_documented.py tests/test_figures.py
+	  tests/test_documented.py
 
 bench: $(STAMP)
 	$(BIN)/python -m bench --write
@@ -83,6 +84,7 @@ dist-check: dist
 
 docs: $(STAMP)
 	$(BIN)/python docs/generate.py
+	$(BIN)/python -m bench.report
 	CTX_TEST_RENEW=1 $(BIN)/python -m pytest -q -k test_page_examples \
 	  tests/test_docs.py tests/test_library.py tests/e2e/test_try.py
 	$(MAKE) site

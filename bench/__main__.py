@@ -57,7 +57,7 @@ def main() -> int:
             codes = [run(name, []) for name in names() if name not in left_out]
             print(f"\nnot run: {', '.join(sorted(left_out))}")
         case ["report"]:
-            report.fill_page()
+            report.fill_pages()
             return 0
         case [name, *rest] if name in names():
             codes = [run(name, rest)]
@@ -65,7 +65,7 @@ def main() -> int:
             print(f"There is no benchmark {name!r}. There are: {', '.join(names())}.")
             return 2
     if "--write" in sys.argv:
-        report.fill_page()
+        report.fill_pages()
     return max(codes)
 
 

@@ -7,7 +7,8 @@ also writes the table to docs/figures/NAME.json, with the command, the date and 
     <!-- figures: hooks -->
     <!-- end -->
 
-`python -m bench report` fills all places from the files. A place that names several tables joins
+`python -m bench report` fills all places from the files, also that of the README (`figures:
+readme`), and `--check` fails if a page shows something else. A place that names several tables joins
 their rows, so they need the same columns. It also shows the plots of these names, and leaves out
 what was not measured yet. `figures: missed` lists all limits that were missed.
 
@@ -31,8 +32,9 @@ from bench import plots
 from bench.plots import Plot
 from bench.timing import Figure
 
-DOCS = Path(__file__).parent.parent / "docs"
-PAGE = DOCS / "benchmarks.md"
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+PAGES = (ROOT / "README.md", DOCS / "benchmarks.md")
 FIGURES = DOCS / "figures"
 PLOTS = DOCS / "plots"
 WRITES = "BENCH_WRITE"
@@ -41,6 +43,43 @@ before the first benchmark: later ones would only see what the others caused."""
 COLUMNS = ("operation", "ctx", "floor", "baseline", "ratio", "limit")
 """Those of a table of `Figure`s."""
 MISSED = "missed"
+README = "readme"
+IN_README = [
+    (
+        "CPU time of the hook after a tool call",
+        ("hooks", "`post-tool-use`: store an event", "ctx"),
+        ("hooks", "`post-tool-use`: store an event", "floor", "an empty Python process"),
+    ),
+    (
+        "time from the end of an agent's answer until search finds it",
+        (
+            "worker",
+            "from the end of an agent's answer (Stop hook) until search finds it, wall",
+            "ctx",
+        ),
+        None,
+    ),
+    (
+        "`ctx query` in a repository of 10,005 source files",
+        ("query", "`ctx query`, whole process, wall", "ctx"),
+        ("query", "`ctx query`, whole process, wall", "baseline", "`git grep`"),
+    ),
+    (
+        "share of 437 real tasks in which the first five results contain all changed files",
+        ("localisation", "all, 437", "ctx"),
+        ("localisation", "all, 437", "baseline", "BM25 with paths"),
+    ),
+    (
+        "commands stopped at each file-system operation, without data loss",
+        (
+            "crash",
+            "commands stopped at every file-system operation, by a kill or a power cut: nothing lost",
+            "ctx",
+        ),
+        None,
+    ),
+]
+"""The rows of the README: what it says, a cell of a table, and one to compare it with."""
 
 
 class Table(NamedTuple):
@@ -222,6 +261,8 @@ def filled(page: str) -> str:
         names = found["names"].split()
         if names == [MISSED]:
             shown = missed_limits()
+        elif names == [README]:
+            shown = readme_table()
         else:
             measured = set(kept_names())
             shown = joined([read(name) for name in names if name in measured])
@@ -282,6 +323,22 @@ def missed_limits() -> str:
     return "\n".join(markdown(*without_empty_columns(columns, rows)))
 
 
+def readme_table() -> str:
+    rows = []
+    for about, figure, other in IN_README:
+        compared = f"{cell(*other[:3])} for {other[3]}" if other else ""
+        rows.append([about, cell(*figure), compared])
+    return "\n".join(markdown(["", "ctx", "for comparison"], rows))
+
+
+def cell(name: str, row: str, column: str) -> str:
+    """A figure with its unit; shares have theirs in the title of the table."""
+    table = read(name).table
+    [found] = [each for each in table.rows if each[0] == row]
+    text = found[list(table.columns).index(column)].partition(" for ")[0]
+    return f"{text} %" if re.fullmatch(r"\d+\.\d", text) else text
+
+
 def without_empty_columns(
     columns: Sequence[str], rows: Sequence[Sequence[str]]
 ) -> tuple[list[str], list[list[str]]]:
@@ -296,9 +353,18 @@ def markdown(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[
         yield f"| {' | '.join(row)} |"
 
 
-def fill_page() -> None:
-    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+def fill_pages() -> None:
+    for page in PAGES:
+        page.write_text(filled(page.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def pages_that_differ() -> list[str]:
+    texts = {page.name: page.read_text(encoding="utf-8") for page in PAGES}
+    return [name for name, text in texts.items() if filled(text) != text]
 
 
 if __name__ == "__main__":
-    fill_page()
+    if "--check" not in sys.argv:
+        fill_pages()
+    elif different := pages_that_differ():
+        raise SystemExit(f"{' and '.join(different)}: run `make docs` to show the kept figures.")

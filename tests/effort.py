@@ -37,13 +37,13 @@ SLOW = frozenset(
     page/test_without_scripts
     sync/test_store_copy synthesis/test_synthesis_properties
     worker/test_model_thread worker/test_worker
-    test_dist test_docs test_figures test_imports test_layers test_library
+    test_dist test_docs test_imports test_layers test_library
     test_redaction
     """.split()
 )
 """The modules, beside those in `e2e`, that are about processes, damage, whole repositories or
 random cases. A single heavy test elsewhere is marked `slow`, and so is what needs a PostgreSQL
-server. `make check` has `test_docs`, `test_figures` and `test_layers`."""
+server. `make check` has `test_docs` and `test_layers`."""
 
 
 def times(count: int) -> int:
