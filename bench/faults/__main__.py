@@ -8,9 +8,10 @@ and stops at the first that fails. A fault that makes a test hang is found too.
 
 The last commit of the tree is tested. The faults of a seed are drawn once and kept in seed-N.json
 beside this file. Later trees are tested with the same faults. If a function or statement no longer
-exists, its fault is left out, also of the rates before. `--write` keeps what was found. Results are
-written to the work folder after each fault, so an interrupted run continues when it is started
-again. Allow three hours for each seed on two quiet processors.
+exists, its fault is left out, also of the rates before. Results are written to the work folder
+after each fault, so an interrupted run continues when it is started again. `--write` keeps what was
+found, also of an interrupted run, which can then continue on another machine. Allow three hours for
+each seed on two quiet processors.
 """
 
 import argparse
@@ -40,10 +41,10 @@ class Kept(NamedTuple):
     fault: Fault
     found: dict[str, str | None]
     """For each measured commit the test that found it, "" if none did, None if the fault could not
-    be planted."""
+    be planted. A commit is left out until the fault was tried there."""
 
     def is_counted(self, commits: Iterable[str]) -> bool:
-        is_everywhere = all(self.found[commit] is not None for commit in commits)
+        is_everywhere = all(self.found.get(commit) is not None for commit in commits)
         return is_everywhere and not self.fault.equivalent
 
 
@@ -82,15 +83,18 @@ def _kept_path(seed: int) -> Path:
     return HERE / f"seed-{seed}.json"
 
 
-def search(tree: Path, faults: Sequence[Fault], jobs: int, folder: Path) -> dict[str, str]:
-    """The test that finds each fault, by the key of the fault."""
+def search(
+    tree: Path, faults: Sequence[Fault], jobs: int, folder: Path, found: dict[str, str]
+) -> None:
+    """Add the test that finds each fault, by the key of the fault."""
     results = folder / "results.jsonl"
     results.touch()
-    lines = [json.loads(line) for line in results.read_text("utf-8").splitlines()]
-    found = {line["fault"]: line["found_by"] for line in lines}
+    for text in results.read_text("utf-8").splitlines():
+        line = json.loads(text)
+        found[line["fault"]] = line["found_by"]
     waiting = [fault for fault in faults if fault.key not in found]
     if not waiting:
-        return found
+        return
     copies = [suite.Copy(tree, folder / f"copy-{number}") for number in range(1, jobs + 1)]
     try:
         recording = recorded(copies, faults, folder)
@@ -111,7 +115,6 @@ def search(tree: Path, faults: Sequence[Fault], jobs: int, folder: Path) -> dict
     finally:
         for copy in copies:
             copy.close()
-    return found
 
 
 def recorded(
@@ -132,7 +135,7 @@ def show(seed: int, faults: Sequence[Kept], commit: str) -> None:
     commits = list(dict.fromkeys([first, commit]))
     counted = [each for each in faults if each.is_counted(commits)]
     for fault, found in faults:
-        if None in (found[first], found[commit]):
+        if None in (found.get(first), found.get(commit)):
             print(f"left out, as its function or statement no longer exists: {fault}")
         elif fault.equivalent:
             print(f"left out, as nobody can observe it: {fault}\n    {fault.equivalent}")
@@ -182,13 +185,19 @@ def main() -> None:
     folder = options.work.resolve() / commit
     folder.mkdir(parents=True, exist_ok=True)
     lists = {seed: kept(seed, tree, options.count, folder) for seed in options.seed or SEEDS}
-    present = [fault for each in lists.values() for fault, _ in each if is_present(tree, fault)]
-    found = search(tree, present, options.jobs, folder)
+    every = [each for faults in lists.values() for each in faults]
+    present = [fault for fault, _ in every if is_present(tree, fault)]
+    found = {fault.key: by for fault, known in every if (by := known.get(commit)) is not None}
+    try:
+        search(tree, present, options.jobs, folder, found)
+    finally:
+        for seed, faults in lists.items():
+            for fault, found_at in faults:
+                if fault.key in found or fault not in present:
+                    found_at[commit] = found.get(fault.key)
+            if report.WRITES in os.environ:
+                keep(_kept_path(seed), faults)
     for seed, faults in lists.items():
-        for fault, found_at in faults:
-            found_at[commit] = found.get(fault.key)
-        if report.WRITES in os.environ:
-            keep(_kept_path(seed), faults)
         show(seed, faults, commit)
 
 
