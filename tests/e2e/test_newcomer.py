@@ -1,7 +1,4 @@
-"""What a newcomer types, on a terminal of 80 columns, and what the screen shows.
-
-The screens are in `tests/golden/newcomer.txt`; `CTX_TEST_RENEW=1` renews them.
-"""
+"""What a newcomer types, on a terminal of 80 columns: screens fit, and none has a traceback."""
 
 import re
 import shlex
@@ -11,13 +8,9 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from ctx import clock
 from ctx.cli.commands import COMMANDS
 from tests.conftest import Ctx, git
 from tests.e2e.terminals import on_a_terminal
-from tests.page_examples import RENEW
-
-GOLDEN = Path(__file__).parent.parent / "golden" / "newcomer.txt"
 
 # `ID` is the node that the last `ctx add` printed, `FIRST` the one that the first printed.
 TYPED = """
@@ -77,30 +70,18 @@ ctx help scopes
 ANSWERS = {"ctx init": "n\n"}
 
 
-# A command sees one time, however long it takes, so that ages are the same in every run.
-SITE = """
-import itertools, os, time
-calls = itertools.count()
-time.time_ns = lambda: int(os.environ["WALL_MS"]) * 1_000_000 + next(calls) * 1_000
-time.time = lambda: time.time_ns() / 1_000_000_000
-"""
-BETWEEN_COMMANDS_MS = 90_000
-
-
 @pytest.fixture
 def shop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A repository at a path of fixed length, because lines are broken where it does not fit."""
     with TemporaryDirectory(prefix="ctx-", dir="/tmp") as folder:
         space = Path(folder)
-        for name in ("app", "home", "site"):
+        for name in ("app", "home"):
             (space / name).mkdir()
-        (space / "site" / "sitecustomize.py").write_text(SITE)
         (space / "editor").write_text("#!/bin/sh\n:\n")
         (space / "editor").chmod(0o755)
         for variable, value in {
             "HOME": f"{space}/home",
             "CTX_HOME": f"{space}/home/.ctx",
-            "PYTHONPATH": f"{space}/site",
             "PATH": "/usr/bin:/bin",
             "EDITOR": f"{space}/editor",
             "NO_COLOR": "1",
@@ -115,15 +96,12 @@ def shop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         yield space / "app"
 
 
-def test_the_screens_of_a_newcomer(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_screens_of_a_newcomer(shop: Path) -> None:
     ids: list[str] = []
-    screens: list[str] = []
     wide: list[str] = []
-    now = clock.now_ms()
-    for number, line in enumerate(TYPED.strip().splitlines()):
+    for line in TYPED.strip().splitlines():
         names = {"ID": ids[-1], "FIRST": ids[0]} if ids else {}
         words = [names.get(word, word) for word in shlex.split(line)[1:]]
-        monkeypatch.setenv("WALL_MS", str(now + number * BETWEEN_COMMANDS_MS))
         screen = on_a_terminal(words, shop, columns=80, answer=ANSWERS.get(line, ""))
         # Progress, which only a slow machine shows, is overwritten.
         screen = re.sub(r"[^\n]*\r", "", screen.replace("\r\n", "\n"))
@@ -131,12 +109,7 @@ def test_the_screens_of_a_newcomer(shop: Path, monkeypatch: pytest.MonkeyPatch) 
         wide += [f"{line}: {row}" for row in screen.splitlines() if len(row) > 80]
         assert "Unexpected" not in screen
         assert "Traceback" not in screen
-        screens.append(f"$ {line}\n{_stable(screen, shop)}")
-    shown = "\n".join(screens)
-    if RENEW:
-        GOLDEN.write_text(shown)
     assert wide == []
-    assert shown == GOLDEN.read_text()
 
 
 @pytest.mark.parametrize("command", [name for name in COMMANDS if name != "help"])
@@ -152,17 +125,3 @@ def test_a_help_screen_shows_what_matters_before_the_options(
     assert re.search(r"^\w.*\.$", before, re.MULTILINE), "no description"
     assert f"\nexamples:\n  ctx {command}" in after
     assert [row for row in (topic + usage + rest).splitlines() if len(row) > 80] == []
-
-
-def _stable(screen: str, shop: Path) -> str:
-    """Without ids, times and sizes."""
-    text = screen.replace(str(shop.parent), "/tmp/ctx-12345678")
-    text = re.sub(r"\b\d{13}-\d+-\w{8}\b", "RECEIPT", text)
-    text = re.sub(r"\b01[0-9A-Z]{24}\b", "NODE-ID", text)
-    text = re.sub(r"\b01[0-9A-Z]{10}\b", "NODE-ID-----", text)
-    text = re.sub(r"\b[0-9a-f]{12}\b", "COMMIT-ID---", text)
-    text = re.sub(r"\b[0-9a-f]{64}\b", "COMMIT-ID", text)
-    text = re.sub(r"\d{4}-\d\d-\d\d(T[\d:]+Z)?", "DATE", text)
-    text = re.sub(r"-[0-9a-z]{4}\.md\b", "-END.md", text)
-    text = re.sub(r"in \d+ ms\b", "in N ms", text)
-    return re.sub(r"\d+\.\d (KiB|MB)", "SIZE", text)

@@ -94,56 +94,6 @@ def test_nodes_of_both_stores_are_shown_in_the_next_conversation(resident: Perso
     assert {mine, ours} <= given_ids
 
 
-def test_all_commands_work_in_a_project(resident: Person) -> None:
-    person = resident
-    old, new, why = (person.adds(f"Deploys are on {day}.") for day in ("Mondays", "Tuesdays", "X"))
-    cookie = person.adds("Sessions are cookies.")
-    first = person.say(
-        "It changed.",
-        f'<ctx:supersede old="{old[:12]}" new="{new[:12]}"/>'
-        f'<ctx:link from="{new[:12]}" to="{why[:12]}" type="DEPENDS_ON"/>'
-        f'<ctx:summarize nodes="{cookie[:12]}" archive="true">Cookies.</ctx:summarize>'
-        "<ctx:status/>",
-    )
-    nodes = person.nodes()
-    assert "Deploys are on Mondays." not in nodes
-    assert where(nodes["Sessions are cookies."]) == ("project", ["tier:off-context"])
-    assert where(nodes["Cookies."]) == ("project", ["tier:reference"])
-    edges = person.ctx("edges", new)["edges"]
-    assert {(edge["type"], edge["to_id"]) for edge in edges} == {
-        ("SUPERSEDES", old),
-        ("DEPENDS_ON", why),
-    }
-
-    summary = nodes["Cookies."]["id"][:12]
-    second = person.say("How full?", f'<ctx:expand node="{summary}"/>', resume=first.session)
-    assert "## Memory status" in second.request.newest.injected_at("UserPromptSubmit")
-    third = person.say("In detail?", "Cookies.", resume=first.session)
-    assert third.request.newest.injected.count("] Sessions are cookies.") == 1
-
-
-def test_compaction_and_clear_keep_the_context(resident: Person) -> None:
-    person = resident
-    person.adds("Deploys are on Tuesdays.", "--type", "fact", "--tag", "tier:pinned")
-    first = person.say(
-        "Let us do the tokens.",
-        '<ctx:task name="Token refresh" action="start"/>'
-        '<ctx:remember type="observation" tags="tier:working">Called twice.</ctx:remember>',
-    )
-    person.say("/compact", "<summary>Tokens.</summary>", resume=first.session)
-    second = person.say("Go on.", '<ctx:recall query="deploys"/>', resume=first.session)
-    context = second.request.injected_at("SessionStart")
-    places = [context.find(text) for text in ("Token refresh", "Called twice.", "Deploys are on")]
-    assert -1 not in places
-    assert places == sorted(places)
-    assert context.count("Called twice.") == 1
-
-    cleared = person.say("/clear", resume=first.session)
-    third = person.say("And?", "On Tuesdays.", resume=cleared.session)
-    assert "## Recall Results" in third.request.injected_at("UserPromptSubmit")
-    assert "Called twice." in third.request.injected_at("SessionStart")
-
-
 def test_two_concurrent_conversations_stage_separately(resident: Person) -> None:
     def say(name: str) -> str:
         remember = f'<ctx:remember type="fact">{name} was here.</ctx:remember>'

@@ -2,7 +2,6 @@
 
 import sqlite3
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 from tests.e2e.claude_code.api import Reply, Tool
@@ -79,28 +78,6 @@ def test_after_compaction_the_state_comes_first(person: Person) -> None:
     assert places == sorted(places)
     assert "Who calls it?" in context
     assert context.count("Called twice.") == 1
-
-
-def test_two_concurrent_conversations_are_independent(person: Person) -> None:
-    def begin(name: str) -> str:
-        said = person.say(
-            f"I am {name}.",
-            f'<ctx:remember type="fact">{name} was here.</ctx:remember>'
-            f'<ctx:recall query="{name}"/>',
-        )
-        return said.session
-
-    def go_on(session: str) -> str:
-        said = person.say("Who am I?", "Somebody.", resume=session)
-        return said.request.newest.injected_at("UserPromptSubmit")
-
-    with ThreadPoolExecutor() as pool:
-        sessions = list(pool.map(begin, ["Anna", "Berta"]))
-        given = list(pool.map(go_on, sessions))
-    assert sorted(person.nodes()) == ["Anna was here.", "Berta was here."]
-    for text, own, other in zip(given, ["Anna", "Berta"], ["Berta", "Anna"], strict=True):
-        assert f"{own} was here." in text
-        assert f"{other} was here." not in text
 
 
 def test_tool_calls_are_stored_as_events(person: Person) -> None:

@@ -38,11 +38,6 @@ class Scenario(NamedTuple):
     summary: Mapping[str, tuple[str, ...]] = {}
     """Words that sections of the session summary must name."""
 
-    @property
-    def calls(self) -> int:
-        replies = (reply for turn in self.turns for reply in turn.replies)
-        return sum(len(reply.tools) for reply in replies if isinstance(reply, Reply))
-
 
 def bash(command: str, says: str = "") -> Reply:
     return _using(says, Tool("Bash", {"command": command, "description": command[:40]}))

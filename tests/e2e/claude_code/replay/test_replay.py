@@ -1,37 +1,25 @@
 """After each session, memory contains the expected observations and nothing else."""
 
-import json
 import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ctx.hook_files import spool
-from tests import effort, installed
+from tests import installed
 from tests.conftest import git
 from tests.e2e.claude_code.client import Person
 from tests.e2e.claude_code.replay import in_javascript, in_python, in_rust
 from tests.e2e.claude_code.replay.scenario import Expected, Scenario, played_at
 
 SCENARIOS = (*in_python.SCENARIOS, *in_javascript.SCENARIOS, *in_rust.SCENARIOS)
-FEW = (in_python.REFRESH_ONCE, in_python.RENAMES, in_javascript.FLAKY, in_rust.FLAGS_CORRECTED)
-"""Those that are played by the real client each time."""
 
 
-def test_there_are_enough_scenarios() -> None:
-    assert len(SCENARIOS) >= 10
-    assert max(scenario.calls for scenario in SCENARIOS) >= 60
-
-
-@pytest.mark.parametrize(
-    "scenario", SCENARIOS if effort.IS_THOROUGH else FEW, ids=lambda scenario: scenario.name
-)
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
 def test_a_session_gives_the_expected_observations(person: Person, scenario: Scenario) -> None:
     with_tools(person, scenario)
     session = played(person, scenario)
@@ -112,55 +100,3 @@ def is_prompt(content: str, scenario: Scenario) -> bool:
 
 def flat(section: str | Sequence[str]) -> str:
     return section if isinstance(section, str) else "\n".join(section)
-
-
-THINGS = ("cart", "parser", "queue", "report", "importer", "login", "price list", "index", "cache")
-
-
-def test_a_decision_of_the_first_of_25_sessions_is_shown_in_the_last(person: Person) -> None:
-    with_tools(person, in_python.REFRESH_ONCE)
-    played(person, in_python.REFRESH_ONCE)
-    for number in range(2, 25):
-        works_on_something_else(person, number)
-    person.settles()
-    assert len(person.ctx("sessions", "list", "--limit", "0")["sessions"]) == 24
-
-    decided = "never by callers"
-    last = person.say("May a caller of Session refresh its token?", "No.")
-    given = last.request.injected_at("SessionStart") + last.request.injected_at("UserPromptSubmit")
-    recalled = person.ctx("recall", "may a caller refresh a token?")
-    first = recalled["nodes"][0]["content"] if recalled["nodes"] else ""
-    assert decided in given or decided in first
-
-
-def works_on_something_else(person: Person, number: int) -> None:
-    """Run a session about other files and other decisions."""
-    home, session = str(person.home / ".ctx"), f"session-{number}"
-    thing = THINGS[number % len(THINGS)]
-    path = person.project / f"{thing.replace(' ', '_')}_{number}.py"
-    common = {"session_id": session, "cwd": str(person.project), "transcript_path": ""}
-    said: list[tuple[str, dict[str, Any]]] = [
-        ("session-start", {"source": "startup"}),
-        ("prompt-submit", {"prompt": f"Write the {thing}, version {number}, for the bank."}),
-        (
-            "post-tool-use",
-            {
-                "tool_name": "Write",
-                "tool_use_id": f"toolu_{number}",
-                "tool_input": {"file_path": str(path), "content": f"def make_{number}(): ...\n"},
-                "tool_response": {"type": "create", "filePath": str(path)},
-            },
-        ),
-        (
-            "stop",
-            {
-                "last_assistant_message": f"I wrote `make_{number}`. We use {number} workers for"
-                f" the {thing}, because more do not help."
-            },
-        ),
-        ("session-end", {"reason": "other"}),
-    ]
-    for word, told in said:
-        event = {**common, "hook_event_name": spool.EVENTS[word], **told}
-        spool.put(home, spool.new_id(time.time_ns() // 1_000_000), word, json.dumps(event).encode())
-        time.sleep(0.002)

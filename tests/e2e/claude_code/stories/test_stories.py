@@ -13,7 +13,6 @@ from tests.conftest import git
 from tests.e2e.claude_code.client import Person
 from tests.e2e.claude_code.replay.scenario import played_at
 from tests.e2e.claude_code.stories.harbour import HARBOUR
-from tests.e2e.claude_code.stories.photos import PHOTOS
 from tests.e2e.claude_code.stories.story import Story, is_shown, missing, untrue
 
 MOST_TOKENS = 600
@@ -21,10 +20,8 @@ FILLERS = 33
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("story", [HARBOUR, PHOTOS], ids=lambda story: story.name)
-def test_the_eighth_session_gets_what_a_colleague_would_tell_it(
-    person: Person, story: Story
-) -> None:
+def test_the_eighth_session_gets_what_a_colleague_would_tell_it(person: Person) -> None:
+    story = HARBOUR
     prepare(person, story)
     for turns in story.sessions:
         person.converse([(turn.prompt, played_at(person.project, turn.replies)) for turn in turns])
