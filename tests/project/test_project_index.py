@@ -318,6 +318,22 @@ def test_any_sequence_of_moves_gives_the_index_from_scratch(
             assert there.from_index() == there.expected(), move
 
 
+def test_an_id_that_two_batches_use_does_not_make_the_order_matter() -> None:
+    """The index of both is built anew as long as both are there."""
+
+    def put(number: int, content: str) -> Record:
+        body = {"type": "fact", "content": content}
+        return record(number, 1 << 20, "node.put", derived_ulid(1, "node"), "", None, body)
+
+    said = [put(0, "One."), put(0, "Two."), put(0, "Three.")]
+    one, two, three = (Kept(frozenset(), frozenset([each]), None) for each in range(3))
+    both = [Kept(frozenset([0]), frozenset([1]), None), Kept(frozenset([1]), frozenset([0]), None)]
+    with world(Drawn(said, [[0], [1], [2]], [one, two, three, *both])) as there:
+        for heads in ([3], [0], [4], [1], [3, 2], [2], [3], [1]):
+            there.move("heads", frozenset(heads))
+            assert there.from_index() == there.expected(), heads
+
+
 def test_a_new_index_reads_each_object_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
