@@ -29,6 +29,13 @@ def test_a_refused_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) ->
         assert sorted(os.listdir(tmp_path)) == ["f", "home"]
 
 
+def test_a_mode_that_cannot_be_copied_is_an_error_and_leaves_no_file(tmp_path: Path) -> None:
+    os.symlink("f", tmp_path / "f")
+    with pytest.raises(OSError, match="symbolic links"):
+        disk.write_like(str(tmp_path / "f"), b"two", 0o600)
+    assert sorted(os.listdir(tmp_path)) == ["f", "home"]
+
+
 def test_discarding_a_missing_file_is_allowed(tmp_path: Path) -> None:
     (tmp_path / "tasks").write_text("not a folder")
     disk.discard(str(tmp_path / "gone"))
