@@ -8,9 +8,9 @@ also writes the table to docs/figures/NAME.json, with the command, the date and 
     <!-- end -->
 
 `python -m bench report` fills all places from the files, also that of the README (`figures:
-readme`), and `--check` fails if a page shows something else. A place that names several tables joins
-their rows, so they need the same columns. It also shows the plots of these names, and leaves out
-what was not measured yet. `figures: missed` lists all limits that were missed.
+readme`), and `--check` fails if a page shows something else. A place that names several tables
+joins their rows, so they need the same columns. It also shows the plots of these names, and leaves
+out what was not measured yet. `figures: missed` lists all limits that were missed.
 
 A limit is compared with what the table shows: `50 ms` or `≥ 75 %` with the column *ctx*, `1.5 ×` or
 `+25 ms` with the column *ratio* or *gain*, and `all` requires a figure such as `200 of 200`.
@@ -73,7 +73,10 @@ IN_README = [
         "commands stopped at each file-system operation, without data loss",
         (
             "crash",
-            "commands stopped at every file-system operation, by a kill or a power cut: nothing lost",
+            (
+                "commands stopped at every file-system operation, "
+                "by a kill or a power cut: nothing lost"
+            ),
             "ctx",
         ),
         None,

@@ -6,17 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import ctx
-from tests.test_hook_imports import (
-    ASKING,
-    AUTHORS,
-    CONFIGURED,
-    IN_PROJECT,
-    LINEAGE,
-    NOTICES,
-    STARTING,
-    WAITING,
-    WHERE,
-)
 
 SOURCE = Path(ctx.__file__).parent
 KEYWORD = re.compile(r"\b(?:FROM|JOIN|INTO|UPDATE|TABLE)\b")
@@ -82,18 +71,6 @@ ELSEWHERE = {
     "cli/completion_candidates.py": {"nodes", "tags", "views"},
 }
 
-HOOK_STATEMENTS = {
-    "ctx.context.hook_queries",
-    # The table of prepared contexts, which is the package's own.
-    "ctx.context.contexts",
-    # These load nothing else of their packages, which own the tables.
-    "ctx.memory.short_ids",
-    "ctx.project.authors",
-    "ctx.memory.sources",
-    "ctx.project.project_index_state",
-}
-"""The modules that hooks load and that have statements."""
-
 
 def named_in(source: str) -> Iterator[str]:
     """The tables that the statements in a module name."""
@@ -124,19 +101,6 @@ def test_statements_are_in_the_package_that_owns_the_table() -> None:
         and table not in ELSEWHERE.get(path, ())
     }
     assert strays == set()
-
-
-def test_statements_of_hooks_are_in_one_module() -> None:
-    loaded = (
-        CONFIGURED | LINEAGE | WHERE | IN_PROJECT | NOTICES | ASKING | STARTING | WAITING | AUTHORS
-    )
-    with_statements = {
-        module
-        for module in loaded
-        for file in [SOURCE.parent / f"{module.replace('.', '/')}.py"]
-        if file.exists() and set(named_in(file.read_text())) - {"sqlite_master"}
-    }
-    assert with_statements == HOOK_STATEMENTS
 
 
 def test_every_exception_is_still_needed() -> None:
