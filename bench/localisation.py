@@ -27,6 +27,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
+from ctx.codebase.code_index import Codebase
+
 from bench import baselines, packs, paired, report
 from bench.checkouts import Checkout, mirror_of
 from ctx import checkouts, clock
@@ -35,7 +37,6 @@ from ctx.code.history import history_refresh as history
 from ctx.code.lookup import Code
 from ctx.code.vocabulary import LARGEST_FILE
 from ctx.codebase import code_index
-from ctx.codebase.code_index import Codebase
 from ctx.layout import CodePlace, Project
 from ctx.packs import file_ranking as ranking
 from ctx.packs import seeds

@@ -35,7 +35,7 @@ from ctx.cli import (
 )
 from ctx.cli import add_file as add_file_command
 from ctx.cli.commands import COMMANDS, module_of
-from ctx.codebase import code_index
+from ctx.codebase import indexing
 from ctx.config import edit_file, resolve, schema, setting
 from ctx.hook_files import spool
 from ctx.memory import walk
@@ -213,8 +213,8 @@ ANSWERS: dict[str, type] = {
     "ctx code packages": code_queries.PackageList,
     "ctx code changed": code_changed.CodeChanges,
     "ctx code history": code_history.FileHistory,
-    "ctx code status": code_index.IndexStatus,
-    "ctx code index": code_index.IndexReport,
+    "ctx code status": indexing.IndexStatus,
+    "ctx code index": indexing.IndexReport,
     "ctx llm": llm.LlmResult,
     "ctx cost": cost.CostReport,
     "ctx cost --calibrate": cost.Calibration,

@@ -37,8 +37,8 @@ from ctx import checkouts, clock
 from ctx.code import file_roles
 from ctx.code.lookup import Code
 from ctx.code.vocabulary import LARGEST_FILE, SLOTS
-from ctx.codebase import code_index
-from ctx.codebase.code_index import Codebase
+from ctx.codebase import indexing
+from ctx.codebase.indexing import Codebase
 from ctx.layout import CodePlace
 
 BUDGETS = (2_000, 8_000, 16_000)
@@ -80,9 +80,9 @@ class Repository:
         )
         codebase = Codebase(place, "", (), LARGEST_FILE)
         if is_new:
-            code_index.index(codebase, clock.no_tick)
+            indexing.update(codebase, clock.no_tick)
             Path(space, "done").touch()
-        code = code_index.open_readable(codebase)
+        code = indexing.open_readable(codebase)
         assert code is not None
         self.code: Code = code
         listed = code.connection.execute(

@@ -40,8 +40,8 @@ from ctx import checkouts, clock
 from ctx.code import file_roles
 from ctx.code.lookup import Code
 from ctx.code.vocabulary import LARGEST_FILE
-from ctx.codebase import code_index
-from ctx.codebase.code_index import Codebase
+from ctx.codebase import indexing
+from ctx.codebase.indexing import Codebase
 from ctx.layout import CodePlace
 from ctx.packs import file_ranking, seeds
 from ctx.packs.file_weights import WEIGHTS
@@ -200,8 +200,8 @@ def _measured(
         f"{space}/index/local",
     )
     codebase = Codebase(place, "", (), LARGEST_FILE)
-    code_index.index(codebase, clock.no_tick)
-    code = code_index.open_readable(codebase)
+    indexing.update(codebase, clock.no_tick)
+    code = indexing.open_readable(codebase)
     assert code is not None
     sources = {
         path: hash

@@ -28,7 +28,7 @@ from contextlib import closing, contextmanager
 from ctx import layout, workspace
 from ctx.clock import Tick, no_tick
 from ctx.code.coverage import Coverage
-from ctx.codebase import code_index
+from ctx.codebase import indexing
 from ctx.errors import ContentRefused, CtxError, PathRefused, UsageError
 from ctx.ids import SessionId, session_id
 from ctx.layout import UserStore
@@ -246,7 +246,7 @@ class Project:
             home = self._environment.user_store.home
             # Of a store that is not trusted there is no index.
             if trust_check.trusted_project(home, self._environment.folder) is None:
-                return code_index.index(code_index.codebase_at(self._environment), tick).coverage
+                return indexing.update(indexing.codebase_at(self._environment), tick).coverage
             with self._project() as project:
                 code = rebuild.incremental(project, tick).code
                 assert code is not None

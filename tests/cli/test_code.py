@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ctx import locks
-from ctx.codebase import code_index
+from ctx.codebase import indexing
 from tests.conftest import Ctx, git
 from tests.files import write
 
@@ -220,7 +220,7 @@ def test_a_line_that_is_not_there(shop: Path, ctx: Ctx) -> None:
 def test_what_is_not_known_yet_is_not_denied(
     shop: Path, ctx: Ctx, surroundings: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(code_index, "_WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(indexing, "_WAIT_SECONDS", 0.0)
     assert ctx("code", "index").code == 0
     [index] = (surroundings / ".ctx" / "code").glob("*/code.db")
     (shop / "later.py").write_text("def later():\n    make()\n")
@@ -264,7 +264,7 @@ def test_every_answer_is_about_the_files_as_they_are(shop: Path, ctx: Ctx) -> No
 def test_one_process_at_a_time_brings_it_up_to_date(
     shop: Path, ctx: Ctx, surroundings: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(code_index, "_WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(indexing, "_WAIT_SECONDS", 0.0)
     assert ctx("code", "status").code == 0
     [index] = (surroundings / ".ctx" / "code").glob("*/code.db")
     (shop / "later.py").write_text("def later():\n    pass\n")

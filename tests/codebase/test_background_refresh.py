@@ -11,8 +11,8 @@ import pytest
 
 from ctx import locks
 from ctx.code import lookup
-from ctx.codebase import background_refresh, code_index
-from ctx.codebase.code_index import Codebase
+from ctx.codebase import background_refresh, indexing
+from ctx.codebase.indexing import Codebase
 from ctx.layout import UserStore
 from ctx.workspace import Environment
 from tests.conftest import git
@@ -28,7 +28,7 @@ def codebase(repo: Path, surroundings: Path) -> Codebase:
     git("add", "-A")
     git("commit", "-qm", "Charge cards")
     store = UserStore(str(surroundings / ".ctx"))
-    return code_index.codebase_at(Environment(str(repo), store, {}, (), "cli"))  # type: ignore[arg-type]
+    return indexing.codebase_at(Environment(str(repo), store, {}, (), "cli"))  # type: ignore[arg-type]
 
 
 def exit_code(process: int) -> int:
@@ -50,7 +50,7 @@ def test_the_index_is_built_by_a_separate_process(codebase: Codebase) -> None:
     # There is one of them.
     assert background_refresh.start(codebase) is None
     assert exit_code(process) == 0
-    with code_index.open_unrefreshed(codebase) as opened:
+    with indexing.open_unrefreshed(codebase) as opened:
         [charge] = opened.code.named("charge")
         assert [edge.label for edge in opened.code.edges_from([charge.id])] == ["CALLS"]
         commits = opened.code.connection.execute("SELECT subject FROM commits").fetchall()

@@ -8,8 +8,8 @@ import pytest
 from ctx import clock
 from ctx.code import index_file
 from ctx.code.history import commit_meanings
-from ctx.codebase import code_index
-from ctx.codebase.code_index import Codebase
+from ctx.codebase import indexing
+from ctx.codebase.indexing import Codebase
 from ctx.errors import IndexCorrupt
 from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
@@ -23,7 +23,7 @@ def codebase(repo: Path, surroundings: Path) -> Codebase:
     for number in range(3):
         commit(repo, f"Change {number}")
     store = UserStore(str(surroundings / ".ctx"))
-    return code_index.codebase_at(Environment(str(repo), store, {}, (), CLI_SESSION))
+    return indexing.codebase_at(Environment(str(repo), store, {}, (), CLI_SESSION))
 
 
 def commit(repo: Path, subject: str) -> None:
@@ -40,12 +40,12 @@ def fingerprints(codebase: Codebase) -> dict[str, bytes]:
 
 
 def test_new_commits_get_fingerprints(repo: Path, codebase: Codebase) -> None:
-    code_index.index(codebase, clock.no_tick)
+    indexing.update(codebase, clock.no_tick)
     before = fingerprints(codebase)
     assert {"Change 0", "Change 1", "Change 2"} <= before.keys()
     assert {len(bits) for bits in before.values()} == {32}
     commit(repo, "Add a timeout")
-    code_index.index(codebase, clock.no_tick)
+    indexing.update(codebase, clock.no_tick)
     after = fingerprints(codebase)
     assert after.keys() - before.keys() == {"Add a timeout"}
 
@@ -53,10 +53,10 @@ def test_new_commits_get_fingerprints(repo: Path, codebase: Codebase) -> None:
 def test_many_commits_get_the_same_fingerprints_as_few(
     codebase: Codebase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    code_index.index(codebase, clock.no_tick)
+    indexing.update(codebase, clock.no_tick)
     one_by_one = fingerprints(codebase)
-    monkeypatch.setattr(code_index, "_FEW", 0)
-    code_index.rebuild(codebase, clock.no_tick)
+    monkeypatch.setattr(indexing, "_FEW", 0)
+    indexing.rebuild(codebase, clock.no_tick)
     assert fingerprints(codebase) == one_by_one
 
 
@@ -67,7 +67,7 @@ def test_the_history_is_read_without_the_table(
         raise IndexCorrupt("The table is damaged.")
 
     monkeypatch.setattr(embedders, "default", damaged)
-    code_index.index(codebase, clock.no_tick)
+    indexing.update(codebase, clock.no_tick)
     assert fingerprints(codebase) == {}
     with closing(index_file.open_for_writing(codebase.place.database)) as connection:
         assert connection.execute("SELECT count(*) FROM commits").fetchone()[0] >= 3

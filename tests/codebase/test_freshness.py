@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from ctx import clock, locks
-from ctx.codebase import background_refresh, code_index, freshness
-from ctx.codebase.code_index import Codebase
+from ctx.codebase import background_refresh, freshness, indexing
+from ctx.codebase.indexing import Codebase
 from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
 from ctx.workspace import Environment
@@ -21,7 +21,7 @@ def codebase(repo: Path, surroundings: Path) -> Codebase:
     git("add", "-A")
     git("commit", "-qm", "Connections")
     store = UserStore(str(surroundings / ".ctx"))
-    return code_index.codebase_at(Environment(str(repo), store, {}, (), CLI_SESSION))
+    return indexing.codebase_at(Environment(str(repo), store, {}, (), CLI_SESSION))
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_a_running_refresh_is_not_waited_for(
     codebase: Codebase, repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(freshness, "_WAIT_SECONDS", 0.0)
-    code_index.refresh(codebase)
+    indexing.refresh(codebase)
     (repo / "net.py").write_text("def reconnect():\n    return 1\n")
     with (
         locks.hold(codebase.place.lock, "test", 0),

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from ctx import layout
-from ctx.codebase import code_index
-from ctx.codebase.code_index import Codebase
+from ctx.codebase import indexing
+from ctx.codebase.indexing import Codebase
 from ctx.ids import CLI_SESSION
 from ctx.objects import verify
 from ctx.operations import add_code
@@ -25,7 +25,7 @@ def workspace(repo: Path, ctx: Ctx, surroundings: Path) -> Workspace:
 
 @pytest.fixture
 def codebase(workspace: Workspace, repo: Path, surroundings: Path) -> Codebase:
-    found = code_index.codebase_at(_environment(repo, surroundings))
+    found = indexing.codebase_at(_environment(repo, surroundings))
     add_code.add_code(found, Options())
     return found
 

@@ -14,7 +14,7 @@ from ctx.ids import CLI_SESSION
 from ctx.workspace import Environment
 
 if TYPE_CHECKING:
-    from ctx.codebase.code_index import Codebase, IndexAge, OpenIndex
+    from ctx.codebase.indexing import Codebase, IndexAge, OpenIndex
     from ctx.operations.code_cycles import Between
 
 EXAMPLES = """
@@ -155,12 +155,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
-    from ctx.codebase import code_index
+    from ctx.codebase import indexing
 
     codebase = codebase_for_command(settings)
     match options.subcommand:
         case "index":
-            make = code_index.rebuild if options.full else code_index.index
+            make = indexing.rebuild if options.full else indexing.update
             with output.progress("Reading the code") as tick:
                 done = make(codebase, tick)
             output.show(done, code_answers.index_blocks)
@@ -193,9 +193,9 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 
 def codebase_for_command(settings: Settings) -> "Codebase":
     """The project whose code a command uses."""
-    from ctx.codebase import code_index
+    from ctx.codebase import indexing
 
-    return code_index.codebase_at(
+    return indexing.codebase_at(
         Environment(
             settings.folder,
             settings.user_store,
@@ -208,12 +208,12 @@ def codebase_for_command(settings: Settings) -> "Codebase":
 
 def open_index(codebase: "Codebase", tick: clock.Tick, *, refresh: bool) -> "OpenIndex":
     """The index, updated if wanted."""
-    from ctx.codebase import code_index
+    from ctx.codebase import indexing
 
     return (
-        code_index.open_refreshed(codebase, tick)
+        indexing.open_refreshed(codebase, tick)
         if refresh
-        else code_index.open_unrefreshed(codebase, tick)
+        else indexing.open_unrefreshed(codebase, tick)
     )
 
 
@@ -227,7 +227,7 @@ def print_index_age(age: "IndexAge", output: Output) -> None:
 def _answer(
     options: argparse.Namespace, codebase: "Codebase", code: "OpenIndex"
 ) -> tuple[Any, Callable[[Any], list[Any]]]:
-    from ctx.codebase import code_index
+    from ctx.codebase import indexing
     from ctx.operations import code_queries
 
     match options.subcommand:
@@ -255,7 +255,7 @@ def _answer(
         case "packages":
             return code_queries.packages(code, options.name), code_answers.packages
         case _:
-            return code_index.status(codebase, code), code_answers.status
+            return indexing.status(codebase, code), code_answers.status
 
 
 def _name(parser: argparse.ArgumentParser) -> None:

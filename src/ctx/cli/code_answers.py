@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ctx.code.item_changes import ItemChange
     from ctx.code.lookup import LocatedItem, OutlineEntry
     from ctx.code.packages.package_queries import IndexedPackage, PackageDependency
-    from ctx.codebase.code_index import IndexReport, IndexStatus
+    from ctx.codebase.indexing import IndexReport, IndexStatus
     from ctx.operations.code_changed import ChangedFile, CodeChanges
     from ctx.operations.code_cycles import Cycle, Cycles
     from ctx.operations.code_history import FileHistory

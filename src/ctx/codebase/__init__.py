@@ -1,6 +1,6 @@
 """The index of a project's code: where it is stored, and how commands open it.
 
-    code_index          refreshes and opens the index, and reports its age
+    indexing            refreshes and opens the index, and reports its age
     index_state         what an answer reports about the index it used
     freshness           as fresh an index as fits into the time of one answer
     background_refresh  refreshes the index in a separate process

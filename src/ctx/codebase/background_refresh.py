@@ -13,8 +13,8 @@ from contextlib import suppress
 
 from ctx import checkouts, clock, detached, locks
 from ctx.code.vocabulary import LARGEST_FILE
-from ctx.codebase import code_index
-from ctx.codebase.code_index import Codebase
+from ctx.codebase import indexing
+from ctx.codebase.indexing import Codebase
 from ctx.errors import CtxError
 from ctx.layout import CodePlace, UserStore
 
@@ -83,7 +83,7 @@ def run(encoded: str) -> None:
     codebase = _decode(encoded)
     # The process that holds the lock does the same work. A failure shows when the index is used.
     with suppress(CtxError):
-        code_index.index(codebase, clock.no_tick, wait_seconds=0)
+        indexing.update(codebase, clock.no_tick, wait_seconds=0)
 
 
 def can_be_written(place: CodePlace) -> bool:

@@ -5,7 +5,7 @@ from typing import NoReturn
 
 from ctx.code import file_listing, lookup, suggestions
 from ctx.code.lookup import Code, IndexedFile, LocatedItem, without_impls
-from ctx.codebase.code_index import IndexAge, OpenIndex
+from ctx.codebase.indexing import IndexAge, OpenIndex
 from ctx.errors import NodeNotFound, PathRefused
 
 _MOST_LISTED = 5

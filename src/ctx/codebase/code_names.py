@@ -18,7 +18,7 @@ from ctx.workspace import Memory
 if TYPE_CHECKING:
     # Most commands name a file or a node and never need these modules.
     from ctx.code.lookup import Code, LocatedItem
-    from ctx.codebase.code_index import Codebase
+    from ctx.codebase.indexing import Codebase
 
 _PLACE = re.compile(r"[^\s:]+:\d{1,9}", re.ASCII)
 _MOST_NAMED = 8
@@ -82,7 +82,7 @@ class CodeNames:
 
     @cached_property
     def _codebase(self) -> "Codebase | None":
-        from ctx.codebase import code_index
+        from ctx.codebase import indexing
 
         memory = self._memory
         is_somewhere = memory.project_memory or checkouts.find_checkout(memory.folder)
@@ -90,7 +90,7 @@ class CodeNames:
             # A folder outside of any project may hold anything, and very many files.
             return None
         with suppress(CtxError):
-            return code_index.codebase_at(memory.environment)
+            return indexing.codebase_at(memory.environment)
         return None
 
     @property

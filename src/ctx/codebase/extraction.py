@@ -13,9 +13,9 @@ from ctx import clock, disk, redaction
 from ctx.code import code_snapshots, semantics
 from ctx.code.lookup import Code
 from ctx.code.semantics import AddedFileVersion, Semantics
-from ctx.codebase import code_index, freshness
-from ctx.codebase.code_index import Codebase
+from ctx.codebase import freshness, indexing
 from ctx.codebase.extraction_result import ExtractedFile, ExtractedItem, ExtractionResult
+from ctx.codebase.indexing import Codebase
 from ctx.errors import CtxError
 from ctx.ids import NodeId, ObjectId
 from ctx.objects import trees
@@ -30,7 +30,7 @@ _ORDER = {"CONTAINS": 1, "IMPORTS": 1, "DEFINES": 2, "CALLS": 3}
 
 def open_with(workspace: Workspace, paths: Sequence[str]) -> Code | None:
     """Open an index that contains these files; None if it can be neither read nor built."""
-    codebase = code_index.codebase_of(workspace)
+    codebase = indexing.codebase_of(workspace)
     code = freshness.open_if_quick(codebase)
     if code is not None and all(_is_current(code, codebase, path) for path in paths):
         return code
@@ -38,8 +38,8 @@ def open_with(workspace: Workspace, paths: Sequence[str]) -> Code | None:
         code.connection.close()
     # A large repository has no index yet, or too much has changed: index only these files.
     with suppress(CtxError):
-        code_index.refresh(codebase, chosen=frozenset(paths).__contains__)
-    return code_index.open_readable(codebase)
+        indexing.refresh(codebase, chosen=frozenset(paths).__contains__)
+    return indexing.open_readable(codebase)
 
 
 def _is_current(code: Code, codebase: Codebase, path: str) -> bool:

@@ -15,9 +15,9 @@ from typing import NamedTuple, TypeVar
 from ctx import clock, disk
 from ctx.code import index_file, lookup
 from ctx.code.lookup import Code
-from ctx.codebase import code_index
-from ctx.codebase.code_index import Codebase, OpenIndex
+from ctx.codebase import indexing
 from ctx.codebase.index_state import IndexState
+from ctx.codebase.indexing import Codebase, OpenIndex
 from ctx.errors import (
     CtxError,
     DiskFailure,
@@ -68,7 +68,7 @@ def codebase_here(memory: Memory) -> Codebase | None:
     # Outside of a project, a folder may hold anything.
     if memory.project is not None:
         with suppress(PathRefused, GitFailure):
-            return code_index.codebase_at(memory.environment)
+            return indexing.codebase_at(memory.environment)
     return None
 
 
@@ -87,7 +87,7 @@ def with_code(
         return attempt()
     except (sqlite3.DatabaseError, ValueError, IndexError, IndexCorrupt):
         try:
-            if not code_index.remove_damaged(codebase):
+            if not indexing.remove_damaged(codebase):
                 raise
         except (LockConflict, DiskFailure):
             # Another process rebuilds the index, or nothing can be written here.
@@ -110,7 +110,7 @@ def open_now(codebase: Codebase, question: str) -> Iterator[AvailableCode]:
 def open_as_it_is(codebase: Codebase) -> Iterator[OpenIndex | None]:
     """Open the index as the last refresh left it, at once; None without one. It is built or
     refreshed in the background."""
-    opened = code_index.open_at_once(codebase)
+    opened = indexing.open_at_once(codebase)
     if opened is None:
         _refresh_behind(codebase)
         yield None
@@ -137,7 +137,7 @@ def open_if_quick(codebase: Codebase) -> Code | None:
         if len(listing.files) > FEW_FILES:
             return None
     _refresh_in_time(codebase, _NAMES_SECONDS, with_history=False)
-    return code_index.open_readable(codebase)
+    return indexing.open_readable(codebase)
 
 
 def recently_edited(code: Code, wall_ms: int) -> list[str]:
@@ -168,7 +168,7 @@ def _open_existing(codebase: Codebase) -> tuple[Code, str] | None:
         # It is being built, or building was interrupted. Half an index is no better than a search.
         return None
     state = "fresh" if _refresh_in_time(codebase) else _without_refresh(codebase)
-    code = code_index.open_readable(codebase)
+    code = indexing.open_readable(codebase)
     return (code, state) if code else None
 
 
@@ -185,7 +185,7 @@ def _open_first(codebase: Codebase, question: str) -> tuple[Code | None, str]:
     except GitFailure:
         return None, "refused"
     if len(files) <= FEW_FILES and _refresh_in_time(codebase):
-        return code_index.open_readable(codebase), "fresh"
+        return indexing.open_readable(codebase), "fresh"
     left = max(_IN_ALL_SECONDS - (clock.monotonic() - began), _SCAN_SECONDS)
     results = None
     with suppress(CtxError):
@@ -211,9 +211,9 @@ def _refresh_in_time(
 
     # If another process holds the lock or nothing can be written, the index stays as it is.
     try:
-        code_index.refresh(codebase, tick, wait_seconds=_WAIT_SECONDS)
+        indexing.refresh(codebase, tick, wait_seconds=_WAIT_SECONDS)
         if with_history:
-            code_index.read_history(codebase, tick, _WAIT_SECONDS)
+            indexing.read_history(codebase, tick, _WAIT_SECONDS)
     except (_OutOfTime, CtxError):
         return False
     return True

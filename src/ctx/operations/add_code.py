@@ -22,8 +22,8 @@ from ctx.code.code_snapshots import SnapshotFile, SnapshotMaker
 from ctx.code.coverage import LanguageFiles, UnreadFiles
 from ctx.code.file_listing import ExcludedPath
 from ctx.code.vocabulary import KINDS
-from ctx.codebase import code_index
-from ctx.codebase.code_index import Codebase
+from ctx.codebase import indexing
+from ctx.codebase.indexing import Codebase
 from ctx.ids import ObjectId, SessionId
 from ctx.objects import trees
 from ctx.objects.object_store import Object, typed
@@ -117,15 +117,15 @@ def add_code(
     chosen = _file_filter(codebase, options)
 
     def attempt() -> AddCodeResult:
-        done = code_index.refresh(codebase, tick, chosen=_read_filter(chosen))
-        with code_index.open_unrefreshed(codebase) as opened:
+        done = indexing.refresh(codebase, tick, chosen=_read_filter(chosen))
+        with indexing.open_unrefreshed(codebase) as opened:
             return _result(opened.code.connection, codebase.place.root, chosen, done)
 
     try:
         return attempt()
     except DatabaseError:
         # Damage that a refresh without changes does not read.
-        if not code_index.remove_damaged(codebase):
+        if not indexing.remove_damaged(codebase):
             raise
     return attempt()
 
@@ -192,7 +192,7 @@ def snapshot(
     chosen = _file_filter(codebase, options)
     repository = workspace.repository
     root = codebase.place.root
-    with code_index.open_unrefreshed(codebase, tick) as opened, repository.locked("ctx add code"):
+    with indexing.open_unrefreshed(codebase, tick) as opened, repository.locked("ctx add code"):
         heads = repository.tips()
         steps, parked = staging.open_steps(repository, workspace.session, heads)
         before = tool_snapshots.last_code(repository, steps, heads)

@@ -20,7 +20,7 @@ from ctx.code import (
 from ctx.code.grammars import GRAMMARS
 from ctx.code.item_changes import ItemChange
 from ctx.code.source_model import ParsedFile
-from ctx.codebase.code_index import Codebase
+from ctx.codebase.indexing import Codebase
 from ctx.errors import GitFailure, UsageError
 
 _LARGE = 400_000

@@ -8,7 +8,7 @@ from ctx.code import cycles as condensing
 from ctx.code.cycles import CondensedGraph, CycleView
 from ctx.code.lookup import Code
 from ctx.code.vocabulary import MEDIUM, file_of, item_id
-from ctx.codebase.code_index import Codebase, IndexAge, OpenIndex
+from ctx.codebase.indexing import Codebase, IndexAge, OpenIndex
 from ctx.errors import DiskFailure
 
 Between = Literal["files", "items"]

@@ -15,7 +15,7 @@ from ctx.code.code_graph import CodeEdge
 from ctx.code.lookup import IndexedFile, OutlineEntry
 from ctx.code.vocabulary import LARGEST_FILE, LOW
 from ctx.codebase import freshness
-from ctx.codebase.code_index import IndexAge, OpenIndex
+from ctx.codebase.indexing import IndexAge, OpenIndex
 from ctx.errors import NodeNotFound
 from ctx.ids import NodeId
 from ctx.operations import code_queries, code_trouble

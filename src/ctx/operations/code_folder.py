@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ctx.code import folders
 from ctx.codebase import freshness
-from ctx.codebase.code_index import IndexAge, OpenIndex
+from ctx.codebase.indexing import IndexAge, OpenIndex
 from ctx.errors import NodeNotFound
 from ctx.operations import code_trouble
 from ctx.operations.code_trouble import NO_TROUBLE, Trouble

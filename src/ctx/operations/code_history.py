@@ -11,7 +11,7 @@ from ctx.code.history import commit_queries
 from ctx.code.history import history_refresh as history
 from ctx.code.history.commit_queries import CoChange
 from ctx.code.lookup import Code
-from ctx.codebase.code_index import Codebase
+from ctx.codebase.indexing import Codebase
 from ctx.errors import LockConflict, PathRefused, UsageError
 from ctx.layout import Project
 from ctx.sqlite.connection import explain_errors

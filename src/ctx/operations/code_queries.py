@@ -9,7 +9,7 @@ from ctx.code.packages import package_queries
 from ctx.code.packages.package_queries import IndexedPackage, PackageDependency
 from ctx.code.vocabulary import CONFIDENCES, file_of
 from ctx.codebase import code_items
-from ctx.codebase.code_index import IndexAge, OpenIndex
+from ctx.codebase.indexing import IndexAge, OpenIndex
 from ctx.errors import NodeNotFound
 
 _CALLS = ("CALLS",)

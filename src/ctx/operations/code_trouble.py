@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ctx import clock
 from ctx.code.lookup import Code
-from ctx.codebase.code_index import OpenIndex
+from ctx.codebase.indexing import OpenIndex
 from ctx.memory import mentions
 from ctx.memory.mentions import AnchorMention
 from ctx.operations import debug_graph

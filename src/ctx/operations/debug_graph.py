@@ -11,7 +11,7 @@ from ctx.code import lookup, suggestions
 from ctx.code.lookup import Code, LocatedItem
 from ctx.code.vocabulary import SLOTS, file_of, item_id
 from ctx.codebase import code_items
-from ctx.codebase.code_index import IndexAge
+from ctx.codebase.indexing import IndexAge
 from ctx.errors import AmbiguousId, NodeNotFound
 from ctx.ids import NodeId
 from ctx.memory import walk

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 from ctx.code import coverage, lookup, suggestions
 from ctx.code.lookup import LocatedItem
 from ctx.code.packages import package_queries as packages
-from ctx.codebase import code_index
-from ctx.codebase.code_index import Codebase, IndexAge, OpenIndex
+from ctx.codebase import indexing
+from ctx.codebase.indexing import Codebase, IndexAge, OpenIndex
 from ctx.errors import IndexCorrupt, UsageError
 from ctx.ids import ObjectId
 from ctx.objects import object_index
@@ -54,7 +54,7 @@ def look_up(workspace: Workspace | None, codebase: Codebase, key: str | None) ->
         )
         heads, entries = found.heads, found.entries if known else ()
     try:
-        opened = code_index.open_unrefreshed(codebase)
+        opened = indexing.open_unrefreshed(codebase)
     except IndexCorrupt:
         return IndexLookup(key or "", heads, entries, (), (), None)
     with opened:

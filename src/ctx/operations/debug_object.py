@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from ctx import disk
 from ctx.code import code_snapshots
-from ctx.codebase import code_index
-from ctx.codebase.code_index import Codebase
+from ctx.codebase import indexing
+from ctx.codebase.indexing import Codebase
 from ctx.errors import ObjectNotFound, UsageError
 from ctx.ids import ObjectId, object_prefix
 from ctx.objects import codec
@@ -55,7 +55,7 @@ def _stored_object(repository: Repository, text: str) -> ObjectDetails:
 
 def _file(codebase: Codebase, prefix: str) -> ObjectDetails | None:
     """The file whose content has a hash with this prefix, if it still has that content."""
-    code = code_index.open_readable(codebase)
+    code = indexing.open_readable(codebase)
     if code is None:
         return None
     with code:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import clock, tokens
 from ctx.codebase import anchor_check, freshness
-from ctx.codebase.code_index import Codebase
 from ctx.codebase.freshness import AvailableCode
+from ctx.codebase.indexing import Codebase
 from ctx.hook_files import spool
 from ctx.ids import NodeId, Ulid
 from ctx.memory import pending, receipts

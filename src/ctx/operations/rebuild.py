@@ -8,8 +8,8 @@ from typing import Literal, NamedTuple
 
 from ctx import clock, disk
 from ctx.code.coverage import Coverage
-from ctx.codebase import code_index
-from ctx.codebase.code_index import Codebase
+from ctx.codebase import indexing
+from ctx.codebase.indexing import Codebase
 from ctx.layout import Project
 from ctx.memory import materialise
 from ctx.operations import code_cycles
@@ -49,8 +49,8 @@ def incremental(workspace: Workspace, tick: clock.Tick = clock.no_tick) -> Rebui
         if any(_is_damaged(os.path.join(folder, name)) for name in disk.names(folder)):
             shutil.rmtree(folder, ignore_errors=True)
             removed += 1
-    codebase = code_index.codebase_of(workspace)
-    indexed = code_index.index(codebase, tick)
+    codebase = indexing.codebase_of(workspace)
+    indexed = indexing.update(codebase, tick)
     node_vectors.fill_project(workspace)
     told = _result(workspace, "incremental", removed)
     return told._replace(code=indexed.coverage, scc=_condensation(codebase))
@@ -65,16 +65,16 @@ def rebuild_all(workspace: Workspace, tick: clock.Tick) -> RebuildResult:
         path = project_index.rebuild(workspace.repository, now, tick)
         with explain_errors(path), closing(connect_for_reading(path)) as connection:
             told = _rebuild_result(connection, "full", path, removed)
-    codebase = code_index.codebase_of(workspace)
-    indexed = code_index.rebuild(codebase, tick)
+    codebase = indexing.codebase_of(workspace)
+    indexed = indexing.rebuild(codebase, tick)
     node_vectors.fill_project_anew(workspace)
     return told._replace(code=indexed.coverage, scc=_condensation(codebase))
 
 
 def scc(workspace: Workspace, tick: clock.Tick) -> RebuildResult:
     """Make the view of the cycles in the code anew."""
-    codebase = code_index.codebase_of(workspace)
-    indexed = code_index.index(codebase, tick)
+    codebase = indexing.codebase_of(workspace)
+    indexed = indexing.update(codebase, tick)
     told = _result(workspace, "scc", 0)
     return told._replace(code=indexed.coverage, scc=_condensation(codebase))
 
@@ -92,7 +92,7 @@ def text(workspace: Workspace) -> RebuildResult:
 
 
 def _condensation(codebase: Codebase) -> Condensation:
-    with code_index.open_unrefreshed(codebase) as opened:
+    with indexing.open_unrefreshed(codebase) as opened:
         return code_cycles.condense(opened, codebase)
 
 

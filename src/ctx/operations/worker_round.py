@@ -268,9 +268,9 @@ class WorkerRounds:
             self._freshened[session] = last, now_s
             folder = live.folder_of(self._home, session)
             if os.path.isdir(folder):
-                from ctx.codebase import background_refresh, code_index
+                from ctx.codebase import background_refresh, indexing
 
-                codebase = code_index.codebase_at(memory.environment._replace(folder=folder))
+                codebase = indexing.codebase_at(memory.environment._replace(folder=folder))
                 if os.path.exists(codebase.place.database):
                     background_refresh.start(codebase)
 

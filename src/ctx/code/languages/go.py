@@ -145,7 +145,7 @@ class Go(Language):
                 yield match.start(), name
 
 
-def _parameter_bindings(node: "Node", text: bytes, source: SourceText) -> Iterable[tuple[str, str]]:
+def _parameters(node: "Node", text: bytes, source: SourceText) -> Iterable[tuple[str, str]]:
     """The bindings of `a, b := …`. Most are simple enough to be read without the tree."""
     call = _CALL_ASSIGNMENT.fullmatch(text)
     if call:
@@ -161,31 +161,31 @@ def _parameter_bindings(node: "Node", text: bytes, source: SourceText) -> Iterab
     left = node.child_by_field_name("left")
     if left is None:
         return ()
-    return _pair_bindings(source.text(left), node.child_by_field_name("right"), source)
+    return _pairs(source.text(left), node.child_by_field_name("right"), source)
 
 
 def _bindings(node: "Node", text: bytes, source: SourceText) -> Iterable[tuple[str, str]]:
     match node.type:
         case "short_var_declaration":
-            return _parameter_bindings(node, text, source)
+            return _parameters(node, text, source)
         case "parameter_declaration" | "variadic_parameter_declaration":
-            return _declared_bindings(text.decode("utf-8", "replace"))
+            return _declarations(text.decode("utf-8", "replace"))
         case "field_declaration":
             return _field(text.decode("utf-8", "replace"))
         case "range_clause":
-            return _range_bindings(node, source)
+            return _range_variables(node, source)
         case "var_spec" if not node.child_by_field_name("type"):
             names = source.text(node).partition("=")[0]
-            return _pair_bindings(names, node.child_by_field_name("value"), source)
+            return _pairs(names, node.child_by_field_name("value"), source)
         case "var_spec":
-            return _declared_bindings(source.text(node).partition("=")[0])
+            return _declarations(source.text(node).partition("=")[0])
         case _:
             # The element type of a composite type.
             element = principal(text.decode("utf-8", "replace"))
             return [("[]", element)] if element not in ("", "func") else ()
 
 
-def _range_bindings(node: "Node", source: SourceText) -> Iterator[tuple[str, str]]:
+def _range_variables(node: "Node", source: SourceText) -> Iterator[tuple[str, str]]:
     left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
     # A single name is the index, or an element of a channel.
     if left and right and left.named_child_count == 2:
@@ -241,9 +241,7 @@ def _variables(node: "Node", kind: str, source: SourceText) -> list[ItemDescript
     return items or None
 
 
-def _pair_bindings(
-    names: str, right: "Node | None", source: SourceText
-) -> Iterator[tuple[str, str]]:
+def _pairs(names: str, right: "Node | None", source: SourceText) -> Iterator[tuple[str, str]]:
     """Pair names with values. For a call with several results, the first name gets the declared
     result."""
     if right is None or not right.named_child_count:
@@ -259,7 +257,7 @@ def _pair_bindings(
             yield name.strip(), known
 
 
-def _declared_bindings(text: str) -> Iterator[tuple[str, str]]:
+def _declarations(text: str) -> Iterator[tuple[str, str]]:
     """The bindings of `a, b T`."""
     match = _NAMES.match(text)
     if not match:
@@ -273,7 +271,7 @@ def _declared_bindings(text: str) -> Iterator[tuple[str, str]]:
 def _field(text: str) -> Iterator[tuple[str, str]]:
     match = _EMBEDDED.match(text)
     if match is None:
-        yield from _declared_bindings(text)
+        yield from _declarations(text)
     elif match[1]:
         yield match[2], match[1] + match[2]
     else:

@@ -242,7 +242,7 @@ def refresh(
         return _refresh(codebase, tick, chosen)
 
 
-def index(
+def update(
     codebase: Codebase, tick: clock.Tick, *, wait_seconds: float = _PATIENT_SECONDS
 ) -> IndexReport:
     """Refresh the index, resolve every name, and report the result. Waits for other processes."""
