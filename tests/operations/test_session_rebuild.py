@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ctx import locks
+from ctx.capture import reconcile, session_state
 from ctx.errors import LockConflict, UsageError
 from ctx.ids import NodeId
 from ctx.memory.changes import Change
@@ -16,7 +18,10 @@ from ctx.operations.session_rebuild import RebuildSessionsResult
 from ctx.sqlite.connection import transaction
 from ctx.synthesis import excerpt_table, session_commands, session_stores, session_writer
 from ctx.workspace import Memory
+from tests.capture.conversations import Client
+from tests.capture.transcripts import Transcript, fix, session_ids
 from tests.conftest import Ctx
+from tests.operations.test_backfill import run
 from tests.synthesis import session_scripts
 from tests.synthesis.test_session_writer import DECIDED, FIX, add_steps, count, open_writable
 
@@ -332,3 +337,39 @@ def test_a_running_round_is_a_lock_conflict(
 def test_an_unknown_session_is_an_error(memory: Memory) -> None:
     with pytest.raises(UsageError):
         rebuilt(memory, "s")
+
+
+@pytest.mark.parametrize("failing", ["set_transcript_position", "reconcile", "end"])
+def test_an_error_while_a_transcript_is_read_again_leaves_the_session_as_it_was(
+    client: Client, surroundings: Path, monkeypatch: pytest.MonkeyPatch, failing: str
+) -> None:
+    transcript = Transcript(surroundings / ".claude" / "p", next(session_ids()), str(client.folder))
+    fix(transcript)
+    with client.memory() as memory:
+        run(memory, surroundings / ".claude", paths=(str(transcript.path),))
+        before = session_state.get(memory.local, transcript.session)
+        module = reconcile if failing == "reconcile" else session_state
+
+        def activate(*_: object) -> int:
+            """Missing events make a session active."""
+            memory.local.execute("UPDATE sessions SET status = 'active', ended_at = NULL")
+            return 0
+
+        monkeypatch.setattr(reconcile, "reconcile", activate)
+        original = getattr(module, failing)
+
+        def fail(*given: Any) -> None:
+            original(*given)
+            raise RuntimeError
+
+        monkeypatch.setattr(module, failing, fail)
+        with pytest.raises(RuntimeError):
+            rebuilt(memory)
+        now = session_state.get(memory.local, transcript.session)
+        match failing:
+            case "set_transcript_position":
+                assert now == before
+            case "reconcile":
+                assert (now.status, now.ended_at) == (before.status, before.ended_at)
+            case "end":
+                assert (now.status, now.ended_at) == ("active", None)

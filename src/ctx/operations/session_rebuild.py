@@ -142,14 +142,16 @@ def _read_transcript_again(memory: Memory, session: Session) -> Session:
     connection, home = memory.local, memory.environment.user_store.home
     with transaction(connection):
         session_state.set_transcript_position(connection, session.id, 0)
-    # The steps that are stored suffice without it.
-    with suppress(CtxError):
-        if reconcile.reconcile(memory, home, session.id):
-            pipeline.take(memory, home)
-    now = session_state.find(connection, session.id) or session
-    if now.status == session_state.ACTIVE:
-        with transaction(connection):
-            session_state.end(connection, session.id, session.status)
+    try:
+        # The steps that are stored suffice without it.
+        with suppress(CtxError):
+            if reconcile.reconcile(memory, home, session.id):
+                pipeline.take(memory, home)
+    finally:
+        now = session_state.find(connection, session.id) or session
+        if now.status == session_state.ACTIVE:
+            with transaction(connection):
+                session_state.end(connection, session.id, session.status)
     return now
 
 

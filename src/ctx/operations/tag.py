@@ -29,7 +29,7 @@ def tag(memory: Memory, node_id: NodeId, tags: Sequence[str]) -> TagResult:
         replaced = model.replaced_tiers(memory.graph.tags_of(node_id), wanted)
         added = [word for word in wanted if change.tag(node_id, word)]
         removed = [old for old in replaced if change.untag(node_id, old)]
-    return _change_tags(memory, node_id, added, removed)
+    return _result(memory, node_id, added, removed)
 
 
 def untag(memory: Memory, node_id: NodeId, tags: Sequence[str]) -> TagResult:
@@ -37,7 +37,7 @@ def untag(memory: Memory, node_id: NodeId, tags: Sequence[str]) -> TagResult:
         # A tag that is not valid today can still be removed.
         wanted = [model.spelling(word.strip()) for word in tags]
         removed = [word for word in wanted if change.untag(node_id, word)]
-    return _change_tags(memory, node_id, [], removed)
+    return _result(memory, node_id, [], removed)
 
 
 def pin(memory: Memory, node_ids: Sequence[NodeId]) -> TagResults:
@@ -48,9 +48,7 @@ def pin(memory: Memory, node_ids: Sequence[NodeId]) -> TagResults:
             here = change.in_scope(scope)
             added.update((each, here.tag(each, PINNED)) for each in part)
     return TagResults(
-        tuple(
-            _change_tags(memory, each, [PINNED] if new else [], []) for each, new in added.items()
-        )
+        tuple(_result(memory, each, [PINNED] if new else [], []) for each, new in added.items())
     )
 
 
@@ -62,13 +60,11 @@ def unpin(memory: Memory, node_ids: Sequence[NodeId]) -> TagResults:
             here = change.in_scope(scope)
             removed.update((each, here.untag(each, PINNED)) for each in part)
     return TagResults(
-        tuple(
-            _change_tags(memory, each, [], [PINNED] if had else []) for each, had in removed.items()
-        )
+        tuple(_result(memory, each, [], [PINNED] if had else []) for each, had in removed.items())
     )
 
 
-def _change_tags(
+def _result(
     memory: Memory, node_id: NodeId, added: Sequence[str], removed: Sequence[str]
 ) -> TagResult:
     short = memory.graph.shown([node_id])[node_id]
