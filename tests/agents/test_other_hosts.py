@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from ctx.agents import known_hosts
-from ctx.agents.claude_code.claude_hooks import ClaudeHooks
+from ctx.agents.claude_code.hooks import ClaudeHooks
 from ctx.agents.known_hosts import HOSTS
 from ctx.agents.runtime.hook import Hook, answer
 from ctx.hook_files import spool

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from ctx.agents.claude_code.claude_hooks import ClaudeHooks
-from ctx.agents.codex.codex_hooks import CodexHooks
-from ctx.agents.gemini.gemini_hooks import GeminiHooks
+from ctx.agents.claude_code.hooks import ClaudeHooks
+from ctx.agents.codex.hooks import CodexHooks
+from ctx.agents.gemini.hooks import GeminiHooks
 from ctx.agents.runtime import hook
 from ctx.agents.runtime.hook import Hook
 from ctx.hosts.host_adapter import Hooks

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from ctx import ids
-from ctx.agents.claude_code.claude_hooks import ClaudeHooks
+from ctx.agents.claude_code.hooks import ClaudeHooks
 from ctx.agents.known_hosts import HOSTS
 from ctx.agents.runtime import hook
 from ctx.agents.runtime.hook import Hook

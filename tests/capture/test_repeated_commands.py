@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ctx.agent_commands.command_parser import Command, parse
-from ctx.agents.claude_code.claude_adapter import ClaudeTranscripts
+from ctx.agents.claude_code.adapter import ClaudeTranscripts
 from ctx.capture import repeated_commands
 from ctx.capture.repeated_commands import digest, digests_in, in_transcript
 from tests.agent_commands.test_command_parser import at_most

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx import clock, tokens
-from ctx.agents.claude_code.claude_hooks import ClaudeHooks
+from ctx.agents.claude_code.hooks import ClaudeHooks
 from ctx.config.schema import SETTINGS
 from ctx.context import contexts, default_view, layers
 from ctx.context.contexts import NOTHING, Context

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx import clock, tokens
-from ctx.agents.claude_code.claude_hooks import ClaudeHooks
+from ctx.agents.claude_code.hooks import ClaudeHooks
 from ctx.context import contexts, layers
 from ctx.context.contexts import LAYERS
 from ctx.context.layer_limits import LayerLimits

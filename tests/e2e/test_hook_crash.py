@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ctx.agents.claude_code.claude_hooks import ClaudeHooks
+from ctx.agents.claude_code.hooks import ClaudeHooks
 from ctx.agents.runtime.hook import Hook, answer
 from ctx.hook_files import live, spool
 from ctx.memory import user_store
@@ -36,7 +36,7 @@ import json, os, shutil, signal, sqlite3, sys
 import ctx.cli.hook, ctx.config.resolve, ctx.memory.replay
 import ctx.agents.claude_code.transcript_turns
 import ctx.agents.runtime.hook_answers, ctx.agents.runtime.pending_results
-from ctx.agents.claude_code.claude_hooks import ClaudeHooks
+from ctx.agents.claude_code.hooks import ClaudeHooks
 from ctx.agents.runtime.hook import Hook, answer
 from ctx.cli.main import main
 

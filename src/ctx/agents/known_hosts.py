@@ -8,37 +8,37 @@ if TYPE_CHECKING:
 
 
 def _claude_code() -> "Host":
-    from ctx.agents.claude_code.claude_adapter import ClaudeCode
+    from ctx.agents.claude_code.adapter import ClaudeCode
 
     return ClaudeCode()
 
 
 def _copilot() -> "Host":
-    from ctx.agents.copilot.copilot_adapter import Copilot
+    from ctx.agents.copilot.adapter import Copilot
 
     return Copilot()
 
 
 def _opencode() -> "Host":
-    from ctx.agents.opencode.opencode_adapter import OpenCode
+    from ctx.agents.opencode.adapter import OpenCode
 
     return OpenCode()
 
 
 def _qwen() -> "Host":
-    from ctx.agents.qwen.qwen_adapter import Qwen
+    from ctx.agents.qwen.adapter import Qwen
 
     return Qwen()
 
 
 def _codex() -> "Host":
-    from ctx.agents.codex.codex_adapter import Codex
+    from ctx.agents.codex.adapter import Codex
 
     return Codex()
 
 
 def _gemini() -> "Host":
-    from ctx.agents.gemini.gemini_adapter import Gemini
+    from ctx.agents.gemini.adapter import Gemini
 
     return Gemini()
 
@@ -59,27 +59,27 @@ def hooks_of(name: str) -> "Hooks | None":
     """The hooks of a host, without its adapter, which takes longer to load; None: unknown host."""
     match name:
         case "claude-code":
-            from ctx.agents.claude_code.claude_hooks import ClaudeHooks
+            from ctx.agents.claude_code.hooks import ClaudeHooks
 
             return ClaudeHooks()
         case "codex":
-            from ctx.agents.codex.codex_hooks import CodexHooks
+            from ctx.agents.codex.hooks import CodexHooks
 
             return CodexHooks()
         case "gemini":
-            from ctx.agents.gemini.gemini_hooks import GeminiHooks
+            from ctx.agents.gemini.hooks import GeminiHooks
 
             return GeminiHooks()
         case "opencode":
-            from ctx.agents.opencode.opencode_hooks import OpenCodeHooks
+            from ctx.agents.opencode.hooks import OpenCodeHooks
 
             return OpenCodeHooks()
         case "copilot":
-            from ctx.agents.copilot.copilot_hooks import CopilotHooks
+            from ctx.agents.copilot.hooks import CopilotHooks
 
             return CopilotHooks()
         case "qwen":
-            from ctx.agents.qwen.qwen_hooks import QwenHooks
+            from ctx.agents.qwen.hooks import QwenHooks
 
             return QwenHooks()
     return None

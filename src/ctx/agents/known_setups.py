@@ -6,13 +6,13 @@ and clients of several versions.
 
 import difflib
 
-from ctx.agents.codex.codex_setup import CodexSetup
-from ctx.agents.copilot.copilot_setup import CopilotSetup
-from ctx.agents.gemini.gemini_setup import GeminiSetup
+from ctx.agents.codex.setup import CodexSetup
+from ctx.agents.copilot.setup import CopilotSetup
+from ctx.agents.gemini.setup import GeminiSetup
 from ctx.agents.host_setup.host_setups import HostSetup
 from ctx.agents.host_setup.mcp_hosts import MCP_HOSTS
-from ctx.agents.opencode.opencode_setup import OpenCodeSetup
-from ctx.agents.qwen.qwen_setup import QwenSetup
+from ctx.agents.opencode.setup import OpenCodeSetup
+from ctx.agents.qwen.setup import QwenSetup
 from ctx.errors import UsageError
 from ctx.hosts.host_registry import FIRST
 

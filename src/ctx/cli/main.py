@@ -98,7 +98,7 @@ def _run_hook(words: list[str]) -> None:
         if hooks := hooks_of("".join(words[2:3])):
             hook.main_of_project([words[0], *words[3:]], hooks)
     elif not any(word == "--host" or word.startswith("--host=") for word in words):
-        from ctx.agents.claude_code.claude_hooks import ClaudeHooks
+        from ctx.agents.claude_code.hooks import ClaudeHooks
 
         hook.main_of_project(words, ClaudeHooks())
 

@@ -35,7 +35,7 @@ def run(_options: argparse.Namespace, settings: Settings, output: Output) -> Non
 
 def _hooks(memory: Memory, settings: Settings) -> Literal["installed", "not installed"]:
     """Whether Claude Code runs our hooks here, in whichever form."""
-    from ctx.agents.claude_code.setup import Setup
+    from ctx.agents.claude_code.settings import Setup
 
     setup = Setup(memory.environment, settings.claude_folder, (), {})
     has_hooks = setup.has_plugin or any(file.hooks or file.unmanaged for file in setup.files)

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import clock, disk, interrupts
-from ctx.agents.claude_code.claude_hooks import ClaudeHooks
+from ctx.agents.claude_code.hooks import ClaudeHooks
 from ctx.cli import arguments, opening
 from ctx.cli import options as shared
 from ctx.cli.output import Block, Line, Output, Table, VerbatimText, count

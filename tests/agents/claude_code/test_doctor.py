@@ -12,7 +12,7 @@ import pytest
 from ctx import __version__
 from ctx.agents.claude_code import clients, registration
 from ctx.agents.claude_code.doctor import Diagnosis, examine
-from ctx.agents.claude_code.setup import Setup
+from ctx.agents.claude_code.settings import Setup
 from ctx.agents.host_setup import hook_commands, skill
 from ctx.cli.settings import Settings, variables
 from ctx.ids import CLI_SESSION

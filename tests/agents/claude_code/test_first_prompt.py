@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ctx import clock, terms
-from ctx.agents.claude_code.claude_hooks import ClaudeHooks
+from ctx.agents.claude_code.hooks import ClaudeHooks
 from ctx.agents.runtime import first_prompt
 from ctx.agents.runtime.hook import Hook, answer
 from ctx.capture.injected_text import without_injected

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctx.agents.claude_code.claude_hooks import ClaudeHooks
+from ctx.agents.claude_code.hooks import ClaudeHooks
 from ctx.agents.host_setup import hook_commands
 from ctx.agents.runtime import hook
 from ctx.agents.runtime.hook import Hook

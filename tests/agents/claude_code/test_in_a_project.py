@@ -480,7 +480,7 @@ def test_an_explicit_store_is_used_alone(
     added(ctx, *REFERENCE, "Ours.")
     other = str(tmp_path / "other.db")
     assert ctx("add", *REFERENCE, "Elsewhere.", "--db", other).code == 0
-    from ctx.agents.claude_code.claude_hooks import ClaudeHooks
+    from ctx.agents.claude_code.hooks import ClaudeHooks
     from ctx.agents.runtime import hook
     from ctx.agents.runtime.hook import Hook
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from ctx import clock
-from ctx.agents.claude_code.claude_hooks import ClaudeHooks
+from ctx.agents.claude_code.hooks import ClaudeHooks
 from ctx.agents.known_hosts import HOSTS
 from ctx.agents.runtime.hook import Hook, answer
 from ctx.capture import event_store

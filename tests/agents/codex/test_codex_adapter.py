@@ -9,8 +9,8 @@ import pytest
 
 from ctx import clock
 from ctx.agents.codex import patches, rollout_items
-from ctx.agents.codex.codex_adapter import Codex
-from ctx.agents.codex.codex_hooks import CodexHooks
+from ctx.agents.codex.adapter import Codex
+from ctx.agents.codex.hooks import CodexHooks
 from ctx.errors import ContentRefused
 from ctx.hosts.events import Event, Heading
 from ctx.hosts.hook_events import HookAnswer

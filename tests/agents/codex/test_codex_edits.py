@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ctx.agents.codex.codex_hooks import CodexHooks
+from ctx.agents.codex.hooks import CodexHooks
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from ctx import clock
-from ctx.agents.codex.codex_adapter import Codex
-from ctx.agents.codex.codex_hooks import CodexHooks
+from ctx.agents.codex.adapter import Codex
+from ctx.agents.codex.hooks import CodexHooks
 from ctx.hosts.events import Event, Heading
 
 MAIN = "01a1f0c4-0a24-7af3-871c-c293c5417e48"

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from ctx.agents.copilot.copilot_adapter import Copilot
-from ctx.agents.copilot.copilot_hooks import CopilotHooks
-from ctx.agents.copilot.copilot_setup import HOOKS
-from ctx.agents.copilot.copilot_tools import CopilotCall, call_of
+from ctx.agents.copilot.adapter import Copilot
+from ctx.agents.copilot.hooks import CopilotHooks
+from ctx.agents.copilot.setup import HOOKS
+from ctx.agents.copilot.tools import CopilotCall, call_of
 from ctx.capture import prompt_authors, session_state, steps
 from ctx.errors import ContentRefused
 from ctx.hook_files import spool

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from ctx import clock
-from ctx.agents.gemini.gemini_adapter import Gemini
-from ctx.agents.gemini.gemini_hooks import EVENTS, GeminiHooks
+from ctx.agents.gemini.adapter import Gemini
 from ctx.agents.gemini.hook_context import contexts_in, without_context
+from ctx.agents.gemini.hooks import EVENTS, GeminiHooks
 from ctx.errors import ContentRefused
 from ctx.hosts.events import Event, Heading
 from ctx.hosts.hook_events import NO_ANSWER, HookAnswer

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ctx.agents import known_setups
-from ctx.agents.codex import codex_setup
+from ctx.agents.codex import setup
 from ctx.agents.host_setup import host_checks, host_install
 from ctx.agents.host_setup.host_install import HostParts
 from ctx.agents.host_setup.host_setups import Machine
@@ -125,13 +125,13 @@ def test_reviews_of_codex_are_read(machine: Machine) -> None:
     folder.mkdir()
     (folder / "hooks.json").write_text(json.dumps({"hooks": HOOKS}))
     events = ("SessionStart", "PostToolUse", "Stop")
-    assert codex_setup.read_review(str(folder)).new == events
+    assert setup.read_review(str(folder)).new == events
     write_reviews(folder, {key: f"sha256:{value}" for key, value in HASHES.items()})
-    assert codex_setup.read_review(str(folder)).trusted == events
+    assert setup.read_review(str(folder)).trusted == events
     write_reviews(folder, dict.fromkeys(HASHES, "sha256:0"))
-    assert codex_setup.read_review(str(folder)).changed == events
+    assert setup.read_review(str(folder)).changed == events
     (folder / "config.toml").write_text("broken")
-    assert codex_setup.read_review(str(folder)).new == events
+    assert setup.read_review(str(folder)).new == events
 
 
 def test_hooks_that_codex_has_not_reviewed(machine: Machine) -> None:
@@ -141,7 +141,7 @@ def test_hooks_that_codex_has_not_reviewed(machine: Machine) -> None:
     assert check.seen.startswith("Not reviewed, so Codex skips them: SessionStart, ")
     assert '"Hooks need review"' in check.advice
     assert '"Trust all and continue"' in check.advice
-    assert [note.partition(".")[0] for note in codex_setup.CodexSetup().notes(machine)] == [
+    assert [note.partition(".")[0] for note in setup.CodexSetup().notes(machine)] == [
         "Codex runs no hook that you have not reviewed, and `codex exec` skips it without a message"
     ]
 

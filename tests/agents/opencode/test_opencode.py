@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from ctx.agents.opencode.opencode_adapter import OpenCode
-from ctx.agents.opencode.opencode_tools import OpenCodeCall, call_of
-from ctx.agents.opencode.opencode_transcripts import typed_text
+from ctx.agents.opencode.adapter import OpenCode
+from ctx.agents.opencode.tools import OpenCodeCall, call_of
+from ctx.agents.opencode.transcripts import typed_text
 from ctx.capture import prompt_authors, steps
 from ctx.errors import ContentRefused
 from ctx.hosts.events import Heading

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from ctx.agents.opencode import opencode_hooks
+from ctx.agents.opencode import hooks
 from tests import installed
 
-PLUGIN = Path(opencode_hooks.__file__).with_name("ctx.js")
+PLUGIN = Path(hooks.__file__).with_name("ctx.js")
 COMMAND = 'const COMMAND = ["ctx", "hook", "opencode"]'
 
 RECORDER = """

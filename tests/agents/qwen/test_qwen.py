@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from ctx import clock
-from ctx.agents.qwen.qwen_adapter import Qwen
-from ctx.agents.qwen.qwen_tools import QwenCall, call_of
+from ctx.agents.qwen.adapter import Qwen
+from ctx.agents.qwen.tools import QwenCall, call_of
 from ctx.capture import steps
 from ctx.errors import ContentRefused
 from ctx.hook_files import spool

@@ -1,11 +1,11 @@
 """Claude Code: its hooks, settings, skills and plugins.
 
     entry              the registered script; it starts a hook of `runtime`
-    claude_hooks       what a hook process knows about the client
+    hooks       what a hook process knows about the client
     session_lineage    which session continues which
     agent_teams        which session leads the team of another one
 
-    claude_adapter     the host adapter that the registry loads
+    adapter     the host adapter that the registry loads
     payloads           turns hook payloads into events
     tool_inputs        what its tools are called for
     file_edits         a file before and after a write
@@ -19,7 +19,7 @@
     install            installs and uninstalls all of this
     plugin             the same as a plugin
     projection         a block in AGENTS.md, for agents without hooks
-    setup              the state that the doctor checks
+    settings           the state that the doctor checks
     doctor             checks whether everything works
 
 The client's files belong to the user: everything that ctx writes there is recognizable and can be

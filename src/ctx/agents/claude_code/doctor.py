@@ -15,7 +15,7 @@ from ctx import disk
 from ctx.agents.claude_code import clients, install, registration
 from ctx.agents.claude_code.clients import Client
 from ctx.agents.claude_code.registration import Group
-from ctx.agents.claude_code.setup import ClientSettings, Setup
+from ctx.agents.claude_code.settings import ClientSettings, Setup
 from ctx.agents.host_setup import own_program, skill
 from ctx.agents.host_setup.settings_file import NamedEvent
 from ctx.config.resolve import survey

@@ -8,7 +8,7 @@ import sys
 
 sys.path.append(__file__[: -len("/ctx/agents/claude_code/entry.py")])
 
-from ctx.agents.claude_code.claude_hooks import ClaudeHooks
+from ctx.agents.claude_code.hooks import ClaudeHooks
 from ctx.agents.runtime.hook import main
 
 main(sys.argv[1:], ClaudeHooks())

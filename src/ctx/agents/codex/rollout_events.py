@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ctx import clock
-from ctx.agents.codex import codex_payloads, codex_tools, rollout_files, rollout_items
-from ctx.agents.codex.codex_payloads import CALLER, VERSION
-from ctx.agents.codex.codex_tools import EXIT_CODE, PATCH, SHELL
+from ctx.agents.codex import payloads, rollout_files, rollout_items, tools
 from ctx.agents.codex.patches import BEGIN
+from ctx.agents.codex.payloads import CALLER, VERSION
+from ctx.agents.codex.tools import EXIT_CODE, PATCH, SHELL
 from ctx.capture import repeated_commands, session_state
 from ctx.capture.steps import ASSISTANT_MESSAGE, RECAP
 from ctx.hosts.events import Heading
@@ -101,9 +101,9 @@ class RolloutReader(TranscriptReader):
             # A call of the oldest shell tool has an action instead of arguments.
             arguments = _parsed(item.get("arguments", item.get("action")))
         plain = text_field(item, "name") or "local_shell"
-        tool = codex_tools.tool_name(plain, text_field(item, "namespace"))
+        tool = tools.tool_name(plain, text_field(item, "namespace"))
         if tool == SHELL:
-            command = codex_tools.shell_command(arguments)
+            command = tools.shell_command(arguments)
             # Models without a tool for patches call a program.
             if command.startswith(PATCH) and BEGIN in command:
                 tool = PATCH
@@ -148,7 +148,7 @@ class RolloutReader(TranscriptReader):
             more.get("tool_name"),
             more.get("tool_use_id"),
         )
-        event = codex_payloads.joined(heading, payload)
+        event = payloads.joined(heading, payload)
         self.events += (event._replace(further=()), *event.further)
 
 

@@ -8,7 +8,7 @@ import sys
 
 sys.path.append(__file__[: -len("/ctx/agents/copilot/entry.py")])
 
-from ctx.agents.copilot.copilot_hooks import CopilotHooks
+from ctx.agents.copilot.hooks import CopilotHooks
 from ctx.agents.runtime.hook import main
 
 main(sys.argv[1:], CopilotHooks())

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from ctx import clock
-from ctx.agents.gemini import chat_files, gemini_payloads
-from ctx.agents.gemini.gemini_tools import ToolResult
+from ctx.agents.gemini import chat_files, payloads
 from ctx.agents.gemini.hook_context import contexts_in, without_context
+from ctx.agents.gemini.tools import ToolResult
 from ctx.capture import repeated_commands, session_state
 from ctx.capture.steps import ASSISTANT_MESSAGE
 from ctx.hosts.events import Heading
@@ -73,7 +73,7 @@ class ChatReader(TranscriptReader):
             error if isinstance(error, str) else "The call failed." if error else "",
         )
         self.events.append(
-            gemini_payloads.tool_event(
+            payloads.tool_event(
                 heading._replace(tool=tool),
                 {**self._common("AfterTool"), "tool_name": tool},
                 arguments if isinstance(arguments, dict) else {},
@@ -86,7 +86,7 @@ class ChatReader(TranscriptReader):
         # A message is written again with its tool calls.
         if heading.id not in self._known:
             self._known.add(heading.id)
-            self.events.append(gemini_payloads.restore(heading, {**self._common(name), **more}))
+            self.events.append(payloads.restore(heading, {**self._common(name), **more}))
 
     def _heading(self, at_ms: int, name: str, known_by: str) -> Heading:
         made = event_id(at_ms, name, known_by)
@@ -115,7 +115,7 @@ def _response(call: dict[str, Any]) -> dict[str, Any]:
 def _prompt(entry: dict[str, Any]) -> str:
     """What a person typed; empty if nobody did."""
     text = without_context("\n\n".join(message_texts(entry))).strip()
-    return "" if text.startswith(gemini_payloads.NOT_TYPED) else text
+    return "" if text.startswith(payloads.NOT_TYPED) else text
 
 
 def _may_matter(line: bytes) -> bool:

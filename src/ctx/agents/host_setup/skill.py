@@ -66,7 +66,6 @@ def write(folder: str, *, mode: int = disk.FILE_MODE) -> Literal["written", "upd
             edited_file.put(os.path.realpath(path), text, mode)
         for name in _gone_pages(folder):
             disk.discard(os.path.join(folder, name))
-        disk.sync_folder(folder)
     return state
 
 

@@ -2,14 +2,14 @@
 
     ctx.js                the plugin, which runs in OpenCode and starts `entry` for each event
     entry                 the script that the plugin runs; it starts a hook of `runtime`
-    opencode_hooks        what a hook process knows about the plugin
-    opencode_adapter      the host adapter that the registry loads
-    opencode_tools        what its tools are called for
-    opencode_database     the sessions, messages and parts in its database
-    opencode_transcripts  reads sessions from the database
-    opencode_setup        how ctx is installed for it
+    hooks        what a hook process knows about the plugin
+    adapter      the host adapter that the registry loads
+    tools        what its tools are called for
+    storage      the sessions, messages and parts in its database
+    transcripts  reads sessions from the database
+    setup        how ctx is installed for it
 
 OpenCode has no hooks that are commands. The plugin passes its events on as payloads of our own, so
-only `opencode_hooks` and `opencode_adapter` know their keys. An exception in the plugin would fail
+only `hooks` and `adapter` know their keys. An exception in the plugin would fail
 the user's turn, so it catches everything. Every hook loads this file, so it contains no code.
 """

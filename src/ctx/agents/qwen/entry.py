@@ -8,7 +8,7 @@ import sys
 
 sys.path.append(__file__[: -len("/ctx/agents/qwen/entry.py")])
 
-from ctx.agents.qwen.qwen_hooks import QwenHooks
+from ctx.agents.qwen.hooks import QwenHooks
 from ctx.agents.runtime.hook import main
 
 main(sys.argv[1:], QwenHooks())

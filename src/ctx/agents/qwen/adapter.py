@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ctx.agents import stored_events
-from ctx.agents.qwen import qwen_tools
-from ctx.agents.qwen.qwen_hooks import NAME, QwenHooks
-from ctx.agents.qwen.qwen_tools import QwenCall
-from ctx.agents.qwen.qwen_transcripts import QwenTranscripts
+from ctx.agents.qwen import tools
+from ctx.agents.qwen.hooks import NAME, QwenHooks
+from ctx.agents.qwen.tools import QwenCall
+from ctx.agents.qwen.transcripts import QwenTranscripts
 from ctx.agents.stored_events import EventContent
 from ctx.errors import ContentRefused
 from ctx.hosts.events import Event, Heading
@@ -49,7 +49,7 @@ def _content(name: str, payload: Mapping[str, Any]) -> EventContent:
     )
     if text_of(payload, "tool_name"):
         report = _report(payload)
-        return content._replace(path=qwen_tools.path_of(report), call=qwen_tools.call_of(report))
+        return content._replace(path=tools.path_of(report), call=tools.call_of(report))
     match name:
         case "UserPromptSubmit":
             text = text_of(payload, "submitted_prompt", "prompt")

@@ -5,7 +5,7 @@ with an empty text except for the first one. Every hook loads this module, so it
 slow.
 """
 
-from ctx.agents.claude_code.claude_hooks import ClaudeHooks
+from ctx.agents.claude_code.hooks import ClaudeHooks
 from ctx.agents.runtime.hook import field
 
 TYPE_CHECKING = False

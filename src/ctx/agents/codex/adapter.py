@@ -4,8 +4,8 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ctx.agents.codex import codex_payloads, rollout_events, rollout_files
-from ctx.agents.codex.codex_hooks import CodexHooks
+from ctx.agents.codex import payloads, rollout_events, rollout_files
+from ctx.agents.codex.hooks import CodexHooks
 from ctx.agents.codex.rollout_events import TURNS, RolloutReader
 from ctx.agents.line_transcripts import LineTranscripts
 from ctx.hosts.events import Event, Heading
@@ -43,7 +43,7 @@ class CodexTranscripts(LineTranscripts):
 
 
 class Codex:
-    name = codex_payloads.NAME
+    name = payloads.NAME
     transcripts = CodexTranscripts()
     hooks = CodexHooks()
 
@@ -51,10 +51,10 @@ class Codex:
         return variables.get("CODEX_HOME") or os.path.join(home, ".codex")
 
     def read(self, event_id: str, name: str, at: str, payload: Mapping[str, Any]) -> Event:
-        return codex_payloads.read(event_id, name, at, payload)
+        return payloads.read(event_id, name, at, payload)
 
     def restore(self, heading: Heading, payload: Mapping[str, Any]) -> Event:
-        return codex_payloads.restore(heading, payload)
+        return payloads.restore(heading, payload)
 
     def outline(self, event: Event, path: str) -> Mapping[str, Any]:
-        return codex_payloads.outline(event.payload, path)
+        return payloads.outline(event.payload, path)

@@ -12,7 +12,7 @@ from ctx.agents.claude_code import (
     transcript_texts,
     transcript_turns,
 )
-from ctx.agents.claude_code.claude_hooks import ClaudeHooks
+from ctx.agents.claude_code.hooks import ClaudeHooks
 from ctx.hosts import transcript_paths
 from ctx.hosts.events import Event, Heading
 from ctx.hosts.transcripts import MOST_READ, TranscriptPart, TranscriptStamp, TranscriptStart, Turn

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 from ctx import clock
 from ctx.agents import stored_events
 from ctx.agents.line_transcripts import LineTranscripts
-from ctx.agents.qwen import qwen_tools
-from ctx.agents.qwen.qwen_hooks import NAME
-from ctx.agents.qwen.qwen_tools import QwenCall
+from ctx.agents.qwen import tools
+from ctx.agents.qwen.hooks import NAME
+from ctx.agents.qwen.tools import QwenCall
 from ctx.agents.stored_events import EventContent
 from ctx.capture import repeated_commands, session_state
 from ctx.capture.steps import ASSISTANT_MESSAGE
@@ -178,7 +178,7 @@ class _QwenReader(TranscriptReader):
                 text_of(answer, "error") if failed else None,
                 result.get("resultDisplay") if result.get("callId") == call_id else None,
             )
-            content = EventContent(path=qwen_tools.path_of(report), call=qwen_tools.call_of(report))
+            content = EventContent(path=tools.path_of(report), call=tools.call_of(report))
             name = "PostToolUseFailure" if failed else "PostToolUse"
             self._add(entry, name, content, call.tool, call_id)
 

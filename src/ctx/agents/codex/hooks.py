@@ -4,7 +4,7 @@ Codex ignores an answer with an unknown field, and cuts a text after a number of
 no process id. Every hook loads this module, so it imports nothing slow.
 """
 
-from ctx.agents.claude_code.claude_hooks import ClaudeHooks
+from ctx.agents.claude_code.hooks import ClaudeHooks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ctx import ids
-from ctx.agents.gemini import gemini_tools
-from ctx.agents.gemini.gemini_hooks import EVENTS
-from ctx.agents.gemini.gemini_tools import FAILURE, ToolResult
+from ctx.agents.gemini import tools
 from ctx.agents.gemini.hook_context import without_context
+from ctx.agents.gemini.hooks import EVENTS
+from ctx.agents.gemini.tools import FAILURE, ToolResult
 from ctx.capture.steps import ASSISTANT_MESSAGE
 from ctx.errors import ContentRefused, UsageError
 from ctx.hosts.events import Event, Heading, Speaker
@@ -69,18 +69,18 @@ def tool_event(
 ) -> Event:
     """The event of a tool call, from a hook or from a transcript."""
     tool = heading.tool or ""
-    is_failed = bool(result.error) and tool != gemini_tools.SHELL
+    is_failed = bool(result.error) and tool != tools.SHELL
     own = heading._replace(
         name=FAILURE if is_failed else heading.name,
-        tool_use=gemini_tools.tool_use(tool, arguments, result),
+        tool_use=tools.tool_use(tool, arguments, result),
     )
-    return restore(own, {**common, **gemini_tools.slim(tool, arguments, result)})
+    return restore(own, {**common, **tools.slim(tool, arguments, result)})
 
 
 def restore(heading: Heading, payload: Mapping[str, Any]) -> Event:
     text, speaker = _words(heading.name, payload)
     is_call = heading.tool is not None or heading.name in (_TOOL_EVENT, FAILURE)
-    response, path = payload.get("response"), gemini_tools.path_of(payload)
+    response, path = payload.get("response"), tools.path_of(payload)
     return Event(
         *heading,
         payload,
@@ -88,7 +88,7 @@ def restore(heading: Heading, payload: Mapping[str, Any]) -> Event:
         text,
         speaker,
         path=os.path.join(heading.folder, path) if path else "",
-        call=gemini_tools.call_of(heading.tool or "", payload) if is_call else None,
+        call=tools.call_of(heading.tool or "", payload) if is_call else None,
         transcript=plain_text_of(payload, "transcript_path"),
         continues=payload.get("source") == "resume",
         response=response if isinstance(response, str) else None,

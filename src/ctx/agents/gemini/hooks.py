@@ -7,7 +7,7 @@ start in front of that prompt, and drops both when it is resumed. Every hook loa
 it imports nothing slow.
 """
 
-from ctx.agents.claude_code.claude_hooks import ClaudeHooks
+from ctx.agents.claude_code.hooks import ClaudeHooks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

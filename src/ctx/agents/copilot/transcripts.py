@@ -13,7 +13,7 @@ A line is `{"type", "data", "id", "timestamp", "parentId"}`, with `agentId` in a
     tool.execution_complete   data.toolCallId, data.success, data.result, data.shellExecution
 
 Hooks do not report the id of a call. The payload of the hook is in the transcript, so a call that
-was reported gets the id that `copilot_tools.call_id` makes of the payload.
+was reported gets the id that `tools.call_id` makes of the payload.
 """
 
 import json
@@ -24,9 +24,9 @@ from typing import Any, NamedTuple
 
 from ctx import clock
 from ctx.agents import stored_events
-from ctx.agents.copilot import copilot_tools
-from ctx.agents.copilot.copilot_hooks import NAME
-from ctx.agents.copilot.copilot_tools import CopilotCall
+from ctx.agents.copilot import tools
+from ctx.agents.copilot.hooks import NAME
+from ctx.agents.copilot.tools import CopilotCall
 from ctx.agents.line_transcripts import LineTranscripts
 from ctx.agents.stored_events import EventContent
 from ctx.capture import repeated_commands, session_state
@@ -183,7 +183,7 @@ class _CopilotReader(TranscriptReader):
             case "tool.execution_start":
                 call_id, tool = text_of(data, "toolCallId"), text_of(data, "toolName")
                 if call_id and tool:
-                    arguments = copilot_tools.arguments_of(data.get("arguments"))
+                    arguments = tools.arguments_of(data.get("arguments"))
                     self._calls[call_id] = _WaitingCall(offset, tool, arguments)
             case "hook.start":
                 self._note_reported(data)
@@ -203,9 +203,9 @@ class _CopilotReader(TranscriptReader):
         keys = fields_of(data.get("input"))
         tool, arguments = text_of(keys, "toolName"), keys.get("toolArgs")
         for call_id, call in self._calls.items():
-            is_same = (call.tool, call.arguments) == (tool, copilot_tools.arguments_of(arguments))
+            is_same = (call.tool, call.arguments) == (tool, tools.arguments_of(arguments))
             if is_same and not call.call_id:
-                reported = copilot_tools.call_id(keys.get("timestamp"), tool, arguments)
+                reported = tools.call_id(keys.get("timestamp"), tool, arguments)
                 self._calls[call_id] = call._replace(call_id=reported)
                 return
 
@@ -223,9 +223,7 @@ class _CopilotReader(TranscriptReader):
             text_of(data.get("error"), "message") if failed else None,
             code if isinstance(code, int) and not isinstance(code, bool) else None,
         )
-        content = EventContent(
-            path=copilot_tools.path_of(report), call=copilot_tools.call_of(report)
-        )
+        content = EventContent(path=tools.path_of(report), call=tools.call_of(report))
         name = "PostToolUseFailure" if failed else "PostToolUse"
         self._add(entry, name, content, call.tool, call.call_id or call_id)
 

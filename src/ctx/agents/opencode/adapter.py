@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ctx.agents import stored_events
-from ctx.agents.opencode import opencode_database, opencode_tools
-from ctx.agents.opencode.opencode_hooks import NAME, OpenCodeHooks
-from ctx.agents.opencode.opencode_tools import OpenCodeCall
-from ctx.agents.opencode.opencode_transcripts import OpenCodeTranscripts, typed_text
+from ctx.agents.opencode import storage, tools
+from ctx.agents.opencode.hooks import NAME, OpenCodeHooks
+from ctx.agents.opencode.tools import OpenCodeCall
+from ctx.agents.opencode.transcripts import OpenCodeTranscripts, typed_text
 from ctx.agents.stored_events import EventContent
 from ctx.hosts.events import Event, Heading
 from ctx.hosts.json_fields import fields_of, text_of
@@ -45,11 +45,11 @@ def _main_session(database: str, session: str) -> str:
     """The session that a subagent works for, as the database has it; else the session itself."""
     if (known := _main_sessions.get((database, session))) is not None:
         return known
-    path, name = opencode_database.split_name(opencode_database.name_of(database, session))
+    path, name = storage.split_name(storage.name_of(database, session))
     try:
-        with opencode_database.opened(path) as connection:
-            row = opencode_database.find(connection, name)
-            main = opencode_database.main_of(connection, row).id if row else ""
+        with storage.opened(path) as connection:
+            row = storage.find(connection, name)
+            main = storage.main_of(connection, row).id if row else ""
     except OSError:
         main = ""
     if main:
@@ -66,16 +66,14 @@ _main_sessions: dict[tuple[str, str], str] = {}
 
 def _content(name: str, payload: Mapping[str, Any]) -> EventContent:
     session, database = text_of(payload, "session"), text_of(payload, "database")
-    transcript = opencode_database.name_of(database, session)
+    transcript = storage.name_of(database, session)
     content = EventContent(
         agent=text_of(payload, "agent"),
-        transcript=transcript if opencode_database.split_name(transcript)[0] else "",
+        transcript=transcript if storage.split_name(transcript)[0] else "",
         source=text_of(payload, "source"),
     )
     if report := _report(payload):
-        return content._replace(
-            path=opencode_tools.path_of(report), call=opencode_tools.call_of(report)
-        )
+        return content._replace(path=tools.path_of(report), call=tools.call_of(report))
     match name:
         case "UserPromptSubmit":
             return content._replace(text=typed_text(text_of(payload, "prompt")), speaker="user")

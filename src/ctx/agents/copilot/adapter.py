@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ctx.agents import stored_events
-from ctx.agents.copilot import copilot_tools
-from ctx.agents.copilot.copilot_hooks import NAME, SOURCES, CopilotHooks
-from ctx.agents.copilot.copilot_tools import CopilotCall
-from ctx.agents.copilot.copilot_transcripts import CopilotTranscripts
+from ctx.agents.copilot import tools
+from ctx.agents.copilot.hooks import NAME, SOURCES, CopilotHooks
+from ctx.agents.copilot.tools import CopilotCall
+from ctx.agents.copilot.transcripts import CopilotTranscripts
 from ctx.agents.stored_events import EventContent
 from ctx.hosts.events import Event, Heading
 from ctx.hosts.json_fields import fields_of, text_of
@@ -26,7 +26,7 @@ class Copilot:
         report = _report(payload)
         tool = report.tool if report else ""
         stamp, arguments = payload.get("timestamp"), payload.get("toolArgs")
-        call_id = copilot_tools.call_id(stamp, tool, arguments) if report else ""
+        call_id = tools.call_id(stamp, tool, arguments) if report else ""
         session = text_of(payload, "sessionId")
         if text_of(payload, "agentId"):
             # A subagent is reported as a session of its own.
@@ -50,9 +50,7 @@ def _content(name: str, payload: Mapping[str, Any], report: CopilotCall | None) 
         source=SOURCES.get(source, source),
     )
     if report is not None:
-        return content._replace(
-            path=copilot_tools.path_of(report), call=copilot_tools.call_of(report)
-        )
+        return content._replace(path=tools.path_of(report), call=tools.call_of(report))
     if name == "UserPromptSubmit":
         return content._replace(text=text_of(payload, "prompt"), speaker="user")
     if name == "Stop" and isinstance(response := payload.get("response"), str):
@@ -69,5 +67,5 @@ def _report(payload: Mapping[str, Any]) -> CopilotCall | None:
         error = text_of(error, "message")
     result = payload.get("toolResult")
     output = result if isinstance(result, str) else text_of(fields_of(result), "textResultForLlm")
-    arguments = copilot_tools.arguments_of(payload.get("toolArgs"))
+    arguments = tools.arguments_of(payload.get("toolArgs"))
     return CopilotCall(tool, arguments, output, error if isinstance(error, str) else None)

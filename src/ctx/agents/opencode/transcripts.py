@@ -13,10 +13,10 @@ from typing import Any
 
 from ctx import clock
 from ctx.agents import stored_events
-from ctx.agents.opencode import opencode_database, opencode_tools
-from ctx.agents.opencode.opencode_database import PartRow, SessionRow
-from ctx.agents.opencode.opencode_hooks import NAME
-from ctx.agents.opencode.opencode_tools import OpenCodeCall
+from ctx.agents.opencode import storage, tools
+from ctx.agents.opencode.hooks import NAME
+from ctx.agents.opencode.storage import PartRow, SessionRow
+from ctx.agents.opencode.tools import OpenCodeCall
 from ctx.agents.stored_events import EventContent
 from ctx.capture import repeated_commands, session_state
 from ctx.capture.injected_text import SIGNS
@@ -39,50 +39,50 @@ _MOST_PARTS = 50
 
 
 class OpenCodeTranscripts:
-    file_names = f"{opencode_database.FILE}#<session>"
+    file_names = f"{storage.FILE}#<session>"
 
     def folder(self, host_folder: str) -> str:
-        return os.path.join(host_folder, opencode_database.FILE)
+        return os.path.join(host_folder, storage.FILE)
 
     def files(self, folder: str) -> Sequence[str]:
-        if opencode_database.split_name(folder)[1]:
+        if storage.split_name(folder)[1]:
             return [folder]
         is_folder = os.path.isdir(folder)
-        database = os.path.join(folder, opencode_database.FILE) if is_folder else folder
+        database = os.path.join(folder, storage.FILE) if is_folder else folder
         try:
-            with opencode_database.opened(database) as connection:
-                found = opencode_database.sessions(connection)
+            with storage.opened(database) as connection:
+                found = storage.sessions(connection)
         except OSError:
             return []
-        return [opencode_database.name_of(database, each.id) for each in found]
+        return [storage.name_of(database, each.id) for each in found]
 
     def folder_of(self, path: str) -> str:
-        return opencode_database.split_name(path)[0]
+        return storage.split_name(path)[0]
 
     def stamp(self, path: str) -> TranscriptStamp:
-        database, session = opencode_database.split_name(path)
-        with opencode_database.opened(database) as connection:
+        database, session = storage.split_name(path)
+        with storage.opened(database) as connection:
             row = _require(connection, session)
-            last_ms = opencode_database.last_ms(connection, session)
+            last_ms = storage.last_ms(connection, session)
         return TranscriptStamp(last_ms, row.changed_ms)
 
     def session_of(self, path: str) -> str:
-        return opencode_database.split_name(path)[1]
+        return storage.split_name(path)[1]
 
     def of_subagents(self, path: str, since_ms: int) -> list[str]:
-        database, session = opencode_database.split_name(path)
+        database, session = storage.split_name(path)
         try:
-            with opencode_database.opened(database) as connection:
-                found = opencode_database.children(connection, session, since_ms)
+            with storage.opened(database) as connection:
+                found = storage.children(connection, session, since_ms)
         except OSError:
             return []
-        return [opencode_database.name_of(database, each.id) for each in found]
+        return [storage.name_of(database, each.id) for each in found]
 
     def shows_hook(self, path: str) -> bool:
-        database, session = opencode_database.split_name(path)
+        database, session = storage.split_name(path)
         try:
-            with opencode_database.opened(database) as connection:
-                rows = opencode_database.parts(connection, session, 0)
+            with storage.opened(database) as connection:
+                rows = storage.parts(connection, session, 0)
                 first = [row.part for row, _ in zip(rows, range(_MOST_PARTS), strict=False)]
         except OSError:
             return False
@@ -90,8 +90,8 @@ class OpenCodeTranscripts:
         return any(sign.decode() in text for text in texts for sign in SIGNS)
 
     def beginning(self, path: str) -> TranscriptStart:
-        database, session = opencode_database.split_name(path)
-        with opencode_database.opened(database) as connection:
+        database, session = storage.split_name(path)
+        with storage.opened(database) as connection:
             row = _require(connection, session)
         is_usable = os.path.isabs(row.folder) and "\0" not in row.folder
         return TranscriptStart(row.folder if is_usable else "", row.began_ms)
@@ -161,16 +161,16 @@ def typed_text(text: str) -> str:
 
 
 def _require(connection: Connection, session: str) -> SessionRow:
-    row = opencode_database.find(connection, session)
+    row = storage.find(connection, session)
     if row is None:
         raise FileNotFoundError(None, "the session is not in the database")
     return row
 
 
 def _rows(path: str, start: int, end: int | None) -> Iterator[PartRow]:
-    database, session = opencode_database.split_name(path)
-    with opencode_database.opened(database) as connection:
-        for row in opencode_database.parts(connection, session, start):
+    database, session = storage.split_name(path)
+    with storage.opened(database) as connection:
+        for row in storage.parts(connection, session, start):
             if end is not None and row.began_ms > end:
                 return
             yield row
@@ -190,7 +190,7 @@ class _SessionReader:
     def __init__(self, path: str, most: int, deadline: float) -> None:
         self.events: list[Event] = []
         self.position = 0
-        self._database, self._id = opencode_database.split_name(path)
+        self._database, self._id = storage.split_name(path)
         self._most = most
         self._deadline = deadline
         self._session = self._agent = self._folder = self._transcript = ""
@@ -199,11 +199,11 @@ class _SessionReader:
 
     def read(self, start: int, end: int | None) -> None:
         self.position = start
-        with opencode_database.opened(self._database) as connection:
+        with storage.opened(self._database) as connection:
             self._set_session(_require(connection, self._id), connection)
-            self._last_message = opencode_database.last_message(connection, self._id)
+            self._last_message = storage.last_message(connection, self._id)
             size = 0
-            for row in opencode_database.parts(connection, self._id, start):
+            for row in storage.parts(connection, self._id, start):
                 is_new = row.began_ms > self.position
                 is_cut = size >= self._most or clock.monotonic() >= self._deadline
                 if (end is not None and row.began_ms > end) or not self._is_complete(row):
@@ -218,9 +218,9 @@ class _SessionReader:
     def _set_session(self, row: SessionRow, connection: Connection) -> None:
         """The session, and the one that it belongs to if it is that of a subagent."""
         self._folder = row.folder
-        self._session = opencode_database.main_of(connection, row).id
+        self._session = storage.main_of(connection, row).id
         self._agent = self._id if self._session != self._id else ""
-        self._transcript = opencode_database.name_of(self._database, self._session)
+        self._transcript = storage.name_of(self._database, self._session)
 
     def _is_complete(self, row: PartRow) -> bool:
         """Whether a part does not change any more. Only the last message of a session can."""
@@ -278,9 +278,7 @@ class _SessionReader:
             text_of(state, "error") if failed else None,
             fields_of(state.get("metadata")),
         )
-        content = EventContent(
-            path=opencode_tools.path_of(report), call=opencode_tools.call_of(report)
-        )
+        content = EventContent(path=tools.path_of(report), call=tools.call_of(report))
         name = "PostToolUseFailure" if failed else "PostToolUse"
         self._add(row, row.id, name, content, report.tool, text_of(row.part, "callID"))
 

@@ -4,9 +4,9 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ctx.agents.gemini import chat_events, chat_files, gemini_payloads
+from ctx.agents.gemini import chat_events, chat_files, payloads
 from ctx.agents.gemini.chat_events import TURNS, ChatReader
-from ctx.agents.gemini.gemini_hooks import GeminiHooks
+from ctx.agents.gemini.hooks import GeminiHooks
 from ctx.agents.line_transcripts import LineTranscripts
 from ctx.hosts.events import Event, Heading
 from ctx.hosts.transcripts import TranscriptStart
@@ -41,7 +41,7 @@ class GeminiTranscripts(LineTranscripts):
 
 
 class Gemini:
-    name = gemini_payloads.NAME
+    name = payloads.NAME
     transcripts = GeminiTranscripts()
     hooks = GeminiHooks()
 
@@ -49,10 +49,10 @@ class Gemini:
         return os.path.join(variables.get("GEMINI_CLI_HOME") or home, ".gemini")
 
     def read(self, event_id: str, name: str, at: str, payload: Mapping[str, Any]) -> Event:
-        return gemini_payloads.read(event_id, name, at, payload)
+        return payloads.read(event_id, name, at, payload)
 
     def restore(self, heading: Heading, payload: Mapping[str, Any]) -> Event:
-        return gemini_payloads.restore(heading, payload)
+        return payloads.restore(heading, payload)
 
     def outline(self, event: Event, path: str) -> Mapping[str, Any]:
-        return gemini_payloads.outline(event.payload, path)
+        return payloads.outline(event.payload, path)

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ctx import ids
-from ctx.agents.codex import codex_tools, patches, rollout_files, rollout_items
-from ctx.agents.codex.codex_tools import EXIT_CODE, PATCH, SHELL
+from ctx.agents.codex import patches, rollout_files, rollout_items, tools
 from ctx.agents.codex.rollout_files import Origin
+from ctx.agents.codex.tools import EXIT_CODE, PATCH, SHELL
 from ctx.capture import kept_contents
 from ctx.capture.steps import ASSISTANT_MESSAGE, RECAP
 from ctx.errors import ContentRefused, UsageError
@@ -111,8 +111,8 @@ def restore(heading: Heading, payload: Mapping[str, Any]) -> Event:
         text,
         speaker,
         agent=agent,
-        path=codex_tools.path_of(payload),
-        call=codex_tools.call_of(heading.tool or "", payload) if is_call else None,
+        path=tools.path_of(payload),
+        call=tools.call_of(heading.tool or "", payload) if is_call else None,
         # The transcript of a subagent is not that of the session.
         transcript="" if agent else plain_text_of(payload, "transcript_path"),
         branch=plain_text_of(payload, "git_branch"),
