@@ -12,8 +12,8 @@ from tests.agents.claude_code.hook_processes import Hooks, additional
 from tests.conftest import Ctx, git
 from tests.e2e import merge_trials
 from tests.e2e.terminals import on_a_terminal
+from tests.page.form_visitor import FormVisitor
 from tests.page.served import Served
-from tests.page.visits import base_of, change
 
 WORD = "canary9x"
 OURS = "Ours is deployed on Fridays."
@@ -161,14 +161,13 @@ def test_a_terminal_shows_what_a_pull_request_would_change(team: Repositories) -
 
 def test_the_page_shows_it_to_a_person_and_not_to_programs(team: Repositories, ctx: Ctx) -> None:
     request_pull(team)
-    with Served(team.clone) as served, served.visitor() as visitor, served.program() as program:
-        page = f"{base_of(visitor)}/review"
-        assert THEIRS in visitor.get(page).text
+    with Served(team.clone) as served, FormVisitor(served) as visitor, served.program() as program:
+        assert THEIRS in visitor.text("/review")
         told = program.get("/api/v1/review")
         [proposal] = told.json()["branch"]
         assert WORD not in told.text
-        change(visitor, served, page, page, {"do": f"accept-branch {proposal['id']}"})
-        assert "From this branch" not in visitor.get(page).text
+        visitor.follow("/review", do=f"accept-branch {proposal['id']}")
+        assert "From this branch" not in visitor.text("/review")
     assert given_here(team, ctx)
 
 

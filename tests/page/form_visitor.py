@@ -20,7 +20,7 @@ class FormVisitor:
         page = self.client.get(f"{self.base}/search").text
         found = re.search(r'name="csrf" content="([^"]+)"', page)
         assert found is not None
-        self._csrf = found.group(1)
+        self.csrf = found.group(1)
 
     def __enter__(self) -> "FormVisitor":
         return self
@@ -43,17 +43,17 @@ class FormVisitor:
         assert answer.status_code in (200, 400, 404, 409), answer.text
         return readable(answer.text)
 
-    def send(self, path: str, **fields: str) -> httpx.Response:
+    def send(self, path: str, **fields: str | list[str]) -> httpx.Response:
         """Send a form; the answer is where it leads, or the form with an error."""
         answer = self.client.post(
             f"{self.base}{path}",
-            data={"csrf": self._csrf, **fields},
+            data={"csrf": self.csrf, **fields},
             headers={"Origin": self.origin},
         )
         assert answer.status_code < 500, answer.text
         return answer
 
-    def follow(self, path: str, **fields: str) -> str:
+    def follow(self, path: str, **fields: str | list[str]) -> str:
         """Send a form that is accepted, and read the view that it leads to."""
         answer = self.send(path, **fields)
         assert answer.status_code == 303, answer.text
@@ -63,6 +63,13 @@ class FormVisitor:
 def readable(page: str) -> str:
     main = page[page.index('<div class="messages"') :] if '<div class="messages"' in page else page
     return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", main)).split())
+
+
+def form_fields(page: str, action: str) -> dict[str, str]:
+    """The hidden fields of the last form with an action, without its token."""
+    form = page[page.rindex(f'{action}"') :].partition("</form>")[0]
+    found = re.findall(r'type="hidden" name="([^"]*)" value="([^"]*)"', form)
+    return {name: html.unescape(value) for name, value in found if name != "csrf"}
 
 
 def field(page: str, name: str) -> str:

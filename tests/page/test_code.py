@@ -10,9 +10,8 @@ from playwright.sync_api import Browser, expect
 
 from tests.conftest import Ctx
 from tests.page.served import Served
-from tests.page.visits import base_of, press
+from tests.page.visits import HOSTILE, base_of, press, watch
 
-HOSTILE = '<script>alert(1)</script> "><img src=x onerror=alert(2)> \u202egnp.exe'
 HOSTILE_NAME = '"><img src=x onerror=alert(5)>.py'
 
 
@@ -163,10 +162,7 @@ def test_without_an_index_the_page_says_so(ctx: Ctx, project: Path) -> None:
 
 def test_nothing_runs_in_the_browser(code: Served, browser: Browser) -> None:
     page = code.open(browser)
-    problems: list[str] = []
-    page.on("dialog", lambda dialog: problems.append(dialog.message))
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    page.on("console", lambda line: problems.append(line.text) if line.type == "error" else None)
+    problems = watch(page)
     base = page.url.removesuffix("/now")
     page.goto(f"{base}/code?path=src")
     page.get_by_role("link", name="store.py", exact=True).first.click()

@@ -12,13 +12,8 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.conftest import Ctx
 from tests.page.served import Served
-from tests.page.visits import base_of
+from tests.page.visits import HOSTILE, base_of, watch
 from tests.worker.worker_processes import until
-
-HOSTILE = (
-    '<script>alert(1)</script> "><img src=x onerror=alert(2)> [x](javascript:alert(3))'
-    " <svg onload=alert(4)> \u202egnp.exe"
-)
 
 
 @pytest.fixture
@@ -156,10 +151,7 @@ def test_an_empty_graph_says_what_to_do(served: Served) -> None:
 
 def open_graph(served: Served, browser: Browser, query: str = "") -> tuple[Page, list[str]]:
     page = served.open(browser)
-    problems: list[str] = []
-    page.on("dialog", lambda dialog: problems.append(dialog.message))
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    page.on("console", lambda line: problems.append(line.text) if line.type == "error" else None)
+    problems = watch(page)
     page.goto(page.url.replace("/now", f"/graph{query}"))
     expect(page.locator(".stage[data-painted]")).to_be_attached()
     return page, problems

@@ -14,11 +14,8 @@ from ctx.llm.protocol import Usage
 from ctx.sqlite.connection import transaction
 from tests.conftest import Ctx
 from tests.page.served import Served
-from tests.page.test_sessions import watch
-from tests.page.visits import base_of
+from tests.page.visits import HOSTILE, base_of, watch
 from tests.synthesis.test_session_writer import open_writable
-
-HOSTILE = '<script>alert(1)</script>"><img src=x onerror=alert(2)>'
 
 
 def give(surroundings: Path, project: Path, event: str, tokens: int) -> None:
@@ -98,13 +95,6 @@ def test_model_spending(surroundings: Path, served: Served) -> None:
     assert "$1.25, 1 request" in page
     assert "&lt;b&gt;" in page
     assert "<b>" not in page
-
-
-def test_a_narrow_window(served: Served, browser: Browser) -> None:
-    page = served.open(browser, viewport={"width": 390, "height": 844})
-    page.goto(f"{page.url.removesuffix('/now')}/health")
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    page.context.close()
 
 
 def test_health_and_cost_over_the_api(surroundings: Path, project: Path, served: Served) -> None:

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, expect
+from playwright.sync_api import Browser, expect
 
 from ctx.page.node_history import difference
 from ctx.page.requests import path_below
@@ -13,13 +13,8 @@ from tests.cli.conftest import Add
 from tests.conftest import Ctx
 from tests.page.form_visitor import FormVisitor, field
 from tests.page.served import Served
-from tests.page.visits import press
+from tests.page.visits import HOSTILE, press, watch
 from tests.synthesis.test_session_writer import add_steps, open_writable
-
-HOSTILE = (
-    '<script>alert(1)</script> "><img src=x onerror=alert(2)> <svg onload=alert(3)>'
-    " [click](javascript:alert(4)) ![x](javascript:alert(5)) {{ 7 * 7 }} \u202eevil"
-)
 
 
 def test_a_node_is_edited_and_the_edit_undone(served: Served, add: Add, ctx: Ctx) -> None:
@@ -184,24 +179,6 @@ def test_differences() -> None:
     assert len(shown(long + "a", long + "b")) < 120
 
 
-def problems(page: Page) -> list[str]:
-    """What the page did that it must not do, from now on."""
-    seen: list[str] = []
-
-    def on_dialog(dialog: Dialog) -> None:
-        seen.append(dialog.message)
-        dialog.dismiss()
-
-    def on_console(message: ConsoleMessage) -> None:
-        if message.type == "error":
-            seen.append(message.text)
-
-    page.on("dialog", on_dialog)
-    page.on("console", on_console)
-    page.on("pageerror", lambda error: seen.append(str(error)))
-    return seen
-
-
 def test_hostile_text_is_shown_and_runs_nothing(
     served: Served, add: Add, ctx: Ctx, browser: Browser
 ) -> None:
@@ -212,7 +189,7 @@ def test_hostile_text_is_shown_and_runs_nothing(
     assert ctx("update", node, "--content", f"{HOSTILE} changed").code == 0
     page = served.open(browser)
     base = page.url.removesuffix("/now")
-    seen = problems(page)
+    seen = watch(page)
     for path in ("/search", "/search?q=alert", f"/node/{node}", f"/node/{other}"):
         page.goto(base + path)
         assert "<script>alert(1)</script>" in page.inner_text("main"), path

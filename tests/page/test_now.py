@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Any
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -11,8 +11,9 @@ from tests.cli.conftest import Add
 from tests.conftest import Ctx
 from tests.page import filled_project
 from tests.page.filled_project import RULE, FilledProject
+from tests.page.form_visitor import FormVisitor, form_fields
 from tests.page.served import Served
-from tests.page.visits import base_of, change, form_fields, hostile, press, quiet
+from tests.page.visits import HOSTILE, press, watch
 
 HOME = "HOME"
 
@@ -26,10 +27,8 @@ def filled(repo: Path, ctx: Ctx) -> FilledProject:
 def test_every_item_says_why_it_is_there(filled: FilledProject, repo: Path, ctx: Ctx) -> None:
     """The same items as `ctx context` has, with their reasons, sources and tokens."""
     told = ctx("context", "--format=json").json
-    with Served(repo) as served, served.visitor() as visitor:
-        shown = visitor.get("/", follow_redirects=True)
-        assert shown.status_code == 200
-        text = shown.text
+    with Served(repo) as served, FormVisitor(served) as visitor:
+        text = visitor.get("/now").text
         assert "The API listens on port 8080" in text
         assert "pinned" in text
         assert "<code>tier:reference</code>, in the view <code>default</code>" in text
@@ -54,13 +53,12 @@ def test_every_item_says_why_it_is_there(filled: FilledProject, repo: Path, ctx:
 def test_with_a_prompt(filled: FilledProject, repo: Path, ctx: Ctx) -> None:
     ctx("add", "--type=fact", "--no-tier", "The frobnicator needs a warm cache before it starts")
     prompt = "why is the frobnicator <b>cache</b> cold?"
-    with Served(repo) as served, served.visitor() as visitor:
-        base = base_of(visitor)
-        text = visitor.get(f"{base}/now", params={"prompt": prompt}).text
+    with Served(repo) as served, FormVisitor(served) as visitor:
+        text = visitor.get(f"/now?prompt={quote(prompt)}").text
         assert "With this prompt" in text
         assert "shares <code>frobnicator</code>" in text
         assert "why is the frobnicator &lt;b&gt;cache&lt;/b&gt; cold?" in text
-        none = visitor.get(f"{base}/now", params={"prompt": "zebra"}).text
+        none = visitor.get("/now?prompt=zebra").text
         assert "No earlier session said anything about this." in none
 
 
@@ -68,77 +66,67 @@ def test_items_are_decided_in_place_and_undone(filled: FilledProject, repo: Path
     def tags(node: str) -> list[str]:
         return list(ctx("show", node, "--format=json").json["node"]["tags"])
 
-    with Served(repo) as served, served.visitor() as visitor:
-        base = base_of(visitor)
-        page = f"{base}/now"
+    with Served(repo) as served, FormVisitor(served) as visitor:
+
+        def decide(button: str, node: str) -> str:
+            return visitor.follow("/now", do=f"{button} {node}")
+
         for button, node, added in (
             ("pin", filled.reference, "tier:pinned"),
             ("hide", filled.rule, "tier:off-context"),
         ):
             before = tags(node)
-            shown = change(visitor, served, page, page, {"do": f"{button} {node}"})
+            decide(button, node)
             assert added in tags(node)
-            undo = form_fields(shown, f"{base}/undo")
-            change(visitor, served, page, f"{base}/undo", {"change": undo["change"]})
+            visitor.follow("/undo", change="")
             assert tags(node) == before
-        shown = change(visitor, served, page, page, {"do": f"hide {filled.pinned}"})
+        decide("hide", filled.pinned)
         assert "tier:pinned" not in tags(filled.pinned)
-        assert f"reveal {filled.pinned}" in shown
-        shown = change(visitor, served, page, page, {"do": f"reveal {filled.pinned}"})
+        assert f"reveal {filled.pinned}" in visitor.get("/now").text
+        decide("reveal", filled.pinned)
         assert "tier:reference" in tags(filled.pinned)
-        change(visitor, served, page, page, {"do": f"accept {filled.imported}"})
+        decide("accept", filled.imported)
         assert ctx("show", filled.imported, "--format=json").json["node"]["source"] == "user"
-        change(visitor, served, page, page, {"do": f"accept {filled.learning}"})
+        decide("accept", filled.learning)
         learned = ctx("show", filled.learning, "--format=json").json["node"]
         assert learned["metadata"]["origin"] == "human"
-        change(visitor, served, page, page, {"do": f"accept-proposal {filled.proposal}"})
+        decide("accept-proposal", filled.proposal)
         assert "tier:pinned" in tags(filled.proposal)
-        change(visitor, served, page, page, {"do": f"delete {filled.reference}"})
+        decide("delete", filled.reference)
         assert ctx("show", filled.reference).code != 0
         for wrong in ("", "pin", "burn 01", f"burn {filled.rule}", "pin zzzz"):
-            answer = visitor.post(
-                page,
-                headers={"Origin": served.origin},
-                data={**form_fields(visitor.get(page).text, page), "do": wrong},
-            )
-            assert answer.status_code in (400, 404), wrong
+            assert visitor.send("/now", do=wrong).status_code in (400, 404), wrong
 
 
 def test_an_edit_is_saved_or_given_back(filled: FilledProject, repo: Path, ctx: Ctx) -> None:
     node = filled.reference
-    with Served(repo) as served, served.visitor() as visitor:
-        base = base_of(visitor)
-        page, target = f"{base}/now?edit={node}", f"{base}/now/{node}/edit"
-        shown = visitor.get(page).text
-        fields = form_fields(shown, target)
+    with Served(repo) as served, FormVisitor(served) as visitor:
+        target = f"/now/{node}/edit"
+        fields = form_fields(visitor.get(f"/now?edit={node}").text, target)
         ctx("update", node, "--content", "We use PostgreSQL")
-        own = {"Origin": served.origin}
-        stale = visitor.post(target, headers=own, data={**fields, "content": "My <own> text"})
+        stale = visitor.send(target, **fields, content="My <own> text")
         assert stale.status_code == 409
         assert "The node was changed meanwhile." in stale.text
         assert "My &lt;own&gt; text</textarea>" in stale.text
         fields = form_fields(stale.text, target)
-        empty = visitor.post(target, headers=own, data={**fields, "content": " "})
-        assert "There is no content." in empty.text
-        done = visitor.post(target, headers=own, data={**fields, "content": "a\r\nb ‮x"})
-        assert done.status_code == 303
-        assert ctx("show", node, "--format=json").json["node"]["content"] == "a\nb ‮x"
+        assert "There is no content." in visitor.send(target, **fields, content=" ").text
+        assert visitor.send(target, **fields, content="a\r\nb \u202ex").status_code == 303
+        assert ctx("show", node, "--format=json").json["node"]["content"] == "a\nb \u202ex"
 
 
 def test_an_empty_memory_says_what_to_do(repo: Path, ctx: Ctx) -> None:
-    with Served(repo) as served, served.visitor() as visitor:
-        text = visitor.get("/", follow_redirects=True).text
+    with Served(repo) as served, FormVisitor(served) as visitor:
+        text = visitor.text("/now")
         assert "Memory is empty here." in text
         assert "ctx add" in text
-        base = base_of(visitor)
-        assert "Nothing to review" in visitor.get(f"{base}/review").text
+        assert "Nothing to review" in visitor.text("/review")
 
 
 def test_what_had_no_room_is_listed(repo: Path, ctx: Ctx, add: Add) -> None:
     for number in range(30):
         add("--type=fact", "--tag=tier:reference", f"Fact {number}: {'word ' * 90}")
-    with Served(repo) as served, served.visitor() as visitor:
-        text = visitor.get("/", follow_redirects=True).text
+    with Served(repo) as served, FormVisitor(served) as visitor:
+        text = visitor.get("/now").text
     left_out = text.partition('id="left-out"')[2]
     assert "no room: the budget has 2,000 tokens" in left_out
     assert "Fact 0:" in left_out
@@ -149,15 +137,13 @@ def test_in_a_browser(
     filled: FilledProject, repo: Path, ctx: Ctx, add: Add, browser: Browser
 ) -> None:
     """Keys, copying, a live update and the text of hostile nodes, in one visit."""
-    for text in hostile():
-        add("--type=fact", "--tag=tier:reference", text)
+    add("--type=fact", "--tag=tier:reference", HOSTILE)
     told = ctx("context").out
     with Served(repo) as served:
-        problems: list[Any] = []
         page = served.open(
             browser, permissions=["clipboard-read", "clipboard-write"], viewport=None
         )
-        quiet(page, problems)
+        problems = watch(page)
         page.reload()
         _copies_exactly(page, told)
         _keys(page)

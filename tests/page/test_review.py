@@ -12,8 +12,9 @@ from playwright.sync_api import Browser, expect
 from tests.conftest import Ctx
 from tests.page import filled_project
 from tests.page.filled_project import FilledProject
+from tests.page.form_visitor import FormVisitor, form_fields
 from tests.page.served import Served
-from tests.page.visits import base_of, change, form_fields, hostile, press, quiet
+from tests.page.visits import HOSTILE, press, watch
 
 
 @pytest.fixture
@@ -30,99 +31,80 @@ def node(ctx: Ctx, node_id: str) -> dict[str, Any]:
 def test_everything_open_is_counted_and_decided(
     filled: FilledProject, repo: Path, ctx: Ctx
 ) -> None:
-    with Served(repo) as served, served.visitor() as visitor:
-        page = f"{base_of(visitor)}/review"
-        shown = visitor.get(page).text
+    with Served(repo) as served, FormVisitor(served) as visitor:
+        shown = visitor.get("/review").text
         assert "9 open decisions" in shown
         assert "Deploys run <del>daily</del><ins>on Fridays</ins>" in shown
         assert "<title>Review (9)" in shown
 
         def decide(what: str) -> str:
-            return change(visitor, served, page, page, {"do": what})
+            return visitor.follow("/review", do=what)
 
         shown = decide(f"pick 1 {filled.conflict} content")
         assert "Settled with version 1." in shown
         assert "8 open decisions" in shown
-        undo = form_fields(shown, f"{base_of(visitor)}/undo")
-        change(visitor, served, page, f"{base_of(visitor)}/undo", undo)
-        assert "9 open decisions" in visitor.get(page).text
+        visitor.follow("/undo", change="")
+        assert "9 open decisions" in visitor.text("/review")
         decide(f"pick 2 {filled.conflict} content")
         assert node(ctx, filled.conflict)["content"] == "Deploys run on Fridays"
-
-        shown = decide(f"accept-proposal {filled.proposal}")
+        assert "Proposals of agents" not in decide(f"accept-proposal {filled.proposal}")
         assert "tier:pinned" in node(ctx, filled.proposal)["tags"]
-        assert "Proposals of agents" not in shown
         decide(f"confirm-learning {filled.learning}")
         assert node(ctx, filled.learning)["metadata"]["origin"] == "human"
         decide(f"reject-import {filled.imported}")
         assert "tier:off-context" in node(ctx, filled.imported)["tags"]
-        shown = visitor.get(page).text
+        shown = visitor.get("/review").text
         assert "5 open decisions" in shown
         assert filled.imported not in shown
         for wrong in ("", "burn x", "pick", "pick x y z", f"pick 9 {filled.conflict} content"):
-            answer = visitor.post(
-                page,
-                headers={"Origin": served.origin},
-                data={**form_fields(shown, page), "do": wrong},
-            )
-            assert answer.status_code in (400, 404, 409), wrong
+            assert visitor.send("/review", do=wrong).status_code in (400, 404, 409), wrong
 
 
 def test_several_at_once(filled: FilledProject, repo: Path, ctx: Ctx) -> None:
-    with Served(repo) as served, served.visitor() as visitor:
-        page = f"{base_of(visitor)}/review"
-        shown = visitor.get(page).text
-        ids = [part.split('"')[0] for part in shown.split('name="ids" value="')[1:]]
+    with Served(repo) as served, FormVisitor(served) as visitor:
+        ids = re.findall('name="ids" value="([^"]*)"', visitor.get("/review").text)
         assert len(ids) == 2
-        shown = change(visitor, served, page, f"{page}/imports", {"do": "accept", "ids": ids})
+        shown = visitor.follow("/review/imports", do="accept", ids=ids)
         assert "Accepted 2 imports." in shown
         assert [node(ctx, each)["source"] for each in ids] == ["user", "user"]
-        undo = form_fields(shown, f"{base_of(visitor)}/undo")
-        change(visitor, served, page, f"{base_of(visitor)}/undo", undo)
+        visitor.follow("/undo", change="")
         assert {node(ctx, each)["source"] for each in ids} == {"repository"}
-        shown = change(visitor, served, page, f"{page}/imports", {"do": "reject"})
-        assert "Nothing is selected." in shown
-        shown = change(visitor, served, page, f"{page}/proposals", {"do": "reject"})
+        assert "Nothing is selected." in visitor.follow("/review/imports", do="reject")
+        shown = visitor.follow("/review/proposals", do="reject")
         assert "Rejected: Use the staging key" in shown
         assert "Proposals of agents" not in shown
 
 
 def test_another_text_than_both(filled: FilledProject, repo: Path, ctx: Ctx) -> None:
-    with Served(repo) as served, served.visitor() as visitor:
-        page = f"{base_of(visitor)}/review"
-        fields = form_fields(visitor.get(page).text, f"{page}/version")
-        own = {"Origin": served.origin}
-        refused = visitor.post(f"{page}/version", headers=own, data={**fields, "value": "  \t"})
+    with Served(repo) as served, FormVisitor(served) as visitor:
+        target = "/review/version"
+        fields = form_fields(visitor.get("/review").text, target)
+        refused = visitor.send(target, **fields, value="  \t")
         assert refused.status_code == 409
         assert "There is no content." in refused.text
-        wrong = visitor.post(
-            f"{page}/version", headers=own, data={**fields, "field": "node", "value": "x"}
-        )
+        wrong = visitor.send(target, **{**fields, "field": "node"}, value="x")
         assert wrong.status_code == 409
-        shown = change(
-            visitor, served, page, f"{page}/version", {**fields, "value": "On Tuesdays\r\nat 9"}
-        )
+        shown = visitor.follow(target, **fields, value="On Tuesdays\r\nat 9")
         assert "Settled with your text." in shown
         assert node(ctx, filled.conflict)["content"] == "On Tuesdays\nat 9"
 
 
 def test_a_store_that_is_not_trusted_is_shown(filled: FilledProject, repo: Path, ctx: Ctx) -> None:
     ctx("trust", "--revoke")
-    with Served(repo) as served, served.visitor() as visitor:
-        base = base_of(visitor)
-        shown = visitor.get(f"{base}/review").text
+    with Served(repo) as served, FormVisitor(served) as visitor:
+        shown = visitor.text("/review")
         assert "The memory of this project is not trusted" in shown
         assert "ctx trust" in shown
         assert "Deploys run" not in shown
-        now = visitor.get(f"{base}/now").text
+        now = visitor.text("/now")
         assert "is not trusted" in now
         assert "port 8080" not in now
         # What is in the user store can still be decided.
-        change(visitor, served, f"{base}/now", f"{base}/now", {"do": f"hide {filled.rule}"})
+        visitor.follow("/now", do=f"hide {filled.rule}")
 
 
 def test_through_the_api(filled: FilledProject, repo: Path, ctx: Ctx) -> None:
-    with Served(repo) as served, served.program() as program, served.visitor() as visitor:
+    with Served(repo) as served, served.program() as program, FormVisitor(served) as visitor:
         queue = program.get("/api/v1/review").json()
         assert queue["total"] == 9
         assert [each["id"] for each in queue["proposals"]] == [filled.proposal]
@@ -130,13 +112,10 @@ def test_through_the_api(filled: FilledProject, repo: Path, ctx: Ctx) -> None:
         mine = {"decision": "accept", "ids": [filled.proposal]}
         refused = program.post("/api/v1/review/proposals", json=mine)
         assert "Only a person" in refused.json()["error"]["message"]
-        shown = visitor.get(f"{base_of(visitor)}/now").text
-        token = re.search(r'<meta name="csrf" content="([^"]+)"', shown)
-        assert token
-        headers = {"Origin": served.origin, "X-CSRF-Token": token[1]}
+        headers = {"Origin": served.origin, "X-CSRF-Token": visitor.csrf}
 
         def post(path: str, body: dict[str, Any]) -> httpx.Response:
-            return visitor.post(f"/api/v1/review/{path}", json=body, headers=headers)
+            return visitor.client.post(f"/api/v1/review/{path}", json=body, headers=headers)
 
         left = post("proposals", {"decision": "accept", "ids": [filled.proposal]}).json()
         assert left["total"] == 8
@@ -169,16 +148,13 @@ def test_through_the_api(filled: FilledProject, repo: Path, ctx: Ctx) -> None:
 def test_hostile_text_runs_nothing(
     filled: FilledProject, repo: Path, ctx: Ctx, browser: Browser
 ) -> None:
-    text = "\n\n".join(f"## {each}\n\n{each}" for each in hostile())
-    (repo / "AGENTS.md").write_text(text)
+    (repo / "AGENTS.md").write_text(f"## {HOSTILE}\n\n{HOSTILE}")
     ctx("import", "--from=instructions", "AGENTS.md")
-    for each in hostile():
-        ctx("learnings", "add", each)
-    ctx("update", filled.conflict, "--content", hostile()[0])
+    ctx("learnings", "add", HOSTILE)
+    ctx("update", filled.conflict, "--content", HOSTILE)
     with Served(repo) as served:
-        problems: list[Any] = []
         page = served.open(browser, viewport={"width": 390, "height": 800})
-        quiet(page, problems)
+        problems = watch(page)
         page.goto(page.url.replace("/now", "/review"))
         expect(page.get_by_role("heading", level=1)).to_contain_text("open decisions")
         page.evaluate("document.querySelectorAll('details').forEach((each) => (each.open = true))")

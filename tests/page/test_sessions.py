@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, expect
+from playwright.sync_api import Browser, expect
 
 from ctx.memory.lookups import with_tag
 from ctx.sqlite.connection import transaction
@@ -18,13 +18,9 @@ from tests.agents.claude_code.hook_processes import command
 from tests.conftest import Ctx
 from tests.operations.test_session_story import FIXING
 from tests.page.served import Served
-from tests.page.visits import base_of, press
+from tests.page.visits import HOSTILE, base_of, press, watch
 from tests.synthesis.test_session_writer import add_steps, open_writable
 from tests.worker.worker_processes import until
-
-HOSTILE = (
-    '<script>alert(1)</script> "><img src=x onerror=alert(2)> [x](javascript:alert(3)) \u202eevil'
-)
 
 
 @pytest.fixture
@@ -39,24 +35,6 @@ def session(memory: Memory) -> str:
     add_steps(memory, FIXING, "s0ab")
     synthesise(memory, "s0ab", is_over=True)
     return "s0ab"
-
-
-def watch(page: Page) -> list[str]:
-    """What must not happen: dialogs, errors of scripts, violations of the policy."""
-    trouble: list[str] = []
-
-    def on_dialog(dialog: Dialog) -> None:
-        trouble.append(dialog.message)
-        dialog.dismiss()
-
-    def on_console(said: ConsoleMessage) -> None:
-        if "Content Security Policy" in said.text:
-            trouble.append(said.text)
-
-    page.on("dialog", on_dialog)
-    page.on("pageerror", lambda error: trouble.append(str(error)))
-    page.on("console", on_console)
-    return trouble
 
 
 def step_ids(memory: Memory, session: str) -> list[str]:

@@ -68,7 +68,7 @@ _HEX = r"(?=.*[a-fA-F])(?=.*\d)(?:[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12,}
 
 
 def is_varied(value: str) -> bool:
-    """Whether a value is a mask such as `ghp_xxxxxxxxxxxx` or `****`."""
+    """Whether a value has many different characters, unlike a mask such as `ghp_xxxxxxxxxxxx`."""
     return len(set(value[-24:])) >= 6
 
 
