@@ -5,9 +5,8 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -47,18 +46,8 @@ def log(client: Client) -> list[str]:
 # ctx hook apply
 
 
-def test_nothing_to_look_after(ctx: Ctx, client: Client) -> None:
-    assert ctx("hook", "apply").out == "0 events and 0 receipts processed\n"
-    assert ctx("hook", "apply", "--format=json").json == {
-        "stops": [],
-        "events": 0,
-        "receipts": 0,
-        "refused": [],
-        "waiting": 0,
-    }
-
-
 def test_what_was_done(ctx: Ctx, client: Client, conversation: Conversation, add: Add) -> None:
+    assert ctx("hook", "apply").out == "0 events and 0 receipts processed\n"
     add("--type=fact", "--tag=tier:pinned", "Known.")
     conversation.start()
     for _ in range(2):
@@ -136,74 +125,15 @@ def test_a_mistake_in_the_command_line(ctx: Ctx) -> None:
 # As processes
 
 
-@pytest.fixture
-def hooks(client: Client, repo: Path) -> Iterator[Hooks]:
-    running = Hooks(Path(client.home), repo)
-    yield running
-    running.close()
-
-
-def by_name(word: str, *options: str) -> list[str]:
-    return [sys.executable, "-m", "ctx", "hook", word, *options]
-
-
-def test_a_response_by_hand(hooks: Hooks, ctx: Ctx) -> None:
-    text = f"{remember('By hand.')} <ctx:nonsense/>"
-    ran = hooks.run_command(by_name("stop", "--response", text), b"")
-    assert (ran.code, ran.err) == (0, b"")
-    assert json.loads(ran.out) == {
-        "systemMessage": "ctx: 1 of 2 commands failed; the agent is told with your next prompt"
-    }
-    nodes = ctx("list", "--format=json").json["nodes"]
-    assert [(node["content"], node["tags"]) for node in nodes] == [("By hand.", ["project:app"])]
-    said = {"session_id": "cli", "prompt": "Go on."}
-    ran = hooks.run_command(by_name("prompt-submit"), json.dumps(said).encode())
-    assert (
-        "There is no command `nonsense`"
-        in json.loads(ran.out)["hookSpecificOutput"]["additionalContext"]
-    )
-    ran = hooks.run_command(by_name("stop", "--response", "Nothing."), b"")
-    assert (ran.code, ran.out, ran.err) == (0, b"{}\n", b"")
-
-
-def test_a_stop_whose_commands_all_failed(hooks: Hooks) -> None:
-    ran = hooks.run_command(by_name("stop", "--response", "<ctx:nonsense/>"), b"")
-    assert json.loads(ran.out) == {
-        "systemMessage": "ctx: 1 command failed; the agent is told with your next prompt"
-    }
-
-
-def test_from_stop_to_prompt(hooks: Hooks, conversation: Conversation, add: Add) -> None:
-    """The registered command lines, with everything that they start."""
-    node = add("--type=fact", "--tag=tier:reference", "Refresh tokens live an hour.")
-    conversation.prompt()
-    conversation.reply('<ctx:recall query="tokens"/>')
-    ran = hooks.run("stop", json.dumps(conversation.stop_payload()).encode())
-    assert (ran.code, ran.out, ran.err) == (0, b"{}\n", b"")
-    said = json.dumps(conversation.payload("UserPromptSubmit", prompt="Go on.")).encode()
-    ran = hooks.run("prompt-submit", said)
-    assert json.loads(ran.out) == {
-        "hookSpecificOutput": {
-            "hookEventName": "UserPromptSubmit",
-            "additionalContext": (
-                "## Recall Results\n\nQuery: `tokens`\n\nFound 1 node:\n\n"
-                f"- [fact:{node}] Refresh tokens live an hour.\n"
-                "  - Tags: project:app, tier:reference\n\n---\n\n"
-            ),
-        }
-    }
-    assert hooks.run("prompt-submit", said).out == b"{}\n"
-    assert hooks.log() == []
-
-
 def test_a_prompt_has_what_a_stop_left_done_first(
-    hooks: Hooks, conversation: Conversation, client: Client, add: Add
+    client: Client, repo: Path, conversation: Conversation, add: Add
 ) -> None:
     add("--type=fact", "Known.")
     conversation.answer(f"{RECALL} <ctx:nonsense/>")
     assert client.waiting() == ["stop.-" + str(conversation.size)]
     said = json.dumps(conversation.payload("UserPromptSubmit", prompt="Go on.")).encode()
-    answer = json.loads(hooks.run("prompt-submit", said).out)
+    with closing(Hooks(Path(client.home), repo)) as hooks:
+        answer = json.loads(hooks.run("prompt-submit", said).out)
     assert "] Known." in context_of(answer)
     assert answer["systemMessage"] == (
         "ctx: 1 of 2 commands failed; the agent is told with your next prompt"
@@ -232,22 +162,7 @@ def test_what_waits_is_for_its_session_alone(client: Client, conversation: Conve
 
 
 @pytest.mark.parametrize("process", ["", "4242"])
-def test_it_goes_along_when_a_conversation_is_cleared(
-    client: Client, conversation: Conversation, process: str
-) -> None:
-    client.process = process
-    conversation.start()
-    waiting_recall(conversation)
-    conversation.end("clear")
-    after = client.talk("after-clear")
-    assert "## Recall Results" not in context_of(after.start("clear"))
-    assert "## Recall Results" in context_of(after.submit())
-    assert after.submit() == {}
-    assert conversation.submit() == {}
-
-
-@pytest.mark.parametrize("process", ["", "4242"])
-def test_it_goes_along_however_often_it_is_cleared(
+def test_it_goes_along_however_often_a_conversation_is_cleared(
     client: Client, conversation: Conversation, process: str
 ) -> None:
     client.process = process
@@ -256,28 +171,19 @@ def test_it_goes_along_however_often_it_is_cleared(
     conversation.end("clear")
     for number in range(3):
         after = client.talk(f"after-clear-{number}")
-        after.start("clear")
+        assert "## Recall Results" not in context_of(after.start("clear"))
         if number < 2:
             after.end("clear")
     assert "## Recall Results" in context_of(after.submit())
-
-
-def test_pending_results_after_clear(client: Client, conversation: Conversation) -> None:
-    """It is done after the conversation was cleared, and was still asked for in it."""
-    client.process = "4242"
-    conversation.start()
-    conversation.answer(RECALL)
-    conversation.end("clear")
-    after = client.talk("after-clear")
-    after.start("clear")
-    moves_on(client, after, 1)
-    client.apply()
-    assert "## Recall Results" in context_of(after.submit())
+    assert after.submit() == {}
+    assert conversation.submit() == {}
 
 
 def test_pending_results_of_both_sides_come_in_order(
     client: Client, conversation: Conversation
 ) -> None:
+    """One is done after the conversation was cleared, and was still asked for in it."""
+    client.process = "4242"
     conversation.start()
     conversation.answer('<ctx:recall query="type:fact"/>')
     conversation.end("clear")
@@ -359,13 +265,10 @@ def test_two_clients_are_not_mixed_up(client: Client, conversation: Conversation
     assert "## Recall Results" in context_of(after.submit())
 
 
-@pytest.mark.parametrize("reason", ["other", "logout", "prompt_input_exit"])
-def test_a_session_that_ends_otherwise_keeps_it(
-    client: Client, conversation: Conversation, reason: str
-) -> None:
+def test_a_session_that_ends_otherwise_keeps_it(client: Client, conversation: Conversation) -> None:
     conversation.start()
     waiting_recall(conversation)
-    conversation.end(reason)
+    conversation.end("logout")
     after = client.talk("after")
     after.start("startup")
     assert after.submit() == {}
@@ -392,20 +295,6 @@ def test_pending_results_expire_after_a_day(
         assert rows == [("current_task:app:main",), ("recall_results:another",)]
         assert pending.current_task(memory.user, memory.place.task_key) == "oauth"
     assert "## Recall Results" in context_of(other.submit())
-
-
-def test_a_current_task_outlives_everything(
-    client: Client, conversation: Conversation, ctx: Ctx
-) -> None:
-    conversation.start()
-    conversation.answer('<ctx:task name="OAuth" action="start"/>')
-    client.apply()
-    conversation.submit()
-    conversation.end("clear")
-    client.talk("after").start("clear")
-    client.talk("after").submit()
-    client.apply()
-    assert ctx("task", "current", "--format=json").json["task"]["task"] == "oauth"
 
 
 def test_what_is_too_much_is_cut_between_items(
@@ -495,7 +384,7 @@ def test_an_empty_context_is_known_too(
     ctx: Ctx, client: Client, conversation: Conversation, add: Add
 ) -> None:
     assert ctx("status").code == 0
-    conversation.start()
+    assert conversation.start()["systemMessage"] == "ctx: memory is empty here"
     assert receipts_of(client) == {"receipt": {}}
     assert client.waiting() == ["session-start", "receipt"]
     assert client.apply().receipts == 1
@@ -542,24 +431,10 @@ def test_what_it_was_at_comes_first_after_a_compaction(
     assert "## Where you were" not in context_of(client.talk("another").start())
 
 
-@pytest.mark.parametrize("source", ["startup", "clear", "compact", "fork", "resume"])
-def test_a_session_without_a_context_gets_all_of_it(
-    conversation: Conversation, add: Add, source: str
-) -> None:
+def test_a_session_without_a_context_gets_all_of_it(client: Client, add: Add) -> None:
     add("--type=fact", "--tag=tier:reference", "Stays.")
-    assert "Stays." in context_of(conversation.start(source))
-
-
-def test_the_message_for_the_user(
-    client: Client, conversation: Conversation, add: Add, ctx: Ctx
-) -> None:
-    assert ctx("status").code == 0
-    answer: dict[str, Any] = conversation.start()
-    assert answer["systemMessage"] == "ctx: memory is empty here"
-    add("--type=fact", "--tag=tier:reference", "One.")
-    answer = conversation.start("clear")
-    tokens = re.findall(r"1 node, (\d+) tokens -->", context_of(answer))
-    assert answer["systemMessage"] == f"ctx: 1 node, {tokens[0]} tokens; `ctx why` lists them"
+    for source in ("startup", "clear", "compact", "fork", "resume"):
+        assert "Stays." in context_of(client.talk(f"of-{source}").start(source)), source
 
 
 def test_a_hook_names_another_host(repo: Path, surroundings: Path) -> None:
