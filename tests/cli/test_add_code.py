@@ -91,35 +91,37 @@ def test_only_some_files(shop: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch) 
     found = added(ctx, "code", "--files", "shop/b*.py", "core")
     assert [each["language"] for each in found["languages"]] == ["python", "rust"]
     assert found["items"] == [{"kind": "function", "items": 1}, {"kind": "class", "items": 1}]
-    monkeypatch.chdir(shop / "shop")
-    assert added(ctx, "code", "--files", "net.py")["read"] == 1
-    ran = ctx("add", "code", "--files", "*.go")
-    assert (ran.code, ran.err.splitlines()) == (
-        1,
-        [
-            "error E015: Nothing matches '*.go'.",
-            "  To add ignored files, use `ctx add file --force`.",
-        ],
-    )
-
-
-def test_rust_alone(shop: Path, ctx: Ctx) -> None:
     found = added(ctx, "rust")
     assert (found["files"], found["read"]) == (1, 1)
     assert found["languages"] == [{"language": "rust", "files": 1, "lines": 1}]
     assert "1 function" in ctx("add", "rust", "--files", "core/**/*.rs").out
     assert ctx("add", "rust", "--files", "shop").out == "No code found.\n"
-
-
-def test_parse_errors_and_binary_files_are_reported(shop: Path, ctx: Ctx) -> None:
+    monkeypatch.chdir(shop / "shop")
+    assert added(ctx, "code", "--files", "net.py")["read"] == 1
+    ran = ctx("add", "code", "--files", "*.go")
+    assert ran.code == 1
+    assert ran.err.splitlines() == [
+        "error E015: Nothing matches '*.go'.",
+        "  To add ignored files, use `ctx add file --force`.",
+    ]
+    # Parse errors and binary files are reported.
     write(shop, {"shop/broken.py": "def half(:\n", "shop/blob.py": "x\0y"})
-    ran = ctx("add", "code", "--files", "shop")
-    assert ran.code == 0
-    assert ran.err == "warning: 1 place could not be parsed, in shop/broken.py.\n"
-    assert "Not read: 1 (binary)." in ran.out
+    ran = ctx("add", "code")
+    assert (ran.code, ran.err) == (0, "warning: 1 place could not be parsed, in shop/broken.py.\n")
+    assert "Not read: 2 (no grammar), 1 (binary)." in ran.out
+    for words, code, message in (
+        (("add", "code", "--snapshot"), 1, "error E012:"),
+        (("add", "code", "--commit"), 2, "error E011: --commit needs --snapshot."),
+    ):
+        ran = ctx(*words)
+        assert ran.code == code
+        assert ran.err.startswith(message)
 
 
 def test_a_snapshot_is_staged_and_committed(project: Path, ctx: Ctx) -> None:
+    first = added(ctx, "code", "--snapshot")["snapshot"]["tree"]
+    # One that was aborted is taken again.
+    assert ctx("stage", "abort").code == 0
     ran = ctx("add", "code", "--snapshot")
     assert ran.out.splitlines()[-1] == (
         "Staged a snapshot of 4 files in session cli: 4 new or changed."
@@ -127,6 +129,7 @@ def test_a_snapshot_is_staged_and_committed(project: Path, ctx: Ctx) -> None:
     assert ran.err == "Next: ctx commit -m MESSAGE\n"
     again = added(ctx, "code", "--snapshot")["snapshot"]
     assert (again["work_commit"], again["files"], again["changed"]) == (None, 4, 0)
+    assert again["tree"] == first
     told = ctx("add", "code", "--snapshot").out.splitlines()[-1]
     assert told == "Unchanged since the last snapshot of 4 files."
     repository = Repository(project_at(str(project)))
@@ -219,27 +222,23 @@ def test_a_part_is_laid_over_the_snapshot_before(project: Path, ctx: Ctx) -> Non
 
 @pytest.mark.slow
 def test_a_clone_has_all_of_it(project: Path, ctx: Ctx, tmp_path: Path) -> None:
-    tree = added(ctx, "code", "--snapshot", "--commit")["code"]["snapshot"]["tree"]
     write(project, {"shop/net.py": NET + "\nLIMIT = 3\n"})
-    ran = ctx("add", "code", "--snapshot", "-m", "The limit")
-    assert ran.code == 0, ran.err
-    assert "Committed" in ran.out
+    made = added(ctx, "code", "--snapshot", "-m", "The limit")
+    tree = made["code"]["snapshot"]["tree"]
     # Staging is gone: what is committed is whole without it.
     assert ctx("gc", "--aggressive").code == 0
     git("add", "-A")
     git("commit", "-qm", "Shop")
     clone = tmp_path / "clone"
     git("clone", "-q", str(project), str(clone))
-    assert ctx("-C", str(clone), "trust", "--yes").code == 0
-    assert "no damage found" in ctx("-C", str(clone), "debug", "verify").out
-    shown = ctx("-C", str(clone), "debug", "cat", tree, "--format", "json").json
+    there = ("-C", str(clone))
+    assert ctx(*there, "trust", "--yes").code == 0
+    shown = ctx(*there, "debug", "cat", tree, "--format", "json").json
     assert [entry["name"] for entry in shown["fields"]["entries"]] == ["core", "shop"]
-    assert ctx("-C", str(clone), "gc").code == 0
-    assert "no damage found" in ctx("-C", str(clone), "debug", "verify").out
-    leaf = leaves(clone, tree)["shop/net.py"]
-    assert (
-        '"stable_key": "shop.net.Client.connect"' in ctx("-C", str(clone), "debug", "cat", leaf).out
-    )
+    assert ctx(*there, "gc").code == 0
+    assert "no damage found" in ctx(*there, "debug", "verify").out
+    leaf = ctx(*there, "debug", "cat", leaves(clone, tree)["shop/net.py"]).out
+    assert '"stable_key": "shop.net.Client.connect"' in leaf
 
 
 def test_secrets_do_not_enter(project: Path, ctx: Ctx) -> None:
@@ -254,25 +253,6 @@ def test_secrets_do_not_enter(project: Path, ctx: Ctx) -> None:
     kept = [repository.objects.read(id).payload for id in repository.objects.ids()]
     assert any(b"def connect(token=" in payload for payload in kept)
     assert not any(secret.encode() in payload for payload in kept)
-
-
-def test_what_cannot_be_done(shop: Path, ctx: Ctx) -> None:
-    ran = ctx("add", "code", "--snapshot")
-    assert (ran.code, ran.err[:11]) == (1, "error E012:")
-    ran = ctx("add", "code", "--commit")
-    assert (ran.code, ran.err.splitlines()[0]) == (
-        2,
-        "error E011: --commit needs --snapshot.",
-    )
-    assert ctx("add", "--type=fact", "code").code == 0
-
-
-def test_an_aborted_snapshot_is_taken_again(project: Path, ctx: Ctx) -> None:
-    first = added(ctx, "code", "--snapshot")["snapshot"]
-    assert ctx("stage", "abort").code == 0
-    second = added(ctx, "code", "--snapshot")["snapshot"]
-    assert second["tree"] == first["tree"]
-    assert second["work_commit"] is not None
 
 
 def test_no_code_no_snapshot(folder: Path, ctx: Ctx) -> None:

@@ -31,25 +31,10 @@ def test_a_failure_in_a_project(ctx: Ctx, project: Path, piped: Piped) -> None:
     assert ran == (0, f"Added: {short} {headline}\n{found}", "")
     node = ctx("show", short, "--format=json").json["node"]
     assert (node["type"], node["tags"], node["scope"]) == ("observation", ["command"], "project")
-    assert node["content"] == (
-        f"{headline}\n"
-        "   Compiling core v0.1.0\n"
-        "error[E0433]: could not find `retry` in `crate`\n"
-        "  --> src/lib.rs:3:12\n"
-        "error: could not compile `core`"
-    )
-    blob = node["metadata"].pop("blob")
-    assert len(node["metadata"].pop("diagnostics")) == 64
-    assert node["metadata"] == {
-        "command": "cargo test",
-        "errors": 1,
-        "exit_code": 101,
-        "lines": 4,
-        "outcome": "failed",
-        "source": "tool output",
-        "tool": "rustc",
-    }
     plain = re.sub(rb"\x1b\[\d+m", b"", FAILED).decode()
+    assert node["content"] == f"{headline}\n{plain.rstrip()}"
+    assert node["metadata"]["exit_code"] == 101
+    blob = node["metadata"]["blob"]
     assert ctx("debug", "cat", blob).out == plain
     assert ctx("commit", "-m", "x").code == 0
     assert ctx("debug", "cat", blob).out == plain
@@ -69,6 +54,10 @@ def test_the_first_errors_of_a_long_output(ctx: Ctx, project: Path, piped: Piped
     log = ctx("debug", "cat", kept["blob"]).out.splitlines()
     assert len(log) == 501
     assert log[249:252] == ["line 249", "… 9,500 lines left out …", "line 9750"]
+    piped(b"")
+    kept = ctx("add", "command", *words[:2], "--exit-code=0", "--format=json").json
+    assert kept["node"]["content"] == "pytest passed (0 lines of output)"
+    assert (kept["lines"], kept["cut"], kept["blob"]) == (0, 0, None)
 
 
 def test_without_an_exit_code(ctx: Ctx, folder: Path, piped: Piped) -> None:
@@ -92,16 +81,8 @@ def test_without_an_exit_code(ctx: Ctx, folder: Path, piped: Piped) -> None:
     assert (kept["blob"], kept["snapshot"]) == (None, None)
 
 
-def test_nothing_printed(ctx: Ctx, project: Path, piped: Piped) -> None:
-    piped(b"")
-    kept = ctx("add", "command", "--stdin", "--name=true", "--exit-code=0", "--format=json").json
-    assert kept["node"]["content"] == "true passed (0 lines of output)"
-    assert (kept["lines"], kept["cut"], kept["blob"]) == (0, 0, None)
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
+def test_mistakes(ctx: Ctx, folder: Path, piped: Piped, monkeypatch: pytest.MonkeyPatch) -> None:
+    for words in (
         ["--name=x"],
         ["--stdin", "--name="],
         ["--stdin", "--name", "x" * 501],
@@ -109,19 +90,14 @@ def test_nothing_printed(ctx: Ctx, project: Path, piped: Piped) -> None:
         ["--stdin"],
         ["--stdin", "--name=x", "--exit-code=one"],
         ["--stdin", "--name=x", "--tag=tier:nonsense"],
-    ],
-)
-def test_mistakes(ctx: Ctx, folder: Path, piped: Piped, words: list[str]) -> None:
-    piped(b"a\n")
-    ran = ctx("add", "command", *words)
-    assert (ran.code, ran.err[:11]) == (2, "error E011:")
-    assert ctx("list").out == "No nodes.\n"
-
-
-def test_a_terminal_is_not_waited_for(ctx: Ctx, monkeypatch: pytest.MonkeyPatch) -> None:
+    ):
+        piped(b"a\n")
+        ran = ctx("add", "command", *words)
+        assert (ran.code, ran.err[:11]) == (2, "error E011:"), words
     monkeypatch.setattr("ctx.cli.settings.stdin_is_terminal", lambda: True)
     ran = ctx("add", "command", "--stdin", "--name=x")
     assert ran.err.startswith("error E011: No output on stdin: it is a terminal.\n")
+    assert ctx("list").out == "No nodes.\n"
 
 
 def test_secrets(ctx: Ctx, project: Path, piped: Piped) -> None:
@@ -144,12 +120,11 @@ def test_a_key_does_not_survive_the_cut() -> None:
 
 
 def endless() -> Iterator[bytes]:
-    for _ in range(2_000):
+    for _ in range(200):
         yield b"\xff\x00" * 32_768
 
 
-@pytest.mark.slow
-def test_a_hundred_megabytes_without_a_line_end() -> None:
+def test_ten_megabytes_without_a_line_end() -> None:
     printed = output.read(endless(), 500)
     assert printed.lines == 1
     assert len(printed.text) < 3_000
