@@ -6,16 +6,10 @@ from pathlib import Path
 
 import httpx
 import pytest
-from playwright.sync_api import Browser
 
 from tests.conftest import Ctx
 from tests.page.served import Served
 from tests.page.visits import base_of
-
-
-def test_the_token_works_once(served: Served) -> None:
-    assert httpx.get(served.address).status_code == 303
-    assert httpx.get(served.address).status_code == 404
 
 
 @pytest.mark.parametrize("path", ["/", "/p/app/now", "/api/v1/nodes", "/api/v1/openapi.json"])
@@ -67,10 +61,3 @@ def test_no_frame_and_no_script_from_elsewhere(served: Served) -> None:
         assert "frame-ancestors 'none'" in headers["content-security-policy"]
         assert headers["x-frame-options"] == "DENY"
     assert httpx.get(f"{served.origin}/static/%2e%2e/app.py").status_code == 404
-
-
-def test_a_browser_opens_the_address(served: Served, browser: Browser) -> None:
-    page = served.open(browser)
-    assert page.url.startswith(served.origin)
-    assert "token" not in page.url
-    page.context.close()

@@ -48,9 +48,8 @@ def labels(drawn: Any) -> set[str]:
     return {vertex["label"] for vertex in drawn["vertices"]}
 
 
-def test_memory_and_code_are_one_graph(graph: Served) -> None:
+def test_what_is_drawn(graph: Served) -> None:
     drawn = read(graph)
-    assert {"Use sockets", "Use threads", "app.py", "store.py"} <= labels(drawn)
     vertices = drawn["vertices"]
     edges = {
         (vertices[edge["source"]]["label"], edge["type"], vertices[edge["target"]]["label"])
@@ -58,30 +57,27 @@ def test_memory_and_code_are_one_graph(graph: Served) -> None:
     }
     assert ("app.py", "IMPORTS", "store.py") in edges
     assert ("Use sockets", "DEPENDS_ON", "Use threads") in edges
-
-
-def test_cycles_are_marked(graph: Served) -> None:
-    drawn = read(graph)
-    in_cycle = {each["label"] for each in drawn["vertices"] if each["cycle"]}
     assert drawn["cycles"] == 1
-    assert in_cycle == {"Use sockets", "Use threads"}
+    assert {each["label"] for each in vertices if each["cycle"]} == {"Use sockets", "Use threads"}
     assert {each["type"] for each in drawn["edges"] if each["in_cycle"]} == {"DEPENDS_ON"}
+    assert len({(each["x"], each["y"]) for each in vertices}) == len(vertices)
+    assert drawn == read(graph)
 
-
-def test_hidden_characters_are_visible(graph: Served) -> None:
     (label,) = labels(read(graph, tag="topic:hostile"))
     assert "\u202e" not in label
-
-
-def test_filters(graph: Served) -> None:
     assert labels(read(graph, type="decision")) == {"Use sockets", "Use threads"}
-    assert len(labels(read(graph, tag="topic:hostile"))) == 1
     assert "Use sockets" in labels(read(graph, days="7"))
     assert len(read(graph, limit="1")["vertices"]) == 1
     with graph.program() as program:
         for wrong in ({"type": "x"}, {"limit": "0"}, {"depth": "99"}, {"nope": "1"}):
             assert program.get("/api/v1/graph", params=wrong).status_code == 400, wrong
         assert program.get("/api/v1/graph", params={"node": "nowhere"}).status_code == 404
+
+    (node,) = [each["node"] for each in vertices if each["label"] == "Use sockets"]
+    assert labels(read(graph, node=node, depth="1")) == {"Use sockets", "Use threads"}
+    around = read(graph, node="app.py", depth="1")
+    assert around["start"] == "file:app.py"
+    assert {"app.py", "store.py", "app.run"} <= labels(around)
 
 
 def test_what_the_newest_nodes_mention_is_drawn_too(graph: Served, ctx: Ctx) -> None:
@@ -91,21 +87,6 @@ def test_what_the_newest_nodes_mention_is_drawn_too(graph: Served, ctx: Ctx) -> 
     drawn = read(graph, limit="10")
     assert len(drawn["vertices"]) == 10
     assert {"app.py", "store.py", "Fact 19"} <= labels(drawn)
-
-
-def test_around_a_node(graph: Served, ctx: Ctx) -> None:
-    (node,) = [each["node"] for each in read(graph)["vertices"] if each["label"] == "Use sockets"]
-    assert labels(read(graph, node=node, depth="1")) == {"Use sockets", "Use threads"}
-    around = read(graph, node="app.py", depth="1")
-    assert around["start"] == "file:app.py"
-    assert {"app.py", "store.py", "app.run"} <= labels(around)
-
-
-def test_positions_do_not_overlap_and_stay(graph: Served) -> None:
-    drawn, again = read(graph), read(graph)
-    assert drawn == again
-    places = {(each["x"], each["y"]) for each in drawn["vertices"]}
-    assert len(places) == len(drawn["vertices"])
 
 
 def test_the_picture_is_svg_without_script(visitor: httpx.Client) -> None:
@@ -131,14 +112,11 @@ def test_without_javascript_there_are_tables_and_a_picture(visitor: httpx.Client
     filtered = visitor.get("graph", params={"type": "decision"}).text
     assert "app.py" not in filtered
     assert "2 nodes" in filtered
-
-
-def test_a_wrong_filter_keeps_what_was_typed(visitor: httpx.Client) -> None:
     for wrong, status in (({"node": "nowhere"}, 404), ({"type": "nonsense"}, 400)):
         answer = visitor.get("graph", params={**wrong, "tag": "topic:kept"})
         assert answer.status_code == status
         assert 'role="alert"' in answer.text
-        assert 'value="topic:kept"' in answer.text
+        assert 'value="topic:kept"' in answer.text, "what was typed stays"
 
 
 def test_an_empty_graph_says_what_to_do(served: Served) -> None:

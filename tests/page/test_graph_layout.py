@@ -1,6 +1,9 @@
 """Where vertices are drawn."""
 
+import math
 import random
+from itertools import combinations
+from statistics import mean
 
 import pytest
 
@@ -19,13 +22,8 @@ def neighbourhoods(count: int, edges: int) -> list[tuple[int, int]]:
     return pairs
 
 
-def lengths(layout: GraphLayout, pairs: list[tuple[int, int]]) -> float:
-    """The mean distance of the ends of these pairs."""
-    total = 0.0
-    for one, other in pairs:
-        here, there = layout.points[one], layout.points[other]
-        total += ((here.x - there.x) ** 2 + (here.y - there.y) ** 2) ** 0.5
-    return total / len(pairs)
+def mean_length(layout: GraphLayout, pairs: list[tuple[int, int]]) -> float:
+    return mean(math.dist(layout.points[one], layout.points[other]) for one, other in pairs)
 
 
 @pytest.mark.parametrize(("count", "edges"), [(2, 1), (30, 40), (400, 700)])
@@ -39,22 +37,18 @@ def test_neighbours_are_near_and_nothing_overlaps(count: int, edges: int) -> Non
     rng = random.Random(1)
     anyone = [(rng.randrange(count), rng.randrange(count)) for _ in range(2_000)]
     if count > 2:
-        assert lengths(layout, pairs) < 0.6 * lengths(layout, anyone)
+        assert mean_length(layout, pairs) < 0.6 * mean_length(layout, anyone)
 
 
 def test_components_do_not_cover_each_other() -> None:
     pairs = [(0, 1), (1, 2), (3, 4), (4, 5), (5, 3)]
-    layout = graph_layout.lay_out(9, layout_process.edge_set(pairs))
+    points = graph_layout.lay_out(9, layout_process.edge_set(pairs)).points
     boxes = []
     for members in ((0, 1, 2), (3, 4, 5), (6, 7, 8)):
-        points = [layout.points[each] for each in members]
-        left, right = min(p.x for p in points), max(p.x for p in points)
-        top, bottom = min(p.y for p in points), max(p.y for p in points)
-        boxes.append((left, right, top, bottom))
-    for number, (left, right, top, bottom) in enumerate(boxes):
-        for other in boxes[number + 1 :]:
-            apart = other[0] > right or other[1] < left or other[2] > bottom or other[3] < top
-            assert apart, boxes
+        xs, ys = zip(*(points[each] for each in members), strict=True)
+        boxes.append((min(xs), max(xs), min(ys), max(ys)))
+    for (left, right, top, bottom), other in combinations(boxes, 2):
+        assert other[0] > right or other[1] < left or other[2] > bottom or other[3] < top, boxes
 
 
 @pytest.mark.slow

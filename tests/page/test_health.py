@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 
-import httpx
 from playwright.sync_api import Browser, expect
 
 from ctx import clock
@@ -13,6 +12,7 @@ from ctx.llm.prices import prices
 from ctx.llm.protocol import Usage
 from ctx.sqlite.connection import transaction
 from tests.conftest import Ctx
+from tests.page.form_visitor import FormVisitor
 from tests.page.served import Served
 from tests.page.visits import HOSTILE, base_of, watch
 from tests.synthesis.test_session_writer import open_writable
@@ -25,10 +25,6 @@ def give(surroundings: Path, project: Path, event: str, tokens: int) -> None:
             "INSERT INTO receipts VALUES (?, 's1', ?, ?, 'app', ?, '[]')",
             (f"{at_ms}-1-{event}", event, clock.iso(at_ms), tokens),
         )
-
-
-def csrf(page: httpx.Response) -> str:
-    return page.text.partition('name="csrf" content="')[2].partition('"')[0]
 
 
 def test_health_without_javascript(surroundings: Path, project: Path, served: Served) -> None:
@@ -52,19 +48,16 @@ def test_health_without_javascript(surroundings: Path, project: Path, served: Se
 
 
 def test_pause_and_resume(project: Path, served: Served, ctx: Ctx) -> None:
-    with served.visitor() as visitor:
-        address = f"{base_of(visitor)}/health"
-        own = {"Origin": served.origin}
-        form = {"csrf": csrf(visitor.get(address)), "where": "everywhere"}
-        assert visitor.post(f"{address}/pause", data=form).status_code == 403
-        paused = visitor.post(f"{address}/pause", data=form, headers=own, follow_redirects=True)
-        assert "Capture is paused everywhere." in paused.text
-        assert "paused everywhere since" in paused.text
-        assert "Resume everywhere" in paused.text
+    with FormVisitor(served) as visitor:
+        assert visitor.client.post(f"{visitor.base}/health/pause").status_code == 403
+        paused = visitor.follow("/health/pause", where="everywhere")
+        assert "Capture is paused everywhere." in paused
+        assert "paused everywhere since" in paused
+        assert "Resume everywhere" in paused
         assert "paused everywhere" in ctx("status").out
-        again = visitor.post(f"{address}/resume", data=form, headers=own, follow_redirects=True)
-        assert "Capture is on again." in again.text
-        assert "Pause everywhere" in again.text
+        again = visitor.follow("/health/resume", where="everywhere")
+        assert "Capture is on again." in again
+        assert "Pause everywhere" in again
 
 
 def test_the_doctor_runs_when_asked(served: Served, browser: Browser) -> None:
