@@ -38,18 +38,11 @@ def test_a_name_has_no_brackets() -> None:
     )
 
 
-@pytest.mark.parametrize("word", ['say "hi" to me', "naïve café", "back\\slash", "日本語"])
-def test_a_word_is_scrubbed_in_json(word: str) -> None:
-    found = needle.word(word)
-    for ascii_only in (True, False):
-        assert found.scrubbed(json.dumps(word, ensure_ascii=ascii_only)) == '"[scrubbed]"'
-
-
-def test_ids_are_left_alone() -> None:
-    found = needle.regex(r"abab|M7GF|ZZ")
-    for each in ("01M7GFRVD949ZZZZZZZZZZZZZZ", "ab" * 32):
-        assert found.scrubbed(each) == each
-        assert not found.is_in(each)
+def test_a_word_is_scrubbed_in_json() -> None:
+    for word in ('say "hi" to me', "naïve café", "back\\slash"):
+        for ascii_only in (True, False):
+            quoted = json.dumps(word, ensure_ascii=ascii_only)
+            assert needle.word(word).scrubbed(quoted) == '"[scrubbed]"'
 
 
 def test_keys_and_values_of_json_are_scrubbed() -> None:
@@ -69,20 +62,11 @@ def test_rules_recognise_a_secret_by_its_key() -> None:
     assert found["input"]["note"] == "hunter2-hunter2"
 
 
-@pytest.mark.parametrize(
-    ("text", "make"),
-    [
-        ("ab", needle.word),
-        ("  a ", needle.word),
-        ("scrub", needle.word),
-        ("(", needle.regex),
-        ("x*", needle.regex),
-        (".", needle.regex),
-    ],
-)
-def test_invalid_words_are_refused(text: str, make: object) -> None:
-    with pytest.raises(UsageError):
-        make(text)  # type: ignore[operator]
+def test_invalid_words_are_refused() -> None:
+    for make, texts in ((needle.word, ("ab", "  a ", "scrub")), (needle.regex, ("(", "x*", "."))):
+        for text in texts:
+            with pytest.raises(UsageError):
+                make(text)
 
 
 @given(st.text(), st.text(), st.sampled_from(["acme-internal", 'q"uo\\te', "日本 語"]))
@@ -100,8 +84,9 @@ def test_nothing_is_left_and_scrubbing_is_idempotent(before: str, after: str, wo
 def test_a_part_of_an_id_is_left_alone_and_a_whole_one_is_scrubbed(id: str) -> None:
     part, whole = needle.word(id[-4:]), needle.word(id)
     for text in (id, f"session:{id}"):
-        assert not part.is_in(text)
-        assert part.name(text) == text
+        for each in (part, needle.regex(rf"{id[:3]}|{id[-5:-2]}")):
+            assert not each.is_in(text)
+            assert each.name(text) == each.scrubbed(text) == text
     assert whole.scrubbed(id) == "[scrubbed]"
     assert whole.name(f"session:{id}") == "session:scrubbed"
     assert whole.is_in(id)
@@ -115,12 +100,7 @@ def test_an_accent_matches_composed_and_decomposed() -> None:
 
 @pytest.mark.parametrize(
     ("pattern", "text"),
-    [
-        (r"(a+)+\d", "a" * 60),
-        (r"(a|a)*b\d", "a" * 60),
-        (r"(\w+\s?)*!", "word " * 40),
-        (r"(.*)(.*)(.*)(.*)(.*)(.*)x\d", "a" * 4000),
-    ],
+    [(r"(a+)+\d", "a" * 60), (r"(.*)(.*)(.*)(.*)(.*)(.*)x\d", "a" * 4000)],
 )
 def test_a_pattern_that_takes_too_long_is_stopped(pattern: str, text: str) -> None:
     slow = needle.regex(pattern, most_seconds=0.05)

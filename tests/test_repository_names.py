@@ -58,26 +58,19 @@ def test_a_renamed_folder_keeps_its_name(shop: Path, home: str, tmp_path: Path) 
     assert name(moved, home) == "store"
 
 
-def test_a_copy_is_named_after_its_folder(shop: Path, home: str, tmp_path: Path) -> None:
-    copy = tmp_path / "shop-2"
+def test_another_folder_gets_another_name(shop: Path, home: str, tmp_path: Path) -> None:
+    copy, moved = tmp_path / "shop-2", tmp_path / "store"
     shutil.copytree(shop, copy)
     assert (name(shop, home), name(copy, home)) == ("shop", "shop-2")
-
-
-def test_a_reused_inode_number_is_noticed(shop: Path, home: str, tmp_path: Path) -> None:
-    """The system can give a folder the number of a deleted one."""
-    moved = tmp_path / "store"
     shop.rename(moved)
+    assert name(moved, home) == "shop"
+    # The system can give a folder the inode number of a deleted one.
     stamped = moved / ".git" / "description"
+    before = stamped.stat()
     os.utime(stamped, ns=(1, 1))
     assert name(moved, home) == "store"
-
-
-def test_a_moved_project_whose_old_place_is_taken_gets_a_new_name(
-    shop: Path, home: str, tmp_path: Path
-) -> None:
-    moved = tmp_path / "store"
-    shop.rename(moved)
+    os.utime(stamped, ns=(before.st_atime_ns, before.st_mtime_ns))
+    # The old place is taken.
     git("init", "-q", str(shop))
     assert (name(shop, home), name(moved, home)) == ("shop", "store")
 

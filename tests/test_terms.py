@@ -92,86 +92,37 @@ def test_text_becomes_terms(text: str, expected: str) -> None:
     assert terms.column(text) == expected.strip()
 
 
-@pytest.mark.parametrize(
-    "forms",
-    [
-        "use uses used using",
-        "token tokens",
-        "class classes",
-        "process processes processed processing",
-        "bus buses",
-        "status statuses",
-        "cache caches cached caching",
-        "parse parses parsed parsing",
-        "note notes noted noting",
-        "query queries queried querying",
-        "cookie cookies",
-        "tie ties tied",
-        "add adds added adding",
-        "stop stops stopped stopping",
-        "commit commits committed committing",
-        "install installs installed installing",
-        "control controls controlled controlling",
-        "cancel cancels canceled cancelled cancelling",
-        "call calls called calling",
-        "create creates created creating",
-        "update updates updated updating",
-        "handle handles handled handling",
-        "store stores stored storing",
-        "override overrides overriding",
-        "enable enables enabled enabling",
-        "queue queues queued queuing queueing",
-        "route routes routed routing",
-        "issue issues issued",
-        "fix fixes fixed fixing",
-        "embed embeds embedded embedding",
-        "index indexes indices indexed indexing",
-        "alias aliases aliased",
-        "string strings",
-        "substring substrings",
-        "setting settings",
-        "id ids",
-        "api apis",
-        "recent recently",
-        "manual manually",
-        "automatic automatically",
-        "complete completed completely",
-    ],
-)
+INFLECTIONS = """
+use uses used using | token tokens | class classes | process processes processed processing |
+bus buses | status statuses | cache caches cached caching | parse parses parsed parsing |
+note notes noted noting | query queries queried querying | cookie cookies | tie ties tied |
+add adds added adding | stop stops stopped stopping | commit commits committed committing |
+install installs installed installing | control controls controlled controlling |
+cancel cancels canceled cancelled cancelling | call calls called calling |
+create creates created creating | update updates updated updating |
+handle handles handled handling | store stores stored storing | override overrides overriding |
+enable enables enabled enabling | queue queues queued queuing queueing |
+route routes routed routing | issue issues issued | fix fixes fixed fixing |
+embed embeds embedded embedding | index indexes indices indexed indexing | alias aliases aliased |
+string strings | substring substrings | setting settings | id ids | api apis | recent recently |
+manual manually | automatic automatically | complete completed completely
+"""
+
+
+@pytest.mark.parametrize("forms", INFLECTIONS.split("|"))
 def test_inflections_share_a_stem(forms: str) -> None:
     assert len({terms.stem(form) for form in forms.split()}) == 1
 
 
-@pytest.mark.parametrize(
-    "different",
-    [
-        "not note",
-        "us use",
-        "new news",
-        "set setting",
-        "plan plane",
-        "hop hope",
-        "car care",
-        "pip pipe",
-        "mod mode",
-        "str string",
-        "sing single singleton",
-        "http https",
-        "window windows",
-        "even evening",
-        "on only",
-        "read readonly",
-        "fill file",
-        "general generate",
-        "integer integrate",
-        "organ organize",
-        "universe university",
-        "stat status station",
-        "pars parse",
-        "analysis analyst",
-        "thing this",
-    ],
-)
+DIFFERENT = """
+not note | us use | new news | set setting | plan plane | hop hope | car care | pip pipe |
+mod mode | str string | sing single singleton | http https | window windows | even evening |
+on only | read readonly | fill file | general generate | integer integrate | organ organize |
+universe university | stat status station | pars parse | analysis analyst | thing this
+"""
+
+
+@pytest.mark.parametrize("different", DIFFERENT.split("|"))
 def test_different_words_have_different_stems(different: str) -> None:
     words = different.split()
     assert len({terms.stem(word) for word in words}) == len(words)
@@ -196,33 +147,22 @@ def test_an_identifier_is_split_without_stems() -> None:
     assert terms.split_identifier("__") == []
 
 
-def test_a_query_leaves_out_stop_words_unless_there_are_no_others() -> None:
+def test_a_query_has_each_term_once_and_stop_words_only_if_there_are_no_others() -> None:
     assert terms.query("how do we handle the refresh token?") == ["handl", "refresh", "token"]
     assert terms.query("To be, or not to be") == ["to", "be", "or", "not"]
     assert terms.query("toString") == ["string", "tostring"]
     assert terms.query("?!") == []
-
-
-def test_a_query_contains_each_term_once() -> None:
-    assert terms.query("token TOKEN Tokens refreshToken refresh_token") == [
-        "token",
-        "refresh",
-        "refreshtoken",
-    ]
+    every = terms.query("token TOKEN Tokens refreshToken refresh_token")
+    assert every == ["token", "refresh", "refreshtoken"]
 
 
 def test_alternatives_are_the_part_or_the_whole() -> None:
-    assert terms.alternatives("is OAuth 更新中 ok") == [
-        ("o", "oauth"),
-        ("auth", "oauth"),
-        ("更新",),
-        ("新中",),
-        ("ok",),
-    ]
+    found = terms.alternatives("is OAuth 更新中 ok")
+    assert found == [("o", "oauth"), ("auth", "oauth"), ("更新",), ("新中",), ("ok",)]
 
 
 def test_long_texts_take_linear_time() -> None:
-    for text in ("1" * 1_000_000, "a" * 1_000_000, "1a" * 500_000, "_" * 1_000_000, "a-" * 100_000):
+    for text in ("1" * 200_000, "a" * 200_000, "1a" * 100_000, "_" * 200_000, "a-" * 50_000):
         terms.extract(text)
 
 
