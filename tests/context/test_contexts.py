@@ -43,59 +43,49 @@ def test_a_stored_context_is_ready() -> None:
         assert rows == [("/work/app#1", "app")]
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        ContextKey(HERE._replace(folder="/work/app2"), ""),
-        ContextKey(HERE._replace(project="renamed"), ""),
-        ContextKey(HERE._replace(project=None), ""),
-        ContextKey(HERE, "3000"),
-        ContextKey(HERE, "", part=2),
-    ],
-)
-def test_each_place_has_its_own_context(other: ContextKey) -> None:
+def test_each_place_part_and_day_has_its_own_context() -> None:
+    here = ContextKey(HERE, "", day="20407 +0")
     with graphs.graph() as graph:
-        keep(graph, ContextKey(HERE, ""))
-        assert contexts.valid_context(graph.connection, other) is None
-        keep(graph, other, CONTEXT._replace(text="Another."))
-        found = contexts.valid_context(graph.connection, other)
-        assert found is not None
-        assert found.text == "Another."
-
-
-def test_parts_are_stored_separately() -> None:
-    with graphs.graph() as graph:
-        for part in (1, 2):
-            keep(graph, ContextKey(HERE, "", part), CONTEXT._replace(text=f"Part {part}."))
-        for part in (1, 2):
-            found = contexts.valid_context(graph.connection, ContextKey(HERE, "", part))
-            assert found is not None
-            assert found.text == f"Part {part}."
+        keep(graph, here)
+        for other in (
+            ContextKey(HERE._replace(folder="/work/app2"), ""),
+            here._replace(place=HERE._replace(project="renamed")),
+            here._replace(place=HERE._replace(project=None)),
+            here._replace(settings="3000"),
+            here._replace(part=2),
+            here._replace(day="20408 +0"),
+        ):
+            assert contexts.valid_context(graph.connection, other) is None
+        second = CONTEXT._replace(text="Part 2.")
+        keep(graph, here._replace(part=2), second)
+        assert contexts.valid_context(graph.connection, here) == CONTEXT
+        assert contexts.valid_context(graph.connection, here._replace(part=2)) == second
 
 
 CHANGES: dict[str, Callable[[Change], object]] = {
     "add": lambda change: change.add_node("fact", "New."),
     "update": lambda change: change.update_node(ONE, content="Changed."),
-    "delete": lambda change: change.delete_node(ONE),
     "tag": lambda change: change.tag(ONE, "tier:pinned"),
     "untag": lambda change: change.untag(ONE, "tier:working"),
     "link": lambda change: change.link(ONE, OTHER, "SUPERSEDES", {}),
     "view": lambda change: change.put_view("default", "type:fact", None),
     "task": lambda change: change.set_current_task("current_task:app:main", "x"),
+    "delete": lambda change: change.delete_node(ONE),
 }
 
 
-@pytest.mark.parametrize("name", CHANGES)
-def test_every_change_of_memory_invalidates_a_context(name: str) -> None:
+def test_every_change_of_memory_invalidates_a_context() -> None:
     with graphs.graph() as graph:
         with changing(graph, "add", graphs.WHO) as change:
             for node_id in (ONE, OTHER):
                 change.add_node("fact", "Text.", node_id=node_id)
             change.tag(ONE, "tier:working")
-        keep(graph, ContextKey(HERE, ""))
-        with changing(graph, name, graphs.WHO) as change:
-            CHANGES[name](change)
-        assert contexts.valid_context(graph.connection, ContextKey(HERE, "")) is None
+        for name in CHANGES:
+            keep(graph, ContextKey(HERE, ""))
+            assert contexts.valid_context(graph.connection, ContextKey(HERE, "")) == CONTEXT
+            with changing(graph, name, graphs.WHO) as change:
+                CHANGES[name](change)
+            assert contexts.valid_context(graph.connection, ContextKey(HERE, "")) is None, name
 
 
 def test_writes_outside_of_memory_keep_a_context_valid() -> None:
@@ -109,17 +99,6 @@ def test_writes_outside_of_memory_keep_a_context_valid() -> None:
             "INSERT INTO events (id, session, event, at, body) VALUES ('1', 's', 'Stop', '', '{}')"
         )
         assert contexts.valid_context(graph.connection, ContextKey(HERE, "")) == CONTEXT
-
-
-def test_a_context_is_stored_and_read_unchanged() -> None:
-    with graphs.graph() as graph:
-        with changing(graph, "add", graphs.WHO) as change:
-            for number in range(5):
-                node_id = change.add_node("fact", f"Fact {number}: 更新 😀 `<!-- -->`")
-                change.tag(node_id, "tier:reference")
-        made = layers.context([graph.connection], layers.ContextRequest(None, None, 2_000))
-        keep(graph, ContextKey(HERE, ""), made)
-        assert contexts.valid_context(graph.connection, ContextKey(HERE, "")) == made
 
 
 def test_settings_are_part_of_the_key(tmp_path: Path) -> None:
@@ -188,18 +167,6 @@ def test_the_folders_of_a_working_tree_are_one_place(repo: Path, surroundings: P
     here = layout.place(str(repo), home)
     assert tree.project == here.project == "app"
     assert (tree.folder, tree.task_key) != (here.folder, here.task_key)
-
-
-def test_a_context_expires_with_its_day() -> None:
-    with graphs.graph() as graph:
-        keep(graph, ContextKey(HERE, "", day="20407 +0"))
-        assert (
-            contexts.valid_context(graph.connection, ContextKey(HERE, "", day="20408 +0")) is None
-        )
-        assert (
-            contexts.valid_context(graph.connection, ContextKey(HERE, "", day="20407 +0"))
-            == CONTEXT
-        )
 
 
 def test_a_problem_is_shown_while_it_lasts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -103,9 +103,8 @@ def test_other_projects_and_the_current_session_are_left_out(connection: Connect
 
 def test_passages_that_were_shown_before_are_left_out(connection: Connection) -> None:
     add_excerpt(connection, RULE)
-    add_excerpt(
-        connection, "Again: never commit yourself, I review every change of the exporter!", "s2"
-    )
+    said_again = "Again: never commit yourself, I review every change of the exporter!"
+    add_excerpt(connection, said_again, "s2")
     assert len(texts(connection, "commit the exporter change")) == 1
     again = texts(connection, "commit the exporter change")
     assert texts(connection, "commit the exporter change", given={*map(digest, again)}) != again
@@ -135,7 +134,7 @@ def test_a_long_prompt_is_searched(connection: Connection) -> None:
     assert texts(connection, "x" * 1_000_000) == []
 
 
-@settings(max_examples=effort.times(40), deadline=None, derandomize=True)
+@settings(max_examples=effort.times(20), deadline=None, derandomize=True)
 @given(
     st.lists(st.text(min_size=1, max_size=80).filter(lambda text: "\0" not in text), max_size=8),
     st.text(max_size=60),

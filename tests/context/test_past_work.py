@@ -81,29 +81,25 @@ def test_a_repeated_rule_is_shown_once_and_first(graph: Graph) -> None:
     ]
 
 
-def test_a_single_common_word_does_not_hide_a_statement(graph: Graph) -> None:
+def test_statements_name_their_speaker_or_kind(graph: Graph) -> None:
     session(graph, "s1", 1, completed="One", next_steps="Documentation")
+    for who, text, worth in (
+        ("user", "We ship on every Friday evening.", 2_000),
+        ("agent", "The lock was taken twice.", 1_900),
+    ):
+        add_statement(graph, "s1", "statement", text, said_by=who, worth=worth)
+    # A single common word does not hide it.
     text = "The documentation is generated from the schema, never edited."
     add_statement(graph, "s1", "discovery", text)
-    assert section(text_of(graph, USUAL), "Relevant Past Work") == [f"- [discovery] {text}"]
-
-
-def test_statements_name_their_speaker(graph: Graph) -> None:
-    session(graph, "s1", 1, completed="One")
-    add_statement(
-        graph, "s1", "statement", "We ship on every Friday evening.", said_by="user", worth=2_000
-    )
-    add_statement(
-        graph, "s1", "statement", "The lock was taken twice.", said_by="agent", worth=1_900
-    )
     assert section(text_of(graph, USUAL), "Relevant Past Work") == [
         "- [user] We ship on every Friday evening.",
         "- [agent] The lock was taken twice.",
+        f"- [discovery] {text}",
     ]
 
 
 def test_without_memory_most_of_the_budget_stays_empty(graph: Graph) -> None:
-    for number in range(40):
+    for number in range(20):
         name = f"s{number}"
         session(graph, name, number, completed=f"Topic{number} done " * 9, next_steps="more " * 90)
         for part in range(10):

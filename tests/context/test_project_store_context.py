@@ -1,6 +1,7 @@
 """How a hook reads the memory of a project, without writing anything."""
 
 import os
+import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -54,21 +55,12 @@ def contents(found: ProjectStoreState) -> list[str]:
     return [row[0] for row in found.connection.execute("SELECT content FROM nodes ORDER BY id")]
 
 
-def test_reading_and_preparing_a_context_see_the_same_store(
+def test_every_change_of_the_store_gives_a_new_version(
     home: str, project: Project, ctx: Ctx
 ) -> None:
     with reading(home, project) as found:
         assert contents(found) == ["Known."]
         assert project_store_context.current(project) == found._replace(connection=None)
-    assert ctx("add", "--type=fact", "Staged.").code == 0
-    with reading(home, project) as found:
-        assert contents(found) == ["Known.", "Staged."]
-        assert project_store_context.current(project) == found._replace(connection=None)
-
-
-def test_every_change_of_the_store_gives_a_new_version(
-    home: str, project: Project, ctx: Ctx
-) -> None:
     seen = [store_version(home, project)]
     assert store_version(home, project) == seen[0]
 
@@ -78,31 +70,24 @@ def test_every_change_of_the_store_gives_a_new_version(
 
     assert ctx("add", "--type=fact", "Staged.").code == 0
     is_another()
+    with reading(home, project) as found:
+        assert contents(found) == ["Known.", "Staged."]
+        assert project_store_context.current(project) == found._replace(connection=None)
     assert ctx("commit", "-m", "Two").code == 0
     assert ctx("list").code == 0
     is_another()
     document = Path(project.narrative, "notes.md")
-    document.write_text("# Notes\n")
-    assert ctx("list").code == 0
-    is_another()
-
-
-def test_an_edited_document_makes_the_index_outdated(home: str, project: Project, ctx: Ctx) -> None:
-    document = Path(project.narrative, "notes.md")
-    for change in (
-        lambda: document.write_text("# Notes\n"),
-        lambda: document.write_text("# More notes\n"),
-        lambda: document.unlink(),
-    ):
-        change()
+    for text in ("# Notes\n", "# More notes\n", None):
+        document.write_text(text) if text else document.unlink()
         with reading(home, project) as found:
             assert (found.version, found.notice, found.is_current) == (
                 "behind",
                 project_store_context.BEHIND,
                 False,
             )
-            assert contents(found) == ["Known."]
+            assert contents(found) == ["Known.", "Staged."]
         assert ctx("list").code == 0
+        is_another() if text else None
         assert store_version(home, project) == project_store_context.current(project).version
 
 
@@ -125,21 +110,16 @@ def test_each_branch_is_read_from_its_own_index(home: str, project: Project, ctx
         assert contents(found) == ["Known."]
 
 
-@pytest.mark.parametrize("harm", ["no index", "no database", "newer"])
-def test_without_a_readable_index_nothing_is_shown(home: str, project: Project, harm: str) -> None:
-    for path in Path(project.indexes).glob("*/store.db"):
-        if harm == "no index":
-            path.unlink()
-        elif harm == "no database":
-            path.write_bytes(b"?" * 4096)
-        else:
-            import sqlite3
-
-            with closing(sqlite3.connect(path)) as connection:
-                connection.execute("PRAGMA user_version = 999")
-    missing = ProjectStoreState(
-        version="missing", notice=project_store_context.MISSING, is_current=False
-    )
+def test_without_a_readable_index_nothing_is_shown(home: str, project: Project) -> None:
+    notice = project_store_context.MISSING
+    missing = ProjectStoreState(version="missing", notice=notice, is_current=False)
+    [path] = Path(project.indexes).glob("*/store.db")
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA user_version = 999")
+    assert project_store_context.read(home, project) == missing
+    path.write_bytes(b"?" * 4096)
+    assert project_store_context.read(home, project) == missing
+    path.unlink()
     assert project_store_context.read(home, project) == missing
 
 
