@@ -51,10 +51,7 @@ def test_the_chunk_with_the_most_value_per_token_comes_first() -> None:
 
 
 def test_in_a_small_budget_a_chunk_is_shortened() -> None:
-    offers = [
-        ChunkOffer(chunk("best", 1.0, 300)),
-        ChunkOffer(chunk("next", 0.9, 300), "in brief"),
-    ]
+    offers = [ChunkOffer(chunk("best", 1.0, 300)), ChunkOffer(chunk("next", 0.9, 300), "in brief")]
     best, following = fill(offers, 350).chunks
     assert (best.title, following.title, following.snippet) == ("best", "next", "in brief")
     assert following.tokens == pack_text.cost(following) < 50
@@ -75,13 +72,8 @@ def test_overlapping_chunks_are_left_out() -> None:
 
 
 def test_a_second_file_comes_before_the_third_part_of_the_first() -> None:
-    offers = [
-        ChunkOffer(
-            chunk(f"a{number}", 1.0 - number / 100, 100, place=("a.py", number * 10, number * 10))
-        )
-        for number in range(4)
-    ]
-    offers.append(ChunkOffer(chunk("b", 0.8, 100, place=("b.py", 1, 1))))
+    parts = [chunk(f"a{n}", 1 - n / 100, 100, place=("a.py", n * 10, n * 10)) for n in range(4)]
+    offers = [*map(ChunkOffer, parts), ChunkOffer(chunk("b", 0.8, 100, place=("b.py", 1, 1)))]
     assert chosen_and_left_out(offers, 300)[0] == ["a0", "a1", "b"]
 
 
@@ -101,10 +93,7 @@ def test_a_pack_ends_where_code_is_unlikely_to_help() -> None:
 
 
 def test_a_budget_below_one_chunk_is_an_error() -> None:
-    offers = [
-        ChunkOffer(chunk("best", 1.0, 300), "brief"),
-        ChunkOffer(chunk("b", 0.9, 10)),
-    ]
+    offers = [ChunkOffer(chunk("best", 1.0, 300), "brief"), ChunkOffer(chunk("b", 0.9, 10))]
     least = budget.smallest(offers)
     assert least == pack_text.cost(offers[0].chunk._replace(snippet="brief"))
     with pytest.raises(BudgetExceeded, match=f"takes {least} tokens, and there are {least - 1}"):
@@ -120,11 +109,8 @@ OFFERS = st.lists(
             chunk(f"c{number}", score, tokens, place=(f"{file}.py", number + 1, number + 1)),
             "x" * brief if brief else None,
         ),
-        st.integers(0, 10_000),
-        st.floats(0.001, 1),
-        st.integers(1, 1_000),
-        st.integers(0, 100),
-        st.integers(0, 3),
+        *(st.integers(0, 10_000), st.floats(0.001, 1)),
+        *(st.integers(1, 1_000), st.integers(0, 100), st.integers(0, 3)),
     ),
     max_size=30,
     unique_by=lambda offer: offer.chunk.title,

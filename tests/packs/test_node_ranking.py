@@ -153,7 +153,14 @@ def test_superseded_nodes_are_left_out_or_come_last(store: Store) -> None:
     store.add("Deploys run on Fridays, deploys", "Deploys run on Mondays")
     store.replace(0, 1)
     assert store.answer("deploys") == [1]
-    assert store.answer("deploys", Scope(include_superseded=True)) == [1, 0]
+    every = Scope(include_superseded=True)
+    assert store.answer("deploys", every) == [1, 0]
+    # Nor does a day in the question raise it above its successor.
+    store.add("Mail runs on Fridays", "Mail runs on Mondays", at="2023-06-27T10:00:00Z")
+    store.replace(2, 3)
+    found = store.rank("mail on 27 June 2023", every)
+    assert [store.ids.index(each.node.id) for each in found][:2] == [3, 2]
+    assert found[1].score == pytest.approx(0.5, abs=0.01)
 
 
 def test_typing_errors_are_tolerated(store: Store) -> None:
@@ -176,9 +183,11 @@ def test_nodes_of_a_day_in_the_question_rank_higher(store: Store) -> None:
     store.add("We went camping again", at="2023-08-01T10:00:00Z")
     assert store.answer("when did they go camping in June?")[0] == 0
     assert store.answer("camping on 10 July 2023")[0] == 1
-    assert rounded_signals(store.rank("camping on 10 July 2023")[0])["time"] == pytest.approx(
-        0.68, abs=0.01
-    )
+    first = store.rank("camping on 10 July 2023")[0]
+    assert rounded_signals(first)["time"] == pytest.approx(0.68, abs=0.01)
+    query = parse("What did we do on 27 June 2023?")
+    found = node_ranking.rank(Graphs([store.graph]), query, Scope(), NOW_MS, 10, None, ("time",))
+    assert "time" not in {name for each in found for name, _ in each.signals}
 
 
 def test_a_question_with_only_a_day_finds_the_nodes_of_that_day(store: Store) -> None:
@@ -216,30 +225,18 @@ def test_before_and_after_an_event_are_understood(store: Store) -> None:
     assert "time" not in rounded_signals(store.rank("Who dropped tables before the migration?")[0])
 
 
-def test_the_time_signal_can_be_left_out(store: Store) -> None:
-    store.add("We went camping", at="2023-06-27T10:00:00Z")
-    query = parse("What did we do on 27 June 2023?")
-    found = node_ranking.rank(Graphs([store.graph]), query, Scope(), NOW_MS, 10, None, ("time",))
-    assert "time" not in {name for each in found for name, _ in each.signals}
-
-
-def test_a_superseded_node_of_the_day_ranks_below_its_successor(store: Store) -> None:
-    store.add("Deploys run on Fridays", "Deploys run on Mondays", at="2023-06-27T10:00:00Z")
-    store.replace(0, 1)
-    scope = Scope(include_superseded=True)
-    found = store.rank("deploys on 27 June 2023", scope)
-    assert [store.ids.index(each.node.id) for each in found] == [1, 0]
-    assert found[1].score == pytest.approx(0.5, abs=0.01)
-
-
-def test_several_stores_are_ranked_together(store: Store) -> None:
+def test_several_stores_are_ranked_together_and_only_relevant_nodes_kept(store: Store) -> None:
+    store.add("Kubernetes runs on EKS, k8s", "Ship Vitest", "Ship Helm", *["Ship it"] * 5)
     with graph() as second:
         other = Store(second)
-        store.add("Tokens live on the server", "Cats")
-        other.add("Tokens expire after a day", "Dogs")
+        other.add("We need k8s", "Dogs")
         graphs = Graphs([second, store.graph])
-        found = node_ranking.rank(graphs, parse("tokens"), Scope(), NOW_MS, 10)
+        found = node_ranking.rank(graphs, parse("k8s"), Scope(), NOW_MS, 10)
         assert {each.node.id for each in found} == {store.ids[0], other.ids[0]}
+    found = store.rank("what do we ship k8s for?")
+    assert len(found) == 8
+    assert [each.node.id for each in node_ranking.relevant(found)] == [store.ids[0]]
+    assert node_ranking.relevant([]) == []
 
 
 def test_a_question_with_only_weak_matches_is_not_answered(store: Store) -> None:
@@ -257,50 +254,34 @@ def test_a_question_with_only_weak_matches_is_not_answered(store: Store) -> None
     assert node_ranking.is_answered(connections, near)
 
 
-def test_only_relevant_nodes_are_kept(store: Store) -> None:
-    store.add("Kubernetes runs on EKS, k8s", "Ship Vitest", "Ship Helm", *["Ship it"] * 5)
-    found = store.rank("what do we ship k8s for?")
-    assert len(found) == 8
-    assert [each.node.id for each in node_ranking.relevant(found)] == [store.ids[0]]
-    assert node_ranking.relevant([]) == []
-
-
 @pytest.mark.parametrize(
     ("content", "question"),
     [
         ("リフレッシュトークンはサーバーに保存する", "トークンはどこ"),
         ("更新令牌存放在服务器上", "令牌在哪里"),
         ("更新令牌存放在服务器上", "更"),
-        ("Токены хранятся на сервере", "где хранятся токены"),
         ("what is it", "what is it"),
         ('He said "AND OR NOT" (NEAR)', 'NEAR(a b, 2) AND "said'),
-        ("terms : * ^", "terms:* OR nodes_fts MATCH 'x'"),
     ],
 )
 def test_any_script_and_punctuation_is_accepted(store: Store, content: str, question: str) -> None:
     store.add("Something else altogether", content)
-    assert store.answer(question)[:1] == (
-        [1] if content != "terms : * ^" else store.answer(question)
-    )
+    assert store.answer(question)[:1] == [1]
 
 
 @pytest.mark.slow
 def test_long_questions_are_ranked(store: Store) -> None:
     store.add("The socket was closed", "The queue is full")
-    trace = "\n".join(f'  File "a{number}.py", line {number}, in run' for number in range(6_000))
+    trace = "\n".join(f'  File "a{number}.py", line {number}, in run' for number in range(2_000))
     assert store.answer(f"socket closed\n{trace}")[0] == 0
     many = " ".join(f"word{number}" for number in range(10_000))
     assert store.answer(f"{many} socket") == []
     assert store.answer(f"socket\n{many}") == [0]
 
 
-def test_an_empty_store_gives_no_results(store: Store) -> None:
-    assert store.answer("anything at all") == []
-
-
 @settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
-    max_examples=effort.times(60),
+    max_examples=effort.times(30),
     deadline=None,
 )
 @given(question=st.text(max_size=60), limit=st.integers(1, 4))

@@ -2,10 +2,9 @@
 
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,9 +17,7 @@ from ctx.workspace import Environment, Memory, open_memory
 from tests.cli.conftest import Add, add, project
 from tests.conftest import Ctx
 from tests.search.test_embedders import Fake, fake
-
-if TYPE_CHECKING:
-    from ctx.search.embedders import Matrix
+from tests.search.test_vectors import Seeded
 
 __all__ = ["add", "fake", "project"]
 
@@ -36,11 +33,8 @@ def open_store(home: Path, folder: Path, database: str = "") -> Iterator[Memory]
 
 
 def keys(path: Path | str) -> set[str]:
-    file = Vectors(str(path))
-    try:
+    with closing(Vectors(str(path))) as file:
         return set(file.keys())
-    finally:
-        file.close()
 
 
 def nearest(memory: Memory) -> list[str]:
@@ -94,7 +88,11 @@ def test_vectors_follow_the_nodes(project: Path, surroundings: Path, ctx: Ctx, a
         assert memory.project_memory is not None
         place = memory.project_memory.project.vectors
         full = [memory.graph.find(each) for each in (mine, ours)]
-    assert (keys(surroundings / ".ctx" / "vectors.db"), keys(place)) == ({full[0]}, {full[1]})
+    both = {full[0]}, {full[1]}
+    assert (keys(surroundings / ".ctx" / "vectors.db"), keys(place)) == both
+    for words in (["rebuild"], ["rebuild", "--full"]):
+        assert ctx(*words).code == 0
+        assert (keys(surroundings / ".ctx" / "vectors.db"), keys(place)) == both
 
     assert ctx("update", ours, "--content", "Nothing of the kind").code == 0
     with open_store(surroundings, project) as memory:
@@ -105,20 +103,6 @@ def test_vectors_follow_the_nodes(project: Path, surroundings: Path, ctx: Ctx, a
     assert keys(place) == set()
     assert ctx("forget", "sign in by mail", "-y").code == 0
     assert keys(surroundings / ".ctx" / "vectors.db") == set()
-
-
-def test_a_rebuild_computes_all_vectors(
-    project: Path, surroundings: Path, ctx: Ctx, add: Add
-) -> None:
-    for number in range(3):
-        add("--type=fact", f"Fact {number}")
-    with open_store(surroundings, project) as memory:
-        assert memory.project_memory is not None
-        place = memory.project_memory.project.vectors
-    assert ctx("rebuild").code == 0
-    assert len(keys(place)) == 3
-    assert ctx("rebuild", "--full").code == 0
-    assert len(keys(place)) == 3
 
 
 def test_without_vectors_there_is_no_nearness(
@@ -145,20 +129,25 @@ def test_vectors_follow_changes_by_other_processes(
     folder: Path, surroundings: Path, ctx: Ctx
 ) -> None:
     lines = folder / "facts.jsonl"
-    lines.write_text("".join(f'{{"content": "Bananas, kind {n}"}}\n' for n in range(300)))
+    lines.write_text("".join(f'{{"content": "Bananas, kind {n}"}}\n' for n in range(130)))
     assert ctx("import", str(lines)).code == 0
     with open_store(surroundings, folder) as memory:
-        assert node_vectors.fill(memory) == 300
+        assert node_vectors.fill(memory) == 130
     # All of them at once, and long ago.
     with closing(sqlite3.connect(surroundings / ".ctx" / "store.db")) as store, store:
         long_ago = "2020-01-01T00:00:00Z"
         store.execute("UPDATE nodes SET content = 'Pools of sockets', updated_at = ?", (long_ago,))
     with open_store(surroundings, folder) as memory:
-        assert node_vectors.fill(memory) == 300
+        assert node_vectors.fill(memory) == 130
         assert node_vectors.fill(memory) == 0
         near = node_vectors.nearness(memory, "Bananas")
         assert near is not None
         assert max(near(None).values()) < 0.5
+        # Another model computes all vectors again.
+        with closing(Vectors(str(surroundings / ".ctx" / "vectors.db"))) as file:
+            for expected in (130, 0):
+                assert node_vectors.bring_up_to_date(memory.user, file, Seeded()) == expected
+            assert len(file.keys(Seeded())) == 130
 
 
 def test_a_question_is_sent_to_the_server_once(
@@ -176,35 +165,3 @@ def test_a_question_is_sent_to_the_server_once(
         assert len(near(None)) == 1
         assert [body["input"] for _, _, body in fake.asked].count([QUESTION]) == 1
         assert node_vectors.nearness(memory, QUESTION) is None
-
-
-class Another:
-    """A different model: a text is represented by its length."""
-
-    name, version, dimensions = "another", "1", 8
-
-    def embed(self, texts: Sequence[str]) -> "Matrix":
-        import numpy
-
-        rows = [[1.0, *[0.0] * 6, len(text) / 1000] for text in texts]
-        found = numpy.array(rows, numpy.float32).reshape(len(texts), self.dimensions)
-        lengths: Matrix = numpy.linalg.norm(found, axis=1, keepdims=True)
-        return found / lengths
-
-
-def test_another_model_computes_all_vectors_again(
-    folder: Path, surroundings: Path, ctx: Ctx
-) -> None:
-    lines = folder / "facts.jsonl"
-    lines.write_text("".join(f'{{"content": "Fact {number}"}}\n' for number in range(130)))
-    assert ctx("import", str(lines)).code == 0
-    with open_store(surroundings, folder) as memory:
-        assert node_vectors.fill(memory) == 130
-        assert node_vectors.fill(memory) == 0
-        file = Vectors(str(surroundings / ".ctx" / "vectors.db"))
-        try:
-            for expected in (130, 0):
-                assert node_vectors.bring_up_to_date(memory.user, file, Another()) == expected
-            assert len(file.keys(Another())) == 130
-        finally:
-            file.close()

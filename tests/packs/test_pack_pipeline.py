@@ -136,9 +136,11 @@ def test_a_method_is_shown_in_its_class_with_what_it_calls(shop: Packing) -> Non
     assert pack.graph_context.scc_dag_used
     assert pack.head_commit is None
     assert not any("helper" in title for title, *_ in found)
-
-
-def test_without_expansion_only_direct_matches_are_packed(shop: Packing) -> None:
+    scores = [file.score for file in pack.files]
+    assert scores == sorted(scores, reverse=True)
+    for file in pack.files:
+        assert sum(each.value for each in file.signals) == pytest.approx(file.score)
+    # Without expansion, only what matches is packed.
     pack = shop.build("Client.connect raises TimeoutError too early", depth=0)
     assert all(not chunk.via for chunk in pack.retrieved)
     assert not pack.graph_context.scc_dag_used
@@ -146,9 +148,7 @@ def test_without_expansion_only_direct_matches_are_packed(shop: Packing) -> None
 
 
 def test_tests_rank_below_the_tested_code_unless_the_task_is_about_them(shop: Packing) -> None:
-    titles = [
-        title for title, *_ in titles_and_labels(shop.build("connect opens the socket again"))
-    ]
+    titles = [chunk.title for chunk in shop.build("connect opens the socket again").retrieved]
     test = next(title for title in titles if "test_client" in title)
     assert titles.index("shop/client.py: Client.connect") < titles.index(test)
     asked = shop.build("Fix the flaky test test_connect_raises_after_the_last_try")
@@ -166,16 +166,13 @@ def test_a_stack_trace_selects_the_innermost_frame(shop: Packing) -> None:
     assert pack.retrieved[1].title == "shop/client.py: Client.connect"
 
 
-def test_only_allowed_paths_are_packed(shop: Packing) -> None:
+def test_only_allowed_paths_are_packed_and_edited_ones_rank_higher(shop: Packing) -> None:
     sources = shop.sources._replace(allows=lambda path: path.startswith("shop/retry"))
     pack = Packing(shop.root, shop.memory, sources).build("Client.connect and the Backoff")
     assert {chunk.path for chunk in pack.retrieved} == {"shop/retry.py"}
     assert [file.path for file in pack.files] == ["shop/retry.py"]
-
-
-def test_recently_edited_files_rank_slightly_higher(shop: Packing) -> None:
-    sources = shop.sources._replace(touched=("shop/retry.py",))
-    pack = Packing(shop.root, shop.memory, sources).build("the delay")
+    edited = shop.sources._replace(touched=("shop/retry.py",))
+    pack = Packing(shop.root, shop.memory, edited).build("the delay")
     assert "touched" in {each.name for each in pack.retrieved[0].signals}
 
 
@@ -284,27 +281,11 @@ def test_seeds_are_not_listed_as_expanded_nodes(remembering: Packing) -> None:
 
 
 def test_an_empty_file_has_no_chunk(tmp_path: Path) -> None:
-    with packing(
-        tmp_path / "app", {"shop/connect.py": "\n", "shop/other.py": "connect = 1\n"}
-    ) as it:
+    files = {"shop/connect.py": "\n", "shop/other.py": "connect = 1\n"}
+    with packing(tmp_path / "app", files) as it:
         pack = it.build("connect")
     assert [file.path for file in pack.files] == ["shop/connect.py", "shop/other.py"]
     assert [chunk.path for chunk in pack.retrieved] == ["shop/other.py"]
-
-
-def test_files_are_ordered_by_score(tmp_path: Path) -> None:
-    files = {
-        "shop/client.py": "def connect():\n    return 1\n",
-        "shop/other.py": "# Does not connect.\n" + "def run():\n    return 2\n" * 20,
-        "tests/test_connect.py": "def test_connect():\n    connect()\n    connect()\n",
-    }
-    with packing(tmp_path / "app", files) as it:
-        found = it.build("connect").files
-    assert [file.path for file in found][-1] == "tests/test_connect.py"
-    scores = [file.score for file in found]
-    assert scores == sorted(scores, reverse=True)
-    for file in found:
-        assert sum(each.value for each in file.signals) == pytest.approx(file.score)
 
 
 def test_connected_files_rank_above_an_isolated_one(
@@ -364,10 +345,6 @@ def test_confidence_without_a_file_is_limited(remembering: Packing) -> None:
     assert 0 < part.confidence < whole.confidence <= 0.5
 
 
-def test_a_task_of_stop_words_has_no_confidence(shop: Packing) -> None:
-    assert shop.build("the of a").confidence == 0.0
-
-
 def test_everything_left_out_is_counted(tmp_path: Path) -> None:
     functions = [f"def connect_{n}():\n" + f"    wait({n})\n" * 20 for n in range(80)]
     files = {f"shop/part_{n}.py": "\n".join(functions[n::8]) for n in range(8)}
@@ -385,12 +362,6 @@ def test_the_used_tokens_are_those_of_the_text(shop: Packing) -> None:
         assert taken <= pack.token_budget.used <= taken + len(pack.retrieved) + 3
 
 
-def test_a_pack_without_results_is_empty(shop: Packing) -> None:
-    pack = shop.build("zxqv wkrp")
-    assert (pack.retrieved, pack.files, pack.confidence) == ((), (), 0.0)
-    assert "Nothing was found" in pack_text.as_markdown(pack)
-
-
 def test_the_error_about_a_small_budget_names_the_needed_tokens(shop: Packing) -> None:
     with pytest.raises(BudgetExceeded) as error:
         shop.build("Client.connect", budget=20)
@@ -405,7 +376,7 @@ def test_the_error_about_a_small_budget_names_the_needed_tokens(shop: Packing) -
 
 
 @settings(
-    max_examples=effort.times(30),
+    max_examples=effort.times(15),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
@@ -420,34 +391,29 @@ def test_no_pack_is_larger_than_its_budget(
     assert pack.token_budget.used <= budget - reserved
 
 
-HOSTILE = [
-    *(
-        "connect",
-        "the and of",
-        "",
-        " ",
-        "\0",
-        "数据库连接超时",
-        "接続が切れる",
-        "почему падает connect",
-    ),
-    *(
-        '"connect" AND (NOT title:*',
-        "NEAR(connect socket, 5)",
-        "' OR 1=1 --",
-        "[a-z]+(.*)*$",
-        "%_\\",
-    ),
-    *("../../etc/passwd", "/" * 500, "`" * 999, "\ud800 lone", "connect " * 10_000),
-    "".join(f'  File "/x/{n}.py", line {n}, in f{n}\n    g()\n' for n in range(6_000)),
-]
-
-
-@pytest.mark.parametrize("task", HOSTILE, ids=range(len(HOSTILE)))
+@pytest.mark.parametrize(
+    "task",
+    [
+        *("the and of", "", "\0", "数据库连接超时", "почему падает connect"),
+        *('"connect" AND (NOT title:*', "' OR 1=1 --", "[a-z]+(.*)*$", "%_\\"),
+        *("../../etc/passwd", "/" * 500, "`" * 999, "\ud800 lone", "connect " * 1_000),
+        "".join(f'  File "/x/{n}.py", line {n}, in f{n}\n    g()\n' for n in range(600)),
+    ],
+    ids=range(15),
+)
 def test_any_task_gives_a_pack(shop: Packing, task: str) -> None:
     pack = shop.build(task)
     json.dumps(pack.token_budget)
     assert pack.task == task
+
+
+def test_without_results_a_pack_is_empty(shop: Packing) -> None:
+    pack = shop.build("zxqv wkrp")
+    assert (pack.retrieved, pack.files, pack.confidence) == ((), (), 0.0)
+    assert "Nothing was found" in pack_text.as_markdown(pack)
+    assert shop.build("the of a").confidence == 0.0
+    alone = Packing(shop.root, shop.memory, shop.sources._replace(code=None))
+    assert (alone.build("connect").retrieved, alone.build("connect").confidence) == ((), 0.0)
 
 
 def test_memory_is_expanded_without_code(remembering: Packing) -> None:
@@ -462,17 +428,6 @@ def test_memory_is_expanded_without_code(remembering: Packing) -> None:
         ("Decision: Wait exponentially", "<DEPENDS_ON"),
     ]
     assert 0 < pack.confidence <= 0.5
-
-
-def test_without_index_and_memory_the_pack_is_empty(shop: Packing) -> None:
-    sources = shop.sources._replace(code=None)
-    pack = Packing(shop.root, shop.memory, sources).build("connect")
-    assert (pack.retrieved, pack.confidence) == ((), 0.0)
-
-
-def test_an_empty_repository_gives_an_empty_pack(tmp_path: Path) -> None:
-    with packing(tmp_path / "app", {}) as made:
-        assert made.build("connect").retrieved == ()
 
 
 def test_changed_and_deleted_files_are_read_as_they_are_now(remembering: Packing) -> None:

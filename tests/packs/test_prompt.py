@@ -126,35 +126,26 @@ def test_a_pack_of_a_newer_version_is_read() -> None:
 @pytest.mark.parametrize(
     ("data", "told"),
     [
-        (b"", "There is no pack: the input is empty."),
-        (b"task: Fix it\nretrieved: []\n", "The pack is not JSON (line 1)."),
-        (b"\xff\xfe{}", "The pack is not UTF-8, so it is not a pack of ctx."),
-        (b"[]", "This is not a pack of ctx: it is not an object."),
-        (
-            b'{"task": "x"}',
-            ("This is not a pack of ctx: it has no task with what was found for it."),
-        ),
-        (
-            b'{"nodes": []}',
-            "These are nodes, not a pack: it has no task with what was found for it.",
-        ),
-        (b'{"task": " ", "retrieved": []}', "The pack has no task, so there is nothing to ask."),
-        (b'{"task": "x", "retrieved": [{}]}', "The pack's chunk 1 has no snippet."),
-        (b'{"task": "x", "retrieved": ["y"]}', "The pack's chunk 1 has no snippet."),
-        (b'{"a":' * 100_000, "The pack is nested too deeply to be one of ctx."),
-        (b"1" * 5_000, "The pack is not JSON."),
+        (b"", "the input is empty"),
+        (b"task: Fix it\nretrieved: []\n", "not JSON (line 1)"),
+        (b"\xff\xfe{}", "not UTF-8"),
+        (b"[]", "not an object"),
+        (b'{"task": "x"}', "This is not a pack of ctx: it has no task"),
+        (b'{"nodes": []}', "These are nodes, not a pack: it has no task"),
+        (b'{"task": " ", "retrieved": []}', "no task, so there is nothing to ask"),
+        (b'{"task": "x", "retrieved": [{}]}', "chunk 1 has no snippet"),
+        (b'{"task": "x", "retrieved": ["y"]}', "chunk 1 has no snippet"),
+        (b'{"a":' * 100_000, "nested too deeply"),
+        (b"1" * 5_000, "not JSON"),
+        (b" " * (prompt.LARGEST_PACK + 1), "33,554,432 bytes"),
     ],
+    ids=range(12),
 )
 def test_invalid_packs_are_refused(data: bytes, told: str) -> None:
     with pytest.raises(ContentRefused) as refused:
         prompt.parse_pack(data)
-    assert refused.value.message == told
-    assert "ctx query" in str(refused.value.hint)
-
-
-def test_a_pack_that_is_too_large_is_refused() -> None:
-    with pytest.raises(ContentRefused, match="33,554,432 bytes"):
-        prompt.parse_pack(b" " * (prompt.LARGEST_PACK + 1))
+    assert told in refused.value.message
+    assert refused.value.hint
 
 
 def test_lone_surrogates_are_accepted() -> None:

@@ -38,14 +38,9 @@ def test_the_active_task_and_the_last_days_are_shown(tmp_path: Path) -> None:
         f"## {YESTERDAY}\n\n## 10:05 Did that\n\n*Ada*\n\nAnd more about it."
     )
     assert "Was born" in recent_work.recent_work(folder, None, 30, NOW_MS, 1_000).text
-    assert recent_work.recent_work(folder, None, 0, NOW_MS, 1_000).text == ""
-    assert recent_work.recent_work(None, None, 7, NOW_MS, 1_000).text == ""
-    assert (
-        recent_work.recent_work(
-            GivenNarrative(str(tmp_path / "nowhere"), set), None, 7, NOW_MS, 1_000
-        ).text
-        == ""
-    )
+    nowhere = GivenNarrative(str(tmp_path / "nowhere"), set)
+    for where, days in ((folder, 0), (None, 7), (nowhere, 7)):
+        assert recent_work.recent_work(where, None, days, NOW_MS, 1_000).text == ""
 
 
 def test_long_text_is_cut_at_a_line(tmp_path: Path) -> None:
