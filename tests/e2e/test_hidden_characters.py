@@ -10,10 +10,11 @@ import pytest
 
 from ctx import markdown
 from ctx.server import app
+from tests import effort
 from tests.capture.conversations import context_of
 from tests.conftest import Ctx, Ran, git
+from tests.e2e.command_examples import OTHER_WRITES, READS, filled, lines
 from tests.e2e.planted_text import Planted, a_project
-from tests.e2e.test_streams import RUNS
 
 # A title, a colour, reversed text, invisible letters, a C1 control sequence and an isolate.
 EVIL = "evil\x1b]0;x\x07\x1b[31m\u202eab\u200b\u200d\u2066\x9b1m\x7f\ufeff\xad\U000e0041\u3164z"
@@ -22,12 +23,6 @@ NAMED = "evil\u202eab\u200b\U000e0041z"
 RAW = re.compile(
     "[" + "".join(f"{chr(first)}-{chr(last)}" for first, last in markdown.HIDDEN) + "]"
 )
-# They run for long, end the process, need a terminal or a server, or replace the store.
-_LEFT_OUT = re.compile(
-    "worker |hook |edit|llm|mcp|serve|ui|store res|store rec|a mistake|uninstall|install"
-)
-# They remove what the others print.
-_LAST = re.compile("delete|forget|scrub|stage |undo|commit|gc|rebuild|move|review|update|tag|task")
 
 
 @pytest.fixture
@@ -53,7 +48,7 @@ def plant(at: Planted) -> dict[str, str]:
     """Nodes by commands, and what these refuse directly."""
     found = {}
     for name in ("A", "B"):
-        words = ("add", "--type=fact", f"{name} one {EVIL}", "--tag=a:b", "--tag=tier:pinned")
+        words = ("add", "--type=fact", f"{name} deploys {EVIL}", "--tag=a:b", "--tag=tier:pinned")
         found[name] = at.ctx(*words, "--meta", f"why={EVIL}", "--user").out.split()[1]
     at.run("task", "start", f"Cart {NAMED}")
     at.run("add", "decision", f"Take {EVIL}")
@@ -84,48 +79,39 @@ def check(ran: Ran, name: str) -> bool:
 def test_every_command_escapes_them(at: Planted, monkeypatch: pytest.MonkeyPatch) -> None:
     found = plant(at)
     monkeypatch.setenv("EDITOR", "true")
-    names = sorted((name for name in RUNS if not _LEFT_OUT.match(name)), key=_is_late)
-    more = {
-        "show history": "show {A} --history",
-        "worker logs": "worker logs",
-        "sessions": f"sessions show {at.talk.session}",
-        "replay": f"sessions replay {at.talk.session}",
-        "log day": "log --day",
-        "why": "why {A}",
-        "a node that is not there": f"show {NAMED}",
-        "a command that is not there": NAMED,
-        "code of the file": f"code outline {NAMED}.py",
-    }
+    more = [
+        f"sessions show {at.talk.session}",
+        f"sessions replay {at.talk.session}",
+        "log --day",
+        "why {A}",
+        f"show {NAMED}",
+        NAMED,
+        f"code outline {NAMED}.py",
+    ]
     hostile = set()
-    for name, line in {**more, **{name: RUNS[name] for name in names}}.items():
-        words = line.format(**found).split()
-        forms = ("text",) if _is_late(name) else ("text", "json", "markdown")
-        for form in forms:
-            if check(at.ctx(*words, *(("--format", form) if form != "text" else ())), name):
-                hostile.add(name)
+    for number, line in enumerate([*more, *lines(READS, OTHER_WRITES)]):
+        words = filled(line, found["A"], found["B"])
+        for form in ("text", *effort.some(("json", "markdown"), number)):
+            if check(at.ctx(*words, *(("--format", form) if form != "text" else ())), line):
+                hostile.add(words[0])
     assert hostile > {"show", "list", "compose", "context", "log", "recall", "search", "tags"}
-    assert hostile > {"status", "code history", "code callers", "worker logs", "export", "query"}
-    assert len(hostile) > 30
-
-
-def _is_late(name: str) -> bool:
-    return _LAST.match(name) is not None and name != "tags"
+    assert hostile > {"status", "code", "worker", "export", "query"}
 
 
 def test_json_keeps_them(at: Planted) -> None:
     node = plant(at)["A"]
     for words in (("show", node), ("show", node, "--format", "json")):
         assert EVIL not in at.ctx(*words).out
-    assert at.ctx("show", node, "--format=json").json["node"]["content"] == f"A one {EVIL}"
+    assert at.ctx("show", node, "--format=json").json["node"]["content"] == f"A deploys {EVIL}"
 
 
 def test_hooks_give_none_to_agents(at: Planted) -> None:
     plant(at)
     given = [context_of(at.talk.client.talk(f"s{number}").start()) for number in range(2)]
-    prompted = at.talk.client.talk("s1").submit("What is one evil about, and Cart?")
+    prompted = at.talk.client.talk("s1").submit("What deploys evil, what is it about, and Cart?")
     for answer in (*given, context_of(prompted), json.dumps(prompted, ensure_ascii=False)):
         assert not RAW.findall(answer.replace("\n", "").replace("\t", ""))
-    assert "A one evil\\x1b]0;x\\x07" in given[0]
+    assert "A deploys evil\\x1b]0;x\\x07" in given[0]
 
 
 def test_the_server_escapes_them() -> None:

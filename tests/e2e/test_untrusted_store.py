@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 import pytest
 
-from ctx.cli import commands, options
 from ctx.layout import project_at
 from ctx.library import open_project
 from tests import effort
 from tests.agents.claude_code.hook_processes import Hooks
 from tests.conftest import Ctx, git, use_home
 from tests.e2e import merge_trials
+from tests.e2e.command_examples import OTHER_WRITES, READS, STORE_WRITES, filled, lines
 from tests.e2e.terminals import on_a_terminal
 
 WORD = "canary9x"
@@ -78,6 +78,11 @@ WAYS = ("clone", "archive", "no git")
 FORMS: list[list[str]] = [[], ["--format=json"], ["--format=markdown"]]
 
 
+def only(*ways: str) -> pytest.MarkDecorator:
+    """How the project came here makes no difference to what is tested."""
+    return pytest.mark.parametrize("original", ways, indirect=True)
+
+
 class Original(NamedTuple):
     """The project where it was made."""
 
@@ -122,209 +127,39 @@ def stranger(
     return Stranger(here, node, commit, mine["node"]["id"], way)
 
 
-LEAVES = [
-    (name, sub)
-    for name in commands.COMMANDS
-    if name != "help"
-    for sub in list(options.subcommands_of(commands.command_named(name)[1])) or [""]
-]
-
-# What to run of each command. A command that is not here fails `test_every_command_is_run`.
-RUN: dict[tuple[str, str], list[list[str]]] = {
-    ("add", "node"): [["add", "--type=fact", "Own words"], ["add", "--supersedes=@", "Own words"]],
-    ("add", "file"): [["add", "file", "main.py", "-m", "Own"]],
-    ("add", "note"): [["add", "note", "Own note"]],
-    ("add", "task"): [["add", "task", "Own task"]],
-    ("add", "decision"): [["add", "decision", "Own decision", "--commit"]],
-    ("add", "command"): [["add", "command", "--name=true", "--body=fine"]],
-    ("add", "cargo"): [["add", "cargo"]],
-    ("add", "code"): [["add", "code"], ["add", "code", "--snapshot"]],
-    ("add", "rust"): [["add", "rust"]],
-    ("remember", ""): [["remember", "Own words"], ["remember", "--id=$", "--link=RELATES_TO:@"]],
-    ("show", ""): [["show", "@"], ["show", "@", "--history", "--with-edges"], ["show", "$"]],
-    ("list", ""): [["list"], ["list", "--project"], ["list", "--deleted"]],
-    ("update", ""): [["update", "@", "--summary=x"]],
-    ("edit", ""): [["edit", "@"]],
-    ("delete", ""): [["delete", "@", "--dry-run"]],
-    ("forget", ""): [["forget", "deploys", "--dry-run"]],
-    ("restore", ""): [["restore", "@"]],
-    ("undo", ""): [["undo", "--list"], ["undo", "--dry-run"]],
-    ("pin", ""): [["pin", "@"]],
-    ("unpin", ""): [["unpin", "@"]],
-    ("tag", ""): [["tag", "@", "own:tag"]],
-    ("untag", ""): [["untag", "@", "own:tag"]],
-    ("tags", ""): [["tags"], ["tags", "--project"]],
-    ("link", ""): [["link", "$", "@"]],
-    ("unlink", ""): [["unlink", "$", "@"]],
-    ("relate", ""): [
-        ["relate", "main.py", "DependsOn", "task_0001"], ["relate", "$", "DependsOn", "@"],
-    ],
-    ("edges", ""): [["edges", "@"]],
-    ("move", ""): [["move", "@", "--user"], ["move", "$", "--project", "--dry-run"]],
-    ("task", "start"): [["task", "start", "Own"], ["task", "start", "task_0001"]],
-    ("task", "end"): [["task", "end"]],
-    ("task", "current"): [["task", "current"]],
-    ("task", "list"): [["task", "list", "--all"]],
-    ("search", ""): [["search", "deploys"], ["search", "deploys", "--project"]],
-    ("pack", ""): [["pack", "deploys"], ["pack", "deploys", "--explain"]],
-    ("query", ""): [
-        ["query", "deploys"], ["query", "deploys", "--as=nodes"], ["query", "type:fact"],
-        ["query", "deploys", "--explain", "--include-narrative"],
-    ],
-    ("recall", ""): [["recall", "deploys"], ["recall", "deploys", "--project"]],
-    ("trace", ""): [["trace", "@"]],
-    ("related", ""): [["related", "@"]],
-    ("timeline", ""): [["timeline", "@"], ["timeline", "main.py"], ["timeline", "$"]],
-    ("why", ""): [["why", "--list"], ["why"]],
-    ("compose", ""): [["compose"], ["compose", "--seed=@"], ["compose", "--all-projects"]],
-    ("context", ""): [["context"], ["context", "--explain"]],
-    ("view", "create"): [["view", "create", "own", "--query=type:fact"]],
-    ("view", "list"): [["view", "list"]],
-    ("view", "render"): [["view", "render", "default"]],
-    ("view", "update"): [["view", "update", "own", "--query=type:task"]],
-    ("view", "delete"): [["view", "delete", "own"]],
-    ("summarize", ""): [["summarize", "@", "$", "--content=Own"]],
-    ("init", ""): [["init"]],
-    ("commit", ""): [
-        ["commit", "-m", "Own"], ["commit", "--auto"], ["commit", "--amend"],
-    ],
-    ("stage", "start"): [["stage", "start", "Own"]],
-    ("stage", "flush"): [["stage", "flush"]],
-    ("stage", "compact"): [["stage", "compact"]],
-    ("stage", "abort"): [["stage", "abort"]],
-    ("stage", "status"): [["stage"], ["stage", "status"]],
-    ("stage", "recover"): [["stage", "recover"]],
-    ("log", ""): [["log"], ["log", "--oneline"], ["log", "--day=2020-01-01"]],
-    ("diff", ""): [["diff"]],
-    ("review", "list"): [["review"], ["review", "list"]],
-    ("review", "accept"): [["review", "accept", "@"], ["review", "accept", "--all"]],
-    ("review", "reject"): [["review", "reject", "@"], ["review", "reject", "--all"]],
-    ("rebuild", ""): [["rebuild"], ["rebuild", "--full"]],
-    ("trust", ""): [["trust"], ["trust", "--list"], ["trust", "--revoke"]],
-    ("scrub", ""): [["scrub", "deploys", "--dry-run"], ["scrub", "--dry-run"]],
-    ("gc", ""): [["gc", "--dry-run"]],
-    ("debug", "cat"): [["debug", "cat", "%"]],
-    ("debug", "refs"): [["debug", "refs"]],
-    ("debug", "history"): [["debug", "history"]],
-    ("debug", "verify"): [["debug", "verify"]],
-    ("debug", "index"): [["debug", "index"], ["debug", "index", "main.py"]],
-    ("debug", "graph"): [["debug", "graph"], ["debug", "graph", "--around=main.py"]],
-    ("code", "outline"): [["code", "outline", "main.py"]],
-    ("code", "callers"): [["code", "callers", "deploy"]],
-    ("code", "callees"): [["code", "callees", "deploy"]],
-    ("code", "imports"): [["code", "imports", "main.py"]],
-    ("code", "cycles"): [["code", "cycles"]],
-    ("code", "packages"): [["code", "packages"]],
-    ("code", "changed"): [["code", "changed"]],
-    ("code", "history"): [["code", "history", "main.py"]],
-    ("code", "status"): [["code", "status"]],
-    ("code", "index"): [["code", "index"]],
-    ("sessions", "list"): [["sessions", "list", "--all"]],
-    ("sessions", "show"): [["sessions", "show", "none-such"]],
-    ("sessions", "replay"): [["sessions", "replay", "none-such"]],
-    ("sessions", "synthesise"): [["sessions", "synthesise", "cli", "--dry-run"]],
-    ("sessions", "delete"): [["sessions", "delete", "none-such", "--dry-run"]],
-    ("sessions", "rebuild"): [["sessions", "rebuild", "none-such", "--dry-run"]],
-    ("pause", ""): [["pause", "--for=1m"]],
-    ("resume", ""): [["resume"]],
-    ("learnings", "list"): [["learnings", "list", "--all"], ["learnings", "list"]],
-    ("learnings", "add"): [["learnings", "add", "Own", "--category=gotcha"]],
-    ("learnings", "confirm"): [["learnings", "confirm", "@"]],
-    ("learnings", "reject"): [["learnings", "reject", "@"]],
-    # A worker serves no folder: what it does for one is `hook apply`.
-    ("worker", "start"): [],
-    ("worker", "run"): [],
-    ("worker", "stop"): [["worker", "stop"]],
-    ("worker", "status"): [["worker", "status"]],
-    ("worker", "logs"): [["worker", "logs"]],
-    ("export", ""): [["export"], ["export", "--project"], ["export", "--query=deploys"]],
-    ("import", ""): [["import", "--dry-run", "export.json"]],
-    ("ingest", ""): [["ingest", "main.py"]],
-    ("store", "check"): [["store", "check"]],
-    ("store", "rebuild"): [["store", "rebuild", "--yes"]],
-    ("store", "backup"): [["store", "backup"]],
-    ("store", "restore"): [["store", "restore", "none.db", "--yes"]],
-    ("store", "recover"): [["store", "recover", "--dry-run"]],
-    ("store", "copy"): [["store", "copy", "--to", "copy.db"]],
-    ("store", "path"): [["store", "path"]],
-    ("store", "status"): [["store"]],
-    ("sync", "add"): [["sync", "add", "home", "shared", "--plain"]],
-    ("sync", "run"): [["sync"], ["sync", "home", "--dry-run"]],
-    ("sync", "status"): [["sync", "status"]],
-    ("sync", "remove"): [["sync", "remove", "home"]],
-    ("llm", ""): [["llm", "--query=deploys"]],
-    ("cost", ""): [["cost"]],
-    ("install", ""): [
-        ["install", "--print"], ["install", "--projection", "--dry-run"],
-        ["install", "--git", "--dry-run"],
-    ],
-    ("uninstall", ""): [["uninstall", "--dry-run"], ["uninstall", "--git", "--dry-run"]],
-    ("doctor", ""): [["doctor"]],
-    # `tests/mcp` has an untrusted store of its own.
-    ("mcp", ""): [],
-    # So has `tests/page`.
-    ("ui", ""): [],
-    ("serve", ""): [],
-    ("hook", "session-start"): [],
-    ("hook", "prompt-submit"): [],
-    ("hook", "stop"): [],
-    ("hook", "post-tool-use"): [],
-    ("hook", "post-tool-use-failure"): [],
-    ("hook", "pre-compact"): [],
-    ("hook", "session-end"): [],
-    ("hook", "subagent-stop"): [],
-    ("hook", "pre-edit"): [],
-    ("hook", "apply"): [["hook", "apply"]],
-    ("status", ""): [["status"]],
-    ("config", "get"): [["config", "get", "repo.id"]],
-    ("config", "set"): [["config", "set", "repo.id", "own", "--project"]],
-    ("config", "unset"): [["config", "unset", "repo.id", "--project"]],
-    ("config", "list"): [["config", "list"], ["config", "list", "--changed"]],
-    ("config", "explain"): [["config", "explain", "repo.id"]],
-    ("completion", ""): [["completion", "bash"]],
-}  # fmt: skip
-
-
-def test_every_command_is_run() -> None:
-    assert set(LEAVES) == set(RUN)
-
-
-def put_in(words: list[str], stranger: Stranger) -> list[str]:
-    names = {"@": stranger.node, "$": stranger.mine, "%": stranger.commit}
-    return [
-        word.replace("@", stranger.node) if word.endswith("=@") else names.get(word, word)
-        for word in words
-    ]
-
-
-def test_no_command_prints_an_untrusted_store(stranger: Stranger, ctx: Ctx) -> None:
+def test_no_command_prints_an_untrusted_store(
+    stranger: Stranger, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Through a pipe, as text and as JSON."""
     assert WORD not in str(stranger.folder)
+    monkeypatch.setenv("EDITOR", "true")
     told = []
-    everything = (words for several in RUN.values() for words in several)
-    for number, words in enumerate(everything):
+    everything = effort.share(lines(READS, OTHER_WRITES, STORE_WRITES), 2, stranger.way)
+    for number, line in enumerate(everything):
+        words = filled(line, stranger.node, stranger.mine, commit=stranger.commit)
         for form in effort.some(FORMS, number + stranger.way):
-            ran = ctx(*put_in(words, stranger), *form)
+            ran = ctx(*words, *form)
             assert "Unexpected" not in ran.err, (words, ran.err)
             told += [(*words, *form, ran)] if WORD in f"{ran.out}{ran.err}".lower() else []
     assert told == []
 
 
-@pytest.mark.parametrize("what", ["node", "tag", "view", "task"])
+@only("archive")
 def test_shell_completion_offers_nothing_of_an_untrusted_store(
-    stranger: Stranger, ctx: Ctx, what: str
+    stranger: Stranger, ctx: Ctx
 ) -> None:
-    lines = {
-        "node": ["show", ""],
-        "tag": ["list", "--tag", ""],
-        "view": ["view", "render", ""],
-        "task": ["task", "start", ""],
-    }
-    ran = ctx("__complete", "zsh", "ctx", *lines[what])
-    assert WORD not in f"{ran.out}{ran.err}"
-    assert ran.err == ""
+    for words in (
+        ["show", ""],
+        ["list", "--tag", ""],
+        ["view", "render", ""],
+        ["task", "start", ""],
+    ):
+        ran = ctx("__complete", "zsh", "ctx", *words)
+        assert WORD not in ran.out
+        assert ran.err == ""
 
 
+@only("clone", "no git")
 def test_hooks_return_nothing_of_an_untrusted_store(
     stranger: Stranger, surroundings: Path, ctx: Ctx
 ) -> None:
@@ -347,6 +182,7 @@ def test_hooks_return_nothing_of_an_untrusted_store(
         hooks.close()
 
 
+@only("no git")
 def test_the_library_returns_nothing_of_an_untrusted_store(
     stranger: Stranger, surroundings: Path
 ) -> None:
@@ -362,6 +198,7 @@ def test_the_library_returns_nothing_of_an_untrusted_store(
         assert WORD not in repr(project.compact_session())
 
 
+@only("archive")
 def test_a_warning_is_shown_instead(stranger: Stranger, ctx: Ctx) -> None:
     for words in (["list"], ["search", "deployed"], ["recall", "deployed"], ["compose"]):
         ran = ctx(*words)
@@ -381,6 +218,7 @@ def test_a_warning_is_shown_instead(stranger: Stranger, ctx: Ctx) -> None:
     assert ran.err.endswith(f"  {SENTENCE}\n")
 
 
+@only("clone", "no git")
 def test_nodes_added_before_trusting_are_shown_afterwards(stranger: Stranger, ctx: Ctx) -> None:
     added = ctx("add", "--type=fact", "Own words are kept", "--format=json")
     assert added.code == 0
@@ -398,6 +236,7 @@ def test_nodes_added_before_trusting_are_shown_afterwards(stranger: Stranger, ct
     assert "Own commit" in ctx("log").out
 
 
+@only("clone")
 def test_nothing_of_a_damaged_untrusted_store_is_printed(stranger: Stranger, ctx: Ctx) -> None:
     (stranger.folder / ".ctx" / "heads" / WORD).touch()
     for words in (["list"], ["status"], ["doctor"], ["debug", "verify"], ["trust"], ["log"]):
@@ -408,6 +247,7 @@ def test_nothing_of_a_damaged_untrusted_store_is_printed(stranger: Stranger, ctx
         assert WORD not in f"{ran.out}{ran.err}", (words, ran)
 
 
+@only("archive")
 def test_an_untrusted_store_is_shown_only_on_a_terminal(stranger: Stranger, ctx: Ctx) -> None:
     before = indexes(stranger.folder)
     ran = ctx("list", "--untrusted")

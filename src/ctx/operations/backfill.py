@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from ctx import clock, interrupts, layout
+from ctx import clock, disk, interrupts, layout
 from ctx.capture import (
     capture_off,
     capture_rules,
@@ -338,7 +338,10 @@ def transcripts(wanted: Options, of_host: Transcripts) -> list[str]:
 @contextmanager
 def _hold_sessions(home: str) -> Iterator[None]:
     """While no other process works on sessions. A round of the worker is waited for."""
-    with worker_round.hold_sessions(home, _LOCK_S * clock.patience) as held:
+    with (
+        disk.explain_errors("importing sessions"),
+        worker_round.hold_sessions(home, _LOCK_S * clock.patience) as held,
+    ):
         if not held:
             raise LockConflict(
                 "Another process is processing sessions.",

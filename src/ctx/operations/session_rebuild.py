@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from ctx import clock
+from ctx import clock, disk
 from ctx.capture import event_table, pipeline, reconcile, session_state, session_table
 from ctx.capture.session_state import Session
 from ctx.errors import CtxError, LockConflict
@@ -77,7 +77,10 @@ def rebuild(
 ) -> RebuildSessionsResult:
     """Rebuild the named sessions, else those of a project (None: of all)."""
     home = memory.environment.user_store.home
-    with worker_round.hold_sessions(home, _LOCK_S * clock.patience) as held:
+    with (
+        disk.explain_errors("rebuilding sessions"),
+        worker_round.hold_sessions(home, _LOCK_S * clock.patience) as held,
+    ):
         if not held:
             raise LockConflict(
                 "Another process is processing sessions.",
