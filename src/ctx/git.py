@@ -259,15 +259,6 @@ def root_commits(checkout: Checkout, tip: str) -> tuple[str, ...]:
     return tuple(sorted(found.decode().split()))
 
 
-def descends_from(checkout: Checkout, newer: str, older: str) -> bool:
-    """Whether `newer` is `older` or its descendant; False if either is missing."""
-    try:
-        run(checkout, "merge-base", "--is-ancestor", older, newer)
-    except GitFailure:
-        return False
-    return True
-
-
 def remotes(checkout: Checkout) -> dict[str, Remote]:
     """The remotes in the repository's own config, by name."""
     asked = ("config", "--local", "-z", "--get-regexp", r"^remote\..*\.(url|fetch)$")

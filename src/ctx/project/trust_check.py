@@ -1,14 +1,15 @@
 """Checks whether a project is the trusted one: the same repository at the same path.
 
-A repository is identified by its root commits, the URLs of its trusted remotes, and the owner of
-its git folder. What was known when it was trusted must still match. What was unknown then (no
-commit, a shallow clone) is not compared, and is stored once it is known: trust only narrows. A
-repository without a remote is recognised by its marker alone: a remote that is added to it is
-stored, but a clone at its path does not have the marker and is not trusted.
+A repository with the marker is the trusted one, also after its history was rewritten (an amended
+first commit, an orphan branch). Only the URLs of its trusted remotes and the owner of its git
+folder are compared then. The marker file has a stamp of the config, so that mostly no process is
+needed.
 
-Walking to the root commits is slow. The marker file also lists the last checked commits: one of
-those needs no process, and a descendant of the last one a fast one. If another repository is at the
-path, the file is removed, so that hooks do not trust it either.
+Without the marker it may be a new clone: then its root commits must match as well. What was unknown
+when it was trusted (no commit, a shallow clone) is not compared, and is stored once it is known:
+trust only narrows. A repository without a remote is recognised by its marker alone: a remote that
+is added to it is stored, but a clone at its path does not have the marker and is not trusted. If
+another repository is at the path, the file is removed, so that hooks do not trust it either.
 """
 
 import contextlib
@@ -18,7 +19,7 @@ from collections.abc import Collection
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
-from ctx import disk, git, interrupts, layout
+from ctx import disk, interrupts, layout
 from ctx.errors import DiskFailure, GitFailure, LockConflict
 from ctx.layout import Project
 from ctx.project import repository_identity, trust_list
@@ -30,7 +31,6 @@ NOTICE = f"{trust_list.NAME}.adopted"
 """The file with the number of entries that got an identity, until the user was told."""
 
 _WAIT_S = 10.0
-_KEPT_HEADS = 8
 
 
 class Verdict(NamedTuple):
@@ -84,31 +84,20 @@ def verify(home: str, project: Project) -> Verdict:
 
 
 def _with_marker(home: str, project: Project, known: TrustEntry, kept: dict[str, Any]) -> Verdict:
-    """Check a project with the marker for changes since the last check."""
+    """Check a project with the marker: its history may have been rewritten, its remotes not."""
     stamp, head = repository_identity.stamp_of(project), repository_identity.head_of(project)
-    known_heads = kept.get("heads")
-    heads = (
-        [head_id for head_id in known_heads if isinstance(head_id, str)]
-        if isinstance(known_heads, list)
-        else []
-    )
     is_same_config = kept.get("stamp") == stamp
-    if is_same_config and head in heads and known.has_given:
+    is_learned = known.has_given and (known.roots or kept.get("head") == head)
+    if is_same_config and is_learned:
         return TRUSTED
     remotes = known.remotes if is_same_config else repository_identity.remotes_of(project)
-    last = heads[-1] if heads and known.roots and head else ""
-    if last and project.checkout and git.descends_from(project.checkout, head, last):
-        roots = known.roots
-    else:
-        roots = repository_identity.roots_of(project, head)
-    snapshot = IdentitySnapshot(Identity(roots, remotes, known.owner), head, stamp)
-    if differs := repository_identity.differences(known, snapshot.identity):
-        return _refuse_project(home, project, known, differs, snapshot)
-    _learn(home, project, known, snapshot.identity)
-    # Commits that were checked when less was known do not count.
-    checked = [other for other in heads if other != head] if known.roots else []
+    roots = known.roots or repository_identity.roots_of(project, head)
+    identity = Identity(roots, remotes, known.owner)
+    if differs := repository_identity.differences(known, identity):
+        return _refuse_project(home, project, known, differs)
+    _learn(home, project, known, identity)
     with contextlib.suppress(OSError):
-        _write_key(project, known, [*checked[1 - _KEPT_HEADS :], head], stamp)
+        _write_key(project, known, head, stamp)
     return TRUSTED
 
 
@@ -134,7 +123,7 @@ def _without_marker(
         return Verdict(False, (_OLD_INDEXES,))
     _learn(home, project, known, snapshot.identity)
     with contextlib.suppress(OSError):
-        _write_key(project, known, [snapshot.head], snapshot.stamp)
+        _write_key(project, known, snapshot.head, snapshot.stamp)
     return TRUSTED
 
 
@@ -186,7 +175,7 @@ def trust_project(
                 os.replace(trust_list.path_of(home), os.path.join(home, BROKEN))
         _discard_indexes(project, key)
         _give_tree(home, project, known)
-        _write_key(project, known, [snapshot.head], snapshot.stamp)
+        _write_key(project, known, snapshot.head, snapshot.stamp)
         if key != folder:
             entries.pop(folder, None)
         interrupts.defer()
@@ -269,7 +258,7 @@ def adopt(home: str, here: Project | None = None) -> None:
             if project is not None:
                 _give_tree(home, project, known)
                 with contextlib.suppress(OSError):
-                    _write_key(project, known, [snapshot.head], snapshot.stamp)
+                    _write_key(project, known, snapshot.head, snapshot.stamp)
             entries = _with_entry(entries, known)
         if adopted:
             _write_list(home, entries)
@@ -382,9 +371,9 @@ def _with_entry(entries: dict[str, Any], known: TrustEntry) -> dict[str, Any]:
     return {**entries, known.key: {**(before if isinstance(before, dict) else {}), **entry}}
 
 
-def _write_key(project: Project, known: TrustEntry, heads: list[str], stamp: str) -> None:
+def _write_key(project: Project, known: TrustEntry, head: str, stamp: str) -> None:
     path = trust_list.key_file(project, known.key)
-    _write(path, {"marker": known.marker, "heads": heads, "stamp": stamp})
+    _write(path, {"marker": known.marker, "head": head, "stamp": stamp})
 
 
 def _write(path: str, value: dict[str, Any]) -> None:
