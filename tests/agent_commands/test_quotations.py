@@ -131,6 +131,8 @@ QUOTED = [
     "> {}",
     "> a\n> {}",
     "> a\n{}",
+    "> a\n{}\n- b",
+    "> # a\n{}",
     ">> {}",
     "- > {}",
     "> - {}",
@@ -197,6 +199,18 @@ def test_a_command_in_front_matter_is_not_run(form: str) -> None:
 
 def test_escaped_commands_are_text() -> None:
     assert parse(PIN.replace("<", "&lt;").replace(">", "&gt;")) == []
+
+
+def test_a_very_long_answer_has_no_commands() -> None:
+    fits = 1_000_000 - len(PIN) - 1
+    assert contents("x" * fits + f"\n{PIN}") == ["Evil."]
+    assert contents("x" * fits + f"x\n{PIN}") == []
+
+
+def test_what_is_in_a_shown_command_is_shown() -> None:
+    assert contents(f"It is a <ctx:remember type=fact>. So. {PIN}\n\n{PIN} </ctx:remember>") == []
+    nested = "x <ctx:remember type=fact>" * 8
+    assert contents(f"{nested}\n{PIN}{'</ctx:remember>' * 8}") == []
 
 
 PLAIN = [

@@ -11,18 +11,30 @@ the correct form and does not affect the other commands.
 
 import difflib
 import re
-from collections.abc import Callable, Mapping
+from bisect import bisect_right
+from collections.abc import Callable, Container, Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from ctx.agent_commands.markup import ClosingTags, OpeningTag, is_last_in_line, read_opening
-from ctx.agent_commands.prose import MARK, Paragraph, Prose, RawHtml
-from ctx.agent_commands.quotations import Backticks, Quotations, QuotedPlaces, Span
+from ctx.agent_commands.markup import (
+    MARK,
+    Backticks,
+    ClosingTags,
+    OpeningTag,
+    Span,
+    is_last_in_line,
+    read_opening,
+)
 from ctx.errors import UsageError
 from ctx.memory import model
 
 LONGEST_WRITTEN = 120
-_MOST_READINGS = 4
+_UNESCAPED_MARK = re.compile(rf"(?<!\\)(?>(?:\\\\)*){MARK}")
+_LONGEST_TEXT = 1_000_000
+"""A longer text has no commands: reading it would take too long."""
+_MOST_READINGS = 6
+_WORD = "\ue000"
+"""Masks commands: neither a letter nor a mark that means anything in Markdown."""
 
 _LONGEST_WORD = 80
 _CLOSERS = "[)\\]*_\"'”’»]*+"
@@ -75,10 +87,7 @@ def spans(text: str) -> list[Span]:
 class _Element(NamedTuple):
     opening: OpeningTag
     closing: Span | None
-    is_placed: bool
-    """Whether a command can be at this place."""
-    leads_out: bool
-    """Whether it ends after its paragraph."""
+    masked_end: int
 
     @property
     def start(self) -> int:
@@ -93,55 +102,76 @@ def _meant_elements(text: str) -> list[_Element]:
     """The elements that are commands: at the start of a line, after a sentence or after another
     command, and not quoted. Elements inside another element are not commands.
 
-    After an element that ends beyond its paragraph, the text is read as if the element were a word.
-    If the element turns out to be quoted, that was wrong, and the text is read again.
+    The text is read with each element masked as a word. Where one turns out to be no command, that
+    was wrong, and the text is read again with this element unmasked: it may hide a quotation mark.
+    It quotes its content.
     """
-    shown: set[int] = set()
-    for _ in range(_MOST_READINGS if MARK in text else 0):
-        elements, quoted = _elements(text, shown)
-        placed = [each for each in elements if each.is_placed]
-        wrong = {each.start for each in placed if each.leads_out and quoted.has(each.start)}
-        if not wrong:
-            return [each for each in placed if not quoted.has(each.start)]
-        shown |= wrong
+    if MARK not in text or len(text) > _LONGEST_TEXT:
+        return []
+    closings = ClosingTags(text, Backticks(text), _begins_content)
+    shown: dict[int, Span] = {}
+    for _ in range(_MOST_READINGS):
+        elements = list(_elements(text, closings, shown))
+        meant = _commands_among(elements, text, [*shown.values()]) if elements else []
+        if len(meant) == len(elements):
+            return meant
+        starts = {each.start for each in meant}
+        shown |= {e.start: (e.start, e.end) for e in elements if e.start not in starts}
     return []
 
 
-def _elements(text: str, shown: set[int]) -> tuple[list[_Element], QuotedPlaces]:
-    """All elements in the paragraphs of a text, and which places are quoted."""
+def _elements(text: str, closings: ClosingTags, shown: Container[int]) -> Iterator[_Element]:
+    """The elements of a text that are neither inside another one nor known as shown."""
+    at = 0
+    while mark := _UNESCAPED_MARK.search(text, at):
+        at = mark.end()
+        start = at - len(MARK)
+        opening = None if start in shown else read_opening(text, start)
+        if opening is None or not _is_meant(text, opening):
+            continue
+        closing = closings.closing_of(opening) if _may_have_content(opening) else None
+        at = closing[1] if closing else opening.end
+        if opening.problem:
+            # Its end is unknown. Its quotes must not quote the text below.
+            line_end = text.find("\n", at)
+            at = line_end if line_end >= 0 else len(text)
+        yield _Element(opening, closing, at)
+
+
+def _commands_among(elements: list[_Element], text: str, shown: list[Span]) -> list[_Element]:
+    """The elements that are placed as a command and not quoted."""
+    # Loads a Markdown parser, which most processes do not need.
+    from ctx.agent_commands.quotations import Quotations
+
+    quotations = Quotations(_masked(text, elements))
+    quoted = quotations.places(shown)
+    paragraphs = quotations.paragraphs
     found: list[_Element] = []
-    backticks, raw = Backticks(text), RawHtml(text)
-    prose, quotations = Prose(text, raw), Quotations(text, backticks, raw)
-    closings = ClosingTags(text, backticks, _begins_content)
-    for paragraph in prose.paragraphs():
+    last: _Element | None = None
+    for each in elements:
+        index = bisect_right(paragraphs, each.start, key=lambda paragraph: paragraph.start) - 1
+        if index < 0 or each.start >= paragraphs[index].end:
+            continue
+        paragraph = paragraphs[index]
+        if (
+            each.start in paragraph.line_starts
+            or _ends_sentence(text, paragraph.start, each.start)
+            or (last is not None and not text[last.end : each.start].strip(" \t"))
+        ):
+            last = each
+            if not quoted.has(each.start):
+                found.append(each)
+    return found
 
-        def element_end(start: int, paragraph: Paragraph = paragraph) -> int:
-            opening = read_opening(text, start)
-            if opening is None or not _is_meant(text, opening):
-                return start + len(MARK)
-            closing = closings.closing_of(opening) if _may_have_content(opening) else None
-            last = found[-1] if found and found[-1].is_placed else None
-            is_placed = start not in shown and (
-                start in paragraph.marks
-                or _ends_sentence(text, paragraph.start, start)
-                or (last is not None and not text[last.end : start].strip(" \t"))
-            )
-            end = closing[1] if closing else opening.end
-            found.append(_Element(opening, closing, is_placed, end > paragraph.end))
-            if opening.problem:
-                # Its end is unknown. Its quotes must not quote the text below.
-                line_end = text.find("\n", opening.end, paragraph.end)
-                return paragraph.end if line_end < 0 else line_end
-            if not is_placed:
-                # It is only quoted, so its content is read like any other text.
-                quotations.add(start, end)
-                return opening.end
-            return end
 
-        behind = quotations.read(paragraph, element_end)
-        if behind > paragraph.end:
-            prose.skip_to(behind, paragraph)
-    return found, quotations.places(prose.cut)
+def _masked(text: str, elements: list[_Element]) -> str:
+    """A text with a word of the same length in place of each element."""
+    parts: list[str] = []
+    at = 0
+    for each in elements:
+        parts += [text[at : each.start], _WORD * (each.masked_end - each.start)]
+        at = each.masked_end
+    return "".join([*parts, text[at:]])
 
 
 def _ends_sentence(text: str, start: int, end: int) -> bool:

@@ -12,8 +12,11 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from ctx.agent_commands.prose import ESCAPED, MARK
-from ctx.agent_commands.quotations import Backticks, Span
+MARK = "<ctx:"
+ESCAPED = r"\\[!-/:-@\[-`{-~]"
+"""A backslash and the character that it makes literal."""
+
+Span = tuple[int, int]
 
 _LONGEST_DETOUR = 1000
 """How far an opening tag may continue after the next `<ctx:`, which is then part of a value. If it
@@ -134,6 +137,23 @@ _IN_CONTENT = re.compile(
 )
 _REST_IS_BLANK = re.compile(r"[ \t\r]*$", re.MULTILINE)
 _PARAGRAPH_END = re.compile(r"\n(?=[ \t>\r]*+(?:\n|`{3,}[^`\n]*$|~{3,}))", re.MULTILINE)
+
+
+class Backticks:
+    """The positions of runs of backticks, by length."""
+
+    def __init__(self, text: str) -> None:
+        self._starts: dict[int, list[int]] = {}
+        for run in re.finditer("`+", text):
+            self._starts.setdefault(len(run[0]), []).append(run.start())
+
+    def closing(self, length: int, start: int, end: int) -> int | None:
+        """The end of the code span whose marks end at `start`; None if it has no end."""
+        starts = self._starts.get(length, [])
+        index = bisect_left(starts, start)
+        if index == len(starts) or starts[index] + length > end:
+            return None
+        return starts[index] + length
 
 
 class _Edge(NamedTuple):

@@ -11,17 +11,17 @@ is carried out by mistake changes memory. So
   its paragraph if it is a quoting element, and nothing otherwise: `Vec<String>`.
 
 Each paragraph is read once. Which positions are quoted is known after all of them are read.
+Commands are masked in the text, so that nothing in them counts.
 """
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from html import unescape
 from typing import NamedTuple
 
-from ctx.agent_commands.prose import ESCAPED, MARK, Paragraph, RawHtml
-
-Span = tuple[int, int]
+from ctx.agent_commands.markup import ESCAPED, MARK, Backticks, Span
+from ctx.agent_commands.prose import Blocks, Paragraph, RawHtml
 
 _LAYOUT = frozenset(
     "b strong i em u ins mark small big sub sup font center span div p br hr wbr section article"
@@ -87,41 +87,30 @@ class _OpenElement(NamedTuple):
     """The end of the quotation if no closing tag is found in prose."""
 
 
-class Backticks:
-    """The positions of runs of backticks, by length."""
-
-    def __init__(self, text: str) -> None:
-        self._starts: dict[int, list[int]] = {}
-        for run in re.finditer("`+", text):
-            self._starts.setdefault(len(run[0]), []).append(run.start())
-
-    def closing(self, length: int, start: int, end: int) -> int | None:
-        """The end of the code span whose marks end at `start`; None if it has no end."""
-        starts = self._starts.get(length, [])
-        index = bisect_left(starts, start)
-        if index == len(starts) or starts[index] + length > end:
-            return None
-        return starts[index] + length
-
-
 class Quotations:
     """The quotations of a text, collected paragraph by paragraph."""
 
-    def __init__(self, text: str, backticks: Backticks, raw: RawHtml) -> None:
+    def __init__(self, text: str) -> None:
         self._text = text
-        self._backticks = backticks
-        self._raw = raw
-        self._spans: list[Span] = []
+        self._backticks = Backticks(text)
+        self._raw = RawHtml(text)
+        blocks = Blocks(text, self._raw)
+        self.paragraphs = blocks.paragraphs
+        """Those outside of block quotes."""
+        self._spans = blocks.quoted
         self._elements: list[_OpenElement] = []
         self._open_names: dict[str, int] = {}
         self._left_open: dict[str, int] = {}
         """By group: a quotation mark of an earlier paragraph that is not closed there."""
+        for paragraph in blocks.paragraphs:
+            self._read(paragraph)
 
-    def read(self, paragraph: Paragraph, element_end: Callable[[int], int]) -> int:
-        """Read a paragraph; returns the position to continue from.
+    def places(self, others: list[Span]) -> "QuotedPlaces":
+        """All quoted places, including `others`."""
+        spans = [(each.start, each.end) for each in self._elements]
+        return QuotedPlaces(self._spans + spans + others)
 
-        `element_end` is asked for the end of each `<ctx:` that is neither escaped nor in code.
-        """
+    def _read(self, paragraph: Paragraph) -> None:
         text, end = self._text, paragraph.end
         marks = _Marks(text, paragraph, self._left_open)
         self._spans += _quoted_lines(text, paragraph)
@@ -129,9 +118,7 @@ class Quotations:
         while token := _TOKEN.search(text, at, end):
             start, at = token.span()
             written = token[0]
-            if written == MARK:
-                at = element_end(start)
-            elif written[0] == "`":
+            if written[0] == "`":
                 at = self._code_end(paragraph, start, at)
             elif written in ("<!--", "<![CDATA[", "<?"):
                 section_end = self._raw.section_end(written, start)
@@ -151,23 +138,11 @@ class Quotations:
                 marks.read(written.removeprefix("\\"), start, at)
         marks.end()
         self._spans += marks.spans
-        return max(at, end)
-
-    def add(self, start: int, end: int) -> None:
-        """Add another quoted span."""
-        self._spans.append((start, end))
-
-    def places(self, others: list[Span]) -> "QuotedPlaces":
-        """All quoted places, including `others` from outside the paragraphs."""
-        spans = [(each.start, each.end) for each in self._elements]
-        return QuotedPlaces(self._spans + spans + others)
 
     def _code_end(self, paragraph: Paragraph, start: int, at: int) -> int:
         end = self._backticks.closing(at - start, at, paragraph.end)
-        if end is None:
-            self._spans.append((start, paragraph.end))
-            return at
-        return end
+        self._spans.append((start, end or paragraph.end))
+        return end or at
 
     def _read_tag(self, tag: re.Match[str], paragraph: Paragraph) -> None:
         name = tag[2].lower()

@@ -21,8 +21,7 @@ from math import inf
 from typing import NamedTuple
 
 from ctx.agent_commands.command_parser import Command
-from ctx.agent_commands.markup import read_opening
-from ctx.agent_commands.prose import MARK
+from ctx.agent_commands.markup import MARK, read_opening
 from ctx.hosts.host_adapter import Transcripts
 
 WRITING = ("remember", "summarize", "link", "task", "supersede")
