@@ -12,7 +12,7 @@ import pytest
 
 from ctx.cli.colours import KINDS, colour_text
 from ctx.cli.output import Block, Line, Output, Table
-from ctx.cli.settings import Screen
+from ctx.cli.settings import Screen, Settings
 from ctx.errors import NotAProject
 from ctx.memory.model import NODE_TYPES
 from tests.cli.test_output import Terminal
@@ -52,18 +52,15 @@ def test_a_table_in_colours() -> None:
     )
 
 
-@pytest.mark.parametrize("form", ["text", "markdown"])
-def test_a_pipe_gets_no_colours(form: str) -> None:
-    out = io.StringIO()
-    Output(out, io.StringIO(), form, Screen(True, 50)).show(None, lambda _: BLOCKS)
-    assert "\x1b" not in out.getvalue()
-    assert "We use \\" in out.getvalue()
-
-
-def test_markdown_has_no_colours_on_a_terminal_either() -> None:
-    out = Terminal()
-    Output(out, io.StringIO(), "markdown", Screen(True, 50)).show(None, lambda _: BLOCKS)
-    assert "\x1b" not in out.getvalue()
+def test_no_colours_in_a_pipe_or_in_markdown() -> None:
+    for form, out in (
+        ("text", io.StringIO()),
+        ("markdown", io.StringIO()),
+        ("markdown", Terminal()),
+    ):
+        Output(out, io.StringIO(), form, Screen(True, 50)).show(None, lambda _: BLOCKS)
+        assert "\x1b" not in out.getvalue()
+        assert "We use \\" in out.getvalue()
 
 
 def test_errors_and_warnings() -> None:
@@ -134,19 +131,14 @@ def test_a_table_has_headings_on_a_terminal(folder: Path, monkeypatch: pytest.Mo
     )
 
 
-@pytest.mark.parametrize(
-    ("columns", "expected"),
-    [("40", 40), ("", 80), ("wide", 80), ("0", 80), ("-5", 80), ("9" * 5000, 80)],
-    ids=lambda value: str(value)[:5],
-)
-def test_the_width_of_the_screen(
-    columns: str, expected: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from ctx.cli.settings import Settings
-
+def test_the_width_of_the_screen(monkeypatch: pytest.MonkeyPatch) -> None:
     def no_terminal(*_: int) -> os.terminal_size:
         raise OSError
 
     monkeypatch.setattr(os, "get_terminal_size", no_terminal)
-    assert Settings({"COLUMNS": columns}, "").screen == Screen(True, expected)
+    for columns, expected in (
+        ("40", 40),
+        *((each, 80) for each in ("", "x", "0", "-5", "9" * 5000)),
+    ):
+        assert Settings({"COLUMNS": columns}, "").screen == Screen(True, expected)
     assert Settings({"NO_COLOR": "1"}, "").screen == Screen(False, 80)

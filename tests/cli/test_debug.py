@@ -14,19 +14,28 @@ def project(folder: Path, ctx: Ctx) -> Path:
     return folder
 
 
-def test_cat_prints_a_blob_as_it_is(project: Path, ctx: Ctx) -> None:
+def test_cat(project: Path, ctx: Ctx) -> None:
     (entry,) = ctx("debug", "index", "path:a.txt", "--format", "json").json["entries"]
     assert ctx("debug", "cat", entry["blob_id"]).out == "hello\n"
     assert ctx("debug", "cat", entry["blob_id"][:10].upper()).out == "hello\n"
     assert ctx("debug", "cat", entry["blob_id"], "--format", "json").json["text"] == "hello\n"
-
-
-def test_cat_prints_typed_objects_with_names(project: Path, ctx: Ctx) -> None:
+    # Typed objects have names.
     (head,) = (project / ".ctx" / "heads").iterdir()
     shown = ctx("debug", "cat", head.name, "--format", "json").json
     assert shown["type"] == "commit"
     assert shown["fields"]["message"] == "One"
     assert ctx("debug", "cat", head.name).out.startswith(f"commit {head.name}\n{{\n")
+    ran = ctx("debug", "cat", "0" * 64)
+    assert (ran.code, ran.err[:10]) == (1, "error E001")
+    # An ambiguous beginning lists the candidates.
+    objects = project / ".ctx" / "objects"
+    blob = next(path for path in objects.rglob("*") if path.is_file())
+    twin = blob.name[:-1] + ("0" if blob.name[-1] != "0" else "1")
+    (blob.parent / twin).write_bytes(b"")
+    ran = ctx("debug", "cat", blob.name[:20])
+    assert ran.code == 2
+    assert "2 objects begin with" in ran.err
+    assert ran.err.count(blob.name[:28]) == 2
 
 
 def test_cat_prints_the_file_of_a_chunk(repo: Path, ctx: Ctx) -> None:
@@ -47,23 +56,6 @@ def test_cat_prints_the_file_of_a_chunk(repo: Path, ctx: Ctx) -> None:
     assert ctx("debug", "cat", found["id"], "--format=json").json["path"] is None
     source.write_text("changed = True\n")
     assert ctx("debug", "cat", chunk["object_id"]).code == 1
-
-
-def test_cat_of_nothing_is_e001(project: Path, ctx: Ctx) -> None:
-    ran = ctx("debug", "cat", "0" * 64)
-    assert ran.code == 1
-    assert "error E001" in ran.err
-
-
-def test_an_ambiguous_beginning_lists_the_candidates(project: Path, ctx: Ctx) -> None:
-    objects = project / ".ctx" / "objects"
-    blob = next(path for path in objects.rglob("*") if path.is_file())
-    twin = blob.name[:-1] + ("0" if blob.name[-1] != "0" else "1")
-    (blob.parent / twin).write_bytes(b"")
-    ran = ctx("debug", "cat", blob.name[:20])
-    assert ran.code == 2
-    assert "2 objects begin with" in ran.err
-    assert ran.err.count(blob.name[:28]) == 2
 
 
 def test_history_is_newest_first_and_can_be_cut(project: Path, ctx: Ctx) -> None:
@@ -135,13 +127,12 @@ def test_the_index_answers_about_code_without_a_store(repo: Path, ctx: Ctx) -> N
 def test_only_the_last_indexes_are_kept(project: Path, ctx: Ctx) -> None:
     heads, indexes = project / ".ctx" / "heads", project / ".ctx" / "local" / "index"
     made = []
-    for number in range(12):
+    for number in range(9):
         (project / "a.txt").write_text(f"{number}\n")
         ctx("add", "file", "a.txt", "-m", f"Change {number}")
         made.append([head.name for head in heads.iterdir()])
-        (entry,) = ctx("debug", "index", "--format", "json").json["entries"]
-        assert entry["commits"] == number + 3
     # What is committed takes the index over from what was before.
+    assert ctx("debug", "index").code == 0
     assert len(list(indexes.iterdir())) == 1
     for number, names in enumerate(made):
         # As a branch does that is checked out.
@@ -158,20 +149,17 @@ def test_help(ctx: Ctx) -> None:
     assert "nodes:" in ctx("help", "--all").out
     assert ctx().out == ctx("help").out == ctx("help", "help").out
     assert ctx().out.rstrip() in ctx("--help").out
-    assert ctx("help", "gc").out.startswith("usage: ctx gc")
     assert ctx("help", "config", "set").out.startswith("usage: ctx config set")
     assert "examples:" in ctx("help", "debug").out
-    assert ctx("help", "config", "sett").err.endswith("Did you mean `set`?\n")
-    assert ctx("help", "nonsense").code == 2
     assert ctx("gc", "--help") == ctx("help", "gc")
-
-
-def test_the_nearest_word_is_suggested(folder: Path, ctx: Ctx) -> None:
-    assert "Did you mean `get`?" in ctx("config", "gett", "x").err
-    assert "There is no option --fromat" in ctx("--fromat", "json", "gc").err
-    assert "Did you mean `--format`?" in ctx("--fromat", "json", "gc").err
-
-
-def test_version(ctx: Ctx) -> None:
+    for words, said in (
+        (("help", "config", "sett"), "Did you mean `set`?\n"),
+        (("help", "nonsense"), ""),
+        (("config", "gett", "x"), "Did you mean `get`?"),
+        (("--fromat", "json", "gc"), "There is no option --fromat"),
+        (("--fromat", "json", "gc"), "Did you mean `--format`?"),
+    ):
+        ran = ctx(*words)
+        assert (ran.code, said in ran.err) == (2, True)
     for words in (["--version"], ["-V"], ["-q", "--version"], ["--version", "--format", "json"]):
         assert ctx(*words).out == f"ctx {__version__}\n"

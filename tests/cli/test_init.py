@@ -1,5 +1,5 @@
 import io
-import os
+import shutil
 import stat
 import sys
 from pathlib import Path
@@ -21,41 +21,32 @@ def test_makes_a_store_and_adds_it_to_git(repo: Path, ctx: Ctx) -> None:
     assert f".ctx/heads/{made['commit']}" in tracked
     assert (repo / ".ctx" / "heads" / made["commit"]).stat().st_size == 0
     assert (repo / ".git" / "ctx" / "main" / "refs" / "main").read_text() == f"{made['commit']}\n"
-    assert 'id = "app"' in (repo / ".ctx" / "config.toml").read_text()
-
-
-def test_everything_is_private(folder: Path, ctx: Ctx) -> None:
-    assert ctx("init").code == 0
-    for path in [folder / ".ctx", *(folder / ".ctx").rglob("*")]:
+    [first] = ctx("debug", "history", "--format", "json").json["commits"]
+    assert first["author"] == "A Person <person@example.org>"
+    config = repo / ".ctx" / "config.toml"
+    assert 'id = "app"' in config.read_text()
+    for path in [repo / ".ctx", *(repo / ".ctx").rglob("*")]:
         expected = 0o700 if path.is_dir() else 0o600
         assert stat.S_IMODE(path.stat().st_mode) == expected, path
-
-
-def test_a_second_time_changes_nothing(repo: Path, ctx: Ctx) -> None:
-    ctx("init")
     before = {path: path.stat().st_mtime_ns for path in (repo / ".ctx").rglob("*")}
     again = ctx("init")
     assert again.code == 0
     assert "already" in again.out
     assert {path: path.stat().st_mtime_ns for path in (repo / ".ctx").rglob("*")} == before
-
-
-def test_completes_a_store_that_was_begun(folder: Path, ctx: Ctx) -> None:
-    ctx("init")
-    (head,) = os.listdir(folder / ".ctx" / "heads")
-    (folder / ".ctx" / "config.toml").unlink()
-    assert ctx("init").code == 0
-    assert os.listdir(folder / ".ctx" / "heads") == [head]
+    # An invalid configuration is not replaced.
+    config.write_text("a = 1\na = 2\n")
+    ran = ctx("init")
+    assert (ran.code, ran.err[:11]) == (1, "error E013:")
+    assert config.read_text() == "a = 1\na = 2\n"
 
 
 @pytest.mark.parametrize(
     ("text", "what"),
     [
         (None, "is missing, so the defaults apply."),
-        ("", "has no section [repo], so its defaults apply."),
         ("[storage]\ncompression_level = 5\n", "has no section [repo], so its defaults apply."),
     ],
-    ids=["missing", "empty", "other section"],
+    ids=["missing", "other section"],
 )
 def test_a_store_without_its_configuration_is_still_used(
     folder: Path, ctx: Ctx, text: str | None, what: str
@@ -97,17 +88,11 @@ def test_a_store_without_its_configuration_is_still_used(
     assert len(ctx("list", "--project", "--json").json["nodes"]) == 2
 
 
-def test_an_invalid_configuration_is_not_replaced(folder: Path, ctx: Ctx) -> None:
-    ctx("init")
-    file = folder / ".ctx" / "config.toml"
-    file.write_text("a = 1\na = 2\n")
-    ran = ctx("init")
-    assert (ran.code, ran.err[:11]) == (1, "error E013:")
-    assert file.read_text() == "a = 1\na = 2\n"
-
-
 def test_no_git_leaves_the_index_alone(repo: Path, ctx: Ctx) -> None:
-    assert ctx("init", "--no-git").code == 0
+    assert ctx("init", "missing").code == 1
+    (repo / "api").mkdir()
+    assert ctx("init", "api", "--no-git").code == 0
+    assert (repo / "api" / ".ctx" / "config.toml").exists()
     assert git("ls-files") == ""
 
 
@@ -127,13 +112,6 @@ def test_team_brings_scaffolds(repo: Path, ctx: Ctx) -> None:
     assert ctx("commit", "-m", "Nothing new").out.startswith("Nothing to commit")
 
 
-def test_another_folder(folder: Path, ctx: Ctx) -> None:
-    (folder / "api").mkdir()
-    assert ctx("init", "api").code == 0
-    assert (folder / "api" / ".ctx" / "config.toml").exists()
-    assert ctx("init", "missing").code == 1
-
-
 def test_force_names_the_loss_and_needs_confirmation(folder: Path, ctx: Ctx) -> None:
     ctx("init")
     (folder / "a.txt").write_text("a")
@@ -150,17 +128,12 @@ def test_force_names_the_loss_and_needs_confirmation(folder: Path, ctx: Ctx) -> 
     assert [commit["message"] for commit in history["commits"]] == ["Initial commit"]
 
 
-@pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("n\n", 1), ("", 1)])
-def test_force_asks_on_a_terminal(
-    folder: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch, answer: str, code: int
-) -> None:
-    import io
-    import sys
-
+def test_force_asks_on_a_terminal(folder: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch) -> None:
     ctx("init")
     monkeypatch.setattr(settings, "stdin_is_terminal", lambda: True)
-    monkeypatch.setattr(sys, "stdin", io.StringIO(answer))
-    assert ctx("init", "--force").code == code
+    for answer, code in (("n\n", 1), ("", 1), ("y\n", 0)):
+        monkeypatch.setattr(sys, "stdin", io.StringIO(answer))
+        assert ctx("init", "--force").code == code
 
 
 def test_the_user_store_is_no_project(
@@ -173,42 +146,37 @@ def test_the_user_store_is_no_project(
     assert not (surroundings / ".ctx").exists()
 
 
-@pytest.mark.parametrize("name", ['we"ird', "a b", "ünïcode", "x\ny", "tab\t"])
-def test_any_folder_name(
-    tmp_path: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    folder = tmp_path / name
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    assert ctx("init").code == 0
-    (folder / "a.txt").write_text("a")
-    assert ctx("add", "file", "a.txt", "-m", "A").code == 0
-    assert ctx("debug", "verify").code == 0
+def test_any_folder_name(tmp_path: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ('we"ird ünïcode', "x\ny\t"):
+        folder = tmp_path / name
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        assert ctx("init").code == 0
+        (folder / "a.txt").write_text("a")
+        assert ctx("add", "file", "a.txt", "-m", "A").code == 0
+        assert ctx("debug", "verify").code == 0
 
 
-@pytest.mark.parametrize(("answer", "moved"), [("y\n", True), ("\n", False), ("n\n", False)])
 def test_on_a_terminal_what_was_noted_before_can_be_moved(
-    repo: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch, answer: str, moved: bool
-) -> None:
-    ctx("add", "Deploys run on Mondays")
-    ctx("add", "I prefer small commits", "--user")
-    monkeypatch.setattr(Output, "is_interactive", property(lambda _: True))
-    monkeypatch.setattr(sys, "stdin", io.StringIO(answer))
-    ran = ctx("init")
-    assert ran.code == 0
-    assert "Deploys run on Mondays" in ran.err
-    assert "small commits" not in ran.err
-    assert "Move 1 node to the project store, which is in git? [y/N]" in ran.err
-    assert ("Moved 1 node to the project:" in ran.out) == moved
-    scopes = {each["content"]: each["scope"] for each in ctx("list", "--json").json["nodes"]}
-    assert scopes == {
-        "Deploys run on Mondays": "project" if moved else "user",
-        "I prefer small commits": "user",
-    }
-
-
-def test_where_nothing_was_noted_nothing_is_asked(
     repo: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Output, "is_interactive", property(lambda _: True))
     assert "[y/N]" not in ctx("init").err
+    for answer, moved in (("\n", False), ("n\n", False), ("y\n", True)):
+        shutil.rmtree(repo / ".ctx")
+        shutil.rmtree(repo / ".git" / "ctx")
+        if answer == "\n":
+            ctx("add", "Deploys run on Mondays")
+            ctx("add", "I prefer small commits", "--user")
+        monkeypatch.setattr(sys, "stdin", io.StringIO(answer))
+        ran = ctx("init")
+        assert ran.code == 0
+        assert "Deploys run on Mondays" in ran.err
+        assert "small commits" not in ran.err
+        assert "Move 1 node to the project store, which is in git? [y/N]" in ran.err
+        assert ("Moved 1 node to the project:" in ran.out) == moved
+        scopes = {each["content"]: each["scope"] for each in ctx("list", "--json").json["nodes"]}
+        assert scopes == {
+            "Deploys run on Mondays": "project" if moved else "user",
+            "I prefer small commits": "user",
+        }
