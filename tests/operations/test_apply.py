@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from ctx import clock, layout
 from ctx.capture import deleted_sessions, event_store
 from ctx.context import contexts, layers
-from ctx.errors import DatabaseFailure, DiskFailure
+from ctx.errors import CtxError, DatabaseFailure, DiskFailure
 from ctx.hook_files import spool
 from ctx.hosts.events import Event
 from ctx.memory import receipts
@@ -104,110 +104,20 @@ def test_the_commands_of_an_answer_are_run(client: Client, conversation: Convers
         assert kept == [(event_id, SESSION, "Stop")]
 
 
-@pytest.mark.parametrize("apply_at_once", [True, False])
-def test_a_repeated_stop_runs_commands_once(
-    client: Client, conversation: Conversation, apply_at_once: bool
-) -> None:
+def test_a_repeated_stop_runs_commands_once(client: Client, conversation: Conversation) -> None:
     conversation.start()
     conversation.prompt()
     conversation.reply(remember("Before."))
     conversation.reply(remember("Once.") + " <ctx:status/> <ctx:nonsense/>")
-    for _ in range(5):
+    for number in range(5):
         conversation.stop()
-        if apply_at_once:
+        if number > 2:
             client.apply()
-    client.apply()
     assert remembered(client) == ["Before.", "Once."]
     told = context_of(conversation.submit())
     assert told.count("## A memory command failed") == 1
     assert told.count("## Memory status") == 1
     assert context_of(conversation.submit()) == ""
-
-
-def test_repeated_stops_in_several_turns_run_commands_once(
-    client: Client, conversation: Conversation
-) -> None:
-    conversation.answer("Nothing.")
-    for number in range(3):
-        conversation.prompt()
-        conversation.reply(remember(f"Turn {number}."))
-        for _ in range(3):
-            conversation.stop()
-            client.apply()
-    assert remembered(client) == ["Turn 0.", "Turn 1.", "Turn 2."]
-
-
-@pytest.mark.parametrize("apply_between", [True, False])
-def test_a_message_that_reaches_the_transcript_later_is_run_once(
-    client: Client, conversation: Conversation, apply_between: bool
-) -> None:
-    """The client can write the transcript after it called the hook."""
-    conversation.answer("Nothing.")
-    conversation.prompt()
-    text = f"{remember('Once.')} And then. {remember('Twice.')}"
-    conversation.stop(last_assistant_message=text)
-    if apply_between:
-        assert stops(client.apply()) == [(2, 0, 0)]
-    conversation.reply(text)
-    conversation.stop()
-    client.apply()
-    conversation.stop()
-    client.apply()
-    conversation.answer("Nothing more.")
-    client.apply()
-    assert remembered(client) == ["Once.", "Twice."]
-
-
-def test_the_last_block_of_a_message_is_run_once(
-    client: Client, conversation: Conversation
-) -> None:
-    conversation.answer("Nothing.")
-    conversation.prompt()
-    conversation.reply(remember("First block."), message_id="msg_1")
-    conversation.stop(last_assistant_message=remember("Last block."))
-    client.apply()
-    conversation.reply(remember("Last block."), message_id="msg_1")
-    for _ in range(2):
-        conversation.stop()
-        client.apply()
-    assert remembered(client) == ["First block.", "Last block."]
-
-
-def test_two_equal_messages_in_one_turn_are_both_run(
-    client: Client, conversation: Conversation
-) -> None:
-    conversation.prompt()
-    for _ in range(2):
-        conversation.reply(remember("Said twice."))
-    for _ in range(2):
-        conversation.stop()
-        client.apply()
-    assert remembered(client) == ["Said twice."] * 2
-
-
-def test_the_same_text_in_two_turns_is_run_twice(
-    client: Client, conversation: Conversation
-) -> None:
-    for _ in range(2):
-        conversation.prompt()
-        conversation.reply(remember("Said twice."))
-        conversation.stop()
-        client.apply()
-    assert remembered(client) == ["Said twice."] * 2
-
-
-def test_the_same_command_twice_in_one_message_is_run_twice(
-    client: Client, conversation: Conversation
-) -> None:
-    conversation.answer(f"{remember('Said twice.')}\n{remember('Said twice.')}")
-    client.apply()
-    assert remembered(client) == ["Said twice."] * 2
-    first, second = claims(client)
-    assert first.rpartition(" ")[0] == second.rpartition(" ")[0]
-    assert (first[-2:], second[-2:]) == (" 0", " 1")
-    conversation.stop()
-    client.apply()
-    assert remembered(client) == ["Said twice."] * 2
 
 
 def test_the_same_question_twice_in_one_answer_is_answered_once(
@@ -330,6 +240,10 @@ HAPPENING = st.sampled_from(
 @settings(max_examples=effort.times(20), deadline=None, derandomize=True)
 @given(st.lists(HAPPENING, min_size=1, max_size=9))
 @example(["one late", "apply", "stop again", "apply", "write", "stop again"])
+@example(["twice late", "apply", "write", "stop again", "apply", "stop again"])
+@example(["twice blocks late", "apply", "write", "stop again", "apply", "stop again"])
+@example(["twice same", "stop again", "apply", "one same", "apply", "one same", "stop again"])
+@example(["one unheard", "one unheard", "one unheard", "one nothing"])
 @example(["one same", "apply", "one same late", "apply", "one same"])
 @example(["one unheard", "twice same late", "stop again", "apply", "apply"])
 def test_each_command_is_run_once_in_any_order_of_events(happening: list[str]) -> None:
@@ -388,17 +302,6 @@ def test_a_fork_runs_only_its_own_commands(client: Client, conversation: Convers
     ]
 
 
-def test_a_resumed_session_continues(client: Client, conversation: Conversation) -> None:
-    conversation.start()
-    conversation.answer(remember("Before."))
-    conversation.end()
-    client.apply()
-    conversation.start("resume")
-    conversation.answer(remember("After."))
-    client.apply()
-    assert remembered(client) == ["Before.", "After."]
-
-
 def test_without_a_stored_position_only_the_last_turn_counts(
     client: Client, conversation: Conversation
 ) -> None:
@@ -413,18 +316,6 @@ def test_without_a_stored_position_only_the_last_turn_counts(
     assert remembered(client) == ["Turn 0.", "Turn 1.", "Turn 2.", "Last turn."]
 
 
-def test_commands_written_while_hooks_were_off_are_run_later(
-    client: Client, conversation: Conversation
-) -> None:
-    conversation.answer("Nothing.")
-    for number in range(3):
-        conversation.prompt()
-        conversation.reply(remember(f"Missed {number}."))
-    conversation.answer("Nothing.")
-    assert stops(client.apply()) == [(3, 0, 0)]
-    assert remembered(client) == ["Missed 0.", "Missed 1.", "Missed 2."]
-
-
 def test_a_rewritten_transcript_is_read_from_the_last_turn(
     client: Client, conversation: Conversation
 ) -> None:
@@ -436,7 +327,7 @@ def test_a_rewritten_transcript_is_read_from_the_last_turn(
     assert remembered(client) == ["Anew."]
 
 
-@pytest.mark.parametrize("cut", [1, 20, 60])
+@pytest.mark.parametrize("cut", [1, 20])
 @pytest.mark.parametrize("tells_the_last", [True, False])
 def test_a_partial_line_is_run_once(
     client: Client, conversation: Conversation, cut: int, tells_the_last: bool
@@ -547,21 +438,6 @@ def test_an_agent_works_in_its_own_folder(
     assert sessions == [(SESSION, "claude-code"), ("elsewhere", "claude-code")]
 
 
-def test_outside_of_a_project_its_nodes_are_not_found(
-    client: Client, conversation: Conversation, tmp_path: Path
-) -> None:
-    conversation.answer(remember("Of the project."))
-    client.folder = tmp_path
-    outside = client.talk("outside")
-    outside.answer(remember("Of no project."))
-    outside.answer('<ctx:recall query="type:fact"/>')
-    client.apply()
-    told = context_of(outside.submit())
-    assert "] (agent) Of no project." in told
-    assert "Of the project." not in told
-    assert "Of the project." not in context_of(outside.start())
-
-
 @pytest.mark.parametrize("query", ["type:fact", "gateway", "gateway type:fact"])
 def test_outside_of_any_project_an_agent_finds_what_it_remembered_for_one(
     client: Client, conversation: Conversation, tmp_path: Path, ctx: Ctx, query: str
@@ -576,7 +452,7 @@ def test_outside_of_any_project_an_agent_finds_what_it_remembered_for_one(
     client.apply()
     told = context_of(outside.submit())
     assert "] (agent) The gateway says 429." in told
-    assert "The gateway of the project." not in told
+    assert "The gateway of the project." not in told + context_of(outside.start())
     other = client.talk("other")
     other.answer(f'<ctx:recall query="{query}"/>')
     client.apply()
@@ -697,27 +573,6 @@ def full_store(client: Client) -> Iterator[Memory]:
         yield memory
 
 
-def test_a_full_store_loses_no_events(client: Client, conversation: Conversation) -> None:
-    """The events wait, and the attempts do not count."""
-    conversation.prompt()
-    conversation.reply(remember("x" * 200_000))
-    conversation.stop()
-    conversation.client.hook(
-        "post-tool-use", conversation.payload("PostToolUse", tool_response=["y" * 15_000] * 20)
-    )
-    before = spool.pending_names(client.home)
-    assert len(before) == 2
-    for _ in range(5):
-        with pytest.raises(DiskFailure), full_store(client) as memory:
-            apply.commands(memory, client.home, TIMEOUT_S)
-        with pytest.raises(DiskFailure), full_store(client) as memory:
-            apply.events(memory, client.home, TIMEOUT_S)
-    assert spool.pending_names(client.home) == before
-    applied = client.apply()
-    assert (stops(applied), applied.events) == ([(1, 0, 0)], 1)
-    assert remembered(client) == ["x" * 200_000]
-
-
 @contextmanager
 def damaged_store(client: Client) -> Iterator[Memory]:
     """A memory in which a table is missing while it is open."""
@@ -731,19 +586,29 @@ def damaged_store(client: Client) -> Iterator[Memory]:
             memory.local.execute("ALTER TABLE elsewhere_too RENAME TO events")
 
 
-def test_a_damaged_store_loses_no_events(client: Client, conversation: Conversation) -> None:
-    conversation.start()
-    conversation.answer(remember("Waits."))
+@pytest.mark.parametrize(
+    ("broken", "error"), [(full_store, DiskFailure), (damaged_store, DatabaseFailure)]
+)
+def test_a_store_that_cannot_be_written_loses_no_events(
+    client: Client, conversation: Conversation, broken: Any, error: type[CtxError]
+) -> None:
+    """The events wait, and the attempts do not count."""
+    conversation.prompt()
+    conversation.reply(remember("x" * 200_000))
+    conversation.stop()
+    conversation.client.hook(
+        "post-tool-use", conversation.payload("PostToolUse", tool_response=["y" * 15_000] * 20)
+    )
     before = spool.pending_names(client.home)
     assert len(before) == 2
     for _ in range(5):
-        with pytest.raises(DatabaseFailure), damaged_store(client) as memory:
-            apply.commands(memory, client.home, TIMEOUT_S)
-        with pytest.raises(DatabaseFailure), damaged_store(client) as memory:
-            apply.events(memory, client.home, TIMEOUT_S)
+        for process in (apply.commands, apply.events):
+            with pytest.raises(error), broken(client) as memory:
+                process(memory, client.home, TIMEOUT_S)
     assert spool.pending_names(client.home) == before
-    client.apply()
-    assert remembered(client) == ["Waits."]
+    applied = client.apply()
+    assert (stops(applied), applied.events) == ([(1, 0, 0)], 1)
+    assert remembered(client) == ["x" * 200_000]
 
 
 def test_one_process_at_a_time_processes_the_spool(
@@ -797,26 +662,26 @@ def test_commands_are_run_while_events_are_stored(
 ) -> None:
     """The process with commands waits for the lock of the one that stores events."""
     said = json.dumps(conversation.payload("PostToolUse", tool_name="Bash")).encode()
-    for number in range(1_000):
+    for number in range(300):
         spool.put(client.home, spool.new_id(number), "post-tool-use", said)
     left: list[int] = []
     keep = event_store.keep
 
     def keep_and_answer(connection: Connection, event: Event) -> None:
         keep(connection, event)
-        if spool.made_ms(event.id) in (0, 500, 999):
+        if spool.made_ms(event.id) in (0, 150, 299):
             conversation.answer(remember(f"After {spool.made_ms(event.id)}."))
         elif event.name == "Stop":
             left.append(len(client.waiting()))
 
     monkeypatch.setattr(event_store, "keep", keep_and_answer)
     applied = client.apply()
-    assert (stops(applied), applied.events) == ([(1, 0, 0)] * 3, 1_000)
-    assert remembered(client) == ["After 0.", "After 500.", "After 999."]
+    assert (stops(applied), applied.events) == ([(1, 0, 0)] * 3, 300)
+    assert remembered(client) == ["After 0.", "After 150.", "After 299."]
     assert client.waiting() == []
     # The first ones did not have to wait for the last event.
-    assert left[0] > 900
-    assert left[1] > 400
+    assert left[0] > 200
+    assert left[1] > 50
 
 
 def test_receipts_are_stored_once(client: Client, conversation: Conversation, ctx: Ctx) -> None:
@@ -901,16 +766,6 @@ def test_a_view_with_an_age_is_not_prepared(
     client.apply()
     assert ready(client, client.folder) is None
     assert "New." in context_of(conversation.start("clear"))
-
-
-def test_a_very_small_budget_stops_nothing(
-    client: Client, conversation: Conversation, ctx: Ctx
-) -> None:
-    assert ctx("config", "set", "context.budget", "100").code == 0
-    conversation.start()
-    conversation.answer(remember("Done."))
-    applied = client.apply()
-    assert (applied.events, stops(applied)) == (1, [(1, 0, 0)])
 
 
 def test_old_receipts_are_removed(
