@@ -82,6 +82,12 @@ def end(memory: Memory, session: str = "s1", status: session_state.Status = "com
         session_state.end(memory.local, session, status)
 
 
+def add_fix(memory: Memory) -> None:
+    """A session that is over: a fix, and its explanation."""
+    add_steps(memory, FIX + EXPLANATION)
+    end(memory)
+
+
 def now(memory: Memory, asks: SynthesisModel, session: str = "s1", **options: bool) -> Any:
     again = options.get("again", False)
     return synthesise_now(memory, session, asks, model_questions.voice(config(memory)), again=again)
@@ -148,8 +154,7 @@ def test_due_questions_are_listed(memory: Memory) -> None:
 
 
 def test_a_continued_session_gets_a_new_summary(memory: Memory, ledger: Ledger) -> None:
-    add_steps(memory, FIX + EXPLANATION)
-    end(memory)
+    add_fix(memory)
     now(memory, asking(memory, ledger, NOTHING, SUMMED_UP))
     assert titles(memory)[-1] == "Tokens that were refreshed twice"
     more = "prompt: Also keep the queue in SQLite\nwrite: src/queue.py +9 -0\nsay: Done.\n"
@@ -165,8 +170,7 @@ def test_a_continued_session_gets_a_new_summary(memory: Memory, ledger: Ledger) 
 
 
 def test_an_invalid_answer_is_repaired_once(memory: Memory, ledger: Ledger) -> None:
-    add_steps(memory, FIX + EXPLANATION)
-    end(memory)
+    add_fix(memory)
     quoted = FIXED.replace('"', "'")
     asks = asking(memory, ledger, quoted, f"```json\n{FIXED}\n```", SUMMED_UP)
     now(memory, asks)
@@ -176,26 +180,8 @@ def test_an_invalid_answer_is_repaired_once(memory: Memory, ledger: Ledger) -> N
     assert "it is no JSON object, or not a whole one." in second
 
 
-@pytest.mark.parametrize("first", ["", "I fixed it!"])
-def test_an_answer_without_json_is_not_repaired(memory: Memory, ledger: Ledger, first: str) -> None:
-    add_steps(memory, FIX + EXPLANATION)
-    end(memory)
-    empty = json.dumps({"title": "Tokens", "learned": []})
-    asks = asking(memory, ledger, first, empty)
-    assert all(each.problem for each in now(memory, asks).asked)
-    assert len(scripted(asks).requests) == 2
-
-
-def test_a_failed_repair_is_not_asked_again(memory: Memory, ledger: Ledger) -> None:
-    add_steps(memory, FIX + EXPLANATION)
-    [asked] = now(memory, asking(memory, ledger, "{", ModelFailure("Nobody answers."))).asked
-    assert "no JSON object" in asked.problem
-    assert now(memory, asking(memory, ledger)).asked == ()
-
-
 def test_an_answer_that_cannot_be_repaired_changes_nothing(memory: Memory, ledger: Ledger) -> None:
-    add_steps(memory, FIX + EXPLANATION)
-    end(memory)
+    add_fix(memory)
     synthesise(memory, "s1", is_over=True)
     before = nodes(memory)
     asks = asking(memory, ledger, "{No.", "No!", "{", '{"learned": 1}')
@@ -216,16 +202,22 @@ def test_an_answer_that_cannot_be_repaired_changes_nothing(memory: Memory, ledge
     [
         (Answer("I cannot help.", "m", Usage(9, 3), "refused"), "the model refused to answer."),
         (Answer('{"obs', "m", Usage(9, 3), "length"), "it is too long, and was cut off."),
+        ("", ""),
+        ("I fixed it!", ""),
+        ("{", "no JSON object"),
     ],
 )
-def test_refused_and_truncated_answers_are_reported(
-    memory: Memory, ledger: Ledger, first: Answer, problem: str
+def test_unusable_answers_are_reported_and_repaired_once_if_they_have_json(
+    memory: Memory, ledger: Ledger, first: Answer | str, problem: str
 ) -> None:
     add_steps(memory, FIX + EXPLANATION)
-    asks = asking(memory, ledger, first, first)
+    has_json = "{" in (first.text if isinstance(first, Answer) else first)
+    asks = asking(memory, ledger, first, ModelFailure("Nobody answers."))
     [asked] = now(memory, asks).asked
+    assert asked.problem
     assert problem in asked.problem
-    assert len(scripted(asks).requests) == (1 if first.stop == "refused" else 2)
+    assert len(scripted(asks).requests) == (2 if has_json else 1)
+    assert now(memory, asking(memory, ledger)).asked == ()
 
 
 @pytest.mark.parametrize(
@@ -238,8 +230,7 @@ def test_refused_and_truncated_answers_are_reported(
 def test_a_server_error_stores_nothing(
     memory: Memory, ledger: Ledger, failure: ModelFailure | Answer
 ) -> None:
-    add_steps(memory, FIX + EXPLANATION)
-    end(memory)
+    add_fix(memory)
     with pytest.raises(ModelFailure):
         now(memory, asking(memory, ledger, failure))
     assert stored_answers(memory) == []
@@ -254,8 +245,7 @@ def test_a_server_error_stores_nothing(
 
 
 def test_asking_again_replaces_the_answers(memory: Memory, ledger: Ledger) -> None:
-    add_steps(memory, FIX + EXPLANATION)
-    end(memory)
+    add_fix(memory)
     refactored = observation("refactor", "The lock is taken in one place only", 4)
     now(memory, asking(memory, ledger, observations_json(refactored), SUMMED_UP))
     assert "The lock is taken in one place only" in titles(memory)
@@ -313,18 +303,6 @@ def test_a_failed_repetition_keeps_the_old_answers(memory: Memory, ledger: Ledge
     assert [problem for _, problem, _ in stored_answers(memory)] == [""] * 4
 
 
-def test_the_session_cap_differs_from_the_daily_cap(memory: Memory, ledger: Ledger) -> None:
-    """Also if less is left of the day than of the session."""
-    add_steps(memory, MANY)
-    end(memory)
-    asks = asking(
-        memory, ledger, NOTHING, SUMMED_UP, session_token_cap=27_000, daily_token_cap=26_500
-    )
-    found = now(memory, asks)
-    assert [each.kind for each in found.asked] == ["steps", "summary"]
-    assert "because 9,000 are reserved for its summary" in found.problem
-
-
 def test_an_answer_from_before_a_scrub_is_not_stored(memory: Memory, ledger: Ledger) -> None:
     add_steps(memory, FIX + EXPLANATION)
     connection = memory.local
@@ -343,8 +321,7 @@ def test_an_answer_from_before_a_scrub_is_not_stored(memory: Memory, ledger: Led
 
 
 def test_edits_and_deletions_by_a_person_are_kept(memory: Memory, ledger: Ledger) -> None:
-    add_steps(memory, FIX + EXPLANATION)
-    end(memory)
+    add_fix(memory)
     written = synthesise(memory, "s1", is_over=True)
     fix, _, summary = written.new
     with memory.transaction("update", "user") as change:
@@ -362,8 +339,7 @@ def test_deleted_observations_stay_deleted_after_asking_again(
     waits = observation("discovery", "Retries wait for a second before they try again", 2)
     socket = observation("discovery", "The client keeps its socket open between the tries", 2)
     counted = observation("discovery", "Timeouts are counted in milliseconds here", 2)
-    add_steps(memory, FIX + EXPLANATION)
-    end(memory)
+    add_fix(memory)
     now(memory, asking(memory, ledger, observations_json(waits, socket, counted), SUMMED_UP))
     by_title = {title: node_id for node_id, title in _ids(memory)}
     with memory.transaction("update", "user") as change:
@@ -386,21 +362,19 @@ def _ids(memory: Memory) -> list[tuple[NodeId, str]]:
     return memory.local.execute(query).fetchall()
 
 
-def test_the_answer_for_a_deleted_session_is_dropped(memory: Memory, ledger: Ledger) -> None:
+def test_answers_are_deleted_with_their_session_and_later_ones_dropped(
+    memory: Memory, ledger: Ledger
+) -> None:
     add_steps(memory, FIX + EXPLANATION)
     session = session_state.get(memory.local, "s1")
     voice = model_questions.voice(config(memory))
     question = model_questions.due_questions(memory.local, session, voice)[0]
     answer = asking(memory, ledger, FIXED).ask(question, None)
-    sessions.delete(memory, "s1", dry_run=False)
-    assert not model_questions.keep(memory, answer, 0)
-    assert stored_answers(memory) == []
-
-
-def test_answers_are_deleted_with_their_session(memory: Memory, ledger: Ledger) -> None:
-    add_steps(memory, FIX + EXPLANATION)
     now(memory, asking(memory, ledger, FIXED))
+    assert len(stored_answers(memory)) == 1
     sessions.delete(memory, "s1", dry_run=False)
+    assert stored_answers(memory) == []
+    assert not model_questions.keep(memory, answer, 0)
     assert stored_answers(memory) == []
 
 
@@ -436,8 +410,7 @@ def test_secrets_are_redacted_in_questions_and_answers(memory: Memory, ledger: L
 
 
 def test_a_plan_sends_nothing_and_is_an_upper_bound(memory: Memory, ledger: Ledger) -> None:
-    add_steps(memory, FIX + EXPLANATION)
-    end(memory)
+    add_fix(memory)
     asks = asking(memory, ledger, "{No.", FIXED, "{No.", SUMMED_UP)
     plan = plan_synthesis(memory, "s1", asks, model_questions.voice(config(memory)), again=False)
     cap = config(memory).integer("llm.session_token_cap")
@@ -489,13 +462,16 @@ def test_the_daily_cap_is_enforced(memory: Memory, ledger: Ledger) -> None:
     assert stored_answers(memory) == []
 
 
-def test_the_cap_leaves_tokens_for_the_summary(memory: Memory, ledger: Ledger) -> None:
+@pytest.mark.parametrize("daily", [200_000, 26_500])
+def test_the_cap_leaves_tokens_for_the_summary(memory: Memory, ledger: Ledger, daily: int) -> None:
     add_steps(memory, MANY)
     end(memory)
     voice = model_questions.voice(config(memory))
     plan = plan_synthesis(memory, "s1", asking(memory, ledger), voice, again=False)
     assert len(plan.asked) == 4
-    asks = asking(memory, ledger, NOTHING, SUMMED_UP, session_token_cap=27_000)
+    # Also if less is left of the day than of the session.
+    caps = {"session_token_cap": 27_000, "daily_token_cap": daily}
+    asks = asking(memory, ledger, NOTHING, SUMMED_UP, **caps)
     found = now(memory, asks)
     assert [each.kind for each in found.asked] == ["steps", "summary"]
     assert "because 9,000 are reserved for its summary" in found.problem
