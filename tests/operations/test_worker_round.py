@@ -88,6 +88,10 @@ def work_one_turn(conversation: Conversation) -> None:
     conversation.stop()
 
 
+def fails(*_: Any, **__: Any) -> None:
+    raise RuntimeError("not today")
+
+
 def nodes(client: Client) -> list[str]:
     with client.memory() as memory:
         rows = memory.user.connection.execute(
@@ -110,8 +114,12 @@ def test_a_session_is_synthesised_at_the_end_of_a_turn(
     assert round_of(client, rounds) == ()
     with client.memory() as memory:
         found = session_state.get(memory.local, SESSION)
+        made = memory.local.execute("SELECT text FROM contexts").fetchall()
     assert found.status == "completed"
     assert found.summary
+    # Its context is prepared again.
+    assert len(made) == 1
+    assert "wait a second" in made[0][0]
 
 
 def test_passing_tests_are_synthesised_at_once(
@@ -172,9 +180,6 @@ def test_a_failing_part_does_not_stop_the_others(
     problems: list[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def fails(*_: Any, **__: Any) -> None:
-        raise RuntimeError("not today")
-
     with monkeypatch.context() as patch:
         patch.setattr(reconcile, "reconcile", fails)
         patch.setattr(learnings, "learn", fails)
@@ -198,9 +203,6 @@ def test_a_session_that_fails_is_given_up(
     problems: list[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def fails(*_: Any, **__: Any) -> None:
-        raise RuntimeError("not today")
-
     conversation.submit("Fix it.")
     conversation.end()
     with monkeypatch.context() as patch:
@@ -213,18 +215,6 @@ def test_a_session_that_fails_is_given_up(
     conversation.submit("Go on with it.")
     conversation.end()
     assert round_of(client, rounds) == (SESSION,)
-
-
-def test_contexts_are_prepared_again(
-    client: Client, conversation: Conversation, rounds: WorkerRounds
-) -> None:
-    work_one_turn(conversation)
-    conversation.end()
-    round_of(client, rounds)
-    with client.memory() as memory:
-        made = memory.local.execute("SELECT text FROM contexts").fetchall()
-    assert len(made) == 1
-    assert "wait a second" in made[0][0]
 
 
 def test_one_process_at_a_time_synthesises(
@@ -281,14 +271,11 @@ def test_old_sessions_get_commands_and_excerpts(
         rounds.freshen(memory)
         assert excerpt_table.sessions(connection) == set()
 
-        def fail(*_: object) -> None:
-            raise RuntimeError("no")
-
-        monkeypatch.setattr(session_writer, "fill_rows", fail)
+        monkeypatch.setattr(session_writer, "fill_rows", fails)
         later = WorkerRounds(client.home, rounds._guard)
         later.freshen(memory)
         later.freshen(memory)
-        assert problems == [f"commands and excerpts of {SESSION}: no"]
+        assert problems == [f"commands and excerpts of {SESSION}: not today"]
 
 
 def test_a_few_old_sessions_at_a_time(
