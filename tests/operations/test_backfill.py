@@ -1,6 +1,5 @@
 """Past sessions are imported from transcripts: all of them, once, with their times."""
 
-import json
 import os
 import threading
 from pathlib import Path
@@ -10,10 +9,8 @@ import pytest
 
 from ctx import clock
 from ctx.capture import capture_off, pipeline, session_state
-from ctx.memory.graph import USER
 from ctx.operations import backfill, learnings, worker_round
 from ctx.operations.backfill import BackfillResult, Options
-from ctx.sqlite.connection import transaction
 from ctx.synthesis import session_writer
 from ctx.workspace import Memory
 from tests.agents.claude_code.hook_processes import SAMPLES
@@ -67,25 +64,13 @@ def content(memory: Memory) -> list[tuple[object, ...]]:
     ]
 
 
-def test_a_session_with_capture_off_is_left_out(client: Client, claude: Path) -> None:
-    first, second = add_past_sessions(claude, str(client.folder), 2)
-    began_ms = clock.parse_iso("2026-10-02T09:00:00Z")
-    assert began_ms
-    capture_off.note_off(client.home, second.session, began_ms)
-    with client.memory() as memory:
-        for dry_run in (True, False):
-            done = run(memory, claude, dry_run=dry_run)
-            assert ([each.session for each in done.sessions], done.left_out) == ([first.session], 1)
-
-
-def test_past_sessions_are_imported(client: Client, claude: Path) -> None:
+def test_past_sessions_are_imported_once_with_their_times(client: Client, claude: Path) -> None:
     every = add_past_sessions(claude, str(client.folder))
     with client.memory() as memory:
         done = run(memory, claude)
         assert [each.session for each in done.sessions] == [each.session for each in every]
         assert (done.unchanged, done.left_out, done.skipped) == (0, 0, ())
-        assert done.steps == 18
-        assert done.observations >= 3
+        assert (done.steps, done.observations >= 3) == (18, True)
         assert done.size == sum(each.path.stat().st_size for each in every)
         first = session_state.get(memory.local, every[0].session)
         assert first[:5] == (every[0].session, "app", str(client.folder), first.repository, "main")
@@ -100,21 +85,11 @@ def test_past_sessions_are_imported(client: Client, claude: Path) -> None:
         ).fetchall()
         assert days == [("2026-10-01",), ("2026-10-02",), ("2026-10-03",)]
 
-
-def test_importing_again_changes_nothing(client: Client, claude: Path) -> None:
-    add_past_sessions(claude, str(client.folder))
-    with client.memory() as memory:
-        run(memory, claude)
+        # Importing again changes nothing, and continues a session that went on.
         before = content(memory)
         done = run(memory, claude)
         assert (done.sessions, done.unchanged, done.size) == ((), 3, 0)
         assert content(memory) == before
-
-
-def test_a_continued_session_is_imported_incrementally(client: Client, claude: Path) -> None:
-    every = add_past_sessions(claude, str(client.folder))
-    with client.memory() as memory:
-        run(memory, claude)
         fix(every[1], "refund")
         (more,) = run(memory, claude).sessions
         assert (more.session, more.is_known, more.steps) == (every[1].session, True, 6)
@@ -281,14 +256,19 @@ def test_messages_copied_by_a_fork_belong_to_the_original(client: Client, claude
     assert asked == {names["resume_compact"]: "first prompt", names["fork"]: "fork prompt"}
 
 
-def test_files_without_their_session_are_left_out(client: Client, claude: Path) -> None:
-    (first, second) = add_past_sessions(claude, str(client.folder), 2)
+def test_files_without_their_session_and_sessions_with_capture_off_are_left_out(
+    client: Client, claude: Path
+) -> None:
+    first, second, third = add_past_sessions(claude, str(client.folder))
     first.path.rename(first.path.with_name("99999999-aaaa-4000-8000-000000000001.jsonl"))
     second.path.write_bytes(b"")
+    began_ms = clock.parse_iso("2026-10-03T09:00:00Z")
+    assert began_ms
+    capture_off.note_off(client.home, third.session, began_ms)
     with client.memory() as memory:
         for dry_run in (True, False):
             done = run(memory, claude, dry_run=dry_run)
-            assert (done.sessions, done.unchanged, done.left_out) == ((), 0, 2)
+            assert (done.sessions, done.unchanged, done.left_out) == ((), 0, 3)
 
 
 def test_two_concurrent_imports_import_everything_once(
@@ -358,14 +338,9 @@ def test_the_command_prints_a_summary(ctx: Ctx, client: Client, claude: Path) ->
     assert ctx(*words, "--merge").code == 2
     assert ctx("import", "--from", "claude-mem", "--transcripts").code == 2
     assert ctx(*words, "nothing-there").code == 2
-    assert len(json.loads(ctx("sessions", "list", "--format", "json").out)["sessions"]) == 3
-
-
-def test_a_deleted_session_is_not_imported_again(ctx: Ctx, client: Client, claude: Path) -> None:
-    every = add_past_sessions(claude, str(client.folder))
-    ctx("import", "--from", "claude-code", "--transcripts")
-    assert ctx("sessions", "delete", every[0].session, "--yes").code == 0
-    again = ctx("import", "--from", "claude-code", "--transcripts", "--format", "json").json
+    listed = ctx("sessions", "list", "--format", "json").json["sessions"]
+    assert len(listed) == 3
+    # A deleted session is not imported again.
+    assert ctx("sessions", "delete", listed[0]["id"], "--yes").code == 0
+    again = ctx(*words, "--format", "json").json
     assert (again["sessions"], again["unchanged"], again["left_out"]) == ([], 2, 1)
-    with client.memory() as memory, transaction(memory.local):
-        assert memory.user.scope == USER

@@ -72,6 +72,10 @@ Related memory (ctx); this has failed before:
     assert given.tokens == tokens.estimate(given.text) <= MOST_TOKENS
     assert [item.id for item in given.items] == [fix_id]
     assert without_injected(given.text).strip() == ""
+    # Not as injected text, in the same session, or after the time limit.
+    assert hints_for(memory, f"{given.text}\nGo on.") == NOTHING
+    assert hints_for(memory, prompt, "s1") == NOTHING
+    assert hints_for(memory, prompt, seconds=-1) == NOTHING
 
 
 @pytest.mark.parametrize(
@@ -99,11 +103,8 @@ def test_a_node_is_found_by_most_of_its_words(memory: Memory, fix_id: str) -> No
     assert "PostgreSQL" in given.text
     assert "MongoDB" not in given.text
     assert "Related memory (ctx):" in given.text
-
-
-def test_a_node_that_repeats_the_prompt_is_not_shown(memory: Memory, fix_id: str) -> None:
     said = "We use PostgreSQL for the billing ledger, and invoices go there too"
-    assert hints_for(memory, said) == NOTHING
+    assert hints_for(memory, said) == NOTHING, "it repeats the prompt"
 
 
 def test_a_node_is_shown_once_in_a_session(client: Client, memory: Memory, fix_id: str) -> None:
@@ -118,14 +119,6 @@ def test_a_node_is_shown_once_in_a_session(client: Client, memory: Memory, fix_i
     (Path(client.home) / "live" / "now.receipt").unlink()
     assert hints_for(memory, prompt, "now") == NOTHING
     assert FIX in hints_for(memory, prompt, "another").text
-
-
-def test_observations_of_the_same_session_are_not_shown(memory: Memory, fix_id: str) -> None:
-    assert hints_for(memory, "test_refresh_twice fails again", "s1") == NOTHING
-
-
-def test_after_the_time_limit_nothing_is_shown(memory: Memory, fix_id: str) -> None:
-    assert hints_for(memory, "test_refresh_twice fails again", seconds=-1) == NOTHING
 
 
 def test_decisions_about_a_named_file_are_shown(memory: Memory, fix_id: str) -> None:
@@ -225,11 +218,6 @@ def test_a_passage_is_given_once(client: Client, memory: Memory) -> None:
         receipts.keep(memory.local, receipt)
     assert hints_for(memory, prompt) == NOTHING
     assert hints_for(memory, prompt, "another") == given
-
-
-def test_injected_text_gives_no_hints(memory: Memory, fix_id: str) -> None:
-    given = hints_for(memory, "test_refresh_twice fails again")
-    assert hints_for(memory, f"{given.text}\nGo on.") == NOTHING
 
 
 def test_hints_are_logged_once(client: Client, fix_id: str) -> None:
