@@ -39,15 +39,6 @@ def take_snapshot(workspace: Workspace, codebase: Codebase) -> StagedSnapshot:
     return add_code.snapshot(workspace, codebase, Options())
 
 
-def test_a_large_project_is_written_in_parts(
-    workspace: Workspace, codebase: Codebase, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(add_code, "_MOST_PENDING", 10)
-    found = take_snapshot(workspace, codebase)
-    assert (found.files, found.changed) == (6, 6)
-    assert verify.verify(workspace.repository).damages == ()
-
-
 def test_an_interrupted_snapshot_stages_nothing(
     workspace: Workspace, codebase: Codebase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -62,7 +53,9 @@ def test_an_interrupted_snapshot_stages_nothing(
     repository = workspace.repository
     assert repository.refs.read("work/cli") is None
     assert verify.verify(repository).damages == ()
-    assert take_snapshot(workspace, codebase).changed == 6
+    found = take_snapshot(workspace, codebase)
+    assert (found.files, found.changed) == (6, 6)
+    assert verify.verify(repository).damages == ()
 
 
 def test_files_that_changed_meanwhile_are_left_out(

@@ -20,6 +20,7 @@ from tests.capture.conversations import Client
 from tests.capture.test_prompt_authors import BEGAN_MS, capture, delegation, event
 
 RULE = "Never deploy from the branch zebra without asking."
+THEIRS = {"said_by": "user", "source": None}
 OWN = "Always use tabs in the ledger files."
 
 
@@ -113,26 +114,14 @@ def test_a_rule_of_a_subagent_is_an_agents(memory: Memory) -> None:
     assert json.loads(Path(home(memory), STATE).read_text()) == {"version": 1}
 
 
-def test_without_evidence_nothing_changes(memory: Memory) -> None:
-    capture(memory, event(f"Please count the prices. {OWN}", "main"))
-    capture(memory, event(f"Count the prices. {RULE}", "other", 20))
-    synthesise(memory, "main", "other")
-    with transaction(memory.local):
-        memory.local.execute("DELETE FROM events WHERE session = 'main'")
-    log: list[str] = []
-    repair(memory, log)
-    assert log == []
-    assert [standing(nodes(memory, text)[0])[:3] for text in (OWN, RULE)] == [
-        ("user", "user", 900)
-    ] * 2
-
-
 def test_evidence_about_a_step_that_is_gone_is_none(memory: Memory) -> None:
     subagent_as_session(memory)
     with transaction(memory.local):
         memory.local.execute("DELETE FROM events WHERE session = 'sub'")
-    repair(memory, [])
-    assert standing(nodes(memory, RULE)[0])[:2] == ("user", "user")
+    log: list[str] = []
+    repair(memory, log)
+    assert log == []
+    assert standing(nodes(memory, RULE)[0])[:3] == ("user", "user", 900)
 
 
 def test_what_a_person_edited_or_pinned_stays(memory: Memory) -> None:
@@ -144,13 +133,8 @@ def test_what_a_person_edited_or_pinned_stays(memory: Memory) -> None:
     (node,) = nodes(memory, RULE)
     assert "tier:pinned" in node.tags
     assert node.source == "agent"
-
-
-def test_an_edit_of_a_person_makes_it_theirs(memory: Memory) -> None:
-    subagent_as_session(memory)
-    (node,) = nodes(memory, RULE)
     with memory.transaction("edit", author="cli") as change:
-        change.update_node(node.id, content=f"{RULE} Really.")
+        change.update_node(node.id, content=f"{RULE} Really.", metadata=THEIRS)
     assert author_repair.repair(memory).nodes == 0
     assert standing(nodes(memory, RULE)[0])[:2] == ("user", "user")
 

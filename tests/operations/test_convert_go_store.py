@@ -43,19 +43,25 @@ def backups(path: Path) -> list[Path]:
     return sorted(path.parent.glob(f"{path.name}.go-*"))
 
 
-def test_the_store_is_converted_and_the_old_one_is_kept(tmp_path: Path) -> None:
-    path = go_store(tmp_path / "here" / "store.db")
+@pytest.mark.parametrize("is_link", [False, True])
+def test_the_store_is_converted_and_the_old_one_is_kept(tmp_path: Path, is_link: bool) -> None:
+    real = go_store(tmp_path / "real" / "store.db")
+    path = tmp_path / "store.db" if is_link else real
+    if is_link:
+        assert convert_go_store(str(path)) is None
+        path.symlink_to(real)
     adopted = convert_go_store(str(path))
     assert adopted is not None
     assert adopted[1:] == (3, 2, 1, (), ())
-    names = sorted(item.name for item in path.parent.iterdir())
+    names = sorted(item.name for item in real.parent.iterdir())
     assert names == ["store.db", os.path.basename(adopted.backup)]
     assert ours(path) == CONTENTS
-    assert theirs(backups(path)[0]) == CONTENTS
+    assert theirs(backups(real)[0]) == CONTENTS
     assert go_ctx.is_go_store(adopted.backup)
-    assert path.stat().st_mode & 0o777 == 0o600
+    assert real.stat().st_mode & 0o777 == 0o600
+    assert path.is_symlink() == is_link
     assert convert_go_store(str(path)) is None
-    assert len(backups(path)) == 1
+    assert len(backups(real)) == 1
 
 
 def test_data_in_the_log_is_converted(tmp_path: Path) -> None:
@@ -73,21 +79,6 @@ def test_data_in_the_log_is_converted(tmp_path: Path) -> None:
     assert not (tmp_path / "store.db-wal").exists()
     assert set(ours(path).values()) == {"from the log"}
     assert set(theirs(backups(path)[0]).values()) == {"from the log"}
-
-
-def test_a_link_to_the_store_stays_a_link(tmp_path: Path) -> None:
-    real = go_store(tmp_path / "real" / "store.db")
-    link = tmp_path / "store.db"
-    link.symlink_to(real)
-    assert convert_go_store(str(link)) is not None
-    assert link.is_symlink()
-    assert ours(link) == CONTENTS
-
-
-def test_other_stores_are_not_converted(tmp_path: Path) -> None:
-    assert convert_go_store(str(tmp_path / "store.db")) is None
-    user_store.open_for_writing(str(tmp_path / "store.db")).close()
-    assert convert_go_store(str(tmp_path / "store.db")) is None
 
 
 def test_a_store_that_is_being_written_is_not_converted(

@@ -41,13 +41,6 @@ def give(
         event_log.put(memory.local, entry)
 
 
-def test_nothing_happened_yet(surroundings: Path, repo: Path) -> None:
-    found = report(surroundings, repo)
-    assert [day.total for day in found.days] == [0, 0, 0]
-    assert (found.context_times, found.hook_errors, found.skipped) == (None, (), ())
-    assert found.disk_free > 0
-
-
 def test_tokens_by_day_and_times(surroundings: Path, repo: Path) -> None:
     with open_writable(surroundings, repo) as memory:
         give(memory, "SessionStart", 900, 0, 40)

@@ -122,6 +122,11 @@ def test_a_rejected_learning_is_not_learned_again(memory: Memory) -> None:
         add_session(memory, number, days_ago=5)
     learnings.learn(memory, memory.project)
     learnings.reject(memory, only_learning(memory).node.id)
+    memory.local.execute("UPDATE sessions SET project = 'elsewhere'")
+    learnings.learn(memory, "elsewhere")
+    assert shown(memory) == [], "learnings of another project are not shown"
+    assert [each[1] for each in shown(memory, everywhere=True)] == [TESTED]
+    memory.local.execute("UPDATE sessions SET project = ?", (memory.project,))
     add_session(memory, 4, days_ago=0)
     assert learnings.learn(memory, memory.project) == LearnResult(0, 0, 0)
     assert shown(memory) == []
@@ -144,15 +149,6 @@ def test_observations_of_a_rejected_learning_are_hidden(memory: Memory) -> None:
     assert rows == [("Totals are odd numbers in this shop",)]
 
 
-def test_learnings_of_another_project_are_not_shown(memory: Memory) -> None:
-    for number in (1, 2, 3):
-        add_session(memory, number, days_ago=5)
-    memory.local.execute("UPDATE sessions SET project = 'elsewhere'")
-    learnings.learn(memory, "elsewhere")
-    assert shown(memory) == []
-    assert [each[1] for each in shown(memory, everywhere=True)] == [TESTED]
-
-
 def test_learnings_are_managed_by_commands(repo: Path, ctx: Ctx) -> None:
     assert ctx("learnings", "list").out == f"No learnings in {repo.name} yet.\n"
     assert ctx("learnings", "list", "--all").out == "No learnings yet.\n"
@@ -170,6 +166,11 @@ def test_learnings_are_managed_by_commands(repo: Path, ctx: Ctx) -> None:
     assert ctx("learnings", "confirm", found["short_id"]).out.startswith("Confirmed: ")
     assert ctx("learnings", "list", "--category=pattern").out == f"{nothing} other.\n"
     assert ctx("learnings", "list", "--least=2").code == 2
+    node = ctx("add", "--type=fact", "A fact", "--format=json").json["node"]["id"]
+    ran = ctx("learnings", "confirm", node)
+    assert (ran.code, "is not a learning" in ran.err) == (1, True)
+    assert ctx("learnings", "confirm", "01HQ").code == 1
+    assert ctx("learnings", "add", "  ").code != 0
 
 
 def test_a_learning_can_be_for_all_projects_or_one(repo: Path, ctx: Ctx) -> None:
@@ -185,11 +186,3 @@ def test_a_learning_can_be_for_all_projects_or_one(repo: Path, ctx: Ctx) -> None
     other = ctx("learnings", "list", "--project-name=elsewhere", "--format=json").json
     assert other["project"] == "elsewhere"
     assert [each["node"]["content"] for each in other["learnings"]] == ["Tests come first"]
-
-
-def test_other_nodes_are_not_learnings(ctx: Ctx) -> None:
-    node = ctx("add", "--type=fact", "A fact", "--format=json").json["node"]["id"]
-    ran = ctx("learnings", "confirm", node)
-    assert (ran.code, "is not a learning" in ran.err) == (1, True)
-    assert ctx("learnings", "confirm", "01HQ").code == 1
-    assert ctx("learnings", "add", "  ").code != 0

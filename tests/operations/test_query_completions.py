@@ -49,15 +49,10 @@ def test_completions(memory: Memory) -> None:
     replaced, ids = offered(memory, "from:0|")
     assert replaced == "0"
     assert len(ids) == 2
-
-
-def test_without_a_word_all_filters_and_views_are_offered(memory: Memory) -> None:
-    _, every = offered(memory, "|")
-    assert every[:2] == ["type:", "tag:"]
-    assert "tag:area:net AND type:fact" in every
-    _, after = offered(memory, "type:fact |")
-    assert after[0] == "type:"
-    assert "tag:area:net AND type:fact" not in after
+    network = "tag:area:net AND type:fact"
+    for text, has_views in (("|", True), ("type:fact |", False)):
+        _, every = offered(memory, text)
+        assert (every[:2], network in every) == (["type:", "tag:"], has_views)
 
 
 def test_any_position_of_any_text_is_answered(memory: Memory) -> None:

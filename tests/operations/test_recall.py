@@ -80,13 +80,6 @@ def test_filters_apply_only_to_nodes(project: Path, surroundings: Path, add: Add
         assert [each.kind for each in mine.beside] == ["commit", "file"]
 
 
-def test_an_unknown_question_has_no_results(folder: Path, surroundings: Path, ctx: Ctx) -> None:
-    ctx("add", "--type=fact", "Tokens")
-    with open_memory_in(surroundings, folder) as memory:
-        assert recall_everything(memory, Options("payments"), KINDS).beside == ()
-        assert recall_everything(memory, Options("the of and"), KINDS).nodes == ()
-
-
 def test_only_relevant_nodes_are_returned(folder: Path, surroundings: Path, add: Add) -> None:
     add("--type=fact", "Redis is a cache, with one server")
     for number in range(12):
@@ -98,3 +91,4 @@ def test_only_relevant_nodes_are_returned(folder: Path, surroundings: Path, add:
         every = recall(memory, Options("server", limit=5))
         assert (len(every.nodes), every.total) == (5, 13)
         assert recall(memory, Options("server zebra", limit=0)).partial
+        assert recall_everything(memory, Options("payments"), KINDS).beside == ()

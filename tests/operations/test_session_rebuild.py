@@ -128,6 +128,12 @@ def link_from(change: Change, node: NodeId) -> None:
     change.link(node, fact, "RELATES_TO", Evidence("cli"))
 
 
+def link_to(change: Change, node: NodeId) -> None:
+    fact = change.add_node("fact", "One writer")
+    change.write()
+    change.link(fact, node, "RELATES_TO", Evidence("cli"))
+
+
 def outdated(memory: Memory) -> tuple[NodeId, NodeId]:
     """Two nodes of a session: the rules would withdraw the first and update the second."""
     old = old_session(memory)
@@ -140,7 +146,7 @@ def outdated(memory: Memory) -> tuple[NodeId, NodeId]:
     return old, fix
 
 
-@pytest.mark.parametrize("touch", [edit, tag, link_from])
+@pytest.mark.parametrize("touch", [edit, tag, link_from, link_to])
 def test_nodes_changed_by_a_person_are_kept(
     memory: Memory, touch: Callable[[Change, NodeId], None]
 ) -> None:

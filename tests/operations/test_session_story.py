@@ -70,6 +70,25 @@ def test_a_turn_is_a_prompt_and_what_was_done_in_groups(memory: Memory) -> None:
     assert asking.answer.line == "Yes, it is."
 
 
+def test_the_story_as_markdown(memory: Memory) -> None:
+    shown = as_markdown(story_of(memory))
+    for part in (
+        "tokens are single-use.**\n\n- 1 search: refresh\n",
+        "- 1 file edited (+3 −1): auth.py\n- 2 commands (1 failed): pytest -q\n- Fixed: `refresh`",
+        "## Failures and fixes\n\n- `pytest` failed: AssertionError: assert 2 == 1; passed",
+        "; passed after changes to `src/auth.py`\n",
+        "## Decisions\n\n- Never call refresh twice, because tokens are single-use\n",
+        "## Files\n\n- `src/auth.py` (+3 −1)\n- `README.md` (read)\n",
+    ):
+        assert part in shown
+
+
+def test_what_still_fails_has_no_step_that_passed(memory: Memory) -> None:
+    script = FIXING.replace("run: pytest -q\n  passed\n", "")
+    (failure,) = story_of(memory, script).failures
+    assert failure.passed is None
+
+
 def test_a_failure_names_the_steps_from_failing_to_passing(memory: Memory) -> None:
     (failure,) = story_of(memory).failures
     failed, passed = ids(FIXING, "command")
@@ -78,12 +97,6 @@ def test_a_failure_names_the_steps_from_failing_to_passing(memory: Memory) -> No
     assert (failure.failed, failure.passed) == ((failed,), passed)
     assert failure.edits == tuple(ids(FIXING, "write"))
     assert failure.files == ("src/auth.py",)
-
-
-def test_what_still_fails_has_no_step_that_passed(memory: Memory) -> None:
-    script = FIXING.replace("run: pytest -q\n  passed\n", "")
-    (failure,) = story_of(memory, script).failures
-    assert failure.passed is None
 
 
 def test_decisions_are_there_before_and_after_synthesis(memory: Memory) -> None:
@@ -193,34 +206,3 @@ def test_steps_have_their_line_in_the_transcript(memory: Memory, tmp_path: Path)
     gone = story(memory, "s1").turns[1].prompt
     assert gone
     assert gone.transcript_line is None
-
-
-def test_the_story_as_markdown(memory: Memory) -> None:
-    assert as_markdown(story_of(memory)).splitlines()[4:] == [
-        "**Fix the test in auth. Never call refresh twice, because tokens are single-use.**",
-        "",
-        "- 1 search: refresh",
-        "- 2 files read: auth.py, test_auth.py",
-        "- 1 file edited (+3 −1): auth.py",
-        "- 2 commands (1 failed): pytest -q",
-        "- Fixed: `refresh` is called once now.",
-        "",
-        "**Thanks. Is the README right?**",
-        "",
-        "- 1 file read: README.md",
-        "- Yes, it is.",
-        "",
-        "## Failures and fixes",
-        "",
-        "- `pytest` failed: AssertionError: assert 2 == 1; passed after changes to `src/auth.py`",
-        "",
-        "## Decisions",
-        "",
-        "- Never call refresh twice, because tokens are single-use",
-        "",
-        "## Files",
-        "",
-        "- `src/auth.py` (+3 −1)",
-        "- `README.md` (read)",
-        "- `tests/test_auth.py` (read)",
-    ]

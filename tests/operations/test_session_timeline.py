@@ -46,6 +46,11 @@ def test_what_a_session_did_in_numbers(memory: Memory) -> None:
     assert sum(entry.memory.values()) > 0
     assert "summary" not in entry.memory
     assert entry.title
+    with transaction(memory.local):
+        memory.local.execute("UPDATE sessions SET request = ''")
+    # Its summary is searched.
+    for text, total in (("QUEUE", 1), ("nothing of it", 0)):
+        assert list_page(memory, Options(memory.project, text=text)).total == total
 
 
 def test_pages_go_down_and_up_again(memory: Memory) -> None:
@@ -77,15 +82,6 @@ def test_filters(memory: Memory) -> None:
     assert (total(until="2026-11-01"), total(until="2026-10-31")) == (4, 0)
     assert (total(text="do 3%"), total(text="B5"), total(text="codex-shop")) == (1, 1, 8)
     assert (total(text="%"), total(text="_"), total(text="' OR 1")) == (8, 0, 0)
-
-
-def test_a_summary_is_searched(memory: Memory) -> None:
-    add_steps(memory, WORK)
-    synthesise(memory, "s1", is_over=True)
-    with transaction(memory.local):
-        memory.local.execute("UPDATE sessions SET request = ''")
-    assert list_page(memory, Options(memory.project, text="QUEUE")).total == 1
-    assert list_page(memory, Options(memory.project, text="nothing of it")).total == 0
 
 
 @pytest.mark.parametrize("wrong", [{"until": "yesterday"}, {"before": "x"}, {"after": "x"}])

@@ -44,19 +44,14 @@ def test_a_learning_is_traced_to_its_statements(memory: Memory) -> None:
         ("s2", "user", STATEMENT),
     }
     assert found.forgotten == 0
+    with memory.transaction("test", USER):
+        memory.local.execute("DELETE FROM events WHERE session = 's1'")
+    partly = traced(memory, "Never commit to main")
+    assert ({each.session for each in partly.evidence}, partly.forgotten) == ({"s2"}, 1)
     before = memory.user.connection.execute("SELECT count(*) FROM records").fetchone()
     assert learnings.learn(memory, memory.project) == learnings.LearnResult(0, 0, 0)
     after = memory.user.connection.execute("SELECT count(*) FROM records").fetchone()
     assert after == before, "learning again writes nothing"
-
-
-def test_removed_steps_are_counted(memory: Memory) -> None:
-    learned(memory)
-    with memory.transaction("test", USER):
-        memory.local.execute("DELETE FROM events WHERE session = 's1'")
-    found = traced(memory, "Never commit to main")
-    assert {each.session for each in found.evidence} == {"s2"}
-    assert found.forgotten == 1
 
 
 def test_a_learning_about_commands_is_traced_to_its_sessions(memory: Memory) -> None:

@@ -47,14 +47,9 @@ def test_without_receipts_there_is_an_error_with_a_hint(client: Client) -> None:
         with pytest.raises(ReceiptNotFound) as refused:
             why(memory, None)
         assert refused.value.message == "No receipts yet."
-        assert refused.value.hint == (
-            "`ctx install` registers the hooks; `ctx doctor` checks them."
-        )
-        with pytest.raises(ReceiptNotFound) as refused:
+        assert "`ctx install`" in str(refused.value.hint)
+        with pytest.raises(ReceiptNotFound, match="no receipt 'nobody', and no session"):
             why(memory, "nobody")
-        assert refused.value.message == (
-            "There is no receipt 'nobody', and no session of that name."
-        )
 
 
 def nodes_of(memory: Memory) -> list[list[Any]]:
@@ -133,8 +128,12 @@ def test_a_receipt_is_found_by_id_and_by_session(client: Client, taken_in: int) 
 
 
 def test_the_last_receipt_of_this_project_is_preferred(client: Client, tmp_path: Path) -> None:
-    here = write_receipt(client, 1)
     elsewhere = write_receipt(client, 2, project="other")
+    with client.memory() as memory:
+        # There are none of this project.
+        assert why(memory, None).receipt == elsewhere
+        assert ids(last(memory, 20)) == [elsewhere]
+    here = write_receipt(client, 1)
     nowhere = write_receipt(client, 3, project=None)
     for _ in range(2):
         client.folder = tmp_path / "app"
@@ -149,28 +148,6 @@ def test_the_last_receipt_of_this_project_is_preferred(client: Client, tmp_path:
             assert why(memory, None).receipt == nowhere
             assert ids(last(memory, 20)) == [nowhere, elsewhere, here]
         client.apply()
-
-
-def test_without_receipts_of_this_project_all_are_used(client: Client) -> None:
-    """For the last receipt and for the list."""
-    elsewhere = write_receipt(client, 2, project="other")
-    with client.memory() as memory:
-        assert why(memory, None).receipt == elsewhere
-        assert ids(last(memory, 20)) == [elsewhere]
-    here = write_receipt(client, 1)
-    with client.memory() as memory:
-        assert why(memory, None).receipt == here
-        assert ids(last(memory, 20)) == [here]
-
-
-@pytest.mark.parametrize("taken_in", [False, True])
-def test_all_receipts_are_listed(client: Client, taken_in: bool) -> None:
-    made = [write_receipt(client, number) for number in range(25)]
-    if taken_in:
-        client.apply()
-    with client.memory() as memory:
-        assert ids(last(memory, 20)) == made[:4:-1]
-        assert ids(last(memory, 0)) == made[::-1]
 
 
 def test_an_invalid_receipt_does_not_hide_the_others(client: Client) -> None:

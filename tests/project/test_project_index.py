@@ -306,7 +306,7 @@ def world(drawn: Drawn) -> Iterator[World]:
 
 
 @pytest.mark.slow
-@settings(max_examples=effort.times(35), deadline=None, derandomize=True)
+@settings(max_examples=effort.times(20), deadline=None, derandomize=True)
 @given(drawn(), MOVES)
 def test_any_sequence_of_moves_gives_the_index_from_scratch(
     drawn: Drawn, moves: list[tuple[Any, ...]]

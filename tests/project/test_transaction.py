@@ -68,13 +68,7 @@ def test_a_transaction_that_fails_changes_neither_store(
     with pytest.raises(UsageError):
         add_and_fail(memory, scopes)
     assert contents(memory, USER) == contents(memory, PROJECT) == []
-    with memory.transaction("add", *scopes) as change:
-        change.add_node("fact", "Afterwards.")
-    assert contents(memory, scopes[0]) == ["Afterwards."]
-
-
-@pytest.mark.parametrize("scopes", [(PROJECT, USER), (USER, PROJECT)])
-def test_the_first_scope_is_written_first(memory: Memory, scopes: tuple[str, str]) -> None:
+    # The first scope is written first.
     with pytest.raises(UsageError):
         add_and_fail(memory, scopes, finishing=scopes[1])
     assert contents(memory, scopes[0]) == [f"In {scopes[0]}."]
