@@ -119,7 +119,7 @@ def expected(drawn: list[Drawn], every: list[list[Record]]) -> set[tuple[str, st
     return found
 
 
-@settings(max_examples=effort.times(40), deadline=None)
+@settings(max_examples=effort.times(25), deadline=None)
 @given(histories())
 def test_conflicts_equal_those_of_comparing_all_pairs(drawn: list[Drawn]) -> None:
     every = records_by_commit(drawn)

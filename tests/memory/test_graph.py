@@ -103,7 +103,7 @@ def test_the_newest_nodes_of_a_type_are_listed() -> None:
 
 def test_nodes_are_returned_in_the_requested_order() -> None:
     with graph() as store:
-        made = add(store, *(f"Node {number}." for number in range(1200)))
+        made = add(store, *(f"Node {number}." for number in range(600)))
         asked = [*made[::-2], NodeId(Ulid("7" * 26)), made[0]]
         found = [node.id for node in store.nodes(asked)]
         assert found == [*made[::-2], made[0]]

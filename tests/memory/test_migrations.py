@@ -77,9 +77,7 @@ def m999_colours(connection: Connection) -> None:
     connection.execute("ALTER TABLE nodes ADD COLUMN colour TEXT NOT NULL DEFAULT 'grey'")
 
 
-@pytest.mark.parametrize(
-    "command", [["list"], ["add", "--type=fact", "more"]], ids=["reads", "writes"]
-)
+@pytest.mark.parametrize("command", [["list"], ["add", "--type=fact", "more"]])
 def test_the_next_version_migrates_a_store_after_a_backup(
     old: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch, command: list[str]
 ) -> None:

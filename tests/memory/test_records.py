@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx.ids import NodeId, Ulid, new_ulid
@@ -11,6 +11,7 @@ from ctx.memory import records
 from ctx.memory.changes import changing
 from ctx.memory.model import from_json
 from ctx.memory.records import Record, as_json
+from tests import effort
 from tests.memory.graphs import WHO, all_records, graph
 
 # What JSON can say: text of any script, but no halves of characters.
@@ -23,6 +24,7 @@ VALUES = st.recursive(
 BODIES = st.dictionaries(TEXT, VALUES, max_size=4)
 
 
+@settings(max_examples=effort.times(40))
 @given(BODIES)
 def test_a_body_is_encoded_deterministically_and_read_back(body: dict[str, Any]) -> None:
     written = as_json(body)
@@ -32,6 +34,7 @@ def test_a_body_is_encoded_deterministically_and_read_back(body: dict[str, Any])
     assert as_json(from_json(written)) == written
 
 
+@settings(max_examples=effort.times(25))
 @given(BODIES, TEXT, st.integers(0, 2**63 - 1))
 def test_an_inserted_record_is_read_back(body: dict[str, Any], key: str, stamp: int) -> None:
     record = Record(

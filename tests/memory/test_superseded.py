@@ -35,7 +35,7 @@ def every(store: Graph) -> list[NodeId]:
 @pytest.mark.slow
 def test_updates_in_any_order_equal_evaluating_all_edges() -> None:
     rng = random.Random(7)
-    for _ in range(60 if engines.server is None else 1):
+    for _ in range(30 if engines.server is None else 1):
         with graph() as store:
             with changing(store, "add", WHO) as change:
                 nodes = [change.add_node("fact", name) for name in "abcde"]

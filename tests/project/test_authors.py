@@ -4,11 +4,12 @@ Their place in a context is tested in `tests/agents/claude_code/test_in_a_projec
 """
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx.context.compose import ContextEntry, item, short_item
 from ctx.project import authors
+from tests import effort
 
 
 @pytest.mark.parametrize(
@@ -28,6 +29,7 @@ def test_a_name_is_shown_without_its_mail_address(author: str, name: str) -> Non
     assert authors.name(author) == name
 
 
+@settings(max_examples=effort.times(30))
 @given(st.text(max_size=200))
 def test_a_name_cannot_leave_its_place(author: str) -> None:
     name = authors.name(author)

@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx import disk
-from ctx.ids import ObjectId, SessionId, Ulid, derived_ulid
+from ctx.ids import ObjectId, SessionId, derived_ulid
 from ctx.memory import records
 from ctx.memory.materialise import materialise_all
-from ctx.memory.records import Record, edge_key
+from ctx.memory.records import Record
 from ctx.objects import refs
 from ctx.objects.loose_objects import LooseStore
 from ctx.objects.object_store import Object, typed
@@ -29,7 +29,7 @@ from ctx.project.project_index_state import Fingerprint
 from ctx.sqlite.connection import transaction
 from tests import effort
 from tests.memory.graphs import TABLES, graph
-from tests.memory.test_replay import RECORD_FIELDS, STAMP
+from tests.memory.test_replay import RECORD_FIELDS, STAMP, generated_record
 from tests.project.repositories import repository_at
 
 Tables = dict[str, list[tuple[Any, ...]]]
@@ -60,7 +60,10 @@ def drawn(draw: st.DrawFn) -> Drawn:
     told = draw(st.lists(st.tuples(STAMP, RECORD_FIELDS), min_size=1, max_size=20))
     # Somebody may use an id twice.
     last = len(told) - 1 if draw(st.booleans()) else max(0, len(told) - 3)
-    said = [record(min(number, last), stamp, *each) for number, (stamp, each) in enumerate(told)]
+    said = [
+        generated_record(min(number, last), stamp, *each)
+        for number, (stamp, each) in enumerate(told)
+    ]
     some = st.lists(st.integers(0, len(said) - 1), min_size=1, max_size=6, unique=True)
     made = draw(st.lists(some, min_size=1, max_size=6))
     numbers = st.frozensets(st.integers(0, len(made) - 1), max_size=3)
@@ -71,14 +74,6 @@ def drawn(draw: st.DrawFn) -> Drawn:
         amends = st.one_of(st.none(), before) if number else st.none()
         commits.append(Kept(draw(parents), draw(numbers), draw(amends)))
     return Drawn(said, made, commits)
-
-
-def record(
-    number: int, stamp: int, kind: str, subject: str, key: str, target: str | None, body: Any
-) -> Record:
-    key = edge_key(key, target) if target else key
-    ids = Ulid(f"7{'0' * 22}{number:03}"), Ulid("7" * 26)
-    return Record(ids[0], stamp, ids[1], "put", kind, subject, key, target, body, "cli", "cli")
 
 
 # What happens: where the project is at then, or what becomes of files.
@@ -323,7 +318,9 @@ def test_an_id_that_two_batches_use_does_not_make_the_order_matter() -> None:
 
     def put(number: int, content: str) -> Record:
         body = {"type": "fact", "content": content}
-        return record(number, 1 << 20, "node.put", derived_ulid(1, "node"), "", None, body)
+        return generated_record(
+            number, 1 << 20, "node.put", derived_ulid(1, "node"), "", None, body
+        )
 
     said = [put(0, "One."), put(0, "Two."), put(0, "Three.")]
     one, two, three = (Kept(frozenset(), frozenset([each]), None) for each in range(3))
@@ -344,7 +341,9 @@ def test_a_new_index_reads_each_object_once(
     tip: ObjectId | None = None
     written = []
     for number in range(5):
-        added = record(number, number + 1, "node.put", derived_ulid(1, f"{number}"), "", None, {})
+        added = generated_record(
+            number, number + 1, "node.put", derived_ulid(1, f"{number}"), "", None, {}
+        )
         batch = batches.encode_batch([added])
         commit = typed(Commit((tip,) if tip else (), 1, "", EMPTY.id, record_batches=(batch.id,)))
         written += [batch, commit]

@@ -160,31 +160,19 @@ def test_a_count_reads_only_the_shortest_list() -> None:
 def test_the_largest_allowed_query_runs_in_sqlite() -> None:
     connection = store(5)
     leaves = (
-        "type:fact",
-        "tag:a",
-        "tag:a*",
-        "created:>24h",
-        "updated:<1w",
-        "tokens:>1",
-        "has:edges",
-        "has:superseded",
-        "from:01KF",
-        "to:01KF",
-        "session:s1",
-        "path:src/*",
-        "id:01KF",
-    )
+        "type:fact tag:a tag:a* created:>24h updated:<1w tokens:>1 has:edges has:superseded"
+        " from:01KF to:01KF session:s1 path:src/* id:01KF"
+    ).split()
     many = [leaves[number % len(leaves)] for number in range(MOST_FILTERS)]
-    texts = [" OR ".join([leaf] * MOST_FILTERS) for leaf in leaves]
+    texts = [" OR ".join([leaf] * MOST_FILTERS) for leaf in leaves[1::2]]
     texts += [" AND ".join(many), " OR ".join(many), " AND NOT ".join(many)]
     texts += [f"NOT ({' OR '.join(many)})", f"NOT ({' AND '.join(many)})"]
     texts.append(f"x {' '.join(many)}")
     for leaf in leaves:
-        for first in (0, 1):
-            nested = leaf
-            for level in range(DEEPEST):
-                nested = f"{leaf} {'AND' if (level + first) % 2 else 'OR'} NOT ({nested})"
-            texts.append(nested)
+        nested = leaf
+        for level in range(DEEPEST):
+            nested = f"{leaf} {'AND' if level % 2 else 'OR'} NOT ({nested})"
+        texts.append(nested)
     for text in texts:
         query = parse(text)
         next(execute.matching([connection], query, SCOPES[2], NOW_MS).ids, None)

@@ -38,7 +38,7 @@ def connection() -> Iterator[sqlite3.Connection]:
         yield made
 
 
-@settings(max_examples=effort.times(150), deadline=None, derandomize=True, database=None)
+@settings(max_examples=effort.times(100), deadline=None, derandomize=True, database=None)
 @given(st.text() | MUTATED)
 @example('tag:"')
 @example("path:" + "*a" * 400 + "b")
@@ -63,7 +63,7 @@ def test_any_text_is_refused_or_runs(connection: sqlite3.Connection, text: str) 
         execute.left_out_by_scope([connection], query, SCOPE, NOW_MS)
 
 
-@settings(max_examples=effort.times(150), deadline=None, derandomize=True, database=None)
+@settings(max_examples=effort.times(60), deadline=None, derandomize=True, database=None)
 @given(MUTATED, st.sampled_from(["word", "two words", "更"]))
 def test_a_plain_word_turns_any_text_into_words(text: str, word: str) -> None:
     query = parse(f"{word} {text}")

@@ -19,9 +19,9 @@ from tests.memory.query.oracle import NOW_MS, Graph, Node, Question
 
 pytestmark = pytest.mark.usefixtures("engine")
 
-GRAPHS = effort.times(40)
+GRAPHS = effort.times(18)
 QUERIES_PER_GRAPH = 60
-SEEDS_ON_A_SERVER = range(effort.times(4))
+SEEDS_ON_A_SERVER = range(effort.times(3))
 QUERIES_ON_A_SERVER = 15
 
 
@@ -101,7 +101,7 @@ def tiered(nodes: list[Node]) -> list[tuple[str | None, str]]:
     return sorted(found, key=lambda pair: order.index(pair[0]) if pair[0] in order else 3)
 
 
-@settings(max_examples=effort.times(40), deadline=None, derandomize=True, database=None)
+@settings(max_examples=effort.times(20), deadline=None, derandomize=True, database=None)
 @given(st.integers(0, 2**32))
 @pytest.mark.sqlite
 def test_words_match_as_in_the_oracle(seed: int) -> None:

@@ -82,7 +82,7 @@ def check(connection: Connection, query: str, wanted: ContextRequest, now_ms: in
     return found
 
 
-@settings(max_examples=effort.times(30), deadline=None, derandomize=True, database=None)
+@settings(max_examples=effort.times(15), deadline=None, derandomize=True, database=None)
 @given(st.integers(0, 2**32), LATER)
 def test_filters_give_the_result_of_the_query(seed: int, later_ms: int) -> None:
     random = Random(seed)
@@ -94,7 +94,7 @@ def test_filters_give_the_result_of_the_query(seed: int, later_ms: int) -> None:
             check(connection, question.text, random_wanted(random), NOW_MS + later_ms)
 
 
-@settings(max_examples=effort.times(15), deadline=None, derandomize=True, database=None)
+@settings(max_examples=effort.times(10), deadline=None, derandomize=True, database=None)
 @given(st.integers(0, 2**32), LATER)
 def test_words_give_the_result_of_the_query(seed: int, later_ms: int) -> None:
     random = Random(seed)

@@ -5,13 +5,9 @@ import unicodedata
 import pytest
 
 from ctx.errors import QueryInvalid
+from ctx.memory.query import filters
 from ctx.memory.query.filters import (
-    HasFilter,
-    IdFilter,
-    LinkedFrom,
-    LinkedTo,
     PathFilter,
-    SessionFilter,
     TagFilter,
     TagPrefixFilter,
     TokensFilter,
@@ -41,40 +37,33 @@ FILTERS: list[tuple[str, Expression]] = [
     ("tag:*", TagPrefixFilter("")),
     ('tag:"a b"', TagFilter("a b")),
     ('tag:"a\\"b\\\\c\\d"', TagFilter('a"b\\c\\d')),
-    ('tag:"task:*"', TagPrefixFilter("task:")),
-    ('tag:a"b', TagFilter('a"b')),
     ("tag:更新", TagFilter("更新")),
-    ("tag:/x", TagFilter("/x")),
     ("project:shop", TagFilter("project:shop")),
     ("project:sh*", TagPrefixFilter("project:sh")),
     ("created:>24h", TimeFilter("created_at", ">", DAY_MS, "")),
     ("updated:<=2mo", TimeFilter("updated_at", "<=", 60 * DAY_MS, "")),
     ("created:1y", TimeFilter("created_at", "=", 365 * DAY_MS, "")),
-    ("created:90m", TimeFilter("created_at", "=", DAY_MS // 16, "")),
     ("created:90min", TimeFilter("created_at", "=", DAY_MS // 16, "")),
     ("created:=2024-01-31", TimeFilter("created_at", "=", None, "2024-01-31")),
     ("created:<2024-01-31T10:00:00Z", TimeFilter("created_at", "<", None, "2024-01-31T10:00:00Z")),
     ("created:2024-01-31T10:00+02:00", TimeFilter("created_at", "=", None, "2024-01-31T08:00:00Z")),
     ("tokens:>=10", TokensFilter(">=", 10)),
     ("tokens:10", TokensFilter("=", 10)),
-    ("has:edges", HasFilter("edges")),
-    ("from:01m7", LinkedFrom("01M7")),
-    ("to:01M7ABCDEFGH", LinkedTo("01M7ABCDEFGH")),
-    ("session:a.b-c", SessionFilter("a.b-c")),
+    ("has:edges", filters.HasFilter("edges")),
+    ("from:01m7", filters.LinkedFrom("01M7")),
+    ("to:01M7ABCDEFGH", filters.LinkedTo("01M7ABCDEFGH")),
+    ("session:a.b-c", filters.SessionFilter("a.b-c")),
     ("path:src/*.py", PathFilter("src/*.py")),
-    ("id:01m7", IdFilter("01M7")),
+    ("id:01m7", filters.IdFilter("01M7")),
 ]
 
 TREES: list[tuple[str, Expression]] = [
     ("tag:a AND tag:b", And((A, B))),
-    ("tag:a tag:b", And((A, B))),
     ("tag:a and tag:b Or tag:c", Or((And((A, B)), C))),
     ("tag:a OR tag:b AND tag:c", Or((A, And((B, C))))),
-    ("tag:a OR tag:b tag:c", Or((A, And((B, C))))),
     ("(tag:a OR tag:b) AND tag:c", And((Or((A, B)), C))),
     ("(tag:a OR tag:b)(tag:c)", And((Or((A, B)), C))),
     ("NOT tag:a AND tag:b", And((Not(A), B))),
-    ("NOT tag:a tag:b", And((Not(A), B))),
     ("tag:a NOT tag:b", And((A, Not(B)))),
     ("NOT (tag:a OR tag:b)", Not(Or((A, B)))),
     ("NOT NOT tag:a", A),
@@ -100,18 +89,14 @@ QUESTIONS: list[tuple[str, str, tuple[Expression, ...]]] = [
     ("refresh type:fact token tag:a", "refresh  token ", (TypeFilter("fact"), A)),
     ("why (tag:a OR tag:b) AND", "why  AND", (Or((A, B)),)),
     ("auth NOT tag:a", "auth ", (Not(A),)),
-    ("auth not tag:a", "auth ", (Not(A),)),
     ("auth AND tag:a OR tag:b", "auth AND ", (Or((A, B)),)),
     ("auth (tag:a OR", "auth ( OR", (A,)),
     ("auth (tag:a AND (tag:b OR tag:c)) x", "auth  x", (And((A, Or((B, TagFilter("c"))))),)),
     ("TypeError:", "TypeError:", ()),
-    ("TypeError: x", "TypeError: x", ()),
     ("http://example.org/a?b", "http://example.org/a?b", ()),
     ("C:\\Temp\\a.txt", "C:\\Temp\\a.txt", ()),
-    ("std::fs::File", "std::fs::File", ()),
     ("tag::a", "tag::a", ()),
     ("12:30", "12:30", ()),
-    ("foo.py:12", "foo.py:12", ()),
     ("foo:bar baz", "foo:bar baz", ()),
     ("type:fcat tag:a x", "type:fcat  x", (A,)),
     ("type: fact", "type: fact", ()),
@@ -202,25 +187,27 @@ def test_an_empty_query_is_a_mistake(text: str) -> None:
     assert (error.message, error.detail) == ("The query is empty.", "")
 
 
-def test_a_long_query_is_cut_around_the_mistake() -> None:
+@pytest.mark.parametrize(
+    ("text", "shown", "marks"),
+    [
+        (
+            "type:fact AND " * 40 + "tpye:fact" + " AND tag:a" * 40,
+            "…D type:fact AND type:fact AND tpye:fact AND tag:a AND tag:a AND tag:a AN…",
+            " " * 31 + "^^^^",
+        ),
+        (
+            "type:fact AND " * 40 + "tpye:x",
+            "…:fact AND type:fact AND type:fact AND type:fact AND type:fact AND tpye:x",
+            " " * 67 + "^^^^",
+        ),
+        # Invisible characters do not move the caret.
+        ('tag:"\x1b[2J\n\u202e" tpye:a', 'tag:"\ufffd[2J \ufffd" tpye:a', " " * 13 + "^^^^"),
+    ],
+)
+def test_a_query_is_cut_around_the_mistake(text: str, shown: str, marks: str) -> None:
     with pytest.raises(QueryInvalid) as caught:
-        parse("type:fact AND " * 40 + "tpye:fact" + " AND tag:a" * 40)
-    assert caught.value.detail == (
-        "  …D type:fact AND type:fact AND tpye:fact AND tag:a AND tag:a AND tag:a AN…\n"
-        "                                 ^^^^"
-    )
-    with pytest.raises(QueryInvalid) as caught:
-        parse("type:fact AND " * 40 + "tpye:x")
-    assert caught.value.detail == (
-        "  …:fact AND type:fact AND type:fact AND type:fact AND type:fact AND tpye:x\n"
-        "                                                                     ^^^^"
-    )
-
-
-def test_invisible_characters_do_not_move_the_caret() -> None:
-    with pytest.raises(QueryInvalid) as caught:
-        parse('tag:"\x1b[2J\n\u202e" tpye:a')
-    assert caught.value.detail == '  tag:"\ufffd[2J \ufffd" tpye:a\n               ^^^^'
+        parse(text)
+    assert caught.value.detail == f"  {shown}\n  {marks}"
 
 
 @pytest.mark.parametrize(
@@ -244,7 +231,7 @@ def test_impossible_values_are_mistakes(value: str, sentence: str) -> None:
 
 @pytest.mark.slow
 def test_depth_and_length_are_bounded_without_recursion() -> None:
-    deep = 100_000
+    deep = 30_000
     assert parse("(" * deep + "tag:a" + ")" * deep).tree == A
     assert parse("NOT (" * 10_000 + "tag:a" + ")" * 10_000).tree == A
     for text in ("(" * deep, "NOT (" * 10_000, "(" * 10_000 + "tag:a", "tag:a " * 10_000):
@@ -267,7 +254,7 @@ def test_depth_and_length_are_bounded_without_recursion() -> None:
 
 @pytest.mark.slow
 def test_a_pasted_page_is_a_text_query() -> None:
-    page = 'Error: "x" (AND) tag:a http://e.org type:fcat\n' * 5_000
+    page = 'Error: "x" (AND) tag:a http://e.org type:fcat\n' * 2_000
     query = parse(page)
     assert query.mode == "text"
     # What is a filter is not counted without end; the rest are words.
