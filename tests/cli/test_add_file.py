@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from ctx.operations import add_file
 from tests.conftest import Ctx
 
 
@@ -20,17 +21,15 @@ def added(ctx: Ctx, *words: str) -> dict[str, str]:
     return {item["path"]: item["state"] for item in answer["added"]}
 
 
-def test_files_folders_and_globs(project: Path, ctx: Ctx) -> None:
+def test_files_folders_and_globs(project: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch) -> None:
     assert added(ctx, "a.py") == {"a.py": "new"}
     assert added(ctx, "src/deep") == {"src/deep/c.py": "new"}
     assert added(ctx, "src/**/*.py") == {"src/b.py": "new"}
     assert added(ctx, ".") == {"src/d.txt": "new"}
-
-
-def test_from_a_folder_below(project: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(project / "src")
-    assert added(ctx, "b.py", "../a.py") == {"a.py": "new", "src/b.py": "new"}
-    assert added(ctx, "*.txt") == {"src/d.txt": "new"}
+    named = ("--session", "below")
+    assert added(ctx, "b.py", "../a.py", *named) == {"a.py": "new", "src/b.py": "new"}
+    assert added(ctx, "*.txt", *named) == {"src/d.txt": "new"}
 
 
 def test_unchanged_files_are_reported_as_such(project: Path, ctx: Ctx) -> None:
@@ -44,9 +43,15 @@ def test_unchanged_files_are_reported_as_such(project: Path, ctx: Ctx) -> None:
     assert added(ctx, "src") == {"src/b.py": "changed"}
     (project / "src" / "b.py").write_text("src/b.py\n")
     assert added(ctx, "src") == {"src/b.py": "changed"}
+    (project / "empty").mkdir()
+    ran = ctx("add", "file", "empty")
+    assert ran.code == 0
+    assert ran.out.startswith("No files to add")
 
 
-def test_every_step_is_a_work_commit_of_its_session(project: Path, ctx: Ctx) -> None:
+def test_every_step_is_a_work_commit_of_its_session(
+    project: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first = ctx("add", "file", "a.py", "--session", "s1", "--format", "json").json
     second = ctx("add", "file", "src", "--session", "s1", "--format", "json").json
     shown = ctx("debug", "cat", second["work_commit"], "--format", "json").json
@@ -54,13 +59,11 @@ def test_every_step_is_a_work_commit_of_its_session(project: Path, ctx: Ctx) -> 
     assert shown["fields"]["parents"] == [first["work_commit"]]
     assert shown["fields"]["session_id"] == "s1"
     assert len(shown["fields"]["payload"]) == 3
-
-
-def test_the_environment_names_the_session(
-    project: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    assert "Other sessions with staged work: s1" in ctx("commit", "-m", "x").out
     monkeypatch.setenv("CTX_SESSION", "from-env")
-    assert ctx("add", "file", "a.py", "--format", "json").json["session"] == "from-env"
+    ran = ctx("add", "file", "a.py", "--format", "markdown")
+    assert "| state | path | size |\n| --- | --- | --- |\n| new | a.py | 5 B |" in ran.out
+    assert "Next: ctx commit -m MESSAGE --session from-env" in ran.err
     named = ctx("add", "file", "src", "--session", "mine", "--format", "json").json
     assert named["session"] == "mine"
 
@@ -71,18 +74,6 @@ def test_with_a_message_it_commits(project: Path, ctx: Ctx) -> None:
     assert answer["commit"]["files"] == ["a.py"]
     answer = ctx("add", "file", "src", "--commit", "--format", "json").json
     assert answer["commit"]["message"] == "Add 3 files"
-
-
-def test_a_folder_with_nothing_in_it(project: Path, ctx: Ctx) -> None:
-    (project / "empty").mkdir()
-    ran = ctx("add", "file", "empty")
-    assert ran.code == 0
-    assert ran.out.startswith("No files to add")
-
-
-def test_markdown(project: Path, ctx: Ctx) -> None:
-    shown = ctx("add", "file", "a.py", "--format", "markdown").out
-    assert "| state | path | size |\n| --- | --- | --- |\n| new | a.py | 5 B |" in shown
 
 
 def test_a_file_that_became_a_folder(project: Path, ctx: Ctx) -> None:
@@ -97,25 +88,17 @@ def test_a_file_that_became_a_folder(project: Path, ctx: Ctx) -> None:
 
 
 @pytest.mark.slow
-def test_a_thousand_files(project: Path, ctx: Ctx) -> None:
+def test_many_files(project: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch) -> None:
     many = project / "many"
     many.mkdir()
-    for number in range(1000):
+    for number in range(60):
         (many / f"{number}.txt").write_text(f"{number}\n")
+    # They are written in parts.
+    monkeypatch.setattr(add_file, "_MOST_PENDING", 10)
     ran = ctx("add", "file", "many", "-m", "Many")
     assert ran.code == 0
-    assert "… and 980 more" in ran.out
-    assert ctx("debug", "index", "--format", "json").json["entries"][0]["paths"] == 1000
-
-
-def test_a_large_tree_is_written_in_parts(
-    project: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from ctx.operations import add_file
-
-    monkeypatch.setattr(add_file, "_MOST_PENDING", 10)
-    assert ctx("add", "file", ".").code == 0
-    assert len(ctx("commit", "-m", "All", "--format", "json").json["files"]) == 4
+    assert "… and 40 more" in ran.out
+    assert ctx("debug", "index", "--format", "json").json["entries"][0]["paths"] == 60
     assert ctx("debug", "verify").code == 0
 
 
@@ -126,9 +109,3 @@ def test_nothing_is_committed_if_a_named_file_is_refused(project: Path, ctx: Ctx
     assert "Nothing committed" in ran.err
     assert "Committed" not in ran.out
     assert ctx("commit", "-m", "A", "--format", "json").json["files"] == ["a.py"]
-
-
-def test_the_next_step_names_the_session(project: Path, ctx: Ctx) -> None:
-    ran = ctx("add", "file", "a.py", "--session", "s9")
-    assert "Next: ctx commit -m MESSAGE --session s9" in ran.err
-    assert "Other sessions with staged work: s9" in ctx("commit", "-m", "x").out

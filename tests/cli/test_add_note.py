@@ -25,6 +25,9 @@ def test_a_note_of_a_project_is_a_node_and_a_file(ctx: Ctx, project: Path) -> No
     )
     assert file.stat().st_mode & 0o777 == 0o600
     assert git("status", "--short", "--", ".ctx/narrative/log") == "?? .ctx/narrative/log/\n"
+    mine = ctx("add", "note", "Mine", "--user", "--no-tier", "--format=json").json
+    assert (mine["node"]["scope"], mine["node"]["tags"]) == ("user", ["note"])
+    assert mine["path"] is None
 
 
 def test_outside_of_a_project_it_is_a_node_alone(ctx: Ctx, repo: Path) -> None:
@@ -38,17 +41,28 @@ def test_outside_of_a_project_it_is_a_node_alone(ctx: Ctx, repo: Path) -> None:
     assert shown["tags"] == ["note", "project:app", "tier:reference"]
     assert shown["metadata"] == {}
     assert list(repo.iterdir()) == [repo / ".git"]
+    # There is nothing to commit to.
+    ran = ctx("add", "note", "x", "--commit")
+    assert (ran.code, ran.err[:11]) == (1, "error E012:")
+    ctx("init")
+    assert ctx("add", "note", "x", "--commit", "--user").code == 2
+    assert ctx("list", "--format=json").json["total"] == 1
 
 
 def test_with_a_body(ctx: Ctx, project: Path, piped: Piped) -> None:
-    piped(b"p99 is 45 ms\n")
-    note = ctx("add", "note", "Load test", "--body", "-", "--format=json").json
-    assert note["node"]["content"] == "Load test\n\np99 is 45 ms"
-    piped(b"All of it\nfrom there\n")
-    note = ctx("add", "note", "-", "--format=json").json
-    assert note["node"]["content"] == "All of it\nfrom there"
-    note = ctx("add", "note", "--body", "First line\nand more", "--format=json").json
-    assert note["node"]["content"] == "First line\n\nand more"
+    for data, words, content in (
+        (b"p99 is 45 ms\n", ["Load test", "--body", "-"], "Load test\n\np99 is 45 ms"),
+        (b"All of it\nfrom there\n", ["-"], "All of it\nfrom there"),
+        (b"", ["--body", "First line\nand more"], "First line\n\nand more"),
+    ):
+        piped(data)
+        assert ctx("add", "note", *words, "--format=json").json["node"]["content"] == content
+    missing = 'error E011: The text is missing.\n  `ctx add note "…"`, or --stdin\n'
+    assert ctx("add", "note").err == missing
+    assert ctx("add", "note", "  ").err.startswith("error E023: ")
+    ran = ctx("add", "note", "x", "--body", "y" * 1_000_000)
+    assert ran.err.startswith("error E023: The document would have 1,000,")
+    assert len(list((project / ".ctx/narrative/log").iterdir())) == 3
 
 
 def test_while_a_task_is_the_current_one_it_is_a_working_node(ctx: Ctx, project: Path) -> None:
@@ -79,15 +93,6 @@ def test_it_can_be_committed_at_once(ctx: Ctx, project: Path) -> None:
     assert ran["commit"]["message"] == "Said by itself"
 
 
-def test_without_a_project_there_is_nothing_to_commit(ctx: Ctx, repo: Path) -> None:
-    ran = ctx("add", "note", "x", "--commit")
-    assert (ran.code, ran.err[:11]) == (1, "error E012:")
-    assert ctx("list").out == "No nodes.\n"
-    ctx("init")
-    assert ctx("add", "note", "x", "--commit", "--user").code == 2
-    assert ctx("list").out == "No nodes.\n"
-
-
 def test_a_secret_reaches_neither_the_store_nor_the_file(ctx: Ctx, project: Path) -> None:
     secret = "ghp_" + "k3X9w2Qz7Lm4Tn8Vb6Rc1Yd5Hf0Js2Pa4G7u"
     ran = ctx("add", "note", f"The token is {secret}", "--body", f"again: {secret}")
@@ -97,28 +102,3 @@ def test_a_secret_reaches_neither_the_store_nor_the_file(ctx: Ctx, project: Path
     assert secret.encode() not in kept
     ran = ctx("add", "note", "x", f"--tag=key:{secret}")
     assert (ran.code, ran.err[:11]) == (1, "error E023:")
-
-
-def test_it_takes_no_empty_and_no_endless_text(ctx: Ctx, project: Path) -> None:
-    missing = 'error E011: The text is missing.\n  `ctx add note "…"`, or --stdin\n'
-    assert ctx("add", "note").err == missing
-    assert ctx("add", "note", "  ").err.startswith("error E023: ")
-    ran = ctx("add", "note", "x", "--body", "y" * 1_100_000)
-    assert ran.err.startswith("error E023: The document would have 1,100,")
-    assert not (project / ".ctx/narrative/log").exists()
-    assert ctx("list").out == "No nodes.\n"
-
-
-def test_a_note_is_undone(ctx: Ctx, project: Path) -> None:
-    node_id = ctx("add", "note", "A slip").out.split()[1]
-    assert ctx("undo").code == 0
-    assert "was deleted" in ctx("show", node_id).err
-
-
-def test_for_all_projects(ctx: Ctx, project: Path) -> None:
-    added = ctx("add", "note", "Mine", "--user", "--no-tier", "--format=json").json
-    assert (added["node"]["scope"], added["node"]["tags"], added["path"]) == (
-        "user",
-        ["note"],
-        None,
-    )

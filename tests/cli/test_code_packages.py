@@ -46,6 +46,28 @@ def test_packages_of_every_ecosystem(shop: Path, ctx: Ctx) -> None:
         "  netcore           0.1.0  cargo   crates/core/Cargo.toml  1 target   needs 2\n"
         "  web               2.0.0  npm     web/package.json        1 target   needs 1\n"
     )
+    assert ctx("code", "packages", "vue").out == (
+        "vue is not part of this project. Needed by\n  web  normal  ^3    web/package.json\n"
+    )
+    ran = ctx("code", "packages", "netcor")
+    assert (ran.code, ran.out) == (1, "")
+    assert "There is no package 'netcor'." in ran.err
+    assert "Did you mean `netcore`" in ran.err
+    assert ctx("init").code == 0
+    assert ctx("code", "index").code == 0
+    assert ctx("debug", "index", "package:netcore").out == (
+        "In the code\n"
+        "  name          netcore\n"
+        "  version       0.1.0\n"
+        "  ecosystem     cargo\n"
+        "  root          crates/core\n"
+        "  manifest      crates/core/Cargo.toml\n"
+        "  targets       name netcore, kind lib, path crates/core/src/lib.rs\n"
+        "  dependencies  name serde, kind normal, optional True, features derive, requirement 1\n"
+        "  dependencies  name tempfile, kind dev, requirement 3\n"
+    )
+    [found] = ctx("debug", "index", "package:web", "--format", "json").json["code"]
+    assert (found["manifest"], found["targets"][0]["path"]) == ("web/package.json", "web/index.js")
     for path in MANIFESTS:
         (shop / path).unlink()
     assert ctx("code", "packages").out == "No package manifest found.\n"
@@ -81,31 +103,3 @@ def test_a_package_with_what_it_needs_and_who_needs_it(
     assert "requests  normal  >=2  with socks" in ctx("code", "packages", "tool-kit").out
     monkeypatch.chdir(shop / "crates")
     assert ctx("code", "packages", "core").out == expected
-
-
-def test_an_external_package_and_an_unknown_one(shop: Path, ctx: Ctx) -> None:
-    assert ctx("code", "packages", "vue").out == (
-        "vue is not part of this project. Needed by\n  web  normal  ^3    web/package.json\n"
-    )
-    ran = ctx("code", "packages", "netcor")
-    assert (ran.code, ran.out) == (1, "")
-    assert "There is no package 'netcor'." in ran.err
-    assert "Did you mean `netcore`" in ran.err
-
-
-def test_a_package_in_the_index(shop: Path, ctx: Ctx) -> None:
-    assert ctx("init").code == 0
-    assert ctx("code", "index").code == 0
-    assert ctx("debug", "index", "package:netcore").out == (
-        "In the code\n"
-        "  name          netcore\n"
-        "  version       0.1.0\n"
-        "  ecosystem     cargo\n"
-        "  root          crates/core\n"
-        "  manifest      crates/core/Cargo.toml\n"
-        "  targets       name netcore, kind lib, path crates/core/src/lib.rs\n"
-        "  dependencies  name serde, kind normal, optional True, features derive, requirement 1\n"
-        "  dependencies  name tempfile, kind dev, requirement 3\n"
-    )
-    [found] = ctx("debug", "index", "package:web", "--format", "json").json["code"]
-    assert (found["manifest"], found["targets"][0]["path"]) == ("web/package.json", "web/index.js")

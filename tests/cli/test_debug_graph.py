@@ -71,12 +71,6 @@ def test_around_something_steps_are_counted(shop: Path, ctx: Ctx, add: Add) -> N
     assert edges(ctx, "--around", fact, "--depth", "0") == set()
 
 
-def test_what_is_around_nothing(shop: Path, ctx: Ctx) -> None:
-    ran = ctx("debug", "graph", "--around", "sai")
-    assert ran.code == 1
-    assert "Did you mean `say`?" in ran.err
-
-
 def test_a_limit_says_what_it_left_out(shop: Path, ctx: Ctx) -> None:
     drawn = ctx("debug", "graph", "--limit", "2", "--format", "json").json
     # The file that has most to do with others comes first.
@@ -86,8 +80,18 @@ def test_a_limit_says_what_it_left_out(shop: Path, ctx: Ctx) -> None:
     assert "// 1 more left out (--limit)\n}\n" in ran.out
     assert "%% 1 more" in ctx("debug", "graph", "--limit", "2", "--format", "mermaid").out
     assert "1 more left out" in ctx("debug", "graph", "--limit", "2").out
-    for wrong in (("--limit", "0"), ("--depth", "21"), ("--limit", "x")):
-        assert ctx("debug", "graph", *wrong).code == 2
+    for wrong in (
+        ("graph", "--limit", "0"),
+        ("graph", "--depth", "21"),
+        ("refs", "--format", "dot"),
+    ):
+        assert ctx("debug", *wrong).code == 2
+    ran = ctx("--format", "mermaid", "debug", "refs")
+    assert ran.code == 2
+    assert "Only `ctx debug graph` has --format mermaid." in ran.err
+    ran = ctx("debug", "graph", "--around", "sai")
+    assert ran.code == 1
+    assert "Did you mean `say`?" in ran.err
 
 
 def test_dot(shop: Path, ctx: Ctx, add: Add) -> None:
@@ -117,13 +121,6 @@ def test_mermaid(shop: Path, ctx: Ctx, add: Add) -> None:
     assert '  n0("fact: Say #34;no#34; #60;b#62;#38; #92;N #35;35#59; #96;x#96;' in said
     page = ctx("debug", "graph", "--format", "markdown").out
     assert page == f"```mermaid\n{said}```\n"
-
-
-def test_only_the_graph_is_a_picture(shop: Path, ctx: Ctx) -> None:
-    assert ctx("debug", "refs", "--format", "dot").code == 2
-    ran = ctx("--format", "mermaid", "debug", "refs")
-    assert ran.code == 2
-    assert "Only `ctx debug graph` has --format mermaid." in ran.err
 
 
 def test_without_a_project_memory_alone_is_drawn(surroundings: Path, ctx: Ctx, add: Add) -> None:

@@ -25,22 +25,17 @@ def test_deleting_and_bringing_back(ctx: Ctx, add: Add) -> None:
     assert ctx("delete", gone).out == f"Deleted: {gone} fact: No servers\n"
     assert ids(ctx) == {kept}
     assert ctx("edges", kept).out == "No edges.\n"
+    assert ctx("show", gone[:10]) == (
+        1,
+        "",
+        f"error E020: The node {gone} was deleted.\n  `ctx restore {gone}` restores it.\n",
+    )
+    assert f"{gone}  fact  0 s  No servers" in ageless(ctx("list", "--deleted").out)
+    assert ctx("restore", "01ZZZZ").err.startswith("error E020: No deleted node")
     assert ctx("restore", gone[:8]).code == 0
     shown = ctx("show", gone, "--with-edges", "--format=json").json
     assert shown["node"]["tags"] == ["a:b"]
     assert [edge["type"] for edge in shown["edges"]] == ["RELATES_TO"]
-
-
-def test_a_deleted_node_says_how_to_get_it_back(ctx: Ctx, add: Add) -> None:
-    gone = add("--type=fact", "No servers")
-    ctx("delete", gone)
-    ran = ctx("show", gone[:10])
-    assert ran.code == 1
-    assert ran.err == (
-        f"error E020: The node {gone} was deleted.\n  `ctx restore {gone}` restores it.\n"
-    )
-    assert f"{gone}  fact  0 s  No servers" in ageless(ctx("list", "--deleted").out)
-    assert ctx("restore", "01ZZZZ").err.startswith("error E020: No deleted node")
 
 
 def test_cascade_takes_what_was_derived(ctx: Ctx, add: Add) -> None:
@@ -59,11 +54,16 @@ def test_cascade_takes_what_was_derived(ctx: Ctx, add: Add) -> None:
     assert ids(ctx) == {source, summary, longer, other}
 
 
-def test_on_a_terminal_it_asks_when_others_depend_on_it(
-    ctx: Ctx, add: Add, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_others_depend_on(ctx: Ctx, add: Add, monkeypatch: pytest.MonkeyPatch) -> None:
     base, decision = add("--type=fact", "Premise"), add("--type=decision", "Conclusion")
     ctx("link", decision, base, "--type=DEPENDS_ON")
+    warning = f"warning: 1 node depends on deleted nodes: {decision}.\n"
+    # In a pipe it warns.
+    for words in (("delete", base), ("forget", "premise", "-y")):
+        ran = ctx(*words)
+        assert (ran.code, ran.err) == (0, f"{warning}To restore it: `ctx undo`\n")
+        assert ctx("undo").code == 0
+    # On a terminal it asks.
     monkeypatch.setattr(sys, "stdin", Terminal("n\n"))
     refused = ctx("delete", base)
     assert refused.code == 1
@@ -72,16 +72,6 @@ def test_on_a_terminal_it_asks_when_others_depend_on_it(
     monkeypatch.setattr(sys, "stdin", Terminal("y\n"))
     assert ctx("delete", base).code == 0
     assert ids(ctx) == {decision}
-
-
-def test_in_a_pipe_it_warns(ctx: Ctx, add: Add) -> None:
-    base, decision = add("--type=fact", "Premise"), add("--type=decision", "Conclusion")
-    ctx("link", decision, base, "--type=DEPENDS_ON")
-    ran = ctx("delete", base)
-    assert ran.code == 0
-    assert ran.err == (
-        f"warning: 1 node depends on deleted nodes: {decision}.\nTo restore it: `ctx undo`\n"
-    )
 
 
 def test_forgetting_by_words(ctx: Ctx, add: Add, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,24 +91,14 @@ def test_forgetting_by_words(ctx: Ctx, add: Add, monkeypatch: pytest.MonkeyPatch
 
 
 def test_forgetting_by_filters_in_json(ctx: Ctx, add: Add) -> None:
+    kept = add("--type=fact", "--tag=tier:pinned", "--tag=task:spike", "Keep me")
     add("--type=fact", "--tag=task:spike", "One")
     add("--type=fact", "--tag=task:spike", "Two")
-    dry = ctx("forget", "tag:task:spike", "--dry-run", "--format=json").json
+    filters = "tag:task:spike AND NOT tag:tier:pinned"
+    dry = ctx("forget", filters, "--dry-run", "--format=json").json
     assert [node["content"] for node in dry["deleted"]] == ["Two", "One"]
     assert dry["dry_run"] is True
-    assert ctx("forget", "tag:task:spike", "--yes").code == 0
-    assert ids(ctx) == set()
-
-
-def test_forget_respects_not(ctx: Ctx, add: Add) -> None:
-    kept = add("--type=fact", "--tag=tier:pinned", "oauth keep me")
-    add("--type=fact", "oauth throw away")
-    assert ctx("forget", "oauth NOT tag:tier:pinned", "-y").code == 0
+    assert ctx("forget", filters, "--yes").code == 0
     assert ids(ctx) == {kept}
-
-
-def test_forgetting_says_what_rests_on_it(ctx: Ctx, add: Add) -> None:
-    base, decision = add("--type=fact", "Premise"), add("--type=decision", "Conclusion")
-    ctx("link", decision, base, "--type=DEPENDS_ON")
-    ran = ctx("forget", "premise", "-y")
-    assert f"warning: 1 node depends on deleted nodes: {decision}.\n" in ran.err
+    assert ctx("forget", "keep NOT tag:tier:pinned", "-y").code == 0
+    assert ids(ctx) == {kept}

@@ -83,9 +83,9 @@ def test_relations_become_edges(ctx: Ctx, shop: Path) -> None:
     assert sorted(edge["type"] for edge in edges) == ["CHILD_OF", "RELATES_TO", "RELATES_TO"]
 
 
-def test_thousands_of_entities(ctx: Ctx, tmp_path: Path) -> None:
+def test_hundreds_of_entities(ctx: Ctx, tmp_path: Path) -> None:
     path = tmp_path / "memory.json"
-    count = effort.times(2_000)
+    count = effort.times(600)
     entity = '{"type": "entity", "name": "E%d", "entityType": "x", "observations": ["o"]}\n'
     path.write_text("".join(entity % number for number in range(count)) + "{bad\n")
     found = answer(ctx, str(path))

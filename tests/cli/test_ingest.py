@@ -1,12 +1,9 @@
 import hashlib
-import io
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
-
+from tests.cli.conftest import Piped
 from tests.conftest import Ctx
 
 
@@ -14,17 +11,20 @@ def ingest(ctx: Ctx, *words: str) -> Any:
     return ctx("ingest", *words, "--format", "json").json
 
 
-def test_a_file_becomes_a_source(ctx: Ctx, folder: Path) -> None:
-    (folder / "README.md").write_text("\n# Shop\n\nSells things.\n")
-    ran = ctx("ingest", "README.md", "--tag=project:viberent", "--tag=type:documentation")
+def test_a_file_becomes_a_source(ctx: Ctx, repo: Path) -> None:
+    (repo / "README.md").write_text("\n# Shop\n\nSells things.\n")
+    ran = ctx("ingest", "README.md", "--tag=area:shop", "--tag=type:documentation")
     node = ctx("list", "--format", "json").json["nodes"][0]
-    assert ran.out == f"Ingested:\n  {node['id'][:12]}  {folder}/README.md  6 tokens\n"
+    assert ran.out == f"Ingested:\n  {node['id'][:12]}  {repo}/README.md  6 tokens\n"
     assert (node["type"], node["content"]) == ("source", "# Shop\n\nSells things.")
-    assert node["tags"] == ["project:viberent", "type:documentation"]
+    assert node["tags"] == ["area:shop", "project:app", "type:documentation"]
     digest = hashlib.blake2b(node["content"].encode(), digest_size=16).hexdigest()
-    path = str(folder / "README.md")
+    path = str(repo / "README.md")
     said = {"path": path, "bytes": 23, "hash": digest, "source": "repository"}
     assert node["metadata"] == said
+    ran = ctx("ingest", "README.md", "--name=b.md")
+    assert (ran.code, ran.out) == (2, "")
+    assert "--name is only for text from stdin" in ran.err
 
 
 def test_an_unchanged_file_adds_nothing_and_a_changed_one_takes_its_place(
@@ -104,32 +104,15 @@ def test_a_name_that_is_not_utf_8(ctx: Ctx, folder: Path) -> None:
     assert ran.out.endswith(f"Refused 1 file:\n  {folder}/caf\\xe9.md  its name is not UTF-8\n")
 
 
-def test_a_file_has_its_name(ctx: Ctx, folder: Path) -> None:
-    (folder / "a.md").write_text("A")
-    ran = ctx("ingest", "a.md", "--name=b.md")
-    assert (ran.code, ran.out) == (2, "")
-    assert "--name is only for text from stdin" in ran.err
-
-
-def test_from_stdin(ctx: Ctx, monkeypatch: pytest.MonkeyPatch) -> None:
-    def piped(text: str) -> None:
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
-
-    piped("What was printed")
+def test_from_stdin(ctx: Ctx, piped: Piped) -> None:
+    piped(b"What was printed")
     assert ctx("ingest", "-").code == 2
     assert ingest(ctx, "-", "--name=run")["files"][0]["path"] == "run"
-    piped("What was printed")
+    piped(b"What was printed")
     assert ingest(ctx, "-", "--name=run")["files"][0]["state"] == "unchanged"
-    piped("Something else")
+    piped(b"Something else")
     assert ingest(ctx, "-", "--name=run")["files"][0]["state"] == "changed"
-    piped("a\0b")
+    piped(b"a\0b")
     ran = ctx("ingest", "-", "--name=binary")
     assert ran.code == 1
     assert "NUL" in ran.out
-
-
-def test_a_file_of_a_project_belongs_to_it(ctx: Ctx, repo: Path) -> None:
-    (repo / "notes.md").write_text("Notes\n")
-    ctx("ingest", "notes.md")
-    [node] = ctx("list", "--format=json").json["nodes"]
-    assert node["tags"] == ["project:app"]
