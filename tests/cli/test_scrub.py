@@ -25,37 +25,28 @@ def file(surroundings: Path) -> Path:
     return surroundings / ".ctx" / "store.db"
 
 
-def test_nothing_stored_nothing_found(ctx: Ctx, folder: Path, file: Path) -> None:
-    for words in ((WORD,), (WORD, "--dry-run"), ("--yes",)):
-        ran = ctx("scrub", *words)
-        assert (ran.code, ran.out) == (0, "Not found in anything ctx stores.\n"), ran.err
-
-
 def test_a_dry_run_counts_and_changes_nothing(ctx: Ctx, add: Add, folder: Path, file: Path) -> None:
+    for words in ((WORD,), (WORD, "--dry-run"), ("--yes",)):
+        assert ctx("scrub", *words)[:2] == (0, "Not found in anything ctx stores.\n")
     add("--type=fact", f"The {WORD} host.", "--tag", f"about:{WORD}")
     before = ctx("list", "--format=json").json
-    ran = ctx("scrub", WORD, "--dry-run")
-    assert ran.out == (
+    assert ctx("scrub", WORD, "--dry-run").out == (
         "Would remove it from 3 places:\n"
         "  store.db: records  2  rewritten\n"
         "  store.db: nodes    1  rewritten\n"
         "  store.db: tags     1  rewritten\n"
     )
+    asked = ctx("scrub", WORD)
+    assert (asked.code, "This cannot be undone.\n  Add --yes" in asked.err) == (1, True)
     assert ctx("list", "--format=json").json == before
     answer = ctx("scrub", WORD, "--dry-run", "--format=json").json
-    assert answer == {
-        "dry_run": True,
-        "looked_for": "a word",
-        "places": [
-            {"where": f"store.db: {table}", "found": found, "done": "rewritten"}
-            for table, found in (("records", 2), ("nodes", 1), ("tags", 1))
-        ],
-        "left": [],
-        "in_git": [],
-        "transcripts": [],
-        "folders": [],
-        "replicas": [],
-    }
+    assert (answer["dry_run"], answer["looked_for"]) == (True, "a word")
+    assert answer["places"] == [
+        {"where": f"store.db: {table}", "found": found, "done": "rewritten"}
+        for table, found in (("records", 2), ("nodes", 1), ("tags", 1))
+    ]
+    for name in ("left", "in_git", "transcripts", "folders", "replicas"):
+        assert answer[name] == []
 
 
 def test_the_name_of_the_project(
@@ -67,12 +58,9 @@ def test_the_name_of_the_project(
     assert ctx("add", "--type=fact", "Money is in cents.").code == 0
     assert ctx("add", "--type=fact", f"We work for {WORD}.").code == 0
     for options in (("--dry-run",), ("--yes",)):
-        assert ctx("scrub", WORD, *options).out.endswith(
-            "Folders in which agents work have it in their names: the next session there"
-            " stores it again, unless you rename them. Memory still belongs to its project"
-            " after that.\n"
-            f"  {tmp_path}/scrubbed\n"
-        )
+        told = ctx("scrub", WORD, *options).out
+        assert "Folders in which agents work have it in their names: the next session" in told
+        assert told.endswith(f"\n  {tmp_path}/scrubbed\n")
     # It is still known here, also when it was written down where the repository lies.
     home = str(surroundings / ".ctx")
     common_dir = str(folder / ".git")
@@ -115,17 +103,6 @@ def test_prompts_kept_by_a_server_are_reported(
     assert list(states.iterdir()) == []
 
 
-def test_it_asks_before_it_does_anything(ctx: Ctx, add: Add, folder: Path) -> None:
-    add("--type=fact", f"The {WORD} host.")
-    ran = ctx("scrub", WORD)
-    assert ran.code == 1
-    assert ran.err.splitlines()[-2:] == [
-        "error E017: Confirmation needed: Remove it from all these places? This cannot be undone.",
-        "  Add --yes to skip the question.",
-    ]
-    assert WORD in ctx("list").out
-
-
 def test_nodes_tags_views_tasks_and_history(ctx: Ctx, add: Add, folder: Path, file: Path) -> None:
     node = add("--type=fact", f"The {WORD} host.", "--tag", f"about:{WORD}", "--meta", f"{WORD}=1")
     add("--type=fact", "Another.", "--meta", "why=because of ACME internal", "--tag", "a:b")
@@ -145,19 +122,6 @@ def test_nodes_tags_views_tasks_and_history(ctx: Ctx, add: Add, folder: Path, fi
     assert ctx("undo", "--list").code == 0
 
 
-def test_a_pattern(ctx: Ctx, add: Add, folder: Path) -> None:
-    add("--type=fact", "Tickets ACME-1234 and ACME-99 and acme-1234.")
-    assert ctx("scrub", "--regex", r"ACME-\d{4}", "--yes").code == 0
-    assert "Tickets [scrubbed] and ACME-99 and acme-1234." in ctx("list").out
-
-
-def test_the_word_may_come_from_stdin(ctx: Ctx, add: Add, folder: Path, piped: Piped) -> None:
-    add("--type=fact", f"The {WORD} host.")
-    piped(f"{WORD}\n".encode())
-    assert ctx("scrub", "-", "--yes").code == 0
-    assert "The [scrubbed] host." in ctx("list").out
-
-
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -175,40 +139,6 @@ def test_what_cannot_be_done(ctx: Ctx, folder: Path, words: list[str], told: str
     assert ran.err.startswith(told)
 
 
-def test_backups_and_what_was_put_aside(ctx: Ctx, add: Add, folder: Path, file: Path) -> None:
-    add("--type=fact", f"The {WORD} host.")
-    add("--type=fact", "Something else.")
-    assert ctx("store", "backup").code == 0
-    (backup,) = file.parent.glob("store.db.backup-*")
-    aside = file.with_name("store.db.damaged-20260120T100000Z")
-    aside.write_bytes(b"x" * 5000 + WORD.encode() + b"x" * 5000)
-    spared = file.with_name("store.db.damaged-20260120T100001Z")
-    spared.write_bytes(b"x" * 5000)
-    ran = ctx("scrub", WORD, "--yes")
-    assert ran.code == 0, ran.out
-    assert f"  {backup.name} " in ran.out
-    assert not aside.exists()
-    assert spared.exists()
-    assert WORD.encode() not in backup.read_bytes()
-    # It can still be restored.
-    assert ctx("store", "restore", str(backup), "--yes").code == 0
-    assert ctx("store", "check").code == 0
-    assert "The [scrubbed] host." in ctx("list").out
-
-
-def test_user_files_are_reported_and_not_changed(
-    ctx: Ctx, add: Add, folder: Path, file: Path
-) -> None:
-    add("--type=fact", f"The {WORD} host.")
-    settings = file.with_name("config.toml")
-    settings.write_text(f'[capture]\nignore_projects = ["{WORD}"]\n')
-    before = settings.read_bytes()
-    ran = ctx("scrub", WORD, "--yes")
-    assert ran.code == 1
-    assert ran.out.endswith("Still there:\n  config.toml  it is your file: edit it\n")
-    assert settings.read_bytes() == before
-
-
 def test_a_projection_is_reported(ctx: Ctx, add: Add, repo: Path) -> None:
     add("--type=fact", f"Ours: {WORD}", "--tag=tier:pinned", "--tag=project:app")
     assert ctx("install", "--projection").code == 0
@@ -222,24 +152,20 @@ def test_a_projection_is_reported(ctx: Ctx, add: Add, repo: Path) -> None:
     assert ctx("scrub", WORD, "--yes").code == 0
 
 
-def test_one_store_or_the_other(ctx: Ctx, add: Add, project: Path) -> None:
+def test_one_store_or_the_other(ctx: Ctx, add: Add, project: Path, tmp_path: Path) -> None:
+    other = str(tmp_path / "other.db")
     add("--user", "--type=fact", f"Mine: {WORD}")
     add("--type=fact", f"Ours: {WORD}")
-    assert ctx("scrub", WORD, "--project", "--yes").code == 0
-    listed = ctx("list").out
-    assert f"Mine: {WORD}" in listed
-    assert "Ours: [scrubbed]" in listed
-    assert ctx("scrub", WORD, "--user", "--yes").code == 0
-    assert "Mine: [scrubbed]" in ctx("list").out
-
-
-def test_a_store_that_was_named(ctx: Ctx, add: Add, folder: Path, tmp_path: Path) -> None:
-    other = str(tmp_path / "other.db")
-    add("--type=fact", f"Mine: {WORD}")
     add("--type=fact", f"There: {WORD}", "--db", other)
-    assert ctx("scrub", WORD, "--yes", "--db", other).code == 0
-    assert f"Mine: {WORD}" in ctx("list").out
-    assert "There: [scrubbed]" in ctx("list", "--db", other).out
+
+    def scrubbed(*words: str) -> list[bool]:
+        assert ctx("scrub", WORD, *words, "--yes").code == 0
+        listed = ctx("list").out + ctx("list", "--db", other).out
+        return [f"{name}: [scrubbed]" in listed for name in ("Mine", "Ours", "There")]
+
+    assert scrubbed("--db", other) == [False, False, True]
+    assert scrubbed("--project") == [False, True, True]
+    assert scrubbed("--user") == [True, True, True]
 
 
 def test_git_history_is_reported_without_the_word(ctx: Ctx, add: Add, project: Path) -> None:
@@ -278,33 +204,6 @@ def test_transcripts_are_named(ctx: Ctx, add: Add, folder: Path, file: Path) -> 
     assert WORD in transcript.read_text()
 
 
-def test_files_beside_the_store(ctx: Ctx, add: Add, folder: Path, file: Path) -> None:
-    add("--type=fact", "One.")
-    home = file.parent
-    (home / "hook.log").write_text(f"2026-01-20T10:00:00Z stop {WORD} failed\n")
-    (home / "spool" / "failed").mkdir(parents=True, exist_ok=True)
-    (home / "spool" / "failed" / "1-1-a.stop").write_bytes(b"\xff" + WORD.encode() + b"\xfe")
-    (home / "live").mkdir(exist_ok=True)
-    (home / "live" / "s").write_text(f"12\n/home/me/{WORD}\n")
-    assert ctx("scrub", WORD, "--yes").code == 0
-    assert (home / "hook.log").read_text().endswith("Z stop [scrubbed] failed\n")
-    assert (home / "spool" / "failed" / "1-1-a.stop").read_bytes() == b"\xff[scrubbed]\xfe"
-    # As the database has it.
-    assert (home / "live" / "s").read_text() == "12\n/home/me/scrubbed\n"
-
-
-def test_free_pages_are_written_anew(ctx: Ctx, add: Add, folder: Path, file: Path) -> None:
-    """What was deleted still stands in the file, though no row has it."""
-    with closing(user_store.open_for_writing(str(file))) as connection:
-        connection.execute("PRAGMA secure_delete = OFF")
-        connection.execute("INSERT INTO pending VALUES ('k', ?, 'x')", (f"{WORD} " * 3000,))
-        connection.execute("DELETE FROM pending")
-    assert WORD.encode() in file.read_bytes()
-    ran = ctx("scrub", WORD, "--yes")
-    assert ran.out == "Removed it from 1 place:\n  store.db  1  rewritten\n"
-    assert WORD.encode() not in file.read_bytes()
-
-
 def test_free_pages_are_written_anew_also_for_rules(ctx: Ctx, add: Add, file: Path) -> None:
     add("--type=fact", "One.")
     token = "gh" + "p_" + "a1B2c3D4e5F6" * 3
@@ -315,15 +214,6 @@ def test_free_pages_are_written_anew_also_for_rules(ctx: Ctx, add: Add, file: Pa
     assert token.encode() in file.read_bytes()
     assert ctx("scrub", "--yes").code == 0
     assert token.encode() not in file.read_bytes()
-
-
-def test_an_index_alone_is_not_a_find(ctx: Ctx, add: Add, project: Path) -> None:
-    add("--type=fact", "Plain words.")
-    (index,) = project.glob(".git/ctx/main/index/*/store.db")
-    for words in (("--dry-run",), (), ("--yes",)):
-        ran = ctx("scrub", *words)
-        assert (ran.code, ran.out) == (0, "Not found in anything ctx stores.\n"), ran.err
-    assert not index.exists()
 
 
 def test_an_index_with_a_secret_that_no_object_has(ctx: Ctx, add: Add, project: Path) -> None:
@@ -337,6 +227,8 @@ def test_an_index_with_a_secret_that_no_object_has(ctx: Ctx, add: Add, project: 
     assert ctx("scrub", "--yes").out == f"Removed {told}"
     assert not index.exists()
     assert "Plain words." in ctx("list").out
+    # An index alone is not a find.
+    assert ctx("scrub", "--yes").out == "Not found in anything ctx stores.\n"
 
 
 def test_one_that_was_interrupted_is_completed(ctx: Ctx, add: Add, file: Path) -> None:
@@ -346,3 +238,37 @@ def test_one_that_was_interrupted_is_completed(ctx: Ctx, add: Add, file: Path) -
     mark.touch()
     assert ctx("scrub", WORD, "--yes").out == "Removed it from 1 place:\n  store.db  1  rewritten\n"
     assert not mark.exists()
+
+
+def test_patterns_and_words_from_stdin(ctx: Ctx, add: Add, folder: Path, piped: Piped) -> None:
+    add("--type=fact", f"The {WORD} host of ACME-1234 and ACME-99 and acme-1234.")
+    assert ctx("scrub", "--regex", r"ACME-\d{4}", "--yes").code == 0
+    piped(f"{WORD}\n".encode())
+    assert ctx("scrub", "-", "--yes").code == 0
+    assert "The [scrubbed] host of [scrubbed] and ACME-99 and acme-1234." in ctx("list").out
+    for words, told in (
+        (["ab"], "E011: 2 characters are too few: they are in everything."),
+        (["--regex"], "E011: --regex needs a PATTERN."),
+        (["--regex", "("], "E011: This is no regular expression: "),
+        (["--regex", "a*"], "E011: This pattern finds nothing at all, everywhere."),
+        (["scrubbed"], "E011: It stands in [scrubbed], which is what takes its place."),
+        (["word", "--project"], "E012: "),
+    ):
+        ran = ctx("scrub", *words, "--yes")
+        assert ran.code in (1, 2)
+        assert ran.err.startswith(f"error {told}")
+
+
+def test_a_backup_can_still_be_restored(ctx: Ctx, add: Add, folder: Path, file: Path) -> None:
+    add("--type=fact", f"The {WORD} host.")
+    assert ctx("store", "backup").code == 0
+    (backup,) = file.parent.glob("store.db.backup-*")
+    spared = file.with_name("store.db.damaged-20260120T100001Z")
+    spared.write_bytes(b"x" * 5000)
+    ran = ctx("scrub", WORD, "--yes")
+    assert ran.code == 0, ran.out
+    assert f"  {backup.name} " in ran.out
+    assert spared.exists()
+    assert ctx("store", "restore", str(backup), "--yes").code == 0
+    assert ctx("store", "check").code == 0
+    assert "The [scrubbed] host." in ctx("list").out

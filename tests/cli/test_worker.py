@@ -11,7 +11,7 @@ import ctx as package
 from ctx.hook_files import spool
 from ctx.worker import spawn
 from tests.conftest import Ctx
-from tests.worker.worker_processes import Workers, end, is_running, until
+from tests.worker.worker_processes import Workers, is_running, until
 
 
 @pytest.fixture
@@ -22,23 +22,44 @@ def workers(surroundings: Path) -> Iterator[Workers]:
 
 
 def test_starting_and_stopping(workers: Workers, ctx: Ctx) -> None:
+    assert ctx("worker", "logs").out == "No log yet.\n"
+    ctx("pause")
+    off = ctx("worker", "status")
+    told = "not running; `worker.autostart` is off, so only `ctx worker start` starts it"
+    assert off.out.splitlines()[0] == told
+    assert "paused everywhere since " in off.out
     nobody = ctx("worker", "status", "--format=json").json
     assert (nobody["running"], nobody["pid"], nobody["memory_mb"]) == (False, None, None)
+    assert [*nobody["paused"][0]] == ["why", "advice"]
     first = ctx("worker", "start", "--format=json").json
     assert (first["running"], first["changed"], first["answering"]) == (True, True, True)
     assert first["version"] == package.__version__
     assert first["socket"] == workers.store.worker_socket
     assert first["memory_mb"] < 80
+    pid = first["pid"]
     second = ctx("worker", "start", "--format=json").json
-    assert (second["pid"], second["changed"]) == (first["pid"], False)
-    told = ctx("worker", "status").out.splitlines()
-    assert told[0].startswith(f"running (pid {first['pid']}, ")
-    assert [line.split()[0] for line in told[1:]] == ["sessions", "waiting", "last", "socket"]
+    assert (second["pid"], second["changed"]) == (pid, False)
+    assert ctx("worker", "run").err == f"Already running as process {pid}.\n"
+    lines = ctx("worker", "status").out.splitlines()
+    assert lines[0].startswith(f"running (pid {pid}, ")
+    assert [line.split()[0] for line in lines[1:5]] == ["sessions", "waiting", "last", "socket"]
+    # The disk was full when it began. It is asked then, and says so when there is room.
+    path = Path(workers.store.worker_lock)
+    os.truncate(path, 0)
+    assert ctx("worker", "status", "--format=json").json["pid"] == pid
+    assert spool.wake(str(workers.home))
+    until(lambda: path.read_text().startswith(f"{pid}\n"))
     stopped = ctx("worker", "stop", "--format=json").json
     assert (stopped["running"], stopped["changed"]) == (False, True)
-    until(lambda: not is_running(first["pid"]))
-    again = ctx("worker", "stop", "--format=json").json
-    assert (again["running"], again["changed"]) == (False, False)
+    until(lambda: not is_running(pid))
+    assert ctx("worker", "stop", "--format=json").json["changed"] is False
+    log = ctx("worker", "logs", "--format=json").json
+    assert log["path"] == workers.store.worker_log
+    assert [line.split(" ", 1)[1] for line in log["lines"]] == [
+        f"{pid} started, version {package.__version__}",
+        f"{pid} gone: stopped",
+    ]
+    assert ctx("worker", "logs", "-n", "1").out == f"{log['lines'][-1]}\n"
 
 
 def test_stopping_one_that_was_only_just_started(workers: Workers, ctx: Ctx) -> None:
@@ -62,43 +83,6 @@ def test_one_that_hangs_is_ended(workers: Workers, ctx: Ctx) -> None:
     until(lambda: not is_running(pid))
 
 
-def test_what_it_did(workers: Workers, ctx: Ctx) -> None:
-    assert ctx("worker", "logs").out == "No log yet.\n"
-    pid = ctx("worker", "start", "--format=json").json["pid"]
-    ctx("worker", "stop")
-    told = ctx("worker", "logs", "--format=json").json
-    assert told["path"] == workers.store.worker_log
-    assert [line.split(" ", 1)[1] for line in told["lines"]] == [
-        f"{pid} started, version {package.__version__}",
-        f"{pid} gone: stopped",
-    ]
-    assert ctx("worker", "logs", "-n", "1").out == f"{told['lines'][-1]}\n"
-
-
-def test_no_worker_runs(ctx: Ctx) -> None:
-    assert ctx("worker", "status").out.splitlines()[0] == (
-        "not running; `worker.autostart` is off, so only `ctx worker start` starts it"
-    )
-
-
-def test_a_person_without_a_home_for_it(ctx: Ctx, surroundings: Path) -> None:
-    (surroundings / ".ctx").write_text("mine")
-    ran = ctx("worker", "start")
-    assert ran.code == 1
-    assert ran.err.startswith("error E014: ")
-
-
-def test_it_is_killed_and_started_again(workers: Workers, ctx: Ctx) -> None:
-    pid = ctx("worker", "start", "--format=json").json["pid"]
-    end(pid)
-    # The last of its threads goes a moment after the first.
-    until(lambda: not ctx("worker", "status", "--format=json").json["running"])
-    again = ctx("worker", "start", "--format=json").json
-    assert again["running"]
-    assert again["pid"] != pid
-    until(lambda: workers.health())
-
-
 def test_a_store_that_cannot_be_read(workers: Workers, ctx: Ctx, surroundings: Path) -> None:
     """Whoever wants to know about the worker then is told about the worker."""
     ctx("status")
@@ -114,35 +98,6 @@ def test_a_store_that_cannot_be_read(workers: Workers, ctx: Ctx, surroundings: P
     assert (stopped.code, stopped.json["running"]) == (0, False)
 
 
-def test_one_that_could_not_say_who_it_is(workers: Workers, ctx: Ctx) -> None:
-    """The disk was full when it began. It is asked then, and says so when there is room."""
-    pid = ctx("worker", "start", "--format=json").json["pid"]
-    path = Path(workers.store.worker_lock)
-    os.truncate(path, 0)
-    assert ctx("worker", "status", "--format=json").json["pid"] == pid
-    assert spool.wake(str(workers.home))
-    until(lambda: path.read_text().startswith(f"{pid}\n"))
-
-
-def test_a_pause_is_reported(ctx: Ctx) -> None:
-    ctx("pause")
-    told = ctx("worker", "status")
-    assert "paused everywhere since " in told.out
-    assert [*ctx("worker", "status", "--format=json").json["paused"][0]] == ["why", "advice"]
-
-
-def test_a_new_worker_does_not_wait_for_the_old_one(workers: Workers, ctx: Ctx) -> None:
-    pid = ctx("worker", "start", "--format=json").json["pid"]
-    ran = ctx("worker", "run")
-    assert (ran.code, ran.err) == (0, f"Already running as process {pid}.\n")
-
-
-def test_something_else_where_its_lock_should_be(ctx: Ctx, surroundings: Path) -> None:
-    (surroundings / ".ctx" / "worker.lock").mkdir(parents=True)
-    ran = ctx("worker", "run")
-    assert (ran.code, "\nerror E014: " in ran.err) == (1, True)
-
-
 @pytest.mark.slow
 def test_it_goes_when_ctx_is_taken_out(workers: Workers, ctx: Ctx) -> None:
     assert ctx("install").code == 0
@@ -151,3 +106,13 @@ def test_it_goes_when_ctx_is_taken_out(workers: Workers, ctx: Ctx) -> None:
     assert is_running(pid)
     assert ctx("uninstall").code == 0
     until(lambda: not is_running(pid))
+
+
+def test_something_else_in_its_place(ctx: Ctx, surroundings: Path) -> None:
+    (surroundings / ".ctx").write_text("mine")
+    ran = ctx("worker", "start")
+    assert (ran.code, ran.err[:12]) == (1, "error E014: ")
+    (surroundings / ".ctx").unlink()
+    (surroundings / ".ctx" / "worker.lock").mkdir(parents=True)
+    ran = ctx("worker", "run")
+    assert (ran.code, "\nerror E014: " in ran.err) == (1, True)
