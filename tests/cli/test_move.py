@@ -29,45 +29,33 @@ def mine(project: Path, add: Add) -> str:
     return add("--user", "--type=fact", *words, "What I know")
 
 
-def test_there_and_back(ctx: Ctx, mine: str) -> None:
-    before = node(ctx, mine)
-    ran = ctx("move", mine, "--project")
-    assert ran.out.splitlines()[0] == "Moved 1 node to the project:"
+def test_there_and_back(ctx: Ctx, mine: str, add: Add) -> None:
+    other = add("--user", "--type=fact", "Rests on it")
+    ctx("link", other, mine)
+    before, linked = node(ctx, mine), edges(ctx, mine)
+    tried = ctx("move", mine, "--project", "--dry-run", "--format=json").json
+    assert (tried["dry_run"], tried["scope"]) == (True, "project")
+    assert [each["id"][:12] for each in tried["moved"]] == [mine]
+    assert node(ctx, mine) == before
     moved = {"scope": "project", "staged": "cli", "tags": ["tier:reference"]}
-    assert node(ctx, mine) == {**before, **moved}
+    for _ in range(2):
+        assert ctx("move", mine, "--project").out.startswith("Moved 1 node to the project:\n")
+        assert node(ctx, mine) == {**before, **moved}
+        assert edges(ctx, mine) == linked
+        # An undo takes both stores back.
+        assert ctx("undo").code == 0
+        assert (node(ctx, mine), edges(ctx, mine)) == (before, linked)
+    ctx("move", mine, "--project")
     assert ctx("move", mine, "--project").out == "Unchanged: 1 node is already in the project.\n"
     ctx("update", mine, "--content=What we know", "--summary=", "--meta=a=", "--meta=b=2")
     ctx("tag", mine, "area:net", "tier:working")
     assert ctx("move", mine, "--user").code == 0
     found = node(ctx, mine)
     assert found["tags"] == ["area:net", "project:app", "tier:working"]
-    assert (found["content"], found["summary"], found["metadata"]) == (
-        "What we know", None, {"b": "2"},
-    )  # fmt: skip
-    assert (found["scope"], found["created_at"]) == ("user", before["created_at"])
+    assert (found["content"], found["summary"]) == ("What we know", None)
+    assert (found["metadata"], found["scope"]) == ({"b": "2"}, "user")
+    assert found["created_at"] == before["created_at"]
     assert ctx("store", "check").code == 0
-
-
-def test_undo_takes_both_stores_back(ctx: Ctx, mine: str, add: Add) -> None:
-    other = add("--user", "--type=fact", "Rests on it")
-    ctx("link", other, mine)
-    before = node(ctx, mine), edges(ctx, mine)
-    ctx("move", mine, "--project")
-    assert edges(ctx, mine) == before[1]
-    assert ctx("undo").code == 0
-    assert (node(ctx, mine), edges(ctx, mine)) == before
-    assert ctx("move", mine, "--project").code == 0
-    assert node(ctx, mine)["scope"] == "project"
-    assert ctx("undo").code == 0
-    assert (node(ctx, mine), edges(ctx, mine)) == before
-
-
-def test_what_is_done_to_it_is_done_where_it_is(ctx: Ctx, mine: str) -> None:
-    ctx("move", mine, "--project")
-    assert ctx("tag", mine, "x:y").code == 0
-    assert node(ctx, mine)["tags"] == ["tier:reference", "x:y"]
-    assert ctx("delete", mine).code == 0
-    assert "was deleted" in ctx("show", mine).err
 
 
 def test_edges_come_along_where_they_may(ctx: Ctx, mine: str, add: Add) -> None:
@@ -122,28 +110,6 @@ def test_what_supersedes_stays_with_what_it_supersedes(ctx: Ctx, mine: str, add:
     assert ctx("move", mine, "--user").code == 2
 
 
-def test_a_document_stays_with_its_file(ctx: Ctx, project: Path) -> None:
-    ctx("add", "decision", "Use jitter")
-    ran = ctx("move", "decision_0001", "--user")
-    assert ran.code == 2
-    assert "has the file .ctx/narrative/decisions/0001-use-jitter-" in ran.err
-
-
-def test_a_dry_run_changes_nothing(ctx: Ctx, mine: str) -> None:
-    ran = ctx("move", mine, "--project", "--dry-run", "--format=json").json
-    assert (ran["dry_run"], ran["scope"], [each["id"][:12] for each in ran["moved"]]) == (
-        True, "project", [mine],
-    )  # fmt: skip
-    assert node(ctx, mine)["scope"] == "user"
-
-
-def test_without_a_project(ctx: Ctx, repo: Path, add: Add) -> None:
-    node_id = add("--type=fact", "x")
-    assert ctx("move", node_id, "--project").err.startswith("error E012: No project store in ")
-    assert ctx("move", node_id, "--user").out.startswith("Unchanged: ")
-    assert ctx("move", node_id).code == 2
-
-
 @pytest.mark.parametrize("target", ["--project", "--user"])
 def test_killed_in_between_nothing_is_lost(ctx: Ctx, mine: str, target: str) -> None:
     if target == "--user":
@@ -186,26 +152,16 @@ def is_whole(ctx: Ctx, project: Path) -> None:
     assert ctx("debug", "verify").code == 0
 
 
-Steps = list[list[str]]
-AWAY: dict[str, Steps] = {
+WAYS = {
     "moved there and undone": [
         ["add", "--user", "--type=fact", "--tag=PRIVATE:1", "PRIVATE"],
         ["move", "ID", "--project"],
         ["undo"],
     ],
-    "moved away": [
-        ["add", "--type=fact", "PRIVATE"],
-        ["update", "ID", "--content=PRIVATE again"],
-        ["move", "ID", "--user"],
-    ],
-    "added by another session": [
+    "by another session": [
         ["add", "--type=fact", "PRIVATE", "--session=agent"],
         ["tag", "ID", "PRIVATE:1"],
         ["move", "ID", "--user"],
-    ],
-    "moved by another session": [
-        ["add", "--type=fact", "PRIVATE"],
-        ["move", "ID", "--user", "--session=agent"],
     ],
     "to and fro": [
         ["add", "--type=fact", "PRIVATE"],
@@ -218,23 +174,23 @@ AWAY: dict[str, Steps] = {
 
 
 @pytest.mark.parametrize("order", [("cli", "agent"), ("agent", "cli")])
-@pytest.mark.parametrize("way", AWAY)
+@pytest.mark.parametrize("way", WAYS)
 def test_what_was_moved_away_is_not_committed(
     ctx: Ctx, project: Path, add: Add, way: str, order: tuple[str, str]
 ) -> None:
     other = add("--type=fact", "Stays")
-    node_id = add(*AWAY[way][0][1:])
-    for words in AWAY[way][1:]:
+    node_id = add(*WAYS[way][0][1:])
+    for words in WAYS[way][1:]:
         assert ctx(*[node_id if word == "ID" else word for word in words]).code == 0
     shown = node(ctx, node_id)
     assert shown["scope"] == "user"
     for session in order:
         made = ctx("commit", "--auto", "--session", session, "--format=json")
         assert made.code == 0, made.err
-        found = made.json
         assert b"PRIVATE" not in published(project)
-        assert found["changes"] == ([f"+ fact {other}: Stays"] if session == "cli" else [])
-        assert found["message"] in ("Keep 1 node", "Keep what changed in the narrative", "")
+        changes = [f"+ fact {other}: Stays"] if session == "cli" else []
+        assert made.json["changes"] == changes
+        assert made.json["message"] in ("Keep 1 node", "Keep what changed in the narrative", "")
         is_whole(ctx, project)
         assert node(ctx, node_id) == shown
     assert ctx("restore", node_id).code == 2
@@ -244,36 +200,6 @@ def test_what_was_moved_away_is_not_committed(
             assert node(ctx, node_id) == shown
     assert ctx("move", node_id, "--project").code == 0
     assert ctx("commit", "--auto", "--format=json").json["nodes"] == 1
-    is_whole(ctx, project)
-
-
-def test_edges_to_what_was_moved_away_are_not_committed(ctx: Ctx, project: Path, add: Add) -> None:
-    stays, goes = (add("--type=fact", word) for word in ("Stays", "PRIVATE"))
-    ctx("link", stays, goes, "--type=DEPENDS_ON", "--session=agent")
-    ctx("link", goes, stays, "--type=RELATES_TO")
-    assert ctx("move", goes, "--user", "--drop-edges").code == 0
-    for session in ("cli", "agent"):
-        ctx("commit", "--auto", "--session", session)
-        said = published(project)
-        assert goes.encode() not in said
-        assert b"PRIVATE" not in said
-        is_whole(ctx, project)
-
-
-def test_the_output_of_a_command_goes_with_it(
-    ctx: Ctx, project: Path, add: Add, piped: Piped
-) -> None:
-    words = ("add", "command", "--stdin", "--name", "cargo test", "--exit-code=1")
-    piped(b"PRIVATE\n" * 50)
-    private = ctx(*words).out.split()[1]
-    piped(b"SHARED\n" * 50)
-    shared = ctx(*words, "--format=json").json
-    assert ctx("move", private, "--user").code == 0
-    assert ctx("commit", "--auto").code == 0
-    said = published(project)
-    assert b"PRIVATE" not in said
-    assert b"SHARED\n" * 50 in said
-    assert shared["blob"].encode() in said
     is_whole(ctx, project)
 
 
@@ -312,14 +238,6 @@ def test_what_is_deleted_before_it_is_committed_was_never_there(
     is_whole(ctx, project)
 
 
-def test_a_document_keeps_its_node(ctx: Ctx, project: Path) -> None:
-    made = ctx("add", "decision", "Bad idea", "--format=json").json
-    assert ctx("delete", made["node"]["id"], "--yes").code == 0
-    ctx("commit", "--auto")
-    is_whole(ctx, project)
-    assert ctx("list", "--type=decision", "--format=json").json["total"] == 0
-
-
 def test_a_document_that_is_gone_with_its_node_is_not_committed(ctx: Ctx, project: Path) -> None:
     for title in ("MISTAKE", "Lost by accident"):
         made = ctx("add", "decision", title, "--format=json").json["node"]
@@ -344,20 +262,18 @@ def scopes(ctx: Ctx, node_id: str) -> list[str]:
     return [each["scope"] for each in every if each["id"].startswith(node_id)]
 
 
-@pytest.mark.parametrize("last", ["--user", "--project"])
-def test_restore_brings_it_back_where_it_was(ctx: Ctx, mine: str, last: str) -> None:
-    before = ["--project", "--user"] if last == "--project" else ["--project"]
-    for where in (*before, last):
-        assert ctx("move", mine, where).code == 0
-        other = "user" if where == "--project" else "project"
+def test_restore_brings_it_back_where_it_was(ctx: Ctx, mine: str) -> None:
+    for to in ("project", "user"):
+        assert ctx("move", mine, f"--{to}").code == 0
         assert ctx("restore", mine).err.startswith(f"error E011: The node {mine} is not deleted.")
-        assert other not in scopes(ctx, mine)
-    assert ctx("delete", mine).code == 0
-    assert scopes(ctx, mine) == []
-    assert ctx("restore", mine).code == 0
-    assert scopes(ctx, mine) == [last.removeprefix("--")]
-    assert ctx("undo").code == 0
-    assert scopes(ctx, mine) == []
+        assert scopes(ctx, mine) == [to]
+        assert ctx("delete", mine).code == 0
+        assert scopes(ctx, mine) == []
+        assert ctx("restore", mine).code == 0
+        assert scopes(ctx, mine) == [to]
+        assert ctx("undo").code == 0
+        assert scopes(ctx, mine) == []
+        assert ctx("restore", mine).code == 0
 
 
 def deleted(ctx: Ctx, *words: str) -> tuple[list[str], int]:
@@ -381,3 +297,38 @@ def test_deleted_nodes_are_listed_once(ctx: Ctx, mine: str, project: Path, add: 
     other = add("--type=fact", "Last")
     assert ctx("delete", other).code == 0
     assert deleted(ctx, "--limit=2") == (["Last", text], 3)
+
+
+def test_what_cannot_be_moved(ctx: Ctx, repo: Path, add: Add) -> None:
+    node_id = add("--type=fact", "x")
+    assert ctx("move", node_id, "--project").err.startswith("error E012: No project store in ")
+    assert ctx("move", node_id, "--user").out.startswith("Unchanged: ")
+    assert ctx("move", node_id).code == 2
+    ctx("init")
+    ctx("add", "decision", "Use jitter")
+    ran = ctx("move", "decision_0001", "--user")
+    assert ran.code == 2
+    assert "has the file .ctx/narrative/decisions/0001-use-jitter-" in ran.err
+
+
+def test_what_belongs_to_it_is_not_committed_either(
+    ctx: Ctx, project: Path, add: Add, piped: Piped
+) -> None:
+    words = ("add", "command", "--stdin", "--name", "cargo test", "--exit-code=1")
+    piped(b"PRIVATE\n" * 50)
+    private = ctx(*words).out.split()[1]
+    piped(b"SHARED\n" * 50)
+    shared = ctx(*words, "--format=json").json
+    assert ctx("move", private, "--user").code == 0
+    stays, goes = (add("--type=fact", word) for word in ("Stays", "PRIVATE"))
+    ctx("link", stays, goes, "--type=DEPENDS_ON", "--session=agent")
+    ctx("link", goes, stays, "--type=RELATES_TO")
+    assert ctx("move", goes, "--user", "--drop-edges").code == 0
+    for session in ("cli", "agent"):
+        assert ctx("commit", "--auto", "--session", session).code == 0
+        said = published(project)
+        assert goes.encode() not in said
+        assert b"PRIVATE" not in said
+        is_whole(ctx, project)
+    assert b"SHARED\n" * 50 in said
+    assert shared["blob"].encode() in said

@@ -29,6 +29,7 @@ from ctx.cli.terminal import (
     wrapped,
 )
 from ctx.errors import CtxError
+from tests import effort
 
 
 class Terminal(io.StringIO):
@@ -37,9 +38,13 @@ class Terminal(io.StringIO):
 
 
 def test_progress_is_shown_on_a_terminal_and_wiped(monkeypatch: pytest.MonkeyPatch) -> None:
+    pipe, screen = io.StringIO(), Terminal()
+    for stream in (pipe, screen):
+        with Output(io.StringIO(), stream).progress("Reading") as tick:
+            tick(1, 2)
+        assert stream.getvalue() == "", "it was short"
     now = iter(number * 0.2 for number in range(100))
     monkeypatch.setattr(clock, "monotonic", lambda: next(now))
-    screen = Terminal()
     with Output(io.StringIO(), screen).progress("Reading") as tick:
         for number in range(5):
             tick(number, 1000)
@@ -47,14 +52,6 @@ def test_progress_is_shown_on_a_terminal_and_wiped(monkeypatch: pytest.MonkeyPat
     assert "Reading [" in shown
     assert "/1,000" in shown
     assert shown.endswith("\r")
-
-
-def test_no_progress_in_a_pipe_or_for_short_work() -> None:
-    pipe, screen = io.StringIO(), Terminal()
-    for stream in (pipe, screen):
-        with Output(io.StringIO(), stream).progress("Reading") as tick:
-            tick(1, 2)
-        assert stream.getvalue() == ""
 
 
 def shown(form: str, *blocks: Block) -> str:
@@ -90,7 +87,7 @@ def test_a_table_as_markdown_cannot_be_broken_by_its_cells() -> None:
     )
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=effort.times(25))
 @given(st.lists(st.tuples(st.text(), st.text()), min_size=1, max_size=4))
 def test_every_row_of_a_markdown_table_is_one_row(rows: list[tuple[str, str]]) -> None:
     lines = shown("markdown", Table(("a", "b"), rows)).split("\n")
@@ -105,61 +102,35 @@ def test_the_blocks_in_every_form() -> None:
     blocks: list[Block] = [
         Line("What is known", "heading"),
         Line("two nodes", "dim"),
+        Line(""),
+        Line(""),
         Table(("id", "content"), [("01", "a\nb")], ("id", "text")),
-        Markdown("# Already\n\n- markdown"),
-        VerbatimText("```\ninner\n```\n"),
+        Markdown("\n# Already\n\n\ttab \x1b[0m\n"),
+        VerbatimText("```\n\n\ninner\n```\n"),
     ]
     assert shown("text", *blocks) == (
-        "What is known\ntwo nodes\n  01  a b\n# Already\n\n- markdown\n```\ninner\n```\n"
+        "What is known\ntwo nodes\n\n\n  01  a b\n\n# Already\n\n\ttab \\x1b[0m\n"
+        "```\n\n\ninner\n```\n"
     )
     assert shown("markdown", *blocks) == (
         "## What is known\n\ntwo nodes\n\n| id | content |\n| --- | --- |\n| 01 | a b |\n\n"
-        "# Already\n\n- markdown\n\n````\n```\ninner\n```\n````\n"
+        "# Already\n\n\ttab \\x1b[0m\n\n````\n```\n\n\ninner\n```\n````\n"
     )
     assert shown("markdown", Table(("a",), [])) == ""
-
-
-def test_space_between_blocks_is_one_blank_line_in_markdown() -> None:
-    blocks: list[Block] = [
-        Line("What is known", "heading"),
-        Line(""),
-        Line(""),
-        VerbatimText("one\n\n\ntwo\n"),
-        Line(""),
-        Markdown("\n\n# More\n\n"),
-    ]
-    assert shown("text", *blocks) == ("What is known\n\n\none\n\n\ntwo\n\n\n\n# More\n\n")
-    assert shown("markdown", *blocks) == ("## What is known\n\n```\none\n\n\ntwo\n```\n\n# More\n")
-
-
-def test_markdown_is_the_same_in_text_and_markdown() -> None:
-    text = "# A\n\ttab \x1b[0m\n"
-    printed = "# A\n\ttab \\x1b[0m\n"
-    assert shown("text", Markdown(text)) == shown("markdown", Markdown(text)) == printed
-    assert on_terminal(Markdown(text)) == "# A\n\ttab \\x1b[0m\n"
+    assert on_terminal(Markdown("\ttab \x1b[0m\n")) == "\ttab \\x1b[0m\n"
+    lines = shown("text", *listing(("n",), [(str(n),) for n in range(1025)], ("number",)))
+    assert lines.count("\n") == 21
+    assert lines.endswith("  … and 1,005 more\n")
 
 
 def test_a_terminal_sees_headings_and_right_aligned_numbers() -> None:
-    table = Table(("name", "tokens"), [("a", "1,000"), ("long name", "7")], ("", "number"))
-    assert on_terminal(table) == "  name       tokens\n  a           1,000\n  long name       7\n"
-    assert shown("text", table) == "  a          1,000\n  long name  7\n"
-    fields = Table(("field", "value"), [("type", "fact")], ("field", ""))
-    assert on_terminal(fields) == "  type  fact\n"
+    table = Table(("name", "tokens"), [("a", "1,000"), ("設計", "7")], ("", "number"))
+    assert on_terminal(table) == "  name  tokens\n  a      1,000\n  設計       7\n"
+    assert shown("text", table) == "  a     1,000\n  設計  7\n"
+    fields = Table(("field", "value"), [("type", "fa\nct")], ("field", ""))
+    assert on_terminal(fields) == "  type  fa\\x0act\n"
     assert on_terminal(Table(("a", "b"), [])) == ""
-
-
-def test_prose_is_shortened_to_the_width_of_the_terminal() -> None:
-    rows = [("01", "設計メモの全文をここに書く", "4"), ("02", "plain words that go on", "7")]
-    table = Table(("id", "content", "tokens"), rows, ("id", "text", "number"))
-    assert on_terminal(table, columns=32) == (
-        "  id  content             tokens\n"
-        "  01  設計メモの全文を…        4\n"
-        "  02  plain words that…        7\n"
-    )
-    for line in on_terminal(table, columns=32).splitlines():
-        assert width(line) <= 32
-    assert "…" not in on_terminal(table, columns=80)
-    assert "…" not in shown("text", table)
+    assert on_terminal(Table(("what",), [("one",), ("two",)])) == "  one\n  two\n"
 
 
 @pytest.mark.parametrize(
@@ -172,22 +143,12 @@ def test_tags_give_way_to_prose(columns: int, content: int, tags: int) -> None:
     heading, line = on_terminal(table, columns=columns).splitlines()
     assert [len(word) for word in line.split()] == [12, content, tags][: 3 if tags else 2]
     assert heading.split() == ["id", "content", "tags"][: 3 if tags else 2]
-
-
-def test_short_prose_leaves_the_rest_to_tags() -> None:
-    rows = [("w" * 30, "t" * 60)]
-    table = Table(("content", "tags"), rows, ("text", "tags"))
+    # Short prose leaves the rest to tags.
+    table = Table(("content", "tags"), [("w" * 30, "t" * 60)], ("text", "tags"))
     assert on_terminal(table, columns=60).splitlines()[1] == f"  {'w' * 30}  {'t' * 25}…"
     alone = Table(("tag", "nodes"), [("t" * 60, "3")], ("tags", "number"))
     assert on_terminal(alone, columns=30).splitlines()[1] == f"  {'t' * 20}…      3"
     assert on_terminal(alone, columns=5).split() == ["t" * 60, "nodes:", "3"]
-
-
-def test_a_terminal_that_is_too_narrow_wraps_rather_than_hides() -> None:
-    table = Table(("id", "content"), [("0123456789", "w" * 40)], ("id", "text"))
-    assert on_terminal(table, columns=10) == f"  0123456789\n    content:\n    {'w' * 40}\n"
-    short = Table(("id", "content"), [("0123456789", "wwww")], ("id", "text"))
-    assert on_terminal(short, columns=10) == "  0123456789\n    content:\n    wwww\n"
 
 
 def test_constant_columns_are_left_out_if_a_table_does_not_fit() -> None:
@@ -237,23 +198,6 @@ def test_rows_are_stacked_where_they_do_not_fit() -> None:
     assert on_terminal(fields, columns=20) == "  created\n    some day in the\n    past\n"
 
 
-@settings(deadline=None)
-@given(st.text(), st.integers(1, 30))
-def test_a_text_without_its_middle_fits(text: str, columns: int) -> None:
-    found = shortened_in_the_middle(text, columns)
-    assert width(found) <= columns
-    start, dots, end = found.partition("…")
-    assert found == text or (dots and text.startswith(start) and text.endswith(end))
-
-
-@settings(deadline=None)
-@given(st.text(), st.integers(1, 30))
-def test_a_shortened_text_fits_and_is_a_beginning(text: str, columns: int) -> None:
-    found = shortened(text, columns)
-    assert width(found) <= columns
-    assert found == text or (found[-1] == "…" and text.startswith(found[:-1]))
-
-
 def test_no_control_sequence_reaches_a_terminal() -> None:
     evil = "\x1b[2J\x9b31m\x07\r\u202e\u2066\u200f\x7f"
     out, err = Terminal(), Terminal()
@@ -287,19 +231,11 @@ def test_json_keeps_the_text(text: str) -> None:
     assert json.loads(out.getvalue()) == plain({"text": text})
 
 
-def test_a_listing_says_what_it_leaves_out() -> None:
-    blocks = listing(("n",), [(str(number),) for number in range(1025)], ("number",))
-    lines = shown("text", *blocks).splitlines()
-    assert len(lines) == 21
-    assert lines[-1] == "  … and 1,005 more"
-
-
 NOW = 1_768_903_200_000  # 2026-01-20T10:00:00Z
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
+def test_how_long_ago_a_time_was() -> None:
+    for text, told in (
         ("2026-01-20T09:59:15Z", "45 s"),
         ("2026-01-20T08:00:00Z", "2 h"),
         ("2026-01-15T10:00:00Z", "5 d"),
@@ -309,11 +245,8 @@ NOW = 1_768_903_200_000  # 2026-01-20T10:00:00Z
         ("2026-01-20T10:00:30Z", "0 s"),
         ("2031-05-01T00:00:00Z", "2031-05-01"),
         ("yesterday", "yesterday"),
-        ("", ""),
-    ],
-)
-def test_how_long_ago_a_time_was(text: str, told: str) -> None:
-    assert age_text(text, NOW) == told
+    ):
+        assert age_text(text, NOW) == told
 
 
 def test_an_error_with_its_details() -> None:
@@ -338,25 +271,6 @@ def test_lone_surrogates_can_be_printed() -> None:
     assert plain({"a": ("b\udcff", 1, "\ud800")}) == {"a": ["b\\xff", 1, "\\ud800"]}
 
 
-def test_columns_line_up_in_any_script() -> None:
-    out = io.StringIO()
-    rows = [("設計", "x"), ("abcd", "y"), ("a\nb", "z")]
-    Output(out, io.StringIO()).show(None, lambda _: [Table(("a", "b"), rows)])
-    assert out.getvalue() == "  設計    x\n  abcd    y\n  a\\x0ab  z\n"
-
-
-def test_sizes_and_counts() -> None:
-    assert [size(n) for n in (0, 1023, 1024, 5 * 2**20, 3 * 2**30, 2**42)] == [
-        "0 B",
-        "1023 B",
-        "1.0 KiB",
-        "5.0 MiB",
-        "3.0 GiB",
-        "4.0 TiB",
-    ]
-    assert (count(1, "file"), count(2, "copy", "copies")) == ("1 file", "2 copies")
-
-
 def test_prose_is_broken_at_spaces() -> None:
     text = "  To see all of them, with their tags: `ctx list --limit 0 --anchors`"
     assert wrapped(text, 100) == text
@@ -366,27 +280,6 @@ def test_prose_is_broken_at_spaces() -> None:
     ]
     assert wrapped("x" * 50, 40) == "x" * 50
     assert wrapped("漢字 " * 6, 20).splitlines() == ["漢字 漢字 漢字 漢字", "漢字 漢字"]
-
-
-def test_states_have_colours() -> None:
-    assert colour_text("problem", "state") == "\x1b[1;31mproblem\x1b[0m"
-    assert colour_text("→ other", "state") == "→ other"
-
-
-def test_a_last_column_of_prose_goes_on_below_itself() -> None:
-    out = Terminal()
-    rows = [("ok", "a sentence that is longer than the screen"), ("", "short")]
-    output = Output(out, io.StringIO(), "text", Screen(False, 40))
-    output.show(None, lambda _: [Table(("state", "result"), rows, ("state",))])
-    assert out.getvalue().splitlines() == [
-        "  state  result",
-        "  ok     a sentence that is longer than",
-        "         the screen",
-        "         short",
-    ]
-
-
-def test_an_explanation_that_does_not_fit_gets_a_line_of_its_own() -> None:
     line = "  ctx pack WORDS        what to read for a task"
     assert fitted_example(line, 80) == line
     assert fitted_example(line, 40) == "  ctx pack WORDS\n      what to read for a task"
@@ -394,12 +287,49 @@ def test_an_explanation_that_does_not_fit_gets_a_line_of_its_own() -> None:
     assert fitted_example("  ctx pack --budget 4000", 20) == "  ctx pack --budget 4000"
 
 
-def test_one_column_needs_no_heading_and_long_headings_fit() -> None:
-    assert on_terminal(Table(("what",), [("one",), ("two",)])) == "  one\n  two\n"
+def test_prose_gives_way_to_the_width_of_the_terminal() -> None:
+    rows = [("01", "設計メモの全文をここに書く", "4"), ("02", "plain words that go on", "7")]
+    table = Table(("id", "content", "tokens"), rows, ("id", "text", "number"))
+    assert on_terminal(table, columns=32) == (
+        "  id  content             tokens\n"
+        "  01  設計メモの全文を…        4\n"
+        "  02  plain words that…        7\n"
+    )
+    assert "…" not in on_terminal(table, columns=80)
+    assert "…" not in shown("text", table)
+    # Too narrow a terminal wraps rather than hides.
+    narrow = Table(("id", "content"), [("0123456789", "w" * 40)], ("id", "text"))
+    assert on_terminal(narrow, columns=10) == f"  0123456789\n    content:\n    {'w' * 40}\n"
+    sentence = "a sentence that is longer than the screen"
+    last = Table(("state", "result"), [("ok", sentence), ("", "short")], ("state",))
+    assert on_terminal(last, columns=40).splitlines() == [
+        "  state  result",
+        "  ok     a sentence that is longer than",
+        "         the screen",
+        "         short",
+    ]
     title = "src/ctx/operations/a_very_long_folder/file_name.py"
     line = on_terminal(Line(title, "heading"), columns=30)
-    assert (width(line.rstrip()), line.startswith("src/"), line.endswith("name.py\n")) == (
-        30,
-        True,
-        True,
-    )
+    assert width(line.rstrip()) == 30
+    assert line.startswith("src/")
+    assert line.endswith("name.py\n")
+
+
+@settings(deadline=None, max_examples=effort.times(25))
+@given(st.text(), st.integers(1, 30))
+def test_a_shortened_text_fits_and_is_a_beginning_or_has_both_ends(text: str, columns: int) -> None:
+    found = shortened(text, columns)
+    assert width(found) <= columns
+    assert found == text or (found[-1] == "…" and text.startswith(found[:-1]))
+    found = shortened_in_the_middle(text, columns)
+    assert width(found) <= columns
+    start, dots, end = found.partition("…")
+    assert found == text or (dots and text.startswith(start) and text.endswith(end))
+
+
+def test_sizes_counts_and_states() -> None:
+    sizes = {0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 5 * 2**20: "5.0 MiB", 2**42: "4.0 TiB"}
+    assert {number: size(number) for number in sizes} == sizes
+    assert (count(1, "file"), count(2, "copy", "copies")) == ("1 file", "2 copies")
+    assert colour_text("problem", "state") == "\x1b[1;31mproblem\x1b[0m"
+    assert colour_text("→ other", "state") == "→ other"

@@ -1,6 +1,5 @@
 """`ctx relate`: things by what they are called."""
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -37,19 +36,17 @@ def test_files_by_their_paths(ctx: Ctx, code: Path, monkeypatch: pytest.MonkeyPa
     assert ran.out == f"Related: {first} src/main.rs ── IMPORTS → {second} src/lib.rs\n"
     again = ctx("relate", "./src/main.rs", "imports", str(code / "src/lib.rs"))
     assert again.out == ran.out.replace("Related", "Already related")
+    # One change brings anchors and edge.
+    assert ctx("undo").code == 0
+    assert ctx("list", "--anchors").out == "No nodes.\n"
+    found = related(ctx, "src/main.rs", "IMPORTS", "src/lib.rs")
+    assert (found["new"], len(found["made"])) == (True, 2)
     monkeypatch.chdir(code / "src/net")
     found = related(ctx, "client.rs", "depends-on", "src/main.rs")
     assert ends(found) == ("src/net/client.rs", "DEPENDS_ON", "src/main.rs")
+    # A file that memory knows may be gone.
+    (code / "src/lib.rs").unlink()
     assert ends(related(ctx, "../lib.rs", "CALLS", "client.rs"))[0] == "src/lib.rs"
-
-
-def test_one_change_brings_anchors_and_edge(ctx: Ctx, code: Path) -> None:
-    found = related(ctx, "src/main.rs", "IMPORTS", "src/lib.rs")
-    assert len(found["made"]) == 2
-    assert ctx("undo").code == 0
-    assert ctx("list").out == "No nodes.\n"
-    again = related(ctx, "src/main.rs", "IMPORTS", "src/lib.rs")
-    assert (again["new"], again["made"]) == (True, found["made"])
 
 
 def test_items_tasks_decisions_and_nodes(ctx: Ctx, code: Path, add: Add) -> None:
@@ -84,55 +81,31 @@ def test_what_only_a_document_mentions_stays_when_the_mention_goes(ctx: Ctx, cod
     assert edge["id"] == found["edge"]["id"]
 
 
-def test_a_file_that_memory_knows_may_be_gone(ctx: Ctx, code: Path) -> None:
-    related(ctx, "src/main.rs", "IMPORTS", "src/lib.rs")
-    os.unlink("src/lib.rs")
-    assert ends(related(ctx, "src/main.rs", "CALLS", "src/lib.rs"))[2] == "src/lib.rs"
-
-
-@pytest.mark.parametrize("word", ["src/clinet.rs", "client.rs", "clientt.rs", "lib", "nonsense"])
-def test_what_names_nothing(ctx: Ctx, code: Path, word: str) -> None:
-    ran = ctx("relate", "src/main.rs", "IMPORTS", word)
-    assert ran.code == 1
-    hints = {
-        "src/clinet.rs": "Did you mean `src/net/client.rs`",
-        "client.rs": "Did you mean `src/net/client.rs`",
-        "clientt.rs": "Did you mean `src/net/client.rs`",
-        "lib": "Did you mean `src/lib.rs`",
-        "nonsense": "`ctx list` and `ctx search WORDS` show ids",
-    }
-    assert ran.err.startswith(
-        f"error E020: '{word}' is not known here.\n"
-        "Looked for:\n"
-        "  a task or a decision, such as task_0042\n"
-        f"  a file, from this folder and from {code}\n"
-        "  a node, by the beginning of its id\n"
-        "  something in the code, such as core::net::Client\n"
-        f"  {hints[word]}"
-    )
-    assert ctx("list").out == "No nodes.\n"
-
-
-@pytest.mark.parametrize(
-    ("words", "error"),
-    [
-        (["src/main.rs", "IMPROTS", "src/lib.rs"], "E011: There is no edge type 'IMPROTS'."),
-        (["src/main.rs", "CALLS", "src/../src/main.rs"], "E011: 'src/main.rs' and 'src/../"),
-        (["src/main.rs", "CALLS", "src/net/"], "E015: 'src/net/' is a folder."),
-        (["src/main.rs", "CALLS", "../home"], "E015: '../home' is outside the project"),
-        (["src/main.rs", "CALLS", ""], "E011: The name is empty."),
-        (["task_0001", "CALLS", "src/main.rs"], "E020: There is no node 'task_0001'."),
-        (
-            ["src/main.rs", "CALLS", "src/lib.rs", "--span=9:3"],
-            "E011: '9:3' is not a span of lines.",
-        ),
-        (["src/main.rs", "CALLS", "src/lib.rs", "--confidence=low"], "E011: An edge of low"),
-    ],
-)
-def test_mistakes(ctx: Ctx, code: Path, words: list[str], error: str) -> None:
-    ran = ctx("relate", *words)
-    assert ran.err.startswith(f"error {error}")
-    assert ctx("list").out == "No nodes.\n"
+def test_what_names_nothing(ctx: Ctx, code: Path) -> None:
+    for word, hint in (
+        ("src/clinet.rs", "Did you mean `src/net/client.rs`"),
+        ("client.rs", "Did you mean `src/net/client.rs`"),
+        ("lib", "Did you mean `src/lib.rs`"),
+        ("nonsense", "`ctx list` and `ctx search WORDS` show ids"),
+    ):
+        ran = ctx("relate", "src/main.rs", "IMPORTS", word)
+        assert ran.code == 1
+        assert ran.err.startswith(f"error E020: '{word}' is not known here.\nLooked for:\n")
+        assert f"  a file, from this folder and from {code}\n" in ran.err
+        assert f"\n  {hint}" in ran.err
+    main = "src/main.rs"
+    for words, error in (
+        ([main, "IMPROTS", "src/lib.rs"], "E011: There is no edge type 'IMPROTS'."),
+        ([main, "CALLS", "src/../src/main.rs"], "E011: 'src/main.rs' and 'src/../"),
+        ([main, "CALLS", "src/net/"], "E015: 'src/net/' is a folder."),
+        ([main, "CALLS", "../home"], "E015: '../home' is outside the project"),
+        ([main, "CALLS", ""], "E011: The name is empty."),
+        (["task_0001", "CALLS", main], "E020: There is no node 'task_0001'."),
+        ([main, "CALLS", "src/lib.rs", "--span=9:3"], "E011: '9:3' is not a span of lines."),
+        ([main, "CALLS", "src/lib.rs", "--confidence=low"], "E011: An edge of low"),
+    ):
+        assert ctx("relate", *words).err.startswith(f"error {error}")
+    assert ctx("list", "--anchors").out == "No nodes.\n"
 
 
 def test_evidence(ctx: Ctx, code: Path) -> None:
@@ -166,14 +139,6 @@ def test_scopes(ctx: Ctx, code: Path, add: Add) -> None:
     assert (ran.code, "ctx move" in ran.err) == (2, True)
 
 
-def test_outside_of_a_project(ctx: Ctx, repo: Path) -> None:
-    (repo / "a.py").touch()
-    (repo / "b.py").touch()
-    found = related(ctx, "a.py", "imports", "b.py")
-    assert ends(found) == ("a.py", "IMPORTS", "b.py")
-    assert git("status", "--short") == "?? a.py\n?? b.py\n"
-
-
 def test_a_link_to_elsewhere_is_a_name_of_its_own(ctx: Ctx, code: Path) -> None:
     (code / "link.rs").symlink_to("/etc/hostname")
     assert ends(related(ctx, "link.rs", "CALLS", "src/lib.rs"))[0] == "link.rs"
@@ -195,46 +160,37 @@ def shop(project: Path) -> Path:
     return project
 
 
-@pytest.mark.parametrize(
-    "word",
-    [
+def test_items_of_the_code_by_any_end_of_their_name(
+    ctx: Ctx, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edges = set()
+    for word in (
         "shop.net.client.Client.connect",
-        "Client.connect",
         "Client::connect",
         "connect",
         # Names in between may be left out: it may be offered by a module further out.
         "shop.net.Client.connect",
         "shop/net/client.py:2",
         "shop/net/client.py#connect",
-    ],
-)
-def test_items_of_the_code_by_any_end_of_their_name(ctx: Ctx, shop: Path, word: str) -> None:
-    found = related(ctx, "shop/app.py", "Calls", word)
-    assert ends(found) == ("shop/app.py", "CALLS", "shop.net.client.Client.connect")
-    assert found["unknown"] == []
-    again = related(ctx, "shop/app.py", "Calls", "Client.connect")
-    assert (again["new"], again["edge"]["id"]) == (False, found["edge"]["id"])
-
-
-def test_paths_in_front_of_a_name_may_begin_here(
-    ctx: Ctx, shop: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    ):
+        found = related(ctx, "shop/app.py", "Calls", word)
+        assert ends(found) == ("shop/app.py", "CALLS", "shop.net.client.Client.connect")
+        assert found["unknown"] == []
+        edges.add(found["edge"]["id"])
+    assert len(edges) == 1
+    # Paths in front of a name may begin in this folder.
     monkeypatch.chdir(shop / "shop/net")
     found = related(ctx, "client.py:7", "Calls", "client.py#Client")
     assert ends(found) == ("shop.net.client.helper", "CALLS", "shop.net.client.Client")
-
-
-def test_a_name_of_several_items_is_refused(ctx: Ctx, shop: Path) -> None:
     (shop / "shop/app.py").write_text("def helper():\n    return 3\n")
-    ran = ctx("relate", "shop/app.py", "Calls", "helper")
-    assert ran.code == 1
-    assert ran.err == (
-        "error E021: 'helper' names 2 items in the code.\n"
-        "shop.app.helper         shop/app.py:1\n"
-        "shop.net.client.helper  shop/net/client.py:6\n"
-        "  Use more of its name, or FILE:LINE.\n"
-    )
-    assert ends(related(ctx, "shop/app.py", "Calls", "app.helper"))[2] == "shop.app.helper"
+    ran = ctx("relate", "../app.py", "Calls", "helper")
+    assert ran.err.splitlines() == [
+        "error E021: 'helper' names 2 items in the code.",
+        "shop.app.helper         shop/app.py:1",
+        "shop.net.client.helper  shop/net/client.py:6",
+        "  Use more of its name, or FILE:LINE.",
+    ]
+    assert ends(related(ctx, "../app.py", "Calls", "app.helper"))[2] == "shop.app.helper"
 
 
 def test_unknown_names_are_stored_as_written(ctx: Ctx, shop: Path) -> None:
@@ -262,19 +218,16 @@ def test_a_large_repository_is_not_read_in_passing(
     assert ends(found)[2] == "shop.net.client.helper"
 
 
-def test_code_without_a_project_store(ctx: Ctx, repo: Path) -> None:
-    (repo / "app.py").write_text("def run():\n    return 1\n")
-    assert ends(related(ctx, "app.py", "Mentions", "run"))[2] == "app.run"
-    assert sorted(path.name for path in repo.iterdir()) == [".git", "app.py"]
-
-
 def test_repositories_without_a_store_have_nothing_in_common(
-    ctx: Ctx, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ctx: Ctx, folder: Path, surroundings: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one, two = (tmp_path / name for name in ("one", "two"))
+    (folder / "app.py").write_text("def run():\n    return 1\n")
+    # A folder like any other is not read.
+    assert ctx("relate", "app.py", "Mentions", "run").code == 1
+    assert not (surroundings / ".ctx/code").exists()
+    one, two = (folder / name for name in ("one", "two"))
     for each in (one, two):
-        each.mkdir()
-        git("init", "-q", cwd=each)
+        git("init", "-q", str(each))
         (each / "app.py").write_text("def run():\n    return 1\n")
     (one / "app.py").write_text("def other():\n    return 2\n\n\ndef run():\n    return 1\n")
 
@@ -293,23 +246,18 @@ def test_repositories_without_a_store_have_nothing_in_common(
     monkeypatch.chdir(two)
     assert drawn() == set()
     found = related(ctx, "app.py", "References", "app.run")
-    assert (found["new"], ends(found)) == (True, ("app.py", "REFERENCES", "app.run"))
+    said = ("app.py", "REFERENCES", "app.run")
+    assert (found["new"], ends(found)) == (True, said)
     assert found["edge"]["to_id"] != first["edge"]["to_id"]
     inside = ("app.py", "DEFINES", "app.run")
-    said = ("app.py", "REFERENCES", "app.run")
     assert drawn("--around", "app.run") == {inside, said}
     assert drawn() == {said}
+    assert git("status", "--short") == "?? app.py\n"
     monkeypatch.chdir(one)
     assert related(ctx, "app.py", "References", "run")["new"] is False
     more = {("app.other", "RELATES_TO", "app.run"), ("Let it run", "MENTIONS", "app.run")}
     assert drawn("--around", "app.run", "--depth=1") == {inside, said, *more}
     assert drawn() == {said, *more}
-
-
-def test_a_folder_like_any_other_is_not_read(ctx: Ctx, folder: Path, surroundings: Path) -> None:
-    (folder / "app.py").write_text("def run():\n    return 1\n")
-    assert ctx("relate", "app.py", "Mentions", "run").code == 1
-    assert not (surroundings / ".ctx/code").exists()
 
 
 def test_mentions_mean_what_relate_means(ctx: Ctx, shop: Path) -> None:
