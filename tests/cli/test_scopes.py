@@ -34,42 +34,14 @@ def test_lists_say_what_is_not_simply_the_projects(nodes: Nodes, ctx: Ctx) -> No
 """
     assert ageless(ctx("list").out) == every
     assert ageless(ctx("query", "type:fact").out) == every
-    ctx("commit", "-m", "Two")
-    project = f"""\
-  {nodes.staged}  fact  0 s  Deploys run at noon     x:b
-  {nodes.kept}  fact  0 s  Deploys run on Mondays  x:a
-"""
-    assert ageless(ctx("list", "--project").out) == project
-    mine = f"  {nodes.mine}  fact  0 s  Deploys bore me  x:a\n"
-    assert ageless(ctx("list", "--user").out) == mine
-
-
-@pytest.mark.parametrize(
-    "words",
-    [("list",), ("search", "deploys"), ("query", "type:fact"), ("recall", "deploys")],
-    ids=lambda words: words[0],
-)
-def test_one_store_can_be_searched_alone(nodes: Nodes, ctx: Ctx, words: tuple[str, ...]) -> None:
-    found = {}
-    for scope, chosen in {"both": [], "user": ["--user"], "project": ["--project"]}.items():
-        answer = ctx(*words, *chosen, "--format", "json").json
-        found[scope] = sorted((node["id"][:12], node["scope"]) for node in answer["nodes"])
-        assert answer["scopes"] == (["project", "user"] if scope == "both" else [scope])
-    assert found["user"] == [(nodes.mine, "user")]
-    assert found["project"] == [(nodes.kept, "project"), (nodes.staged, "project")]
-    assert found["both"] == sorted([*found["user"], *found["project"]])
-
-
-def test_recall_marks_what_is_not_in_a_commit_of_the_project(nodes: Nodes, ctx: Ctx) -> None:
     lines = ctx("recall", "deploys", "--only=nodes").out.splitlines()
     assert {line.split()[0]: line.partition("(")[2] for line in lines} == {
         nodes.kept: "",
         nodes.staged: "staged)",
         nodes.mine: "user)",
     }
-
-
-def test_tags_and_status_count_both(nodes: Nodes, ctx: Ctx) -> None:
+    mine = f"  {nodes.mine}  fact  0 s  Deploys bore me  x:a\n"
+    assert ageless(ctx("list", "--user").out) == mine
     assert ctx("tags").out == "  x:a  2  1 user\n  x:b  1\n"
     assert ctx("tags", "--user").out == "  x:a  1\n"
     status = ctx("status", "--format", "json").json
@@ -81,6 +53,31 @@ def test_tags_and_status_count_both(nodes: Nodes, ctx: Ctx) -> None:
         ],
     )
     assert "\nOf these: 2 the project's (1 staged), 1 yours\n" in ctx("status").out
+    ctx("commit", "-m", "Two")
+    assert "staged" not in ctx("list", "--project").out
+
+
+def test_one_store_can_be_searched_alone(nodes: Nodes, ctx: Ctx, tmp_path: Path) -> None:
+    mine, ours = [(nodes.mine, "user")], [(nodes.kept, "project"), (nodes.staged, "project")]
+    for words in (["list"], ["search", "deploys"], ["query", "type:fact"], ["recall", "deploys"]):
+        for chosen, found, scopes in (
+            ([], sorted([*mine, *ours]), ["project", "user"]),
+            (["--user"], mine, ["user"]),
+            (["--project"], ours, ["project"]),
+        ):
+            answer = ctx(*words, *chosen, "--format", "json").json
+            assert sorted((node["id"][:12], node["scope"]) for node in answer["nodes"]) == found
+            assert answer["scopes"] == scopes
+    project = ["Deploys run on Mondays", "Deploys run at noon"]
+    for chosen, contents in (
+        ([], project),
+        (["--project"], project),
+        (["--user"], ["Deploys bore me"]),
+    ):
+        assert [node["content"] for node in ctx("export", *chosen).json["nodes"]] == contents
+    for words in (["list", "--project"], ["recall", "x", "--project"]):
+        ran = ctx("-C", str(tmp_path), *words)
+        assert (ran.code, ran.err.partition(":")[0]) == (1, "error E012")
 
 
 def test_views_are_made_in_one_store(nodes: Nodes, ctx: Ctx) -> None:
@@ -93,19 +90,6 @@ def test_views_are_made_in_one_store(nodes: Nodes, ctx: Ctx) -> None:
     assert listed["scopes"] == {"default": "user", "facts": "project"}
     ctx("view", "delete", "facts", "--user")
     assert ctx("view", "list", "--format=json").json["views"][1]["query"] == "type:fact"
-
-
-def test_an_export_is_of_one_store(nodes: Nodes, ctx: Ctx) -> None:
-    contents = {
-        words: [node["content"] for node in ctx("export", *words).json["nodes"]]
-        for words in ((), ("--project",), ("--user",))
-    }
-    project = ["Deploys run on Mondays", "Deploys run at noon"]
-    assert contents == {
-        (): project,
-        ("--project",): project,
-        ("--user",): ["Deploys bore me"],
-    }
 
 
 def test_an_import_goes_where_it_belongs(nodes: Nodes, ctx: Ctx, folder: Path) -> None:
@@ -146,43 +130,6 @@ def test_no_path_of_this_machine_travels_with_a_project(
     assert ctx("list", "--type=source").out == "No nodes.\n"
 
 
-def test_a_missing_store_is_an_error(folder: Path, ctx: Ctx) -> None:
-    for words in (["list", "--project"], ["recall", "x", "--project"]):
-        ran = ctx(*words)
-        assert (ran.code, ran.err.partition(":")[0]) == (1, "error E012")
-    assert ctx("list", "--user").out == "No nodes.\n"
-
-
-def test_a_history_names_the_commits(nodes: Nodes, ctx: Ctx) -> None:
-    commit = ctx("log", "--format", "json").json["commits"][0]["commit"]
-    ctx("update", nodes.kept, "--content", "Deploys run on Tuesdays", "--session", "other")
-    history = ctx("show", nodes.kept, "--history", "--format", "json").json["history"]
-    assert [(each["kind"], each["commit"], each["staged"]) for each in history] == [
-        ("node.put", commit, None),
-        ("tag.add", commit, None),
-        ("node.put", None, "other"),
-    ]
-    lines = ageless(ctx("show", nodes.kept, "--history").out).splitlines()
-    assert lines[-3:] == [
-        f"  0 s  add     {commit[:12]}     type: fact, content: Deploys run on Mondays  cli",
-        f"  0 s  add     {commit[:12]}     + x:a                                        cli",
-        "  0 s  update  staged in other  content: Deploys run on Tuesdays             other",
-    ]
-    assert "  staged in  other" in lines
-    mine = ctx("show", nodes.mine, "--history").out.splitlines()
-    assert "  store    user" in mine
-
-
-def test_a_history_names_the_document_that_speaks(folder: Path, ctx: Ctx) -> None:
-    ctx("init")
-    path = folder / ".ctx" / "narrative" / "decisions" / "0001-jitter-ab12.md"
-    path.parent.mkdir()
-    path.write_text("# Use jitter\n")
-    [node] = ctx("list", "--format", "json").json["nodes"]
-    history = ctx("show", node["id"], "--history", "--format", "json").json["history"]
-    assert {each["document"] for each in history} == {"narrative/decisions/0001-jitter-ab12.md"}
-
-
 def test_what_one_command_does_in_both_stores_is_one_change(ctx: Ctx, project: Path) -> None:
     ours = ctx("add", "--no-tier", "--type=fact", "Ours", "--format=json").json["node"]["id"]
     mine = ctx("add", "--no-tier", "--user", "--type=fact", "Mine", "--format=json").json["node"][
@@ -210,3 +157,28 @@ def test_what_is_at_rest_can_be_superseded(project: Path, ctx: Ctx) -> None:
     assert ctx("list").code == 0
     assert ctx("add", "--no-tier", "Deploy on Mondays", f"--supersedes={old}").code == 0
     assert "Fridays" not in ctx("list").out
+
+
+def test_a_history_names_commits_and_documents(nodes: Nodes, ctx: Ctx, folder: Path) -> None:
+    commit = ctx("log", "--format", "json").json["commits"][0]["commit"]
+    ctx("update", nodes.kept, "--content", "Deploys run on Tuesdays", "--session", "other")
+    history = ctx("show", nodes.kept, "--history", "--format", "json").json["history"]
+    assert [(each["kind"], each["commit"], each["staged"]) for each in history] == [
+        ("node.put", commit, None),
+        ("tag.add", commit, None),
+        ("node.put", None, "other"),
+    ]
+    lines = [
+        line.split() for line in ageless(ctx("show", nodes.kept, "--history").out).splitlines()
+    ]
+    assert lines[-3][2:4] == ["add", commit[:12]]
+    assert lines[-2][2:6] == ["add", commit[:12], "+", "x:a"]
+    assert lines[-1][2:6] == ["update", "staged", "in", "other"]
+    assert ["staged", "in", "other"] in lines
+    assert "  store    user" in ctx("show", nodes.mine, "--history").out.splitlines()
+    path = folder / ".ctx" / "narrative" / "decisions" / "0001-jitter-ab12.md"
+    path.parent.mkdir()
+    path.write_text("# Use jitter\n")
+    [node] = ctx("list", "--type=decision", "--format", "json").json["nodes"]
+    history = ctx("show", node["id"], "--history", "--format", "json").json["history"]
+    assert {each["document"] for each in history} == {"narrative/decisions/0001-jitter-ab12.md"}
