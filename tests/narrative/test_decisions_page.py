@@ -72,6 +72,8 @@ def test_the_page_is_written_only_if_it_differs(narrative: Path) -> None:
     page = narrative / "decisions.md"
     assert page.read_text() == decisions_page.decisions(str(narrative))
     assert not decisions_page.write_decisions(str(narrative))
+    assert not decisions_page.write_decisions(str(narrative / "nowhere"))
+    assert not (narrative / "nowhere").exists()
     page.write_text(page.read_text() + "An edit\n")
     assert decisions_page.write_decisions(str(narrative))
     assert "An edit" not in page.read_text()
@@ -95,8 +97,3 @@ def test_a_page_that_ctx_did_not_write_is_left_alone(narrative: Path, tmp_path: 
     page.unlink()
     page.mkdir()
     assert not decisions_page.write_decisions(str(narrative))
-
-
-def test_without_decisions_there_is_no_page(tmp_path: Path) -> None:
-    assert not decisions_page.write_decisions(str(tmp_path / "nowhere"))
-    assert not (tmp_path / "nowhere").exists()

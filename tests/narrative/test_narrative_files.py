@@ -57,16 +57,14 @@ def test_a_new_document_is_complete_and_private(narrative: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["file", "link", "folder"])
 def test_an_existing_path_is_not_overwritten(narrative: Path, tmp_path: Path, kind: str) -> None:
-    outside = tmp_path / "outside"
+    outside, there = tmp_path / "outside", narrative / "x.md"
     outside.write_text("theirs")
-    there = narrative / "x.md"
-    match kind:
-        case "file":
-            there.write_text("theirs")
-        case "link":
-            there.symlink_to(outside)
-        case "folder":
-            there.mkdir()
+    if kind == "link":
+        there.symlink_to(outside)
+    elif kind == "folder":
+        there.mkdir()
+    else:
+        there.hardlink_to(outside)
     with pytest.raises(PathRefused, match=r"x\.md is there already"):
         narrative_files.create(str(narrative), "x.md", "ours")
     assert outside.read_text() == "theirs"
@@ -112,29 +110,33 @@ def test_documents_are_written_without_hard_links(
 
 
 @pytest.mark.parametrize("power_loss", [False, True])
-def test_stopping_anywhere_leaves_a_complete_document_or_none(
-    tmp_path: Path, power_loss: bool
+@pytest.mark.parametrize("replaces", [False, True])
+def test_stopping_anywhere_leaves_a_complete_document(
+    tmp_path: Path, power_loss: bool, replaces: bool
 ) -> None:
-    stop_at = 0
-    while True:
+    stop_at, done = 0, False
+    while not done:
         folder = tmp_path / str(stop_at)
         folder.mkdir()
+        if replaces:
+            (folder / "x.md").write_text("old")
         disk = LinkingDisk(stop_at, power_loss=power_loss)
-        done = False
         with disk.installed(), contextlib.suppress(Stopped):
-            narrative_files.create(str(folder), PATH, TEXT)
+            if replaces:
+                assert narrative_files.replace(str(folder), "x.md", "new", expected=b"old")
+            else:
+                narrative_files.create(str(folder), PATH, TEXT)
             done = True
         if power_loss:
             disk.lose_power()
         documents = [path for path in everything(folder) if path.endswith(".md")]
-        assert documents in ([], [PATH])
-        if documents:
-            assert (folder / PATH).read_text() == TEXT
-        if done:
-            assert documents == [PATH]
-            break
+        if replaces:
+            assert (folder / "x.md").read_text() in (("new",) if done else ("old", "new"))
+        else:
+            assert documents in ([PATH], [PATH] if done else [])
+            assert not documents or (folder / PATH).read_text() == TEXT
         stop_at += 1
-    assert stop_at > 8
+    assert stop_at > (3 if replaces else 8)
 
 
 def test_a_disk_error_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -200,22 +202,3 @@ def test_a_document_that_is_deleted_meanwhile_stays_deleted(
     assert not narrative_files.replace(str(narrative), "x.md", "ours", expected=b"old")
     monkeypatch.undo()
     assert os.listdir(narrative) == []
-
-
-@pytest.mark.parametrize("power_loss", [False, True])
-def test_stopping_a_replacement_leaves_the_old_or_the_new(
-    narrative: Path, power_loss: bool
-) -> None:
-    path = narrative / "x.md"
-    stop_at = 0
-    done = False
-    while not done:
-        path.write_text("old")
-        disk = LinkingDisk(stop_at, power_loss=power_loss)
-        with disk.installed(), contextlib.suppress(Stopped):
-            done = narrative_files.replace(str(narrative), "x.md", "new", expected=b"old")
-        if power_loss:
-            disk.lose_power()
-        assert path.read_text() in (("new",) if done else ("old", "new"))
-        stop_at += 1
-    assert stop_at > 3

@@ -56,17 +56,20 @@ def test_the_index_follows_the_files(tmp_path: Path, narrative: Path) -> None:
     assert search(database, narrative, "card") == [("feature/cards.md", "Cards \ufffd", 1)]
 
 
-@pytest.mark.parametrize("damage", [b"", b"no database", b"SQLite format 3\0" + b"x" * 5000])
-def test_a_damaged_index_is_rebuilt(tmp_path: Path, narrative: Path, damage: bytes) -> None:
+def test_a_damaged_index_is_rebuilt(tmp_path: Path, narrative: Path) -> None:
     database = tmp_path / "narrative.db"
-    database.write_bytes(damage)
-    assert len(search(database, narrative, "tea")) == 1
-    assert len(search(database, narrative, "tea")) == 1
+    for damage in (b"", b"no database", b"SQLite format 3\0" + b"x" * 5000):
+        database.write_bytes(damage)
+        assert len(search(database, narrative, "tea")) == 1
+        assert len(search(database, narrative, "tea")) == 1
 
 
 def test_a_partly_damaged_index_is_rebuilt(tmp_path: Path, narrative: Path) -> None:
     database = tmp_path / "narrative.db"
     assert len(search(database, narrative, "tea")) == 1
+    with closing(sqlite3.connect(database)) as connection:
+        connection.executescript("DELETE FROM sections; DELETE FROM documents;")
+    assert len(search(database, narrative, "tea")) == 1, "it was inconsistent"
     whole = database.read_bytes()
     pages = len(whole) // 4096
     assert pages > 5
@@ -83,20 +86,9 @@ def test_a_partly_damaged_index_is_rebuilt(tmp_path: Path, narrative: Path) -> N
             assert len(search(database, narrative, word)) == 1
 
 
-def test_an_inconsistent_index_is_rebuilt(tmp_path: Path, narrative: Path) -> None:
-    database = tmp_path / "narrative.db"
-    assert len(search(database, narrative, "tea")) == 1
-    with closing(sqlite3.connect(database)) as connection:
-        connection.executescript("DELETE FROM sections; DELETE FROM documents;")
-    assert len(search(database, narrative, "tea")) == 1
-
-
-def test_search_works_with_a_folder_in_place_of_the_index(tmp_path: Path, narrative: Path) -> None:
+def test_search_works_without_a_writable_place(tmp_path: Path, narrative: Path) -> None:
     (tmp_path / "narrative.db").mkdir()
     assert len(search(tmp_path / "narrative.db", narrative, "tea")) == 1
-
-
-def test_search_works_without_a_writable_place(tmp_path: Path, narrative: Path) -> None:
     (tmp_path / "file").write_text("")
     assert len(search(tmp_path / "file" / "narrative.db", narrative, "tea")) == 1
     assert search(tmp_path / "none.db", tmp_path / "nowhere", "tea") == []

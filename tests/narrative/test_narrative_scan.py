@@ -116,16 +116,6 @@ def test_an_unreadable_document_is_an_error(narrative: Path) -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-@pytest.mark.slow
-def test_ten_thousand_documents_are_found(tmp_path: Path) -> None:
-    folder = tmp_path / "narrative"
-    (folder / "tasks").mkdir(parents=True)
-    for number in range(10_000):
-        (folder / "tasks" / f"task_{number:04d}-x-ab12.md").touch()
-    found = [seen.path for seen in narrative_scan.documents(str(folder))]
-    assert found == [f"tasks/task_{number:04d}-x-ab12.md" for number in range(10_000)]
-
-
 def test_a_document_whose_path_is_a_secret_is_skipped(tmp_path: Path) -> None:
     token = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
     folder = tmp_path / "feature" / token

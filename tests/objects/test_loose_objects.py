@@ -1,6 +1,4 @@
-import os
 import stat
-import subprocess
 import sys
 from pathlib import Path
 
@@ -43,7 +41,7 @@ def test_object_files_are_private_sharded_and_zstd_compressed(store: LooseStore)
     assert A.canonical == b"CTXO1\x01" + (5).to_bytes(8, "little") + b"alpha"
 
 
-@pytest.mark.parametrize("payload", [b"", b"alpha", b"a longer text, a longer text " * 40])
+@pytest.mark.parametrize("payload", [b"", b"a longer text, a longer text " * 40])
 def test_every_flipped_bit_and_every_truncation_is_detected(
     store: LooseStore, payload: bytes
 ) -> None:
@@ -75,6 +73,8 @@ def test_an_object_under_the_wrong_name_is_e002(store: LooseStore) -> None:
 
 
 def test_writing_repairs_a_damaged_object(store: LooseStore) -> None:
+    with pytest.raises(ObjectNotFound):
+        store.read(A.id)
     store.write([A])
     path_of(store, A.id).write_bytes(b"rubbish")
     assert store.write([A]) == 1
@@ -116,6 +116,7 @@ def test_stray_files_are_not_objects(store: LooseStore) -> None:
     (Path(store.folder) / "README").write_bytes(b"")
     assert list(store.ids()) == [A.id]
     assert len(list(store.everything())) == 5
+    assert (store.matching(A.id[:6]), store.matching("ffff")) == ({A.id}, set())
 
 
 def test_an_unreadable_object_is_an_error_with_a_reason(store: LooseStore) -> None:
@@ -125,30 +126,3 @@ def test_an_unreadable_object_is_an_error_with_a_reason(store: LooseStore) -> No
     path.mkdir()
     with pytest.raises(InvalidEnvelope, match="not a plain file"):
         store.read(A.id)
-
-
-def test_objects_are_found_by_a_prefix_of_their_id(store: LooseStore) -> None:
-    store.write([A, B])
-    assert store.matching(A.id[:6]) == {A.id}
-    assert store.matching("ffff") == set()
-
-
-def test_objects_are_the_same_in_every_process(tmp_path: Path) -> None:
-    program = (
-        "import sys; from ctx.objects.loose_objects import LooseStore;"
-        "from ctx.objects.object_store import blob;"
-        "LooseStore(sys.argv[1]).write([blob(b'one'), blob(b'two' * 1000)])"
-    )
-    seen = []
-    for seed in ("0", "12345"):
-        folder = tmp_path / seed
-        environment = {**os.environ, "PYTHONHASHSEED": seed}
-        subprocess.run([sys.executable, "-c", program, folder], env=environment, check=True)
-        store = LooseStore(str(folder))
-        seen.append([Path(path).read_bytes() for path in store.files()])
-    assert seen[0] == seen[1]
-
-
-def test_a_missing_object_in_a_missing_folder_is_e001(tmp_path: Path) -> None:
-    with pytest.raises(ObjectNotFound):
-        LooseStore(str(tmp_path / "nowhere")).read(A.id)

@@ -23,31 +23,29 @@ def store(tmp_path: Path, replaced: ReplacedObjects) -> LooseStore:
     return LooseStore(str(tmp_path / "objects"), replaced=replaced)
 
 
-def test_an_object_without_a_replacement_is_read_as_it_is(
-    store: LooseStore, replaced: ReplacedObjects
-) -> None:
-    store.write([OLD])
-    assert replaced.current(OLD.id) == OLD.id
-    assert store.read(OLD.id) == OLD
-    assert not Path(replaced.folder).exists()
-
-
 def test_chains_of_replacements_are_followed(store: LooseStore, replaced: ReplacedObjects) -> None:
+    store.write([OLD])
+    assert (replaced.current(OLD.id), store.read(OLD.id)) == (OLD.id, OLD)
+    assert not Path(replaced.folder).exists()
+    replaced.note([(OLD.id, NEW.id)])
+    (file,) = Path(replaced.folder).iterdir()
+    assert (file.name, file.stat().st_size) == (f"{OLD.id}.{NEW.id}", 0)
+    assert file.stat().st_mode & 0o777 == 0o600
+    # A missing replacement does not hide the object.
+    assert store.read(OLD.id) == OLD
+    with pytest.raises(ObjectNotFound):
+        store.read(NEW.id)
+    # The replacement counts although the old object exists; of several, the last that exists.
+    store.write([NEW])
+    replaced.note([(NEW.id, NEWER.id)])
+    assert replaced.standing_in(OLD.id) == [NEWER.id, NEW.id, OLD.id]
+    assert store.read(OLD.id) == NEW
     store.write([NEWER])
-    replaced.note([(OLD.id, NEW.id), (NEW.id, NEWER.id)])
     for named in (OLD.id, NEW.id, NEWER.id):
         assert store.read(named) == NEWER
         assert named in store
     assert store.matching(OLD.id[:8]) == {OLD.id}
     assert OTHER.id not in store
-
-
-def test_replacement_files_are_empty_and_private(replaced: ReplacedObjects) -> None:
-    replaced.note([(OLD.id, NEW.id)])
-    (file,) = Path(replaced.folder).iterdir()
-    assert file.name == f"{OLD.id}.{NEW.id}"
-    assert file.stat().st_size == 0
-    assert file.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_replaced_object_is_not_written_again(
@@ -57,31 +55,9 @@ def test_a_replaced_object_is_not_written_again(
     replaced.note([(OLD.id, NEW.id)])
     assert store.write([OLD]) == 0
     assert list(store.ids()) == [NEW.id]
-
-
-def test_the_replacement_counts_although_the_old_object_exists(
-    store: LooseStore, replaced: ReplacedObjects
-) -> None:
-    store.write([OLD, NEW])
-    replaced.note([(OLD.id, NEW.id)])
-    assert store.read(OLD.id) == NEW
-
-
-def test_a_missing_replacement_does_not_hide_the_object(
-    store: LooseStore, replaced: ReplacedObjects
-) -> None:
-    store.write([OLD])
-    replaced.note([(OLD.id, NEW.id)])
-    assert store.read(OLD.id) == OLD
-    with pytest.raises(ObjectNotFound):
-        store.read(NEW.id)
-
-
-def test_circular_replacements_end(store: LooseStore, replaced: ReplacedObjects) -> None:
-    store.write([NEW])
-    replaced.note([(OLD.id, NEW.id), (NEW.id, OLD.id)])
-    assert store.read(OLD.id) == NEW
-    assert store.read(NEW.id) == NEW
+    # A circle of replacements ends.
+    replaced.note([(NEW.id, OLD.id)])
+    assert store.read(OLD.id) == store.read(NEW.id) == NEW
 
 
 def test_of_two_replacements_the_choice_is_deterministic(
@@ -94,15 +70,6 @@ def test_of_two_replacements_the_choice_is_deterministic(
     assert store.read(OLD.id) == second
     store.write([first])
     assert store.read(OLD.id) == first
-
-
-def test_the_last_replacement_that_exists_is_read(
-    store: LooseStore, replaced: ReplacedObjects
-) -> None:
-    store.write([NEW])
-    replaced.note([(OLD.id, NEW.id), (NEW.id, NEWER.id)])
-    assert replaced.standing_in(OLD.id) == [NEWER.id, NEW.id, OLD.id]
-    assert store.read(OLD.id) == NEW
 
 
 def test_invalid_file_names_are_ignored(replaced: ReplacedObjects) -> None:

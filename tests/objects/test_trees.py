@@ -35,7 +35,7 @@ def put(files: dict[str, ObjectId], path: str, content: ObjectId) -> None:
     files[path] = content
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=effort.times(30))
 @given(st.lists(CHANGES, max_size=5))
 def test_a_tree_is_a_map_of_paths(steps: list[dict[str, ObjectId]]) -> None:
     reader = store()
@@ -89,7 +89,7 @@ def test_fresh_objects_are_those_that_the_other_tree_lacks(
     assert not list(trees.new_objects(reader, after, after))
 
 
-@settings(deadline=None, max_examples=effort.times(60))
+@settings(deadline=None, max_examples=effort.times(30))
 @given(st.lists(st.tuples(CHANGES, st.integers(1, 3)), min_size=2, max_size=3), CHANGES)
 def test_heads_are_merged_to_the_same_tree_in_any_order(
     branches: list[tuple[dict[str, ObjectId], int]], base: dict[str, ObjectId]
