@@ -65,9 +65,33 @@ class SourceText(NamedTuple):
     def text(self, node: "Node") -> str:
         return self.content[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
+    def field(self, node: "Node", name: str) -> str:
+        """The text of a part of a node; empty if it has none."""
+        part = node.child_by_field_name(name)
+        return self.text(part) if part else ""
+
+
+def start_of(node: "Node", *fields: str) -> int:
+    """Where the first of these parts of a node begins; where the node ends if it has none."""
+    for field in fields:
+        if part := node.child_by_field_name(field):
+            return part.start_byte
+    return node.end_byte
+
+
+def access_at(sections: Iterable[tuple[int, str]], place: int, default: str) -> str:
+    """The access that applies at a place: that of the last section that begins before it."""
+    current = default
+    for begin, access in sections:
+        if begin > place:
+            break
+        current = access
+    return current
+
 
 class Language:
-    """How one language is parsed. Each has one instance, called LANGUAGE."""
+    """How one language is parsed. Each has one instance: the LANGUAGE of its module, or one of the
+    LANGUAGES of a module for several."""
 
     name: str
     query_file: str
@@ -119,6 +143,35 @@ class Language:
         """The names in a type, each with its offset in the text."""
         for match in _NAME_IN_TYPE.finditer(text):
             yield match.start(), match.group().decode("utf-8", "replace")
+
+
+class LanguageWithRepeatedBindings(Language):
+    """A language whose bindings follow from the text of a node: the same parameters and first lines
+    occur many times."""
+
+    _LONGEST = 120
+    _MOST = 20_000
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._known_bindings: dict[bytes, tuple[tuple[str, str], ...]] = {}
+
+    def bindings(self, node: "Node", source: SourceText) -> Iterable[tuple[str, str]]:
+        text = source.content[node.start_byte : node.end_byte]
+        known = self._known_bindings.get(text)
+        if known is None:
+            known = tuple(self.new_bindings(node, text, source))
+            if len(text) <= self._LONGEST:
+                if len(self._known_bindings) >= self._MOST:
+                    self._known_bindings.clear()
+                self._known_bindings[text] = known
+        return known
+
+    def new_bindings(
+        self, node: "Node", text: bytes, source: SourceText
+    ) -> Iterable[tuple[str, str]]:
+        """The bindings of a node that was not seen before."""
+        raise NotImplementedError
 
 
 _NAME_IN_TYPE = re.compile(rb"[A-Za-z_][\w.:]*")
@@ -185,12 +238,6 @@ class Grammars(NamedTuple):
     """Matches what the grammar could not parse."""
 
 
-def _language(name: str) -> Language:
-    module = importlib.import_module(f"ctx.code.languages.{name}")
-    language: Language = module.LANGUAGE
-    return language
-
-
 @functools.cache
 def load(name: str) -> Grammars:
     """A language with its grammar and query. Both take milliseconds to create, so they are created
@@ -199,8 +246,9 @@ def load(name: str) -> Grammars:
 
     import tree_sitter
 
-    language = _language(name)
     place = GRAMMARS[name]
+    module = importlib.import_module(f"ctx.code.languages.{place.reader or name}")
+    language: Language = module.LANGUAGES[name] if place.reader else module.LANGUAGE
     pointer = getattr(importlib.import_module(place.module), place.function)()
     grammar = tree_sitter.Language(pointer)
     folder = resources.files("ctx.code.languages")

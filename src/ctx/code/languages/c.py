@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from ctx.code.language import ItemDescription, Language, SourceText
+from ctx.code.language import ItemDescription, Language, SourceText, start_of
 from ctx.code.source_model import SourceImport, SourceItem
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class C(Language):
             return _misread_struct(name, type_node, body, source)
         access = visibility(source.content[node.start_byte : start], source)
         type_ = self.type_of(type_node, source)
-        return ItemDescription(name, start, "function", access, body_start(body, node), type_)
+        return ItemDescription(name, start, "function", access, start_of(node, "body"), type_)
 
     def declared(
         self, node: "Node", parent: SourceItem, source: SourceText
@@ -107,17 +107,11 @@ class C(Language):
             name_node, is_function = named
             if is_elsewhere or (is_function and not is_header(source)):
                 continue
+            name, at = source.text(name_node), name_node.start_byte
             value = declarator.child_by_field_name("value")
-            items.append(
-                ItemDescription(
-                    source.text(name_node),
-                    name_node.start_byte,
-                    "function" if is_function else variable,
-                    access,
-                    value.start_byte if value else end_of_promise(node, source),
-                    type_,
-                )
-            )
+            end = value.start_byte if value else end_of_promise(node, source)
+            kind = "function" if is_function else variable
+            items.append(ItemDescription(name, at, kind, access, end, type_))
         items += defined_in(type_node, source)
         return tuple(items) or None
 
@@ -201,10 +195,6 @@ def declared_name(declarator: "Node | None") -> tuple["Node", bool] | None:
             inner = declarator.named_child(count - 1)
         declarator = inner
     return None
-
-
-def body_start(body: "Node | None", node: "Node") -> int:
-    return body.start_byte if body else node.end_byte
 
 
 def end_of_promise(node: "Node", source: SourceText) -> int:

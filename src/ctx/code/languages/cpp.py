@@ -5,11 +5,10 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ctx.code.language import ItemDescription, SourceText, flatten
+from ctx.code.language import ItemDescription, SourceText, access_at, flatten, start_of
 from ctx.code.languages.c import (
     C,
     blank_word,
-    body_start,
     declared_name,
     end_of_promise,
     is_header,
@@ -132,12 +131,8 @@ class Cpp(C):
     def _access(self, node: "Node", parent: SourceItem) -> str:
         if parent.kind not in _TYPES:
             return "private" if self._is_hidden(node) else "public"
-        current = "private" if parent.kind == "class" else "public"
-        for begin, access in self._accesses.get(parent.end, ()):
-            if begin > node.start_byte:
-                break
-            current = access
-        return current
+        default = "private" if parent.kind == "class" else "public"
+        return access_at(self._accesses.get(parent.end, ()), node.start_byte, default)
 
     def _namespace(self, node: "Node", source: SourceText) -> ItemDescription | None:
         name = node.child_by_field_name("name")
@@ -145,10 +140,9 @@ class Cpp(C):
             if not is_header(source) and not self._is_hidden(node):
                 self._hidden = (node.start_byte, node.end_byte)
             return None
-        body = body_start(node.child_by_field_name("body"), node)
-        return ItemDescription(
-            "".join(source.text(name).split()), name.start_byte, "module", "public", body
-        )
+        full_name = "".join(source.text(name).split())
+        body = start_of(node, "body")
+        return ItemDescription(full_name, name.start_byte, "module", "public", body)
 
     def _class(
         self, node: "Node", kind: str, parent: SourceItem, source: SourceText
@@ -186,7 +180,7 @@ class Cpp(C):
         if not is_function and name_node.type != "qualified_identifier":
             return self.function(node, source)
         body, type_node = node.child_by_field_name("body"), node.child_by_field_name("type")
-        begin = body_start(body, node)
+        begin = start_of(node, "body")
         if type_node is None:
             # The body of a constructor begins with its initialisers.
             for child in node.named_children:
@@ -252,14 +246,9 @@ class Cpp(C):
         name, type_node = node.child_by_field_name("name"), node.child_by_field_name("type")
         if name is None or type_node is None or parent.kind in ("function", "method"):
             return None
-        return ItemDescription(
-            source.text(name),
-            name.start_byte,
-            "type_alias",
-            self._access(node, parent),
-            end_of_promise(node, source),
-            principal(source.text(type_node)),
-        )
+        access, end = self._access(node, parent), end_of_promise(node, source)
+        type_ = principal(source.text(type_node))
+        return ItemDescription(source.text(name), name.start_byte, "type_alias", access, end, type_)
 
     def type_of(self, node: "Node | None", source: SourceText) -> str:
         return principal(source.text(node)) if node and node.type not in _UNNAMED_TYPES else ""
@@ -365,8 +354,7 @@ def principal(text: str) -> str:
 def _value(node: "Node", source: SourceText) -> str:
     """What a variable without a type is initialised with: the result of a call, or a new object."""
     if node.type == "new_expression":
-        type_node = node.child_by_field_name("type")
-        return principal(source.text(type_node)) if type_node else ""
+        return principal(source.field(node, "type"))
     if node.type != "call_expression":
         return ""
     function = node.child_by_field_name("function")

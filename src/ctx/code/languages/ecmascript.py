@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from ctx.code.language import ItemDescription, Language, SourceText, plain_comment
+from ctx.code.language import ItemDescription, Language, SourceText, plain_comment, start_of
 from ctx.code.languages import ecmascript_imports
 from ctx.code.languages.ecmascript_imports import FileNames
 from ctx.code.languages.ecmascript_values import (
@@ -48,8 +48,9 @@ _DIRECTIVE = re.compile(
 
 
 class EcmaScript(Language):
-    def __init__(self) -> None:
+    def __init__(self, name: str, query_file: str) -> None:
         super().__init__()
+        self.name, self.query_file = name, query_file
         self._names = FileNames()
         self._first_overload: tuple[bytes, str, int] = (b"", "", 0)
 
@@ -98,10 +99,8 @@ class EcmaScript(Language):
         if kind == "function":
             if body is None and self._is_overloaded(node, name, source):
                 return None
-            doc = self._doc_of_overloads(name, source)
-            return ItemDescription(
-                name, at, kind, access, body_start, _return_type(node, name, source), (), doc
-            )
+            doc, type_ = self._doc_of_overloads(name, source), _return_type(node, name, source)
+            return ItemDescription(name, at, kind, access, body_start, type_, (), doc)
         if kind in ("class", "interface"):
             bases = bases_of(source.content[name_node.end_byte : body_start])
             return ItemDescription(name, at, kind, access, body_start, "", bases)
@@ -222,8 +221,7 @@ class EcmaScript(Language):
                 ItemDescription(bound, at, kind, access, body, type_)
                 for bound, type_ in bound_names(node, source)
             ] or None
-        type_node = node.child_by_field_name("type")
-        type_ = principal(source.text(type_node)) if type_node else ""
+        type_ = principal(source.field(node, "type"))
         if not type_ and value is not None:
             # An object is its own type: it contains its members.
             type_ = f"={name}" if value.type == "object" else value_of(value, source)
@@ -258,10 +256,9 @@ class EcmaScript(Language):
         body = function.child_by_field_name("body")
         if body is None and self._is_overloaded(node, name, source):
             return None
-        body_start = body.start_byte if body else node.end_byte
-        doc = self._doc_of_overloads(name, source)
-        type_ = _return_type(function, name, source)
-        return ItemDescription(name, name_node.start_byte, kind, access, body_start, type_, (), doc)
+        doc, type_ = self._doc_of_overloads(name, source), _return_type(function, name, source)
+        end = body.start_byte if body else node.end_byte
+        return ItemDescription(name, name_node.start_byte, kind, access, end, type_, (), doc)
 
     def _default(self, node: "Node", source: SourceText) -> ItemDescription | None:
         value = bare(node.child_by_field_name("value"))
@@ -333,16 +330,12 @@ def _named_expression(
 ) -> ItemDescription | None:
     """A function or class expression."""
     if value.type in FUNCTIONS:
-        body = value.child_by_field_name("body")
-        body_start = body.start_byte if body else value.end_byte
-        return ItemDescription(
-            name, at, "function", access, body_start, _return_type(value, name, source)
-        )
+        type_ = _return_type(value, name, source)
+        return ItemDescription(name, at, "function", access, start_of(value, "body"), type_)
     if value.type == "class":
-        body = value.child_by_field_name("body")
-        body_start = body.start_byte if body else value.end_byte
-        bases = bases_of(source.content[value.start_byte : body_start])
-        return ItemDescription(name, at, "class", access, body_start, "", bases)
+        body = start_of(value, "body")
+        bases = bases_of(source.content[value.start_byte : body])
+        return ItemDescription(name, at, "class", access, body, "", bases)
     return None
 
 
@@ -408,3 +401,11 @@ def _return_type(function: "Node", name: str, source: SourceText) -> str:
     if body is None:
         return ""
     return f"={name}" if body.type == "object" else value_of(body, source)
+
+
+_QUERIES = {
+    "javascript": "javascript.scm jsx.scm",
+    "typescript": "typescript.scm",
+    "tsx": "typescript.scm jsx.scm",
+}
+LANGUAGES = {name: EcmaScript(name, query_file) for name, query_file in _QUERIES.items()}

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from ctx.code.language import (
     ItemDescription,
-    Language,
+    LanguageWithRepeatedBindings,
     SourceText,
     collapsed,
     comment_before,
     flatten,
+    start_of,
 )
 from ctx.code.source_model import SourceImport, SourceItem
 
@@ -56,20 +57,14 @@ _BRACES, _BRACKETS = re.compile(rb"\{[^{}]*\}"), re.compile(rb"\[[^\[\]]*\]")
 _PARENTHESES = re.compile(rb"\([^()]*\)")
 _PATH = re.compile(r"(?:\.[^\W\d]\w*|\(\))*")
 _LONGEST_EXPRESSION = 300
-_LONGEST_REMEMBERED = 100
-_MOST_REMEMBERED = 20_000
 _DIRECTIVE = re.compile(rb"//(?:[a-z]+:\S|nolint\b|\s*\+build\s)")
 _MAJOR_VERSION = re.compile(r"v\d+")
 _VERSION_SUFFIX = re.compile(r"\.v\d+$")
 
 
-class Go(Language):
+class Go(LanguageWithRepeatedBindings):
     name = "go"
     query_file = "go.scm"
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._known_bindings: dict[bytes, tuple[tuple[str, str], ...]] = {}
 
     def item(
         self, node: "Node", kind: str, parent: SourceItem, source: SourceText
@@ -89,40 +84,47 @@ class Go(Language):
                 node, ItemDescription(name, at, kind, access, node.end_byte, doc=doc), source
             )
         if kind == "type_alias":
-            meant = node.child_by_field_name("type")
-            type_ = principal(source.text(meant)) if meant else ""
+            type_ = principal(source.field(node, "type"))
             return ItemDescription(name, at, kind, access, node.end_byte, type_, (), doc)
-        result = node.child_by_field_name("result")
-        type_ = principal(_first_result(source.text(result))) if result else ""
+        type_ = principal(_first_result(source.field(node, "result")))
         bases = _receiver(head[1]) if head and head[1] else ()
-        body = node.child_by_field_name("body")
-        body_start = body.start_byte if body else node.end_byte
-        return ItemDescription(name, at, kind, access, body_start, type_, bases, doc)
+        body = start_of(node, "body")
+        return ItemDescription(name, at, kind, access, body, type_, bases, doc)
 
     def imports(
         self, node: "Node", scope: int, line: int, source: SourceText
     ) -> Iterable[SourceImport]:
-        path_node, alias_node = node.child_by_field_name("path"), node.child_by_field_name("name")
-        module = source.text(path_node).strip('"`') if path_node else ""
+        module = source.field(node, "path").strip('"`')
         if not module:
             return
-        alias = source.text(alias_node) if alias_node else package_name(module)
+        alias = source.field(node, "name") or package_name(module)
         if alias == ".":
             yield SourceImport(scope, "", module, "*", line)
         else:
             yield SourceImport(scope, "" if alias == "_" else alias, module, "", line)
 
-    def bindings(self, node: "Node", source: SourceText) -> Iterable[tuple[str, str]]:
-        text = source.content[node.start_byte : node.end_byte]
-        # The same parameters and first lines occur many times.
-        known = self._known_bindings.get(text)
-        if known is None:
-            known = tuple(_bindings(node, text, source))
-            if len(text) <= _LONGEST_REMEMBERED:
-                if len(self._known_bindings) >= _MOST_REMEMBERED:
-                    self._known_bindings.clear()
-                self._known_bindings[text] = known
-        return known
+    def new_bindings(
+        self, node: "Node", text: bytes, source: SourceText
+    ) -> Iterable[tuple[str, str]]:
+        written = text.decode("utf-8", "replace")
+        match node.type:
+            case "short_var_declaration":
+                return _short_declaration(node, text, source)
+            case "parameter_declaration" | "variadic_parameter_declaration":
+                return _declarations(written)
+            case "field_declaration":
+                return _field(written)
+            case "range_clause":
+                return _range_variables(node, source)
+            case "var_spec" if not node.child_by_field_name("type"):
+                names = written.partition("=")[0]
+                return _pairs(names, node.child_by_field_name("value"), source)
+            case "var_spec":
+                return _declarations(written.partition("=")[0])
+            case _:
+                # The element type of a composite type.
+                element = principal(written)
+                return [("[]", element)] if element not in ("", "func") else ()
 
     def expression(self, text: bytes) -> str | None:
         if b"(" in text or b"{" in text:
@@ -145,7 +147,7 @@ class Go(Language):
                 yield match.start(), name
 
 
-def _parameters(node: "Node", text: bytes, source: SourceText) -> Iterable[tuple[str, str]]:
+def _short_declaration(node: "Node", text: bytes, source: SourceText) -> Iterable[tuple[str, str]]:
     """The bindings of `a, b := …`. Most are simple enough to be read without the tree."""
     call = _CALL_ASSIGNMENT.fullmatch(text)
     if call:
@@ -158,31 +160,7 @@ def _parameters(node: "Node", text: bytes, source: SourceText) -> Iterable[tuple
         text[-1:] == b"}" and (literal := _LITERAL_ASSIGNMENT.match(text)) and literal[2] != b"func"
     ):
         return ((literal[1].decode(), literal[2].decode()),)
-    left = node.child_by_field_name("left")
-    if left is None:
-        return ()
-    return _pairs(source.text(left), node.child_by_field_name("right"), source)
-
-
-def _bindings(node: "Node", text: bytes, source: SourceText) -> Iterable[tuple[str, str]]:
-    match node.type:
-        case "short_var_declaration":
-            return _parameters(node, text, source)
-        case "parameter_declaration" | "variadic_parameter_declaration":
-            return _declarations(text.decode("utf-8", "replace"))
-        case "field_declaration":
-            return _field(text.decode("utf-8", "replace"))
-        case "range_clause":
-            return _range_variables(node, source)
-        case "var_spec" if not node.child_by_field_name("type"):
-            names = source.text(node).partition("=")[0]
-            return _pairs(names, node.child_by_field_name("value"), source)
-        case "var_spec":
-            return _declarations(source.text(node).partition("=")[0])
-        case _:
-            # The element type of a composite type.
-            element = principal(text.decode("utf-8", "replace"))
-            return [("[]", element)] if element not in ("", "func") else ()
+    return _pairs(source.field(node, "left"), node.child_by_field_name("right"), source)
 
 
 def _range_variables(node: "Node", source: SourceText) -> Iterator[tuple[str, str]]:
@@ -223,11 +201,11 @@ def _defined_type(node: "Node", type_: ItemDescription, source: SourceText) -> I
 
 
 def _variables(node: "Node", kind: str, source: SourceText) -> list[ItemDescription] | None:
-    declared, values = node.child_by_field_name("type"), node.child_by_field_name("value")
-    type_ = principal(source.text(declared)) if declared else ""
+    declared, values = source.field(node, "type"), node.child_by_field_name("value")
+    type_ = principal(declared)
     assigned = values.named_children if values and not declared else []
     names = [child for child in node.children_by_field_name("name") if child.is_named]
-    body = values.start_byte if values else node.end_byte
+    body = start_of(node, "value")
     doc = comment_before(source.content, node.start_byte, _DIRECTIVE)
     items = []
     for place, name_node in enumerate(names):
@@ -292,7 +270,7 @@ def value(node: "Node", source: SourceText) -> str:
         return _callee(node, source)
     if kind in ("composite_literal", "type_assertion_expression", "type_conversion_expression"):
         type_node = node.child_by_field_name("type")
-        type_ = principal(source.text(type_node)) if type_node else ""
+        type_ = principal(source.field(node, "type"))
         # A call of a generic function looks like a conversion.
         is_call = type_node and kind[5] == "c" and type_node.type == "generic_type"
         return f"{type_}()" if is_call and type_ else type_
@@ -307,13 +285,11 @@ def _callee(node: "Node", source: SourceText) -> str:
     if function is None:
         return ""
     text = source.content[function.start_byte : function.end_byte]
-    if text in (b"new", b"make"):
-        arguments = node.child_by_field_name("arguments")
-        made = arguments.named_child(0) if arguments and arguments.named_child_count else None
-        return principal(source.text(made)) if made else ""
-    if text == b"append":
+    if text in (b"new", b"make", b"append"):
         arguments = node.child_by_field_name("arguments")
         first = arguments.named_child(0) if arguments and arguments.named_child_count else None
+        if text != b"append":
+            return principal(source.text(first)) if first else ""
         return value(first, source) if first and first.type != "call_expression" else ""
     called = LANGUAGE.expression(text)
     if called is None:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from ctx.code.language import (
     ItemDescription,
-    Language,
+    LanguageWithRepeatedBindings,
     SourceText,
     collapsed,
     comment_before,
     flatten,
+    start_of,
 )
 from ctx.code.source_model import SourceImport, SourceItem
 
@@ -55,7 +56,6 @@ _INNERMOST = re.compile(r"<[^<>]*>|\([^()]*\)")
 _BASES = re.compile(r"\b(?:extends|implements)\b")
 _LONGEST_CALL = 2_000
 _LONGEST_REMEMBERED = 120
-_MOST_REMEMBERED = 20_000
 
 
 class _ShortNames(dict[bytes, str]):
@@ -66,14 +66,13 @@ class _ShortNames(dict[bytes, str]):
             super().__setitem__(text, called)
 
 
-class Java(Language):
+class Java(LanguageWithRepeatedBindings):
     name = "java"
     query_file = "java.scm"
 
     def __init__(self) -> None:
         super().__init__()
         self.known_expressions = _ShortNames()
-        self._known_bindings: dict[bytes, tuple[tuple[str, str], ...]] = {}
 
     def item(
         self, node: "Node", kind: str, parent: SourceItem, source: SourceText
@@ -95,11 +94,11 @@ class Java(Language):
         access = _visibility(_modifiers(node, source), parent)
         doc = comment_before(source.content, node.start_byte)
         if kind == "method":
-            type_node = node.child_by_field_name("type")
-            if type_node is None:
+            declared = source.field(node, "type")
+            if not declared:
                 # A constructor: its name refers to the class.
                 return ItemDescription(name, at, kind, access, body_start, name, (name,), doc)
-            type_ = principal(source.text(type_node))
+            type_ = principal(declared)
             return ItemDescription(name, at, kind, access, body_start, type_, (), doc)
         promise = source.content[name_node.end_byte : body_start].decode("utf-8", "replace")
         return ItemDescription(name, at, kind, access, body_start, "", _bases(promise), doc)
@@ -113,16 +112,34 @@ class Java(Language):
         module, _, item = "".join(match[1].split()).rpartition(".")
         yield SourceImport(scope, "" if item == "*" else item, module, item, line)
 
-    def bindings(self, node: "Node", source: SourceText) -> Iterable[tuple[str, str]]:
-        text = source.content[node.start_byte : node.end_byte]
-        known = self._known_bindings.get(text)
-        if known is None:
-            known = tuple(_bindings(node, source))
-            if len(text) <= _LONGEST_REMEMBERED:
-                if len(self._known_bindings) >= _MOST_REMEMBERED:
-                    self._known_bindings.clear()
-                self._known_bindings[text] = known
-        return known
+    def new_bindings(
+        self, node: "Node", text: bytes, source: SourceText
+    ) -> Iterator[tuple[str, str]]:
+        kind, written = node.type, text.decode("utf-8", "replace")
+        if kind in ("local_variable_declaration", "field_declaration"):
+            plain = _DECLARATION.fullmatch(written)
+            if plain and plain[1] != "var" and not (plain[3] and _ANOTHER.search(plain[3])):
+                if held := principal(plain[1]):
+                    yield plain[2], held
+                return
+            type_ = source.field(node, "type")
+            held = principal(type_)
+            for declarator in node.children_by_field_name("declarator"):
+                name = source.field(declarator, "name")
+                if type_ == "var" and (initial := declarator.child_by_field_name("value")):
+                    held = _value(initial, source)
+                if name and held:
+                    yield name, held
+        elif kind in ("enhanced_for_statement", "resource", "instanceof_expression"):
+            type_ = source.field(node, "right" if kind == "instanceof_expression" else "type")
+            name = source.field(node, "name")
+            if name and (held := principal(type_)):
+                yield name, held
+        else:
+            match = _TYPED_NAME.fullmatch(written)
+            # With several types, it is unknown which one it is.
+            if match and "|" not in match[1] and (held := principal(match[1])):
+                yield match[2], held
 
     def expression(self, text: bytes) -> str | None:
         if text.isalnum():
@@ -149,27 +166,18 @@ def _fields(node: "Node", parent: SourceItem, source: SourceText) -> list[ItemDe
     if parent.kind != "interface" and "static" not in modifiers:
         return None
     is_const = parent.kind == "interface" or "final" in modifiers
-    type_node = node.child_by_field_name("type")
-    type_ = principal(source.text(type_node)) if type_node else ""
+    kind, access = "const" if is_const else "static", _visibility(modifiers, parent)
+    type_ = principal(source.field(node, "type"))
     doc = comment_before(source.content, node.start_byte)
     items = []
     for declarator in node.children_by_field_name("declarator"):
-        name_node = declarator.child_by_field_name("name")
-        if name_node is None:
-            continue
-        value = declarator.child_by_field_name("value")
-        items.append(
-            ItemDescription(
+        if name_node := declarator.child_by_field_name("name"):
+            name, at, body = (
                 source.text(name_node),
                 name_node.start_byte,
-                "const" if is_const else "static",
-                _visibility(modifiers, parent),
-                value.start_byte if value else declarator.end_byte,
-                type_,
-                (),
-                doc,
+                start_of(declarator, "value"),
             )
-        )
+            items.append(ItemDescription(name, at, kind, access, body, type_, (), doc))
     return items or None
 
 
@@ -201,40 +209,9 @@ def _bases(promise: str) -> tuple[str, ...]:
     return tuple(name for name in names if name and "<" not in name)
 
 
-def _bindings(node: "Node", source: SourceText) -> Iterator[tuple[str, str]]:
-    kind = node.type
-    if kind in ("local_variable_declaration", "field_declaration"):
-        plain = _DECLARATION.fullmatch(source.text(node))
-        if plain and plain[1] != "var" and not (plain[3] and _ANOTHER.search(plain[3])):
-            if held := principal(plain[1]):
-                yield plain[2], held
-            return
-        type_node = node.child_by_field_name("type")
-        type_ = source.text(type_node) if type_node else ""
-        held = principal(type_)
-        for declarator in node.children_by_field_name("declarator"):
-            name_node = declarator.child_by_field_name("name")
-            if type_ == "var" and (initial := declarator.child_by_field_name("value")):
-                held = _value(initial, source)
-            if name_node and held:
-                yield source.text(name_node), held
-    elif kind in ("enhanced_for_statement", "resource", "instanceof_expression"):
-        is_test = kind == "instanceof_expression"
-        type_node = node.child_by_field_name("right" if is_test else "type")
-        name_node = node.child_by_field_name("name")
-        if type_node and name_node and (held := principal(source.text(type_node))):
-            yield source.text(name_node), held
-    else:
-        match = _TYPED_NAME.fullmatch(source.text(node))
-        # With several types, it is unknown which one it is.
-        if match and "|" not in match[1] and (held := principal(match[1])):
-            yield match[2], held
-
-
 def _value(node: "Node", source: SourceText) -> str:
     if node.type == "object_creation_expression":
-        type_node = node.child_by_field_name("type")
-        return principal(source.text(type_node)) if type_node else ""
+        return principal(source.field(node, "type"))
     if node.type == "method_invocation":
         called = LANGUAGE.expression(source.content[node.start_byte : node.end_byte])
         return f"{called}()" if called and called[0] != "?" else ""

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ctx.code.language import HASH_COMMENT, ItemDescription, Language, SourceText, flatten
+from ctx.code.language import HASH_COMMENT, ItemDescription, Language, SourceText, flatten, start_of
 from ctx.code.source_model import SourceImport, SourceItem
 
 if TYPE_CHECKING:
@@ -39,12 +39,9 @@ class Python(Language):
         name = source.text(name_node)
         if kind == "type_alias":
             # `type Pair[A, B] = …`: the parameters are not part of the name.
-            name, value = name.partition("[")[0], node.child_by_field_name("right")
-            start = value.start_byte if value else node.end_byte
-            type_ = principal(source.content[start : node.end_byte])
-            return ItemDescription(
-                name, name_node.start_byte, kind, _visibility(name), start, type_
-            )
+            name, start = name.partition("[")[0], start_of(node, "right")
+            type_, access = principal(source.content[start : node.end_byte]), _visibility(name)
+            return ItemDescription(name, name_node.start_byte, kind, access, start, type_)
         at, access = name_node.start_byte, _visibility(name)
         body = node.child_by_field_name("body")
         body_start = body.start_byte if body else node.end_byte

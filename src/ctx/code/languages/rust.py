@@ -123,17 +123,11 @@ class Rust(Language):
         if kind == "function":
             if parent.kind in ("impl", "trait"):
                 kind = "method"
-            returns = node.child_by_field_name("return_type")
-            type_ = _return_type(source.text(returns), name, parent) if returns else ""
+            type_ = _return_type(source.field(node, "return_type"), name, parent)
             body_node = node.child_by_field_name("body")
-        elif kind in ("const", "static"):
-            declared = node.child_by_field_name("type")
-            type_ = principal(source.text(declared)) if declared else ""
-            body_node = node.child_by_field_name("value")
-        elif kind == "type_alias":
-            declared = node.child_by_field_name("type")
-            type_ = principal(source.text(declared)) if declared else ""
-            body_node = None
+        elif kind in ("const", "static", "type_alias"):
+            type_ = principal(source.field(node, "type"))
+            body_node = node.child_by_field_name("value") if kind != "type_alias" else None
         elif kind == "macro":
             is_shared = b"macro_export" in _attributes(content, start)
             access = "public" if is_shared else "crate"
@@ -141,8 +135,7 @@ class Rust(Language):
         else:
             body_node = node.child_by_field_name("body")
             if kind == "trait":
-                declared = node.child_by_field_name("bounds")
-                bases = bounds(source.text(declared)) if declared else ()
+                bases = bounds(source.field(node, "bounds"))
             if kind == "struct" and body_node and content[body_node.start_byte] == 0x28:
                 # The fields of a tuple struct are part of its signature.
                 body_node = None
@@ -202,12 +195,8 @@ class Rust(Language):
             named = _TYPED.match(text)
             if named is None:
                 return ()
-            return (
-                (
-                    named.group(1).decode("utf-8", "replace"),
-                    principal(text[named.end() :].decode("utf-8", "replace")),
-                ),
-            )
+            type_ = principal(text[named.end() :].decode("utf-8", "replace"))
+            return ((named.group(1).decode("utf-8", "replace"), type_),)
         if kind == "enum_variant":
             named = _VARIANT.match(text)
             return ((named.group().decode("utf-8", "replace"), "=Self"),) if named else ()
