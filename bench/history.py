@@ -20,7 +20,7 @@ from sqlite3 import Connection
 from bench import report, timing
 from bench.timing import Cost, Figure, more, ms, times
 from ctx import layout
-from ctx.code import segments
+from ctx.code import postings
 from ctx.code.history import commit_queries
 from ctx.code.history.history_refresh import MOST, refresh
 from ctx.code.history.history_tables import SCHEMA
@@ -35,7 +35,7 @@ def database(path: str) -> Connection:
     connection = connect(path, "mode=rwc")
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = NORMAL")
-    execute_script(connection, SCHEMA + segments.SCHEMA)
+    execute_script(connection, SCHEMA + postings.SCHEMA)
     return connection
 
 

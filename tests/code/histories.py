@@ -7,7 +7,7 @@ from sqlite3 import Connection
 from typing import NamedTuple
 
 from ctx import layout
-from ctx.code import segments
+from ctx.code import postings
 from ctx.code.history import commit_queries
 from ctx.code.history.history_refresh import MOST, HistorySize, refresh
 from ctx.code.history.history_tables import SCHEMA
@@ -77,7 +77,7 @@ class History:
             else sqlite.connect(database, "mode=rwc")
         )
         if not self.connection.execute("SELECT 1 FROM sqlite_master").fetchone():
-            sqlite.execute_script(self.connection, SCHEMA + segments.SCHEMA)
+            sqlite.execute_script(self.connection, SCHEMA + postings.SCHEMA)
         self.project = layout.project_at(str(root))
 
     def refresh(

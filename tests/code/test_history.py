@@ -12,8 +12,7 @@ import pytest
 from ctx import layout
 from ctx.code.history import commit_queries
 from ctx.code.history.commit_queries import CoChange, RecentFile
-from ctx.code.history.git_log import LONGEST_MESSAGE
-from ctx.code.history.history_refresh import HistorySize, refresh
+from ctx.code.history.history_refresh import LONGEST_MESSAGE, HistorySize, refresh
 from tests import secrets_generator
 from tests.code.histories import FIRST, History, Made, make
 from tests.conftest import git

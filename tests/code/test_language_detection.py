@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctx.code import attributes, encoding, generated_files, language_detection
-from ctx.code.attributes import Attributes
+from ctx.code import encoding, generated_files, language_detection
+from ctx.code.generated_files import Attributes
 from tests import effort
 
 LIMITS = language_detection.FileLimits(100_000)
@@ -250,7 +250,7 @@ def test_files_that_only_mention_generators_are_not_generated(path: str, content
     assert language_detection.unfit(path, content, LIMITS) is None
 
 
-@pytest.mark.parametrize("module", [language_detection, generated_files, attributes, encoding])
+@pytest.mark.parametrize("module", [language_detection, generated_files, encoding])
 def test_the_modules_that_contain_the_markers_are_not_generated(module: object) -> None:
     path = Path(str(getattr(module, "__file__", "")))
     assert language_detection.unfit(path.name, path.read_bytes(), LIMITS) is None
@@ -260,7 +260,7 @@ def test_the_modules_that_contain_the_markers_are_not_generated(module: object) 
 
 
 def test_gitattributes_overrule_detection() -> None:
-    reason = attributes.read(
+    reason = generated_files.read(
         b"\xef\xbb\xbf# About our files\n"
         b"*.gen.py linguist-generated\n"
         b"api/** linguist-generated=true text\n"
@@ -301,13 +301,13 @@ def test_gitattributes_overrule_detection() -> None:
 
 
 def test_only_the_gitattributes_at_the_root_are_read(folder: Path) -> None:
-    assert attributes.read_attributes(str(folder)) == Attributes()
+    assert generated_files.read_attributes(str(folder)) == Attributes()
     (folder / ".gitattributes").write_text("*.py linguist-generated\n")
-    assert attributes.read_attributes(str(folder)).says("x/a.py", "generated") is True
-    assert attributes.read_attributes(str(folder)).says("x/a.py", "vendored") is None
+    assert generated_files.read_attributes(str(folder)).says("x/a.py", "generated") is True
+    assert generated_files.read_attributes(str(folder)).says("x/a.py", "vendored") is None
     (folder / "sub").mkdir()
     (folder / "sub" / ".gitattributes").symlink_to(folder / ".gitattributes")
-    assert attributes.read_attributes(str(folder / "sub")) == Attributes()
+    assert generated_files.read_attributes(str(folder / "sub")) == Attributes()
 
 
 def test_some_files_are_excluded_without_reading_them() -> None:
@@ -361,7 +361,7 @@ def test_any_bytes_can_be_decoded(path: str, mark: bytes, head: bytes, rest: byt
     content = mark + head + rest
     language_detection.language_of(path, content)
     language_detection.unfit(path, content, language_detection.FileLimits(2000, Attributes()))
-    attributes.read(content)
+    generated_files.read(content)
     # Whatever comes out can be written down.
     encoding.decode(content).text.encode("utf-8")
 

@@ -11,7 +11,7 @@ from ctx import terms
 from ctx.code import file_roles, file_words, postings
 from ctx.code.bm25 import Bm25Collection
 from ctx.code.file_words import BODY, NAMES, PATH, SUBJECT
-from ctx.code.segments import COMMITS, FILES, SCHEMA
+from ctx.code.postings import COMMITS, FILES, SCHEMA
 from ctx.sqlite.connection import execute_script
 from tests import effort
 

@@ -10,7 +10,7 @@ from ctx.code import file_listing, unindexed_search
 from ctx.code.bm25 import Bm25Collection
 from ctx.code.file_words import BODY, NAMES, PATH
 from ctx.code.index_check import SourceTree
-from ctx.code.segments import FILES
+from ctx.code.postings import FILES
 from tests.conftest import git
 
 FILES_OF_A_SHOP = {

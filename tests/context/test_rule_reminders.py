@@ -2,7 +2,7 @@
 
 import pytest
 
-from ctx.context.rule_reminders import Rule, about_to_break
+from ctx.context.relevance import Rule, about_to_break
 from ctx.ids import NodeId, Ulid
 
 ID = NodeId(Ulid("01M7E8EP508EB05Z0Y7WVT0A4M"))

@@ -11,7 +11,7 @@ from ctx import clock, tokens
 from ctx.agents.claude_code.hooks import ClaudeHooks
 from ctx.context import contexts, layers
 from ctx.context.contexts import LAYERS
-from ctx.context.layer_limits import LayerLimits
+from ctx.context.layer_lines import LayerLimits
 from ctx.context.layers import ContextRequest
 from ctx.layout import Place
 from ctx.memory.changes import changing

@@ -10,7 +10,7 @@ from ctx.code import build, file_words, index_file, postings
 from ctx.code.history import commit_meanings
 from ctx.code.history import history_refresh as history
 from ctx.code.index_check import SourceTree
-from ctx.code.segments import FILES
+from ctx.code.postings import FILES
 from ctx.layout import Project
 from ctx.packs import file_ranking
 from ctx.packs.file_ranking import RankedFile

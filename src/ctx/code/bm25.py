@@ -9,7 +9,7 @@ from sqlite3 import Connection
 from typing import NamedTuple
 
 from ctx.code import file_words
-from ctx.code.segments import FIELDS, Segment, segments_of, texts_of
+from ctx.code.postings import FIELDS, Segment, segments_of, texts_of
 
 _MOST_WORDS = 256
 """The maximum number of words of a question: those with the highest weights."""

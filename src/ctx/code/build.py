@@ -23,7 +23,6 @@ from ctx.code import (
     index_check,
     index_file,
     postings,
-    segments,
 )
 from ctx.code.file_listing import FileListing, ListedFile
 from ctx.code.file_reader import FileRecord, FileToRead
@@ -154,9 +153,9 @@ class _Refresh:
         )
 
     def _settle_words(self) -> None:
-        if postings.is_due(self._connection, segments.FILES):
+        if postings.is_due(self._connection, postings.FILES):
             with index_file.writing(self._connection, self._place.database):
-                postings.settle(self._connection, segments.FILES)
+                postings.settle(self._connection, postings.FILES)
 
     def _apply_changed_limits(self) -> None:
         """Check every file again if the limits for parsing have changed."""

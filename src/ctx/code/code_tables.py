@@ -5,7 +5,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from sqlite3 import Connection
 
-from ctx.code import postings, segments
+from ctx.code import postings
 from ctx.code.file_reader import FileRecord
 from ctx.code.packages.package_model import PackageWorkspace
 from ctx.code.resolve import facts
@@ -32,7 +32,7 @@ def put(connection: Connection, read: FileRecord, *, others: bool) -> set[str]:
         )
         return set()
     if read.words:
-        postings.put(connection, segments.FILES, read.file_id, read.role, read.words)
+        postings.put(connection, postings.FILES, read.file_id, read.role, read.words)
     before = _stored_file(connection, read.file_id)
     connection.execute(
         "UPDATE files SET language = ?, size = ?, mtime_ns = ?, ctime_ns = ?, inode = ?,"
@@ -56,7 +56,7 @@ def remove(connection: Connection, file_id: int) -> set[str]:
     before = _stored_file(connection, file_id)
     names = _forget(connection, file_id, before) if before else set()
     connection.execute("DELETE FROM files WHERE id = ?", (file_id,))
-    postings.remove(connection, segments.FILES, [file_id])
+    postings.remove(connection, postings.FILES, [file_id])
     return names
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ctx import clock
 from ctx.checkouts import Checkout
-from ctx.code import attributes, grammars, index_file, postings, segments
+from ctx.code import generated_files, grammars, index_file, postings
 from ctx.code.file_listing import ExcludedPath, FileListing, ListedFile
 from ctx.code.language_detection import FileLimits
 from ctx.code.vocabulary import LARGEST_FILE
@@ -86,7 +86,7 @@ def _is_current(connection: Connection, place: SourceTree, files: list[ListedFil
         and bool(index_file.read_note(connection, PACKAGES))
         and not any(compare(connection, files))
         and not 0 < len(index_file.unresolved_files(connection)) <= AT_ONCE
-        and not postings.is_due(connection, segments.FILES)
+        and not postings.is_due(connection, postings.FILES)
     )
 
 
@@ -110,7 +110,7 @@ def compare(connection: Connection, files: Iterable[ListedFile]) -> Comparison:
 
 def limits(root: str, max_bytes: int) -> FileLimits:
     """What is not parsed in a project, including its own attributes."""
-    return FileLimits(max_bytes, attributes.read_attributes(root))
+    return FileLimits(max_bytes, generated_files.read_attributes(root))
 
 
 def limits_digest(place: SourceTree) -> str:

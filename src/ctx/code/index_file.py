@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from sqlite3 import Connection
 
 from ctx import disk
-from ctx.code import segments
+from ctx.code import postings
 from ctx.code.history import history_tables as history
 from ctx.errors import CtxError, IndexCorrupt
 from ctx.sqlite.connection import (
@@ -91,7 +91,7 @@ def _lay_out(connection: Connection) -> None:
         schema = resources.files("ctx.code").joinpath("schema.sql").read_text("utf-8")
         execute_script(connection, schema)
         execute_script(connection, history.SCHEMA)
-        execute_script(connection, segments.SCHEMA)
+        execute_script(connection, postings.SCHEMA)
         mark(connection, APPLICATION_ID, VERSION)
 
 

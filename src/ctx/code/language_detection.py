@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ctx.code import generated_files
-from ctx.code.attributes import Attributes
 from ctx.code.encoding import marked_encoding
+from ctx.code.generated_files import Attributes
 
 HEAD = 8192
 """The maximum number of bytes that are read from the beginning of a file."""

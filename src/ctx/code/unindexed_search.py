@@ -38,8 +38,8 @@ from ctx.code.file_roles import BESIDE
 from ctx.code.file_words import BODY, NAMES, PATH
 from ctx.code.index_check import SourceTree
 from ctx.code.lookup import Code
+from ctx.code.postings import FILES
 from ctx.code.process_pool import LARGE
-from ctx.code.segments import FILES
 from ctx.sqlite.connection import closed_on_failure, transaction
 
 SECONDS = 2.0

@@ -1,8 +1,8 @@
 """Context: what an agent gets from a hook, in which order, and at what cost.
 
-    layers, session_layers   what a session gets at its start; layer_lines renders it as lines
+    layers, session_layers   what a session gets at its start; layer_lines renders it as lines and
+                             has the limits of each layer
     command_lines            the commands that work in a project, one layer
-    layer_limits             how many tokens and items each layer may have
     contexts                 a context as a value, and the table of prepared contexts
     compose                  entries in, one markdown text out, never over its budget
     hook_queries             the statements that hooks run
@@ -10,10 +10,8 @@
     default_view             which nodes those are
     context_page             one text of a context: memory, then the layers of sessions
     compaction_state         the state of a session after its conversation was compacted
-    relevance                what is added to a prompt
+    relevance                what is added to a prompt, and the rules that it would break
     before_edit              what an agent is given before it edits a file
-    other_trees              whether a change of another working tree is in this one
-    rule_reminders           which rules a prompt is about to break
     past_work, layer_rows    what past sessions said, ranked once, in three layers
     excerpt_search           what past sessions said about a first prompt
     project_store_context    what an agent gets from a project's store

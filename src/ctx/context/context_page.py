@@ -20,8 +20,7 @@ from ctx.context import compose
 from ctx.context.compose import STATE, ContextBody, ContextEntry, ContextFrame, OmittedNodes
 from ctx.context.context_entries import LoadedEntry, load
 from ctx.context.contexts import LAYERS, MEMORY, PAST_WORK, RULES, Context, ContextItem
-from ctx.context.layer_limits import LayerLimits
-from ctx.context.layer_lines import FittedLayer, Layer, LayerLine, fit
+from ctx.context.layer_lines import FittedLayer, Layer, LayerLimits, LayerLine, fit
 from ctx.context.layer_lines import layer_tokens as tokens_wanted
 from ctx.ids import NodeId
 

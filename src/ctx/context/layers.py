@@ -33,8 +33,7 @@ from ctx.context.contexts import (
     ContextItem,
 )
 from ctx.context.default_view import ViewScope
-from ctx.context.layer_limits import LayerLimits
-from ctx.context.layer_lines import Layer
+from ctx.context.layer_lines import Layer, LayerLimits
 from ctx.ids import NodeId, Ulid
 
 LARGEST_PART = 2_500

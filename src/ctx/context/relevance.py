@@ -1,4 +1,4 @@
-"""Which nodes to add to a prompt without being asked.
+"""Which nodes and rules to add to a prompt without being asked.
 
 Most prompts need nothing. An irrelevant node costs tokens and trust, so the bar is high: the node
 mentions something that the prompt names (a file, a symbol, a test, an error), or shares most of the
@@ -7,10 +7,15 @@ session, which has a little of everything. A bug fix or a failure about the same
 the agent may be about to repeat a mistake.
 """
 
-from collections.abc import Collection, Sequence
-from typing import NamedTuple
+import re
+from collections.abc import Collection, Iterable, Sequence
+from sqlite3 import Connection
+from typing import Any, NamedTuple
 
 from ctx import terms
+from ctx.context import hook_queries
+from ctx.ids import NodeId
+from ctx.memory import model
 from ctx.memory.model import Node
 from ctx.packs.node_ranking import RankedNode
 from ctx.search.entities import Entities
@@ -160,3 +165,79 @@ def _is_whole_word(text: str, at: int, length: int) -> bool:
 
 def _is_news(own: set[str], asked: set[str]) -> bool:
     return len(own - asked - _SOURCE_WORDS) >= max(2, _LEAST_NEW_SHARE * len(own))
+
+
+# Which rules a prompt is about to break.
+
+MOST_RULES = 2
+"""The most rules that are repeated with a prompt."""
+
+_MOST_KNOWN_RULES = 300
+_LONGEST_RULE = 400
+_TAGS = ("kind:rule", "kind:decision", "tier:pinned")
+_FORBIDS = re.compile(
+    r"\b(?:never|(?:do|must|should|may|can) ?not|don['’]?t|mustn['’]?t|shouldn['’]?t|can['’]?t|stop"
+    r"|avoid|without|no|niemals|nie|nicht|keine?)\s+((?:[\w'’-]+\s*){1,5})",
+    re.IGNORECASE,
+)
+_RIVALS = tuple(
+    frozenset(group.split())
+    for group in (
+        "npm pnpm yarn bun",
+        "pip uv poetry pipenv conda",
+        "jest vitest mocha",
+        "black ruff yapf",
+        "flake8 pylint ruff",
+        "tabs spaces",
+        "merge rebase",
+        "docker podman",
+        "unittest pytest",
+    )
+)
+_WORDS = re.compile(r"[\w'-]+")
+# `Do not forget to …`, `do not need to …` forbid nothing.
+_NOT_FORBIDDEN = frozenset(
+    terms.query("forget need have be worry want ever just even only yet this that it them")
+)
+
+
+class Rule(NamedTuple):
+    """A rule forbids something that a prompt may ask for (`never commit yourself` and `commit
+    this`), or names a tool where a prompt names one of its rivals (`we use pnpm` and `npm
+    install`)."""
+
+    id: NodeId
+    text: str
+
+
+def rules(connections: Sequence[Connection], project: str | None) -> list[Rule]:
+    """What the user forbids or prefers in general, the newest first."""
+    rows: dict[str, Any] = {}
+    for tag in _TAGS:
+        for row in hook_queries.nodes_with_tag(connections, project, tag, _MOST_KNOWN_RULES):
+            is_rule = tag != "kind:decision" or model.from_json(row[3]).get("lasting") is True
+            if is_rule:
+                rows.setdefault(row[0], row)
+    return [Rule(NodeId(row[0]), row[2][:_LONGEST_RULE]) for row in rows.values()]
+
+
+def about_to_break(prompt: str, known: Iterable[Rule]) -> list[Rule]:
+    """The rules that a prompt asks to break."""
+    first = prompt[:_LONGEST_RULE]
+    asked = frozenset(terms.query(first)) - terms.STOP_WORDS
+    words = frozenset(_WORDS.findall(first.lower()))
+    broken = [rule for rule in known if _forbids(rule.text, asked) or _rivals(rule.text, words)]
+    return broken[:MOST_RULES]
+
+
+def _forbids(rule: str, asked: frozenset[str]) -> bool:
+    for match in _FORBIDS.finditer(rule):
+        forbidden = [term for term in terms.query(match[1]) if term not in terms.STOP_WORDS]
+        if forbidden and forbidden[0] not in _NOT_FORBIDDEN and forbidden[0] in asked:
+            return True
+    return False
+
+
+def _rivals(rule: str, words: frozenset[str]) -> bool:
+    named = frozenset(_WORDS.findall(rule.lower()))
+    return any(named & group and words & group and not words & group <= named for group in _RIVALS)

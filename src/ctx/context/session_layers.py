@@ -17,6 +17,7 @@ and the others are not affected.
 Hooks load this module, so it imports nothing slow.
 """
 
+import os
 import re
 import sqlite3
 from collections import Counter
@@ -27,10 +28,18 @@ from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from ctx import clock
-from ctx.context import command_lines, hook_queries, layer_rows, other_trees, past_work
+from ctx.context import command_lines, hook_queries, layer_rows, past_work
 from ctx.context.contexts import CODE, COMMANDS, LEARNINGS, PAST_WORK, RULES, SESSIONS, STANDING
-from ctx.context.layer_limits import LayerLimits
-from ctx.context.layer_lines import Layer, LayerLine, cut, digest, marked, plain, sentence
+from ctx.context.layer_lines import (
+    Layer,
+    LayerLimits,
+    LayerLine,
+    cut,
+    digest,
+    marked,
+    plain,
+    sentence,
+)
 from ctx.markdown import flat
 from ctx.memory import learning_confidence, model
 
@@ -265,7 +274,7 @@ def _in_this_tree(
     # The layer of sessions reports if the table cannot be read.
     with suppress(sqlite3.DatabaseError):
         folders = hook_queries.working_trees(connection, list({row[0] for row in changes}))
-    trees = other_trees.OtherTrees(root)
+    trees = OtherTrees(root)
     for row in changes:
         session, path, name, _, change, signature, *_ = row
         folder = folders.get(session, root) if root else root
@@ -316,3 +325,46 @@ def _learning_line(row: Sequence[Any]) -> LayerLine:
 
 def _number(value: Any) -> int:
     return value if isinstance(value, int) else 0
+
+
+_LARGEST_COMPARED = 512 * 1024
+
+
+class OtherTrees:
+    """Whether a change that was made in another working tree of the repository is in this one.
+
+    The other tree may be on another branch, or may not be committed yet. A change counts as present
+    if the file is the same in both trees. If the files differ, a new item must be in the file here,
+    and a deleted one must not. A modified item of a different file counts only if the other tree is
+    gone: then its signature must be here. Each file is read once.
+    """
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._texts: dict[str, str | None] = {}
+
+    def has_change(self, folder: str, path: str, name: str, change: str, signature: str) -> bool:
+        """Whether this tree has a change that was made in `folder`."""
+        here = self._text(os.path.join(self._root, path))
+        there = self._text(os.path.join(folder, path))
+        if here == there and here is not None:
+            return True
+        last = name.rpartition(".")[2].rpartition("::")[2]
+        if change == "deleted":
+            return here is None or last not in here
+        if here is None or last not in here:
+            return False
+        is_here = "".join(signature.split()) in "".join(here.split())
+        return is_here and (change == "new" or there is None)
+
+    def _text(self, path: str) -> str | None:
+        """The text of a file; None if there is none, or if it is too large to compare."""
+        if path not in self._texts:
+            try:
+                with open(path, "rb") as file:
+                    data = file.read(_LARGEST_COMPARED + 1)
+            except (OSError, ValueError):
+                data = None
+            is_known = data is not None and len(data) <= _LARGEST_COMPARED
+            self._texts[path] = data.decode("utf-8", "replace") if data and is_known else None
+        return self._texts[path]

@@ -25,7 +25,7 @@ from ctx.capture import (
 from ctx.capture import event_store as kept
 from ctx.capture.capture_places import CapturePlaces
 from ctx.capture.repeated_commands import ReadCommands
-from ctx.context import contexts, default_view, layer_limits, layers
+from ctx.context import contexts, default_view, layer_lines, layers
 from ctx.context.contexts import ProjectStoreState
 from ctx.errors import ContentRefused, CtxError
 from ctx.hook_files import live, spool
@@ -389,7 +389,7 @@ def _keep_contexts(
     environment = memory.environment.variables
     # Hooks use these contexts. They have no `--set`, whatever this process was started with.
     config = memory.environment._replace(overrides=()).user_config
-    budget, most = config.integer("context.budget"), layer_limits.from_config(config)
+    budget, most = config.integer("context.budget"), layer_lines.from_config(config)
     task = pending.current_task(memory.user, place.task_key)
     for part in range(1, layers.parts(budget) + 1):
         key = contexts.key_of(place, home, environment, part, own)

@@ -10,7 +10,7 @@ from ctx.context import (
     contexts,
     default_view,
     excerpt_search,
-    layer_limits,
+    layer_lines,
     layers,
     project_store_context,
 )
@@ -140,7 +140,7 @@ def _request(memory: Memory, options: Options, budget: int, notice: str) -> Cont
         budget,
         1,
         notice,
-        layer_limits.from_config(memory.environment.user_config),
+        layer_lines.from_config(memory.environment.user_config),
         options.session if options.source != "startup" else "",
         memory.place.folder if memory.project else "",
     )

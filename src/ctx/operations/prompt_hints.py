@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ctx import clock, disk, ids, tokens
 from ctx.capture.injected_text import without_injected
-from ctx.context import compose, excerpt_search, layer_rows, relevance, rule_reminders
+from ctx.context import compose, excerpt_search, layer_rows, relevance
 from ctx.context.compose import ContextEntry, ContextFrame, OmittedNodes
 from ctx.context.contexts import ContextItem
 from ctx.context.excerpt_search import Hit
@@ -128,8 +128,8 @@ def _find_excerpts(there: Memory, session: str, asked: str, known: Collection[st
 def _rules_about_to_break(there: Memory, session: str, asked: str) -> list[RelevantNode]:
     """Also those that the session was given at its start: that may be long ago."""
     connections = there.graph.connections
-    known = rule_reminders.rules(connections, there.project)
-    broken = [each.id for each in rule_reminders.about_to_break(asked, known)]
+    known = relevance.rules(connections, there.project)
+    broken = [each.id for each in relevance.about_to_break(asked, known)]
     own = f"session:{session}"
     nodes = [node for node in there.graph.nodes(broken) if own not in node.tags]
     return [RelevantNode(node, "the prompt is about to break it") for node in nodes]

@@ -3,7 +3,6 @@
     file_ranking, item_ranking  the files that match the task, then the parts of them to read
     file_weights                the weights of the signals of files
     task_words                  the words of the task in the lines of a file
-    subcommands                 the code behind a command that the task names
     node_ranking                the nodes of memory that answer it
     node_query, node_times      the words of a question by their rarity, and the time that it names
     node_vectors                the similarity of nodes by meaning

@@ -23,7 +23,7 @@ from ctx.code.file_words import BODY, NAMES, PATH, SUBJECT
 from ctx.code.history import commit_meanings, commit_queries
 from ctx.code.history.commit_meanings import MOST_FILES
 from ctx.code.history.history_tables import unpack
-from ctx.code.segments import FILES
+from ctx.code.postings import FILES
 from ctx.code.vocabulary import file_of
 from ctx.errors import IndexCorrupt
 from ctx.packs.file_weights import CONFIDENCE, SHARPNESS, WEIGHTS

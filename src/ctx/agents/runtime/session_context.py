@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ctx.agents.runtime.hook import Hook
-    from ctx.context.layer_limits import LayerLimits
+    from ctx.context.layer_lines import LayerLimits
     from ctx.context.layers import CompactionState
     from ctx.hosts.hook_events import HookEvent
 
@@ -125,9 +125,9 @@ def _merge_saved_state(hook: "Hook", session: str, now: "CompactionState") -> "C
 
 
 def _limits(hook: "Hook", key: ContextKey) -> "tuple[int, LayerLimits]":
-    from ctx.context import layer_limits
+    from ctx.context import layer_lines
 
     if contexts.is_default(key.settings):
-        return _DEFAULT_BUDGET, layer_limits.LayerLimits()
+        return _DEFAULT_BUDGET, layer_lines.LayerLimits()
     config = hook.config()
-    return config.integer("context.budget"), layer_limits.from_config(config)
+    return config.integer("context.budget"), layer_lines.from_config(config)

@@ -12,7 +12,6 @@ from ctx.code.diagnostics import (
     path_line_message,
     python_tests,
     stack_traces,
-    tsc,
 )
 from ctx.code.diagnostics.diagnostic_model import ToolReport
 from ctx.code.diagnostics.findings import Findings, OutputReader
@@ -42,7 +41,7 @@ def read(output: str | Sequence[str], command: str = "") -> ToolReport:
         python_tests.UnittestEnd(findings),
         go_test.GoTestReader(findings),
         grouped_by_file.GroupedReader(findings),
-        tsc.TypeScriptReader(findings),
+        path_line_message.TypeScriptReader(findings),
         javascript_tests.JavaScriptTestReader(findings),
         path_line_message.PathLineReader(findings),
         stack_traces.TraceReader(findings),

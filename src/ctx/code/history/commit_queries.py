@@ -15,7 +15,7 @@ from ctx import layout, terms
 from ctx.code.bm25 import Bm25Collection
 from ctx.code.file_words import EXPLANATION, SUBJECT
 from ctx.code.history.history_tables import LARGEST_SHARED, key_of, unpack, unshrink
-from ctx.code.segments import COMMITS
+from ctx.code.postings import COMMITS
 from ctx.sqlite.connection import snapshot
 
 _NEWEST_SHARED = 2000

@@ -6,16 +6,18 @@ special case.
 """
 
 import os
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+import re
+from collections import defaultdict, deque
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from sqlite3 import Connection
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
-from ctx import clock, git, layout
-from ctx.code import file_words, postings, segments
-from ctx.code.history import commit_meanings, git_log
+from ctx import checkouts, clock, git, layout, redaction
+from ctx.code import file_words, postings
+from ctx.code.history import commit_meanings
 from ctx.code.history.history_tables import LARGEST_SHARED, key_of, pack, shrink, unpack
+from ctx.errors import GitFailure
 from ctx.layout import STORE_NAME, Project
 from ctx.sqlite.connection import transaction
 
@@ -78,7 +80,7 @@ def refresh(
     new = 0
     tick(new, len(missing))
     # Closed at once after an interruption, so that no git process is left behind.
-    with closing(git_log.read(checkout, folder, missing, edge)) as parts:
+    with closing(read_log(checkout, folder, missing, edge)) as parts:
         for part in parts:
             with transaction(connection):
                 if not _is_reading(connection, reader):
@@ -86,9 +88,9 @@ def refresh(
                 _add(connection, paths, part, inside=bool(folder))
             new += len(part)
             tick(new, len(missing))
-    if postings.is_due(connection, segments.COMMITS):
+    if postings.is_due(connection, postings.COMMITS):
         with transaction(connection):
-            postings.settle(connection, segments.COMMITS)
+            postings.settle(connection, postings.COMMITS)
     connection.execute(
         "UPDATE history_state SET head = ?, complete = ?, lately = ? WHERE reader = ?",
         (wanted.head, complete, _last_touched(connection), reader),
@@ -163,7 +165,7 @@ def _keep_only(connection: Connection, wanted: Sequence[str]) -> list[str]:
 def _clear(connection: Connection) -> None:
     for table in ("commits", "history_paths", "renames", "commit_meanings"):
         connection.execute(f"DELETE FROM {table}")
-    postings.clear(connection, segments.COMMITS)
+    postings.clear(connection, postings.COMMITS)
 
 
 def _remove_commits(connection: Connection, ids: Sequence[int]) -> None:
@@ -178,7 +180,7 @@ def _remove_commits(connection: Connection, ids: Sequence[int]) -> None:
         row = connection.execute("SELECT commits FROM history_paths WHERE id = ?", (path_id,))
         kept = pack([id for id in unpack(row.fetchone()[0]) if id not in gone])
         connection.execute("UPDATE history_paths SET commits = ? WHERE id = ?", (kept, path_id))
-    postings.remove(connection, segments.COMMITS, ids)
+    postings.remove(connection, postings.COMMITS, ids)
     commit_meanings.remove(connection, ids)
     if ids:
         connection.execute(
@@ -188,7 +190,7 @@ def _remove_commits(connection: Connection, ids: Sequence[int]) -> None:
 
 
 def _add(
-    connection: Connection, paths: "_PathIds", part: Iterable[git_log.LoggedCommit], *, inside: bool
+    connection: Connection, paths: "_PathIds", part: "Iterable[LoggedCommit]", *, inside: bool
 ) -> None:
     """Store commits. For one that touched nothing inside the folder, only the hash is stored."""
     last = connection.execute("SELECT max(id) FROM commits").fetchone()[0] or 0
@@ -210,7 +212,7 @@ def _add(
         body = body.strip()
         rows.append((id, bytes.fromhex(commit.hash), commit.time, subject, shrink(body), files))
         counts = file_words.of_message(subject, body)
-        postings.put(connection, segments.COMMITS, id, min(len(files or b"") // 4, 255), counts)
+        postings.put(connection, postings.COMMITS, id, min(len(files or b"") // 4, 255), counts)
     connection.executemany("INSERT INTO commits VALUES (?, ?, ?, ?, ?, ?)", rows)
     connection.executemany("INSERT OR IGNORE INTO renames VALUES (?, ?, ?)", renames)
     connection.executemany(
@@ -243,3 +245,151 @@ class _PathIds(dict[bytes, int | None]):
             )
         self[raw] = row[0]
         return self[raw]
+
+
+LONGEST_MESSAGE = 1500
+"""The maximum number of characters of a message."""
+
+# Secrets are recognised by their context, so more of a message is searched than stored.
+_LONGEST_READ_MESSAGE = 4 * LONGEST_MESSAGE
+_AT_A_TIME = 2500
+_PROCESSES = 4
+_BLOCK = 1 << 20
+_LONGEST_FIELD = 1 << 16
+_LATEST = 1 << 40
+_SHORTEST_HASH = 40
+
+
+Change = tuple[bytes, bytes | None]
+"""The path of a file that a commit added, changed, removed or renamed, and its old path if it was
+renamed; as bytes, relative to the folder. There are too many for anything larger than tuples."""
+
+
+class LoggedCommit(NamedTuple):
+    hash: str
+    time: int
+    """The time of the commit, in seconds since 1970."""
+    message: str
+    changes: list[Change] | None
+    """Empty for a merge; None if git cannot tell, as at the boundary of a shallow clone."""
+
+
+def read_log(
+    checkout: checkouts.Checkout, folder: str, hashes: Sequence[str], edge: frozenset[str]
+) -> Generator[list[LoggedCommit]]:
+    """These commits in order, in batches, with their changes under a folder.
+
+    Only git's plumbing is used: no user setting changes its output, and it runs no program of the
+    user: no signature check, no textconv, no external diff. The output may contain any bytes.
+    Secrets, control characters and lines that only name people are removed from a message, and its
+    length is limited.
+
+    Several git processes work ahead of us. If one fails, because objects are missing that the
+    comparison of files or trees needs, the rest is read in a way that needs less.
+    """
+    parts = deque(hashes[at : at + _AT_A_TIME] for at in range(0, len(hashes), _AT_A_TIME))
+    at_once = min(os.cpu_count() or 1, _PROCESSES)
+    ways = _log_options(folder)
+    way = 0
+    running: deque[tuple[int, Sequence[str], git.BackgroundProcess]] = deque()
+
+    def start(part: Sequence[str]) -> tuple[int, Sequence[str], git.BackgroundProcess]:
+        stdin = "".join(f"{hash}\n" for hash in part).encode()
+        return (
+            way,
+            part,
+            git.BackgroundProcess(checkout, *ways[way], *_MESSAGE_OPTIONS, stdin=stdin),
+        )
+
+    try:
+        while parts or running:
+            while parts and len(running) < at_once:
+                running.append(start(parts.popleft()))
+            used, part, reading = running[0]
+            try:
+                commits = list(_commits(_fields(reading.printed()), edge))
+                if used == len(ways) - 1:
+                    commits = [commit._replace(changes=None) for commit in commits]
+            except GitFailure:
+                way = max(way, used + 1)
+                if way == len(ways):
+                    raise
+                reading.close()
+                running[0] = start(part)
+                continue
+            running.popleft()
+            reading.close()
+            yield _fit(commits)
+    finally:
+        for _, _, reading in running:
+            reading.close()
+
+
+# A field contains anything but NUL, and a hash does not look like a file status.
+_MESSAGE_OPTIONS = ("--stdin", "-z", "--encoding=UTF-8", "--format=%H%x00%ct%x00%B")
+
+
+def _log_options(folder: str) -> list[tuple[str, ...]]:
+    """The options, from the most detailed to those that need the fewest objects."""
+    compared = [
+        *("diff-tree", "--always", "--root", "-r", "--name-status", "--no-ext-diff"),
+        *("--no-textconv", "--ignore-submodules=all"),
+    ]
+    if folder:
+        compared.append(f"--relative={folder}/")
+    return [
+        # Detect renames with edits: needs the blobs. The limit prevents comparing a mass of files
+        # pairwise.
+        (*compared, "-M", "-l200"),
+        # Detect exact renames: needs only the trees, which a blobless clone has.
+        (*compared, "-M100%"),
+        ("log", "--no-walk=unsorted", "--no-show-signature", "-s"),
+    ]
+
+
+def _fields(printed: BinaryIO) -> Iterator[bytes]:
+    begun = b""
+    while block := printed.read(_BLOCK):
+        end, *others = block.split(b"\0")
+        # Only the beginning of a very long message counts.
+        begun = (begun + end)[:_LONGEST_FIELD] if len(begun) < _LONGEST_FIELD else begun
+        for other in others:
+            yield begun
+            begun = other
+
+
+def _commits(fields: Iterator[bytes], edge: frozenset[str]) -> Iterator[LoggedCommit]:
+    field = next(fields, None)
+    while field is not None:
+        hash = field.decode("ascii", "replace")
+        time, message = next(fields, b""), next(fields, b"")
+        changes: list[Change] = []
+        while (field := next(fields, None)) is not None and len(field) < _SHORTEST_HASH:
+            path = next(fields, b"")
+            match field.lstrip(b"\n")[:1]:
+                case b"R":
+                    changes.append((next(fields, b""), path))
+                case b"C":
+                    # A second file that was made from a removed one. The first one continues its
+                    # history.
+                    changes.append((next(fields, b""), None))
+                case _:
+                    changes.append((path, None))
+        text = message[:_LONGEST_READ_MESSAGE].decode("utf-8", "replace")
+        known = None if hash in edge else changes
+        yield LoggedCommit(hash, min(int(time or 0), _LATEST), text, known)
+
+
+def _fit(commits: list[LoggedCommit]) -> list[LoggedCommit]:
+    """The same commits with messages that can be stored."""
+    messages = [_CONTROL.sub("", commit.message) for commit in commits]
+    # Hardly any message contains a secret, and one search over all of them takes a tenth of the
+    # time. No rule matches across a NUL, and no message contains one.
+    if redaction.redact("\n\0\n".join(messages)).findings:
+        messages = [redaction.redact(message).text for message in messages]
+    kept = (_NAMING_PEOPLE.sub("", message[:LONGEST_MESSAGE]).strip() for message in messages)
+    return [commit._replace(message=message) for commit, message in zip(commits, kept, strict=True)]
+
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_NAMING_PEOPLE = re.compile(r"\n[A-Za-z]{1,20}(?:-[A-Za-z]{1,20}){0,3}-by: .*")
