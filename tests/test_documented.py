@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ctx.agents import known_setups
+from ctx.agents.host_setup import known_setups
 from ctx.cli import options
 from ctx.cli.commands import COMMANDS, command_named
 from ctx.config import schema

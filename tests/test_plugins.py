@@ -7,7 +7,7 @@ from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 
 from ctx import __version__
-from ctx.agents.gemini import setup
+from ctx.agents.gemini.setup import SETUP
 
 ROOT = Path(__file__).parents[1]
 
@@ -51,7 +51,7 @@ def test_the_extension_of_gemini_has_the_hooks_that_ctx_install_registers() -> N
     assert manifest["mcpServers"] == {"ctx": {"command": "ctx", "args": ["mcp"]}}
     hooks = json.loads(FILES["plugins/gemini-cli/hooks/hooks.json"])["hooks"]
     assert {event: group[0]["hooks"][0]["command"] for event, group in hooks.items()} == {
-        spec.event: f"ctx hook {spec.word} --host gemini || true" for spec in setup.HOOKS
+        spec.event: f"ctx hook {spec.word} --host gemini || true" for spec in SETUP.hooks
     }
 
 

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from ctx.agents import known_hosts
 from ctx.agents.known_hosts import HOSTS
 from ctx.agents.runtime import hook
 from ctx.agents.runtime.hook import Hook
@@ -34,7 +35,7 @@ class HostSession:
 
     def hook(self, word: str, payload: dict[str, Any]) -> bytes:
         variables = {"CTX_HOME": self.home, "CTX_WORKER_AUTOSTART": "0"}
-        running = Hook(word, [], variables, HOSTS.named(self.host).hooks)
+        running = Hook(word, [], variables, known_hosts.hooks_of(self.host))
         data = json.dumps(payload).encode()
         with nothing_started():
             return hook.answer(running, lambda: data)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ctx.agents.mcp_sessions import session_in_call, session_in_environment
+from ctx.agents.known_hosts import session_in_call, session_in_environment
 
 TURN = "x-codex-turn-metadata"
 

@@ -66,7 +66,7 @@ def test_hooks_survive_any_input(
     monkeypatch.setattr(sys, "executable", shutil.which("true"))
     home = str(surroundings / ".ctx")
     variables = {"HOME": str(surroundings), "CTX_HOME": home, "CTX_WORKER_AUTOSTART": "0"}
-    hooks = HOSTS.named(host).hooks
+    hooks = known_hosts.hooks_of(host)
     seed = SEED + list(FIELDS).index(host)
     for said in islice(Inputs(seed, spool.EVENTS[word], repo), COUNT):
         for old, new in FIELDS[host].items():
@@ -120,8 +120,3 @@ def test_a_hook_of_claude_code_ignores_copilot(word: str, surroundings: Path, re
     # Claude Code that was started in a shell of Copilot CLI.
     answer(Hook("post-tool-use", [], {**variables, "CLAUDECODE": "1"}, ClaudeHooks()), lambda: data)
     assert len(spool.pending_names(str(home))) == 1
-
-
-@pytest.mark.parametrize("name", HOSTS.names)
-def test_the_hooks_of_a_host_are_those_of_its_adapter(name: str) -> None:
-    assert type(known_hosts.hooks_of(name)) is type(HOSTS.named(name).hooks)

@@ -11,7 +11,7 @@ from ctx.agents.codex.hooks import CodexHooks
 from ctx.agents.gemini.hooks import GeminiHooks
 from ctx.agents.runtime import hook
 from ctx.agents.runtime.hook import Hook
-from ctx.hosts.host_adapter import Hooks
+from ctx.agents.runtime.host_hooks import HostHooks
 from tests.capture.conversations import nothing_started
 from tests.conftest import Ctx
 
@@ -23,7 +23,7 @@ class Place:
         self.home = home
         self.folder = folder
 
-    def run(self, host: Hooks, word: str, *options: str, **more: Any) -> str:
+    def run(self, host: HostHooks, word: str, *options: str, **more: Any) -> str:
         """Run a hook; the text for the agent."""
         variables = {"CTX_HOME": str(self.home), "CTX_WORKER_AUTOSTART": "0"}
         payload = {"session_id": f"{host.spool_name}-1", "cwd": str(self.folder), **more}

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ctx.agents.claude_code import payloads, tool_inputs
+from ctx.agents.claude_code import payloads, tools
 from ctx.agents.known_hosts import HOSTS
 from ctx.capture import capture, capture_rules, event_bodies, event_store, steps
 from ctx.capture.capture import DroppedEvent
@@ -677,7 +677,7 @@ JSON = st.recursive(
     ),
     max_leaves=10,
 )
-TOOLS = sorted([*tool_inputs._CALLS, "Bash", "mcp__a__b", "Other"])
+TOOLS = sorted([*tools._CALLS, "Bash", "mcp__a__b", "Other"])
 NAMES = sorted([*spool.EVENTS.values(), *capture._EVENTS])
 FIELDS = ("prompt", "last_assistant_message", "text", "tool_input", "tool_response", "error")
 

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx import clock
-from ctx.agents.claude_code import payloads, transcript_events
+from ctx.agents.claude_code import payloads
+from ctx.agents.claude_code.adapter import ClaudeTranscripts
 from ctx.capture import capture_off, capture_pauses, event_store, pipeline, reconcile, session_state
 from ctx.hook_files import live, spool
 from ctx.hosts.events import Event, Heading
@@ -108,7 +109,7 @@ def test_each_event_is_stored_once_whichever_of_them_hooks_reported(
     began = transcript.now_ms
     fix(transcript)
     whole = transcript.path.read_bytes()
-    every = transcript_events.read(str(transcript.path), 0).events
+    every = ClaudeTranscripts().events(str(transcript.path), 0).events
     hooks = [
         hook_event(every[number], number)
         for number in reported

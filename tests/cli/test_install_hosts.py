@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ctx.agents import known_setups
+from ctx.agents.host_setup import known_setups
 from ctx.agents.host_setup.host_setups import Machine
 from ctx.cli import settings as surroundings_module
 from ctx.cli.output import Output

@@ -34,7 +34,7 @@ from tests.faults import Disk, Stopped
 PROGRAM = """
 import json, os, shutil, signal, sqlite3, sys
 import ctx.cli.hook, ctx.config.resolve, ctx.memory.replay
-import ctx.agents.claude_code.transcript_turns
+import ctx.agents.claude_code.transcripts
 import ctx.agents.runtime.hook_answers, ctx.agents.runtime.pending_results
 from ctx.agents.claude_code.hooks import ClaudeHooks
 from ctx.agents.runtime.hook import Hook, answer

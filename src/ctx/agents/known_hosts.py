@@ -1,85 +1,79 @@
-"""The hosts that ctx supports, one per line. Entry points add them to the environment."""
+"""The hosts that ctx supports: each folder of `agents` with an `adapter.py` is one.
+
+A host `claude-code` is the folder `claude_code`, and has one value in each of these modules, which
+are loaded when they are needed:
+
+    hooks.HOOKS      what a hook process knows about it
+    adapter.HOST     its events and its transcripts
+    setup.SETUP      how ctx is installed for it
+"""
+
+import os
+from functools import partial
+from importlib import import_module
 
 from ctx.hosts.host_registry import FIRST, Hosts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ctx.hosts.host_adapter import Hooks, Host
+    from collections.abc import Mapping
+    from typing import Any
+
+    from ctx.agents.host_setup.host_setups import HostSetup
+    from ctx.agents.runtime.host_hooks import HostHooks
+
+_FOLDER = os.path.dirname(__file__)
 
 
-def _claude_code() -> "Host":
-    from ctx.agents.claude_code.adapter import ClaudeCode
-
-    return ClaudeCode()
+def _has(name: str, module: str) -> bool:
+    return os.path.exists(f"{_FOLDER}/{name.replace('-', '_')}/{module}.py")
 
 
-def _copilot() -> "Host":
-    from ctx.agents.copilot.adapter import Copilot
-
-    return Copilot()
-
-
-def _opencode() -> "Host":
-    from ctx.agents.opencode.adapter import OpenCode
-
-    return OpenCode()
+def _load(name: str, module: str) -> "Any":
+    loaded = import_module(f"ctx.agents.{name.replace('-', '_')}.{module}")
+    return getattr(loaded, {"hooks": "HOOKS", "adapter": "HOST", "setup": "SETUP"}[module])
 
 
-def _qwen() -> "Host":
-    from ctx.agents.qwen.adapter import Qwen
-
-    return Qwen()
-
-
-def _codex() -> "Host":
-    from ctx.agents.codex.adapter import Codex
-
-    return Codex()
-
-
-def _gemini() -> "Host":
-    from ctx.agents.gemini.adapter import Gemini
-
-    return Gemini()
-
-
-HOSTS = Hosts(
-    {
-        FIRST: _claude_code,
-        "codex": _codex,
-        "gemini": _gemini,
-        "opencode": _opencode,
-        "copilot": _copilot,
-        "qwen": _qwen,
-    }
+NAMES = tuple(
+    sorted(
+        (name.replace("_", "-") for name in os.listdir(_FOLDER) if _has(name, "adapter")),
+        key=lambda name: (name != FIRST, name),
+    )
 )
+"""The first host comes first."""
+
+HOSTS = Hosts({name: partial(_load, name, "adapter") for name in NAMES})
+"""Entry points add them to the environment."""
 
 
-def hooks_of(name: str) -> "Hooks | None":
+def hooks_of(name: str) -> "HostHooks | None":
     """The hooks of a host, without its adapter, which takes longer to load; None: unknown host."""
-    match name:
-        case "claude-code":
-            from ctx.agents.claude_code.hooks import ClaudeHooks
+    hooks: HostHooks | None = _load(name, "hooks") if name in NAMES else None
+    return hooks
 
-            return ClaudeHooks()
-        case "codex":
-            from ctx.agents.codex.hooks import CodexHooks
 
-            return CodexHooks()
-        case "gemini":
-            from ctx.agents.gemini.hooks import GeminiHooks
+def all_hooks() -> "list[HostHooks]":
+    return [_load(name, "hooks") for name in NAMES]
 
-            return GeminiHooks()
-        case "opencode":
-            from ctx.agents.opencode.hooks import OpenCodeHooks
 
-            return OpenCodeHooks()
-        case "copilot":
-            from ctx.agents.copilot.hooks import CopilotHooks
+def setups() -> "list[HostSetup]":
+    return [_load(name, "setup") for name in NAMES if _has(name, "setup")]
 
-            return CopilotHooks()
-        case "qwen":
-            from ctx.agents.qwen.hooks import QwenHooks
 
-            return QwenHooks()
-    return None
+def session_in_environment(variables: "Mapping[str, str]") -> str:
+    """The session of the host that started the MCP server; empty if it names none."""
+    named = (variables.get(hooks.session_variable, "") for hooks in all_hooks())
+    return next(filter(None, named), "")
+
+
+def session_in_call(meta: "Mapping[str, Any]") -> str:
+    """The session that the metadata of a call of the MCP server names; empty if there is none."""
+    return next(filter(None, (hooks.session_in_call(meta) for hooks in all_hooks())), "")
+
+
+def without_sessions(environment: "Mapping[str, str]") -> dict[str, str]:
+    """The environment without the variables of a session of any host."""
+    kept = dict(environment)
+    for hooks in all_hooks():
+        kept = hooks.without_session(kept)
+    return kept

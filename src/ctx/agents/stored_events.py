@@ -27,6 +27,20 @@ _SPEAKERS: tuple[Speaker, ...] = ("user", "agent", "host")
 _OUTLINE = frozenset("agent transcript branch source prompt".split())
 
 
+class StoringHost:
+    """A host whose events are stored in this form."""
+
+    name: str
+
+    def restore(self, heading: Heading, payload: Mapping[str, Any]) -> Event:
+        return restore(self.name, heading, payload)
+
+    def outline(self, event: Event, path: str) -> Mapping[str, Any]:
+        """The payload of an event without content: only that it happened, and to which file."""
+        kept = {name: value for name, value in event.payload.items() if name in _OUTLINE}
+        return {**kept, "path": path} if path else kept
+
+
 class EventContent(NamedTuple):
     """What a host reports about an event, besides its columns."""
 
@@ -90,12 +104,6 @@ def restore(host: str, columns: Heading, payload: Mapping[str, Any]) -> Event:
     )
 
 
-def outline(stored: Event, path: str) -> Mapping[str, Any]:
-    """The payload of an event without content: only that it happened, and to which file."""
-    kept = {name: value for name, value in stored.payload.items() if name in _OUTLINE}
-    return {**kept, "path": path} if path else kept
-
-
 def file_contents(before: str | None, after: str, *, is_whole: bool) -> FileContents:
     """A file before and after a write; one that is too large is cut, and marked as incomplete."""
     if max(len(before or ""), len(after)) <= MOST:
@@ -111,13 +119,14 @@ def file_write(before: object, after: object, *, is_whole: bool = False) -> Call
     return tool_calls.FileWrite(file_contents(earlier, after, is_whole=is_whole))
 
 
-def todo_list(todos: object) -> Call:
+def todo_list(todos: object, subject: str = "content") -> Call:
+    """A list of things to do; `subject` is the field with the text of one."""
     items = todos[:_MOST_TODOS] if isinstance(todos, list) else []
     return tool_calls.TodoList(
         tuple(
-            (subject, item.get("status") == "completed")
+            (text, item.get("status") == "completed")
             for item in items
-            if isinstance(item, Mapping) and (subject := text_of(item, "content").strip())
+            if isinstance(item, Mapping) and (text := text_of(item, subject).strip())
         )
     )
 

@@ -7,10 +7,10 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 
 from ctx import clock
-from ctx.agents import known_setups
 from ctx.agents.claude_code import clients
 from ctx.agents.claude_code.doctor import Diagnosis, examine
 from ctx.agents.claude_code.settings import Setup
+from ctx.agents.host_setup import known_setups
 from ctx.agents.host_setup.host_checks import check_hosts
 from ctx.cli import install_hosts
 from ctx.cli import settings as surroundings

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from ctx import checkouts, layout
 from ctx.agents.host_setup import edited_file, program_runs
 from ctx.agents.host_setup.edited_file import FileChange
-from ctx.agents.host_setup.installed_parts import InstalledPart
+from ctx.agents.host_setup.host_setups import InstalledPart
 from ctx.cli import settings as surroundings
 from ctx.cli.output import Output
 from ctx.cli.settings import Settings

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from ctx import interrupts
-from ctx.agents.claude_code.hooks import PROJECT_FOLDER
 from ctx.agents.known_hosts import HOSTS, hooks_of
 from ctx.agents.runtime import hook
 from ctx.cli import opening
@@ -88,7 +87,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     assert hooks is not None, "the parser accepts known hosts only"
     environment = {**variables(), "CTX_DB": settings.database}
     if getattr(options, "in_folder", None):
-        environment[PROJECT_FOLDER] = settings.folder
+        environment |= dict.fromkeys(hooks.project_variables[:1], settings.folder)
     running = hook.Hook(options.subcommand, words, environment, hooks)
     output.result(hook.answer(running, lambda: hook.read_stdin(running)).decode())
 

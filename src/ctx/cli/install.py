@@ -10,7 +10,6 @@ from ctx import layout
 from ctx.agents.claude_code import clients, install, registration
 from ctx.agents.claude_code.clients import Client
 from ctx.agents.claude_code.install import InstallTarget
-from ctx.agents.claude_code.projection import ProjectionPlan
 from ctx.agents.claude_code.registration import Group
 from ctx.agents.host_setup import (
     hook_commands,
@@ -20,8 +19,8 @@ from ctx.agents.host_setup import (
     skill,
 )
 from ctx.agents.host_setup.edited_file import FileChange
-from ctx.agents.host_setup.host_setups import Machine
-from ctx.agents.host_setup.installed_parts import InstalledPart
+from ctx.agents.host_setup.host_setups import InstalledPart, Machine
+from ctx.agents.host_setup.projection import ProjectionPlan
 from ctx.agents.runtime.notices import CAPTURED
 from ctx.cli import git_hook, install_hosts, opening
 from ctx.cli.install_answers import InstallResult, render, render_by_hand
@@ -331,7 +330,7 @@ def _plugin(options: argparse.Namespace, settings: Settings, _output: Output) ->
 
 
 def _projection(options: argparse.Namespace, settings: Settings, output: Output) -> InstallResult:
-    from ctx.agents.claude_code import projection
+    from ctx.agents.host_setup import projection
 
     path = projection_file(options, settings)
     home = os.path.realpath(settings.expanded("~"))

@@ -5,7 +5,7 @@ import os
 from typing import Any, NamedTuple
 
 from ctx.agents.claude_code.clients import Client
-from ctx.agents.host_setup.installed_parts import InstalledPart
+from ctx.agents.host_setup.host_setups import InstalledPart
 from ctx.cli.output import Block, Line, Table, VerbatimText, count
 
 _STATES = {"there": "there already", "current": "up to date"}

@@ -7,12 +7,17 @@ from functools import partial
 from typing import NamedTuple
 
 from ctx import layout
-from ctx.agents import known_setups
-from ctx.agents.host_setup import host_install, mcp_entries, own_program, program_runs, skill
+from ctx.agents.host_setup import (
+    host_files,
+    host_install,
+    known_setups,
+    own_program,
+    program_runs,
+    skill,
+)
 from ctx.agents.host_setup.edited_file import FileChange
 from ctx.agents.host_setup.host_install import HostParts
-from ctx.agents.host_setup.host_setups import HostSetup, Machine, find_host
-from ctx.agents.host_setup.installed_parts import InstalledPart, State
+from ctx.agents.host_setup.host_setups import HostSetup, InstalledPart, Machine, State, find_host
 from ctx.agents.runtime.notices import CAPTURED
 from ctx.cli import opening
 from ctx.cli import settings as surroundings
@@ -142,7 +147,7 @@ class HostInstall:
             hosts.append(HostResult(host.name, host.title, listed, by_hand=by_hand))
         if self._choice.is_unknown:
             # The format that most hosts read.
-            entry = mcp_entries.json_server("", "mcpServers", mcp_entries.command_and_args())
+            entry = host_files.json_server("", "mcpServers", host_files.command_and_args())
             by_hand = (ByHand("the file with its MCP servers", entry.by_hand),)
             hosts.append(HostResult(known_setups.OTHER, "Another host", (), by_hand=by_hand))
         return (), tuple(hosts), claude_code() if claude_code else None

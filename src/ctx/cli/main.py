@@ -92,15 +92,17 @@ def _run_hook(words: list[str]) -> None:
 
     if not words or words[0] not in spool.EVENTS or {"-h", "--help"}.intersection(words):
         return
+    from ctx.agents.known_hosts import hooks_of
+    from ctx.hosts.host_registry import FIRST
+
     if words[1:2] == ["--host"]:
-        from ctx.agents.known_hosts import hooks_of
-
-        if hooks := hooks_of("".join(words[2:3])):
-            hook.main_of_project([words[0], *words[3:]], hooks)
-    elif not any(word == "--host" or word.startswith("--host=") for word in words):
-        from ctx.agents.claude_code.hooks import ClaudeHooks
-
-        hook.main_of_project(words, ClaudeHooks())
+        words, host = [words[0], *words[3:]], "".join(words[2:3])
+    elif any(word == "--host" or word.startswith("--host=") for word in words):
+        return
+    else:
+        host = FIRST
+    if hooks := hooks_of(host):
+        hook.main_of_project(words, hooks)
 
 
 def _print_version() -> bool:

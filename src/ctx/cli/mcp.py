@@ -36,7 +36,7 @@ def run(_options: argparse.Namespace, settings: Settings, output: Output) -> Non
             f"The MCP SDK cannot be loaded: {error}.",
             hint="Install ctx again: `pip install --force-reinstall ctx-memory`.",
         ) from error
-    from ctx.agents.mcp_sessions import session_in_call
+    from ctx.agents.known_hosts import session_in_call
 
     environment = Environment(
         settings.folder,
@@ -53,7 +53,7 @@ def run(_options: argparse.Namespace, settings: Settings, output: Output) -> Non
 
 def _session(settings: Settings) -> SessionId:
     """The session that was named, that of the host, or a new one."""
-    from ctx.agents.mcp_sessions import session_in_environment
+    from ctx.agents.known_hosts import session_in_environment
 
     if named := settings.session or settings.environment.get("CTX_SESSION"):
         return session_id(named)

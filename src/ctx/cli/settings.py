@@ -43,16 +43,14 @@ class Settings(NamedTuple):
     @classmethod
     def from_environment(cls) -> "Settings":
         known = {"HOME", "NO_COLOR", "EDITOR", "VISUAL", "PAGER", "COLUMNS", "TERM"}
-        known |= {"CLAUDE_CODE_SESSION_ID", "CLAUDE_CONFIG_DIR", "CLAUDE_MEM_DATA_DIR"}
-        # Where other hosts keep their files.
-        known |= {"CODEX_HOME", "GEMINI_CLI_HOME", "COPILOT_HOME", "QWEN_HOME", "XDG_DATA_HOME"}
-        # The sessions of other hosts, for `ctx mcp`.
-        known |= {"COPILOT_AGENT_SESSION_ID", "GEMINI_SESSION_ID", "QWEN_CODE_SESSION_ID"}
+        known |= {"CLAUDE_CONFIG_DIR", "CLAUDE_MEM_DATA_DIR"}
+        # Where hosts keep their files, and their sessions, for `ctx mcp`. A setting may name the
+        # key for a server of vectors (`search.api_key_env`).
+        ends = ("_HOME", "_SESSION_ID", "_API_KEY")
         variables = {
             name: value
             for name, value in os.environ.items()
-            # A setting may name the key for a server of vectors (`search.api_key_env`).
-            if name in known or name.startswith("CTX_") or name.endswith("_API_KEY")
+            if name in known or name.startswith("CTX_") or name.endswith(ends)
         }
         clock.be_patient(variables.get("CTX_PATIENCE", ""))
         return cls(variables, "")

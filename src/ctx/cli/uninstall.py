@@ -5,11 +5,11 @@ import os
 import shlex
 from functools import partial
 
-from ctx.agents.claude_code import install, projection
+from ctx.agents.claude_code import install
 from ctx.agents.claude_code.install import InstallTarget
-from ctx.agents.host_setup import skill
+from ctx.agents.host_setup import projection, skill
 from ctx.agents.host_setup.edited_file import FileChange
-from ctx.agents.host_setup.installed_parts import InstalledPart, State
+from ctx.agents.host_setup.host_setups import InstalledPart, State
 from ctx.cli import arguments, git_hook, install_hosts, worker
 from ctx.cli.install import diff_of, place_of, projection_file, projection_option
 from ctx.cli.install_answers import (

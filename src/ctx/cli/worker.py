@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import clock, disk, interrupts
-from ctx.agents.claude_code.hooks import ClaudeHooks
+from ctx.agents import known_hosts
 from ctx.cli import arguments, opening
 from ctx.cli import options as shared
 from ctx.cli.output import Block, Line, Output, Table, VerbatimText, count
@@ -209,7 +209,7 @@ def start(settings: Settings) -> bool:
     with disk.explain_errors("starting the worker"):
         disk.discard(os.path.join(store.home, spawn.MARK))
         interrupts.defer()
-        environment = ClaudeHooks().without_session(variables())
+        environment = known_hosts.without_sessions(variables())
         spawn.start_worker(store.home, environment, clock.wall_s())
     if not _wait_until(_PATIENCE_S, lambda: _answer(settings) is not None):
         raise ProgramFailure(

@@ -15,7 +15,7 @@ this module knows none of them.
     hook_events    what a hook process receives and answers
     tool_calls     what tools are called for
     transcripts    what transcripts say
-    transcript_paths, transcript_lines, transcript_reader, turn_lines
+    transcript_reader, turn_lines
                    how adapters read transcripts with one JSON object per line
     json_fields    reads fields of JSON that a host wrote, without failing
     host_adapter   the protocol that an adapter follows

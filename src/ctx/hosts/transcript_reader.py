@@ -11,13 +11,20 @@ import re
 import stat
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from hashlib import blake2b
 from typing import Any
 
 from ctx import clock
-from ctx.hosts import transcript_lines
 from ctx.hosts.events import Event
 from ctx.hosts.transcripts import TranscriptPart, storable
+
+LONGEST_LINE = 16 * 1024 * 1024
+"""Longer lines contain images or tool output, not messages."""
+CHUNK = 1024 * 1024
+"""Bytes that are read at a time."""
+
+_NEAR = 128 * 1024
 
 COMMAND_BYTES = (b"ctx:", b"CTX:", b"Ctx:")
 """One of these is in every line that may contain a command for ctx."""
@@ -63,7 +70,7 @@ class TranscriptReader(ABC):
             # Opening a pipe without a writer would block.
             fd = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
         except (OSError, ValueError) as error:
-            self.note(f"The transcript cannot be opened: {transcript_lines.reason(error)}.")
+            self.note(f"The transcript cannot be opened: {reason(error)}.")
             return TranscriptPart((), start, self.problem)
         try:
             status = os.fstat(fd)
@@ -75,18 +82,16 @@ class TranscriptReader(ABC):
             limit = status.st_size if end is None else min(end, status.st_size)
             self._read(fd, self._position, limit)
         except OSError as error:
-            self.note(f"The transcript cannot be read: {transcript_lines.reason(error)}.")
+            self.note(f"The transcript cannot be read: {reason(error)}.")
         finally:
             os.close(fd)
         return TranscriptPart(tuple(self.events), self._position, self.problem)
 
     def _read(self, fd: int, start: int, limit: int) -> None:
         behind, is_cut, self.began = start, False, (fd, start)
-        for offset, line, behind in transcript_lines.lines(fd, start, limit):
+        for offset, line, behind in lines(fd, start, limit):
             if line is None:
-                self.note(
-                    f"A line of more than {transcript_lines.LONGEST_LINE >> 20} MB was skipped."
-                )
+                self.note(f"A line of more than {LONGEST_LINE >> 20} MB was skipped.")
             elif self.matters.search(line):
                 self._take_line(offset, line)
             is_cut = behind - start >= self._most or clock.monotonic() >= self._deadline
@@ -157,7 +162,7 @@ def lines_that_mention(
             yield None
             return
         limit = status.st_size if end is None else min(end, status.st_size)
-        for _, line, _ in transcript_lines.lines(fd, 0, limit):
+        for _, line, _ in lines(fd, 0, limit):
             if clock.monotonic() >= deadline:
                 yield None
                 return
@@ -194,3 +199,56 @@ def _parse(line: bytes) -> dict[str, Any] | None:
 def _is_line_start(fd: int, start: int, size: int) -> bool:
     """Whether a line begins at this position. If not, the file was rewritten."""
     return start == 0 or (start <= size and os.pread(fd, 1, start - 1) in (b"\n", b"}"))
+
+
+def lines(fd: int, start: int, limit: int) -> Iterator[tuple[int, bytes | None, int]]:
+    """Complete lines: where each begins, its content, and where it ends.
+
+    A line that is too long is skipped. The last one may have no line end yet, and is complete if it
+    can be parsed.
+    """
+    offset, pieces, length = start, [b""], 0
+    position = start
+    while position < limit:
+        data = os.pread(fd, min(CHUNK, limit - position), position)
+        if not data:
+            return
+        position += len(data)
+        *ended, rest = data.split(b"\n")
+        for piece in ended:
+            length += len(piece)
+            pieces.append(piece)
+            line = b"".join(pieces) if length <= LONGEST_LINE else None
+            yield offset, line, offset + length + 1
+            offset, pieces, length = offset + length + 1, [], 0
+        length += len(rest)
+        pieces = [*pieces, rest] if length <= LONGEST_LINE else []
+    if pieces and _is_whole(last := b"".join(pieces)):
+        yield offset, last, offset + length
+
+
+def _is_whole(line: bytes) -> bool:
+    """Whether a line can be all that was to be written: it reads as an object."""
+    if not line.endswith(b"}"):
+        return False
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def entry_before(fd: int, start: int, matters: re.Pattern[bytes]) -> dict[str, Any]:
+    """The last line that matters and has a time before a position; empty if none is near."""
+    first = max(0, start - _NEAR)
+    for line in reversed(os.pread(fd, start - first, first).split(b"\n")):
+        if matters.search(line):
+            with suppress(ValueError, RecursionError):
+                payload = json.loads(line)
+                if isinstance(payload, dict) and isinstance(payload.get("timestamp"), str):
+                    return payload
+    return {}
+
+
+def reason(error: OSError | ValueError) -> str:
+    """Why a transcript cannot be read."""
+    return (isinstance(error, OSError) and error.strerror) or str(error)

@@ -1,5 +1,6 @@
 """What the transcripts of a host say."""
 
+import os
 from typing import NamedTuple
 
 from ctx.hosts.events import Event
@@ -72,3 +73,8 @@ def storable(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
+
+
+def usable_folder(path: str) -> str:
+    """A folder that a host names, if it can be one: an absolute path without a null character."""
+    return path if os.path.isabs(path) and "\0" not in path else ""

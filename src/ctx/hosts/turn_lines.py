@@ -14,7 +14,7 @@ from itertools import takewhile
 from typing import Any, NamedTuple
 
 from ctx import clock
-from ctx.hosts.transcript_lines import LONGEST_LINE, reason
+from ctx.hosts.transcript_reader import LONGEST_LINE, reason
 from ctx.hosts.transcripts import Message, Turn
 
 FURTHEST = 64 * 1024 * 1024

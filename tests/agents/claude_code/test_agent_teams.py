@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ctx.agents.claude_code import agent_teams, payloads
-from ctx.agents.claude_code.transcript_events import read
+from ctx.agents.claude_code import payloads, transcripts
+from ctx.agents.claude_code.adapter import ClaudeTranscripts
 from ctx.hosts.events import Heading
 from tests.capture.transcripts import Transcript
 
@@ -32,7 +32,7 @@ def test_a_teammate_names_its_lead(projects: Path) -> None:
     mate.in_team("checkout", "tester")
     mate.prompt('<teammate-message teammate_id="team-lead">Test it.</teammate-message>')
     mate.say("All tests pass.")
-    (said,) = read(str(mate.path), 0).events
+    (said,) = ClaudeTranscripts().events(str(mate.path), 0).events
     assert (said.text, said.team, said.teammate, said.lead) == (
         "All tests pass.",
         "checkout",
@@ -48,24 +48,24 @@ def test_a_teammate_names_its_lead(projects: Path) -> None:
 def test_a_team_that_is_gone_or_damaged(projects: Path, config: str) -> None:
     configure(projects, "checkout", config)
     mate = Transcript(projects, MATE)
-    assert agent_teams.lead_of(str(mate.path), "checkout") == ""
-    assert agent_teams.lead_of(str(mate.path), "../teams/checkout") == ""
+    assert transcripts.lead_of(str(mate.path), "checkout") == ""
+    assert transcripts.lead_of(str(mate.path), "../teams/checkout") == ""
 
 
 def test_a_team_that_is_named_after_its_lead(projects: Path) -> None:
     mate = str(Transcript(projects, MATE).path)
-    assert agent_teams.lead_of(mate, "session-0c1fb4a8") == ""
+    assert transcripts.lead_of(mate, "session-0c1fb4a8") == ""
     Transcript(projects, LEAD)
-    assert agent_teams.lead_of(mate, "session-0c1fb4a8") == LEAD
+    assert transcripts.lead_of(mate, "session-0c1fb4a8") == LEAD
     Transcript(projects, f"{LEAD[:-1]}2")
-    assert agent_teams.lead_of(mate, "session-0c1fb4a8") == ""
+    assert transcripts.lead_of(mate, "session-0c1fb4a8") == ""
 
 
 def test_the_lead_itself(projects: Path) -> None:
     lead = Transcript(projects, LEAD)
     lead.in_team("checkout", "team-lead")
     lead.say("I start two agents.")
-    (said,) = read(str(lead.path), 0).events
+    (said,) = ClaudeTranscripts().events(str(lead.path), 0).events
     assert (said.team, said.teammate, said.lead) == ("checkout", "", "")
 
 
@@ -77,7 +77,7 @@ def test_an_agent_in_the_process_of_its_lead_is_a_subagent(projects: Path) -> No
         teamName="checkout",
         agentName="tester",
     )
-    (said,) = read(str(agent.path), 0).events
+    (said,) = ClaudeTranscripts().events(str(agent.path), 0).events
     assert (said.session, said.agent, said.team) == (LEAD, "a1", "")
 
 

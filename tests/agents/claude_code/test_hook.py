@@ -20,6 +20,7 @@ from ctx.agents.claude_code.hooks import ClaudeHooks
 from ctx.agents.host_setup import hook_commands
 from ctx.agents.runtime import hook
 from ctx.agents.runtime.hook import Hook
+from ctx.agents.runtime.host_hooks import field
 from ctx.capture import capture_off
 from ctx.hook_files import hook_log, live, spool
 from tests.agents.claude_code.hook_processes import (
@@ -530,16 +531,16 @@ texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=300)
 def test_a_field_is_read_from_the_payload(session: str, path: str, more: dict[str, str]) -> None:
     told = {"session_id": session, "transcript_path": path, "more": more}
     for said in (line(told), json.dumps(told, indent=2).encode(), json.dumps(told).encode()):
-        assert hook.field(said, b"session_id") == session
-        assert hook.field(said, b"transcript_path") == path
-        assert hook.field(said, b"nothing") == ""
+        assert field(said, "session_id") == session
+        assert field(said, "transcript_path") == path
+        assert field(said, "nothing") == ""
 
 
 @given(st.binary(max_size=300))
 def test_a_field_is_read_from_any_bytes(rest: bytes) -> None:
     for before in (b"", b'{"session_id"', b'{"session_id":"', b'{"session_id":"\\'):
         for after in (b"", b'"', b'"}'):
-            assert isinstance(hook.field(before + rest + after, b"session_id"), str)
+            assert isinstance(field(before + rest + after, "session_id"), str)
 
 
 def test_a_payload_that_is_too_large_is_not_stored(surroundings: Path) -> None:

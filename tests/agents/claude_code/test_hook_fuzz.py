@@ -23,6 +23,7 @@ from ctx.agents.claude_code.hooks import ClaudeHooks
 from ctx.agents.codex.hooks import CodexHooks
 from ctx.agents.gemini.hooks import GeminiHooks
 from ctx.agents.runtime.hook import Hook, answer
+from ctx.agents.runtime.host_hooks import HostHooks
 from ctx.hook_files import live, spool
 from ctx.hosts.hook_events import HookAnswer
 from tests import effort
@@ -49,7 +50,7 @@ CAPTURED = ("post-tool-use", "post-tool-use-failure", "subagent-stop", "stop")
 class Home:
     """A home in which a hook runs repeatedly, and the files that each run leaves."""
 
-    def __init__(self, word: str, path: Path, host: ClaudeHooks | None = None) -> None:
+    def __init__(self, word: str, path: Path, host: HostHooks | None = None) -> None:
         self.word = word
         self.host = host or ClaudeHooks()
         self.path = str(path)
@@ -137,7 +138,7 @@ def _as_utf8(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def check_printed(word: str, out: bytes, told: str, host: ClaudeHooks) -> None:
+def check_printed(word: str, out: bytes, told: str, host: HostHooks) -> None:
     """Check that the output is empty or one JSON object that the client accepts for this event."""
     if out in (SILENT.out, NOTHING.out):
         return
@@ -223,7 +224,7 @@ def test_hooks_survive_any_input_in_this_process(
 @pytest.mark.parametrize("word", OTHER_WORDS)
 @pytest.mark.parametrize("host", OTHER_HOSTS, ids=lambda host: host.spool_name)
 def test_hooks_of_other_hosts_survive_any_input(
-    host: ClaudeHooks, word: str, shop: Path, quick_home: Path, monkeypatch: pytest.MonkeyPatch
+    host: HostHooks, word: str, shop: Path, quick_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Hosts whose payloads have the fields of Claude Code's, with the same inputs."""
     monkeypatch.setattr(sys, "executable", shutil.which("true"))

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctx import tokens
-from ctx.agents.claude_code import projection
-from ctx.agents.claude_code.projection import BEGIN, END, with_block, without_block
+from ctx.agents.host_setup import projection
+from ctx.agents.host_setup.projection import BEGIN, END, with_block, without_block
 from ctx.cli import opening
 from ctx.cli.output import Output
 from ctx.cli.settings import Settings

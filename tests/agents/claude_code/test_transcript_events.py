@@ -10,15 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctx.agents.claude_code import transcript_files
-from ctx.agents.claude_code.transcript_events import read
-from ctx.hosts import transcript_lines
+from ctx.agents.claude_code import transcripts
+from ctx.agents.claude_code.adapter import ClaudeTranscripts
+from ctx.hosts import transcript_reader
 from ctx.hosts.events import Event
 from ctx.hosts.transcripts import TranscriptPart
 from tests import effort
 from tests.capture.transcripts import Transcript, fix
 
 SESSION = "0c1fb4a8-52d1-4e0c-9a55-6cf7d9c12f01"
+
+read = ClaudeTranscripts().events
 
 
 @pytest.fixture
@@ -253,7 +255,7 @@ def test_transcripts_of_subagents_are_found(transcript: Transcript) -> None:
     stranger.session = "another"
     stranger.say("I work for somebody else.")
 
-    paths = transcript_files.of_subagents(str(transcript.path), 0)
+    paths = transcripts.of_subagents(str(transcript.path), 0)
     assert paths == [str(agent.path), str(old.path)]
     assert event_summaries(read(paths[0], 0)) == [
         ("AssistantMessage", "", "I look.", "a1b2"),
@@ -262,7 +264,7 @@ def test_transcripts_of_subagents_are_found(transcript: Transcript) -> None:
     main = {event.payload["transcript_path"] for path in paths for event in read(path, 0).events}
     assert main == {str(transcript.path)}
     in_a_year = (1 << 32) * 1000
-    assert transcript_files.of_subagents(str(transcript.path), in_a_year) == []
+    assert transcripts.of_subagents(str(transcript.path), in_a_year) == []
 
 
 def test_a_tool_call_is_read_with_its_result(transcript: Transcript) -> None:
@@ -344,8 +346,8 @@ def test_invalid_lines_are_skipped(transcript: Transcript) -> None:
 def test_a_line_that_is_too_long_is_skipped(
     transcript: Transcript, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transcript_lines, "LONGEST_LINE", 2_000)
-    monkeypatch.setattr(transcript_lines, "CHUNK", 512)
+    monkeypatch.setattr(transcript_reader, "LONGEST_LINE", 2_000)
+    monkeypatch.setattr(transcript_reader, "CHUNK", 512)
     transcript.say("Before.")
     transcript.say("x" * 3_000)
     transcript.say("Behind.")
@@ -365,7 +367,7 @@ def test_an_unreadable_transcript_is_reported(tmp_path: Path) -> None:
 
 def test_session_ids_are_read_from_file_names() -> None:
     names = (f"/p/{SESSION}.jsonl", "/p/agent-1.jsonl", f"/p/{SESSION}", "/p/..jsonl", "/p/a.json")
-    assert [transcript_files.session_of(name) for name in names] == [SESSION, "", "", "", ""]
+    assert [transcripts.session_of(name) for name in names] == [SESSION, "", "", "", ""]
 
 
 def test_reading_in_parts_gives_every_event_once(

@@ -13,12 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx import clock
-from ctx.agents.claude_code.transcript_turns import last_turn, since
-from ctx.hosts.transcript_lines import LONGEST_LINE
+from ctx.agents.claude_code.transcripts import LINES
+from ctx.hosts.transcript_reader import LONGEST_LINE
 from ctx.hosts.transcripts import Message, Turn, has_final
 from ctx.hosts.turn_lines import FURTHEST
 from tests import effort
 
+last_turn, since = LINES.last_turn, LINES.since
 SAMPLES = Path(__file__).parents[2] / "golden" / "claude_code" / "transcripts"
 SOON = clock.monotonic() + 3600
 MEGABYTE = 1024 * 1024
@@ -344,7 +345,10 @@ def test_lines_of_all_lengths_are_read(tmp_path: Path) -> None:
     size = path.stat().st_size
     for _ in range(25):
         cut = chance.randrange(size)
-        before, after = since(str(path), 0, cut, SOON), since(str(path), cut, None, SOON)
+        before, after = (
+            since(str(path), 0, cut, SOON),
+            since(str(path), cut, None, SOON),
+        )
         assert before.messages + after.messages == everything
 
 

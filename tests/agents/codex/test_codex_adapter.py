@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ctx import clock
-from ctx.agents.codex import patches, rollout_items
+from ctx.agents.codex import rollouts, tools
 from ctx.agents.codex.adapter import Codex
 from ctx.agents.codex.hooks import CodexHooks
 from ctx.errors import ContentRefused
@@ -125,7 +125,7 @@ def test_the_last_turn_has_the_messages_of_the_agent() -> None:
     ],
 )
 def test_outputs_of_all_versions_are_read(output: Any, expected: tuple[int | None, str]) -> None:
-    assert rollout_items.output_of(output) == expected
+    assert rollouts.output_of(output) == expected
 
 
 def test_patches() -> None:
@@ -134,12 +134,12 @@ def test_patches() -> None:
         "@@ def f():\n kept\n-old\n+new\n"
         "*** Delete File: c.py\n*** Add File: .env\n+TOKEN=1\n*** End Patch"
     )
-    assert patches.files(text) == [
+    assert tools.patched_files(text) == [
         ("b.py", FileContents("kept\nold\n", "kept\nnew\n", False)),
         ("c.py", FileContents("", "", False)),
         (".env", FileContents(None, "", False)),
     ]
-    assert patches.files("no patch") == []
+    assert tools.patched_files("no patch") == []
 
 
 def test_an_answer_has_only_the_fields_that_codex_knows() -> None:

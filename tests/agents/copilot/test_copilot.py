@@ -11,7 +11,7 @@ import pytest
 
 from ctx.agents.copilot.adapter import Copilot
 from ctx.agents.copilot.hooks import CopilotHooks
-from ctx.agents.copilot.setup import HOOKS
+from ctx.agents.copilot.setup import SETUP
 from ctx.agents.copilot.tools import CopilotCall, call_of
 from ctx.capture import prompt_authors, session_state, steps
 from ctx.errors import ContentRefused
@@ -313,8 +313,8 @@ def test_odd_payloads_are_read(payload: dict[str, Any]) -> None:
 
 
 def test_every_word_is_a_hook_and_none_runs_before_a_tool() -> None:
-    assert {hook.word for hook in HOOKS} <= set(spool.EVENTS)
-    assert not any(hook.event.startswith("preTool") for hook in HOOKS)
+    assert {hook.word for hook in SETUP.hooks} <= set(spool.EVENTS)
+    assert not any(hook.event.startswith("preTool") for hook in SETUP.hooks)
 
 
 def test_a_damaged_transcript_is_read_as_far_as_possible(client: CopilotSession) -> None:

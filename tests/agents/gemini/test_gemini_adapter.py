@@ -8,8 +8,8 @@ import pytest
 
 from ctx import clock
 from ctx.agents.gemini.adapter import Gemini
-from ctx.agents.gemini.hook_context import contexts_in, without_context
-from ctx.agents.gemini.hooks import EVENTS, GeminiHooks
+from ctx.agents.gemini.hooks import EVENTS, GeminiHooks, without_context
+from ctx.agents.gemini.transcripts import contexts_in
 from ctx.errors import ContentRefused
 from ctx.hosts.events import Event, Heading
 from ctx.hosts.hook_events import NO_ANSWER, HookAnswer

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ctx.agents import known_setups
 from ctx.agents.codex import setup
-from ctx.agents.host_setup import host_checks, host_install
+from ctx.agents.host_setup import host_checks, host_install, known_setups
 from ctx.agents.host_setup.host_install import HostParts
 from ctx.agents.host_setup.host_setups import Machine
 from ctx.operations.store_checks import DoctorCheck

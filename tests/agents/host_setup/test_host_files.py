@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx.agents.host_setup import json_entries, jsonc, toml_tables, yaml_entries
-from ctx.agents.host_setup.mcp_registration import is_our_server
+from ctx.agents.host_setup.host_files import is_our_server
 from ctx.errors import SettingsUnreadable
 from tests import effort
 from tests.agents.host_setup.settings_documents import documents

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ctx.agents import known_setups
-from ctx.agents.host_setup import host_install
+from ctx.agents.host_setup import host_install, known_setups
 from ctx.agents.host_setup.host_install import HostParts
 from ctx.agents.host_setup.host_setups import HostSetup, Machine, find_host
 

@@ -1,1 +1,1 @@
-"""A small host that no real program is: it shows that an adapter is one folder and one line."""
+"""A small host that no real program is: it shows that a host is one folder."""

@@ -1,4 +1,4 @@
-"""A host with other payloads works like Claude Code: it needs one folder and one line."""
+"""A host with other payloads works like Claude Code: it needs one folder."""
 
 import json
 from collections.abc import Iterator
@@ -22,7 +22,8 @@ from ctx.operations import apply, backfill
 from ctx.operations.apply import ApplyResult
 from ctx.operations.backfill import Options
 from ctx.workspace import Environment, Memory, open_memory
-from tests.agents.scripted_host.adapter import NAME, Scripted, ScriptedHooks
+from tests.agents.scripted_host.adapter import Scripted
+from tests.agents.scripted_host.hooks import HOOKS, NAME
 from tests.capture.conversations import nothing_started
 
 WITH_SCRIPTED = Hosts({NAME: Scripted})
@@ -48,8 +49,7 @@ class World:
     def hook(self, word: str, *options: str, **told: Any) -> tuple[str, str]:
         """Run a hook of the host and return its answers to the agent and to the user."""
         variables = {"CTX_HOME": self.home, "CTX_WORKER_AUTOSTART": "0"}
-        host = WITH_SCRIPTED.named(NAME).hooks
-        running = Hook(word, list(options), variables, host)
+        running = Hook(word, list(options), variables, HOOKS)
         payload = json.dumps(self.line(**told)).encode()
         with nothing_started():
             printed = hook.answer(running, lambda: payload)
@@ -163,7 +163,7 @@ def test_an_answer_is_as_large_as_the_host_allows(world: World) -> None:
     world.hook("stop", "--response", "<ctx:recall query='Mondays'/>")
     world.apply()
     text, _ = world.hook("prompt-submit", by="user", words="Go on.")
-    assert 3_000 < len(text) <= ScriptedHooks.largest_answer
+    assert 3_000 < len(text) <= HOOKS.largest_answer
     assert "did not fit here" in text
 
 

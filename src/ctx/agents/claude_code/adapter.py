@@ -2,83 +2,54 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from math import inf
 from typing import Any
 
-from ctx.agents.claude_code import (
-    payloads,
-    transcript_events,
-    transcript_files,
-    transcript_texts,
-    transcript_turns,
-)
-from ctx.agents.claude_code.hooks import ClaudeHooks
-from ctx.hosts import transcript_paths
-from ctx.hosts.events import Event, Heading
-from ctx.hosts.transcripts import MOST_READ, TranscriptPart, TranscriptStamp, TranscriptStart, Turn
+from ctx.agents.claude_code import payloads, transcripts
+from ctx.agents.claude_code.transcript_events import ClaudeReader
+from ctx.agents.line_transcripts import LineTranscripts, files_below
+from ctx.hosts.transcript_reader import TranscriptReader
+from ctx.hosts.transcripts import TranscriptStart
 
 
-class ClaudeTranscripts:
+class ClaudeTranscripts(LineTranscripts):
     file_names = "<session>.jsonl"
+    turns = transcripts.LINES
 
     def folder(self, host_folder: str) -> str:
-        return transcript_files.folder(host_folder)
+        """It has one subfolder per project."""
+        return os.path.join(host_folder, "projects")
 
     def files(self, folder: str) -> Sequence[str]:
-        return transcript_paths.files_below(folder, 1, transcript_files.session_of)
-
-    def folder_of(self, path: str) -> str:
-        return os.path.dirname(path)
-
-    def stamp(self, path: str) -> TranscriptStamp:
-        return transcript_paths.stamp(path)
+        return files_below(folder, 1, transcripts.session_of)
 
     def session_of(self, path: str) -> str:
-        return transcript_files.session_of(path)
+        return transcripts.session_of(path)
 
     def of_subagents(self, path: str, since_ms: int) -> list[str]:
-        return transcript_files.of_subagents(path, since_ms)
+        return transcripts.of_subagents(path, since_ms)
 
     def shows_hook(self, path: str) -> bool:
-        return transcript_files.shows_hook(path)
+        return transcripts.shows_hook(path)
 
     def beginning(self, path: str) -> TranscriptStart:
-        return transcript_files.read_beginning(transcript_paths.first_bytes(path))
+        return transcripts.beginning(path)
 
-    def events(
-        self,
-        path: str,
-        start: int,
-        end: int | None = None,
-        *,
-        most: int = MOST_READ,
-        deadline: float = inf,
-    ) -> TranscriptPart:
-        return transcript_events.read(path, start, end, most=most, deadline=deadline)
+    def reader(self, path: str, most: int, deadline: float) -> TranscriptReader:
+        return ClaudeReader(path, most, deadline)
 
-    def since(self, path: str, start: int, end: int | None, deadline: float) -> Turn:
-        return transcript_turns.since(path, start, end, deadline)
-
-    def last_turn(self, path: str, end: int | None, deadline: float) -> Turn:
-        return transcript_turns.last_turn(path, end, deadline)
-
-    def read_by_agent(self, path: str, end: int | None, deadline: float) -> Iterator[str | None]:
-        return transcript_texts.read_by_agent(path, end, deadline)
+    def texts_for_agent(self, entry: dict[str, Any]) -> Iterator[str]:
+        return transcripts.texts_for_agent(entry)
 
 
 class ClaudeCode:
     name = payloads.NAME
     transcripts = ClaudeTranscripts()
-    hooks = ClaudeHooks()
+    read = staticmethod(payloads.read)
+    restore = staticmethod(payloads.restore)
+    outline = staticmethod(payloads.outline)
 
     def folder(self, variables: Mapping[str, str], home: str) -> str:
         return variables.get("CLAUDE_CONFIG_DIR") or os.path.join(home, ".claude")
 
-    def read(self, event_id: str, name: str, at: str, payload: Mapping[str, Any]) -> Event:
-        return payloads.read(event_id, name, at, payload)
 
-    def restore(self, heading: Heading, payload: Mapping[str, Any]) -> Event:
-        return payloads.restore(heading, payload)
-
-    def outline(self, event: Event, path: str) -> Mapping[str, Any]:
-        return payloads.outline(event.payload, path)
+HOST = ClaudeCode()

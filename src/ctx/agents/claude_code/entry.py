@@ -1,4 +1,4 @@
-"""The script that `ctx install` registers: `PYTHON -I -S …/entry.py session-start`.
+"""The script that a hook of Claude Code runs: `PYTHON -I -S …/entry.py session-start`.
 
 An isolated interpreter sees only the standard library, so that nothing in a project or an
 environment can interfere. This file is compiled at each start; its imports are not.
@@ -8,7 +8,7 @@ import sys
 
 sys.path.append(__file__[: -len("/ctx/agents/claude_code/entry.py")])
 
-from ctx.agents.claude_code.hooks import ClaudeHooks
+from ctx.agents.claude_code.hooks import HOOKS
 from ctx.agents.runtime.hook import main
 
-main(sys.argv[1:], ClaudeHooks())
+main(sys.argv[1:], HOOKS)

@@ -17,7 +17,7 @@ from ctx.agents.claude_code import registration
 from ctx.agents.claude_code.registration import Group
 from ctx.agents.host_setup import edited_file, hook_trials, settings_file, skill
 from ctx.agents.host_setup.edited_file import FileChange
-from ctx.agents.host_setup.installed_parts import InstalledPart
+from ctx.agents.host_setup.host_setups import InstalledPart
 from ctx.errors import HookFailed, PathRefused
 from ctx.hook_files.spool import EVENTS
 from ctx.sqlite.connection import path_text

@@ -2,30 +2,30 @@
 
 A payload is stored with the client's own keys, as version 0.1.0 stored it, without parts that no
 step uses: the content of read files is dropped, and that of written files is stored in one shape
-(`file_edits`). Only `read` can fail, if a payload names no session.
+(`tools`). Only `read` can fail, if a payload names no session.
 """
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from ctx import ids
-from ctx.agents.claude_code import agent_teams, file_edits, tool_inputs
+from ctx.agents import stored_events
+from ctx.agents.claude_code import tools, transcripts
 from ctx.capture import injected_text, kept_contents, private_text
 from ctx.capture.steps import ASSISTANT_MESSAGE, RECAP, TITLE
-from ctx.errors import ContentRefused, UsageError
+from ctx.errors import ContentRefused
 from ctx.hosts.events import Event, Heading, Speaker
-from ctx.hosts.json_fields import plain_text_of, text_of
+from ctx.hosts.json_fields import fields_of, plain_text_of, text_of
 
 NAME = "claude-code"
 
 _PROMPT = "UserPromptSubmit"
-_TOOL_EVENTS = ("PostToolUse", tool_inputs.FAILURE)
+_TOOL_EVENTS = ("PostToolUse", tools.FAILURE)
 _MESSAGE_EVENTS = ("Stop", ASSISTANT_MESSAGE, "SubagentStop")
 _READ_FIELDS = ("filePath", "numLines", "startLine", "totalLines")
-# The keys that identify the session of an excluded event.
+# The keys that identify the session of an excluded event, in this host and in those like it.
 _COMMON = frozenset(
-    "session_id transcript_path cwd hook_event_name prompt_id agent_id agent_type source reason"
-    " trigger tool_name tool_use_id".split()
+    "session_id transcript_path cwd hook_event_name prompt_id turn_id agent_id agent_type source"
+    " reason trigger timestamp tool_name tool_use_id originator cli_version".split()
 )
 # Text that the client writes in place of a prompt.
 _NOTICES = (
@@ -56,27 +56,31 @@ class ClaudeAnswer(NamedTuple):
 
 
 def read(event_id: str, name: str, at: str, payload: Mapping[str, Any]) -> Event:
-    if payload.get("hook_event_name", name) != name:
-        raise ContentRefused(f"It is a different event than {name}.")
-    try:
-        session = ids.session_id(plain_text_of(payload, "session_id"))
-    except UsageError:
-        raise ContentRefused("It names no session.") from None
-    folder = plain_text_of(payload, "cwd")
-    tool = plain_text_of(payload, "tool_name") or None
-    heading = Heading(
-        *(event_id, session, name, at),
-        # Such a path cannot exist, and the system would raise an error for it.
-        "" if "\0" in folder else folder,
-        tool,
-        plain_text_of(payload, "tool_use_id") or None,
-    )
-    return restore(heading, without_contents(payload, tool))
+    heading = heading_of(event_id, name, at, payload)
+    return restore(heading, without_contents(payload, heading.tool))
 
 
-def outline(payload: Mapping[str, Any], path: str) -> Mapping[str, Any]:
-    """A payload without content: only the event, and the file that it is about."""
-    common = {name: value for name, value in payload.items() if name in _COMMON}
+# For this host, and for those that copied its payloads.
+
+
+def heading_of(
+    event_id: str, name: str, at: str, payload: Mapping[str, Any], own_name: str = ""
+) -> Heading:
+    """The columns of an event, which the host may call otherwise."""
+    if payload.get("hook_event_name", own_name or name) != (own_name or name):
+        raise ContentRefused(f"It is a different event than {own_name or name}.")
+    fields = "session_id", "cwd", "tool_name", "tool_use_id"
+    session, folder, tool, tool_use = (plain_text_of(payload, field) for field in fields)
+    return stored_events.heading(event_id, name, at, session, folder, tool, tool_use)
+
+
+def common_fields(payload: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in payload.items() if name in _COMMON}
+
+
+def outline(event: Event, path: str) -> Mapping[str, Any]:
+    """The payload of an event without content: only that it happened, and to which file."""
+    common = common_fields(event.payload)
     return {**common, "tool_input": {"file_path": path}} if path else common
 
 
@@ -93,8 +97,8 @@ def restore(heading: Heading, payload: Mapping[str, Any]) -> Event:
         text,
         speaker,
         agent=agent if isinstance(agent, str) else "",
-        path=file_edits.path_of(payload),
-        call=tool_inputs.call_of(name, tool or "", payload) if is_call else None,
+        path=tools.path_of(payload),
+        call=tools.call_of(name, tool or "", payload) if is_call else None,
         transcript=text_of(payload, "transcript_path"),
         branch=text_of(payload, "gitBranch"),
         caller=text_of(payload, "entrypoint"),
@@ -102,7 +106,7 @@ def restore(heading: Heading, payload: Mapping[str, Any]) -> Event:
         continues=source in ("resume", "compact"),
         prompt=str(payload.get("prompt_id", "")),
         response=response if isinstance(response, str) else None,
-        team=text_of(payload, "team_name") or agent_teams.team_started_by(tool, payload),
+        team=text_of(payload, "team_name") or transcripts.team_started_by(tool, payload),
         teammate=text_of(payload, "agent_name"),
         lead=text_of(payload, "lead_session"),
         is_host_command=speaker == "user" and _is_client_command(text or ""),
@@ -111,15 +115,13 @@ def restore(heading: Heading, payload: Mapping[str, Any]) -> Event:
 
 def without_contents(payload: Mapping[str, Any], tool: str | None) -> Mapping[str, Any]:
     """A payload without the parts that no step uses."""
-    path = file_edits.path_of(payload)
+    path = tools.path_of(payload)
     if tool == "Read":
-        response = payload.get("tool_response")
-        file = response.get("file") if isinstance(response, Mapping) else None
-        fields = file if isinstance(file, Mapping) else {}
+        fields = fields_of(fields_of(payload.get("tool_response")).get("file"))
         kept = {name: fields[name] for name in _READ_FIELDS if name in fields}
         slim = {name: value for name, value in payload.items() if name != "tool_output"}
         return {**slim, "tool_response": {"file": kept}}
-    if tool in file_edits.TOOLS and (contents := file_edits.written_contents(payload)):
+    if tool in tools.WRITERS and (contents := tools.written_contents(payload)):
         contents = kept_contents.without_secrets(path, contents)
         name = "notebook_path" if tool == "NotebookEdit" else "file_path"
         slim = {name: value for name, value in payload.items() if name != "tool_output"}

@@ -12,7 +12,7 @@ from typing import Any
 
 from ctx import __version__, disk
 from ctx.agents.claude_code import registration
-from ctx.agents.host_setup import edited_file, mcp_registration, skill
+from ctx.agents.host_setup import edited_file, host_files, skill
 from ctx.errors import PathRefused
 
 NAME = "ctx"
@@ -61,7 +61,7 @@ def plugin_files() -> dict[str, str]:
     }
     return {
         _MANIFEST: _json(manifest),
-        ".mcp.json": _json({"mcpServers": {mcp_registration.NAME: mcp_registration.PLAIN_ENTRY}}),
+        ".mcp.json": _json({"mcpServers": {host_files.NAME: host_files.PLAIN_ENTRY}}),
         os.path.join("hooks", "hooks.json"): _json({"hooks": registration.plugin_entries()}),
         **{
             os.path.join("commands", name): texts.joinpath("commands", name).read_text("utf-8")

@@ -17,7 +17,7 @@ from ctx.agents.host_setup.hook_commands import command_line, entry_ending, entr
 from ctx.context import layers
 from ctx.hook_files.spool import EVENTS, PRE_EDIT
 
-ENTRY = entry_script("claude_code")
+ENTRY = entry_script("claude-code")
 """The script that a user's settings name."""
 
 Group = dict[str, Any]
@@ -34,7 +34,7 @@ _MATCHERS = {PRE_EDIT: "Edit|MultiEdit|Write|NotebookEdit"}
 # a busy machine may not even start the interpreter.
 _TIMEOUT_S = 10
 
-_SCRIPT = entry_ending("claude_code")
+_SCRIPT = entry_ending("claude-code")
 # Matches a command that runs a hook of ctx anywhere in a line: between other commands, after a
 # variable, in quotes.
 _SOMEWHERE = re.compile(

@@ -1,19 +1,13 @@
-"""Which session a session continues, and whether it still has its earlier context.
-
-The client does not report from which session another was forked, and older ones lose the context of
-hooks when they resume. Both can be derived.
-"""
+"""Which session a session continues: the client does not report from which one it was forked."""
 
 import os
 
-from ctx.agents.runtime.transcript_ends import mentions
 from ctx.hook_files import live
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ctx.hosts.hook_events import HookEvent
 
-_KEPT = b"hook_additional_context"
 _RESUMING = (b"--resume", b"-r")
 
 
@@ -58,9 +52,3 @@ def _resumed_session(process: str) -> str:
         if live.is_session(text):
             return text
     return ""
-
-
-def remembers(path: str) -> bool:
-    """Whether a resumed conversation still contains the context from hooks, according to its
-    transcript."""
-    return mentions(path, _KEPT)

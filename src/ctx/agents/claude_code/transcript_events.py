@@ -14,20 +14,24 @@ The same line always gives the same event with the same id, so reading it twice 
 
 import re
 from collections.abc import Iterator
-from math import inf
 from typing import Any, NamedTuple
 
 from ctx import clock
-from ctx.agents.claude_code import payloads, transcript_files
-from ctx.agents.claude_code.agent_teams import TeamReader
-from ctx.agents.claude_code.transcript_turns import is_error
+from ctx.agents.claude_code import payloads, transcripts
+from ctx.agents.claude_code.transcripts import TeamReader, is_error
 from ctx.capture import session_state
 from ctx.capture.steps import ASSISTANT_MESSAGE, RECAP, TITLE
 from ctx.hook_files import live
 from ctx.hosts.events import Heading
-from ctx.hosts.transcript_lines import CHUNK, entry_before
-from ctx.hosts.transcript_reader import TranscriptReader, digest, event_id, text_field
-from ctx.hosts.transcripts import MOST_READ, TranscriptPart, storable
+from ctx.hosts.transcript_reader import (
+    CHUNK,
+    TranscriptReader,
+    digest,
+    entry_before,
+    event_id,
+    text_field,
+)
+from ctx.hosts.transcripts import storable
 
 # Most lines are attachments and copies of requests.
 _MATTERS = re.compile(
@@ -67,17 +71,6 @@ _NOT_TYPED = (
 )
 
 
-def read(
-    path: str, start: int, end: int | None = None, *, most: int = MOST_READ, deadline: float = inf
-) -> TranscriptPart:
-    """The events between two positions of the file; None is its end.
-
-    If the file was replaced, it is read from its beginning. When the time is up or `most` bytes are
-    read, the next call continues.
-    """
-    return _ClaudeReader(path, most, deadline).read(start, end)
-
-
 class _Call(NamedTuple):
     """A tool call that waits for its result."""
 
@@ -106,7 +99,7 @@ class _Entry(NamedTuple):
     """The fields that every hook payload has."""
 
 
-class _ClaudeReader(TranscriptReader):
+class ClaudeReader(TranscriptReader):
     matters = _MATTERS
 
     def __init__(self, path: str, most: int, deadline: float) -> None:
@@ -199,7 +192,7 @@ class _ClaudeReader(TranscriptReader):
             self._add_event(entry, TITLE, entry.name, {"text": text, **by})
 
     def _entry(self, payload: dict[str, Any], line: bytes) -> _Entry | None:
-        session = text_field(payload, "sessionId") or transcript_files.session_of(self.path)
+        session = text_field(payload, "sessionId") or transcripts.session_of(self.path)
         if not live.is_session(session):
             return None
         at_ms = self.time_of(text_field(payload, "timestamp"))
@@ -208,7 +201,7 @@ class _ClaudeReader(TranscriptReader):
         )
         common = {
             "session_id": session,
-            "transcript_path": transcript_files.main_of(self.path, session),
+            "transcript_path": transcripts.main_of(self.path, session),
             "cwd": text_field(payload, "cwd"),
             "gitBranch": text_field(payload, "gitBranch"),
             "prompt_id": text_field(payload, "promptId"),

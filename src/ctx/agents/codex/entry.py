@@ -8,7 +8,7 @@ import sys
 
 sys.path.append(__file__[: -len("/ctx/agents/codex/entry.py")])
 
-from ctx.agents.codex.hooks import CodexHooks
+from ctx.agents.codex.hooks import HOOKS
 from ctx.agents.runtime.hook import main
 
-main(sys.argv[1:], CodexHooks())
+main(sys.argv[1:], HOOKS)

@@ -10,13 +10,12 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ctx import ids
-from ctx.agents.codex import patches, rollout_files, rollout_items, tools
-from ctx.agents.codex.rollout_files import Origin
+from ctx.agents.claude_code.payloads import common_fields, heading_of
+from ctx.agents.codex import rollouts, tools
+from ctx.agents.codex.rollouts import Origin
 from ctx.agents.codex.tools import EXIT_CODE, PATCH, SHELL
 from ctx.capture import kept_contents
 from ctx.capture.steps import ASSISTANT_MESSAGE, RECAP
-from ctx.errors import ContentRefused, UsageError
 from ctx.hook_files import live
 from ctx.hosts.events import Event, Heading, Speaker
 from ctx.hosts.json_fields import fields_of, plain_text_of
@@ -28,30 +27,17 @@ CALLER, VERSION = "originator", "cli_version"
 
 _PROMPT = "UserPromptSubmit"
 _TOOL_EVENT = "PostToolUse"
-# The keys that identify the session of an excluded event.
-_COMMON = frozenset(
-    "session_id transcript_path cwd hook_event_name turn_id source reason trigger tool_name"
-    " tool_use_id agent_id originator cli_version".split()
-)
 
 
 def read(event_id: str, name: str, at: str, payload: Mapping[str, Any]) -> Event:
-    if payload.get("hook_event_name", name) != name:
-        raise ContentRefused(f"It is a different event than {name}.")
-    try:
-        session = ids.session_id(plain_text_of(payload, "session_id"))
-    except UsageError:
-        raise ContentRefused("It names no session.") from None
+    heading = heading_of(event_id, name, at, payload)
     if (origin := _origin(payload)) and live.is_session(origin.session):
-        session = ids.session_id(origin.session)
+        heading = heading._replace(session=origin.session)
         payload = {**payload, **_origin_fields(origin)}
-    folder, tool = plain_text_of(payload, "cwd"), plain_text_of(payload, "tool_name") or None
-    tool_use = plain_text_of(payload, "tool_use_id") or None
-    folder = "" if "\0" in folder else folder
-    if tool == SHELL and tool_use:
-        code = rollout_items.exit_code_of(plain_text_of(payload, "transcript_path"), tool_use)
+    if heading.tool == SHELL and heading.tool_use:
+        path = plain_text_of(payload, "transcript_path")
+        code = rollouts.exit_code_of(path, heading.tool_use)
         payload = {**payload, EXIT_CODE: code} if code is not None else payload
-    heading = Heading(event_id, session, name, at, folder, tool, tool_use)
     return joined(heading, payload)
 
 
@@ -61,7 +47,7 @@ def _origin(payload: Mapping[str, Any]) -> Origin | None:
     path = plain_text_of(payload, "transcript_path")
     if payload.get("agent_id") or not path:
         return None
-    found = rollout_files.origin(path)
+    found = rollouts.origin(path)
     # The file of another session says nothing about this one.
     return found if plain_text_of(payload, "session_id") in (found.session, found.agent) else None
 
@@ -80,9 +66,9 @@ def joined(heading: Heading, payload: Mapping[str, Any]) -> Event:
 
 
 def per_file(heading: Heading, payload: Mapping[str, Any]) -> Sequence[Event]:
-    common = {key: value for key, value in payload.items() if key in _COMMON}
+    common = common_fields(payload)
     patch = plain_text_of(fields_of(payload.get("tool_input")), "command")
-    written = patches.files(patch) if not _has_failed(payload) else []
+    written = tools.patched_files(patch) if not _has_failed(payload) else []
     found = []
     for number, (path, contents) in enumerate(written, 1):
         place = f"{number}" if number > 1 else ""
@@ -124,19 +110,13 @@ def restore(heading: Heading, payload: Mapping[str, Any]) -> Event:
     )
 
 
-def outline(payload: Mapping[str, Any], path: str) -> Mapping[str, Any]:
-    """A payload without content: only the event, and the file that it is about."""
-    common = {name: value for name, value in payload.items() if name in _COMMON}
-    return {**common, "tool_input": {"file_path": path}} if path else common
-
-
 def _words(name: str, payload: Mapping[str, Any]) -> tuple[str | None, Speaker]:
     """The text of an event, and its author."""
     if name == _PROMPT:
         text = payload.get("prompt")
         if not isinstance(text, str):
             return None, "user"
-        own = rollout_items.typed(text)
+        own = rollouts.typed(text)
         return own or text, "user" if own or not text.strip() else "host"
     if name in ("Stop", ASSISTANT_MESSAGE):
         text = payload.get("text", payload.get("last_assistant_message"))
@@ -151,4 +131,4 @@ def _has_failed(payload: Mapping[str, Any]) -> bool:
     code, response = payload.get(EXIT_CODE), payload.get("tool_response")
     if isinstance(code, int):
         return code != 0
-    return isinstance(response, str) and rollout_items.output_of(response)[0] not in (None, 0)
+    return isinstance(response, str) and rollouts.output_of(response)[0] not in (None, 0)

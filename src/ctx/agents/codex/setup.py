@@ -14,26 +14,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from ctx.agents.host_setup import edited_file, jsonc, mcp_entries, toml_tables
-from ctx.agents.host_setup.hook_entries import HookScript, HookSpec, settings_hooks
+from ctx.agents.host_setup import edited_file, host_files, jsonc, toml_tables
 from ctx.agents.host_setup.hook_trials import EDITED
-from ctx.agents.host_setup.host_setups import HostFile, Machine
+from ctx.agents.host_setup.host_setups import HookSpec, HostFile, HostSetup, Machine
 from ctx.errors import CtxError
 from ctx.hook_files.spool import PRE_EDIT
 from ctx.operations.store_checks import DoctorCheck, ok
 from ctx.sqlite.connection import path_text
-
-# In seconds. Codex allows three for the end of a session, and warns at every start about more.
-HOOKS = (
-    HookSpec("SessionStart", "session-start", 10),
-    HookSpec("UserPromptSubmit", "prompt-submit", 10),
-    HookSpec("PostToolUse", "post-tool-use", 10),
-    HookSpec("PreCompact", "pre-compact", 10),
-    HookSpec("Stop", "stop", 10),
-    HookSpec("SessionEnd", "session-end", 3),
-    HookSpec("PreToolUse", PRE_EDIT, 10, "apply_patch"),
-)
-SCRIPT = HookScript("codex")
 
 
 def _advice(count: int) -> str:
@@ -56,31 +43,34 @@ class HookReview(NamedTuple):
     disabled: tuple[str, ...]
 
 
-class CodexSetup:
+class CodexSetup(HostSetup):
     name = "codex"
     title = "Codex"
     program = "codex"
-    reads_shared_skill = True
-
-    def folder(self, machine: Machine) -> str:
-        return machine.variables.get("CODEX_HOME") or os.path.join(machine.home, ".codex")
+    # In seconds. Codex allows three for the end of a session, and warns at every start about more.
+    hooks = (
+        HookSpec("SessionStart", "session-start", 10),
+        HookSpec("UserPromptSubmit", "prompt-submit", 10),
+        HookSpec("PostToolUse", "post-tool-use", 10),
+        HookSpec("PreCompact", "pre-compact", 10),
+        HookSpec("Stop", "stop", 10),
+        HookSpec("SessionEnd", "session-end", 3),
+        HookSpec("PreToolUse", PRE_EDIT, 10, "apply_patch"),
+    )
 
     def files(self, machine: Machine) -> tuple[HostFile, ...]:
         folder = self.folder(machine)
         return (
-            settings_hooks(os.path.join(folder, "hooks.json"), SCRIPT, HOOKS),
-            mcp_entries.toml_server(os.path.join(folder, "config.toml"), "mcp_servers"),
+            host_files.settings_hooks(os.path.join(folder, "hooks.json"), self),
+            host_files.toml_server(os.path.join(folder, "config.toml"), "mcp_servers"),
         )
-
-    def hook_commands(self) -> Mapping[str, str]:
-        return SCRIPT.commands(HOOKS)
 
     def sample_payload(self, word: str, folder: str) -> Mapping[str, Any]:
         return {
             "session_id": "ctx-install-check",
             "transcript_path": os.path.join(folder, "rollout.jsonl"),
             "cwd": folder,
-            "hook_event_name": next(spec.event for spec in HOOKS if spec.word == word),
+            "hook_event_name": next(spec.event for spec in self.hooks if spec.word == word),
             "source": "startup",
             "prompt": "",
             "trigger": "manual",
@@ -151,7 +141,7 @@ def _our_hooks(path: str) -> Iterator[tuple[str, str, str]]:
         for number, group in enumerate(groups if isinstance(groups, list) else ()):
             listed = group.get("hooks") if isinstance(group, dict) else None
             for position, hook in enumerate(listed if isinstance(listed, list) else ()):
-                if isinstance(hook, dict) and SCRIPT.word_of(hook.get("command")):
+                if isinstance(hook, dict) and SETUP.word_of(hook.get("command")):
                     label = re.sub(r"(?<!^)(?=[A-Z])", "_", event).lower()
                     digest = hook_hash(label, group.get("matcher"), hook)
                     yield event, f"{label}:{number}:{position}", digest
@@ -181,3 +171,6 @@ def _tables(path: str) -> dict[str, Any]:
         return toml_tables.read_tables(edited_file.read(path))
     except (CtxError, OSError):
         return {}
+
+
+SETUP = CodexSetup()

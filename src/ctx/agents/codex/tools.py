@@ -1,13 +1,13 @@
 """Turns the tool calls of Codex into calls of `hosts`."""
 
-import posixpath
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
+from ctx.agents.stored_events import foreign_call, todo_list
 from ctx.capture import kept_contents
 from ctx.hosts import tool_calls
 from ctx.hosts.json_fields import fields_of, nonblank_text_of
-from ctx.hosts.tool_calls import Call, Outcome
+from ctx.hosts.tool_calls import Call, FileContents, Outcome
 
 SHELL = "Bash"
 PATCH = "apply_patch"
@@ -54,7 +54,7 @@ def call_of(tool: str, payload: Mapping[str, Any]) -> Call:
             response = fields_of(payload.get("tool_response"))
             return tool_calls.FileWrite(kept_contents.stored(response.get(kept_contents.KEPT)))
         case "update_plan":
-            return _plan(arguments)
+            return todo_list(arguments.get("plan"), "step")
         case "view_image" | "read_file":
             return tool_calls.FileRead()
         case "web_search" | "grep_files" | "list_dir":
@@ -64,8 +64,7 @@ def call_of(tool: str, payload: Mapping[str, Any]) -> Call:
         case "spawn_agent":
             return tool_calls.Delegation("", nonblank_text_of(arguments, "message", "prompt"))
     if tool.startswith(_FOREIGN):
-        texts = tuple(value for value in arguments.values() if isinstance(value, str) and value)
-        return tool_calls.ForeignTool(posixpath.basename(tool.replace("__", "/")), texts)
+        return foreign_call(tool.rpartition("__")[2], arguments)
     return tool_calls.UnknownTool()
 
 
@@ -82,14 +81,64 @@ def _outcome(payload: Mapping[str, Any]) -> Outcome:
     return Outcome(code == 0, code, text)
 
 
-def _plan(arguments: Mapping[str, Any]) -> Call:
-    steps = arguments.get("plan")
-    listed = steps[:50] if isinstance(steps, list) else []
-    items = [item for item in listed if isinstance(item, Mapping)]
-    return tool_calls.TodoList(
-        tuple(
-            (step, item.get("status") == "completed")
-            for item in items
-            if isinstance(step := item.get("step"), str) and step.strip()
-        )
-    )
+# The files that a patch writes
+
+BEGIN = "*** Begin Patch"
+
+_ADD, _UPDATE, _DELETE = "*** Add File: ", "*** Update File: ", "*** Delete File: "
+_MOVE = "*** Move to: "
+_MOST_FILES = 200
+
+
+class PatchedFile(NamedTuple):
+    path: str
+    contents: FileContents
+
+
+def patched_files(text: str) -> list[PatchedFile]:
+    """The files that a patch writes, in its order.
+
+        *** Begin Patch
+        *** Update File: shop/orders.py
+        *** Move to: shop/sales.py
+        @@ def total():
+        -    return 0
+        +    return 1
+        *** Add File: notes.txt
+        +a line
+        *** Delete File: old.py
+        *** End Patch
+
+    An update contains only the lines around a change, so the contents of its file are pieces.
+    Parsing never fails: what is no patch writes no file.
+    """
+    found: list[PatchedFile] = []
+    path, is_new = "", False
+    old: list[str] = []
+    new: list[str] = []
+
+    def end_file() -> None:
+        if path:
+            before = None if is_new else "".join(old)
+            contents = kept_contents.limited(before, "".join(new), is_whole=is_new)
+            found.append(PatchedFile(path, kept_contents.without_secrets(path, contents)))
+
+    for line in text[text.find(BEGIN) :].splitlines(keepends=True) if BEGIN in text else ():
+        heading = line.rstrip("\r\n")
+        start = next((each for each in (_ADD, _UPDATE, _DELETE) if heading.startswith(each)), "")
+        if start:
+            end_file()
+            path, old, new, is_new = heading[len(start) :].strip(), [], [], start == _ADD
+        elif heading.startswith(_MOVE):
+            path = heading[len(_MOVE) :].strip()
+        elif heading.startswith("*** End"):
+            continue
+        elif line[:1] == "+":
+            new.append(line[1:])
+        elif line[:1] == "-":
+            old.append(line[1:])
+        elif line[:1] == " ":
+            old.append(line[1:])
+            new.append(line[1:])
+    end_file()
+    return found[:_MOST_FILES]

@@ -6,18 +6,17 @@ from typing import Any
 
 from ctx.agents import stored_events
 from ctx.agents.copilot import tools
-from ctx.agents.copilot.hooks import NAME, SOURCES, CopilotHooks
+from ctx.agents.copilot.hooks import NAME, SOURCES
 from ctx.agents.copilot.tools import CopilotCall
 from ctx.agents.copilot.transcripts import CopilotTranscripts
-from ctx.agents.stored_events import EventContent
-from ctx.hosts.events import Event, Heading
+from ctx.agents.stored_events import EventContent, StoringHost
+from ctx.hosts.events import Event
 from ctx.hosts.json_fields import fields_of, text_of
 
 
-class Copilot:
+class Copilot(StoringHost):
     name = NAME
     transcripts = CopilotTranscripts()
-    hooks = CopilotHooks()
 
     def folder(self, variables: Mapping[str, str], home: str) -> str:
         return variables.get("COPILOT_HOME") or os.path.join(home, ".copilot")
@@ -34,12 +33,6 @@ class Copilot:
         place = session, text_of(payload, "cwd")
         heading = stored_events.heading(event_id, name, at, *place, tool, call_id)
         return stored_events.event(NAME, heading, _content(name, payload, report))
-
-    def restore(self, heading: Heading, payload: Mapping[str, Any]) -> Event:
-        return stored_events.restore(NAME, heading, payload)
-
-    def outline(self, event: Event, path: str) -> Mapping[str, Any]:
-        return stored_events.outline(event, path)
 
 
 def _content(name: str, payload: Mapping[str, Any], report: CopilotCall | None) -> EventContent:
@@ -69,3 +62,6 @@ def _report(payload: Mapping[str, Any]) -> CopilotCall | None:
     output = result if isinstance(result, str) else text_of(fields_of(result), "textResultForLlm")
     arguments = tools.arguments_of(payload.get("toolArgs"))
     return CopilotCall(tool, arguments, output, error if isinstance(error, str) else None)
+
+
+HOST = Copilot()

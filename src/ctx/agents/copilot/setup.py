@@ -8,45 +8,36 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ctx.agents.host_setup import edited_file, mcp_entries
-from ctx.agents.host_setup.hook_entries import HookScript, HookSpec
-from ctx.agents.host_setup.host_setups import HostFile, Machine
-from ctx.agents.host_setup.owned_file import owned_file
+from ctx.agents.host_setup import edited_file, host_files
+from ctx.agents.host_setup.host_setups import HookSpec, HostFile, HostSetup, Machine
 from ctx.errors import CtxError
 from ctx.operations.store_checks import DoctorCheck
 from ctx.sqlite.connection import path_text
 
-HOOKS = (
-    HookSpec("sessionStart", "session-start", 10),
-    HookSpec("userPromptSubmitted", "prompt-submit", 10),
-    HookSpec("postToolUse", "post-tool-use", 10),
-    HookSpec("postToolUseFailure", "post-tool-use-failure", 10),
-    HookSpec("preCompact", "pre-compact", 10),
-    HookSpec("agentStop", "stop", 10),
-    HookSpec("sessionEnd", "session-end", 10),
-)
-SCRIPT = HookScript("copilot")
 
-
-class CopilotSetup:
+class CopilotSetup(HostSetup):
     name = "copilot"
     title = "Copilot CLI"
     program = "copilot"
-    reads_shared_skill = True
-
-    def folder(self, machine: Machine) -> str:
-        return machine.variables.get("COPILOT_HOME") or os.path.join(machine.home, ".copilot")
+    hooks = (
+        HookSpec("sessionStart", "session-start", 10),
+        HookSpec("userPromptSubmitted", "prompt-submit", 10),
+        HookSpec("postToolUse", "post-tool-use", 10),
+        HookSpec("postToolUseFailure", "post-tool-use-failure", 10),
+        HookSpec("preCompact", "pre-compact", 10),
+        HookSpec("agentStop", "stop", 10),
+        HookSpec("sessionEnd", "session-end", 10),
+    )
 
     def files(self, machine: Machine) -> tuple[HostFile, ...]:
         folder = self.folder(machine)
-        entry = mcp_entries.command_and_args(type="local") | {"tools": ["*"]}
+        entry = host_files.command_and_args(type="local") | {"tools": ["*"]}
         return (
-            owned_file("hooks", os.path.join(folder, "hooks", "ctx.json"), hooks_text(), _is_ours),
-            mcp_entries.json_server(os.path.join(folder, "mcp-config.json"), "mcpServers", entry),
+            host_files.owned_file(
+                "hooks", os.path.join(folder, "hooks", "ctx.json"), hooks_text(), _is_ours
+            ),
+            host_files.json_server(os.path.join(folder, "mcp-config.json"), "mcpServers", entry),
         )
-
-    def hook_commands(self) -> Mapping[str, str]:
-        return SCRIPT.commands(HOOKS)
 
     def sample_payload(self, word: str, folder: str) -> Mapping[str, Any]:
         return {
@@ -81,9 +72,9 @@ class CopilotSetup:
 def hooks_text() -> str:
     hooks = {
         spec.event: [
-            {"type": "command", "bash": SCRIPT.command(spec.word), "timeoutSec": spec.timeout}
+            {"type": "command", "bash": SETUP.command(spec.word), "timeoutSec": spec.timeout}
         ]
-        for spec in HOOKS
+        for spec in SETUP.hooks
     }
     return json.dumps({"version": 1, "hooks": hooks}, indent=2, ensure_ascii=False) + "\n"
 
@@ -93,6 +84,9 @@ def _is_ours(text: str) -> bool:
     try:
         plain = json.loads(text)
         entries = [entry for listed in plain["hooks"].values() for entry in listed]
-        return bool(entries) and all(SCRIPT.word_of(entry.get("bash")) for entry in entries)
+        return bool(entries) and all(SETUP.word_of(entry.get("bash")) for entry in entries)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return False
+
+
+SETUP = CopilotSetup()

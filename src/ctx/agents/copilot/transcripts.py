@@ -27,18 +27,19 @@ from ctx.agents import stored_events
 from ctx.agents.copilot import tools
 from ctx.agents.copilot.hooks import NAME
 from ctx.agents.copilot.tools import CopilotCall
-from ctx.agents.line_transcripts import LineTranscripts
+from ctx.agents.line_transcripts import LineTranscripts, files_below, first_bytes
 from ctx.agents.stored_events import EventContent
 from ctx.capture import repeated_commands, session_state
 from ctx.capture.steps import ASSISTANT_MESSAGE, RECAP
 from ctx.hook_files import live
-from ctx.hosts import transcript_paths, transcript_reader
+from ctx.hosts import transcript_reader
 from ctx.hosts.json_fields import fields_of, text_of
 from ctx.hosts.transcript_reader import TranscriptReader
 from ctx.hosts.transcripts import (
     TranscriptPart,
     TranscriptStart,
     storable,
+    usable_folder,
 )
 from ctx.hosts.turn_lines import TurnEntry, TurnLines
 
@@ -53,53 +54,10 @@ _MATTERS = re.compile(
 )
 
 
-class CopilotTranscripts(LineTranscripts):
-    file_names = f"<session>/{_FILE}"
-    context_marks = (b'"hook.end"', b"additionalContext")
-
-    @property
-    def turns(self) -> TurnLines:
-        return _TURNS
-
-    def folder(self, host_folder: str) -> str:
-        return os.path.join(host_folder, _FOLDER)
-
-    def files(self, folder: str) -> Sequence[str]:
-        return transcript_paths.files_below(folder, 1, self.session_of)
-
-    def folder_of(self, path: str) -> str:
-        return os.path.dirname(os.path.dirname(path))
-
-    def session_of(self, path: str) -> str:
-        folder, name = os.path.split(path)
-        session = os.path.basename(folder)
-        return session if name == _FILE and live.is_session(session) else ""
-
-    def beginning(self, path: str) -> TranscriptStart:
-        data = _first_data(path)
-        folder = text_of(data.get("context"), "cwd")
-        is_usable = os.path.isabs(folder) and "\0" not in folder
-        began_ms = clock.parse_iso(text_of(data, "startTime"))
-        return TranscriptStart(folder if is_usable else "", began_ms)
-
-    def reader(self, path: str, most: int, deadline: float) -> TranscriptReader:
-        return _CopilotReader(path, self.session_of(path), most, deadline)
-
-    def read_by_agent(self, path: str, end: int | None, deadline: float) -> Iterator[str | None]:
-        marks = transcript_reader.COMMAND_BYTES
-        for entry in transcript_reader.lines_that_mention(path, marks, end, deadline):
-            if entry is None:
-                yield None
-            elif not text_of(entry, "type").startswith(_BY_AGENT):
-                # A message contains what a hook added to it.
-                texts = transcript_reader.nested_strings(entry, "ctx")
-                yield from map(repeated_commands.without_reports, texts)
-
-
 def _first_data(path: str) -> Mapping[str, Any]:
     """The first line of a transcript, which says where the session works."""
     try:
-        entry = json.loads(transcript_paths.first_bytes(path).partition(b"\n")[0])
+        entry = json.loads(first_bytes(path).partition(b"\n")[0])
     except (ValueError, RecursionError):
         return {}
     return fields_of(fields_of(entry).get("data"))
@@ -125,11 +83,6 @@ def _is_typed(data: Mapping[str, Any]) -> bool:
     """Whether the user typed a message: the client also writes texts of skills and agents so."""
     is_own = text_of(data, "source") in ("", "user") and not data.get("isAutopilotContinuation")
     return is_own and bool(text_of(data, "content").strip())
-
-
-_TURNS = TurnLines(
-    lambda line: b'"assistant.message"' in line or b'"user.message"' in line, _turn_entry
-)
 
 
 class _WaitingCall(NamedTuple):
@@ -245,3 +198,39 @@ class _CopilotReader(TranscriptReader):
             agent=text_of(entry, "agentId"), transcript=self.path, branch=self._branch
         )
         self.events.append(stored_events.event(NAME, heading, place))
+
+
+class CopilotTranscripts(LineTranscripts):
+    file_names = f"<session>/{_FILE}"
+    context_marks = (b'"hook.end"', b"additionalContext")
+    turns = TurnLines(
+        lambda line: b'"assistant.message"' in line or b'"user.message"' in line, _turn_entry
+    )
+
+    def folder(self, host_folder: str) -> str:
+        return os.path.join(host_folder, _FOLDER)
+
+    def files(self, folder: str) -> Sequence[str]:
+        return files_below(folder, 1, self.session_of)
+
+    def folder_of(self, path: str) -> str:
+        return os.path.dirname(os.path.dirname(path))
+
+    def session_of(self, path: str) -> str:
+        folder, name = os.path.split(path)
+        session = os.path.basename(folder)
+        return session if name == _FILE and live.is_session(session) else ""
+
+    def beginning(self, path: str) -> TranscriptStart:
+        data = _first_data(path)
+        folder = text_of(data.get("context"), "cwd")
+        return TranscriptStart(usable_folder(folder), clock.parse_iso(text_of(data, "startTime")))
+
+    def reader(self, path: str, most: int, deadline: float) -> TranscriptReader:
+        return _CopilotReader(path, self.session_of(path), most, deadline)
+
+    def texts_for_agent(self, entry: dict[str, Any]) -> Iterator[str]:
+        if not text_of(entry, "type").startswith(_BY_AGENT):
+            # A message contains what a hook added to it.
+            texts = transcript_reader.nested_strings(entry, "ctx")
+            yield from map(repeated_commands.without_reports, texts)

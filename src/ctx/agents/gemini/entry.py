@@ -8,7 +8,7 @@ import sys
 
 sys.path.append(__file__[: -len("/ctx/agents/gemini/entry.py")])
 
-from ctx.agents.gemini.hooks import GeminiHooks
+from ctx.agents.gemini.hooks import HOOKS
 from ctx.agents.runtime.hook import main
 
-main(sys.argv[1:], GeminiHooks())
+main(sys.argv[1:], HOOKS)

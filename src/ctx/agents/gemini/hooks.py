@@ -7,65 +7,53 @@ start in front of that prompt, and drops both when it is resumed. Every hook loa
 it imports nothing slow.
 """
 
-from ctx.agents.claude_code.hooks import ClaudeHooks
+from ctx.agents.claude_code.hooks import ClaudeStyleHooks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
     from ctx.hosts.hook_events import HookAnswer, HookEvent
 
 EVENTS = {"UserPromptSubmit": "BeforeAgent", "PostToolUse": "AfterTool", "Stop": "AfterAgent"}
 """The names of events that Gemini CLI names differently."""
 
-_HOME = "GEMINI_CLI_HOME"
-_BY_AGENT = (b'"type":"gemini"', b'"type": "gemini"')
-_CONTEXT_OF_HOOK = b"<hook_context>"
+OPENING, CLOSING = "<hook_context>", "</hook_context>"
 
 
-class GeminiHooks(ClaudeHooks):
+class GeminiHooks(ClaudeStyleHooks):
     spool_name = "gemini"
-    nothing = b""
     largest_answer = 100_000
     """Twice as much was taken whole. It limits results, not contexts, which are much smaller."""
     starts_with_prompt = True
+    by_agent = (b'"type":"gemini"', b'"type": "gemini"')
+    context_mark = OPENING.encode()
+    variables = ("GEMINI_", "CLAUDE_PROJECT")
+    session_variable = "GEMINI_SESSION_ID"
+    project_variables = ("GEMINI_PROJECT_DIR",)
 
-    def length(self, text: str) -> int:
-        return len(text)
-
-    def is_by_agent(self, line: bytes) -> bool:
-        return any(mark in line for mark in _BY_AGENT)
-
-    def process(self, environment: "Mapping[str, str]") -> str:  # noqa: ARG002
-        return ""
-
-    def project_folder(self, environment: "Mapping[str, str]") -> str:
-        return environment.get("GEMINI_PROJECT_DIR", "")
-
-    def without_session(self, environment: "Mapping[str, str]") -> "dict[str, str]":
-        return {
-            name: value
-            for name, value in environment.items()
-            if not name.startswith(("GEMINI_", "CLAUDE_PROJECT"))
-            or name == _HOME
-            or name.endswith("_API_KEY")
-        }
-
-    def read(self, payload: bytes) -> "HookEvent":
-        event = super().read(payload)
-        if "<hook_context>" not in event.prompt:
-            return event
-        from ctx.agents.gemini.hook_context import without_context
-
-        return event._replace(prompt=without_context(event.prompt))
-
-    def forked_from(self, event: "HookEvent", process: str, now_s: float) -> str:  # noqa: ARG002
-        return ""
-
-    def remembers(self, event: "HookEvent") -> bool:
-        from ctx.agents.runtime.transcript_ends import mentions
-
-        return mentions(event.transcript, _CONTEXT_OF_HOOK)
+    def event(self, fields: "Mapping[str, Any]", payload: bytes) -> "HookEvent":
+        found = super().event(fields, payload)
+        return found._replace(prompt=without_context(found.prompt))
 
     def write(self, name: str, answer: "HookAnswer") -> bytes:
-        return super().write(EVENTS.get(name, name), answer) if any(answer) else b""
+        return super().write(EVENTS.get(name, name), answer)
+
+
+def without_context(text: str) -> str:
+    """A text without the context of any hook.
+
+    Gemini CLI wraps it and stores it with the text that it belongs to: in front of the first
+    prompt, after a prompt, after the result of a tool. It comes back in later payloads.
+    """
+    if OPENING not in text:
+        return text
+    kept, *parts = text.split(OPENING)
+    for part in parts:
+        _, closing, after = part.partition(CLOSING)
+        kept = f"{kept.rstrip()}\n\n{after.lstrip()}" if closing else f"{kept}{OPENING}{part}"
+    return kept.strip()
+
+
+HOOKS = GeminiHooks()

@@ -8,13 +8,11 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from ctx import ids
+from ctx.agents.claude_code.payloads import common_fields, heading_of
 from ctx.agents.gemini import tools
-from ctx.agents.gemini.hook_context import without_context
-from ctx.agents.gemini.hooks import EVENTS
+from ctx.agents.gemini.hooks import EVENTS, without_context
 from ctx.agents.gemini.tools import FAILURE, ToolResult
 from ctx.capture.steps import ASSISTANT_MESSAGE
-from ctx.errors import ContentRefused, UsageError
 from ctx.hosts.events import Event, Heading, Speaker
 from ctx.hosts.json_fields import fields_of, plain_text_of
 
@@ -26,10 +24,6 @@ or what it tells a model that repeats itself."""
 
 _PROMPT = "UserPromptSubmit"
 _TOOL_EVENT = "PostToolUse"
-# The keys that identify the session of an excluded event.
-_COMMON = frozenset(
-    "session_id transcript_path cwd hook_event_name timestamp source reason tool_name".split()
-)
 # Commands that Gemini CLI runs itself, without the model.
 _OWN_COMMANDS = frozenset(
     "about auth bug chat clear compress copy corgi directory docs editor exit extensions help hooks"
@@ -39,29 +33,16 @@ _OWN_COMMANDS = frozenset(
 
 
 def read(event_id: str, name: str, at: str, payload: Mapping[str, Any]) -> Event:
-    own_name = EVENTS.get(name, name)
-    if payload.get("hook_event_name", own_name) != own_name:
-        raise ContentRefused(f"It is a different event than {own_name}.")
-    try:
-        session = ids.session_id(plain_text_of(payload, "session_id"))
-    except UsageError:
-        raise ContentRefused("It names no session.") from None
-    folder = plain_text_of(payload, "cwd")
-    heading = Heading(event_id, session, name, at, "" if "\0" in folder else folder, None, None)
+    heading = heading_of(event_id, name, at, payload, EVENTS.get(name, name))
     if name != _TOOL_EVENT:
-        return restore(heading, payload)
-    common = {key: value for key, value in payload.items() if key in _COMMON}
+        return restore(heading._replace(tool=None, tool_use=None), payload)
     response = fields_of(payload.get("tool_response"))
     error = fields_of(response.get("error"))
     result = ToolResult(
         response.get("llmContent"), response.get("returnDisplay"), plain_text_of(error, "message")
     )
-    return tool_event(
-        heading._replace(tool=plain_text_of(payload, "tool_name") or None),
-        common,
-        fields_of(payload.get("tool_input")),
-        result,
-    )
+    arguments = fields_of(payload.get("tool_input"))
+    return tool_event(heading, common_fields(payload), arguments, result)
 
 
 def tool_event(
@@ -94,12 +75,6 @@ def restore(heading: Heading, payload: Mapping[str, Any]) -> Event:
         response=response if isinstance(response, str) else None,
         is_host_command=speaker == "user" and _is_own_command(text or ""),
     )
-
-
-def outline(payload: Mapping[str, Any], path: str) -> Mapping[str, Any]:
-    """A payload without content: only the event, and the file that it is about."""
-    common = {name: value for name, value in payload.items() if name in _COMMON}
-    return {**common, "tool_input": {"file_path": path}} if path else common
 
 
 def _words(name: str, payload: Mapping[str, Any]) -> tuple[str | None, Speaker]:

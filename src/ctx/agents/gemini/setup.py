@@ -9,54 +9,43 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ctx.agents.host_setup import edited_file, jsonc, mcp_entries
-from ctx.agents.host_setup.hook_entries import HookScript, HookSpec, settings_hooks
-from ctx.agents.host_setup.host_setups import HostFile, Machine
+from ctx.agents.host_setup import edited_file, host_files, jsonc
+from ctx.agents.host_setup.host_setups import HookSpec, HostFile, HostSetup, Machine
 from ctx.errors import CtxError
 from ctx.operations.store_checks import DoctorCheck, ok
 from ctx.sqlite.connection import path_text
 
-HOOKS = (
-    HookSpec("SessionStart", "session-start", 10_000),
-    HookSpec("BeforeAgent", "prompt-submit", 10_000),
-    HookSpec("AfterTool", "post-tool-use", 10_000),
-    HookSpec("AfterAgent", "stop", 10_000),
-    HookSpec("SessionEnd", "session-end", 10_000),
-)
-SCRIPT = HookScript("gemini")
-
 _TRUSTED = ("TRUST_FOLDER", "TRUST_PARENT")
 
 
-class GeminiSetup:
+class GeminiSetup(HostSetup):
     name = "gemini"
     title = "Gemini CLI"
     program = "gemini"
-    reads_shared_skill = True
-
-    def folder(self, machine: Machine) -> str:
-        home = machine.variables.get("GEMINI_CLI_HOME") or machine.home
-        return os.path.join(home, ".gemini")
+    hooks = (
+        HookSpec("SessionStart", "session-start", 10_000),
+        HookSpec("BeforeAgent", "prompt-submit", 10_000),
+        HookSpec("AfterTool", "post-tool-use", 10_000),
+        HookSpec("AfterAgent", "stop", 10_000),
+        HookSpec("SessionEnd", "session-end", 10_000),
+    )
 
     def files(self, machine: Machine) -> tuple[HostFile, ...]:
         path = self._settings(machine)
         return (
-            settings_hooks(path, SCRIPT, HOOKS, {"name": "ctx"}),
-            mcp_entries.json_server(path, "mcpServers", mcp_entries.command_and_args()),
+            host_files.settings_hooks(path, self, {"name": "ctx"}),
+            host_files.json_server(path, "mcpServers", host_files.command_and_args()),
         )
 
     def _settings(self, machine: Machine) -> str:
         return os.path.join(self.folder(machine), "settings.json")
-
-    def hook_commands(self) -> Mapping[str, str]:
-        return SCRIPT.commands(HOOKS)
 
     def sample_payload(self, word: str, folder: str) -> Mapping[str, Any]:
         return {
             "session_id": "ctx-install-check",
             "transcript_path": os.path.join(folder, "session.jsonl"),
             "cwd": folder,
-            "hook_event_name": next(spec.event for spec in HOOKS if spec.word == word),
+            "hook_event_name": next(spec.event for spec in self.hooks if spec.word == word),
             "timestamp": "2026-01-01T00:00:00.000Z",
             "source": "startup",
             "prompt": "",
@@ -130,3 +119,6 @@ def _plain(path: str) -> Mapping[str, Any]:
     except (CtxError, OSError):
         return {}
     return plain if isinstance(plain, dict) else {}
+
+
+SETUP = GeminiSetup()

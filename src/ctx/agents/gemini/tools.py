@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any
 
-from ctx.agents.gemini.hook_context import without_context
+from ctx.agents.gemini.hooks import without_context
+from ctx.agents.stored_events import foreign_call, todo_list
 from ctx.capture import kept_contents
 from ctx.hosts import tool_calls
 from ctx.hosts.json_fields import fields_of, nonblank_text_of
@@ -96,15 +97,14 @@ def call_of(tool: str, payload: Mapping[str, Any]) -> Call:
             nonblank_text_of(arguments, "pattern", "query", "prompt", "dir_path", "path")
         )
     if tool == "write_todos":
-        return _todos(arguments)
+        return todo_list(arguments.get("todos"), "description")
     if tool == "activate_skill":
         return tool_calls.Skill(nonblank_text_of(arguments, "name"), "")
     if tool in ("codebase_investigator", "delegate_to_agent", "invoke_agent"):
         prompt = nonblank_text_of(arguments, "objective", "prompt", "task")
         return tool_calls.Delegation(nonblank_text_of(arguments, "agent_name"), prompt)
     if tool.startswith(_FOREIGN):
-        texts = tuple(value for value in arguments.values() if isinstance(value, str) and value)
-        return tool_calls.ForeignTool(tool.removeprefix(_FOREIGN), texts)
+        return foreign_call(tool.removeprefix(_FOREIGN), arguments)
     return tool_calls.UnknownTool()
 
 
@@ -136,19 +136,6 @@ def _written(arguments: Mapping[str, Any], display: object) -> tuple[str, FileCo
         return path, kept_contents.limited(None, content, is_whole=True)
     old, new = (_any_text(arguments.get(name)) for name in ("old_string", "new_string"))
     return path, kept_contents.limited(old, new, is_whole=False)
-
-
-def _todos(arguments: Mapping[str, Any]) -> Call:
-    todos = arguments.get("todos")
-    listed = todos[:50] if isinstance(todos, list) else []
-    items = [item for item in listed if isinstance(item, Mapping)]
-    return tool_calls.TodoList(
-        tuple(
-            (subject, item.get("status") == "completed")
-            for item in items
-            if isinstance(subject := item.get("description"), str) and subject.strip()
-        )
-    )
 
 
 def _text_of(response: object) -> str:

@@ -20,15 +20,15 @@ def interpreter() -> str:
     return sys.executable or "python3"
 
 
-def entry_script(package: str) -> str:
-    """The script that runs the hooks of a host; `package` is its folder in `agents`."""
-    agents = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    return os.path.join(agents, package, "entry.py")
+def entry_script(host: str) -> str:
+    """The script that runs the hooks of a host."""
+    package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    return os.path.dirname(package) + entry_ending(host)
 
 
-def entry_ending(package: str) -> str:
+def entry_ending(host: str) -> str:
     """How the path of that script ends, in any installation of ctx."""
-    return f"/ctx/agents/{package}/entry.py"
+    return f"/ctx/agents/{host.replace('-', '_')}/entry.py"
 
 
 def command_line(word: str, *, interpreter: str, entry: str) -> str:

@@ -7,6 +7,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ctx import clock, disk
+from ctx.agents import known_hosts
 from ctx.agents.host_setup import program_runs
 from ctx.hook_files import anchored_files
 from ctx.memory import user_store
@@ -19,9 +20,6 @@ EDITED = "edited.txt"
 """A file in that folder, which memory mentions."""
 
 _TRIAL_S = 10.0
-# Variables that would make a trial use the user's own store, keep it from running, or make it look
-# like a session of a host.
-_NOT_FOR_A_TRIAL = ("CTX_", "CLAUDE", "CODEX", "GEMINI", "OPENCODE", "COPILOT", "QWEN")
 
 
 def try_command(command: str, payload: Payload, environment: Mapping[str, str]) -> str:
@@ -49,8 +47,11 @@ def _trial(command: str, payload: Payload, environment: Mapping[str, str], folde
     os.mkdir(os.path.dirname(listed), disk.FOLDER_MODE)
     disk.replace(listed, anchored_files.content({EDITED: ()}), durable_name=False)
     before = set(os.listdir(home))
+    # Other variables would make a trial use the user's own store, keep it from running, or make it
+    # look like a session of a host.
+    of_hosts = tuple(name for hooks in known_hosts.all_hooks() for name in hooks.variables)
     inherited = {
-        name: value for name, value in environment.items() if not name.startswith(_NOT_FOR_A_TRIAL)
+        name: environment[name] for name in environment if not name.startswith(("CTX_", *of_hosts))
     }
     stdin = json.dumps(payload(project)).encode() + b"\n"
     words = ["/bin/sh", "-c", command]

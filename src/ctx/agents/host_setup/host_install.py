@@ -10,8 +10,7 @@ from typing import NamedTuple
 from ctx import disk
 from ctx.agents.host_setup import edited_file, hook_trials, skill
 from ctx.agents.host_setup.edited_file import FileChange
-from ctx.agents.host_setup.host_setups import HostFile, HostSetup, Machine
-from ctx.agents.host_setup.installed_parts import InstalledPart
+from ctx.agents.host_setup.host_setups import HostFile, HostSetup, InstalledPart, Machine
 from ctx.errors import CtxError, HookFailed
 
 
@@ -66,13 +65,10 @@ def added_part(file: HostFile, change: FileChange) -> InstalledPart:
 
 
 def shared_skill_is_needed(hosts: Iterable[HostSetup], machine: Machine) -> bool:
-    """Whether one of these hosts reads the shared skill and no other copy.
-
-    OpenCode also reads the folder of Claude Code, so it needs no second copy.
-    """
+    """Whether one of these hosts reads the shared skill and no other copy."""
     has_other = os.path.lexists(os.path.join(machine.claude_skill, "SKILL.md"))
     return any(
-        host.reads_shared_skill and not (host.name == "opencode" and has_other) for host in hosts
+        host.reads_shared_skill and not (host.reads_claude_skill and has_other) for host in hosts
     )
 
 

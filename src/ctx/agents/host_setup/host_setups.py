@@ -6,11 +6,14 @@ code. The hooks are run before anything is written.
 """
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
-from ctx.agents.host_setup import program_runs
+from ctx.agents import known_hosts
+from ctx.agents.host_setup import hook_commands, program_runs
 from ctx.agents.host_setup.edited_file import Edit
+from ctx.hook_files.spool import EVENTS
 from ctx.operations.store_checks import DoctorCheck
 
 
@@ -63,39 +66,73 @@ class FoundHost(NamedTuple):
     """Its own folder; empty if there is none yet."""
 
 
-class HostSetup(Protocol):
-    @property
-    def name(self) -> str:
-        """The name for `--host`; where ctx has an adapter for the host, the name of that."""
+class HookSpec(NamedTuple):
+    """A hook to register."""
 
-    @property
-    def title(self) -> str: ...
+    event: str
+    """The host's name for the event."""
+    word: str
+    """Our name for it, with which the script is called."""
+    timeout: int
+    """In the unit of the host."""
+    matcher: str = ""
+    """The tools for which the hook runs; empty: for all."""
 
-    @property
-    def program(self) -> str:
-        """The name of its program; empty if it is started in another way."""
 
-    @property
-    def reads_shared_skill(self) -> bool:
-        """Whether it reads the skill in `~/.agents/skills`."""
+class HostSetup(ABC):
+    """How ctx is installed for a host, with a default where most hosts are the same."""
 
-    def folder(self, machine: Machine) -> str:
-        """The folder that shows that the host was used here."""
+    name: str
+    """The name for `--host`; where ctx has an adapter for the host, the name of that."""
+    title: str
+    program: str
+    """The name of its program; empty if it is started in another way."""
+    reads_shared_skill = True
+    """Whether it reads the skill in `~/.agents/skills`."""
+    reads_claude_skill = False
+    """Whether it also reads the skill of Claude Code, and needs no second copy."""
+    hooks: tuple[HookSpec, ...] = ()
 
+    @abstractmethod
     def files(self, machine: Machine) -> tuple[HostFile, ...]:
         """What ctx edits, in the order in which it is added."""
 
+    def folder(self, machine: Machine) -> str:
+        """The folder that shows that the host was used here."""
+        return known_hosts.HOSTS.named(self.name).folder(machine.variables, machine.home)
+
+    def command(self, word: str) -> str:
+        """The command line of a hook."""
+        entry = hook_commands.entry_script(self.name)
+        return hook_commands.command_line(
+            word, interpreter=hook_commands.interpreter(), entry=entry
+        )
+
+    def word_of(self, command: Any) -> str | None:
+        """The hook that a command line runs; None if it is not ours."""
+        if not isinstance(command, str):
+            return None
+        word = hook_commands.hook_name(command, hook_commands.entry_ending(self.name))
+        return word if word in EVENTS else None
+
+    def is_ours(self, command: str) -> bool:
+        return self.word_of(command) is not None
+
     def hook_commands(self) -> Mapping[str, str]:
         """The command line of each hook, by the word that it runs. Empty: the host has no hooks."""
+        return {spec.word: self.command(spec.word) for spec in self.hooks}
 
-    def sample_payload(self, word: str, folder: str) -> Mapping[str, Any]:
+    def sample_payload(self, word: str, folder: str) -> Mapping[str, Any]:  # noqa: ARG002
         """What the host would send to a hook, for a made-up session in a folder."""
+        return {}
 
-    def notes(self, machine: Machine) -> Iterator[str]:
+    def notes(self, machine: Machine) -> Iterator[str]:  # noqa: ARG002
         """What the user must know after an installation."""
+        return iter(())
 
-    def checks(self, machine: Machine) -> Iterator[DoctorCheck]:
+    def checks(self, machine: Machine) -> Iterator[DoctorCheck]:  # noqa: ARG002
         """Traps of this host, once ctx is registered with it."""
+        return iter(())
 
 
 def find_host(host: HostSetup, machine: Machine) -> FoundHost | None:
@@ -106,3 +143,18 @@ def find_host(host: HostSetup, machine: Machine) -> FoundHost | None:
     if not program and not os.path.isdir(folder):
         return None
     return FoundHost(program, folder if os.path.isdir(folder) else "")
+
+
+# What was installed or removed, for the answer of a command
+
+State = Literal[
+    "made", "there", "written", "updated", "current", "added", "removed", "kept", "missing"
+]
+
+
+class InstalledPart(NamedTuple):
+    """A part of ctx that was installed or removed."""
+
+    what: Literal["store", "skill", "hooks", "mcp", "plugin", "projection", "git hook"]
+    path: str
+    state: State

@@ -10,9 +10,9 @@ import json
 import re
 from collections.abc import Iterator
 
-from ctx.agents.host_setup import jsonc, mcp_registration
+from ctx.agents.host_setup import jsonc
+from ctx.agents.host_setup.host_files import NAME, server_command
 from ctx.agents.host_setup.host_setups import HostFile
-from ctx.agents.host_setup.mcp_registration import NAME
 from ctx.errors import SettingsUnreadable
 
 _KEY = re.compile(r"extensions:[ \t]*(?:#.*)?\s*\Z")
@@ -73,7 +73,7 @@ def without_extension(text: str | None) -> str | None:
 
 
 def _entry(indent: str) -> list[str]:
-    program, *arguments = mcp_registration.server_command()
+    program, *arguments = server_command()
     unit = "  "
     return [
         f"{indent}{NAME}:",

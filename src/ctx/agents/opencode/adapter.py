@@ -6,18 +6,17 @@ from typing import Any
 
 from ctx.agents import stored_events
 from ctx.agents.opencode import storage, tools
-from ctx.agents.opencode.hooks import NAME, OpenCodeHooks
+from ctx.agents.opencode.hooks import NAME
 from ctx.agents.opencode.tools import OpenCodeCall
 from ctx.agents.opencode.transcripts import OpenCodeTranscripts, typed_text
-from ctx.agents.stored_events import EventContent
-from ctx.hosts.events import Event, Heading
+from ctx.agents.stored_events import EventContent, StoringHost
+from ctx.hosts.events import Event
 from ctx.hosts.json_fields import fields_of, text_of
 
 
-class OpenCode:
+class OpenCode(StoringHost):
     name = NAME
     transcripts = OpenCodeTranscripts()
-    hooks = OpenCodeHooks()
 
     def folder(self, variables: Mapping[str, str], home: str) -> str:
         data = variables.get("XDG_DATA_HOME") or os.path.join(home, ".local", "share")
@@ -33,12 +32,6 @@ class OpenCode:
         columns = session, text_of(payload, "folder"), tool, text_of(payload, "call")
         heading = stored_events.heading(event_id, name, at, *columns)
         return stored_events.event(NAME, heading, _content(name, payload))
-
-    def restore(self, heading: Heading, payload: Mapping[str, Any]) -> Event:
-        return stored_events.restore(NAME, heading, payload)
-
-    def outline(self, event: Event, path: str) -> Mapping[str, Any]:
-        return stored_events.outline(event, path)
 
 
 def _main_session(database: str, session: str) -> str:
@@ -106,3 +99,6 @@ def _last_text(messages: object) -> str | None:
     """The last message of a turn."""
     texts = [text_of(each, "text") for each in messages] if isinstance(messages, list) else []
     return texts[-1] if texts else None
+
+
+HOST = OpenCode()

@@ -8,7 +8,7 @@ import sys
 
 sys.path.append(__file__[: -len("/ctx/agents/opencode/entry.py")])
 
-from ctx.agents.opencode.hooks import OpenCodeHooks
+from ctx.agents.opencode.hooks import HOOKS
 from ctx.agents.runtime.hook import main
 
-main(sys.argv[1:], OpenCodeHooks())
+main(sys.argv[1:], HOOKS)

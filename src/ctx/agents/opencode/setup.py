@@ -10,14 +10,12 @@ from collections.abc import Iterator, Mapping
 from importlib import resources
 from typing import Any
 
-from ctx.agents.host_setup import hook_commands, mcp_entries, mcp_registration
-from ctx.agents.host_setup.hook_entries import HookScript
-from ctx.agents.host_setup.host_setups import HostFile, Machine
-from ctx.agents.host_setup.owned_file import owned_file
+from ctx.agents.host_setup import hook_commands, host_files
+from ctx.agents.host_setup.host_setups import HostFile, HostSetup, Machine
 from ctx.operations.store_checks import DoctorCheck, ok
 from ctx.sqlite.connection import path_text
 
-WORDS = (
+_WORDS = (
     "session-start",
     "prompt-submit",
     "post-tool-use",
@@ -26,18 +24,17 @@ WORDS = (
     "stop",
     "session-end",
 )
-SCRIPT = HookScript("opencode")
 
 _FIRST_LINE = "// The plugin of ctx for OpenCode"
 _COMMAND = 'const COMMAND = ["ctx", "hook", "opencode"]'
 _NAMES = ("opencode.json", "opencode.jsonc")
 
 
-class OpenCodeSetup:
+class OpenCodeSetup(HostSetup):
     name = "opencode"
     title = "OpenCode"
     program = "opencode"
-    reads_shared_skill = True
+    reads_claude_skill = True
 
     def folder(self, machine: Machine) -> str:
         return os.path.join(machine.config_home, "opencode")
@@ -46,16 +43,16 @@ class OpenCodeSetup:
         folder = self.folder(machine)
         paths = [os.path.join(folder, name) for name in _NAMES]
         settings = next((path for path in paths if os.path.lexists(path)), paths[0])
-        entry = {"type": "local", "command": mcp_registration.server_command(), "enabled": True}
+        entry = {"type": "local", "command": host_files.server_command(), "enabled": True}
         return (
-            owned_file(
+            host_files.owned_file(
                 "plugin", os.path.join(folder, "plugins", "ctx.js"), plugin_text(), is_our_plugin
             ),
-            mcp_entries.json_server(settings, "mcp", entry),
+            host_files.json_server(settings, "mcp", entry),
         )
 
     def hook_commands(self) -> Mapping[str, str]:
-        return {word: SCRIPT.command(word) for word in WORDS}
+        return {word: self.command(word) for word in _WORDS}
 
     def sample_payload(self, word: str, folder: str) -> Mapping[str, Any]:  # noqa: ARG002
         return {
@@ -112,3 +109,6 @@ def plugin_text() -> str:
 
 def is_our_plugin(text: str) -> bool:
     return text.startswith(_FIRST_LINE)
+
+
+SETUP = OpenCodeSetup()

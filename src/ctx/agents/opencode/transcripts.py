@@ -23,6 +23,7 @@ from ctx.capture.injected_text import SIGNS
 from ctx.capture.steps import ASSISTANT_MESSAGE, RECAP
 from ctx.hosts import transcript_reader
 from ctx.hosts.events import Event
+from ctx.hosts.host_adapter import Transcripts
 from ctx.hosts.json_fields import fields_of, text_of
 from ctx.hosts.transcripts import (
     MOST_READ,
@@ -32,13 +33,14 @@ from ctx.hosts.transcripts import (
     TranscriptStart,
     Turn,
     storable,
+    usable_folder,
 )
 
 _ABORTED = "MessageAbortedError"
 _MOST_PARTS = 50
 
 
-class OpenCodeTranscripts:
+class OpenCodeTranscripts(Transcripts):
     file_names = f"{storage.FILE}#<session>"
 
     def folder(self, host_folder: str) -> str:
@@ -93,8 +95,7 @@ class OpenCodeTranscripts:
         database, session = storage.split_name(path)
         with storage.opened(database) as connection:
             row = _require(connection, session)
-        is_usable = os.path.isabs(row.folder) and "\0" not in row.folder
-        return TranscriptStart(row.folder if is_usable else "", row.began_ms)
+        return TranscriptStart(usable_folder(row.folder), row.began_ms)
 
     def events(
         self,

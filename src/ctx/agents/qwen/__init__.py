@@ -1,12 +1,2 @@
-"""Qwen Code: its hooks, tool calls and transcripts.
-
-    entry             the registered script; it starts a hook of `runtime`
-    hooks        what a hook process knows about the client
-    adapter      the host adapter that the registry loads
-    tools        what its tools are called for
-    transcripts  reads the files in `chats`
-    setup        how ctx is installed for it
-
-Its hooks are Claude Code's in most respects, and its tools are Gemini CLI's. Every hook loads this
-file, so it contains no code.
-"""
+"""Qwen Code. Its hooks are Claude Code's in most respects, and its tools are Gemini CLI's. Every
+hook loads this file, so it contains no code."""

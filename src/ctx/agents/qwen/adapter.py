@@ -6,19 +6,18 @@ from typing import Any
 
 from ctx.agents import stored_events
 from ctx.agents.qwen import tools
-from ctx.agents.qwen.hooks import NAME, QwenHooks
+from ctx.agents.qwen.hooks import NAME
 from ctx.agents.qwen.tools import QwenCall
 from ctx.agents.qwen.transcripts import QwenTranscripts
-from ctx.agents.stored_events import EventContent
+from ctx.agents.stored_events import EventContent, StoringHost
 from ctx.errors import ContentRefused
-from ctx.hosts.events import Event, Heading
+from ctx.hosts.events import Event
 from ctx.hosts.json_fields import fields_of, text_of
 
 
-class Qwen:
+class Qwen(StoringHost):
     name = NAME
     transcripts = QwenTranscripts()
-    hooks = QwenHooks()
 
     def folder(self, variables: Mapping[str, str], home: str) -> str:
         return variables.get("QWEN_HOME") or os.path.join(home, ".qwen")
@@ -32,12 +31,6 @@ class Qwen:
         tool = text_of(payload, "tool_name")
         heading = stored_events.heading(event_id, name, at, *place, tool, call_id)
         return stored_events.event(NAME, heading, _content(name, payload))
-
-    def restore(self, heading: Heading, payload: Mapping[str, Any]) -> Event:
-        return stored_events.restore(NAME, heading, payload)
-
-    def outline(self, event: Event, path: str) -> Mapping[str, Any]:
-        return stored_events.outline(event, path)
 
 
 def _content(name: str, payload: Mapping[str, Any]) -> EventContent:
@@ -74,3 +67,6 @@ def _report(payload: Mapping[str, Any]) -> QwenCall:
         error if isinstance(error, str) else None,
         response.get("returnDisplay"),
     )
+
+
+HOST = Qwen()

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from ctx import clock
 from ctx.agents import stored_events
-from ctx.agents.line_transcripts import LineTranscripts
+from ctx.agents.line_transcripts import LineTranscripts, files_below
 from ctx.agents.qwen import tools
 from ctx.agents.qwen.hooks import NAME
 from ctx.agents.qwen.tools import QwenCall
@@ -23,64 +23,17 @@ from ctx.agents.stored_events import EventContent
 from ctx.capture import repeated_commands, session_state
 from ctx.capture.steps import ASSISTANT_MESSAGE
 from ctx.hook_files import live
-from ctx.hosts import transcript_paths, transcript_reader
+from ctx.hosts import transcript_reader
 from ctx.hosts.json_fields import fields_of, text_of
 from ctx.hosts.transcript_reader import TranscriptReader
-from ctx.hosts.transcripts import (
-    TranscriptStart,
-    storable,
-)
+from ctx.hosts.transcripts import storable
 from ctx.hosts.turn_lines import TurnEntry, TurnLines
 
 _SUFFIX = ".jsonl"
 _CHATS = "chats"
 _MATTERS = re.compile(rb'"type"\s{0,4}:\s{0,4}"(?:user|assistant|tool_result)"')
-_CWD = re.compile(rb'"cwd"\s{0,4}:\s{0,4}"((?:[^"\\]){1,4096})"')
-_TIMESTAMP = re.compile(rb'"timestamp"\s{0,4}:\s{0,4}"([0-9T:.Z+-]{10,40})"')
 # Parts of a message that the client or a hook added.
 _ADDED = ("<qwen:", "<system-reminder>")
-
-
-class QwenTranscripts(LineTranscripts):
-    file_names = f"<session>{_SUFFIX}"
-    context_marks = (b"hookContext",)
-
-    @property
-    def turns(self) -> TurnLines:
-        return _TURNS
-
-    def folder(self, host_folder: str) -> str:
-        return os.path.join(host_folder, "projects")
-
-    def files(self, folder: str) -> Sequence[str]:
-        return transcript_paths.files_below(folder, 2, self.session_of)
-
-    def session_of(self, path: str) -> str:
-        folder, name = os.path.split(path)
-        session = name.removesuffix(_SUFFIX)
-        is_chat = os.path.basename(folder) == _CHATS and session != name
-        return session if is_chat and live.is_session(session) else ""
-
-    def beginning(self, path: str) -> TranscriptStart:
-        start = transcript_paths.first_bytes(path)
-        cwd, time = _CWD.search(start), _TIMESTAMP.search(start)
-        folder = cwd[1].decode("utf-8", "replace") if cwd else ""
-        is_usable = os.path.isabs(folder) and "\0" not in folder
-        began_ms = clock.parse_iso(time[1].decode()) if time else None
-        return TranscriptStart(folder if is_usable else "", began_ms)
-
-    def reader(self, path: str, most: int, deadline: float) -> TranscriptReader:
-        return _QwenReader(path, self.session_of(path), most, deadline)
-
-    def read_by_agent(self, path: str, end: int | None, deadline: float) -> Iterator[str | None]:
-        marks = transcript_reader.COMMAND_BYTES
-        for entry in transcript_reader.lines_that_mention(path, marks, end, deadline):
-            if entry is None:
-                yield None
-            elif entry.get("type") in ("user", "tool_result"):
-                # Both contain what hooks added.
-                texts = transcript_reader.nested_strings(_without_arguments(entry), "ctx")
-                yield from map(repeated_commands.without_reports, texts)
 
 
 def _without_arguments(entry: Mapping[str, Any]) -> list[Any]:
@@ -115,9 +68,6 @@ def _turn_entry(entry: Any, offset: int) -> TurnEntry | None:
         return TurnEntry(name, name, _texts(entry))
     is_prompt = entry.get("type") == "user" and bool(_prompt(entry))
     return TurnEntry(None, name) if is_prompt else None
-
-
-_TURNS = TurnLines(lambda line: b'"assistant"' in line or b'"user"' in line, _turn_entry)
 
 
 class _QwenRequest(NamedTuple):
@@ -202,3 +152,30 @@ class _QwenReader(TranscriptReader):
             version=text_of(entry, "version"),
         )
         self.events.append(stored_events.event(NAME, heading, place))
+
+
+class QwenTranscripts(LineTranscripts):
+    file_names = f"<session>{_SUFFIX}"
+    context_marks = (b"hookContext",)
+    turns = TurnLines(lambda line: b'"assistant"' in line or b'"user"' in line, _turn_entry)
+
+    def folder(self, host_folder: str) -> str:
+        return os.path.join(host_folder, "projects")
+
+    def files(self, folder: str) -> Sequence[str]:
+        return files_below(folder, 2, self.session_of)
+
+    def session_of(self, path: str) -> str:
+        folder, name = os.path.split(path)
+        session = name.removesuffix(_SUFFIX)
+        is_chat = os.path.basename(folder) == _CHATS and session != name
+        return session if is_chat and live.is_session(session) else ""
+
+    def reader(self, path: str, most: int, deadline: float) -> TranscriptReader:
+        return _QwenReader(path, self.session_of(path), most, deadline)
+
+    def texts_for_agent(self, entry: dict[str, Any]) -> Iterator[str]:
+        if entry.get("type") in ("user", "tool_result"):
+            # Both contain what hooks added.
+            texts = transcript_reader.nested_strings(_without_arguments(entry), "ctx")
+            yield from map(repeated_commands.without_reports, texts)

@@ -1,6 +1,7 @@
 """The hook process. It works the same for every agent and uses only the standard library.
 
     hook             one run of a hook: stores the event and enforces the time limit
+    host_hooks       what it knows about its host, with a default for everything
     hook_answers     the answers to hooks that need one
     session_context  the context that a session gets at start
     first_prompt     what earlier sessions said about the first prompt
@@ -11,7 +12,6 @@
     run_apply        runs an agent's commands, in the worker or in a process of its own
     worker_request   requests to the worker over its socket
     hook_store       the store as a hook opens it
-    transcript_ends  searches the ends of a transcript
 
 Every hook loads this file, so it contains no code.
 """

@@ -3,8 +3,8 @@
 Most events need no answer. Their bytes are written to the spool unchanged: no JSON is parsed, and
 only a few modules are loaded (`tests/test_hook_imports.py` lists them). `hook_answers` answers
 SessionStart, UserPromptSubmit, PreCompact, and a Stop that contains commands. After each event the
-hook wakes the worker, or starts one. Only the `host`, the part of an adapter that the entry point
-passes, knows what payloads and answers look like.
+hook wakes the worker, or starts one. Only the `host`, which the entry point passes, knows what
+payloads and answers look like.
 
 Whatever happens, the process exits with 0 within its time limit and prints nothing or one JSON
 object on stdout. Errors are logged to `CTX_HOME/hook.log`.
@@ -16,18 +16,18 @@ import time
 from _thread import allocate_lock, start_new_thread
 
 from ctx import clock
-from ctx.hook_files import hook_log, live, spool
+from ctx.hook_files import live, spool
 
 # Type checkers treat this name specially wherever it is defined. Importing it from `typing` takes
 # longer than the rest of the hook.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from typing import NoReturn
 
+    from ctx.agents.runtime.host_hooks import HostHooks
     from ctx.config.resolve import Config
-    from ctx.hosts.host_adapter import Hooks
 else:
     import _signal as signal
 
@@ -55,7 +55,7 @@ class Hook:
     WORK_S = WORK_S
 
     def __init__(
-        self, word: str, options: "list[str]", environment: "dict[str, str]", host: "Hooks"
+        self, word: str, options: "list[str]", environment: "dict[str, str]", host: "HostHooks"
     ) -> None:
         self.word = word
         self.options = options
@@ -162,16 +162,18 @@ class Hook:
         the others usually follow from it."""
         if not self._has_logged:
             self._has_logged = True
+            from ctx.hook_files import hook_log
+
             hook_log.add(self.home, self.word, message)
 
 
-def main(arguments: "list[str]", host: "Hooks") -> "NoReturn":
+def main(arguments: "list[str]", host: "HostHooks") -> "NoReturn":
     """Run a hook that is registered in a user's settings, and exit."""
     word = arguments[0] if arguments else ""
     _run(Hook(word, arguments[1:], dict(os.environ), host))
 
 
-def main_of_project(arguments: "list[str]", host: "Hooks") -> "NoReturn":
+def main_of_project(arguments: "list[str]", host: "HostHooks") -> "NoReturn":
     """Run `ctx hook …`, from a project's settings, from a plugin, or typed by hand."""
     words: list[str] = []
     for word in arguments[1:]:
@@ -373,57 +375,6 @@ def _has_command(hook: Hook, tail: bytes) -> bool:
                 return True
             at = tail.find(mark, end) if end >= 0 else -1
     return False
-
-
-def field(data: bytes, name: bytes) -> str:
-    """The value of a string field of the outermost object, found without parsing the whole payload.
-
-    Quotes inside strings are escaped, so the first match is a key. The client writes the fields
-    that all events have first.
-    """
-    at = data.find(b'"%s"' % name)
-    rest = data[at + len(name) + 2 : at + len(name) + 4200].lstrip() if at >= 0 else b""
-    rest = rest[1:].lstrip() if rest.startswith(b":") else b""
-    end = rest.find(b'"', 1)
-    if not rest.startswith(b'"') or end < 0:
-        return ""
-    value = rest[1:end]
-    if b"\\" in value:
-        import json
-
-        try:
-            payload = json.loads(data)
-        except (ValueError, RecursionError):
-            return ""
-        field_value = payload.get(name.decode()) if isinstance(payload, dict) else None
-        return field_value if isinstance(field_value, str) else ""
-    return value.decode("utf-8", "replace")
-
-
-def with_response(
-    data: bytes, session: "tuple[str, str]", folder: "tuple[str, str]", response: str
-) -> "tuple[str, bytes]":
-    """The session and the payload of a Stop with a response that is given by hand.
-
-    `session` and `folder` are fields with values, which are used if the payload lacks them.
-    """
-    import json
-
-    try:
-        parsed = json.loads(data) if data.strip() else {}
-    except ValueError:
-        parsed = {}
-    keys = parsed if isinstance(parsed, dict) else {}
-    for name, value in (session, folder):
-        keys.setdefault(name, value)
-    keys["response"] = response
-    return keys[session[0]], json.dumps(keys).encode()
-
-
-def text_in(keys: "Mapping[str, object]", name: str) -> str:
-    """The value of a field, if it is a text."""
-    value = keys.get(name)
-    return value if isinstance(value, str) else ""
 
 
 def _home(environment: "dict[str, str]") -> str:

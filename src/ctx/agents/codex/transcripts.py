@@ -1,24 +1,23 @@
 """The events of a session, the messages of its agent, and what it read, from a rollout."""
 
 import json
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ctx import clock
-from ctx.agents.codex import payloads, rollout_files, rollout_items, tools
-from ctx.agents.codex.patches import BEGIN
+from ctx.agents.codex import payloads, rollouts, tools
 from ctx.agents.codex.payloads import CALLER, VERSION
-from ctx.agents.codex.tools import EXIT_CODE, PATCH, SHELL
+from ctx.agents.codex.tools import BEGIN, EXIT_CODE, PATCH, SHELL
+from ctx.agents.line_transcripts import LineTranscripts, files_below
 from ctx.capture import repeated_commands, session_state
 from ctx.capture.steps import ASSISTANT_MESSAGE, RECAP
 from ctx.hosts.events import Heading
 from ctx.hosts.transcript_reader import (
-    COMMAND_BYTES,
     TranscriptReader,
     digest,
     event_id,
-    lines_that_mention,
     message_texts,
     nested_strings,
     text_field,
@@ -40,15 +39,15 @@ class _Call(NamedTuple):
     input: dict[str, Any]
 
 
-class RolloutReader(TranscriptReader):
+class _RolloutReader(TranscriptReader):
     matters = _MATTERS
 
     def __init__(self, path: str, most: int, deadline: float) -> None:
         super().__init__(path, most, deadline)
-        self._origin = rollout_files.origin(path)
-        self._session = self._origin.session or rollout_files.thread_of(path)
+        self._origin = rollouts.origin(path)
+        self._session = self._origin.session or rollouts.thread_of(path)
         self._calls: dict[str, _Call] = {}
-        self._folder, self._branch = rollout_files.place(path)
+        self._folder, self._branch = rollouts.place(path)
 
     def waiting(self, behind: int) -> Iterator[int]:  # noqa: ARG002
         return (call.offset for call in self._calls.values())
@@ -64,7 +63,7 @@ class RolloutReader(TranscriptReader):
             return
         name = text_field(item, "id") or digest(line)
         if entry.get("type") == "compacted":
-            text = rollout_items.summary_of(text_field(item, "message"))
+            text = rollouts.summary_of(text_field(item, "message"))
             if text and not self._origin.agent:
                 self._add(at_ms, RECAP, name, {"text": text})
             return
@@ -84,11 +83,11 @@ class RolloutReader(TranscriptReader):
             said = {"text": "\n\n".join(texts), "message_id": name}
             self._add(at_ms, ASSISTANT_MESSAGE, name, said)
         elif item.get("role") == "user":
-            if texts and texts[0].lstrip().startswith(rollout_items.ABORTED):
+            if texts and texts[0].lstrip().startswith(rollouts.ABORTED):
                 self._calls.clear()
                 if not self._origin.agent:
                     self._add(at_ms, session_state.INTERRUPT, name, {})
-            elif not self._origin.is_forked and (prompt := rollout_items.prompt_of(item)):
+            elif not self._origin.is_forked and (prompt := rollouts.prompt_of(item)):
                 self._add(at_ms, session_state.PROMPT, name, {"prompt": prompt})
 
     def _call(self, offset: int, item: dict[str, Any]) -> None:
@@ -116,7 +115,7 @@ class RolloutReader(TranscriptReader):
         call = self._calls.pop(call_id, None)
         if call is None:
             return
-        code, output = rollout_items.output_of(item.get("output"))
+        code, output = rollouts.output_of(item.get("output"))
         more: dict[str, Any] = {"tool_input": call.input, "tool_response": output}
         if code is not None:
             more[EXIT_CODE] = code
@@ -172,26 +171,40 @@ def _turn_entry(entry: Any, offset: int) -> TurnEntry | None:
     name = text_field(item, "id") or str(offset)
     if item.get("role") == "assistant":
         return TurnEntry(name, name, message_texts(item))
-    is_prompt = item.get("role") == "user" and rollout_items.prompt_of(item)
+    is_prompt = item.get("role") == "user" and rollouts.prompt_of(item)
     return TurnEntry(None, name) if is_prompt else None
 
 
-TURNS = TurnLines(_may_matter, _turn_entry)
+class CodexTranscripts(LineTranscripts):
+    file_names = "rollout-<time>-<session>.jsonl"
+    turns = TurnLines(_may_matter, _turn_entry)
+    context_marks = (b"hooks.additional_context",)
 
+    def folder(self, host_folder: str) -> str:
+        return os.path.join(host_folder, rollouts.SESSIONS)
 
-def read_by_agent(path: str, end: int | None, deadline: float) -> Iterator[str | None]:
-    """The texts before a position of the file that the agent read and did not write."""
-    for entry in lines_that_mention(path, COMMAND_BYTES, end, deadline):
-        if entry is None:
-            yield None
-            continue
+    def files(self, folder: str) -> Sequence[str]:
+        return files_below(folder, rollouts.DEPTH, rollouts.session_of)
+
+    def folder_of(self, path: str) -> str:
+        return rollouts.folder_of(path)
+
+    def session_of(self, path: str) -> str:
+        return rollouts.session_of(path)
+
+    def of_subagents(self, path: str, since_ms: int) -> list[str]:
+        return rollouts.of_subagents(path, since_ms)
+
+    def reader(self, path: str, most: int, deadline: float) -> TranscriptReader:
+        return _RolloutReader(path, most, deadline)
+
+    def texts_for_agent(self, entry: dict[str, Any]) -> Iterator[str]:
         item = entry.get("payload")
-        if entry.get("type") == "compacted" or not isinstance(item, dict):
-            # Most of a summary is in the agent's own words.
-            continue
-        is_by_agent = item.get("type") in _BY_AGENT or item.get("role") == "assistant"
-        if entry.get("type") != "response_item" or is_by_agent:
-            continue
+        # Most of a summary is in the agent's own words.
+        if entry.get("type") != "response_item" or not isinstance(item, dict):
+            return
+        if item.get("type") in _BY_AGENT or item.get("role") == "assistant":
+            return
         is_of_hook = any(text == _OF_HOOK for text in nested_strings(item, "hooks."))
         for text in nested_strings(item, "ctx"):
             yield repeated_commands.without_reports(text) if is_of_hook else text

@@ -1,4 +1,7 @@
-"""What the lines of a rollout contain.
+"""Where Codex stores transcripts, which it calls rollouts, and what their lines contain.
+
+sessions/2026/11/16/rollout-2026-11-16T03-40-31-<session>.jsonl
+archived_sessions/rollout-2026-11-16T03-40-31-<session>.jsonl
 
 A rollout has everything twice: as `response_item`, which the model saw, and as `event_msg`, which
 the screen showed. ctx reads the former, which all versions write in nearly the same form:
@@ -13,9 +16,165 @@ Codex sends its own messages with the role `user` too, and the context of hooks 
 import json
 import os
 import re
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
+from ctx import disk
+from ctx.agents.line_transcripts import files_below, first_bytes, start_in
+from ctx.hosts.json_fields import fields_of, plain_text_of, string_in
 from ctx.hosts.transcript_reader import message_texts
+
+_MOST_KNOWN = 10_000
+SESSIONS = "sessions"
+DEPTH = 3
+_NAME = re.compile(
+    r"rollout-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.jsonl"
+)
+_BRANCH = re.compile(rb'"branch"\s{0,4}:\s{0,4}("(?:[^"\\]|\\.){1,256}")')
+_INSTRUCTIONS = re.compile(rb',\s?"base_instructions"\s?:')
+
+
+def folder_of(path: str) -> str:
+    """The folder with all sessions, which has a folder for each day."""
+    folder = os.path.dirname(path)
+    for _ in range(DEPTH):
+        if os.path.basename(folder) == SESSIONS:
+            break
+        folder = os.path.dirname(folder)
+    return folder if os.path.basename(folder) == SESSIONS else os.path.dirname(path)
+
+
+def session_of(path: str) -> str:
+    """The session of a rollout; empty if it is none, or that of a subagent."""
+    thread = thread_of(path)
+    return thread if thread and not origin(path).agent else ""
+
+
+def thread_of(path: str) -> str:
+    name = _NAME.fullmatch(os.path.basename(path))
+    return name[1] if name else ""
+
+
+def of_subagents(path: str, since_ms: int) -> list[str]:
+    """The rollouts of a session's subagents that changed since a time.
+
+    They are in the folder of the same day or of a later one.
+    """
+    session, day = session_of(path), os.path.dirname(path)
+    root = folder_of(path)
+    days = [
+        os.path.join(root, *parts)
+        for parts in _days(root)
+        if session and os.path.join(root, *parts) >= day
+    ]
+    found = [
+        each
+        for folder in days or [day]
+        for each in files_below(folder, 0, thread_of)
+        if session and each != path and _changed_ms(each) >= since_ms
+    ]
+    return [each for each in found if origin(each).agent and origin(each).session == session]
+
+
+def _days(root: str) -> list[tuple[str, ...]]:
+    days: list[tuple[str, ...]] = [()]
+    for _ in range(DEPTH):
+        days = [
+            (*day, name)
+            for day in days
+            for name in disk.names(os.path.join(root, *day))
+            if name.isdecimal()
+        ]
+    return days
+
+
+def _changed_ms(path: str) -> int:
+    try:
+        return os.stat(path).st_mtime_ns // 1_000_000
+    except OSError:
+        return 0
+
+
+class Origin(NamedTuple):
+    """What the first line of a rollout says about what started it."""
+
+    session: str = ""
+    """The session of the main thread."""
+    agent: str = ""
+    """The thread itself, if it is that of a subagent."""
+    caller: str = ""
+    version: str = ""
+
+    is_forked: bool = False
+    """Whether it begins with a copy of the conversation that started it."""
+
+
+_UNKNOWN = Origin()
+_origins: dict[str, Origin] = {}
+"""The origins by path. The first line of a rollout does not change."""
+
+
+def origin(path: str) -> Origin:
+    """What started a thread; one without a rollout has none yet."""
+    if path in _origins:
+        return _origins[path]
+    thread = thread_of(path)
+    try:
+        line, is_whole, _ = first_bytes(path).partition(b"\n")
+    except OSError:
+        return _UNKNOWN
+    if not thread or not line:
+        return _UNKNOWN
+    found = _origin_in(thread, _first_fields(line))
+    if is_whole:
+        if len(_origins) >= _MOST_KNOWN:
+            _origins.clear()
+        _origins[path] = found
+    return found
+
+
+def _origin_in(thread: str, meta: Mapping[str, Any]) -> Origin:
+    source = meta.get("source")
+    spawned = source.get("subagent") if isinstance(source, dict) else None
+    kind = plain_text_of(meta, "thread_source")
+    if spawned is None and kind in ("", "user"):
+        caller = plain_text_of(meta, "originator")
+        caller = "mcp" if source == "mcp" else caller
+        return Origin(thread, "", caller, plain_text_of(meta, "cli_version"))
+    parent = plain_text_of(fields_of(fields_of(spawned).get("thread_spawn")), "parent_thread_id")
+    session = plain_text_of(meta, "session_id")
+    named = session if session != thread else ""
+    lead = named or plain_text_of(meta, "parent_thread_id") or parent or thread
+    version, is_forked = plain_text_of(meta, "cli_version"), bool(meta.get("forked_from_id"))
+    return Origin(lead, thread, "", version, is_forked)
+
+
+def _first_fields(line: bytes) -> Mapping[str, Any]:
+    """The fields of the first line, without the instructions, which may be longer than what is
+    read and come last."""
+    try:
+        entry = json.loads(line)
+    except (ValueError, RecursionError):
+        cut = _INSTRUCTIONS.search(line)
+        try:
+            entry = json.loads(line[: cut.start()] + b"}}") if cut else None
+        except (ValueError, RecursionError):
+            entry = None
+    fields = fields_of(entry)
+    return fields_of(fields.get("payload")) if fields.get("type") == "session_meta" else {}
+
+
+def place(path: str) -> tuple[str, str]:
+    """The folder and the branch in which a session began; empty if unknown."""
+    try:
+        start = first_bytes(path)
+    except OSError:
+        return "", ""
+    branch = _BRANCH.search(start.partition(b"\n")[0])
+    return start_in(start).folder, string_in(branch[1]) if branch else ""
+
+
+# The lines
 
 # Text that nobody typed, with the role of the user.
 _NOT_TYPED = (

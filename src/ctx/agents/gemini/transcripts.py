@@ -6,42 +6,59 @@
                                                                               and PostToolUse
 {"id": …, "type": "user", "content": [{"functionResponse": …}], …}            no prompt
 {"$set": {"lastUpdated": …}}
+
+Gemini CLI calls a transcript a chat:
+
+tmp/<project>/chats/session-2026-11-16T03-47-<beginning of the session>.jsonl
+projects.json                                     {"projects": {"/home/dev/shop": "shop"}}
+
+The first line of a chat names its session. No line names the folder in which it ran.
 """
 
+import json
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
-from ctx import clock
-from ctx.agents.gemini import chat_files, payloads
-from ctx.agents.gemini.hook_context import contexts_in, without_context
+from ctx import clock, disk
+from ctx.agents.gemini import payloads
+from ctx.agents.gemini.hooks import CLOSING, OPENING, without_context
 from ctx.agents.gemini.tools import ToolResult
+from ctx.agents.line_transcripts import LineTranscripts, files_below, first_bytes
 from ctx.capture import repeated_commands, session_state
 from ctx.capture.steps import ASSISTANT_MESSAGE
+from ctx.hook_files import live
 from ctx.hosts.events import Heading
 from ctx.hosts.transcript_reader import (
-    COMMAND_BYTES,
     TranscriptReader,
     digest,
     event_id,
-    lines_that_mention,
     message_texts,
     nested_strings,
     text_field,
 )
+from ctx.hosts.transcripts import TranscriptStart, usable_folder
 from ctx.hosts.turn_lines import TurnEntry, TurnLines
 
 _MATTERS = re.compile(rb'"type"\s{0,4}:\s{0,4}"(?:user|gemini)"')
+_CONTEXT = re.compile(rf"{OPENING}(.*?){CLOSING}", re.DOTALL)
 _ENDED = ("success", "error")
+_NAME = re.compile(r"session-[0-9A-Za-z-]{1,100}\.jsonl")
+_FIRST_LINE = 64 * 1024
+_LARGEST_LIST = 4 * 1024 * 1024
+# The first message of every chat describes the place.
+_WORKSPACE = re.compile(r"\*\*Workspace Directories:\*\*\n\s*- ([^\n]{1,4096})")
 
 
-class ChatReader(TranscriptReader):
+class _ChatReader(TranscriptReader):
     matters = _MATTERS
 
     def __init__(self, path: str, most: int, deadline: float) -> None:
         super().__init__(path, most, deadline)
-        self._session = chat_files.session_of(path)
-        self._folder = chat_files.project_folder(path)
+        self._session = session_of(path)
+        self._folder = project_folder(path)
         self._known: set[str] = set()
 
     def take(self, offset: int, entry: dict[str, Any], line: bytes) -> None:  # noqa: ARG002
@@ -132,15 +149,96 @@ def _turn_entry(entry: Any, offset: int) -> TurnEntry | None:
     return TurnEntry(None, name) if is_prompt else None
 
 
-TURNS = TurnLines(_may_matter, _turn_entry)
+class GeminiTranscripts(LineTranscripts):
+    # What subagents do is in the chat of the session.
+    file_names = "session-<time>-<session>.jsonl"
+    turns = TurnLines(_may_matter, _turn_entry)
+    context_marks = (OPENING.encode(),)
+
+    def folder(self, host_folder: str) -> str:
+        return os.path.join(host_folder, "tmp")
+
+    def files(self, folder: str) -> Sequence[str]:
+        """The chats of all projects, of one, or in one folder."""
+        return files_below(folder, 2, session_of)
+
+    def session_of(self, path: str) -> str:
+        return session_of(path)
+
+    def beginning(self, path: str) -> TranscriptStart:
+        time = _parsed(first_bytes(path).partition(b"\n")[0]).get("startTime")
+        began_ms = clock.parse_iso(time) if isinstance(time, str) else None
+        return TranscriptStart(project_folder(path), began_ms)
+
+    def reader(self, path: str, most: int, deadline: float) -> TranscriptReader:
+        return _ChatReader(path, most, deadline)
+
+    def texts_for_agent(self, entry: dict[str, Any]) -> Iterator[str]:
+        for text in nested_strings(entry, "ctx") if entry.get("type") != "gemini" else ():
+            yield without_context(text)
+            yield from map(repeated_commands.without_reports, contexts_in(text))
 
 
-def read_by_agent(path: str, end: int | None, deadline: float) -> Iterator[str | None]:
-    """The texts before a position of the file that the agent read and did not write."""
-    for entry in lines_that_mention(path, COMMAND_BYTES, end, deadline):
-        if entry is None:
-            yield None
-        elif entry.get("type") != "gemini":
-            for text in nested_strings(entry, "ctx"):
-                yield without_context(text)
-                yield from map(repeated_commands.without_reports, contexts_in(text))
+def contexts_in(text: str) -> list[str]:
+    """The contexts in a text, as hooks gave them."""
+    found = _CONTEXT.findall(text) if OPENING in text else []
+    return [each.replace("&lt;", "<").replace("&gt;", ">") for each in found]
+
+
+# Files
+
+
+def session_of(path: str) -> str:
+    """The session of a chat; empty if it is none, or that of a subagent."""
+    if not _NAME.fullmatch(os.path.basename(path)):
+        return ""
+    first = _first_line(path)
+    session = first.get("sessionId")
+    is_main = first.get("kind", "main") == "main"
+    return session if is_main and isinstance(session, str) and live.is_session(session) else ""
+
+
+def project_folder(path: str) -> str:
+    """The folder in which a session ran; empty if unknown."""
+    project = os.path.dirname(os.path.dirname(path))
+    with suppress(OSError):
+        root = disk.read_plain(os.path.join(project, ".project_root"), 4096)
+        if found := usable_folder(root.decode("utf-8", "replace").strip()):
+            return found
+    with suppress(OSError):
+        listed = os.path.join(os.path.dirname(os.path.dirname(project)), "projects.json")
+        projects = _parsed(disk.read_plain(listed, _LARGEST_LIST)).get("projects")
+        for place, name in projects.items() if isinstance(projects, dict) else ():
+            if name == os.path.basename(project) and usable_folder(str(place)):
+                return str(place)
+    with suppress(OSError):
+        for line in first_bytes(path).split(b"\n")[:5]:
+            if b"Workspace Directories" in line:
+                listed_first = _WORKSPACE.search(" ".join(_texts(_parsed(line))))
+                return usable_folder(listed_first[1].strip()) if listed_first else ""
+    return ""
+
+
+def _first_line(path: str) -> dict[str, Any]:
+    try:
+        return _parsed(disk.read_plain(path, _FIRST_LINE).partition(b"\n")[0])
+    except OSError:
+        return {}
+
+
+def _parsed(data: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _texts(entry: dict[str, Any]) -> list[str]:
+    """The texts of the messages with which a chat begins."""
+    changed = entry.get("$set")
+    messages = changed.get("messages") if isinstance(changed, dict) else None
+    contents = [each.get("content") for each in messages or () if isinstance(each, dict)]
+    parts = [part for content in contents if isinstance(content, list) for part in content]
+    found = [part.get("text") for part in parts if isinstance(part, dict)]
+    return [text for text in found if isinstance(text, str)]
