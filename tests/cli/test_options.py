@@ -3,101 +3,59 @@
 import argparse
 from pathlib import Path
 
-import pytest
-
 from ctx.cli import commands, options
 from tests.cli.conftest import Add, Piped
 from tests.conftest import Ctx
 from tests.e2e.terminals import on_a_terminal
 
 
-def parsers() -> dict[str, argparse.ArgumentParser]:
-    """The parsers of all commands and subcommands, by what is typed."""
-    known: dict[str, argparse.ArgumentParser] = {}
+def test_options_mean_the_same_everywhere() -> None:
     for name in set(commands.COMMANDS) - {"help"}:
         parser = commands.command_named(name)[1]
-        known[name] = parser
-        for inner, subparser in options.subcommands_of(parser).items():
-            known[f"{name} {inner}"] = subparser
-    return known
+        for each in (parser, *options.subcommands_of(parser).values()):
+            known = {
+                option: action
+                for option, action in each._option_string_actions.items()
+                if action.help != argparse.SUPPRESS
+            }
+            for option in {"--project", "--user"} & known.keys():
+                assert known[option].nargs == 0, f"`{each.prog} {option}` takes a value"
+            older = {"--query", "--content", "--text", "--scope"} & known.keys()
+            assert not older or name == "rebuild", f"`{each.prog} {older}`"
 
 
-def test_options_mean_the_same_everywhere() -> None:
-    for typed, parser in parsers().items():
-        known = {
-            name: action
-            for name, action in parser._option_string_actions.items()
-            if action.help != argparse.SUPPRESS
-        }
-        if "--project" in known:
-            assert known["--project"].nargs == 0, f"`{typed} --project` takes a value"
-        if "--user" in known:
-            assert known["--user"].nargs == 0, f"`{typed} --user` takes a value"
-        for older in ("--query", "--content", "--text", "--scope"):
-            assert older not in known or typed == "rebuild", f"`{typed} {older}`"
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("search", "--project", "shop", "wal"),
-        ("search", "--project=shop", "wal"),
-        ("recall", "--project", "shop", "wal"),
-        ("query", "--as=nodes", "--project", "shop"),
-        ("compose", "--project", "shop"),
-        ("list", "--project", "shop"),
-        ("sessions", "list", "--project", "shop"),
-        ("learnings", "list", "--project", "shop"),
-        ("import", "--from=jsonl", "--project", "shop"),
-    ],
-    ids=" ".join,
-)
-def test_project_takes_no_name(project: Path, ctx: Ctx, add: Add, words: tuple[str, ...]) -> None:
+def test_project_takes_no_name(project: Path, ctx: Ctx, add: Add) -> None:
     add("--type=fact", "--tag=project:shop", "The shop wal is large")
-    ran = ctx(*words)
-    assert (ran.code, ran.out) == (2, "")
-    assert "write --project-name shop" in ran.err
-
-
-def test_a_word_after_project_that_names_none(project: Path, ctx: Ctx, add: Add) -> None:
-    add("--type=fact", "--tag=project:shop", "The shop wal is large")
-    add("--type=fact", "The wal of this shop is small")
+    for words in (
+        ["search", "--project", "shop", "wal"],
+        ["search", "--project=shop", "wal"],
+        ["recall", "--project", "shop", "wal"],
+        ["query", "--as=nodes", "--project", "shop"],
+        ["compose", "--project", "shop"],
+        ["list", "--project", "shop"],
+        ["sessions", "list", "--project", "shop"],
+        ["import", "--from=jsonl", "--project", "shop"],
+    ):
+        ran = ctx(*words)
+        assert (ran.code, ran.out) == (2, "")
+        assert "write --project-name shop" in ran.err
+    # A word that names none may follow.
+    add("--type=fact", "--tag=tier:reference", "The wal of this shop is small")
+    add("--type=fact", "--tag=tier:reference", "--user", "Mine")
     for words in (["--project", "wal"], ["shop", "--project"], ["--project", "--", "shop"]):
         assert "is small" in ctx("search", *words).out
+    for command in (["recall", "type:fact"], ["compose"]):
+        ours, mine = ctx(*command, "--project").out, ctx(*command, "--user").out
+        assert ("is small" in ours, "Mine" in ours) == (True, False)
+        assert ("is small" in mine, "Mine" in mine) == (False, True)
     (project / "shop").write_text('{"content": "Of a file"}')
     assert ctx("import", "--from=jsonl", "--project", "shop").code == 0
     ran = ctx("pause", "--project", "shop")
     assert (ran.code, "--project-name" in ran.err) == (2, False)
-
-
-def test_hints_are_for_people(folder: Path, ctx: Ctx) -> None:
-    ctx("add", "--type=fact", "One")
-    for words, hint in (
-        (["compose", "--query=type:fact"], "--query: give the query as an argument, in quotes."),
-        (
-            ["view", "create", "facts", "--query=x"],
-            "--query: give the query as an argument, in quotes.",
-        ),
-    ):
-        ran = ctx(*words)
-        assert (ran.code, ran.err) == (0, "")
-        assert hint in on_a_terminal(words, folder).splitlines()
-
-
-def test_project_and_user_choose_a_store(ctx: Ctx, project: Path, add: Add) -> None:
-    add("--type=fact", "--tag=tier:reference", "Ours")
-    add("--type=fact", "--tag=tier:reference", "--user", "Mine")
-    for words in (["recall", "type:fact"], ["compose"]):
-        ours, mine = ctx(*words, "--project").out, ctx(*words, "--user").out
-        assert ("Ours" in ours, "Mine" in ours) == (True, False)
-        assert ("Ours" in mine, "Mine" in mine) == (False, True)
-
-
-@pytest.mark.parametrize("command", ["sessions", "learnings"])
-def test_this_project_outside_of_any(folder: Path, ctx: Ctx, command: str) -> None:
-    assert ctx(command, "list", "--project").err == (
-        "error E011: You are not in a project.\n  To name one: --project-name NAME\n"
-    )
+    for group in ("sessions", "learnings"):
+        assert ctx("-C", str(project.parent), group, "list", "--project").err == (
+            "error E011: You are not in a project.\n  To name one: --project-name NAME\n"
+        )
 
 
 def test_a_query_is_an_argument(folder: Path, ctx: Ctx, add: Add, piped: Piped) -> None:
@@ -138,3 +96,8 @@ def test_words_after_an_option_belong_to_the_text(folder: Path, ctx: Ctx, add: A
     assert ctx("update", node, "--type=decision", "Another text").code == 0
     assert "Another text" in ctx("search", "another", "--limit=3", "text").out
     assert ctx("update", node, "--tpye=decision", "Text").code == 2
+    # Hints about older options are for people.
+    words = ["compose", "--query=type:fact"]
+    assert ctx(*words)[::2] == (0, "")
+    hint = "--query: give the query as an argument, in quotes."
+    assert hint in on_a_terminal(words, folder).splitlines()
