@@ -2,10 +2,7 @@
 
 import io
 import os
-import pty
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +13,7 @@ from ctx.cli.settings import Screen, Settings
 from ctx.errors import NotAProject
 from ctx.memory.model import NODE_TYPES
 from tests.cli.test_output import Terminal
+from tests.e2e.terminals import on_a_terminal
 
 BLOCKS: list[Block] = [
     Line("Nodes", "heading"),
@@ -85,47 +83,25 @@ def test_every_node_type_has_one_of_the_basic_colours() -> None:
     assert colour_text("", "id") == ""
 
 
-def seen_by_a_terminal(*words: str, **environment: str) -> str:
+def seen_by_a_terminal(folder: Path, *words: str, **environment: str) -> str:
     """What the program itself writes to a terminal, on stdout and stderr."""
-    controller, terminal = pty.openpty()
-    unset = {"NO_COLOR", "TERM", "COLUMNS"}
-    kept = {name: value for name, value in os.environ.items() if name not in unset}
-    subprocess.run(
-        [sys.executable, "-m", "ctx", *words],
-        stdin=subprocess.DEVNULL,
-        stdout=terminal,
-        stderr=terminal,
-        env={**kept, "TERM": "xterm", **environment},
-        timeout=300,
-        check=False,
-    )
-    os.close(terminal)
-    written = b""
-    try:
-        while part := os.read(controller, 65536):
-            written += part
-    except OSError:
-        pass  # Linux says so when everything is read.
-    os.close(controller)
-    return written.decode().replace("\r\n", "\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("NO_COLOR", raising=False)
+        for name, value in {"TERM": "xterm", **environment}.items():
+            patch.setenv(name, value)
+        return on_a_terminal([*words], folder).replace("\r\n", "\n")
 
 
-def test_the_surroundings_decide(folder: Path) -> None:
+def test_the_surroundings_decide(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bare = "error E011: There is no command 'frobnicate'.\n  `ctx help --all` lists them.\n"
     coloured = bare.replace("error E011:", "\x1b[1;31merror E011:\x1b[0m")
-    assert seen_by_a_terminal("frobnicate") == coloured
-    assert seen_by_a_terminal("frobnicate", NO_COLOR="") == coloured
-    assert seen_by_a_terminal("frobnicate", NO_COLOR="0") == bare
-    assert seen_by_a_terminal("frobnicate", TERM="dumb") == bare
-
-
-def test_a_table_has_headings_on_a_terminal(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert seen_by_a_terminal(folder, "frobnicate", NO_COLOR="") == coloured
+    assert seen_by_a_terminal(folder, "frobnicate", NO_COLOR="0") == bare
+    assert seen_by_a_terminal(folder, "frobnicate", TERM="dumb") == bare
+    # A table has headings on a terminal.
     monkeypatch.delenv("CTX_WORKER_AUTOSTART")
     words = ("config", "list", "--changed", "--set", "gc.keep_days=9")
-    assert seen_by_a_terminal(*words, NO_COLOR="1") == (
-        "  setting       value  from\n  gc.keep_days  9      --set gc.keep_days=9\n"
-    )
-    assert seen_by_a_terminal(*words) == (
+    assert seen_by_a_terminal(folder, *words) == (
         "  \x1b[2msetting\x1b[0m       \x1b[2mvalue\x1b[0m  \x1b[2mfrom\x1b[0m\n"
         "  gc.keep_days  9      --set gc.keep_days=9\n"
     )

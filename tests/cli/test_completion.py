@@ -102,24 +102,24 @@ def test_commands(offered: Offered, folder: Path) -> None:
     assert words_of(offered("--nonsense", "")) == []
 
 
-@pytest.mark.parametrize("name", sorted(set(COMMANDS) - {"help"}))
-def test_subcommands_and_options_are_those_of_the_parsers(name: str, offered: Offered) -> None:
-    parser = command_named(name)[1]
-    inner = options.subcommands_of(parser)
-    if inner:
-        assert set(words_of(offered(name, ""))) == set(inner)
-        assert set(words_of(offered("help", name, ""))) == set(inner)
-    parsers = [([word], each) for word, each in inner.items()]
-    # Where a first word may be left out, the options are those of that word.
-    if not hasattr(command_named(name)[0], "prepare"):
-        parsers.append(([], parser))
-    for words, each in parsers:
-        known = {
-            text
-            for text, action in each._option_string_actions.items()
-            if text.startswith("--") and action.help != argparse.SUPPRESS
-        }
-        assert set(words_of(offered(name, *words, "--"))) == known, words
+def test_subcommands_and_options_are_those_of_the_parsers(offered: Offered) -> None:
+    for name in sorted(set(COMMANDS) - {"help"}):
+        parser = command_named(name)[1]
+        inner = options.subcommands_of(parser)
+        if inner:
+            assert set(words_of(offered(name, ""))) == set(inner)
+            assert set(words_of(offered("help", name, ""))) == set(inner)
+        parsers = [([word], each) for word, each in inner.items()]
+        # Where a first word may be left out, the options are those of that word.
+        if not hasattr(command_named(name)[0], "prepare"):
+            parsers.append(([], parser))
+        for words, each in parsers:
+            known = {
+                text
+                for text, action in each._option_string_actions.items()
+                if text.startswith("--") and action.help != argparse.SUPPRESS
+            }
+            assert set(words_of(offered(name, *words, "--"))) == known, (name, words)
 
 
 def test_options(offered: Offered, folder: Path) -> None:
@@ -216,36 +216,37 @@ def test_the_store_that_is_named_on_the_line(offered: Offered, memory: Store, fo
     assert offered("--", "show", "") == offered("show", "")
 
 
-@pytest.mark.parametrize("state", ["missing", "empty", "damaged", "foreign", "older", "folder"])
-def test_a_store_that_cannot_be_read(
-    state: str, offered: Offered, surroundings: Path, folder: Path
-) -> None:
+def test_a_store_that_cannot_be_read(offered: Offered, surroundings: Path, folder: Path) -> None:
     path = surroundings / ".ctx" / "store.db"
-    if state != "missing":
-        Store(path).node("01M7ESYZ00AB", "here")
+    for state in ("missing", "empty", "damaged", "foreign", "older", "folder"):
+        if state != "missing":
+            path.unlink(missing_ok=True)
+            Store(path).node("01M7ESYZ00AB", "here")
+            for journal in path.parent.glob("store.db-*"):
+                journal.unlink()
+        match state:
+            case "empty":
+                path.write_bytes(b"")
+            case "damaged":
+                path.write_bytes(path.read_bytes()[:100] + b"\xff" * 5000)
+            case "foreign" | "older":
+                with closing(sqlite3.connect(path)) as connection:
+                    connection.execute("PRAGMA application_id = 7")
+                    connection.execute("DELETE FROM schema_version")
+                    if state == "older":
+                        connection.execute(f"PRAGMA application_id = {user_store.APPLICATION_ID}")
+                    connection.commit()
+            case "folder":
+                path.unlink()
+                path.mkdir()
+        before = path.read_bytes() if path.is_file() else None
+        assert offered("show", "") == ["words"], state
+        assert (path.read_bytes() if path.is_file() else None) == before
+        # What SQLite itself leaves beside a store of ours is no harm.
+        beside = [other.name for other in path.parent.glob("store.db?*")]
+        assert not beside or state == "older"
         for journal in path.parent.glob("store.db-*"):
             journal.unlink()
-    match state:
-        case "empty":
-            path.write_bytes(b"")
-        case "damaged":
-            path.write_bytes(path.read_bytes()[:100] + b"\xff" * 5000)
-        case "foreign" | "older":
-            with closing(sqlite3.connect(path)) as connection:
-                connection.execute("PRAGMA application_id = 7")
-                connection.execute("DELETE FROM schema_version")
-                if state == "older":
-                    connection.execute(f"PRAGMA application_id = {user_store.APPLICATION_ID}")
-                connection.commit()
-        case "folder":
-            path.unlink()
-            path.mkdir()
-    before = path.read_bytes() if path.is_file() else None
-    assert offered("show", "") == ["words"]
-    assert (path.read_bytes() if path.is_file() else None) == before
-    # What SQLite itself leaves beside a store of ours is no harm.
-    beside = [other.name for other in path.parent.glob("store.db?*")]
-    assert not beside or state == "older"
 
 
 def test_a_locked_store(offered: Offered, memory: Store) -> None:

@@ -1,34 +1,20 @@
-import io
 import json
 import os
 import shlex
 import sqlite3
-import sys
 import time
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Add
+from tests.cli.conftest import Add, Piped
 from tests.conftest import Ctx
 from tests.exchange.foreign import databases
 from tests.exchange.foreign.databases import DECISION, FACT, OLDER
 
 SECRET = "ghp_" + "aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xY1zA3"
-
-Piped = Callable[[str], None]
-
-
-@pytest.fixture
-def piped(monkeypatch: pytest.MonkeyPatch) -> Piped:
-    def pipe(text: str) -> None:
-        data = text.encode("utf-8", "surrogatepass")
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
-
-    return pipe
 
 
 def nodes(ctx: Ctx) -> dict[str, dict[str, Any]]:
@@ -50,12 +36,12 @@ def test_a_backup_comes_back_from_stdin(ctx: Ctx, add: Add, piped: Piped, tmp_pa
     one, two = add("--type=fact", "One"), add("--type=fact", "--tag=tier:pinned", "Two")
     ctx("link", one, two, "--type=DEPENDS_ON")
     whole = ctx("export").out
-    piped(whole)
+    piped(whole.encode())
     other = ("--db", str(tmp_path / "other.db"))
     ran = ctx(*other, "import")
     assert ran.out == "Imported 2 nodes from ctx:\n  fact  2\n1 edge linked.\n"
     assert ctx(*other, "export").out == whole
-    piped(whole)
+    piped(whole.encode())
     assert ctx(*other, "import").out == "Nothing new from ctx.\n2 nodes already here.\n"
 
 
@@ -107,8 +93,17 @@ def test_a_dry_run_changes_nothing_and_an_undone_import_can_be_repeated(
     whole = ctx("export").out
     assert ctx("undo", first["change"]).code == 0
     assert nodes(ctx) == {}
-    assert answer(ctx, path)["added"] == first["added"]
+    again = answer(ctx, "--from", "ctx", path)
+    assert (again["added"], again["programs"]) == (first["added"], ["ctx"])
     assert ctx("export").out == whole
+    # What changed there comes, and what changed here stays.
+    ctx("update", FACT, "--content=Changed here")
+    databases.go_node(tmp_path / "go.db", "01HM5Q0000EEEEEEEEEEEEEEEE", "New there")
+    again = answer(ctx, path)
+    unchanged = {"unchanged": 3, "kept": 0, "left_out": 0, "tags": 0, "updated": 0}
+    assert again == again | unchanged | {"added": {"fact": 1}}
+    assert nodes(ctx)[FACT]["content"] == "Changed here"
+    assert nodes(ctx)[OLDER]["superseded_by"] == DECISION
 
 
 def test_merging_takes_what_is_newer(ctx: Ctx, add: Add, tmp_path: Path) -> None:
@@ -241,19 +236,6 @@ def test_views_that_no_command_would_make(ctx: Ctx, tmp_path: Path) -> None:
 # Other programs
 
 
-def test_a_store_of_the_go_program(ctx: Ctx, tmp_path: Path) -> None:
-    path = str(databases.go_store(tmp_path / "go.db"))
-    assert answer(ctx, "--from", "ctx", path)["programs"] == ["ctx"]
-    assert nodes(ctx)[OLDER]["superseded_by"] == DECISION
-    # What changed there comes, and what changed here stays.
-    ctx("update", FACT, "--content=Changed here")
-    databases.go_node(tmp_path / "go.db", "01HM5Q0000EEEEEEEEEEEEEEEE", "New there")
-    again = answer(ctx, path)
-    unchanged = {"unchanged": 3, "kept": 0, "left_out": 0, "tags": 0, "updated": 0}
-    assert again == again | unchanged | {"added": {"fact": 1}}
-    assert nodes(ctx)[FACT]["content"] == "Changed here"
-
-
 def test_claude_mem_from_its_usual_place(ctx: Ctx, surroundings: Path) -> None:
     databases.claude_mem(surroundings / ".claude-mem" / "claude-mem.db")
     ran = ctx("import", "--from", "claude-mem")
@@ -361,9 +343,11 @@ def test_very_large_numbers_and_deep_metadata(ctx: Ctx, piped: Piped) -> None:
     digits = "9" * 4000
     deep = "[" * 900 + "]" * 900
     piped(
-        f'{{"content": "Large", "n": {digits}, "path": {digits}}}\n'
-        f'{{"content": "Too large", "n": {digits}{digits}}}\n'
-        f'{{"content": "Deep", "type": "note", "metadata": {{"deep": {deep}}}}}\n'
+        (
+            f'{{"content": "Large", "n": {digits}, "path": {digits}}}\n'
+            f'{{"content": "Too large", "n": {digits}{digits}}}\n'
+            f'{{"content": "Deep", "type": "note", "metadata": {{"deep": {deep}}}}}\n'
+        ).encode()
     )
     found = answer(ctx, "--from", "jsonl")
     assert sum(found["added"].values()) == 2
@@ -484,7 +468,7 @@ def test_lines_are_known_by_the_name_of_the_file_or_by_the_first_of_them(
     (folder / "d.txt").write_text('{"version": 1}\n{"content": "Four"}\n')
     found = answer(ctx, "a.jsonl", "b.ndjson", "c.txt", "d.txt")
     assert (found["programs"], found["added"]) == (["jsonl"], {"fact": 5})
-    piped(f"\n{long}\n")
+    piped(f"\n{long}\n".encode())
     assert answer(ctx)["unchanged"] == 1
     (folder / "e.txt").write_text('{"text": "no content"}')
     ran = ctx("import", "e.txt")
@@ -495,7 +479,7 @@ def test_lines_are_known_by_the_name_of_the_file_or_by_the_first_of_them(
 
 def test_lines_of_json(ctx: Ctx, piped: Piped) -> None:
     lines = '{"content": "One"}\nnonsense\n{"content": "Two", "tags": ["project:x"]}\n'
-    piped(lines)
+    piped(lines.encode())
     ran = ctx("import", "--from", "jsonl", "--project-name", "shop")
     assert ran.out == (
         "Imported 1 node from jsonl:\n  fact  1\n1 node left out by --since or --project-name.\n"
@@ -503,9 +487,9 @@ def test_lines_of_json(ctx: Ctx, piped: Piped) -> None:
     )
     (node,) = nodes(ctx).values()
     assert node["tags"] == ["project:shop"]
-    piped('{"id": "7", "content": "First"}')
+    piped(b'{"id": "7", "content": "First"}')
     answer(ctx)
-    piped('{"id": "7", "content": "Second"}')
+    piped(b'{"id": "7", "content": "Second"}')
     assert answer(ctx)["updated"] == 1
 
 
@@ -556,7 +540,7 @@ def test_secrets_and_characters_that_no_text_may_hold(ctx: Ctx, piped: Piped) ->
         {"content": f"the token {SECRET}", "metadata": {"password": "hunter2-Xk9"}},
         {"content": "a\0b\ud800c", "tags": [SECRET]},
     ]
-    piped("\n".join(map(json.dumps, lines)))
+    piped("\n".join(map(json.dumps, lines)).encode())
     ran = ctx("import", "--from", "jsonl")
     assert (
         "warning: 2 secrets removed: line 1 content, line 1 (github-token); "
@@ -567,7 +551,7 @@ def test_secrets_and_characters_that_no_text_may_hold(ctx: Ctx, piped: Piped) ->
     assert "a\ufffdb\ufffdc" in whole
     assert SECRET not in whole
     assert "hunter2" not in whole
-    piped("\n".join(map(json.dumps, lines)))
+    piped("\n".join(map(json.dumps, lines)).encode())
     again = ctx("import", "--from", "jsonl")
     assert again.out.startswith("Nothing new from jsonl.\n2 nodes already here.\n")
 
@@ -575,12 +559,13 @@ def test_secrets_and_characters_that_no_text_may_hold(ctx: Ctx, piped: Piped) ->
 def test_only_the_first_skipped_items_are_shown(
     ctx: Ctx, piped: Piped, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    piped("x\n" * 25)
+    piped(b"x\n" * 25)
     ran = ctx("import", "--from", "jsonl")
     assert "Skipped 25:" in ran.out
     assert "  … and 5 more\n" in ran.out
     monkeypatch.setattr("ctx.memory.model.LARGEST_CONTENT", 1000)
-    piped(f'{json.dumps({"content": "x" * 1001})}\n{{"content": "small"}}' + "\nx" * 25)
+    large = json.dumps({"content": "x" * 1001}).encode()
+    piped(large + b'\n{"content": "small"}' + b"\nx" * 25)
     found = answer(ctx, "--from", "jsonl")
     assert found["added"] == {"fact": 1}
     assert len(found["skipped"]) == 26
