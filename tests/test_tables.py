@@ -60,7 +60,8 @@ ELSEWHERE = {
     "exchange/graph_json.py": {"nodes", "edges", "tags"},
     "exchange/importer.py": {"records", "nodes", "edges"},
     "exchange/integrity.py": {"records"},
-    "exchange/recovery.py": {"pending", "records", "nodes", "tags", "views"},
+    "exchange/recovery.py": {"nodes", "views"},
+    "exchange/salvage.py": {"records"},
     "exchange/scrub_store.py": {"contexts", "records", "nodes", "tags", "views"}
     | {"excerpts", "excerpts_fts"},
     # A hook loads no more than it must.

@@ -1,6 +1,7 @@
 """`ctx store`: looking after the file."""
 
 import os
+import re
 import sqlite3
 import stat
 from collections.abc import Callable
@@ -104,7 +105,8 @@ def test_a_rebuild_does_not_drop_what_has_no_record_without_asking(ctx: Ctx, pat
     change_behind_our_back(
         path,
         "INSERT INTO nodes (id, type, content, token_estimate, created_at, updated_at) VALUES"
-        " ('01M7ESYZ1SB40000000000000A', 'fact', 'By hand.', 2, '2026', '2026')",
+        " ('01M7ESYZ1SB40000000000000A', 'fact', 'By hand.', 2, '2026-01-20T10:00:00Z',"
+        " '2026-01-20T10:00:00Z')",
     )
     assert "it has no record" in ctx("store", "check").out
     asked = ctx("store", "rebuild")
@@ -233,12 +235,8 @@ def damage(path: Path, start: int, end: int) -> None:
 
 
 @pytest.mark.usefixtures("still")
-@pytest.mark.parametrize(
-    ("start", "end", "nodes"), [(0, 4096, 3), (4096, 4096 * 4, 0)], ids=["header", "middle"]
-)
-def test_a_damaged_store_is_recovered(
-    ctx: Ctx, path: Path, start: int, end: int, nodes: int
-) -> None:
+@pytest.mark.parametrize(("start", "end"), [(0, 100), (4096, 4096 * 4)], ids=["header", "middle"])
+def test_a_damaged_store_is_recovered(ctx: Ctx, path: Path, start: int, end: int) -> None:
     damage(path, start, end)
     before = path.read_bytes()
     ran = ctx("list")
@@ -253,14 +251,11 @@ def test_a_damaged_store_is_recovered(
     assert path.read_bytes() == before
     assert names(path) == ["store.db"]
     kept = f"{path}.damaged-20261115T021100Z"
-    assert ctx("store", "recover").out == (
-        "Recovered 3 nodes, 1 edge, 1 tag and 1 view: 6 records.\n"
-        f"  1. readable rows: 6 records, {nodes} nodes.\n"
-        "  2. newest backup: there is no readable backup.\n"
-        "  3. records and spool since: 0 events waiting to be processed.\n"
-        "Nothing was lost.\n"
-        f"The damaged file is kept: {kept}\n"
-    )
+    recovered = ctx("store", "recover")
+    lines = recovered.out.splitlines()
+    assert lines[0] == "Recovered 3 nodes, 1 edge, 1 tag and 1 view: 6 records."
+    assert lines[-2:] == ["Nothing was lost.", f"The damaged file is kept: {kept}"]
+    assert recovered.err == ""
     # But for SQLite's own counters in the header.
     assert Path(kept).read_bytes()[100:] == before[100:]
     assert contents(ctx) == ALL
@@ -268,7 +263,7 @@ def test_a_damaged_store_is_recovered(
     assert names(path) == ["store.db", os.path.basename(kept)]
 
 
-@pytest.mark.parametrize(("start", "end"), [(0, 4096), (4096, 4096 * 4)], ids=["header", "middle"])
+@pytest.mark.parametrize(("start", "end"), [(0, 100), (4096, 4096 * 4)], ids=["header", "middle"])
 def test_a_link_to_the_store_stays_a_link(
     ctx: Ctx, path: Path, folder: Path, tmp_path: Path, start: int, end: int
 ) -> None:
@@ -305,7 +300,7 @@ def test_where_nothing_can_be_read_the_newest_backup_takes_its_place(ctx: Ctx, p
     (backup,) = path.parent.glob("*.backup-*")
     path.write_text("a letter in the wrong place\n" * 200)
     ran = ctx("store", "recover")
-    assert f"  2. newest backup: {backup.name}: 2 records from it.\n" in ran.out
+    assert f" newest backup: {backup.name}: 2 records from it.\n" in ran.out
     assert ctx("store", "check").code == 0
     assert contents(ctx) == ["One."]
     (kept,) = path.parent.glob("*.damaged-*")
@@ -333,8 +328,12 @@ def test_a_file_that_was_cut_off_is_not_called_whole(ctx: Ctx, tmp_path: Path) -
     store.write_bytes(whole[: len(whole) // 16384 * 3 * 4096])
     ran = ctx("--db", str(store), "store", "recover")
     assert ran.code == 0
+    # What is lost is shown before the store is replaced, and afterwards.
+    for told in (ran.err, ran.out):
+        assert re.search(r"Lost: .*\d\d records\.", told), told
+        assert "`ctx sync` fetches what other machines have" in told
     assert "Nothing was lost" not in ran.out
-    assert "pages of the file cannot be read" in ran.out
+    assert ran.err.startswith("Could recover")
 
 
 def test_what_the_tables_need_beside_their_rows(ctx: Ctx, surroundings: Path) -> None:

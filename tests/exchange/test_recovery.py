@@ -1,26 +1,32 @@
 """Recovery restores everything in a damaged store that can still be read."""
 
+import os
 import random
 import sqlite3
+import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from ctx import ids
 from ctx.exchange import recovery, salvage
 from ctx.exchange.recovery import RecoveryReport
 from ctx.ids import NodeId, derived_ulid
-from ctx.memory import migrations, pending, record_versions, replicas, user_store
+from ctx.memory import user_store
 from ctx.memory.changes import changing
 from ctx.memory.graph import Graph
-from ctx.memory.replicas import BatchContents, Replica
-from ctx.sqlite.connection import transaction
+from ctx.sqlite import recover_command
 from tests.memory.graphs import WHO, all_records, assert_sound, run_steps, tables
 
 PAGE = 4096
+REAL_PATH = os.environ["PATH"]
+
+
+@pytest.fixture(autouse=True)
+def without_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
 
 
 @pytest.fixture(scope="module")
@@ -57,46 +63,12 @@ def used_store() -> Iterator[Path]:
                         elsewhere = NodeId(derived_ulid(number, "of a project"))
                         change.link(node_id, elsewhere, "RELATES_TO", {}, outside=True)
                     before = node_id
-            pending.put(graph.connection, "current_task", "parser")
-            at = "2026-01-20T10:00:00Z"
-            for values in (
-                ("commands", "s m 0", "s", "remember", at, None),
-                ("commands", "s m 1", "s", "link", at, "There is no such node."),
-                ("receipts", "r1", "s", "SessionStart", at, None, 120, "[]"),
-                ("receipts", "r2", "s", "SessionStart", at, "shop", 120, "[]"),
-                ("events", "e1", "s", "Stop", at, "/shop", None, None, "new", 0, None, "{}"),
-                ("events", "e2", "s", "PostToolUse", at, "", "Bash", "t1", "new", 1, "", "{}"),
-                (
-                    "sessions",
-                    "s",
-                    "shop",
-                    "/shop",
-                    "/shop/.git",
-                    "main",
-                    "ab12",
-                    "claude",
-                    "/t",
-                    7,
-                    None,
-                    "active",
-                    at,
-                    at,
-                    None,
-                    "Do it.",
-                    "",
-                    None,
-                ),
-                ("symbol_changes", "s", "a.py", "f", "function", "new", "def f()", 3, "shop", at),
-                ("session_commands", "s", "make test", "test", 3, 2, 1, at, "passed", "", ""),
-                ("session_teams", "t", "checkout", "tester", "s"),
-                ("event_log", 1, at, "s", "hook.context_inject", "{}", 12, 340),
-                ("excerpts", 1, "s", "shop", "e1", 0, at, "prompt", "user", 900, "Do it", "do it"),
-                ("excerpts", 2, "s", None, "e2", 1, at, "final", "agent", 900, "Done", "done"),
-                ("model_answers", "s", "steps", "e1", '["e1","e2"]', at, "qwen", "{}", ""),
-                ("model_answers", "s", "summary", "", '["e2"]', at, "qwen", "{}", "It is silent."),
-            ):
-                places = ", ".join("?" * (len(values) - 1))
-                connection.execute(f"INSERT INTO {values[0]} VALUES ({places})", values[1:])
+            for table in salvage.WITHOUT_RECORDS:
+                columns = connection.execute(f"PRAGMA table_info({table})").fetchall()
+                values = [7 if kind == "INTEGER" else f'"{name}"' for _, name, kind, *_ in columns]
+                connection.execute(
+                    f"INSERT INTO {table} VALUES ({', '.join('?' * len(values))})", values
+                )
         yield path
 
 
@@ -107,97 +79,46 @@ def path(used_store: Path, tmp_path: Path) -> Path:
     return copy
 
 
+def overwrite(path: Path, start: int, end: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[start:end] = b"\xaa" * (end - start)
+    path.write_bytes(data)
+
+
 def recovered(path: Path) -> tuple[RecoveryReport, Path]:
     new = path.with_name("new.db")
-    return recovery.make_store(salvage.salvage(str(path)), str(new)), new
+    with salvage.salvage(str(path)) as found:
+        return recovery.make_store(found, str(new)), new
 
 
 def everything(path: Path) -> tuple[object, ...]:
     with closing(user_store.open_for_reading(str(path))) as connection:
-        told = (
-            *("pending", "commands", "receipts", "events"),
-            *("sessions", "symbol_changes", "event_log", "model_answers"),
-            *("excerpts", "session_commands", "session_teams"),
-        )
-        rows = [connection.execute(f"SELECT * FROM {table}").fetchall() for table in told]
-        return tables(connection), all_records(connection), rows
-
-
-def nothing_lost(told: RecoveryReport) -> bool:
-    return not (told.lost_records or told.lost_nodes or told.lost_edges or told.lost_tags)
+        rows = [
+            connection.execute(f"SELECT * FROM {table}").fetchall()
+            for table in salvage.WITHOUT_RECORDS
+        ]
+        graph = {name: rows for name, rows in tables(connection).items() if name != "pending"}
+        return graph, all_records(connection), rows
 
 
 def test_every_table_is_recoverable() -> None:
-    """A new table or column needs a rule that recognises its rows."""
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        for migration in migrations.MIGRATIONS:
-            migration(connection)
-        rows = connection.execute(
-            "SELECT name FROM sqlite_master WHERE type = 'table' AND instr(name, '_fts') = 0"
-        ).fetchall()
-        shapes = {
-            name: len(connection.execute(f"PRAGMA table_info({name})").fetchall())
-            for (name,) in rows
+    with closing(user_store.empty_store()) as connection:
+        names = {
+            name
+            for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+            if "_fts" not in name and not name.startswith("sync_")
         }
-    graph = {"records": 11, "nodes": 11, "edges": 6, "outside": 6, "tags": 3, "views": 6}
-    assert shapes == graph | {"pending": 3} | {
-        "receipts": 7,
-        "events": 11,
-        "commands": 5,
-        "contexts": 8,
-        "sessions": 17,
-        "symbol_changes": 9,
-        "event_log": 7,
-        "model_answers": 8,
-        "excerpts": 11,
-        "session_commands": 10,
-        "session_teams": 4,
-        # These are not recovered: the next sync reads all batches again.
-        "sync_targets": 5,
-        "sync_batches": 4,
-        "sync_records": 3,
-        "sync_versions": 4,
-        "sync_replicas": 5,
-        "sync_confirmed": 3,
-        "sync_changes": 1,
-    }
+    assert names == {*salvage.INDEXED, "views", *salvage.WITHOUT_RECORDS, "contexts"}
 
 
-def test_rows_about_sync_are_not_mistaken_for_others(path: Path) -> None:
-    with closing(user_store.open_for_writing(str(path))) as connection, transaction(connection):
-        record = ids.new_ulid()
-        replicas.note_attempt(connection, "fact")
-        replicas.note_attempt(connection, "fact", "The disk is away.")
-        contents = BatchContents("0f" * 32, ids.new_ulid(), {record: ""})
-        replicas.add_batch(connection, "fact", contents)
-        record_versions.note_scrub(connection, [record])
-        this = Replica(ids.new_ulid(), "laptop", "2026-01-20T10:00:00Z", False)
-        replicas.note_replica(connection, "fact", this, [ids.new_ulid()])
-    told, new = recovered(path)
-    assert everything(new) == everything(path)
-    assert nothing_lost(told)
-
-
-def test_an_intact_store_is_recovered_unchanged(path: Path) -> None:
-    told, new = recovered(path)
-    assert everything(new) == everything(path)
-    assert nothing_lost(told)
-    assert told.from_tables == 0
-
-
-@pytest.mark.parametrize(
-    ("start", "end"),
-    [(0, 16), (0, 100), (0, PAGE), (16, 18), (28, 40)],
-    ids=["magic", "header", "first page", "page size", "counts"],
-)
-def test_a_damaged_first_page_loses_nothing(path: Path, start: int, end: int) -> None:
+@pytest.mark.parametrize(("start", "end"), [(0, 0), (0, 16), (0, 100), (16, 18), (28, 40)])
+def test_a_damaged_header_loses_nothing(path: Path, start: int, end: int) -> None:
     before = everything(path)
-    data = bytearray(path.read_bytes())
-    data[start:end] = b"\xaa" * (end - start)
-    path.write_bytes(data)
+    overwrite(path, start, end)
     told, new = recovered(path)
     assert everything(new) == before
-    assert nothing_lost(told)
+    assert told.is_complete
+    assert told.from_tables == 0
 
 
 def test_rows_that_are_only_in_the_log_are_recovered(used_store: Path, tmp_path: Path) -> None:
@@ -208,42 +129,50 @@ def test_rows_that_are_only_in_the_log_are_recovered(used_store: Path, tmp_path:
     with closing(user_store.open_for_writing(str(whole))) as connection:
         with changing(Graph(connection), "add", WHO) as change:
             node_id = change.add_node("fact", "Only in the log.")
-        copy.write_bytes(b"\0" * PAGE + whole.read_bytes()[PAGE:])
+        copy.write_bytes(b"\0" * 100 + whole.read_bytes()[100:])
         copy.with_name("store.db-wal").write_bytes(Path(f"{whole}-wal").read_bytes())
     told, new = recovered(copy)
-    assert nothing_lost(told)
+    assert told.is_complete
     with closing(user_store.open_for_reading(str(new))) as connection:
         assert Graph(connection).node(node_id).content == "Only in the log."
 
 
-def table_of_pages(path: Path) -> dict[str, list[int]]:
-    """The pages of each table and index; 0 is the first page."""
+def pages_of(path: Path, *names: str) -> list[tuple[int, int]]:
+    """The pages of tables, and the number of rows on each; 0 is the first page."""
     with closing(sqlite3.connect(path)) as connection:
         try:
-            rows = connection.execute("SELECT name, pageno - 1 FROM dbstat").fetchall()
+            rows = connection.execute(
+                "SELECT pageno - 1, iif(pagetype = 'leaf', ncell, 0) FROM dbstat"
+                f" WHERE name IN ({', '.join('?' * len(names))})",
+                names,
+            )
+            return rows.fetchall()
         except sqlite3.OperationalError:
             pytest.skip("this SQLite cannot tell which page belongs to which table")
-    found: dict[str, list[int]] = {}
-    for name, page in rows:
-        found.setdefault(name, []).append(page)
-    return found
 
 
-def wipe(path: Path, pages: list[int]) -> None:
-    data = bytearray(path.read_bytes())
-    for page in pages:
-        data[page * PAGE : (page + 1) * PAGE] = b"\0" * PAGE
-    path.write_bytes(data)
+def wipe(path: Path, pages: Sequence[tuple[int, int]]) -> None:
+    with path.open("r+b") as file:
+        for page, _ in pages:
+            file.seek(page * PAGE)
+            file.write(b"\xaa" * PAGE)
 
 
-def without(path: Path, *names: str) -> list[int]:
-    known = table_of_pages(path)
-    return [page for name in names for page in known[name]]
+@pytest.mark.parametrize("table", ["records", "tags"])
+def test_rows_on_both_sides_of_a_damaged_page_are_read(path: Path, table: str) -> None:
+    leaves = [page for page in pages_of(path, table) if page[1]]
+    with closing(sqlite3.connect(path)) as connection:
+        total = connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+    wipe(path, [leaves[len(leaves) // 2]])
+    with salvage.salvage(str(path)) as found:
+        # SQL loses one row before a damaged page of a table without row numbers.
+        lost = total - leaves[len(leaves) // 2][1] - found.count(table)
+        assert lost == 0 if table == "records" else 0 <= lost <= 2
 
 
 def test_tables_are_recovered_without_records(path: Path) -> None:
     before = everything(path)[0]
-    wipe(path, without(path, "records"))
+    wipe(path, pages_of(path, "records"))
     told, new = recovered(path)
     assert (told.lost_nodes, told.lost_edges, told.lost_tags) == ((), 0, 0)
     assert told.lost_records > 800
@@ -252,10 +181,10 @@ def test_tables_are_recovered_without_records(path: Path) -> None:
 
 def test_tables_are_rebuilt_from_records(path: Path) -> None:
     before = everything(path)
-    wipe(path, without(path, "nodes", "edges", "tags", "views"))
+    wipe(path, pages_of(path, "nodes", "edges", "tags", "views"))
     told, new = recovered(path)
-    assert nothing_lost(told)
-    assert (everything(new)[0], everything(new)[1]) == before[:2]
+    assert told.from_tables == 0
+    assert everything(new)[:2] == before[:2]
 
 
 def test_losses_are_reported(path: Path) -> None:
@@ -265,7 +194,7 @@ def test_losses_are_reported(path: Path) -> None:
             connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
             for table in ("records", "nodes", "edges", "tags")
         ]
-    wipe(path, without(path, "records", "nodes")[::2])
+    wipe(path, [page for page in pages_of(path, "records", "nodes") if page[1]][::2])
     told, new = recovered(path)
     with closing(user_store.open_for_reading(str(new))) as connection:
         after = {row[0] for row in connection.execute("SELECT id FROM nodes")}
@@ -281,7 +210,7 @@ def test_losses_are_reported(path: Path) -> None:
     assert told.tags + told.lost_tags >= counts[3]
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_random_damage_gives_a_valid_store_without_invented_rows(
     used_store: Path, path: Path, seed: int
 ) -> None:
@@ -301,3 +230,91 @@ def test_random_damage_gives_a_valid_store_without_invented_rows(
         known = {(r.id, r.kind, r.subject, str(r.body)) for r in all_records(original)}
         found = [r for r in all_records(connection) if r.action != "recover"]
         assert {(r.id, r.kind, r.subject, str(r.body)) for r in found} <= known
+
+
+# With the program sqlite3
+
+
+def program(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Put a program on the PATH that behaves as `sqlite3` should not."""
+    file = folder / "sqlite3"
+    file.write_text(f"#!/bin/sh\n{script}\n")
+    file.chmod(stat.S_IRWXU)
+    monkeypatch.setenv("PATH", str(folder))
+    return file
+
+
+def test_the_program_finds_records_whose_table_is_lost(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", REAL_PATH)
+    before = everything(path)
+    with salvage.salvage(str(path)) as found:
+        if found.problem:
+            pytest.skip(found.problem)
+    overwrite(path, 0, PAGE)
+    told, new = recovered(path)
+    assert everything(new)[:2] == before[:2]
+    assert not told.lists_all
+
+
+@pytest.mark.parametrize(
+    ("script", "problem"),
+    [
+        ("sleep 60", "sqlite3 was stopped after"),
+        ("cat /dev/zero", "sqlite3 printed too much"),
+        ("echo sql error; exit 1", "this sqlite3 has no working .recover"),
+        ("kill -9 $$", "this sqlite3 has no working .recover"),
+    ],
+)
+def test_a_program_that_fails_changes_nothing(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, problem: str
+) -> None:
+    monkeypatch.setattr(recover_command, "SIZE_LIMIT", 100_000)
+    monkeypatch.setattr(recover_command, "TIME_LIMIT_S", 0.3 if "sleep" in script else 60)
+    program(tmp_path, f"PATH=/usr/bin:/bin\n{script}", monkeypatch)
+    with salvage.salvage(str(path)) as found:
+        assert found.problem.startswith(problem)
+        assert found.count("records") == found.read_by_sql > 800
+
+
+def test_the_output_of_the_program_only_adds_valid_rows(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        row = connection.execute("SELECT * FROM records WHERE kind = 'tag.add' LIMIT 1").fetchone()
+    columns = "INTO 'records'(_rowid_, id, stamp, change, action, kind, subject, key, body)"
+    ids = [derived_ulid(number, "of a damaged file") for number in range(4)]
+    kind = f"'tag', 'tag.add', '{row[5]}'"
+    elsewhere = tmp_path / "elsewhere.db"
+    attacks = f"""
+        .shell touch {elsewhere}
+        ATTACH '{elsewhere}' AS x;
+        PRAGMA writable_schema = on;
+        CREATE TRIGGER t AFTER INSERT ON records BEGIN DELETE FROM nodes; END;
+        DELETE FROM records;
+        INSERT INTO records SELECT * FROM records;
+        INSERT INTO nodes_fts(nodes_fts) VALUES('delete-all');
+        INSERT INTO sqlite_master VALUES('table', 'y', 'y', 2, 'CREATE TABLE y(a)');
+        INSERT INTO nodes(id) VALUES (1); DELETE FROM nodes;
+        INSERT OR IGNORE {columns} VALUES (NULL, '{ids[0]}', 1, '{ids[0]}', {kind}, 'x:\', '{{}}');
+        INSERT OR IGNORE {columns} VALUES (NULL, '{ids[1]}', 1, '{ids[1]}', {kind}, 'x:y', '{{');
+        INSERT OR IGNORE {columns} VALUES (NULL, '{ids[2]}', 1, '{ids[2]}', {kind},
+        INSERT OR IGNORE {columns} VALUES (NULL, '{ids[3]}', 1, '{ids[3]}', {kind}, 'x:y', '{{}}');
+    """
+    file = program(tmp_path, 'echo "$@" > "$0.words"\nexport -p > "$0.environment"', monkeypatch)
+    with file.open("a") as script:
+        script.write(f"while read -r line; do echo \"$line\"; done <<'END'\n{attacks}\nEND\n")
+    monkeypatch.setenv("API_TOKEN", "s3cret")
+    with salvage.salvage(str(path)) as found:
+        assert found.problem == ""
+        assert found.count("records") == found.read_by_sql + 1
+        assert ids[3] in {
+            record_id for (record_id,) in found.rows.execute("SELECT id FROM records")
+        }
+        assert found.count("nodes") > 300
+    assert not elsewhere.exists()
+    words = Path(f"{file}.words").read_text().split()
+    assert words[:3] == ["-init", "/dev/null", "-safe"]
+    assert str(path) not in words
+    assert "s3cret" not in Path(f"{file}.environment").read_text()

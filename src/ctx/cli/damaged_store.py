@@ -34,18 +34,10 @@ def offer(error: CtxError, command: str, settings: "Settings", output: "Output")
         return None
     if not _reports_damage(error) or not _is_damaged(path):
         return None
-    from ctx.cli.store import render_recovery
-    from ctx.operations import store
+    from ctx.cli.store import recover
 
     output.error(error)
-    output.confirm(
-        "Recover the store now, from what can be read and the newest good backup? The damaged file"
-        " is kept.",
-        yes=False,
-    )
-    with output.progress("Recovering the store") as tick:
-        recovered = store.recover(path, dry_run=False, tick=tick)
-    output.show(recovered, render_recovery)
+    recover(path, output, asks=True)
     output.note("Run the command again.")
     return error.exit_code
 

@@ -74,16 +74,14 @@ def _restore_backup(options: argparse.Namespace, settings: Settings, output: Out
             nodes = count(wanted.nodes, "node")
             question = f"Replace the store by {backup.name} ({nodes})? It is kept beside it."
             output.confirm(question, yes=options.yes)
-        with output.progress("Restoring") as tick:
-            restored = store_backups.restore(
-                path,
-                settings.user_store.home,
-                backup,
-                wanted,
-                keep_newer=options.keep_newer,
-                dry_run=options.dry_run,
-                tick=tick,
-            )
+        restored = store_backups.restore(
+            path,
+            settings.user_store.home,
+            backup,
+            wanted,
+            keep_newer=options.keep_newer,
+            dry_run=options.dry_run,
+        )
     output.show(restored, render_restored)
 
 

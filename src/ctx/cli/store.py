@@ -133,14 +133,29 @@ def _run(options: argparse.Namespace, settings: Settings, output: Output) -> int
                     output.confirm(question, yes=options.yes)
                 output.show(store.restore(path, wanted), render_restore)
         case "recover":
-            with output.progress("Recovering") as tick:
-                recovered = store.recover(path, dry_run=options.dry_run, tick=tick)
-            output.show(recovered, render_recovery)
+            recover(path, output, dry_run=options.dry_run)
         case "copy":
             return store_copy.run(options, settings, output)
         case _:
             output.show(store.locate(path), render_path)
     return 0
+
+
+def recover(path: str, output: Output, *, dry_run: bool = False, asks: bool = False) -> None:
+    """Recover a damaged store. What is lost is shown before anything is replaced."""
+    with output.progress("Reading") as tick:
+        found = store.recover(path, dry_run=True, tick=tick)
+    if found.recovered is None or dry_run:
+        output.show(found, render_recovery)
+        return
+    is_asked = asks or (output.is_interactive and not found.recovered.is_complete)
+    if is_asked or not found.recovered.is_complete:
+        output.preview(render_recovery(found))
+    if is_asked:
+        output.confirm("Recover the store now? The damaged file is kept.", yes=False)
+    with output.progress("Recovering") as tick:
+        found = store.recover(path, dry_run=False, tick=tick)
+    output.show(found, _render_replaced if is_asked else render_recovery)
 
 
 def _file(name: str, settings: Settings) -> str:
@@ -199,18 +214,12 @@ def render_recovery(recovery: StoreRecovery) -> list[Block]:
     report = recovery.recovered
     if report is None:
         return [Line("The store is not damaged.")]
-    parts = ", ".join(
-        (count(report.nodes, "node"), count(report.edges, "edge"), count(report.tags, "tag"))
-    )
-    verb = "Could recover" if recovery.dry_run else "Recovered"
-    blocks: list[Block] = [
-        Line(
-            f"{verb} {parts} and {count(report.views, 'view')}: {count(report.records, 'record')}."
-        )
-    ]
-    blocks += [
-        Line(f"  {number}. {step.name}: {step.told}.")
-        for number, step in enumerate(recovery.steps, 1)
+    blocks = [
+        *_render_replaced(recovery)[:1],
+        *(
+            Line(f"  {number}. {step.name}: {step.told}.")
+            for number, step in enumerate(recovery.steps, 1)
+        ),
     ]
     if report.from_tables:
         made = count(report.from_tables, "record")
@@ -225,16 +234,35 @@ def render_recovery(recovery: StoreRecovery) -> list[Block]:
         )
         if number
     ]
-    if not lost and not report.lost_pages:
-        blocks.append(Line("Nothing was lost."))
-    if report.lost_pages:
-        pages = count(report.lost_pages, "page")
-        blocks.append(Line(f"{pages} of the file cannot be read; their content is lost."))
     if lost:
         blocks.append(Line(f"Lost: {', '.join(lost)}."))
         blocks += listing(("id", "type"), [(node.id, node.type) for node in report.lost_nodes])
-    if recovery.kept:
-        blocks.append(Line(f"The damaged file is kept: {recovery.kept}"))
+    if not report.lists_all:
+        blocks.append(Line("More may be lost: the file does not list any more what it had."))
+    if report.is_complete:
+        blocks.append(Line("Nothing was lost."))
+    else:
+        blocks.append(
+            Line(
+                "`ctx sync` fetches what other machines have, and"
+                " `ctx import --from claude-code --transcripts` reads missing sessions."
+            )
+        )
+    blocks += _render_replaced(recovery)[1:]
     if recovery.newest_backup:
         blocks.append(Line(f"The newest backup: {recovery.newest_backup}"))
+    return blocks
+
+
+def _render_replaced(recovery: StoreRecovery) -> list[Block]:
+    report = recovery.recovered
+    assert report is not None
+    parts = ", ".join(
+        (count(report.nodes, "node"), count(report.edges, "edge"), count(report.tags, "tag"))
+    )
+    verb = "Could recover" if recovery.dry_run else "Recovered"
+    views = count(report.views, "view")
+    blocks: list[Block] = [Line(f"{verb} {parts} and {views}: {count(report.records, 'record')}.")]
+    if recovery.kept:
+        blocks.append(Line(f"The damaged file is kept: {recovery.kept}"))
     return blocks

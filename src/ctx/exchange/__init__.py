@@ -6,7 +6,8 @@
     importer             imports nodes, edges and views
     foreign/             reads the formats of other programs
     integrity            checks that the tables match the records
-    salvage, recovery    save what is readable in a damaged store
+    salvage              reads what is left in a damaged store
+    recovery             makes a store of that
     scrub_store          removes a text from the user store
     scrub_files          removes a text from the files beside it
     scrub_objects        removes a text from the objects of a project

@@ -25,6 +25,18 @@ DERIVED = {
 }
 """The tables that are derived from the records, with their keys."""
 
+UNRECORDED = {
+    table: f"NOT EXISTS (SELECT 1 FROM records WHERE {recorded})"
+    for table, recorded in {
+        "nodes": "kind = 'node.put' AND subject = nodes.id",
+        "tags": "kind = 'tag.add' AND subject = tags.node_id AND key = tags.tag",
+        "edges": "kind = 'edge.put' AND subject = from_id AND key = edges.type || ' ' || to_id",
+        "outside": "kind = 'edge.put' AND subject = from_id AND key = outside.type || ' ' || to_id",
+        "views": "kind = 'view.put' AND subject = views.name",
+    }.items()
+}
+"""The condition for the rows of each table that have no record."""
+
 _SEARCH = "nodes_fts"
 _LAST: tuple[str, ...] = ("\U0010ffff",)
 
@@ -58,7 +70,7 @@ def problems(copy: Connection) -> list[str]:
 
 def differences(copy: Connection, tick: clock.Tick = clock.no_tick) -> list[TableDifference]:
     """The rows that do not match the records."""
-    with closing(_empty_database()) as replayed:
+    with closing(empty_database()) as replayed:
         wrong = list(_schema_differences(copy, replayed))
         # No text is searched here. Edges are looked up by their ends while they are inserted.
         for kind, name in replayed.execute(
@@ -87,24 +99,16 @@ def _schema_differences(copy: Connection, made: Connection) -> Iterator[TableDif
 
 def count_unrecorded(connection: Connection) -> int:
     """How many rows have no record."""
-    recorded = {
-        "nodes": "kind = 'node.put' AND subject = nodes.id",
-        "tags": "kind = 'tag.add' AND subject = tags.node_id AND key = tags.tag",
-        "edges": "kind = 'edge.put' AND subject = from_id AND key = edges.type || ' ' || to_id",
-        "outside": "kind = 'edge.put' AND subject = from_id AND key = outside.type || ' ' || to_id",
-        "views": "kind = 'view.put' AND subject = views.name",
-    }
-    total = 0
-    for table, where in recorded.items():
-        total += connection.execute(
-            f"SELECT count(*) FROM {table} WHERE NOT EXISTS (SELECT 1 FROM records WHERE {where})"
-        ).fetchone()[0]
-    return total
+    counts = (
+        connection.execute(f"SELECT count(*) FROM {table} WHERE {condition}").fetchone()[0]
+        for table, condition in UNRECORDED.items()
+    )
+    return sum(counts)
 
 
 def rebuild(connection: Connection, tick: clock.Tick = clock.no_tick) -> None:
     """Rebuild the tables and their indexes from the records in one transaction."""
-    with closing(_empty_database()) as made:
+    with closing(empty_database()) as made:
         statements = made.execute(
             "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND tbl_name IN (?, ?, ?, ?, ?, ?)"
             # A trigger of `nodes` uses the text index.
@@ -129,7 +133,7 @@ def rebuild(connection: Connection, tick: clock.Tick = clock.no_tick) -> None:
     connection.execute("PRAGMA foreign_keys = ON")
 
 
-def _empty_database() -> Connection:
+def empty_database() -> Connection:
     """An empty database with the current schema."""
     made = sqlite3.connect("", isolation_level=None)
     made.execute("PRAGMA synchronous = OFF")

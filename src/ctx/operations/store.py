@@ -1,7 +1,6 @@
 """Maintain the file of the user store: check, rebuild, back up, restore, recover."""
 
 import os
-import sqlite3
 import stat
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -260,15 +259,15 @@ def recover(path: str, *, dry_run: bool, tick: clock.Tick = clock.no_tick) -> St
     steps: list[RecoveryStep] = []
 
     def make(damaged: str) -> str:
-        salvaged = salvage.salvage(damaged, tick)
-        steps[:] = _fill_from_backup(path, salvaged)
-        if not salvaged.records and not salvaged.nodes:
-            raise DatabaseFailure(
-                f"Nothing can be read in {path_text(path)}.", hint=_restore(newest)
-            )
-        # `make` may run twice if another process writes; a new store begins with an empty file.
-        os.truncate(new, 0)
-        recovered.append(recovery.make_store(salvaged, new, tick))
+        with salvage.salvage(damaged) as found:
+            steps[:] = _fill_from_backup(path, found)
+            if found.is_empty:
+                raise DatabaseFailure(
+                    f"Nothing can be read in {path_text(path)}.", hint=_restore(newest)
+                )
+            # `make` may run twice if another process writes; a new store begins with an empty file.
+            os.truncate(new, 0)
+            recovered.append(recovery.make_store(found, new, tick))
         return new
 
     with disk.explain_errors("recovering the store"), temporary_file(path) as new:
@@ -281,32 +280,32 @@ def recover(path: str, *, dry_run: bool, tick: clock.Tick = clock.no_tick) -> St
     return StoreRecovery(path, dry_run, True, recovered[-1], kept, newest, tuple(steps))
 
 
-def _fill_from_backup(path: str, salvaged: salvage.SalvagedRows) -> list[RecoveryStep]:
-    """Add missing rows from the newest readable backup, and describe the steps."""
-    read = [f"{len(salvaged.records):,} records, {len(salvaged.nodes):,} nodes"]
-    if salvaged.unreadable_pages:
-        read.append(f"{salvaged.unreadable_pages:,} pages cannot be read")
-    steps = [RecoveryStep("readable rows", "; ".join(read))]
-    since = None
+def _fill_from_backup(path: str, found: salvage.Salvage) -> list[RecoveryStep]:
+    """Add missing rows from the newest good backup, and describe the steps."""
+    by_sql = f"{found.read_by_sql:,} records"
+    more = f"{records.count(found.rows) - found.read_by_sql:,} more records"
+    steps = [
+        RecoveryStep("readable records", by_sql),
+        RecoveryStep("sqlite3 .recover", found.problem or more),
+    ]
+    since = ""
     for backup in database_backups.all_backups(path):
-        known = set(salvaged.records)
-        try:
-            with closing(truth.connect_for_reading(backup.path)) as connection:
-                missing = salvaged.fill_from(connection)
-                there = records.ids(connection)
-        except (sqlite3.Error, UnicodeDecodeError, ValueError):
+        known = records.ids(found.rows)
+        if truth.check_truth(backup.path):
             steps.append(RecoveryStep("newest backup", f"{backup.name} cannot be read either"))
             continue
-        since = len(known - there)
+        with closing(truth.connect_for_reading(backup.path)) as connection:
+            missing = found.fill_from(connection)
+            newer = len(known - records.ids(connection))
+        since = f"{newer:,} records are newer than it; "
         steps.append(RecoveryStep("newest backup", f"{backup.name}: {missing:,} records from it"))
         break
     else:
         steps.append(RecoveryStep("newest backup", "there is no readable backup"))
     waiting = len(spool.pending_names(folder_of(path)))
-    newer_records = f"{since:,} records are newer than it; " if since is not None else ""
     steps.append(
         RecoveryStep(
-            "records and spool since", f"{newer_records}{waiting:,} events waiting to be processed"
+            "records and spool since", f"{since}{waiting:,} events waiting to be processed"
         )
     )
     return steps
@@ -317,8 +316,9 @@ def _is_intact(path: str) -> bool:
         return check(path).sound
     except DatabaseFailure:
         # Another program's file, or our store with a damaged header: only our store has records.
-        if salvage.salvage(path).records:
-            return False
+        with salvage.salvage(path) as found:
+            if not found.is_empty:
+                return False
         raise
 
 

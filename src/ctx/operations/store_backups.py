@@ -121,7 +121,6 @@ def restore(
     *,
     keep_newer: bool,
     dry_run: bool,
-    tick: clock.Tick = clock.no_tick,
 ) -> RestoreBackupResult:
     """Replace the store with a backup, and keep the old store."""
     is_damaged = os.path.exists(database) and not _is_intact(database)
@@ -129,7 +128,7 @@ def restore(
     counts: list[tuple[int, int, int]] = []
 
     def make(present: str) -> str:
-        counts.append(_with_newer(present, wanted.file, takes=takes, tick=tick))
+        counts.append(_with_newer(present, wanted.file, takes=takes))
         return wanted.file
 
     kept = None
@@ -149,12 +148,15 @@ def restore(
     )
 
 
-def _with_newer(present: str, copy: str, *, takes: bool, tick: clock.Tick) -> tuple[int, int, int]:
+def _with_newer(present: str, copy: str, *, takes: bool) -> tuple[int, int, int]:
     """Count the newer records of a store, add them to a copy if wanted, and count its nodes."""
-    salvaged = salvage.salvage(present, tick)
-    with explain_errors(copy), closing(user_store.open_for_writing(copy)) as connection:
-        newer = recovery.unknown_to(connection, salvaged)
-        taken = recovery.add_salvaged(connection, salvaged) if takes else 0
+    with (
+        salvage.salvage(present) as found,
+        explain_errors(copy),
+        closing(user_store.open_for_writing(copy)) as connection,
+    ):
+        newer = recovery.unknown_to(connection, found)
+        taken = recovery.add_salvaged(connection, found) if takes else 0
         nodes = stats.count_nodes(connection)
         # Only the file itself is put in place, without its log.
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")

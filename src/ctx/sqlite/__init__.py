@@ -4,7 +4,7 @@
     truth             databases that are migrated
     database_backups  daily backups of such a database
     replace_database  replacing the content of a database that others may have open
-    pages             reading the rows of a damaged file page by page
+    recover_command   running `sqlite3 FILE .recover`
     derived           files that are rebuilt
 
 There are two kinds of files:
