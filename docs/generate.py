@@ -14,25 +14,29 @@ import store_format
 
 from ctx import errors
 from ctx.agents.claude_code import doctor, payloads
-from ctx.cli import add_cargo as add_cargo_command
-from ctx.cli import add_code as add_code_command
-from ctx.cli import add_command as add_command_command
 from ctx.cli import (
+    add_cargo,
     add_document,
     completion,
     config,
     debug,
     edges,
+    export,
     gc,
     help_topics,
+    index_answers,
+    ingest,
     install_answers,
     llm,
+    log,
     man_pages,
     options,
     serve,
     tags,
     worker,
 )
+from ctx.cli import add_code as add_code_command
+from ctx.cli import add_command as add_command_command
 from ctx.cli import add_file as add_file_command
 from ctx.cli.commands import COMMANDS, module_of
 from ctx.codebase import indexing
@@ -42,7 +46,6 @@ from ctx.memory import walk
 from ctx.objects import verify
 from ctx.operations import (
     add,
-    add_cargo,
     add_code,
     add_command,
     add_file,
@@ -57,18 +60,14 @@ from ctx.operations import (
     context,
     cost,
     debug_graph,
-    debug_index,
     debug_object,
     delete,
     diff,
     document,
-    export,
     import_,
-    ingest,
     init,
     learnings,
     link,
-    log,
     move,
     passages,
     pause,
@@ -116,7 +115,7 @@ ANSWERS: dict[str, type] = {
     "ctx add file": add_file.AddFileResult,
     "ctx add file --commit": add_file_command.AddFileCommitResult,
     "ctx add cargo": add_cargo.AddCargoResult,
-    "ctx add cargo --commit": add_cargo_command.AddCargoCommitResult,
+    "ctx add cargo --commit": add_cargo.AddCargoCommitResult,
     **{f"ctx add {word}": add_code.AddCodeResult for word in ("code", "rust")},
     "ctx add code --commit": add_code_command.AddCodeCommitResult,
     **{f"ctx add {word}": document.AddDocumentResult for word in ("note", "task", "decision")},
@@ -203,7 +202,7 @@ ANSWERS: dict[str, type] = {
     "ctx debug refs": debug.PointerList,
     "ctx debug history": debug.ObjectHistory,
     "ctx debug verify": verify.Report,
-    "ctx debug index": debug_index.IndexLookup,
+    "ctx debug index": index_answers.IndexLookup,
     "ctx debug graph": debug_graph.GraphPicture,
     "ctx code outline": code_queries.FileOutline,
     "ctx code callers": code_queries.CodeCalls,

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctx.operations import git_hook
+from ctx.cli import git_hook
 from tests.conftest import Ctx, git
 
 

@@ -7,8 +7,7 @@ from ctx.hook_files import hook_log
 from ctx.ids import CLI_SESSION
 from ctx.memory import event_log, receipts
 from ctx.memory.receipts import Receipt
-from ctx.operations.disk_use import disk_use
-from ctx.operations.health_report import ContextTimes, DayUse, HealthReport, health_report
+from ctx.operations.health_report import ContextTimes, DayUse, HealthReport, disk_use, health_report
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
 from tests.cli.conftest import add, project

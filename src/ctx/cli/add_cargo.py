@@ -2,15 +2,78 @@
 
 import argparse
 from collections import Counter
+from collections.abc import Iterator
 from typing import NamedTuple
 
+import msgspec
+
+from ctx import clock
 from ctx.cli import commit as commit_command
 from ctx.cli.opening import open_to_write
 from ctx.cli.output import Block, Line, Output, count, listing
 from ctx.cli.settings import Settings
-from ctx.ids import CLI_SESSION
+from ctx.code import file_selection
+from ctx.code.packages import cargo_metadata
+from ctx.code.packages.package_model import ManifestProblem
+from ctx.ids import CLI_SESSION, ObjectId, SessionId
+from ctx.objects.object_store import typed
+from ctx.objects.object_types import (
+    BatchEdge,
+    CargoSnapshot,
+    EdgeBatch,
+    EdgeEvidence,
+    Endpoint,
+    EvidenceTool,
+    ResolvedDependency,
+    StepKind,
+)
+from ctx.objects.object_types import Package as KeptPackage
 from ctx.operations import commit
-from ctx.operations.add_cargo import AddCargoResult, add_cargo
+from ctx.project import staging, tool_snapshots
+from ctx.workspace import Workspace
+
+
+class CargoTarget(NamedTuple):
+    name: str
+    kind: str
+    """lib, bin, test, bench, example, proc_macro or build_script."""
+    path: str
+
+
+class CargoPackage(NamedTuple):
+    id: str
+    name: str
+    version: str
+    manifest: str
+    edition: str
+    targets: tuple[CargoTarget, ...]
+
+
+class CargoDependency(NamedTuple):
+    from_id: str
+    to_id: str
+    kind: str
+    """normal, dev or build."""
+    optional: bool
+    features: tuple[str, ...]
+
+
+class AddCargoResult(NamedTuple):
+    """The answer of `ctx add cargo`."""
+
+    session: SessionId
+    work_commit: ObjectId | None
+    """None where nothing has changed since the last snapshot."""
+    snapshot: ObjectId
+    workspace_root: str
+    packages: tuple[CargoPackage, ...]
+    """Those of the project; what they need of others is in the snapshot."""
+    dependencies: tuple[CargoDependency, ...]
+    """What the packages of the project need."""
+    edges: int
+    problems: tuple[ManifestProblem, ...]
+    parked: SessionId | None = None
+    """Where this session's work of another branch was set aside."""
 
 
 class AddCargoCommitResult(NamedTuple):
@@ -65,3 +128,80 @@ def render(added: AddCargoResult) -> list[Block]:
         Line(f"Staged a cargo snapshot in session {added.session}: {counts}."),
         *listing(headings, rows),
     ]
+
+
+def add_cargo(workspace: Workspace) -> AddCargoResult:
+    """Let cargo describe the project, and stage it if it differs from what is known already."""
+    project = workspace.project
+    rules = file_selection.SelectionRules(
+        ignore_globs=workspace.config.texts("ingestion.ignore_globs"),
+        max_file_bytes=workspace.config.integer("ingestion.max_file_bytes"),
+    )
+    chosen, _ = file_selection.choose(project, project.root, ["."], rules)
+    # Cargo may take a while: the lock is not held meanwhile.
+    value, problems = cargo_metadata.describe(project.root, (each.path for each in chosen))
+    snapshot = typed(value)
+    edges = tuple(_edges(value))
+    repository = workspace.repository
+    with repository.locked("ctx add cargo"):
+        heads = repository.tips()
+        steps, parked = staging.open_steps(repository, workspace.session, heads)
+        step = None
+        if tool_snapshots.last_cargo(repository, steps, heads) != snapshot.id:
+            batch = typed(EdgeBatch(edges, clock.now_s()))
+            step = staging.append(
+                repository,
+                workspace.session,
+                StepKind.COMMAND_RUN,
+                [snapshot, batch],
+                [snapshot.id, batch.id],
+            )
+    return AddCargoResult(
+        workspace.session,
+        step,
+        snapshot.id,
+        value.workspace_root,
+        tuple(_package(package) for package in _own_packages(value)),
+        tuple(CargoDependency(*msgspec.structs.astuple(need)) for need in _needs_of_own(value)),
+        len(edges),
+        problems,
+        parked,
+    )
+
+
+def _package(package: KeptPackage) -> CargoPackage:
+    return CargoPackage(
+        package.package_id,
+        package.name,
+        package.version,
+        package.manifest_path,
+        package.edition,
+        tuple(CargoTarget(each.name, each.kind, each.src_path) for each in package.targets),
+    )
+
+
+def _own_packages(snapshot: CargoSnapshot) -> list[KeptPackage]:
+    return [package for package in snapshot.packages if package.manifest_path]
+
+
+def _needs_of_own(snapshot: CargoSnapshot) -> Iterator[ResolvedDependency]:
+    own = {package.package_id for package in _own_packages(snapshot)}
+    return (need for need in snapshot.resolve if need.from_package_id in own)
+
+
+def _edges(snapshot: CargoSnapshot) -> Iterator[BatchEdge]:
+    """What a snapshot relates, as far as it helps to find one's way in the project: what others'
+    packages need of each other is left to the snapshot, and so are kinds and features."""
+    evidence = EdgeEvidence(EvidenceTool.CARGO)
+    pairs = dict.fromkeys(
+        (need.from_package_id, need.to_package_id) for need in _needs_of_own(snapshot)
+    )
+    for from_, to in pairs:
+        yield BatchEdge(Endpoint("package", from_), "DEPENDS_ON", Endpoint("package", to), evidence)
+    for package in _own_packages(snapshot):
+        whole = Endpoint("package", package.package_id)
+        for target in package.targets:
+            part = Endpoint("target", target.target_id)
+            crate = Endpoint("crate", target.name.replace("-", "_"))
+            yield BatchEdge(part, "TARGET_OF", whole, evidence)
+            yield BatchEdge(crate, "CRATE_FROM_TARGET", part, evidence)

@@ -1,16 +1,136 @@
 """`ctx ingest`"""
 
 import argparse
+import hashlib
+import os
+import stat
+from collections.abc import Sequence
+from typing import NamedTuple
 
+from ctx import disk, tokens
 from ctx.cli import arguments, opening
 from ctx.cli import options as shared
 from ctx.cli import settings as surroundings
 from ctx.cli.nodes import warn_of_redaction
 from ctx.cli.output import Block, Line, Output, count, listing
 from ctx.cli.settings import Settings
-from ctx.errors import UsageError
-from ctx.memory.graph import USER
-from ctx.operations.ingest import IngestResult, Options, ingest
+from ctx.errors import ContentRefused, UsageError
+from ctx.ids import NodeId
+from ctx.memory import model, sources
+from ctx.memory.changes import Change
+from ctx.memory.graph import PROJECT, USER
+from ctx.memory.model import Evidence, Redaction
+from ctx.redaction import redact
+from ctx.workspace import Memory
+
+
+class Options(NamedTuple):
+    paths: Sequence[str] = ()
+    text: str | None = None
+    """What came on stdin, instead of a path."""
+    name: str = ""
+    """What that text is called."""
+    tags: Sequence[str] = ()
+    summary: str | None = None
+
+
+class IngestedFile(NamedTuple):
+    """A file that is a node now."""
+
+    path: str
+    """Inside the project, or from the root of the file system."""
+    scope: str
+    """Whose store has it: `project` or `user`."""
+    state: str
+    """`new`, `changed`, or `unchanged`."""
+    id: NodeId
+    short_id: str
+    token_estimate: int
+    supersedes: NodeId | None
+    """The node of the previous content of the file."""
+
+
+class RefusedPage(NamedTuple):
+    path: str
+    reason: str
+
+
+class IngestResult(NamedTuple):
+    """The answer of `ctx ingest`."""
+
+    files: tuple[IngestedFile, ...]
+    refused: tuple[RefusedPage, ...]
+    redacted: tuple[Redaction, ...]
+
+
+class _Page(NamedTuple):
+    path: str
+    text: str
+    bytes: int
+    scope: str | None
+    """The store that it goes to; None: where what is stated goes."""
+
+
+class _Place(NamedTuple):
+    """How a file is called, and whose node it becomes."""
+
+    name: str
+    scope: str | None
+
+
+class _FileIntake:
+    """Files on their way into the graph, with what is given to each."""
+
+    def __init__(self, tags: Sequence[str], summary: str | None, evidence: Evidence) -> None:
+        self._tags = tags
+        self._summary = summary
+        self._evidence = evidence
+        self.kept: list[IngestedFile] = []
+        self.refused: list[RefusedPage] = []
+        self.redacted: list[Redaction] = []
+
+    def take(self, change: Change, page: _Page) -> None:
+        try:
+            content = redact(model.content(page.text))
+        except ContentRefused as error:
+            reason = error.message[:1].lower() + error.message[1:].rstrip(".")
+            self.refused.append(RefusedPage(page.path, reason))
+            return
+        self.kept.append(self._keep(change, page, content.text))
+        self.redacted += [Redaction(page.path, each.rule, each.line) for each in content.findings]
+
+    def _keep(self, change: Change, page: _Page, content: str) -> IngestedFile:
+        # Of what is kept: the hash of a text with its secret could be used to guess the secret.
+        digest = hashlib.blake2b(content.encode("utf-8"), digest_size=16).hexdigest()
+        size = tokens.estimate(content)
+        scope = change.graph.scope
+        before = change.graph.source_of(page.path)
+        if before is not None and before.metadata.get("hash") == digest:
+            change.update_node(before.id, summary=self._summary)
+            for tag in self._tags:
+                change.tag(before.id, tag)
+            return IngestedFile(page.path, scope, "unchanged", before.id, "", size, None)
+        node_id = change.add_node(
+            "source",
+            content,
+            summary=self._summary or (before.summary if before else None),
+            metadata={
+                "path": page.path,
+                "bytes": page.bytes,
+                "hash": digest,
+                sources.KEY: sources.REPOSITORY,
+            },
+        )
+        # The tags of the old text apply to the new one.
+        given = before.tags if before else ()
+        replaced = model.replaced_tiers(given, self._tags)
+        for tag in (*(tag for tag in given if tag not in replaced), *self._tags):
+            change.tag(node_id, tag)
+        if before is None:
+            return IngestedFile(page.path, scope, "new", node_id, "", size, None)
+        change.link(node_id, before.id, "SUPERSEDES", self._evidence)
+        return IngestedFile(page.path, scope, "changed", node_id, "", size, before.id)
+
 
 EXAMPLES = """
 ctx ingest README.md --tag=project:shop --tag=type:documentation
@@ -67,3 +187,66 @@ def render(ingested: IngestResult) -> list[Block]:
         blocks.append(Line(f"Refused {count(len(ingested.refused), 'file')}:"))
         blocks += listing(("path", "reason"), [tuple(each) for each in ingested.refused])
     return blocks
+
+
+def ingest(memory: Memory, options: Options) -> IngestResult:
+    tags = model.tags(options.tags)
+    if memory.project_tag and not any(tag.startswith("project:") for tag in tags):
+        tags.append(memory.project_tag)
+    limit = memory.config.integer("ingestion.max_file_bytes")
+    # By whatever name a person calls a file, it is one.
+    paths = [os.path.realpath(os.path.join(memory.folder, path)) for path in options.paths]
+    found = [_read(path, limit, _place(memory, path)) for path in dict.fromkeys(paths)]
+    if options.text is not None:
+        found.append(_Page(options.name, options.text, len(options.text.encode("utf-8")), None))
+    refused = [each for each in found if isinstance(each, RefusedPage)]
+    pages: dict[str, list[_Page]] = {}
+    for page in found:
+        if isinstance(page, _Page):
+            pages.setdefault(page.scope or memory.home, []).append(page)
+    taking = _FileIntake(tags, options.summary, Evidence(memory.author, reason="the file changed"))
+    if pages:
+        with memory.transaction("ingest", *pages) as change:
+            for scope, part in pages.items():
+                for page in part:
+                    taking.take(change.in_scope(scope), page)
+    short = memory.graph.shown(each.id for each in taking.kept)
+    files = tuple(each._replace(short_id=short[each.id]) for each in taking.kept)
+    return IngestResult(files, (*refused, *taking.refused), tuple(taking.redacted))
+
+
+def _place(memory: Memory, path: str) -> _Place:
+    if memory.project_memory is None:
+        return _Place(path, None)
+    root = os.path.realpath(memory.project_memory.project.root)
+    if path.startswith(os.path.join(root, "")):
+        return _Place(os.path.relpath(path, root), PROJECT)
+    return _Place(path, USER)
+
+
+def _read(path: str, limit: int, place: _Place) -> _Page | RefusedPage:
+    """The text of a file, or why it has none."""
+    try:
+        path.encode("utf-8")
+    except UnicodeEncodeError:
+        return RefusedPage(place.name, "its name is not UTF-8")
+    try:
+        status = os.stat(path)
+        if stat.S_ISDIR(status.st_mode):
+            return RefusedPage(place.name, "it is a folder")
+        if not stat.S_ISREG(status.st_mode):
+            return RefusedPage(place.name, "it is not a plain file")
+        if status.st_size > limit:
+            most = f"{limit:,} bytes (ingestion.max_file_bytes)"
+            return RefusedPage(
+                place.name, f"its {status.st_size:,} bytes are over the limit of {most}"
+            )
+        data = disk.read_plain(path, limit)
+    except OSError as error:
+        return RefusedPage(place.name, f"it cannot be read: {error.strerror}")
+    if b"\0" in data:
+        return RefusedPage(place.name, "it is binary")
+    try:
+        return _Page(place.name, data.decode("utf-8-sig"), len(data), place.scope)
+    except UnicodeDecodeError:
+        return RefusedPage(place.name, "it is not UTF-8 text")

@@ -4,26 +4,56 @@ Nothing here is measured for the report: receipts, the event log and the log of 
 """
 
 import os
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
-from ctx import clock
+from ctx import clock, layout
 from ctx.capture import event_table
 from ctx.capture.event_table import SkipReason
-from ctx.hook_files import hook_log
+from ctx.hook_files import hook_log, spool
+from ctx.layout import Project, UserStore
 from ctx.memory import event_log, receipts
-from ctx.operations.disk_use import StoreSize, disk_use
 from ctx.operations.health import Health, health
-from ctx.workspace import Memory
+from ctx.workspace import Environment, Memory
+
+_DATABASE_FILES = ("", "-wal", "-shm")
+
+
+class StoreSize(NamedTuple):
+    """The files of one part of a store."""
+
+    store: str
+    """`user` or `project`."""
+    what: str
+    path: str
+    size: int
+    """Bytes."""
+    is_derived: bool
+    """Whether it can be deleted and is made again."""
+
 
 DEFAULT_DAYS = 30
 
+
 _DAY_MS = 86_400_000
+
+
 _MOST_ERRORS = 20
+
+
 _MOST_REASONS = 5
+
+
 _AT_START = "SessionStart"
+
+
 _WITH_PROMPT = "UserPromptSubmit"
+
+
 _TIME_LENGTH = 20
+
+
 """Characters of the time at the beginning of a line in the log of hooks."""
 
 
@@ -130,3 +160,56 @@ def _disk_free(home: str) -> int:
         found = os.statvfs(home)
         return found.f_bavail * found.f_frsize
     return 0
+
+
+def disk_use(environment: Environment) -> tuple[StoreSize, ...]:
+    """All parts that exist: those of the user store, then those of the project in this folder."""
+    project = layout.find_project(environment.folder, environment.user_store.home)
+    found = [*_user_store(environment), *(_project_store(project) if project else ())]
+    return tuple(each for each in found if each.size)
+
+
+def _user_store(environment: Environment) -> Iterator[StoreSize]:
+    store: UserStore = environment.user_store
+    parts = (
+        ("memory and captured sessions", environment.graph_file, False),
+        ("backups", os.path.join(store.home, "backups"), False),
+        ("model ledger", store.ledger, False),
+        ("events that wait", os.path.join(store.home, spool.FOLDER), False),
+        ("code indexes", store.code, True),
+        ("vectors", store.vectors, True),
+        ("worker log", store.worker_log, False),
+        ("hook log", os.path.join(store.home, hook_log.NAME), False),
+    )
+    for what, path, is_derived in parts:
+        yield StoreSize("user", what, path, size_of(path), is_derived)
+
+
+def _project_store(project: Project) -> Iterator[StoreSize]:
+    parts = (
+        ("objects", project.objects, False),
+        ("narrative", project.narrative, False),
+        ("staged work", os.path.join(project.local, "stage"), False),
+        ("indexes", project.indexes, True),
+    )
+    for what, path, is_derived in parts:
+        yield StoreSize("project", what, path, size_of(path), is_derived)
+
+
+def size_of(path: str) -> int:
+    """The bytes of a folder, or of a file with what SQLite keeps beside it.
+
+    Files that come and go while they are counted do not matter.
+    """
+    if os.path.isdir(path):
+        return sum(
+            _size(os.path.join(place, name)) for place, _, names in os.walk(path) for name in names
+        )
+    return sum(_size(f"{path}{end}") for end in _DATABASE_FILES)
+
+
+def _size(path: str) -> int:
+    try:
+        return os.lstat(path).st_size
+    except OSError:
+        return 0
