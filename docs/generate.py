@@ -16,6 +16,7 @@ from ctx import errors
 from ctx.agents.claude_code import doctor, payloads
 from ctx.cli import (
     add_cargo,
+    add_code,
     add_document,
     completion,
     config,
@@ -46,7 +47,6 @@ from ctx.memory import walk
 from ctx.objects import verify
 from ctx.operations import (
     add,
-    add_code,
     add_command,
     add_file,
     apply,

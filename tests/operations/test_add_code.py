@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from ctx import layout
+from ctx.cli import add_code
+from ctx.cli.add_code import Options, StagedSnapshot
 from ctx.codebase import indexing
 from ctx.codebase.indexing import Codebase
 from ctx.ids import CLI_SESSION
 from ctx.objects import verify
-from ctx.operations import add_code
-from ctx.operations.add_code import Options, StagedSnapshot
 from ctx.workspace import Environment, Workspace, open_project
 from tests.conftest import Ctx
 

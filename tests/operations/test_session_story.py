@@ -8,8 +8,8 @@ import pytest
 from ctx.capture.steps import Step
 from ctx.errors import SessionNotFound
 from ctx.operations import session_turns
-from ctx.operations.session_markdown import as_markdown
 from ctx.operations.session_story import SessionStory, StoryOptions, story
+from ctx.page.sessions_view import as_markdown
 from ctx.sqlite.connection import transaction
 from ctx.synthesis.session_writer import synthesise
 from ctx.workspace import Memory
