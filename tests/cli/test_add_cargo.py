@@ -134,14 +134,23 @@ def test_a_workspace_is_staged_and_committed(yard: Path, ctx: Ctx) -> None:
 
 
 def test_what_has_not_changed_is_not_staged_again(yard: Path, ctx: Ctx) -> None:
-    first = answer(ctx)
+    assert ctx("add", "cargo", "-m", " ").code == 2
+    ran = ctx("add", "cargo", "--session", "s-1")
+    assert ran.out == (
+        "Staged a cargo snapshot in session s-1: 2 packages, 9 edges.\n"
+        "  hull       0.2.0  hull/Cargo.toml  1 target   0 dependencies\n"
+        "  ship-yard  1.0.0  yard/Cargo.toml  3 targets  2 dependencies\n"
+    )
+    assert ran.err == "Next: ctx commit -m MESSAGE --session s-1\n"
+    both = answer(ctx, "-m", "Now")
+    assert both["commit"]["message"] == "Now"
+    first = both["cargo"]
     again = ctx("add", "cargo")
     assert again.out == "Unchanged since the last snapshot: 2 packages, 9 edges.\n"
-    ctx("commit", "-m", "One")
     ctx("add", "note", "In between")
     ctx("commit", "-m", "Two")
     assert answer(ctx)["work_commit"] is None
-    assert ctx("commit", "-m", "Nothing").out.startswith("Nothing to commit")
+    assert answer(ctx, "--commit")["commit"]["commit"] is None
     manifest = yard / "hull" / "Cargo.toml"
     manifest.write_text(manifest.read_text().replace("2021", "2024"))
     changed = answer(ctx)
@@ -157,20 +166,6 @@ def test_what_has_not_changed_is_not_staged_again(yard: Path, ctx: Ctx) -> None:
     commit = read_typed(Repository(project_at(str(yard))).objects, made["commit"], Commit)
     assert commit.cargo_snapshot == first["snapshot"]
     assert len(commit.edge_batches) == 1
-
-
-def test_the_table_and_the_commit(yard: Path, ctx: Ctx) -> None:
-    ran = ctx("add", "cargo", "--session", "s-1")
-    assert ran.out == (
-        "Staged a cargo snapshot in session s-1: 2 packages, 9 edges.\n"
-        "  hull       0.2.0  hull/Cargo.toml  1 target   0 dependencies\n"
-        "  ship-yard  1.0.0  yard/Cargo.toml  3 targets  2 dependencies\n"
-    )
-    assert ran.err == "Next: ctx commit -m MESSAGE --session s-1\n"
-    both = answer(ctx, "-m", "Now")
-    assert both["commit"]["message"] == "Now"
-    assert answer(ctx, "--commit")["commit"]["commit"] is None
-    assert ctx("add", "cargo", "-m", " ").code == 2
 
 
 def test_without_a_lock_file_dependencies_are_as_declared(yard: Path, ctx: Ctx) -> None:
@@ -273,10 +268,17 @@ def test_no_cargo_on_this_machine(
 def test_where_there_is_nothing_to_describe(
     repo: Path, ctx: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    settle(monkeypatch, tmp_path)
     assert ctx("add", "cargo").err.startswith("error E012: No project store in ")
     ctx("init")
-    assert ctx("add", "cargo").err.startswith("error E015: There is no Cargo.toml among the files")
-    settle(monkeypatch, tmp_path)
+    nothing = "error E015: There is no Cargo.toml among the files"
+    assert ctx("add", "cargo").err.startswith(nothing)
+    # Links that lead out of the project are not followed.
+    other = tmp_path / "other"
+    write(other, {"Cargo.toml": FILES["hull/Cargo.toml"], "src/lib.rs": "", "main.rs": ""})
+    (repo / "linked").mkdir()
+    (repo / "linked" / "Cargo.toml").symlink_to(other / "Cargo.toml")
+    assert ctx("add", "cargo").err.startswith(nothing)
     write(repo, {"Cargo.toml": "[package]\nname = 1\n"})
     ran = ctx("add", "cargo")
     assert ran.code == 1
@@ -284,6 +286,20 @@ def test_where_there_is_nothing_to_describe(
     assert len(ran.err.splitlines()) == 2
     # With a type it is a word, and no workspace.
     assert ctx("add", "--type=fact", "cargo").code == 0
+    write(repo, {"Cargo.toml": '[workspace]\nmembers = ["own", "theirs"]\n'})
+    write(repo, {"own/Cargo.toml": '[package]\nname = "own"\n', "own/src/lib.rs": ""})
+    (repo / "own" / "src" / "main.rs").symlink_to(other / "main.rs")
+    (repo / "theirs").symlink_to(other)
+    assert answer(ctx)["packages"] == [
+        {
+            "id": "path+own#own@0.0.0",
+            "name": "own",
+            "version": "0.0.0",
+            "manifest": "own/Cargo.toml",
+            "edition": "2015",
+            "targets": [{"name": "own", "kind": "lib", "path": "own/src/lib.rs"}],
+        }
+    ]
 
 
 def test_several_workspaces(
@@ -304,33 +320,6 @@ def test_several_workspaces(
     reasons = {problem["path"]: problem["reason"] for problem in found["problems"]}
     assert sorted(reasons) == ["a/Cargo.toml", "b/Cargo.toml", "c/d/Cargo.toml"]
     assert reasons["b/Cargo.toml"].startswith("is left out: cargo says: ")
-
-
-def test_links_that_lead_out(
-    repo: Path, ctx: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settle(monkeypatch, tmp_path)
-    ctx("init")
-    other = tmp_path / "other"
-    write(other, {"Cargo.toml": FILES["hull/Cargo.toml"], "src/lib.rs": "", "main.rs": ""})
-    (repo / "linked").mkdir()
-    (repo / "linked" / "Cargo.toml").symlink_to(other / "Cargo.toml")
-    assert ctx("add", "cargo").err.startswith("error E015: There is no Cargo.toml")
-    write(repo, {"Cargo.toml": '[workspace]\nmembers = ["own", "theirs"]\n'})
-    write(repo, {"own/Cargo.toml": '[package]\nname = "own"\n', "own/src/lib.rs": ""})
-    (repo / "own" / "src" / "main.rs").symlink_to(other / "main.rs")
-    (repo / "theirs").symlink_to(other)
-    found = answer(ctx)
-    assert found["packages"] == [
-        {
-            "id": "path+own#own@0.0.0",
-            "name": "own",
-            "version": "0.0.0",
-            "manifest": "own/Cargo.toml",
-            "edition": "2015",
-            "targets": [{"name": "own", "kind": "lib", "path": "own/src/lib.rs"}],
-        }
-    ]
 
 
 def test_a_project_inside_a_workspace(
