@@ -63,22 +63,8 @@ def test_a_type_can_be_the_first_word(ctx: Ctx, add: Add) -> None:
         assert node["content"] == min(words, key=len)
 
 
-def test_without_a_text_and_a_terminal_it_is_an_error(ctx: Ctx) -> None:
-    assert ctx("add").err == 'error E011: The text is missing.\n  `ctx add "…"`, or --stdin\n'
-    assert ctx("add", "--type=fact").err.startswith("error E023: There is no content.")
-    assert ctx("add", "fact").err.startswith("error E023: There is no content.")
-
-
 def test_content_from_stdin(ctx: Ctx, piped: Piped) -> None:
-    for words in (["--stdin"], ["-"]):
-        piped("\n  zwölf\n    indented\n".encode())
-        ran = ctx("add", "--type=observation", *words, "--format=json")
-        assert ran.json["node"]["content"] == "zwölf\n    indented"
-
-
-def test_what_is_no_text_is_refused(ctx: Ctx, piped: Piped) -> None:
     for data, message in (
-        (b"", "There is no content."),
         (b" \n\t ", "There is no content."),
         (b"a\0b", "The content has NUL bytes in it, so it is not text."),
         (b"ab\xff", "The text on stdin is not UTF-8: byte 0xff at 2."),
@@ -87,22 +73,23 @@ def test_what_is_no_text_is_refused(ctx: Ctx, piped: Piped) -> None:
         ran = ctx("add", "--type=fact", "--stdin")
         assert (ran.code, ran.out) == (1, "")
         assert ran.err.startswith(f"error E023: {message}")
-    assert ctx("list").out == "No nodes.\n"
-
-
-def test_large_content_is_kept_with_a_warning(ctx: Ctx) -> None:
+    for words in (["--stdin"], ["-"]):
+        piped("\n  zwölf\n    indented\n".encode())
+        ran = ctx("add", "--type=observation", *words, "--format=json")
+        assert ran.json["node"]["content"] == "zwölf\n    indented"
+    assert ctx("add").err == 'error E011: The text is missing.\n  `ctx add "…"`, or --stdin\n'
+    assert ctx("add", "--type=fact").err.startswith("error E023: There is no content.")
+    assert ctx("add", "fact").err.startswith("error E023: There is no content.")
+    assert ctx("list", "--format=json").json["total"] == 2
+    # Large content is kept with a warning.
     ran = ctx("-q", "add", "--type=source", "x" * 50_001)
-    assert ran.code == 0
-    assert ran.err == "warning: Large node: 50,001 characters.\n"
+    assert (ran.code, ran.err) == (0, "warning: Large node: 50,001 characters.\n")
     assert ctx("-q", "add", "--type=source", "y" * 50_000).err == ""
 
 
 def test_mistakes_come_with_the_next_step(ctx: Ctx) -> None:
     fact = "--type=fact"
     for words, message, hint in (
-        (["--type=fcat", "x"], "There is no node type 'fcat'.", "Did you mean `fact`?"),
-        (["--type=", "x"], "There is no node type ''.", "There are: fact, decision, "),
-        ([fact, "--tag=a b", "x"], "'a b' cannot be a tag.", "A tag is namespace:value"),
         ([fact, "--tag=tier:pined", "x"], "no tier 'tier:pined'.", "Did you mean `tier:pinned`"),
         ([fact, "--tag=Tier:Pinned", "x"], "", "Did you mean `tier:pinned`?"),
         ([fact, "--meta=novalue", "x"], "--meta novalue has no value.", "Write --meta KEY=VALUE."),
@@ -117,24 +104,18 @@ def test_mistakes_come_with_the_next_step(ctx: Ctx) -> None:
     assert ctx("add", fact, "--tag=tier:working", "--tag=tier:pinned", "x").code == 0
 
 
-def test_a_secret_is_removed_and_reported(ctx: Ctx, surroundings: Path) -> None:
+def test_a_secret_is_removed_and_reported(ctx: Ctx) -> None:
     meta = (f"--meta=password={SECRET}", f"--meta={SECRET}=1")
     ran = ctx("add", "--type=fact", f"The key is {SECRET}", *meta)
     assert ran.code == 0
     assert "3 secrets removed: content, line 1" in ran.err
     assert "metadata password" in ran.err
     assert SECRET not in ran.err
-    stored = (surroundings / ".ctx" / "store.db").read_bytes()
-    assert SECRET.encode() not in stored
-    for log in (surroundings / ".ctx").glob("*-wal"):
-        assert SECRET.encode() not in log.read_bytes()
-
-
-def test_a_tag_that_is_a_secret_is_refused(ctx: Ctx) -> None:
+    assert SECRET not in ctx("export").out
     ran = ctx("add", "--type=fact", f"--tag=key:{SECRET}", "x")
     assert ran.code == 1
     assert "A tag contains a secret." in ran.err
-    assert ctx("list").out == "No nodes.\n"
+    assert ctx("list", "--format=json").json["total"] == 1
 
 
 @pytest.mark.slow
@@ -151,9 +132,12 @@ def test_what_is_typed_is_shown_to_agents(ctx: Ctx) -> None:
         assert ran.out.endswith(" (tier:reference)\n")
         assert ran.err.startswith("Agents are shown this from their next session on.")
     assert ctx("compose").out.count("] A fact\n") == 3
-
-
-def test_during_a_task_it_is_a_working_node(ctx: Ctx) -> None:
+    assert ctx("add", "--type=fact", "--tag=tier:reference", "Fact").err == ""
+    ran = ctx("add", "--type=fact", "--no-tier", "Fact")
+    assert ran.err == (
+        "Agents are not shown this at start. To show it: "
+        f"`ctx tag {ran.out.split()[1]} tier:reference`\n"
+    )
     ctx("task", "start", "Retry")
     ran = ctx("add", "Half done")
     assert ran.out.endswith(" (tier:working, task:retry)\n")
@@ -189,15 +173,6 @@ def test_what_comes_through_a_pipe_or_from_an_agent_gets_no_tier(
     monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", session)
     assert ctx("add", "Fact found", "--format=json").json["given"] == []
     assert ctx("compose", "--format=json").json["nodes"] == []
-
-
-def test_a_node_without_a_tier_gets_a_note(ctx: Ctx) -> None:
-    ran = ctx("add", "--type=fact", "--no-tier", "Fact")
-    short = ran.out.split()[1]
-    assert ran.err == (
-        f"Agents are not shown this at start. To show it: `ctx tag {short} tier:reference`\n"
-    )
-    assert ctx("add", "--type=fact", "--tag=tier:reference", "Fact").err == ""
 
 
 def test_nodes_added_in_a_project_belong_to_it(ctx: Ctx, repo: Path) -> None:

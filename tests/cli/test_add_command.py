@@ -100,16 +100,6 @@ def test_mistakes(ctx: Ctx, folder: Path, piped: Piped, monkeypatch: pytest.Monk
     assert ctx("list").out == "No nodes.\n"
 
 
-def test_secrets(ctx: Ctx, project: Path, piped: Piped) -> None:
-    secret = b"ghp_" + b"k3X9w2Qz7Lm4Tn8Vb6Rc1Yd5Hf0Js2Pa4G7u"
-    piped(b"fatal: bad token " + secret + b"\n")
-    ran = ctx("add", "command", "--stdin", "--name=deploy", "--exit-code=1")
-    assert "removed: output, line 1" in ran.err
-    kept = b"".join(path.read_bytes() for path in project.rglob("*") if path.is_file())
-    assert secret not in kept
-    assert secret.decode() not in ctx("list", "--format=json").out
-
-
 def test_a_key_does_not_survive_the_cut() -> None:
     lines = ["MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQ" + f"{n:04d}" for n in range(40)]
     begin, end = (f"-----{word} PRIVATE KEY-----" for word in ("BEGIN", "END"))

@@ -37,11 +37,6 @@ def test_the_page_of_all_decisions_is_local(ctx: Ctx, project: Path) -> None:
     assert re.findall("^## .*", page, re.MULTILINE)[0] == "## 0002 Use spaces after all"
 
 
-def test_another_tier(ctx: Ctx, project: Path) -> None:
-    added = ctx("add", "decision", "x", "--tag=tier:pinned", "--format=json").json
-    assert (added["node"]["tags"], added["given"]) == (["tier:pinned"], [])
-
-
 def test_its_words_are_those_of_its_file(ctx: Ctx, project: Path) -> None:
     node_id = ctx("add", "decision", "Use tabs", "--format=json").json["node"]["id"]
     [file] = (project / ".ctx/narrative/decisions").iterdir()
@@ -55,9 +50,11 @@ def test_its_words_are_those_of_its_file(ctx: Ctx, project: Path) -> None:
 
 
 def test_in_a_feature_and_outside_of_a_project(ctx: Ctx, project: Path) -> None:
-    added = ctx("add", "decision", "x", "--stream=retry", "--format=json").json
+    words = ("--stream=retry", "--tag=tier:pinned", "--format=json")
+    added = ctx("add", "decision", "x", *words).json
     assert added["path"].startswith(".ctx/narrative/feature/retry/decisions/0001-x-")
-    assert added["number"] == "decision_0001"
+    assert (added["number"], added["given"]) == ("decision_0001", [])
+    assert added["node"]["tags"] == ["tier:pinned"]
     added = ctx("add", "decision", "y", "--user", "--format=json").json
     assert (added["number"], added["node"]["scope"]) == (None, "user")
     assert added["node"]["tags"] == ["tier:reference"]

@@ -45,19 +45,6 @@ def test_new_words_go_into_the_file(ctx: Ctx, task: Path) -> None:
     assert (node(ctx)["content"], body(task).strip()) == ("Only a title", "")
 
 
-def test_the_rest_of_a_persons_file_stays_as_it_is(ctx: Ctx, task: Path) -> None:
-    task.write_bytes(
-        b"\xef\xbb\xbf# Mine\r\n\r\n<!-- metadata:\r\nowner: me\r\n-->\r\n\r\nOld.\r\n"
-    )
-    assert ctx("update", "task_0001", "--content", "Mine\n\nNew.").code == 0
-    assert task.read_bytes() == (
-        b"\xef\xbb\xbf# Mine\r\n\r\n<!-- metadata:\r\nowner: me\r\n-->\r\n\r\nNew.\r\n"
-    )
-    task.write_text("Without a title.\n")
-    assert ctx("update", "task_0001", "--content", "Still\nwithout.").code == 0
-    assert task.read_text() == "Still\nwithout.\n"
-
-
 def test_what_was_saved_in_between_is_not_written_over(
     ctx: Ctx, task: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -146,17 +146,6 @@ def test_the_user_store_is_no_project(
     assert not (surroundings / ".ctx").exists()
 
 
-def test_any_folder_name(tmp_path: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ('we"ird ünïcode', "x\ny\t"):
-        folder = tmp_path / name
-        folder.mkdir()
-        monkeypatch.chdir(folder)
-        assert ctx("init").code == 0
-        (folder / "a.txt").write_text("a")
-        assert ctx("add", "file", "a.txt", "-m", "A").code == 0
-        assert ctx("debug", "verify").code == 0
-
-
 def test_on_a_terminal_what_was_noted_before_can_be_moved(
     repo: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
 ) -> None:
