@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctx.agent_commands.command_parser import LONGEST_WRITTEN, Command, CommandProblem, parse
+from ctx.agent_commands.command_parser import Command, CommandProblem, parse
 from ctx.memory import model
 from tests import effort
 
@@ -40,10 +40,7 @@ def fact(content: str, **attributes: str) -> ParsedCommand:
     [
         (
             '<ctx:remember type="fact" tags="topic:a,tier:reference">\nWAL.\n</ctx:remember>',
-            fact(
-                "WAL.",
-                tags="topic:a,tier:reference",
-            ),
+            fact("WAL.", tags="topic:a,tier:reference"),
         ),
         (
             '<ctx:recall query="type:decision AND tag:project:viberent"/>',
@@ -51,11 +48,7 @@ def fact(content: str, **attributes: str) -> ParsedCommand:
         ),
         (
             '<ctx:summarize nodes="01HQ1234,01HQ5678" archive=true>\nA.\n\n  B.\n</ctx:summarize>',
-            (
-                "summarize",
-                {"nodes": "01HQ1234,01HQ5678", "archive": "true"},
-                "A.\n\n  B.",
-            ),
+            ("summarize", {"nodes": "01HQ1234,01HQ5678", "archive": "true"}, "A.\n\n  B."),
         ),
         (
             '<ctx:link from="01HQ1234" to="01HQ5678" type="DEPENDS_ON"/>',
@@ -228,70 +221,22 @@ def test_a_command_does_not_swallow_the_next_one(text: str, contents: list[str])
     assert parsed_commands(text) == [fact(content) for content in contents]
 
 
-NOTHING = [
-    "",
-    "no command",
-    "the <ctx: prefix",
-    "<ctx:…> and <ctx:*> and <ctx:>",
-    "<ctx:remember:x> <ctx:a.b>",
-    "use <ctx:remember to keep it, or <ctx:recall.",
-    "<CTX:status/> <context:status/> < ctx:status/> &lt;ctx:status/>",
-    "a stray </ctx:remember>",
-    "`<ctx:status/>`",
-    "`` a ` <ctx:status/> ``",
-    "`a\n<ctx:status/>`",
-    "- `a\n  <ctx:status/>`",
-    "```\n<ctx:status/>\n```",
-    "```xml\n<ctx:status/>\n\n<ctx:status/>",
-    "~~~\n```\n<ctx:status/>\n~~~",
-    "````\n```\n<ctx:status/>\n````",
-    "   ```\n<ctx:status/>\n   ```",
-    "- a\n  ```\n  <ctx:status/>\n  ```",
-    "1. a\n\n   ~~~\n   <ctx:status/>",
-    "```\n<ctx:status/>\n``` not its end\n<ctx:status/>",
-    "```\r\n<ctx:status/>\r\n```\r\n",
-    "    <ctx:status/>",
-    "\t<ctx:status/>",
-    "a\n\n    <ctx:status/>\n\n\n    <ctx:status/>",
-    "- a\n\n      <ctx:status/>",
-    "# a\n    <ctx:status/>",
-    "> <ctx:status/>",
-    "> a\n> <ctx:status/>",
-    ">> <ctx:status/>\n> <ctx:status/>",
-    "- > <ctx:status/>",
-    "<!-- <ctx:status/> -->",
-    "<!--\n\n<ctx:status/>\n",
-    "a <!-- b\n<ctx:status/> --> c",
-    "\\<ctx:status/>",
-    "\\\\\\<ctx:status/>",
-]
-
-
-@pytest.mark.parametrize("text", NOTHING)
-def test_a_command_inside_code_or_a_quotation_is_not_parsed(text: str) -> None:
-    assert parse(text) == []
-    assert parsed_commands(f"<ctx:status/>\n\n{text}") == [STATUS]
-
-
 @pytest.mark.parametrize(
     "text",
     [
-        "`a`. <ctx:status/> `b`",
-        "`a\n\n<ctx:status/>",
-        "# `a\n<ctx:status/>",
-        "```\na\n```\n<ctx:status/>",
-        "~~~\na\n~~~~~\n<ctx:status/>",
-        "- ```\n  a\n<ctx:status/>",
-        "- a\n\n    <ctx:status/>",
-        "> a\n\n<ctx:status/>",
-        "> ```\n> a\n\n<ctx:status/>",
-        "<!--\na\n-->\n<ctx:status/>",
-        "a\\\\\n<ctx:status/>",
-        "<div>\n<ctx:status/>\n</div>",
+        "",
+        "no command",
+        "the <ctx: prefix",
+        "<ctx:…> and <ctx:*> and <ctx:>",
+        "<ctx:remember:x> <ctx:a.b>",
+        "use <ctx:remember to keep it, or <ctx:recall.",
+        "<CTX:status/> <context:status/> < ctx:status/> &lt;ctx:status/>",
+        "a stray </ctx:remember>",
     ],
 )
-def test_a_command_next_to_code_is_parsed(text: str) -> None:
-    assert parsed_commands(text) == [STATUS]
+def test_other_text_is_not_parsed(text: str) -> None:
+    assert parse(text) == []
+    assert parsed_commands(f"<ctx:status/>\n\n{text}") == [STATUS]
 
 
 TYPES = (
@@ -501,10 +446,7 @@ ATTRIBUTES: dict[
     "summarize": ({"nodes": IDS}, {"archive": YES_OR_NO, "tags": TAGS}),
     "link": ({"from": ID, "to": ID, "type": st.sampled_from(model.EDGE_TYPES)}, {}),
     "status": ({}, {}),
-    "task": (
-        {"name": TEXT, "action": st.sampled_from(["start", "end"])},
-        {"summarize": YES_OR_NO},
-    ),
+    "task": ({"name": TEXT, "action": st.sampled_from(["start", "end"])}, {"summarize": YES_OR_NO}),
     "expand": ({"node": ID}, {}),
     "supersede": ({"old": ID, "new": ID}, {}),
 }
@@ -546,16 +488,8 @@ def rendered(draw: st.DrawFn, command: Command) -> str:
 COMMAND = commands().flatmap(lambda command: st.tuples(st.just(command), rendered(command)))
 
 
-@pytest.mark.slow
-@settings(max_examples=effort.times(120), deadline=None, derandomize=True)
-@given(COMMAND)
-def test_a_rendered_command_is_parsed_back(pair: tuple[Command, str]) -> None:
-    command, text = pair
-    assert parse(text) == [command]
-
-
-@settings(max_examples=effort.times(60), deadline=None, derandomize=True)
-@given(st.lists(COMMAND, min_size=2, max_size=4), st.sampled_from([" ", "\n", "\n\n", "\n\n- "]))
+@settings(max_examples=effort.times(40), deadline=None, derandomize=True)
+@given(st.lists(COMMAND, min_size=1, max_size=4), st.sampled_from([" ", "\n", "\n\n", "\n\n- "]))
 def test_several_commands_are_parsed_in_order(
     pairs: list[tuple[Command, str]], between: str
 ) -> None:
@@ -564,7 +498,7 @@ def test_several_commands_are_parsed_in_order(
     assert parse(text) == expected
 
 
-@settings(max_examples=effort.times(60), deadline=None, derandomize=True)
+@settings(max_examples=effort.times(25), deadline=None, derandomize=True)
 @given(COMMAND)
 def test_commands_in_code_are_not_parsed(pair: tuple[Command, str]) -> None:
     text = pair[1]
@@ -577,28 +511,6 @@ def test_commands_in_code_are_not_parsed(pair: tuple[Command, str]) -> None:
     assert parse(f"Prose {ticks} {one_line} {ticks} and prose.") == []
     if "-->" not in text:
         assert parse(f"<!--\n{text}\n-->\nProse.") == []
-
-
-PIECES = [
-    "<ctx:", "</ctx:", "remember", "summarize", "status", "rember", ">", "/>", "/", " ", "\n", "=",
-    '"', "'", "type", "type=fact", ' tags="a', "“", "”", "`", "```", "\n```\n", "\\", "&quot;",
-    "<!--", "-->", "\n\n", "    ", "\n> ", "\n- ", "</ctx:remember>", "<ctx:remember type=fact>",
-    "<ctx:status/>", "x", "\x00", "\ud800",
-]  # fmt: skip
-
-
-@settings(max_examples=effort.times(125), deadline=None, derandomize=True)
-@given(st.one_of(st.lists(st.sampled_from(PIECES), max_size=25).map("".join), st.text(max_size=60)))
-def test_any_text_can_be_parsed(text: str) -> None:
-    found = parse(text)
-    assert [each.position for each in found] == list(range(len(found)))
-    for each in found:
-        if isinstance(each, CommandProblem):
-            assert each.written.startswith("<ctx:")
-            assert len(each.written) <= LONGEST_WRITTEN
-            assert "\n" not in each.written
-            assert each.problem.endswith((".", "?"))
-            assert "\n" not in each.problem
 
 
 @contextmanager
@@ -615,38 +527,3 @@ def at_most(seconds: int) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.signal(signal.SIGVTALRM, before)
-
-
-LARGE = 400_000
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("piece", "size", "end"),
-    [
-        ("<ctx:remember ", LARGE, ""),
-        ("<ctx:", LARGE, ""),
-        ("`", LARGE, "<ctx:status/>"),
-        ('"', LARGE, "<ctx:status/>"),
-        ("\n", LARGE, "<ctx:status/>"),
-        (">", LARGE, "\n<ctx:status/>"),
-        ("* ", LARGE, "x\n<ctx:status/>"),
-        ("a <!-- ", LARGE, "<ctx:status/>"),
-        ("<ctx:status" + " " * 1000, LARGE, ""),
-        ("<ctx:recall query=“", LARGE // 5, "”"),
-        (FACT, LARGE // 5, END),
-        (f"{FACT}`a`{END} ", LARGE // 2, ""),
-        (f"{FACT}a `{END}`\n\n", LARGE // 5, ""),
-        (f"{FACT}\n``` sh\n{END}\n", LARGE // 5, ""),
-    ],
-)
-def test_hostile_texts_take_linear_time(piece: str, size: int, end: str) -> None:
-    with at_most(2):
-        parse(piece * (size // len(piece)) + end)
-
-
-def test_runs_of_backticks_of_all_lengths_take_linear_time() -> None:
-    runs = " ".join("`" * length for length in range(1, 1400))
-    with at_most(10):
-        assert parsed_commands(f"{runs}\n\n<ctx:status/>") == [STATUS]
-        assert parsed_commands(f"{FACT}{runs}{END}") == [fact(runs)]

@@ -202,7 +202,7 @@ def test_a_failed_command_keeps_its_error_and_findings() -> None:
         "exit_code": 1,
         "passed": False,
         "findings": [
-            ["tests/test_shop.py", 9, "", "assert 2 == 3", "tests/test_shop.py::test_total"],
+            ["tests/test_shop.py", 9, "", "assert 2 == 3", "tests/test_shop.py::test_total"]
         ],
     }
 
@@ -251,12 +251,7 @@ def test_tests_that_fail_although_the_command_does_not() -> None:
         (command_run("ls -la", {"stdout": "a\nb"}), {"text": "ls -la", "exit_code": 0}),
         (
             command_run("pytest -q", {"stdout": "...\n12 passed, 1 skipped in 0.41s"}),
-            {
-                "text": "pytest -q",
-                "exit_code": 0,
-                "passed": True,
-                "output": "12 passed, 1 skipped",
-            },
+            {"text": "pytest -q", "exit_code": 0, "passed": True, "output": "12 passed, 1 skipped"},
         ),
         (
             command_run("npx tsc --noEmit"),
@@ -293,11 +288,7 @@ def test_tests_that_fail_although_the_command_does_not() -> None:
         ),
         (
             command_run('git commit -m "ctx; ctx now"'),
-            {
-                "text": 'git commit -m "ctx; ctx now"',
-                "exit_code": 0,
-                "message": "ctx; ctx now",
-            },
+            {"text": 'git commit -m "ctx; ctx now"', "exit_code": 0, "message": "ctx; ctx now"},
         ),
         (command_run(""), "it is empty"),
         (
@@ -316,10 +307,7 @@ _HALVES = "gh" + "p_", "a1B2c3D4e5" * 3 + "f6G7h8"
 
 @pytest.mark.parametrize(
     "between",
-    [
-        *("\x1b[0m", "\x1b[m\x1b[K", "<private>x</private>"),
-        "<system-reminder>z</system-reminder>",
-    ],
+    [*("\x1b[0m", "\x1b[m\x1b[K", "<private>x</private>"), "<system-reminder>z</system-reminder>"],
 )
 def test_a_secret_split_by_removed_text_is_redacted(between: str) -> None:
     secret = between.join(_HALVES)

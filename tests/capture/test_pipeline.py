@@ -284,9 +284,7 @@ def test_files_of_a_working_tree_are_files_of_the_project(
     assert session_state.get(feed.connection, SESSION).project == "app"
 
 
-def test_files_of_a_removed_working_tree_belong_to_the_project(
-    feed: EventFeed,
-) -> None:
+def test_files_of_a_removed_working_tree_belong_to_the_project(feed: EventFeed) -> None:
     top = f"{feed.folder}/.claude/worktrees/fix"
     feed.use_tool("Write", {"type": "create"}, file_path=f"{top}/a.py", content="x = 1\n")
     inside = feed.event(

@@ -126,18 +126,8 @@ OPENAI, ANTHROPIC = "https://api.openai.com/v1", "https://api.anthropic.com"
         ("openai", "https://localhost", settings(backend="openai"), ""),
         ("anthropic", "https://[::1]:4000", settings(backend="anthropic"), ""),
         # The one that is named: to the server of the settings alone.
-        (
-            "openai",
-            f"{HERE}/v1",
-            settings(backend="openai", api_key_env="OWN"),
-            "own-key-1",
-        ),
-        (
-            "llama_cpp",
-            HERE,
-            settings(backend="auto", api_key_env="OWN"),
-            "own-key-1",
-        ),
+        ("openai", f"{HERE}/v1", settings(backend="openai", api_key_env="OWN"), "own-key-1"),
+        ("llama_cpp", HERE, settings(backend="auto", api_key_env="OWN"), "own-key-1"),
         ("llama_cpp", "http://127.0.0.1:8081", settings(backend="auto", api_key_env="OWN"), ""),
         ("llama_cpp", "https://127.0.0.1:8080", settings(backend="auto", api_key_env="OWN"), ""),
         ("openai", OPENAI, settings(backend="openai", api_key_env="OWN"), "sk-openai-1"),
@@ -178,12 +168,7 @@ def test_a_key_is_sent_only_to_its_own_server(
         ("gpt", "", settings(), "'gpt' is not a backend."),
         ("anthropic", "", settings(), "ANTHROPIC_API_KEY is not set here."),
         ("openai", "", settings(backend="openai", api_key_env="NONE"), "NONE is not set here"),
-        (
-            "",
-            "http://name:secret-1@127.0.0.1:9/",
-            settings(),
-            "Nothing at http://127.0.0.1:9/",
-        ),
+        ("", "http://name:secret-1@127.0.0.1:9/", settings(), "Nothing at http://127.0.0.1:9/"),
     ],
 )
 def test_invalid_backends_are_refused(

@@ -378,12 +378,7 @@ FAILURES: dict[str, tuple[tuple[Any, ...], str, str, bool]] = {
         "llm.timeout_seconds",
         True,
     ),
-    "a flood": (
-        ("exec cat /dev/zero",),
-        "sent an answer of more than 8 MB",
-        "`ctx doctor`",
-        True,
-    ),
+    "a flood": (("exec cat /dev/zero",), "sent an answer of more than 8 MB", "`ctx doctor`", True),
     "a deaf one": (
         ("trap '' TERM; sleep 60 & wait; sleep 60",),
         "was silent for 0.4 s",
@@ -410,10 +405,7 @@ def test_a_failure_has_a_message_and_a_hint(fake: Fake, name: str) -> None:
     [
         ((message("Hel")[:2], "exec sleep 60"), "was silent for 1 s"),
         ((message("Hel")[:2], "exit 3"), "ended without an answer (exit code 3)"),
-        (
-            ([*message("Hel")[:2], *refused("API Error: lost")],),
-            "refused: API Error: lost",
-        ),
+        (([*message("Hel")[:2], *refused("API Error: lost")],), "refused: API Error: lost"),
         # The client ends the message itself when the connection breaks.
         (([*message("Hel"), *refused("API Error: lost")],), "refused: API Error: lost"),
     ],

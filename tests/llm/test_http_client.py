@@ -388,11 +388,7 @@ def test_a_budget_that_ends_between_retries_reports_the_last_failure(server: Ser
     [
         (Cut(SOME, upto(b" hei\xc3\x9ft") + 60), "Das heißt", "broke the connection off: "),
         (Cut(SOME, upto(b" hei\xc3")), "Das", "broke the connection off: "),
-        (
-            Body(b'data: {"choices": []}\n\ndata: nope\n\n'),
-            "",
-            "answered with invalid JSON: nope.",
-        ),
+        (Body(b'data: {"choices": []}\n\ndata: nope\n\n'), "", "answered with invalid JSON: nope."),
         (
             Body(b'data: {"choices": []}\n\ndata: {"choices": '),
             "",

@@ -145,9 +145,7 @@ def test_a_repeated_decision_becomes_a_learning() -> None:
     assert candidates([], said) == []
     said.append(statement("decision", "Tabs are used for the indentation in Makefiles", 3))
     found = candidates([], said)
-    assert texts(found) == [
-        ("convention", "Tabs are used for the indentation in Makefiles", 3),
-    ]
+    assert texts(found) == [("convention", "Tabs are used for the indentation in Makefiles", 3)]
     in_one = [each._replace(sessions=("s1",)) for each in said]
     assert candidates([], in_one) == []
 

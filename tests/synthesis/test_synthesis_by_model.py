@@ -105,7 +105,7 @@ def test_the_summary_question_gives_the_expected_prompt() -> None:
     question = questions.summary_question("s1", taken, found, VOICE)
     shown = question.request.prompt.partition("\n\n")[2].partition("\n\nSum it up")[0]
     assert [line for line in shown.splitlines() if not line.startswith(" ")] == [
-        *("Asked for:", "Observed:", "Said last:", "Looked into:", "Done:", "Noted:", "Edited:"),
+        *("Asked for:", "Observed:", "Said last:", "Looked into:", "Done:", "Noted:", "Edited:")
     ]
     assert "[2]" not in shown
     assert (question.first, question.steps) == ("", (taken[-1].id,))
@@ -408,10 +408,7 @@ def test_a_decision_of_a_person_keeps_its_wording() -> None:
     )
     decision = next(each for each in found.observations if each.kind == "decision")
     assert decision in merged.observations
-    assert titles(merged) == [
-        ("decision", decision.title),
-        ("feature", "Jobs are kept in `Queue`"),
-    ]
+    assert titles(merged) == [("decision", decision.title), ("feature", "Jobs are kept in `Queue`")]
     # It has the key of what was found without a model.
     assert merged.observations[1].key == key_of(found, "feature")
 
