@@ -19,7 +19,6 @@ from tests.conftest import Ctx
 from tests.contract.llm_backends import QUESTION, BackendContract, Metered, RequestCount
 
 PATIENCE = RetryPolicy(silence_s=10.0, retries=0, pause_s=0.01)
-IMPATIENT = PATIENCE._replace(silence_s=0.4)
 OPTIONS = (
     "--print --output-format --include-partial-messages --system-prompt --tools"
     " --strict-mcp-config --setting-sources --settings --session-id"
@@ -302,102 +301,77 @@ def test_a_message_without_pieces_is_read_and_counted_in_full(fake: Fake) -> Non
     assert meter.calls[0].is_open
 
 
-FAILURES: dict[str, tuple[tuple[Any, ...], str, str, bool]] = {
-    "not logged in": (
-        (refused("Not logged in · Please run /login"), "exit 1"),
-        "refused: Not logged in · Please run /login",
-        "log in there with `/login`",
-        False,
-    ),
-    "invalid key": (
-        (refused("API Error: 401 {} · Please run /login"), "exit 1"),
-        "refused: API Error: 401 {} · Please run /login",
-        "log in there with `/login`",
-        False,
-    ),
-    "no such model": (
-        (refused("There's an issue with the model.", api_error_status=404), "exit 1"),
-        "refused: There's an issue with the model",
-        "llm.model",
-        False,
-    ),
-    "nobody there": (
-        (refused("API Error: Connection refused (ECONNREFUSED)"), "exit 1"),
-        "refused: API Error: Connection refused (ECONNREFUSED)",
-        "`ctx doctor`",
-        False,
-    ),
-    "a broken server": (
-        (refused("API Error: 500 ouch", api_error_status=500), "exit 1"),
-        "refused: API Error: 500 ouch",
-        "`ctx doctor`",
-        True,
-    ),
-    "an error without words": (
-        ([{"type": "result", "subtype": "error_during_execution", "is_error": False}],),
-        "refused: error_during_execution",
-        "`ctx doctor`",
-        True,
-    ),
-    "nothing": (("exit 0",), "ended without an answer (exit code 0)", "`ctx doctor`", True),
-    "nothing said": (([result(result="")],), "answered with nothing", "`ctx doctor`", True),
-    "exit 1": (
-        ("echo first >&2; echo 'It has \033[31mno idea.' >&2; exit 1",),
-        "ended without an answer (exit code 1): It has [31mno idea",
-        "`ctx doctor`",
-        True,
-    ),
-    "no such option": (
-        ("echo \"error: unknown option '--tools'\" >&2; exit 1",),
-        "ended without an answer (exit code 1): error: unknown option '--tools'",
-        "update Claude Code",
-        False,
-    ),
-    "garbage": (
-        (b"\xff\xfe{}\n[1]\n" + b"[" * 100_000 + b'\n"text"\nnull\n<html>\n',),
-        "ended without an answer (exit code 0): <html>",
-        "`ctx doctor`",
-        True,
-    ),
-    "half a line": (
-        (b'{"type":"stream_event","event":{"type":"mess',),
-        'ended without an answer (exit code 0): {"type":"stream_event","event":{"type":"mess',
-        "`ctx doctor`",
-        True,
-    ),
-    "a killed one": (
-        ("kill -9 $$",),
-        "ended without an answer (exit code -9)",
-        "`ctx doctor`",
-        True,
-    ),
-    "silence": (("exec sleep 60",), "was silent for 0.4 s", "llm.timeout_seconds", True),
-    "nothing that matters": (
-        ('while echo \'{"type":"system"}\'; do sleep 0.05; done',),
-        "was silent for 0.4 s",
-        "llm.timeout_seconds",
-        True,
-    ),
-    "a flood": (("exec cat /dev/zero",), "sent an answer of more than 8 MB", "`ctx doctor`", True),
-    "a deaf one": (
-        ("trap '' TERM; sleep 60 & wait; sleep 60",),
-        "was silent for 0.4 s",
-        "llm.timeout_seconds",
-        True,
-    ),
+LOGIN = "log in there with `/login`"
+REFUSALS = {
+    "Not logged in · Please run /login": LOGIN,
+    "API Error: 401 {} · Please run /login": LOGIN,
+    "There's an issue with the model": "llm.model",
+    "API Error: Connection refused (ECONNREFUSED)": "`ctx doctor`",
 }
 
 
-@pytest.mark.parametrize("name", FAILURES)
-def test_a_failure_has_a_message_and_a_hint(fake: Fake, name: str) -> None:
-    steps, what, hint, counts = FAILURES[name]
+def failure(fake: Fake, *steps: Any, silence_s: float = 10.0) -> tuple[str, str, bool]:
+    """The message and hint of a failure, and whether the request counts."""
     fake.does(*steps)
     meter = Metered()
     with pytest.raises(ModelFailure) as raised:
-        fake.backend(IMPATIENT if "silent" in what else PATIENCE).ask(QUESTION, meter, ignore)
-    assert raised.value.message == f"Claude Code at {fake.path} {what}."
-    assert hint in (raised.value.hint or "")
-    assert [call.is_open for call in meter.calls] == [counts]
+        fake.backend(PATIENCE._replace(silence_s=silence_s)).ask(QUESTION, meter, ignore)
+    message = raised.value.message.removeprefix(f"Claude Code at {fake.path} ")
+    [call] = meter.calls
+    return message, raised.value.hint or "", call.is_open
+
+
+@pytest.mark.parametrize("said", REFUSALS)
+def test_a_refusal_is_reported_and_not_counted(fake: Fake, said: str) -> None:
+    more = {"api_error_status": 404} if "model" in said else {}
+    message, hint, counts = failure(fake, refused(said, **more), "exit 1")
+    assert (message, counts) == (f"refused: {said}.", False)
+    assert REFUSALS[said] in hint
+
+
+ENDED = "ended without an answer (exit code"
+FAILURES: list[tuple[Any, str]] = [
+    (refused("API Error: 500 ouch", api_error_status=500), "refused: API Error: 500 ouch."),
+    (
+        [{"type": "result", "subtype": "error_during_execution", "is_error": False}],
+        "refused: error_during_execution.",
+    ),
+    ("exit 0", f"{ENDED} 0)."),
+    ([result(result="")], "answered with nothing."),
+    ("echo a >&2; echo 'It has \033[31mno idea.' >&2; exit 1", f"{ENDED} 1): It has [31mno idea."),
+    (b"\xff\xfe{}\n[1]\n" + b"[" * 100_000 + b'\n"text"\nnull\n<html>\n', f"{ENDED} 0): <html>."),
+    (b'{"type":"stream_event","event":{"type":"mess', f'{ENDED} 0): {{"type":"stream_event"'),
+    ("kill -9 $$", f"{ENDED} -9)."),
+    ("exec cat /dev/zero", "sent an answer of more than 8 MB."),
+]
+
+
+@pytest.mark.parametrize(("step", "message"), FAILURES)
+def test_a_failure_is_reported_and_counted(fake: Fake, step: Any, message: str) -> None:
+    found, hint, counts = failure(fake, step)
+    assert found.startswith(message)
+    assert "`ctx doctor`" in hint
+    assert counts
+
+
+def test_an_unknown_option_is_not_counted(fake: Fake) -> None:
+    said = "error: unknown option '--tools'"
+    message, hint, counts = failure(fake, f'echo "{said}" >&2; exit 1')
+    assert (message, counts) == (f"{ENDED} 1): {said}.", False)
+    assert "update Claude Code" in hint
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        'while echo \'{"type":"system"}\'; do sleep 0.05; done',
+        "trap '' TERM; sleep 60 & wait; sleep 60",
+    ],
+)
+def test_silence_is_reported_and_counted(fake: Fake, step: str) -> None:
+    message, hint, counts = failure(fake, step, silence_s=0.4)
+    assert (message, counts) == ("was silent for 0.4 s.", True)
+    assert "llm.timeout_seconds" in hint
 
 
 @pytest.mark.parametrize(

@@ -85,194 +85,102 @@ def test_an_answer_is_streamed_event_by_event(server: Server) -> None:
     wire.close()
 
 
-# What goes wrong before an answer has begun: `steps` are all tries, and `open` those that count.
+# What goes wrong before an answer has begun
 
-BROKEN: list[tuple[str, list[Planned], str, str, list[bool]]] = [
+REFUSED = [
     (
-        "bad request",
-        [Status(400, {"error": {"message": "No such\x1b[31m\n field."}})],
-        "refused (400): No such [31m field.",
+        Status(400, {"error": {"message": "No such\x1b[31m\n field."}}),
+        "(400): No such [31m field.",
         DOCTOR,
-        [False],
     ),
-    ("plain words", [Status(422, "What?")], "refused (422): What?.", DOCTOR, [False]),
-    ("no words", [Status(413)], "refused (413).", DOCTOR, [False]),
+    (Status(422, "What?"), "(422): What?.", DOCTOR),
+    (Status(413), "(413).", DOCTOR),
     (
-        "words of llama.cpp",
-        [Status(501, {"error": "Not implemented"})],
-        "failed (501): Not implemented.",
-        DOCTOR,
-        [True],
-    ),
-    (
-        "wrong key",
-        [Status(401, {"error": {"message": f"Wrong key: {KEY}"}})],
-        "refused (401): Wrong key: ….",
+        Status(401, {"error": {"message": f"Wrong key: {KEY}"}}),
+        "(401): Wrong key: ….",
         "`llm.api_key_env` names the environment variable that holds the key.",
-        [False],
     ),
+    (Status(404, "<html>Not found"), "(404): an HTML page.", ADDRESS),
     (
-        "wrong path",
-        [Status(404, "<html>Not found")],
-        "refused (404): an HTML page.",
-        ADDRESS,
-        [False],
-    ),
-    (
-        "wrong model",
-        [Status(404, {"error": {"message": 'model "foo" not found'}})],
-        'refused (404): model "foo" not found.',
+        Status(404, {"error": {"message": 'model "foo" not found'}}),
+        '(404): model "foo" not found.',
         "`ctx config set llm.model NAME`, or --model NAME, sets the model.",
-        [False],
     ),
     (
-        "elsewhere",
-        [Status(307, "", {"Location": "http://127.0.0.1:9/v1"})],
-        "redirects elsewhere (307): http://127.0.0.1:9/v1.",
-        ADDRESS,
-        [False],
-    ),
-    (
-        "always busy",
-        [Status(500), Status(503, {"error": {"message": "Loading model"}}), Status(529, "Busy")],
-        "failed (529): Busy.",
-        DOCTOR,
-        [True, True, True],
-    ),
-    (
-        "too many for long",
-        [Status(429, "Slow down", {"Retry-After": "3600"})],
-        "refused (429): Slow down.",
+        Status(429, "Slow down", {"Retry-After": "3600"}),
+        "(429): Slow down.",
         "It asks to wait 3600 s.",
-        [False],
-    ),
-    (
-        "HTML",
-        [Body(b"\n<!DOCTYPE html>\n<title>Welcome</title>", "text/html")],
-        "answered with HTML, not JSON: <!DOCTYPE html>.",
-        PAGE,
-        [True],
-    ),
-    (
-        "invalid JSON",
-        [Body(b'{"choices": [')],
-        'answered with invalid JSON: {"choices": [.',
-        DOCTOR,
-        [True],
-    ),
-    (
-        "invalid event",
-        [Body(b"data: {what}\n\n", "text/event-stream")],
-        "answered with invalid JSON: {what}.",
-        DOCTOR,
-        [True],
-    ),
-    (
-        "deep JSON",
-        [Body(b"[" * 100_000)],
-        f"answered with invalid JSON: {'[' * 171}….",
-        DOCTOR,
-        [True],
-    ),
-    ("a list", [Body(b"[1]")], "answered with JSON that is no object: [1].", DOCTOR, [True]),
-    ("a number", [Body(b"7")], "answered with something that is no answer: 7.", DOCTOR, [True]),
-    ("nothing", [Body(b"")], "answered with nothing.", DOCTOR, [True]),
-    ("blanks", [Body(b" \r\n\n")], "answered with nothing.", DOCTOR, [True]),
-    (
-        "latin-1",
-        [Body('data: {"a": "ß"}\n\n'.encode("latin-1"))],
-        'answered with text that is not UTF-8: {"a": "�"}.',
-        DOCTOR,
-        [True],
-    ),
-    (
-        "UTF-16",
-        [Body('{"a": 1}'.encode("utf-16"))],
-        'answered with text that is not UTF-8: ��{ " a " : 1 }.',
-        DOCTOR,
-        [True],
-    ),
-    (
-        "no gzip",
-        [Body(b'{"a": 1}', encoding="gzip")],
-        "answered in an encoding that it was not asked for: gzip.",
-        DOCTOR,
-        [True],
-    ),
-    (
-        "a picture",
-        [Body(b"\x89PNG\r\n\x1a\n", "image/png")],
-        "answered with text that is not UTF-8: �PNG.",
-        DOCTOR,
-        [True],
-    ),
-    (
-        "an endless line",
-        [Body(b"data: " + b"x" * 2_000_000)],
-        "sent a line of more than 1 MB.",
-        DOCTOR,
-        [True],
-    ),
-    (
-        "10 MB",
-        [Body(b"{" + b" " * 10_000_000)],
-        "sent an answer of more than 8 MB.",
-        DOCTOR,
-        [True],
-    ),
-    (
-        "an endless head",
-        [Raw(b"HTTP/1.1 200 OK\r\nX-Long: " + b"x" * 500_000)],
-        "does not speak HTTP: Receive buffer too long.",
-        DOCTOR,
-        [True],
-    ),
-    (
-        "no HTTP",
-        [Raw(b"SSH-2.0-OpenSSH_9.2\r\n\r\n")],
-        "does not speak HTTP: illegal status line: bytearray(b'SSH-2.0-OpenSSH_9.2').",
-        DOCTOR,
-        [True],
-    ),
-    (
-        "garbage in chunks",
-        [Raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n\r\n")],
-        "does not speak HTTP: illegal chunk header: bytearray(b'zz\\r\\n').",
-        DOCTOR,
-        [True],
-    ),
-    (
-        "an error as an answer",
-        [Body(b'{"error": {"message": "No model is loaded.", "code": 7}}')],
-        "broke off with an error: No model is loaded.",
-        DOCTOR,
-        [True],
-    ),
-    (
-        "an error without words",
-        [Body(b'data: {"error": {"": []}}\n\n')],
-        'broke off with an error: {"": []}.',
-        DOCTOR,
-        [True],
-    ),
-    (
-        "cut thrice",
-        [Drops(), Cut(SOME, 0), Raw(b"")],
-        "broke the connection off: Server disconnected without sending a response.",
-        DOCTOR,
-        [True, True, True],
     ),
 ]
 
 
-@pytest.mark.parametrize(
-    ("steps", "message", "hint", "counts"),
-    [each[1:] for each in BROKEN],
-    ids=[each[0] for each in BROKEN],
-)
-def test_failures_are_reported_and_counted(
-    server: Server, steps: list[Planned], message: str, hint: str, counts: list[bool]
+@pytest.mark.parametrize(("step", "message", "hint"), REFUSED)
+def test_a_refusal_is_reported_and_not_counted(
+    server: Server, step: Planned, message: str, hint: str
 ) -> None:
+    assert failure(server, step) == (f"refused {message}", hint, [False])
+
+
+UNUSABLE: list[tuple[Planned, str]] = [
+    (Status(501, {"error": "Not implemented"}), "failed (501): Not implemented."),
+    (Body(b'{"choices": ['), 'answered with invalid JSON: {"choices": [.'),
+    (Body(b"data: {what}\n\n", "text/event-stream"), "answered with invalid JSON: {what}."),
+    (Body(b"[" * 100_000), f"answered with invalid JSON: {'[' * 171}…."),
+    (Body(b"[1]"), "answered with JSON that is no object: [1]."),
+    (Body(b"7"), "answered with something that is no answer: 7."),
+    (Body(b""), "answered with nothing."),
+    (Body(b" \r\n\n"), "answered with nothing."),
+    (
+        Body('data: {"a": "ß"}\n\n'.encode("latin-1")),
+        'answered with text that is not UTF-8: {"a": "�"}.',
+    ),
+    (Body(b"\x89PNG\r\n\x1a\n", "image/png"), "answered with text that is not UTF-8: �PNG."),
+    (
+        Body(b'{"a": 1}', encoding="gzip"),
+        "answered in an encoding that it was not asked for: gzip.",
+    ),
+    (Body(b"data: " + b"x" * 2_000_000), "sent a line of more than 1 MB."),
+    (Body(b"{" + b" " * 10_000_000), "sent an answer of more than 8 MB."),
+    (Raw(b"HTTP/1.1 200 OK\r\nX-Long: " + b"x" * 500_000), "does not speak HTTP: Receive buffer"),
+    (Raw(b"SSH-2.0-OpenSSH_9.2\r\n\r\n"), "does not speak HTTP: illegal status line: "),
+    (
+        Raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n\r\n"),
+        "does not speak HTTP: illegal chunk header: ",
+    ),
+    (
+        Body(b'{"error": {"message": "No model is loaded.", "code": 7}}'),
+        "broke off with an error: No model is loaded.",
+    ),
+    (Body(b'data: {"error": {"": []}}\n\n'), 'broke off with an error: {"": []}.'),
+]
+
+
+@pytest.mark.parametrize(("step", "message"), UNUSABLE)
+def test_an_unusable_answer_is_reported_and_counted(
+    server: Server, step: Planned, message: str
+) -> None:
+    found, hint, counts = failure(server, step)
+    assert found.startswith(message)
+    assert (hint, counts) == (DOCTOR, [True])
+
+
+def test_other_failures_are_reported_and_counted(server: Server) -> None:
+    elsewhere = Status(307, "", {"Location": "http://127.0.0.1:9/v1"})
+    expected = "redirects elsewhere (307): http://127.0.0.1:9/v1."
+    assert failure(server, elsewhere) == (expected, ADDRESS, [False])
+    page = Body(b"\n<!DOCTYPE html>\n<title>Welcome</title>", "text/html")
+    expected = "answered with HTML, not JSON: <!DOCTYPE html>."
+    assert failure(server, page) == (expected, PAGE, [True])
+    busy = Status(500), Status(503, {"error": {"message": "Loading model"}}), Status(529, "Busy")
+    assert failure(server, *busy) == ("failed (529): Busy.", DOCTOR, [True] * 3)
+    found, *rest = failure(server, Drops(), Cut(SOME, 0), Raw(b""))
+    assert found.startswith("broke the connection off: Server disconnected")
+    assert rest == [DOCTOR, [True] * 3]
+
+
+def failure(server: Server, *steps: Planned) -> tuple[str, str | None, list[bool]]:
+    """The message and hint of a failure after these tries, and which of them count."""
+    before = len(server.received)
     server.plan(*steps)
     server.otherwise = Says("nobody", " asked", " for", " this")
     wire = wire_to(server.url)
@@ -280,11 +188,9 @@ def test_failures_are_reported_and_counted(
     with pytest.raises(ModelFailure) as raised:
         stream_events(wire, meter)
     wire.close()
-    assert raised.value.message == f"The server at {server.url} {message}"
-    assert raised.value.hint == hint
-    assert [call.is_open for call in meter.calls] == counts
-    assert len(server.received) == len(steps)
-    assert server.spent <= meter.counted
+    assert len(server.received) - before == len(steps)
+    message = raised.value.message.removeprefix(f"The server at {server.url} ")
+    return message, raised.value.hint, [call.is_open for call in meter.calls]
 
 
 @pytest.mark.parametrize("step", [Hangs(), Drips(b": wait\n\n", 0.05), Drips(b"\n", 0.05)])

@@ -287,6 +287,17 @@ def test_the_length_of_an_answer_is_limited_by_the_context(
     assert (answer.text, answer.stop) == ("Hello, you", "length")
 
 
+def test_a_prompt_that_fills_the_context_is_not_sent(
+    server: model_server.Server, backend: LlamaCpp
+) -> None:
+    size = len("Be brief.\n\nSome context.\nWhich colour?\n")
+    server.pages["GET /props"] = {"default_generation_settings": {"n_ctx": size}}
+    with pytest.raises(BudgetExceeded, match=f"has {size} tokens, .* takes {size}") as caught:
+        backend.ask(QUESTION, Metered(), ignore)
+    assert "`--budget 0` fits" in str(caught.value.hint)
+    assert server.questions == []
+
+
 @pytest.mark.parametrize(
     ("told", "usage", "stop"),
     [
