@@ -123,11 +123,8 @@ def test_any_text_can_be_parsed(text: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "piece", ["`", "*", "# ", "a/", "decision ", "a.", "()", "Decision:", "```\n", "-", "_", "::"]
-)
-def test_hostile_texts_take_linear_time(piece: str) -> None:
+def test_hostile_texts_take_linear_time() -> None:
     """With quadratic time, this would not end."""
-    assert (
-        len(parse_answer(piece * (100_000 // len(piece))).decisions) <= answer_parts.MOST_DECISIONS
-    )
+    for piece in "` * # a/ decision a. () Decision: ```\n - _ ::".split(" "):
+        found = parse_answer(f"{piece} " * (50_000 // len(piece)))
+        assert len(found.decisions) <= answer_parts.MOST_DECISIONS

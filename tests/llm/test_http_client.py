@@ -27,7 +27,6 @@ from tests.llm.model_server import (
     ServedCall,
     Server,
     Status,
-    Whole,
 )
 from tests.llm.protocols import PROTOCOLS
 
@@ -294,21 +293,10 @@ def test_a_budget_that_ends_between_retries_reports_the_last_failure(server: Ser
     [
         (Cut(SOME, upto(b" hei\xc3\x9ft") + 60), "Das heißt", "broke the connection off: "),
         (Cut(SOME, upto(b" hei\xc3")), "Das", "broke the connection off: "),
-        (Body(b'data: {"choices": []}\n\ndata: nope\n\n'), "", "answered with invalid JSON: nope."),
-        (
-            Body(b'data: {"choices": []}\n\ndata: {"choices": '),
-            "",
-            "ended its answer in the middle of a line.",
-        ),
         (
             Body(b'data: {"choices": []}\n\ndata: {"error": "Out of memory."}\n\n'),
             "",
             "broke off with an error: Out of memory.",
-        ),
-        (
-            Body(b'data: {"choices": []}\n\ndata: ' + b"x" * 1_100_000),
-            "",
-            "sent a line of more than 1 MB.",
         ),
     ],
 )
@@ -333,16 +321,6 @@ def test_silence_in_the_middle_ends_an_answer(server: Server) -> None:
     wire.close()
     assert text(events) == "Das heißt"
     assert problem == f"The server at {server.url} was silent for 0.5 s."
-
-
-def test_an_endless_answer_is_stopped(server: Server) -> None:
-    piece = b'data: {"choices": [], "more": "' + b"x" * 100_000 + b'"}\n\n'
-    server.plan(Drips(piece, 0.0))
-    wire = wire_to(server.url)
-    events, problem = stream_events(wire, Metered())
-    wire.close()
-    assert problem == f"The server at {server.url} sent an answer of more than 8 MB."
-    assert 70 < len(events) < 90
 
 
 def test_pings_do_not_break_the_silence(server: Server) -> None:
@@ -615,12 +593,3 @@ def test_small_requests_return_json(server: Server) -> None:
         assert failed.value.message.startswith(f"The server at {server.url} {message}")
     wire.close()
     assert len(server.questions) == 4
-
-
-def test_a_whole_answer_is_one_event(server: Server) -> None:
-    server.plan(Whole("Ganz."))
-    wire = wire_to(server.url)
-    events, problem = stream_events(wire, Metered())
-    wire.close()
-    assert [event["choices"][0]["message"]["content"] for event in events] == ["Ganz."]
-    assert problem == ""

@@ -37,7 +37,7 @@ def test_invalid_prices_are_refused(setting: str) -> None:
         prices([setting])
 
 
-@settings(max_examples=effort.times(20))
+@settings(max_examples=effort.times(8))
 @given(values_of(SETTINGS["llm.prices"]))
 def test_every_accepted_setting_is_a_price(given_prices: tuple[str, ...]) -> None:
     prices(given_prices)

@@ -75,7 +75,7 @@ def test_any_prompt_can_be_split(prompt: str, printed: set[str]) -> None:
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("piece", ["\n", "\n \n", "| ", "|\n", "#\n", "```a\n", "a:1\n", "a\n\n"])
-def test_a_long_prompt_takes_linear_time(piece: str) -> None:
+def test_a_long_prompt_takes_linear_time() -> None:
     """Less than a second; with quadratic time it takes longer than the limit."""
-    split_pasted((piece * 150_000)[:150_000])
+    for piece in ("\n", "\n \n", "| ", "|\n", "#\n", "```a\n", "a:1\n", "a\n\n"):
+        split_pasted((piece * 150_000)[:150_000])

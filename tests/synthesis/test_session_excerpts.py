@@ -211,7 +211,7 @@ def test_a_long_session_is_cut_to_the_most_valuable_passages() -> None:
     assert len(best(found)) <= MOST_KEPT
 
 
-@settings(max_examples=effort.times(60), deadline=None, derandomize=True)
+@settings(max_examples=effort.times(30), deadline=None, derandomize=True)
 @given(sessions())
 def test_any_session_can_be_excerpted(session: list[Step]) -> None:
     found = excerpts(session)
@@ -225,7 +225,7 @@ def test_any_session_can_be_excerpted(session: list[Step]) -> None:
     assert all(each in found and each.worth >= LEAST_WORTH for each in kept)
 
 
-@settings(max_examples=effort.times(20), deadline=None, derandomize=True)
+@settings(max_examples=effort.times(10), deadline=None, derandomize=True)
 @given(st.text(min_size=1, max_size=30), st.sampled_from(["prompt", "say", "recap", "plan"]))
 def test_a_megabyte_is_excerpted_quickly(piece: str, kind: str) -> None:
     step = steps(

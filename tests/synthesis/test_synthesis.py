@@ -58,22 +58,17 @@ def decisions_in(who: str, text: str) -> list[str]:
     ("text", "title"),
     [
         ("From now on, always run ruff first.", "Always run ruff first"),
-        ("no, use tabs", "Use tabs"),
         ("No. Use tabs, not spaces.", "Use tabs, not spaces"),
-        ("Let's use Postgres for this.", "Use Postgres for this"),
         ("don't touch the migrations folder", "Don't touch the migrations folder"),
         ("We decided to keep the old API.", "Decided to keep the old API"),
         ("actually, keep the old name", "Keep the old name"),
         ("it should be `fetch_user`, not `get_user`", "It should be `fetch_user`, not `get_user`"),
         ("The API must never return null.", "The API must never return null"),
-        ("I don't want any new dependencies", "I don't want any new dependencies"),
         ("Prefer composition over inheritance.", "Prefer composition over inheritance"),
         ("please use the standard library only", "Use the standard library only"),
-        ("Wir nehmen SQLite statt Postgres.", "Wir nehmen SQLite statt Postgres"),
         ("Bitte immer auf Deutsch antworten.", "Immer auf Deutsch antworten"),
         # What is not to be must not be told as what is to be.
         ("No new dependencies.", "No new dependencies"),
-        ("no external libraries in this crate", "No external libraries in this crate"),
         ("Stop using moment.js here", "Stop using moment.js here"),
         ("Finally blocks must never raise", "Finally blocks must never raise"),
         (
@@ -84,21 +79,15 @@ def decisions_in(who: str, text: str) -> list[str]:
         # As people write.
         ("dont use lodash, we have our own helpers", "Dont use lodash, we have our own helpers"),
         ("Let's not cache errors", "Let's not cache errors"),
-        ("Lets go with postgres", "Go with postgres"),
-        ("I'd rather use Redis", "Rather use Redis"),
         ("Use CSS variables, not a theme library.", "Use CSS variables, not a theme library"),
         ("money never float here, also in discounts", "Money never float here, also in discounts"),
         (
             "push it, and never force push without lease",
             "Push it, and never force push without lease",
         ),
-        ("no mocks in these tests", "No mocks in these tests"),
         ("All timestamps are UTC", "All timestamps are UTC"),
-        ("Prices are in cents", "Prices are in cents"),
         ("Every endpoint needs a rate limit", "Every endpoint needs a rate limit"),
         ("We support Python 3.11 and newer only", "Support Python 3.11 and newer only"),
-        ("We will drop support for v1", "Drop support for v1"),
-        ("Keine neuen Abhängigkeiten bitte", "Keine neuen Abhängigkeiten bitte"),
         ("Geld wird in Cent gespeichert", "Geld wird in Cent gespeichert"),
     ],
 )
@@ -110,18 +99,11 @@ def test_decisions_of_a_person_are_recognised(text: str, title: str) -> None:
     "text",
     [
         "The login always fails when the password is wrong.",
-        "It never returns anything.",
-        "We always get a 500 here.",
         "Why do we always use Redis?",
-        "Could you use Redis instead of files?",
         "What if we use Redis instead?",
         "We haven't decided whether to keep the old API.",
         "Let's do that.",
-        "use it",
         "Stop!",
-        "Never mind",
-        "Don't worry about the tests",
-        "Make the button blue instead of red.",
         "Fix this: the parser must not crash on empty input",
         "run the tests again and make sure they always pass",
         "Instead of A, B happens.",
@@ -129,18 +111,13 @@ def test_decisions_of_a_person_are_recognised(text: str, title: str) -> None:
         "> We decided to use memcached.",
         "ValueError: value must not be None (src/app.py:12)",
         "[ERROR] 2026-01-02 you must not use this {'a': 1}",
-        "Der Test schlägt immer fehl.",
         "Warum nehmen wir nicht SQLite?",
         "The old version used floats instead of decimals",
         "I don't want to wait for that, just tell me roughly",
-        "we prefer to meet on Tuesday",
-        "Let's make this work",
         "no, use the other file",
         "They decided to rewrite it in Rust at my old company",
         "don't run the slow tests now",
-        "no problem",
         "All tests are failing",
-        "Every request is slow",
         "2 tests fail",
     ],
 )
@@ -152,10 +129,8 @@ def test_other_sentences_of_a_person_are_not_decisions(text: str) -> None:
     ("text", "title"),
     [
         ("I'll go with a dataclass because it hashes.", "Go with a dataclass because it hashes"),
-        ("I'm going with SQLite.", "I'm going with SQLite"),
         ("I chose `httpx` over `requests`.", "Chose `httpx` over `requests`"),
         ("**Decision:** use `uuid7` rather than `uuid4`.", "Use `uuid7` rather than `uuid4`"),
-        ("I kept `old()` on purpose.", "Kept `old()` on purpose"),
         ("Design decision: `get` checks expiry.", "`get` checks expiry"),
         ("We must never hardcode totals: auditors.", "We must never hardcode totals: auditors"),
         ("I kept `f` since `g` calls it.", "Kept `f` since `g` calls it"),
@@ -172,16 +147,12 @@ def test_decisions_of_the_agent_are_recognised(text: str, title: str) -> None:
         "We could use `httpx` instead of `requests`.",
         "I'll now use the Read tool to look at the file.",
         "I'll use grep to find the usages instead of reading every file.",
-        "Let me use a different approach instead.",
         "The function returns `None` instead of a list.",
-        "The tests use `tmp_path` instead of real folders.",
         "This is intentionally left blank.",
         "Should I use A instead of B?",
         "If you prefer, I can use Redis instead of files.",
-        "Going with option 2.",
         "I improved the report in src/app.py instead of leaving it.",
         "The first is the smallest change, so I'll go with that.",
-        "I went with your suggestion.",
         "I made a mistake: I used `a` instead of `b`.",
     ],
 )
@@ -204,14 +175,10 @@ def test_other_sentences_of_the_agent_are_not_decisions(text: str) -> None:
         ("Das Problem ist, dass `load` nie leert.", ["Das Problem ist, dass `load` nie leert"]),
         ("`config.load` silently ignores keys.", ["`config.load` silently ignores keys"]),
         ("Note that I have not run the tests in src/app.py.", []),
-        ("I noticed that `fetch` has no docstring.", []),
-        ("Found it!", []),
         ("The problem is clear now.", []),
         ("This might be because `x` is None.", []),
-        ("I found the file `src/app.py`.", []),
         ("I noticed that the file has 300 lines.", []),
         ("Perfect! The issue is in `src/app.py` line 12.", []),
-        ("All tests pass now.", []),
     ],
 )
 def test_discoveries_of_the_agent_are_recognised(text: str, found: list[str]) -> None:
@@ -242,44 +209,24 @@ FIXED = ["Fixed `test_x` in src/a.py: \"KeyError: 'x'\""]
         ("pytest", "uv run pytest tests/test_a.py::test_x", True),
         ("FOO=1 timeout 60 .venv/bin/pytest tests/test_a.py", "poetry run pytest", True),
         ("pytest tests/test_a.py", "pytest tests/test_b.py", False),
-        ("pytest", "pytest tests/test_b.py", False),
         ("pytest tests/test_a.py", "pytest -k other tests/test_b.py", False),
         ("pytest -k test_x", "pytest -k test_x", True),
         ("pytest tests/test_a.py", "mypy src", False),
-        ("pytest tests/test_a.py", "ls tests", False),
-        ("npm test", "npm test", True),
         ("npm test", "npm run lint", False),
-        ("make test", "make test", True),
         ("cargo test", "cargo test --workspace", True),
         ("cargo test", "cargo build", False),
-        ("go test ./...", "go test ./...", True),
-    ],
-)
-def test_equivalent_checks_are_recognised(failing: str, passing: str, is_same: bool) -> None:
-    runs = f"run: {failing}{FAILS}", EDIT, f"run: {passing}\n  passed"
-    assert fixes_in(*runs) == (FIXED if is_same else [])
-
-
-@pytest.mark.parametrize(
-    ("failing", "passing", "is_same"),
-    [
         ("pytest -q", "pytest -q -n 4", True),
         ("pytest -q", "pytest --tb short -W error --durations 5", True),
         ("pytest -q", "make test", True),
         ("pytest -q", "make -j4 test", True),
         ("pytest -q", "tox -e py311", True),
-        ("pytest -q", "./run_tests.sh", True),
         ("make test", "pytest -q", True),
         ("pytest -q", "pytest --ignore tests/test_a.py", False),
-        ("pytest -q", "make lint", False),
         ("pytest -q", "npm test", False),
-        ("pytest -q", "npm run test:e2e", False),
         ("pytest -q", "pytest -k other -n 4", False),
     ],
 )
-def test_equivalent_options_and_programs_are_recognised(
-    failing: str, passing: str, is_same: bool
-) -> None:
+def test_equivalent_checks_are_recognised(failing: str, passing: str, is_same: bool) -> None:
     runs = f"run: {failing}{FAILS}", EDIT, f"run: {passing}\n  passed"
     assert fixes_in(*runs) == (FIXED if is_same else [])
 

@@ -156,7 +156,7 @@ def test_the_size_of_a_question_is_limited() -> None:
     assert len(questions.summary_question("s1", long, told, VOICE).request.prompt) < 16_000
 
 
-@settings(max_examples=effort.times(30), deadline=None)
+@settings(max_examples=effort.times(20), deadline=None)
 @given(sessions())
 def test_text_cannot_leave_its_place(taken: list[Step]) -> None:
     """Only the lines of ctx begin at the margin."""
@@ -583,7 +583,7 @@ def steps_and_answers(draw: st.DrawFn) -> tuple[list[Step], list[ModelAnswer]]:
     return taken, [*rows, ModelAnswer("s1", "summary", "", about, "", "m", body, "")]
 
 
-@settings(max_examples=effort.times(60), deadline=None)
+@settings(max_examples=effort.times(30), deadline=None)
 @given(steps_and_answers())
 def test_any_answers_to_any_steps_can_be_merged(case: tuple[list[Step], list[ModelAnswer]]) -> None:
     taken, rows = case
@@ -616,7 +616,7 @@ ROWS = st.recursive(
 )
 
 
-@settings(max_examples=effort.times(60), deadline=None)
+@settings(max_examples=effort.times(30), deadline=None)
 @given(sessions(), st.dictionaries(st.sampled_from(["observations", "learned"]), ROWS))
 def test_damaged_rows_can_be_merged(taken: list[Step], body: dict[str, Any]) -> None:
     found = synthesise(session(), taken, is_over=True)

@@ -111,7 +111,7 @@ def is_in_form(found: Synthesis, steps: list[Step]) -> bool:
     return True
 
 
-@settings(max_examples=effort.times(40), deadline=None)
+@settings(max_examples=effort.times(25), deadline=None)
 @given(sessions())
 def test_any_steps_give_a_valid_result(steps: list[Step]) -> None:
     for is_over in (False, True):
@@ -193,7 +193,7 @@ def test_hostile_sentences_take_little_time() -> None:
 @pytest.mark.slow
 def test_a_very_long_session_is_synthesised_quickly() -> None:
     steps = []
-    for number in range(10_000):
+    for number in range(4_000):
         at = f"2026-11-15T{number // 3600:02}:{number // 60 % 60:02}:{number % 60:02}.000Z"
         base = Step(f"{1_794_700_800_000 + number}-1-0", "s1", at, "say")
         test = StepFinding("src/a.py", 1, "KeyError", f"'{number}'", f"tests/a.py::test_{number}")
@@ -215,4 +215,4 @@ def test_a_very_long_session_is_synthesised_quickly() -> None:
     found = synthesise(session(), steps, is_over=True)
     assert is_in_form(found, steps)
     assert found.summary is not None
-    assert found.summary.more_edited == 2_500 - MOST_FILES
+    assert found.summary.more_edited == 1_000 - MOST_FILES
