@@ -71,6 +71,33 @@ def test_secrets_of_documented_formats_are_found() -> None:
     assert {kind for kind in made if missed[kind] > 0.03 * made[kind]} == set()
 
 
+def test_formats_of_the_file_are_found_where_a_word_begins() -> None:
+    for secret, rule in (
+        (key("phx_", 44), "posthog-key"),
+        (key("", 42) + "+ACR" + key("", 6), "azure-registry-password"),
+        (key("$2b$12$", 53), "password-hash"),
+        (key("", 22) + "tt-123456-" + key("", 20), "storyblok-token"),
+        (key("tkn.v1_", 71) + "=", "teamwork-token"),
+    ):
+        for before in ("", "x = '", "a\\n", "?t%3D"):
+            check(f"{before}{secret}'", f"{before}[redacted:{rule}]'")
+
+
+def test_values_beside_the_name_of_their_service_are_found() -> None:
+    secret = key("", 40, "abcdef0123456789")
+    found = "[redacted:service-secret]"
+    for text in ("HELP_SCOUT={}", "cloudsmith: {}", 'wandb.login("{}")', "Use {} for todoist."):
+        check(text.format(secret), text.format(found))
+    for text in (
+        "commit {}",
+        "cloudsmith: {}0",
+        "https://host/todoist/blob/{}/a.py",
+        "todoist\n\n{}",
+        f"todoist {'x' * 64} {{}}",
+    ):
+        check(text.format(secret), text.format(secret))
+
+
 def test_only_the_value_of_an_assignment_is_redacted() -> None:
     secret = key("", 24)
     check(f"export API_KEY={secret}\n", "export API_KEY=[redacted:named-secret]\n")

@@ -11,7 +11,9 @@ these signs, from the most to the least certain:
 * **sentences** (`named_secrets.py`, `spoken_passwords.py`): "the password is …";
 * **HTTP** (`http_secrets.py`): secrets in headers, and in options of programs that send them;
 * **neighbours** (`nearby_secrets.py`): values that look random and stand next to a
-  word such as "token" in a sentence.
+  word such as "token" in a sentence;
+* **services** (`service_secrets.py`): values that stand beside the name of a service, and have
+  the length of its keys.
 
 Each module has a function `find`, which yields spans of a `Page` (`scan_text.py`); `named_secrets`
 calls `nearby_secrets`. `keywords.py` finds the words beside which secrets stand, and
@@ -24,7 +26,7 @@ distinguishes random values from words, `password_words.py` passwords from what 
 said about them.
 
 Invariants: a finding never contains a secret; redacting twice changes nothing;
-text outside of findings stays unchanged. The package reads no file, no clock
+text outside of findings stays unchanged. The package reads `formats.txt`, no clock
 and no environment, and imports only light modules such as `re`, because every
 write passes through it.
 """
@@ -40,6 +42,7 @@ from ctx.redaction import (
     named_secrets,
     nearby_secrets,
     secret_formats,
+    service_secrets,
     spoken_passwords,
 )
 from ctx.redaction.entropy import is_random
@@ -146,7 +149,14 @@ def _was_cut(page: Page, span: SecretSpan, bounds: set[int]) -> bool:
     return is_random(rest) and not re.search("[=:]", page.text[cut + 1 : span.end + 1])
 
 
-_RULES = (secret_formats, command_passwords, named_secrets, spoken_passwords, http_secrets)
+_RULES = (
+    secret_formats,
+    command_passwords,
+    named_secrets,
+    spoken_passwords,
+    http_secrets,
+    service_secrets,
+)
 _DEPTH = 3
 """How many encodings are undone, as in base64 inside a JSON string inside another."""
 
