@@ -43,6 +43,8 @@ def test_the_similarity_is_the_product_with_the_signs(index: Connection) -> None
         index, ((id, commit_meanings.fingerprint(vector)) for id, vector in vectors.items())
     )
     asked = unit(numbers)
+    with closing(index_file.in_memory()) as empty:
+        assert commit_meanings.nearest(empty, asked, 5) == {}
     near = commit_meanings.nearest(index, asked, 5)
     exact = {
         id: sum(a if b > 0 else -a for a, b in zip(asked, vector, strict=True)) / 16
@@ -50,20 +52,6 @@ def test_the_similarity_is_the_product_with_the_signs(index: Connection) -> None
     }
     assert list(near) == sorted(exact, key=lambda id: -exact[id])[:5]
     assert near == pytest.approx({id: exact[id] for id in near})
-
-
-@pytest.mark.slow
-def test_the_same_vector_is_found_among_many(index: Connection) -> None:
-    numbers = random.Random(2)
-    vectors = [unit(numbers) for _ in range(2_000)]
-    commit_meanings.add(index, enumerate(map(commit_meanings.fingerprint, vectors), 1))
-    for place in range(0, 2_000, 250):
-        (best,) = commit_meanings.nearest(index, vectors[place], 1)
-        assert best == place + 1
-
-
-def test_an_index_without_commits_has_nothing_near(index: Connection) -> None:
-    assert commit_meanings.nearest(index, [0.0] * DIMENSIONS, 10) == {}
 
 
 def test_commits_that_are_gone_have_no_fingerprint(tmp_path: Path, index: Connection) -> None:

@@ -65,44 +65,20 @@ def test_failed_tests_are_read_from_the_tail_of_pytest() -> None:
     ]
     found = read(lines, "make test 2>&1 | tail -4")
     told = [(each.test, each.code, each.message.partition("\n")[0]) for each in found.diagnostics]
+    division = "ZeroDivisionError: division by zero"
     assert told == [
-        (
-            "tests/test_a.py::test_f[a b]",
-            "ZeroDivisionError",
-            "ZeroDivisionError: division by zero",
-        ),
+        ("tests/test_a.py::test_f[a b]", "ZeroDivisionError", division),
         ("tests/test_a.py::test_g", "", "assert 2 == 1"),
     ]
     assert found.outcome == "failed"
-
-
-def test_the_outcome_of_every_output_is_recognised() -> None:
-    """The name of the golden file states the outcome."""
-    for path in OUTPUTS:
-        is_well = path.stem.endswith(("-passed", "-warnings")) or path.stem in CONTENT
-        assert read(path.read_text()).outcome == ("passed" if is_well else "failed"), path.stem
-
-
-CONTENT = {"clippy-text", "clippy-json"}
 
 
 def test_lines_and_text_give_the_same_report() -> None:
     for path in OUTPUTS:
         text = path.read_text()
         assert read(text.split("\n")) == read(text) == read(text.replace("\n", "\r\n"))
-
-
-def brief(report: ToolReport) -> list[tuple[str, str, str]]:
-    return [(each.tool, each.code, each.message) for each in report.diagnostics]
-
-
-def test_the_output_of_several_tools_is_read() -> None:
-    report = read((GOLDEN / "make-both.txt").read_text(), "make -k")
-    assert {each.tool for each in report.diagnostics} == {"gcc", "ruff"}
-    assert (report.tool, report.outcome) == ("gcc", "failed")
     joined = "\n".join((GOLDEN / f"{name}.txt").read_text() for name in ("mypy-text", "tsc-plain"))
-    assert read(joined).tool == "tsc"
-    assert len(read(joined).diagnostics) == 15
+    assert (read(joined).tool, len(read(joined).diagnostics)) == ("tsc", 15)
 
 
 @pytest.mark.parametrize(
@@ -147,12 +123,6 @@ def test_the_last_result_decides_the_outcome() -> None:
     assert read(runs).outcome is None
 
 
-def test_panics_of_older_rust_compilers_are_read() -> None:
-    text = "thread 'main' panicked at 'no shelf', src/main.rs:3:5\n"
-    [found] = read(text).diagnostics
-    assert (found.message, found.spans[0].place) == ("no shelf", "src/main.rs:3")
-
-
 def test_a_group_of_exceptions_is_read() -> None:
     text = """\
 === FAILURES ===
@@ -169,14 +139,13 @@ FAILED test_shop.py::test_all - ExceptionGroup: many (1 sub-exception)
 === 1 failed in 0.10s ===
 """
     [found] = read(text).diagnostics
-    assert (found.message, found.code) == (
-        "ExceptionGroup: many (1 sub-exception)",
-        "ExceptionGroup",
-    )
-    assert (found.spans[0].place, found.test) == (
-        "/home/me/shop/test_shop.py:8",
-        "test_shop.py::test_all",
-    )
+    told = "ExceptionGroup: many (1 sub-exception)"
+    assert (found.message, found.code) == (told, "ExceptionGroup")
+    assert found.spans[0].place == "/home/me/shop/test_shop.py:8"
+    assert found.test == "test_shop.py::test_all"
+    # Older Rust compilers print the message of a panic on the same line.
+    [panic] = read("thread 'main' panicked at 'no shelf', src/main.rs:3:5\n").diagnostics
+    assert (panic.message, panic.spans[0].place) == ("no shelf", "src/main.rs:3")
 
 
 def test_a_truncated_json_report_is_read() -> None:
@@ -224,48 +193,22 @@ def check(report: ToolReport) -> None:
             assert (span.start_line or 0) >= 0
 
 
-@settings(deadline=None, max_examples=effort.times(150))
-@given(st.lists(st.sampled_from(POOL) | st.text(max_size=60), max_size=40))
-def test_mixed_lines(lines: list[str]) -> None:
+@settings(deadline=None, max_examples=effort.times(100))
+@given(st.lists(st.sampled_from(POOL) | st.text(max_size=60), max_size=30), st.text(max_size=40))
+def test_mixed_lines_give_a_valid_report(lines: list[str], command: str) -> None:
     check(read(lines))
-    check(read("\n".join(lines), "go test"))
-
-
-@settings(deadline=None, max_examples=effort.times(100))
-@given(st.sampled_from(OUTPUTS), st.data())
-def test_truncated_outputs_give_valid_reports(path: Path, data: st.DataObject) -> None:
-    text = path.read_text()
-    first = data.draw(st.integers(0, len(text)))
-    check(read(text[first : data.draw(st.integers(first, len(text)))]))
-
-
-@settings(deadline=None, max_examples=effort.times(100))
-@given(st.text(max_size=2_000), st.text(max_size=40))
-def test_any_text_gives_a_valid_report(text: str, command: str) -> None:
-    check(read(text, command))
+    check(read("\n".join(lines), command))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "line",
-    [
+def test_repeated_lines_take_linear_time() -> None:
+    """With quadratic time, this would not end."""
+    for line in (
         *("{", "  {", "[{" + '"a":[' * 300, '{"reason":' * 300, "error: x", " --> x:1:1"),
         *("  Traceback (most recent call last):", '  File "x", line 1', "a.c:1:2: error: [-W" * 80),
         *("_ " * 900, "=" * 80, "--- FAIL: a/b", "In file included from a.c:1:", "(" * 1_900),
-        *(
-            "\x1b[" + "0" * 1_900,
-            "\x1b]" * 900,
-            "    at " + " (" * 900,
-            ":1" * 900,
-            "✖ " + "(" * 900,
-        ),
-    ],
-)
-def test_repeated_lines_take_linear_time(line: str) -> None:
-    """With quadratic time, this would not end."""
-    check(read(f"{line}\n" * (100_000 // (len(line) + 1))))
-
-
-def test_ten_megabytes() -> None:
-    check(read(("a.c:1:2: error: " + " [-W" * 390 + "\n") * 5_000))
+        *("\x1b[" + "0" * 1_900, "\x1b]" * 900, "    at " + " (" * 900, ":1" * 900),
+        *("✖ " + "(" * 900, "a.c:1:2: error: " + " [-W" * 390),
+    ):
+        check(read(f"{line}\n" * (50_000 // (len(line) + 1))))
     check(read("x" * 10_000_000))
