@@ -47,37 +47,28 @@ def test_in_git_its_tracked_and_unignored_files_are_listed(repo: Path) -> None:
     write(repo, {"new/b.py": "", "b.log": "", ".ctx/config.toml": "", "sub/.ctx/x": ""})
     assert in_git(repo) == [".gitignore", "a.py", "forced.log", "new/b.py"]
     assert in_git(repo, "new/**", "*.log") == [".gitignore", "a.py"]
-
-
-def test_untracked_output_of_tools_is_excluded_before_there_is_a_gitignore(repo: Path) -> None:
-    write(repo, {"a.py": "", "vendored/__pycache__/kept.py": ""})
-    git("add", ".")
+    # The output of tools, before it is in `.gitignore`.
+    write(repo, {"vendored/__pycache__/kept.py": ""})
+    git("add", "vendored")
     made = ("__pycache__/a.pyc", ".venv/lib/b.py", "web/node_modules/left/pad.js")
     write(repo, dict.fromkeys(made, ""))
-    assert in_git(repo) == ["a.py", "vendored/__pycache__/kept.py"]
+    assert in_git(repo, "new/**", "*.log")[1:] == ["a.py", "vendored/__pycache__/kept.py"]
 
 
-def test_an_unmerged_file_is_listed_once(repo: Path) -> None:
-    write(repo, {"a.py": "1\n"})
+def test_an_unmerged_and_a_sparse_file_is_listed_if_it_is_there(repo: Path) -> None:
+    write(repo, {"a.py": "1\n", "out/b.py": ""})
     git("add", ".")
     git("commit", "-qm", "one")
-    git("checkout", "-qb", "other")
-    write(repo, {"a.py": "2\n"})
-    git("commit", "-qam", "two")
-    git("checkout", "-q", "main")
-    write(repo, {"a.py": "3\n"})
-    git("commit", "-qam", "three")
+    for branch, text in (("other", "2\n"), ("third", "3\n")):
+        git("checkout", "-qb", branch, "main")
+        write(repo, {"a.py": text})
+        git("commit", "-qam", branch)
     with pytest.raises(AssertionError, match="CONFLICT"):
         git("merge", "other")
-    assert in_git(repo) == ["a.py"]
-
-
-def test_in_a_sparse_checkout_the_checked_out_files_are_listed(repo: Path) -> None:
-    write(repo, {"in/a.py": "", "out/b.py": "", "top.py": ""})
-    git("add", ".")
-    git("commit", "-qm", "one")
+    assert in_git(repo) == ["a.py", "out/b.py"]
+    git("reset", "-q", "--hard")
     git("sparse-checkout", "set", "in")
-    assert in_git(repo) == ["in/a.py", "top.py"]
+    assert in_git(repo) == ["a.py"]
 
 
 def test_a_project_below_the_top_lists_only_its_own_folder(repo: Path) -> None:
@@ -152,31 +143,16 @@ def test_only_plain_files_are_listed(folder: Path) -> None:
 
 
 def test_without_git_the_output_folders_of_tools_are_excluded(folder: Path) -> None:
-    files = [
-        "Cargo.toml",
-        "target/debug/a.rs",
-        "web/package.json",
-        "web/node_modules/left/pad.js",
-        "web/dist/b.js",
-        "env/pyvenv.cfg",
-        "env/lib/c.py",
-        ".cache/CACHEDIR.TAG",
-        ".cache/d.py",
-        "pkg/__pycache__/e.pyc",
-        "game/target/aim.py",
-        "docs/build/how-to.md",
-        "dist/dist.py",
-        ".hg/store",
-        ".ctx/config.toml",
-    ]
-    write(folder, dict.fromkeys(files, ""))
+    files = (
+        "Cargo.toml target/debug/a.rs web/package.json web/node_modules/left/pad.js web/dist/b.js"
+        " env/pyvenv.cfg env/lib/c.py .cache/CACHEDIR.TAG .cache/d.py pkg/__pycache__/e.pyc"
+        " game/target/aim.py docs/build/how-to.md dist/dist.py .hg/store .ctx/config.toml"
+    )
+    write(folder, dict.fromkeys(files.split(), ""))
     kept = ["Cargo.toml", "dist/dist.py", "docs/build/how-to.md", "game/target/aim.py"]
     assert without_git(folder) == [*kept, "web/package.json"]
-    assert without_git(folder, "game/**", "*.md") == [
-        "Cargo.toml",
-        "dist/dist.py",
-        "web/package.json",
-    ]
+    left = ["Cargo.toml", "dist/dist.py", "web/package.json"]
+    assert without_git(folder, "game/**", "*.md") == left
 
 
 def test_very_deep_folders_are_listed_and_a_missing_one_is_an_error(folder: Path) -> None:
@@ -288,9 +264,7 @@ def test_a_file_changed_just_now_is_not_settled(folder: Path) -> None:
     later = max(stamps()) + file_listing.COARSEST_STAMP_NS + 1
     assert file_listing.is_settled(*stamps(), later)
     assert not file_listing.is_settled(*stamps(), later - 1)
-
-
-def test_stamps_from_the_future_never_settle() -> None:
+    # Stamps from the future never settle.
     now = 1_700_000_000_000_000_000
     assert not file_listing.is_settled(now + 1, 0, now)
     assert not file_listing.is_settled(0, now + 3_600_000_000_000, now)

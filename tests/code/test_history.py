@@ -55,24 +55,16 @@ def test_history_follows_a_renamed_file(tmp_path: Path) -> None:
     )
     history = History(tmp_path / "app")
     history.refresh()
-    assert history.subjects("pkg/three.py") == [
-        "Edited",
-        "Moved",
-        "Renamed and edited",
-        "Born as one",
-    ]
-    assert history.subjects("two.py") == ["Moved", "Renamed and edited", "Born as one"]
+    two = ["Moved", "Renamed and edited", "Born as one"]
+    assert history.subjects("pkg/three.py") == ["Edited", *two]
+    assert history.subjects("two.py") == two
     # The name was used again: what happened to the second file is not the first one's.
     assert history.subjects("one.py") == ["Another one", "Renamed and edited", "Born as one"]
     assert history.together("pkg/three.py") == [CoChange("test.py", 2, 2 / 4)]
     assert history.together("test.py") == [CoChange("pkg/three.py", 2, 1.0)]
     assert history.together("two.py") == [CoChange("test.py", 1, 1 / 3)]
-    assert {found.path for found in commit_queries.recent_files(history.connection, 0, 9)} == {
-        "one.py",
-        "other.py",
-        "pkg/three.py",
-        "test.py",
-    }
+    recent = {found.path for found in commit_queries.recent_files(history.connection, 0, 9)}
+    assert recent == {"one.py", "other.py", "pkg/three.py", "test.py"}
 
 
 def test_a_file_can_be_renamed_back_and_forth(tmp_path: Path) -> None:
@@ -169,17 +161,6 @@ def test_secrets_in_messages_are_redacted(tmp_path: Path) -> None:
     kept = "\n".join(f"{commit.subject}\n{commit.body}" for commit in found)
     assert [sample.kind for sample in samples if sample.secret in kept] == []
     assert "Calm 49" in kept
-
-
-def test_a_message_with_a_nul_ends_there(repo: Path) -> None:
-    tree = git("write-tree", cwd=repo).strip()
-    raw = f"tree {tree}\nauthor P <p> 1 +0000\ncommitter P <p> 1 +0000\n\nSubject\0 hidden\n"
-    command = ["git", "hash-object", "-t", "commit", "-w", "--stdin", "--literally"]
-    made = subprocess.run(command, cwd=repo, input=raw.encode(), capture_output=True, check=True)
-    git("update-ref", "refs/heads/main", made.stdout.decode().strip(), cwd=repo)
-    history = History(repo)
-    assert history.refresh() == HistorySize(1, 1, complete=True)
-    assert history.search("subject hidden") == ["Subject"]
 
 
 def test_unusual_file_names_are_read(tmp_path: Path) -> None:
@@ -304,25 +285,28 @@ def test_a_folder_may_have_any_name(tmp_path: Path) -> None:
     assert history.subjects("b") == []
 
 
-def test_working_trees_have_their_own_heads(tmp_path: Path) -> None:
-    repo = make(tmp_path / "app", Made("Shared", {"a": "1"}), Made("Main", {"a": "2"}))
-    git("worktree", "add", "-q", "-b", "side", str(tmp_path / "side"), "HEAD~1", cwd=repo)
-    main, side = History(repo), History(tmp_path / "side")
-    main.refresh(), side.refresh()
-    assert main.subjects("a") == ["Main", "Shared"]
-    assert side.subjects("a") == ["Shared"]
-
-
-def test_submodules_are_not_files(repo: Path) -> None:
-    commit = "1" * 40
-    git("update-index", "--add", "--cacheinfo", f"160000,{commit},lib", cwd=repo)
+def test_commits_that_git_shows_in_another_way_are_read(repo: Path) -> None:
+    """A submodule is not a file, a replacement has no effect, and a message ends at a NUL."""
+    git("update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},lib", cwd=repo)
     (repo / "a").write_text("1")
     git("add", "a", cwd=repo)
     git("commit", "-q", "-m", "With a submodule", cwd=repo)
-    history = History(repo)
-    history.refresh()
+    first = git("rev-parse", "HEAD", cwd=repo).strip()
+    tree = git("rev-parse", "HEAD^{tree}", cwd=repo).strip()
+    who = "P <p> 1 +0000"
+    head = f"tree {tree}\nparent {first}\nauthor {who}\ncommitter {who}"
+    raw = f"{head}\n\nSubject\0 hidden\n"
+    command = ["git", "hash-object", "-t", "commit", "-w", "--stdin", "--literally"]
+    made = subprocess.run(command, cwd=repo, input=raw.encode(), capture_output=True, check=True)
+    git("update-ref", "refs/heads/main", made.stdout.decode().strip(), cwd=repo)
+    git("replace", "--graft", "HEAD", cwd=repo)
+    git("worktree", "add", "-q", "-b", "side", str(repo.parent / "side"), first, cwd=repo)
+    history, side = History(repo), History(repo.parent / "side")
+    assert history.refresh() == HistorySize(2, 2, complete=True)
+    assert history.search("subject hidden") == ["Subject"]
     (found,) = commit_queries.commits_of(history.connection, "a", 9)
     assert commit_queries.files_of(history.connection, found.hash) == ["a"]
+    assert side.refresh() == HistorySize(1, 1, complete=True)
 
 
 def test_the_history_of_a_shallow_clone_is_incomplete(tmp_path: Path) -> None:
@@ -342,14 +326,6 @@ def test_the_history_of_a_shallow_clone_is_incomplete(tmp_path: Path) -> None:
         asked = ["a", "f0", "f3"], "number"
         assert history.everything(*asked) == fresh.everything(*asked)
     assert history.subjects("f0") == ["Number 0"]
-
-
-def test_replacement_commits_are_ignored(tmp_path: Path) -> None:
-    repo = make(tmp_path / "app", Made("One", {"a": "1"}), Made("Two", {"a": "2", "b": "2"}))
-    git("replace", "--graft", "HEAD", cwd=repo)
-    history = History(repo)
-    assert history.refresh() == HistorySize(2, 2, complete=True)
-    assert history.subjects("a") == ["Two", "One"]
 
 
 @pytest.mark.parametrize("left_out", ["blob:none", "tree:0"])

@@ -102,11 +102,8 @@ def test_of_two_concurrent_refreshes_the_later_one_continues(
     long_repo: Path, tmp_path: Path
 ) -> None:
     database = str(tmp_path / "code.db")
-    first, second, fresh = (
-        History(long_repo, database),
-        History(long_repo, database),
-        History(long_repo),
-    )
+    first, second = History(long_repo, database), History(long_repo, database)
+    fresh = History(long_repo)
     fresh.refresh()
     answers: list[HistorySize] = []
 
@@ -121,19 +118,7 @@ def test_of_two_concurrent_refreshes_the_later_one_continues(
 
 
 NAMES = ["a", "b", "pkg/c", "pkg/d"]
-STEPS = [
-    "commit",
-    "commit",
-    "commit",
-    "rename",
-    "amend",
-    "branch",
-    "merge",
-    "rebase",
-    "back",
-    "gc",
-    "read",
-]
+STEPS = "commit commit commit rename amend branch merge rebase back gc read".split()
 
 
 @settings(
@@ -184,28 +169,25 @@ def _take(step: str, number: int, repo: Path, rng: random.Random) -> None:
                 (repo / name).parent.mkdir(exist_ok=True)
                 (repo / name).write_text("start\n" * 9 + f"{number}\n")
             attempt("add", "-A")
-            attempt(
-                "commit", "-q", "-m", f"Word {step} {number}", *(["--amend"] * (step == "amend"))
-            )
+            amended = ["--amend"] if step == "amend" else []
+            attempt("commit", "-q", "-m", f"Word {step} {number}", *amended)
         case "rename" if present:
             attempt("mv", "-f", rng.choice(present), rng.choice(NAMES))
             attempt("commit", "-q", "-m", f"Word rename {number}")
         case "branch":
-            attempt("checkout", "-q", rng.choice(["main", "side"])) or attempt(
-                "checkout", "-q", "-b", "side"
-            )
+            if not attempt("checkout", "-q", rng.choice(["main", "side"])):
+                attempt("checkout", "-q", "-b", "side")
         case "merge":
-            attempt("merge", "-q", "-m", f"Word merge {number}", "side") or attempt(
-                "merge", "--abort"
-            )
+            if not attempt("merge", "-q", "-m", f"Word merge {number}", "side"):
+                attempt("merge", "--abort")
         case "rebase":
-            attempt("rebase", "-q", rng.choice(["side", "main"])) or attempt("rebase", "--abort")
+            if not attempt("rebase", "-q", rng.choice(["side", "main"])):
+                attempt("rebase", "--abort")
         case "back":
             attempt("reset", "-q", "--hard", "HEAD~1")
         case "gc":
-            attempt("reflog", "expire", "--expire=now", "--all") and attempt(
-                "prune", "--expire=now"
-            )
+            attempt("reflog", "expire", "--expire=now", "--all")
+            attempt("prune", "--expire=now")
 
 
 def _compare_with_git(history: History, repo: Path) -> None:
@@ -213,8 +195,7 @@ def _compare_with_git(history: History, repo: Path) -> None:
     listed = git("log", "--format=%H", cwd=repo).split()
     found = commit_queries.search(history.connection, "word", 1000)
     assert sorted(item.commit.hash for item in found) == sorted(listed)
+    asked = ("log", "-1", "--name-only", "--format=", "--find-renames")
     for hash in listed:
-        shown = git(
-            "log", "-1", "--name-only", "--format=", "--find-renames", hash, cwd=repo
-        ).split()
+        shown = git(*asked, hash, cwd=repo).split()
         assert commit_queries.files_of(history.connection, hash) == sorted(shown)
