@@ -1,4 +1,8 @@
-"""Packages that are read from manifests, compared with golden files and with cargo."""
+"""Packages that are read from manifests, compared with golden files and with cargo.
+
+`tests/golden/packages` has a small project of each ecosystem, and what is read out of it.
+`CTX_TEST_RENEW=1 pytest tests/code/test_packages.py` renews that.
+"""
 
 import json
 import os
@@ -11,7 +15,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ctx.code.packages import cargo, go_modules, maven, npm, pyproject
 from ctx.code.packages.manifests import MANIFESTS, read_all
 from ctx.code.packages.npm import matches
 from ctx.code.packages.package_model import (
@@ -23,12 +26,11 @@ from ctx.code.packages.package_model import (
 )
 from tests import effort
 from tests.code.cargo import settle
-from tests.golden.packages import make
 
-NOTHING = PackageWorkspace()
+GOLDEN = Path(__file__).parent.parent / "golden" / "packages"
 # One folder for all examples: what is read is what was written last.
 FEW = settings(
-    max_examples=effort.times(50),
+    max_examples=effort.times(30),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
@@ -47,18 +49,36 @@ def read(root: Path, files: dict[str, str | bytes]) -> PackageWorkspace:
     return read_all(str(root), write_files(root, files))
 
 
-@pytest.mark.parametrize("ecosystem", make.ECOSYSTEMS)
+def paths(root: Path) -> list[str]:
+    """The files of a project, from its root."""
+    every = (path for path in root.rglob("*") if path.is_file() and path.suffix != ".pyc")
+    return sorted(path.relative_to(root).as_posix() for path in every)
+
+
+@pytest.mark.parametrize("ecosystem", ["cargo", "go", "maven", "npm", "python"])
 def test_a_golden_project_is_read_completely(ecosystem: str) -> None:
-    found = json.loads(json.dumps(make.described(make.HERE / ecosystem)))
-    assert found == json.loads(make.expected(ecosystem).read_text())
+    root = GOLDEN / ecosystem
+    found = read_all(str(root), paths(root))
+    described = {
+        "packages": [{**each._asdict(), "targets": list(each.targets)} for each in found.packages],
+        "dependencies": [each._asdict() for each in found.dependencies],
+        "problems": found.problems,
+    }
+    text, expected = (
+        json.dumps(described, indent=1, ensure_ascii=False),
+        GOLDEN / f"{ecosystem}.json",
+    )
+    if os.environ.get("CTX_TEST_RENEW") == "1":
+        expected.write_text(f"{text}\n")
+    assert json.loads(text) == json.loads(expected.read_text())
 
 
 def test_crates_are_those_of_cargo_metadata(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settle(monkeypatch, tmp_path)
-    root = make.HERE / "cargo"
-    found = cargo.read(str(root), make.paths(root))
+    root = GOLDEN / "cargo"
+    found = read_all(str(root), paths(root))
     ours = {each.manifest: _summary(found, each) for each in found.packages}
     theirs: dict[str, Any] = {}
     for manifest in ("Cargo.toml", "crates/apart/Cargo.toml"):
@@ -122,32 +142,21 @@ def _cargo_metadata(root: Path, manifest: str) -> dict[str, Any]:
 
 
 def test_all_ecosystems_can_be_in_one_project(tmp_path: Path) -> None:
-    found = read(
-        tmp_path,
-        {
-            "Cargo.toml": '[package]\nname = "mast"\n',
-            "src/lib.rs": "",
-            "web/package.json": '{"name": "flag"}',
-            "tools/setup.cfg": "[metadata]\nname = knot\n",
-            "srv/go.mod": "module example.org/wind\n",
-        },
-    )
-    assert found == PackageWorkspace(
-        (
-            ManifestPackage(
-                *("mast", "0.0.0", "cargo", ".", "Cargo.toml"),
-                (PackageTarget("mast", "lib", "src/lib.rs"),),
-                ("mast",),
-            ),
-            ManifestPackage("flag", "", "npm", "web", "web/package.json", (), ("flag",)),
-            ManifestPackage("knot", "", "python", "tools", "tools/setup.cfg", (), (), ("tools",)),
-            ManifestPackage(
-                *("example.org/wind", "", "go", "srv", "srv/go.mod", ()),
-                ("example.org/wind",),
-                ("srv",),
-            ),
-        )
-    )
+    files: dict[str, str | bytes] = {
+        "Cargo.toml": '[package]\nname = "mast"\n',
+        "src/lib.rs": "",
+        "web/package.json": '{"name": "flag"}',
+        "tools/setup.cfg": "[metadata]\nname = knot\n",
+        "srv/go.mod": "module example.org/wind\n",
+    }
+    found = read(tmp_path, files)
+    assert [(each.name, each.ecosystem, each.root, each.modules) for each in found.packages] == [
+        ("mast", "cargo", ".", ("mast",)),
+        ("flag", "npm", "web", ("flag",)),
+        ("knot", "python", "tools", ()),
+        ("example.org/wind", "go", "srv", ("example.org/wind",)),
+    ]
+    assert (found.dependencies, found.problems) == ((), ())
 
 
 DEEP = 100_000
@@ -225,11 +234,9 @@ def test_paths_outside_of_the_project_are_ignored(tmp_path: Path) -> None:
         PackageTarget("c", "bin", "")
     ]
     assert not any(each.local for each in found.dependencies)
-    assert sorted(found.problems) == [
-        ManifestProblem("../secret/go.mod", "cannot be read: it is behind a link"),
-        ManifestProblem("Cargo/Cargo.toml", "cannot be read: it is behind a link"),
-        ManifestProblem("linked/package.json", "cannot be read: it is behind a link"),
-    ]
+    behind = ("../secret/go.mod", "Cargo/Cargo.toml", "linked/package.json")
+    reason = "cannot be read: it is behind a link"
+    assert sorted(found.problems) == [ManifestProblem(path, reason) for path in behind]
 
 
 def test_circular_workspace_members_are_read(tmp_path: Path) -> None:
@@ -263,7 +270,7 @@ def test_circular_parents_are_read(tmp_path: Path) -> None:
         "pom.xml": pom.replace("{}", "a"),
         "a/pom.xml": pom.replace("{}", "../pom.xml"),
     }
-    found = maven.read(str(tmp_path), write_files(tmp_path, files))
+    found = read(tmp_path, files)
     assert [(each.manifest, each.name, each.version) for each in found.packages] == [
         ("pom.xml", "g:same", "${w}"),
         ("a/pom.xml", "g:same", "${w}"),
@@ -272,20 +279,22 @@ def test_circular_parents_are_read(tmp_path: Path) -> None:
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "package.json")
-    found = npm.read(str(tmp_path), ["package.json", "gone/package.json"])
-    assert found == PackageWorkspace(
-        problems=(
-            ManifestProblem("package.json", "cannot be read: Not a plain file"),
-            ManifestProblem("gone/package.json", "cannot be read: No such file or directory"),
-        )
+    found = read_all(str(tmp_path), ["package.json", "gone/package.json"])
+    assert found.problems == (
+        ManifestProblem("package.json", "cannot be read: Not a plain file"),
+        ManifestProblem("gone/package.json", "cannot be read: No such file or directory"),
     )
+    assert read_all(str(tmp_path), ["src/main.rs"]) == PackageWorkspace()
 
 
-def test_invalid_requirements_are_skipped(tmp_path: Path) -> None:
+def test_invalid_requirements_are_skipped_and_exports_limited(tmp_path: Path) -> None:
     listed = ["fine", "not a requirement", "???", "-e .", "https://example.org/x", "a" * 5000]
     text = f"[project]\nname = 'p'\ndependencies = {json.dumps(listed)}\n"
-    found = pyproject.read(str(tmp_path), write_files(tmp_path, {"pyproject.toml": text}))
+    many = {f"./{number}": f"./{number}.js" for number in range(5000)}
+    manifest = json.dumps({"name": "a", "exports": many})
+    found = read(tmp_path, {"pyproject.toml": text, "package.json": manifest})
     assert [each.to for each in found.dependencies] == ["fine"]
+    assert len(found.packages[0].targets) < 1000
 
 
 FIND = "[tool.setuptools.packages.find]\n"
@@ -312,7 +321,7 @@ def test_the_folders_of_python_modules_are_recognised(
 ) -> None:
     manifest = f"[project]\nname = 'a-name'\n{told}\n"
     every: dict[str, str | bytes] = {"pyproject.toml": manifest, **dict.fromkeys(files, "")}
-    [package] = pyproject.read(str(tmp_path), write_files(tmp_path, every)).packages
+    [package] = read(tmp_path, every).packages
     assert (package.import_roots, package.modules) == (roots, modules)
 
 
@@ -336,13 +345,6 @@ def test_the_folders_of_python_modules_are_recognised(
 )
 def test_members_are_matched_by_globs(folder: str, globs: list[str], is_listed: bool) -> None:
     assert matches(folder, globs) is is_listed
-
-
-def test_the_number_of_exports_is_limited(tmp_path: Path) -> None:
-    many = {f"./{number}": f"./{number}.js" for number in range(5000)}
-    text = json.dumps({"name": "a", "exports": many})
-    [package] = npm.read(str(tmp_path), write_files(tmp_path, {"package.json": text})).packages
-    assert len(package.targets) < 1000
 
 
 VALUES = st.recursive(
@@ -374,34 +376,13 @@ def test_any_json_can_be_read(said: Any, more: Any, tmp_path: Path) -> None:
 
 LINES = st.sampled_from(
     [
-        *(
-            "[package]",
-            "[workspace]",
-            "[lib]",
-            "[[bin]]",
-            "[project]",
-            "[tool.poetry]",
-            "[metadata]",
-        ),
-        *(
-            "[dependencies]",
-            "[target.x.dependencies]",
-            "[patch.y]",
-            "[options]",
-            "[project.scripts]",
-        ),
+        *"[package] [workspace] [lib] [[bin]] [project] [tool.poetry] [metadata]".split(),
+        *"[dependencies] [target.x.dependencies] [patch.y] [options] [project.scripts]".split(),
         *('name = "a"', "name = 1", 'path = "../x"', "build = true", "workspace = true", 'a = "1"'),
         *("a = {workspace = true}", 'a = {path = "."}', 'members = ["**"]', "edition = []"),
         *("version.workspace = true", "dependencies = ['a', 1]", "install_requires = a", "x"),
-        *(
-            "module a",
-            "require (",
-            ")",
-            "a v1 // indirect",
-            "replace a => ./",
-            "use .",
-            "replace =>",
-        ),
+        *("module a", "require (", ")", "a v1 // indirect", "replace a => ./", "use ."),
+        "replace =>",
         *("<project>", "<parent>", "</parent>", "<artifactId>a</artifactId>", "</project>"),
         *("packages:", "  - '*'", "packages: [a, '*']", "\0", "\ufeff", "=>"),
     ]
@@ -431,8 +412,3 @@ def _check_shape(found: PackageWorkspace, files: dict[str, str | bytes]) -> None
         assert each.local == bool(each.manifest)
         assert each.manifest in ("", *manifests)
     assert {problem.path for problem in found.problems} <= set(files)
-
-
-def test_without_a_manifest_there_is_no_package(tmp_path: Path) -> None:
-    for reader in (cargo, npm, pyproject, go_modules, maven):
-        assert reader.read(str(tmp_path), ["src/main.rs"]) == NOTHING

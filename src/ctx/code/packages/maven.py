@@ -80,11 +80,6 @@ class _Project:
         return next((value for value in values if value), match[0])
 
 
-def read(root: str, paths: Iterable[str]) -> PackageWorkspace:
-    """The Maven projects among a project's files."""
-    return maven_manifests(ManifestTree(root, paths))
-
-
 def maven_manifests(tree: ManifestTree) -> PackageWorkspace:
     every = {
         path: _Project(path, settings)

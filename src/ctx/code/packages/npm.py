@@ -56,11 +56,6 @@ class _Members(NamedTuple):
         return (self.folder == "." or inside != folder) and matches(inside, self.globs)
 
 
-def read(root: str, paths: Iterable[str]) -> PackageWorkspace:
-    """The npm packages among a project's files."""
-    return npm_manifests(ManifestTree(root, paths))
-
-
 def npm_manifests(tree: ManifestTree) -> PackageWorkspace:
     by_path = {
         path: content

@@ -56,11 +56,6 @@ class _PythonDependency(NamedTuple):
     optional: bool
 
 
-def read(root: str, paths: Iterable[str]) -> PackageWorkspace:
-    """The Python projects among a project's files."""
-    return python_manifests(ManifestTree(root, paths))
-
-
 def python_manifests(tree: ManifestTree) -> PackageWorkspace:
     by_folder: dict[str, tuple[ManifestPackage, _Project]] = {}
     for path in (*tree.called(MANIFEST), *tree.called(OLD_MANIFEST)):
