@@ -131,14 +131,6 @@ def test_it_costs_at_most_200_tokens(hooks: Hooks, ctx: Ctx) -> None:
     assert 100 < tokens.estimate(additional(edit(hooks))) <= 200
 
 
-def test_a_deleted_node_is_not_given_from_an_old_list(hooks: Hooks, ctx: Ctx) -> None:
-    assert ctx("add", "decision", RULE, "--no-tier", "--mention", "src/auth.py").code == 0
-    node = ctx("list", "--type", "decision", "--format", "json").json["nodes"][0]["id"]
-    begin(hooks, ctx, "first")
-    assert ctx("delete", node).code == 0
-    assert edit(hooks) in (SILENT, NOTHING)
-
-
 def test_an_untrusted_project_store_gives_nothing(hooks: Hooks, ctx: Ctx) -> None:
     assert ctx("add", "decision", RULE, "--no-tier", "--mention", "src/auth.py").code == 0
     begin(hooks, ctx, "first")

@@ -51,24 +51,14 @@ def test_other_files_are_not_clients(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize(
-    "lines",
-    [
-        ("exit 1",),
-        ("echo 'Welcome to Claude!'",),
-        ("echo '2.1.15 (Claude Code)' >&2",),
-        ("printf '\\377\\n'",),
-    ],
+    "lines", [("exit 1",), ("echo '2.1.15 (Claude Code)' >&2",), ("printf '\\377\\n'",)]
 )
 def test_a_client_without_a_version_is_listed(tmp_path: Path, lines: tuple[str, ...]) -> None:
     path = program(tmp_path / "bin" / "claude", *lines)
     assert installed_clients(tmp_path, tmp_path / "bin") == (Client(path, None),)
-
-
-def test_a_binary_for_another_machine_is_listed_without_a_version(tmp_path: Path) -> None:
-    path = tmp_path / "bin" / "claude"
-    program(path)
-    path.write_bytes(b"\x7fELF of elsewhere")
-    assert installed_clients(tmp_path, path.parent) == (Client(str(path), None),)
+    # A binary for another machine.
+    Path(path).write_bytes(b"\x7fELF of elsewhere")
+    assert installed_clients(tmp_path, tmp_path / "bin") == (Client(path, None),)
 
 
 def test_asking_for_the_version_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -108,14 +98,6 @@ def test_clients_are_asked_concurrently_with_progress(tmp_path: Path) -> None:
         Client(f"{tmp_path}/b/claude", "2.1.325"),
     )
     assert ticks[0] == (0, 2)
-
-
-def test_programs_are_found_as_in_a_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first, second = program(tmp_path / "a" / "ctx"), program(tmp_path / "b:c" / "ctx")
-    (tmp_path / "d" / "ctx").mkdir(parents=True)
-    monkeypatch.chdir(tmp_path)
-    folders = ["", ".", "a", f"{tmp_path}/d", f"{tmp_path}/a", f"{tmp_path}/b:c", "/nowhere"]
-    assert list(program_runs.programs("ctx", folders)) == [first, second]
 
 
 @pytest.mark.slow
@@ -174,18 +156,9 @@ def test_what_older_clients_know(version: str, known: list[str]) -> None:
     assert [name for name in names if not clients.breaks_hooks(name, version)] == known
 
 
-@pytest.mark.parametrize("version", ["2.1.101", "2.1.110", "2.1.325", "3.0.0-beta.1"])
+@pytest.mark.parametrize("version", ["2.1.101", "3.0.0-beta.1"])
 def test_newer_clients_pass_over_what_they_do_not_know(version: str) -> None:
     assert not any(clients.breaks_hooks(name, version) for name in [*LATER, "Foo", ""])
-
-
-@pytest.mark.parametrize(
-    ("event", "before", "since"),
-    [("TeammateIdle", "2.1.32", "2.1.33"), ("PermissionDenied", "2.1.88", "2.1.89")],
-)
-def test_an_event_since_it_is_there(event: str, before: str, since: str) -> None:
-    assert clients.breaks_hooks(event, before)
-    assert not clients.breaks_hooks(event, since)
 
 
 @pytest.mark.parametrize("version", ["1.0.80", "2.0.47", "2.1.5", "2.1.15", "2.1.90", "2.1.325"])

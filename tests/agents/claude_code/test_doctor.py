@@ -2,8 +2,8 @@
 
 import json
 import os
+import shutil
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import pytest
 
 from ctx import __version__
 from ctx.agents.claude_code import clients, registration
-from ctx.agents.claude_code.doctor import Diagnosis, examine
+from ctx.agents.claude_code.doctor import CHECKS, examine
 from ctx.agents.claude_code.settings import Setup
 from ctx.agents.host_setup import hook_commands, skill
 from ctx.cli.settings import Settings, variables
@@ -19,55 +19,54 @@ from ctx.ids import CLI_SESSION
 from ctx.operations.store_checks import DoctorCheck
 from ctx.workspace import Environment
 
-Register = Callable[..., Path]
+
+class Machine:
+    """A user with programs and settings."""
+
+    def __init__(self, home: Path, programs: Path, folder: Path) -> None:
+        self.programs = programs
+        self.claude = home / ".claude"
+        self.claude.mkdir()
+        self.settings = self.claude / "settings.json"
+        self.folder = folder
+
+    def program(self, name: str, says: str) -> None:
+        path = self.programs / name
+        path.write_text(f"#!/bin/sh\necho '{says}'\n")
+        path.chmod(0o755)
+
+    def client(self, version: str = "2.1.325") -> None:
+        self.program("claude", f"{version} (Claude Code)")
+
+    def checks(self, name: str, folder: Path | None = None) -> list[DoctorCheck]:
+        place = str(folder or self.folder)
+        found = Settings.from_environment()._replace(folder=place)
+        around = Environment(place, found.user_store, found.environment, (), CLI_SESSION)
+        there = clients.find_clients(variables()["PATH"], found.expanded("~"), found.claude_folder)
+        setup = Setup(around, found.claude_folder, there, variables())
+        if name in CHECKS:
+            # Running every hook takes time.
+            return list(CHECKS[name](setup))
+        return [check for check in examine(setup).checks if check.name == name]
+
+    def told(self, name: str, folder: Path | None = None) -> list[tuple[str, str, str]]:
+        return [(each.state, each.seen, each.advice) for each in self.checks(name, folder)]
+
+    def states(self, name: str, folder: Path | None = None) -> list[str]:
+        return [each.state for each in self.checks(name, folder)]
 
 
 @pytest.fixture
-def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The first folder on the PATH."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
-    return folder
+def machine(
+    surroundings: Path, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Machine:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+    return Machine(surroundings, programs, folder)
 
 
-def program(path: Path, says: str) -> None:
-    path.write_text(f"#!/bin/sh\necho '{says}'\n")
-    path.chmod(0o755)
-
-
-def this_ctx(programs: Path) -> None:
-    (programs / "ctx").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m ctx "$@"\n')
-    (programs / "ctx").chmod(0o755)
-
-
-@pytest.fixture
-def claude(surroundings: Path) -> Path:
-    folder = surroundings / ".claude"
-    folder.mkdir()
-    return folder
-
-
-def diagnosis(folder: Path) -> Diagnosis:
-    found = Settings.from_environment()._replace(folder=str(folder))
-    around = Environment(str(folder), found.user_store, found.environment, (), CLI_SESSION)
-    there = clients.find_clients(variables()["PATH"], found.expanded("~"), found.claude_folder)
-    return examine(Setup(around, found.claude_folder, there, variables()))
-
-
-def about(name: str, folder: Path) -> list[DoctorCheck]:
-    return checks_named(name, diagnosis(folder))
-
-
-def checks_named(name: str, found: Diagnosis) -> list[DoctorCheck]:
-    return [check for check in found.checks if check.name == name]
-
-
-def states(name: str, folder: Path) -> list[str]:
-    return [check.state for check in about(name, folder)]
-
-
-def settings(path: Path, entries: dict[str, Any], **more: Any) -> None:
+def register(path: Path, entries: dict[str, Any], **more: Any) -> None:
     path.parent.mkdir(exist_ok=True)
     hooks = {event: [group] for event, group in entries.items()}
     path.write_text(json.dumps({"hooks": hooks, **more}, indent=2))
@@ -81,453 +80,278 @@ def one(event: str, command: str) -> dict[str, Any]:
     return {event: {"matcher": "", "hooks": [{"type": "command", "command": command}]}}
 
 
-# Clients
+def without(entries: dict[str, Any], *events: str) -> dict[str, Any]:
+    return {event: group for event, group in entries.items() if event not in events}
 
 
-def test_clients_are_listed_with_their_versions(programs: Path, folder: Path) -> None:
-    assert about("client", folder) == [
-        DoctorCheck(
-            "client",
-            "warning",
-            "Claude Code is neither on the PATH nor in one of its usual places.",
-            ("Install it, then run `ctx install` again. ctx does not find one inside an editor."),
-        )
-    ]
-    program(programs / "claude", "2.1.325 (Claude Code)")
-    assert about("client", folder) == [
-        DoctorCheck("client", "ok", f"Claude Code 2.1.325: {programs}/claude", "")
-    ]
-    program(programs / "claude", "Segmentation fault")
-    (check,) = about("client", folder)
-    assert (check.state, check.seen) == (
-        "warning",
-        f"{programs}/claude does not print its version.",
-    )
+def test_clients_are_listed_with_their_versions(machine: Machine) -> None:
+    ((state, seen, advice),) = machine.told("client")
+    assert state == "warning"
+    assert "neither on the PATH nor in one of its usual places" in seen
+    assert "`ctx install` again" in advice
+    machine.client()
+    shown = f"Claude Code 2.1.325: {machine.programs}/claude"
+    assert machine.told("client") == [("ok", shown, "")]
+    machine.program("claude", "Segmentation fault")
+    ((state, seen, _),) = machine.told("client")
+    assert (state, seen.split()[1:]) == ("warning", "does not print its version.".split())
 
 
 # Settings and hooks
 
 
-def test_missing_hooks_are_a_problem(programs: Path, claude: Path, folder: Path) -> None:
-    assert about("hooks", folder) == [
-        DoctorCheck(
-            "hooks",
-            "problem",
-            "No hook of ctx is registered with Claude Code.",
-            "`ctx install` registers them.",
-        )
-    ]
-    assert about("hooks run", folder) == []
+def test_hooks_are_all_registered_and_run_or_missing(machine: Machine) -> None:
+    ((state, seen, advice),) = machine.told("hooks")
+    assert (state, advice) == ("problem", "`ctx install` registers them.")
+    assert seen.startswith("No hook of ctx is registered")
+    assert machine.told("hooks run") == []
+    machine.client()
+    register(machine.settings, users("2.1.325"))
+    assert machine.told("hooks") == [("ok", f"9 in {machine.settings}, up to date", "")]
+    ((state, seen, _),) = machine.told("hooks run")
+    assert (state, seen.count(","), seen.endswith("pre-edit: fine")) == ("ok", 8, True)
 
 
-def test_complete_hooks_are_ok(programs: Path, claude: Path, folder: Path) -> None:
-    program(programs / "claude", "2.1.325 (Claude Code)")
-    settings(claude / "settings.json", users("2.1.325"))
-    found = diagnosis(folder)
-    assert checks_named("hooks", found) == [
-        DoctorCheck("hooks", "ok", f"9 in {claude}/settings.json, up to date", "")
-    ]
-    assert checks_named("hooks run", found) == [
-        DoctorCheck(
-            "hooks run",
-            "ok",
-            "tried session-start, prompt-submit, stop, post-tool-use, post-tool-use-failure,"
-            " pre-compact, session-end, subagent-stop, pre-edit: fine",
-            "",
-        )
-    ]
-
-
-def test_an_event_that_a_client_does_not_accept_is_a_problem(
-    programs: Path, claude: Path, folder: Path
+def test_an_event_that_one_client_does_not_accept_is_a_problem(
+    machine: Machine, repo: Path
 ) -> None:
-    program(programs / "claude", "2.0.47 (Claude Code)")
-    command = registration.plain_command("post-tool-use-failure")
-    settings(claude / "settings.json", one("PostToolUseFailure", command))
-    assert about("client settings", folder) == [
-        DoctorCheck(
-            "client settings",
-            "problem",
-            f"{claude}/settings.json, line 3, column 5: Claude Code 2.0.47 does not know"
-            " PostToolUseFailure, and drops all hooks of the file for it.",
-            "`ctx install` removes our hook from it.",
-        )
-    ]
-
-
-@pytest.mark.parametrize("name", ["Foo", "PostToolUseFailure"])
-def test_a_foreign_event_that_a_client_does_not_accept_is_a_problem(
-    programs: Path, claude: Path, folder: Path, name: str
-) -> None:
-    """One client that does not accept it is enough."""
-    old = claude / "local"
-    old.mkdir()
-    program(programs / "claude", "2.1.325 (Claude Code)")
-    program(old / "claude", "2.0.47 (Claude Code)")
-    settings(claude / "settings.json", {**users("2.0.47"), name: {"hooks": []}})
-    found = diagnosis(folder)
-    line = (claude / "settings.json").read_text().splitlines().index(f'    "{name}": [') + 1
-    assert checks_named("client settings", found) == [
-        DoctorCheck(
-            "client settings",
-            "problem",
-            f"{claude}/settings.json, line {line}, column 5: Claude Code 2.0.47 does not know"
-            f" {name}, and drops all hooks of the file for it.",
-            f"Remove it, or update {old}/claude.",
-        )
-    ]
-    # Nobody is told that all is well with that file.
-    assert checks_named("hooks", found) == []
-    (old / "claude").unlink()
-    (claude / "settings.json").write_text(json.dumps({"hooks": {name: []}}))
-    assert states("client settings", folder) == []
-
-
-def test_the_advice_for_local_settings_is_to_edit_them(
-    programs: Path, claude: Path, repo: Path
-) -> None:
-    """`ctx install` does not change the local settings of a project."""
-    program(programs / "claude", "2.0.47 (Claude Code)")
+    machine.client("2.0.47")
+    register(machine.settings, one("PostToolUseFailure", "ctx hook post-tool-use-failure || true"))
+    ((state, seen, advice),) = machine.told("client settings")
+    assert (state, advice) == ("problem", "`ctx install` removes our hook from it.")
+    assert "line 3, column 5: Claude Code 2.0.47 does not know PostToolUseFailure" in seen
+    # `ctx install` does not change the local settings of a project.
     local = repo / ".claude" / "settings.local.json"
-    settings(local, one("PostToolUseFailure", "ctx hook post-tool-use-failure || true"))
-    (check,) = about("client settings", repo)
-    assert check.advice == f"Remove it, or update {programs}/claude."
+    register(local, one("PostToolUseFailure", "ctx hook post-tool-use-failure || true"))
+    by_hand = f"Remove it, or update {machine.programs}/claude."
+    assert machine.told("client settings", repo)[1][2] == by_hand
+    local.unlink()
+    old = machine.claude / "local"
+    old.mkdir()
+    shutil.copy(machine.programs / "claude", old / "claude")
+    machine.client()
+    for name in ("Foo", "PostToolUseFailure"):
+        register(machine.settings, {**users("2.0.47"), name: {"hooks": []}})
+        ((state, _, advice),) = machine.told("client settings")
+        assert (state, advice) == ("problem", f"Remove it, or update {old}/claude.")
+        # Nobody is told that all is well with that file.
+        assert machine.told("hooks") == []
+    register(machine.settings, {**users("2.0.47"), "Notification": {"hooks": []}})
+    assert machine.states("client settings") == []
+    assert machine.states("hooks") == ["ok"]
 
 
-def test_foreign_events_that_all_clients_accept_are_ok(
-    programs: Path, claude: Path, folder: Path
-) -> None:
-    program(programs / "claude", "2.0.47 (Claude Code)")
-    settings(claude / "settings.json", {**users("2.0.47"), "Notification": {"hooks": []}})
-    found = diagnosis(folder)
-    assert checks_named("client settings", found) == []
-    assert [check.state for check in checks_named("hooks", found)] == ["ok"]
-
-
-def without(entries: dict[str, Any], *events: str) -> dict[str, Any]:
-    return {event: group for event, group in entries.items() if event not in events}
-
-
-def test_some_missing_hooks_are_a_problem(programs: Path, claude: Path, repo: Path) -> None:
-    program(programs / "claude", "2.1.325 (Claude Code)")
-    settings(claude / "settings.json", without(users("2.1.325"), "Stop", "SessionEnd"))
-    missing = DoctorCheck(
-        "hooks", "problem", "Not registered: Stop, SessionEnd.", "`ctx install` registers them."
-    )
-    assert about("hooks", repo) == [missing]
+def test_some_missing_hooks_are_a_problem(machine: Machine, repo: Path) -> None:
+    machine.client()
+    shared = repo / ".claude" / "settings.json"
+    register(machine.settings, without(users("2.1.325"), "Stop", "SessionEnd"))
+    missing = ("problem", "Not registered: Stop, SessionEnd.", "`ctx install` registers them.")
+    assert machine.told("hooks", repo) == [missing]
     # Who has them in the project too has them.
-    settings(repo / ".claude" / "settings.json", registration.project_entries())
-    assert states("hooks", repo) == ["ok", "ok"]
-    (claude / "settings.json").unlink()
-    shared = without(registration.project_entries(), "Stop", "SessionEnd")
-    settings(repo / ".claude" / "settings.json", shared)
+    register(shared, registration.project_entries())
+    assert machine.states("hooks", repo) == ["ok", "ok"]
+    machine.settings.unlink()
+    register(shared, without(registration.project_entries(), "Stop", "SessionEnd"))
     advice = "`ctx install --project` registers them."
-    assert about("hooks", repo) == [missing._replace(advice=advice)]
+    assert machine.told("hooks", repo) == [(*missing[:2], advice)]
 
 
-def test_hooks_with_a_narrow_matcher_are_reported(
-    programs: Path, claude: Path, folder: Path
-) -> None:
-    program(programs / "claude", "2.1.325 (Claude Code)")
+def test_hooks_with_a_narrow_matcher_are_reported(machine: Machine) -> None:
+    machine.client()
     entries = users("2.1.325")
     # The last two leave nothing out.
-    matchers = {
-        "SessionStart": "resume",
-        "PostToolUse": "Bash|Write",
-        "PreCompact": "*",
-        "Stop": "x",
-    }
+    matchers = {"SessionStart": "resume", "PostToolUse": "Bash|W", "PreCompact": "*", "Stop": "x"}
     for event, matcher in matchers.items():
         entries[event] = {**entries[event], "matcher": matcher}
-    settings(claude / "settings.json", entries)
-    assert about("hooks", folder) == [
-        DoctorCheck(
-            "hooks",
-            "warning",
-            f"{claude}/settings.json runs {event} only for `{matchers[event]}`.",
-            'Set its matcher to "" unless this is intended: ctx does not see other calls.',
-        )
-        for event in ("SessionStart", "PostToolUse")
-    ]
+    register(machine.settings, entries)
+    seen = [f"{machine.settings} runs {event} only for `{matchers[event]}`." for event in matchers]
+    assert [each[:2] for each in machine.told("hooks")] == [("warning", each) for each in seen[:2]]
 
 
-def test_modified_command_lines_of_our_hooks_are_accepted(
-    programs: Path, claude: Path, folder: Path
-) -> None:
-    """They are not missing, and cannot be updated."""
-    program(programs / "claude", "2.1.325 (Claude Code)")
+def test_modified_command_lines_of_our_hooks_are_accepted(machine: Machine) -> None:
+    """They are not missing, and cannot be updated. Those of others are ignored."""
+    machine.client()
     lines = (
         "ctx hook stop 2>/dev/null || true",
-        "cd / && ctx hook stop",
         "sh -c 'ctx hook stop'",
         "CTX_HOME=/data ctx hook stop",
+        "notify-send done",
+        "echo ctx",
+        "ctx status",
     )
     hooks: list[dict[str, Any]] = [{"type": "command", "command": line} for line in lines]
     hooks.append({"type": "command", "command": "ctx", "args": ["hook", "stop"]})
-    settings(
-        claude / "settings.json", {"Stop": {"hooks": hooks}, **without(users("2.1.325"), "Stop")}
-    )
-    assert about("hooks", folder) == [
-        DoctorCheck(
-            "hooks",
-            "warning",
-            f"{claude}/settings.json, line {number}, column 11: a hook of ctx that `ctx install`"
-            f" does not manage, for Stop: {line}",
-            "Remove it, then run `ctx install`; otherwise the hook runs twice.",
-        )
-        for number, line in zip((6, 10, 14, 18, 22), [*lines, "ctx hook stop"], strict=True)
+    entries = {"Stop": {"hooks": hooks}, **without(users("2.1.325"), "Stop")}
+    register(machine.settings, entries)
+    found = machine.told("hooks")
+    assert {state for state, _, _ in found} == {"warning"}
+    assert [(seen.split(",")[1], seen.partition("Stop: ")[2]) for _, seen, _ in found] == [
+        (" line 6", lines[0]),
+        (" line 10", lines[1]),
+        (" line 14", lines[2]),
+        (" line 30", "ctx hook stop"),
     ]
 
 
-def test_foreign_hooks_are_ignored(programs: Path, claude: Path, folder: Path) -> None:
-    program(programs / "claude", "2.1.325 (Claude Code)")
-    entries = users("2.1.325")
-    for command in ("notify-send done", "echo ctx", "ctx status"):
-        entries["Stop"]["hooks"].append({"type": "command", "command": command})
-    settings(claude / "settings.json", entries)
-    assert states("hooks", folder) == ["ok"]
-
-
-def test_outdated_hooks_are_a_warning(programs: Path, claude: Path, folder: Path) -> None:
-    gone = hook_commands.command_line("stop", interpreter="/gone/python", entry=registration.ENTRY)
-    program(programs / "claude", "2.1.325 (Claude Code)")
-    settings(claude / "settings.json", {**users("2.1.325"), **one("Stop", gone)})
-    found = diagnosis(folder)
-    assert checks_named("hooks", found) == [
-        DoctorCheck(
-            "hooks",
-            "warning",
-            f"{claude}/settings.json has hooks that differ from those of this ctx.",
-            "`ctx install` updates them.",
-        )
-    ]
-    fine, check = checks_named("hooks run", found)
-    assert (fine.state, check.state) == ("ok", "problem")
-    assert check.seen.startswith("stop: it does nothing.")
-    assert "/gone/python" in check.seen
-    assert check.advice == f"`ctx install` registers it again. Now it is: {gone}"
-
-
-def test_hooks_of_a_removed_package_are_a_problem(
-    programs: Path, claude: Path, folder: Path
-) -> None:
+def test_outdated_hooks_are_a_warning(machine: Machine) -> None:
+    machine.client()
     entry = "/gone/ctx/agents/claude_code/entry.py"
-    command = hook_commands.command_line("stop", interpreter=sys.executable, entry=entry)
-    settings(claude / "settings.json", one("Stop", command))
-    (check,) = about("hooks run", folder)
-    assert check.state == "problem"
-    assert check.seen.startswith("stop: it does nothing. ")
-    assert entry in check.seen
-    assert check.advice == f"`ctx install` registers it again. Now it is: {command}"
+    for interpreter, script in ((sys.executable, entry), ("/gone/python", registration.ENTRY)):
+        gone = hook_commands.command_line("stop", interpreter=interpreter, entry=script)
+        register(machine.settings, {**users("2.1.325"), **one("Stop", gone)})
+        ((state, seen, advice),) = machine.told("hooks")
+        assert (state, advice) == ("warning", "`ctx install` updates them.")
+        assert seen == f"{machine.settings} has hooks that differ from those of this ctx."
+    fine, (state, seen, advice) = machine.told("hooks run")
+    assert (fine[0], state) == ("ok", "problem")
+    assert seen.startswith("stop: it does nothing.")
+    assert "/gone/python" in seen
+    assert advice == f"`ctx install` registers it again. Now it is: {gone}"
 
 
-def test_hooks_of_a_project_need_ctx_on_the_path(programs: Path, claude: Path, repo: Path) -> None:
-    settings(repo / ".claude" / "settings.json", registration.project_entries())
+def test_hooks_of_a_project_need_ctx_on_the_path(machine: Machine, repo: Path) -> None:
+    shared = repo / ".claude" / "settings.json"
+    register(shared, registration.project_entries())
     below = repo / "src"
     below.mkdir()
-    found = diagnosis(below)
-    assert checks_named("hooks", found) == [
-        DoctorCheck("hooks", "ok", f"8 in {repo}/.claude/settings.json, up to date", "")
-    ]
-    (missing,) = checks_named("hooks run", found)
-    assert missing.state == "problem"
-    words = "session-start, prompt-submit, stop, post-tool-use, pre-compact, session-end"
-    assert missing.seen.startswith(f"{words}, subagent-stop, pre-edit: it does nothing.")
-    assert missing.advice == (
-        "`ctx hook session-start || true` needs this ctx on the PATH of the client."
-    )
-    this_ctx(programs)
-    settings(repo / ".claude" / "settings.json", one("Stop", "ctx hook stop || true"))
-    assert states("hooks run", below) == ["ok"]
+    assert machine.told("hooks", below) == [("ok", f"8 in {shared}, up to date", "")]
+    ((state, seen, advice),) = machine.told("hooks run", below)
+    assert (state, seen.count(",")) == ("problem", 7)
+    assert advice.startswith("`ctx hook session-start || true` needs this ctx on the PATH")
+    (machine.programs / "ctx").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m ctx "$@"\n')
+    (machine.programs / "ctx").chmod(0o755)
+    register(shared, one("Stop", "ctx hook stop || true"))
+    assert machine.states("hooks run", below) == ["ok"]
 
 
-def test_an_enabled_plugin_provides_the_hooks(programs: Path, claude: Path, folder: Path) -> None:
-    settings(claude / "settings.json", {}, enabledPlugins={"ctx@ctx-memory": True})
-    found = diagnosis(folder)
-    assert checks_named("hooks", found) == [
-        DoctorCheck("hooks", "ok", "the plugin `ctx` is enabled", "")
-    ]
+def test_an_enabled_plugin_provides_the_hooks_and_the_skill(machine: Machine) -> None:
+    for plugins in ({"ctx@ctx-memory": False}, {"other@x": True}, ["ctx@x"], 7):
+        register(machine.settings, {}, enabledPlugins=plugins)
+        assert machine.states("hooks") == ["problem"]
+    register(machine.settings, {}, enabledPlugins={"ctx@ctx-memory": True})
+    assert machine.told("hooks") == [("ok", "the plugin `ctx` is enabled", "")]
     # They are plain `ctx`, which is not there.
-    assert [check.state for check in checks_named("hooks run", found)] == ["problem"]
-    # It brings its own skill.
-    assert checks_named("skill", found) == []
+    assert machine.states("hooks run") == ["problem"]
+    assert machine.states("skill") == []
 
 
-@pytest.mark.parametrize("plugins", [{"ctx@ctx-memory": False}, {"other@x": True}, ["ctx@x"], 7])
-def test_a_disabled_plugin_does_not_count(
-    programs: Path, claude: Path, folder: Path, plugins: object
-) -> None:
-    settings(claude / "settings.json", {}, enabledPlugins=plugins)
-    assert states("hooks", folder) == ["problem"]
+FIX = "Fix the file: as it is, the client reads no hooks from it."
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("data", "seen", "advice"),
     [
-        ("{", "settings.json, line 1"),
-        ('{\n  // why\n  "model": "x"\n}', "settings.json, line 2"),
-        ("[]", "settings.json is not an object."),
-        ('{"disableAllHooks": true}', "settings.json disables all hooks."),
-    ],
-)
-def test_invalid_settings_are_a_problem(
-    programs: Path, claude: Path, folder: Path, text: str, words: str
-) -> None:
-    (claude / "settings.json").write_text(text)
-    (check,) = about("client settings", folder)
-    assert check.state == "problem"
-    assert words in check.seen
-    assert check.advice
-
-
-@pytest.mark.parametrize(
-    ("text", "advice"),
-    [
-        ("{", "Fix the file: as it is, the client reads no hooks from it."),
-        ("[]", "Fix the file: as it is, the client reads no hooks from it."),
-        (b"\xff", "Save the file as UTF-8."),
-        (None, "Replace the link by a plain file."),
+        (b"{", ", line 1", FIX),
+        (b"[]", " is not an object.", FIX),
+        (b"\xff", ", line 1", "Save the file as UTF-8."),
+        (None, "", "Replace the link by a plain file."),
     ],
 )
 def test_unreadable_settings_are_reported_before_missing_hooks(
-    programs: Path, claude: Path, folder: Path, text: str | bytes | None, advice: str
+    machine: Machine, data: bytes | None, seen: str, advice: str
 ) -> None:
     """The advice never names a command that would fail."""
-    path = claude / "settings.json"
-    if text is None:
-        path.symlink_to(path)
+    if data is None:
+        machine.settings.symlink_to(machine.settings)
     else:
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    found = diagnosis(folder)
-    (check,) = checks_named("client settings", found)
+        machine.settings.write_bytes(data)
+    (check,) = machine.checks("client settings")
     assert (check.state, check.advice) == ("problem", advice)
-    assert str(path) in check.seen
-    assert (
-        checks_named("hooks", found)[0].advice == f"Fix {path}, then `ctx install` registers them."
-    )
-    assert checks_named("skill", found)[0].advice == f"Fix {path}, then `ctx install` writes it."
+    assert f"{machine.settings}{seen}" in check.seen
+    fix = f"Fix {machine.settings}, then `ctx install`"
+    assert machine.checks("hooks")[0].advice == f"{fix} registers them."
+    assert machine.checks("skill")[0].advice == f"{fix} writes it."
 
 
-def test_a_file_in_place_of_the_store_is_reported(
-    programs: Path, claude: Path, surroundings: Path, folder: Path
-) -> None:
-    home = surroundings / ".ctx"
-    home.write_text("")
-    found = diagnosis(folder)
-    assert checks_named("store", found) == [
-        DoctorCheck(
-            "store",
-            "problem",
-            f"{home} is not a folder, so it cannot be the user store.",
-            "Move it away, or set CTX_HOME to a folder.",
-        )
-    ]
-    assert checks_named("hooks", found)[0].advice == (
-        f"Move {home} away, then `ctx install` registers them."
-    )
-    assert checks_named("PATH", found) != []
-
-
-@pytest.mark.parametrize("name", ["settings.json", "settings.local.json"])
-def test_hooks_disabled_by_a_project_are_reported(
-    programs: Path, claude: Path, repo: Path, name: str
-) -> None:
-    settings(repo / ".claude" / name, {}, disableAllHooks=True)
-    assert [check.seen for check in about("client settings", repo)] == [
-        f"{repo}/.claude/{name} disables all hooks."
-    ]
-
-
-def test_valid_or_missing_settings_are_not_reported(
-    programs: Path, claude: Path, folder: Path
-) -> None:
+def test_settings_that_the_client_does_not_use_are_reported(machine: Machine, repo: Path) -> None:
     for text in (None, "", "{}", '{"disableAllHooks": false}'):
         if text is not None:
-            (claude / "settings.json").write_text(text)
-        assert about("client settings", folder) == []
+            machine.settings.write_text(text)
+        assert machine.told("client settings") == []
+    machine.settings.write_text('{\n  // why\n  "model": "x"\n}')
+    ((state, seen, _),) = machine.told("client settings")
+    assert (state, "settings.json, line 2" in seen) == ("problem", True)
+    machine.settings.unlink()
+    for name in ("settings.json", "settings.local.json"):
+        register(repo / ".claude" / name, {}, disableAllHooks=True)
+        seen = f"{repo}/.claude/{name} disables all hooks."
+        assert [each[:2] for each in machine.told("client settings", repo)] == [("problem", seen)]
+        (repo / ".claude" / name).unlink()
+
+
+def test_a_file_in_place_of_the_store_is_reported(machine: Machine, surroundings: Path) -> None:
+    home = surroundings / ".ctx"
+    home.write_text("")
+    ((state, seen, advice),) = machine.told("store")
+    assert (state, advice) == ("problem", "Move it away, or set CTX_HOME to a folder.")
+    assert seen.startswith(f"{home} is not a folder")
+    advice = f"Move {home} away, then `ctx install` registers them."
+    assert machine.checks("hooks")[0].advice == advice
+    assert machine.checks("PATH") != []
 
 
 # The programs of our name
 
 
 def test_another_ctx_on_the_path_is_reported(
-    programs: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert about("PATH", folder)[0].seen == "`ctx` is not on the PATH."
-    program(programs / "ctx", "ctx version 1.4.2 (go1.22)")
-    ours = os.path.dirname(sys.executable)
-    assert about("PATH", folder) == [
-        DoctorCheck(
-            "PATH",
+    ours, path = os.path.dirname(sys.executable), machine.programs / "ctx"
+    for says, state, seen in (
+        ("", "warning", "`ctx` is not on the PATH."),
+        ("ctx version 1.4.2 (go1.22)", "warning", f"`ctx` is {path}, and that is another program."),
+        (
+            "ctx 99.0.0",
             "warning",
-            f"`ctx` is {programs}/ctx, and that is another program.",
-            f"Put {ours} before everything else on the PATH.",
-        )
-    ]
-    program(programs / "ctx", "ctx 99.0.0")
-    assert about("PATH", folder)[0].seen == (
-        f"`ctx` is {programs}/ctx, and that is ctx 99.0.0; this is {__version__}."
-    )
-    program(programs / "ctx", f"ctx {__version__}")
-    assert states("PATH", folder) == ["ok"]
-    (programs / "ctx").write_text("no program\n")
-    assert states("PATH", folder) == ["warning"]
-    (programs / "ctx").chmod(0o600)
-    monkeypatch.setenv("PATH", f":.:{programs}:{ours}")
-    assert about("PATH", folder) == [
-        DoctorCheck("PATH", "ok", f"`ctx` is {ours}/ctx, this one", "")
-    ]
+            f"`ctx` is {path}, and that is ctx 99.0.0; this is {__version__}.",
+        ),
+        (f"ctx {__version__}", "ok", f"`ctx` is {path}, of the same version as this one"),
+    ):
+        if says:
+            machine.program("ctx", says)
+        ((found, told, advice),) = machine.told("PATH")
+        assert (found, told, bool(advice)) == (state, seen, state == "warning")
+    path.write_text("no program\n")
+    assert machine.states("PATH") == ["warning"]
+    path.chmod(0o600)
+    monkeypatch.setenv("PATH", f":.:{machine.programs}:{ours}")
+    assert machine.told("PATH") == [("ok", f"`ctx` is {ours}/ctx, this one", "")]
 
 
 # The skill
 
 
-def test_the_state_of_the_skill_is_reported(programs: Path, claude: Path, folder: Path) -> None:
-    place = claude / "skills" / "ctx"
-    assert states("skill", folder) == ["warning"]
+def test_the_state_of_the_skill_is_reported(machine: Machine) -> None:
+    place = machine.claude / "skills" / "ctx"
+    page = place / "SKILL.md"
+    assert machine.states("skill") == ["warning"]
     skill.write(str(place))
-    assert about("skill", folder) == [DoctorCheck("skill", "ok", f"{place}, up to date", "")]
-    (place / "SKILL.md").write_text("Mine.\n")
-    assert about("skill", folder) == [DoctorCheck("skill", "ok", f"{place}, changed by you", "")]
-    ours = skill.files()["SKILL.md"]
-    (place / "SKILL.md").write_text(f"Mine.\n{ours}")
-    assert about("skill", folder) == [DoctorCheck("skill", "ok", f"{place}, changed by you", "")]
-    (place / "SKILL.md").write_text(f"Mine.\n{skill.add_mark('As it was once.')}")
-    assert about("skill", folder) == [
-        DoctorCheck(
-            "skill",
-            "warning",
-            f"{place} was changed by you and is from another version of ctx.",
-            "`ctx install` updates it, and keeps your pages as *.edited.",
-        )
-    ]
+    assert machine.told("skill") == [("ok", f"{place}, up to date", "")]
+    for text in ("Mine.\n", f"Mine.\n{skill.files()['SKILL.md']}"):
+        page.write_text(text)
+        assert machine.told("skill") == [("ok", f"{place}, changed by you", "")]
+    page.write_text(f"Mine.\n{skill.add_mark('As it was once.')}")
+    ((state, seen, advice),) = machine.told("skill")
+    assert (state, advice.endswith("keeps your pages as *.edited.")) == ("warning", True)
+    assert seen == f"{place} was changed by you and is from another version of ctx."
     skill.write(str(place))
     (place / "examples.md").unlink()
-    assert about("skill", folder) == [
-        DoctorCheck(
-            "skill",
-            "warning",
-            f"{place} is from another version of ctx.",
-            "`ctx install` updates it.",
-        )
-    ]
+    seen = f"{place} is from another version of ctx."
+    assert machine.told("skill") == [("warning", seen, "`ctx install` updates it.")]
 
 
-def test_the_state_of_a_project_skill_is_reported(programs: Path, claude: Path, repo: Path) -> None:
-    skill.write(str(claude / "skills" / "ctx"))
-    assert states("skill", repo) == ["ok"]
+def test_the_state_of_a_project_skill_is_reported(machine: Machine, repo: Path) -> None:
+    skill.write(str(machine.claude / "skills" / "ctx"))
+    assert machine.states("skill", repo) == ["ok"]
     place = repo / ".claude" / "skills" / "ctx"
     skill.write(str(place))
-    assert states("skill", repo) == ["ok", "ok"]
+    assert machine.states("skill", repo) == ["ok", "ok"]
     (place / "examples.md").unlink()
-    assert about("skill", repo)[1].advice == "`ctx install --project` updates it."
+    assert machine.checks("skill", repo)[1].advice == "`ctx install --project` updates it."
 
 
-def test_nothing_is_reported_twice_in_the_home_folder(
-    programs: Path, claude: Path, surroundings: Path
-) -> None:
-    skill.write(str(claude / "skills" / "ctx"))
-    settings(claude / "settings.json", {}, disableAllHooks=True)
-    found = diagnosis(surroundings)
-    assert len(checks_named("client settings", found)) == 1
-    assert len(checks_named("skill", found)) == 1
+def test_nothing_is_reported_twice_in_the_home_folder(machine: Machine, surroundings: Path) -> None:
+    skill.write(str(machine.claude / "skills" / "ctx"))
+    register(machine.settings, {}, disableAllHooks=True)
+    assert len(machine.checks("client settings", surroundings)) == 1
+    assert len(machine.checks("skill", surroundings)) == 1

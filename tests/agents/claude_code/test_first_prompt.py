@@ -63,10 +63,6 @@ def test_unrelated_passages_are_not_shown(hooks: Hooks) -> None:
     assert submit_prompt(hooks) == NOTHING
 
 
-def test_passages_of_the_same_session_are_not_shown(hooks: Hooks) -> None:
-    assert submit_prompt(hooks, session="earlier") == NOTHING
-
-
 def test_passages_of_the_session_start_are_not_repeated(hooks: Hooks, ctx: Ctx) -> None:
     assert ctx("add", "--type=fact", "--tag=tier:pinned", PROMPT).code == 0
     assert PROMPT in additional(submit_prompt(hooks, session="other"))
@@ -124,17 +120,6 @@ def test_text_cannot_leave_its_line(hooks: Hooks, text: str) -> None:
     assert "<!--" not in given
     assert given.strip()
     assert not without_injected(given).strip()
-
-
-def test_a_store_without_the_table_gives_nothing(hooks: Hooks) -> None:
-    """A store of an earlier version that was not migrated yet."""
-    with closing(sqlite3.connect(hooks.home / "store.db")) as connection, connection:
-        for name in ("ai", "ad", "au"):
-            connection.execute(f"DROP TRIGGER excerpts_{name}")
-        connection.execute("DROP TABLE excerpts_fts")
-        connection.execute("DROP TABLE excerpts")
-    assert submit_prompt(hooks) == NOTHING
-    assert [line for line in hooks.log() if "Traceback" in line] == []
 
 
 def test_a_damaged_index_gives_nothing(hooks: Hooks) -> None:

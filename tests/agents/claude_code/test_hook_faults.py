@@ -28,7 +28,6 @@ from ctx.hook_files import spool
 from tests import installed
 from tests.agents.claude_code.hook_processes import (
     NOTHING,
-    SESSION,
     SILENT,
     WORDS,
     Hooks,
@@ -96,13 +95,9 @@ def _foreign(path: Path) -> None:
         connection.execute("INSERT INTO nodes VALUES ('theirs')")
 
 
-def _overwritten(start: int) -> Callable[[Path], object]:
-    def damage(path: Path) -> None:
-        data = bytearray(path.read_bytes())
-        data[start:] = random.Random(start).randbytes(len(data) - start)
-        path.write_bytes(data)
-
-    return damage
+def _noise(path: Path) -> None:
+    data = path.read_bytes()
+    path.write_bytes(data[:4096] + random.Random(1).randbytes(len(data) - 4096))
 
 
 def _folder(path: Path) -> None:
@@ -111,10 +106,7 @@ def _folder(path: Path) -> None:
 
 
 STORES: dict[str, Callable[[Path], object]] = {
-    "noise": _overwritten(0),
-    "noise after the first page": _overwritten(4096),
-    "a text": lambda path: path.write_text("Dear diary,\n" * 1000),
-    "cut in half": lambda path: os.truncate(path, path.stat().st_size // 2),
+    "noise after the first page": _noise,
     "cut to ten bytes": lambda path: os.truncate(path, 10),
     "another program's": _foreign,
     "a folder": _folder,
@@ -205,9 +197,8 @@ def locked(hooks: Hooks, *statements: str) -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("mode", ["IMMEDIATE", "EXCLUSIVE"])
-def test_hooks_work_while_the_store_is_being_written(hooks: Hooks, mode: str) -> None:
-    with locked(hooks, f"BEGIN {mode}"):
+def test_hooks_work_while_the_store_is_being_written(hooks: Hooks) -> None:
+    with locked(hooks, "BEGIN EXCLUSIVE"):
         ran = run_all(hooks)
         assert "Money is in cents." in additional(ran.pop("session-start"))
         assert ran.pop("prompt-submit") == NOTHING
@@ -215,9 +206,8 @@ def test_hooks_work_while_the_store_is_being_written(hooks: Hooks, mode: str) ->
         assert hooks.log() == []
         assert spooled_events(hooks) == [spool.EVENTS[word] for word in WORDS]
     hooks.settle()
-
-
-def test_hooks_work_while_the_store_is_locked(hooks: Hooks) -> None:
+    shutil.rmtree(hooks.home / "spool")
+    shutil.rmtree(hooks.home / "live")
     alone = ("PRAGMA locking_mode = EXCLUSIVE", "BEGIN EXCLUSIVE", "DELETE FROM pending")
     with locked(hooks, *alone):
         for word, ran in run_all(hooks).items():
@@ -256,15 +246,7 @@ def test_commands_wait_for_the_lock_of_the_store(hooks: Hooks, ctx: Ctx) -> None
     assert [node["content"] for node in nodes] == ["Deploys run on Fridays.", "Money is in cents."]
 
 
-CONFIGS = {
-    "not TOML": "[context\n",
-    "a value of another kind": '[context]\nbudget = "much"\n',
-    "a value that makes no sense": "[hooks]\ntranscript_timeout_seconds = -1\n",
-    "a name that nobody knows": "[contexts]\nbudget = 7\n",
-}
-
-
-@pytest.mark.parametrize("text", CONFIGS.values(), ids=CONFIGS)
+@pytest.mark.parametrize("text", ["[context\n", '[context]\nbudget = "much"\n'])
 def test_invalid_settings_do_not_block_commands(hooks: Hooks, ctx: Ctx, text: str) -> None:
     (hooks.home / "config.toml").write_text(text)
     assert hooks.run("stop", hooks.event("stop", last_assistant_message=REMEMBER)) == NOTHING
@@ -280,24 +262,12 @@ def test_invalid_settings_do_not_block_commands(hooks: Hooks, ctx: Ctx, text: st
     assert [node["content"] for node in nodes] == ["Deploys run on Fridays.", "Money is in cents."]
 
 
-def test_the_reason_why_commands_cannot_run_is_logged(hooks: Hooks) -> None:
-    (hooks.home / "store.db").unlink()
-    (hooks.home / "store.db").write_text("Dear diary,\n" * 1000)
-    assert hooks.run("stop", hooks.event("stop", last_assistant_message=REMEMBER)) == NOTHING
-    hooks.settle()
-    first, second = hooks.log()
-    assert first.startswith("apply E0")
-    assert second == "stop the commands of an agent could not run; they run later"
-    assert spooled_events(hooks) == ["Stop"]
-
-
 # The disk
 
 
-@pytest.mark.parametrize("reason", [errno.ENOSPC, errno.EROFS, errno.EIO, errno.EACCES])
 @pytest.mark.parametrize("word", WORDS)
 def test_a_disk_error_at_any_operation_is_survived(
-    hooks: Hooks, word: str, reason: int, monkeypatch: pytest.MonkeyPatch
+    hooks: Hooks, word: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where a hook would start a whole interpreter, it starts a program that does nothing."""
     monkeypatch.setattr(sys, "executable", shutil.which("true"))
@@ -306,7 +276,7 @@ def test_a_disk_error_at_any_operation_is_survived(
         shutil.rmtree(hooks.home / "spool", ignore_errors=True)
         shutil.rmtree(hooks.home / "live", ignore_errors=True)
         (hooks.home / "hook.log").unlink(missing_ok=True)
-        disk = Disk(stop_at, refuse_with=reason)
+        disk = Disk(stop_at, refuse_with=errno.ENOSPC)
         with disk.installed():
             printed = answer(Hook(word, [], hooks.environment, ClaudeHooks()), lambda: said)
         if disk.operations < stop_at:
@@ -343,30 +313,14 @@ def _no_space() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 
 
-MOUNTS = {
-    "read-only": 'mount --bind "$CTX_HOME" "$CTX_HOME"; mount -o remount,ro,bind "$CTX_HOME"',
-    "full": 'cp -R "$CTX_HOME" "$HOME/copy"; mount -t tmpfs -o size=1m,mode=700 none "$CTX_HOME";'
-    ' cp -R "$HOME/copy/." "$CTX_HOME"; cat /dev/zero > "$CTX_HOME/ballast" 2> /dev/null || true',
-}
-
-
-@pytest.mark.parametrize(
-    ("mount", "reason"),
-    [
-        (MOUNTS["read-only"], "Read-only file system"),
-        (MOUNTS["full"], "No space left on device"),
-    ],
-    ids=MOUNTS,
-)
-def test_hooks_work_on_a_read_only_or_full_disk(hooks: Hooks, mount: str, reason: str) -> None:
+def test_hooks_work_on_a_read_only_disk(hooks: Hooks) -> None:
     alone = installed.with_own_mounts()
+    mount = 'mount --bind "$CTX_HOME" "$CTX_HOME"; mount -o remount,ro,bind "$CTX_HOME"'
+    script = f'set -e; {mount}; exec "$@"'
     for word in WORDS:
-        shutil.rmtree(hooks.home.parent / "copy", ignore_errors=True)
-        script = f'set -e; {mount}; exec "$@"'
-        ran = hooks.run_command(
-            [*alone, "sh", "-c", script, "sh", *command(word)], hooks.event(word)
-        )
-        assert_nothing_stored(word, ran, reason)
+        words = [*alone, "sh", "-c", script, "sh", *command(word)]
+        ran = hooks.run_command(words, hooks.event(word))
+        assert_nothing_stored(word, ran, "Read-only file system")
     hooks.settle()
     assert [path.name for path in hooks.home.iterdir()] == ["store.db"]
 
@@ -423,12 +377,11 @@ def test_the_home_is_found_without_the_variable(
     assert list(folder.iterdir()) == []
 
 
-@pytest.mark.parametrize("home", ["", "relative"])
-def test_hooks_work_in_a_removed_folder(hooks: Hooks, home: str) -> None:
+def test_hooks_work_in_a_removed_folder(hooks: Hooks) -> None:
     """The client runs in a folder that was deleted."""
-    if home:
+    usual = hooks.environment.get("CTX_HOME", "")
+    for word, home in (*((word, usual) for word in ANSWERED), ("stop", "relative")):
         hooks.environment["CTX_HOME"] = home
-    for word in WORDS:
         here = hooks.folder / "here"
         here.mkdir()
         script = 'cd here && rmdir "$PWD" && exec "$@"'
@@ -481,18 +434,6 @@ def test_hooks_end_if_the_client_sends_nothing(limited: Hooks) -> None:
     )
 
 
-def test_hooks_end_if_the_client_sends_half_a_payload(limited: Hooks) -> None:
-    hooks = limited
-    read, write = os.pipe()
-    os.write(write, hooks.event("prompt-submit")[:100])
-    with hooks.started(command("prompt-submit"), stdin=read) as process:
-        assert finish(process) == NOTHING
-    os.close(read)
-    os.close(write)
-    assert hooks.log() == ["prompt-submit took longer than 3.0 s"]
-    assert hooks.spooled() == []
-
-
 @pytest.fixture
 def hanging(limited: Hooks) -> Iterator[Hooks]:
     """A user whose store is on a disk that hangs."""
@@ -528,15 +469,6 @@ def test_a_prompt_is_answered_if_commands_hang(hanging: Hooks) -> None:
     assert spooled_events(hanging) == ["Stop", "UserPromptSubmit"]
 
 
-def test_a_pipe_in_place_of_a_small_file_is_not_waited_for(hooks: Hooks) -> None:
-    stop = hooks.event("stop", last_assistant_message="<ctx:status/>")
-    spool.put(str(hooks.home), spool.new_id(1_768_906_800_000), "stop.-", stop)
-    (hooks.home / "live").mkdir(mode=0o700)
-    os.mkfifo(hooks.home / "live" / f"{SESSION}.before")
-    ran = hooks.run("prompt-submit", hooks.event("prompt-submit"))
-    assert "## Memory status" in additional(ran)
-
-
 @pytest.mark.parametrize("word", ["post-tool-use", "session-start"])
 def test_a_pipe_in_place_of_the_log_is_not_waited_for(limited: Hooks, word: str) -> None:
     """A disk that hangs must not make the client hang."""
@@ -555,7 +487,7 @@ def test_a_pipe_in_place_of_a_repository_is_not_waited_for(hooks: Hooks) -> None
 
 
 def test_hooks_work_without_stdin(hooks: Hooks) -> None:
-    for word in WORDS:
+    for word in ("stop", "session-start"):
         for source in ("<&-", "< /dev/null"):
             script = f'exec "$@" {source}'
             assert hooks.run_command(["sh", "-c", script, "sh", *command(word)], b"") == NOTHING
@@ -565,7 +497,7 @@ def test_hooks_work_without_stdin(hooks: Hooks) -> None:
 
 def test_hooks_work_on_a_terminal(hooks: Hooks) -> None:
     ours, theirs = pty.openpty()
-    for word in WORDS:
+    for word in ("stop", "session-start"):
         with hooks.started(command(word), stdin=theirs) as process:
             assert finish(process) == NOTHING
         (line,) = lines_of(hooks, word)
@@ -574,7 +506,7 @@ def test_hooks_work_on_a_terminal(hooks: Hooks) -> None:
     os.close(theirs)
 
 
-@pytest.mark.parametrize("word", WORDS)
+@pytest.mark.parametrize("word", ["session-start", "stop"])
 def test_hooks_work_if_the_client_closes_its_pipe(hooks: Hooks, word: str) -> None:
     # Twice the same would be taken for a hook that is registered twice.
     *said, last = (hooks.event(word, time=number) for number in range(4))

@@ -4,14 +4,11 @@ It ends with 0, prints nothing or one JSON object that the client accepts, write
 home, and writes a line to its log if and only if something was wrong.
 """
 
-import fcntl
 import json
 import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -31,12 +28,7 @@ from tests.agents.claude_code.hook_inputs import LONE, Inputs
 from tests.agents.claude_code.hook_processes import NOTHING, SILENT, WORDS, Hooks, Ran, reap, sample
 from tests.conftest import Ctx
 
-IN_PROCESS = effort.times(1_200)
-AS_PROCESSES = effort.times(24)
-THREADS = 2
-# Whoever ends a session starts a whole interpreter, which is too dear to be done for each input.
-MOST_ENDINGS = 8
-RETRIES = 9
+IN_PROCESS = effort.times(400)
 SEED = 20260120
 
 OTHER_HOSTS = (CodexHooks(), GeminiHooks())
@@ -69,19 +61,6 @@ class Home:
         if not is_kept:
             assert ran.out == self.host.nothing, told
 
-    def check_process(self, hooks: Hooks, said: bytes) -> None:
-        ran = hooks.run(self.word, said)
-        for _ in range(RETRIES):
-            if not any("took longer" in each for each in hooks.log()):
-                break
-            # On a busy machine it gives up in time, as it should. Here that proves nothing.
-            self._forget_claims()
-            self._forget_unfinished()
-            self._take_kept()
-            self._take_lines()
-            ran = hooks.run(self.word, said)
-        self.check(said, ran)
-
     def _take_kept(self) -> list[bytes]:
         kept = []
         for name in spool.pending_names(self.path):
@@ -97,12 +76,6 @@ class Home:
             folder = live.path_of(self.path, "")
             for name in disk.names(folder):
                 if ".start-" in name:
-                    os.unlink(f"{folder}{name}")
-
-    def _forget_unfinished(self) -> None:
-        for folder in (live.path_of(self.path, ""), spool.path_of(self.path, "")):
-            for name in disk.names(folder):
-                if name.startswith("tmp-") or name.endswith(".tmp"):
                     os.unlink(f"{folder}{name}")
 
     def _take_lines(self) -> list[str]:
@@ -231,50 +204,18 @@ def test_hooks_of_other_hosts_survive_any_input(
     environment = {"HOME": str(quick_home.parent), "CTX_HOME": str(quick_home)}
     environment["CTX_WORKER_AUTOSTART"] = "0"
     home = Home(word, quick_home, host)
-    for said in islice(Inputs(SEED + 2, spool.EVENTS[word], shop), IN_PROCESS // 10):
+    for said in islice(Inputs(SEED + 2, spool.EVENTS[word], shop), IN_PROCESS // 4):
         printed = answer(Hook(word, [], environment, host), lambda said=said: said)  # type: ignore[misc]
         home.check(said, Ran(0, printed, b""))
         reap()
     check_files(quick_home)
 
 
-@pytest.mark.parametrize("word", WORDS)
-def test_hooks_survive_any_input_as_processes(
-    word: str, shop: Path, surroundings: Path, tmp_path: Path
-) -> None:
-    inputs = Inputs(SEED + 1, spool.EVENTS[word], shop)
-    chosen = list(islice(few_endings(word, inputs), AS_PROCESSES))
-    homes = [tmp_path / f"home {number}" / ".ctx" for number in range(THREADS)]
-    for home in homes:
-        shutil.copytree(surroundings / ".ctx", home)
-    before = outside(shop)
-
-    def run(number: int) -> int:
-        hooks = Hooks(homes[number], shop)
-        home = Home(word, homes[number])
-        mine = chosen[number::THREADS]
-        # Others who would look after the spool find that somebody is at it.
-        with open(homes[number] / spool.FOLDER / "LOCK", "w", opener=_private) as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            for said in mine:
-                home.check_process(hooks, said)
-            hooks.close()
-        check_files(homes[number])
-        return len(mine)
-
-    with ThreadPoolExecutor(THREADS) as pool:
-        assert sum(pool.map(run, range(THREADS))) == AS_PROCESSES
-    assert outside(shop) == before
-
-
 COMMAND = "<ctx:remember type='fact'>One.</ctx:remember>"
 ODD_COMMANDS: dict[str, dict[str, Any]] = {
-    "in a number of places": {"last_assistant_message": COMMAND, "prompt_id": COMMAND},
     "in a list": {"last_assistant_message": [COMMAND]},
-    "where a path should be": {"transcript_path": COMMAND},
     "where a session should be": {"session_id": COMMAND},
     "half a character": {"last_assistant_message": f"{COMMAND}{LONE}"},
-    "half a character inside": {"last_assistant_message": COMMAND.replace("One", f"One{LONE}")},
     "no character": {"last_assistant_message": COMMAND.replace("One", "One\0")},
     "many": {"last_assistant_message": "<ctx:remember type='fact'>" * 500},
     "long": {"last_assistant_message": COMMAND.replace("One", "One " * 300_000)},
@@ -298,17 +239,3 @@ def test_commands_in_unusual_events_run_or_are_refused(
     assert len(spool.failed_names(str(hooks.home))) == 1 + ("session_id" in changed)
     assert len([each for each in hooks.log() if each.startswith("stop ")]) <= 2
     hooks.close()
-
-
-def few_endings(word: str, inputs: Inputs) -> Iterator[bytes]:
-    endings = 0
-    for said in inputs:
-        if word == "session-end" and expected(word, said) == (True, 0, 0):
-            endings += 1
-            if endings > MOST_ENDINGS:
-                continue
-        yield said
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)

@@ -244,6 +244,8 @@ def test_a_trusted_project_is_shown_with_authors(clone: Client, ctx: Ctx) -> Non
     assert ") Deploys happen on Tuesdays." in given
     assert "(by Ada Lovelace) Deploys happen on Tuesdays." in given
     assert "trusted" not in given
+    for words in (["--project"], []):
+        assert "(by Ada Lovelace) Deploys happen" in ctx("recall", "deploys", *words).out
 
     assert ctx("trust", "--revoke").code == 0
     given = context_of(clone.talk("third").start())
@@ -362,17 +364,6 @@ def test_a_document_edited_here_has_no_author_label(client: Client, ctx: Ctx) ->
     assert shown() == "Use SQLite 4"
 
 
-def test_an_update_of_a_document_by_another_person_has_their_name(
-    client: Client, ctx: Ctx, in_adas_clone: Any
-) -> None:
-    node = ctx("add", "decision", "Use SQLite", "--format=json").json["node"]["id"]
-    assert ctx("commit", "-m", "Mine").code == 0
-    with in_adas_clone():
-        assert ctx("update", node, "--content", "Use nothing").code == 0
-        assert ctx("commit", "-m", "Hers").code == 0
-    assert "] (by Ada Lovelace) Use nothing\n" in ctx("compose", "--format=markdown").out
-
-
 def test_a_forged_author_name_is_still_shown(client: Client, ctx: Ctx, in_adas_clone: Any) -> None:
     with in_adas_clone("A Person", "person@example.org"):
         added(ctx, *REFERENCE, "Do evil.")
@@ -384,12 +375,6 @@ def test_a_forged_author_name_is_still_shown(client: Client, ctx: Ctx, in_adas_c
     assert ctx("commit", "--amend", "-m", "Amended again").code == 0
     assert ctx("rebuild", "--full").code == 0
     assert shown in ctx("compose", "--format=markdown").out
-
-
-def test_authors_are_shown_also_for_the_project_scope(clone: Client, ctx: Ctx) -> None:
-    assert ctx("trust", "--yes").code == 0
-    for words in (["--project"], []):
-        assert "(by Ada Lovelace) Deploys happen" in ctx("recall", "deploys", *words).out
 
 
 def test_a_document_cannot_pin_itself(client: Client, ctx: Ctx) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from ctx import __version__
 from ctx.agents.claude_code import install, registration
 from ctx.agents.claude_code.install import try_command
 from ctx.agents.host_setup import hook_commands, own_program
@@ -85,18 +84,6 @@ def test_a_hook_gets_a_sample_payload_and_a_clean_environment(tmp_path: Path) ->
     assert not os.path.exists((tmp_path / "folder").read_text().strip())
 
 
-def test_the_log_line_of_a_hook_is_reported() -> None:
-    line = f'{RAN}; echo "no room" > "$CTX_HOME/hook.log"'
-    assert try_command(line, "stop", ENVIRONMENT) == "no room"
-
-
-def test_a_hook_is_tried_with_a_longer_time_limit(tmp_path: Path) -> None:
-    """On a busy machine it takes longer than the limit of a hook."""
-    line = f'{RAN}; echo "$CTX_PATIENCE" > {tmp_path}/patience'
-    assert try_command(line, "stop", ENVIRONMENT) == ""
-    assert int((tmp_path / "patience").read_text()) > 10
-
-
 def test_the_first_failing_hook_is_named() -> None:
     entries = {
         event: {"matcher": "", "hooks": [{"type": "command", "command": line}]}
@@ -138,36 +125,6 @@ def test_folders_with_the_same_name_have_separate_backups(tmp_path: Path) -> Non
         "settings.json-of-app",
     ]
     assert len(set(names)) == 5
-
-
-def test_the_ctx_on_the_path_is_recognised(tmp_path: Path) -> None:
-    ours = os.path.dirname(sys.executable)
-    program = tmp_path / "ctx"
-    variables = {"PATH": f"relative:{tmp_path}"}
-
-    def program_on_path(says: str) -> own_program.Program:
-        program.write_text(f"#!/bin/sh\necho '{says}'\n")
-        program.chmod(0o755)
-        return own_program.program_on_path(variables)
-
-    advice = f"Put {ours} before everything else on the PATH."
-    assert own_program.program_on_path(variables) == own_program.Program(
-        "`ctx` is not on the PATH.", f"Put {ours} on it."
-    )
-    assert program_on_path("ctx version 1.4.2 (go1.22)") == own_program.Program(
-        f"`ctx` is {program}, and that is another program.", advice
-    )
-    assert program_on_path("ctx 99.0.0") == own_program.Program(
-        f"`ctx` is {program}, and that is ctx 99.0.0; this is {__version__}.", advice
-    )
-    assert program_on_path(f"ctx {__version__}") == own_program.Program(
-        f"`ctx` is {program}, of the same version as this one", ""
-    )
-    program.unlink()
-    program.symlink_to(Path(ours) / "ctx")
-    assert own_program.program_on_path(variables) == own_program.Program(
-        f"`ctx` is {program}, this one", ""
-    )
 
 
 @pytest.mark.parametrize("name", [".claude", ".claude/settings.json", ".claude/skills"])

@@ -106,15 +106,6 @@ def test_a_project_store_gives_its_own_nodes(repo: Path, ctx: Ctx, add: Add) -> 
     assert write(repo) == "current"
 
 
-def test_a_new_file_is_for_everybody_in_the_project(repo: Path) -> None:
-    before = os.umask(0o022)
-    try:
-        write(repo)
-    finally:
-        os.umask(before)
-    assert (repo / "AGENTS.md").stat().st_mode & 0o777 == 0o644
-
-
 def test_no_folder_is_created(repo: Path) -> None:
     with pytest.raises(PathRefused) as raised:
         write(repo, "dcos/AGENTS.md")
@@ -129,14 +120,6 @@ def test_the_commands_in_the_block_are_valid(folder: Path, ctx: Ctx) -> None:
     assert len(lines) > 5
     for line in lines:
         try_to_type(line)
-
-
-def test_outside_of_a_project_the_block_has_no_nodes(folder: Path, add: Add) -> None:
-    add("--type=fact", "--tag=tier:pinned", "About the user alone")
-    assert write(folder) == "written"
-    text = (folder / "AGENTS.md").read_text()
-    assert "About the user" not in text
-    assert "What memory contains" not in text
 
 
 def test_nodes_that_do_not_fit_are_counted(repo: Path, add: Add) -> None:
@@ -235,14 +218,6 @@ def test_damaged_marks_are_refused(repo: Path, text: str) -> None:
     with pytest.raises(ContentRefused):
         projection.remove(str(path))
     assert path.read_text() == text
-
-
-def test_marks_inside_a_line_are_ignored(repo: Path) -> None:
-    said = f"Between `{BEGIN}` and `{END}` stands what ctx wrote.\n"
-    (repo / "AGENTS.md").write_text(said)
-    assert write(repo) == "written"
-    assert remove(repo / "AGENTS.md") == "removed"
-    assert (repo / "AGENTS.md").read_text() == said
 
 
 def test_a_link_inside_the_folder_is_followed(repo: Path) -> None:

@@ -2,7 +2,6 @@
 
 import os
 import re
-from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -182,11 +181,6 @@ def test_the_skill_is_written_once_and_then_current(place: Path) -> None:
     assert skill.edited_pages(str(place)) == ()
 
 
-def test_the_package_contains_every_page() -> None:
-    texts = resources.files("ctx.agents.host_setup").joinpath("texts", "skill")
-    assert sorted(each.name for each in texts.iterdir()) == sorted(skill.PAGES)
-
-
 def test_an_older_version_is_replaced(place: Path) -> None:
     skill.write(str(place))
     (place / "SKILL.md").write_text(older(PAGES["SKILL.md"]))
@@ -212,13 +206,6 @@ def test_an_edited_page_is_backed_up(place: Path) -> None:
     assert skill.put_aside(str(place)) == tuple(str(place / name) for name in names)
     assert skill.remove(str(place), force=True) == "removed"
     assert sorted(contents(place)) == [*names]
-
-
-def test_a_skill_of_another_program_is_backed_up(place: Path) -> None:
-    place.mkdir(parents=True)
-    (place / "SKILL.md").write_text("---\nname: ctx\n---\nAnother one.\n")
-    assert skill.write(str(place)) == "updated"
-    assert contents(place)["SKILL.md.edited"] == "---\nname: ctx\n---\nAnother one.\n"
 
 
 def test_the_skill_is_removed_completely(place: Path) -> None:

@@ -195,6 +195,7 @@ def test_a_summary_by_the_client_is_a_recap(transcript: Transcript) -> None:
 
 def test_titles(transcript: Transcript) -> None:
     transcript.titled("summary", summary="Of another conversation", leafUuid="1")
+    assert read(str(transcript.path), 0).events == ()
     transcript.prompt("Fix the sum.")
     transcript.titled("ai-title", aiTitle="Fix the sum of an order", sessionId=SESSION)
     transcript.titled("ai-title", aiTitle=["no text"], sessionId=SESSION)
@@ -213,11 +214,6 @@ def test_titles(transcript: Transcript) -> None:
     assert (first.at, first.folder) == (prompt.at, prompt.folder)
     behind = transcript.path.read_bytes().index(b'{"type": "ai-title"')
     assert read(str(transcript.path), behind).events == found.events[1:]
-
-
-def test_a_file_with_nothing_but_a_title_is_no_session(transcript: Transcript) -> None:
-    transcript.titled("ai-title", aiTitle="Nothing happened", sessionId=SESSION)
-    assert read(str(transcript.path), 0).events == ()
 
 
 def test_older_shapes(transcript: Transcript) -> None:
@@ -296,16 +292,6 @@ def test_a_call_without_a_result_does_not_block_later_events(
         ("AssistantMessage", "", "I do."),
     ]
     assert found.next_offset == transcript.path.stat().st_size
-
-
-def test_a_prompt_can_come_before_the_result_of_a_tool(transcript: Transcript) -> None:
-    tool_use = transcript.call("Bash", {"command": "make"})
-    transcript.prompt("And then the docs.")
-    transcript.result(tool_use, "built")
-    assert event_summaries(read(str(transcript.path), 0)) == [
-        ("UserPromptSubmit", "", "And then the docs."),
-        ("PostToolUse", "Bash", "built"),
-    ]
 
 
 def test_a_partial_line_is_read_when_it_is_complete(transcript: Transcript) -> None:

@@ -10,14 +10,10 @@ from typing import Any
 import pytest
 
 from ctx.agents.copilot.adapter import Copilot
-from ctx.agents.copilot.hooks import CopilotHooks
-from ctx.agents.copilot.setup import SETUP
 from ctx.agents.copilot.tools import CopilotCall, call_of
 from ctx.capture import prompt_authors, session_state, steps
 from ctx.errors import ContentRefused
-from ctx.hook_files import spool
 from ctx.hosts.events import Heading
-from ctx.hosts.hook_events import HookAnswer
 from ctx.hosts.tool_calls import (
     CommandCall,
     Delegation,
@@ -101,6 +97,14 @@ def test_hooks_and_transcript_report_everything_once(
     assert host.reconcile() > 0, "the messages of the agent"
     assert [step for step in host.steps() if step[0] != "mark"] == STEPS
     assert host.reconcile() == 0
+    found = steps.of_session(host.memory.local, SESSION)
+    commands = [step for step in found if step.kind == "command"]
+    assert [(step.exit_code, step.output) for step in commands] == [(3, "oops"), (0, "")]
+    # A resumed session has lost its first context.
+    for source in ("new", "resume"):
+        answer = json.loads(host.hook("session-start", client.payload(source=source)))
+        assert list(answer) == ["additionalContext"]
+        assert "Builds run on Mondays." in answer["additionalContext"]
 
 
 def test_a_transcript_alone_gives_the_same_steps(client: CopilotSession, host: HostSession) -> None:
@@ -112,25 +116,6 @@ def test_a_transcript_alone_gives_the_same_steps(client: CopilotSession, host: H
     # A command in a past session was not meant for today.
     assert host.facts() == []
     assert backfill.backfill(host.memory, wanted).unchanged == 1
-
-
-def test_a_failing_command_has_its_exit_code(client: CopilotSession, host: HostSession) -> None:
-    play(client, host, with_hooks=True)
-    host.apply()
-    found = steps.of_session(host.memory.local, SESSION)
-    commands = [step for step in found if step.kind == "command"]
-    assert [(step.exit_code, step.output) for step in commands] == [(3, "oops"), (0, "")]
-
-
-def test_the_context_is_a_top_level_key(client: CopilotSession, host: HostSession) -> None:
-    play(client, host, with_hooks=True)
-    host.apply()
-    answer = json.loads(host.hook("session-start", client.payload(source="new")))
-    assert list(answer) == ["additionalContext"]
-    assert "Builds run on Mondays." in answer["additionalContext"]
-    # A resumed session has lost its first context.
-    again = json.loads(host.hook("session-start", client.payload(source="resume")))
-    assert "Builds run on Mondays." in again["additionalContext"]
 
 
 def test_a_compacted_session_gets_its_context_with_the_next_prompt(
@@ -146,12 +131,6 @@ def test_a_compacted_session_gets_its_context_with_the_next_prompt(
     answer = json.loads(host.hook("prompt-submit", client.payload(prompt="Go on.")))
     assert "Builds run on Mondays." in answer["additionalContext"]
     assert host.hook("prompt-submit", client.payload(prompt="Go on.")) == b""
-
-
-def test_nothing_is_printed_without_an_answer() -> None:
-    hooks = CopilotHooks()
-    assert hooks.write("SessionStart", HookAnswer("", "for the user")) == b""
-    assert hooks.nothing == b""
 
 
 def test_a_stop_waits_until_the_turn_is_written(client: CopilotSession, host: HostSession) -> None:
@@ -310,11 +289,6 @@ def test_odd_payloads_are_read(payload: dict[str, Any]) -> None:
     event = Copilot().read("0000000000001-1-a", "PostToolUse", "2026-01-01T00:00:00Z", whole)
     assert Copilot().restore(Heading._make(event[:7]), event.payload) == event
     assert Copilot().outline(event, "/p/a").get("path") == "/p/a"
-
-
-def test_every_word_is_a_hook_and_none_runs_before_a_tool() -> None:
-    assert {hook.word for hook in SETUP.hooks} <= set(spool.EVENTS)
-    assert not any(hook.event.startswith("preTool") for hook in SETUP.hooks)
 
 
 def test_a_damaged_transcript_is_read_as_far_as_possible(client: CopilotSession) -> None:

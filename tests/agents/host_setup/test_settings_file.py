@@ -176,19 +176,6 @@ def test_our_hooks_are_updated_in_place() -> None:
     )
 
 
-def test_hooks_of_one_event_are_added_and_removed() -> None:
-    one, three = {"SessionStart": group("a")}, {"SessionStart": group("a", "b", "c")}
-    text = with_hooks("{}", one, is_ours)
-    grown = with_hooks(text, three, is_ours)
-    assert grown == with_hooks("{}", three, is_ours)
-    assert with_hooks(grown, one, is_ours) == text
-    # In whatever order their owner has put them, once is enough.
-    swapped = with_hooks("{}", {"SessionStart": group("c", "a", "b")}, is_ours)
-    assert with_hooks(swapped, three, is_ours) == swapped
-    twice = with_hooks("{}", {"SessionStart": group("a", "a")}, is_ours)
-    assert with_hooks(twice, one, is_ours) == text
-
-
 def test_comments_stay_valid() -> None:
     ours = json.dumps(hook("stop"))
     before = '{"hooks": {"Stop": [{"hooks": [ // c\n  %s, {"command": "make"}]}]}}' % ours  # noqa: UP031
@@ -240,11 +227,6 @@ def test_invalid_settings_are_refused_with_their_line(text: str, told: str) -> N
     with pytest.raises(SettingsUnreadable) as raised:
         with_hooks(text, STOP, is_ours)
     assert raised.value.message == told
-
-
-def test_settings_without_our_hooks_are_unchanged() -> None:
-    for text in ("[]", '{"hooks": 3}', '{"hooks": {"Stop": {}, "X": [1, {"hooks": {}}]}}', "", " "):
-        assert without_hooks(text, is_ours) == text
 
 
 def test_our_hooks_are_removed_from_a_duplicate_key() -> None:
@@ -317,19 +299,6 @@ def test_modified_hooks_of_ctx_are_mentioned() -> None:
     lines = text.splitlines(keepends=True)
     assert without_hooks(text, is_ours) == "".join([*lines[:2], *lines[3:]])
     assert unmanaged_hooks("", is_ours, mentions) == unmanaged_hooks("[]", is_ours, mentions) == ()
-
-
-def test_a_file_is_parsed_once() -> None:
-    """After each hook, only the part that contains the hooks is parsed again."""
-    before = json.dumps({"permissions": {"allow": ["Bash"]}, "hooks": {"Stop": []}}, indent=2)
-    entries = entries_of([*EVENTS, "SessionEnd", "X", "Y"], ["a", "b"])
-    jsonc.parse.cache_clear()
-    written = with_hooks(before, entries, is_ours)
-    assert unreadable(before) == without_effect(before) == ""
-    assert registered_hooks(before, is_ours) == ()
-    assert jsonc.parse.cache_info().misses == 1
-    assert without_hooks(written, is_ours) == before
-    assert jsonc.parse.cache_info().misses <= 3
 
 
 def test_reasons_why_the_client_ignores_a_file_are_found() -> None:

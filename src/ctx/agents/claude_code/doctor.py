@@ -36,18 +36,9 @@ class Diagnosis(NamedTuple):
 
 
 def examine(setup: Setup) -> Diagnosis:
-    looks: dict[str, Callable[[Setup], Iterator[DoctorCheck]]] = {
-        "client": _clients,
-        "client settings": _client_settings,
-        "hooks": _registered_hooks,
-        "hooks run": _run_hooks,
-        "PATH": _path,
-        "skill": _skill,
-        "model": _model,
-    }
     checks = [*store_checks(setup.environment)]
-    for name, look in looks.items():
-        checks += guard_check(name, look(setup))
+    for name, check in CHECKS.items():
+        checks += guard_check(name, check(setup))
     states = [check.state for check in checks]
     return Diagnosis(tuple(checks), states.count("problem"), states.count("warning"))
 
@@ -279,3 +270,14 @@ def _list_other_models(found: BackendSurvey) -> str:
     if not found.others:
         return ""
     return f"; available, but not configured: {', '.join(found.others)}"
+
+
+CHECKS: Mapping[str, Callable[[Setup], Iterator[DoctorCheck]]] = {
+    "client": _clients,
+    "client settings": _client_settings,
+    "hooks": _registered_hooks,
+    "hooks run": _run_hooks,
+    "PATH": _path,
+    "skill": _skill,
+    "model": _model,
+}
