@@ -92,42 +92,33 @@ def test_settings_and_other_places(client: Client, ctx: Ctx, tmp_path: Path) -> 
 
 
 def test_a_session_that_goes_on(client: Client, ctx: Ctx) -> None:
-    conversation = client.talk("mine")
+    conversation = client.talk("5dd65eaa-e3b1")
     conversation.start()
     with client.memory() as memory:
-        step(memory.user, "mine", "write", path="src/auth.py")
-    compacted = ctx("context", "--source=compact", "--session=mine").out
+        step(memory.user, "5dd65eaa-e3b1", "write", path="src/auth.py")
+        session(memory.user, "5dd65eaa-e3b1", 0, completed="My own work")
+    # It is named by its beginning too.
+    compacted = ctx("context", "--source=compact", "--session=5dd65eaa-e3b1").out
+    assert ctx("context", "--source=compact", "--session=5dd6").out == compacted
     assert "## Where you were\n\n- In work: src/auth.py\n" in compacted
-    assert ctx("context", "--source=resume", "--session=mine").out == (
+    assert "My own work" not in compacted
+    assert ctx("context", "--source=resume", "--session=5dd6").out == (
         "Nothing new since this session last got a context.\n"
     )
     with client.memory() as memory:
         session(memory.user, "theirs", 0, completed="What they did")
-    resumed = ctx("context", "--source=resume", "--session=mine").out
+    resumed = ctx("context", "--source=resume", "--session=5dd6").out
     assert layers.CHANGED in resumed
     assert "What they did" in resumed
-
-
-def test_a_session_that_goes_on_is_named_by_its_beginning(client: Client, ctx: Ctx) -> None:
-    with client.memory() as memory:
-        session(memory.user, "5dd65eaa-e3b1", 0, completed="My own work")
-    whole = ctx("context", "--source=compact", "--session=5dd65eaa-e3b1")
-    assert "My own work" not in whole.out
-    assert ctx("context", "--source=compact", "--session=5dd6") == whole
-    ran = ctx("context", "--source=compact", "--session=bogus")
-    assert (ran.code, "No session begins with 'bogus'" in ran.err) == (1, True)
-
-
-def test_what_makes_no_sense(client: Client, ctx: Ctx) -> None:
-    for words, said in (
-        ("--source=resume", "--source=resume needs --session"),
-        ("--session=s1", "--session needs --source"),
-        ("--budget=10", "--budget must be a whole number from 100 to 10000000, not 10."),
-        ("--project-path=/nowhere/at/all", "/nowhere/at/all is not a folder"),
+    for words, code, said in (
+        (["--source=compact", "--session=bogus"], 1, "No session begins with 'bogus'"),
+        (["--source=resume"], 2, "--source=resume needs --session"),
+        (["--session=s1"], 2, "--session needs --source"),
+        (["--budget=10"], 2, "--budget must be a whole number from 100 to 10000000, not 10."),
+        (["--project-path=/nowhere/at/all"], 2, "/nowhere/at/all is not a folder"),
     ):
-        ran = ctx("context", words)
-        assert ran.code == 2
-        assert said in ran.err
+        ran = ctx("context", *words)
+        assert (ran.code, said in ran.err) == (code, True), words
 
 
 @pytest.fixture

@@ -35,10 +35,8 @@ def used(surroundings: Path) -> Path:
 
 
 def test_without_any_request(ctx: Ctx, surroundings: Path) -> None:
-    assert ctx("cost").out == (
-        "No requests yet.\n"
-        "To configure a model: `ctx config set llm.backend llama_cpp`. Others: `openai`,\n"
-        "`anthropic`, `claude_cli`. See `ctx config explain llm.backend`.\n"
+    assert ctx("cost").out.startswith(
+        "No requests yet.\nTo configure a model: `ctx config set llm.backend llama_cpp`. "
     )
     assert ctx("cost", "--set", "llm.backend=auto").out == (
         'No requests yet.\nTo ask a model: `ctx llm --query "…"`. `ctx doctor` shows which.\n'
@@ -166,26 +164,6 @@ def test_many_rows_are_left_out(ctx: Ctx, surroundings: Path) -> None:
     assert [line[2:].split("  ")[0] for line in told[19:22]] == ["model-19", "… and 3 more", "all"]
 
 
-@pytest.mark.parametrize(
-    ("content", "said"), [(b"x" * 9_000, "is not a database"), (None, "cannot be used")]
-)
-def test_a_ledger_that_cannot_be_read(
-    ctx: Ctx, surroundings: Path, content: bytes | None, said: str
-) -> None:
-    path = surroundings / ".ctx" / "ledger.db"
-    path.parent.mkdir()
-    if content is None:
-        path.mkdir()
-    else:
-        path.write_bytes(content)
-    for words in (["cost"], ["cost", "--calibrate"]):
-        ran = ctx(*words)
-        assert (ran.code, ran.out) == (1, "")
-        assert said in ran.err
-        assert "without it, ctx sends no requests" in ran.err
-        assert "Traceback" not in ran.err
-
-
 def test_a_project_that_is_not_to_be_named_any_more(ctx: Ctx, used: Path) -> None:
     """`ctx scrub` knows the ledger, and leaves it whole."""
     assert ctx("add", "--type=fact", "The shop opens at nine").code == 0
@@ -205,9 +183,24 @@ def test_a_project_that_is_not_to_be_named_any_more(ctx: Ctx, used: Path) -> Non
     assert ctx("cost").code == 0
 
 
-def test_mistakes(ctx: Ctx, used: Path) -> None:
+def test_mistakes(ctx: Ctx, used: Path, surroundings: Path) -> None:
     assert ctx("cost", "--since", "yesterday").code == 2
     assert ctx("cost", "--by", "colour").code == 2
     assert ctx("cost", "--by", "day", "--calibrate").code == 2
     ran = ctx("cost", "--set", 'llm.prices=["large"]')
     assert (ran.code, 'a list of texts like "NAME=1.00/5.00"' in ran.err) == (1, True)
+    # A ledger that cannot be read.
+    path = surroundings / ".ctx" / "ledger.db"
+    for said in ("is not a database", "cannot be used"):
+        for journal in path.parent.glob("ledger.db*"):
+            journal.unlink()
+        if said == "cannot be used":
+            path.mkdir()
+        else:
+            path.write_bytes(b"x" * 9_000)
+        for words in (["cost"], ["cost", "--calibrate"]):
+            ran = ctx(*words)
+            assert (ran.code, ran.out) == (1, "")
+            assert said in ran.err
+            assert "without it, ctx sends no requests" in ran.err
+            assert "Traceback" not in ran.err
