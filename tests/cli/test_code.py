@@ -156,10 +156,9 @@ def test_cycles(shop: Path, ctx: Ctx) -> None:
         "1 group of items that call each other\n"
         "  2  shop.net.Client.connect → shop.retry.again → shop.net.Client.connect\n"
     )
-    files = ctx("code", "cycles", "--files", "--format", "json").json["cycles"]
-    assert [each["of"] for each in files] == ["files"]
-    items = ctx("code", "cycles", "--items", "--format", "json").json["cycles"]
-    assert [each["of"] for each in items] == ["items"]
+    for of in ("files", "items"):
+        found = ctx("code", "cycles", f"--{of}", "--format", "json").json["cycles"]
+        assert [each["of"] for each in found] == [of]
     (shop / "shop" / "retry.py").write_text("def again(what):\n    what()\n")
     assert ctx("code", "cycles").out == "No cycles.\n"
 
@@ -235,24 +234,18 @@ def test_what_is_not_known_yet_is_not_denied(
     assert all(ctx(*words).code == 0 for words, _ in asked)
 
 
-def test_every_answer_is_about_the_files_as_they_are(shop: Path, ctx: Ctx) -> None:
+def test_one_process_at_a_time_brings_it_up_to_date(
+    shop: Path, ctx: Ctx, surroundings: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(indexing, "_WAIT_SECONDS", 0.0)
     assert "def make()" in ctx("code", "outline", "shop/net.py").out
+    [index] = (surroundings / ".ctx" / "code").glob("*/code.db")
+    # Every answer is about the files as they are.
     (shop / "shop" / "net.py").write_text("def build():\n    pass\n")
     (shop / "new.py").write_text("from shop.net import build\nbuild()\n")
     old = ctx("code", "outline", "shop/net.py", "--no-refresh")
     assert "def make()" in old.out
     assert re.search(r"The code index is \d+ s old\.", old.err)
-    assert "def make()" not in ctx("code", "outline", "shop/net.py").out
-    assert "new.py:2" in ctx("code", "callers", "build").out
-
-
-def test_one_process_at_a_time_brings_it_up_to_date(
-    shop: Path, ctx: Ctx, surroundings: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(indexing, "_WAIT_SECONDS", 0.0)
-    assert ctx("code", "status").code == 0
-    [index] = (surroundings / ".ctx" / "code").glob("*/code.db")
-    (shop / "later.py").write_text("def later():\n    pass\n")
     with locks.hold(f"{index}.lock", "somebody", 0):
         ran = ctx("code", "callers", "make")
         assert ran.code == 0
@@ -263,32 +256,29 @@ def test_one_process_at_a_time_brings_it_up_to_date(
         ran = ctx("code", "status")
         assert ran.code == 1
         assert "error E006: The code index is being built by process" in ran.err
+    assert "def make()" not in ctx("code", "outline", "shop/net.py").out
+    assert "new.py:2" in ctx("code", "callers", "build").out
     assert ctx("code", "status", "--format", "json").json["coverage"]["files"] == len(FILES) + 1
 
 
-def test_the_status_is_what_code_alone_shows(shop: Path, ctx: Ctx) -> None:
+def test_the_index_and_its_status(shop: Path, ctx: Ctx, surroundings: Path) -> None:
     ran = ctx("code", "outline", "shop/net.py", "--no-refresh")
     assert ran.code == 1
     assert "Run `ctx code index`." in ran.err
-    said = ctx("code").out
-    assert "files  5, 4 of them read" in said
-    assert "python  4 files  " in said
-    assert "no grammar  1 file" in said
-    assert ctx("code", "status", "--no-refresh").code == 0
-
-
-def test_index_says_what_it_did(shop: Path, ctx: Ctx) -> None:
     os.symlink("README.md", shop / "LINK.md")
     first = ctx("code", "index", "--format", "json").json
     assert (first["added"], first["changed"], first["removed"]) == (5, 0, 0)
     assert first["left_out"] == [{"path": "LINK.md", "reason": "it is a symbolic link"}]
+    said = ctx("code").out
+    assert "files     5, 4 of them read" in said
+    assert "python  4 files  " in said
+    assert "no grammar  1 file" in said
+    assert ctx("code", "status", "--no-refresh").code == 0
     (shop / "shop" / "app.py").unlink()
     said = ctx("code", "index").out
     assert said.startswith("The code index is up to date: 0 files read, 1 gone.\n")
     assert ctx("code", "index", "--full", "--format", "json").json["added"] == 4
-
-
-def test_a_damaged_index_is_made_anew(shop: Path, ctx: Ctx, surroundings: Path) -> None:
+    # A damaged index is made anew.
     before = ctx("code", "callers", "connect").out
     [index] = (surroundings / ".ctx" / "code").glob("*/code.db")
     whole = index.read_bytes()
