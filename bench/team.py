@@ -42,6 +42,7 @@ from bench.sync import fill
 from bench.timing import Figure, ms
 from ctx import clock, ids
 from ctx.direct.team_graph_store import TeamConnection
+from ctx.layout import UserStore
 from ctx.memory import user_store
 from ctx.memory.graph import Graph
 from ctx.memory.graphs import Graphs
@@ -49,11 +50,11 @@ from ctx.memory.model import Node
 from ctx.memory.query import execute, query_parser
 from ctx.memory.query.compile import Scope
 from ctx.memory.replicas import Replica
+from ctx.operations import store_copy
+from ctx.operations.store_copy import CopyPlaces
 from ctx.packs import node_ranking
 from ctx.packs.node_ranking import RankedNode
-from ctx.sync import store_copy
 from ctx.sync.replicate import Replication
-from ctx.sync.store_copy import FileSource, TeamDestination
 from ctx.sync.team_target import TeamTarget
 from tests.postgres_server import PostgresServer
 
@@ -216,15 +217,8 @@ def database_of(server: PostgresServer, folder: Path, nodes: int) -> str:
     return name
 
 
-def copy_store(path: str, url: str) -> int:
-    with (
-        closing(TeamTarget(url)) as target,
-        closing(user_store.open_for_reading(path)) as connection,
-    ):
-        replica = Replica(ids.new_ulid(), "bench", "", False)
-        return store_copy.copy(
-            FileSource(connection), TeamDestination(target, connection, replica)
-        ).copied
+def copy_store(path: str, url: str) -> None:
+    store_copy.copy(UserStore(os.path.dirname(path)), CopyPlaces(path, url))
 
 
 _COPIED_ID: LiteralString = "lpad((%(copy)s * 1000000 + b.number)::text, 26, '0')"

@@ -51,6 +51,7 @@ ALIKE = {
     "project": {"records", "nodes", "views"},
     "code": {"edges"},
     "sync": {"records", "nodes", "tags", "edges"},
+    "direct": {"records"},
 }
 
 ELSEWHERE = {

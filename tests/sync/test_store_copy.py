@@ -2,10 +2,8 @@
 
 import os
 import random
-import signal
 import sqlite3
-import subprocess
-import sys
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -14,10 +12,12 @@ import psycopg
 import pytest
 
 from ctx.cli.settings import Settings
-from ctx.memory import record_versions, user_store
+from ctx.memory import record_versions, replicas, user_store
 from ctx.memory.graph import Graph
-from ctx.sync import store_copy
-from tests.conftest import Ctx, Ran, Sql
+from ctx.sync import replicate
+from ctx.sync.replicate import Replication
+from ctx.sync.team_target import TeamTarget
+from tests.conftest import Ctx, Sql
 from tests.memory.graphs import assert_sound
 from tests.postgres_server import PostgresServer
 from tests.sync.replicas_in_memory import Machine, random_steps
@@ -27,8 +27,9 @@ Rows = tuple[Any, Any]
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store_copy, "PAGE", 10)
-    monkeypatch.setattr(store_copy, "MOST_RECORDS", 30)
+    monkeypatch.setattr(replicate, "_READ_AT_ONCE", 10)
+    monkeypatch.setattr(replicate, "_MOST_RECORDS", 30)
+    monkeypatch.setattr(replicate, "_MOST_BATCHES", 1)
 
 
 @pytest.fixture
@@ -57,41 +58,33 @@ def state(path: str) -> Rows:
         return Machine(Graph(connection), "", 0).state()
 
 
-def copied(ctx: Ctx, source: str, destination: str, *words: str, code: int = 0) -> Ran:
+def copied(ctx: Ctx, source: str, destination: str, *words: str) -> Any:
     ran = ctx("store", "copy", "--from", source, "--to", destination, "--format", "json", *words)
-    assert ran.code == code, ran.err + ran.out
-    return ran
+    assert ran.code == 0, ran.err + ran.out
+    return ran.json
 
 
-def change(path: str, statement: str) -> None:
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute(statement)
-
-
-def test_a_file_is_copied_to_a_file(ctx: Ctx, store: str, tmp_path: Path) -> None:
-    copy = str(tmp_path / "copy.db")
-    first = copied(ctx, store, copy).json
-    assert first["verified"]
-    assert first["counts"]["copied"] == first["counts"]["records"] > 50
-    assert state(copy) == state(store)
-    second = copied(ctx, store, copy).json
-    assert (second["counts"]["copied"], second["verified"]) == (0, True)
-
-
-def test_a_store_goes_to_a_server_and_comes_back(
+def test_a_store_is_copied_to_a_file_and_to_a_server_and_back(
     ctx: Ctx, store: str, server: str, sql: Sql, surroundings: Path, tmp_path: Path
 ) -> None:
-    there = copied(ctx, store, server).json
-    assert there["verified"]
-    assert (
-        there["counts"]["copied"]
-        == there["counts"]["records"]
-        == sql("anna", "SELECT count(*) FROM ctx.records")[0][0]
-    )
-    assert copied(ctx, store, server).json["counts"]["copied"] == 0
-    back = str(tmp_path / "back.db")
-    assert copied(ctx, server, back).json["verified"]
-    assert state(back) == state(store)
+    before = Path(store).read_bytes()
+    with closing(user_store.open_for_reading(store)) as connection:
+        total = len(replicas.shared_ids(connection))
+    copy, back = str(tmp_path / "copy.db"), str(tmp_path / "back.db")
+    ways = [(store, copy), (store, server), (server, back)]
+    for source, destination in ways:
+        assert copied(ctx, source, destination, "--dry-run")["copied"] == total > 50
+        assert not (destination != server and os.path.exists(destination))
+        assert copied(ctx, source, destination)["copied"] == total
+        again = copied(ctx, source, destination)
+        assert (again["copied"], again["scrubs"], again["left_out"]) == (0, 0, [])
+        rows = sql("anna", "SELECT count(*) FROM ctx.records")
+        assert rows == [(0 if destination == copy else total,)]
+    assert state(copy) == state(back) == state(store)
+    assert Path(store).read_bytes() == before
+    with closing(user_store.open_for_reading(back)) as connection:
+        assert connection.execute("SELECT count(*) FROM sync_batches").fetchone() == (0,)
+        assert connection.execute("SELECT count(*) FROM sync_changes").fetchone()[0] > 0
     assert ctx("store", "copy", "--from", server, "--dry-run").code == 0
     assert not (surroundings / ".ctx").exists()
     assert ctx("store", "copy", "--from", server).code == 0
@@ -110,17 +103,6 @@ def test_another_machine_receives_what_was_copied(
     assert [each["this"] for each in machines] == [True]
 
 
-def test_a_dry_run_changes_nothing(
-    ctx: Ctx, store: str, server: str, sql: Sql, tmp_path: Path
-) -> None:
-    copy = tmp_path / "copy.db"
-    for destination in (str(copy), server):
-        shown = copied(ctx, store, destination, "--dry-run").json
-        assert (shown["counts"]["copied"], shown["verified"]) == (shown["counts"]["records"], None)
-    assert not copy.exists()
-    assert sql("anna", "SELECT count(*) FROM ctx.records") == [(0,)]
-
-
 # What may not be written
 
 
@@ -134,47 +116,12 @@ def test_projects_that_the_user_may_not_write_to_are_left_out(
     assert ran.code == 0, ran.err
     assert "garden" in ran.out
     assert "elsewhere" in ran.out
-    assert "Verified" in ran.out
     rows = sql("ben", "SELECT project, content FROM ctx.nodes ORDER BY 1")
     assert rows == [("", "My own note."), ("shop", "About the shop.")]
     assert sql("postgres", "SELECT count(*) FROM ctx.nodes") == [(2,)]
     reader = ctx("store", "copy", "--to", postgres.url("cleo", team), "--format", "json").json
     # Those of the shop are there already, and ben has the personal ones.
-    assert [each["project"] for each in reader["counts"]["left_out"]] == ["", "elsewhere", "garden"]
-
-
-def test_a_record_of_another_member_is_left_out(
-    ctx: Ctx, store: str, postgres: PostgresServer, team: str, sql: Sql
-) -> None:
-    """Views and undone changes are personal, and have no node that would belong to somebody."""
-    copied(ctx, store, postgres.url("anna", team))
-    second = copied(ctx, store, postgres.url("ben", team)).json
-    assert [each["project"] for each in second["counts"]["left_out"]] == [""]
-    assert second["counts"]["left_out"][0]["records"] == second["counts"]["records"]
-    assert sql("ben", "SELECT * FROM ctx.records") == []
-
-
-def test_invalid_records_of_a_server_are_left_out(
-    ctx: Ctx, store: str, server: str, sql: Sql, tmp_path: Path
-) -> None:
-    copied(ctx, store, server)
-    for kind, id, body in (
-        ("view.put", "not an id", "{}"),
-        ("view.put", "01KFHWMVBGBZQ3S7K4M8YF0Z0A", '{"query": 1}'),
-        ("view.put", "01KFHWMVBGBZQ3S7K4M8YF0Z0B", "[1]"),
-    ):
-        sql(
-            "anna",
-            "INSERT INTO ctx.records (project, owner, id, stamp, change, action, kind, subject,"
-            " key, body, session, author, version, replaces, depth, machine)"
-            " VALUES ('', 'anna', %s, 1, '01KFHWMVBGBZQ3S7K4M8YF0Z0A', 'x', %s, 'x', '', %s,"
-            " '', '', '', '', 0, '')",
-            *(id, kind, body),
-        )
-    back = str(tmp_path / "back.db")
-    answer = copied(ctx, server, back).json
-    assert (answer["counts"]["invalid"], answer["verified"]) == (3, True)
-    assert state(back) == state(store)
+    assert [each["project"] for each in reader["left_out"]] == ["", "elsewhere", "garden"]
 
 
 # Scrubs
@@ -195,64 +142,55 @@ def test_a_scrub_reaches_the_copy_and_is_never_taken_back(
     with closing(user_store.open_for_writing(store)) as connection:
         Machine(Graph(connection), "laptop", 0).scrub("4711-Xy")
     for destination in (copy, server):
-        for has_news in (True, False):
-            answer = copied(ctx, store, destination).json
-            assert (answer["counts"]["copied"] > 0, answer["verified"]) == (has_news, True)
-            # Without a version, what differs is removed from both.
-            assert (answer["counts"]["kept"] > 0) is not is_synced
+        assert [copied(ctx, store, destination)["scrubs"] > 0 for _ in range(2)] == [True, False]
     assert b"4711-Xy" not in Path(copy).read_bytes()
     bodies = sql(
         "postgres", "SELECT body::text FROM ctx.records UNION SELECT content FROM ctx.nodes"
     )
     assert not [body for (body,) in bodies if "4711-Xy" in body]
     # A copy of the older store brings nothing back.
-    assert copied(ctx, copy, store).json["verified"]
-    assert copied(ctx, server, store).json["verified"]
+    for source in (copy, server):
+        copied(ctx, source, store)
     assert state(copy) == state(store)
 
 
 # Failures
 
-KILLED = """
-import os, signal, sys
-from ctx.cli.main import main
-from ctx.sync import store_copy
-store_copy.PAGE, store_copy.MOST_RECORDS = 10, 30
-for each in (store_copy.FileDestination, store_copy.TeamDestination):
-    def add(self, plan, real=each.add):
-        if sys.argv[1] == "after":
-            real(self, plan)
-        os.kill(os.getpid(), signal.SIGKILL)
-    each.add = add
-raise SystemExit(main(sys.argv[2:]))
-"""
-"""A command that is killed before or after its first transaction."""
+
+class Killed(BaseException):
+    """Nothing handles it."""
 
 
-@pytest.mark.parametrize("way", ["to a server", "to a file"])
+def killed(real: Callable[..., Any], when: str) -> Callable[..., Any]:
+    def run(*values: Any) -> Any:
+        if when == "after":
+            real(*values)
+        raise Killed
+
+    return run
+
+
 def test_a_copy_that_is_killed_in_every_part_continues(
-    way: str, ctx: Ctx, store: str, server: str, tmp_path: Path
+    ctx: Ctx, store: str, server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source, destination = store, server
-    if way == "to a file":
-        copied(ctx, store, server)
-        source, destination = server, str(tmp_path / "back.db")
-    records = copied(ctx, source, destination, "--dry-run").json["counts"]["copied"]
-    kills = 0
-    while (left := copied(ctx, source, destination, "--dry-run").json["counts"]["copied"]) > 0:
-        for when in ("before", "after"):
-            words = ["store", "copy", "--from", source, "--to", destination]
-            ran = subprocess.run(
-                [sys.executable, "-c", KILLED, when, *words], capture_output=True, check=False
-            )
-            assert ran.returncode == -signal.SIGKILL, ran.stderr
-        kills += 1
-    assert (left, kills) == (0, -(-records // 30))
-    answer = copied(ctx, source, destination).json
-    assert (answer["counts"]["copied"], answer["verified"]) == (0, True)
-    again = str(tmp_path / "again.db")
-    copied(ctx, destination, again)
-    assert state(again) == state(store)
+    back = str(tmp_path / "back.db")
+    for owner, name, *places in (
+        (TeamTarget, "publish", store, server),
+        (Replication, "_apply", server, back),
+    ):
+        source, destination = map(str, places)
+        left = total = copied(ctx, source, destination, "--dry-run")["copied"]
+        while left:
+            for when in ("before", "after"):
+                with monkeypatch.context() as patch:
+                    patch.setattr(owner, name, killed(getattr(owner, str(name)), when))
+                    with pytest.raises(Killed):
+                        ctx("store", "copy", "--from", source, "--to", destination)
+                before, left = left, copied(ctx, source, destination, "--dry-run")["copied"]
+                assert (left < before) is (when == "after")
+        assert total > 60
+    copied(ctx, server, back)
+    assert state(back) == state(store)
 
 
 @pytest.mark.parametrize("part", [1, 2, 3])
@@ -282,7 +220,7 @@ def test_a_cut_connection_is_reported_and_the_copy_continues(
             ran = ctx("store", "copy", "--from", store, "--to", server)
     assert ran.code == 1
     assert "error E034" in ran.err
-    assert copied(ctx, store, server).json["verified"]
+    copied(ctx, store, server)
     back = str(tmp_path / "back.db")
     copied(ctx, server, back)
     assert state(back) == state(store)
@@ -307,31 +245,8 @@ def test_a_full_disk_is_reported_and_the_copy_continues(
         patch.setattr(user_store, "open_for_writing", on_a_small_disk)
         ran = ctx("store", "copy", "--from", store, "--to", copy)
     assert (ran.code, ran.err.split(":")[0]) == (1, "error E014"), ran.err
-    assert copied(ctx, store, copy, "--dry-run").json["counts"]["copied"] > 0
-    assert copied(ctx, store, copy).json["verified"]
+    assert copied(ctx, store, copy)["copied"] > 0
     assert state(copy) == state(store)
-
-
-def test_a_difference_is_shown_and_the_exit_code_says_so(
-    ctx: Ctx, store: str, server: str, sql: Sql, tmp_path: Path
-) -> None:
-    copy = str(tmp_path / "copy.db")
-    copied(ctx, store, copy)
-    copied(ctx, store, server)
-    changed = "UPDATE {} SET author = 'somebody' WHERE kind = 'tag.add'"
-    change(copy, changed.format("records"))
-    sql("postgres", changed.format("ctx.records"))
-    for destination in (copy, server):
-        answer = copied(ctx, store, destination, code=1).json
-        assert answer["verified"] is False
-        different = [
-            each["kind"]
-            for each in answer["counts"]["kinds"]
-            if each["source"] != each["destination"]
-        ]
-        assert different == ["tag.add"]
-    ran = ctx("store", "copy", "--from", store, "--to", copy)
-    assert "The stores differ" in ran.out
 
 
 def test_places_that_cannot_be_copied_are_refused(

@@ -39,8 +39,6 @@
                 the versions that scrubs give to records
     record_projects
                 the projects that nodes belong to
-    record_checksums
-                checksums of sets of records, to compare two stores
     conflicts   fields that were edited on two branches at once
     documents_by_number
                 finds a node by the number of its document

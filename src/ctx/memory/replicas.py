@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from ctx import clock
 from ctx.memory import record_versions
-from ctx.memory.record_versions import VersionedRecord
 from ctx.memory.records import Record
 
 LOCAL_KINDS = ("task.set",)
@@ -149,19 +148,10 @@ def unsent_ids(connection: Connection, target: str) -> list[str]:
     return [row[0] for row in rows]
 
 
-def shared_count(connection: Connection) -> int:
-    """The number of records that other stores may have too."""
-    count: int = connection.execute(f"SELECT count(*) FROM records WHERE {_SHARED}").fetchone()[0]
-    return count
-
-
-def shared_records(connection: Connection, after: str, most: int) -> list[VersionedRecord]:
-    """Some records that other stores may have too: those with later ids than one, in their
-    order."""
-    rows = connection.execute(
-        f"SELECT id FROM records WHERE id > ? AND {_SHARED} ORDER BY id LIMIT ?", (after, most)
-    )
-    return record_versions.current_records(connection, [row[0] for row in rows.fetchall()])
+def shared_ids(connection: Connection) -> list[str]:
+    """The records that other stores may have too, oldest first."""
+    rows = connection.execute(f"SELECT id FROM records WHERE {_SHARED} ORDER BY stamp, id")
+    return [row[0] for row in rows]
 
 
 def records_in(connection: Connection, target: str, names: Iterable[str]) -> list[str]:

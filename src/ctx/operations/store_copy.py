@@ -1,36 +1,36 @@
 """Copy a store to another one: a file, or a team's PostgreSQL server."""
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from sqlite3 import Connection
 from typing import NamedTuple
 
-from ctx import clock, disk, ids
+from ctx import clock, disk, ids, interrupts
 from ctx.context import contexts
 from ctx.errors import DatabaseFailure, PathRefused, SyncFailure, UsageError
-from ctx.exchange import scrub_store
+from ctx.exchange import integrity, scrub_store
 from ctx.layout import UserStore
-from ctx.memory import user_store
+from ctx.memory import record_projects, record_versions, records, replicas, user_store
 from ctx.memory.records import Record
 from ctx.memory.replicas import Replica
 from ctx.operations import sync_scrubs
 from ctx.operations.store import require_plain_file
 from ctx.sqlite import truth
-from ctx.sqlite.connection import explain_errors, folder_of, path_text, snapshot
-from ctx.sync import store_copy, target_settings, team_connection
+from ctx.sqlite.connection import explain_errors, folder_of, path_text, snapshot, transaction
+from ctx.sync import replicate, target_settings, team_connection
 from ctx.sync.git_target import shown
-from ctx.sync.store_copy import (
-    CopyCounts,
-    FileDestination,
-    FileSource,
-    RecordDestination,
-    TeamDestination,
-    TeamSource,
-)
+from ctx.sync.replicate import OnApplied, Replication, SyncCounts
 from ctx.sync.team_target import TeamTarget
 
 _WAIT_S = 30.0
+
+
+class LeftOutRecords(NamedTuple):
+    project: str
+    """Empty if another member of the server has them."""
+    records: int
 
 
 class StoreCopyResult(NamedTuple):
@@ -39,9 +39,12 @@ class StoreCopyResult(NamedTuple):
     source: str
     destination: str
     dry_run: bool
-    counts: CopyCounts
-    verified: bool | None
-    """Whether both sides are equal; missing for a dry run."""
+    copied: int
+    """Records that the destination did not have."""
+    scrubs: int
+    """Records of a file, or batches of a server, that contained what was scrubbed in the source."""
+    left_out: tuple[LeftOutRecords, ...]
+    """Records that the user may not write to the server."""
 
 
 class CopyPlaces(NamedTuple):
@@ -58,51 +61,107 @@ def copy(
     dry_run: bool = False,
     tick: clock.Tick = clock.no_tick,
 ) -> StoreCopyResult:
-    """Add the records of one store to another, and compare both."""
+    """Add the records of one store to another, as a sync does."""
     for place in places:
         if "://" in place and not team_connection.is_team(place):
             raise UsageError(
                 f"{place.partition('://')[0]}:// is not a PostgreSQL server.",
                 hint="Give the path of a file, or a URL with postgresql://.",
             )
-    if team_connection.is_team(places.source):
-        if team_connection.is_team(places.destination):
-            raise UsageError(
-                "Both stores are on a server.",
-                hint="Copy to a file first, and from this file to the other server.",
+    names = shown(places.source), shown(places.destination)
+    result = StoreCopyResult(*names, dry_run, 0, 0, ())
+    if not team_connection.is_team(places.source):
+        _require_store(places.source)
+        with (
+            explain_errors(places.source),
+            closing(user_store.open_for_reading(places.source)) as source,
+            snapshot(source),
+        ):
+            if team_connection.is_team(places.destination):
+                return _to_server(source, places.destination, result, tick)
+            return _to_file(store, source, places, result, tick)
+    if team_connection.is_team(places.destination):
+        raise UsageError(
+            "Both stores are on a server.",
+            hint="Copy to a file first, and from this file to the other server.",
+        )
+    return _from_server(store, places, result, tick)
+
+
+def _to_server(
+    source: Connection, url: str, result: StoreCopyResult, tick: clock.Tick
+) -> StoreCopyResult:
+    """Sync a private copy with the server, as a machine that leaves."""
+    with closing(TeamTarget(url)) as target, integrity.private_copy(source) as connection:
+        replica = _replica(url)._replace(id=ids.new_ulid())
+        replication = Replication(connection, result.destination, target, {}, replica, tick=tick)
+        replication.receive()
+        unsent = replication.unsent()
+        going = {record_id for _, part in unsent for record_id in part}
+        left_out = [
+            record
+            for record in records.records_with_ids(
+                connection, replicas.unsent_ids(connection, replica.id)
             )
-        counts = _from_server(store, places, tick, dry_run=dry_run)
-    else:
-        counts = _from_file(store, places, tick, dry_run=dry_run)
-    verified = None if dry_run else all(each.source == each.destination for each in counts.kinds)
-    return StoreCopyResult(
-        shown(places.source), shown(places.destination), dry_run, counts, verified
-    )
+            if record.id not in going
+        ]
+        sent = SyncCounts() if result.dry_run else replication.add_missing()
+        by_project = Counter(
+            ", ".join(sorted(record_projects.projects_of(connection, record.subject)))
+            for record in left_out
+        )
+        refused = tuple(LeftOutRecords(*each) for each in sorted(by_project.items()))
+        return result._replace(copied=len(going), scrubs=sent.rewritten_batches, left_out=refused)
 
 
 def _from_server(
-    store: UserStore, places: CopyPlaces, tick: clock.Tick, *, dry_run: bool
-) -> CopyCounts:
+    store: UserStore, places: CopyPlaces, result: StoreCopyResult, tick: clock.Tick
+) -> StoreCopyResult:
+    # The same id each time, so that an interrupted copy continues.
+    replica = _replica(places.source)
     with (
-        closing(TeamTarget(places.source)) as server,
-        _file_destination(store, places.destination, is_foreign=True, dry_run=dry_run) as file,
+        closing(TeamTarget(places.source)) as target,
+        _file(store, places.destination, dry_run=result.dry_run) as (connection, on_applied),
     ):
-        source = TeamSource(server)
-        return (store_copy.preview if dry_run else store_copy.copy)(source, file, tick)
+        replication = Replication(connection, result.source, target, {}, replica, on_applied, tick)
+        if result.dry_run:
+            return result._replace(copied=replication.preview().received_records)
+        counts = replication.receive()
+        with transaction(connection):
+            replicas.forget_target(connection, replica.id)
+        return result._replace(copied=counts.received_records, scrubs=counts.scrubbed_records)
 
 
-def _from_file(
-    store: UserStore, places: CopyPlaces, tick: clock.Tick, *, dry_run: bool
-) -> CopyCounts:
-    _require_store(places.source)
-    with (
-        explain_errors(places.source),
-        closing(user_store.open_for_reading(places.source)) as connection,
-        snapshot(connection),
-        _destination(store, places, connection, dry_run=dry_run) as destination,
-    ):
-        source = FileSource(connection)
-        return (store_copy.preview if dry_run else store_copy.copy)(source, destination, tick)
+def _replica(url: str) -> Replica:
+    return Replica(ids.derived_ulid(0, url), os.uname().nodename, "", True)
+
+
+def _to_file(
+    store: UserStore,
+    source: Connection,
+    places: CopyPlaces,
+    result: StoreCopyResult,
+    tick: clock.Tick,
+) -> StoreCopyResult:
+    path = places.destination
+    if os.path.exists(path) and os.path.samefile(path, places.source):
+        raise UsageError("Both stores are the same file.")
+    copied = scrubs = done = 0
+    with _file(store, path, dry_run=result.dry_run) as (connection, on_applied):
+        every = replicas.shared_ids(source)
+        if result.dry_run:
+            return result._replace(copied=len(set(every) - records.ids(connection)))
+        for part in replicate.parts(source, every):
+            interrupts.defer()
+            with transaction(connection):
+                applied = record_versions.apply_records(connection, part)
+                on_applied(connection, applied.scrubbed)
+            copied += len(applied.new)
+            scrubs += len(applied.scrubbed)
+            done += len(part)
+            tick(done, len(every))
+            interrupts.next_part()
+    return result._replace(copied=copied, scrubs=scrubs)
 
 
 def _require_store(path: str) -> None:
@@ -115,25 +174,8 @@ def _require_store(path: str) -> None:
 
 
 @contextmanager
-def _destination(
-    store: UserStore, places: CopyPlaces, source: Connection, *, dry_run: bool
-) -> Iterator[RecordDestination]:
-    place = places.destination
-    if team_connection.is_team(place):
-        with closing(TeamTarget(place)) as server:
-            replica = Replica(ids.new_ulid(), os.uname().nodename, "", False)
-            yield TeamDestination(server, source, replica)
-        return
-    if os.path.exists(place) and os.path.samefile(place, places.source):
-        raise UsageError("Both stores are the same file.")
-    with _file_destination(store, place, is_foreign=False, dry_run=dry_run) as file:
-        yield file
-
-
-@contextmanager
-def _file_destination(
-    store: UserStore, path: str, *, is_foreign: bool, dry_run: bool
-) -> Iterator[FileDestination]:
+def _file(store: UserStore, path: str, *, dry_run: bool) -> Iterator[tuple[Connection, OnApplied]]:
+    """The store to copy to, and what has to be done with records that were scrubbed."""
     is_user_store = path == store.database
     if not is_user_store and not os.path.isdir(folder_of(path)):
         raise PathRefused(f"{path_text(folder_of(path))} is not a folder.", hint="Create it first.")
@@ -141,7 +183,7 @@ def _file_destination(
         _require_store(path)
     elif dry_run:
         with closing(user_store.empty_store()) as nothing:
-            yield FileDestination(nothing, _ignore, is_foreign=is_foreign)
+            yield nothing, _ignore
         return
     if is_user_store:
         with disk.explain_errors("making the user store's folder"):
@@ -163,7 +205,7 @@ def _file_destination(
         disk.explain_errors("copying a store"),
         closing(user_store.open_for_writing(path)) as connection,
     ):
-        yield FileDestination(connection, note_applied, is_foreign=is_foreign)
+        yield connection, note_applied
         if is_user_store and os.path.isdir(store.sync):
             with target_settings.try_hold(store, _WAIT_S) as is_free:
                 # Otherwise the sync that is under way does it.

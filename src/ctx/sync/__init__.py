@@ -11,11 +11,9 @@
     team_schema,
     team_store_schema
                      its tables, who may read and write them, and migrations
-    team_records     its records, as far as the user may see them
     team_connection  connects to it, with TLS
     target_settings  the targets that the user has added, and their keys
     replicate        receives the batches that the store lacks, and sends those that a target lacks
-    store_copy       copies all records of one store to another one, once
 
 A replica is one store on one machine. Batches are immutable, and no two replicas write a batch with
 the same name, so targets never have conflicts. Which batches the store has is stored in the store

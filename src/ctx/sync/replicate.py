@@ -109,6 +109,15 @@ class Replication:
             unread=tuple(self._unread),
         )
 
+    def receive(self) -> SyncCounts:
+        """Only apply what the target has."""
+        counts = self._receive(self._listing())
+        return counts._replace(scrubbed_records=self._scrubbed, unread=tuple(self._unread))
+
+    def add_missing(self) -> SyncCounts:
+        """Only write what the target lacks, after everything in it was received."""
+        return self._send()._replace(rewritten_batches=self._rewrite())
+
     def preview(self) -> SyncCounts:
         """What `run` would do. Nothing is changed."""
         listing = self._listing()
@@ -120,7 +129,7 @@ class Replication:
             each.record.id for each in record_versions.current_records(self._connection, list(new))
         }
         contained = {id for batch in coming for id in batch.contents.records}
-        unsent = {id for _, ids in self._unsent() for id in ids} - contained
+        unsent = {id for _, ids in self.unsent() for id in ids} - contained
         outdated = replicas.outdated_batches(self._connection, self._replica.id)
         return SyncCounts(
             len(coming),
@@ -226,12 +235,12 @@ class Replication:
     # Send
 
     def _send(self) -> SyncCounts:
-        unsent = self._unsent()
+        unsent = self.unsent()
         total = sum(len(ids) for _, ids in unsent)
         batches = records = 0
         waiting: list[SyncBatch] = []
         for project, part in (
-            (project, part) for project, ids in unsent for part in self._parts(ids)
+            (project, part) for project, ids in unsent for part in parts(self._connection, ids)
         ):
             waiting.append(sync_batch.new_batch(self._replica, part, project=project))
             batches += 1
@@ -243,7 +252,7 @@ class Replication:
         self._publish(waiting)
         return SyncCounts(sent_batches=batches, sent_records=records)
 
-    def _unsent(self) -> list[tuple[str, list[str]]]:
+    def unsent(self) -> list[tuple[str, list[str]]]:
         """The records to send, by the project whose members may read them."""
         unsent = replicas.unsent_ids(self._connection, self._replica.id)
         shared = self._target.projects()
@@ -252,21 +261,6 @@ class Replication:
             if shared is None
             else outgoing.by_project(self._connection, unsent, shared)
         )
-
-    def _parts(self, ids: Iterable[str]) -> Iterator[list[VersionedRecord]]:
-        """Records by their ids, as much as one batch may contain."""
-        rest = iter(ids)
-        part: list[VersionedRecord] = []
-        size = 0
-        while some := list(islice(rest, _READ_AT_ONCE)):
-            for each in record_versions.current_records(self._connection, some):
-                part.append(each)
-                size += sum(len(text) for text in each.record.body.values() if type(text) is str)
-                if len(part) == _MOST_RECORDS or size > _MOST_TEXT:
-                    yield part
-                    part, size = [], 0
-        if part:
-            yield part
 
     def _confirm(self) -> None:
         """Confirmations have a batch of their own: one with records may be rewritten by others."""
@@ -285,10 +279,10 @@ class Replication:
         if len(small) <= _MOST_SMALL:
             return
         ids = replicas.records_in(self._connection, self._replica.id, small)
-        parts = list(self._parts(ids))
-        is_complete = sum(map(len, parts)) == len(ids)
-        if is_complete and 2 * len(parts) < len(small):
-            merged = [sync_batch.new_batch(self._replica, part) for part in parts]
+        larger = list(parts(self._connection, ids))
+        is_complete = sum(map(len, larger)) == len(ids)
+        if is_complete and 2 * len(larger) < len(small):
+            merged = [sync_batch.new_batch(self._replica, part) for part in larger]
             self._publish([*merged, self._confirmation()], small)
 
     def _confirmation(self) -> SyncBatch:
@@ -319,3 +313,19 @@ class Replication:
                     batch.confirmed,
                 )
             replicas.forget_batches(self._connection, self._replica.id, gone)
+
+
+def parts(connection: Connection, ids: Iterable[str]) -> Iterator[list[VersionedRecord]]:
+    """Records by their ids, as much as one batch may contain."""
+    rest = iter(ids)
+    part: list[VersionedRecord] = []
+    size = 0
+    while some := list(islice(rest, _READ_AT_ONCE)):
+        for each in record_versions.current_records(connection, some):
+            part.append(each)
+            size += sum(len(text) for text in each.record.body.values() if type(text) is str)
+            if len(part) == _MOST_RECORDS or size > _MOST_TEXT:
+                yield part
+                part, size = [], 0
+    if part:
+        yield part
