@@ -105,6 +105,9 @@ def test_only_the_value_of_an_assignment_is_redacted() -> None:
     check(f'{{"apiKey": "{secret}"}}', '{"apiKey": "[redacted:named-secret]"}')
     check("DB_PASSWORD=hunter22\r\nX=1", "DB_PASSWORD=[redacted:password]\r\nX=1")
     check("- password: Summer2024!", "- password: [redacted:password]")
+    for name in ("ROOT_PW", "wifiPsk", "storepass"):
+        check(f"{name}={secret}", f"{name}=[redacted:password]")
+    check(f'VAULT_UNSEAL_KEY: "{secret}"', 'VAULT_UNSEAL_KEY: "[redacted:named-secret]"')
     check("<password>Summer2024!</password>", "<password>[redacted:password]</password>")
     check("mysql --password Summer2024! db", "mysql --password [redacted:password] db")
     check(

@@ -56,7 +56,7 @@ PLACES = (
     PasswordPlace("sudo-password", b"sudo", rf"{_ECHO}{_WORD}[ \t]*\|[ \t]*sudo[ \t]+-S\b"),
     PasswordPlace("sudo-password", b"chpasswd",
           rf"{_ECHO}{_USER}(?P<value>[^\s\"'|]{{3,128}})[\"']?[ \t]*\|[^\n|]{{0,20}}chpasswd"),
-    PasswordPlace("wifi-password", b"psk=", rf"\bpsk={_WORD}"),
+    PasswordPlace("wifi-password", b"psk", rf"\bpsk={_WORD}"),
     PasswordPlace("netrc-password", b"password",
           rf"\blogin[ \t]+\S{{1,64}}\s{{1,8}}password[ \t]+{_WORD}"),
     # host:port:database:user:password
@@ -69,7 +69,7 @@ PLACES = (
 
 # Most commands have a short option. The search for it starts with a fixed character, so it is fast.
 _OPTION = r"-(?<=[\s\"'`,]-)(?:p|[PawuUS][ \t\"']|b\w*[ \t]|-(?:user|proxy-user)[ =])"
-_ANCHORS = (b"identified by", b"psk=", b":*:")
+_ANCHORS = (b"identified by", b"psk", b":*:")
 _BEFORE, _AFTER, _STEP = 300, 500, 200
 
 

@@ -9,8 +9,8 @@ import re
 from functools import cache
 
 _BY_LETTER = {
-    b"k": (b"key", b"kennwort", b"token", b"cookie", b"psk="),
-    b"p": (b"pass", b"pwd"),
+    b"k": (b"key", b"kennwort", b"token", b"cookie", b"psk"),
+    b"p": (b"pass", b"pw"),
     b"c": (b"cred", b"secret", b"wachtwoord"),
     b"h": (b"senha", b"auth"),
     b"b": (b"bearer", b"identified by"),

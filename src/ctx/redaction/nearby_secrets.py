@@ -18,7 +18,7 @@ _NEAR = 48
 
 def nearby(page: Page, anchor: bytes, at: int, end: int) -> SecretSpan | None:
     """A random value that follows the word directly, or soon and in the same line."""
-    if anchor in (b"auth", b"pwd"):
+    if anchor in (b"auth", b"pw", b"psk"):
         return None
     if anchor == b"pass" and (m := match(_GIVEN, page.text, end)):
         lead = page.text[max(0, at - 24) : at]

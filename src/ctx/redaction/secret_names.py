@@ -8,12 +8,12 @@ from ctx.redaction.scan_text import Page, match_end
 
 # Searched for everywhere, so there are few, and rare ones. "key" is common and counts only after
 # one of `_KEY_OF`; "pass" covers password, passwd, passphrase.
-ANCHORS = (b"secret", b"token", b"pass", b"pwd", b"cred", b"auth", b"key")
+ANCHORS = (b"secret", b"token", b"pass", b"pw", b"psk", b"cred", b"auth", b"key")
 
 _KEY_OF = (
     "access account admin api app application auth client consumer cookie crypto decryption deploy "
     "encryption hmac ingest integration jwt license master private project secret security server "
-    "service session shared signing ssh storage subscription webhook"
+    "recovery service session shared signing ssh storage subscription unlock unseal webhook"
 ).split()
 _QUALIFIERS = tuple(word.encode() for word in _KEY_OF)
 _LAST_LETTERS = frozenset(word[-2:] for word in _QUALIFIERS)
@@ -22,7 +22,8 @@ _LAST_LETTERS = frozenset(word[-2:] for word in _QUALIFIERS)
 # glued together (`pgpassword`, `authtoken`), or as a whole.
 _SECRET_ENDS = ("secret", "token", "credential", "apikey", "secretkey", "accesskey", "privatekey",
                 "authkey", "signingkey", "encryptionkey", "accountkey")  # fmt: skip
-_PASSWORD_ENDS = ("password", "passwd", "passphrase", "passcode", "pwd", "passwort", "passord")
+_PASSWORD_ENDS = ("password", "passwd", "passphrase", "passcode", "pwd", "passwort", "passord",
+                  "storepass", "keypass", "userpass", "dbpass", "psk")  # fmt: skip
 _SECRET_WORDS = frozenset(("auth", "cred"))
 
 # Names of things about a secret: `token_count`, `password_hash`, `public_key`.
