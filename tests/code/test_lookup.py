@@ -7,6 +7,7 @@ import pytest
 
 from ctx.code import build, coverage, index_check, lookup, suggestions
 from ctx.code.lookup import Code
+from tests.files import write
 
 FILES = {
     "shop/__init__.py": '"""The shop."""\n',
@@ -54,9 +55,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def code(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Code]:
-    for path, content in FILES.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(content)
+    write(root, FILES)
     database = str(tmp_path_factory.mktemp("index") / "code.db")
     build.refresh(index_check.SourceTree(str(root), None, database))
     opened = lookup.open_index(database, str(root))
@@ -97,24 +96,21 @@ def test_an_item_is_found_by_any_suffix_of_its_qualified_name(
     assert names(code, text) == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("Wire", ["shop_core::net::Wire"]),
-        ("Wire::send", ["shop_core::net::Wire::send"]),
-        ("crate::net::Wire", ["shop_core::net::Wire"]),
-        ("start", ["shop_core::start"]),
-        ("check", ["wires::check"]),
-        ("lonely", ["crate::loose::lonely"]),
-        ("Cart.Add", ["example.org/shop/cart.Cart.Add"]),
-        ("shop/cart.Cart", ["example.org/shop/cart.Cart"]),
-        ("org.shop.Till.ring", ["org.shop.Till.ring"]),
-        ("Page.draw", ["web/page.view.Page.draw"]),
-        ("Drum::hit", ["beat::Drum::hit", "beat::Drum::hit"]),
-    ],
-)
-def test_names_are_written_as_in_their_language(code: Code, text: str, expected: list[str]) -> None:
-    assert names(code, text) == expected
+def test_names_are_written_as_in_their_language(code: Code) -> None:
+    for text, expected in {
+        "Wire": ["shop_core::net::Wire"],
+        "Wire::send": ["shop_core::net::Wire::send"],
+        "crate::net::Wire": ["shop_core::net::Wire"],
+        "start": ["shop_core::start"],
+        "check": ["wires::check"],
+        "lonely": ["crate::loose::lonely"],
+        "Cart.Add": ["example.org/shop/cart.Cart.Add"],
+        "shop/cart.Cart": ["example.org/shop/cart.Cart"],
+        "org.shop.Till.ring": ["org.shop.Till.ring"],
+        "Page.draw": ["web/page.view.Page.draw"],
+        "Drum::hit": ["beat::Drum::hit"] * 2,
+    }.items():
+        assert names(code, text) == expected
 
 
 @pytest.mark.parametrize(
@@ -156,19 +152,10 @@ def test_a_path_can_be_absolute(code: Code, root: Path, tmp_path: Path) -> None:
         assert names(code, nowhere) == []
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "tool.py:0",
-        "tool.py:3",
-        "shop/net/client.py:9999",
-        "tool.py#helper",
-        "tool.py#",
-        "no.py#run",
-    ],
-)
-def test_nothing_is_found_at_an_invalid_place(code: Code, text: str) -> None:
-    assert names(code, text) == []
+def test_nothing_is_found_at_an_invalid_place(code: Code) -> None:
+    for text in ("tool.py:0", "tool.py:3", "shop/net/client.py:9999", "tool.py#helper"):
+        assert names(code, text) == []
+    assert names(code, "tool.py#") == names(code, "no.py#run") == []
 
 
 def test_similar_names_are_suggested(code: Code) -> None:
@@ -178,30 +165,20 @@ def test_similar_names_are_suggested(code: Code) -> None:
         "connect",
         "tool.connect",
     ]
-    assert suggestions.similar_names(code, "zzz") == []
-    assert suggestions.similar_names(code, "nowhere.start") == ["shop_core::start"]
-    assert suggestions.similar_names(code, "nowhere.part") == []
-    assert suggestions.similar_paths(code, "shop/net/clients.py") == ["shop/net/client.py"]
-    assert suggestions.files_in(code, "shop/net", 9) == [
-        "shop/net/__init__.py",
-        "shop/net/client.py",
-    ]
-    assert suggestions.files_in(code, "", 1) == ["README.md"]
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+    for text, similar in (
         ("Client.conect", ["shop.net.client.Client.connect"]),
         ("Wire::sent", ["shop_core::net::Wire::send"]),
         ("shop/app.py#helpr", ["shop.app.helper"]),
         ("shop.app.helpr", ["shop.app.helper"]),
-    ],
-)
-def test_suggestions_prefer_names_that_share_a_part(
-    code: Code, text: str, expected: list[str]
-) -> None:
-    assert suggestions.similar_names(code, text) == expected
+        ("zzz", []),
+    ):
+        assert suggestions.similar_names(code, text) == similar
+    assert suggestions.similar_names(code, "nowhere.start") == ["shop_core::start"]
+    assert suggestions.similar_names(code, "nowhere.part") == []
+    assert suggestions.similar_paths(code, "shop/net/clients.py") == ["shop/net/client.py"]
+    inside = ["shop/net/__init__.py", "shop/net/client.py"]
+    assert suggestions.files_in(code, "shop/net", 9) == inside
+    assert suggestions.files_in(code, "", 1) == ["README.md"]
 
 
 def test_an_outline_is_in_order_with_depths(code: Code) -> None:
@@ -217,9 +194,11 @@ def test_an_outline_is_in_order_with_depths(code: Code) -> None:
 
 def test_edges_have_a_confidence_and_a_line(code: Code) -> None:
     [connect] = code.find("Client.connect")
+    edges = code.edges_to([connect.id])
+    sources = [code.located([edge.source])[0].name for edge in edges]
     found = [
-        (code.located([edge.source])[0].name, edge.label, edge.confidence, edge.line)
-        for edge in code.edges_to([connect.id])
+        (name, each.label, each.confidence, each.line)
+        for name, each in zip(sources, edges, strict=True)
     ]
     assert sorted(found) == [
         ("shop.app.run", "CALLS", "high", 4),
@@ -229,13 +208,11 @@ def test_edges_have_a_confidence_and_a_line(code: Code) -> None:
 
 
 def test_imports_have_a_target_if_it_is_in_the_project(code: Code) -> None:
-    file = code.file("shop/net/client.py")
+    file, app = code.file("shop/net/client.py"), code.file("shop/app.py")
     assert file is not None
-    assert [(each.written.module, each.target) for _, each in code.imports(file.id)] == [
-        ("os", None)
-    ]
-    app = code.file("shop/app.py")
     assert app is not None
+    [(_, own)] = code.imports(file.id)
+    assert (own.written.module, own.target) == ("os", None)
     found = [(each.line, each.target) for _, each in code.imports(app.id)]
     [client], [package] = code.find("client.Client"), code.find("shop/net/__init__.py")
     assert found == [(1, client.id), (8, package.id)]
@@ -250,10 +227,8 @@ def test_the_items_inside_an_item_are_listed(code: Code) -> None:
 def test_coverage_counts_files_and_languages(code: Code) -> None:
     found = coverage.measure(code.connection)
     assert (found.files, found.parsed, found.unresolved, found.left_out) == (len(FILES), 16, 0, 0)
-    assert [(each.language, each.files) for each in found.languages][:2] == [
-        ("python", 5),
-        ("rust", 4),
-    ]
+    languages = [(each.language, each.files) for each in found.languages]
+    assert languages[:2] == [("python", 5), ("rust", 4)]
     assert {each.reason for each in found.skipped} <= {"no grammar", "no known language"}
     assert found.refreshed_at is not None
 
@@ -279,9 +254,7 @@ def test_a_missing_index_gives_none(tmp_path: Path) -> None:
 def test_packages_without_init(tmp_path: Path, path: str, name: str) -> None:
     files = {path: "def f():\n    pass\n", "pkg/__init__.py": "", "setup.py": ""}
     files["services/billing/pyproject.toml"] = '[project]\nname = "billing"\n'
-    for each, content in files.items():
-        (tmp_path / "repo" / each).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "repo" / each).write_text(content)
+    write(tmp_path / "repo", files)
     place = index_check.SourceTree(str(tmp_path / "repo"), None, str(tmp_path / "code.db"))
     build.refresh(place)
     opened = lookup.open_index(place.database, place.root)

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from ctx.code import patterns
 from tests import effort
-from tests.conftest import git
 
 CASES = [
     ("*.log", "a.log b/c.log .log", "a.txt a.log.txt"),
@@ -58,12 +57,8 @@ def test_the_last_matching_pattern_decides() -> None:
 
 def test_an_escaped_trailing_space_is_part_of_the_name() -> None:
     rules = patterns.compile_rules(["a\\  ", "b\\\\ "])
-    assert [patterns.verdict(rules, path) for path in ("a ", "a", "b\\", "b\\ ")] == [
-        True,
-        None,
-        True,
-        None,
-    ]
+    said = [patterns.verdict(rules, path) for path in ("a ", "a", "b\\", "b\\ ")]
+    assert said == [True, None, True, None]
 
 
 def test_hostile_patterns_are_matched_quickly() -> None:
@@ -96,7 +91,7 @@ PATHS = st.lists(st.sampled_from(NAMES), min_size=1, max_size=3).map("/".join)
 
 
 @settings(
-    max_examples=effort.times(60),
+    max_examples=effort.times(40),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
@@ -133,10 +128,3 @@ def _ignored_by_git(repo: Path, paths: list[str]) -> set[str]:
     )
     assert done.returncode in (0, 1), done.stderr
     return {path.removeprefix("./") for path in done.stdout.decode().split("\0") if path}
-
-
-def test_the_comparison_really_asks_git(repo: Path) -> None:
-    """The comparison above would prove nothing if git gave no answer."""
-    (repo / ".gitignore").write_text("a\n")
-    assert git("check-ignore", "--no-index", "x/a", cwd=repo) == "x/a\n"
-    assert _ignored_by_git(repo, ["a", "b", "b/a"]) == {"a", "b/a"}

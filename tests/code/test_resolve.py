@@ -7,12 +7,11 @@ import pytest
 from ctx.code import build, index_check, index_file
 from ctx.code.qualified_names import QualifiedNames
 from ctx.code.vocabulary import CONFIDENCES, LABELS
+from tests.files import write
 
 
 def calls(root: Path, files: dict[str, str]) -> list[str]:
-    for path, content in files.items():
-        (root / "tree" / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / "tree" / path).write_text(content)
+    write(root / "tree", files)
     database = str(root / "code.db")
     build.refresh(index_check.SourceTree(str(root / "tree"), None, database))
     connection = index_file.open_for_reading(database)
@@ -98,19 +97,8 @@ class Fast(Client):
 """
 
 
-@pytest.mark.parametrize(
-    ("body", "called"),
-    [
-        ("self.client_class().send()", ["Client", "Client.send"]),
-        ("self.client.send()", ["Client.send"]),
-        ("kind = Fast\n        kind().rush()", ["Fast", "Fast.rush"]),
-        ("self.fast_class().rush()", ["Fast", "Fast.rush"]),
-    ],
-)
-def test_calling_a_class_in_an_attribute_gives_its_objects(
-    tmp_path: Path, body: str, called: list[str]
-) -> None:
-    code = f"""
+def test_calling_a_class_in_an_attribute_gives_its_objects(tmp_path: Path) -> None:
+    code = """
 import net
 from net import Client, Fast
 class Base:
@@ -118,32 +106,31 @@ class Base:
     fast_class = net.Fast
     def __init__(self):
         self.client = self.client_class()
-class Test(Base):
-    def test(self):
-        {body}
-"""
-    assert calls(tmp_path, {"net.py": NET, "app.py": code}) == [
-        "app.Base.__init__ → net.Client, high",
-        *(f"app.Test.test → net.{name}, high" for name in called),
-    ]
-
-
-def test_a_class_method_uses_the_attributes_of_the_class(tmp_path: Path) -> None:
-    code = """
-from net import Client
-class Base:
-    client_class = Client
     @classmethod
     def make(cls):
         cls.client_class().send()
-        cls.client = cls.client_class()
-    def use(self):
-        self.client.send()
+        cls.made = cls.client_class()
+class Test(Base):
+    def one(self): self.client_class().send()
+    def two(self): self.client.send()
+    def three(self): self.made.send()
+    def four(self):
+        kind = Fast
+        kind().rush()
+    def five(self): self.fast_class().rush()
 """
     assert calls(tmp_path, {"net.py": NET, "app.py": code}) == [
+        "app.Base.__init__ → net.Client, high",
         "app.Base.make → net.Client, high",
         "app.Base.make → net.Client.send, high",
-        "app.Base.use → net.Client.send, high",
+        "app.Test.five → net.Fast, high",
+        "app.Test.five → net.Fast.rush, high",
+        "app.Test.four → net.Fast, high",
+        "app.Test.four → net.Fast.rush, high",
+        "app.Test.one → net.Client, high",
+        "app.Test.one → net.Client.send, high",
+        "app.Test.three → net.Client.send, high",
+        "app.Test.two → net.Client.send, high",
     ]
 
 
@@ -172,23 +159,18 @@ class Base:
     ]
 
 
-def test_a_circular_assignment_is_not_followed(tmp_path: Path) -> None:
+def test_circular_assignments_and_aliases_are_not_followed(tmp_path: Path) -> None:
     files = {
         "a.py": "str = str\none = two\ntwo = one\n\n\ndef f():\n    return str().upper(), one()\n",
         "b.py": "from a import str, two\n\n\ndef g(x):\n    return str(x).upper(), two().lower()\n",
-    }
-    called = ["a.f → a.one, high", "a.f → a.str, high", "b.g → a.str, high", "b.g → a.two, high"]
-    assert calls(tmp_path, files) == called
-
-
-def test_a_circular_type_alias_is_not_followed(tmp_path: Path) -> None:
-    files = {
         "src/lib.rs": "type One = Two;\ntype Two = One;\ntype Own = Own;\n"
         "fn make() -> One { todo!() }\nfn own() -> Own { todo!() }\n"
         "fn run() { make().go(); own().go(); let a: Two = make(); a.go(); }\n",
-        "Cargo.toml": '[package]\nname = "a"\nversion = "1.0.0"\n',
+        "Cargo.toml": CRATE,
     }
-    assert calls(tmp_path, files) == ["a::run → a::make, high", "a::run → a::own, high"]
+    called = ["a.f → a.one, high", "a.f → a.str, high"]
+    called += ["a::run → a::make, high", "a::run → a::own, high"]
+    assert calls(tmp_path, files) == [*called, "b.g → a.str, high", "b.g → a.two, high"]
 
 
 CRATE = '[package]\nname = "a"\nversion = "1.0.0"\n'
@@ -241,10 +223,7 @@ SEVERAL = {f"src/{each}.cc": "static int check() { return 1; }\n" for each in "a
                 "fn run() { outer::inner::go(); }\n",
                 "src/outer/inner.rs": "pub fn go() { super::up(); }\n",
             },
-            [
-                "a::outer::inner::go → a::outer::up, high",
-                "a::run → a::outer::inner::go, high",
-            ],
+            ["a::outer::inner::go → a::outer::up, high", "a::run → a::outer::inner::go, high"],
         ),
         (
             {"a.js": "exports.go = function () {};\nexports.run = () => { exports.go(); };\n"},

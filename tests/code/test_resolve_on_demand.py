@@ -16,6 +16,7 @@ from tests import effort
 from tests.code.index_contents import Key, built, built_from_scratch, place, refreshed_and_resolved
 from tests.code.test_build import MANY, NATIVE, PYTHON, WEB, Versions, change, large, start, steps
 from tests.conftest import Ctx
+from tests.files import write
 
 Answer = tuple[object, ...]
 
@@ -63,7 +64,7 @@ class QueriedIndex:
 
 
 @settings(
-    max_examples=effort.times(12),
+    max_examples=effort.times(8),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
@@ -102,12 +103,8 @@ def test_answers_equal_those_of_a_fully_resolved_index(
 
 def test_only_files_that_can_refer_to_an_item_are_resolved(tmp_path: Path) -> None:
     root, kept = tmp_path / "tree", tmp_path / "kept.db"
-    root.mkdir()
-    (root / "a.py").write_text("def f(): ...\n")
-    (root / "b.py").write_text("from a import f as g\n")
-    (root / "c.py").write_text("from b import g\ndef h(): g()\n")
-    (root / "d.py").write_text("import a\n")
-    (root / "e.py").write_text("import b\n")
+    files = {"a.py": "def f(): ...\n", "b.py": "from a import f as g\n", "d.py": "import a\n"}
+    write(root, files | {"c.py": "from b import g\ndef h(): g()\n", "e.py": "import b\n"})
     build.refresh(place(root, kept), at_once=0)
     with closing((queried := QueriedIndex(root, kept)).code.connection):
         ids = {path: number for number, path in queried.code.connection.execute(
@@ -127,11 +124,8 @@ def test_only_files_that_can_refer_to_an_item_are_resolved(tmp_path: Path) -> No
 
 def test_only_queried_files_are_resolved(tmp_path: Path) -> None:
     root, kept = tmp_path / "tree", tmp_path / "kept.db"
-    root.mkdir()
-    (root / "a.py").write_text("import b\ndef f(): b.g()\n")
-    (root / "b.py").write_text("def g(): g()\n")
-    (root / "c.py").write_text("from a import f\n")
-    (root / "d.py").write_text("from a import f\nf()\n")
+    files = {"a.py": "import b\ndef f(): b.g()\n", "b.py": "def g(): g()\n"}
+    write(root, files | {"c.py": "from a import f\n", "d.py": "from a import f\nf()\n"})
     build.refresh(place(root, kept), at_once=0)
     with closing((queried := QueriedIndex(root, kept)).code.connection):
         a, b, c, d = (
@@ -145,11 +139,8 @@ def test_only_queried_files_are_resolved(tmp_path: Path) -> None:
 
 def test_a_change_of_a_widely_used_name_marks_all_files_unresolved(tmp_path: Path) -> None:
     root, kept = tmp_path / "tree", tmp_path / "kept.db"
-    root.mkdir()
-    (root / "a.py").write_text("def f(): ...\n")
-    (root / "alone.py").write_text("def g(): ...\n")
-    for number in range(210):
-        (root / f"m{number}.py").write_text("from a import f\nf()\n")
+    write(root, {"a.py": "def f(): ...\n", "alone.py": "def g(): ...\n"})
+    write(root, {f"m{number}.py": "from a import f\nf()\n" for number in range(210)})
     refreshed_and_resolved(root, kept)
     (root / "a.py").write_text("def f(x): ...\ndef f(y): ...\n")
     build.refresh(place(root, kept))

@@ -15,6 +15,7 @@ from ctx.code.qualified_names import QualifiedNames
 from ctx.code.resolve import facts
 from ctx.code.resolve.typescript_settings import tolerant_json
 from tests import effort
+from tests.files import write
 
 MADE = "export const made = 1;\n"
 
@@ -22,9 +23,7 @@ MADE = "export const made = 1;\n"
 def imports(folder: Path, files: dict[str, str]) -> dict[str, str]:
     """The target of each import of a project, by path and import text."""
     root = folder / "project"
-    for path, content in files.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(content)
+    write(root, files)
     database = str(folder / "code.db")
     build.refresh(index_check.SourceTree(str(root), None, database))
     connection = index_file.open_for_reading(database)
@@ -164,8 +163,7 @@ VALUES = st.recursive(
 )
 
 
-@pytest.mark.slow
-@settings(max_examples=effort.times(40))
+@settings(max_examples=effort.times(20))
 @given(st.dictionaries(st.text(), VALUES), st.sampled_from(["// a\n", "/* , } */", "\n"]))
 def test_json_with_comments_and_trailing_commas_is_read(value: dict[str, Any], noise: str) -> None:
     written = json.dumps(value, indent=1, ensure_ascii=False)

@@ -12,6 +12,7 @@ from ctx.code.file_words import BODY, NAMES, PATH
 from ctx.code.index_check import SourceTree
 from ctx.code.postings import FILES
 from tests.conftest import git
+from tests.files import write
 
 FILES_OF_A_SHOP = {
     "src/payments.py": (
@@ -28,16 +29,10 @@ FILES_OF_A_SHOP = {
 }
 
 
-def write_files(root: Path) -> Path:
-    for path, text in FILES_OF_A_SHOP.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text)
-    return root
-
-
 @pytest.fixture
 def shop(folder: Path) -> SourceTree:
-    return SourceTree(str(write_files(folder)), None, str(folder / "never" / "code.db"))
+    write(folder, FILES_OF_A_SHOP)
+    return SourceTree(str(folder), None, str(folder / "never" / "code.db"))
 
 
 def scored_files(
@@ -87,14 +82,10 @@ def test_the_best_files_are_parsed_as_for_the_index(shop: SourceTree) -> None:
         assert mail.skipped == "not read yet"
 
 
-def test_nothing_is_written(shop: SourceTree, folder: Path) -> None:
-    before = sorted(folder.rglob("*"))
-    unindexed_search.search(shop, {"retry": 1.0}, 60)
-    assert sorted(folder.rglob("*")) == before
-
-
 def test_the_result_is_the_same_inside_git(shop: SourceTree, folder: Path) -> None:
+    before = sorted(folder.rglob("*"))
     outside = scored_files(shop, {"retry": 1.0, "payment": 2.0})
+    assert sorted(folder.rglob("*")) == before, "nothing is written"
     git("init", "-q")
     git("add", "src", "docs", "data")
     (folder / ".git" / "info" / "exclude").write_text("node_modules/\n")
@@ -113,6 +104,8 @@ def test_at_the_time_limit_the_partial_result_is_returned(shop: SourceTree) -> N
 
 
 def test_any_question_and_any_bytes_are_accepted(folder: Path) -> None:
+    place = SourceTree(str(folder), None, "")
+    assert unindexed_search.search(place, {"retry": 1.0}) is None
     (folder / "empty.py").write_bytes(b"")
     (folder / "binary.py").write_bytes(b"\0retry\0")
     (folder / "latin.py").write_bytes(b"# caf\xe9 retry\n")
@@ -122,7 +115,6 @@ def test_any_question_and_any_bytes_are_accepted(folder: Path) -> None:
     os.symlink("/etc/passwd", folder / "link.py")
     os.mkfifo(folder / "pipe.py")
     (folder / "folder.py").mkdir()
-    place = SourceTree(str(folder), None, "")
     assert scored_files(place, {}) == {}
     assert list(scored_files(place, {"更新": 1.0})) == ["cjk.py"]
     assert set(scored_files(place, {"retry": 1.0})) == {"latin.py", "cjk.py", "broken.py"}
@@ -140,20 +132,13 @@ def test_rare_words_are_searched_first(folder: Path) -> None:
 
 
 def test_files_that_are_listed_already_are_not_listed_again(shop: SourceTree) -> None:
-    only = [
-        each
-        for each in file_listing.list_files(shop.root, None, ()).files
-        if each[0] == "src/mail.py"
-    ]
+    every = file_listing.list_files(shop.root, None, ()).files
+    only = [each for each in every if each[0] == "src/mail.py"]
     code = unindexed_search.search(shop, {"retry": 1.0, "send": 1.0}, 60, only)
     assert code is not None
     with code:
         assert [each.path for each in code.named("send")] == ["src/mail.py"]
         assert code.file("src/payments.py") is None
-
-
-def test_without_files_there_is_no_result(folder: Path) -> None:
-    assert unindexed_search.search(SourceTree(str(folder), None, ""), {"retry": 1.0}) is None
 
 
 def test_only_paths_that_may_contain_a_word_are_split(
