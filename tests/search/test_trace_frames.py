@@ -35,23 +35,11 @@ def frames_of(text: str) -> list[CodeFrame]:
 @pytest.mark.parametrize(
     "prefix",
     [
-        "",
-        "> ",
-        "> > ",
-        "INTERNALERROR> ",
-        "E   ",
-        "  │ ",
-        "2024-05-01T10:00:00.123Z ",
-        "2024-05-01 10:00:00,123 ERROR: ",
-        "[2024-05-01 10:00:00] [worker-3] ",
-        "10:00:00.123 [pod/shop-7d9f/web] ",
-        "[pod/shop-7d9f] ",
-        "web_1  | ",
-        "shop-web-1  | 2024-05-01T10:00:00Z ",
-        "May  1 10:00:00 host-1 shop[3121]: ",
+        *("", "> ", "> > ", "INTERNALERROR> ", "E   ", "  │ ", "ERROR - ", "[stderr] "),
+        *("2024-05-01T10:00:00.123Z ", "2024-05-01 10:00:00,123 ERROR: ", "[pod/shop-7d9f] "),
+        *("[2024-05-01 10:00:00] [worker-3] ", "10:00:00.123 [pod/shop-7d9f/web] ", "web_1  | "),
+        *("shop-web-1  | 2024-05-01T10:00:00Z ", "May  1 10:00:00 host-1 shop[3121]: "),
         "Wed, May 1 2024 10:00:00 am | ",
-        "ERROR - ",
-        "[stderr] ",
     ],
 )
 def test_the_prefixes_of_logs_and_quotes_are_removed(prefix: str) -> None:
@@ -226,108 +214,87 @@ GDB = """\
 """
 
 
-@pytest.mark.parametrize(
-    ("text", "frames"),
-    [
-        (
-            IPYTHON_7,
-            [
-                ("~\\shop\\prices.py", 7, "price"),
-                ("~/envs/x/lib/python3.9/site-packages/shop/orders.py", 88, "place"),
-            ],
-        ),
-        (
-            IPYTHON_8,
-            [
-                ("C:\\work\\shop\\prices.py", 7, "price"),
-                ("~/envs/x/shop/orders.py", 88, "Orders.place"),
-            ],
-        ),
-        (
-            PYTEST,
-            [
-                ("shop/prices.py", 7, ""),
-                ("shop/orders.py", 88, "place"),
-                ("tests/test_orders.py", 14, "test_gifts"),
-                ("tests/test_other.py", 3, "test_other"),
-            ],
-        ),
-        (RICH, [("/srv/shop/prices.py", 7, "price"), ("/srv/shop/orders.py", 88, "place")]),
-        (
-            RUST,
-            [
-                ("src\\prices.rs", 7, ""),
-                ("/rustc/90c541/library/std/src/panicking.rs", 578, "rust_begin_unwind"),
-                ("./src/orders.rs", 88, "shop::orders::Orders::place"),
-            ],
-        ),
-        (
-            GO,
-            [
-                ("/home/me/shop/internal/prices/prices.go", 7, "prices.Table.Price"),
-                ("/home/me/shop/main.go", 12, "main.main"),
-                ("/home/me/shop/pool/pool.go", 30, "pool.Start"),
-            ],
-        ),
-        (
-            JAVASCRIPT,
-            [
-                ("src/prices.ts", 7, "Table.price"),
-                ("src/orders.ts", 88, "Orders.place"),
-                ("C:\\Users\\Ann Lee\\shop\\lib\\shop.js", 4, "Shop"),
-                ("/srv/shop/index.js", 1, "Object"),
-                ("/src/app.js", 2, ""),
-                ("node:internal/process/task_queues", 95, ""),
-            ],
-        ),
-        (FIREFOX, [("/src/prices.js", 7, "price"), ("/srv/shop/index.js", 1, "")]),
-        (
-            JAVA,
-            [
-                ("com/shop/prices/Table.kt", 7, "com.shop.prices.Table.Row.price"),
-                ("com/shop/prices/Table.kt", 3, "com.shop.prices.Table.get"),
-                ("com/shop/Orders.java", 80, "com.shop.Orders.place"),
-                ("com/shop/Orders.java", 88, "com.shop.Orders.place"),
-                ("java/lang/Thread.java", 833, "java.lang.Thread.run"),
-            ],
-        ),
-        (
-            "NPE at com.shop.Prices.price(Prices.java:7) at com.shop.Orders.place(Orders.java:88)",
-            [
-                ("com/shop/Prices.java", 7, "com.shop.Prices.price"),
-                ("com/shop/Orders.java", 88, "com.shop.Orders.place"),
-            ],
-        ),
-        (
-            CSHARP,
-            [
-                ("C:\\src\\Shop\\Prices.cs", 7, "Shop.Prices.Price"),
-                ("/src/Shop/Orders.cs", 88, "Shop.Orders.PlaceAsync"),
-            ],
-        ),
-        (
-            RUBY,
-            [
-                ("lib/shop/prices.rb", 7, "price"),
-                ("lib/shop/orders.rb", 88, "place"),
-                ("bin/shop", 3, ""),
-            ],
-        ),
-        (RUBY_LAST, [("lib/shop/prices.rb", 7, "price"), ("lib/shop/orders.rb", 88, "place")]),
-        (
-            PHP,
-            [
-                ("/srv/src/Prices.php", 7, ""),
-                ("/srv/src/Orders.php", 88, "Shop.Prices.price"),
-                ("/srv/index.php", 3, "Shop.Orders::place"),
-            ],
-        ),
-        (GDB, [("src/read.c", 12, "read_all"), ("/src/main.c", 9, "main")]),
-    ],
-    ids=lambda value: value.split("\n")[0][:20] if isinstance(value, str) else "",
-)
-def test_the_innermost_frame_is_the_first(text: str, frames: list[tuple[str, int, str]]) -> None:
-    assert frames_of(text) == [CodeFrame(*frame) for frame in frames]
+EXPECTED = {
+    IPYTHON_7: """
+~\\shop\\prices.py:7 price
+~/envs/x/lib/python3.9/site-packages/shop/orders.py:88 place
+""",
+    IPYTHON_8: """
+C:\\work\\shop\\prices.py:7 price
+~/envs/x/shop/orders.py:88 Orders.place
+""",
+    PYTEST: """
+shop/prices.py:7
+shop/orders.py:88 place
+tests/test_orders.py:14 test_gifts
+tests/test_other.py:3 test_other
+""",
+    RICH: """
+/srv/shop/prices.py:7 price
+/srv/shop/orders.py:88 place
+""",
+    RUST: """
+src\\prices.rs:7
+/rustc/90c541/library/std/src/panicking.rs:578 rust_begin_unwind
+./src/orders.rs:88 shop::orders::Orders::place
+""",
+    GO: """
+/home/me/shop/internal/prices/prices.go:7 prices.Table.Price
+/home/me/shop/main.go:12 main.main
+/home/me/shop/pool/pool.go:30 pool.Start
+""",
+    JAVASCRIPT: """
+src/prices.ts:7 Table.price
+src/orders.ts:88 Orders.place
+C:\\Users\\Ann Lee\\shop\\lib\\shop.js:4 Shop
+/srv/shop/index.js:1 Object
+/src/app.js:2
+node:internal/process/task_queues:95
+""",
+    FIREFOX: """
+/src/prices.js:7 price
+/srv/shop/index.js:1
+""",
+    JAVA: """
+com/shop/prices/Table.kt:7 com.shop.prices.Table.Row.price
+com/shop/prices/Table.kt:3 com.shop.prices.Table.get
+com/shop/Orders.java:80 com.shop.Orders.place
+com/shop/Orders.java:88 com.shop.Orders.place
+java/lang/Thread.java:833 java.lang.Thread.run
+""",
+    "NPE at com.shop.Prices.price(Prices.java:7) at com.shop.Orders.place(Orders.java:88)": """
+com/shop/Prices.java:7 com.shop.Prices.price
+com/shop/Orders.java:88 com.shop.Orders.place
+""",
+    CSHARP: """
+C:\\src\\Shop\\Prices.cs:7 Shop.Prices.Price
+/src/Shop/Orders.cs:88 Shop.Orders.PlaceAsync
+""",
+    RUBY: """
+lib/shop/prices.rb:7 price
+lib/shop/orders.rb:88 place
+bin/shop:3
+""",
+    RUBY_LAST: """
+lib/shop/prices.rb:7 price
+lib/shop/orders.rb:88 place
+""",
+    PHP: """
+/srv/src/Prices.php:7
+/srv/src/Orders.php:88 Shop.Prices.price
+/srv/index.php:3 Shop.Orders::place
+""",
+    GDB: """
+src/read.c:12 read_all
+/src/main.c:9 main
+""",
+}
+
+
+@pytest.mark.parametrize("text", EXPECTED, ids=lambda text: text.split("\n")[0][:20])
+def test_the_innermost_frame_is_the_first(text: str) -> None:
+    found = (f"{frame.path}:{frame.line} {frame.name}".rstrip() for frame in frames_of(text))
+    assert list(found) == EXPECTED[text].strip().split("\n")
 
 
 def test_lines_of_prose_and_code_are_not_frames() -> None:
@@ -353,19 +320,16 @@ def test_frames_of_libraries_and_of_the_runtime_are_known() -> None:
     assert not is_of_others(CodeFrame("/app/a.py", 1, "a"))
 
 
-@pytest.mark.parametrize(
-    ("path", "name", "expected"),
-    [
+def test_entry_points_and_wrappers_are_plumbing() -> None:
+    for path, name, expected in (
         ("shop/orders.py", "Orders.place", False),
         ("shop/orders.py", "Orders.__call__", True),
         ("shop/retry.py", "wrapper", True),
         ("src/main.rs", "shop::start_all", True),
         ("C:\\shop\\cli.py", "", True),
         ("shop/clients.py", "run_query", False),
-    ],
-)
-def test_entry_points_and_wrappers_are_plumbing(path: str, name: str, expected: bool) -> None:
-    assert is_plumbing(CodeFrame(path, 1, name)) == expected
+    ):
+        assert is_plumbing(CodeFrame(path, 1, name)) == expected
 
 
 PIECES = [
@@ -382,8 +346,8 @@ def test_hostile_texts_take_linear_time() -> None:
     random = Random(1)
     begun = time.process_time()
     for piece in PIECES:
-        read([(piece * 4_000)[:4_000].replace("\n", " ")] * 20)
-    for _ in range(100):
+        read([(piece * 4_000)[:4_000].replace("\n", " ")] * 10)
+    for _ in range(40):
         chosen = random.choices(PIECES, k=3)
         line = "".join(random.choices(chosen, k=1_500))[:4_000]
         read([line.replace("\n", " ")] * 5)

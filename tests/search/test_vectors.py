@@ -60,17 +60,12 @@ NODES = {
 
 def test_the_nearest_text_is_found(vectors: Vectors) -> None:
     assert vectors.fill(default(), NODES.items()) == 4
-    found = {
-        question: vectors.nearest(default(), question, limit=1)[0][0]
-        for question in ("authentication", "dessert recipe", "configuration parsing")
-    }
-    assert found == {"authentication": "a", "dessert recipe": "b", "configuration parsing": "c"}
+    expected = {"authentication": "a", "dessert recipe": "b", "configuration parsing": "c"}
+    for question, key in expected.items():
+        assert vectors.nearest(default(), question, limit=1)[0][0] == key
     assert vectors.nearest(default(), "") == []
     assert vectors.nearest(default(), "認証") == []
-
-
-def test_the_search_can_be_limited_to_some_keys(vectors: Vectors) -> None:
-    vectors.fill(default(), NODES.items())
+    # The search can be limited to some keys.
     ranked = [key for key, _ in vectors.nearest(default(), "authentication", ["c", "b", "x", "c"])]
     assert sorted(ranked) == ["b", "c"]
     assert vectors.nearest(default(), "authentication", []) == []
@@ -86,11 +81,11 @@ def test_filling_again_embeds_only_changed_texts(vectors: Vectors) -> None:
 
 
 def test_filling_can_stop_and_continue(vectors: Vectors) -> None:
-    texts = [(str(number), f"text {number}") for number in range(1_000)]
+    texts = [(str(number), f"text {number}") for number in range(400)]
     assert vectors.fill(Seeded(), texts, limit=300) == 300
     assert vectors.fill(Seeded(), texts, go_on=clock.deadline(0)) == 0
-    assert vectors.fill(Seeded(), texts) == 700
-    assert vectors.count(Seeded()) == 1_000
+    assert vectors.fill(Seeded(), texts) == 100
+    assert vectors.count(Seeded()) == 400
 
 
 def test_every_model_has_separate_rows(vectors: Vectors) -> None:
@@ -123,13 +118,9 @@ def test_a_removed_vector_is_erased_from_the_file(vectors: Vectors, path: str) -
     assert vectors.forget(["a", "unknown"]) == 1
     assert not any(kept in Path(each).read_bytes() for each in files)
     assert vectors.count(Seeded()) == 3
-
-
-def test_vectors_of_removed_keys_are_dropped(vectors: Vectors) -> None:
-    vectors.fill(Seeded(), NODES.items())
-    assert vectors.keep_only(["a", "b", "z"]) == 2
-    assert {key for key, _ in vectors.nearest(Seeded(), "anything")} == {"a", "b"}
-    assert vectors.keep_only([]) == 2
+    assert vectors.keep_only(["b", "z"]) == 2
+    assert [key for key, _ in vectors.nearest(Seeded(), "anything")] == ["b"]
+    assert vectors.keep_only([]) == 1
     assert vectors.nearest(Seeded(), "anything") == []
 
 
@@ -138,9 +129,7 @@ def test_reading_creates_no_file(vectors: Vectors, path: str) -> None:
     assert vectors.count(Seeded()) == 0
     assert vectors.forget(["a"]) == vectors.keep_only([]) == 0
     assert not os.path.exists(os.path.dirname(path))
-
-
-def test_the_file_is_private(vectors: Vectors, path: str) -> None:
+    # The file is private.
     vectors.fill(Seeded(), NODES.items())
     assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
     assert stat.S_IMODE(os.stat(os.path.dirname(path)).st_mode) == 0o700
@@ -179,16 +168,11 @@ def test_several_threads_can_fill_and_read_at_once(path: str) -> None:
 
     with ThreadPoolExecutor(4) as pool:
         assert sum(pool.map(fill, [0, 200, 400, 600])) >= 1_000
-    with closing(Vectors(path)) as vectors:
+    with closing(Vectors(path)) as vectors, closing(Vectors(path)) as others:
         assert vectors.count(Seeded()) == 1_000
-
-
-def test_vectors_of_another_process_are_read(path: str) -> None:
-    with closing(Vectors(path)) as mine, closing(Vectors(path)) as others:
-        mine.fill(Seeded(), [("a", "one")])
-        assert mine.count(Seeded()) == 1
+        # What another process adds is read.
         others.fill(Seeded(), [("b", "two")])
-        assert mine.nearest(Seeded(), "two", limit=1)[0][0] == "b"
+        assert vectors.nearest(Seeded(), "two", limit=1)[0][0] == "b"
 
 
 @given(st.lists(st.text(min_size=1, max_size=8), min_size=1, max_size=40, unique=True), st.data())
