@@ -40,10 +40,6 @@ def excerpt(content: str, most: int, *matter: int) -> str:
     return file_excerpts.join_lines(file, kept)
 
 
-def test_a_text_that_fits_is_not_cut() -> None:
-    assert excerpt(FUNCTION, 200) == FUNCTION.removesuffix("\n")
-
-
 def test_relevant_lines_are_kept_with_their_statement() -> None:
     assert excerpt(FUNCTION, 50, 8) == (
         "def connect(address, tries):\n"
@@ -56,10 +52,10 @@ def test_relevant_lines_are_kept_with_their_statement() -> None:
     )
 
 
-def test_without_a_hint_the_beginning_is_kept() -> None:
-    assert excerpt(FUNCTION, 30) == (
-        'def connect(address, tries):\n    first = address.split(":")\n    host = first[0]'
-    )
+def test_without_a_hint_the_beginning_is_kept_or_all_if_it_fits() -> None:
+    begin = 'def connect(address, tries):\n    first = address.split(":")\n    host = first[0]'
+    assert excerpt(FUNCTION, 30) == begin
+    assert excerpt(FUNCTION, 200) == FUNCTION.removesuffix("\n")
 
 
 def test_a_long_block_is_cut_around_the_relevant_lines() -> None:

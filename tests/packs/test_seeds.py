@@ -76,12 +76,9 @@ def test_the_frames_of_this_project_count_innermost_first_and_wrappers_less(
     assert list(seeds_named.files) == ["src/shop/prices.py", "src/shop/_orders.py"]
 
 
-def test_the_innermost_frame_counts_even_in_a_wrapper(shop: Packing) -> None:
+def test_the_innermost_frame_counts_even_in_a_wrapper_or_no_function(shop: Packing) -> None:
     seeds_named = named(shop, 'File "/x/site-packages/shop/retry.py", line 3, in wrapper')
     assert list(seeds_named.files) == ["src/shop/retry.py"]
-
-
-def test_the_innermost_frame_counts_even_outside_of_functions(shop: Packing) -> None:
     trace = (
         '  File "src/shop/prices.py", line 3, in <module>\n    import shop\n'
         '  File "src/shop/__init__.py", line 1, in <module>\n    import _orders\nImportError\n'
@@ -89,44 +86,33 @@ def test_the_innermost_frame_counts_even_outside_of_functions(shop: Packing) -> 
     assert list(named(shop, trace).files) == ["src/shop/__init__.py"]
 
 
-@pytest.mark.parametrize(
-    ("task", "files"),
-    [
-        ("at com.shop.Table.get(Table.java:4)", ["api/src/main/java/com/shop/Table.java"]),
-        (
-            "C:\\Users\\me\\git\\src\\shop\\prices.py:2: in price",
-            ["src/shop/prices.py"],
-        ),
-        ("see /builds/42/api/src/main/java/com/shop/Table.java:4", None),
-        ('File "/home/me/shop/prices.py", line 2, in something', []),
-        ("see prices.py", ["src/shop/prices.py"]),
-        ("see plan.txt", ["notes/plan.txt"]),
-        ("see shop/prices.py", ["src/shop/prices.py"]),
-        ("see ../other/shop/prices.py", []),
-    ],
-)
-def test_paths_from_other_machines_are_found(
-    shop: Packing, task: str, files: list[str] | None
-) -> None:
-    expected = ["api/src/main/java/com/shop/Table.java"] if files is None else files
-    assert list(named(shop, task).files) == expected
+def test_paths_from_other_machines_are_found(shop: Packing) -> None:
+    table, prices = "api/src/main/java/com/shop/Table.java", "src/shop/prices.py"
+    for task, files in {
+        "at com.shop.Table.get(Table.java:4)": [table],
+        "C:\\Users\\me\\git\\src\\shop\\prices.py:2: in price": [prices],
+        f"see /builds/42/{table}:4": [table],
+        'File "/home/me/shop/prices.py", line 2, in something': [],
+        "see prices.py": [prices],
+        "see plan.txt": ["notes/plan.txt"],
+        "see shop/prices.py": [prices],
+        "see ../other/shop/prices.py": [],
+    }.items():
+        assert list(named(shop, task).files) == files, task
 
 
-@pytest.mark.parametrize(
-    ("task", "expected"),
-    [
+def test_a_call_leads_to_the_definition(shop: Packing) -> None:
+    for task, expected in {
         # A package re-exports it, or it is called on a variable.
-        ("shop.place_all fails", ["place_all"]),
-        ("calling `x.cmd_refill()` twice", ["cmd_refill"]),
-        ("calling `shop.orders.place` twice", ["place"]),
+        "shop.place_all fails": ["place_all"],
+        "calling `x.cmd_refill()` twice": ["cmd_refill"],
+        "calling `shop.orders.place` twice": ["place"],
         # It may be a function of another project.
-        ("calling `table.audit` twice", []),
-    ],
-)
-def test_a_call_leads_to_the_definition(shop: Packing, task: str, expected: list[str]) -> None:
-    seeds_named = named(shop, task)
-    assert names(seeds_named) == expected
-    assert all(sure <= 0.5 for sure in seeds_named.items.values())
+        "calling `table.audit` twice": [],
+    }.items():
+        seeds_named = named(shop, task)
+        assert names(seeds_named) == expected
+        assert all(sure <= 0.5 for sure in seeds_named.items.values())
 
 
 @pytest.mark.parametrize(
@@ -161,13 +147,6 @@ def test_the_name_of_the_project_counts_nothing(shop: Packing) -> None:
     assert question.read("shop").without(words).weights
 
 
-def test_the_name_of_the_project_counts_if_a_file_has_it(tmp_path: Path) -> None:
-    files = {"package.json": '{"name": "@acme/shop"}', "lib/shop.js": "function place() {}\n"}
-    with packing(tmp_path / "shop", files) as own:
-        assert own.sources.code is not None
-        assert seeds.project_words(own.sources.code) == frozenset()
-
-
 def test_a_pack_does_not_rank_by_the_name_of_the_project(tmp_path: Path) -> None:
     files = {
         "pyproject.toml": '[project]\nname = "shop"\nversion = "1"\n',
@@ -178,3 +157,8 @@ def test_a_pack_does_not_rank_by_the_name_of_the_project(tmp_path: Path) -> None
     with packing(tmp_path / "shop", files) as own:
         ranked = own.build("Shop: shop fails on a refund in the shop").files
     assert [file.path for file in ranked] == ["src/shop/refunds.py"]
+    # The name counts if a file has it.
+    files = {"package.json": '{"name": "@acme/shop"}', "lib/shop.js": "function place() {}\n"}
+    with packing(tmp_path / "own" / "shop", files) as own:
+        assert own.sources.code is not None
+        assert seeds.project_words(own.sources.code) == frozenset()
