@@ -9,17 +9,18 @@ ctx stores that content instead of the payload:
 So an adapter needs no second reader for stored events, and its host may change its payloads.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from ctx import ids
+from ctx import clock, ids
 from ctx.capture import secret_files
 from ctx.capture.written_lines import MOST
 from ctx.errors import ContentRefused, UsageError
-from ctx.hosts import tool_calls
+from ctx.hosts import tool_calls, transcript_reader
 from ctx.hosts.events import Event, Heading, Speaker
 from ctx.hosts.json_fields import fields_of, plain, text_of
 from ctx.hosts.tool_calls import Call, FileContents, Outcome
+from ctx.hosts.transcript_reader import TranscriptReader
 
 _MOST_TODOS = 50
 _SPEAKERS: tuple[Speaker, ...] = ("user", "agent", "host")
@@ -58,6 +59,60 @@ class EventContent(NamedTuple):
     prompt: str = ""
     response: str | None = None
     is_host_command: bool = False
+
+
+class ToolReport(NamedTuple):
+    """A call of a tool and its result."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+    output: str = ""
+    """What the model got."""
+    error: str | None = None
+    """None: the tool did not fail."""
+    details: Mapping[str, Any] = {}
+    """What the host adds to it, such as an exit code or the contents of a file."""
+
+
+class WaitingCall(NamedTuple):
+    """A tool call in a transcript that waits for its result."""
+
+    offset: int
+    tool: str
+    arguments: Mapping[str, Any]
+    call_id: str = ""
+    """Its id in the payload of a hook, where that is another one."""
+
+
+class StoringReader(TranscriptReader):
+    """Reads a transcript whose events are stored in this form."""
+
+    host: str
+
+    def __init__(self, path: str, session: str, most: int, deadline: float) -> None:
+        super().__init__(path, most, deadline)
+        self.session = session
+        self.calls: dict[str, WaitingCall] = {}
+
+    def waiting(self, behind: int) -> Iterable[int]:  # noqa: ARG002
+        return (call.offset for call in self.calls.values())
+
+    def add(
+        self,
+        name: str,
+        content: EventContent,
+        *,
+        stamp: str,
+        known_by: str,
+        folder: str,
+        tool: str = "",
+        call_id: str = "",
+    ) -> None:
+        """Add an event; `known_by` distinguishes it from others of this time."""
+        at_ms = self.time_of(stamp)
+        columns = name, clock.iso(at_ms), self.session, folder, tool, call_id
+        made = heading(transcript_reader.event_id(at_ms, name, known_by), *columns)
+        self.events.append(event(self.host, made, content._replace(transcript=self.path)))
 
 
 def heading(

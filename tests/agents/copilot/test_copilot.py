@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from ctx.agents.copilot.adapter import Copilot
-from ctx.agents.copilot.tools import CopilotCall, call_of
+from ctx.agents.copilot.tools import call_of
+from ctx.agents.stored_events import ToolReport
 from ctx.capture import prompt_authors, session_state, steps
 from ctx.errors import ContentRefused
 from ctx.hosts.events import Heading
@@ -241,7 +242,7 @@ def test_a_reading_waits_for_the_result_of_a_call(client: CopilotSession) -> Non
     ],
 )
 def test_calls(tool: str, args: dict[str, Any], expected: object) -> None:
-    assert call_of(CopilotCall(tool, args, "out")) == expected
+    assert call_of(ToolReport(tool, args, "out")) == expected
 
 
 @pytest.mark.parametrize(
@@ -258,7 +259,7 @@ def test_calls(tool: str, args: dict[str, Any], expected: object) -> None:
     ],
 )
 def test_outcomes(output: str, error: str | None, expected: Outcome) -> None:
-    call = call_of(CopilotCall("bash", {"command": "make"}, output, error))
+    call = call_of(ToolReport("bash", {"command": "make"}, output, error))
     assert call == CommandCall("make", expected)
 
 

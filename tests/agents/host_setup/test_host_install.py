@@ -116,14 +116,10 @@ def test_hosts_of_other_homes(machine: Machine, tmp_path: Path) -> None:
 
 def test_a_host_is_found_by_its_program_or_its_folder(machine: Machine, tmp_path: Path) -> None:
     codex = known_setups.setup_named("codex")
-    assert find_host(codex, machine) is None
+    assert find_host(codex, machine) == ""
     os.mkdir(codex.folder(machine))
-    place = find_host(codex, machine)
-    assert place is not None
-    assert (place.program, place.folder) == ("", codex.folder(machine))
+    assert find_host(codex, machine) == codex.folder(machine)
     program = tmp_path / "codex"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
-    place = find_host(codex, machine._replace(variables={"PATH": str(tmp_path)}))
-    assert place is not None
-    assert place.program == str(program)
+    assert find_host(codex, machine._replace(variables={"PATH": str(tmp_path)})) == str(program)

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from ctx.agents.opencode.adapter import OpenCode
-from ctx.agents.opencode.tools import OpenCodeCall, call_of
+from ctx.agents.opencode.tools import call_of
 from ctx.agents.opencode.transcripts import typed_text
+from ctx.agents.stored_events import ToolReport
 from ctx.capture import prompt_authors, steps
 from ctx.errors import ContentRefused
 from ctx.hosts.events import Heading
@@ -270,7 +271,7 @@ def test_a_session_shows_that_the_plugin_answered(client: OpenCodeSession) -> No
     ],
 )
 def test_calls(tool: str, args: dict[str, Any], expected: object) -> None:
-    assert call_of(OpenCodeCall(tool, args, "out")) == expected
+    assert call_of(ToolReport(tool, args, "out")) == expected
 
 
 @pytest.mark.parametrize("payload", [{}, {"session": 3}, {"session": "../x", "folder": "/"}])

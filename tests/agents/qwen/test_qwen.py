@@ -10,7 +10,8 @@ import pytest
 
 from ctx import clock
 from ctx.agents.qwen.adapter import Qwen
-from ctx.agents.qwen.tools import QwenCall, call_of
+from ctx.agents.qwen.tools import call_of
+from ctx.agents.stored_events import ToolReport
 from ctx.capture import steps
 from ctx.errors import ContentRefused
 from ctx.hook_files import spool
@@ -233,7 +234,7 @@ def test_a_transcript_shows_that_a_hook_answered(client: QwenSession) -> None:
     ],
 )
 def test_calls(tool: str, args: dict[str, Any], expected: object) -> None:
-    assert call_of(QwenCall(tool, args, "out")) == expected
+    assert call_of(ToolReport(tool, args, "out")) == expected
 
 
 @pytest.mark.parametrize(

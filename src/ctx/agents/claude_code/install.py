@@ -8,12 +8,11 @@ client would run them, and nothing is written if either fails.
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from functools import partial
 from hashlib import blake2s
 from typing import Any, Literal, NamedTuple
 
 from ctx import disk
-from ctx.agents.claude_code import registration
+from ctx.agents.claude_code import payloads, registration
 from ctx.agents.claude_code.registration import Group
 from ctx.agents.host_setup import edited_file, hook_trials, settings_file, skill
 from ctx.agents.host_setup.edited_file import FileChange
@@ -187,21 +186,9 @@ def try_hooks(entries: Mapping[str, Group], environment: Mapping[str, str]) -> t
 
 def try_command(command: str, word: str, environment: Mapping[str, str]) -> str:
     """Run a registered command as the client would, and return the problem, or an empty text."""
-    return hook_trials.try_command(command, partial(_event, word), environment)
 
+    def payload(folder: str) -> Mapping[str, Any]:
+        edited = {"file_path": os.path.join(folder, hook_trials.EDITED)}
+        return payloads.sample(EVENTS.get(word, ""), folder, tool_input=edited)
 
-def _event(word: str, folder: str) -> dict[str, Any]:
-    """The input that the client would send, for a made-up session."""
-    session = "ctx-install-check"
-    return {
-        "session_id": session,
-        "transcript_path": os.path.join(folder, f"{session}.jsonl"),
-        "cwd": folder,
-        "hook_event_name": EVENTS.get(word, ""),
-        "source": "startup",
-        "reason": "other",
-        "trigger": "manual",
-        "prompt": "",
-        "stop_hook_active": False,
-        "tool_input": {"file_path": os.path.join(folder, hook_trials.EDITED)},
-    }
+    return hook_trials.try_command(command, payload, environment)

@@ -5,6 +5,7 @@ step uses: the content of read files is dropped, and that of written files is st
 (`tools`). Only `read` can fail, if a payload names no session.
 """
 
+import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -72,6 +73,22 @@ def heading_of(
     fields = "session_id", "cwd", "tool_name", "tool_use_id"
     session, folder, tool, tool_use = (plain_text_of(payload, field) for field in fields)
     return stored_events.heading(event_id, name, at, session, folder, tool, tool_use)
+
+
+def sample(event: str, folder: str, **more: Any) -> dict[str, Any]:
+    """The payload of a made-up session in a folder, to try a hook."""
+    return {
+        "session_id": "ctx-install-check",
+        "transcript_path": os.path.join(folder, "ctx-install-check.jsonl"),
+        "cwd": folder,
+        "hook_event_name": event,
+        "source": "startup",
+        "reason": "other",
+        "trigger": "manual",
+        "prompt": "",
+        "stop_hook_active": False,
+        **more,
+    }
 
 
 def common_fields(payload: Mapping[str, Any]) -> dict[str, Any]:

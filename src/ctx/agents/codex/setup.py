@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from ctx.agents.claude_code import payloads
 from ctx.agents.host_setup import edited_file, host_files, jsonc, toml_tables
 from ctx.agents.host_setup.hook_trials import EDITED
 from ctx.agents.host_setup.host_setups import HookSpec, HostFile, HostSetup, Machine
@@ -66,17 +67,10 @@ class CodexSetup(HostSetup):
         )
 
     def sample_payload(self, word: str, folder: str) -> Mapping[str, Any]:
-        return {
-            "session_id": "ctx-install-check",
-            "transcript_path": os.path.join(folder, "rollout.jsonl"),
-            "cwd": folder,
-            "hook_event_name": next(spec.event for spec in self.hooks if spec.word == word),
-            "source": "startup",
-            "prompt": "",
-            "trigger": "manual",
-            "stop_hook_active": False,
-            "tool_input": {"command": f"*** Update File: {EDITED}\n"},
-        }
+        event = next(spec.event for spec in self.hooks if spec.word == word)
+        return payloads.sample(
+            event, folder, tool_input={"command": f"*** Update File: {EDITED}\n"}
+        )
 
     def notes(self, machine: Machine) -> Iterator[str]:
         review = read_review(self.folder(machine))

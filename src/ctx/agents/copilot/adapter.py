@@ -7,9 +7,8 @@ from typing import Any
 from ctx.agents import stored_events
 from ctx.agents.copilot import tools
 from ctx.agents.copilot.hooks import NAME, SOURCES
-from ctx.agents.copilot.tools import CopilotCall
 from ctx.agents.copilot.transcripts import CopilotTranscripts
-from ctx.agents.stored_events import EventContent, StoringHost
+from ctx.agents.stored_events import EventContent, StoringHost, ToolReport
 from ctx.hosts.events import Event
 from ctx.hosts.json_fields import fields_of, text_of
 
@@ -35,7 +34,7 @@ class Copilot(StoringHost):
         return stored_events.event(NAME, heading, _content(name, payload, report))
 
 
-def _content(name: str, payload: Mapping[str, Any], report: CopilotCall | None) -> EventContent:
+def _content(name: str, payload: Mapping[str, Any], report: ToolReport | None) -> EventContent:
     source = text_of(payload, "source")
     content = EventContent(
         agent=text_of(payload, "agentId"),
@@ -51,7 +50,7 @@ def _content(name: str, payload: Mapping[str, Any], report: CopilotCall | None) 
     return content
 
 
-def _report(payload: Mapping[str, Any]) -> CopilotCall | None:
+def _report(payload: Mapping[str, Any]) -> ToolReport | None:
     tool = text_of(payload, "toolName")
     if not tool:
         return None
@@ -61,7 +60,7 @@ def _report(payload: Mapping[str, Any]) -> CopilotCall | None:
     result = payload.get("toolResult")
     output = result if isinstance(result, str) else text_of(fields_of(result), "textResultForLlm")
     arguments = tools.arguments_of(payload.get("toolArgs"))
-    return CopilotCall(tool, arguments, output, error if isinstance(error, str) else None)
+    return ToolReport(tool, arguments, output, error if isinstance(error, str) else None)
 
 
 HOST = Copilot()

@@ -4,9 +4,9 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
-from ctx.agents.stored_events import file_write, foreign_call
+from ctx.agents.stored_events import ToolReport, file_write, foreign_call
 from ctx.hosts import tool_calls
 from ctx.hosts.json_fields import fields_of, text_of
 from ctx.hosts.tool_calls import Call, Outcome
@@ -26,19 +26,7 @@ _ENDED = re.compile(
 _REFUSED = "Permission denied"
 
 
-class CopilotCall(NamedTuple):
-    """A call of a tool and its result."""
-
-    tool: str
-    arguments: Mapping[str, Any]
-    output: str = ""
-    error: str | None = None
-    """None: the tool did not fail."""
-    exit_code: int | None = None
-    """None: it is in the output, if anywhere."""
-
-
-def call_of(report: CopilotCall) -> Call:
+def call_of(report: ToolReport) -> Call:
     tool, arguments = report.tool, report.arguments
     if tool.startswith(_OWN_TOOLS):
         return tool_calls.OwnTool()
@@ -69,7 +57,7 @@ def call_of(report: CopilotCall) -> Call:
     return foreign_call(name, arguments) if is_foreign and server else tool_calls.UnknownTool()
 
 
-def path_of(report: CopilotCall) -> str:
+def path_of(report: ToolReport) -> str:
     is_file = report.tool in ("view", "create", "edit")
     return text_of(report.arguments, "path") if is_file else ""
 
@@ -95,14 +83,14 @@ def arguments_of(value: object) -> Mapping[str, Any]:
     return fields_of(value)
 
 
-def _outcome(report: CopilotCall) -> Outcome:
+def _outcome(report: ToolReport) -> Outcome:
     if report.error is not None:
         was_run = not report.error.startswith(_REFUSED)
         return Outcome(False, None, report.error, was_run)
     ended = _ENDED.search(report.output)
     output = report.output[: ended.start()] if ended else report.output
     stated = int(ended[1]) if ended else None
-    code = stated if report.exit_code is None else report.exit_code
+    code = report.details.get("exit_code", stated)
     # A command that runs on in the background has no exit code yet.
     return Outcome(code in (0, None), code, output)
 

@@ -19,16 +19,14 @@ was reported gets the id that `tools.call_id` makes of the payload.
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from ctx import clock
-from ctx.agents import stored_events
 from ctx.agents.copilot import tools
 from ctx.agents.copilot.hooks import NAME
-from ctx.agents.copilot.tools import CopilotCall
 from ctx.agents.line_transcripts import LineTranscripts, files_below, first_bytes
-from ctx.agents.stored_events import EventContent
+from ctx.agents.stored_events import EventContent, StoringReader, ToolReport, WaitingCall
 from ctx.capture import repeated_commands, session_state
 from ctx.capture.steps import ASSISTANT_MESSAGE, RECAP
 from ctx.hook_files import live
@@ -85,24 +83,10 @@ def _is_typed(data: Mapping[str, Any]) -> bool:
     return is_own and bool(text_of(data, "content").strip())
 
 
-class _WaitingCall(NamedTuple):
-    """A tool call that waits for its result."""
-
-    offset: int
-    tool: str
-    arguments: Mapping[str, Any]
-    call_id: str = ""
-    """Its id in the payload of a hook."""
-
-
-class _CopilotReader(TranscriptReader):
+class _CopilotReader(StoringReader):
+    host = NAME
     matters = _MATTERS
-
-    def __init__(self, path: str, session: str, most: int, deadline: float) -> None:
-        super().__init__(path, most, deadline)
-        self._session = session
-        self._calls: dict[str, _WaitingCall] = {}
-        self._folder = self._branch = self._version = ""
+    _folder = _branch = _version = ""
 
     def read(self, start: int, end: int | None) -> TranscriptPart:
         try:
@@ -112,11 +96,8 @@ class _CopilotReader(TranscriptReader):
             pass
         return super().read(start, end)
 
-    def waiting(self, behind: int) -> Iterable[int]:  # noqa: ARG002
-        return (call.offset for call in self._calls.values())
-
     def take(self, offset: int, entry: dict[str, Any], line: bytes) -> None:  # noqa: ARG002
-        if not self._session:
+        if not self.session:
             return
         data = fields_of(entry.get("data"))
         match entry.get("type"):
@@ -131,13 +112,13 @@ class _CopilotReader(TranscriptReader):
             case "session.compaction_complete" if text := text_of(data, "summaryContent").strip():
                 self._add(entry, RECAP, EventContent(storable(text), "agent"))
             case "abort" if not entry.get("agentId"):
-                self._calls.clear()
+                self.calls.clear()
                 self._add(entry, session_state.INTERRUPT, EventContent())
             case "tool.execution_start":
                 call_id, tool = text_of(data, "toolCallId"), text_of(data, "toolName")
                 if call_id and tool:
                     arguments = tools.arguments_of(data.get("arguments"))
-                    self._calls[call_id] = _WaitingCall(offset, tool, arguments)
+                    self.calls[call_id] = WaitingCall(offset, tool, arguments)
             case "hook.start":
                 self._note_reported(data)
             case "tool.execution_complete":
@@ -155,26 +136,26 @@ class _CopilotReader(TranscriptReader):
             return
         keys = fields_of(data.get("input"))
         tool, arguments = text_of(keys, "toolName"), keys.get("toolArgs")
-        for call_id, call in self._calls.items():
+        for call_id, call in self.calls.items():
             is_same = (call.tool, call.arguments) == (tool, tools.arguments_of(arguments))
             if is_same and not call.call_id:
                 reported = tools.call_id(keys.get("timestamp"), tool, arguments)
-                self._calls[call_id] = call._replace(call_id=reported)
+                self.calls[call_id] = call._replace(call_id=reported)
                 return
 
     def _end_call(self, entry: dict[str, Any], data: Mapping[str, Any]) -> None:
         call_id = text_of(data, "toolCallId")
-        call = self._calls.pop(call_id, None)
+        call = self.calls.pop(call_id, None)
         if call is None:
             return
         code = fields_of(data.get("shellExecution")).get("exitCode")
         failed = data.get("success") is False
-        report = CopilotCall(
+        report = ToolReport(
             call.tool,
             call.arguments,
             text_of(data.get("result"), "detailedContent", "content"),
             text_of(data.get("error"), "message") if failed else None,
-            code if isinstance(code, int) and not isinstance(code, bool) else None,
+            {"exit_code": code} if isinstance(code, int) and not isinstance(code, bool) else {},
         )
         content = EventContent(path=tools.path_of(report), call=tools.call_of(report))
         name = "PostToolUseFailure" if failed else "PostToolUse"
@@ -186,18 +167,17 @@ class _CopilotReader(TranscriptReader):
         name: str,
         content: EventContent,
         tool: str = "",
-        call_id: str = "",
+        call: str = "",
     ) -> None:
-        at_ms = self.time_of(text_of(entry, "timestamp"))
-        known_by = text_of(entry, "id") or call_id or json.dumps(entry)
-        heading = stored_events.heading(
-            transcript_reader.event_id(at_ms, name, known_by),
-            *(name, clock.iso(at_ms), self._session, self._folder, tool, call_id),
+        self.add(
+            name,
+            content._replace(agent=text_of(entry, "agentId"), branch=self._branch),
+            stamp=text_of(entry, "timestamp"),
+            known_by=text_of(entry, "id") or call or json.dumps(entry),
+            folder=self._folder,
+            tool=tool,
+            call_id=call,
         )
-        place = content._replace(
-            agent=text_of(entry, "agentId"), transcript=self.path, branch=self._branch
-        )
-        self.events.append(stored_events.event(NAME, heading, place))
 
 
 class CopilotTranscripts(LineTranscripts):

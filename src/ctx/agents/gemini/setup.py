@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ctx.agents.claude_code import payloads
 from ctx.agents.host_setup import edited_file, host_files, jsonc
 from ctx.agents.host_setup.host_setups import HookSpec, HostFile, HostSetup, Machine
 from ctx.errors import CtxError
@@ -41,18 +42,10 @@ class GeminiSetup(HostSetup):
         return os.path.join(self.folder(machine), "settings.json")
 
     def sample_payload(self, word: str, folder: str) -> Mapping[str, Any]:
-        return {
-            "session_id": "ctx-install-check",
-            "transcript_path": os.path.join(folder, "session.jsonl"),
-            "cwd": folder,
-            "hook_event_name": next(spec.event for spec in self.hooks if spec.word == word),
-            "timestamp": "2026-01-01T00:00:00.000Z",
-            "source": "startup",
-            "prompt": "",
-            "prompt_response": "",
-            "stop_hook_active": False,
-            "reason": "exit",
-        }
+        event = next(spec.event for spec in self.hooks if spec.word == word)
+        return payloads.sample(
+            event, folder, prompt_response="", timestamp="2026-01-01T00:00:00.000Z"
+        )
 
     def notes(self, machine: Machine) -> Iterator[str]:
         if not _is_trusted_server(_plain(self._settings(machine))):

@@ -28,18 +28,11 @@ def check_hosts(hosts: Iterable[HostSetup], machine: Machine) -> Iterator[Doctor
                 yield _registered_twice(host, extension)
         elif os.path.isdir(extension):
             yield ok(host.name, f"the extension {path_text(extension)} provides the hooks")
-        elif find_host(host, machine):
-            yield from guard_check(host.name, _other_host(host, machine))
-
-
-def _other_host(host: HostSetup, machine: Machine) -> Iterator[DoctorCheck]:
-    """A host that works without ctx; a file of it that cannot be read is no problem of ours."""
-    place = find_host(host, machine)
-    where = place.program or place.folder if place else ""
-    yield ok(
-        host.name,
-        f"{host.title} is here ({path_text(where)}), without ctx: `ctx install --host {host.name}`",
-    )
+        elif where := find_host(host, machine):
+            command = f"`ctx install --host {host.name}`"
+            yield ok(
+                host.name, f"{host.title} is here ({path_text(where)}), without ctx: {command}"
+            )
 
 
 def _registered_twice(host: HostSetup, extension: str) -> DoctorCheck:

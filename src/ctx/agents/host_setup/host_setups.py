@@ -57,15 +57,6 @@ class HostFile(NamedTuple):
     """What a user would add."""
 
 
-class FoundHost(NamedTuple):
-    """A host on this machine."""
-
-    program: str
-    """The path of its program; empty if it is not on the PATH."""
-    folder: str
-    """Its own folder; empty if there is none yet."""
-
-
 class HookSpec(NamedTuple):
     """A hook to register."""
 
@@ -135,14 +126,12 @@ class HostSetup(ABC):
         return iter(())
 
 
-def find_host(host: HostSetup, machine: Machine) -> FoundHost | None:
-    """None if nothing shows that the host is on this machine."""
+def find_host(host: HostSetup, machine: Machine) -> str:
+    """Its program on the PATH, or else its folder; empty if the host is not on this machine."""
     folders = machine.variables.get("PATH", "").split(os.pathsep)
     program = next(program_runs.programs(host.program, folders), "") if host.program else ""
     folder = host.folder(machine)
-    if not program and not os.path.isdir(folder):
-        return None
-    return FoundHost(program, folder if os.path.isdir(folder) else "")
+    return program or (folder if os.path.isdir(folder) else "")
 
 
 # What was installed or removed, for the answer of a command

@@ -7,9 +7,8 @@ from typing import Any
 from ctx.agents import stored_events
 from ctx.agents.opencode import storage, tools
 from ctx.agents.opencode.hooks import NAME
-from ctx.agents.opencode.tools import OpenCodeCall
 from ctx.agents.opencode.transcripts import OpenCodeTranscripts, typed_text
-from ctx.agents.stored_events import EventContent, StoringHost
+from ctx.agents.stored_events import EventContent, StoringHost, ToolReport
 from ctx.hosts.events import Event
 from ctx.hosts.json_fields import fields_of, text_of
 
@@ -81,12 +80,12 @@ def _content(name: str, payload: Mapping[str, Any]) -> EventContent:
             return content
 
 
-def _report(payload: Mapping[str, Any]) -> OpenCodeCall | None:
+def _report(payload: Mapping[str, Any]) -> ToolReport | None:
     tool = text_of(payload, "tool")
     if not tool:
         return None
     error = payload.get("error")
-    return OpenCodeCall(
+    return ToolReport(
         tool,
         fields_of(payload.get("args")),
         text_of(payload, "output"),

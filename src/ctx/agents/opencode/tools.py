@@ -1,9 +1,9 @@
 """What the tools of OpenCode are called for."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
-from ctx.agents.stored_events import file_write, foreign_call, todo_list
+from ctx.agents.stored_events import ToolReport, file_write, foreign_call, todo_list
 from ctx.hosts import tool_calls
 from ctx.hosts.json_fields import text_of
 from ctx.hosts.tool_calls import Call, Outcome
@@ -14,18 +14,7 @@ _IGNORED = frozenset("todoread invalid lsp question plan_enter plan_exit".split(
 _REFUSALS = ("The user rejected permission", "The user has specified a rule")
 
 
-class OpenCodeCall(NamedTuple):
-    """A call of a tool and its result."""
-
-    tool: str
-    arguments: Mapping[str, Any]
-    output: str = ""
-    error: str | None = None
-    """None: the tool did not fail."""
-    metadata: Mapping[str, Any] = {}
-
-
-def call_of(report: OpenCodeCall) -> Call:
+def call_of(report: ToolReport) -> Call:
     tool, arguments = report.tool, report.arguments
     if tool.startswith(_OWN_TOOLS):
         return tool_calls.OwnTool()
@@ -40,7 +29,7 @@ def call_of(report: OpenCodeCall) -> Call:
             return _read(arguments)
         case "write":
             # What an existing file contained before is not reported.
-            is_new = report.metadata.get("exists") is False
+            is_new = report.details.get("exists") is False
             return file_write(None, arguments.get("content"), is_whole=is_new)
         case "edit":
             old, new = arguments.get("oldString", ""), arguments.get("newString", "")
@@ -57,15 +46,15 @@ def call_of(report: OpenCodeCall) -> Call:
     return foreign_call(name, arguments) if is_foreign and server else tool_calls.UnknownTool()
 
 
-def path_of(report: OpenCodeCall) -> str:
+def path_of(report: ToolReport) -> str:
     is_file = report.tool in ("read", "write", "edit")
     return text_of(report.arguments, "filePath") if is_file else ""
 
 
-def _outcome(report: OpenCodeCall) -> Outcome:
+def _outcome(report: ToolReport) -> Outcome:
     if report.error is not None:
         return Outcome(False, None, report.error, not report.error.startswith(_REFUSALS))
-    code = report.metadata.get("exit")
+    code = report.details.get("exit")
     if isinstance(code, bool) or not isinstance(code, int):
         # It was aborted, or it took too long.
         return Outcome(False, None, report.output)

@@ -16,8 +16,7 @@ from ctx.agents import stored_events
 from ctx.agents.opencode import storage, tools
 from ctx.agents.opencode.hooks import NAME
 from ctx.agents.opencode.storage import PartRow, SessionRow
-from ctx.agents.opencode.tools import OpenCodeCall
-from ctx.agents.stored_events import EventContent
+from ctx.agents.stored_events import EventContent, ToolReport
 from ctx.capture import repeated_commands, session_state
 from ctx.capture.injected_text import SIGNS
 from ctx.capture.steps import ASSISTANT_MESSAGE, RECAP
@@ -272,7 +271,7 @@ class _SessionReader:
     def _take_call(self, row: PartRow) -> None:
         state = fields_of(row.part.get("state"))
         failed = state.get("status") == "error"
-        report = OpenCodeCall(
+        report = ToolReport(
             text_of(row.part, "tool"),
             fields_of(state.get("input")),
             text_of(state, "output"),

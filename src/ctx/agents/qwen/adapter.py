@@ -7,9 +7,8 @@ from typing import Any
 from ctx.agents import stored_events
 from ctx.agents.qwen import tools
 from ctx.agents.qwen.hooks import NAME
-from ctx.agents.qwen.tools import QwenCall
 from ctx.agents.qwen.transcripts import QwenTranscripts
-from ctx.agents.stored_events import EventContent, StoringHost
+from ctx.agents.stored_events import EventContent, StoringHost, ToolReport
 from ctx.errors import ContentRefused
 from ctx.hosts.events import Event
 from ctx.hosts.json_fields import fields_of, text_of
@@ -58,14 +57,14 @@ def _content(name: str, payload: Mapping[str, Any]) -> EventContent:
             return content
 
 
-def _report(payload: Mapping[str, Any]) -> QwenCall:
+def _report(payload: Mapping[str, Any]) -> ToolReport:
     error, response = payload.get("error"), fields_of(payload.get("tool_response"))
-    return QwenCall(
+    return ToolReport(
         text_of(payload, "tool_name"),
         fields_of(payload.get("tool_input")),
         text_of(response, "llmContent"),
         error if isinstance(error, str) else None,
-        response.get("returnDisplay"),
+        fields_of(response.get("returnDisplay")),
     )
 
 

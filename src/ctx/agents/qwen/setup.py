@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from ctx.agents.claude_code import payloads
 from ctx.agents.host_setup import host_files
 from ctx.agents.host_setup.host_setups import HookSpec, HostFile, HostSetup, Machine
 
@@ -31,17 +32,9 @@ class QwenSetup(HostSetup):
         )
 
     def sample_payload(self, word: str, folder: str) -> Mapping[str, Any]:
-        return {
-            "session_id": "ctx-install-check",
-            "transcript_path": os.path.join(folder, "chat.jsonl"),
-            "cwd": folder,
-            "hook_event_name": next(spec.event for spec in self.hooks if spec.word == word),
-            "source": "startup",
-            # Without a text, the hook does nothing.
-            "prompt": "ctx install",
-            "trigger": "manual",
-            "stop_hook_active": False,
-        }
+        event = next(spec.event for spec in self.hooks if spec.word == word)
+        # Without a text, the hook does nothing.
+        return payloads.sample(event, folder, prompt="ctx install")
 
 
 SETUP = QwenSetup()

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
-from ctx.agents.stored_events import file_write, foreign_call, todo_list
+from ctx.agents.stored_events import ToolReport, file_write, foreign_call, todo_list
 from ctx.hosts import tool_calls
-from ctx.hosts.json_fields import fields_of, text_of
+from ctx.hosts.json_fields import text_of
 from ctx.hosts.tool_calls import Call, Outcome
 
 _OWN_TOOLS = "mcp__ctx__"
@@ -24,20 +24,7 @@ _EXIT = re.compile(r"^Exit Code: (-?\d{1,9})\s*$", re.MULTILINE)
 _NONE = ("(none)", "(empty)")
 
 
-class QwenCall(NamedTuple):
-    """A call of a tool and its result."""
-
-    tool: str
-    arguments: Mapping[str, Any]
-    output: str = ""
-    """What the model got."""
-    error: str | None = None
-    """None: the tool did not fail."""
-    display: object = None
-    """What the user sees: for a file, its contents before and after."""
-
-
-def call_of(report: QwenCall) -> Call:
+def call_of(report: ToolReport) -> Call:
     tool, arguments = report.tool, report.arguments
     if tool.startswith(_OWN_TOOLS):
         return tool_calls.OwnTool()
@@ -67,13 +54,13 @@ def call_of(report: QwenCall) -> Call:
             return tool_calls.UnknownTool()
 
 
-def path_of(report: QwenCall) -> str:
+def path_of(report: ToolReport) -> str:
     if report.tool not in (*_READS, *_WRITES):
         return ""
     return text_of(report.arguments, "file_path", "absolute_path", "path")
 
 
-def _outcome(report: QwenCall) -> Outcome:
+def _outcome(report: ToolReport) -> Outcome:
     text = report.output if report.error is None else report.error
     found, code = _OUTPUT.search(text), _EXIT.search(text)
     output = found[1].strip() if found else text
@@ -91,8 +78,8 @@ def _read(arguments: Mapping[str, Any]) -> Call:
     return tool_calls.FileRead()
 
 
-def _write(report: QwenCall) -> Call:
-    display, arguments = fields_of(report.display), report.arguments
+def _write(report: ToolReport) -> Call:
+    display, arguments = report.details, report.arguments
     before, after = display.get("originalContent"), display.get("newContent")
     if isinstance(after, str):
         # A file that did not exist has an empty content.

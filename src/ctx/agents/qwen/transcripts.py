@@ -10,16 +10,13 @@ Every line has `uuid`, `sessionId`, `timestamp`, `cwd`, `gitBranch` and `type`:
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from ctx import clock
-from ctx.agents import stored_events
 from ctx.agents.line_transcripts import LineTranscripts, files_below
 from ctx.agents.qwen import tools
 from ctx.agents.qwen.hooks import NAME
-from ctx.agents.qwen.tools import QwenCall
-from ctx.agents.stored_events import EventContent
+from ctx.agents.stored_events import EventContent, StoringReader, ToolReport, WaitingCall
 from ctx.capture import repeated_commands, session_state
 from ctx.capture.steps import ASSISTANT_MESSAGE
 from ctx.hook_files import live
@@ -70,32 +67,17 @@ def _turn_entry(entry: Any, offset: int) -> TurnEntry | None:
     return TurnEntry(None, name) if is_prompt else None
 
 
-class _QwenRequest(NamedTuple):
-    """A tool call that waits for its result."""
-
-    offset: int
-    tool: str
-    arguments: Mapping[str, Any]
-
-
-class _QwenReader(TranscriptReader):
+class _QwenReader(StoringReader):
+    host = NAME
     matters = _MATTERS
 
-    def __init__(self, path: str, session: str, most: int, deadline: float) -> None:
-        super().__init__(path, most, deadline)
-        self._session = session
-        self._calls: dict[str, _QwenRequest] = {}
-
-    def waiting(self, behind: int) -> Iterable[int]:  # noqa: ARG002
-        return (call.offset for call in self._calls.values())
-
     def take(self, offset: int, entry: dict[str, Any], line: bytes) -> None:  # noqa: ARG002
-        if not self._session:
+        if not self.session:
             return
         match entry.get("type"):
             case "user" if (prompt := _prompt(entry)) and not entry.get("agentId"):
                 # The client waits for all results before the next prompt.
-                self._calls.clear()
+                self.calls.clear()
                 self._add(entry, session_state.PROMPT, EventContent(prompt, "user"))
             case "assistant":
                 self._take_answer(offset, entry)
@@ -109,24 +91,24 @@ class _QwenReader(TranscriptReader):
             call = fields_of(part.get("functionCall"))
             if call_id := text_of(call, "id"):
                 arguments = fields_of(call.get("args"))
-                self._calls[call_id] = _QwenRequest(offset, text_of(call, "name"), arguments)
+                self.calls[call_id] = WaitingCall(offset, text_of(call, "name"), arguments)
 
     def _take_results(self, entry: dict[str, Any]) -> None:
         result = fields_of(entry.get("toolCallResult"))
         for part in _parts(entry):
             response = fields_of(part.get("functionResponse"))
             call_id = text_of(response, "id")
-            call = self._calls.pop(call_id, None)
+            call = self.calls.pop(call_id, None)
             if call is None:
                 continue
             answer = fields_of(response.get("response"))
             failed = "error" in answer
-            report = QwenCall(
+            report = ToolReport(
                 call.tool,
                 call.arguments,
                 text_of(answer, "output"),
                 text_of(answer, "error") if failed else None,
-                result.get("resultDisplay") if result.get("callId") == call_id else None,
+                fields_of(result.get("resultDisplay") if result.get("callId") == call_id else None),
             )
             content = EventContent(path=tools.path_of(report), call=tools.call_of(report))
             name = "PostToolUseFailure" if failed else "PostToolUse"
@@ -138,20 +120,21 @@ class _QwenReader(TranscriptReader):
         name: str,
         content: EventContent,
         tool: str = "",
-        call_id: str = "",
+        call: str = "",
     ) -> None:
-        at_ms = self.time_of(text_of(entry, "timestamp"))
-        heading = stored_events.heading(
-            transcript_reader.event_id(at_ms, name, text_of(entry, "uuid") + call_id),
-            *(name, clock.iso(at_ms), self._session, text_of(entry, "cwd"), tool, call_id),
+        self.add(
+            name,
+            content._replace(
+                agent=text_of(entry, "agentId"),
+                branch=text_of(entry, "gitBranch"),
+                version=text_of(entry, "version"),
+            ),
+            stamp=text_of(entry, "timestamp"),
+            known_by=text_of(entry, "uuid") + call,
+            folder=text_of(entry, "cwd"),
+            tool=tool,
+            call_id=call,
         )
-        place = content._replace(
-            agent=text_of(entry, "agentId"),
-            transcript=self.path,
-            branch=text_of(entry, "gitBranch"),
-            version=text_of(entry, "version"),
-        )
-        self.events.append(stored_events.event(NAME, heading, place))
 
 
 class QwenTranscripts(LineTranscripts):
