@@ -68,10 +68,8 @@ def test_mistakes_change_nothing(folder: Path, ctx: Ctx, add: Add) -> None:
 
 
 def test_where_the_text_comes_from(ctx: Ctx, add: Add, monkeypatch: pytest.MonkeyPatch) -> None:
-    one, two = (
-        add("--type=fact", "--tag=project:shop", "--tag=task:x", "One"),
-        add("--type=fact", "Two"),
-    )
+    one = add("--type=fact", "--tag=project:shop", "--tag=task:x", "One")
+    two = add("--type=fact", "--tag=project:shop", "Two")
     words = ["--tag=tier:pinned", "--tag=task:y", "--json"]
     made = ctx("summarize", one, two, "Both are numbers", *words).json
     assert made["summary"]["content"] == "Both are numbers"
