@@ -165,6 +165,16 @@ _ELSEWHERE = {
 _IN_GIT = ("branch", "checkout", "clone", "fetch", "merge", "pull", "push", "rebase", "switch")
 """What git does, also with the memory of a project."""
 
+_FILES = {
+    "resume": "pause",
+    "unlink": "link",
+    "unpin": "pin",
+    "untag": "tag",
+    # A keyword in Python.
+    "import": "import_",
+}
+"""The commands whose file has another name."""
+
 COMMANDS = {name: summary for group in GROUPS.values() for name, summary in group.items()}
 
 
@@ -191,5 +201,4 @@ def refuse_unknown(name: str, also: "Iterable[str]" = ()) -> "NoReturn":
 
 def module_of(name: str) -> ModuleType:
     """The file of a command."""
-    # `import` is a keyword in Python.
-    return import_module("ctx.cli.import_" if name == "import" else f"ctx.cli.{name}")
+    return import_module(f"ctx.cli.{_FILES.get(name, name)}")

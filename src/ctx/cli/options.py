@@ -283,15 +283,22 @@ def command_parser(name: str, summary: str, module: ModuleType) -> argparse.Argu
     parser = Parser(
         prog=f"ctx {name}",
         description=f"{summary[:1].upper()}{summary[1:]}.",
-        epilog=examples(module.EXAMPLES),
+        epilog=examples(_examples_of(name, module)),
         formatter_class=Help,
         parents=[global_options(read_only=name in READ_ONLY)],
         allow_abbrev=False,
     )
+    # Two commands may share a file: `pin` and `unpin`.
+    parser.set_defaults(command=name)
     module.configure(parser)
     # A command's own options come before those of every command.
     parser._action_groups.sort(key=lambda group: group.title == EVERYWHERE)
     return parser
+
+
+def _examples_of(name: str, module: ModuleType) -> str:
+    shown: str | dict[str, str] = module.EXAMPLES
+    return shown if isinstance(shown, str) else shown[name]
 
 
 def add_subcommand(
