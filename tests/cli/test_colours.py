@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ctx.cli.colours import KINDS, colour_text
 from ctx.cli.output import Block, Line, Output, Table
 from ctx.cli.settings import Screen, Settings
+from ctx.cli.terminal import KINDS, colour_text
 from ctx.errors import NotAProject
 from ctx.memory.model import NODE_TYPES
 from tests.cli.test_output import Terminal

@@ -19,9 +19,8 @@ from hypothesis import strategies as st
 
 from ctx.cli import options
 from ctx.cli.commands import COMMANDS, command_named
-from ctx.cli.completion import SHELLS, script
-from ctx.cli.help_topics import TOPICS
-from ctx.cli.shell_words import TypedLine, insertion, split
+from ctx.cli.completion import SHELLS, TypedLine, insertion, script, split
+from ctx.cli.help_texts import TOPICS
 from ctx.config.schema import SETTINGS
 from ctx.memory import user_store
 from ctx.memory.model import EDGE_TYPES, NODE_TYPES, TIERS

@@ -3,31 +3,31 @@
 import shlex
 from pathlib import Path
 
-from ctx.cli import help_topics
+from ctx.cli import help_texts
 from ctx.cli.commands import COMMANDS
 from tests.cli.conftest import Add
 from tests.conftest import Ctx
 
 EXAMPLES = [
     (topic, line.strip())
-    for topic in help_topics.TOPICS
-    for line in help_topics.text(topic).partition("examples:\n")[2].splitlines()
+    for topic in help_texts.TOPICS
+    for line in help_texts.topic_text(topic).partition("examples:\n")[2].splitlines()
 ]
 
 
 def test_a_topic_is_shown_on_a_screen(ctx: Ctx) -> None:
-    assert {topic for topic, _ in EXAMPLES} == set(help_topics.TOPICS)
+    assert {topic for topic, _ in EXAMPLES} == set(help_texts.TOPICS)
     overview = ctx("help").out
-    for topic in help_topics.TOPICS:
-        lines = help_topics.text(topic).splitlines()
+    for topic in help_texts.TOPICS:
+        lines = help_texts.topic_text(topic).splitlines()
         assert len(lines) <= 26
         assert max(map(len, lines)) <= 80
         text = ctx("help", topic).out
-        assert text.startswith(help_topics.text(topic))
+        assert text.startswith(help_texts.topic_text(topic))
         assert ctx("help", topic, "--format", "json").json == {"help": text}
         assert topic in overview
     # A command with the name of a topic still has its help.
-    for name in set(help_topics.TOPICS) & set(COMMANDS):
+    for name in set(help_texts.TOPICS) & set(COMMANDS):
         assert ctx("help", name).out.endswith(ctx(name, "--help").out)
     assert ctx("help", "sessions", "list").out == ctx("sessions", "list", "--help").out
     ran = ctx("help", "filter")

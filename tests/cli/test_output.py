@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx import clock
-from ctx.cli.colours import colour_text
 from ctx.cli.output import (
     Block,
     Line,
@@ -22,6 +21,7 @@ from ctx.cli.output import (
 )
 from ctx.cli.settings import Screen
 from ctx.cli.terminal import (
+    colour_text,
     fitted_example,
     shortened,
     shortened_in_the_middle,

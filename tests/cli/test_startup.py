@@ -46,7 +46,7 @@ def test_without_the_store_only_the_standard_library_is_loaded(
 
 # What listing nodes needs of ctx. A module that is not here is one that every `ctx list` pays for.
 FOR_A_LIST = """
-ctx ctx.checkouts ctx.cli ctx.cli.arguments ctx.cli.colours ctx.cli.commands ctx.cli.list
+ctx ctx.checkouts ctx.cli ctx.cli.arguments ctx.cli.commands ctx.cli.list
 ctx.cli.main ctx.cli.nodes ctx.cli.opening ctx.cli.options ctx.cli.output
 ctx.cli.settings ctx.cli.table_layout ctx.cli.terminal ctx.clock ctx.disk
 ctx.errors ctx.ids ctx.interrupts ctx.layout ctx.markdown ctx.memory ctx.memory.graph

@@ -166,7 +166,11 @@ _IN_GIT = ("branch", "checkout", "clone", "fetch", "merge", "pull", "push", "reb
 """What git does, also with the memory of a project."""
 
 _FILES = {
+    "edit": "update",
+    "forget": "delete",
+    "pack": "query",
     "resume": "pause",
+    "ui": "serve",
     "unlink": "link",
     "unpin": "pin",
     "untag": "tag",

@@ -4,6 +4,7 @@ import argparse
 import os
 import tempfile
 from contextlib import ExitStack
+from typing import TYPE_CHECKING
 
 from ctx import layout
 from ctx.agents.known_hosts import HOSTS
@@ -11,13 +12,18 @@ from ctx.cli import arguments, opening
 from ctx.cli import options as shared
 from ctx.cli import settings as surroundings
 from ctx.cli.nodes import warn_of_redaction
-from ctx.cli.output import MOST_ROWS, Block, Line, Output, Table, count, listing
+from ctx.cli.output import MOST_ROWS, Block, Line, Output, Table, count, listing, size
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
 from ctx.exchange.foreign import claude_mem, detect_format
 from ctx.exchange.foreign.detect_format import Kind
-from ctx.memory.graph import PROJECT
+from ctx.hosts.host_registry import FIRST
+from ctx.memory.graph import PROJECT, USER
 from ctx.operations.import_ import ImportResult, ImportSource, Options, import_
+from ctx.workspace import Memory
+
+if TYPE_CHECKING:
+    from ctx.operations.backfill import BackfillResult
 
 EXAMPLES = """
 ctx import < backup.json                     what `ctx export` wrote
@@ -41,6 +47,7 @@ HOSTS_WITH_SESSIONS = tuple(name for name in HOSTS.names if name not in PROGRAMS
 
 
 _SOURCES = (*PROGRAMS, *HOSTS_WITH_SESSIONS)
+_PREVIEW_LENGTH = 80
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -89,10 +96,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     if name in options.paths and not os.path.lexists(path):
         raise shared.project_takes_no_name(name)
     if options.transcripts or options.program in HOSTS_WITH_SESSIONS:
-        # It loads everything that turns a transcript into memory.
-        from ctx.cli import import_transcripts
-
-        import_transcripts.run(options, settings, output)
+        import_transcripts(options, settings, output)
         return
     sources = _sources(options, settings)
     wanted = Options(
@@ -105,18 +109,24 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         options.scope,
     )
     with ExitStack() as stack:
-        database = settings.graph_database
-        if options.dry_run and not layout.is_server(database) and not os.path.exists(database):
-            # Opening creates a store, and a dry run must not leave one.
-            folder = stack.enter_context(tempfile.TemporaryDirectory())
-            settings = settings._replace(chosen_database=os.path.join(folder, "store.db"))
-        memory = stack.enter_context(opening.writing(settings, output))
+        memory = _open_memory(stack, options, settings, output)
         if options.scope == PROJECT:
             memory.only(PROJECT)
         tick = stack.enter_context(output.progress("Importing"))
         imported = import_(memory, sources, wanted, tick)
     output.show(imported, render)
     _print_details(imported, output)
+
+
+def _open_memory(
+    stack: ExitStack, options: argparse.Namespace, settings: Settings, output: Output
+) -> Memory:
+    database = settings.graph_database
+    if options.dry_run and not layout.is_server(database) and not os.path.exists(database):
+        # Opening creates a store, and a dry run must not leave one.
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        settings = settings._replace(chosen_database=os.path.join(folder, "store.db"))
+    return stack.enter_context(opening.writing(settings, output))
 
 
 def _sources(options: argparse.Namespace, settings: Settings) -> list[ImportSource]:
@@ -258,3 +268,102 @@ def _print_details(imported: ImportResult, output: Output) -> None:
                 f"ctx list --tag={claude_mem.SOURCE}"
             )
         output.note(f"To undo: `ctx undo {imported.change}`")
+
+
+def import_transcripts(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    # It loads everything that turns a transcript into memory.
+    from ctx.operations import backfill
+
+    settings.refuse_server()
+    host = options.program or FIRST
+    _refuse_other_options(options, host)
+    host_folder = HOSTS.named(host).folder(settings.environment, settings.expanded("~"))
+    paths = [os.path.join(settings.folder, settings.expanded(path)) for path in options.paths]
+    with ExitStack() as stack:
+        memory = _open_memory(stack, options, settings, output)
+        project = (
+            memory.place.folder if options.scope else _project_or_folder(options.project, settings)
+        )
+        wanted = backfill.Options(
+            os.path.abspath(settings.expanded(host_folder)),
+            tuple(map(os.path.abspath, paths)),
+            options.since,
+            project,
+            options.dry_run,
+            host,
+        )
+        tick = stack.enter_context(output.progress("Sessions"))
+        done = backfill.backfill(memory, wanted, tick)
+    output.show(done, render_sessions)
+    if done.dry_run:
+        output.note("Nothing changed.")
+    elif done.sessions:
+        output.note("See `ctx sessions list` and `ctx context`.")
+
+
+def _refuse_other_options(options: argparse.Namespace, host: str) -> None:
+    if host not in HOSTS.names:
+        raise UsageError(
+            f"{host} has no transcripts.",
+            hint="`ctx import --from claude-code --transcripts` reads those of Claude Code.",
+        )
+    refused = {
+        "--merge": options.merge,
+        "--user": options.scope == USER,
+        "--with-prompts": options.with_prompts,
+    }
+    for name, is_given in refused.items():
+        if is_given:
+            mode = "--transcripts" if options.transcripts else f"--from {host}"
+            raise UsageError(f"{name} cannot be used with {mode}.")
+
+
+def _project_or_folder(text: str | None, settings: Settings) -> str | None:
+    """A name as it is, and a folder as an absolute path."""
+    if text and ("/" in text or text.startswith(("~", "."))):
+        return os.path.abspath(os.path.join(settings.folder, settings.expanded(text)))
+    return text
+
+
+def render_sessions(done: "BackfillResult") -> list[Block]:
+    blocks: list[Block] = []
+    if done.sessions:
+        verb = "Would import" if done.dry_run else "Imported"
+        blocks.append(Line(f"{verb} {count(len(done.sessions), 'session')}:"))
+        rows = [
+            (each.session[:12], each.project or "", each.began[:10], _shortened(each.what))
+            for each in done.sessions
+        ]
+        newest_first = rows[::-1]
+        blocks += listing(
+            ("id", "project", "began", "what"), newest_first, ("id", "tags", "age", "text")
+        )
+    else:
+        blocks.append(Line("Nothing new in the transcripts."))
+    if not done.dry_run and done.sessions:
+        made = {
+            "step": done.steps,
+            "observation": done.observations,
+            "new learning": done.learnings,
+        }
+        counts = ", ".join(count(number, noun) for noun, number in made.items())
+        blocks.append(Line(f"{counts}; {size(done.size)} read in {done.seconds:.1f} s."))
+    blocks += [
+        Line(f"{count(number, 'session')} {what}.")
+        for number, what in (
+            (done.unchanged, "already here"),
+            (
+                done.left_out,
+                "left out: by --since, --project or a setting, deleted, switched off, or going on",
+            ),
+        )
+        if number
+    ]
+    if done.skipped:
+        blocks.append(Line(f"Not fully read: {len(done.skipped):,}"))
+        blocks.append(Table(("transcript", "reason"), [tuple(each) for each in done.skipped[:20]]))
+    return blocks
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _PREVIEW_LENGTH else f"{text[: _PREVIEW_LENGTH - 1]}…"

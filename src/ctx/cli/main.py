@@ -123,9 +123,9 @@ def _run(words: list[str], settings: "Settings", output: "Output") -> int:
     from ctx.cli import commands, options
 
     if words[:1] == ["__complete"]:
-        from ctx.cli import complete
+        from ctx.cli import completion
 
-        return complete.run(words[1:], settings, output)
+        return completion.answer(words[1:], settings, output)
     leading, name, rest = options.split(words)
     if name is None and options.wants_version(leading):
         output.result(_VERSION)
@@ -133,23 +133,23 @@ def _run(words: list[str], settings: "Settings", output: "Output") -> int:
         return 0
     try:
         if name is None:
-            from ctx.cli import top_help
+            from ctx.cli import help_texts
 
             if not leading:
-                raise options.HelpRequested(top_help.overview(commands.EVERYDAY))
-            top_help.short_parser(commands.EVERYDAY).parse_args(leading)
+                raise options.HelpRequested(help_texts.overview(commands.EVERYDAY))
+            help_texts.short_parser(commands.EVERYDAY).parse_args(leading)
             raise UsageError("No command given.", hint="See `ctx --help`.")
         if name == "help":
-            from ctx.cli import top_help
+            from ctx.cli import help_texts
 
             words = [word for word in leading + rest if word not in ("-h", "--help")]
-            parsed = top_help.help_parser().parse_intermixed_args(words)
+            parsed = help_texts.help_parser().parse_intermixed_args(words)
             output.configure(parsed)
             if parsed.man:
                 from ctx.cli import man_pages
 
                 raise options.HelpRequested(man_pages.page(parsed.words))
-            raise options.HelpRequested(_help(parsed.words, all_commands=parsed.all))
+            raise options.HelpRequested(help_texts.text_for(parsed.words, all_commands=parsed.all))
         command, parser = commands.command_named(name)
         # Add a first word that may be left out.
         words = command.prepare(rest) if hasattr(command, "prepare") else rest
@@ -178,36 +178,3 @@ def _run(words: list[str], settings: "Settings", output: "Output") -> int:
             raise
     output.flush()
     return int(returned or 0)
-
-
-def _help(words: list[str], *, all_commands: bool) -> str:
-    """The help of a command, a subcommand or a topic, or of ctx as a whole.
-
-    `sessions` and `trust` are a command and a topic: the topic comes first.
-    """
-    from ctx.cli import commands, help_topics, options, top_help
-
-    if all_commands:
-        return top_help.top_parser(commands.GROUPS).format_help()
-    if not words or words == ["help"]:
-        return top_help.overview(commands.EVERYDAY)
-    name, *inner = words
-    if not inner and name in help_topics.TOPICS:
-        text = help_topics.text(name)
-        if name not in commands.COMMANDS:
-            return text
-        return f"{text}\n{commands.command_named(name)[1].format_help()}"
-    if name not in commands.COMMANDS:
-        commands.refuse_unknown(name, also=help_topics.TOPICS)
-    command, parser = commands.command_named(name)
-    if hasattr(command, "prepare"):
-        inner = [word for word in command.prepare([*inner, "--help"]) if word[0] != "-"]
-    for word in inner:
-        known = options.subcommands_of(parser)
-        if word not in known:
-            raise UsageError(
-                f"There is no command 'ctx {name} {word}'.",
-                hint=options.nearest(word, known, f"ctx {name}"),
-            )
-        parser = known[word]
-    return parser.format_help()

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 
 from ctx import __version__
-from ctx.cli import commands, help_topics, options, top_help
+from ctx.cli import commands, help_texts, options
 from ctx.errors import EXIT_CODES, UsageError
 
 _FILES = {
@@ -34,7 +34,7 @@ def page(words: list[str]) -> str:
     if not words:
         return _overview()
     name, *inner = words
-    if name not in commands.COMMANDS and name in help_topics.TOPICS:
+    if name not in commands.COMMANDS and name in help_texts.TOPICS:
         raise UsageError(
             f"The topic {name!r} has no manual page of its own.",
             hint="`ctx help --man` prints the page that contains all topics.",
@@ -78,7 +78,7 @@ def _command(name: str) -> str:
 
 
 def _overview() -> str:
-    top = top_help.top_parser(commands.GROUPS)
+    top = help_texts.top_parser(commands.GROUPS)
     lines = _head("ctx", "durable, inspectable memory for coding agents")
     lines += [".SH SYNOPSIS", r".B ctx", escaped("[options] COMMAND ...")]
     lines += [".SH COMMANDS", "Each has a page of its own, such as", r".BR ctx\-add (1)."]
@@ -87,16 +87,16 @@ def _overview() -> str:
         lines += _terms((f"ctx {name}", summary) for name, summary in group.items())
     lines += [".SH OPTIONS OF EVERY COMMAND", *_terms(_described(top))]
     lines += [".SH TOPICS"]
-    for topic, (summary, _) in help_topics.TOPICS.items():
+    for topic, (summary, _) in help_texts.TOPICS.items():
         lines += [f".SS {escaped(f'{topic}: {summary}')}"]
-        lines += _preformatted(help_topics.text(topic).rstrip().splitlines())
+        lines += _preformatted(help_texts.topic_text(topic).rstrip().splitlines())
     lines += [".SH FILES", *_terms(_FILES.items())]
     lines += [".SH EXIT STATUS", *_terms((str(code), text) for code, text in EXIT_CODES.items())]
     return "\n".join(lines) + "\n"
 
 
 def _overview_of_help() -> str:
-    parser = top_help.help_parser()
+    parser = help_texts.help_parser()
     lines = _head("ctx-help", commands.COMMANDS["help"])
     lines += [".SH SYNOPSIS", *_with_breaks([_synopsis(parser)])]
     lines += [".SH DESCRIPTION", "Show the help of a command or a topic."]

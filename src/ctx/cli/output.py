@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ctx import clock, interrupts
 from ctx.cli import settings
-from ctx.cli.colours import KINDS, colour_text
 from ctx.cli.settings import Screen
 from ctx.cli.table_layout import table_text
 from ctx.cli.terminal import (
+    KINDS,
+    colour_text,
     one_line,
     shortened_in_the_middle,
     visible,

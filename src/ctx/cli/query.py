@@ -1,4 +1,4 @@
-"""`ctx query`"""
+"""`ctx query` and `ctx pack`. A query with words builds the same pack."""
 
 import argparse
 from typing import TYPE_CHECKING
@@ -20,7 +20,8 @@ from ctx.operations.query import QueryResult, find
 if TYPE_CHECKING:
     from ctx.packs.prompt_pack import PromptPack
 
-EXAMPLES = """
+EXAMPLES = {
+    "query": """
 ctx query "Fix the connection timeout in Client.connect"      what to read, like `ctx pack`
 ctx query "why do retries fail" --budget 4000 --explain       at most 4,000 tokens, with reasons
 ctx query "Show me the Client struct" --depth 1 --format markdown
@@ -31,7 +32,15 @@ ctx query "(type:decision OR type:pattern) AND created:>7d"
 ctx query "tag:tier:working AND NOT has:summary"
 ctx query "tag:task:* AND tokens:<500"
 ctx query "type:decision refresh token" --as nodes            filters select, words rank
-"""
+""",
+    "pack": """
+ctx pack "Fix the connection timeout in Client.connect"      what to read for a task
+ctx pack "why do retries fail" --budget 4000 --explain       at most 4,000 tokens, with reasons
+ctx pack - < issue.md                                        a long task, from stdin
+ctx pack "timeout path:src/net" --output pack.json           only this folder; into a file
+ctx pack "Show me the Client struct" --format markdown       as markdown for a prompt
+""",
+}
 
 LANGUAGE = """
 A query of filters alone lists the nodes that match. A query with words is a
@@ -48,26 +57,30 @@ _DEEPEST = 10
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = f"{parser.description}\n{LANGUAGE.rstrip()}"
-    arguments.query(parser, "a task, filters, or both")
-    parser.add_argument(
-        "--as", dest="answer", choices=("nodes", "pack"), help="list nodes, or build a pack"
-    )
-    parser.add_argument(
-        "-n",
-        "--limit",
-        type=arguments.whole_number,
-        metavar="N",
-        help=f"at most N nodes (default: {_NODES}; 0: all), or chunks (default: what fits)",
-    )
+    is_pack = parser.get_default("command") == "pack"
+    limit = "at most N chunks (default: what fits)"
+    if is_pack:
+        words = "a task, with filters if you like (- reads stdin)"
+        parser.add_argument("query", nargs="+", metavar="TASK", help=words)
+    else:
+        parser.description = f"{parser.description}\n{LANGUAGE.rstrip()}"
+        arguments.query(parser, "a task, filters, or both")
+        parser.add_argument(
+            "--as", dest="answer", choices=("nodes", "pack"), help="list nodes, or build a pack"
+        )
+        limit = f"at most N nodes (default: {_NODES}; 0: all), or chunks (default: what fits)"
+    parser.add_argument("-n", "--limit", type=arguments.whole_number, metavar="N", help=limit)
+    if is_pack:
+        _pack_options(parser)
     arguments.superseded(parser)
     arguments.scope(parser)
-    pack_options(parser.add_argument_group("packs"))
-    also_formats(parser, "yaml", default="text; json for a pack in a pipe")
+    if not is_pack:
+        _pack_options(parser.add_argument_group("packs"))
+    in_a_pipe = "json in a pipe" if is_pack else "json for a pack in a pipe"
+    also_formats(parser, "yaml", default=f"text; {in_a_pipe}")
 
 
-def pack_options(group: "argparse._ActionsContainer") -> None:
-    """The options of packs, which `ctx pack` has too."""
+def _pack_options(group: "argparse._ActionsContainer") -> None:
     group.add_argument(
         "--budget", type=arguments.whole_number, metavar="N", help="tokens (default: 16,000)"
     )
@@ -103,9 +116,12 @@ def pack_options(group: "argparse._ActionsContainer") -> None:
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     query = parse(arguments.query_of(options) or "")
+    if options.command == "pack":
+        _show_pack(query, options, settings, output)
+        return
     wanted = options.answer or ("nodes" if query.mode == "filters" else "pack")
     if wanted == "pack":
-        if show_pack(query, options, settings, output).retrieved:
+        if _show_pack(query, options, settings, output).retrieved:
             output.note("A query with words is a pack, see `ctx pack`. For nodes: `ctx search`")
         return
     if about_packs := _about_packs(options):
@@ -139,10 +155,9 @@ def _depth(word: str) -> int:
     return number
 
 
-def show_pack(
+def _show_pack(
     query: Query, options: argparse.Namespace, settings: Settings, output: Output
 ) -> "PromptPack":
-    """Build a pack and show it; `ctx pack` uses this too."""
     from ctx.cli import pack_answers
     from ctx.operations.pack import Options, pack
     from ctx.operations.visible_nodes import VisibleNodes

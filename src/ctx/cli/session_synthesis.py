@@ -1,15 +1,17 @@
-"""`ctx sessions synthesise`"""
+"""`ctx sessions synthesise` and `ctx sessions rebuild`: the memory of past sessions, made anew."""
 
 import argparse
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from ctx.cli import opening
 from ctx.cli.output import Block, Line, Output, Table, count
 from ctx.cli.settings import Settings, variables
 from ctx.config.resolve import survey
-from ctx.errors import ModelFailure
+from ctx.errors import ModelFailure, UsageError
 
 if TYPE_CHECKING:
+    from ctx.operations.session_rebuild import RebuildSessionsResult
     from ctx.operations.session_synthesis import SynthesisResult
 
 EXAMPLES = """
@@ -19,7 +21,7 @@ ctx sessions synthesise 5dd6 --again      send all steps again
 """
 
 
-def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+def synthesise(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     from ctx.operations import model_questions
     from ctx.operations.session_synthesis import plan_synthesis, synthesise_now
 
@@ -38,7 +40,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
                     result = synthesise_now(
                         memory, options.named, asking, voice, again=options.again, tick=tick
                     )
-    output.show(result, render)
+    output.show(result, render_synthesised)
     if result.problem:
         output.warn(result.problem)
 
@@ -52,7 +54,7 @@ def _no_model(backend: str) -> ModelFailure:
     )
 
 
-def render(result: "SynthesisResult") -> list[Block]:
+def render_synthesised(result: "SynthesisResult") -> list[Block]:
     if not result.asked:
         # Why some steps were not sent is reported separately.
         return [] if result.problem else [Line("Nothing to ask about this session.")]
@@ -91,3 +93,63 @@ def _question_outcome(result: "SynthesisResult", number: int) -> str:
     if each.problem:
         return each.problem
     return count(each.observations, "observation") if each.kind == "steps" else "a summary"
+
+
+REBUILD_EXAMPLES = """
+ctx sessions rebuild --dry-run    show what would change in this project
+ctx sessions rebuild              rebuild the sessions of this project
+ctx sessions rebuild 5dd6 9a1c    rebuild two sessions
+ctx sessions rebuild --all        rebuild the sessions of every project
+ctx undo                          revert it
+"""
+
+_SHORT = 12
+_LONGEST = 60
+
+
+def rebuild_sessions(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    if options.named and options.all:
+        raise UsageError("--all cannot be used with session ids.")
+    from ctx.operations.session_rebuild import rebuild
+
+    with (
+        opening.writing(settings, output) as memory,
+        output.progress("Rebuilding sessions") as tick,
+    ):
+        project = None if options.all else memory.project
+        result = rebuild(memory, options.named, project, dry_run=options.dry_run, tick=tick)
+    output.show(result, render_rebuilt)
+    if result.backup:
+        output.note(f"Backup: {result.backup}")
+    if result.change:
+        output.note(f"To revert it: `ctx undo {result.change}`")
+
+
+def render_rebuilt(result: "RebuildSessionsResult") -> list[Block]:
+    blocks: list[Block] = []
+    if result.sessions:
+        rows = [
+            (
+                each.id[:_SHORT],
+                *(f"{number:,}" for number in (each.new, each.changed, each.withdrawn)),
+                _cut(each.what),
+            )
+            for each in result.sessions
+        ]
+        headings = ("id", "new", "changed", "withdrawn", "what")
+        blocks.append(Table(headings, rows, ("id", "number", "number", "number", "text")))
+        verb = "Would rebuild" if result.dry_run else "Rebuilt"
+        sessions = count(len(result.sessions), "session")
+        counts = f"{count(result.new, 'node')} new, {result.changed:,} changed"
+        blocks.append(Line(f"{verb} {sessions}: {counts}, {result.withdrawn:,} withdrawn."))
+    if result.unchanged:
+        are = "is" if result.unchanged == 1 else "are"
+        blocks.append(Line(f"{count(result.unchanged, 'session')} {are} up to date."))
+    for reason, number in Counter(each.reason for each in result.skipped).items():
+        blocks.append(Line(f"Skipped {count(number, 'session')}: {reason}.", "dim"))
+    return blocks or [Line("No sessions to rebuild.")]
+
+
+def _cut(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"

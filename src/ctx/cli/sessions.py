@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from ctx.capture.session_state import STATUSES
 from ctx.capture.steps import Step, StepFinding, outcome_text
-from ctx.cli import arguments, opening, session_rebuild, session_synthesis
+from ctx.cli import arguments, opening, session_synthesis
 from ctx.cli import options as shared
 from ctx.cli.output import Block, Line, Output, Table, beyond_limit, count
 from ctx.cli.settings import Settings
@@ -79,7 +79,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     _session(replaying)
     replaying.add_argument("--full", action="store_true", help="everything stored of each step")
     telling = shared.add_subcommand(
-        group, "synthesise", "summarize a session with a model", session_synthesis.EXAMPLES
+        group,
+        "synthesise",
+        "summarize a session with a model",
+        session_synthesis.EXAMPLES,
     )
     _session(telling)
     arguments.dry_run(telling)
@@ -87,7 +90,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--again", action="store_true", help="also steps it was asked about before"
     )
     rebuilding = shared.add_subcommand(
-        group, "rebuild", "renew the memory of past sessions", session_rebuild.EXAMPLES
+        group, "rebuild", "renew the memory of past sessions", session_synthesis.REBUILD_EXAMPLES
     )
     rebuilding.add_argument(
         "named", metavar="ID", nargs="*", help="the beginning of an id; default: this project's"
@@ -111,10 +114,10 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         _delete(options, settings, output)
         return
     if options.subcommand == "synthesise":
-        session_synthesis.run(options, settings, output)
+        session_synthesis.synthesise(options, settings, output)
         return
     if options.subcommand == "rebuild":
-        session_rebuild.run(options, settings, output)
+        session_synthesis.rebuild_sessions(options, settings, output)
         return
     with opening.reading(settings, output) as memory:
         if options.subcommand == "show":

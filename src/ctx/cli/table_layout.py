@@ -13,9 +13,8 @@ In a pipe there is no screen, and a table is printed as it is.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ctx.cli.colours import colour_text
 from ctx.cli.settings import Screen
-from ctx.cli.terminal import shortened, shortened_in_the_middle, width, wrapped
+from ctx.cli.terminal import colour_text, shortened, shortened_in_the_middle, width, wrapped
 
 # Minimum columns of tags and prose in a table: `tier:pinned`, and half a sentence.
 _SHORTEST_TAGS = 11

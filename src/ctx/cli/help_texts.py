@@ -1,8 +1,18 @@
-"""The texts of `ctx help TOPIC`: one screen each, at most 80 columns.
+"""What `ctx`, `ctx --help`, `ctx help` and `ctx help TOPIC` show, and the parsers behind them.
 
-The lines after `examples:` are commands that run as they are, in a project with a store.
-`01M7ESYZ1SB4` stands for the id of a node. `docs/reference/topics.md` has the same texts.
+A topic is one screen of at most 80 columns. The lines after its `examples:` are commands that run
+as they are, in a project with a store. `01M7ESYZ1SB4` stands for the id of a node.
+`docs/reference/topics.md` has the same texts.
 """
+
+import argparse
+from collections.abc import Mapping
+
+from ctx.cli import commands
+from ctx.cli.options import Help, Parser, global_options, nearest, subcommands_of
+from ctx.errors import UsageError
+
+_ABOUT = "Durable, inspectable memory for coding agents."
 
 TOPICS = {
     "tiers": (
@@ -167,5 +177,100 @@ examples:
 }
 
 
-def text(topic: str) -> str:
+def text_for(words: list[str], *, all_commands: bool) -> str:
+    """The help of a command, a subcommand or a topic, or of ctx as a whole.
+
+    `sessions` and `trust` are a command and a topic: the topic comes first.
+    """
+    if all_commands:
+        return top_parser(commands.GROUPS).format_help()
+    if not words or words == ["help"]:
+        return overview(commands.EVERYDAY)
+    name, *inner = words
+    if not inner and name in TOPICS:
+        topic = topic_text(name)
+        if name not in commands.COMMANDS:
+            return topic
+        return f"{topic}\n{commands.command_named(name)[1].format_help()}"
+    if name not in commands.COMMANDS:
+        commands.refuse_unknown(name, also=TOPICS)
+    command, parser = commands.command_named(name)
+    if hasattr(command, "prepare"):
+        inner = [word for word in command.prepare([*inner, "--help"]) if word[0] != "-"]
+    for word in inner:
+        known = subcommands_of(parser)
+        if word not in known:
+            raise UsageError(
+                f"There is no command 'ctx {name} {word}'.",
+                hint=nearest(word, known, f"ctx {name}"),
+            )
+        parser = known[word]
+    return parser.format_help()
+
+
+def topic_text(topic: str) -> str:
     return TOPICS[topic][1].lstrip("\n")
+
+
+def overview(groups: Mapping[str, Mapping[str, str]]) -> str:
+    """What `ctx` alone prints: the commands that most people need."""
+    names = [name for group in groups.values() for name in group]
+    first, second = max(map(len, groups)), max(map(len, names))
+    lines = [_ABOUT, ""]
+    for heading, group in groups.items():
+        for number, (name, summary) in enumerate(group.items()):
+            shown = "" if number else heading
+            lines.append(f"{shown:<{first}}  {name:<{second}}  {summary}")
+    lines += [
+        "",
+        "`ctx help COMMAND` shows options and examples, `ctx help --all` all commands.",
+        "`ctx help TOPIC` explains tiers, scopes, sessions, packs, filters or trust.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def short_parser(groups: Mapping[str, Mapping[str, str]]) -> argparse.ArgumentParser:
+    """What `ctx --help` describes: the overview, and the options of every command."""
+    return _top_parser(overview(groups).rstrip(), None)
+
+
+def top_parser(groups: Mapping[str, Mapping[str, str]]) -> argparse.ArgumentParser:
+    """What `ctx help --all` describes: all commands."""
+    width = max(len(name) for group in groups.values() for name in group)
+    listing = ""
+    for heading, group in groups.items():
+        listing += f"\n{heading}:\n"
+        listing += "".join(f"  {name:<{width}}  {summary}\n" for name, summary in group.items())
+    epilog = (
+        "examples:\n"
+        '  ctx add "Deploys run on Mondays"\n'
+        "  ctx search deploy              find it again\n"
+        "  ctx compose                    a context for an agent\n"
+        "  ctx init                       a project store, in git\n\n"
+        "`ctx help COMMAND` shows the options and examples of a command.\n"
+        "`ctx help TOPIC` explains tiers, scopes, sessions, packs, filters or trust.\n"
+        "`ctx help --man COMMAND` prints a manual page."
+    )
+    return _top_parser(f"{_ABOUT}\n{listing.rstrip()}", epilog)
+
+
+def _top_parser(description: str, epilog: str | None) -> argparse.ArgumentParser:
+    parser = Parser(
+        prog="ctx",
+        usage="ctx [options] COMMAND ...",
+        description=description,
+        epilog=epilog,
+        formatter_class=Help,
+        parents=[global_options()],
+    )
+    parser.add_argument("-V", "--version", action="store_true", help="print the version and exit")
+    return parser
+
+
+def help_parser() -> argparse.ArgumentParser:
+    """The parser of `ctx help`: the words of a command, with options between them."""
+    parser = Parser(prog="ctx help", parents=[global_options()], add_help=False, allow_abbrev=False)
+    parser.add_argument("words", nargs="*", metavar="COMMAND|TOPIC", help="what to explain")
+    parser.add_argument("--all", action="store_true", help="all commands")
+    parser.add_argument("--man", action="store_true", help="a manual page, for `man -l`")
+    return parser
