@@ -112,7 +112,9 @@ def test_team_brings_scaffolds(repo: Path, ctx: Ctx) -> None:
     assert ctx("commit", "-m", "Nothing new").out.startswith("Nothing to commit")
 
 
-def test_force_names_the_loss_and_needs_confirmation(folder: Path, ctx: Ctx) -> None:
+def test_force_names_the_loss_and_needs_confirmation(
+    folder: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ctx("init")
     (folder / "a.txt").write_text("a")
     ctx("add", "file", "a.txt", "-m", "A")
@@ -122,18 +124,17 @@ def test_force_names_the_loss_and_needs_confirmation(folder: Path, ctx: Ctx) -> 
     assert "error E017" in refused.err
     assert "would be lost" in refused.err
     assert "1 head" in refused.err
+    monkeypatch.setattr(settings, "stdin_is_terminal", lambda: True)
+    for answer in ("n\n", ""):
+        monkeypatch.setattr(sys, "stdin", io.StringIO(answer))
+        assert ctx("init", "--force").code == 1
     assert sorted(str(path) for path in (folder / ".ctx").rglob("*")) == before
-    assert ctx("init", "--force", "--yes").code == 0
+    monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
+    assert ctx("init", "--force").code == 0
     history = ctx("debug", "history", "--format", "json").json
     assert [commit["message"] for commit in history["commits"]] == ["Initial commit"]
-
-
-def test_force_asks_on_a_terminal(folder: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch) -> None:
-    ctx("init")
-    monkeypatch.setattr(settings, "stdin_is_terminal", lambda: True)
-    for answer, code in (("n\n", 1), ("", 1), ("y\n", 0)):
-        monkeypatch.setattr(sys, "stdin", io.StringIO(answer))
-        assert ctx("init", "--force").code == code
+    monkeypatch.setattr(settings, "stdin_is_terminal", lambda: False)
+    assert ctx("init", "--force", "--yes").code == 0
 
 
 def test_the_user_store_is_no_project(
