@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 
 from ctx import layout, repository_names
+from ctx.exchange.scrub_project import ScrubbedProject
 from ctx.memory import user_store
+from ctx.redaction import needle
 from ctx.sqlite.connection import connect
 from tests.cli.conftest import Add, Piped
 from tests.conftest import Ctx, git
+from tests.project.repositories import repository_at
 
 WORD = "acme-internal"
 
@@ -183,6 +186,22 @@ def test_git_history_is_reported_without_the_word(ctx: Ctx, add: Add, project: P
     told = [line.split() for line in ran.out.splitlines() if line.startswith("  git log")]
     assert all(git(*words[1:]).count("\n") == 1 for words in told[1:])
     assert ctx("debug", "verify").code == 0
+
+
+@pytest.mark.parametrize("word", ["objects", "narrative", "config"])
+def test_what_is_left_in_a_project_is_named_without_the_word(
+    ctx: Ctx, add: Add, project: Path, word: str
+) -> None:
+    """The word is in the paths of a project's own files."""
+    add("--type=fact", f"About {word}.")
+    assert ctx("add", "decision", f"Take {word}").code == 0
+    assert ctx("commit", "-m", word).code == 0
+    (project / ".ctx" / "config.toml").write_text(f"# {word}\n")
+    (project / ".ctx" / "odd").write_text(word)
+    left = ScrubbedProject(repository_at(str(project)), needle.word(word)).left()
+    told = [place.where for place in left]
+    assert len(told) > 2
+    assert not [where for where in told if word in where]
 
 
 def test_transcripts_are_named(ctx: Ctx, add: Add, folder: Path, file: Path) -> None:

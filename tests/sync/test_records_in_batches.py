@@ -75,6 +75,21 @@ def test_a_batch_that_vanished_is_sent_again(two: tuple[Machine, Machine]) -> No
     assert contents(desktop.graph) == ["One.", "Two."]
 
 
+def test_a_batch_of_a_newer_version_is_named_and_left_alone(
+    two: tuple[Machine, Machine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    laptop, desktop = two
+    add(laptop, "One.")
+    with monkeypatch.context() as patch:
+        patch.setattr(sync_batch, "_FORMAT", sync_batch._FORMAT + 1)
+        laptop.sync()
+    counts = Replication(
+        desktop.connection, "shared", desktop.folder, KEYS, desktop.replica
+    ).receive()
+    assert {why for _, why in counts.unread} == {"a newer version of ctx wrote it"}
+    assert contents(desktop.graph) == []
+
+
 def test_an_empty_target_that_was_not_empty_is_refused(two: tuple[Machine, Machine]) -> None:
     laptop, _ = two
     add(laptop, "One.")
