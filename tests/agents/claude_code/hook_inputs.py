@@ -15,64 +15,13 @@ from tests.agents.claude_code.hook_processes import SAMPLES, line
 # Not as UTF-8, but as JSON: half of a character that UTF-16 writes with two.
 LONE = "\ud800"
 
-ODD_VALUES: tuple[Any, ...] = (
-    None,
-    True,
-    False,
-    0,
-    -1,
-    1.5,
-    1e308,
-    float("nan"),
-    float("-inf"),
-    10**400,
-    "",
-    " ",
-    "\n",
-    "\0",
-    "a\0b",
-    LONE,
-    f"a{LONE}b",
-    "\\",
-    '"',
-    "é" * 1000,
-    "🦀" * 100,
-    "x" * 5000,
-    [],
-    {},
-    [None],
-    {"": None},
-    [[[[[]]]]],
-    {"session_id": "inner", "transcript_path": "/inner"},
-)
+NUMBERS = (None, True, 0, -1, 1e308, float("nan"), float("-inf"), 10**400)
+TEXTS = ("", " ", "\n", "a\0b", LONE, f"a{LONE}b", "\\", '"', "é" * 1000, "x" * 5000)
+NESTED: tuple[Any, ...] = ([], {}, [None], {"": None}, [[[[[]]]]], {"session_id": "inner"})
+ODD_VALUES = (*NUMBERS, *TEXTS, *NESTED)
 ODD_SESSIONS = (
-    "..",
-    ".",
-    "-",
-    "-x",
-    ".hidden",
-    "../../x",
-    "../../../x",
-    "/x",
-    "a/b",
-    "a\\b",
-    "a b",
-    "a\nb",
-    "x" * 128,
-    "x" * 129,
-    "x" * 300,
-    "é",
-    "x.stop",
-    "x.receipt",
-    "x.tmp",
-    "x.",
-    "cleared-1",
-    "CON",
-    "~",
-    "$HOME",
-    "*",
-    "a\0b",
-    LONE,
+    *".. . - -x .hidden ../../x /x a/b a\\b é x.stop x.receipt x.tmp x. cleared-1 ~ *".split(),
+    *("a b", "a\nb", "x" * 128, "x" * 129, "x" * 300, "a\0b", LONE),
 )
 ODD_NAMES = ("source", "reason", "trigger", "prompt", "tool_name", "hook_event_name", "agent_id")
 

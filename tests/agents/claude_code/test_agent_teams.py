@@ -42,8 +42,7 @@ def test_a_teammate_names_its_lead(projects: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "config",
-    ["", "[]", "{}", '{"leadSessionId": 7}', '{"leadSessionId": "../x"}', "[" * 10_000],
+    "config", ["", "[]", '{"leadSessionId": 7}', '{"leadSessionId": "../x"}', "[" * 10_000]
 )
 def test_a_team_that_is_gone_or_damaged(projects: Path, config: str) -> None:
     configure(projects, "checkout", config)
@@ -84,13 +83,8 @@ def test_an_agent_in_the_process_of_its_lead_is_a_subagent(projects: Path) -> No
 @pytest.mark.parametrize(
     ("tool", "response", "team"),
     [
-        (
-            "TeamCreate",
-            {"team_name": "checkout", "lead_agent_id": "team-lead@checkout"},
-            "checkout",
-        ),
+        ("TeamCreate", {"team_name": "checkout"}, "checkout"),
         ("Agent", {"status": "teammate_spawned", "team_name": "checkout"}, "checkout"),
-        ("Agent", {"status": "completed", "content": []}, ""),
         ("Agent", {"team_name": 7}, ""),
         ("Bash", {"team_name": "checkout"}, ""),
         ("TeamCreate", "checkout", ""),

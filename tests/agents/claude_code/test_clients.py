@@ -161,7 +161,7 @@ def test_newer_clients_pass_over_what_they_do_not_know(version: str) -> None:
     assert not any(clients.breaks_hooks(name, version) for name in [*LATER, "Foo", ""])
 
 
-@pytest.mark.parametrize("version", ["1.0.80", "2.0.47", "2.1.5", "2.1.15", "2.1.90", "2.1.325"])
+@pytest.mark.parametrize("version", ["1.0.80", "2.1.15", "2.1.325"])
 def test_what_we_register_is_known(version: str) -> None:
     entries = registration.user_entries([version], interpreter="python3", budget=2_000)
     assert not [event for event in entries if clients.breaks_hooks(event, version)]

@@ -130,15 +130,6 @@ def test_a_damaged_index_gives_nothing(hooks: Hooks) -> None:
     assert line.startswith("prompt-submit the first prompt was not searched for: ")
 
 
-def test_a_damaged_store_gives_nothing(hooks: Hooks) -> None:
-    for name in ("store.db-wal", "store.db-shm"):
-        (hooks.home / name).unlink(missing_ok=True)
-    (hooks.home / "store.db").write_bytes(b"nonsense" * 4096)
-    ran = submit_prompt(hooks)
-    assert ran == NOTHING
-    assert all("Traceback" not in line for line in hooks.log())
-
-
 def test_a_locked_store_gives_nothing(hooks: Hooks) -> None:
     """Readers do not wait for a writer; if they would have to, nothing is shown."""
     with closing(sqlite3.connect(hooks.home / "store.db")) as connection:

@@ -180,16 +180,6 @@ def test_removing_the_block_restores_the_file(text: str, block: str) -> None:
     assert without_block(before, "AGENTS.md") == before
 
 
-@given(FILES, FILES)
-def test_text_around_the_block_is_kept(above: str, below: str) -> None:
-    before = above.encode("utf-8", "replace")
-    behind = below.encode("utf-8", "replace")
-    whole = with_block(before, BLOCK, "AGENTS.md") + behind
-    changed = with_block(whole, BLOCK.replace("One", "1"), "AGENTS.md")
-    assert changed == whole.replace(b"One line", b"1 line")
-    assert without_block(changed, "AGENTS.md") == before + behind
-
-
 def test_a_file_created_for_the_block_is_removed_with_it() -> None:
     made = with_block(None, BLOCK, "AGENTS.md")
     assert made == BLOCK.encode() + b"\n"
@@ -220,22 +210,22 @@ def test_damaged_marks_are_refused(repo: Path, text: str) -> None:
     assert path.read_text() == text
 
 
-def test_a_link_inside_the_folder_is_followed(repo: Path) -> None:
+def test_only_a_link_inside_the_folder_is_followed(repo: Path, tmp_path: Path) -> None:
     (repo / "CLAUDE.md").write_text("# Ours\n")
     (repo / "AGENTS.md").symlink_to("CLAUDE.md")
     assert write(repo) == "written"
     assert (repo / "AGENTS.md").is_symlink()
     assert BEGIN in (repo / "CLAUDE.md").read_text()
     assert write(repo, "CLAUDE.md") == "current"
-
-
-def test_a_link_out_of_the_folder_is_refused(repo: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside.md"
     outside.write_text("Not yours\n")
-    (repo / "AGENTS.md").symlink_to(outside)
+    (repo / "OTHER.md").symlink_to(outside)
     with pytest.raises(PathRefused, match="is a link to a place outside its folder"):
-        write(repo)
+        write(repo, "OTHER.md")
     assert outside.read_text() == "Not yours\n"
+    os.mkfifo(repo / "PIPE.md")
+    with pytest.raises(DiskFailure, match="Not a plain file"):
+        write(repo, "PIPE.md")
 
 
 @pytest.mark.parametrize("data", [b"\xff\xfe#\x00", b"caf\xe9\n", b"a\0b", b"x" * 5_000_000])
@@ -244,11 +234,3 @@ def test_a_file_that_is_not_text_is_refused(repo: Path, data: bytes) -> None:
     with pytest.raises(ContentRefused, match="so nothing was added to it"):
         write(repo)
     assert (repo / "AGENTS.md").read_bytes() == data
-
-
-def test_a_folder_or_a_pipe_is_refused(repo: Path) -> None:
-    (repo / "AGENTS.md").mkdir()
-    os.mkfifo(repo / "CLAUDE.md")
-    for name in ("AGENTS.md", "CLAUDE.md"):
-        with pytest.raises(DiskFailure, match="Not a plain file"):
-            write(repo, name)

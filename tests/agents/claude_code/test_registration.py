@@ -28,14 +28,7 @@ def registered(*versions: str | None, budget: int = 2000) -> dict[str, list[dict
 
 
 WHAT_ALL_KNOW = {
-    "SessionStart": [entry("session-start")],
-    "UserPromptSubmit": [entry("prompt-submit")],
-    "Stop": [entry("stop")],
-    "PostToolUse": [entry("post-tool-use")],
-    "PreCompact": [entry("pre-compact")],
-    "SessionEnd": [entry("session-end")],
-    "SubagentStop": [entry("subagent-stop")],
-    "PreToolUse": [entry("pre-edit")],
+    event: [entry(word)] for word, event in EVENTS.items() if event != "PostToolUseFailure"
 }
 WHAT_NEW_ONES_KNOW = {
     **WHAT_ALL_KNOW,
@@ -114,7 +107,6 @@ def test_our_command_lines_are_recognised(command: str, word: str | None) -> Non
         # Whoever has written these would lose something if they were taken for ours.
         "timeout 5 ctx hook stop",
         "CTX_HOME=/data/ctx ctx hook stop",
-        "FOO=1 /x/ctx/agents/claude_code/entry.py stop || true",
         "FOO=1 python -I -S /x/ctx/agents/claude_code/entry.py stop || true",
         "python3 /x/ctx/agents/claude_code/entry.py stop",
         "'/x y/python' -I -S '/x y/ctx/agents/claude_code/entry.py' stop 2>/dev/null || true",
@@ -123,10 +115,8 @@ def test_our_command_lines_are_recognised(command: str, word: str | None) -> Non
         "ctx hook stop && make",
         "ctx hook stop; true",
         "ctx hook stop # mine",
-        "(ctx hook stop)",
         "sh -c 'ctx hook stop'",
         "ctx -C /x --db y.db hook stop",
-        "python3 -m ctx hook session-start --part 2 > /tmp/log",
         # From a version that knows more.
         "ctx hook a-word-of-tomorrow || true",
         "python -I -S /x/ctx/agents/claude_code/entry.py a-word-of-tomorrow || true",
@@ -146,15 +136,11 @@ def test_modified_command_lines_only_mention_our_hooks(command: str) -> None:
         "",
         "make",
         "ctx hook",
-        "ctx hook Stop",
         "ctx hook 'stop",
         "sh -c 'ctx hook stopping'",
         "ctx status",
         "notify-send ctx hook fired",
-        "echo ctx hook done",
-        "cat /x/ctx/agents/claude_code/entry.py foo",
         "echo /ctx/agents/claude_code/entry.py",
-        "myctx hook stop",
         "my-ctx hook stop",
         "ctx hookstop stop",
         "sh -c 'ctx hook stop-words'",
@@ -163,12 +149,3 @@ def test_modified_command_lines_only_mention_our_hooks(command: str) -> None:
 def test_other_command_lines_are_not_ours(command: str) -> None:
     assert not registration.is_ours(command)
     assert not registration.mentions(command)
-
-
-PIECES = ("ctx ", "hook ", "stop", "'", '"', "|", " ", "\n", "-a ", "#", "=", "|| true")
-
-
-@settings(deadline=None)
-@given(st.lists(st.sampled_from(PIECES)).map("".join))
-def test_no_command_line_is_both_ours_and_a_mention(command: str) -> None:
-    assert not (registration.is_ours(command) and registration.mentions(command))

