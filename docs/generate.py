@@ -39,6 +39,7 @@ from ctx.cli import (
 from ctx.cli import add_code as add_code_command
 from ctx.cli import add_command as add_command_command
 from ctx.cli import add_file as add_file_command
+from ctx.cli import task as task_commands
 from ctx.cli.commands import COMMANDS, module_of
 from ctx.codebase import indexing
 from ctx.config import edit_file, resolve, schema, setting
@@ -92,7 +93,6 @@ from ctx.operations import (
     sync,
     tag,
     task,
-    task_list,
     timeline,
     trace,
     trust,
@@ -158,7 +158,7 @@ ANSWERS: dict[str, type] = {
     "ctx task start": task.StartTaskResult,
     "ctx task end": task.EndTaskResult,
     "ctx task current": task.CurrentTask,
-    "ctx task list": task_list.TaskList,
+    "ctx task list": task_commands.TaskList,
     "ctx search": query.QueryResult,
     "ctx pack": prompt_pack.PromptPack,
     "ctx query": prompt_pack.PromptPack,

@@ -6,8 +6,7 @@ import pytest
 from ctx.errors import DeserializationFailed, RefNotFound, StagingConflict
 from ctx.ids import SessionId
 from ctx.objects import refs
-from ctx.objects.heads import Heads
-from ctx.objects.refs import Refs
+from ctx.objects.refs import Heads, Refs
 from tests.objects.samples import an_id
 
 A, B, C = an_id(1), an_id(2), an_id(3)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ctx.memory.model import NODE_TYPES
-from ctx.operations.query_completions import completions
+from ctx.page.search_api import completions
 from ctx.workspace import Memory
 from tests.cli.conftest import Add, add
 from tests.conftest import Ctx

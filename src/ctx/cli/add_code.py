@@ -1,4 +1,8 @@
-"""`ctx add code` and `ctx add rust`: their options are in `add.py`."""
+"""`ctx add code` and `ctx add rust`: their options are in `add.py`.
+
+A snapshot is a tree of the project's folders with one object per file. If only some files are
+requested, the others stay as in the previous snapshot, unless they no longer exist.
+"""
 
 import argparse
 import os
@@ -31,7 +35,6 @@ from ctx.workspace import Workspace
 
 # A large project is written in parts, so that it need not fit into memory.
 _MOST_PENDING = 32 * 1024 * 1024
-
 
 # These determine the names of other files and the targets of imports: they are always read.
 _ALWAYS_READ = frozenset({*affected_files.MANIFESTS, "__init__.py"})

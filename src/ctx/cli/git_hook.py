@@ -1,4 +1,19 @@
-"""`ctx install --git` and `ctx uninstall --git`: git's own hook, and nothing else."""
+"""`ctx install --git` and `ctx uninstall --git`: git's own hook, and nothing else.
+
+What is put there is one block for each project store, right behind the first line, where no
+`exit` of the script comes before it. It runs in a shell of its own and always ends well: whatever
+becomes of memory, the commit goes on. No byte outside the block is ever touched, and taking it
+out gives the file as it was; a file that was made for it goes with it.
+
+    #!/bin/sh
+    # >>> ctx . >>>
+    …
+    # <<< ctx . <<<
+    the script of the user, whatever it is
+
+A hook that is not a shell script, or that another program writes anew when it likes, is left alone:
+what to add is said then, and where.
+"""
 
 import argparse
 import os
@@ -22,19 +37,10 @@ from ctx.sqlite.connection import path_text
 
 NAME = "pre-commit"
 
-
 _LARGEST = 1024 * 1024
-
-
 _SHELLS = {b"sh", b"bash", b"dash", b"ash", b"ksh", b"mksh", b"zsh"}
-
-
 _NEW_SCRIPT_HEADER = b"#!/bin/sh\n# Made by `ctx install --git`.\n"
-
-
 _BY_HAND = b"ctx commit --auto"
-
-
 _BLOCK = """\
 # >>> ctx {place} >>>
 # Memory goes into the same commit as the code; `ctx uninstall --git` removes this.

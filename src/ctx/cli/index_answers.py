@@ -18,8 +18,6 @@ from ctx.objects import object_index
 from ctx.workspace import Workspace
 
 _IN_OBJECTS = ("path", "file", "commit", "narrative")
-
-
 _IN_CODE = ("path", "name", "item", "package")
 
 

@@ -1,4 +1,8 @@
-"""`ctx ingest`"""
+"""`ctx ingest`
+
+A file of a project is named by its path inside it: the store travels to other machines. A file from
+elsewhere is the person's own, and so is its node.
+"""
 
 import argparse
 import hashlib

@@ -1,4 +1,9 @@
-"""The log: one file for each commit and each note, written once. A day is read as one text."""
+"""The log: one file for each commit and each note, written once. A day is read as one text.
+
+Text of other people is escaped: it cannot produce a heading, a list, a code block, HTML or a
+link target, so a reader of the document sees our structure and their words. Code between backticks
+on one line stays code.
+"""
 
 import os
 import re
@@ -7,9 +12,22 @@ from typing import NamedTuple
 
 from ctx import clock
 from ctx.errors import UsageError
-from ctx.narrative import document_format, document_roles, log_text, narrative_scan
+from ctx.narrative import document_format, narrative_scan, streams
 from ctx.narrative.markdown_blocks import nest_headings
 from ctx.narrative.narrative_scan import GivenNarrative
+
+# Lone surrogates, and the byte order mark, which is not part of a text.
+_NO_TEXT = re.compile("[\ud800-\udfff]")
+_MARK = "\ufeff"
+_SPECIAL = re.compile(r"\\[!-/:-@\[-`{-~]|`+|<(?=[A-Za-z/!?])")
+_BACKTICKS = re.compile("`+")
+# What a line must not begin with: the backslash goes after a number, and before anything else.
+_BEGINNING = re.compile(
+    r"(\d{1,9})[.)](?=\s|\Z)|[-+*](?=\s|\Z)|#{1,6}(?=\s|\Z)|>|~{3}|\[[^\]]*\]:"
+    r"|[-=*_](?:\s*[-=*_])*\Z"
+)
+_BULLET = re.compile(r"([-+*]|\d{1,9}[.)])\s+(?=\S)")
+
 
 _LONGEST_TITLE = 100
 _DATE = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])", re.ASCII)
@@ -41,13 +59,13 @@ def render(entry: Entry) -> str:
     first, _, rest = entry.message.strip().partition("\n")
     # A message often includes its title.
     message = rest if first.strip() == entry.title.strip() else entry.message
-    parts = [log_text.paragraphs(message)]
-    for heading, lines in entry.sections:
+    parts = [paragraphs(message)]
+    for title, lines in entry.sections:
         if lines:
             bullets = "\n".join(f"- {_bullet(line)}" for line in lines)
-            parts.append(f"## {log_text.heading(heading)}\n\n{bullets}")
+            parts.append(f"## {heading(title)}\n\n{bullets}")
     return document_format.render(
-        log_text.heading(entry.title),
+        heading(entry.title),
         "\n\n".join(part for part in parts if part),
         created=clock.iso(entry.at_ms),
         more=_origin(entry.author, entry.session),
@@ -91,13 +109,13 @@ def paths(folder: str) -> list[str]:
     """The log files of all streams, in order of paths."""
     files = narrative_scan.files(folder, _may_hold_logs)
     every = [file.path for file, why_not in files if why_not is None]
-    return [path for path in every if document_roles.place(path).role == "log"]
+    return [path for path in every if streams.place(path).role == "log"]
 
 
 def _bullet(text: str) -> str:
     """A line of the log with its sign: `+` for what is new, `-` for what is gone."""
     sign = _SIGN.match(text)
-    return f"`{sign[1]}` {log_text.line(text[sign.end() :])}" if sign else log_text.line(text)
+    return f"`{sign[1]}` {line(text[sign.end() :])}" if sign else line(text)
 
 
 def _files(folder: str) -> list[_File]:
@@ -117,13 +135,13 @@ def _may_hold_logs(path: str) -> bool:
 def _entry_text(file: _File, text: str) -> str:
     document = document_format.parse(text)
     heading = f"## {file.time} {document.title or 'Untitled'}".replace("  ", " ")
-    stream = document_roles.place(file.path).stream
+    stream = streams.place(file.path).stream
     author = document_format.entry(text, "author")
     session = document_format.entry(text, "session")
-    origin = [log_text.line(author), f"session {log_text.line(session)}" if session else ""]
-    origin.append(stream if stream != document_roles.MAIN_STREAM else "")
-    line = ", ".join(part for part in origin if part)
-    parts = [heading, f"*{line}*" if line else "", nest_headings(document.body, 1)]
+    origin = [line(author), f"session {line(session)}" if session else ""]
+    origin.append(stream if stream != streams.MAIN_STREAM else "")
+    shown = ", ".join(part for part in origin if part)
+    parts = [heading, f"*{shown}*" if shown else "", nest_headings(document.body, 1)]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -131,3 +149,52 @@ def _origin(author: str, session: str) -> list[tuple[str, str]]:
     # An author's name comes from git's configuration, which may contain anything.
     named = (("author", author), ("session", session))
     return [(key, value.encode("utf-8", "replace").decode()) for key, value in named if value]
+
+
+def heading(text: str) -> str:
+    """The text as it can follow the `#` of a heading."""
+    return _without_html(" ".join(_NO_TEXT.sub("\ufffd", text).replace(_MARK, "").split()))
+
+
+def line(text: str) -> str:
+    """The text as one line that can follow a bullet."""
+    plain = heading(text)
+    begins = _BEGINNING.match(plain)
+    if begins is None:
+        return plain
+    at = len(begins[1] or "")
+    return f"{plain[:at]}\\{plain[at:]}"
+
+
+def paragraphs(text: str) -> str:
+    """The text as prose: its paragraphs and plain lists stay, and nothing else has a meaning."""
+    made = []
+    for raw_line in text.splitlines():
+        flat = " ".join(raw_line.split())
+        bullet = _BULLET.match(flat)
+        made.append(f"{bullet[1]} {line(flat[bullet.end() :])}" if bullet else line(flat))
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(made)).strip("\n")
+
+
+def _without_html(text: str) -> str:
+    made = []
+    done = 0
+    while special := _SPECIAL.search(text, done):
+        made.append(text[done : special.start()])
+        done = special.end()
+        token = special[0]
+        if token[0] == "`":
+            end = _code_end(text, done, len(token))
+            # An unpaired backtick would pair with one in the lines below.
+            made.append(text[special.start() : end] if end else "\\`" * len(token))
+            done = end or done
+        else:
+            made.append("\\<" if token == "<" else token)
+    return "".join([*made, text[done:]])
+
+
+def _code_end(text: str, at: int, length: int) -> int | None:
+    for closing in _BACKTICKS.finditer(text, at):
+        if len(closing[0]) == length:
+            return closing.end()
+    return None

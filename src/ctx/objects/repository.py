@@ -15,12 +15,11 @@ from ctx.ids import ObjectId, SessionId, object_id, object_prefix, session_id
 from ctx.layout import Project
 from ctx.objects import commits, local_state, refs, untracked_commits, untracked_survey
 from ctx.objects.commits import Head
-from ctx.objects.heads import Heads
 from ctx.objects.loose_objects import LooseStore
 from ctx.objects.object_store import LayeredReader, Object, read_typed
 from ctx.objects.object_types import Commit
 from ctx.objects.read_limits import WorkLimit
-from ctx.objects.refs import Refs
+from ctx.objects.refs import Heads, Refs
 from ctx.objects.replaced_objects import ReplacedObjects
 from ctx.objects.staged_objects import StagedStore
 

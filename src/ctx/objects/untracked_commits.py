@@ -19,7 +19,7 @@ from ctx import checkouts, disk
 from ctx.checkouts import Checkout
 from ctx.ids import ObjectId, is_object_id
 from ctx.layout import Project
-from ctx.objects.heads import Heads
+from ctx.objects.refs import Heads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

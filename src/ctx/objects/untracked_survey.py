@@ -16,9 +16,9 @@ from ctx.checkouts import Checkout
 from ctx.errors import CtxError, DiskFailure, GitFailure
 from ctx.ids import ObjectId
 from ctx.objects import commits, parked_commits, references, refs, untracked_commits
-from ctx.objects.heads import Heads
 from ctx.objects.object_store import decode, read_typed
 from ctx.objects.object_types import Commit
+from ctx.objects.refs import Heads
 from ctx.objects.untracked_commits import (
     BEHIND,
     HELD,

@@ -1,17 +1,25 @@
-"""How the memory of two commits differs, and what they store of code, packages and diagnostics."""
+"""How the memory of two commits differs, and what they store of code, packages and diagnostics.
 
+It is made in memory from the current index, at a cost proportional to the difference. A document
+that was deleted later has its last committed content: history does not record the deletion.
+"""
+
+import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from typing import Any, NamedTuple
 
-from ctx.errors import UsageError
+from ctx.errors import CtxError, UsageError
 from ctx.ids import ObjectId, short
 from ctx.memory import history, lookups
-from ctx.memory.graph import Graph
+from ctx.memory.graph import PROJECT, Graph
 from ctx.memory.model import Edge, Node, View
 from ctx.objects.object_store import read_typed
 from ctx.objects.object_types import Commit
-from ctx.project import graph_at_commit, snapshot_diff
+from ctx.project import document_nodes, snapshot_diff
+from ctx.project.project_index import Index
+from ctx.project.project_index_state import Fingerprint, ProjectState, scrubbed_digest
+from ctx.project.project_memory import ProjectMemory
 from ctx.project.snapshot_diff import (
     DependencyDifference,
     DiagnosticDifference,
@@ -21,7 +29,11 @@ from ctx.project.snapshot_diff import (
     SnapshotState,
     kind_of,
 )
+from ctx.sqlite.connection import transaction
 from ctx.workspace import Workspace
+
+_NO_FILE = Fingerprint(0, 0, 0)
+
 
 HEAD, STAGED = "HEAD", "STAGED"
 """What is committed here, and the same with what is staged and what documents say by now."""
@@ -160,7 +172,7 @@ def _ancestor(workspace: Workspace, commit: ObjectId, text: str, steps: str) -> 
 def _graph(workspace: Workspace, side: DiffSide) -> AbstractContextManager[Graph]:
     if side.staged:
         return nullcontext(workspace.memory.graph)
-    return graph_at_commit.graph_at(workspace.memory, side.commits)
+    return graph_at(workspace.memory, side.commits)
 
 
 def _nodes(old: Graph, new: Graph) -> Iterator[NodeDifference]:
@@ -227,3 +239,26 @@ def _views(old: Graph, new: Graph) -> Iterator[ViewDifference]:
         ]
         if shapes[0] != shapes[1]:
             yield ViewDifference(kind_of(*both), *both)
+
+
+@contextmanager
+def graph_at(memory: ProjectMemory, commits: tuple[ObjectId, ...]) -> Iterator[Graph]:
+    """The graph of some commits together, without staged records."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        memory.graph.connection.backup(connection)
+        connection.execute("PRAGMA foreign_keys = ON")
+        copy = Index(connection, memory.repository, ":memory:")
+        with transaction(connection):
+            for path in copy.changed_documents({}):
+                copy.put_document(path, None)
+            copy.bring(ProjectState(commits, (), scrubbed_digest(memory.project)))
+            kept = dict(copy.last_snapshots())
+            for path, blob in kept.items():
+                # A blob may be missing, as in a shallow clone.
+                with suppress(CtxError):
+                    data = memory.repository.everything.read(ObjectId(blob)).payload
+                    document = document_nodes.indexed_document(
+                        connection, path, data, _NO_FILE, kept.__contains__
+                    )
+                    copy.put_document(path, document)
+        yield Graph(connection, PROJECT)

@@ -35,25 +35,12 @@ class StoreSize(NamedTuple):
 
 DEFAULT_DAYS = 30
 
-
 _DAY_MS = 86_400_000
-
-
 _MOST_ERRORS = 20
-
-
 _MOST_REASONS = 5
-
-
 _AT_START = "SessionStart"
-
-
 _WITH_PROMPT = "UserPromptSubmit"
-
-
 _TIME_LENGTH = 20
-
-
 """Characters of the time at the beginning of a line in the log of hooks."""
 
 

@@ -21,7 +21,7 @@ from ctx.capture import (
 )
 from ctx.capture.session_state import STATUSES, Session, Status
 from ctx.capture.steps import DROPPED, NEW, SKIPPED, STEP, Step
-from ctx.capture.team_table import Teammate
+from ctx.capture.team_table import Teammate, TeammateResult
 from ctx.context import contexts
 from ctx.errors import CtxError, UsageError
 from ctx.hook_files import live
@@ -30,8 +30,6 @@ from ctx.memory import event_log, lookups, pending, receipts
 from ctx.memory.graph import PROJECT
 from ctx.memory.model import Node
 from ctx.memory.query import time_filters
-from ctx.operations import teammates
-from ctx.operations.teammates import TeammateResult
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
 
@@ -171,7 +169,7 @@ def list_sessions(
     after = clock.iso(time_filters.moment(since, clock.now_ms())) if since else ""
     found = session_state.all_of(memory.local, project=project, statuses=statuses, since=after)
     of_leads = team_table.teammates(memory.local)
-    shown = teammates.sort_below_leads(found, of_leads)[: limit or None]
+    shown = team_table.sort_below_leads(found, of_leads)[: limit or None]
     return SessionList(
         tuple(_line(memory, each, of_leads.get(each.id)) for each in shown),
         project,
@@ -197,7 +195,7 @@ def show(memory: Memory, text: str) -> SessionDetails:
         short_ids[summaries[-1].id] if summaries else None,
         str(told.get("title") or steps.title_of(kept).text),
         next((each.lead for each in team_table.of_session(memory.local, session.id)), None),
-        teammates.results(memory.local, session.id),
+        team_table.results(memory.local, session.id),
         tuple(session_node(each, short_ids) for each in nodes if each.type == "observation"),
         _files(kept),
         event_table.changed_items(memory.local, session.id),

@@ -17,26 +17,14 @@ from ctx.page.rendering import first_line
 from ctx.page.requests import Answer, Download, GoTo, HtmlPage, PageRequest, PageRoute
 
 _LONGEST = 12_000
-
-
 _LONGEST_PROMPT = 600
-
-
 _MOST_FILES = 40
 
 
 _DAY_MINUTES = 24 * 60
-
-
 _NARROWEST = 8
-
-
 """Minutes: a shorter session is drawn this wide."""
-
-
 _LONGEST_SHOWN = 1_500
-
-
 """Characters of a text on the page, unless its step is opened by its address."""
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from ctx import terms
-from ctx.memory.query.matched_words import excerpt
+from ctx.operations.search import excerpt
 
 
 def marked(text: str, words: str, most: int = 80, *, beginnings: bool = False) -> str:
