@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctx.errors import UsageError
-from ctx.narrative import streams
+from ctx.narrative import document_roles, streams
 
 
 def test_each_stream_has_its_folder() -> None:
@@ -59,5 +59,5 @@ def test_stream_and_role_follow_from_the_path(path: str, role: str, stream: str)
         return
     within = f"{folder}/{path}" if folder else path
     named = streams.stream_named(stream)
-    assert streams.place(within) == (named, "work" if named == "work" else role)
+    assert document_roles.place(within) == (named, "work" if named == "work" else role)
     assert streams.folder_of(named, "s-1") == folder

@@ -8,7 +8,7 @@ import os
 from typing import NamedTuple
 
 from ctx import disk
-from ctx.narrative import document_format, document_names, narrative_scan, streams
+from ctx.narrative import document_format, document_names, document_roles, narrative_scan
 from ctx.narrative.markdown_blocks import nest_headings
 
 _OURS = "<!-- Made by ctx from the files in decisions/: what is changed here is lost. -->"
@@ -25,7 +25,7 @@ def decisions(folder: str) -> str:
     """The page: the newest decision first, decisions without a number last."""
     pages = []
     for file in narrative_scan.documents(folder):
-        if streams.place(file.path).role != "decision" or _is_readme(file.path):
+        if document_roles.place(file.path).role != "decision" or _is_readme(file.path):
             continue
         data = narrative_scan.read(folder, file.path)
         if data is not None:

@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 
 from ctx import clock
 from ctx.errors import PathRefused
-from ctx.narrative import narrative_scan, streams
+from ctx.narrative import document_roles, narrative_scan
 
 Kind = Literal["task", "decision"]
 
@@ -123,7 +123,7 @@ def _names(folder: str) -> Iterator[_Name]:
 
 
 def _numbered_name(path: str) -> _Name | None:
-    role = streams.place(path).role
+    role = document_roles.place(path).role
     pattern = _TASK if role == "task" else _DECISION if role == "decision" else None
     match = pattern.fullmatch(os.path.basename(path)) if pattern else None
     return _Name(path, role, int(match[1]), match[2] or "") if match else None

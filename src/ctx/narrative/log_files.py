@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ctx import clock
 from ctx.errors import UsageError
-from ctx.narrative import document_format, narrative_scan, streams
+from ctx.narrative import document_format, document_roles, narrative_scan
 from ctx.narrative.markdown_blocks import nest_headings
 from ctx.narrative.narrative_scan import GivenNarrative
 
@@ -109,7 +109,7 @@ def paths(folder: str) -> list[str]:
     """The log files of all streams, in order of paths."""
     files = narrative_scan.files(folder, _may_hold_logs)
     every = [file.path for file, why_not in files if why_not is None]
-    return [path for path in every if streams.place(path).role == "log"]
+    return [path for path in every if document_roles.place(path).role == "log"]
 
 
 def _bullet(text: str) -> str:
@@ -135,11 +135,11 @@ def _may_hold_logs(path: str) -> bool:
 def _entry_text(file: _File, text: str) -> str:
     document = document_format.parse(text)
     heading = f"## {file.time} {document.title or 'Untitled'}".replace("  ", " ")
-    stream = streams.place(file.path).stream
+    stream = document_roles.place(file.path).stream
     author = document_format.entry(text, "author")
     session = document_format.entry(text, "session")
     origin = [line(author), f"session {line(session)}" if session else ""]
-    origin.append(stream if stream != streams.MAIN_STREAM else "")
+    origin.append(stream if stream != document_roles.MAIN_STREAM else "")
     shown = ", ".join(part for part in origin if part)
     parts = [heading, f"*{shown}*" if shown else "", nest_headings(document.body, 1)]
     return "\n\n".join(part for part in parts if part)

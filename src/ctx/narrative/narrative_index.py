@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from ctx import disk, terms
 from ctx.errors import CtxError, IndexCorrupt
-from ctx.narrative import document_format, narrative_scan, streams
+from ctx.narrative import document_format, document_roles, narrative_scan
 from ctx.narrative.markdown_blocks import COMMENT, HEADING, blocks
 from ctx.narrative.narrative_scan import GivenNarrative
 from ctx.redaction import redact
@@ -165,7 +165,7 @@ def _refresh(connection: Connection, database: str, narrative: GivenNarrative) -
         present = {
             file.path: f"{file.mtime_ns} {file.size} {file.inode}"
             for file, why_not in narrative_scan.files(narrative.folder)
-            if why_not is None and streams.place(file.path).role not in _NODES
+            if why_not is None and document_roles.place(file.path).role not in _NODES
         }
         changed = [path for path, stamp in present.items() if known.get(path) != stamp]
         gone = known.keys() - present.keys()

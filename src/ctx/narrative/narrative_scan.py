@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ctx import disk, layout
 from ctx.errors import PathRefused
-from ctx.narrative import streams
+from ctx.narrative import document_roles
 
 PROJECTION = "decisions.md"
 """Generated from the decisions."""
@@ -46,7 +46,7 @@ class GivenNarrative(NamedTuple):
 
 def documents(folder: str) -> Iterator[ScannedFile]:
     """The documents that people edit, in order of paths: all but the log, which is written once."""
-    scanned = files(folder, lambda path: streams.place(f"{path}/_").role != "log")
+    scanned = files(folder, lambda path: document_roles.place(f"{path}/_").role != "log")
     return (file for file, why_not in scanned if why_not is None)
 
 

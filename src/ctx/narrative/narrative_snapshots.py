@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ctx import disk, redaction
 from ctx.ids import ObjectId
-from ctx.narrative import narrative_scan, streams
+from ctx.narrative import document_roles, narrative_scan
 from ctx.objects import commits
 from ctx.objects.object_store import Object, Reader, blob
 from ctx.objects.object_types import NarrativeRef
@@ -55,14 +55,14 @@ def take_snapshots(
     made = []
     for path in paths:
         # A log entry is written once, so its snapshot stays valid.
-        if path in known and streams.place(path).role == "log" and path not in always:
+        if path in known and document_roles.place(path).role == "log" and path not in always:
             continue
         with disk.explain_errors(f"reading the narrative file {path}"):
             data = disk.read(os.path.join(folder, path))
         content, secrets = stored_document(data)
         is_changed = known.get(path) != content.id
         if is_changed or path in always:
-            stream, role = streams.place(path)
+            stream, role = document_roles.place(path)
             ref = NarrativeRef(path, stream, role, content.id)
             made.append(Snapshot(ref, content, secrets, is_changed))
     return made

@@ -1,26 +1,16 @@
-"""Streams, the parts of the narrative, with their folders, and the roles of documents.
+"""Streams: the parts of the narrative, and their folders.
 
 `main` is `narrative/` itself, `work` contains the notes of one session, and `feature-<slug>`
-contains the documents of one feature. `place` returns the stream of a path, and `folder_of` does
-the opposite.
+contains the documents of one feature. `document_roles.place` returns the stream of a path; this
+module does the opposite.
 """
 
 import unicodedata
-from typing import NamedTuple
 
 from ctx.errors import UsageError
 from ctx.ids import session_id
+from ctx.narrative.document_roles import MAIN_STREAM
 from ctx.redaction import redact
-
-MAIN_STREAM = "main"
-
-_BY_FOLDER = {"decisions": "decision", "log": "log", "tasks": "task"}
-
-
-class DocumentPlace(NamedTuple):
-    stream: str
-    role: str
-
 
 WORK_STREAM = "work"
 
@@ -54,20 +44,3 @@ def _slug(name: str) -> str:
     if redact(slug).findings:
         raise UsageError("The stream's name looks like a secret.", hint="Use another name.")
     return slug
-
-
-def place(path: str) -> DocumentPlace:
-    """The stream and the role of a document, by its path under `narrative/`."""
-    match path.split("/"):
-        case ["work", _, *_]:
-            return DocumentPlace("work", "work")
-        case ["feature", slug, *rest]:
-            return DocumentPlace(f"feature-{slug}", _role(rest))
-        case parts:
-            return DocumentPlace(MAIN_STREAM, _role(parts))
-
-
-def _role(parts: list[str]) -> str:
-    if parts == ["README.md"]:
-        return "overview"
-    return _BY_FOLDER.get(parts[0], "doc") if len(parts) > 1 else "doc"

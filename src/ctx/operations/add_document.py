@@ -9,7 +9,7 @@ from ctx.errors import ContentRefused
 from ctx.memory import model, pending
 from ctx.memory.graph import USER
 from ctx.memory.model import REFERENCE, WORKING, Redaction
-from ctx.narrative import document_format, document_names, log_files, streams
+from ctx.narrative import document_format, document_names, document_roles, log_files, streams
 from ctx.operations import document, task
 from ctx.operations.add import DefaultTier, tier_for_agents
 from ctx.operations.document import AddDocumentResult, Options
@@ -23,7 +23,7 @@ class NoteOptions(NamedTuple):
     text: str
     body: str = ""
     tags: Sequence[str] = ()
-    stream: str = streams.MAIN_STREAM
+    stream: str = document_roles.MAIN_STREAM
     everywhere: bool = False
     """Whether it belongs to no project, whatever the folder."""
     default_tier: DefaultTier = "inherited"

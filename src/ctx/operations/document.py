@@ -18,7 +18,14 @@ from ctx.memory import model, records, replay
 from ctx.memory.changes import Change
 from ctx.memory.graph import PROJECT
 from ctx.memory.model import Evidence, Node, Redaction
-from ctx.narrative import document_format, document_names, narrative_files, narrative_scan, streams
+from ctx.narrative import (
+    document_format,
+    document_names,
+    document_roles,
+    narrative_files,
+    narrative_scan,
+    streams,
+)
 from ctx.operations import relate
 from ctx.operations.add import DefaultTier
 from ctx.project import anchors
@@ -43,7 +50,7 @@ class Options(NamedTuple):
     tags: Sequence[str] = ()
     mentions: Sequence[str] = ()
     """Paths, names in the code, or ids of nodes."""
-    stream: str = streams.MAIN_STREAM
+    stream: str = document_roles.MAIN_STREAM
     everywhere: bool = False
     """Whether it belongs to no project, whatever the folder."""
     default_tier: DefaultTier = "inherited"
@@ -272,7 +279,7 @@ def edited_by_people(memory: Memory, node: Node) -> NodeDocument | None:
     What is in the log is written once: a note that is changed is changed in memory alone.
     """
     path = file_of(node)
-    if path is None or memory.project_memory is None or streams.place(path).role == "log":
+    if path is None or memory.project_memory is None or document_roles.place(path).role == "log":
         return None
     folder = memory.project_memory.project.narrative
     seen = narrative_scan.read(folder, path)
@@ -344,7 +351,7 @@ def take_back(memory: Memory, change: Change, files: ExitStack) -> list[str]:
                 kept.append(shown_path(found.path))
             else:
                 text = redact(with_content(found.text, record.body["content"])).text
-                if streams.place(found.path).role == "decision":
+                if document_roles.place(found.path).role == "decision":
                     files.callback(project_decisions, memory)
                 files.enter_context(rewrite_with_node(found))(text)
     return kept

@@ -21,7 +21,7 @@ from ctx.llm.protocol import Stop, Usage
 from ctx.memory import lookups, model, sources
 from ctx.memory.changes import Change
 from ctx.memory.model import Evidence, Node, Redaction
-from ctx.narrative import document_names, log_files, streams
+from ctx.narrative import document_names, document_roles, log_files, streams
 from ctx.objects import object_store
 from ctx.objects.object_types import StepKind
 from ctx.operations import document
@@ -155,7 +155,7 @@ def write_to_log(memory: Memory, kept: KeptAnswer) -> str | None:
         return None
     at = clock.now_ms()
     path = document_names.log_path(
-        at, within=streams.folder_of(streams.MAIN_STREAM, memory.session)
+        at, within=streams.folder_of(document_roles.MAIN_STREAM, memory.session)
     )
     said = log_files.note(kept.node.content, at, memory.author, memory.session, [TAG])
     with document.new_files(memory) as create:

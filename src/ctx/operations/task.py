@@ -22,7 +22,7 @@ from ctx.memory.model import OFF_CONTEXT, REFERENCE, WORKING, Evidence, Node, Re
 from ctx.memory.query import execute
 from ctx.memory.query.compile import Scope
 from ctx.memory.query.query_parser import parse
-from ctx.narrative.streams import MAIN_STREAM
+from ctx.narrative.document_roles import MAIN_STREAM
 from ctx.operations import compact, document
 from ctx.operations.compact import CompactResult
 from ctx.redaction import redact

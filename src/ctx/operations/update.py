@@ -8,7 +8,7 @@ from ctx.ids import NodeId
 from ctx.memory import model, sources
 from ctx.memory.graph import PROJECT
 from ctx.memory.model import Node, Redaction
-from ctx.narrative import streams
+from ctx.narrative import document_roles
 from ctx.operations.document import NodeDocument
 from ctx.redaction import redact
 from ctx.workspace import Memory
@@ -123,7 +123,7 @@ def _update_document(
     assert memory.project_memory is not None
     # If the document was empty, no record may tell that it has changed, so the index is closed.
     memory.project_memory.close()
-    if streams.place(doc.path).role == "decision":
+    if document_roles.place(doc.path).role == "decision":
         document.project_decisions(memory)
     graph = memory.graph
     secrets = [Redaction("content", each.rule, each.line) for each in wanted.findings]

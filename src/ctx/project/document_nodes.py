@@ -18,7 +18,7 @@ from ctx.errors import CtxError
 from ctx.ids import NodeId, Ulid
 from ctx.memory import model, records
 from ctx.memory.records import Record
-from ctx.narrative import document_format, narrative_snapshots, streams
+from ctx.narrative import document_format, document_roles, narrative_snapshots
 from ctx.project import anchors
 from ctx.project.project_index import IndexedDocument
 from ctx.project.project_index_state import Fingerprint
@@ -61,7 +61,7 @@ def indexed_document(
     `is_there` returns whether a document exists.
     """
     node_id = owner(connection, path)
-    if node_id is None and streams.place(path).role not in _TYPES:
+    if node_id is None and document_roles.place(path).role not in _TYPES:
         return IndexedDocument(
             fingerprint, (), node_id, narrative_snapshots.stored_document(data).content.id
         )
@@ -128,7 +128,7 @@ class _DocumentRecords:
     def __init__(self, path: str, node_id: NodeId | None, claimed: NodeId | None) -> None:
         self._path = path
         self._is_recorded = node_id is not None
-        self._type = _TYPES.get(streams.place(path).role, "observation")
+        self._type = _TYPES.get(document_roles.place(path).role, "observation")
         self._node_id = node_id or claimed or ids.anchor_id(self._type, path)
         self._count = 0
 
