@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import merge
 from itertools import islice
 from sqlite3 import Connection
+from typing import NamedTuple
 
 from ctx import ids
 from ctx.errors import AmbiguousId, NodeNotFound, UsageError, ViewNotFound
@@ -18,6 +19,24 @@ from ctx.memory.model import Edge, Node, View
 from ctx.memory.records import Record
 
 _PART = 500
+
+_MOST_MENTIONS = 20_000
+"""How many are read from each store, the newest."""
+
+
+class AnchorMention(NamedTuple):
+    """A node that mentions a file or an item."""
+
+    type: str
+    """`file` or `item`."""
+    name: str
+    """The path, or the name of the item."""
+    anchor: NodeId
+    node: NodeId
+    node_type: str
+    kind: str
+    """The `kind:` tag of the node without its prefix; empty if it has none."""
+    created_at: str
 
 
 class Graphs:
@@ -218,3 +237,31 @@ class Graphs:
         """All records about a node from all graphs, oldest first."""
         records = [record for graph in self.graphs for record in graph.history(node_id)]
         return sorted(records, key=lambda record: record.order)
+
+    def code_mentions(self) -> list[AnchorMention]:
+        """The files and items that valid nodes mention, the newest nodes first."""
+        anchors: dict[NodeId, tuple[str, str]] = {}
+        for connection in self.connections:
+            rows = connection.execute(
+                "SELECT id, type, content FROM nodes WHERE type IN ('file', 'item')"
+            )
+            anchors.update((node_id, (kind, name)) for node_id, kind, name in rows)
+        found: dict[tuple[NodeId, NodeId], AnchorMention] = {}
+        for connection in self.connections:
+            # Edges to a node of another store are in `outside`.
+            for table in ("edges", "outside"):
+                rows = connection.execute(
+                    "SELECT e.to_id, n.id, n.type, n.created_at,"
+                    " (SELECT min(substr(tag, 6)) FROM tags WHERE node_id = n.id AND tag >= 'kind:' AND tag < 'kind;')"
+                    f" FROM {table} AS e JOIN nodes AS n ON n.id = e.from_id"
+                    " WHERE e.type = 'MENTIONS' AND n.superseded_by IS NULL"
+                    " ORDER BY n.id DESC LIMIT ?",
+                    (_MOST_MENTIONS,),
+                )
+                for anchor, node, node_type, created_at, kind in rows:
+                    if anchor in anchors:
+                        mention = AnchorMention(
+                            *anchors[anchor], anchor, node, node_type, kind or "", created_at
+                        )
+                        found[anchor, node] = mention
+        return sorted(found.values(), key=lambda each: (each.node, each.anchor), reverse=True)
