@@ -252,7 +252,8 @@ class Graphs:
             for table in ("edges", "outside"):
                 rows = connection.execute(
                     "SELECT e.to_id, n.id, n.type, n.created_at,"
-                    " (SELECT min(substr(tag, 6)) FROM tags WHERE node_id = n.id AND tag >= 'kind:' AND tag < 'kind;')"
+                    " (SELECT min(substr(tag, 6)) FROM tags WHERE node_id = n.id"
+                    " AND tag >= 'kind:' AND tag < 'kind;')"
                     f" FROM {table} AS e JOIN nodes AS n ON n.id = e.from_id"
                     " WHERE e.type = 'MENTIONS' AND n.superseded_by IS NULL"
                     " ORDER BY n.id DESC LIMIT ?",
