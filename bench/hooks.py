@@ -46,7 +46,7 @@ from ctx.memory.graph import Graph
 from ctx.memory.model import Evidence
 from ctx.sync import target_settings
 from ctx.sync.target_settings import SyncTarget
-from ctx.worker.wake_pipe import WakePipe
+from ctx.worker.event_loop import WakePipe
 from ctx.workspace import Environment, open_project
 
 ROUNDS = 100

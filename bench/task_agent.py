@@ -12,7 +12,7 @@ from typing import NamedTuple
 from bench.two_session_tasks import write
 from ctx import tokens
 from ctx.errors import CtxError
-from ctx.llm import send
+from ctx.llm import backends
 from ctx.llm.protocol import Backend, Meter, Request
 
 Recall = Callable[[str], str]
@@ -74,7 +74,7 @@ class Session:
         for turn in range(1, limits.turns + 1):
             request = Request(self._system, (self._text,), limits.answer_tokens, 0.0)
             try:
-                answer = send.ask(backend, request, meter)
+                answer = backends.ask(backend, request, meter)
             except CtxError as error:
                 return Attempt(turn, spent, error.message)
             estimate = tokens.estimate(self._system + self._text + answer.text)

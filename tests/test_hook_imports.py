@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ctx.worker import spawn
-from ctx.worker.wake_pipe import WakePipe
+from ctx.worker.event_loop import WakePipe
 from tests.agents.claude_code.hook_processes import WORDS, Hooks, command
 from tests.conftest import Ctx
 

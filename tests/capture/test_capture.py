@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from ctx.agents.claude_code import payloads, tools
 from ctx.agents.known_hosts import HOSTS
-from ctx.capture import capture, capture_rules, event_bodies, event_store, steps
+from ctx.capture import capture, capture_rules, event_store, steps
 from ctx.capture.capture import DroppedEvent
 from ctx.capture.capture_rules import EVERYTHING, CaptureRules
 from ctx.capture.steps import Step, StepFinding, SymbolChange
@@ -41,7 +41,7 @@ def event(name: str, folder: str = ROOT, **said: Any) -> Event:
 
 def stored_event(heading: Heading, said: Mapping[str, Any]) -> Event:
     """The event, restored from its row."""
-    body = event_bodies.body(payloads.without_contents(said, heading.tool))
+    body = event_store.body(payloads.without_contents(said, heading.tool))
     return payloads.restore(heading, json.loads(body))
 
 
@@ -338,7 +338,7 @@ def test_private_text_across_several_fields_is_removed() -> None:
 
 def test_a_secret_split_by_colour_codes_is_redacted() -> None:
     error = "Exit code 1\n" + "\x1b[m".join(_HALVES)
-    body = event_bodies.body({"error": error, "tool_input": {"command": "make"}})
+    body = event_store.body({"error": error, "tool_input": {"command": "make"}})
     assert _HALVES[1] not in body
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ctx.capture import event_bodies
+from ctx.capture import event_store
 from ctx.redaction import RedactedText, redact
 
 TOKEN = "ghp_" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
@@ -17,11 +17,11 @@ def test_the_keys_of_payloads_are_redacted_once(monkeypatch: pytest.MonkeyPatch)
         scanned.append(text)
         return redact(text)
 
-    monkeypatch.setattr(event_bodies, "redact", counted)
-    monkeypatch.setattr(event_bodies, "_PLAIN_KEYS", set[str]())
+    monkeypatch.setattr(event_store, "redact", counted)
+    monkeypatch.setattr(event_store, "_PLAIN_KEYS", set[str]())
     first = {"tool_input": {"command": "ls", "token": TOKEN}, "count": 1, TOKEN: 2}
-    before = event_bodies.body(first)
-    assert event_bodies.body(first) == before
+    before = event_store.body(first)
+    assert event_store.body(first) == before
     assert json.loads(before) == {
         "tool_input": {"command": "ls", "token": "[redacted:github-token]"},
         "count": 1,
@@ -36,9 +36,9 @@ def test_the_keys_of_payloads_are_redacted_once(monkeypatch: pytest.MonkeyPatch)
 
 def test_the_known_keys_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     keys: set[str] = set()
-    monkeypatch.setattr(event_bodies, "_PLAIN_KEYS", keys)
-    event_bodies.body({"k" * 41: 1, "short": 2})
+    monkeypatch.setattr(event_store, "_PLAIN_KEYS", keys)
+    event_store.body({"k" * 41: 1, "short": 2})
     assert keys == {"short"}
-    monkeypatch.setattr(event_bodies, "_MOST_KEYS", 1)
-    event_bodies.body({"another": 1})
+    monkeypatch.setattr(event_store, "_MOST_KEYS", 1)
+    event_store.body({"another": 1})
     assert keys == {"short"}

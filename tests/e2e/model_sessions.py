@@ -12,12 +12,12 @@ from threading import Lock, Thread
 
 from ctx.errors import BudgetExceeded, ModelFailure
 from ctx.llm.anthropic_backend import Anthropic
+from ctx.llm.backends import ask
 from ctx.llm.ledger import Caps, Ledger, ModelTarget, Purpose
 from ctx.llm.openai_backend import OpenAi
 from ctx.llm.prices import prices
 from ctx.llm.protocol import Backend, Request
 from ctx.llm.retry import RetryPolicy
-from ctx.llm.send import ask
 
 SESSIONS = 25
 _ASKED = 8

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from ctx.errors import BudgetExceeded
+from ctx.llm.backends import ask
 from ctx.llm.ledger import Caps, Ledger, ModelTarget, Purpose
 from ctx.llm.openai_backend import OpenAi
 from ctx.llm.prices import prices
 from ctx.llm.protocol import Request
 from ctx.llm.retry import RetryPolicy
-from ctx.llm.send import ask
 from tests.llm import model_server
 from tests.llm.model_server import Cut, Drops, Hangs, Says, ServedCall, ServerRequest, Status, Step
 

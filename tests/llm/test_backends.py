@@ -13,6 +13,7 @@ from ctx.llm import backends
 from ctx.llm.backends import (
     BackendChoice,
     BackendSurvey,
+    ask,
     configured_backend,
     key_for,
     named_backend,
@@ -21,7 +22,6 @@ from ctx.llm.backends import (
 from ctx.llm.ledger import Caps, Ledger, ModelTarget, Purpose
 from ctx.llm.prices import prices
 from ctx.llm.protocol import Request
-from ctx.llm.send import ask
 from tests.llm import model_server
 from tests.llm.model_server import Server
 from tests.llm.protocols import MODEL

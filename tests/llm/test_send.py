@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ctx.llm.backends import ask
 from ctx.llm.protocol import Request
 from ctx.llm.scripted_backend import ScriptedBackend
-from ctx.llm.send import ask
 from ctx.redaction import redact
 from tests import secrets_generator
 from tests.contract.llm_backends import Metered

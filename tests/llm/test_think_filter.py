@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctx.llm.think_filter import ThinkFilter
+from ctx.llm.event_stream import ThinkFilter
 
 
 def filtered(*pieces: str, is_thinking: bool = False) -> list[str]:

@@ -16,7 +16,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ctx import clock, layout
-from ctx.capture import deleted_sessions, event_store
+from ctx.capture import event_store, session_table
 from ctx.context import contexts, layers
 from ctx.errors import CtxError, DatabaseFailure, DiskFailure
 from ctx.hook_files import spool
@@ -516,7 +516,7 @@ def test_waiting_events_of_a_deleted_session_are_dropped(
     client: Client, conversation: Conversation
 ) -> None:
     leave(client, conversation.payload("UserPromptSubmit", prompt="Before"), "prompt-submit")
-    deleted_sessions.add(client.home, conversation.session, clock.now_ms())
+    session_table.add(client.home, conversation.session, clock.now_ms())
     client.apply()
     with client.memory() as memory:
         count = memory.local.execute("SELECT count(*) FROM events").fetchone()

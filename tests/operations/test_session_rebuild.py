@@ -16,7 +16,7 @@ from ctx.memory.model import Evidence
 from ctx.operations import session_rebuild, undo
 from ctx.operations.session_rebuild import RebuildSessionsResult
 from ctx.sqlite.connection import transaction
-from ctx.synthesis import excerpt_table, session_commands, session_stores, session_writer
+from ctx.synthesis import excerpt_table, project_commands, session_stores, session_writer
 from ctx.workspace import Memory
 from tests.capture.conversations import Client
 from tests.capture.transcripts import Transcript, fix, session_ids
@@ -83,7 +83,7 @@ def test_sessions_are_rebuilt_in_one_change_and_one_undo_reverts_it(memory: Memo
     assert found.withdrawn == 2
     assert found.new == sum(each.new for each in found.sessions) == len(live_nodes(memory))
     assert not {first, second} & set(live_nodes(memory))
-    assert {"s1", "s2"} == session_commands.sessions(memory.local)
+    assert {"s1", "s2"} == project_commands.sessions(memory.local)
     assert "s1" in excerpt_table.sessions(memory.local)
     after = live_nodes(memory)
 

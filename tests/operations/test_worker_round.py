@@ -13,7 +13,7 @@ from ctx.operations import learnings, worker_round
 from ctx.operations.apply import NOTHING
 from ctx.operations.worker_round import WorkerRounds
 from ctx.sqlite.connection import transaction
-from ctx.synthesis import excerpt_table, session_commands, session_writer
+from ctx.synthesis import excerpt_table, project_commands, session_writer
 from tests.capture.conversations import SESSION, Client, Conversation
 from tests.conftest import Ctx
 
@@ -254,20 +254,20 @@ def test_old_sessions_get_commands_and_excerpts(
     assert round_of(client, rounds) == (SESSION,)
     with client.memory() as memory:
         connection = memory.local
-        stored = excerpt_table.sessions(connection), session_commands.sessions(connection)
+        stored = excerpt_table.sessions(connection), project_commands.sessions(connection)
         assert stored == ({SESSION}, {SESSION})
         with transaction(connection):
             excerpt_table.forget_session(connection, SESSION)
-            session_commands.forget_session(connection, SESSION)
+            project_commands.forget_session(connection, SESSION)
         records = connection.execute("SELECT count(*) FROM records").fetchone()
         rounds.freshen(memory)
         assert excerpt_table.sessions(connection) == {SESSION}
-        assert session_commands.sessions(connection) == {SESSION}
+        assert project_commands.sessions(connection) == {SESSION}
         assert connection.execute("SELECT count(*) FROM records").fetchone() == records
 
         with transaction(connection):
             excerpt_table.forget_session(connection, SESSION)
-            session_commands.forget_session(connection, SESSION)
+            project_commands.forget_session(connection, SESSION)
         rounds.freshen(memory)
         assert excerpt_table.sessions(connection) == set()
 

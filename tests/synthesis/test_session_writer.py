@@ -15,7 +15,7 @@ from ctx.layout import UserStore
 from ctx.memory.graph import PROJECT, USER
 from ctx.operations import context, sessions, update
 from ctx.sqlite.connection import transaction
-from ctx.synthesis import session_commands
+from ctx.synthesis import project_commands
 from ctx.synthesis.session_writer import SessionWriteResult, synthesise
 from ctx.workspace import Environment, Memory, open_memory
 from tests.conftest import Ctx
@@ -151,23 +151,23 @@ def test_the_commands_of_a_session_are_replaced_by_those_of_its_steps(memory: Me
     connection = memory.local
     add_steps(memory, FIX)
     synthesise(memory, "s1", is_over=False)
-    before = session_commands.of_session(connection, "s1")
+    before = project_commands.of_session(connection, "s1")
     assert [(each.command, each.purpose, each.runs, each.last) for each in before] == [
         ("pytest tests/test_auth.py", "test", 2, "passed")
     ]
     changes = connection.total_changes
     synthesise(memory, "s1", is_over=False)
-    assert session_commands.of_session(connection, "s1") == before
+    assert project_commands.of_session(connection, "s1") == before
     assert connection.total_changes - changes <= 1
     add_steps(memory, FIX + BROKEN_AGAIN)
     synthesise(memory, "s1", is_over=True)
-    after = session_commands.of_session(connection, "s1")
+    after = project_commands.of_session(connection, "s1")
     assert [(each.runs, each.passes, each.failures, each.last) for each in after] == [
         (3, 1, 2, "failed")
     ]
     with transaction(connection):
-        session_commands.forget_session(connection, "s1")
-    assert session_commands.of_session(connection, "s1") == []
+        project_commands.forget_session(connection, "s1")
+    assert project_commands.of_session(connection, "s1") == []
 
 
 def test_a_fix_that_broke_again_is_withdrawn_and_can_return(memory: Memory) -> None:

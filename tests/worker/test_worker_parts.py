@@ -9,8 +9,8 @@ import pytest
 import ctx
 from ctx import clock
 from ctx.hook_files import spool
-from ctx.worker import process_lock, spawn, worker_log
-from ctx.worker.wake_pipe import WakePipe
+from ctx.worker import process_lock, spawn, worker
+from ctx.worker.event_loop import WakePipe
 
 SECRET = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
 
@@ -84,25 +84,25 @@ def test_a_file_in_place_of_the_wake_pipe_is_replaced_by_the_worker(tmp_path: Pa
 
 def test_a_log_is_private_and_has_no_secrets(tmp_path: Path) -> None:
     path = str(tmp_path / "worker.log")
-    assert worker_log.tail(path, 3) == []
+    assert worker.log_tail(path, 3) == []
     for number in range(5):
-        worker_log.add(path, f"line\n {number}, {SECRET}")
-    told = worker_log.tail(path, 2)
+        worker.add_log_line(path, f"line\n {number}, {SECRET}")
+    told = worker.log_tail(path, 2)
     assert [each.split(" ", 2)[2].partition(", ")[0] for each in told] == ["line 3", "line 4"]
     assert SECRET not in Path(path).read_text()
-    assert len(worker_log.tail(path, 0)) == 5
+    assert len(worker.log_tail(path, 0)) == 5
     assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
 
 
 def test_the_size_of_a_log_is_limited(tmp_path: Path) -> None:
     path = tmp_path / "worker.log"
     path.write_text("old\n" * 300_000)
-    worker_log.add(str(path), "the last of the old ones")
-    worker_log.add(str(path), "the first of the new ones")
+    worker.add_log_line(str(path), "the last of the old ones")
+    worker.add_log_line(str(path), "the first of the new ones")
     assert sorted(each.name for each in tmp_path.glob("w*")) == ["worker.log", "worker.log.1"]
     assert path.read_text().endswith("the first of the new ones\n")
     assert path.read_text().count("\n") == 1
-    told = worker_log.tail(str(path), 2)
+    told = worker.log_tail(str(path), 2)
     assert [each.split(" ", 2)[2] for each in told] == [
         "the last of the old ones",
         "the first of the new ones",
@@ -110,7 +110,7 @@ def test_the_size_of_a_log_is_limited(tmp_path: Path) -> None:
 
 
 def test_a_log_that_cannot_be_written_is_ignored(tmp_path: Path) -> None:
-    worker_log.add(str(tmp_path / "nowhere" / "worker.log"), "nobody hears it")
+    worker.add_log_line(str(tmp_path / "nowhere" / "worker.log"), "nobody hears it")
     assert not (tmp_path / "nowhere").exists()
 
 

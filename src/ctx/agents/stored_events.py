@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ctx import clock, ids
-from ctx.capture import secret_files
+from ctx.capture import written_lines
 from ctx.capture.written_lines import MOST
 from ctx.errors import ContentRefused, UsageError
 from ctx.hosts import tool_calls, transcript_reader
@@ -131,7 +131,7 @@ def heading(
 def event(host: str, columns: Heading, content: EventContent) -> Event:
     """A new event of a host."""
     call = content.call
-    if isinstance(call, tool_calls.FileWrite) and secret_files.is_secret_file(content.path):
+    if isinstance(call, tool_calls.FileWrite) and written_lines.is_secret_file(content.path):
         content = content._replace(call=call._replace(written=FileContents(None, "", False)))
     return restore(host, columns, _payload(content))
 

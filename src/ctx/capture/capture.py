@@ -15,13 +15,12 @@ from ctx.capture import (
     excluded_text,
     injected_text,
     prompt_authors,
-    secret_files,
     steps,
     symbol_changes,
     written_lines,
 )
 from ctx.capture.capture_rules import CaptureRules
-from ctx.capture.commit_messages import commit_message
+from ctx.capture.command_steps import commit_message
 from ctx.capture.private_text import without_private
 from ctx.capture.steps import ASSISTANT_MESSAGE, RECAP, TITLE, Kind, Step
 from ctx.hosts.events import Event
@@ -237,7 +236,7 @@ def _command(taking: _EventReader, call: CommandCall) -> Step | DroppedEvent:
     folders = list(dict.fromkeys((place.folder, os.path.join(place.folder, found.line.folder))))
     if excluded_text.names_excluded(taking.rules, command, folders, taking.root):
         return DroppedEvent("the path is excluded")
-    is_secret = any(map(secret_files.is_secret_file, found.line.words))
+    is_secret = any(map(written_lines.is_secret_file, found.line.words))
     text = _own_words(found.line.text)
     if not text:
         return DroppedEvent("it calls ctx itself")
@@ -273,7 +272,7 @@ def _write(taking: _EventReader, call: FileWrite) -> Step | DroppedEvent:
         return DroppedEvent("it does not contain what was written")
     inside, _ = taking.placed(path)
     step = taking.step("write", "", inside)
-    if secret_files.is_secret_file(path):
+    if written_lines.is_secret_file(path):
         return step
     clean = found._replace(
         before=without_private(found.before) if found.before is not None else None,

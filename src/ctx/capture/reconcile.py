@@ -17,7 +17,6 @@ from typing import NamedTuple
 from ctx import clock
 from ctx.capture import (
     capture_off,
-    deleted_sessions,
     event_store,
     prompt_authors,
     session_state,
@@ -92,7 +91,7 @@ def ingest_transcript(
     known = session_state.find(memory.local, session_id)
     transcripts = memory.environment.hosts.named(known.client if known else host).transcripts
     began = (clock.parse_iso(known.started_at) or 0) if known else 0
-    gone_ms = deleted_sessions.at_ms(home, session_id)
+    gone_ms = session_table.at_ms(home, session_id)
     after = clock.iso(gone_ms) if gone_ms else ""
     main = _Origin(session_id, path, transcripts, known, is_main=True, after=after)
     yield from _pieces(memory, home, main)

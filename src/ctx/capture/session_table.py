@@ -1,10 +1,18 @@
 """Queries about stored sessions, and updates of their rows.
 
 `session_state` and this module own the table.
+
+`CTX_HOME/deleted` has a line for each session that the user deleted, with the time. The client
+keeps its transcripts: without this file, reading them again would restore a deleted session. What a
+session does after it was deleted is captured.
 """
 
+import os
 from collections.abc import Sequence
 from sqlite3 import Connection
+
+from ctx import disk, interrupts
+from ctx.hook_files import live
 
 
 def newest(connection: Connection, project: str | None, most: int) -> list[tuple[str, str]]:
@@ -122,3 +130,35 @@ def request_synthesis_of_late_events(connection: Connection) -> None:
 def forget_session(connection: Connection, session: str) -> None:
     """Inside a transaction."""
     connection.execute("DELETE FROM sessions WHERE id = ?", (session,))
+
+
+FILE = "deleted"
+
+_LARGEST = 4 * 1024 * 1024
+
+
+def add(home: str, session: str, now_ms: int) -> None:
+    """Record that a session is deleted now."""
+    known = {**_read(home), session: now_ms}
+    lines = [f"{at_ms} {name}\n" for name, at_ms in known.items()]
+    disk.make_folder(home)
+    interrupts.defer()
+    disk.replace(_path(home), "".join(lines).encode())
+
+
+def at_ms(home: str, session: str) -> int:
+    """When a session was deleted; 0 if it was not."""
+    return _read(home).get(session, 0)
+
+
+def _read(home: str) -> dict[str, int]:
+    try:
+        lines = disk.read_plain(_path(home), _LARGEST).decode("utf-8", "replace").splitlines()
+    except OSError:
+        return {}
+    told = [line.partition(" ") for line in lines]
+    return {name: int(at) for at, _, name in told if at.isdecimal() and live.is_session(name)}
+
+
+def _path(home: str) -> str:
+    return os.path.join(home, FILE)

@@ -20,7 +20,7 @@ from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
 from ctx.locks import is_held
 from ctx.operations.capture_status import CaptureStop, capture_queue, capture_stops, without_store
-from ctx.worker import process_lock, spawn, worker_log
+from ctx.worker import process_lock, spawn, worker
 from ctx.worker.process_lock import WorkerProcess
 from ctx.workspace import Environment
 
@@ -327,7 +327,7 @@ def _status(settings: Settings, output: Output, *, changed: bool) -> WorkerStatu
 
 def _logs(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     path = settings.user_store.worker_log
-    lines = worker_log.tail(path, options.lines)
+    lines = worker.log_tail(path, options.lines)
     if not options.follow:
         output.show(WorkerLog(path, tuple(lines)), render_log)
         return
@@ -335,8 +335,8 @@ def _logs(options: argparse.Namespace, settings: Settings, output: Output) -> No
         for line in lines:
             output.result(f"{line}\n")
         output.flush()
-        known = worker_log.tail(path, 1)
-        while (now := worker_log.tail(path, 0)) == [] or now[-1:] == known:
+        known = worker.log_tail(path, 1)
+        while (now := worker.log_tail(path, 0)) == [] or now[-1:] == known:
             clock.sleep(_FOLLOW_S)
         lines = now[now.index(known[0]) + 1 :] if known and known[0] in now else now
 

@@ -14,9 +14,10 @@ from ctx import clock
 from ctx.config.resolve import Config
 from ctx.errors import ConfigInvalid, CtxError, ModelFailure
 from ctx.llm.http_client import HttpClient, RequestRefused
-from ctx.llm.protocol import Backend, BackendName
+from ctx.llm.protocol import Answer, Backend, BackendName, Meter, OnToken, Request, ignore
 from ctx.llm.retry import RetryPolicy
 from ctx.llm.server_url import check, display, is_encrypted, is_on_this_machine, same_server
+from ctx.redaction import redact
 
 NAMES: tuple[BackendName, ...] = ("llama_cpp", "openai", "anthropic", "claude_cli")
 """The backends that a user can name."""
@@ -313,3 +314,17 @@ def _other_backends(setting: str, variables: Mapping[str, str], command: str) ->
         if setting != name and variables.get(variable):
             others.append(f"{name} ({variable} is set)")
     return others
+
+
+def ask(backend: Backend, request: Request, meter: Meter, on_token: OnToken = ignore) -> Answer:
+    """Ask a model, with the secrets in the request redacted."""
+    return backend.ask(without_secrets(request), meter, on_token)
+
+
+def without_secrets(request: Request) -> Request:
+    parts = tuple(redact(part).text for part in request.parts)
+    whole = redact(request.prompt).text
+    if "".join(parts) != whole:
+        # Only the whole text shows a secret that spans two parts.
+        parts = (whole,)
+    return request._replace(system=redact(request.system).text, parts=parts)

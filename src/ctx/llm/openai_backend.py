@@ -9,12 +9,19 @@ from typing import Any
 
 from ctx import tokens
 from ctx.errors import ModelFailure
-from ctx.llm.event_stream import AnswerCollector, AnswerStream, Event, as_count, as_name, as_text
+from ctx.llm.event_stream import (
+    AnswerCollector,
+    AnswerStream,
+    Event,
+    ThinkFilter,
+    as_count,
+    as_name,
+    as_text,
+)
 from ctx.llm.http_client import HttpClient, RequestRefused
 from ctx.llm.protocol import Answer, BackendName, Capabilities, Meter, OnToken, Request, Stop, Usage
 from ctx.llm.retry import RetryPolicy
 from ctx.llm.server_url import check
-from ctx.llm.think_filter import ThinkFilter
 
 _STOPS: dict[str, Stop] = {"length": "length", "content_filter": "refused"}
 _MOST_NAMES = 20

@@ -15,13 +15,7 @@ from typing import NamedTuple
 from ctx import clock, disk, ids, locks
 from ctx.agent_commands import command_parser as grammar
 from ctx.agent_commands.command_parser import Command, CommandProblem
-from ctx.capture import (
-    capture_off,
-    capture_pauses,
-    deleted_sessions,
-    repeated_commands,
-    session_state,
-)
+from ctx.capture import capture_off, capture_pauses, repeated_commands, session_state, session_table
 from ctx.capture import event_store as kept
 from ctx.capture.capture_places import CapturePlaces
 from ctx.capture.repeated_commands import ReadCommands
@@ -314,7 +308,7 @@ def _keep(memory: Memory, home: str, names: Sequence[str], folders: dict[str, No
 
 def _is_deleted(home: str, said: Event | Receipt) -> bool:
     """Whether its session was deleted while this waited in the spool."""
-    gone_ms = deleted_sessions.at_ms(home, said.session)
+    gone_ms = session_table.at_ms(home, said.session)
     return gone_ms > 0 and spool.made_ms(said.id) <= gone_ms
 
 

@@ -14,11 +14,11 @@ from ctx import clock, disk, interrupts, layout
 from ctx.capture import (
     capture_off,
     capture_rules,
-    deleted_sessions,
     event_table,
     pipeline,
     reconcile,
     session_state,
+    session_table,
 )
 from ctx.capture.session_state import Session
 from ctx.capture.steps import ASSISTANT_MESSAGE
@@ -211,7 +211,7 @@ class _Backfill:
     def take(self, past: PastSession) -> None:
         if self._is_done(past):
             self._unchanged += 1
-        elif past.changed_ms <= deleted_sessions.at_ms(
+        elif past.changed_ms <= session_table.at_ms(
             self._home, past.session
         ) or self._was_capture_off(past):
             self._left_out += 1

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ctx import disk
-from ctx.capture import secret_files
+from ctx.capture import written_lines
 from ctx.code import encoding
 from ctx.code.code_graph import CodeEdge
 from ctx.code.lookup import IndexedFile, OutlineEntry
@@ -209,7 +209,7 @@ def _nodes(memory: Memory, about: list[FileMention]) -> tuple[tuple[MentioningNo
 
 def _source(root: str, path: str, first_line: int, most: int) -> tuple[ShownSource | None, str]:
     """A part of the text of a file, or why it is not shown."""
-    if secret_files.is_secret_file(path):
+    if written_lines.is_secret_file(path):
         return None, "Files with this name usually hold secrets."
     whole = os.path.join(root, path)
     # A folder of the path may have become a link after the files were listed.

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ctx import clock, interrupts, tokens
 from ctx.errors import BudgetExceeded, ModelFailure, UsageError
 from ctx.ids import NodeId, SessionId, Ulid
-from ctx.llm import send
+from ctx.llm import backends
 from ctx.llm.http_client import RequestRefused
 from ctx.llm.ledger import Caps, Ledger, ModelTarget, Purpose
 from ctx.llm.prices import Prices, prices
@@ -133,7 +133,7 @@ def ask(
         on_token(piece)
 
     try:
-        answer = send.ask(backend, question.request, meter, hearing)
+        answer = backends.ask(backend, question.request, meter, hearing)
     except RequestRefused as refused:
         if refused.status == _NOT_FOUND:
             refused.detail = _available_models(backend)

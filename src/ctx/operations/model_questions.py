@@ -95,16 +95,16 @@ class SynthesisModel:
         Nothing is stored. `ModelFailure` if there is no answer, `BudgetExceeded` if it would exceed
         a cap.
         """
-        from ctx.llm import send
+        from ctx.llm import backends
 
         self._leave_room(question)
         meter = self._meter(question, project)
-        said = _require_complete(send.ask(self.backend, question.request, meter))
+        said = _require_complete(backends.ask(self.backend, question.request, meter))
         found = _parse_answer(said, question)
         if found.can_be_repaired and said.stop != "refused":
             request = questions.repair_request(question, said.text, found.problem)
             try:
-                said = _require_complete(send.ask(self.backend, request, meter))
+                said = _require_complete(backends.ask(self.backend, request, meter))
                 found = _parse_answer(said, question)
             except (BudgetExceeded, ModelFailure):
                 # The first try is paid for, and a second one is not to be had.

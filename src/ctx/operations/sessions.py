@@ -11,14 +11,7 @@ from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from ctx import clock, disk
-from ctx.capture import (
-    deleted_sessions,
-    event_table,
-    session_state,
-    session_table,
-    steps,
-    team_table,
-)
+from ctx.capture import event_table, session_state, session_table, steps, team_table
 from ctx.capture.session_state import STATUSES, Session, Status
 from ctx.capture.steps import DROPPED, NEW, SKIPPED, STEP, Step
 from ctx.capture.team_table import Teammate, TeammateResult
@@ -243,14 +236,14 @@ def delete(memory: Memory, text: str, *, dry_run: bool) -> DeleteSessionResult:
     )
     if dry_run:
         return done
-    from ctx.synthesis import excerpt_table, session_commands
+    from ctx.synthesis import excerpt_table, project_commands
     from ctx.synthesis.by_model import model_answers
 
     # First: whatever happens now, its transcript does not bring it back.
-    deleted_sessions.add(home, session.id, clock.now_ms())
+    session_table.add(home, session.id, clock.now_ms())
     change = _delete_nodes(memory, nodes)
     with transaction(memory.local):
-        tables = (event_table, receipts, event_log, model_answers, excerpt_table, session_commands)
+        tables = (event_table, receipts, event_log, model_answers, excerpt_table, project_commands)
         for table in (*tables, pending, team_table, session_table):
             table.forget_session(memory.local, session.id)
         # Some of them tell of it.

@@ -8,25 +8,19 @@
     cue_phrases            the phrases that mark a decision or a discovery
     shell_edits            commands that change files
     check_commands         commands that run tests, compilers or linters, and how they overlap
-    check_options          which options of such a command select targets, and which do not matter
-    command_words          the settings, wrappers and program of a command
-    command_errors         errors of a command itself, as opposed to findings about the code
+    command_words          the settings, wrappers, program and options of a command
     part_outcomes          the outcome of each part of a compound command
-    project_commands       the commands that test, lint, build and start, and how they ended
-    session_commands       the table of these
+    project_commands       the commands that test, lint, build and start, and their table
     failures               failures of checks, from the first run to the one that passes
-    failure_edits          the edits that fixed a failure, and whether it was a bug
+    failure_edits          the edits that fixed a failure, and those that did not
     fixes                  bug fixes (failure, edit, success) and flaky tests
-    failed_attempts        edits that did not help
     decisions              decisions of the user or the agent
     proposals              what the agent proposed, and which option the user picked
     discoveries            what the agent found out
     net_changes            the net change of each code item over all edits
     code_changes           features and refactorings
     final_message          what the agent reports at the end: completed and remaining work
-    request_line           the request in one line, and the session title
-    summary                the session summary, in eight sections
-    deleted_by_user        drops deleted observations from the summary
+    summary                the request in one line, and the session summary in eight sections
     synthesise             runs all of the above
     by_model/              the same in a model's words, if one is configured; prompts/: the prompts
     session_excerpts       what was said, cut into excerpts, with what they are worth
@@ -42,7 +36,7 @@
     learnings              what several sessions have in common
     sentence_similarity    whether two sentences mean the same
 
-Except for `session_writer`, `session_stores`, `author_standing`, `provenance`, `session_commands`,
+Except for `session_writer`, `session_stores`, `author_standing`, `provenance`, `project_commands`,
 `excerpt_table`, `existing_observations` and `by_model.model_answers`, these modules are functions
 of values and know no store: the same steps always give the same memory.
 Results describe what was done; they never copy command output. Input texts are untrusted: every

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ctx.capture import shell_line
-from ctx.synthesis import check_options, command_words
+from ctx.synthesis import command_words
 
 _LONGEST = 2_000
 MOST_PARTS = 12
@@ -241,7 +241,7 @@ def _check(typed: list[str], exported: Sequence[str]) -> Check | None:
         program, rest, words = inner[0], inner[1:], inner
     tool = "pytest" if program == "py.test" else program
     if tool not in _INTERPRETERS:
-        rest = check_options.without_values(tool, rest)
+        rest = command_words.without_values(tool, rest)
     goal, asked = _goal(program, rest)
     if not goal:
         return None
@@ -253,10 +253,10 @@ def _check(typed: list[str], exported: Sequence[str]) -> Check | None:
     return Check(
         tool,
         goal,
-        check_options.targets(asked, keeps_all=goal == "run"),
-        check_options.as_typed(program, words) if is_known else " ".join(words),
+        command_words.targets(asked, keeps_all=goal == "run"),
+        command_words.as_typed(program, words) if is_known else " ".join(words),
         any(word in _STOPS_EARLY or word.startswith("--maxfail") for word in rest),
-        check_options.left_out(words),
+        command_words.left_out(words),
         tuple(name for word in before if (name := command_words.variable(word))),
         tuple(command_words.prefix(before)),
     )
@@ -270,7 +270,7 @@ def _wrapper_length(words: Sequence[str]) -> int:
     for index, word in enumerate(words[1:_LONGEST_WRAPPER], start=1):
         name = posixpath.basename(word)
         if name in _KNOWN:
-            goal, _ = _goal(name, check_options.without_values(name, words[index + 1 :]))
+            goal, _ = _goal(name, command_words.without_values(name, words[index + 1 :]))
             return index if goal in ("test", "lint", "build") else 0
     return 0
 
@@ -283,7 +283,7 @@ def _runs_inside(program: str, words: Sequence[str]) -> bool:
 
 def _inner_tool(program: str, rest: list[str]) -> list[str]:
     """The tool that a package runner calls by its name: `vitest run` of `pnpm exec vitest run`."""
-    words = check_options.without_values(program, rest)
+    words = command_words.without_values(program, rest)
     while words and (words[0].startswith("-") or words[0] in ("exec", "x", "dlx")):
         words = words[1:]
     return words if words and words[0] in _TESTS | _LINTERS else []

@@ -18,7 +18,7 @@ from ctx.memory.model import from_json
 from ctx.synthesis import dedupe
 from ctx.synthesis.by_model import merge_answers, model_answers
 from ctx.synthesis.decisions import contradicts
-from ctx.synthesis.observations import Observation, Synthesis
+from ctx.synthesis.observations import Observation, Summary, Synthesis
 
 _MOST_COMPARED = 200
 _LONGEST_TITLE = 400
@@ -140,3 +140,28 @@ def _known_node(found: NodeStatement) -> KnownNode:
     title = said.get("title")
     shown = title if isinstance(title, str) else found.content.partition("\n")[0][:_LONGEST_TITLE]
     return KnownNode(found.id, said, shown, (found.kind or "").removeprefix("kind:"))
+
+
+def without_deleted(found: Summary, deleted: Sequence[Observation]) -> Summary:
+    """A summary without the lines that repeat deleted observations."""
+    if not deleted:
+        return found
+    titles = [_plain(each.title) for each in deleted]
+    gone = [_plain(f"{each.title} {each.text}") for each in deleted]
+
+    def left(lines: Sequence[str]) -> tuple[str, ...]:
+        said = [(line, _plain(line.removeprefix("Decided: "))) for line in lines]
+        return tuple(
+            line
+            for line, words in said
+            if not any(words in text for text in gone)
+            and not any(title in words for title in titles)
+        )
+
+    return found._replace(
+        learned=left(found.learned), completed=left(found.completed), notes=left(found.notes)
+    )
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.rstrip("….!").lower().split())

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ctx.capture.steps import Step, StepFinding
-from ctx.synthesis import command_errors, one_line_text
+from ctx.synthesis import one_line_text, part_outcomes
 from ctx.synthesis.check_commands import Check, check_covers, covers, is_run_by
 from ctx.synthesis.part_outcomes import outcomes
 
@@ -73,7 +73,7 @@ class Failure(NamedTuple):
         """Whether the command lacked something, so that the check says nothing about the code."""
         if self.finding and _ABOUT_OPTIONS.match(self.finding.code):
             return True
-        return not self.test and not self.path and command_errors.cannot_run(self.messages[-1])
+        return not self.test and not self.path and part_outcomes.cannot_run(self.messages[-1])
 
     @property
     def is_other_command(self) -> bool:

@@ -8,8 +8,14 @@ from ctx.capture.steps import Step
 from ctx.synthesis import cue_phrases, dedupe, one_line_text
 from ctx.synthesis.check_commands import checks
 from ctx.synthesis.code_changes import describe_changes, symbols_of
-from ctx.synthesis.failed_attempts import changed_lines, failed_attempts, is_taken_back
-from ctx.synthesis.failure_edits import bug_confidence, edits_only_tests, fixing_edits
+from ctx.synthesis.failure_edits import (
+    bug_confidence,
+    changed_lines,
+    edits_only_tests,
+    failed_attempts,
+    fixing_edits,
+    is_taken_back,
+)
 from ctx.synthesis.failures import Failure, failures_in, is_failing, name_of_test
 from ctx.synthesis.observations import (
     LONGEST_LINE,

@@ -8,10 +8,13 @@ passed without an edit in between, also has the error and the command that repla
 import posixpath
 import re
 from collections.abc import Sequence
+from sqlite3 import Connection
 from typing import Literal, NamedTuple
 
+from ctx.capture.session_state import Session
 from ctx.capture.steps import Step
-from ctx.synthesis import check_options, command_errors, command_words, one_line_text
+from ctx.sqlite.connection import transaction
+from ctx.synthesis import command_words, one_line_text, part_outcomes
 from ctx.synthesis.check_commands import Check, covers
 from ctx.synthesis.failures import message
 from ctx.synthesis.part_outcomes import PartOutcome, outcomes
@@ -184,7 +187,7 @@ def _normal(each: PartOutcome, folder: str, inside: str) -> str:
     words = command_words.raw_words(each.part.text)
     start = command_words.program_index(words)
     tool = each.check.tool if each.check else ""
-    kept = check_options.without_print_options(tool, words[start:])
+    kept = command_words.without_print_options(tool, words[start:])
     line = " ".join([*command_words.prefix(words[:start]), *kept])
     if folder:
         line = line.replace(f"{folder.rstrip('/')}/", "")
@@ -200,10 +203,10 @@ def _problem(step: Step) -> tuple[str, bool]:
     said = message(finding, step)
     if finding is None or not finding.test:
         for line in step.output[-4_000:].splitlines():
-            if command_errors.cannot_run(line):
+            if part_outcomes.cannot_run(line):
                 said = line.strip()
                 break
-    cannot_run = command_errors.cannot_run(said)
+    cannot_run = part_outcomes.cannot_run(said)
     said = _LEADS.sub("", _LEADS.sub("", said.strip()))
     return one_line_text.shortened(said, _LONGEST_PROBLEM), cannot_run
 
@@ -215,7 +218,7 @@ def _row(timeline: Timeline, runs: Sequence[_Run], every: Sequence[_Run]) -> Ses
     if last is not None and not last.passed:
         replacement = _replacement(timeline, runs, every)
         replaced_by = replacement.command if replacement else ""
-        is_missing = last.cannot_run and command_errors.no_such_command(last.problem)
+        is_missing = last.cannot_run and part_outcomes.no_such_command(last.problem)
         problem = last.problem if replacement or is_missing else ""
     return SessionCommand(
         runs[0].command,
@@ -265,3 +268,37 @@ def _is_edited(timeline: Timeline, after: int, before: int) -> bool:
     return bool(
         timeline.edits_between(after, before + 1) or timeline.remedies_between(after, before + 1)
     )
+
+
+_COLUMNS = ", ".join(SessionCommand._fields)
+
+
+def renew(connection: Connection, session: Session, steps: Sequence[Step]) -> None:
+    """Replace the commands of a session by those of its steps."""
+    rows = session_commands(Timeline(steps), session.folder)
+    if of_session(connection, session.id) == sorted(rows):
+        return
+    places = ", ".join("?" * len(SessionCommand._fields))
+    with transaction(connection):
+        forget_session(connection, session.id)
+        connection.executemany(
+            f"INSERT INTO session_commands (session, {_COLUMNS}) VALUES (?, {places})",
+            [(session.id, *row) for row in rows],
+        )
+
+
+def of_session(connection: Connection, session: str) -> list[SessionCommand]:
+    rows = connection.execute(
+        f"SELECT {_COLUMNS} FROM session_commands WHERE session = ? ORDER BY command", (session,)
+    )
+    return [SessionCommand._make(row) for row in rows]
+
+
+def sessions(connection: Connection) -> set[str]:
+    """The sessions that have commands."""
+    return {row[0] for row in connection.execute("SELECT DISTINCT session FROM session_commands")}
+
+
+def forget_session(connection: Connection, session: str) -> None:
+    """Inside a transaction."""
+    connection.execute("DELETE FROM session_commands WHERE session = ?", (session,))

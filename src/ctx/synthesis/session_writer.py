@@ -33,11 +33,10 @@ from ctx.sqlite.connection import transaction
 from ctx.synthesis import (
     author_standing,
     dedupe,
-    deleted_by_user,
     excerpt_table,
     existing_observations,
+    project_commands,
     provenance,
-    session_commands,
 )
 from ctx.synthesis import synthesise as extractive
 from ctx.synthesis.decisions import contradicts
@@ -149,7 +148,7 @@ def write(
 def store_rows(connection: Connection, prepared: PreparedSession, summary: NodeId | None) -> None:
     """Store what else a session gives: its commands, its excerpts and how far it is processed."""
     session, steps = prepared.session, prepared.steps
-    session_commands.renew(connection, session, steps[-extractive.MOST_STEPS :])
+    project_commands.renew(connection, session, steps[-extractive.MOST_STEPS :])
     with transaction(connection):
         # A model answer that arrived in the meantime is used in the next run.
         answers = existing_observations.model_answer_rows(connection, session.id)
@@ -171,7 +170,7 @@ def sessions_without_rows(connection: Connection) -> list[Session]:
 
     An older version of ctx stored none.
     """
-    known = excerpt_table.sessions(connection) | session_commands.sessions(connection)
+    known = excerpt_table.sessions(connection) | project_commands.sessions(connection)
     every = session_state.all_of(connection)
     return [each for each in every if each.synthesised and each.id not in known]
 
@@ -181,7 +180,7 @@ def fill_rows(connection: Connection, session: Session) -> None:
     steps = prompt_authors.steps_of(connection, session.id)
     if not steps:
         return
-    session_commands.renew(connection, session, steps[-extractive.MOST_STEPS :])
+    project_commands.renew(connection, session, steps[-extractive.MOST_STEPS :])
     with transaction(connection):
         excerpt_table.replace(connection, session.id, session.project, excerpts(steps), steps[0].id)
 
@@ -260,7 +259,7 @@ class _SessionWriter:
         self.node = known.id if known else None
         if found is None:
             return
-        found = deleted_by_user.without(found, self._deleted)
+        found = existing_observations.without_deleted(found, self._deleted)
         first = self._steps[0].id
         if known and str(known.metadata.get("first", "")) < first:
             # The first steps are deleted; keep what the old summary has about them.

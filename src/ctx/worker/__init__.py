@@ -6,14 +6,12 @@ live. `operations.worker_round` defines a round; this package decides when round
 errors from ending the process.
 
     run             from its start to its end
-    event_loop      rounds and requests
-    worker          its state: its store, its rounds, its reasons to exit
+    event_loop      rounds and requests, and the pipe through which hooks wake it
+    worker          its state: its store, its rounds, its reasons to exit, its log
     model_thread,
     sync_thread     slow work that nothing waits for
     process_lock    one worker for each `CTX_HOME`
-    wake_pipe       how hooks wake it
     spawn           how they start it
-    worker_log      what it did
 
 It also serves the page of `ctx ui`. Nothing depends on the worker. Without it, events wait in the
 spool and `ctx hook apply` processes them. A worker can be killed at any time without loss, because

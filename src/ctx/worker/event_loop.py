@@ -1,13 +1,15 @@
 """The worker's event loop: a round after each wake-up, and requests on the socket meanwhile.
 
 Rounds and requests run in threads, each with its own connection. One round runs at a time; a
-wake-up during a round starts the next one.
+wake-up during a round starts the next one. Hooks wake the worker through a FIFO, which they can
+open only while a worker holds it open: so they also learn whether one runs.
 """
 
 import asyncio
 import os
 import signal
 import socket
+import stat
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -19,7 +21,6 @@ from ctx import clock, disk
 from ctx.server import app, asgi_server
 from ctx.server.app import AppServices, PageLink, ProcessInfo
 from ctx.server.asgi_server import Server
-from ctx.worker.wake_pipe import WakePipe
 from ctx.worker.worker import ExitReason, Worker, end_children, resident_mb
 
 if TYPE_CHECKING:
@@ -35,6 +36,37 @@ _ROUND_EVERY_S = 60.0
 _STOPPING_S = 1.2
 """How long a round may continue after the worker is told to stop."""
 _BACKLOG = 64
+_ENOUGH = 65536
+
+
+class WakePipe:
+    def __init__(self, path: str) -> None:
+        disk.make_folder(os.path.dirname(path))
+        try:
+            if not stat.S_ISFIFO(os.lstat(path).st_mode):
+                os.unlink(path)
+                os.mkfifo(path, disk.FILE_MODE)
+        except FileNotFoundError:
+            os.mkfifo(path, disk.FILE_MODE)
+        # Also open for writing, so that it does not reach end of file when the last hook closes it.
+        self._fd = os.open(path, os.O_RDWR | os.O_NONBLOCK)
+        self._is_open = True
+
+    def fileno(self) -> int:
+        return self._fd
+
+    def was_written(self) -> bool:
+        """Whether anything was written since the last call."""
+        try:
+            return bool(os.read(self._fd, _ENOUGH))
+        except BlockingIOError:
+            return False
+
+    def close(self) -> None:
+        """Close it; hooks now see that no worker runs."""
+        if self._is_open:
+            self._is_open = False
+            os.close(self._fd)
 
 
 def serve(worker: Worker, wake_pipe: WakePipe, examine: "Examine | None" = None) -> ExitReason:

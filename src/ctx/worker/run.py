@@ -15,7 +15,7 @@ import ctx
 from ctx import disk
 from ctx.layout import UserStore
 from ctx.worker import process_lock, spawn
-from ctx.worker.wake_pipe import WakePipe
+from ctx.worker.event_loop import WakePipe
 from ctx.worker.worker import ExitReason, OpenMemory, Worker, WorkerLimits, end_children
 from ctx.workspace import Environment
 

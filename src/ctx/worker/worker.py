@@ -1,4 +1,8 @@
-"""The worker's state: its store, its rounds, and its reasons to exit."""
+"""The worker's state: its store, its rounds, its reasons to exit, and its log.
+
+`CTX_HOME/worker.log` has a line for what it did and for each error. It is rotated at one megabyte,
+with one old file kept. Lines are redacted.
+"""
 
 import os
 import resource
@@ -9,12 +13,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import ctx
-from ctx import clock
+from ctx import clock, disk
 from ctx.hook_files import live, spool
 from ctx.layout import UserStore
 from ctx.operations import worker_round
 from ctx.operations.worker_round import WorkerRounds
-from ctx.worker import process_lock, worker_log
+from ctx.redaction import redact
+from ctx.worker import process_lock
 from ctx.worker.model_thread import ModelThread
 from ctx.worker.sync_thread import SyncThread
 from ctx.workspace import Environment, Memory
@@ -74,7 +79,7 @@ class Worker:
         self._sync_thread = SyncThread(environment, open_memory, self._guard, self.log)
 
     def log(self, message: str) -> None:
-        worker_log.add(self.store.worker_log, message)
+        add_log_line(self.store.worker_log, message)
 
     def drain(self) -> None:
         """Drain the spool and nothing else: a hook may be waiting for its commands."""
@@ -234,3 +239,44 @@ def _catch_up(memory: Memory) -> int:
     from ctx.operations import unreported_sessions
 
     return unreported_sessions.catch_up(memory)
+
+
+_LARGEST = 1024 * 1024
+_LONGEST_LINE = 2_000
+_LONGEST_TAIL = 256 * 1024
+
+
+def add_log_line(path: str, message: str) -> None:
+    """Add a line. Failures are ignored: there is nowhere to report them."""
+    line = " ".join(redact(message[: 2 * _LONGEST_LINE]).text.split())[:_LONGEST_LINE]
+    entry = f"{clock.iso(clock.now_ms())} {os.getpid()} {line}\n"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | os.O_NOFOLLOW
+    with suppress(OSError):
+        fd = os.open(path, flags, disk.FILE_MODE)
+        try:
+            os.write(fd, entry.encode("utf-8", "backslashreplace"))
+            if os.fstat(fd).st_size > _LARGEST:
+                os.replace(path, f"{path}.1")
+        finally:
+            os.close(fd)
+
+
+def log_tail(path: str, lines: int) -> list[str]:
+    """The last lines, oldest first."""
+    tail_lines: list[str] = []
+    for log in (f"{path}.1", path):
+        with suppress(OSError):
+            tail_lines += _last(log)
+    return tail_lines[-lines:] if lines else tail_lines
+
+
+def _last(path: str) -> list[str]:
+    fd = disk.open_plain(path)
+    try:
+        size = os.fstat(fd).st_size
+        start = max(0, size - _LONGEST_TAIL)
+        text = os.pread(fd, size - start, start).decode("utf-8", "replace")
+    finally:
+        os.close(fd)
+    # The first line may be incomplete.
+    return text.splitlines()[1 if start else 0 :]

@@ -19,7 +19,7 @@ from ctx.agents.runtime import notices
 from ctx.hook_files import spool
 from ctx.layout import UserStore
 from ctx.worker import spawn
-from ctx.worker.wake_pipe import WakePipe
+from ctx.worker.event_loop import WakePipe
 from tests.agents.claude_code.hook_processes import (
     NOTHING,
     SESSION,

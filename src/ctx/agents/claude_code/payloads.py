@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ctx.agents import stored_events
 from ctx.agents.claude_code import tools, transcripts
-from ctx.capture import injected_text, kept_contents, private_text
+from ctx.capture import injected_text, private_text, written_lines
 from ctx.capture.steps import ASSISTANT_MESSAGE, RECAP, TITLE
 from ctx.errors import ContentRefused
 from ctx.hosts.events import Event, Heading, Speaker
@@ -139,10 +139,10 @@ def without_contents(payload: Mapping[str, Any], tool: str | None) -> Mapping[st
         slim = {name: value for name, value in payload.items() if name != "tool_output"}
         return {**slim, "tool_response": {"file": kept}}
     if tool in tools.WRITERS and (contents := tools.written_contents(payload)):
-        contents = kept_contents.without_secrets(path, contents)
+        contents = written_lines.without_secrets(path, contents)
         name = "notebook_path" if tool == "NotebookEdit" else "file_path"
         slim = {name: value for name, value in payload.items() if name != "tool_output"}
-        response = {kept_contents.KEPT: kept_contents.as_kept(contents)}
+        response = {written_lines.KEPT: written_lines.as_kept(contents)}
         return {**slim, "tool_input": {name: path}, "tool_response": response}
     return payload
 

@@ -18,9 +18,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ctx.agents import stored_events
-from ctx.capture import kept_contents
-from ctx.capture.kept_contents import KEPT
-from ctx.capture.written_lines import MOST
+from ctx.capture import written_lines
+from ctx.capture.written_lines import KEPT, MOST
 from ctx.hosts import tool_calls
 from ctx.hosts.json_fields import fields_of, nonblank_text_of
 from ctx.hosts.tool_calls import Call, FileContents, Outcome
@@ -186,26 +185,26 @@ def written_contents(payload: Mapping[str, Any]) -> FileContents | None:
     """The content of a file before and after a write; None if the payload has no known shape."""
     tool_input, response = fields_of(payload.get("tool_input")), fields_of(response_of(payload))
     if isinstance(kept := response.get(KEPT), Mapping):
-        return kept_contents.stored(kept)
+        return written_lines.stored(kept)
     names = ("originalFile", "originalFileContents", "original_file")
     before = next((response[name] for name in names if isinstance(response.get(name), str)), None)
     after = response.get("updated_file")
     if isinstance(after, str):
-        return kept_contents.limited(before, after, is_whole=before is not None)
+        return written_lines.limited(before, after, is_whole=before is not None)
     if isinstance(after := tool_input.get("content"), str):
         is_new = before is None and response.get("type") != "update"
-        return kept_contents.limited(before, after, is_whole=is_new or before is not None)
+        return written_lines.limited(before, after, is_whole=is_new or before is not None)
     edits = list(_edits(tool_input, response))[:_MOST_EDITS]
     if not edits:
         return None
     if before is not None and (after := _apply_edits(before, edits)) is not None:
-        whole = kept_contents.limited(before, after, is_whole=True)
+        whole = written_lines.limited(before, after, is_whole=True)
         if whole.is_whole:
             return whole
     pieces = FileContents(
         "\n".join(old for old, _, _ in edits), "\n".join(new for _, new, _ in edits), False
     )
-    return kept_contents.limited(*pieces[:2], is_whole=False)
+    return written_lines.limited(*pieces[:2], is_whole=False)
 
 
 def _edits(tool_input: Mapping[str, Any], response: Mapping[str, Any]) -> Iterator[Edit]:

@@ -14,7 +14,7 @@ from ctx.agents.claude_code.payloads import common_fields, heading_of
 from ctx.agents.codex import rollouts, tools
 from ctx.agents.codex.rollouts import Origin
 from ctx.agents.codex.tools import EXIT_CODE, PATCH, SHELL
-from ctx.capture import kept_contents
+from ctx.capture import written_lines
 from ctx.capture.steps import ASSISTANT_MESSAGE, RECAP
 from ctx.hook_files import live
 from ctx.hosts.events import Event, Heading, Speaker
@@ -75,7 +75,7 @@ def per_file(heading: Heading, payload: Mapping[str, Any]) -> Sequence[Event]:
         fields = {
             **common,
             "tool_input": {"file_path": os.path.join(heading.folder, path)},
-            "tool_response": {kept_contents.KEPT: kept_contents.as_kept(contents)},
+            "tool_response": {written_lines.KEPT: written_lines.as_kept(contents)},
         }
         own = heading._replace(
             id="-".join(filter(None, (heading.id, place))),

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ctx.agents.stored_events import foreign_call, todo_list
-from ctx.capture import kept_contents
+from ctx.capture import written_lines
 from ctx.hosts import tool_calls
 from ctx.hosts.json_fields import fields_of, nonblank_text_of
 from ctx.hosts.tool_calls import Call, FileContents, Outcome
@@ -52,7 +52,7 @@ def call_of(tool: str, payload: Mapping[str, Any]) -> Call:
             return tool_calls.CommandCall(shell_command(arguments), _outcome(payload))
         case "apply_patch":
             response = fields_of(payload.get("tool_response"))
-            return tool_calls.FileWrite(kept_contents.stored(response.get(kept_contents.KEPT)))
+            return tool_calls.FileWrite(written_lines.stored(response.get(written_lines.KEPT)))
         case "update_plan":
             return todo_list(arguments.get("plan"), "step")
         case "view_image" | "read_file":
@@ -120,8 +120,8 @@ def patched_files(text: str) -> list[PatchedFile]:
     def end_file() -> None:
         if path:
             before = None if is_new else "".join(old)
-            contents = kept_contents.limited(before, "".join(new), is_whole=is_new)
-            found.append(PatchedFile(path, kept_contents.without_secrets(path, contents)))
+            contents = written_lines.limited(before, "".join(new), is_whole=is_new)
+            found.append(PatchedFile(path, written_lines.without_secrets(path, contents)))
 
     for line in text[text.find(BEGIN) :].splitlines(keepends=True) if BEGIN in text else ():
         heading = line.rstrip("\r\n")

@@ -12,7 +12,7 @@ from typing import Any
 
 from ctx.agents.gemini.hooks import without_context
 from ctx.agents.stored_events import foreign_call, todo_list
-from ctx.capture import kept_contents
+from ctx.capture import written_lines
 from ctx.hosts import tool_calls
 from ctx.hosts.json_fields import fields_of, nonblank_text_of
 from ctx.hosts.tool_calls import Call, FileContents, Outcome
@@ -63,8 +63,8 @@ def slim(tool: str, arguments: Mapping[str, Any], result: ToolResult) -> dict[st
     """What is stored of a call: only what a step uses."""
     if tool in WRITERS and not result.error:
         path, contents = _written(arguments, result.display)
-        kept = kept_contents.as_kept(kept_contents.without_secrets(path, contents))
-        return {"tool_input": {"file_path": path}, "tool_response": {kept_contents.KEPT: kept}}
+        kept = written_lines.as_kept(written_lines.without_secrets(path, contents))
+        return {"tool_input": {"file_path": path}, "tool_response": {written_lines.KEPT: kept}}
     response: dict[str, Any] = {}
     if tool == SHELL:
         code = _CODE.search(result.text)
@@ -89,7 +89,7 @@ def call_of(tool: str, payload: Mapping[str, Any]) -> Call:
     if tool == SHELL:
         return tool_calls.CommandCall(nonblank_text_of(arguments, "command"), _outcome(response))
     if tool in WRITERS:
-        return tool_calls.FileWrite(kept_contents.stored(response.get(kept_contents.KEPT)))
+        return tool_calls.FileWrite(written_lines.stored(response.get(written_lines.KEPT)))
     if tool in _READERS:
         return tool_calls.FileRead()
     if tool in _SEARCHES:
@@ -130,12 +130,12 @@ def _written(arguments: Mapping[str, Any], display: object) -> tuple[str, FileCo
     path = path or nonblank_text_of(arguments, "file_path", "absolute_path")
     if isinstance(after, str):
         is_new = fields.get("isNewFile") is True or not isinstance(before, str)
-        return path, kept_contents.limited(None if is_new else before, after, is_whole=True)
+        return path, written_lines.limited(None if is_new else before, after, is_whole=True)
     content = arguments.get("content")
     if isinstance(content, str):
-        return path, kept_contents.limited(None, content, is_whole=True)
+        return path, written_lines.limited(None, content, is_whole=True)
     old, new = (_any_text(arguments.get(name)) for name in ("old_string", "new_string"))
-    return path, kept_contents.limited(old, new, is_whole=False)
+    return path, written_lines.limited(old, new, is_whole=False)
 
 
 def _text_of(response: object) -> str:

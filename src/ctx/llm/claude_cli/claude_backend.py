@@ -27,7 +27,7 @@ from ctx import clock, disk
 from ctx.errors import BudgetExceeded, ModelFailure
 from ctx.llm import event_stream
 from ctx.llm.claude_cli import child_process
-from ctx.llm.claude_cli.scratch_folder import scratch_folder
+from ctx.llm.claude_cli.child_process import scratch_folder
 from ctx.llm.claude_cli.stream_json import Reply
 from ctx.llm.event_stream import AnswerCollector, StreamError
 from ctx.llm.protocol import Answer, BackendName, Capabilities, Meter, OnToken, Request

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from ctx import clock
 from ctx.errors import BudgetExceeded, ModelFailure
-from ctx.llm.event_stream import AnswerCollector, as_count, as_object, as_text, shorten
+from ctx.llm.event_stream import AnswerCollector, ThinkFilter, as_count, as_object, as_text, shorten
 from ctx.llm.http_client import HttpClient, RequestRefused
 from ctx.llm.llama_cpp import slots
 from ctx.llm.llama_cpp.prompt_tokens import Prompt, Prompts
@@ -31,7 +31,6 @@ from ctx.llm.protocol import (
     ignore,
 )
 from ctx.llm.retry import RetryPolicy
-from ctx.llm.think_filter import ThinkFilter
 from ctx.tokens import estimate
 
 _SLOT_S = 30.0

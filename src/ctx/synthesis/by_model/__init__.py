@@ -1,7 +1,6 @@
 """Synthesis by a model, in addition to the synthesis without one.
 
-    step_batches    groups steps into batches, one per question
-    step_text       renders a step as a few lines for a model
+    step_batches    groups steps, as a few lines each, into batches, one per question
     questions       builds the questions: about a batch, a whole session, or a repair
     parse_answer    parses a model's answer
     model_answers   reads and writes the table of answers

@@ -14,8 +14,7 @@ from typing import Any, Literal, NamedTuple
 from ctx.capture.steps import ABOUT_SESSION, Step
 from ctx.llm.protocol import Request
 from ctx.synthesis import dedupe, one_line_text
-from ctx.synthesis.by_model.step_batches import MOST_TOKENS, StepBatch
-from ctx.synthesis.by_model.step_text import indented
+from ctx.synthesis.by_model.step_batches import MOST_TOKENS, StepBatch, indented
 from ctx.synthesis.observations import (
     LONGEST_LINE,
     Observation,
