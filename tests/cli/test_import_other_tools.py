@@ -91,6 +91,8 @@ def test_hundreds_of_entities(ctx: Ctx, tmp_path: Path) -> None:
     found = answer(ctx, str(path))
     assert found["added"] == {"fact": count}
     assert found["skipped"] == [{"what": f"line {count + 1}", "reason": "it is not a JSON object"}]
+    assert ctx("undo").code == 0
+    assert ctx("list", "--format=json").json["nodes"] == []
 
 
 def test_errors_have_a_code_and_a_hint(ctx: Ctx, tmp_path: Path) -> None:
