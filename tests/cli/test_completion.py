@@ -121,7 +121,7 @@ def test_subcommands_and_options_are_those_of_the_parsers(offered: Offered) -> N
             assert set(words_of(offered(name, *words, "--"))) == known, (name, words)
 
 
-def test_options(offered: Offered, folder: Path) -> None:
+def test_options_and_their_values(offered: Offered, folder: Path) -> None:
     assert offered("--f") == ["words", "--format\tthe output format (default: text)"]
     assert offered("completion", "-q") == ["words", "-q\tprint only errors and results"]
     every = words_of(offered("config", "list", "-"))
@@ -131,9 +131,6 @@ def test_options(offered: Offered, folder: Path) -> None:
     given = words_of(offered("config", "list", "--changed", "--set", "gc.keep_days=1", "--"))
     assert given == [word for word in every if word not in ("--changed", "-C")]
     assert words_of(offered("config", "get", "--", "--f")) == []
-
-
-def test_values(offered: Offered, folder: Path) -> None:
     assert offered("--format", "") == ["words", "text", "json", "markdown"]
     assert offered("list", "--format=j") == ["words", "--format=json"]
     assert offered("completion", "") == ["words", *SHELLS]
@@ -213,6 +210,11 @@ def test_the_store_that_is_named_on_the_line(offered: Offered, memory: Store, fo
     assert offered("--db", "postgresql://host/x", "show", "") == ["words"]
     assert offered("-C", "nowhere", "show", "") == ["words"]
     assert offered("--", "show", "") == offered("show", "")
+    with closing(sqlite3.connect(memory.path, isolation_level=None)) as locked:
+        locked.execute("PRAGMA locking_mode = EXCLUSIVE")
+        locked.execute("BEGIN EXCLUSIVE")
+        locked.execute("UPDATE nodes SET content = 'x'")
+        assert offered("show", "")[0] == "words"
 
 
 def test_a_store_that_cannot_be_read(offered: Offered, surroundings: Path, folder: Path) -> None:
@@ -246,15 +248,6 @@ def test_a_store_that_cannot_be_read(offered: Offered, surroundings: Path, folde
         assert not beside or state == "older"
         for journal in path.parent.glob("store.db-*"):
             journal.unlink()
-
-
-def test_a_locked_store(offered: Offered, memory: Store) -> None:
-    memory.node("01M7ESYZ00AB", "here")
-    with closing(sqlite3.connect(memory.path, isolation_level=None)) as other:
-        other.execute("PRAGMA locking_mode = EXCLUSIVE")
-        other.execute("BEGIN EXCLUSIVE")
-        other.execute("UPDATE nodes SET content = 'x'")
-        assert offered("show", "")[0] == "words"
 
 
 @pytest.fixture
