@@ -246,19 +246,20 @@ def test_one_process_at_a_time_brings_it_up_to_date(
     old = ctx("code", "outline", "shop/net.py", "--no-refresh")
     assert "def make()" in old.out
     assert re.search(r"The code index is \d+ s old\.", old.err)
+    assert "def make()" not in ctx("code", "outline", "shop/net.py").out
+    assert "new.py:2" in ctx("code", "callers", "build").out
+    (shop / "later.py").write_text("def later():\n    pass\n")
     with locks.hold(f"{index}.lock", "somebody", 0):
-        ran = ctx("code", "callers", "make")
+        ran = ctx("code", "callers", "build")
         assert ran.code == 0
         assert "Another process is updating the index" in ran.err
         busy = ctx("code", "status", "--format", "json").json
-        assert (busy["age"]["state"], busy["coverage"]["files"]) == ("busy", len(FILES))
+        assert (busy["age"]["state"], busy["coverage"]["files"]) == ("busy", len(FILES) + 1)
         index.unlink()
         ran = ctx("code", "status")
         assert ran.code == 1
         assert "error E006: The code index is being built by process" in ran.err
-    assert "def make()" not in ctx("code", "outline", "shop/net.py").out
-    assert "new.py:2" in ctx("code", "callers", "build").out
-    assert ctx("code", "status", "--format", "json").json["coverage"]["files"] == len(FILES) + 1
+    assert ctx("code", "status", "--format", "json").json["coverage"]["files"] == len(FILES) + 2
 
 
 def test_the_index_and_its_status(shop: Path, ctx: Ctx, surroundings: Path) -> None:
@@ -408,18 +409,14 @@ def test_what_changed_since_a_commit(shop: Path, ctx: Ctx) -> None:
         assert "There is no commit" in ran.err
 
 
-def test_before_the_first_commit_all_is_new(repo: Path, ctx: Ctx) -> None:
-    write(repo, {"a.py": "def f():\n    pass\n"})
-    said = ctx("code", "changed").out
-    assert said.startswith("2 new since the beginning: there is no commit yet\n")
-
-
 def test_a_project_inside_a_repository(
     repo: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(repo, {"part/a.py": "def f():\n    pass\n", "other/b.py": "def g():\n    pass\n"})
     monkeypatch.chdir(repo / "part")
     assert ctx("init", "--no-git").code == 0
+    said = ctx("code", "changed").out
+    assert said.startswith("2 new since the beginning: there is no commit yet\n")
     git("add", "-A")
     git("commit", "-qm", "all")
     write(repo, {"part/a.py": "def f():\n    return 1\n", "other/b.py": "x = 1\n"})
