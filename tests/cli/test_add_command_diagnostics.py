@@ -104,6 +104,18 @@ def test_errors_are_anchors(ctx: Ctx, rust: Path, piped: Piped) -> None:
     assert same["id"] == anchor["id"]
     mentions = ctx("edges", anchor["id"], "--format=json").json["edges"]
     assert {first, second} < {edge["from_id"] for edge in mentions}
+    # Of many errors few become nodes.
+    lines = "\n".join(f"src/lib.rs:{n}:1: error[E{n:04d}]: wrong {n}" for n in range(1, 61))
+    kept = add(ctx, piped, lines)
+    assert len(kept["diagnostics"]) == 60
+    assert len(ctx("list", "--type=diagnostic", "--format=json").json["nodes"]) == 11
+    assert len(ctx("list", "--type=file", "--format=json").json["nodes"]) == 1
+    repository = Repository(project_at(str(rust)))
+    held = read_typed(repository.everything, kept["snapshot"], DiagnosticsSnapshot)
+    assert len(held.diagnostics) == 50
+    piped(lines.encode())
+    shown = ctx("add", "command", "--stdin", "--name=cargo check").out.splitlines()
+    assert (len(shown), shown[-1]) == (7, "  and 55 more errors")
 
 
 def test_a_commit_holds_the_last_snapshot(ctx: Ctx, rust: Path, piped: Piped) -> None:
@@ -147,20 +159,6 @@ def test_outside_of_projects(ctx: Ctx, folder: Path, piped: Piped) -> None:
     assert (kept["outcome"], kept["blob"], kept["snapshot"]) == ("failed", None, None)
     assert not {"blob", "diagnostics"} & kept["node"]["metadata"].keys()
     assert len(ctx("list", "--format=json").json["nodes"]) == 1
-
-
-def test_of_many_errors_few_become_nodes(ctx: Ctx, rust: Path, piped: Piped) -> None:
-    lines = [f"src/lib.rs:{n}:1: error[E{n:04d}]: wrong {n}" for n in range(1, 61)]
-    kept = add(ctx, piped, "\n".join(lines))
-    assert len(kept["diagnostics"]) == 60
-    assert len(ctx("list", "--type=diagnostic", "--format=json").json["nodes"]) == 10
-    assert len(ctx("list", "--type=file", "--format=json").json["nodes"]) == 1
-    repository = Repository(project_at(str(rust)))
-    held = read_typed(repository.everything, kept["snapshot"], DiagnosticsSnapshot)
-    assert len(held.diagnostics) == 50
-    piped("\n".join(lines).encode())
-    shown = ctx("add", "command", "--stdin", "--name=cargo check").out.splitlines()
-    assert (len(shown), shown[-1]) == (7, "  and 55 more errors")
 
 
 def test_where_the_paths_lead(

@@ -88,7 +88,14 @@ def committed(root: Path) -> Commit:
     return read_typed(repository.objects, head, Commit)
 
 
-def test_a_new_file_with_all_that_is_in_it(shop: Path, ctx: Ctx) -> None:
+def test_a_new_file_with_all_that_is_in_it(
+    shop: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as limited:
+        limited.setenv("CTX_INGESTION_MAX_EDGES_PER_STEP", "3")
+        ran = ctx("add", "file", "shop/client.py", "--extract-semantics", "--session=limited")
+        assert "Extracted 3 edges:" in ran.out
+        assert ran.err.splitlines()[0].startswith("4 edges left out: the limit of a step is")
     ran = ctx("add", "file", "shop/client.py", "--extract-semantics")
     assert ran.out == (
         "Staged 1 file (187 B) in session cli:\n"
@@ -97,11 +104,12 @@ def test_a_new_file_with_all_that_is_in_it(shop: Path, ctx: Ctx) -> None:
         "  shop/client.py  shop.client: Client, Client.connect, Client.send\n"
     )
     repository = Repository(project_at(str(shop)))
-    tip = repository.refs.read("work/cli")
-    assert tip is not None
-    step = read_typed(repository.staged, tip, WorkCommit)
-    assert (step.step_kind, len(step.payload)) == (StepKind.FILE_READ, 2)
-    assert edges(shop, step.payload[-1]) == WHOLE
+    for session, expected in (("limited", WHOLE[:3]), ("cli", WHOLE)):
+        tip = repository.refs.read(f"work/{session}")
+        assert tip is not None
+        step = read_typed(repository.staged, tip, WorkCommit)
+        assert (step.step_kind, len(step.payload)) == (StepKind.FILE_READ, 2)
+        assert edges(shop, step.payload[-1]) == expected
     blob = ctx("stage", "compact", "-m", "Client", "--format", "json").json
     assert (blob["edges"], blob["files"]) == (7, ["shop/client.py"])
     [batch] = committed(shop).edge_batches
@@ -186,15 +194,6 @@ def test_declared_modules_are_listed(shop: Path, ctx: Ctx) -> None:
     told = [line.split(maxsplit=1) for line in ran.out.splitlines() if ": " in line]
     assert ["src/lib.rs", "core: net (module)"] in told
     assert ["src/net.rs", "core::net: no items"] in told
-
-
-def test_one_step_has_so_many_edges(shop: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CTX_INGESTION_MAX_EDGES_PER_STEP", "3")
-    ran = ctx("add", "file", "shop/client.py", "--extract-semantics", "--commit")
-    assert "Extracted 3 edges:" in ran.out
-    assert ran.err.splitlines()[-1].startswith("4 edges left out: the limit of a step is")
-    [batch] = committed(shop).edge_batches
-    assert edges(shop, batch) == WHOLE[:3]
 
 
 def test_guesses_count_where_memory_speaks_of_their_target(shop: Path, ctx: Ctx) -> None:
