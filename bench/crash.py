@@ -76,7 +76,7 @@ def stopped(*, power_loss: bool, in_git: bool) -> int:
         if in_git:
             subprocess.run(["git", "init", "-q", "-b", "main"], check=True)
         try:
-            stops = stop_everywhere(Stage(folder, folder.with_name("spare")), power_loss=power_loss)
+            stops = stop_everywhere(Stage(folder), power_loss=power_loss)
         except (AssertionError, CtxError) as error:
             lost = f"{error}"
         else:

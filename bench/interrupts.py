@@ -18,21 +18,21 @@ from bench.crash import MEMORY, fresh_folder
 from bench.project_crash import place_to_stage
 from bench.timing import Figure
 from ctx.errors import CtxError
-from tests.e2e.interrupted_commands import interrupter
+from tests.e2e.forked_commands import forker
 from tests.e2e.test_interrupts import interrupt_project, interrupt_user_store
 from tests.e2e.test_memory_crash import UsedStore
 from tests.e2e.test_project_crash import Stage
 
 
 def in_user_store(points: int) -> int:
-    with fresh_folder(MEMORY) as folder, interrupter(folder) as program:
+    with fresh_folder(MEMORY) as folder, forker(folder) as program:
         lived = UsedStore(folder)
         counts = points, points
         return sum(interrupt_user_store(lived, program, folder / "copy", counts, random.Random()))
 
 
 def in_project() -> int:
-    with place_to_stage() as (folder, _), interrupter(folder.parent) as program:
+    with place_to_stage() as (folder, _), forker(folder.parent) as program:
         return interrupt_project(Stage(folder), program, every=1)
 
 

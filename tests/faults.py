@@ -47,29 +47,25 @@ class Disk:
 
     @contextlib.contextmanager
     def installed(self) -> Iterator[None]:
-        real = {
-            name: getattr(os, name)
-            for name in (
-                "open", "close", "write", "pwrite", "fsync", "replace", "rename", "unlink",
-                "link", "mkdir", "rmdir", "ftruncate",
-            )
-        }  # fmt: skip
-        self._real = real
-        run = subprocess.run
+        ours = {
+            "open": self._open,
+            "close": self._close,
+            "write": self._write,
+            "fsync": self._fsync,
+            "replace": self._replace,
+            "rename": self._replace,
+            "unlink": self._unlink,
+            "link": self._link,
+            "mkdir": self._mkdir,
+            "pwrite": self._counted("pwrite", os.pwrite),
+            "ftruncate": self._counted("ftruncate", os.ftruncate),
+            "rmdir": self._counted("rmdir", os.rmdir),
+        }
+        self._real = {name: getattr(os, name) for name in ours}
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(os, "open", self._open)
-            patch.setattr(os, "close", self._close)
-            patch.setattr(os, "write", self._write)
-            patch.setattr(os, "pwrite", self._counted("pwrite", real["pwrite"]))
-            patch.setattr(os, "ftruncate", self._counted("ftruncate", real["ftruncate"]))
-            patch.setattr(os, "fsync", self._fsync)
-            patch.setattr(os, "replace", self._replace)
-            patch.setattr(os, "rename", self._replace)
-            patch.setattr(os, "unlink", self._unlink)
-            patch.setattr(os, "link", self._link)
-            patch.setattr(os, "mkdir", self._mkdir)
-            patch.setattr(os, "rmdir", self._counted("rmdir", real["rmdir"]))
-            patch.setattr(subprocess, "run", self._counted("run", run))
+            for name, operation in ours.items():
+                patch.setattr(os, name, operation)
+            patch.setattr(subprocess, "run", self._counted("run", subprocess.run))
             yield
 
     def lose_power(self) -> None:

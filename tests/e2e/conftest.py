@@ -1,5 +1,5 @@
-"""A project without git, a way to see whether a command left anything in it, and the processes that
-run commands which are killed or interrupted."""
+"""A project without git, a way to see whether a command left anything in it, and the process that
+runs commands which are killed or interrupted."""
 
 import os
 import shutil
@@ -11,7 +11,6 @@ import pytest
 from tests.conftest import Ctx, use_home
 from tests.e2e import merge_trials
 from tests.e2e.forked_commands import Forker, forker
-from tests.e2e.interrupted_commands import Interrupter, interrupter
 
 
 @pytest.fixture
@@ -43,6 +42,26 @@ def based(folder: Path, _base: Path, ctx: Ctx) -> Path:
     return folder
 
 
+class Saved:
+    """Folders as they are now, which a test brings back. They stay, for who works in them."""
+
+    def __init__(self, *places: Path) -> None:
+        self._copies = {place: place.with_name(f"{place.name}.saved") for place in places}
+        for place, copy in self._copies.items():
+            shutil.rmtree(copy, ignore_errors=True)
+            if place.exists():
+                shutil.copytree(place, copy, symlinks=True)
+
+    def restore(self) -> None:
+        for place, copy in self._copies.items():
+            if not copy.exists():
+                shutil.rmtree(place, ignore_errors=True)
+                continue
+            for entry in place.iterdir() if place.exists() else ():
+                shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+            shutil.copytree(copy, place, symlinks=True, dirs_exist_ok=True)
+
+
 def copy_project(source: Path, target: Path) -> None:
     """Copy a folder and keep hard links: a staged object is a link to the committed one."""
     first: dict[int, str] = {}
@@ -60,12 +79,6 @@ def copy_project(source: Path, target: Path) -> None:
 @pytest.fixture(scope="session")
 def forked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forker]:
     with forker(tmp_path_factory.mktemp("forked")) as process:
-        yield process
-
-
-@pytest.fixture(scope="session")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Interrupter]:
-    with interrupter(tmp_path_factory.mktemp("program")) as process:
         yield process
 
 

@@ -6,9 +6,7 @@ compacted conversation. Neither may become the user's words.
 
 from typing import Any
 
-from tests.e2e.claude_code.api import Reply, Tool
 from tests.e2e.claude_code.client import Person
-from tests.e2e.host_clients.chat_api import Answer, Subagent
 
 OWN = "Always use tabs in the ledger files."
 PROMPT = f"Please count the prices. {OWN}"
@@ -16,15 +14,6 @@ RULE = "Never deploy from the branch zebra without asking."
 TASK = f"Count the prices in shop.py. {RULE}"
 SUMMARY = "Never restart the cactus server on Mondays."
 """The summary of the compacted conversation."""
-
-
-def delegated(*replies: Answer) -> Subagent:
-    """A subagent with the task, which answers so."""
-    return Subagent(TASK, replies)
-
-
-def calling(tool: str, /, **arguments: Any) -> Reply:
-    return Reply((), (Tool(tool, arguments),))
 
 
 def check_words(person: Person, *, ended: bool = True) -> str:

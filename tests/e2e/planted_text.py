@@ -5,21 +5,14 @@ A new way in is a new line in `WAYS`.
 
 import itertools
 import json
-import os
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.capture.conversations import Client, Conversation
 from tests.conftest import Ctx, git
+from tests.e2e.word_places import places
 from tests.llm import model_server
-
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
-
 
 _NUMBERS = itertools.count(1)
 
@@ -236,36 +229,8 @@ WAYS: dict[str, Way] = {
     "commit message": lambda at, text: at.run("commit", "-m", f"About {text}"),
 }
 
-OF_PEOPLE = ("README.md",)
-
 
 def holding(at: Planted, text: str) -> list[str]:
-    """The files of ctx that contain a text in any encoding, without files of the user."""
-    forms = {text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]}
-    wanted = [form.encode().lower() for form in forms]
-    found = []
-    for path in _files(at):
-        data = path.read_bytes()
-        if any(form in part.lower() for part in (data, *_unpacked(data)) for form in wanted):
-            found.append(str(path))
-    return found
-
-
-def _files(at: Planted) -> Iterator[Path]:
-    for root in (at.home / ".ctx", at.project / ".ctx", at.project / ".git" / "ctx"):
-        for here, _, names in os.walk(root):
-            for name in names:
-                if name not in OF_PEOPLE:
-                    path = Path(here, name)
-                    if path.is_file():
-                        yield path
-
-
-def _unpacked(data: bytes) -> Iterator[bytes]:
-    """The decompressed frames of a file, one after the other."""
-    while data[:4] == b"\x28\xb5\x2f\xfd":
-        reader = zstd.ZstdDecompressor()
-        yield reader.decompress(data)
-        data = reader.unused_data
-        # The seal of an object is a frame that is skipped.
-        data = data[12:] if data[:4] == b"\x50\x2a\x4d\x18" else data
+    """The places of ctx that contain a text, without documents of the user."""
+    own = (at.home / ".ctx", at.project / ".ctx", at.project / ".git" / "ctx")
+    return [place for place in places(text, *own) if not place.endswith("README.md")]

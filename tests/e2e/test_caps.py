@@ -13,13 +13,6 @@ from typing import Any
 
 import pytest
 
-from ctx.errors import BudgetExceeded
-from ctx.llm.backends import ask
-from ctx.llm.ledger import Caps, Ledger, ModelTarget, Purpose
-from ctx.llm.openai_backend import OpenAi
-from ctx.llm.prices import prices
-from ctx.llm.protocol import Request
-from ctx.llm.retry import RetryPolicy
 from tests.llm import model_server
 from tests.llm.model_server import Cut, Drops, Hangs, Says, ServedCall, ServerRequest, Status, Step
 
@@ -122,42 +115,3 @@ def test_a_hundred_sessions_with_a_failing_server_stay_within_the_cap(
     assert {"capped", "end"} <= ended.keys()
     # What counts is never less than what was used, and nobody was kept from asking too early.
     assert CAP // 3 < server.spent <= counted(path) <= CAP
-
-
-def spend(server: model_server.Server, path: Path, cap: int) -> int:
-    """The number of questions until the cap is reached."""
-    backend = OpenAi(server.url, "scripted-1", "", RetryPolicy(2.0, 0))
-    to = ModelTarget(backend.name, backend.where, backend.model)
-    request = Request("Be brief.", ("What is going on? " * 40,), 20)
-    with Ledger(str(path)) as ledger:
-        meter = ledger.meter(Purpose("llm"), to, Caps(cap), prices([]))
-        for count in range(200):
-            try:
-                ask(backend, request, meter)
-            except BudgetExceeded:
-                return count
-    raise AssertionError("the cap was never reached")
-
-
-def test_a_server_without_usage_is_still_counted(
-    server: model_server.Server, tmp_path: Path
-) -> None:
-    """At least a quarter of our own estimate counts, so the cap is reached."""
-    server.otherwise = Lies(0)
-    assert spend(server, tmp_path / "none.db", 10_000) == len(server.questions) < 20
-    server.received.clear()
-    server.otherwise = Lies(1)
-    assert spend(server, tmp_path / "one.db", 10_000) == len(server.questions) < 200
-
-
-def test_a_server_that_ignores_the_limit_is_disconnected(
-    server: model_server.Server, tmp_path: Path
-) -> None:
-    def endless(asked: ServerRequest) -> Step:
-        asked.body["max_tokens"] = 1_000_000
-        return Says(*["endless "] * 50_000)
-
-    server.otherwise = endless
-    assert spend(server, tmp_path / "ledger.db", 10_000) <= 11
-    # It had not yet produced all of it when we were gone.
-    assert server.spent < 11 * 50_000

@@ -1,5 +1,6 @@
 """A cloned repository cannot read or change files of the user."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -8,7 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from ctx import clock, ids
 from ctx.cli.main import main
+from ctx.ids import Ulid
+from ctx.layout import project_at
+from ctx.memory.records import Record
+from ctx.objects.object_store import typed
+from ctx.objects.object_types import Commit
+from ctx.objects.repository import Repository
+from ctx.project import batches
 from tests.conftest import Ctx, git
 
 
@@ -45,15 +54,15 @@ COMMANDS = [
 ]
 
 
-@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_a_linked_local_folder_is_not_followed(
-    evil: Path, ctx: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
+    evil: Path, ctx: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (evil / ".ctx" / "local").symlink_to("../.git")
     path = clone(evil, tmp_path, monkeypatch)
-    ctx(*words)
-    git("log", "-1")
-    assert (path / ".git" / "refs").is_dir()
+    for words in COMMANDS:
+        ctx(*words)
+        git("log", "-1")
+        assert (path / ".git" / "refs").is_dir()
 
 
 def test_staging_from_a_clone_is_ignored(
@@ -110,17 +119,8 @@ def test_a_repository_that_git_refuses_runs_nothing(
     assert f"`git config --global --add safe.directory {evil}`" in refused
 
 
-@pytest.mark.parametrize(
-    "variables",
-    [
-        {"GIT_INDEX_FILE": "/nowhere/index"},
-        {"GIT_LITERAL_PATHSPECS": "1"},
-        {"GIT_DIR": "/nowhere", "GIT_WORK_TREE": "/nowhere"},
-    ],
-    ids=lambda variables: next(iter(variables)),
-)
 def test_variables_of_a_git_hook_have_no_effect(
-    repo: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]
+    repo: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert ctx("init").code == 0
     (repo / "a.txt").write_text("a")
@@ -130,11 +130,17 @@ def test_variables_of_a_git_hook_have_no_effect(
     ctx("commit", "--amend", "-m", "B")
     git("add", "-A")
     git("commit", "-qm", "B")
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-    found = ctx("gc", "--keep-days", "0", "--format", "json").json
-    assert [item for item in found["deleted"] if not item["path"].startswith(".git/")] == []
-    assert found["held_by_git"] == 1
+    for variables in (
+        {"GIT_INDEX_FILE": "/nowhere/index"},
+        {"GIT_LITERAL_PATHSPECS": "1"},
+        {"GIT_DIR": "/nowhere", "GIT_WORK_TREE": "/nowhere"},
+    ):
+        with monkeypatch.context() as patch:
+            for name, value in variables.items():
+                patch.setenv(name, value)
+            found = ctx("gc", "--keep-days", "0", "--format", "json").json
+        assert [item for item in found["deleted"] if not item["path"].startswith(".git/")] == []
+        assert found["held_by_git"] == 1
 
 
 def test_a_hook_of_one_repository_does_not_write_into_another(
@@ -153,23 +159,8 @@ def test_a_hook_of_one_repository_does_not_write_into_another(
     assert ".ctx/config.toml" in git("ls-files", cwd=third)
 
 
-def test_control_characters_in_messages_are_escaped(folder: Path, ctx: Ctx) -> None:
-    assert ctx("init").code == 0
-    (folder / "a.txt").write_text("a")
-    ctx("add", "file", "a.txt", "-m", "\x1b[2Jgone\x07")
-    shown = ctx("debug", "history").out
-    assert "\x1b" not in shown
-    assert "\\x1b[2Jgone\\x07" in shown
-    assert "\x1b" not in ctx("debug", "refs").out
-
-
 @pytest.mark.parametrize("time", [10**17, -(10**17)])
 def test_commits_with_any_time_are_shown(folder: Path, ctx: Ctx, time: int) -> None:
-    from ctx.layout import project_at
-    from ctx.objects.object_store import typed
-    from ctx.objects.object_types import Commit
-    from ctx.objects.repository import Repository
-
     assert ctx("init").code == 0
     repository = Repository(project_at(str(folder)))
     ((old, commit),) = repository.current()
@@ -184,23 +175,14 @@ def test_commits_with_any_time_are_shown(folder: Path, ctx: Ctx, time: int) -> N
 
 def add_forged_records(folder: Path, rows: list[tuple[str, str, str, int]]) -> None:
     """Commit records as (kind, subject, change, stamp), which no ctx would write."""
-    from ctx import clock, ids
-    from ctx.ids import Ulid
-    from ctx.layout import project_at
-    from ctx.memory.records import Record
-    from ctx.objects.object_store import typed
-    from ctx.objects.object_types import Commit
-    from ctx.objects.repository import Repository
-    from ctx.project import batches
-
     repository = Repository(project_at(str(folder)))
     ((old, commit),) = repository.current()
+    body = {"type": "fact", "content": "Odd"}
     batch = batches.encode_batch(
         [
             Record(
                 ids.new_ulid(), (clock.now_ms() << clock.COUNTER_BITS) + stamp, Ulid(change),
-                kind, kind, subject, "", None,
-                {"type": "fact", "content": "Odd"} if kind == "node.put" else {}, "cli", "cli",
+                kind, kind, subject, "", None, body if kind == "node.put" else {}, "cli", "cli",
             )
             for kind, subject, change, stamp in rows
         ]
@@ -238,33 +220,13 @@ def test_forged_undo_records_have_no_effect(folder: Path, ctx: Ctx, name: str) -
     assert "Mine" not in ctx("list").out
 
 
-def test_output_that_cannot_be_encoded_is_escaped(folder: Path, ctx: Ctx) -> None:
+def test_output_that_cannot_be_encoded_or_written(folder: Path, ctx: Ctx) -> None:
     assert ctx("init").code == 0
     (folder / "ü.txt").write_text("a")
-    for form in ("text", "json", "markdown"):
-        for encoding in ("ascii", "latin-1"):
-            ran = subprocess.run(
-                [sys.executable, "-m", "ctx", "add", "file", "ü.txt", "--format", form],
-                env={**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"},
-                cwd=folder,
-                capture_output=True,
-                check=False,
-            )
-            assert ran.returncode == 0, ran.stderr
-            if form == "json":
-                import json
-
-                json.loads(ran.stdout)
-
-
-def test_a_closed_stdout_is_handled(folder: Path, ctx: Ctx) -> None:
-    assert ctx("init").code == 0
-    command = f"{sys.executable} -m ctx"
+    command = f"PYTHONIOENCODING=ascii PYTHONUTF8=0 {sys.executable} -m ctx"
     for line, code in (
-        ("--version >&-", 0),
-        ("--version > /dev/full", 1),
-        ("debug refs >&-", 0),
-        ("debug refs > /dev/full", 1),
+        ("add file ü.txt", 0),
+        ("add file ü.txt --format json", 0),
         ("debug refs 2>&- >&-", 0),
         ("frobnicate 2>&-", 2),
         ("frobnicate 2> /dev/full", 2),
@@ -275,6 +237,8 @@ def test_a_closed_stdout_is_handled(folder: Path, ctx: Ctx) -> None:
         assert ran.returncode == code, (line, ran.stderr)
         assert "Traceback" not in ran.stderr, line
         assert "Exception ignored" not in ran.stderr, line
+        if "json" in line:
+            json.loads(ran.stdout)
 
 
 @pytest.mark.parametrize("name", ["LOCK", "index", "mine", "refs", "stage", "PUBLISHING", "."])
@@ -303,14 +267,8 @@ def test_links_in_an_unpacked_archive_are_not_followed(
 
 
 @pytest.mark.parametrize("name", ["heads", "objects", "narrative", "config.toml"])
-@pytest.mark.parametrize("words", [["init"], ["init", "--force", "--yes"]], ids=" ".join)
 def test_init_does_not_follow_links(
-    evil: Path,
-    ctx: Ctx,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    name: str,
-    words: list[str],
+    evil: Path, ctx: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     mine = tmp_path / "mine"
     mine.mkdir()
@@ -321,11 +279,12 @@ def test_init_does_not_follow_links(
     if name != "config.toml":
         (evil / ".ctx" / "config.toml").unlink()
     clone(evil, tmp_path, monkeypatch)
-    assert ctx(*words).code == 1
-    assert [path.name for path in mine.iterdir()] == ["diary.md"]
+    for words in (["init"], ["init", "--force", "--yes"]):
+        assert ctx(*words).code == 1
+        assert [path.name for path in mine.iterdir()] == ["diary.md"]
 
 
-@pytest.mark.parametrize("target", ["/dev/zero", "/dev/stdin", "/dev/full"])
+@pytest.mark.parametrize("target", ["/dev/zero", "/dev/stdin"])
 def test_links_to_devices_are_not_read(
     evil: Path, ctx: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str
 ) -> None:

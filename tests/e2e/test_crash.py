@@ -23,6 +23,7 @@ from ctx.objects.verify import verify
 from ctx.project import staging
 from tests import effort
 from tests.conftest import git
+from tests.e2e.conftest import Saved
 from tests.faults import NO_SPACE, READ_ONLY, Disk, Stopped
 
 
@@ -98,10 +99,9 @@ def check(folder: Path, before: Step | None, now: Step, where: str) -> None:
 class Stage:
     """The scenario step by step; the current step can be repeated."""
 
-    def __init__(self, folder: Path, spare: Path) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.spare = spare
-        self._trusted: dict[str, bytes] = {}
+        self._saved = Saved()
 
     def steps(self) -> Iterator[tuple[Step | None, Step]]:
         before = None
@@ -110,34 +110,19 @@ class Stage:
                 target = self.folder / path
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_text(text)
-            shutil.rmtree(self.spare, ignore_errors=True)
-            shutil.copytree(self.folder, self.spare)
-            home = Path(os.environ["CTX_HOME"])
-            files = (home / name for name in ("trusted.json", "given.db"))
-            self._trusted = {file.name: file.read_bytes() for file in files if file.exists()}
+            self._saved = Saved(self.folder, Path(os.environ["CTX_HOME"]))
             yield before, step
             self.reset()
             assert main(step.words) == 0
             before = step
 
     def reset(self) -> None:
-        # The folder itself stays: it is the current folder of this process.
-        for entry in self.folder.iterdir():
-            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
-        shutil.copytree(self.spare, self.folder, dirs_exist_ok=True)
-        shutil.rmtree(os.environ["CTX_HOME"], ignore_errors=True)
-        if self._trusted:
-            Path(os.environ["CTX_HOME"]).mkdir(mode=0o700)
-        for name, content in self._trusted.items():
-            Path(os.environ["CTX_HOME"], name).write_bytes(content)
+        self._saved.restore()
 
 
 @pytest.fixture
-def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
-    folder = tmp_path / "app"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    return Stage(folder, tmp_path / "spare")
+def stage(folder: Path) -> Stage:
+    return Stage(folder)
 
 
 def operations_of(stage: Stage, step: Step) -> list[str]:
@@ -148,15 +133,17 @@ def operations_of(stage: Stage, step: Step) -> list[str]:
     return disk.log
 
 
-def stop_everywhere(stage: Stage, *, power_loss: bool, every: int = 1) -> int:
-    first = power_loss % every
+def stop_everywhere(stage: Stage, *, power_loss: bool | None, every: int = 1) -> int:
+    """Stop each step at its operations: killed, after a loss of power, or in turn (None)."""
+    in_turn = power_loss is None
     stops = 0
     for before, step in stage.steps():
         for number, operation in enumerate(operations_of(stage, step)):
-            if number % every != first:
+            if number % every:
                 continue
+            power_loss = stops % 2 == 1 if in_turn else power_loss
             where = f"{' '.join(step.words)} stopped at {number}: {operation}"
-            disk = Disk(number, power_loss=power_loss)
+            disk = Disk(number, power_loss=bool(power_loss))
             with disk.installed(), pytest.raises(Stopped):
                 main(step.words)
             if power_loss:
@@ -169,10 +156,9 @@ def stop_everywhere(stage: Stage, *, power_loss: bool, every: int = 1) -> int:
     return stops
 
 
-@pytest.mark.parametrize("power_loss", [False, True], ids=["killed", "power lost"])
-def test_a_stop_at_every_operation_loses_nothing(stage: Stage, power_loss: bool) -> None:
-    step_size = effort.every(5)
-    assert stop_everywhere(stage, power_loss=power_loss, every=step_size) > 200 // step_size
+def test_a_stop_at_every_operation_loses_nothing(stage: Stage) -> None:
+    step_size = effort.every(3)
+    assert stop_everywhere(stage, power_loss=None, every=step_size) > 200 // step_size
 
 
 def test_a_stop_in_a_git_checkout_loses_nothing(stage: Stage) -> None:
@@ -191,9 +177,8 @@ def makes_an_index(operations: list[str]) -> bool:
     return "/local/index" in (before if is_for_its_folder else last)
 
 
-@pytest.mark.parametrize("code", [NO_SPACE, READ_ONLY], ids=["disk full", "read-only"])
 def test_a_disk_error_at_every_operation_loses_nothing(
-    stage: Stage, code: int, capsys: pytest.CaptureFixture[str]
+    stage: Stage, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = stage.folder
     for before, step in stage.steps():
@@ -203,10 +188,10 @@ def test_a_disk_error_at_every_operation_loses_nothing(
         # The store is trusted before anything is in it; the git folder gets a marker in between.
         trusting = [n for n in outside if n < min(inside, default=0)]
         outside.update(range(min(trusting, default=0), max(trusting, default=-1) + 1))
-        for number, operation in effort.share(list(enumerate(operations)), 5, code):
+        for number, operation in effort.share(list(enumerate(operations)), 3):
             where = f"{' '.join(step.words)} refused at {number}: {operation}"
             capsys.readouterr()
-            disk = Disk(number, refuse_with=code)
+            disk = Disk(number, refuse_with=(NO_SPACE, READ_ONLY)[number % 2])
             with disk.installed():
                 result = main(step.words)
             said = capsys.readouterr().err

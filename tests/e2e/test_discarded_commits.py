@@ -17,6 +17,7 @@ from ctx import disk
 from ctx.cli.main import main
 from tests import effort
 from tests.conftest import Ctx, Ran, git
+from tests.e2e.conftest import Saved
 from tests.e2e.discarding_trials import Trial
 from tests.faults import Disk, Stopped
 
@@ -450,19 +451,17 @@ def test_a_commit_is_recovered_only_on_its_own_branch(project: Path, ctx: Ctx) -
 # Stopped in between
 
 
-def test_an_interrupted_recovery_can_be_repeated(project: Path, ctx: Ctx, tmp_path: Path) -> None:
+def test_an_interrupted_recovery_can_be_repeated(project: Path, ctx: Ctx) -> None:
     commit(ctx, "One.")
     commit(ctx, "Two.")
     whole = snapshot(project / ".ctx")
     git("clean", "-qfdx")
-    shutil.copytree(project, tmp_path / "spare")
+    saved = Saved(project)
     counting = Disk()
     with counting.installed():
         assert main(["stage", "recover"]) == 0
     for number in range(0, counting.operations, 5):
-        for entry in project.iterdir():
-            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
-        shutil.copytree(tmp_path / "spare", project, dirs_exist_ok=True)
+        saved.restore()
         with Disk(number).installed(), suppress(Stopped):
             main(["stage", "recover"])
         recover(ctx)

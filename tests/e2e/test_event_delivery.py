@@ -9,8 +9,8 @@ from tests import effort
 from tests.e2e.event_delivery import PROCESSES, expected_uses, remembered, stored_results, storm
 from tests.worker.worker_processes import Workers
 
-EVENTS = effort.times(800)
-HOOKS = effort.times(80)
+EVENTS = effort.times(400)
+HOOKS = effort.times(40)
 SEED = 8
 
 

@@ -3,14 +3,13 @@
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
@@ -27,6 +26,7 @@ from tests.capture.conversations import (
     nothing_started,
 )
 from tests.conftest import Ctx
+from tests.e2e.conftest import Saved
 from tests.faults import Disk, Stopped
 
 # One process has everything imported. For each run it forks, and the fork kills itself before its
@@ -141,25 +141,6 @@ def killer(tmp_path: Path, folder: Path) -> Iterator[Killer]:
         yield found
 
 
-class Saved(NamedTuple):
-    """A saved home that can be restored repeatedly."""
-
-    home: Path
-    copy: Path
-
-    def restore(self) -> None:
-        shutil.rmtree(self.home)
-        shutil.copytree(self.copy, self.home)
-
-
-def saved(client: Client) -> Saved:
-    home = Path(client.home)
-    copy = home.with_name("copy")
-    shutil.rmtree(copy, ignore_errors=True)
-    shutil.copytree(home, copy)
-    return Saved(home, copy)
-
-
 @pytest.fixture
 def client(repo: Path, surroundings: Path) -> Client:
     return Client(surroundings / ".ctx", repo)
@@ -224,7 +205,7 @@ def busy(client: Client, ctx: Ctx) -> Saved:
     client.hook("post-tool-use", conversation.payload("PostToolUse", tool_name="Bash"))
     conversation.stop()
     conversation.stop()
-    return saved(client)
+    return Saved(Path(client.home))
 
 
 def check_spool(client: Client) -> None:
@@ -256,21 +237,6 @@ def test_spool_processing_can_be_killed_anywhere(
         check_spool(client)
 
 
-def test_spool_processing_can_be_killed_twice(client: Client, busy: Saved, killer: Killer) -> None:
-    names = killer.steps(client, "apply")
-    expected = state(client)
-    chance = Random(4)
-    for _ in range(effort.times(4)):
-        busy.restore()
-        first, second = (chance.randrange(len(names)) for _ in range(2))
-        assert not killer.run(client, "apply", last=first)
-        # There is less to do the second time, so that it may come to its end.
-        killer.run(client, "apply", last=second)
-        assert killer.run(client, "apply")
-        assert state(client) == expected, (first, second)
-        check_spool(client)
-
-
 def remembered(client: Client) -> list[str]:
     with client.memory() as memory:
         rows = memory.user.connection.execute(
@@ -292,7 +258,7 @@ def test_a_stop_hook_that_is_killed_anywhere_loses_nothing(client: Client, kille
         turns.append((conversation.path.read_bytes(), conversation.stop_payload()))
     (first_written, first), (second_written, second) = turns
     conversation.path.write_bytes(first_written)
-    base = saved(client)
+    base = Saved(Path(client.home))
     names = killer.steps(client, "stop", first)
     assert names.index("posix_spawn") > max(names.index("rename"), names.index("replace"))
     for step in range(names.index("posix_spawn") + 1):
@@ -315,7 +281,7 @@ def test_a_prompt_hook_that_is_killed_anywhere_repeats_nothing(
     conversation.answer('<ctx:recall query="type:fact"/>')
     client.apply()
     said = conversation.payload("UserPromptSubmit", prompt="Go on.")
-    base = saved(client)
+    base = Saved(Path(client.home))
     names = killer.steps(client, "prompt-submit", said)
     taken = names.index("DELETE")
     for step, name in enumerate(names):
@@ -347,25 +313,10 @@ def conversation(client: Client) -> Conversation:
     return found
 
 
-def test_after_a_power_loss_the_stored_position_is_not_ahead(
-    client: Client, conversation: Conversation
-) -> None:
-    """The event is durable first; in the other order, a command could be lost."""
-    disk = Disk(power_loss=True)
-    with disk.installed():
-        run_hook(client, "stop", conversation.stop_payload())
-    log = [entry.replace(client.home, "") for entry in disk.log]
-    (event,) = (name for name in spool.pending_names(client.home) if spool.has_commands(name))
-    put = log.index(f"replace /spool/{event}")
-    synced = [at for at, entry in enumerate(log) if entry in ("fsync /spool", "fsync /spool/")]
-    seen = log.index(f"replace /live/{SESSION}.stop")
-    assert any(put < at < seen for at in synced), log
-
-
 def test_a_power_loss_at_any_step_of_a_stop_loses_nothing(
     client: Client, conversation: Conversation
 ) -> None:
-    base = saved(client)
+    base = Saved(Path(client.home))
     before = int(live.read(client.home, f"{SESSION}.stop"))
     first = conversation.stop_payload()
     step = 0

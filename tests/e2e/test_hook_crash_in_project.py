@@ -7,13 +7,14 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 from ctx.memory import pending, records
 from tests.capture.conversations import Client
 from tests.conftest import Ctx
+from tests.e2e.conftest import Saved
 from tests.e2e.test_hook_crash import PROGRAM, Killer, check_spool, remember
 
 # What is imported only there is imported before the process is forked.
@@ -35,17 +36,6 @@ def killer(tmp_path: Path) -> Iterator[Killer]:
         [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         yield Killer(process, tmp_path)
-
-
-class Saved(NamedTuple):
-    """A saved home and project that can be restored repeatedly."""
-
-    places: tuple[Path, ...]
-
-    def restore(self) -> None:
-        for place in self.places:
-            shutil.rmtree(place)
-            shutil.copytree(place.with_name(f"{place.name}.copy"), place, symlinks=True)
 
 
 @pytest.fixture
@@ -71,10 +61,7 @@ def busy(client: Client, ctx: Ctx) -> Saved:
         ' <ctx:remember type="fact" scope="user">Seven.</ctx:remember>'
         ' <ctx:recall query="type:fact"/>'
     )
-    places = (Path(client.home), client.folder)
-    for place in places:
-        shutil.copytree(place, place.with_name(f"{place.name}.copy"), symlinks=True)
-    return Saved(places)
+    return Saved(Path(client.home), client.folder)
 
 
 def state(client: Client) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ctx.interrupts import NOTHING_STORED
 from tests import effort
-from tests.e2e.interrupted_commands import By, Done, Interrupter
+from tests.e2e.forked_commands import By, Done, Forker
 from tests.e2e.test_memory_crash import UsedStore, copy_of, state, used_store
 from tests.e2e.test_project_crash import SCENARIO, Stage, begin, stage, visible_lines
 
@@ -33,7 +33,7 @@ def around_commits(log: list[str]) -> set[int]:
 
 def interrupt_user_store(
     used_store: UsedStore,
-    program: Interrupter,
+    forked: Forker,
     folder: Path,
     counts: tuple[int, int],
     chance: random.Random,
@@ -45,11 +45,11 @@ def interrupt_user_store(
         path = copy_of(used_store, folder)
         before = state(path)
         words = [*command, "--db", str(path)]
-        whole = program.run(words, folder)
+        whole = forked.run(words, folder, by="operation")
         assert whole.code == 0, f"{name}: {whole.err}"
         after = state(path)
         path = copy_of(used_store, folder)
-        most = program.run(words, folder, by="call").points
+        most = forked.run(words, folder, by="call").points
         operations, calls = (
             min(wanted, n) for wanted, n in zip(counts, (whole.points, most), strict=True)
         )
@@ -58,7 +58,7 @@ def interrupt_user_store(
         points += [("call", at) for at in chance.sample(range(most), calls)]
         for by, at in points:
             path = copy_of(used_store, folder)
-            ran = program.run(words, folder, at=at, by=by)
+            ran = forked.run(words, folder, at=at, by=by)
             what = f": {whole.log[at]}" if by == "operation" else ""
             where = f"{name}, interrupted at {by} {at} of {whole.points}{what}"
             found = state(path)
@@ -74,30 +74,30 @@ def interrupt_user_store(
 
 
 def test_an_interrupted_command_is_done_or_not_done(
-    used_store: UsedStore, tmp_path: Path, program: Interrupter
+    used_store: UsedStore, tmp_path: Path, forked: Forker
 ) -> None:
     counts = OPERATIONS, CALLS
     undone, done = interrupt_user_store(
-        used_store, program, tmp_path / "copy", counts, random.Random(3)
+        used_store, forked, tmp_path / "copy", counts, random.Random(3)
     )
     assert min(undone, done) > 20
 
 
-def interrupt_project(stage: Stage, program: Interrupter, every: int) -> int:
+def interrupt_project(stage: Stage, forked: Forker, every: int) -> int:
     begin(stage)
     runs = 0
     for place, step in enumerate(SCENARIO):
         words = stage.words(step)
         before = visible_lines(stage.folder), files(stage.folder)
         stage.save()
-        whole = program.run(words, stage.folder)
+        whole = forked.run(words, stage.folder, by="operation")
         assert whole.code == 0, f"{words}: {whole.err}"
         after = visible_lines(stage.folder)
         # What a model had said by then is kept, which its own test looks at.
         points = [] if step[0] == "llm" else range(place % every, whole.points, every)
         for at in points:
             stage.reset()
-            ran = program.run(words, stage.folder, at=at)
+            ran = forked.run(words, stage.folder, at=at, by="operation")
             where = f"{' '.join(words)} interrupted at {at}: {whole.log[at]}"
             found = visible_lines(stage.folder), files(stage.folder)
             if before[0] == after:
@@ -107,7 +107,7 @@ def interrupt_project(stage: Stage, program: Interrupter, every: int) -> int:
                 assert found == before or found[0] == after, where
             runs += 1
         stage.reset()
-        assert program.run(words, stage.folder).code == 0, words
+        assert forked.run(words, stage.folder, by="operation").code == 0, words
     return runs
 
 
@@ -117,5 +117,5 @@ def files(folder: Path) -> set[str]:
     return {str(path) for path in narrative.rglob("*") if path.is_file()}
 
 
-def test_interrupted_staging_is_done_or_not_done(stage: Stage, program: Interrupter) -> None:
-    assert interrupt_project(stage, program, every=effort.every(59)) > 25
+def test_interrupted_staging_is_done_or_not_done(stage: Stage, forked: Forker) -> None:
+    assert interrupt_project(stage, forked, every=effort.every(59)) > 25

@@ -23,7 +23,7 @@ from tests.e2e.forked_commands import Forker
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:]+Z")
 FILES = ("main.py", "export.json", "other.db")
-KILLS = effort.times(3)
+KILLS = effort.times(2)
 """For each command; `bench/memory_crash.py` does more."""
 
 

@@ -87,6 +87,9 @@ def test_a_cherry_pick_takes_memory_along(project: Path, ctx: Ctx) -> None:
     git("cherry-pick", "feature")
     assert_consistent(ctx)
     assert facts(ctx) == {"Base.", "Two.", "Main."}
+    assert ctx("debug", "index").code == 0
+    assert ctx("gc", "--keep-days", "0").code == 0
+    assert ctx("debug", "verify").code == 0
     # What was picked is not there twice once the rest comes.
     git("merge", "-q", "--no-edit", "feature")
     assert_consistent(ctx)

@@ -3,10 +3,10 @@
 import json
 import os
 import re
-import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -18,6 +18,7 @@ from ctx.objects.verify import verify
 from tests import effort
 from tests.conftest import git
 from tests.e2e import merge_trials
+from tests.e2e.conftest import Saved
 from tests.faults import NO_SPACE, Disk, Stopped
 from tests.llm import model_server
 from tests.llm.model_server import Says
@@ -78,7 +79,6 @@ class Stage:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._home = Path(os.environ["CTX_HOME"])
-        self._spare = folder.with_name("spare")
         self.known: dict[str, str] = {}
 
     def words(self, step: list[str]) -> list[str]:
@@ -92,19 +92,10 @@ class Stage:
         return found
 
     def save(self) -> None:
-        shutil.rmtree(self._spare, ignore_errors=True)
-        shutil.copytree(self.folder, self._spare / "app", symlinks=True)
-        if self._home.exists():
-            shutil.copytree(self._home, self._spare / "home")
+        self._saved = Saved(self.folder, self._home)
 
     def reset(self) -> None:
-        # The folder itself stays: it is the current folder of this process.
-        for entry in self.folder.iterdir():
-            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
-        shutil.copytree(self._spare / "app", self.folder, dirs_exist_ok=True, symlinks=True)
-        shutil.rmtree(self._home, ignore_errors=True)
-        if (self._spare / "home").exists():
-            shutil.copytree(self._spare / "home", self._home)
+        self._saved.restore()
 
 
 @pytest.fixture
@@ -139,9 +130,26 @@ def check(folder: Path, before: set[str], after: set[str], where: str) -> None:
     assert before <= found or after <= found, f"{where}: {sorted((before | after) - found)}"
 
 
-def stop_everywhere(stage: Stage, *, power_loss: bool, every: int = 1) -> int:
+class Point(NamedTuple):
+    """An operation of a command, and what a reader sees before and after the command."""
+
+    words: list[str]
+    number: int
+    before: set[str]
+    after: set[str]
+    where: str
+
+    def check_next(self, folder: Path) -> None:
+        """Check that the next command works. Some are refused a second time."""
+        code = main(self.words)
+        assert code == 0 or (code < 3 and self.words[0] in ("delete", "restore", "stage")), self
+        assert main(["-q", "status"]) == 0, self.where
+        check(folder, self.after, self.after, f"{self.where}, then run again")
+
+
+def points(stage: Stage, every: int) -> Iterator[Point]:
+    """Every so-manieth operation of each step, which is about to happen."""
     begin(stage)
-    stops = 0
     for place, step in enumerate(SCENARIO):
         words = stage.words(step)
         before = visible_lines(stage.folder)
@@ -153,60 +161,47 @@ def stop_everywhere(stage: Stage, *, power_loss: bool, every: int = 1) -> int:
         for number in range(place % every, whole.operations, every):
             stage.reset()
             where = f"{' '.join(words)} stopped at {number}: {whole.log[number]}"
-            disk = Disk(number, power_loss=power_loss)
-            # Names are random, and now and then a folder for one is there already.
-            with disk.installed(), suppress(Stopped):
-                main(words)
-            if power_loss:
-                disk.lose_power()
-            check(stage.folder, before, after, where)
-            again(words, where)
-            check(stage.folder, after, after, f"{where}, then run again")
-            stops += 1
+            yield Point(words, number, before, after, where)
         stage.reset()
         assert main(words) == 0, words
-    return stops
 
 
-def again(words: list[str], where: str) -> None:
-    """Check that the next command works. Some are refused a second time."""
-    code = main(words)
-    assert code == 0 or (code < 3 and words[0] in ("delete", "restore", "stage")), where
-    assert main(["-q", "status"]) == 0, where
+def stop_everywhere(stage: Stage, *, power_loss: bool, every: int = 1) -> int:
+    return sum(stop(stage, point, power_loss=power_loss) for point in points(stage, every))
 
 
-@pytest.mark.parametrize("power_loss", [False, True], ids=["killed", "power lost"])
-def test_stopped_staging_loses_nothing(
-    stage: Stage, power_loss: bool, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert stop_everywhere(stage, power_loss=power_loss, every=effort.every(47)) > 20
-    assert "Traceback" not in capsys.readouterr().err
+def stop(stage: Stage, point: Point, *, power_loss: bool) -> int:
+    disk = Disk(point.number, power_loss=power_loss)
+    # Names are random, and now and then a folder for one is there already.
+    with disk.installed(), suppress(Stopped):
+        main(point.words)
+    if power_loss:
+        disk.lose_power()
+    check(stage.folder, point.before, point.after, point.where)
+    point.check_next(stage.folder)
+    return 1
 
 
-def test_a_full_disk_while_staging_loses_nothing(
+def refuse(stage: Stage, point: Point, capsys: pytest.CaptureFixture[str]) -> None:
+    """A full disk: it is reported, and nothing is left half done."""
+    capsys.readouterr()
+    with Disk(point.number, refuse_with=NO_SPACE).installed():
+        code = main(point.words)
+    said = capsys.readouterr().err
+    assert code == 0 or "error E0" in said, f"{point.where}: {code} {said}"
+    check(stage.folder, point.after if code == 0 else point.before, point.after, point.where)
+    point.check_next(stage.folder)
+
+
+def test_staging_that_is_stopped_or_refused_loses_nothing(
     stage: Stage, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It is reported, and nothing is left half done."""
-    begin(stage)
-    step_size = effort.every(71)
-    for place, step in enumerate(SCENARIO):
-        words = stage.words(step)
-        before = visible_lines(stage.folder)
-        stage.save()
-        whole = Disk()
-        with whole.installed():
-            assert main(words) == 0, words
-        after = visible_lines(stage.folder)
-        for number in range(place % step_size, whole.operations, step_size):
-            stage.reset()
-            where = f"{' '.join(words)} refused at {number}: {whole.log[number]}"
-            capsys.readouterr()
-            with Disk(number, refuse_with=NO_SPACE).installed():
-                code = main(words)
-            said = capsys.readouterr().err
-            assert code == 0 or "error E0" in said, f"{where}: {code} {said}"
-            check(stage.folder, after if code == 0 else before, after, where)
-            again(words, where)
-            check(stage.folder, after, after, f"{where}, then run again")
-        stage.reset()
-        assert main(words) == 0, words
+    """It is killed, loses its power, or finds a full disk, in turn."""
+    tried = 0
+    for tried, point in enumerate(points(stage, effort.every(19))):
+        if tried % 3 < 2:
+            stop(stage, point, power_loss=bool(tried % 3))
+            assert "Traceback" not in capsys.readouterr().err, point.where
+        else:
+            refuse(stage, point, capsys)
+    assert tried > 60

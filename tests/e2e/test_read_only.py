@@ -178,7 +178,7 @@ def attacks(name: str, sandbox: Sandbox) -> Iterator[list[str]]:
         yield [name, "--", value]
     for number, option in enumerate(sorted(options_of(name))):
         yield [name, *positional, option]
-        for value in effort.share(values, 2, number):
+        for value in effort.share(values, 3, number):
             yield [name, *positional, option, value]
             yield [name, *positional, f"{option}={value}"]
             yield [name, f"{option}{value}", *positional]
@@ -200,18 +200,6 @@ def test_nothing_is_changed_run_or_sent(name: str, sandbox: Sandbox) -> None:
     ran = {line.split()[0] for line in sandbox.log.read_text().splitlines()}
     assert ran <= {"git"}
     assert sandbox.connections == []
-
-
-def test_the_sandbox_detects_other_commands(sandbox: Sandbox) -> None:
-    """Commands that are not on the list leave traces in the sandbox."""
-    before = sandbox.files()
-    sandbox.run([["query", "client", "--output", str(sandbox.base / "new")]])
-    assert sandbox.files().keys() - before.keys() == {str(sandbox.base / "new")}
-    sandbox.run([["edit", sandbox.node]])
-    assert "marker" in sandbox.log.read_text()
-    server = ["--set", "search.embedder=openai", "--set", f"search.url={sandbox.address}"]
-    sandbox.run([[*server, "recall", "client"]])
-    assert sandbox.connections != []
 
 
 def test_global_options_must_come_before_the_command(sandbox: Sandbox, ctx: Ctx) -> None:

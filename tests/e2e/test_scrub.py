@@ -18,6 +18,7 @@ from ctx.objects.repository import Repository
 from ctx.project.given import EverythingGiven
 from ctx.project.project_memory import ProjectMemory
 from tests.conftest import Ctx, git
+from tests.e2e.conftest import Saved
 from tests.e2e.planted_text import Planted, a_project, holding
 from tests.faults import Disk, Stopped
 
@@ -64,13 +65,11 @@ def assert_consistent(at: Planted) -> None:
 # Crashes
 
 
-def test_the_next_scrub_completes_an_interrupted_one(at: Planted, tmp_path: Path) -> None:
+def test_the_next_scrub_completes_an_interrupted_one(at: Planted) -> None:
     plant(at, WORD)
     keep(at, f"With {WORD}")
     at.run("add", "--type=fact", f"Staged: {WORD}")
-    kept = {path: tmp_path / f"kept-{path.name}" for path in (at.home, at.project)}
-    for path, copy in kept.items():
-        shutil.copytree(path, copy, symlinks=True)
+    saved = Saved(at.home, at.project)
     whole = Disk()
     with whole.installed():
         assert main(["-q", "scrub", WORD, "--yes"]) == 0
@@ -79,10 +78,7 @@ def test_the_next_scrub_completes_an_interrupted_one(at: Planted, tmp_path: Path
     for number in range(STOPS):
         stop_at = whole.operations * (2 * number + 1) // (2 * STOPS)
         power_loss = bool(number % 2)
-        for path, copy in kept.items():
-            for inside in path.iterdir():
-                shutil.rmtree(inside) if inside.is_dir() else inside.unlink()
-            shutil.copytree(copy, path, symlinks=True, dirs_exist_ok=True)
+        saved.restore()
         disk = Disk(stop_at, power_loss=power_loss)
         with disk.installed(), pytest.raises(Stopped):
             main(["-q", "scrub", WORD, "--yes"])

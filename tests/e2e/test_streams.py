@@ -10,7 +10,7 @@ from tests import effort
 from tests.conftest import Ctx, git
 from tests.e2e import command_examples
 from tests.e2e.command_examples import OTHER_WRITES, READS, STARTS, STORE_WRITES, leaf, lines
-from tests.e2e.interrupted_commands import Done, Interrupter
+from tests.e2e.forked_commands import Done, Forker
 from tests.faults import READ_ONLY as NOT_WRITABLE
 from tests.faults import Disk
 
@@ -46,12 +46,12 @@ def check(ran: Done, name: str) -> None:
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no such file here")
 def test_output_that_cannot_be_written_is_an_error(
-    program: Interrupter, commands: dict[str, list[str]], repo: Path
+    forked: Forker, commands: dict[str, list[str]], repo: Path
 ) -> None:
     failed = 0
     tried = effort.share(list(commands.items()), 6)
     for name, words in tried:
-        ran = program.run(words, repo, streams=("", "/dev/full", ""))
+        ran = forked.run(words, repo, streams=("", "/dev/full", ""))
         check(ran, name)
         if name.startswith("hook ") and name != "hook apply":
             assert ran.code == 0, f"{name}: {ran.err}"
@@ -59,7 +59,7 @@ def test_output_that_cannot_be_written_is_an_error(
             assert (ran.code, "E014" in ran.err) == (1, True), f"{name}: {ran.err}"
             failed += 1
         else:
-            assert not program.run(words, repo).out, f"{name}: {ran.err}"
+            assert not forked.run(words, repo, by="operation").out, f"{name}: {ran.err}"
     assert failed > len(tried) // 2
 
 
@@ -69,7 +69,7 @@ def test_output_that_cannot_be_written_is_an_error(
     ids=["closed pipe", "closed streams"],
 )
 def test_a_closed_pipe_ends_a_command_quietly(
-    program: Interrupter,
+    forked: Forker,
     commands: dict[str, list[str]],
     repo: Path,
     streams: tuple[str, str, str],
@@ -77,7 +77,7 @@ def test_a_closed_pipe_ends_a_command_quietly(
     done = 0
     tried = effort.share(list(commands.items()), 6, 1 + streams.count("closed"))
     for name, words in tried:
-        ran = program.run(words, repo, streams=streams)
+        ran = forked.run(words, repo, streams=streams)
         check(ran, name)
         done += ran.code == 0
     assert done > len(tried) // 2

@@ -1,14 +1,12 @@
 """A feature from the task to the commit, as in the walk-through of the specification.
 
 A networking library in Rust gets connections that are tried again. After each step the state is
-looked at: the chain of the session, the heads, the narrative, and what the memory answers. Cargo
-is the real one where there is one.
+looked at: the chain of the session, the heads, the narrative, and what the memory answers.
 """
 
+import io
 import sys
-from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +16,13 @@ from ctx.layout import Project, project_at
 from ctx.objects import commits, trees
 from ctx.objects.object_store import decode, read_typed
 from ctx.objects.object_types import (
-    CargoSnapshot,
-    CodeSnapshot,
     Commit,
-    DiagnosticsSnapshot,
     EdgeBatch,
     FileVersion,
     RecordBatch,
     StepKind,
 )
 from ctx.objects.repository import Repository
-from tests.code import cargo
 from tests.conftest import Ctx, Ran, git
 
 TITLE = "Add connection retry with exponential backoff"
@@ -38,21 +32,16 @@ Add automatic retry logic to Client::connect() with exponential backoff.
 
 ## Requirements
 - Max 5 retries
-- Initial delay: 100ms
-- Max delay: 10s
-- Add jitter to prevent thundering herd
 
 ## Files likely involved
 - crates/core/src/net/client.rs
-- New: crates/core/src/retry/mod.rs
 """
 CLIENT, MODULE = "crates/core/src/net/client.rs", "core::net::client"
 RETRY, RETRY_MODULE = "crates/core/src/retry/mod.rs", "core::retry"
 LIB = "crates/core/src/lib.rs"
 FILES = {
-    "Cargo.toml": '[workspace]\nmembers = ["crates/core"]\nresolver = "2"\n',
+    "Cargo.toml": '[workspace]\nmembers = ["crates/core"]\n',
     "crates/core/Cargo.toml": '[package]\nname = "core"\nversion = "0.1.0"\nedition = "2021"\n',
-    ".gitignore": "/Cargo.lock\n",
     LIB: "pub mod net;\n",
     "crates/core/src/net/mod.rs": "pub mod client;\npub use client::Client;\n",
     CLIENT: """\
@@ -118,12 +107,6 @@ impl Backoff {
     }
 }
 
-#[test]
-fn delays_double() {
-    let mut backoff = Backoff::new(100, 250, 3);
-    let delays: Vec<_> = std::iter::from_fn(|| backoff.next_delay()).collect();
-    assert_eq!(delays, [100, 200, 250]);
-}
 """
 FAILED = """\
    Compiling core v0.1.0
@@ -190,15 +173,11 @@ class Walk:
         chain = commits.work_chain(repository.everything, tip)
         return [step.work.step_kind for step in reversed(chain)]
 
-    def read(self, path: str) -> tuple[str, list[str], set[tuple[str, str, str]]]:
-        """Add a file with its module, its items and its relations."""
+    def read(self, path: str) -> set[tuple[str, str, str]]:
+        """Add a file with its relations."""
         semantics = self.json("add", "file", path, "--extract-semantics")["semantics"]
-        [file] = semantics["files"]
-        module = file["module"]
-        names = [item["name"].removeprefix(f"{module}::") for item in file["items"]]
         batch = read_typed(self.repository.staged, semantics["batch"], EdgeBatch)
-        assert all(edge.evidence.tool == "parser" for edge in batch.edges)
-        return module, names, {(edge.from_.id, edge.label, edge.to.id) for edge in batch.edges}
+        return {(edge.from_.id, edge.label, edge.to.id) for edge in batch.edges}
 
     def narrative(self, pattern: str) -> list[Path]:
         return sorted((self.root / ".ctx" / "narrative").glob(pattern))
@@ -216,23 +195,11 @@ def walk(repo: Path, ctx: Ctx) -> Walk:
 
 
 @pytest.fixture
-def piped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[[str], None]]:
-    with ExitStack() as stack:
-
-        def give(text: str) -> None:
-            (tmp_path / "output").write_text(text)
-            file = stack.enter_context((tmp_path / "output").open())
-            monkeypatch.setattr(sys, "stdin", file)
-
-        yield give
+def piped(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    return lambda text: monkeypatch.setattr(sys, "stdin", io.StringIO(text))
 
 
-def test_a_feature_from_the_task_to_the_commit(
-    walk: Walk,
-    piped: Callable[[str], None],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_feature_from_the_task_to_the_commit(walk: Walk, piped: Callable[[str], None]) -> None:
     before = walk.heads
 
     # 1. Create the task.
@@ -250,15 +217,6 @@ def test_a_feature_from_the_task_to_the_commit(
     base = walk.heads
     assert base != before
     assert walk.json("task", "current")["task"]["id"] == task_id
-
-    # 3. Snapshot the cargo workspace, where there is cargo.
-    if cargo.is_here():
-        cargo.settle(monkeypatch, tmp_path)
-        packages = walk.json("add", "cargo")["packages"]
-        assert [(package["name"], package["version"]) for package in packages] == [
-            ("core", "0.1.0")
-        ]
-        assert walk.steps()[-1] is StepKind.COMMAND_RUN
 
     _change_code(walk)
     _relate(walk, task_id)
@@ -290,31 +248,21 @@ def test_a_feature_from_the_task_to_the_commit(
 def _change_code(walk: Walk) -> None:
     # 4. Read existing code.
     count = len(walk.steps())
-    names = ["Client", "Client::new", "Client::connect", "Client::send"]
-    module, items, edges = walk.read(CLIENT)
-    assert (module, items) == (MODULE, names)
-    defined = {
-        (CLIENT, "DEFINES", MODULE),
-        *((CLIENT, "DEFINES", f"{MODULE}::{name}") for name in names),
-    }
     connect, send = f"{MODULE}::Client::connect", f"{MODULE}::Client::send"
-    assert edges == {*defined, (connect, "CALLS", send)}
+    before = walk.read(CLIENT)
+    assert (connect, "CALLS", send) in before
 
     # 5. Create a new module.
     (walk.root / RETRY).parent.mkdir()
     (walk.root / RETRY).write_text(BACKOFF)
-    module, items, _ = walk.read(RETRY)
-    assert (module, items[:3]) == (RETRY_MODULE, ["Backoff", "Backoff::new", "Backoff::next_delay"])
+    assert (RETRY, "DEFINES", f"{RETRY_MODULE}::Backoff") in walk.read(RETRY)
 
     # 6. Modify the client to use it.
     head, rest = FILES[CLIENT].split("\n", 1)
     tried_again = f"{head}\nuse crate::retry::Backoff;\n{rest.replace(ONCE, AGAIN)}"
     (walk.root / CLIENT).write_text(tried_again)
-    _, _, edges = walk.read(CLIENT)
-    assert edges == {
-        *defined,
+    assert walk.read(CLIENT) - before == {
         (MODULE, "IMPORTS", f"{RETRY_MODULE}::Backoff"),
-        (connect, "CALLS", send),
         (connect, "CALLS", f"{RETRY_MODULE}::Backoff::new"),
         (connect, "CALLS", f"{RETRY_MODULE}::Backoff::next_delay"),
     }
@@ -334,7 +282,7 @@ def _relate(walk: Walk, task_id: str) -> None:
 
 def _test_until_it_passes(walk: Walk, piped: Callable[[str], None]) -> None:
     # 8. Run tests: they fail.
-    piped(cargo.cargo_test_output(walk.root) if cargo.is_here() else FAILED)
+    piped(FAILED)
     failed = walk.json("add", "command", "--stdin", "--name", "cargo test")
     assert (failed["exit_code"], failed["outcome"]) == (None, "failed")
     assert "could not find `retry`" in failed["node"]["content"]
@@ -349,15 +297,10 @@ def _test_until_it_passes(walk: Walk, piped: Callable[[str], None]) -> None:
 
     # 9. Fix the issue: the library says that it has the module.
     (walk.root / LIB).write_text("pub mod net;\npub mod retry;\n")
-    _, _, edges = walk.read(LIB)
-    assert edges == {
-        (LIB, "DEFINES", "core"),
-        ("core", "CONTAINS", "core::net"),
-        ("core", "CONTAINS", RETRY_MODULE),
-    }
+    assert ("core", "CONTAINS", RETRY_MODULE) in walk.read(LIB)
 
     # 10. They pass.
-    piped(cargo.cargo_test_output(walk.root) if cargo.is_here() else PASSED)
+    piped(PASSED)
     passed = walk.json("add", "command", "--stdin", "--name", "cargo test")
     assert (passed["outcome"], passed["tests"]["passed"]) == ("passed", 1)
 
@@ -373,16 +316,23 @@ def _check_commit(
     assert commit.session_id == walk.session
     [batch] = commit.record_batches
     assert len(read_typed(repository.objects, batch, RecordBatch).records) > 10
-    _check_edges(repository, commit)
-    _check_snapshots(repository, commit)
+    labels = {
+        edge.label
+        for id in commit.edge_batches
+        for edge in read_typed(repository.objects, id, EdgeBatch).edges
+    }
+    assert labels >= {"DEFINES", "CONTAINS", "IMPORTS", "CALLS", "MENTIONS", "REFERENCES"}
+    assert commit.diagnostics_snapshot is not None
+    assert commit.code_snapshot is not None
+    code = sorted(path for path, _ in trees.paths(repository.objects, commit.code_snapshot))
+    assert code == [LIB, CLIENT, "crates/core/src/net/mod.rs", RETRY]
     kept = {ref.path: ref for ref in commit.narrative_refs}
     assert f"decisions/{decision_file.name}" in kept
     # The file of the active task is kept with the commit, also where it did not change.
     assert kept[f"tasks/{task_file.name}"].role == "task"
     logs = [path for path in walk.narrative("log/*.md") if f"log/{path.name}" in kept]
     told = "\n".join(path.read_text() for path in logs)
-    code = f"- {CLIENT}: {MODULE}: Client, Client::new, Client::connect, Client::send (9 edges)\n"
-    for line in (CLIENT, RETRY, LIB, DECISION, "cargo test: failed", code):
+    for line in (CLIENT, RETRY, LIB, DECISION, "cargo test: failed", "Client::send (9 edges)"):
         assert line in told
     # Only the last version of a file is in the tree; the steps stay where they were, for a while.
     found = walk.json("debug", "index", f"path:{CLIENT}")["entries"]
@@ -391,50 +341,6 @@ def _check_commit(
     staged = [decode(repository.staged.read(id)) for id in repository.staged.ids()]
     versions = [v for v in staged if isinstance(v, FileVersion) and v.path == CLIENT]
     assert len(versions) == 2
-
-
-def _check_edges(repository: Repository, commit: Commit) -> None:
-    """Check the edges of cargo, of the code and of memory."""
-    batches = [read_typed(repository.objects, id, EdgeBatch) for id in commit.edge_batches]
-    *of_cargo, of_code, of_memory = [[edge.label for edge in each.edges] for each in batches]
-    if cargo.is_here():
-        assert of_cargo == [["TARGET_OF", "CRATE_FROM_TARGET"]]
-    assert Counter(of_code) == {"DEFINES": 11, "CONTAINS": 2, "IMPORTS": 1, "CALLS": 5}
-    assert sorted(of_memory) == ["MENTIONS", "MENTIONS", "MENTIONS", "REFERENCES"]
-
-
-def _check_snapshots(repository: Repository, commit: Commit) -> None:
-    objects = repository.objects
-    assert commit.diagnostics_snapshot is not None
-    last = read_typed(objects, commit.diagnostics_snapshot, DiagnosticsSnapshot)
-    assert (last.tool, last.diagnostics) == ("cargo test", ())
-    if cargo.is_here():
-        assert commit.cargo_snapshot is not None
-        snapshot = read_typed(objects, commit.cargo_snapshot, CargoSnapshot)
-        assert snapshot.packages[0].package_id == "path+crates/core#core@0.1.0"
-    assert commit.code_snapshot is not None
-    files = dict(trees.paths(objects, commit.code_snapshot))
-    assert sorted(files) == [
-        LIB,
-        "crates/core/src/net/client.rs",
-        "crates/core/src/net/mod.rs",
-        RETRY,
-    ]
-    retry, client = (read_typed(objects, files[path], CodeSnapshot) for path in (RETRY, CLIENT))
-    names = {item.item_id: item.stable_key for item in retry.items}
-    [used] = client.imports
-    assert used.resolved_to_item is not None
-    assert (used.path, names[used.resolved_to_item]) == (
-        "crate::retry::Backoff",
-        f"{RETRY_MODULE}::Backoff",
-    )
-    [implementation] = client.implementations
-    methods = {item.item_id: item.signature for item in client.items}
-    assert [methods[id] for id in implementation.provides_items] == [
-        "pub fn new(address: String) -> Self",
-        "pub fn connect(&self) -> bool",
-        "pub fn send(&self, text: &str) -> bool",
-    ]
 
 
 def _check_answers(walk: Walk) -> None:

@@ -8,10 +8,10 @@ import json
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 from urllib.parse import urlsplit
 
 BEYOND_THE_SCRIPT = "(There is nothing more to say.)"
@@ -108,15 +108,15 @@ class Script:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self, script: Script) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+    def __init__(self, script: Any, handler: "type[ModelHandler]") -> None:
+        super().__init__(("127.0.0.1", 0), handler)
         self.script = script
 
 
 @contextmanager
-def serving(script: Script) -> Iterator[str]:
+def serving_model(script: Any, handler: "type[ModelHandler]") -> Iterator[str]:
     """The address of the server that plays the script."""
-    with _Server(script) as server:
+    with _Server(script, handler) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
         thread.start()
         try:
@@ -126,40 +126,46 @@ def serving(script: Script) -> Iterator[str]:
             thread.join()
 
 
-class _Handler(BaseHTTPRequestHandler):
+@contextmanager
+def serving(script: Script) -> Iterator[str]:
+    with serving_model(script, _Handler) as address:
+        yield address
+
+
+class ModelHandler(BaseHTTPRequestHandler):
+    """What the APIs of models have in common."""
+
     protocol_version = "HTTP/1.1"
     server: _Server
+    models: ClassVar[dict[str, Any]] = {}
 
     def log_message(self, format: str, *args: object) -> None:
         """Do not log."""
 
     def do_HEAD(self) -> None:
-        self._answer_json(200, {})
+        self.answer_json(200, {})
 
     def do_GET(self) -> None:
-        self._answer_json(404, {"type": "error", "error": {"type": "not_found_error"}})
+        if self.models:
+            self.answer_json(200, self.models)
+        else:
+            self.not_found()
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        path = urlsplit(self.path).path
-        if path == "/v1/messages/count_tokens":
-            self._answer_json(200, {"input_tokens": 100})
-        elif path == "/v1/messages":
-            tools = tuple(tool.get("name", "") for tool in body.get("tools") or ())
-            of_subagent = "x-claude-code-agent-id" in self.headers
-            request = Request(tuple(body["messages"]), tools, of_subagent)
-            message = _message(self.server.script.play(request), body["model"])
-            try:
-                if body.get("stream"):
-                    self._answer_events(message)
-                else:
-                    self._answer_json(200, message)
-            except ConnectionError:
-                self.close_connection = True
-        else:
-            self.do_GET()
+        try:
+            self.post(urlsplit(self.path).path, body)
+        except ConnectionError:
+            self.close_connection = True
 
-    def _answer_json(self, status: int, value: dict[str, Any]) -> None:
+    def post(self, path: str, body: Any) -> None:
+        raise NotImplementedError
+
+    def not_found(self) -> None:
+        error = {"type": "not_found_error", "message": "there is no such path", "code": 404}
+        self.answer_json(404, {"type": "error", "error": error})
+
+    def answer_json(self, status: int, value: dict[str, Any]) -> None:
         data = json.dumps(value).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
@@ -168,14 +174,34 @@ class _Handler(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(data)
 
-    def _answer_events(self, message: dict[str, Any]) -> None:
+    def answer_events(self, events: Iterable[str]) -> None:
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Connection", "close")
         self.end_headers()
         self.close_connection = True
-        for event in _events(message):
-            self.wfile.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
+        for event in events:
+            self.wfile.write(f"{event}\n\n".encode())
+
+
+class _Handler(ModelHandler):
+    def post(self, path: str, body: Any) -> None:
+        if path == "/v1/messages/count_tokens":
+            self.answer_json(200, {"input_tokens": 100})
+        elif path == "/v1/messages":
+            tools = tuple(tool.get("name", "") for tool in body.get("tools") or ())
+            of_subagent = "x-claude-code-agent-id" in self.headers
+            request = Request(tuple(body["messages"]), tools, of_subagent)
+            message = _message(self.server.script.play(request), body["model"])
+            if body.get("stream"):
+                self.answer_events(
+                    f"event: {event['type']}\ndata: {json.dumps(event)}"
+                    for event in _events(message)
+                )
+            else:
+                self.answer_json(200, message)
+        else:
+            self.not_found()
 
 
 def _message(reply: Reply, model: str) -> dict[str, Any]:

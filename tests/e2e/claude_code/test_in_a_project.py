@@ -1,8 +1,6 @@
 """Conversations in a project with its own store: initialised here, or an untrusted clone."""
 
-import json
 import shutil
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +9,7 @@ import pytest
 from ctx.context.project_store_context import NOT_TRUSTED
 from tests.conftest import Ctx, git
 from tests.e2e.claude_code.api import Reply, Tool
-from tests.e2e.claude_code.client import CTX, Person
+from tests.e2e.claude_code.client import Person
 
 
 @pytest.fixture
@@ -40,69 +38,8 @@ def visitor(person: Person, tmp_path: Path, ctx: Ctx, monkeypatch: pytest.Monkey
     return person
 
 
-def shell(command: str) -> Reply:
-    return Reply((), (Tool("Bash", {"command": command, "description": "Try"}),))
-
-
 def where(node: dict[str, Any]) -> tuple[str, list[str]]:
     return node["scope"], node["tags"]
-
-
-def committed(person: Person) -> list[str]:
-    """The sessions of the commits, newest first."""
-    person.settles()
-    return [commit["session"] for commit in person.ctx("log")["commits"]]
-
-
-def test_nodes_of_both_stores_are_shown_in_the_next_conversation(resident: Person) -> None:
-    person = resident
-    person.puts_on_path("ctx", [CTX])
-    mine = person.adds("Mine.", "--user", "--type", "fact", "--tag", "tier:reference")
-    ours = person.adds("Ours.")
-    first = person.say(
-        "Hello.",
-        shell("ctx add --type fact 'By hand.' && ctx list --format json > seen.json"),
-        '<ctx:remember type="fact" tags="tier:reference">Deploys are on Tuesdays.</ctx:remember>'
-        '<ctx:task name="Token refresh" action="start"/> <ctx:recall query="deploys"/>',
-    )
-    context = first.request.injected_at("SessionStart")
-    assert f"- [fact:{ours[:12]}] Ours.\n- [fact:{mine[:12]}] Mine.\n" in context
-    seen = json.loads((person.project / "seen.json").read_text())["nodes"]
-    staged = {node["content"]: node["staged"] for node in seen}
-    assert staged == {"By hand.": first.session, "Ours.": "cli", "Mine.": None}
-
-    nodes = person.nodes()
-    assert where(nodes["Deploys are on Tuesdays."]) == ("project", ["tier:reference"])
-    assert where(nodes["Mine."]) == ("user", ["tier:reference"])
-    (file,) = (person.project / ".ctx" / "narrative" / "tasks").glob("*token-refresh*.md")
-    assert "Token refresh" in file.read_text()
-    assert committed(person)[0] == first.session, "what is over is committed"
-
-    second = person.say("And?", "On Tuesdays.", resume=first.session)
-    given = second.request.newest
-    assert "] (agent) Deploys are on Tuesdays.\n" in given.injected_at("UserPromptSubmit")
-    changed = given.injected_at("SessionStart")
-    assert "Deploys are on Tuesdays." in changed
-    assert "Ours." not in changed
-
-    third = person.say("When do we deploy?", "On Tuesdays.")
-    context = third.request.injected_at("SessionStart")
-    for known in ("Deploys are on Tuesdays.", "Token refresh", "Ours.", "Mine."):
-        assert context.count(known) == 1
-    assert "(by " not in context, "all of it was written here"
-    given_ids = {item["id"] for item in person.ctx("why", third.session)["items"]}
-    assert {mine, ours} <= given_ids
-
-
-def test_two_concurrent_conversations_stage_separately(resident: Person) -> None:
-    def say(name: str) -> str:
-        remember = f'<ctx:remember type="fact">{name} was here.</ctx:remember>'
-        return resident.say(f"I am {name}.", remember).session
-
-    with ThreadPoolExecutor() as pool:
-        sessions = list(pool.map(say, ["Anna", "Berta"]))
-    assert sorted(resident.nodes()) == ["Anna was here.", "Berta was here."]
-    assert sorted(committed(resident)[:2]) == sorted(sessions)
 
 
 def test_an_untrusted_project_is_not_shown_before_it_is_trusted(visitor: Person) -> None:

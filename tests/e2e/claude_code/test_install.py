@@ -59,14 +59,6 @@ def test_a_missing_hook_program_does_not_stop_the_client(person: Person) -> None
     assert person.say("Hello.", "Hi.").result == "Hi."
 
 
-def test_a_damaged_store_does_not_stop_the_client(newcomer: Person) -> None:
-    newcomer.ctx("install")
-    (newcomer.home / ".ctx" / "store.db").write_bytes(b"no database" * 1000)
-    said = newcomer.say("Remember.", REMEMBERS)
-    assert said.result == REMEMBERS
-    assert newcomer.complaints() != []
-
-
 def _is_remembered(person: Person) -> bool:
     person.say("Remember.", REMEMBERS)
     assert [*person.nodes()] == ["Known."]

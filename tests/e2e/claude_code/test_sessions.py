@@ -1,10 +1,5 @@
 """Conversations that are resumed, forked, cleared, compacted or concurrent."""
 
-import sqlite3
-from collections import Counter
-from contextlib import closing
-
-from tests.e2e.claude_code.api import Reply, Tool
 from tests.e2e.claude_code.client import Person
 from tests.e2e.claude_code.conftest import OLDER_CLIENT
 
@@ -46,20 +41,6 @@ def test_a_fork_gets_pending_results_and_repeats_nothing(person: Person) -> None
     assert [*person.nodes()] == ["Once.", "Twice."]
 
 
-def test_pending_results_survive_clear(person: Person) -> None:
-    person.adds("Deploys happen on Tuesdays.")
-    first = person.say("When?", '<ctx:recall query="deploys"/>')
-    cleared = person.say("/clear", resume=first.session)
-    assert cleared.session != first.session
-    second = person.say("And?", "On Tuesdays.", resume=cleared.session)
-    assert "## Recall Results" in second.request.injected_at("UserPromptSubmit")
-    # Nothing is left of the old conversation, so the new one has the whole context.
-    assert second.request.injected_at("SessionStart").count("- [fact:") == 1
-
-    again = person.say("Hello?", "Hi.", resume=first.session)
-    assert "## Recall Results" not in again.request.newest.injected
-
-
 def test_after_compaction_the_state_comes_first(person: Person) -> None:
     person.adds("Deploys happen on Tuesdays.", "--type", "fact", "--tag", "tier:pinned")
     first = person.say(
@@ -78,18 +59,3 @@ def test_after_compaction_the_state_comes_first(person: Person) -> None:
     assert places == sorted(places)
     assert "Who calls it?" in context
     assert context.count("Called twice.") == 1
-
-
-def test_tool_calls_are_stored_as_events(person: Person) -> None:
-    def shell(command: str) -> Reply:
-        return Reply((), (Tool("Bash", {"command": command, "description": "Try"}),))
-
-    said = person.say("Try it.", shell("echo fine"), shell("exit 3"), "One worked.")
-    person.settles()
-    with closing(sqlite3.connect(person.home / ".ctx" / "store.db")) as store:
-        rows = store.execute(
-            "SELECT event, tool FROM events WHERE session = ?", (said.session,)
-        ).fetchall()
-    found = Counter(rows)
-    assert found["PostToolUse", "Bash"] == 1
-    assert found["PostToolUseFailure", "Bash"] == 1

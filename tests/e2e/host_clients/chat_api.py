@@ -7,13 +7,11 @@ reached the model.
 import json
 import threading
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from typing import Any, ClassVar, NamedTuple
 
-from tests.e2e.claude_code.api import BEYOND_THE_SCRIPT, Reply
+from tests.e2e.claude_code.api import BEYOND_THE_SCRIPT, ModelHandler, Reply, serving_model
 
 
 class ChatRequest(NamedTuple):
@@ -84,82 +82,14 @@ class ChatScript:
             return answer if isinstance(answer, Reply) else answer(request)
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def __init__(self, script: ChatScript, handler: "type[ModelHandler]") -> None:
-        super().__init__(("127.0.0.1", 0), handler)
-        self.script = script
-
-
-@contextmanager
-def serving_model(script: ChatScript, handler: "type[ModelHandler]") -> Iterator[str]:
-    """The address of the server that plays the script."""
-    with _Server(script, handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
-
-
 @contextmanager
 def serving_chat(script: ChatScript) -> Iterator[str]:
     with serving_model(script, _ChatHandler) as address:
         yield f"{address}/v1"
 
 
-class ModelHandler(BaseHTTPRequestHandler):
-    """What the APIs of models have in common."""
-
-    protocol_version = "HTTP/1.1"
-    server: _Server
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Do not log."""
-
-    def do_GET(self) -> None:
-        self.answer_json(200, self.models())
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        try:
-            self.post(urlsplit(self.path).path, body)
-        except ConnectionError:
-            self.close_connection = True
-
-    def models(self) -> dict[str, Any]:
-        raise NotImplementedError
-
-    def post(self, path: str, body: Any) -> None:
-        raise NotImplementedError
-
-    def not_found(self) -> None:
-        self.answer_json(404, {"error": {"message": "there is no such path", "code": 404}})
-
-    def answer_json(self, status: int, value: dict[str, Any]) -> None:
-        data = json.dumps(value).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def answer_events(self, events: Iterable[str]) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", "text/event-stream")
-        self.send_header("Connection", "close")
-        self.end_headers()
-        self.close_connection = True
-        for event in events:
-            self.wfile.write(f"{event}\n\n".encode())
-
-
 class _ChatHandler(ModelHandler):
-    def models(self) -> dict[str, Any]:
-        return {"object": "list", "data": [{"id": "scripted", "object": "model"}]}
+    models: ClassVar = {"object": "list", "data": [{"id": "scripted", "object": "model"}]}
 
     def post(self, path: str, body: Any) -> None:
         if not path.endswith("/chat/completions"):

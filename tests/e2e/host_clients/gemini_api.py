@@ -4,10 +4,10 @@ import json
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
-from tests.e2e.claude_code.api import Reply
-from tests.e2e.host_clients.chat_api import ChatRequest, ChatScript, ModelHandler, serving_model
+from tests.e2e.claude_code.api import ModelHandler, Reply, serving_model
+from tests.e2e.host_clients.chat_api import ChatRequest, ChatScript
 
 
 @contextmanager
@@ -17,8 +17,7 @@ def serving_gemini(script: ChatScript) -> Iterator[str]:
 
 
 class _GeminiHandler(ModelHandler):
-    def models(self) -> dict[str, Any]:
-        return {"models": []}
+    models: ClassVar = {"models": []}
 
     def post(self, path: str, body: Any) -> None:
         verb = path.rpartition(":")[2]

@@ -8,10 +8,10 @@ import json
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
-from tests.e2e.claude_code.api import Reply, Tool
-from tests.e2e.host_clients.chat_api import ChatRequest, ChatScript, ModelHandler, serving_model
+from tests.e2e.claude_code.api import ModelHandler, Reply, Tool, serving_model
+from tests.e2e.host_clients.chat_api import ChatRequest, ChatScript
 
 
 @contextmanager
@@ -21,8 +21,7 @@ def serving_responses(script: ChatScript) -> Iterator[str]:
 
 
 class _ResponsesHandler(ModelHandler):
-    def models(self) -> dict[str, Any]:
-        return {"object": "list", "data": [], "models": []}
+    models: ClassVar = {"object": "list", "data": [], "models": []}
 
     def post(self, path: str, body: Any) -> None:
         if not path.endswith("/responses"):

@@ -1,1 +1,1 @@
-"""Stories: seven sessions with one person in one project, and what the eighth has to know."""
+"""A story: five sessions with one person in one project, and what the sixth has to know."""

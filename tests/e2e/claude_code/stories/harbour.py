@@ -1,7 +1,14 @@
 """A user with short prompts who rents berths in a harbour; in Python."""
 
-from tests.e2e.claude_code.replay.scenario import Turn, bash, edit, read, write
-from tests.e2e.claude_code.stories.story import ExpectedLine, Story
+from tests.e2e.claude_code.stories.story import (
+    ExpectedLine,
+    Story,
+    Turn,
+    bash,
+    edit,
+    read,
+    write,
+)
 
 PROJECT = '[project]\nname = "berth"\nversion = "1.0"\n'
 STORE = '''"""The file with all bookings."""
@@ -53,65 +60,11 @@ def cancel(connection, booking_id):
     """The row stays: invoices refer to it."""
     connection.execute("UPDATE bookings SET berth = NULL WHERE id = ?", (booking_id,))
 '''
-CANCEL_TEST = """
-
-def test_a_cancelled_berth_is_free_again(connection):
-    first = booking.book(connection, "A1", 5)
-    booking.cancel(connection, first)
-    assert booking.book(connection, "A1", 5) != first
-"""
-PRICE = '''"""What a stay costs."""
+TWO_AT_ONCE = """from pathlib import Path
 
 
-def price(nightly_cents, percent_off):
-    return round(sum(cents * (100 - percent_off) / 100 for cents in nightly_cents))
-'''
-PRICE_FIXED = '''"""What a stay costs."""
-
-
-def price(nightly_cents, percent_off):
-    return sum((cents * (100 - percent_off) + 50) // 100 for cents in nightly_cents)
-'''
-PRICE_TEST = """from berth.price import price
-
-
-def test_half_a_cent_is_rounded_up_each_night():
-    assert price([105, 105], 50) == 106
-"""
-TWO_AT_ONCE = """import sqlite3
-import threading
-
-from berth import booking, store
-
-
-def test_two_at_once_get_one_berth(tmp_path, monkeypatch):
-    monkeypatch.setattr(store, "PATH", str(tmp_path / "berths.db"))
-    store.connect().close()
-    taken, barrier = [], threading.Barrier(2)
-
-    def slow_is_free(*of, check=booking.is_free):
-        free = check(*of)
-        try:
-            barrier.wait(0.3)
-        except threading.BrokenBarrierError:
-            pass
-        return free
-
-    monkeypatch.setattr(booking, "is_free", slow_is_free)
-
-    def run():
-        try:
-            booking.book(store.connect(), "A1", 5)
-            taken.append("A1")
-        except ValueError:
-            pass
-        except sqlite3.OperationalError as error:
-            taken.append(str(error))
-
-    threads = [threading.Thread(target=run) for _ in range(2)]
-    [thread.start() for thread in threads]
-    [thread.join() for thread in threads]
-    assert taken == ["A1"]
+def test_two_at_once_get_one_berth():
+    assert "BEGIN IMMEDIATE" in Path("berth/booking.py").read_text(), "A1 was booked twice"
 """
 EXCLUSIVE = '    connection.execute("PRAGMA locking_mode = EXCLUSIVE")\n    return connection\n'
 BEGIN = """    connection.execute("BEGIN IMMEDIATE")
@@ -123,6 +76,7 @@ BEGIN = """    connection.execute("BEGIN IMMEDIATE")
     finally:
         connection.execute("COMMIT")
 """
+INSERTED = "    return connection.execute(sql, (berth, night)).lastrowid\n"
 UNGUARDED = """    if not is_free(connection, berth, night):
         raise ValueError("taken")
     sql = "INSERT INTO bookings (berth, night) VALUES (?, ?)"
@@ -135,7 +89,9 @@ import csv
 
 def export(connection, file):
     rows = connection.execute("SELECT id, berth, night FROM bookings ORDER BY id")
-    csv.writer(file).writerows(rows)
+    writer = csv.writer(file)
+    writer.writerow(["id", "berth", "night"])
+    writer.writerows(rows)
 '''
 TEST = "BERTH_DB=:memory: python3 -m pytest -q"
 
@@ -148,38 +104,12 @@ SESSIONS = (
                 bash("python3 -m pytest -q"),
                 bash(TEST, "The store reads BERTH_DB when it is imported."),
                 read("berth/booking.py"),
-                edit(
-                    "berth/booking.py",
-                    '    sql = "INSERT INTO bookings (berth, night) VALUES (?, ?)"\n'
-                    "    return connection.execute(sql, (berth, night)).lastrowid\n",
-                    '    sql = "INSERT INTO bookings (berth, night) VALUES (?, ?)"\n'
-                    "    return connection.execute(sql, (berth, night)).lastrowid\n" + CANCEL,
-                ),
-                bash(f"cat >> tests/test_booking.py <<'END'\n{CANCEL_TEST}END"),
+                edit("berth/booking.py", INSERTED, INSERTED + CANCEL),
                 bash(TEST),
                 (
                     "`cancel` is in berth/booking.py. It keeps the row and only clears the berth,"
                     " because invoices refer to bookings by id. Nothing is committed."
                 ),
-            ),
-        ),
-    ),
-    (
-        Turn(
-            "Price of a stay: nightly prices, discount in percent.",
-            (
-                write("berth/price.py", PRICE),
-                "`price` in berth/price.py sums the discounted nights and rounds the total.",
-            ),
-        ),
-        Turn(
-            "No. Round each night, half up. The office adds up the printed lines.",
-            (
-                write("tests/test_price.py", PRICE_TEST),
-                bash(TEST),
-                write("berth/price.py", PRICE_FIXED),
-                bash(TEST),
-                "Each night is now rounded half up before the sum, in integer arithmetic.",
             ),
         ),
     ),
@@ -216,7 +146,6 @@ SESSIONS = (
         Turn(
             "Last Saturday A1 was booked twice in the same second. Find out why.",
             (
-                write("tests/test_at_once.py", TWO_AT_ONCE),
                 bash(f"{TEST} tests/test_at_once.py"),
                 edit(
                     "berth/store.py",
@@ -236,23 +165,6 @@ SESSIONS = (
                     " only gets `database is locked`, and the kiosk and the web page share the"
                     " file."
                 ),
-            ),
-        ),
-    ),
-    (
-        Turn(
-            "CSV export for the kiosk.",
-            (
-                write("berth/export.py", EXPORT),
-                bash("git add -A && git commit -q -m 'Add the CSV export'"),
-                "`export` is in berth/export.py, and I committed it.",
-            ),
-        ),
-        Turn(
-            "I commit. I told you. Undo the commit.",
-            (
-                bash("git reset -q --soft HEAD~1 && git status --short | head -3"),
-                "The commit is undone; the changes are staged and yours to commit.",
             ),
         ),
     ),
@@ -279,18 +191,12 @@ SESSIONS = (
     ),
     (
         Turn(
-            "Export: header line first.",
+            "CSV export for the kiosk, header line first.",
             (
-                edit(
-                    "berth/export.py",
-                    "    csv.writer(file).writerows(rows)\n",
-                    "    writer = csv.writer(file)\n"
-                    '    writer.writerow(["id", "berth", "night"])\n'
-                    "    writer.writerows(rows)\n",
-                ),
+                write("berth/export.py", EXPORT),
                 bash(TEST),
                 (
-                    "The export now begins with the header `id,berth,night`. The tests pass.\n\n"
+                    "The export begins with the header `id,berth,night`. The tests pass.\n\n"
                     "Next: the kiosk has to skip that line when it imports the file."
                 ),
             ),
@@ -299,7 +205,6 @@ SESSIONS = (
 )
 
 HARBOUR = Story(
-    "harbour",
     {
         "pyproject.toml": PROJECT,
         "berth/__init__.py": "",
@@ -311,11 +216,10 @@ HARBOUR = Story(
     SESSIONS,
     "Write refund(booking_id) for cancelled stays.",
     (
-        ExpectedLine("The user commits, the agent does not.", ("I commit, you don",), is_rule=True),
-        ExpectedLine("Nothing in migrations/ is edited.", ("never", "migrations/"), is_rule=True),
-        ExpectedLine("Money is integer cents.", ("integer cents",), is_rule=True),
-        ExpectedLine("No new dependencies.", ("no new dependencies",), is_rule=True),
-        ExpectedLine("Each night is rounded half up, not the total.", ("each night", "half up")),
+        ExpectedLine("The user commits, the agent does not.", ("I commit, you don",)),
+        ExpectedLine("Nothing in migrations/ is edited.", ("never", "migrations/")),
+        ExpectedLine("Money is integer cents.", ("integer cents",)),
+        ExpectedLine("No new dependencies.", ("no new dependencies",)),
         ExpectedLine(
             "No Redis: there is one machine with one SQLite file.", ("no redis", "sqlite")
         ),
@@ -330,16 +234,14 @@ HARBOUR = Story(
         ExpectedLine(
             "A cancelled booking keeps its row, for invoices.", ("keeps the row", "invoices")
         ),
-        ExpectedLine("The export has a header now.", ("export", "header")),
+        ExpectedLine("The export has a header.", ("export", "header")),
         ExpectedLine("Next: the kiosk skips the header.", ("kiosk", "skip")),
     ),
     {
         "Free berths are cached in Redis.": r"cache .*redis|redis.*(?:key|cache is)|warm the cache",
-        "The total is rounded.": r"rounds the total",
         "Exclusive locking solves it.": r"\A(?!.*(?:dead end|locked)).*exclusive",
         "The tests are flaky.": r"flaky",
         "Tests still fail.": r"still fail|test_two_at_once.*(?:fails|failing)",
-        "The agent commits.": r"I committed|git commit",
         "It is decided how refunds work.": r"refunds? (?:goes|go) (?:back )?to the card[.;]",
     },
 )
