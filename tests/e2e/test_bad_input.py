@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from ctx.layout import project_at
-from ctx.objects import repository, trees
+from ctx.objects import repository
 from ctx.objects.object_store import Kind, Object, blob, id_of, typed
 from ctx.objects.object_types import Commit, Tree, TreeEntry, TreeEntryKind
 from ctx.objects.repository import Repository
@@ -159,31 +159,6 @@ def test_a_linked_narrative_file_is_not_followed(project: Path, ctx: Ctx) -> Non
     (project / ".ctx" / "narrative" / "d.md").symlink_to(diary)
     (project / ".ctx" / "narrative" / "loop.md").symlink_to("loop.md")
     assert ctx("commit", "-m", "Take it", "--format", "json").json["commit"] is None
-
-
-def test_trees_with_too_many_paths_are_refused(
-    project: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(trees, "MOST_PATHS", 10_000)
-    repository = Repository(project_at(str(project)))
-    content = blob(b"x")
-    objects = [content]
-    below, kind = content.id, TreeEntryKind.BLOB
-    for _ in range(30):
-        tree = typed(Tree(tuple(TreeEntry(name, kind, below) for name in "abcdefghij")))
-        objects.append(tree)
-        below, kind = tree.id, TreeEntryKind.TREE
-    (old,) = repository.current()
-    bomb = typed(Commit((old[0],), 2_000_000_000, "Bomb", below))
-    repository.objects.write([*objects, bomb])
-    repository.heads.advance(bomb.id, [old[0]])
-    ran = ctx("debug", "index")
-    assert ran.code == 1
-    assert "error E010" in ran.err
-    assert ctx("debug", "verify").code == 0
-    assert ctx("gc", "--keep-days", "0").code == 0
-    (project / "a.txt").write_text("a")
-    assert ctx("add", "file", "a.txt", "-m", "On").code == 0
 
 
 def test_files_of_a_file_manager_are_ignored(project: Path, ctx: Ctx) -> None:

@@ -11,11 +11,9 @@ import msgspec
 import pytest
 
 from ctx.cli.main import main
-from ctx.ids import ObjectId
 from ctx.layout import project_at
 from ctx.objects import commits, object_index
-from ctx.objects.object_store import Kind, Object, blob, id_of, typed
-from ctx.objects.object_types import Commit, Tree, TreeEntry, TreeEntryKind
+from ctx.objects.object_store import Kind, Object, id_of
 from ctx.objects.repository import Repository
 from ctx.objects.verify import Damage, verify
 from tests import effort
@@ -68,7 +66,7 @@ def kept_files(folder: Path) -> list[Path]:
 def damaged_variants(path: Path) -> Iterator[bytes]:
     whole = path.read_bytes()
     # Every single bit is tried where objects and sealed databases are tested by themselves.
-    step = 1 if "refs" in path.parts else 11 if len(whole) < 2000 else 997
+    step = 1 if "refs" in path.parts else 31 if len(whole) < 2000 else 2999
     for position in range(0, len(whole), step):
         flipped = bytes([whole[position] ^ 0xFF])
         yield whole[:position] + flipped + whole[position + 1 :]
@@ -183,19 +181,6 @@ def test_a_damaged_index_is_rebuilt(project: Path, ctx: Ctx) -> None:
     assert ctx("debug", "verify").code == 0
     shutil.rmtree(project / ".ctx" / "local" / "index")
     assert ctx("debug", "index", "path:a.txt").out == right
-
-
-def test_a_tree_cannot_contain_a_path_out_of_the_project(project: Path, ctx: Ctx) -> None:
-    repository = Repository(project_at(str(project)))
-    content = blob(b"x")
-    tree = typed(Tree((TreeEntry("../../evil", TreeEntryKind.BLOB, content.id),)))
-    (old,) = repository.current()
-    commit = typed(Commit((old[0],), 2_000_000_000, "Evil", tree.id))
-    repository.objects.write([content, tree, commit])
-    repository.heads.advance(ObjectId(commit.id), [old[0]])
-    ran = ctx("debug", "index")
-    assert ran.code == 1
-    assert "E004" in ran.err
 
 
 @pytest.mark.parametrize("what", ["head", "tree", "chain"])

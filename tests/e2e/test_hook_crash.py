@@ -227,7 +227,7 @@ def test_spool_processing_can_be_killed_anywhere(
     changing = {"open", "write", "rename", "unlink", "COMMIT"}
     chance = Random(3)
     steps = [n for n, name in enumerate(names) if name in changing or chance.random() < 0.04]
-    steps = sorted(chance.sample(steps, min(len(steps), effort.times(20))))
+    steps = sorted(chance.sample(steps, min(len(steps), effort.times(14))))
     for step in steps:
         busy.restore()
         assert not killer.run(client, "apply", last=step)

@@ -111,7 +111,7 @@ def test_agent_commands_are_neither_lost_nor_repeated(
     durable = [number for number, name in enumerate(names) if name in ("replace", "COMMIT")]
     others = [number for number, name in enumerate(names) if name in OTHERS]
     chance = Random(5)
-    for step in sorted([*chance.sample(durable, 16), *chance.sample(others, 6)]):
+    for step in sorted([*chance.sample(durable, 11), *chance.sample(others, 4)]):
         busy.restore()
         # How much there is to write differs a little, so that it may come to its end.
         killer.run(client, "apply", last=step)

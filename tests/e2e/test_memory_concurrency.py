@@ -1,7 +1,6 @@
 """Many processes write to one store at once: nothing is lost, and no lock is reported."""
 
 import json
-import sqlite3
 import subprocess
 import sys
 from contextlib import closing
@@ -115,38 +114,3 @@ def test_many_writers_and_two_readers_lose_nothing(
             assert nodes[before][1] == node
     checked = ctx("store", "check")
     assert checked.code == 0, checked.out
-
-
-WRITER_OF_MANY = """
-for number in range(rounds):
-    tell("added", ctx("add", "--type", "fact", f"Node {number} of {name}.")["node"]["id"])
-"""
-
-
-def test_store_commands_lose_nothing_while_others_write(
-    ctx: Ctx, folder: Path, surroundings: Path
-) -> None:
-    """Every reported change is in the store, or in one that a restore set aside."""
-    shared = ctx("add", "--type=fact", "Everybody's.", "--format", "json").json["node"]["id"]
-    place = surroundings / ".ctx"
-    assert ctx("store", "backup", f"{place}/first").code == 0
-    workers = [start(WRITER_OF_MANY, f"w{number}", shared, 5 * ROUNDS) for number in range(4)]
-    rounds = 0
-    while any(worker.poll() is None for worker in workers):
-        for words in (["backup"], ["check"], ["rebuild"], ["restore", f"{place}/first", "--yes"]):
-            ran = ctx("store", *words)
-            assert ran.code == 0, (words, ran.out, ran.err)
-        rounds += 1
-    for worker in workers:
-        _, err = worker.communicate(timeout=LONGEST_S)
-        assert (worker.returncode, err) == (0, "")
-    lines = [line for file in folder.iterdir() for line in file.read_text().splitlines()]
-    told = {json.loads(line)[1] for line in lines}
-    found: set[str] = set()
-    for file in [place / "store.db", *place.glob("store.db.replaced-*Z")]:
-        with closing(sqlite3.connect(file)) as connection:
-            found.update(row[0] for row in connection.execute("SELECT id FROM nodes"))
-    assert rounds > 1
-    assert len(told) == 4 * 5 * ROUNDS
-    assert told <= found
-    assert ctx("store", "check").code == 0

@@ -49,7 +49,7 @@ def test_output_that_cannot_be_written_is_an_error(
     forked: Forker, commands: dict[str, list[str]], repo: Path
 ) -> None:
     failed = 0
-    tried = effort.share(list(commands.items()), 6)
+    tried = effort.share(list(commands.items()), 8)
     for name, words in tried:
         ran = forked.run(words, repo, streams=("", "/dev/full", ""))
         check(ran, name)
@@ -75,7 +75,7 @@ def test_a_closed_pipe_ends_a_command_quietly(
     streams: tuple[str, str, str],
 ) -> None:
     done = 0
-    tried = effort.share(list(commands.items()), 6, 1 + streams.count("closed"))
+    tried = effort.share(list(commands.items()), 8, 1 + streams.count("closed"))
     for name, words in tried:
         ran = forked.run(words, repo, streams=streams)
         check(ran, name)

@@ -142,7 +142,7 @@ doctor
 """
 
 
-@WRONG
+@pytest.mark.parametrize("wall_ms", [MOMENTS["1901"], MOMENTS["20000"]], ids=["1901", "20000"])
 def test_every_command_works_with_a_wrong_clock(wall_ms: int, clocked: Clocked) -> None:
     said = COMMANDS.replace("DAY", clock.iso(0)[:10]).strip().splitlines()
     require_no_failure(clocked.run(wall_ms, *said), ("doctor", "why", "log"))
@@ -182,41 +182,6 @@ def test_sessions_work_with_a_wrong_clock(wall_ms: int, clocked: Clocked) -> Non
     )
     assert SESSION in {each["id"] for each in listed.json["sessions"]}
     assert shown.code == 0
-
-
-@WRONG
-def test_a_record_survives_merge_export_and_import(
-    wall_ms: int, clocked: Clocked, forked: Forker, tmp_path: Path
-) -> None:
-    _, added, *rest = clocked.run(
-        wall_ms, "init", "add --type=fact Wrong --format=json", "commit -m first"
-    )
-    require_no_failure([added, *rest])
-    node = added.json["node"]["id"]
-    git("add", "-A")
-    git("commit", "-qm", "memory")
-    git("clone", "-q", ".", str(tmp_path / "clone"))
-    other = Clocked(tmp_path / "clone", forked, str(tmp_path / "elsewhere"))
-    require_no_failure(other.run(None, "trust -y"))
-    assert "Wrong" in contents(other)
-    # A later change wins, also where the clock is right and says less.
-    require_no_failure(other.run(None, f"update {node} --content Right", "commit -m right"))
-    assert contents(other) == {"Right"}
-    git("add", "-A", cwd=other.folder)
-    git("commit", "-qm", "memory", cwd=other.folder)
-    assert clocked.run(wall_ms, f"tag {node} meanwhile", "commit -m tag")[1].code == 0
-    git("add", "-A")
-    git("commit", "-qm", "tag")
-    git("pull", "-q", "--no-edit", "--no-rebase", str(other.folder), "main")
-    require_no_failure(clocked.run(None, "review accept --all"))
-    assert contents(clocked) == {"Right"}
-    (shown,) = clocked.run(None, f"show {node} --format=json")
-    assert "meanwhile" in shown.json["node"]["tags"]
-    exported = tmp_path / "out.json"
-    require_no_failure(clocked.run(wall_ms, f"export -o {exported}"))
-    apart = Clocked(tmp_path, forked, str(tmp_path / "third"))
-    require_no_failure(apart.run(None, f"import {exported}"))
-    assert contents(apart) == {"Right"}
 
 
 def test_a_wrong_clock_does_not_hide_nodes_and_the_last_change_wins(clocked: Clocked) -> None:
