@@ -83,6 +83,36 @@ def test_formats_of_the_file_are_found_where_a_word_begins() -> None:
             check(f"{before}{secret}'", f"{before}[redacted:{rule}]'")
 
 
+def test_passwords_in_the_forms_that_people_write() -> None:
+    found = "[redacted:password]"
+    for text in (
+        "Change the password from {} to {}.",
+        "I changed it from {} to {}, the root password.",
+        "Use {} as the database password",
+        "log in as bob and password {}",
+        "Password for bob:\n{}\n",
+        "name,password\nbob,{}\nann,{}\n",
+        "| user | password |\n|---|---|\n| bob | {} |\n",
+        "Login: bob / {}",
+        "creds bob:{}",
+        "bob:{}@tcp(127.0.0.1:3306)/db",
+        "get(url, auth=('bob', '{}'))",
+        "pw {}",
+    ):
+        count = text.count("{}")
+        check(text.format(*["Sommer-2024!", "T1ger#lily"][:count]), text.format(*[found] * count))
+    for text in (
+        "The password changed from md5 to bcrypt.",
+        "change the password column from varchar(20) to varchar(64)",
+        "use utf8mb4 as charset, not a password",
+        "name,password\nbob,missing\n",
+        "get(url, auth=(user, 'password'))",
+        "Password:\n  type: string\n",
+        "8 / 2 and user / group",
+    ):
+        check(text, text)
+
+
 def test_values_beside_the_name_of_their_service_are_found() -> None:
     secret = key("", 40, "abcdef0123456789")
     found = "[redacted:service-secret]"

@@ -9,6 +9,7 @@ these signs, from the most to the least certain:
 * **names** (`named_secrets.py`): values that have the name of a secret, as in
   `DB_PASSWORD=…`, `"apiKey": "…"`, `Authorization: Bearer …`, `--token …`;
 * **sentences** (`named_secrets.py`, `spoken_passwords.py`): "the password is …";
+* **forms** (`password_forms.py`): columns of tables, answers to prompts, "from … to …";
 * **HTTP** (`http_secrets.py`): secrets in headers, and in options of programs that send them;
 * **neighbours** (`nearby_secrets.py`): values that look random and stand next to a
   word such as "token" in a sentence;
@@ -41,6 +42,7 @@ from ctx.redaction import (
     http_secrets,
     named_secrets,
     nearby_secrets,
+    password_forms,
     secret_formats,
     service_secrets,
     spoken_passwords,
@@ -154,6 +156,7 @@ _RULES = (
     command_passwords,
     named_secrets,
     spoken_passwords,
+    password_forms,
     http_secrets,
     service_secrets,
 )

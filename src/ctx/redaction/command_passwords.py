@@ -51,6 +51,8 @@ PLACES = (
           rf"\bsmbclient{_ARGUMENTS}-U[ \t]*[\"']?[\w.\\-]{{1,64}}%{_WORD}"),
     PasswordPlace("curl-password", b"curl",
           rf"\bcurl{_ARGUMENTS}(?:-u|--user|--proxy-user)[ \t=]*{_USER}{_WORD}"),
+    PasswordPlace("http-password", b"http", rf"\bhttps?(?!:){_ARGUMENTS}-a[ \t]+{_USER}{_WORD}"),
+    PasswordPlace("openssl-password", b"openssl", rf"\bopenssl{_ARGUMENTS}-k[ \t]+{_WORD}"),
     PasswordPlace("cookie", b"curl",
           rf"\bcurl{_ARGUMENTS}-b[ ]?[\"']?[^\s\"'=;]{{1,64}}=(?P<value>[^\s\"';]{{16,4096}})"),
     PasswordPlace("sudo-password", b"sudo", rf"{_ECHO}{_WORD}[ \t]*\|[ \t]*sudo[ \t]+-S\b"),
@@ -68,7 +70,7 @@ PLACES = (
 # fmt: on
 
 # Most commands have a short option. The search for it starts with a fixed character, so it is fast.
-_OPTION = r"-(?<=[\s\"'`,]-)(?:p|[PawuUS][ \t\"']|b\w*[ \t]|-(?:user|proxy-user)[ =])"
+_OPTION = r"-(?<=[\s\"'`,]-)(?:p|[PakwuUS][ \t\"']|b\w*[ \t]|-(?:user|proxy-user)[ =])"
 _ANCHORS = (b"identified by", b"psk", b":*:")
 _BEFORE, _AFTER, _STEP = 300, 500, 200
 

@@ -1,0 +1,135 @@
+"""Passwords in the forms in which people write them down.
+
+A column of a table, the answer to a prompt, "from … to …", "bob / …", `bob:…@tcp(`. Each form needs
+a sign of its own, and a value that a person could have chosen: letters with digits or odd signs.
+"""
+
+import re
+from collections.abc import Generator, Iterator
+
+from ctx.redaction.entropy import is_placeholder
+from ctx.redaction.scan_text import Page, SecretSpan, compiled
+
+RANK = 1
+
+_WORD = r"(?:pass(?:word|phrase|code|wd)?|pwd?|passwort|kennwort)"
+_VALUE = r"""["'`]?(?P<value>[^\s"'`,|<>]{4,128}?)["'`]?[.,;?)]?(?=\s|\Z)"""
+_OLD = r"""["'`]?(?P<old>[^\s"'`,|<>]{4,128}?)["'`]?"""
+_BETWEEN = r"[^\n.:;=(){}]{0,40}?"
+_FROM_TO = rf"from[ ]{_OLD}[ ]to[ ]{_VALUE}"
+# Before or after a word for a password: what must be there, and the pattern.
+_SENTENCES_BEFORE = (
+    (b"from ", rf"(?i)\b{_FROM_TO}{_BETWEEN}\b{_WORD}\b"),
+    (
+        b" as ",
+        rf"(?i)\b(?:use|using|with|set|enter|try|type)[ ]{_OLD}[ ]as[ ][a-z ]{{0,30}}{_WORD}\b",
+    ),
+    (b"and ", rf"(?i)\band[ ](?:the[ ])?{_WORD}[ ]{_VALUE}"),
+    (b"with ", rf"(?i)\bwith[ ](?:the[ ])?{_WORD}[ ]{_VALUE}"),
+)
+_SENTENCES_AFTER = (
+    (b" from ", rf"(?i)\b{_WORD}\b{_BETWEEN}[ ]{_FROM_TO}"),
+    (b":\n", rf"(?i)(?<!\w){_WORD}(?:[ ]for[ ]\S{{1,64}})?:[ \t]*\n{_VALUE}(?=\s*\n|\s*\Z)"),
+)
+_ALONE = rf"(?i)(?<![^\n,;( ])pwd?[ ]{_VALUE}(?=[ \t]*(?:\n|\Z))"
+# Other signs, and what stands around them.
+_LOGIN_WORDS = tuple(
+    word.encode()
+    for word in "log wifi wi-fi wlan account user admin zugang cred access vpn".split()
+)
+_LOGIN = (
+    r"(?i)\b(?:login|log[ ]in|wi-?fi|wlan|account|user(?:name)?|admin|zugang\w*|cred\w*|access|vpn)"
+    rf"[ ]?[:=]?[ ]+[\w.@-]{{2,64}}[ ]/[ ]{_VALUE}"
+)
+_PAIR = rf"(?i)cred\w*[ :=]+[\w.@-]{{2,64}}:{_VALUE}"
+_CONNECTION = r"[\w.-]{1,64}:(?P<value>[^\s:@\"'`/]{3,128})@(?:tcp|unix)\("
+_ARGUMENTS = (
+    r"(?i)auth\w{0,12}[ \t]*=?[ \t]*\w{0,20}[(\[][ \t]*[\"'][^\"'\n]{1,64}[\"'][ \t]*,[ \t]*"
+    r"[\"'](?P<value>[^\"'\n]{3,128})[\"']"
+)
+_BEFORE, _AFTER = 100, 200
+_COLUMN = r"(?i)\W*(?:\w+[ _-]){0,2}(?:password|passwort|kennwort|passwd|pwd|pw)\W*"
+_HEADING = r"[ \t\"']*[A-Za-z][\w -]{0,30}[ \t\r\"']*"
+# Parts of code, paths, addresses, names of files, something cut short, words.
+_NO_PASSWORD = (
+    r"""[\s()\[\]{}=\\"'<>;]|\A[$%@.-]|/.*/|://|\A[\w-]+\.\w+\Z|\.{3}|\A\W*[A-Za-z]+\W*\Z"""
+)
+
+
+def find(page: Page) -> Iterator[SecretSpan]:
+    lower, table_end = page.lower, 0
+    for at in sorted(page.keywords[b"pass"] + page.keywords[b"pw"] + page.keywords[b"kennwort"]):
+        before, after = lower[max(0, at - 80) : at], lower[at : at + 80]
+        for sign, pattern in _SENTENCES_BEFORE:
+            if sign in before:
+                yield from _search(page, pattern, max(0, at - _BEFORE), at + _AFTER)
+        for sign, pattern in _SENTENCES_AFTER:
+            if sign in after:
+                yield from _search(page, pattern, at, at + _AFTER)
+        if before[-1:] in b"\n,;(":
+            yield from _search(page, _ALONE, at, at + _AFTER)
+        if at >= table_end:
+            table_end = yield from _find_column(page, at)
+    for at in page.keywords[b"cred"]:
+        yield from _search(page, _PAIR, at, at + _AFTER)
+    for at in page.keywords[b"auth"]:
+        if b"(" in lower[at : at + 40]:
+            yield from _search(page, _ARGUMENTS, at, at + _AFTER)
+    for sign, pattern in ((b"@tcp(", _CONNECTION), (b"@unix(", _CONNECTION), (b" / ", _LOGIN)):
+        at = page.raw.find(sign)
+        while at >= 0:
+            start = max(0, at - _BEFORE)
+            if sign != b" / " or _has_login(lower[start:at]):
+                yield from _search(page, pattern, start, at + _AFTER)
+            at = page.raw.find(sign, at + len(sign))
+
+
+def _has_login(before: bytes) -> bool:
+    return any(word in before for word in _LOGIN_WORDS)
+
+
+def _search(page: Page, pattern: str, start: int, end: int) -> Iterator[SecretSpan]:
+    for m in compiled(pattern).finditer(page.text, start, end):
+        for name, value in m.groupdict().items():
+            if _is_chosen(value):
+                yield SecretSpan(*m.span(name), "password", RANK)
+
+
+def _find_column(page: Page, at: int) -> Generator[SecretSpan, None, int]:
+    """Find passwords below a heading, in a table with columns that a sign separates.
+
+    Returns where the table ends.
+    """
+    text = page.text
+    start, end = text.rfind("\n", max(0, at - 400), at) + 1, text.find("\n", at, at + 400)
+    sign = next((sign for sign in "|,;\t" if sign in text[start:end]), "")
+    if end < 0 or not sign:
+        return at
+    names = text[start:end].split(sign)
+    column = text.count(sign, start, at)
+    filled = [name for name in names if name.strip()]
+    is_heading = len(filled) > 1 and all(map(compiled(_HEADING).fullmatch, filled))
+    if not is_heading or not compiled(_COLUMN).fullmatch(names[column]):
+        return at
+    while end >= 0:
+        start = end + 1
+        end = text.find("\n", start)
+        cells = text[start : end if end >= 0 else None].split(sign)
+        if len(cells) != len(names):
+            break
+        value = cells[column].strip(" \t\r\"'")
+        if _is_chosen(value):
+            begin = text.index(value, start + sum(map(len, cells[:column])) + column)
+            yield SecretSpan(begin, begin + len(value), "password", RANK)
+    return start
+
+
+def _is_chosen(value: str) -> bool:
+    """Whether a person may have chosen this: letters, and digits or odd signs among them."""
+    return (
+        len(value) >= 6
+        and re.search("[A-Za-z]", value) is not None
+        and re.search("[0-9!@#$%^&*+?~]", value) is not None
+        and re.search(_NO_PASSWORD, value) is None
+        and not is_placeholder(value)
+    )
