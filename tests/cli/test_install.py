@@ -48,14 +48,6 @@ def umask() -> Iterator[None]:
     os.umask(before)
 
 
-def write_hooks(path: Path, *hooks: dict[str, Any], event: str = "Stop", matcher: str = "") -> str:
-    """Settings with these hooks for one event; the text."""
-    groups = [{"matcher": matcher, "hooks": hooks}]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"hooks": {event: groups}}, indent=2) + "\n")
-    return path.read_text()
-
-
 def running(command: str) -> dict[str, Any]:
     return {"type": "command", "command": command}
 
@@ -161,11 +153,25 @@ def test_what_install_has_made_is_gone_afterwards(
     ctx: Ctx, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where `CLAUDE_CONFIG_DIR` says that the client's folder is another one."""
-    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
+    claude = tmp_path / "claude"
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(claude))
     assert ctx("install").code == 0
-    assert sorted(os.listdir(tmp_path / "claude")) == ["settings.json", "skills"]
+    assert sorted(os.listdir(claude)) == ["settings.json", "skills"]
+    # Taking it out begins with the hooks: the skill alone does no harm.
+    before = tree(claude)
+    (home / ".ctx" / "backups").write_text("in the way")
+    assert ctx("uninstall") == (
+        1,
+        "",
+        (
+            f"error E014: File exists while changing {claude}/settings.json"
+            f" ({home}/.ctx/backups).\n  R{TAKE_OUT_BY_HAND[1:]}.\n"
+        ),
+    )
+    assert tree(claude) == before
+    (home / ".ctx" / "backups").unlink()
     assert ctx("uninstall").code == 0
-    assert not (tmp_path / "claude").exists()
+    assert not claude.exists()
     assert os.listdir(home) == [".ctx"]
 
 
@@ -190,26 +196,20 @@ def test_a_dry_run_changes_nothing(ctx: Ctx, home: Path) -> None:
     )
     assert ctx("uninstall", "--dry-run").out == "Nothing to remove.\n"
     assert tree(home) == before
-
-
-def test_a_dry_run_of_taking_it_out(ctx: Ctx, home: Path) -> None:
+    # So does a dry run of taking it out.
     ours = json.dumps({"type": "command", "command": "ctx hook stop"})
-    settings = home / ".claude" / "settings.json"
-    settings.parent.mkdir()
     settings.write_text('{"a": 1,\n "hooks": {"Stop": [{"hooks": [%s]}]}}\n' % ours)  # noqa: UP031
     before = tree(home)
-    assert ctx("uninstall", "--dry-run") == (
-        0,
-        (
-            f'--- {settings}\n+++ {settings}\n@@ -1,2 +1 @@\n-{{"a": 1,\n'
-            f'- "hooks": {{"Stop": [{{"hooks": [{ours}]}}]}}}}\n'
-            '+{"a": 1}\n'
-            "\n"
-            "Nothing changed. Planned changes:\n"
-            "  Skill  ~/.claude/skills/ctx/SKILL.md  missing\n"
-            "  Hooks  ~/.claude/settings.json        removed\n"
-        ),
-        "",
+    ran = ctx("uninstall", "--dry-run")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out == (
+        f'--- {settings}\n+++ {settings}\n@@ -1,2 +1 @@\n-{{"a": 1,\n'
+        f'- "hooks": {{"Stop": [{{"hooks": [{ours}]}}]}}}}\n'
+        '+{"a": 1}\n'
+        "\n"
+        "Nothing changed. Planned changes:\n"
+        "  Skill  ~/.claude/skills/ctx/SKILL.md  missing\n"
+        "  Hooks  ~/.claude/settings.json        removed\n"
     )
     assert tree(home) == before
 
@@ -248,19 +248,23 @@ def test_only_what_every_client_knows(ctx: Ctx, home: Path, binaries: Path) -> N
     old = home / ".claude" / "local"
     old.mkdir(parents=True)
     program(old / "claude", 'echo "2.0.47 (Claude Code)"')
-    printed = ctx("install", "--print", "--format", "json").json
+    words = ("--set", "context.budget=6000", "install", "--print", "--format", "json")
+    printed = ctx(*words).json
     assert [client["version"] for client in printed["clients"]] == ["2.1.325", "2.0.47"]
     assert "PostToolUseFailure" not in printed["settings"]["hooks"]
-
-
-def test_a_large_context_is_registered_in_parts(ctx: Ctx, home: Path) -> None:
-    words = ("--set", "context.budget=6000", "install", "--print", "--format", "json")
-    [group] = ctx(*words).json["settings"]["hooks"]["SessionStart"]
+    # A large context is registered in parts.
+    [group] = printed["settings"]["hooks"]["SessionStart"]
     assert group["hooks"] == [
         entry("session-start"),
         entry("session-start --part 2"),
         entry("session-start --part 3"),
     ]
+    program(binaries / "ctx", f"echo 'ctx {__version__}'")
+    program(binaries / "claude", "exit 1")
+    assert ctx("install", "--dry-run").err == (
+        f"warning: The version of {binaries}/claude is unknown: it gets only the hooks "
+        "that all versions support.\n"
+    )
 
 
 TAKE_OUT_BY_HAND = (
@@ -268,34 +272,25 @@ TAKE_OUT_BY_HAND = (
 )
 
 
-@pytest.mark.parametrize(
-    ("command", "by_hand"),
-    [
-        ("install", "add the hooks by hand: `ctx install --print` shows them"),
-        ("uninstall", TAKE_OUT_BY_HAND),
-    ],
-)
-def test_settings_that_cannot_be_read_are_left_alone(
-    ctx: Ctx, home: Path, command: str, by_hand: str
-) -> None:
+def test_settings_that_cannot_be_read_are_left_alone(ctx: Ctx, home: Path) -> None:
     settings = home / ".claude" / "settings.json"
     settings.parent.mkdir()
     settings.write_text('{\n  "model": opus\n}\n')
     before = tree(home)
-    assert ctx(command) == (
-        1,
-        "",
-        (
-            f"error E027: {settings}, line 2, column 12: this is not a JSON value.\n"
-            f"  Fix it, or {by_hand}.\n"
-        ),
-    )
+    for command, by_hand in (
+        ("install", "add the hooks by hand: `ctx install --print` shows them"),
+        ("uninstall", TAKE_OUT_BY_HAND),
+    ):
+        assert ctx(command) == (
+            1,
+            "",
+            (
+                f"error E027: {settings}, line 2, column 12: this is not a JSON value.\n"
+                f"  Fix it, or {by_hand}.\n"
+            ),
+        )
     assert tree(home) == before
-
-
-def test_a_file_that_the_client_does_not_load(ctx: Ctx, home: Path) -> None:
-    settings = home / ".claude" / "settings.json"
-    settings.parent.mkdir()
+    # One that only the client does not load is changed.
     settings.write_text('{\n  // mine\n  "model": "opus"\n}\n')
     assert ctx("install", "--dry-run").err == (
         f"warning: {settings}, line 2, column 3: a comment that plain JSON does not have;"
@@ -325,119 +320,68 @@ FOREIGN_HOOKS = (
 )
 
 
-@pytest.mark.parametrize(
-    ("cache", "command"),
-    [
+def test_a_temporary_environment_is_refused(
+    ctx: Ctx, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = tree(home)
+    for cache, command in (
         (".cache/uv/archive-v0/Xy12", "uv tool install ctx-memory"),
         ("Library/Caches/uv/builds-v0/.tmpXy12", "uv tool install ctx-memory"),
         (".cache/pipx/0a1b2c", "pipx install ctx-memory"),
         (".local/share/pipx/.cache/0a1b2c", "pipx install ctx-memory"),
-    ],
-)
-@pytest.mark.parametrize("words", [[], ["--project"], ["--print"], ["--dry-run"], ["--git"]])
-def test_a_temporary_environment_is_refused(
-    ctx: Ctx,
-    home: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    words: list[str],
-    cache: str,
-    command: str,
-) -> None:
-    monkeypatch.setattr(sys, "executable", f"{home}/{cache}/bin/python")
-    before = tree(home)
-    ran = ctx("install", *words)
-    assert ran.code != 0
-    assert "E026" in ran.err
-    assert f"temporary environment, which {command.split()[0]} deletes" in ran.err
-    assert f"Install ctx with `{command}`, then run `ctx install` again." in ran.err
+    ):
+        monkeypatch.setattr(sys, "executable", f"{home}/{cache}/bin/python")
+        for words in ([], ["--project"], ["--print"], ["--dry-run"], ["--git"]):
+            ran = ctx("install", *words)
+            assert ran.code != 0
+            assert "E026" in ran.err
+            assert f"temporary environment, which {command.split()[0]} deletes" in ran.err
+            assert f"Install ctx with `{command}`, then run `ctx install` again." in ran.err
     assert tree(home) == before
-
-
-@pytest.mark.parametrize(
-    "place",
-    [".local/share/uv/tools/ctx-memory", ".local/share/pipx/venvs/ctx-memory", ".venvs/ctx"],
-)
-def test_a_permanent_environment_is_accepted(
-    ctx: Ctx, home: Path, monkeypatch: pytest.MonkeyPatch, place: str
-) -> None:
-    monkeypatch.setattr(sys, "executable", f"{home}/{place}/bin/python")
-    ran = ctx("install", "--print")
-    assert ran.code == 0
-    assert f"{home}/{place}/bin/python" in ran.out
-
-
-def test_parts_without_paths_are_written_from_a_temporary_environment(
-    ctx: Ctx, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "executable", f"{home}/.cache/uv/archive-v0/Xy12/bin/python")
+    # Parts without paths are written.
     assert ctx("install", "--no-hooks", "--dry-run").code == 0
     assert ctx("install", "--plugin", "plugin", "--dry-run").code == 0
+    for place in (".local/share/uv/tools/ctx-memory", ".local/share/pipx/venvs/ctx-memory"):
+        monkeypatch.setattr(sys, "executable", f"{home}/{place}/bin/python")
+        ran = ctx("install", "--print")
+        assert ran.code == 0
+        assert f"{home}/{place}/bin/python" in ran.out
 
 
 @pytest.mark.usefixtures("this_ctx")
-def test_hooks_that_only_speak_of_us_are_left_alone(ctx: Ctx, home: Path) -> None:
-    settings = home / ".claude" / "settings.json"
-    before = write_hooks(settings, *map(running, FOREIGN_HOOKS))
-    ran = ctx("install", "--format", "json")
-    assert (ran.code, ran.err) == (0, "")
-    assert [part["state"] for part in ran.json["parts"]] == ["made", "written", "added"]
-    assert hooks_of(settings)["Stop"] == [*map(running, FOREIGN_HOOKS), entry("stop")]
-    assert ctx("uninstall").code == 0
-    assert settings.read_text() == before
-
-
-@pytest.mark.usefixtures("this_ctx")
-def test_hooks_of_ours_in_another_form_are_left_alone_and_named(ctx: Ctx, home: Path) -> None:
+def test_hooks_of_others_and_in_another_form_are_left_alone_and_named(ctx: Ctx, home: Path) -> None:
     settings = home / ".claude" / "settings.json"
     lines = ("CTX_HOME=/data/ctx ctx hook stop", "ctx hook stop 2>/dev/null || true")
     execed = {"type": "command", "command": "ctx", "args": ["hook", "stop"]}
-    before = write_hooks(settings, *map(running, lines), execed)
+    theirs = [*map(running, (*lines, *FOREIGN_HOOKS)), execed]
+    stop = [{"matcher": "", "hooks": theirs}]
+    start = [{"matcher": "resume", "hooks": [running("ctx hook session-start")]}]
+    settings.parent.mkdir()
+    settings.write_text(json.dumps({"hooks": {"Stop": stop, "SessionStart": start}}, indent=2))
 
-    def unmanaged_warning(line: int, advice: str, command: str) -> str:
-        return (
+    def warnings(advice: str) -> str:
+        return "".join(
             f"warning: {settings}, line {line}, column 11: this hook for Stop runs ctx,"
             f" differs from what `ctx install` writes, and was not changed. {advice} It is:"
             f" {command}\n"
+            for line, command in ((7, lines[0]), (11, lines[1]), (27, "ctx hook stop"))
         )
 
-    for words in (("install", "--dry-run"), ("install", "--quiet")):
-        ran = ctx(*words)
-        advice = "Remove it, or both run."
-        assert ran.err == "".join(
-            [
-                unmanaged_warning(7, advice, lines[0]),
-                unmanaged_warning(11, advice, lines[1]),
-                unmanaged_warning(15, advice, "ctx hook stop"),
-            ]
-        )
-    assert hooks_of(settings)["Stop"] == [*map(running, lines), execed, entry("stop")]
-    for _ in range(2):
-        ran = ctx("uninstall", "--quiet")
-        advice = "Remove it manually."
-        assert ran.err == "".join(
-            [
-                unmanaged_warning(7, advice, lines[0]),
-                unmanaged_warning(11, advice, lines[1]),
-                unmanaged_warning(15, advice, "ctx hook stop"),
-            ]
-        )
-        assert settings.read_text() == before
-
-
-@pytest.mark.usefixtures("this_ctx")
-def test_a_matcher_that_its_owner_has_changed_stays_and_is_named(ctx: Ctx, home: Path) -> None:
-    settings = home / ".claude" / "settings.json"
-    old = running("ctx hook session-start")
-    write_hooks(settings, old, event="SessionStart", matcher="resume")
-    ran = ctx("install", "--quiet")
-    assert ran.err == (
+    narrow = (
         f"warning: {settings} runs SessionStart only for `resume`, as you set it: ctx does not see "
         'other calls. The matcher "" matches all.\n'
     )
-    assert json.loads(settings.read_text())["hooks"]["SessionStart"] == [
-        {"matcher": "resume", "hooks": [entry("session-start")]}
-    ]
-    assert ctx("install", "--dry-run").err == ran.err
+    for words in (("install", "--dry-run"), ("install", "--quiet")):
+        ran = ctx(*words)
+        assert ran.code == 0
+        for warning in (warnings("Remove it, or both run."), narrow):
+            assert warning in ran.err
+    assert hooks_of(settings)["Stop"] == [*theirs, entry("stop")]
+    hooks = json.loads(settings.read_text())["hooks"]
+    assert hooks["SessionStart"] == [{"matcher": "resume", "hooks": [entry("session-start")]}]
+    for _ in range(2):
+        assert ctx("uninstall", "--quiet").err == warnings("Remove it manually.")
+        assert json.loads(settings.read_text())["hooks"] == {"Stop": stop}
 
 
 def test_a_ctx_that_claude_would_not_find(ctx: Ctx, home: Path, binaries: Path) -> None:
@@ -491,33 +435,6 @@ def test_a_store_of_the_command_line_is_none_of_the_hooks(ctx: Ctx, home: Path) 
     assert os.listdir(home) == []
 
 
-@pytest.mark.usefixtures("this_ctx")
-def test_a_client_that_does_not_answer(ctx: Ctx, home: Path, binaries: Path) -> None:
-    program(binaries / "claude", "exit 1")
-    assert ctx("install", "--dry-run").err == (
-        f"warning: The version of {binaries}/claude is unknown: it gets only the hooks "
-        "that all versions support.\n"
-    )
-
-
-def test_taking_out_begins_with_the_hooks(ctx: Ctx, home: Path) -> None:
-    """Hooks without the skill would be half of it; the skill alone does no harm."""
-    assert ctx("install").code == 0
-    settings = home / ".claude" / "settings.json"
-    before = tree(home / ".claude")
-    (home / ".ctx" / "backups").write_text("in the way")
-    ran = ctx("uninstall")
-    assert ran == (
-        1,
-        "",
-        (
-            f"error E014: File exists while changing {settings} ({home}/.ctx/backups).\n"
-            f"  R{TAKE_OUT_BY_HAND[1:]}.\n"
-        ),
-    )
-    assert tree(home / ".claude") == before
-
-
 def test_a_file_in_the_place_of_the_skill(ctx: Ctx, home: Path) -> None:
     place = home / ".claude" / "skills" / "ctx"
     place.parent.mkdir(parents=True)
@@ -532,8 +449,8 @@ def test_a_file_in_the_place_of_the_skill(ctx: Ctx, home: Path) -> None:
                 " there.\n  Move it away, or leave the skill out with --no-skill.\n"
             ),
         )
+    assert ctx("install", "--no-skill", "--dry-run").code == 0
     assert tree(home) == before
-    assert ctx("install", "--no-skill").code == 0
 
 
 def test_for_a_project(
@@ -583,18 +500,6 @@ def test_for_a_project(
     assert not (surroundings / ".claude").exists()
     assert ctx("uninstall", "--project").err == ""
     assert git("status", "--porcelain", "--ignored") == "A  src/bin/ctx\n"
-
-
-def test_a_home_is_no_project(ctx: Ctx, surroundings: Path) -> None:
-    os.chdir(surroundings)
-    assert ctx("install", "--project") == (
-        2,
-        "",
-        (
-            f"error E011: {surroundings}/.claude is not a project: it contains your own"
-            " settings.\n  Leave out --project, or run this in the project.\n"
-        ),
-    )
 
 
 def test_without_the_hooks_or_without_the_skill(ctx: Ctx, home: Path) -> None:
@@ -688,32 +593,7 @@ def test_a_projection(ctx: Ctx, repo: Path) -> None:
     assert ctx("uninstall", "--projection") == (0, "Nothing to remove.\n", "")
 
 
-def test_a_home_has_no_projection(ctx: Ctx, surroundings: Path) -> None:
-    ctx("status")
-    os.chdir(surroundings)
-    for words in ((), ("--dry-run",)):
-        assert ctx("install", "--projection", *words) == (
-            2,
-            "",
-            (
-                "error E011: Your home folder is not a project, so no agent reads AGENTS.md"
-                " there.\n  Run this in the project, or name the file: --projection FILE.\n"
-            ),
-        )
-    assert not (surroundings / "AGENTS.md").exists()
-    assert ctx("install", "--projection", "AGENTS.md").code == 0
-
-
-def test_a_projection_makes_no_folders(ctx: Ctx, repo: Path) -> None:
-    assert ctx("install", "--projection", "dcos/AGENTS.md") == (
-        1,
-        "",
-        (f"error E015: {repo}/dcos is not a folder.\n  Create it first, or name another file.\n"),
-    )
-    assert os.listdir(repo) == [".git"]
-
-
-def test_a_projection_goes_where_agents_look(ctx: Ctx, repo: Path) -> None:
+def test_a_projection_goes_where_agents_look(ctx: Ctx, repo: Path, surroundings: Path) -> None:
     (repo / "src").mkdir()
     (repo / "CLAUDE.md").write_text("# Ours\n")
     os.chdir(repo / "src")
@@ -723,3 +603,15 @@ def test_a_projection_goes_where_agents_look(ctx: Ctx, repo: Path) -> None:
     )
     assert ctx("uninstall", "--projection", "NOTES.md").code == 0
     assert not (repo / "src" / "NOTES.md").exists()
+    # A home has none, unless its file is named, and it is no project.
+    os.chdir(surroundings)
+    for words, message in (
+        (["--projection"], "Your home folder is not a project, so no agent reads AGENTS.md there."),
+        (["--projection", "--dry-run"], "Your home folder is not a project"),
+        (["--project"], f"{surroundings}/.claude is not a project: it contains your own settings."),
+    ):
+        ran = ctx("install", *words)
+        assert (ran.code, ran.out) == (2, "")
+        assert ran.err.startswith(f"error E011: {message}")
+    assert not (surroundings / "AGENTS.md").exists()
+    assert ctx("install", "--projection", "AGENTS.md").code == 0
