@@ -14,7 +14,7 @@ import pytest
 
 from ctx import __version__, errors
 from ctx.cli import options
-from ctx.cli.commands import COMMANDS, command_named
+from ctx.cli.commands import COMMANDS, command_named, completed
 from tests import page_examples
 from tests.conftest import Ctx, git
 from tests.exchange.foreign import other_tools
@@ -193,9 +193,7 @@ def parse(words: list[str]) -> None:
         assert words == ["--version"]
         return
     module, parser = command_named(name)
-    if hasattr(module, "prepare"):
-        rest = module.prepare(rest)
-    parser.parse_args(leading + rest)
+    parser.parse_args(leading + completed(module, rest))
 
 
 def test_every_command_has_examples() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from ctx.agents.host_setup import known_setups
 from ctx.cli import options
-from ctx.cli.commands import COMMANDS, command_named
+from ctx.cli.commands import COMMANDS, command_named, completed
 from ctx.config import schema
 from ctx.mcp import resources
 from ctx.mcp.prompts import PROMPTS
@@ -53,7 +53,7 @@ def test_documented_commands_and_options_exist(page: Path) -> None:
         inner = options.subcommands_of(parser)
         if inner:
             rest = words[words.index(names[0]) + 1 :]
-            rest = module.prepare(rest) if hasattr(module, "prepare") else rest
+            rest = completed(module, rest)
             subcommand = next((word for word in rest if not word.startswith("-")), "")
             is_word = re.fullmatch(r"[a-z-]+", subcommand)
             assert not is_word or subcommand in inner, f"{page.name}: {line}"

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx.cli import options
-from ctx.cli.commands import COMMANDS, command_named
+from ctx.cli.commands import COMMANDS, command_named, completed
 from ctx.cli.completion import SHELLS, TypedLine, insertion, script, split
 from ctx.cli.help_texts import TOPICS
 from ctx.config.schema import SETTINGS
@@ -110,7 +110,7 @@ def test_subcommands_and_options_are_those_of_the_parsers(offered: Offered) -> N
             assert set(words_of(offered("help", name, ""))) == set(inner)
         parsers = [([word], each) for word, each in inner.items()]
         # Where a first word may be left out, the options are those of that word.
-        if not hasattr(command_named(name)[0], "prepare"):
+        if completed(command_named(name)[0], []) == []:
             parsers.append(([], parser))
         for words, each in parsers:
             known = {

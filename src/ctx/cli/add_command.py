@@ -11,6 +11,7 @@ from ctx.cli.add_document import workspace_to_commit
 from ctx.cli.nodes import warn_of_redaction
 from ctx.cli.output import Block, Line, Output, count
 from ctx.cli.settings import Settings
+from ctx.cli.terminal import cut
 from ctx.errors import UsageError
 from ctx.operations import commit
 from ctx.operations.add_command import AddCommandResult, Options, add_command
@@ -76,13 +77,9 @@ def render(kept: AddCommandResult) -> list[Block]:
     how = kept.node.content.partition("\n")[0]
     blocks: list[Block] = [Line(f"Added: {kept.short_id} {how}{tags}")]
     errors = [each.line for each in kept.diagnostics if each.severity == "error"]
-    blocks += [Line(f"  {_cut(line)}") for line in errors[:_MOST_SHOWN]]
+    blocks += [Line(f"  {cut(line, _LONGEST_SHOWN)}") for line in errors[:_MOST_SHOWN]]
     if len(errors) > _MOST_SHOWN:
         blocks.append(Line(f"  and {count(len(errors) - _MOST_SHOWN, 'more error')}"))
     if kept.cut:
         blocks.append(Line(f"  {count(kept.cut, 'line')} in the middle left out."))
     return blocks
-
-
-def _cut(line: str) -> str:
-    return line if len(line) <= _LONGEST_SHOWN else f"{line[: _LONGEST_SHOWN - 1].rstrip()}…"

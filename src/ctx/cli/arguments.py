@@ -161,6 +161,14 @@ def project_name(group: "argparse._ActionsContainer", help_text: str) -> None:
     group.add_argument("--project-name", metavar="NAME", dest="project", help=help_text)
 
 
+def whose(parser: argparse.ArgumentParser) -> None:
+    """Of which project something is listed."""
+    group = parser.add_mutually_exclusive_group()
+    project_name(group, "those of another project")
+    this_project(group, "those of this project (the default)")
+    group.add_argument("--all", action="store_true", help="those of every project")
+
+
 def check_project(memory: Memory, options: argparse.Namespace) -> None:
     """Refuse `--project` outside of any project."""
     if options.scope == PROJECT and memory.project is None:

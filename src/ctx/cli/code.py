@@ -28,6 +28,8 @@ ctx code history src/net.py           the commits of a file, and what changed wi
 ctx code                              the state of the code index
 """
 
+ALONE = "status"
+
 _CALLERS = """
 ctx code callers Client.connect               any suffix of the qualified name works
 ctx code callers src/net.py:42                the item in that line
@@ -68,11 +70,6 @@ _STALE_NOTES = {
     "busy": "Another process is updating the index. ",
     "not writable": "The index cannot be written here. ",
 }
-
-
-def prepare(words: list[str]) -> list[str]:
-    """`ctx code` alone is `ctx code status`."""
-    return shared.with_subcommand(words, "status")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -206,3 +206,14 @@ def refuse_unknown(name: str, also: "Iterable[str]" = ()) -> "NoReturn":
 def module_of(name: str) -> ModuleType:
     """The file of a command."""
     return import_module(f"ctx.cli.{_FILES.get(name, name)}")
+
+
+def completed(command: ModuleType, words: list[str]) -> list[str]:
+    """The words after a command, with the first one that may be left out.
+
+    `ALONE` is what a command alone means: `ctx stage` is `ctx stage status`.
+    """
+    if hasattr(command, "prepare"):
+        prepared: list[str] = command.prepare(words)
+        return prepared
+    return options.with_subcommand(words, command.ALONE) if hasattr(command, "ALONE") else words

@@ -113,8 +113,8 @@ def _offer_for_command(words: list[str], typed: str, settings: Settings) -> Comp
     if name == "help":
         return _offer_help(rest, typed)
     command, parser = commands.command_named(name)
-    if hasattr(command, "prepare") and (rest or typed.startswith("-")):
-        rest = command.prepare([*rest, typed])[:-1]
+    if rest or typed.startswith("-"):
+        rest = commands.completed(command, [*rest, typed])[:-1]
     reached = _reach(parser, rest, _reach(top, leading).values)
     return _offer_at(reached, typed, settings)
 

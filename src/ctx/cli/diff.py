@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from ctx.cli.opening import open_workspace
 from ctx.cli.output import Block, Line, Output
 from ctx.cli.settings import Settings
+from ctx.cli.terminal import cut
 from ctx.ids import NodeId, short
 from ctx.memory.model import Node
 from ctx.operations.diff import (
@@ -170,5 +171,4 @@ def _name(node: Node) -> str:
 
 
 def _title(content: str) -> str:
-    line = " ".join(content.partition("\n")[0].split())
-    return line if len(line) <= 100 else f"{line[:99].rstrip()}…"
+    return cut(content.partition("\n")[0])

@@ -195,8 +195,8 @@ def text_for(words: list[str], *, all_commands: bool) -> str:
     if name not in commands.COMMANDS:
         commands.refuse_unknown(name, also=TOPICS)
     command, parser = commands.command_named(name)
-    if hasattr(command, "prepare"):
-        inner = [word for word in command.prepare([*inner, "--help"]) if word[0] != "-"]
+    words = commands.completed(command, [*inner, "--help"])
+    inner = [word for word in words if not word.startswith("-")]
     for word in inner:
         known = subcommands_of(parser)
         if word not in known:

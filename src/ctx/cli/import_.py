@@ -14,6 +14,7 @@ from ctx.cli import settings as surroundings
 from ctx.cli.nodes import warn_of_redaction
 from ctx.cli.output import MOST_ROWS, Block, Line, Output, Table, count, listing, size
 from ctx.cli.settings import Settings
+from ctx.cli.terminal import cut
 from ctx.errors import UsageError
 from ctx.exchange.foreign import claude_mem, detect_format
 from ctx.exchange.foreign.detect_format import Kind
@@ -47,7 +48,6 @@ HOSTS_WITH_SESSIONS = tuple(name for name in HOSTS.names if name not in PROGRAMS
 
 
 _SOURCES = (*PROGRAMS, *HOSTS_WITH_SESSIONS)
-_PREVIEW_LENGTH = 80
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -331,7 +331,12 @@ def render_sessions(done: "BackfillResult") -> list[Block]:
         verb = "Would import" if done.dry_run else "Imported"
         blocks.append(Line(f"{verb} {count(len(done.sessions), 'session')}:"))
         rows = [
-            (each.session[:12], each.project or "", each.began[:10], _shortened(each.what))
+            (
+                each.session[:12],
+                each.project or "",
+                each.began[:10],
+                cut(each.what, 80),
+            )
             for each in done.sessions
         ]
         newest_first = rows[::-1]
@@ -363,7 +368,3 @@ def render_sessions(done: "BackfillResult") -> list[Block]:
         blocks.append(Line(f"Not fully read: {len(done.skipped):,}"))
         blocks.append(Table(("transcript", "reason"), [tuple(each) for each in done.skipped[:20]]))
     return blocks
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _PREVIEW_LENGTH else f"{text[: _PREVIEW_LENGTH - 1]}…"

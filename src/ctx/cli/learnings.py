@@ -20,6 +20,8 @@ ctx learnings confirm 01M7ESYZ1SB4                     mark it as true
 ctx learnings reject 01M7ESYZ1SB4                      mark it as wrong; it is not learned again
 """
 
+ALONE = "list"
+
 _LIST = """
 ctx learnings list                        those of this project, the most certain first
 ctx learnings list --category gotcha      what went wrong repeatedly
@@ -37,18 +39,10 @@ ctx learnings {0} 01M7ESYZ1SB4 01M7EV2Q9K3D    several
 """
 
 
-def prepare(words: list[str]) -> list[str]:
-    """`ctx learnings` alone is `ctx learnings list`."""
-    return shared.with_subcommand(words, "list")
-
-
 def configure(parser: argparse.ArgumentParser) -> None:
     group = shared.subcommands(parser)
     listing = shared.add_subcommand(group, "list", "list learnings", _LIST)
-    whose = listing.add_mutually_exclusive_group()
-    arguments.project_name(whose, "those of another project")
-    arguments.this_project(whose, "those of this project (the default)")
-    whose.add_argument("--all", action="store_true", help="those of every project")
+    arguments.whose(listing)
     _category(listing, "only those of a category")
     listing.add_argument(
         "--least",

@@ -152,7 +152,7 @@ def _run(words: list[str], settings: "Settings", output: "Output") -> int:
             raise options.HelpRequested(help_texts.text_for(parsed.words, all_commands=parsed.all))
         command, parser = commands.command_named(name)
         # Add a first word that may be left out.
-        words = command.prepare(rest) if hasattr(command, "prepare") else rest
+        words = commands.completed(command, rest)
         parsed = options.parse(parser, leading, words)
     except options.HelpRequested as request:
         output.help(str(request))

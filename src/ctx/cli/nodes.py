@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from ctx import clock
 from ctx.cli.output import Block, Line, Output, Table, age_text, beyond_limit, count
+from ctx.cli.terminal import cut
 from ctx.ids import NodeId
 from ctx.memory import sources
 from ctx.memory.graph import PROJECT, USER
@@ -13,9 +14,6 @@ from ctx.operations.list import NodeList
 
 if TYPE_CHECKING:
     from ctx.codebase.code_names import UnknownName
-
-PREVIEW = 100
-"""Characters of a node's content in a list."""
 
 _LONGEST_NAME = 60
 _OPTIONAL_COLUMNS = ("where", "source")
@@ -61,9 +59,7 @@ def place(node: Node, scopes: Sequence[str]) -> str:
 
 def preview(node: Node) -> str:
     """A node in one line: its summary, else the beginning of its content."""
-    text = node.summary or node.content
-    line = " ".join(text[: PREVIEW * 4].split())
-    short = line if len(line) <= PREVIEW else f"{line[: PREVIEW - 1].rstrip()}…"
+    short = cut(node.summary or node.content)
     return f"{short} (superseded)" if node.superseded_by else short
 
 
@@ -133,7 +129,7 @@ def note_unclear(unclear: "Sequence[UnknownName]", output: Output) -> None:
 
 
 def short_name(name: str) -> str:
-    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1].rstrip()}…"
+    return cut(name, _LONGEST_NAME)
 
 
 def _join_with_or(names: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ from ctx.cli.compose import budget, note_other_projects, projects, visible
 from ctx.cli.nodes import place
 from ctx.cli.output import Block, Line, Markdown, Output, Table, beyond_limit
 from ctx.cli.settings import Settings
+from ctx.cli.terminal import cut
 from ctx.markdown import code, contained
 from ctx.memory import sources
 from ctx.operations.passages import Kind, Passage
@@ -34,7 +35,6 @@ ctx recall tokens --budget=400 --format markdown    as an agent sees it
 LONGEST_LINE = 400
 """Characters of a node's content: enough to work with it."""
 
-_PREVIEW_LENGTH = 100
 _HASH = 12
 _KINDS: tuple[Kind, ...] = ("narrative", "commits", "files")
 _CALLED = {"narrative": "sections of the narrative"}
@@ -142,7 +142,7 @@ def _nodes(result: RecallResult) -> list[Block]:
         return []
     rows = []
     for node in result.nodes:
-        text = _shortened(node.content, LONGEST_LINE)
+        text = cut(node.content, LONGEST_LINE)
         if where := place(node, result.scopes):
             text = f"{text} ({where})"
         if author := result.authors.get(node.id):
@@ -160,7 +160,7 @@ def _other_results(passages: Sequence[Passage]) -> list[Block]:
     blocks: list[Block] = []
     for kind, heading in _HEADINGS.items():
         rows = [
-            (_passage_location(each), _shortened(_passage_text(each), _PREVIEW_LENGTH))
+            (_passage_location(each), cut(_passage_text(each)))
             for each in passages
             if each.kind == kind
         ]
@@ -183,10 +183,3 @@ def _passage_text(passage: Passage) -> str:
             return f"{(passage.at or '')[:10]} {passage.title}"
         case _:
             return ", ".join(signal.name for signal in passage.signals)
-
-
-def _shortened(text: str, most: int) -> str:
-    line = " ".join(text[: most * 4].split())
-    if len(line) > most or len(text) > most * 4:
-        return f"{line[: most - 1].rstrip()}…"
-    return line

@@ -10,6 +10,7 @@ from ctx.cli import options as shared
 from ctx.cli.nodes import warn_of_redaction
 from ctx.cli.output import Block, Line, Output, Table, age_text, count
 from ctx.cli.settings import Settings
+from ctx.cli.terminal import cut
 from ctx.errors import UsageError
 from ctx.ids import short
 from ctx.memory.conflicts import LIFE
@@ -24,6 +25,8 @@ ctx review reject --all                     reject every proposal
 ctx review --pick 01M7ESYZ1SB4 --version=2  take the other of two versions
 ctx review --format json                    for scripts
 """
+
+ALONE = "list"
 
 LIST_EXAMPLES = """
 ctx review                                  on a terminal, ask which version to keep
@@ -45,11 +48,6 @@ ctx review reject --all
 """
 
 _LONGEST = 200
-
-
-def prepare(words: list[str]) -> list[str]:
-    """`ctx review` alone is `ctx review list`."""
-    return shared.with_subcommand(words, "list")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -285,5 +283,4 @@ def _value(field: str, value: Any) -> str:
         return "edited" if value else "deleted"
     if value is None:
         return "(removed)"
-    text = " ".join(str(value).split())
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1].rstrip()}…"
+    return cut(str(value), _LONGEST)

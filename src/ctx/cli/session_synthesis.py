@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ctx.cli import opening
 from ctx.cli.output import Block, Line, Output, Table, count
 from ctx.cli.settings import Settings, variables
+from ctx.cli.terminal import cut
 from ctx.config.resolve import survey
 from ctx.errors import ModelFailure, UsageError
 
@@ -132,7 +133,7 @@ def render_rebuilt(result: "RebuildSessionsResult") -> list[Block]:
             (
                 each.id[:_SHORT],
                 *(f"{number:,}" for number in (each.new, each.changed, each.withdrawn)),
-                _cut(each.what),
+                cut(each.what, _LONGEST),
             )
             for each in result.sessions
         ]
@@ -148,8 +149,3 @@ def render_rebuilt(result: "RebuildSessionsResult") -> list[Block]:
     for reason, number in Counter(each.reason for each in result.skipped).items():
         blocks.append(Line(f"Skipped {count(number, 'session')}: {reason}.", "dim"))
     return blocks or [Line("No sessions to rebuild.")]
-
-
-def _cut(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"

@@ -9,6 +9,7 @@ from ctx.cli import arguments, opening, session_synthesis
 from ctx.cli import options as shared
 from ctx.cli.output import Block, Line, Output, Table, beyond_limit, count
 from ctx.cli.settings import Settings
+from ctx.cli.terminal import cut
 from ctx.errors import UsageError
 from ctx.hosts.host_registry import FIRST
 from ctx.operations import sessions
@@ -22,6 +23,8 @@ ctx sessions synthesise 5dd6   summarize it with the configured model
 ctx sessions rebuild           renew the memory of past sessions
 ctx sessions delete 5dd6       delete it from memory
 """
+
+ALONE = "list"
 
 _LIST = """
 ctx sessions list                             this project, newest first
@@ -50,24 +53,15 @@ _HEADINGS = {
     "next_steps": "Next steps",
     "notes": "Notes",
 }
-_PREVIEW_LENGTH = 100
 _SHORT = 12
 _MOST_FILES = 20
 _FORGOTTEN = "Its first steps have expired; see `ctx config explain capture.keep_days`."
 
 
-def prepare(words: list[str]) -> list[str]:
-    """`ctx sessions` alone is `ctx sessions list`."""
-    return shared.with_subcommand(words, "list")
-
-
 def configure(parser: argparse.ArgumentParser) -> None:
     group = shared.subcommands(parser)
     listing = shared.add_subcommand(group, "list", "list sessions", _LIST)
-    whose = listing.add_mutually_exclusive_group()
-    arguments.project_name(whose, "those of another project")
-    arguments.this_project(whose, "those of this project (the default)")
-    whose.add_argument("--all", action="store_true", help="those of every project")
+    arguments.whose(listing)
     listing.add_argument("--status", choices=STATUSES, help="only sessions with this status")
     listing.add_argument(
         "--since", metavar="TIME", help="only sessions active since: 1h, 7d, 2w, 2026-01-20"
@@ -169,7 +163,7 @@ def render_list(listed: SessionList) -> list[Block]:
             _minute(each.started_at),
             each.status,
             f"{each.steps:,}",
-            _cut_text(f"↳ {each.teammate}: {each.what}" if each.lead else each.what),
+            cut(f"↳ {each.teammate}: {each.what}" if each.lead else each.what),
         )
         for each in listed.sessions
     ]
@@ -199,9 +193,7 @@ def render_one(details: SessionDetails) -> list[Block]:
     blocks.append(Line(f"{_session_counts(details)}"))
     blocks += _summary(details)
     if details.teammates:
-        rows = [
-            (each.session[:_SHORT], each.name, _cut_text(each.result)) for each in details.teammates
-        ]
+        rows = [(each.session[:_SHORT], each.name, cut(each.result)) for each in details.teammates]
         blocks += [Line(""), Line("Teammates", "heading")]
         blocks.append(Table(("id", "name", "result"), rows, ("id", "", "text")))
     if details.observations:
@@ -309,39 +301,39 @@ def in_words(step: Step) -> list[str]:
     behind = " " * 10
     match step.kind:
         case "prompt":
-            return [f"{head}asked: {_cut_text(step.text)}"]
+            return [f"{head}asked: {cut(step.text)}"]
         case "say":
-            return [f"{head}said: {_cut_text(step.text)}"]
+            return [f"{head}said: {cut(step.text)}"]
         case "recap":
-            return [f"{head}summed up: {_cut_text(step.text)}"]
+            return [f"{head}summed up: {cut(step.text)}"]
         case "title" | "name":
-            return [f"{head}titled: {_cut_text(step.text)}"]
+            return [f"{head}titled: {cut(step.text)}"]
         case "read":
             return [f"{head}read {step.path}"]
         case "write":
             lines = [f"{head}wrote {step.path} (+{step.added:,} -{step.removed:,})"]
             changes = ", ".join(f"{each.change} {each.name}" for each in step.changes)
-            return [*lines, f"{behind}{_cut_text(changes)}"] if changes else lines
+            return [*lines, f"{behind}{cut(changes)}"] if changes else lines
         case "command":
             return [
-                f"{head}ran {_cut_text(step.text)}{outcome_text(step)}",
+                f"{head}ran {cut(step.text)}{outcome_text(step)}",
                 *_complaints(step, behind)[:1],
             ]
         case "search":
-            return [f"{head}looked for {_cut_text(step.text)}"]
+            return [f"{head}looked for {cut(step.text)}"]
         case "plan":
-            return [f"{head}planned: {_cut_text(step.text)}"]
+            return [f"{head}planned: {cut(step.text)}"]
         case "agent":
-            return [f"{head}ran a subagent: {_cut_text(step.text)}"]
+            return [f"{head}ran a subagent: {cut(step.text)}"]
         case "mark":
-            return [f"{head}— {_cut_text(step.text)} —"]
+            return [f"{head}— {cut(step.text)} —"]
 
 
 def full_lines(step: Step) -> list[str]:
     """Everything stored of a step."""
     first = in_words(step)[0]
     behind = " " * 10
-    text = step.text if len(_one_line(step.text)) > _PREVIEW_LENGTH or "\n" in step.text else ""
+    text = "" if cut(step.text) == step.text else step.text
     more = [f"{behind}{line}" for line in text.splitlines()]
     more += [f"{behind}{each.change} {each.kind} {each.signature}" for each in step.changes]
     more += [f"{behind}{line}" for line in step.excerpt.splitlines()]
@@ -354,10 +346,10 @@ def full_lines(step: Step) -> list[str]:
 def _complaints(step: Step, behind: str) -> list[str]:
     if step.findings:
         return [
-            behind + _cut_text(f"{_finding_location(each)}{_test(each)} {each.code} {each.message}")
+            behind + cut(f"{_finding_location(each)}{_test(each)} {each.code} {each.message}")
             for each in step.findings
         ]
-    return [behind + _cut_text(line) for line in step.output.splitlines()[:1] if not step.ok]
+    return [behind + cut(line) for line in step.output.splitlines()[:1] if not step.ok]
 
 
 def _finding_location(finding: StepFinding) -> str:
@@ -406,12 +398,3 @@ def _amounts(deleted: DeleteSessionResult) -> str:
 
 def _minute(at: str) -> str:
     return at[:16].replace("T", " ")
-
-
-def _cut_text(text: str) -> str:
-    line = _one_line(text)
-    return line if len(line) <= _PREVIEW_LENGTH else f"{line[: _PREVIEW_LENGTH - 1]}…"
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())

@@ -31,6 +31,8 @@ ctx stage                                    what is staged, by session
 ctx stage compact -m "Timeouts are fixed"    commit it, and end the session
 """
 
+ALONE = "status"
+
 START_EXAMPLES = """
 ctx stage start "Fix timeout handling"       commands use it until it is compacted
 ctx stage start --session s-42 "Timeouts"    with a name, or continue it
@@ -61,11 +63,6 @@ _NEXT = {
     ABORTED: "`ctx stage recover {0}` restores it",
     DAMAGED: "`ctx stage recover {0}` saves the undamaged part",
 }
-
-
-def prepare(words: list[str]) -> list[str]:
-    """`ctx stage` alone is `ctx stage status`."""
-    return shared.with_subcommand(words, "status")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -31,10 +31,7 @@ ctx store copy --to ~/copy.db       copy it to another file, or to a server
 ctx store path                      its location
 """
 
-
-def prepare(words: list[str]) -> list[str]:
-    """`ctx store` alone is `ctx store status`."""
-    return shared.with_subcommand(words, "status")
+ALONE = "status"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -64,6 +64,8 @@ ctx task list                       all tasks that are not done, with their stat
 ctx task end --summarize            end it, and add a summary
 """
 
+ALONE = "current"
+
 START_EXAMPLES = """
 ctx task start "Implement OAuth"    a new task, or the one of that name
 ctx task start implement-oauth      the same, by its tag
@@ -76,11 +78,6 @@ ctx task end                        the current task
 ctx task end implement-oauth        another one
 ctx task end --summarize            and add a summary
 """
-
-
-def prepare(words: list[str]) -> list[str]:
-    """`ctx task` alone is `ctx task current`."""
-    return shared.with_subcommand(words, "current")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -90,6 +90,15 @@ def one_line(text: str) -> str:
     return " ".join(text.splitlines()).replace("\t", " ")
 
 
+def cut(text: str, most: int = 100) -> str:
+    """A text in one line of at most so many characters."""
+    # A huge text is not split as a whole.
+    line = " ".join(text[: most * 4].split())
+    if len(line) <= most and len(text) <= most * 4:
+        return line
+    return f"{line[: most - 1].rstrip()}…"
+
+
 def width(text: str) -> int:
     """The columns of a text on a terminal: East Asian characters need two, accents none."""
     if text.isascii():

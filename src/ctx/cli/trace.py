@@ -54,14 +54,12 @@ def render(result: TraceResult) -> list[Block]:
     blocks: list[Block] = [Table(("node", "type", "content"), rows, ("id", "type", "text"))]
     if result.forgotten:
         steps = count(result.forgotten, "step")
-        blocks.append(Line(f"{steps} behind it {_are(result.forgotten)} no longer stored."))
+        blocks.append(
+            Line(f"{steps} behind it {'is' if result.forgotten == 1 else 'are'} no longer stored.")
+        )
     if len(result.steps) == 1 and not result.evidence:
         forward = result.steps[0].outward
         blocks.append(Line("Not derived from anything." if forward else "Nothing depends on it."))
     elif len(result.steps) >= walk.MOST:
         blocks.append(Line(f"… cut off after {count(walk.MOST, 'node')}; see --depth."))
     return blocks
-
-
-def _are(number: int) -> str:
-    return "is" if number == 1 else "are"

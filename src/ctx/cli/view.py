@@ -18,6 +18,8 @@ ctx view render shop                   its context
 ctx view update default --budget=80000
 """
 
+ALONE = "list"
+
 CREATE_EXAMPLES = """
 ctx view create shop "tag:project:shop" --budget=8000
 ctx view create decisions "type:decision OR type:pattern"
@@ -35,11 +37,6 @@ ctx view update default --budget=80000
 ctx view update default --budget=default    the configured one again
 ctx view update shop "tag:project:shop AND created:>30d"
 """
-
-
-def prepare(words: list[str]) -> list[str]:
-    """`ctx view` alone is `ctx view list`."""
-    return shared.with_subcommand(words, "list")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -5,6 +5,7 @@ import argparse
 from ctx.cli import arguments, opening, pack_answers
 from ctx.cli.output import Block, Line, Output, Table, age_text, beyond_limit, count
 from ctx.cli.settings import Settings
+from ctx.cli.terminal import cut
 from ctx.errors import UsageError
 from ctx.memory import code_anchors, sources
 from ctx.memory.receipts import PackReceipt, Receipt
@@ -132,8 +133,7 @@ def _current_text(each: ReceiptNode) -> str:
         return f"changed in a session, last at {each.updated_at}"
     if each.content is None:
         return "(deleted since)" if each.changed else "(not known here)"
-    line = " ".join(each.content[:200].split())
-    text = line if len(line) <= _PREVIEW_LENGTH else f"{line[: _PREVIEW_LENGTH - 1]}…"
+    text = cut(each.content, _PREVIEW_LENGTH)
     changed = code_anchors.describe(each.anchors)
     text = f"{text} ({changed})" if changed else text
     return f"{text} (changed since)" if each.changed else text

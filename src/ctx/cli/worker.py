@@ -35,6 +35,8 @@ ctx worker logs -n 50        the last log lines
 ctx worker logs --follow     follow the log
 """
 
+ALONE = "status"
+
 _PATIENCE_S = 10.0
 _STOP_WAIT_S = 3.0
 """How long the worker may take to stop."""
@@ -81,11 +83,6 @@ class WorkerLog(NamedTuple):
 
     path: str
     lines: tuple[str, ...]
-
-
-def prepare(words: list[str]) -> list[str]:
-    """`ctx worker` alone is `ctx worker status`."""
-    return shared.with_subcommand(words, "status")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

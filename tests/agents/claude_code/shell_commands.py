@@ -4,7 +4,7 @@ import re
 import shlex
 
 from ctx.cli import options
-from ctx.cli.commands import COMMANDS, command_named
+from ctx.cli.commands import COMMANDS, command_named, completed
 
 
 def fences(text: str, language: str) -> list[str]:
@@ -33,6 +33,4 @@ def try_to_type(line: str) -> None:
         # It is named, and perhaps not meant to be typed without an argument.
         return
     module, parser = command_named(name)
-    if hasattr(module, "prepare"):
-        rest = module.prepare(rest)
-    parser.parse_args(leading + rest)
+    parser.parse_args(leading + completed(module, rest))
