@@ -87,7 +87,7 @@ def _grafana(rng: random.Random) -> str:
     return _base64_json(rng, k=_characters(rng, ALNUM, 32), id=1)
 
 
-def _pem(kind: str, rows: int) -> Callable[[random.Random], str]:
+def private_key(kind: str, rows: int) -> Callable[[random.Random], str]:
     def value(rng: random.Random) -> str:
         body = "\n".join(_characters(rng, BASE64, 64) for _ in range(rows))
         return f"-----BEGIN {kind}-----\n{body}\n-----END {kind}-----"
@@ -233,9 +233,9 @@ FORMATS = (
     Format("planetscale-password", Piece("pscale_pw_", (URLSAFE, 43))),
     Format("postman", Piece("PMAK-", (HEX, 24), "-", (HEX, 34))),
     Format("prefect", Piece("pnu_", (ALNUM, 36))),
-    Format("private-key-ec", _pem("EC PRIVATE KEY", 3)),
-    Format("private-key-openssh", _pem("OPENSSH PRIVATE KEY", 6)),
-    Format("private-key-rsa", _pem("RSA PRIVATE KEY", 12)),
+    Format("private-key-ec", private_key("EC PRIVATE KEY", 3)),
+    Format("private-key-openssh", private_key("OPENSSH PRIVATE KEY", 6)),
+    Format("private-key-rsa", private_key("RSA PRIVATE KEY", 12)),
     Format("pulumi", Piece("pul-", (HEX, 40))),
     Format("pypi", Piece("pypi-AgEIcHlwaS5vcmc", (URLSAFE, 150))),
     Format("rapidapi", Piece((URLSAFE, 50)), ("X-RapidAPI-Key",)),

