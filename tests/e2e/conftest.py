@@ -11,6 +11,7 @@ import pytest
 from tests.conftest import Ctx, use_home
 from tests.e2e import merge_trials
 from tests.e2e.forked_commands import Forker, forker
+from tests.e2e.planted_text import Planted, a_project
 
 
 @pytest.fixture
@@ -74,6 +75,12 @@ def copy_project(source: Path, target: Path) -> None:
             first[inode] = shutil.copy2(old, new)
 
     shutil.copytree(source, target, symlinks=True, copy_function=copy, dirs_exist_ok=True)
+
+
+@pytest.fixture
+def at(ctx: Ctx, surroundings: Path, repo: Path) -> Planted:
+    """A project with an agent's session, in which texts are planted."""
+    return a_project(ctx, surroundings, repo)
 
 
 @pytest.fixture(scope="session")

@@ -12,10 +12,14 @@ import pytest
 
 from ctx.agents.claude_code.registration import ENTRY
 from tests import installed
-from tests.agents.claude_code.test_hook_faults import MOUNTS
 from tests.capture.conversations import Client, Conversation, context_of
 from tests.conftest import Ctx
 
+MOUNTS = {
+    "read-only": 'mount --bind "$CTX_HOME" "$CTX_HOME"; mount -o remount,ro,bind "$CTX_HOME"',
+    "full": 'cp -R "$CTX_HOME" "$HOME/copy"; mount -t tmpfs -o size=1m,mode=700 none "$CTX_HOME";'
+    ' cp -R "$HOME/copy/." "$CTX_HOME"; cat /dev/zero > "$CTX_HOME/ballast" 2> /dev/null || true',
+}
 LOST = "0c0c0c0c-e3b0-4b25-afae-79ee4238d2da"
 BROKEN = "ctx: this session cannot be recorded"
 AGO_S = 3600
@@ -137,7 +141,7 @@ def lose(client: Client, monkeypatch: pytest.MonkeyPatch, session: str = LOST) -
     return talk
 
 
-def test_only_sessions_with_hooks_are_captured(
+def test_only_sessions_with_hooks_are_captured_and_deleted_ones_stay_out(
     ctx: Ctx, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lose(client, monkeypatch)
@@ -148,13 +152,6 @@ def test_only_sessions_with_hooks_are_captured(
     assert ctx("hook", "apply").code == 0
     assert "tariff" in sessions(ctx)[LOST]
     assert talk.session not in sessions(ctx)
-
-
-def test_deleted_sessions_stay_out(
-    ctx: Ctx, client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lose(client, monkeypatch)
-    assert ctx("hook", "apply").code == 0
     assert ctx("sessions", "delete", LOST, "--yes").code == 0
     assert ctx("hook", "apply").code == 0
     assert LOST not in sessions(ctx)

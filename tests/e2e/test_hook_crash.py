@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ import pytest
 from ctx.agents.claude_code.hooks import ClaudeHooks
 from ctx.agents.runtime.hook import Hook, answer
 from ctx.hook_files import live, spool
-from ctx.memory import user_store
+from ctx.memory import pending, records, user_store
 from tests import effort
 from tests.capture.conversations import (
     SESSION,
@@ -36,6 +37,9 @@ import json, os, shutil, signal, sqlite3, sys
 import ctx.cli.hook, ctx.config.resolve, ctx.memory.replay
 import ctx.agents.claude_code.transcripts
 import ctx.agents.runtime.hook_answers, ctx.agents.runtime.pending_results
+import ctx.project.transaction, ctx.project.project_memory, ctx.project.compaction
+import ctx.project.project_index, ctx.project.batches, ctx.memory.materialise
+import ctx.objects.repository, ctx.narrative.streams, ctx.narrative.document_names
 from ctx.agents.claude_code.hooks import ClaudeHooks
 from ctx.agents.runtime.hook import Hook, answer
 from ctx.cli.main import main
@@ -64,7 +68,7 @@ def install():
                 steps.step(name)
             return real(*arguments, **options)
         setattr(os, name, operation)
-    for name in "open write rename replace unlink mkdir fsync posix_spawn".split():
+    for name in "open write rename replace unlink link mkdir fsync posix_spawn".split():
         counted(name)
     connect = sqlite3.connect
     sqlite3.connect = lambda *words, **options: connect(*words, factory=Connection, **options)
@@ -341,3 +345,88 @@ def test_a_power_loss_at_any_step_of_a_stop_loses_nothing(
         step += 1
     assert step > 5
     assert reported, "what was reported to the end survives"
+
+
+# In a project, a change and the note that it was done lie in two places.
+
+NODES = "SELECT id FROM nodes"
+RECORDS = "SELECT kind, subject, session FROM records WHERE stamp > 0 AND stamp < ?"
+OTHERS = ("open", "write", "rename", "unlink", "link", "mkdir")
+
+
+@pytest.fixture
+def busy_in_project(client: Client, ctx: Ctx) -> Saved:
+    """A spool with every command that changes memory, in two sessions of one project."""
+    assert ctx("init").code == 0
+    one, two = (
+        ctx("add", "--type=fact", text, "--format=json").json["node"]["id"]
+        for text in ("One.", "Two.")
+    )
+    conversation, other = client.talk(), client.talk("another")
+    conversation.answer(
+        f'{remember("Three.")} <ctx:task name="Four" action="start"/>'
+        f' <ctx:link from="{one}" to="{two}"/> <ctx:supersede old="{one}" new="{two}"/>'
+    )
+    other.answer(
+        f'{remember("Five.")} <ctx:summarize nodes="{two}" archive="true">Six.</ctx:summarize>'
+        ' <ctx:remember type="fact" scope="user">Seven.</ctx:remember>'
+        ' <ctx:recall query="type:fact"/>'
+    )
+    return Saved(Path(client.home), client.folder)
+
+
+def project_state(client: Client) -> dict[str, Any]:
+    """The content of memory, from the records alone, without the index."""
+    for index in client.folder.glob(".git/ctx/*/index"):
+        shutil.rmtree(index)
+    with client.memory() as memory:
+        graph, user = memory.graph, memory.user.connection
+        every = [row[0] for each in graph.connections for row in each.execute(NODES)]
+        nodes = {node.id: node for node in graph.nodes(every)}
+        assert len(nodes) == len(every)
+        words = {node_id: node.content for node_id, node in nodes.items()}
+        tasks = client.folder.glob(".ctx/narrative/tasks/*.md")
+        return {
+            "nodes": sorted(
+                (node.content, node.scope, node.staged or "", node.type, *node.tags)
+                for node in nodes.values()
+            ),
+            "edges": sorted(
+                (words[edge.from_id], edge.type, words[edge.to_id])
+                for node_id in nodes
+                for edge in graph.edges(node_id, "out")
+            ),
+            "records": sorted(
+                (kind, words.get(subject, "?"), session)
+                for each in graph.connections
+                for kind, subject, session in each.execute(RECORDS, (records.BEYOND,))
+            ),
+            "commands": sorted(
+                user.execute("SELECT name, session, ifnull(problem, '') FROM commands")
+            ),
+            "pending": sorted(user.execute("SELECT key FROM pending")),
+            "task": pending.current_task(memory.user, memory.place.task_key),
+            "files": len([each for each in tasks if each.name != "README.md"]),
+        }
+
+
+def test_agent_commands_are_neither_lost_nor_repeated(
+    client: Client, busy_in_project: Saved, killer: Killer
+) -> None:
+    names = killer.steps(client, "apply")
+    expected = project_state(client)
+    check_spool(client)
+    assert len(expected["commands"]) == 8, expected
+    assert expected["files"] == 1
+    # What is staged is durable when its ref is replaced, the rest when it is committed.
+    durable = [number for number, name in enumerate(names) if name in ("replace", "COMMIT")]
+    others = [number for number, name in enumerate(names) if name in OTHERS]
+    chance = Random(5)
+    for step in sorted([*chance.sample(durable, 11), *chance.sample(others, 4)]):
+        busy_in_project.restore()
+        # How much there is to write differs a little, so that it may come to its end.
+        killer.run(client, "apply", last=step)
+        where = f"killed before step {step}, {names[step]}"
+        assert killer.run(client, "apply"), where
+        assert project_state(client) == expected, where
+        check_spool(client)

@@ -17,19 +17,14 @@ from ctx.objects.object_store import from_payload
 from ctx.objects.repository import Repository
 from ctx.project.given import EverythingGiven
 from ctx.project.project_memory import ProjectMemory
-from tests.conftest import Ctx, git
+from tests.conftest import git
 from tests.e2e.conftest import Saved
-from tests.e2e.planted_text import Planted, a_project, holding
+from tests.e2e.planted_text import Planted, holding
 from tests.faults import Disk, Stopped
 
 WORD, OTHER = "harmless-looking", "second-word"
 STOPS = 4
 """Moments at which a scrub is stopped, of the hundred or so that it has."""
-
-
-@pytest.fixture
-def at(ctx: Ctx, surroundings: Path, repo: Path) -> Planted:
-    return a_project(ctx, surroundings, repo)
 
 
 def plant(at: Planted, text: str) -> None:
@@ -124,22 +119,6 @@ def test_an_unscrubbed_branch_can_be_merged(at: Planted) -> None:
         assert_consistent(at)
         at.run("gc", "--keep-days", "0")
         assert_consistent(at)
-
-
-def test_two_branches_with_the_same_scrub_can_be_merged(at: Planted) -> None:
-    plant(at, WORD)
-    keep(at, f"With {WORD}")
-    for name in ("one", "two"):
-        branch(at, name)
-        scrub(at)
-        at.run("add", "--type=fact", f"From {name}.")
-        keep(at, "scrubbed")
-        git("checkout", "-q", "main", cwd=at.project)
-    git("checkout", "-q", "one", cwd=at.project)
-    merge(at, "two")
-    assert_consistent(at)
-    assert {"From one.", "From two."} <= set(contents(at))
-    assert len(contents(at)) == 6
 
 
 def test_two_branches_with_different_scrubs_can_be_merged(at: Planted) -> None:

@@ -8,7 +8,6 @@ import os
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 from msgspec import msgpack
@@ -21,19 +20,14 @@ from ctx.llm import ledger
 from ctx.objects.object_store import Kind, from_payload
 from ctx.objects.repository import Repository
 from ctx.redaction import needle
-from tests.conftest import Ctx, Ran, git
+from tests.conftest import Ran, git
 from tests.e2e import planted_text
-from tests.e2e.planted_text import Planted, a_project
+from tests.e2e.planted_text import Planted
 from tests.e2e.word_places import places
 
 WORD = "zanzi-barquux"
 
 Plant = Callable[[Planted], object]
-
-
-@pytest.fixture
-def at(ctx: Ctx, surroundings: Path, repo: Path) -> Planted:
-    return a_project(ctx, surroundings, repo)
 
 
 def left(at: Planted) -> list[str]:

@@ -2,19 +2,13 @@
 
 import random
 import string
-from pathlib import Path
 
 import pytest
 
-from tests.conftest import Ctx, git
-from tests.e2e.planted_text import WAYS, Planted, a_project, holding, settle
+from tests.conftest import git
+from tests.e2e.planted_text import WAYS, Planted, holding, settle
 
 WORD = "harmless-looking"
-
-
-@pytest.fixture
-def at(ctx: Ctx, surroundings: Path, repo: Path) -> Planted:
-    return a_project(ctx, surroundings, repo)
 
 
 def secret(name: str) -> str:
