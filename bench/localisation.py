@@ -27,8 +27,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from ctx.codebase.code_index import Codebase
-
 from bench import baselines, packs, paired, report
 from bench.checkouts import Checkout, mirror_of
 from ctx import checkouts, clock
@@ -36,7 +34,8 @@ from ctx.code import file_roles, index_file
 from ctx.code.history import history_refresh as history
 from ctx.code.lookup import Code
 from ctx.code.vocabulary import LARGEST_FILE
-from ctx.codebase import code_index
+from ctx.codebase import indexing
+from ctx.codebase.indexing import Codebase
 from ctx.layout import CodePlace, Project
 from ctx.packs import file_ranking as ranking
 from ctx.packs import seeds
@@ -126,12 +125,12 @@ def opened(checkout: Checkout, space: str, run: Run) -> Code:
         CodePlace(root, found, f"{space}/code.db", f"{space}/local"), "", (), LARGEST_FILE
     )
     if run.with_packs:
-        code_index.index(codebase, clock.no_tick)
+        indexing.index(codebase, clock.no_tick)
     else:
-        code_index.refresh(codebase)
+        indexing.refresh(codebase)
         with closing(index_file.open_for_writing(codebase.place.database)) as connection:
             history.refresh(connection, Project(root, found))
-    code = code_index.open_readable(codebase)
+    code = indexing.open_readable(codebase)
     assert code is not None
     return code
 

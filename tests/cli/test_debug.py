@@ -161,5 +161,5 @@ def test_help(ctx: Ctx) -> None:
     ):
         ran = ctx(*words)
         assert (ran.code, said in ran.err) == (2, True)
-    for words in (["--version"], ["-V"], ["-q", "--version"], ["--version", "--format", "json"]):
-        assert ctx(*words).out == f"ctx {__version__}\n"
+    for asked in (["--version"], ["-V"], ["-q", "--version"], ["--version", "--format", "json"]):
+        assert ctx(*asked).out == f"ctx {__version__}\n"

@@ -74,7 +74,7 @@ def worked(client: Client) -> Client:
 def test_list(ctx: Ctx, client: Client) -> None:
     ran = ctx("sessions", "list")
     assert ran.out.startswith("No sessions in app.\nTo import past sessions: `ctx import --from ")
-    nothing = {"sessions": [], "project": None, "more": 0}
+    nothing: dict[str, object] = {"sessions": [], "project": None, "more": 0}
     assert ctx("sessions", "list", "--all", "--format", "json").json == nothing
     assert ctx("sessions", "rebuild").out == "No sessions to rebuild.\n"
     ours = Transcript(client.transcripts, SESSION, str(client.folder))

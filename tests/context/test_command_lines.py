@@ -27,9 +27,9 @@ def project_sessions() -> Iterator[Graph]:
         yield graph
 
 
-def put(graph: Graph, sessions: str, text: str, *more: str, **told: Any) -> None:
+def put(graph: Graph, sessions: str, text: str, purpose: str = "test", **told: Any) -> None:
     for name in sessions.split():
-        command(graph, name, text, *more, **told)
+        command(graph, name, text, purpose, **told)
 
 
 def put_failure(graph: Graph, sessions: str, replaced_by: str = WORKS) -> None:

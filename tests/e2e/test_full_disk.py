@@ -25,6 +25,12 @@ BROKEN = "ctx: this session cannot be recorded"
 AGO_S = 3600
 QUIET_S = 120
 
+MOUNTS = {
+    "read-only": 'mount --bind "$CTX_HOME" "$CTX_HOME"; mount -o remount,ro,bind "$CTX_HOME"',
+    "full": 'cp -R "$CTX_HOME" "$HOME/copy"; mount -t tmpfs -o size=1m,mode=700 none "$CTX_HOME";'
+    ' cp -R "$HOME/copy/." "$CTX_HOME"; cat /dev/zero > "$CTX_HOME/ballast" 2> /dev/null || true',
+}
+
 
 class OnBadDisk:
     """Runs the registered hook with a `CTX_HOME` on a file system that cannot be written."""

@@ -199,10 +199,10 @@ def locked(hooks: Hooks, *statements: str) -> Iterator[None]:
 
 def test_hooks_work_while_the_store_is_being_written(hooks: Hooks) -> None:
     with locked(hooks, "BEGIN EXCLUSIVE"):
-        ran = run_all(hooks)
-        assert "Money is in cents." in additional(ran.pop("session-start"))
-        assert ran.pop("prompt-submit") == NOTHING
-        assert set(ran.values()) == {SILENT}
+        every = run_all(hooks)
+        assert "Money is in cents." in additional(every.pop("session-start"))
+        assert every.pop("prompt-submit") == NOTHING
+        assert set(every.values()) == {SILENT}
         assert hooks.log() == []
         assert spooled_events(hooks) == [spool.EVENTS[word] for word in WORDS]
     hooks.settle()
