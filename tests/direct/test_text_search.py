@@ -11,7 +11,7 @@ from ctx import terms
 from ctx.direct import team_graph_store
 from ctx.memory.changes import ChangeAuthor, changing
 from ctx.memory.query.compile import Scope, SearchWords, compile_query, words_of
-from ctx.memory.query.dialects import Dialect
+from ctx.memory.query.conditions import Dialect
 from ctx.memory.query.query_parser import parse
 from tests.conftest import Sql
 from tests.direct.conftest import Container

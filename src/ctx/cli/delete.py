@@ -12,6 +12,7 @@ from ctx.cli.settings import Settings
 from ctx.ids import NodeId
 from ctx.memory.query.compile import Scope
 from ctx.memory.query.query_parser import parse
+from ctx.operations.agent_proposals import forget
 from ctx.operations.delete import (
     DeleteResult,
     Deletion,
@@ -20,7 +21,6 @@ from ctx.operations.delete import (
     files_of,
     is_kept_until_commit,
 )
-from ctx.operations.forget import forget
 from ctx.operations.query import find
 from ctx.workspace import Memory
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, LiteralString, NamedTuple
 from ctx import clock
 from ctx.errors import SyncFailure
 from ctx.ids import derived_ulid, short
-from ctx.memory import record_projects, replay
+from ctx.memory import replay
 from ctx.memory.record_versions import ORIGINAL, RecordVersion, VersionedRecord
 from ctx.memory.records import Record
 from ctx.memory.replicas import LOCAL_KINDS, Replica
@@ -44,7 +44,7 @@ def write(server: "Connection[Any]", user: str, written: Sequence[Record]) -> No
     if not written:
         return
     with team_connection.explain_errors():
-        nodes = list(dict.fromkeys(r.subject for r in written if record_projects.is_about_node(r)))
+        nodes = list(dict.fromkeys(r.subject for r in written if replay.is_about_node(r)))
         for _ in range(_MOST_ATTEMPTS):
             places = _places(server, nodes)
             _refuse_hidden(server, [node_id for node_id in nodes if node_id not in places])
@@ -90,7 +90,7 @@ def _by_space(
     going: dict[Space, list[VersionedRecord]] = {}
     about_nodes: dict[str, list[Record]] = {}
     for record in written:
-        if record_projects.is_about_node(record):
+        if replay.is_about_node(record):
             about_nodes.setdefault(record.subject, []).append(record)
         else:
             personal = going.setdefault(Space("", user), [])
@@ -101,7 +101,7 @@ def _by_space(
         [
             node_id
             for node_id, records in about_nodes.items()
-            if node_id in places and any(map(record_projects.changes_project, records))
+            if node_id in places and any(map(replay.changes_project, records))
         ],
     )
     for node_id, records in about_nodes.items():
@@ -122,11 +122,7 @@ def _by_space(
 
 def _wanted_space(roles: _Roles, user: str, about: Iterable[Record]) -> Space:
     tags = replay.tags(record for record in about if record.kind.startswith("tag."))
-    projects = {
-        tag.removeprefix(record_projects.PREFIX)
-        for tag in tags
-        if tag.startswith(record_projects.PREFIX)
-    }
+    projects = {tag.removeprefix(replay.PREFIX) for tag in tags if tag.startswith(replay.PREFIX)}
     if allowed := sorted(roles.writable & projects):
         return Space(allowed[0], "")
     roles.require_writable(roles.readable & projects)

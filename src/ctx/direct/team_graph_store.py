@@ -9,7 +9,7 @@ from ctx.direct import send_records
 from ctx.direct.translation import translate
 from ctx.errors import SyncFailure
 from ctx.memory.graph import Graph
-from ctx.memory.query.dialects import Dialect
+from ctx.memory.query.conditions import Dialect
 from ctx.sync import team_connection, team_schema
 
 if TYPE_CHECKING:

@@ -20,17 +20,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ctx import clock, ids
-from ctx.errors import (
-    ContentRefused,
-    CtxError,
-    QueryInvalid,
-    UsageError,
-)
+from ctx.errors import ContentRefused, CtxError, QueryInvalid, UsageError
 from ctx.exchange.foreign import foreign_items
 from ctx.exchange.foreign.foreign_items import CompletePage, Item, LocatedDraft, SkippedItem
 from ctx.ids import NodeId, Ulid
 from ctx.memory import inverse_changes, model, records, replay
-from ctx.memory.batch_lookup import look_up
 from ctx.memory.changes import Change, ChangeAuthor, searched_text
 from ctx.memory.model import (
     DEFAULT_QUERY,
@@ -45,7 +39,7 @@ from ctx.memory.model import (
 from ctx.memory.query.compile import Scope, compile_query
 from ctx.memory.query.query_parser import parse
 from ctx.memory.records import Record
-from ctx.memory.written_records import parts
+from ctx.memory.written_records import look_up, parts
 
 ACTION = "import"
 """The action of import changes; it identifies earlier imports."""

@@ -278,14 +278,14 @@ def timeline(place: AgentPlace, wanted: TimelineArguments, call: RunningCall) ->
 
 
 def forget(place: AgentPlace, wanted: ForgetArguments, _call: RunningCall) -> ToolAnswer:
-    from ctx.operations import forget as forgetting
+    from ctx.operations import agent_proposals
     from ctx.operations.recall_index import find_visible
 
     if not wanted.ids:
         raise UsageError("Give at least one id.", hint="`recall` shows ids.")
     with place.open(writing=True) as memory:
         node_ids = [find_visible(memory, each) for each in wanted.ids]
-        done = forgetting.forget(memory, node_ids)
+        done = agent_proposals.forget(memory, node_ids)
         notes = _notes(memory)
     forgotten = [done.short_ids[node.id] for node in done.forgotten]
     proposed = [done.short_ids[node.id] for node in done.proposed]

@@ -20,12 +20,11 @@ from ctx import clock, ids, interrupts
 from ctx.errors import ContentRefused, NodeNotFound, UsageError
 from ctx.ids import NodeId, ObjectId, Ulid
 from ctx.memory import model, records
-from ctx.memory.batch_lookup import nothing_looked_up
 from ctx.memory.graph import PROJECT, Graph
 from ctx.memory.materialise import materialise_written
 from ctx.memory.model import Evidence, Redaction
 from ctx.memory.records import Record
-from ctx.memory.written_records import NewSubjects
+from ctx.memory.written_records import NewSubjects, nothing_looked_up
 from ctx.redaction import redact
 from ctx.sqlite.connection import transaction
 

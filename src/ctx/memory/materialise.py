@@ -1,4 +1,12 @@
-"""Updates the tables from the records, for everything that a change affects."""
+"""Updates the tables from the records, for everything that a change affects.
+
+A node is superseded by the newest node that has a `SUPERSEDES` edge to it. Merging two histories or
+restoring a deleted node can produce a cycle of such edges. Edges of a cycle do not count, so that
+no node is hidden without a replacement.
+
+Only nodes that an edge can affect are updated. A file that was saved a thousand times is a chain of
+a thousand nodes, and the next save must not cost more than the first.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -6,7 +14,7 @@ from itertools import islice
 from sqlite3 import Connection
 
 from ctx import clock, terms, tokens
-from ctx.memory import pending, records, replay, superseded
+from ctx.memory import pending, records, replay
 from ctx.memory.records import Record
 from ctx.memory.replay import EdgeState, NodeState, ViewState
 from ctx.memory.written_records import NewSubjects, WrittenRecords, parts
@@ -94,7 +102,7 @@ def fill_tables(
         tick(done, total)
     # Edges are inserted before it is known whether their targets exist.
     connection.execute("DELETE FROM edges WHERE to_id NOT IN (SELECT id FROM nodes)")
-    superseded.settle_all(connection)
+    update_all_superseded(connection)
 
 
 def _by_subject(
@@ -162,11 +170,11 @@ def _materialise_keys(
         (from_id, key.partition(" ")[2]) for from_id, key in edges if key.startswith("SUPERSEDES ")
     ]
     for ends in replacing:
-        unsettled |= superseded.affected_by_edge(connection, *ends)
+        unsettled |= affected_by_edge(connection, *ends)
     _write_edges(connection, known, edges)
     for ends in replacing:
-        unsettled |= superseded.affected_by_edge(connection, *ends)
-    superseded.settle(connection, unsettled)
+        unsettled |= affected_by_edge(connection, *ends)
+    update_superseded(connection, unsettled)
 
 
 def _existing_nodes(connection: Connection, node_ids: Iterable[str]) -> set[str]:
@@ -195,7 +203,7 @@ def _write_nodes(
     for node_id in nodes:
         state = replay.node(known.about_key(node_id, "node.", ""))
         if state is None or not state.alive:
-            unsettled |= superseded.affected_by_node(connection, node_id)
+            unsettled |= affected_by_node(connection, node_id)
             connection.execute("DELETE FROM nodes WHERE id = ?", (node_id,))
             present.discard(node_id)
         elif node_id in present:
@@ -334,3 +342,53 @@ def _write_current_task(connection: Connection, place: str) -> None:
 def index_words(connection: Connection) -> None:
     """Rebuild the text index. SQLite keeps the words of deleted texts in it for a while."""
     connection.execute("INSERT INTO nodes_fts(nodes_fts) VALUES ('rebuild')")
+
+
+def affected_by_edge(connection: Connection, from_id: str, to_id: str) -> set[str]:
+    """The nodes that an edge affects: its target, and the nodes of a cycle through it.
+
+    Call it before an edge is removed and after one is added.
+    """
+    above = superseding_nodes(connection, from_id)
+    return {to_id, from_id, *above} if to_id in above else {to_id}
+
+
+def affected_by_node(connection: Connection, node_id: str) -> set[str]:
+    """The nodes that the removal of a node affects. Call it before the node is removed."""
+    rows = connection.execute(
+        "SELECT to_id FROM edges WHERE from_id = ? AND +type = 'SUPERSEDES'", (node_id,)
+    ).fetchall()
+    return set[str]().union(*(affected_by_edge(connection, node_id, row[0]) for row in rows))
+
+
+def update_superseded(connection: Connection, node_ids: Iterable[str]) -> None:
+    """Update `superseded_by` of these nodes."""
+    for node_id in node_ids:
+        rows = connection.execute(
+            "SELECT from_id FROM edges WHERE to_id = ? AND type = 'SUPERSEDES'"
+            " ORDER BY created_at DESC, id DESC, from_id DESC",
+            (node_id,),
+        ).fetchall()
+        newer = (row[0] for row in rows if node_id not in superseding_nodes(connection, row[0]))
+        connection.execute(
+            "UPDATE nodes SET superseded_by = ? WHERE id = ?", (next(newer, None), node_id)
+        )
+
+
+def update_all_superseded(connection: Connection) -> None:
+    rows = connection.execute("SELECT DISTINCT to_id FROM edges WHERE +type = 'SUPERSEDES'")
+    update_superseded(connection, [row[0] for row in rows.fetchall()])
+
+
+def superseding_nodes(connection: Connection, node_id: str) -> set[str]:
+    """The nodes that supersede a node, directly or not; in a cycle, also the node itself."""
+    newer: set[str] = set()
+    waiting = [node_id]
+    while waiting:
+        for (from_id,) in connection.execute(
+            "SELECT from_id FROM edges WHERE to_id = ? AND type = 'SUPERSEDES'", (waiting.pop(),)
+        ):
+            if from_id not in newer:
+                newer.add(from_id)
+                waiting.append(from_id)
+    return newer

@@ -9,11 +9,15 @@ it apply.
 from collections.abc import Iterable
 from functools import lru_cache
 from operator import attrgetter
+from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from ctx import clock
+from ctx.memory import records
 from ctx.memory.records import BEYOND, Record
 
+PREFIX = "project:"
+NODE_KINDS = ("node.", "tag.", "edge.")
 FIELDS = ("type", "content", "summary")
 
 
@@ -173,3 +177,23 @@ def _in_stamp_order(records: Iterable[Record]) -> list[Record]:
 
 
 _ORDER = attrgetter("stamp", "id")
+
+
+def is_about_node(record: Record) -> bool:
+    return record.kind.startswith(NODE_KINDS)
+
+
+def changes_project(record: Record) -> bool:
+    return record.kind.startswith("tag.") and record.key.startswith(PREFIX)
+
+
+def projects_of(connection: Connection, node_id: str) -> frozenset[str]:
+    """The projects of a node. Those of a deleted node count as before."""
+    found = tags(records.records_about(connection, node_id, "tag."))
+    return frozenset(tag.removeprefix(PREFIX) for tag in found if tag.startswith(PREFIX))
+
+
+def records_about_node(connection: Connection, node_id: str) -> list[str]:
+    """The ids of all records about a node."""
+    about = records.records_about(connection, node_id)
+    return [record.id for record in about if is_about_node(record)]

@@ -18,7 +18,7 @@ from ctx.memory.model import Node, Redaction
 from ctx.objects import object_store
 from ctx.operations.add_document import of_task_and_project
 from ctx.project import command_output as output
-from ctx.project import reported_diagnostics
+from ctx.project import tool_snapshots
 from ctx.project.command_output import CommandOutput
 from ctx.redaction import redact
 from ctx.workspace import Memory
@@ -111,7 +111,7 @@ def add_command(memory: Memory, options: Options) -> AddCommandResult:
                 change.objects.append(kept)
                 metadata["blob"] = blob = kept.id
             if report.tool:
-                metadata[reported_diagnostics.NAMED_BY] = snapshot = _keep(change, report, project)
+                metadata[tool_snapshots.NAMED_BY] = snapshot = _keep(change, report, project)
             content = "\n".join([content, *_key_lines(printed, ended)])
         elif clean.text:
             content = f"{content}\n\n{clean.text}"

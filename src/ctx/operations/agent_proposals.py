@@ -15,13 +15,30 @@ from typing import Any, NamedTuple
 from ctx import ids
 from ctx.errors import NodeNotFound
 from ctx.ids import NodeId
-from ctx.memory import model, records, replay
+from ctx.memory import model, records, replay, sources
 from ctx.memory.graph import USER
 from ctx.memory.idempotency_keys import Claim
 from ctx.memory.model import OFF_CONTEXT, PINNED, REFERENCE, TIERS, Evidence, Node
-from ctx.operations import delete, link
+from ctx.operations import link
 from ctx.operations.add import inherited_tags
+from ctx.operations.delete import delete, deletion, is_kept_until_commit
 from ctx.workspace import Memory
+
+
+class ForgetResult(NamedTuple):
+    """What became of nodes that an agent wanted to forget."""
+
+    forgotten: tuple[Node, ...]
+    proposed: tuple[Node, ...]
+    """What only the user may delete: they said or pinned it, or other projects see it."""
+    short_ids: Mapping[NodeId, str]
+    dependents: tuple[Node, ...]
+    """Nodes that stay, although they were made from these or rest on them."""
+    change: str | None
+    """What `ctx undo` takes to bring the nodes back; None if nothing was deleted."""
+    until_commit: bool
+    """Whether one of them was never committed, so that the next commit leaves it out for good."""
+
 
 MCP = "mcp"
 """Through whom the calls of MCP tools are recorded."""
@@ -155,6 +172,22 @@ def propose_superseding(
         change.update_node(new, metadata=wish.metadata())
 
 
+def forget(memory: Memory, node_ids: Sequence[NodeId]) -> ForgetResult:
+    """Forget nodes for an agent: what agents said is deleted, what the user said only proposed.
+
+    A deletion can be undone with `ctx undo` or `ctx restore`.
+    """
+    found = deletion(memory.graph, node_ids, cascade=False)
+    held = tuple(
+        node for node in found.nodes if node.source == sources.USER or is_protected(memory, node)
+    )
+    free = tuple(node for node in found.nodes if node not in held)
+    propose_forgetting(memory, [node.id for node in held])
+    change = delete(memory, [node.id for node in free], "forget") if free else None
+    until_commit = is_kept_until_commit(memory, free)
+    return ForgetResult(free, held, found.short_ids, found.dependents, change, until_commit)
+
+
 def propose_forgetting(memory: Memory, node_ids: Sequence[NodeId]) -> None:
     """Note that nodes are to be deleted."""
     by_scope = memory.graph.by_scope(node_ids)
@@ -242,7 +275,7 @@ def accept(memory: Memory, proposal: Proposal) -> None:
             for node_id in others:
                 change.in_scope(scope).set_tier(node_id, OFF_CONTEXT)
     if wish.forget:
-        delete.delete(memory, [node.id], _ACTION)
+        delete(memory, [node.id], _ACTION)
 
 
 def reject(memory: Memory, proposal: Proposal) -> None:

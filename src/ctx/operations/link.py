@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from ctx.errors import UsageError
 from ctx.ids import NodeId, short
-from ctx.memory import model, superseded
+from ctx.memory import materialise, model
 from ctx.memory.changes import Change
 from ctx.memory.graph import PROJECT
 from ctx.memory.idempotency_keys import Claim
@@ -76,7 +76,7 @@ def draw(
     change: Change, from_id: NodeId, to_id: NodeId, kind: str, said: Evidence, *, outside: bool
 ) -> bool:
     """Add an edge as part of a change; whether anything is new."""
-    circle = superseded.superseding_nodes(change.graph.connection, from_id)
+    circle = materialise.superseding_nodes(change.graph.connection, from_id)
     if kind == "SUPERSEDES" and to_id in circle:
         raise UsageError(
             f"{short(to_id)} already supersedes {short(from_id)}.",

@@ -12,7 +12,7 @@ from ctx.context import contexts
 from ctx.errors import DatabaseFailure, PathRefused, SyncFailure, UsageError
 from ctx.exchange import integrity, scrub_store
 from ctx.layout import UserStore
-from ctx.memory import record_projects, record_versions, records, replicas, user_store
+from ctx.memory import record_versions, records, replay, replicas, user_store
 from ctx.memory.records import Record
 from ctx.memory.replicas import Replica
 from ctx.operations import sync_scrubs
@@ -107,8 +107,7 @@ def _to_server(
         ]
         sent = SyncCounts() if result.dry_run else replication.add_missing()
         by_project = Counter(
-            ", ".join(sorted(record_projects.projects_of(connection, record.subject)))
-            for record in left_out
+            ", ".join(sorted(replay.projects_of(connection, record.subject))) for record in left_out
         )
         refused = tuple(LeftOutRecords(*each) for each in sorted(by_project.items()))
         return result._replace(copied=len(going), scrubs=sent.rewritten_batches, left_out=refused)

@@ -30,15 +30,7 @@ from ctx.objects.commits import Head, WorkStep
 from ctx.objects.object_store import DAMAGE, Object, decode, typed
 from ctx.objects.object_types import Commit, NarrativeRef, RecordBatch
 from ctx.objects.repository import Repository
-from ctx.project import (
-    batches,
-    changelog,
-    commit_edges,
-    reported_diagnostics,
-    staged_private,
-    staging,
-    tool_snapshots,
-)
+from ctx.project import batches, changelog, commit_edges, staged_private, staging, tool_snapshots
 from ctx.project.changelog import ChangeLines
 from ctx.project.project_repository import ProjectRepository
 
@@ -92,7 +84,7 @@ class _StagedContents(NamedTuple):
     """Snapshots of cargo and of the code."""
     extracted: Object | None
     """Edges from files."""
-    reports: reported_diagnostics.ReportedDiagnostics
+    reports: tool_snapshots.ReportedDiagnostics
     """Diagnostics of compilers and tests."""
 
 
@@ -231,7 +223,7 @@ def _staged_contents(
         _without_files(deleted_documents(repository, steps), hidden),
         tool_snapshots.last_snapshots(repository, steps),
         commit_edges.edges_of_files(repository, steps),
-        reported_diagnostics.last_reported(reader, visible, frozenset(blobs)),
+        tool_snapshots.last_reported(reader, visible, frozenset(blobs)),
     )
 
 

@@ -20,7 +20,7 @@ from ctx.objects.object_types import (
     DiagnosticsSnapshot,
     Item,
 )
-from ctx.project import batches, reported_diagnostics, staging, staging_chains, tool_snapshots
+from ctx.project import batches, staging, staging_chains, tool_snapshots
 from ctx.project.project_repository import ProjectRepository
 
 Kind = Literal["added", "removed", "changed"]
@@ -123,7 +123,7 @@ def _other_tools(repository: ProjectRepository, commit: Commit) -> list[ObjectId
     except CtxError:
         # `ctx debug verify` reports it.
         return []
-    return list(reported_diagnostics.referenced_snapshots(records))[::-1]
+    return list(tool_snapshots.referenced_snapshots(records))[::-1]
 
 
 def staged_state(
@@ -142,7 +142,7 @@ def staged_state(
         last = tool_snapshots.last_snapshots(repository, steps)
         code, cargo = code or last.code, cargo or last.cargo
         said = staging_chains.records(repository, steps)
-        diagnostics += _diagnostics(repository, reported_diagnostics.referenced_snapshots(said))
+        diagnostics += _diagnostics(repository, tool_snapshots.referenced_snapshots(said))
     diagnostics.sort(key=lambda each: each.timestamp)
     newer = {_tool(each): each for each in diagnostics}
     return SnapshotState(code or found.code, cargo or found.cargo, {**found.diagnostics, **newer})

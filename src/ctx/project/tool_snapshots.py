@@ -4,15 +4,39 @@ A snapshot and its edges are one step of the session and stay together. The snap
 a tree with one object for each file, so unchanged files are the same objects in the next one.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from ctx import ids
 from ctx.ids import ObjectId
+from ctx.memory.records import Record
 from ctx.objects import references, trees
 from ctx.objects.commits import WorkStep
-from ctx.objects.object_store import decode
-from ctx.objects.object_types import CargoSnapshot, Commit, EdgeBatch, StepKind, Tree
+from ctx.objects.object_store import Reader, decode
+from ctx.objects.object_types import (
+    CargoSnapshot,
+    Commit,
+    DiagnosticsSnapshot,
+    EdgeBatch,
+    StepKind,
+    Tree,
+)
 from ctx.project.project_repository import ProjectRepository
+
+NAMED_BY = "diagnostics"
+"""The field of an observation's metadata."""
+
+
+class ReportedDiagnostics(NamedTuple):
+    """The diagnostics of compilers and tests that a commit takes over from a session.
+
+    The snapshot of a report is stored with the records of its command; the observation names it.
+    The last snapshot shows the state of the code at the commit.
+    """
+
+    last: ObjectId | None
+    texts: tuple[ObjectId, ...]
+    """The blobs that the snapshots refer to."""
 
 
 class ToolSnapshots(NamedTuple):
@@ -104,3 +128,28 @@ def _history(repository: ProjectRepository, heads: Sequence[ObjectId]) -> Iterat
 
 def _first_id(ids: Iterable[ObjectId | None]) -> ObjectId | None:
     return next((id for id in ids if id is not None), None)
+
+
+def last_reported(
+    reader: Reader, records: Sequence[Record], kept: Collection[ObjectId]
+) -> ReportedDiagnostics:
+    """The stored snapshots that records, in order, refer to."""
+    last: ObjectId | None = None
+    texts: list[ObjectId] = []
+    for name in referenced_snapshots(records):
+        if name not in kept:
+            continue
+        value = decode(reader.read(name))
+        if isinstance(value, DiagnosticsSnapshot):
+            last = name
+            texts += references.required_ids(value)
+    return ReportedDiagnostics(last, tuple(texts))
+
+
+def referenced_snapshots(said: Iterable[Record]) -> Iterator[ObjectId]:
+    """The snapshots that records refer to, in order."""
+    for record in said:
+        metadata = record.body.get("metadata") if record.kind == "node.put" else None
+        name = metadata.get(NAMED_BY) if isinstance(metadata, dict) else None
+        if isinstance(name, str) and ids.is_object_id(name):
+            yield ObjectId(name)

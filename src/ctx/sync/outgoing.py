@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from sqlite3 import Connection
 
-from ctx.memory import record_projects, records
+from ctx.memory import records, replay
 from ctx.memory.records import Record
 from ctx.sync.batch_target import SharedProjects
 
@@ -19,23 +19,23 @@ def by_project(
     by_node: dict[str, list[Record]] = {}
     going: dict[str, dict[str, None]] = {}
     for record in records.records_with_ids(connection, unsent):
-        if record_projects.is_about_node(record):
+        if replay.is_about_node(record):
             by_node.setdefault(record.subject, []).append(record)
         else:
             going.setdefault("", {})[record.id] = None
     places = shared.places(by_node)
     for node_id, about in by_node.items():
         ids: list[str] = [record.id for record in about]
-        projects = record_projects.projects_of(connection, node_id)
+        projects = replay.projects_of(connection, node_id)
         allowed = sorted(shared.writable & projects)
         wanted = allowed[0] if allowed else None if projects else ""
         if node_id in places:
             place = places[node_id]
-            is_moving = any(map(record_projects.changes_project, about))
+            is_moving = any(map(replay.changes_project, about))
             if wanted is None or place is None or place not in {"", *shared.writable}:
                 wanted = None
             elif wanted != place and is_moving:
-                ids = record_projects.records_about_node(connection, node_id)
+                ids = replay.records_about_node(connection, node_id)
             else:
                 wanted = place
         if wanted is not None:

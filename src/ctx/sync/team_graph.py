@@ -12,9 +12,9 @@ from ctx import terms, tokens
 from ctx.ids import Ulid
 from ctx.memory import replay
 from ctx.memory.query.tsvector_search import LONGEST_WORD
-from ctx.memory.record_projects import NODE_KINDS
 from ctx.memory.record_versions import VersionedRecord
 from ctx.memory.records import Record, as_json
+from ctx.memory.replay import NODE_KINDS
 from ctx.sync import team_schema
 from ctx.sync.batch_files import BatchFile
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ctx.memory import model
 from ctx.memory.query import execute
 from ctx.memory.query.compile import Scope, compile_query, words_of
-from ctx.memory.query.dialects import Dialect
+from ctx.memory.query.conditions import Dialect
 from ctx.memory.query.query_parser import Query, parse
 from tests import effort, engines
 from tests.memory.query import oracle

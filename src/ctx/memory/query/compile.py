@@ -24,8 +24,7 @@ from typing import NamedTuple
 from ctx import clock
 from ctx.memory import model
 from ctx.memory.query import conditions, tsvector_search
-from ctx.memory.query.conditions import SqlFragment, condition, join_fragments
-from ctx.memory.query.dialects import Dialect
+from ctx.memory.query.conditions import Dialect, SqlFragment, condition, join_fragments
 from ctx.memory.query.filters import (
     PROJECT,
     TASK,

@@ -1,6 +1,8 @@
 """The filters in SQL: a condition on the node `n`, and a list of the matching ids."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from enum import Enum
+from sqlite3 import Connection
 from typing import NamedTuple
 
 from ctx.memory.query.filters import (
@@ -19,6 +21,20 @@ from ctx.memory.query.filters import (
 )
 from ctx.memory.query.query_parser import And, Expression, Not, Or
 from ctx.memory.query.time_filters import TimeFilter
+
+
+class Dialect(Enum):
+    """An SQL engine that a query can be compiled for.
+
+    Statements are written in SQLite's SQL. `direct/translation.py` changes the spelling for
+    PostgreSQL, and leaves out what only chooses a query plan. A dialect is for what works
+    differently: PostgreSQL chooses a plan by statistics, and searches text in another way
+    (`tsvector_search.py`).
+    """
+
+    SQLITE = "sqlite"
+    POSTGRESQL = "postgresql"
+
 
 # Characters that sort after all characters of an id or a tag.
 _AFTER_IDS, _AFTER_TEXT = "~", "\U0010ffff"
@@ -224,3 +240,11 @@ def _at_path(pattern: str) -> SqlFragment:
         " WHERE to_id IN (SELECT id FROM found) AND type = 'MENTIONS') AS there",
         bounds + matches.parameters,
     )
+
+
+def dialect_of(connections: Sequence[Connection]) -> Dialect:
+    """The dialect of the connections of one graph. SQLite's own connections do not name one."""
+    for connection in connections:
+        dialect: Dialect = getattr(connection, "dialect", Dialect.SQLITE)
+        return dialect
+    return Dialect.SQLITE

@@ -20,7 +20,7 @@ from ctx.memory.query.compile import (
     required_tags,
     words_of,
 )
-from ctx.memory.query.dialects import Dialect, dialect_of
+from ctx.memory.query.conditions import Dialect, dialect_of
 from ctx.memory.query.query_parser import Query
 
 MOST_RANKED = 8_000

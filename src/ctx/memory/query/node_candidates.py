@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ctx.ids import NodeId
 from ctx.memory.query import execute, tsvector_search
 from ctx.memory.query.compile import Scope, SearchWords, compile_among, compile_query
-from ctx.memory.query.dialects import Dialect, dialect_of
+from ctx.memory.query.conditions import Dialect, dialect_of
 from ctx.memory.query.query_parser import Query
 from ctx.memory.query.tsvector_search import SearchTerm
 
