@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ctx import __version__
-from tests.conftest import Ctx, git
+from tests.conftest import Ctx, Ran, git
 
 ENTRY = Path(__file__).parents[2] / "src" / "ctx" / "agents" / "claude_code" / "entry.py"
 
@@ -68,6 +68,12 @@ def hooks_of(path: Path) -> dict[str, list[dict[str, Any]]]:
 def entry(word: str, **more: Any) -> dict[str, Any]:
     command = f"{sys.executable} -I -S {ENTRY} {word} || true"
     return {"type": "command", "command": command, "timeout": 10, **more}
+
+
+def check_refusal(ran: Ran, code: int, *pieces: str) -> None:
+    assert (ran.code, ran.out) == (code, "")
+    for piece in pieces:
+        assert piece in ran.err
 
 
 FOREIGN = """\
@@ -160,14 +166,8 @@ def test_what_install_has_made_is_gone_afterwards(
     # Taking it out begins with the hooks: the skill alone does no harm.
     before = tree(claude)
     (home / ".ctx" / "backups").write_text("in the way")
-    assert ctx("uninstall") == (
-        1,
-        "",
-        (
-            f"error E014: File exists while changing {claude}/settings.json"
-            f" ({home}/.ctx/backups).\n  R{TAKE_OUT_BY_HAND[1:]}.\n"
-        ),
-    )
+    changing = f"error E014: File exists while changing {claude}/settings.json"
+    check_refusal(ctx("uninstall"), 1, changing, TAKE_OUT_BY_HAND[1:])
     assert tree(claude) == before
     (home / ".ctx" / "backups").unlink()
     assert ctx("uninstall").code == 0
@@ -277,18 +277,10 @@ def test_settings_that_cannot_be_read_are_left_alone(ctx: Ctx, home: Path) -> No
     settings.parent.mkdir()
     settings.write_text('{\n  "model": opus\n}\n')
     before = tree(home)
-    for command, by_hand in (
-        ("install", "add the hooks by hand: `ctx install --print` shows them"),
-        ("uninstall", TAKE_OUT_BY_HAND),
-    ):
-        assert ctx(command) == (
-            1,
-            "",
-            (
-                f"error E027: {settings}, line 2, column 12: this is not a JSON value.\n"
-                f"  Fix it, or {by_hand}.\n"
-            ),
-        )
+    problem = f"error E027: {settings}, line 2, column 12: this is not a JSON value.\n"
+    by_hand = "Fix it, or add the hooks by hand: `ctx install --print` shows them.\n"
+    check_refusal(ctx("install"), 1, problem, by_hand)
+    check_refusal(ctx("uninstall"), 1, problem, f"Fix it, or {TAKE_OUT_BY_HAND}.\n")
     assert tree(home) == before
     # One that only the client does not load is changed.
     settings.write_text('{\n  // mine\n  "model": "opus"\n}\n')
@@ -301,16 +293,23 @@ def test_settings_that_cannot_be_read_are_left_alone(ctx: Ctx, home: Path) -> No
 def test_a_hook_that_does_not_work_is_not_registered(
     ctx: Ctx, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    place = home / ".claude" / "skills" / "ctx"
+    place.parent.mkdir(parents=True)
+    # There may be a file in the place of the skill.
+    place.write_text("A file.\n")
+    before = tree(home)
+    for words in ((), ("--dry-run",)):
+        ran = ctx("install", *words)
+        check_refusal(ran, 1, f"error E015: {place} is not a folder", "with --no-skill.\n")
+    assert ctx("install", "--no-skill", "--dry-run").code == 0
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
-    ran = ctx("install")
-    assert ran.code == 1
-    lines = ran.err.splitlines()
+    lines = ctx("install", "--no-skill").err.splitlines()
     assert lines[0].startswith("error E026: The hook session-start does not work: it does nothing.")
     assert lines[1:] == [
         f"  /nowhere/python -I -S {ENTRY} session-start || true",
         "  Nothing was registered. Run `ctx doctor` for details.",
     ]
-    assert os.listdir(home) == []
+    assert tree(home) == before
 
 
 FOREIGN_HOOKS = (
@@ -403,54 +402,26 @@ def test_a_ctx_that_claude_would_not_find(ctx: Ctx, home: Path, binaries: Path) 
 def test_what_the_client_must_be_started_with(
     ctx: Ctx, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # A store of the command line is none of the hooks.
+    for words in (("install",), ("install", "--dry-run"), ("install", "--plugin", "x")):
+        ran = ctx("--db", str(home / "my.db"), *words)
+        check_refusal(ran, 2, "error E011: --db has no effect on hooks", "and set CTX_DB where")
+    assert os.listdir(home) == []
     monkeypatch.setenv("CTX_HOME", str(tmp_path / "elsewhere"))
     monkeypatch.setenv("CTX_DB", str(tmp_path / "my.db"))
     monkeypatch.setenv("CTX_OFF", "1")
-    told = (
-        "warning: CTX_HOME is set here. Set it where you start Claude Code too; otherwise "
+    told = "".join(
+        f"warning: {name} is set here. Set it where you start Claude Code too; otherwise "
         f"hooks use {home}/.ctx/store.db.\n"
-        "warning: CTX_DB is set here. Set it where you start Claude Code too; otherwise "
-        f"hooks use {home}/.ctx/store.db.\n"
-        "warning: CTX_OFF is set: hooks do nothing.\n"
+        for name in ("CTX_HOME", "CTX_DB")
     )
+    told += "warning: CTX_OFF is set: hooks do nothing.\n"
     assert ctx("install", "--print").err == told
     assert ctx("install", "--no-hooks", "--quiet").err == told
     monkeypatch.delenv("CTX_HOME")
     monkeypatch.delenv("CTX_DB")
     monkeypatch.setenv("CTX_OFF", "0")
     assert ctx("install", "--dry-run").err == ""
-
-
-def test_a_store_of_the_command_line_is_none_of_the_hooks(ctx: Ctx, home: Path) -> None:
-    for words in (("install",), ("install", "--dry-run"), ("install", "--plugin", "x")):
-        assert ctx("--db", str(home / "my.db"), *words) == (
-            2,
-            "",
-            (
-                "error E011: --db has no effect on hooks: "
-                "they read the environment of the client.\n"
-                "  Leave out --db, and set CTX_DB where you start Claude Code.\n"
-            ),
-        )
-    assert os.listdir(home) == []
-
-
-def test_a_file_in_the_place_of_the_skill(ctx: Ctx, home: Path) -> None:
-    place = home / ".claude" / "skills" / "ctx"
-    place.parent.mkdir(parents=True)
-    place.write_text("A file.\n")
-    before = tree(home)
-    for words in ((), ("--dry-run",)):
-        assert ctx("install", *words) == (
-            1,
-            "",
-            (
-                f"error E015: {place} is not a folder, so the skill cannot be written"
-                " there.\n  Move it away, or leave the skill out with --no-skill.\n"
-            ),
-        )
-    assert ctx("install", "--no-skill", "--dry-run").code == 0
-    assert tree(home) == before
 
 
 def test_for_a_project(
@@ -554,19 +525,13 @@ def test_a_plugin(ctx: Ctx, folder: Path) -> None:
     assert ctx("install", "--plugin", "plugin") == (0, f"  Plugin  {folder}/plugin  written\n", "")
     assert (folder / "plugin" / "hooks" / "hooks.json").exists()
     assert ctx("install", "--plugin", "plugin").out == f"  Plugin  {folder}/plugin  up to date\n"
-    assert ctx("install", "--plugin", "plugin", "--print") == (
-        2,
-        "",
-        "error E011: --plugin cannot be combined with other options.\n",
-    )
+    ran = ctx("install", "--plugin", "plugin", "--print")
+    check_refusal(ran, 2, "error E011: --plugin cannot be combined with other options.\n")
     (folder / "mine").mkdir()
     (folder / "mine" / "notes").write_text("Mine.\n")
     for words in ((), ("--dry-run",)):
         refused = ctx("install", "--plugin", "mine", *words)
-        assert (refused.code, refused.out) == (1, "")
-        assert refused.err.startswith(
-            f"error E015: {folder}/mine is not empty and does not contain"
-        )
+        check_refusal(refused, 1, f"error E015: {folder}/mine is not empty and does not contain")
 
 
 def test_a_projection(ctx: Ctx, repo: Path) -> None:
