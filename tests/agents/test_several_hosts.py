@@ -9,6 +9,7 @@ import pytest
 from ctx.agents.claude_code.hooks import ClaudeHooks
 from ctx.agents.codex.hooks import CodexHooks
 from ctx.agents.gemini.hooks import GeminiHooks
+from ctx.agents.known_hosts import session_in_call, session_in_environment
 from ctx.agents.runtime import hook
 from ctx.agents.runtime.hook import Hook
 from ctx.agents.runtime.host_hooks import HostHooks
@@ -64,3 +65,31 @@ def test_gemini_gets_its_context_without_a_hook_at_the_start(place: Place) -> No
     host = GeminiHooks()
     assert "Builds run on Mondays." in place.run(host, "prompt-submit", prompt="Hello.")
     assert "Mondays" not in place.run(host, "prompt-submit", prompt="And then?")
+
+
+# The session of a call of the MCP server
+
+TURN = "x-codex-turn-metadata"
+
+
+@pytest.mark.parametrize(
+    ("meta", "session"),
+    [
+        ({}, ""),
+        ({TURN: {"session_id": "one", "thread_id": "two"}}, "one"),
+        ({TURN: {"thread_id": "two"}}, "two"),
+        ({TURN: json.dumps({"session_id": "one"})}, "one"),
+        ({TURN: "not JSON"}, ""),
+        ({TURN: [1]}, ""),
+        ({TURN: {"session_id": 5}}, ""),
+        ({"progressToken": 1}, ""),
+    ],
+)
+def test_codex_names_it_in_each_call(meta: dict[str, Any], session: str) -> None:
+    assert session_in_call(meta) == session
+
+
+def test_others_name_it_in_the_environment() -> None:
+    assert session_in_environment({"COPILOT_AGENT_SESSION_ID": "one"}) == "one"
+    assert session_in_environment({"GEMINI_SESSION_ID": "", "QWEN_CODE_SESSION_ID": "two"}) == "two"
+    assert session_in_environment({"HOME": "/home/ada"}) == ""

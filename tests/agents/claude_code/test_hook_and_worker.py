@@ -4,7 +4,6 @@ import json
 import os
 import socket
 import sqlite3
-import subprocess
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
@@ -27,7 +26,6 @@ from tests.agents.claude_code.hook_processes import (
     WORDS,
     Hooks,
     additional,
-    command,
 )
 from tests.conftest import Ctx
 from tests.worker.worker_processes import Workers, until
@@ -97,14 +95,6 @@ def test_every_event_wakes_the_worker(hooks: Hooks) -> None:
 
 
 # Commands
-
-
-def test_the_worker_runs_the_commands_of_an_agent(hooks: Hooks, workers: Workers, ctx: Ctx) -> None:
-    workers.start()
-    said = hooks.event("stop", last_assistant_message=REMEMBER)
-    assert hooks.run("stop", said) == NOTHING
-    assert sorted(contents(ctx)) == ["Deploys run on Mondays.", "Money is in cents."]
-    assert hooks.log() == []
 
 
 def test_failures_that_the_worker_reports_are_shown(hooks: Hooks) -> None:
@@ -181,10 +171,15 @@ def test_hints_of_the_worker_are_returned_with_a_prompt(hooks: Hooks) -> None:
     assert [each[:5] for each in receipt["items"]] == [list(item.values())]
 
 
-def test_the_worker_finds_hints_for_a_prompt(hooks: Hooks, workers: Workers, ctx: Ctx) -> None:
+def test_the_worker_runs_commands_and_finds_hints_for_a_prompt(
+    hooks: Hooks, workers: Workers, ctx: Ctx
+) -> None:
     fact = "The scheduler retries every five minutes because the broker drops idle connections."
     assert ctx("add", "--type=decision", fact).code == 0
     workers.start()
+    assert hooks.run("stop", hooks.event("stop", last_assistant_message=REMEMBER)) == NOTHING
+    assert sorted(contents(ctx)) == ["Deploys run on Mondays.", "Money is in cents."]
+    assert hooks.log() == []
     said = hooks.event("prompt-submit", prompt="Why does the scheduler retry every five minutes?")
     # The first time it has to load what it asks with.
     found = until(lambda: hooks.run("prompt-submit", said).out.decode().replace("{}\n", ""))
@@ -235,25 +230,20 @@ def test_autostart_can_be_switched_off(alone: Hooks) -> None:
     assert len(alone.spooled()) == 1
 
 
-def test_the_worker_is_not_used_for_another_store(alone: Hooks, tmp_path: Path) -> None:
-    alone.environment["CTX_DB"] = str(tmp_path / "other.db")
-    bell = WakePipe(str(alone.home / spool.WAKE))
-    assert alone.run("post-tool-use", alone.event("post-tool-use")) == SILENT
-    assert not bell.was_written()
-    bell.close()
-    assert not (alone.home / spawn.MARK).exists()
-
-
 def test_events_are_processed_by_their_own_store(
     surroundings: Path, folder: Path, ctx: Ctx, tmp_path: Path
 ) -> None:
+    """The worker is not used for another one."""
     hooks = Hooks(surroundings / ".ctx", folder, CTX_WORKER_AUTOSTART="0")
     other = str(tmp_path / "other.db")
     hooks.run("post-tool-use", hooks.event("post-tool-use", session_id="mine"))
     hooks.environment["CTX_DB"] = other
+    bell = WakePipe(str(hooks.home / spool.WAKE))
     told = {"session_id": "other", "last_assistant_message": REMEMBER}
     for word in ("post-tool-use", "stop", "prompt-submit"):
         hooks.run(word, hooks.event(word, **told))
+    assert not bell.was_written()
+    bell.close()
     hooks.settle()
     assert ctx("hook", "apply").code == 0
     assert ctx("--db", other, "hook", "apply").code == 0
@@ -343,19 +333,3 @@ def test_waiting_events_are_reported_at_the_start(hooks: Hooks) -> None:
     assert json.loads(ran.out)["systemMessage"].splitlines()[1:] == [
         "ctx: events have been waiting for more than an hour; see `ctx doctor`"
     ]
-
-
-def test_a_worker_that_cannot_be_started_is_ignored(alone: Hooks) -> None:
-    """No more processes can be started; the events are processed later."""
-    with subprocess.Popen(
-        command("post-tool-use"),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env={**alone.environment, "CTX_HOME": str(alone.home)},
-        cwd=alone.folder,
-    ) as process:
-        (alone.home / spawn.MARK).touch()
-        out, err = process.communicate(alone.event("post-tool-use"), 20)
-    assert (process.returncode, out, err) == (0, b"", b"")
-    assert len(alone.spooled()) == 1

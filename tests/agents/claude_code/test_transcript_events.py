@@ -28,6 +28,10 @@ def transcript(tmp_path: Path) -> Transcript:
     return Transcript(tmp_path, SESSION)
 
 
+def told(transcript: Transcript) -> list[tuple[str, ...]]:
+    return event_summaries(read(str(transcript.path), 0))
+
+
 def event_summaries(found: TranscriptPart) -> list[tuple[str, ...]]:
     return [_event_summary(event) for event in found.events]
 
@@ -46,27 +50,12 @@ def _event_summary(event: Event) -> tuple[str, ...]:
 def test_the_events_of_a_fix_are_read(transcript: Transcript) -> None:
     fix(transcript)
     found = read(str(transcript.path), 0)
-    assert [event.name for event in found.events] == [
-        "UserPromptSubmit",
-        "AssistantMessage",
-        "PostToolUseFailure",
-        "PostToolUse",
-        "PostToolUse",
-        "AssistantMessage",
-    ]
+    names = "UserPromptSubmit AssistantMessage PostToolUseFailure PostToolUse PostToolUse"
+    assert [event.name for event in found.events] == [*names.split(), "AssistantMessage"]
     failed = found.events[2]
-    assert failed.payload == {
-        "session_id": SESSION,
-        "transcript_path": str(transcript.path),
-        "cwd": "/home/dev/shop",
-        "gitBranch": "main",
-        "hook_event_name": "PostToolUseFailure",
-        "tool_name": "Bash",
-        "tool_input": {"command": "pytest tests/test_total.py"},
-        "tool_use_id": failed.tool_use,
-        "version": "2.1.325",
-        "error": failed.payload["error"],
-    }
+    place = failed.transcript, failed.branch, failed.version, failed.payload["tool_use_id"]
+    assert place == (str(transcript.path), "main", "2.1.325", failed.tool_use)
+    assert failed.payload["tool_input"] == {"command": "pytest tests/test_total.py"}
     assert failed.payload["error"].startswith("Exit code 1\n====")
     assert (failed.id[:16], failed.at) == ("1793610004000-t-", "2026-11-02T09:00:04Z")
     assert (failed.session, failed.folder, failed.tool) == (SESSION, "/home/dev/shop", "Bash")
@@ -85,7 +74,7 @@ def test_generated_entries_are_not_prompts(transcript: Transcript) -> None:
     transcript.entry("attachment", attachment={"content": ['{"type": "user"}']})
     transcript.entry("api-request-blob", message={"role": "user", "content": "Sent."})
     transcript.prompt("Do it.")
-    assert event_summaries(read(str(transcript.path), 0)) == [
+    assert told(transcript) == [
         ("UserPromptSubmit", "", "/fix issue 7"),
         ("UserPromptSubmit", "", "Do it."),
     ]
@@ -99,7 +88,7 @@ def test_messages_of_the_client_are_not_answers(transcript: Transcript) -> None:
     transcript.entry(
         "user", message={"content": [{"type": "text", "text": "[Request interrupted by user]"}]}
     )
-    assert event_summaries(read(str(transcript.path), 0)) == [
+    assert told(transcript) == [
         ("StopFailure", "", "API Error: 401"),
         ("UserInterrupt", "", ""),
     ]
@@ -123,12 +112,8 @@ def test_the_text_of_a_rejection_is_a_prompt(transcript: Transcript) -> None:
         " you how to proceed, the user said:\nWe use pnpm here"
     )
     transcript.result(refused, words, is_error=True)
-    assert event_summaries(read(str(transcript.path), 0)) == [
-        ("UserPromptSubmit", "", "We use pnpm here")
-    ]
-
-
-def test_rejected_questions_without_a_reason_are_no_prompt(transcript: Transcript) -> None:
+    assert told(transcript) == [("UserPromptSubmit", "", "We use pnpm here")]
+    # Without a reason, it is no prompt.
     refused = transcript.call("AskUserQuestion", {"questions": []})
     words = (
         "The user doesn't want to proceed with this tool use. To tell you how to proceed, the user"
@@ -136,7 +121,7 @@ def test_rejected_questions_without_a_reason_are_no_prompt(transcript: Transcrip
         " information."
     )
     transcript.result(refused, words, is_error=True)
-    assert event_summaries(read(str(transcript.path), 0)) == []
+    assert len(told(transcript)) == 1
 
 
 def queue(transcript: Transcript, operation: str, content: str | None = None) -> None:
@@ -148,11 +133,9 @@ def test_a_prompt_typed_while_the_agent_works_is_read(transcript: Transcript) ->
     queue(transcript, "enqueue", "Keep the old name")
     queue(transcript, "enqueue", '{"type": "task_notice"}')
     queue(transcript, "enqueue", "/exit")
-    queue(transcript, "remove")
-    queue(transcript, "remove")
-    queue(transcript, "remove")
-    queue(transcript, "remove")
-    assert event_summaries(read(str(transcript.path), 0)) == [
+    for _ in range(4):
+        queue(transcript, "remove")
+    assert told(transcript) == [
         ("UserPromptSubmit", "", "Keep the old name"),
         ("UserPromptSubmit", "", "/exit"),
     ]
@@ -165,9 +148,7 @@ def test_a_queued_prompt_that_begins_a_turn_is_read_once(transcript: Transcript)
     queue(transcript, "enqueue", "Never mind")
     queue(transcript, "popAll", "Never mind")
     queue(transcript, "remove")
-    assert event_summaries(read(str(transcript.path), 0)) == [
-        ("UserPromptSubmit", "", "Add a test")
-    ]
+    assert told(transcript) == [("UserPromptSubmit", "", "Add a test")]
 
 
 def test_a_queued_prompt_is_read_when_it_is_sent(transcript: Transcript) -> None:
@@ -187,7 +168,7 @@ def test_a_summary_by_the_client_is_a_recap(transcript: Transcript) -> None:
     )
     transcript.entry("system", subtype="away_summary", content="Two tests are left")
     transcript.entry("system", subtype="turn_duration", content="12 s")
-    assert event_summaries(read(str(transcript.path), 0)) == [
+    assert told(transcript) == [
         ("ConversationRecap", "", "This session is being continued…\nSummary:\n1. Intent"),
         ("ConversationRecap", "", "Two tests are left"),
     ]
@@ -229,7 +210,7 @@ def test_older_shapes(transcript: Transcript) -> None:
     ]
     transcript.entry("user", message={"content": results}, toolUseResult={"stdout": "one"})
     transcript.entry("assistant", message={"content": "As it once was written."})
-    assert event_summaries(read(str(transcript.path), 0)) == [
+    assert told(transcript) == [
         ("AssistantMessage", "", "Two at once."),
         ("PostToolUse", "Glob", "two"),
         ("PostToolUse", "Bash", "one"),
@@ -268,11 +249,8 @@ def test_a_tool_call_is_read_with_its_result(transcript: Transcript) -> None:
     before = transcript.path.stat().st_size
     tool_use = transcript.call("Bash", {"command": "make"})
     found = read(str(transcript.path), 0)
-    assert (event_summaries(found), found.next_offset) == (
-        [("AssistantMessage", "", "I begin.")],
-        before,
-    )
-
+    assert [each[2] for each in event_summaries(found)] == ["I begin."]
+    assert found.next_offset == before
     transcript.result(tool_use, "built")
     found = read(str(transcript.path), found.next_offset)
     assert event_summaries(found) == [("PostToolUse", "Bash", "built")]
@@ -302,10 +280,8 @@ def test_a_partial_line_is_read_when_it_is_complete(transcript: Transcript) -> N
     for cut in range(size, len(whole) - 2, 7):
         transcript.path.write_bytes(whole[:cut])
         found = read(str(transcript.path), 0)
-        assert (event_summaries(found), found.next_offset) == (
-            [("AssistantMessage", "", "First.")],
-            size,
-        )
+        assert [each[2] for each in event_summaries(found)] == ["First."]
+        assert found.next_offset == size
     transcript.path.write_bytes(whole[:-1])
     assert len(read(str(transcript.path), 0).events) == 2
 

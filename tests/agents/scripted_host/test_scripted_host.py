@@ -80,60 +80,45 @@ def world(surroundings: Path, repo: Path) -> Iterator[World]:
         yield World(memory, str(home), repo, logs)
 
 
-def test_events_are_captured(world: World) -> None:
-    world.hook("prompt-submit", by="user", words="Make it build.")
+def test_hooks_and_transcripts_are_read(world: World) -> None:
+    world.write(by="user", words="Make it build.")
+    wanted = Options(str(world.log.parent.parent), host=NAME)
+    done = backfill.backfill(world.memory, wanted)
+    assert [(each.session, each.what) for each in done.sessions] == [(CHAT, "Make it build.")]
+    world.hook("session-start", began="startup")
     world.hook("post-tool-use", did="shell", ref="r1", what="make", came="no rule", code=2)
     edited = str(world.folder / "a.py")
     world.hook("post-tool-use", did="edit", ref="r2", file=edited, old="a = 1\n", new="a = 2\n")
     done = world.apply()
     assert (done.events, done.refused) == (3, ())
-    expected = [("prompt", "Make it build."), ("command", "make"), ("write", "a.py")]
-    assert sorted(world.steps()) == sorted(expected)
+    world.write(by="agent", words="The build has no rule.")
+    assert reconcile.reconcile(world.memory, world.home, CHAT) == 1
+    assert reconcile.reconcile(world.memory, world.home, CHAT) == 0
+    pipeline.take(world.memory, world.home)
+    assert sorted(step for step in world.steps() if step[0] != "mark") == [
+        ("command", "make"),
+        ("prompt", "Make it build."),
+        ("say", "The build has no rule."),
+        ("write", "a.py"),
+    ]
     session = session_state.get(world.memory.local, CHAT)
     assert (session.client, session.request) == (NAME, "Make it build.")
 
 
-def test_transcripts_are_read(world: World) -> None:
-    world.hook("session-start", began="startup")
-    world.apply()
-    world.write(by="user", words="What is wrong?")
-    world.write(by="agent", words="The build has no rule.")
-    assert reconcile.reconcile(world.memory, world.home, CHAT) == 2
-    assert reconcile.reconcile(world.memory, world.home, CHAT) == 0
-    pipeline.take(world.memory, world.home)
-    assert ("say", "The build has no rule.") in world.steps()
-
-
-def test_past_sessions_are_imported(world: World) -> None:
-    world.write(by="user", words="What is wrong?")
-    wanted = Options(str(world.log.parent.parent), host=NAME)
-    done = backfill.backfill(world.memory, wanted)
-    assert [(each.session, each.what) for each in done.sessions] == [(CHAT, "What is wrong?")]
-
-
-def test_commands_are_run(world: World) -> None:
-    world.write(by="agent", words=REMEMBER)
-    world.hook("stop", by="agent", words="Done.")
-    (stop,) = apply.commands(world.memory, world.home, 5.0).stops
-    assert (stop.session, stop.done, stop.failed) == (CHAT, 1, 0)
-    rows = world.memory.user.connection.execute("SELECT content FROM nodes WHERE type = 'fact'")
-    assert rows.fetchall() == [("Builds run on Mondays.",)]
-
-
-def test_commands_that_the_user_quotes_are_not_run(world: World) -> None:
+def test_only_commands_of_the_agent_are_run(world: World) -> None:
     world.write(by="user", words="Explain this command:")
     world.write(by="user", words=REMEMBER)
     world.hook("stop", by="agent", words="Done.")
     assert apply.commands(world.memory, world.home, 5.0).stops == ()
-
-
-def test_a_response_on_the_command_line_is_used(world: World) -> None:
-    world.hook("stop", "--response", REMEMBER)
+    world.write(by="agent", words=REMEMBER.replace("Mondays", "Fridays"))
+    world.hook("stop", by="agent", words="Done.")
     (stop,) = apply.commands(world.memory, world.home, 5.0).stops
     assert (stop.session, stop.done, stop.failed) == (CHAT, 1, 0)
+    rows = world.memory.user.connection.execute("SELECT content FROM nodes WHERE type = 'fact'")
+    assert rows.fetchall() == [("Builds run on Fridays.",)]
 
 
-def test_a_session_start_returns_the_context(world: World) -> None:
+def test_a_session_gets_the_context_and_its_results(world: World) -> None:
     world.hook("stop", "--response", REMEMBER)
     world.apply()
     text, message = world.hook("session-start", began="startup")
@@ -144,18 +129,7 @@ def test_a_session_start_returns_the_context(world: World) -> None:
     assert len(receipt.items) == 1
     # It is still in the conversation.
     assert world.hook("session-start", began="resume")[0] == ""
-
-
-def test_results_are_returned_with_the_next_prompt(world: World) -> None:
-    world.hook("stop", "--response", REMEMBER)
-    world.hook("stop", "--response", "<ctx:recall query='Mondays'/>")
-    world.apply()
-    text, _ = world.hook("prompt-submit", by="user", words="Go on.")
-    assert "Builds run on Mondays." in text
-    assert world.hook("prompt-submit", by="user", words="Go on.") == ("", "")
-
-
-def test_an_answer_is_as_large_as_the_host_allows(world: World) -> None:
+    # An answer is as large as the host allows.
     for number in range(4):
         content = f"Builds run on Mondays. {'They take long. ' * 100}{number}"
         fact = f"<ctx:remember type='fact' tags='tier:reference'>{content}</ctx:remember>"
@@ -165,6 +139,7 @@ def test_an_answer_is_as_large_as_the_host_allows(world: World) -> None:
     text, _ = world.hook("prompt-submit", by="user", words="Go on.")
     assert 3_000 < len(text) <= HOOKS.largest_answer
     assert "did not fit here" in text
+    assert world.hook("prompt-submit", by="user", words="Go on.") == ("", "")
 
 
 def test_an_event_of_an_unknown_host_is_refused(world: World) -> None:
