@@ -305,20 +305,15 @@ def test_a_failing_session_is_retried_after_the_others(
     worker.rounds_until(lambda: "Patient retries" in titles(talk))
 
 
-# As a process
-
-
 def test_a_session_is_sent_while_it_runs_and_at_its_end(
-    workers: Workers, talk: Conversation, server: Server, ctx: Ctx
+    worker: Worker, talk: Conversation, server: Server, ctx: Ctx
 ) -> None:
     configure_model(server.url, ctx)
-    workers.start()
     work_one_turn(talk)
-    until(lambda: TITLE in titles(talk))
+    worker.rounds_until(lambda: TITLE in titles(talk))
     assert len(server.questions) == 1
     talk.end()
-    spool.wake(talk.client.home)
-    until(lambda: "Patient retries" in titles(talk))
+    worker.rounds_until(lambda: "Patient retries" in titles(talk))
     assert len(server.questions) == 2
     assert ctx("sessions", "show", SESSION[:4]).out.count(TITLE) == 2
     assert rows(talk, "SELECT kind FROM model_answers WHERE problem = '' ORDER BY 1") == [
@@ -328,21 +323,20 @@ def test_a_session_is_sent_while_it_runs_and_at_its_end(
 
 
 def test_no_request_is_sent_if_the_backend_is_off(
-    workers: Workers, talk: Conversation, server: Server, ctx: Ctx
+    worker: Worker, talk: Conversation, server: Server, ctx: Ctx
 ) -> None:
     configure_model(server.url, ctx, backend="off")
-    workers.start()
     work_one_turn(talk)
     talk.end()
-    spool.wake(talk.client.home)
-    until(lambda: has_summary(talk))
+    worker.rounds_until(lambda: has_summary(talk))
     assert ctx("sessions", "synthesise", SESSION[:4]).code == 1
     ctx("doctor")
-    rounds = workers.get("/api/health")["rounds"]
-    spool.wake(talk.client.home)
-    until(lambda: workers.get("/api/health")["rounds"] > rounds)
+    worker.round()
     assert server.received == []
-    assert not os.path.exists(workers.store.ledger)
+    assert not os.path.exists(UserStore(talk.client.home).ledger)
+
+
+# As a process
 
 
 def test_the_worker_does_not_wait_for_a_model(

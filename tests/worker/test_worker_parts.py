@@ -2,6 +2,7 @@
 
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -66,8 +67,12 @@ def test_the_wake_pipe_works_while_it_is_open(tmp_path: Path) -> None:
 
 def test_a_full_wake_pipe_still_accepts_calls(tmp_path: Path) -> None:
     wake_pipe = WakePipe(str(tmp_path / spool.WAKE))
-    for _ in range(70_000):
-        assert spool.wake(str(tmp_path))
+    filling = os.open(tmp_path / spool.WAKE, os.O_WRONLY | os.O_NONBLOCK)
+    with suppress(BlockingIOError):
+        while True:
+            os.write(filling, b"x" * 4096)
+    os.close(filling)
+    assert spool.wake(str(tmp_path))
     assert wake_pipe.was_written()
     wake_pipe.close()
 

@@ -10,7 +10,7 @@ Its versions report it in several shapes:
     NotebookEdit   the new source of a cell; `original_file` and `updated_file`
 
 All of them are converted to one shape, which is also stored until the event becomes a step
-(`capture.kept_contents`).
+(`capture.written_lines`).
 """
 
 import re
