@@ -125,7 +125,7 @@ def opened(checkout: Checkout, space: str, run: Run) -> Code:
         CodePlace(root, found, f"{space}/code.db", f"{space}/local"), "", (), LARGEST_FILE
     )
     if run.with_packs:
-        indexing.index(codebase, clock.no_tick)
+        indexing.update(codebase, clock.no_tick)
     else:
         indexing.refresh(codebase)
         with closing(index_file.open_for_writing(codebase.place.database)) as connection:
