@@ -62,10 +62,9 @@ def git(folder: str, *words: str) -> str:
 
 
 def answers(connection: Connection) -> list[Figure]:
-    """Queries about the files that changed last, which people work on."""
-    newest = connection.execute("SELECT max(time) FROM commits").fetchone()[0] or 0
-    month = newest - 30 * 86400
-    paths = [found.path for found in commit_queries.recent_files(connection, month, ASKED)]
+    """Queries about the newest files."""
+    rows = connection.execute("SELECT path FROM history_paths ORDER BY id DESC LIMIT ?", (ASKED,))
+    paths = [path for (path,) in rows]
     subjects = [
         commit.subject
         for path in paths
@@ -81,11 +80,7 @@ def answers(connection: Connection) -> list[Figure]:
         ],
     }
     asked = {name: timing.of_call(ask).wall / max(1, len(paths)) for name, ask in work.items()}
-    recent = timing.of_call(lambda: commit_queries.recent_files(connection, month, 100)).wall
-    return [
-        *(Figure(f"{name}, mean of {len(paths)}", ms(took)) for name, took in asked.items()),
-        Figure("files of the last month", ms(recent)),
-    ]
+    return [Figure(f"{name}, mean of {len(paths)}", ms(took)) for name, took in asked.items()]
 
 
 def figures(space: str, project: Project, most: int, rounds: int) -> list[Figure]:

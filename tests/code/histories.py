@@ -111,5 +111,4 @@ class History:
             },
             {path: commit_queries.commits_of(self.connection, path, 1000) for path in paths},
             {path: self.together(path, 1000) for path in paths},
-            commit_queries.recent_files(self.connection, 0, 1000),
         )

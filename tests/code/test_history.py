@@ -11,7 +11,7 @@ import pytest
 
 from ctx import layout
 from ctx.code.history import commit_queries
-from ctx.code.history.commit_queries import CoChange, RecentFile
+from ctx.code.history.commit_queries import CoChange
 from ctx.code.history.history_refresh import LONGEST_MESSAGE, HistorySize, refresh
 from tests import secrets_generator
 from tests.code.histories import FIRST, History, Made, make
@@ -37,10 +37,6 @@ def test_a_file_has_its_commits_and_a_commit_its_files(tmp_path: Path) -> None:
     assert commit_queries.files_of(history.connection, first.hash) == ["a.py", "docs/b.md"]
     assert commit_queries.files_of(history.connection, third.hash) == ["docs/b.md"]
     assert commit_queries.files_of(history.connection, "ab" * 20) == []
-    assert commit_queries.recent_files(history.connection, FIRST + 120, 9) == [
-        RecentFile("docs/b.md", FIRST + 180, 1),
-        RecentFile("a.py", FIRST + 120, 1),
-    ]
 
 
 def test_history_follows_a_renamed_file(tmp_path: Path) -> None:
@@ -63,8 +59,6 @@ def test_history_follows_a_renamed_file(tmp_path: Path) -> None:
     assert history.together("pkg/three.py") == [CoChange("test.py", 2, 2 / 4)]
     assert history.together("test.py") == [CoChange("pkg/three.py", 2, 1.0)]
     assert history.together("two.py") == [CoChange("test.py", 1, 1 / 3)]
-    recent = {found.path for found in commit_queries.recent_files(history.connection, 0, 9)}
-    assert recent == {"one.py", "other.py", "pkg/three.py", "test.py"}
 
 
 def test_a_file_can_be_renamed_back_and_forth(tmp_path: Path) -> None:

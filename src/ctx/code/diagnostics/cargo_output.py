@@ -12,7 +12,7 @@ from ctx.code.diagnostics.diagnostic_model import (
     ToolSpan,
     is_foreign,
 )
-from ctx.code.diagnostics.findings import MOST_LINES, Findings, number
+from ctx.code.diagnostics.findings import MOST_LINES, Findings, on_line
 
 TESTS = "cargo test"
 
@@ -131,7 +131,7 @@ class CargoReader:
             message, spans = "\n".join(text_lines[:MOST_LINES]), ()
         if doc := _DOC_TEST.fullmatch(name):
             # A panic there counts lines from the beginning of the example.
-            spans = (ToolSpan(doc[1], number(doc[2]), None, number(doc[2])),)
+            spans = (on_line(doc[1], doc[2]),)
         self._reported.add(name)
         self._findings.add(ToolDiagnostic(TESTS, "error", message or "failed", "", spans, name))
         return end
@@ -182,7 +182,7 @@ def panic(lines: Sequence[str], at: int) -> tuple[str, tuple[ToolSpan, ...], int
 def _place(path: str, line: str, column: str) -> tuple[ToolSpan, ...]:
     if is_foreign(path):
         return ()
-    return (ToolSpan(path, number(line), number(column), number(line)),)
+    return (on_line(path, line, column),)
 
 
 def _lint(asides: Sequence[str]) -> str:

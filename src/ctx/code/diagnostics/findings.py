@@ -153,3 +153,9 @@ def number(value: object) -> int | None:
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _LARGEST_NUMBER:
         return value
     return None
+
+
+def on_line(path: str, line: object, column: object = None) -> ToolSpan:
+    """A place on one line, whose end is unknown."""
+    shown = number(line)
+    return ToolSpan(path, shown, number(column), shown)

@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 
 from ctx.code.diagnostics import stack_traces
-from ctx.code.diagnostics.diagnostic_model import TestCounts, ToolDiagnostic, ToolSpan
-from ctx.code.diagnostics.findings import MOST_LINES, Findings, number
+from ctx.code.diagnostics.diagnostic_model import TestCounts, ToolDiagnostic
+from ctx.code.diagnostics.findings import MOST_LINES, Findings, on_line
 
 TESTS = "go test"
 
@@ -64,8 +64,7 @@ class GoTestReader:
         if not self._package and not (self._is_go and match[3]) and not line.startswith("vet: "):
             # Search tools print lines like this too.
             return at
-        shown = number(match[2])
-        span = ToolSpan(match[1], shown, number(match[3]) if match[3] else None, shown)
+        span = on_line(match[1], match[2], match[3])
         tool = "go vet" if line.startswith("vet: ") else self._compiler
         self._findings.add(ToolDiagnostic(tool, "error", match[4], "", (span,)))
         self._findings.fails()
@@ -118,13 +117,8 @@ class GoTestReader:
                 continue
             message = "\n".join(line for _, _, text in logs for line in text)
             folder = f"{package}/" if package else ""
-            spans = [
-                ToolSpan(f"{folder}{path}", number(shown), None, number(shown))
-                for path, shown, _ in logs[:_MOST_SPANS]
-            ]
-            self._findings.add(
-                ToolDiagnostic(TESTS, "error", message or "failed", "", tuple(spans), name)
-            )
+            spans = tuple(on_line(f"{folder}{path}", at) for path, at, _ in logs[:_MOST_SPANS])
+            self._findings.add(ToolDiagnostic(TESTS, "error", message or "failed", "", spans, name))
         self._failed, self._logs, self._panics, self._test = {}, {}, [], ""
 
     def close(self) -> None:

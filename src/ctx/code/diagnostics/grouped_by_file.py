@@ -9,8 +9,8 @@ import re
 from collections.abc import Sequence
 
 from ctx.code.diagnostics import source_excerpts
-from ctx.code.diagnostics.diagnostic_model import SEVERITIES, Outcome, ToolDiagnostic, ToolSpan
-from ctx.code.diagnostics.findings import Findings, number
+from ctx.code.diagnostics.diagnostic_model import SEVERITIES, Outcome, ToolDiagnostic
+from ctx.code.diagnostics.findings import Findings, on_line
 
 _FILE = re.compile(r"(\S.{0,400}\.\w{1,10}):?")
 _STYLISH = re.compile(r" {1,12}(\d{1,9}):(\d{1,9}) +(error|warning) +(\S.*)")
@@ -77,8 +77,7 @@ class GroupedReader:
             if above is None:
                 return at
             self._file = above[1].removesuffix(":")
-        shown = number(match[1])
-        span = ToolSpan(self._file, shown, number(match[2]), shown)
+        span = on_line(self._file, match[1], match[2])
         if match.re is _STYLISH:
             message, _, rule = match[4].rpartition("  ")
             if not message or not _RULE.fullmatch(rule):

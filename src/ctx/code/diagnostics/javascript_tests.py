@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from ctx.code.diagnostics import stack_traces
 from ctx.code.diagnostics.diagnostic_model import TestCounts, ToolDiagnostic, ToolSpan, is_foreign
-from ctx.code.diagnostics.findings import MOST_LINES, Findings, number
+from ctx.code.diagnostics.findings import MOST_LINES, Findings, on_line
 
 _JEST = re.compile(r"  ● (.{1,300})")
 _JEST_COUNTS = re.compile(r"Tests: +(\d.{1,200}), \d{1,9} total")
@@ -88,9 +88,7 @@ class JavaScriptTestReader:
         last = min(after + _MOST_OF_ENTRY, len(lines))
         while after < last and not _VITEST.fullmatch(lines[after]):
             if place := _VITEST_AT.fullmatch(lines[after]):
-                shown = number(place[2])
-                span = ToolSpan(place[1], shown, number(place[3]), shown)
-                self._add("vitest", text_lines, [span], name)
+                self._add("vitest", text_lines, [_js_span(place)], name)
                 return after + 1
             if lines[after].strip():
                 text_lines.append(lines[after].rstrip())
@@ -193,5 +191,4 @@ def _until_place(lines: Sequence[str], at: int, indent: str) -> tuple[str, list[
 
 
 def _js_span(match: re.Match[str]) -> ToolSpan:
-    shown = number(match[2])
-    return ToolSpan(match[1], shown, number(match[3]), shown)
+    return on_line(match[1], match[2], match[3])

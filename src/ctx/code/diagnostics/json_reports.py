@@ -107,10 +107,8 @@ class JsonReader:
         return end + 1
 
     def _ruff_object(self, value: dict[str, Any]) -> None:
-        begin, end = value.get("location"), value.get("end_location")
-        start_line, start_column = _row(begin)
-        end_line, end_column = _row(end)
-        span = ToolSpan(_text(value, "filename"), start_line, start_column, end_line, end_column)
+        ends = (*_row(value.get("location")), *_row(value.get("end_location")))
+        span = ToolSpan(_text(value, "filename"), *ends)
         severity = SEVERITIES.get(_text(value, "severity"), "error")
         diagnostic = ToolDiagnostic(
             "ruff", severity, _text(value, "message"), _text(value, "code"), (span,)

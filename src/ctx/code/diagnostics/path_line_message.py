@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ctx.code.diagnostics.diagnostic_model import SEVERITIES, ToolDiagnostic, ToolSpan
-from ctx.code.diagnostics.findings import MOST_LINES, Findings, number
+from ctx.code.diagnostics.findings import MOST_LINES, Findings, number, on_line
 
 _PLACE = re.compile(
     r"((?:[A-Za-z]:[\\/])?[^\s:][^:]{0,400}):(\d{1,9})(?::(\d{1,9}))?"
@@ -271,8 +271,7 @@ class TypeScriptReader:
         return at
 
     def _read_plain_line(self, lines: Sequence[str], at: int, match: re.Match[str]) -> int:
-        shown = number(match[2])
-        span = ToolSpan(match[1], shown, number(match[3]) if match[3] else None, shown)
+        span = on_line(match[1], match[2], match[3])
         message, after = _message_with_details(lines, at, match[6])
         self._add_diagnostic(match[4], match[5], message, (span,))
         return after

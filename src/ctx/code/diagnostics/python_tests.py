@@ -6,7 +6,7 @@ from collections.abc import Container, Iterator, Sequence
 
 from ctx.code.diagnostics import stack_traces
 from ctx.code.diagnostics.diagnostic_model import TestCounts, ToolDiagnostic, ToolSpan, own
-from ctx.code.diagnostics.findings import MOST_LINES, Findings, number
+from ctx.code.diagnostics.findings import MOST_LINES, Findings, on_line
 
 _BANNER = re.compile(r"={2,} (.{1,300}) ={2,}")
 _ENTRY = re.compile(r"_+ (.{1,1000}) _+")
@@ -252,7 +252,7 @@ def _traceback_lines(lines: Sequence[str], first: int, end: int) -> Iterator[str
 
 
 def _span(path: str, line: str) -> ToolSpan:
-    return ToolSpan(path, number(line), None, number(line))
+    return on_line(path, line)
 
 
 def _failure(name: str, text_lines: Sequence[str], spans: list[ToolSpan]) -> ToolDiagnostic:

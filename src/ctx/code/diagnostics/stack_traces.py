@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ctx.code.diagnostics.diagnostic_model import ToolDiagnostic, ToolSpan, own
-from ctx.code.diagnostics.findings import MOST_LINES, Findings, number
+from ctx.code.diagnostics.findings import MOST_LINES, Findings, on_line
 
 _TRACEBACK = "Traceback (most recent call last):"
 _FRAME = re.compile(r'\s{2,12}File "(.{1,400}?)", line (\d{1,9})(?:, in (.{1,200}))?')
@@ -111,8 +111,7 @@ def _frames(lines: Sequence[str], at: int) -> tuple[list[ToolSpan], int]:
     spans: list[ToolSpan] = []
     while at < len(lines) and lines[at].startswith("  ") and not _begins(lines, at):
         if frame := _FRAME.fullmatch(lines[at]):
-            line = number(frame[2])
-            spans.append(ToolSpan(frame[1], line, None, line))
+            spans.append(on_line(frame[1], frame[2]))
             del spans[:-100]
         at += 1
     return own(spans)[::-1], at
@@ -146,8 +145,7 @@ def js_frames(lines: Sequence[str], at: int) -> tuple[list[ToolSpan], int]:
     spans: list[ToolSpan] = []
     while at < len(lines) and lines[at].lstrip().startswith("at "):
         if frame := _JS_FRAME.fullmatch(lines[at].rstrip(" {")):
-            line = number(frame[2])
-            spans.append(ToolSpan(frame[1], line, number(frame[3]), line))
+            spans.append(on_line(frame[1], frame[2], frame[3]))
             del spans[100:]
         at += 1
     return own(spans), at
@@ -167,10 +165,8 @@ def java(lines: Sequence[str], at: int) -> Trace | None:
             label = f"Caused by: {cause[1].rpartition('.')[2]}: {cause[2] or ''}".rstrip(": ")
         elif frame := _JAVA_FRAME.fullmatch(line):
             if not frame[1].startswith(_JAVA_OF_OTHERS) and len(spans) < 100:
-                shown = number(frame[3])
-                spans.append(
-                    ToolSpan(_java_path(frame[1], frame[2]), shown, None, shown, label=label)
-                )
+                span = on_line(_java_path(frame[1], frame[2]), frame[3])
+                spans.append(span._replace(label=label))
         elif not _JAVA_MORE.match(line):
             break
         at += 1
@@ -200,8 +196,7 @@ def go(lines: Sequence[str], at: int) -> Trace | None:
         goroutine += _GO_GOROUTINE.match(line) is not None
         frame = _GO_FRAME.fullmatch(line) if goroutine == 1 else None
         if frame and len(spans) < 100:
-            shown = number(frame[2])
-            spans.append(ToolSpan(frame[1], shown, None, shown))
+            spans.append(on_line(frame[1], frame[2]))
         elif line.startswith(("FAIL\t", "exit status ")):
             break
         after += 1

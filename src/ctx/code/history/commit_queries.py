@@ -46,12 +46,6 @@ class CoChange(NamedTuple):
     """The share of the commits of the given file."""
 
 
-class RecentFile(NamedTuple):
-    path: str
-    time: int
-    times: int
-
-
 def commits_of(connection: Connection, path: str, limit: int) -> list[IndexedGitCommit]:
     """The commits that touched a file, under its earlier names too; the newest first."""
     return _newest(connection, _trail(connection, path), limit)
@@ -154,22 +148,6 @@ def ages(connection: Connection, paths: Iterable[str]) -> dict[str, int]:
         if place < count and recent[place] == id:
             by_path[path] = recent[count + place]
     return by_path
-
-
-def recent_files(connection: Connection, since: int, limit: int) -> list[RecentFile]:
-    """The files that were touched since a time, under their current names; the newest first."""
-    heir = _heirs(connection)
-    last: dict[int, int] = {}
-    times: Counter[int] = Counter()
-    for time, packed in connection.execute(
-        "SELECT time, files FROM commits WHERE time >= ? AND files IS NOT NULL", (since,)
-    ):
-        for id in {heir(id, time) for id in unpack(packed)}:
-            last[id] = max(time, last.get(id, time))
-            times[id] += 1
-    names = _names(connection, last)
-    newest = sorted(last, key=lambda id: (-last[id], -times[id], names[id]))
-    return [RecentFile(names[id], last[id], times[id]) for id in newest[:limit]]
 
 
 def current_name(connection: Connection, path: str, time: int) -> str | None:

@@ -9,6 +9,7 @@ from ctx.code.packages.manifest_files import (
     ManifestTree,
     Table,
     entries,
+    inside,
     is_name,
     joined,
     split,
@@ -102,13 +103,11 @@ def _workspace(path: str, manifests: dict[str, Table]) -> str:
         return _manifest(folder, named, manifests) or ""
     above = folder
     while True:
-        manifest = MANIFEST if above == "." else f"{above}/{MANIFEST}"
+        manifest = inside(above, MANIFEST)
         workspace = manifests.get(manifest, {}).get("workspace")
         if isinstance(workspace, dict):
             left_out = [joined(above, pattern) for pattern in texts_of(workspace, "exclude")]
-            if not any(
-                excluded and f"{folder}/".startswith(f"{excluded}/") for excluded in left_out
-            ):
+            if not any(each and f"{folder}/".startswith(f"{each}/") for each in left_out):
                 return manifest
         if above == ".":
             return ""
@@ -117,10 +116,8 @@ def _workspace(path: str, manifests: dict[str, Table]) -> str:
 
 def _manifest(folder: str, path: str, manifests: dict[str, Table]) -> str | None:
     """The manifest of the crate in a folder that another one names."""
-    inside = joined(folder, path)
-    if inside is None:
-        return None
-    manifest = MANIFEST if inside == "." else f"{inside}/{MANIFEST}"
+    home = joined(folder, path)
+    manifest = inside(home, MANIFEST) if home else ""
     return manifest if manifest in manifests else None
 
 
@@ -192,12 +189,12 @@ def _targets_in_folder(
     start = joined(crate.root, "src/main.rs") or ""
     if kind == "bin" and start in tree:
         yield crate.name, start
-    inside = joined(crate.root, folder) or folder
-    for name in tree.files(inside):
+    home = joined(crate.root, folder) or folder
+    for name in tree.files(home):
         if name.endswith(".rs"):
-            yield name.removesuffix(".rs"), f"{inside}/{name}"
-    for name in tree.folders(inside):
-        main = f"{inside}/{name}/main.rs"
+            yield name.removesuffix(".rs"), f"{home}/{name}"
+    for name in tree.folders(home):
+        main = f"{home}/{name}/main.rs"
         if main in tree:
             yield name, main
 
@@ -205,14 +202,9 @@ def _targets_in_folder(
 def _dependencies(crate: _Crate, manifests: dict[str, Table]) -> Iterator[ManifestDependency]:
     patched = _patched_crates(crate, manifests)
     for table, kind in _KINDS.items():
-        places = [crate.content.get(table)]
-        places += [
-            part.get(table)
-            for part in table_of(crate.content, "target").values()
-            if isinstance(part, dict)
-        ]
-        for place in places:
-            for name, wanted in entries(place if isinstance(place, dict) else {}):
+        parts = (crate.content, *table_of(crate.content, "target").values())
+        for part in parts:
+            for name, wanted in entries(table_of(part, table)):
                 dependency = _dependency(crate, name, wanted, kind, manifests)
                 if not dependency.local and dependency.to in patched:
                     dependency = dependency._replace(local=True, manifest=patched[dependency.to])
@@ -249,8 +241,8 @@ def _patched_crates(crate: _Crate, manifests: dict[str, Table]) -> dict[str, str
     """The crates of this project that replace published ones, by name."""
     patched = {}
     where, tables = crate.workspace or crate.manifest, crate.workspace_content or crate.content
-    for source in table_of(tables, "patch").values():
-        for name, declared in entries(source if isinstance(source, dict) else {}):
+    for source in table_of(tables, "patch"):
+        for name, declared in entries(table_of(tables, "patch", source)):
             manifest = _manifest(split(where)[0], text_of(declared, "path"), manifests)
             if manifest:
                 patched[text_of(declared, "package") or name] = manifest

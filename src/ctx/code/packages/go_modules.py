@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from ctx.code.packages import package_model
-from ctx.code.packages.manifest_files import ManifestTree, is_name, joined, split
+from ctx.code.packages.manifest_files import ManifestTree, inside, is_name, joined, split
 from ctx.code.packages.package_model import (
     ManifestDependency,
     ManifestPackage,
@@ -77,22 +77,14 @@ def _workspace_modules(
 
 
 def _manifest(folder: str, path: str) -> str:
-    inside = joined(folder, path)
-    return MANIFEST if inside == "." else f"{inside}/{MANIFEST}"
+    return inside(joined(folder, path) or "..", MANIFEST)
 
 
 def _package(tree: ManifestTree, path: str, name: str, workspace: str) -> ManifestPackage:
     folder = split(path)[0]
+    programs = tuple(_programs(tree, folder, name))
     return ManifestPackage(
-        name,
-        "",
-        package_model.GO,
-        folder,
-        path,
-        tuple(_programs(tree, folder, name)),
-        (name,),
-        (folder,),
-        workspace,
+        *(name, "", package_model.GO, folder, path, programs), (name,), (folder,), workspace
     )
 
 
@@ -120,11 +112,11 @@ def _dependencies(
     }
     replaced = {}
     for line in lines:
-        before, arrow, after = (
-            _split_at_arrow(line.words) if line.verb == "replace" else ((), False, ())
-        )
-        if arrow and before and after and after[0].startswith((".", "/")):
-            replaced[before[0]] = _manifest(package.root, after[0])
+        if line.verb == "replace" and "=>" in line.words:
+            at = line.words.index("=>")
+            before, after = line.words[:at], line.words[at + 1 :]
+            if before and after and after[0].startswith((".", "/")):
+                replaced[before[0]] = _manifest(package.root, after[0])
     for line in lines:
         if line.verb == "require" and line.words:
             name, *version = line.words
@@ -139,11 +131,3 @@ def _dependencies(
                 requirement=version[0] if version else "",
                 manifest=meant,
             )
-
-
-def _split_at_arrow(words: tuple[str, ...]) -> tuple[tuple[str, ...], bool, tuple[str, ...]]:
-    """What is before and after the arrow of a `replace`."""
-    if "=>" not in words:
-        return words, False, ()
-    at = words.index("=>")
-    return words[:at], True, words[at + 1 :]

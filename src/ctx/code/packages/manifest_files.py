@@ -116,6 +116,11 @@ def split(path: str) -> tuple[str, str]:
     return folder or ".", name
 
 
+def inside(folder: str, name: str) -> str:
+    """The path of a file in a folder of the project."""
+    return name if folder == "." else f"{folder}/{name}"
+
+
 def joined(folder: str, path: str) -> str | None:
     """A path in a manifest, relative to the project's root; None if it leads out of it."""
     if not path or path.startswith("/") or "\\" in path or not is_name(path, longest=1000):

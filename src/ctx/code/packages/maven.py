@@ -6,7 +6,7 @@ from functools import cached_property
 from xml.etree.ElementTree import Element
 
 from ctx.code.packages import package_model
-from ctx.code.packages.manifest_files import ManifestTree, is_name, joined, split
+from ctx.code.packages.manifest_files import ManifestTree, inside, is_name, joined, split
 from ctx.code.packages.package_model import ManifestDependency, ManifestPackage, PackageWorkspace
 
 MANIFEST = "pom.xml"
@@ -30,15 +30,14 @@ class _Project:
 
     @cached_property
     def group(self) -> str:
-        return self.filled(
-            _text(self.settings, "groupId") or _text(self.settings, "parent", "groupId")
-        )
+        return self._own_or_parents("groupId")
 
     @cached_property
     def version(self) -> str:
-        return self.filled(
-            _text(self.settings, "version") or _text(self.settings, "parent", "version")
-        )
+        return self._own_or_parents("version")
+
+    def _own_or_parents(self, key: str) -> str:
+        return self.filled(_text(self.settings, key) or _text(self.settings, "parent", key))
 
     @cached_property
     def artifact(self) -> str:
@@ -111,7 +110,7 @@ def _parents(path: str, every: Mapping[str, _Project]) -> Iterator[_Project]:
             return
         named = _text(every[path].settings, "parent", "relativePath") or f"../{MANIFEST}"
         above = joined(split(path)[0], named) or ""
-        path = above if above in every else _manifest(above)
+        path = above if above in every else inside(above, MANIFEST)
         if path in visited or path not in every:
             return
         visited.add(path)
@@ -122,13 +121,9 @@ def _modules(every: Mapping[str, _Project]) -> Iterator[tuple[str, str]]:
     """The manifests that another one lists as modules, each with that one."""
     for path, project in every.items():
         for module in _children(project.settings, "modules"):
-            inside = joined(split(path)[0], (module.text or "").strip())
-            if inside:
-                yield (inside if inside in every else _manifest(inside)), path
-
-
-def _manifest(folder: str) -> str:
-    return MANIFEST if folder == "." else f"{folder}/{MANIFEST}"
+            place = joined(split(path)[0], (module.text or "").strip())
+            if place:
+                yield (place if place in every else inside(place, MANIFEST)), path
 
 
 def _package(tree: ManifestTree, project: _Project, workspace: str) -> ManifestPackage:
@@ -170,16 +165,19 @@ def _child(element: Element, name: str) -> Element | None:
 
 
 def _children(element: Element, *names: str) -> Iterable[Element]:
-    child: Element | None = element
-    for name in names:
-        child = _child(child, name) if child is not None else None
+    child = _descendant(element, names)
     return () if child is None else child
 
 
-def _text(element: Element, *names: str) -> str:
+def _descendant(element: Element, names: Iterable[str]) -> Element | None:
     child: Element | None = element
     for name in names:
         child = _child(child, name) if child is not None else None
+    return child
+
+
+def _text(element: Element, *names: str) -> str:
+    child = _descendant(element, names)
     text = ((child.text if child is not None else "") or "").strip()
     return text if is_name(text) else ""
 

@@ -11,6 +11,7 @@ from ctx.code.packages.manifest_files import (
     ManifestTree,
     Table,
     entries,
+    inside,
     is_name,
     joined,
     split,
@@ -52,8 +53,8 @@ class _Members(NamedTuple):
     def has(self, folder: str) -> bool:
         if folder == self.folder:
             return True
-        inside = folder if self.folder == "." else folder.removeprefix(f"{self.folder}/")
-        return (self.folder == "." or inside != folder) and matches(inside, self.globs)
+        rest = folder if self.folder == "." else folder.removeprefix(f"{self.folder}/")
+        return (self.folder == "." or rest != folder) and matches(rest, self.globs)
 
 
 def npm_manifests(tree: ManifestTree) -> PackageWorkspace:
@@ -78,7 +79,7 @@ def _workspaces(tree: ManifestTree, by_path: Mapping[str, Table]) -> Iterator[_M
         folder = split(path)[0]
         listed = manifest.get("workspaces")
         named = texts_of(listed, "packages") or texts_of(manifest, "workspaces")
-        pnpm = PNPM if folder == "." else f"{folder}/{PNPM}"
+        pnpm = inside(folder, PNPM)
         if pnpm in tree:
             named = _listed_for_pnpm(tree.text(pnpm) or "")
         if named or listed is not None or pnpm in tree:
@@ -207,15 +208,8 @@ def _dependencies(
             meant = "" if alias else known.meant(package, name, requirement)
             if (to, kind, alias) not in declared:
                 yield ManifestDependency(
-                    package.manifest,
-                    to,
-                    kind,
-                    is_optional,
-                    (),
-                    bool(meant),
-                    requirement,
-                    alias,
-                    meant,
+                    *(package.manifest, to, kind, is_optional, (), bool(meant)),
+                    *(requirement, alias, meant),
                 )
             declared.add((to, kind, alias))
 

@@ -7,25 +7,20 @@ by the end of their paths. A function that a header declares is resolved to its 
 from collections.abc import Iterable
 
 from ctx.code.resolve.evaluator import Evaluator
-from ctx.code.resolve.rules import OUTSIDE, TYPES, MaybeValue, ResolutionRules, Value, class_around
-from ctx.code.resolve.world import SourceFile, World
+from ctx.code.resolve.rules import (
+    OUTSIDE,
+    TYPES,
+    MaybeValue,
+    ResolutionRules,
+    Value,
+    class_around,
+    file_value,
+)
+from ctx.code.resolve.world import SourceFile, World, normal_path
 from ctx.code.source_model import SourceImport
 from ctx.code.vocabulary import SLOTS
 
-_HEADERS = (
-    ".h",
-    ".hh",
-    ".hpp",
-    ".hxx",
-    ".h++",
-    ".H",
-    ".inc",
-    ".inl",
-    ".ipp",
-    ".tpp",
-    ".cuh",
-    ".def",
-)
+_HEADERS = tuple(".h .hh .hpp .hxx .h++ .H .inc .inl .ipp .tpp .cuh .def".split())
 _ROOTS = frozenset({"include", "includes", "inc", "src", "source", "lib", ""})
 _MOST_INCLUDED = 2_000
 _MOST_REMEMBERED = 500
@@ -104,8 +99,7 @@ class CRules(ResolutionRules):
             # A namespace spans many files: its items are found by their own names.
             return None
         number = self._header(file.path, module)
-        header = None if number is None else self.world.file(number)
-        return (False, header, 0) if header else None
+        return None if number is None else file_value(self.world.file(number))
 
     def target(self, file: SourceFile, import_: SourceImport) -> MaybeValue:
         if import_.module.startswith("::") and import_.item not in ("", "*"):
@@ -118,10 +112,10 @@ class CRules(ResolutionRules):
         name = module.strip("<>")
         here = path.rpartition("/")[0]
         if not is_system:
-            beside = _normal(f"{here}/{name}")
+            beside = normal_path(f"{here}/{name}")
             if beside in self.world.ids:
                 return self.world.ids[beside]
-        name = _normal(name)
+        name = normal_path(name)
         ending = "/" + name
         files = [
             header_path
@@ -348,16 +342,6 @@ def _is_type(value: Value) -> bool:
 
 def _is_hidden(value: Value) -> bool:
     return value[1].items[value[2]].visibility == "private"
-
-
-def _normal(path: str) -> str:
-    parts: list[str] = []
-    for part in path.split("/"):
-        if part == "..":
-            del parts[-1:]
-        elif part not in ("", "."):
-            parts.append(part)
-    return "/".join(parts)
 
 
 def _root(path: str, name: str) -> str:

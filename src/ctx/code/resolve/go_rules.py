@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ctx.code.resolve.evaluator import Evaluator
-from ctx.code.resolve.rules import OUTSIDE, MaybeValue, ResolutionRules, Value
-from ctx.code.resolve.world import SourceFile, World
+from ctx.code.resolve.rules import OUTSIDE, MaybeValue, ResolutionRules, Value, file_value
+from ctx.code.resolve.world import SourceFile, World, normal_path
 from ctx.code.source_model import SourceImport
 
 _MODULE = re.compile(r"^module\s+[\"`]?([^\s\"`]+)", re.MULTILINE)
@@ -68,7 +68,7 @@ class GoRules(ResolutionRules):
         if named:
             self._modules.setdefault(named[1], folder)
         self._replaced[folder] = {
-            name: _joined(folder, where) for name, where in _REPLACE.findall(text)
+            name: normal_path(f"{folder}/{where}") for name, where in _REPLACE.findall(text)
         }
 
     def module(self, file: SourceFile, module: str) -> MaybeValue:
@@ -108,8 +108,7 @@ class GoRules(ResolutionRules):
         # A main package may be in the same folder.
         last = module.rpartition("/")[2]
         names = sorted(files, key=lambda name: (name != last, name == "main", -len(files[name])))
-        first = self.world.file(files[names[0]][0])
-        return (False, first, 0) if first else OUTSIDE
+        return file_value(self.world.file(files[names[0]][0])) or OUTSIDE
 
     def _go_files(self, folder: str) -> list[int]:
         """The preferred files first: a name may be defined once per platform."""
@@ -196,16 +195,6 @@ class GoRules(ResolutionRules):
                 used.setdefault(first.partition("(")[0], set()).add(second)
             self._used = (file.id, used)
         return self._used[1]
-
-
-def _joined(folder: str, relative: str) -> str:
-    parts = folder.split("/") if folder else []
-    for part in relative.split("/"):
-        if part == "..":
-            del parts[-1:]
-        elif part not in ("", "."):
-            parts.append(part)
-    return "/".join(parts)
 
 
 RULES = GoRules

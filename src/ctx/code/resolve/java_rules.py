@@ -5,7 +5,15 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ctx.code.resolve.evaluator import Evaluator
-from ctx.code.resolve.rules import OUTSIDE, TYPES, MaybeValue, ResolutionRules, Value, class_around
+from ctx.code.resolve.rules import (
+    OUTSIDE,
+    TYPES,
+    MaybeValue,
+    ResolutionRules,
+    Value,
+    class_around,
+    file_value,
+)
 from ctx.code.resolve.world import SourceFile, World
 from ctx.code.source_model import SourceImport
 
@@ -89,8 +97,7 @@ class JavaRules(ResolutionRules):
         if import_.module in self._folders:
             # A file stands for its package: see `within`.
             numbers = [n for f in self._folders[import_.module] for n in self._java_files(f)]
-            first = self.world.file(numbers[0])
-            return (False, first, 0) if first else OUTSIDE
+            return file_value(self.world.file(numbers[0])) or OUTSIDE
         return self.module(file, import_.module)
 
     def within(self, file: SourceFile, name: str) -> MaybeValue:

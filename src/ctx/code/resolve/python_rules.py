@@ -6,7 +6,14 @@ import sys
 from collections.abc import Iterable
 
 from ctx.code.resolve.evaluator import Evaluator
-from ctx.code.resolve.rules import OUTSIDE, MaybeValue, ResolutionRules, Value, class_around
+from ctx.code.resolve.rules import (
+    OUTSIDE,
+    MaybeValue,
+    ResolutionRules,
+    Value,
+    class_around,
+    file_value,
+)
 from ctx.code.resolve.world import SourceFile, World
 from ctx.code.source_model import SourceImport
 
@@ -85,9 +92,8 @@ class PythonRules(ResolutionRules):
 
     def _module_at(self, path: str) -> MaybeValue:
         for ending in ("/__init__.py", ".py", ".pyi"):
-            target = self.world.at(path.strip("/") + ending)
-            if target is not None:
-                return False, target, 0
+            if module := file_value(self.world.at(path.strip("/") + ending)):
+                return module
         return None
 
     def target(self, file: SourceFile, import_: SourceImport) -> MaybeValue:

@@ -17,6 +17,11 @@ MaybeValue = Value | None
 """None: unknown."""
 
 
+def file_value(file: SourceFile | None) -> MaybeValue:
+    """A file as a value."""
+    return None if file is None else (False, file, 0)
+
+
 class _ExternalFile(SourceFile):
     """Stands for everything outside of the repository."""
 

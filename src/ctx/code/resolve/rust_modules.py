@@ -2,7 +2,7 @@
 
 from ctx.code.packages import cargo
 from ctx.code.packages.package_model import ManifestPackage
-from ctx.code.resolve.rules import OUTSIDE, MaybeValue, Value
+from ctx.code.resolve.rules import OUTSIDE, MaybeValue, Value, file_value
 from ctx.code.resolve.world import SourceFile, World
 
 _LIBRARIES = ("lib", "proc_macro")
@@ -46,8 +46,7 @@ class Modules:
         root = self._crates.get(self.home(file.path), {}).get(name)
         if root is None:
             return None
-        target = self._world.at(root) if root else None
-        return OUTSIDE if target is None else (False, target, 0)
+        return file_value(self._world.at(root) if root else None) or OUTSIDE
 
     def around(self, file: SourceFile, scope: int) -> int:
         """The module that contains an item: an inline module, or the file."""
@@ -84,8 +83,7 @@ class Modules:
     def at(self, file: SourceFile, place: int, written: str) -> MaybeValue:
         """The module in a file that an attribute names."""
         path = self._path_attribute_file(file, place, written)
-        target = self._world.at(path) if path else None
-        return None if target is None else (False, target, 0)
+        return file_value(self._world.at(path) if path else None)
 
     def _path_attribute_file(self, file: SourceFile, place: int, written: str) -> str | None:
         folder = file.path.rpartition("/")[0] if place == 0 else self._folder(file, place)
@@ -144,11 +142,7 @@ class Modules:
         ]
         # A library comes first if a program has its modules in the same folder.
         paths.sort(key=lambda path: path.endswith("main.rs"))
-        modules: list[Value] = []
-        for path in paths:
-            file = self._world.at(path)
-            if file is not None:
-                modules.append((False, file, 0))
+        modules = [module for path in paths if (module := file_value(self._world.at(path)))]
         if not modules and last:
             for _, file, _ in self._modules_of(above) if above.count("/") < 40 else ():
                 place = file.member(0, last)

@@ -185,3 +185,14 @@ class World:
             return disk.read_plain(os.path.join(self.root, path), _LARGEST_MANIFEST)
         except OSError:
             return None
+
+
+def normal_path(path: str) -> str:
+    """A path without `.` and `..`; those that lead out of the project are left out."""
+    parts: list[str] = []
+    for part in path.split("/"):
+        if part == "..":
+            del parts[-1:]
+        elif part not in ("", "."):
+            parts.append(part)
+    return "/".join(parts)
