@@ -39,7 +39,7 @@ def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def conversation(client: Client) -> Conversation:
+def talk(client: Client) -> Conversation:
     return client.talk()
 
 
@@ -78,18 +78,18 @@ def leave(client: Client, said: dict[str, Any], kind: str) -> str:
 # Each command once
 
 
-def test_the_commands_of_an_answer_are_run(client: Client, conversation: Conversation) -> None:
-    conversation.prompt()
-    conversation.reply(f"I looked.\n\n{remember('One.')}", f"{remember('Two.')} <ctx:nonsense/>")
-    conversation.reply("Now I know more.", message_id="msg_last")
-    conversation.reply(remember("Three."))
-    event_id = leave(client, conversation.stop_payload(), "stop.-")
-    assert client.apply() == apply.NOTHING._replace(
+def test_the_commands_of_an_answer_are_run(talk: Conversation) -> None:
+    talk.prompt()
+    talk.reply(f"I looked.\n\n{remember('One.')}", f"{remember('Two.')} <ctx:nonsense/>")
+    talk.reply("Now I know more.", message_id="msg_last")
+    talk.reply(remember("Three."))
+    event_id = leave(talk.client, talk.stop_payload(), "stop.-")
+    assert talk.client.apply() == apply.NOTHING._replace(
         stops=(StopCommands(event_id, SESSION, 3, 1, 0, 0, ""),)
     )
-    assert remembered(client) == ["One.", "Two.", "Three."]
-    assert client.waiting() == []
-    with client.memory() as memory:
+    assert remembered(talk.client) == ["One.", "Two.", "Three."]
+    assert talk.client.waiting() == []
+    with talk.client.memory() as memory:
         rows = memory.local.execute(
             "SELECT id, session, name FROM commands ORDER BY rowid"
         ).fetchall()
@@ -104,79 +104,75 @@ def test_the_commands_of_an_answer_are_run(client: Client, conversation: Convers
         assert kept == [(event_id, SESSION, "Stop")]
 
 
-def test_a_repeated_stop_runs_commands_once(client: Client, conversation: Conversation) -> None:
-    conversation.start()
-    conversation.prompt()
-    conversation.reply(remember("Before."))
-    conversation.reply(remember("Once.") + " <ctx:status/> <ctx:nonsense/>")
+def test_a_repeated_stop_runs_commands_once(talk: Conversation) -> None:
+    talk.start()
+    talk.prompt()
+    talk.reply(remember("Before."))
+    talk.reply(remember("Once.") + " <ctx:status/> <ctx:nonsense/>")
     for number in range(5):
-        conversation.stop()
+        talk.stop()
         if number > 2:
-            client.apply()
-    assert remembered(client) == ["Before.", "Once."]
-    told = context_of(conversation.submit())
+            talk.client.apply()
+    assert remembered(talk.client) == ["Before.", "Once."]
+    told = context_of(talk.submit())
     assert told.count("## A memory command failed") == 1
     assert told.count("## Memory status") == 1
-    assert context_of(conversation.submit()) == ""
+    assert context_of(talk.submit()) == ""
 
 
-def test_the_same_question_twice_in_one_answer_is_answered_once(
-    client: Client, conversation: Conversation
-) -> None:
-    conversation.answer('<ctx:recall query="tokens"/>\n<ctx:recall query="tokens"/>')
-    assert stops(client.apply()) == [(2, 0, 0)]
-    assert context_of(conversation.submit()).count("## Recall Results") == 1
+def test_the_same_question_twice_in_one_answer_is_answered_once(talk: Conversation) -> None:
+    talk.answer('<ctx:recall query="tokens"/>\n<ctx:recall query="tokens"/>')
+    assert stops(talk.client.apply()) == [(2, 0, 0)]
+    assert context_of(talk.submit()).count("## Recall Results") == 1
 
 
-def test_a_command_gets_its_name_when_the_transcript_has_it(
-    client: Client, conversation: Conversation
-) -> None:
-    conversation.answer("Nothing.")
-    conversation.prompt()
+def test_a_command_gets_its_name_when_the_transcript_has_it(talk: Conversation) -> None:
+    talk.answer("Nothing.")
+    talk.prompt()
     text = f"{remember('Twice.')} {remember('Twice.')} {remember('Once.')}"
-    conversation.stop(last_assistant_message=text)
-    client.apply()
-    unnamed = [claim.split(" ") for claim in claims(client)]
+    talk.stop(last_assistant_message=text)
+    talk.client.apply()
+    unnamed = [claim.split(" ") for claim in claims(talk.client)]
     assert [claim[:2] for claim in unnamed] == [[SESSION, "~prompt-2"]] * 3
     assert len({claim[2] for claim in unnamed}) == 1
-    with client.memory() as memory:
+    with talk.client.memory() as memory:
         keys = memory.local.execute("SELECT key FROM pending").fetchall()
     assert keys == []
-    conversation.reply("Before it.", message_id="msg_late")
-    conversation.reply(text, message_id="msg_late")
-    conversation.stop()
-    client.apply()
-    named = [claim.split(" ") for claim in claims(client)]
+    talk.reply("Before it.", message_id="msg_late")
+    talk.reply(text, message_id="msg_late")
+    talk.stop()
+    talk.client.apply()
+    named = [claim.split(" ") for claim in claims(talk.client)]
     assert [claim[:2] for claim in named] == [[SESSION, "msg_late"]] * 3
     assert {tuple(claim[2:]) for claim in named} == {tuple(claim[3:]) for claim in unnamed}
-    assert remembered(client) == ["Twice.", "Twice.", "Once."]
+    assert remembered(talk.client) == ["Twice.", "Twice.", "Once."]
 
 
 def test_the_end_of_an_answer_in_the_transcript_is_waited_for(
-    client: Client, conversation: Conversation, monkeypatch: pytest.MonkeyPatch
+    talk: Conversation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So it has its name, and differs from the same text in a later message."""
-    conversation.answer("Nothing.")
-    conversation.prompt()
+    talk.answer("Nothing.")
+    talk.prompt()
     text = remember("Written late.")
-    conversation.stop(last_assistant_message=text)
+    talk.stop(last_assistant_message=text)
     monkeypatch.setattr(read_agent_commands, "_LATE_S", TIMEOUT_S)
-    writing = Timer(0.05, conversation.reply, [text], {"message_id": "msg_late"})
+    writing = Timer(0.05, talk.reply, [text], {"message_id": "msg_late"})
     writing.start()
-    client.apply()
+    talk.client.apply()
     writing.join()
-    (claim,) = claims(client)
+    (claim,) = claims(talk.client)
     assert claim.split(" ")[:2] == [SESSION, "msg_late"]
-    conversation.stop()
-    client.apply()
-    assert remembered(client) == ["Written late."]
+    talk.stop()
+    talk.client.apply()
+    assert remembered(talk.client) == ["Written late."]
 
 
 class Writing:
-    """A conversation whose client can write the transcript late."""
+    """A talk whose client can write the transcript late."""
 
-    def __init__(self, conversation: Conversation) -> None:
-        self.conversation = conversation
+    def __init__(self, talk: Conversation) -> None:
+        self.talk = talk
         self.expected: Counter[str] = Counter()
         self._told: dict[str, Any] = {}
         self._late: list[tuple[str, str]] = []
@@ -184,10 +180,10 @@ class Writing:
 
     def does(self, what: str) -> None:
         if what == "apply":
-            self.conversation.client.apply()
+            self.talk.client.apply()
         elif what == "stop again":
             if self._told:
-                self.conversation.client.hook("stop", self._told)
+                self.talk.client.hook("stop", self._told)
         elif what == "write":
             self._write()
         else:
@@ -196,8 +192,8 @@ class Writing:
     def _answer(self, what: str) -> None:
         self._write()
         self._number += 1
-        conversation = self.conversation
-        conversation.prompt()
+        talk = self.talk
+        talk.prompt()
         contents = ["The same." if "same" in what else f"Number {self._number}."]
         if "twice" in what:
             # The blocks of one message are never the same.
@@ -211,21 +207,21 @@ class Writing:
             if "late" in what and at == len(texts) - 1:
                 self._late.append((each, message_id))
             else:
-                conversation.reply(each, message_id=message_id)
-        conversation.last = texts[-1]
+                talk.reply(each, message_id=message_id)
+        talk.last = texts[-1]
         self._told = {}
         if "unheard" not in what:
-            self._told = conversation.stop_payload()
-            conversation.client.hook("stop", self._told)
+            self._told = talk.stop_payload()
+            talk.client.hook("stop", self._told)
 
     def _write(self) -> None:
         for text, message_id in self._late:
-            self.conversation.reply(text, message_id=message_id)
+            self.talk.reply(text, message_id=message_id)
         self._late = []
 
     def ends(self) -> None:
         self._answer("nothing")
-        self.conversation.client.apply()
+        self.talk.client.apply()
 
 
 HAPPENING = st.sampled_from(
@@ -259,16 +255,14 @@ def test_each_command_is_run_once_in_any_order_of_events(happening: list[str]) -
         assert client.waiting() == []
 
 
-def test_commands_are_run_in_the_order_in_which_they_were_written(
-    client: Client, conversation: Conversation
-) -> None:
-    other = client.talk("another")
-    conversation.answer('<ctx:task name="First" action="start"/>' + remember("Of the first."))
+def test_commands_are_run_in_the_order_in_which_they_were_written(talk: Conversation) -> None:
+    other = talk.client.talk("another")
+    talk.answer('<ctx:task name="First" action="start"/>' + remember("Of the first."))
     other.answer('<ctx:remember type="fact" tier="working">Works.</ctx:remember>')
-    conversation.answer('<ctx:task name="First" action="end"/>' + remember("After it."))
-    client.apply()
-    assert remembered(client) == ["First", "Of the first.", "Works.", "After it."]
-    with client.memory() as memory:
+    talk.answer('<ctx:task name="First" action="end"/>' + remember("After it."))
+    talk.client.apply()
+    assert remembered(talk.client) == ["First", "Of the first.", "Works.", "After it."]
+    with talk.client.memory() as memory:
         found = memory.graph.newest([], ["task:first"], None, None)[0]
         tags = {node.content: node.tags[-1] for node in memory.graph.nodes(found)}
     assert tags == {"First": "tier:off-context", "Works.": "tier:off-context"}
@@ -277,23 +271,23 @@ def test_commands_are_run_in_the_order_in_which_they_were_written(
 # What the transcript may look like
 
 
-def test_a_fork_runs_only_its_own_commands(client: Client, conversation: Conversation) -> None:
+def test_a_fork_runs_only_its_own_commands(talk: Conversation) -> None:
     """Its transcript is a copy, so all earlier messages are in it."""
-    conversation.answer(remember("Before the fork."))
-    conversation.answer(remember("Right before the fork."))
-    client.apply()
-    fork = client.talk("fork")
-    fork.path.write_bytes(conversation.path.read_bytes().replace(SESSION.encode(), b"fork"))
+    talk.answer(remember("Before the fork."))
+    talk.answer(remember("Right before the fork."))
+    talk.client.apply()
+    fork = talk.client.talk("fork")
+    fork.path.write_bytes(talk.path.read_bytes().replace(SESSION.encode(), b"fork"))
     fork.start("fork")
     for number in range(2):
         fork.prompt()
         fork.reply(remember(f"In the fork {number}."), message_id=f"msg_fork_{number}")
         fork.stop()
-        client.apply()
+        talk.client.apply()
     # And the one that it was made from may go on as well.
-    conversation.answer(remember("Beside the fork."))
-    client.apply()
-    assert remembered(client) == [
+    talk.answer(remember("Beside the fork."))
+    talk.client.apply()
+    assert remembered(talk.client) == [
         "Before the fork.",
         "Right before the fork.",
         "In the fork 0.",
@@ -302,107 +296,97 @@ def test_a_fork_runs_only_its_own_commands(client: Client, conversation: Convers
     ]
 
 
-def test_without_a_stored_position_only_the_last_turn_counts(
-    client: Client, conversation: Conversation
-) -> None:
+def test_without_a_stored_position_only_the_last_turn_counts(talk: Conversation) -> None:
     """The position of the last Stop was deleted."""
     for number in range(3):
-        conversation.answer(remember(f"Turn {number}."))
-    client.apply()
-    os.unlink(f"{client.home}/live/{SESSION}.stop")
-    conversation.stop()
-    conversation.answer(remember("Last turn."))
-    client.apply()
-    assert remembered(client) == ["Turn 0.", "Turn 1.", "Turn 2.", "Last turn."]
+        talk.answer(remember(f"Turn {number}."))
+    talk.client.apply()
+    os.unlink(f"{talk.client.home}/live/{SESSION}.stop")
+    talk.stop()
+    talk.answer(remember("Last turn."))
+    talk.client.apply()
+    assert remembered(talk.client) == ["Turn 0.", "Turn 1.", "Turn 2.", "Last turn."]
 
 
-def test_a_rewritten_transcript_is_read_from_the_last_turn(
-    client: Client, conversation: Conversation
-) -> None:
+def test_a_rewritten_transcript_is_read_from_the_last_turn(talk: Conversation) -> None:
     """It is shorter than the stored position."""
-    conversation.answer("Nothing. " * 100)
-    conversation.path.unlink()
-    conversation.answer(remember("Anew."))
-    client.apply()
-    assert remembered(client) == ["Anew."]
+    talk.answer("Nothing. " * 100)
+    talk.path.unlink()
+    talk.answer(remember("Anew."))
+    talk.client.apply()
+    assert remembered(talk.client) == ["Anew."]
 
 
 @pytest.mark.parametrize("cut", [1, 20])
 @pytest.mark.parametrize("tells_the_last", [True, False])
-def test_a_partial_line_is_run_once(
-    client: Client, conversation: Conversation, cut: int, tells_the_last: bool
-) -> None:
+def test_a_partial_line_is_run_once(talk: Conversation, cut: int, tells_the_last: bool) -> None:
     """With or without the last message in the payload: now or at the next Stop."""
-    conversation.answer("Nothing.")
-    conversation.prompt()
-    conversation.reply(remember("Half written."))
-    whole = conversation.path.read_bytes()
-    conversation.path.write_bytes(whole[:-cut])
+    talk.answer("Nothing.")
+    talk.prompt()
+    talk.reply(remember("Half written."))
+    whole = talk.path.read_bytes()
+    talk.path.write_bytes(whole[:-cut])
     told = {} if tells_the_last else {"last_assistant_message": None}
-    conversation.stop(**told)
-    client.apply()
+    talk.stop(**told)
+    talk.client.apply()
     is_readable = tells_the_last or cut == 1
-    assert remembered(client) == (["Half written."] if is_readable else [])
-    conversation.path.write_bytes(whole)
-    conversation.answer("Nothing more.")
-    client.apply()
-    assert remembered(client) == ["Half written."]
+    assert remembered(talk.client) == (["Half written."] if is_readable else [])
+    talk.path.write_bytes(whole)
+    talk.answer("Nothing more.")
+    talk.client.apply()
+    assert remembered(talk.client) == ["Half written."]
 
 
-def test_without_a_transcript_the_last_message_is_used(
-    client: Client, conversation: Conversation
-) -> None:
-    conversation.last = remember("Only told.")
+def test_without_a_transcript_the_last_message_is_used(talk: Conversation) -> None:
+    talk.last = remember("Only told.")
     for _ in range(3):
-        conversation.stop()
-        assert client.apply().stops[0].problem == ""
-    conversation.last = remember("Only told too.")
-    conversation.stop(transcript_path="")
-    assert client.apply().stops[0].problem == ""
-    assert remembered(client) == ["Only told.", "Only told too."]
+        talk.stop()
+        assert talk.client.apply().stops[0].problem == ""
+    talk.last = remember("Only told too.")
+    talk.stop(transcript_path="")
+    assert talk.client.apply().stops[0].problem == ""
+    assert remembered(talk.client) == ["Only told.", "Only told too."]
     # Only where nothing is told either is there a problem.
-    leave(client, conversation.stop_payload(last_assistant_message=None), "stop.-")
-    problem = f"There is no transcript {conversation.path}."
-    assert client.apply().stops[0].problem == problem
+    leave(talk.client, talk.stop_payload(last_assistant_message=None), "stop.-")
+    problem = f"There is no transcript {talk.path}."
+    assert talk.client.apply().stops[0].problem == problem
 
 
-def test_old_transcripts_are_read(client: Client, conversation: Conversation) -> None:
+def test_old_transcripts_are_read(talk: Conversation) -> None:
     """They have no ids, no lists and no last message."""
     for number in range(2):
-        conversation.prompt()
+        talk.prompt()
         content = remember(f"Old {number}.")
-        conversation.entry("assistant", message={"content": content})
+        talk.entry("assistant", message={"content": content})
         for _ in range(2):
-            conversation.stop(last_assistant_message=None, prompt_id=None)
-            client.apply()
-    assert remembered(client) == ["Old 0.", "Old 1."]
+            talk.stop(last_assistant_message=None, prompt_id=None)
+            talk.client.apply()
+    assert remembered(talk.client) == ["Old 0.", "Old 1."]
 
 
-def test_a_lone_surrogate_does_not_stop_the_rest(
-    client: Client, conversation: Conversation
-) -> None:
+def test_a_lone_surrogate_does_not_stop_the_rest(talk: Conversation) -> None:
     """A text that is cut inside an emoji is not valid Unicode."""
-    other = client.talk("another")
-    conversation.last = f"{remember('Cut 😀'.encode('utf-16', 'surrogatepass').decode('utf-16'))}"
-    conversation.last = conversation.last.replace("😀", "\ud83d") + remember("Whole.")
-    conversation.stop()
+    other = talk.client.talk("another")
+    talk.last = f"{remember('Cut 😀'.encode('utf-16', 'surrogatepass').decode('utf-16'))}"
+    talk.last = talk.last.replace("😀", "\ud83d") + remember("Whole.")
+    talk.stop()
     other.answer(remember("Another."))
-    client.apply()
-    assert client.waiting() == []
-    found = remembered(client)
+    talk.client.apply()
+    assert talk.client.waiting() == []
+    found = remembered(talk.client)
     assert found[1:] == ["Whole.", "Another."]
     assert found[0].startswith("Cut ")
 
 
-def test_secrets_in_an_answer_are_redacted(client: Client, conversation: Conversation) -> None:
+def test_secrets_in_an_answer_are_redacted(talk: Conversation) -> None:
     secret = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
-    conversation.last = f"The token is {secret}. {remember(f'It is {secret}.')}"
-    conversation.stop()
-    client.apply()
-    conversation.answer(f"Again {secret}. {remember(f'Again {secret}.')}")
-    client.apply()
-    assert len(remembered(client)) == 2
-    with client.memory() as memory:
+    talk.last = f"The token is {secret}. {remember(f'It is {secret}.')}"
+    talk.stop()
+    talk.client.apply()
+    talk.answer(f"Again {secret}. {remember(f'Again {secret}.')}")
+    talk.client.apply()
+    assert len(remembered(talk.client)) == 2
+    with talk.client.memory() as memory:
         assert secret not in "".join(memory.user.connection.iterdump())
 
 
@@ -416,17 +400,15 @@ def test_a_response_on_the_command_line_can_be_repeated(client: Client) -> None:
 # Where an agent works
 
 
-def test_an_agent_works_in_its_own_folder(
-    client: Client, conversation: Conversation, tmp_path: Path
-) -> None:
-    conversation.answer(remember("In the project."))
-    elsewhere = client.talk("elsewhere")
+def test_an_agent_works_in_its_own_folder(talk: Conversation, tmp_path: Path) -> None:
+    talk.answer(remember("In the project."))
+    elsewhere = talk.client.talk("elsewhere")
     elsewhere.prompt()
     elsewhere.reply(remember("Outside."))
     elsewhere.stop(cwd=str(tmp_path))
     elsewhere.stop(cwd="relative")
-    client.apply()
-    with client.memory() as memory:
+    talk.client.apply()
+    with talk.client.memory() as memory:
         tags = {
             node.content: node.tags
             for node in memory.graph.nodes(memory.graph.newest(["fact"], [], None, None)[0])
@@ -440,31 +422,29 @@ def test_an_agent_works_in_its_own_folder(
 
 @pytest.mark.parametrize("query", ["type:fact", "gateway", "gateway type:fact"])
 def test_outside_of_any_project_an_agent_finds_what_it_remembered_for_one(
-    client: Client, conversation: Conversation, tmp_path: Path, ctx: Ctx, query: str
+    talk: Conversation, tmp_path: Path, ctx: Ctx, query: str
 ) -> None:
-    conversation.answer(remember("The gateway of the project."))
-    client.apply()
+    talk.answer(remember("The gateway of the project."))
+    talk.client.apply()
     assert ctx("config", "set", "agents.may_pin", "true").code == 0
-    client.folder = tmp_path
-    outside = client.talk("outside")
+    talk.client.folder = tmp_path
+    outside = talk.client.talk("outside")
     tagged = '<ctx:remember type="fact" tags="project:shop">The gateway says 429.</ctx:remember>'
     outside.answer(f'{tagged}\n\n<ctx:recall query="{query}"/>')
-    client.apply()
+    talk.client.apply()
     told = context_of(outside.submit())
     assert "] (agent) The gateway says 429." in told
     assert "The gateway of the project." not in told + context_of(outside.start())
-    other = client.talk("other")
+    other = talk.client.talk("other")
     other.answer(f'<ctx:recall query="{query}"/>')
-    client.apply()
+    talk.client.apply()
     assert "The gateway says 429." not in context_of(other.submit())
 
 
 # What cannot be handled
 
 
-def test_invalid_entries_are_refused_and_do_not_stop_the_rest(
-    client: Client, conversation: Conversation
-) -> None:
+def test_invalid_entries_are_refused_and_do_not_stop_the_rest(talk: Conversation) -> None:
     kinds = {
         "stop.0-9": b"not JSON",
         "stop.-": b"{}",
@@ -480,26 +460,26 @@ def test_invalid_entries_are_refused_and_do_not_stop_the_rest(
         "receipt": "This is not a receipt.",
     }
     for number, (kind, data) in enumerate(kinds.items()):
-        spool.put(client.home, f"{number:013d}-1-a", kind, data)
-    conversation.answer(remember("Good."))
-    leave(client, conversation.payload("PostToolUse", tool_name="Bash"), "post-tool-use")
-    applied = client.apply()
+        spool.put(talk.client.home, f"{number:013d}-1-a", kind, data)
+    talk.answer(remember("Good."))
+    leave(talk.client, talk.payload("PostToolUse", tool_name="Bash"), "post-tool-use")
+    applied = talk.client.apply()
     assert applied.refused == tuple(
         RefusedEvent(f"{number:013d}-1-a", kind.partition(".")[0], expected[kind])
         for number, kind in enumerate(kinds)
     )
     assert (stops(applied), applied.events) == ([(1, 0, 0)], 1)
-    assert client.waiting() == []
-    assert remembered(client) == ["Good."]
+    assert talk.client.waiting() == []
+    assert remembered(talk.client) == ["Good."]
     # They can be looked at, and are not reported again. What they said is nobody's business.
-    assert spool.failed_names(client.home) == [
+    assert spool.failed_names(talk.client.home) == [
         f"{n:013d}-1-a.{kind}" for n, kind in enumerate(kinds)
     ]
-    folder = Path(spool.path_of(client.home, spool.FAILED))
+    folder = Path(spool.path_of(talk.client.home, spool.FAILED))
     assert {path.name.partition(".")[2]: path.read_text() for path in folder.iterdir()} == {
         kind: f"{reason}\n" for kind, reason in expected.items()
     }
-    assert client.apply() == apply.NOTHING
+    assert talk.client.apply() == apply.NOTHING
 
 
 def test_refused_entries_are_removed_after_some_weeks(client: Client) -> None:
@@ -512,56 +492,50 @@ def test_refused_entries_are_removed_after_some_weeks(client: Client) -> None:
     assert spool.failed_names(client.home) == []
 
 
-def test_waiting_events_of_a_deleted_session_are_dropped(
-    client: Client, conversation: Conversation
-) -> None:
-    leave(client, conversation.payload("UserPromptSubmit", prompt="Before"), "prompt-submit")
-    session_table.add(client.home, conversation.session, clock.now_ms())
-    client.apply()
-    with client.memory() as memory:
+def test_waiting_events_of_a_deleted_session_are_dropped(talk: Conversation) -> None:
+    leave(talk.client, talk.payload("UserPromptSubmit", prompt="Before"), "prompt-submit")
+    session_table.add(talk.client.home, talk.session, clock.now_ms())
+    talk.client.apply()
+    with talk.client.memory() as memory:
         count = memory.local.execute("SELECT count(*) FROM events").fetchone()
     assert count == (0,)
 
 
-def test_unreadable_entries_do_not_stop_the_rest(
-    client: Client, conversation: Conversation, tmp_path: Path
-) -> None:
+def test_unreadable_entries_do_not_stop_the_rest(talk: Conversation, tmp_path: Path) -> None:
     names = [
         f"{number:013d}-1-a.{kind}"
         for number, kind in enumerate(["stop.-", "post-tool-use", "receipt", "stop.0-9"])
     ]
-    folder = Path(client.home) / "spool"
+    folder = Path(talk.client.home) / "spool"
     folder.mkdir(parents=True)
     for name in names[:2]:
         (folder / name).mkdir()
     (folder / names[2]).symlink_to(tmp_path / "gone")
     os.mkfifo(folder / names[3])
-    conversation.answer(remember("Good."))
-    leave(client, conversation.payload("PostToolUse", tool_name="Bash"), "post-tool-use")
-    applied = client.apply()
+    talk.answer(remember("Good."))
+    leave(talk.client, talk.payload("PostToolUse", tool_name="Bash"), "post-tool-use")
+    applied = talk.client.apply()
     assert sorted(each.event for each in applied.refused) == sorted(map(spool.id_of, names))
     assert {each.reason.partition(":")[0] for each in applied.refused} == {"It cannot be read"}
     assert (stops(applied), applied.events) == ([(1, 0, 0)], 1)
-    assert remembered(client) == ["Good."]
-    assert client.waiting() == []
-    assert spool.failed_names(client.home) == names
-    assert client.apply() == apply.NOTHING
+    assert remembered(talk.client) == ["Good."]
+    assert talk.client.waiting() == []
+    assert spool.failed_names(talk.client.home) == names
+    assert talk.client.apply() == apply.NOTHING
 
 
-def test_an_entry_that_failed_three_times_is_set_aside(
-    client: Client, conversation: Conversation
-) -> None:
+def test_an_entry_that_failed_three_times_is_set_aside(talk: Conversation) -> None:
     """It is not tried again, and it is listed."""
-    event_id = leave(client, conversation.payload("PostToolUse"), "post-tool-use")
+    event_id = leave(talk.client, talk.payload("PostToolUse"), "post-tool-use")
     for _ in range(3):
-        assert spool.attempt(client.home, spool.pending_names(client.home)[0])
-    applied = client.apply()
+        assert spool.attempt(talk.client.home, spool.pending_names(talk.client.home)[0])
+    applied = talk.client.apply()
     assert applied.refused == (
         RefusedEvent(event_id, "post-tool-use", "It was tried three times."),
     )
     assert applied.events == 0
-    assert spool.failed_names(client.home) == [f"{event_id}.post-tool-use"]
-    assert client.apply() == apply.NOTHING
+    assert spool.failed_names(talk.client.home) == [f"{event_id}.post-tool-use"]
+    assert talk.client.apply() == apply.NOTHING
 
 
 @contextmanager
@@ -590,25 +564,25 @@ def damaged_store(client: Client) -> Iterator[Memory]:
     ("broken", "error"), [(full_store, DiskFailure), (damaged_store, DatabaseFailure)]
 )
 def test_a_store_that_cannot_be_written_loses_no_events(
-    client: Client, conversation: Conversation, broken: Any, error: type[CtxError]
+    talk: Conversation, broken: Any, error: type[CtxError]
 ) -> None:
     """The events wait, and the attempts do not count."""
-    conversation.prompt()
-    conversation.reply(remember("x" * 200_000))
-    conversation.stop()
-    conversation.client.hook(
-        "post-tool-use", conversation.payload("PostToolUse", tool_response=["y" * 15_000] * 20)
+    talk.prompt()
+    talk.reply(remember("x" * 200_000))
+    talk.stop()
+    talk.client.hook(
+        "post-tool-use", talk.payload("PostToolUse", tool_response=["y" * 15_000] * 20)
     )
-    before = spool.pending_names(client.home)
+    before = spool.pending_names(talk.client.home)
     assert len(before) == 2
     for _ in range(5):
         for process in (apply.commands, apply.events):
-            with pytest.raises(error), broken(client) as memory:
-                process(memory, client.home, TIMEOUT_S)
-    assert spool.pending_names(client.home) == before
-    applied = client.apply()
+            with pytest.raises(error), broken(talk.client) as memory:
+                process(memory, talk.client.home, TIMEOUT_S)
+    assert spool.pending_names(talk.client.home) == before
+    applied = talk.client.apply()
     assert (stops(applied), applied.events) == ([(1, 0, 0)], 1)
-    assert remembered(client) == ["x" * 200_000]
+    assert remembered(talk.client) == ["x" * 200_000]
 
 
 def test_one_process_at_a_time_processes_the_spool(
@@ -627,28 +601,28 @@ def test_one_process_at_a_time_processes_the_spool(
 # Events, receipts, contexts
 
 
-def test_events_are_stored_in_order_and_once(client: Client, conversation: Conversation) -> None:
-    conversation.start()
-    conversation.submit("Do it.")
-    said = conversation.payload("PostToolUse", tool_name="Bash", tool_use_id="toolu_1")
-    client.hook("post-tool-use", said)
-    conversation.prompt()
-    conversation.reply(remember("Done."))
-    conversation.stop()
-    names = spool.pending_names(client.home)
-    saved = {name: Path(spool.path_of(client.home, name)).read_bytes() for name in names}
-    applied = client.apply()
+def test_events_are_stored_in_order_and_once(talk: Conversation) -> None:
+    talk.start()
+    talk.submit("Do it.")
+    said = talk.payload("PostToolUse", tool_name="Bash", tool_use_id="toolu_1")
+    talk.client.hook("post-tool-use", said)
+    talk.prompt()
+    talk.reply(remember("Done."))
+    talk.stop()
+    names = spool.pending_names(talk.client.home)
+    saved = {name: Path(spool.path_of(talk.client.home, name)).read_bytes() for name in names}
+    applied = talk.client.apply()
     assert (applied.events, applied.receipts, stops(applied)) == (3, 0, [(1, 0, 0)])
     # Somebody was killed right before he removed them.
     for name, data in saved.items():
-        Path(spool.path_of(client.home, name)).write_bytes(data)
-    applied = client.apply()
+        Path(spool.path_of(talk.client.home, name)).write_bytes(data)
+    applied = talk.client.apply()
     assert (applied.events, stops(applied)) == (3, [(0, 0, 1)])
-    with client.memory() as memory:
+    with talk.client.memory() as memory:
         rows = memory.local.execute(
             "SELECT id, event, folder, tool, tool_use, status FROM events ORDER BY id"
         ).fetchall()
-    folder = str(client.folder)
+    folder = str(talk.client.folder)
     assert rows == [
         (spool.id_of(names[0]), "SessionStart", folder, None, None, "new"),
         (spool.id_of(names[1]), "UserPromptSubmit", folder, None, None, "new"),
@@ -658,42 +632,42 @@ def test_events_are_stored_in_order_and_once(client: Client, conversation: Conve
 
 
 def test_commands_are_run_while_events_are_stored(
-    client: Client, conversation: Conversation, monkeypatch: pytest.MonkeyPatch
+    talk: Conversation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The process with commands waits for the lock of the one that stores events."""
-    said = json.dumps(conversation.payload("PostToolUse", tool_name="Bash")).encode()
+    said = json.dumps(talk.payload("PostToolUse", tool_name="Bash")).encode()
     for number in range(300):
-        spool.put(client.home, spool.new_id(number), "post-tool-use", said)
+        spool.put(talk.client.home, spool.new_id(number), "post-tool-use", said)
     left: list[int] = []
     keep = event_store.keep
 
     def keep_and_answer(connection: Connection, event: Event) -> None:
         keep(connection, event)
         if spool.made_ms(event.id) in (0, 150, 299):
-            conversation.answer(remember(f"After {spool.made_ms(event.id)}."))
+            talk.answer(remember(f"After {spool.made_ms(event.id)}."))
         elif event.name == "Stop":
-            left.append(len(client.waiting()))
+            left.append(len(talk.client.waiting()))
 
     monkeypatch.setattr(event_store, "keep", keep_and_answer)
-    applied = client.apply()
+    applied = talk.client.apply()
     assert (stops(applied), applied.events) == ([(1, 0, 0)] * 3, 300)
-    assert remembered(client) == ["After 0.", "After 150.", "After 299."]
-    assert client.waiting() == []
+    assert remembered(talk.client) == ["After 0.", "After 150.", "After 299."]
+    assert talk.client.waiting() == []
     # The first ones did not have to wait for the last event.
     assert left[0] > 200
     assert left[1] > 50
 
 
-def test_receipts_are_stored_once(client: Client, conversation: Conversation, ctx: Ctx) -> None:
+def test_receipts_are_stored_once(talk: Conversation, ctx: Ctx) -> None:
     assert ctx("add", "--type=fact", "--tag=tier:pinned", "Pinned.").code == 0
-    given = conversation.start()
+    given = talk.start()
     assert "Pinned." in context_of(given)
-    (name,) = (each for each in spool.pending_names(client.home) if each.endswith(".receipt"))
-    data = Path(spool.path_of(client.home, name)).read_bytes()
-    assert client.apply().receipts == 1
-    Path(spool.path_of(client.home, name)).write_bytes(data)
-    assert client.apply().receipts == 1
-    with client.memory() as memory:
+    (name,) = (each for each in spool.pending_names(talk.client.home) if each.endswith(".receipt"))
+    data = Path(spool.path_of(talk.client.home, name)).read_bytes()
+    assert talk.client.apply().receipts == 1
+    Path(spool.path_of(talk.client.home, name)).write_bytes(data)
+    assert talk.client.apply().receipts == 1
+    with talk.client.memory() as memory:
         wanted = layers.ContextRequest("app", None, 2_000)
         made = layers.context([memory.user.connection], wanted)
         (receipt,) = receipts.newest(memory.local, "app", 10)
@@ -719,69 +693,66 @@ def ready(client: Client, folder: Path, part: int = 1) -> str | None:
 
 
 def test_contexts_of_active_places_are_prepared(
-    client: Client, conversation: Conversation, ctx: Ctx, tmp_path: Path
+    talk: Conversation, ctx: Ctx, tmp_path: Path
 ) -> None:
     assert ctx("add", "--type=fact", "--tag=tier:pinned", "Pinned.").code == 0
-    conversation.start()
-    assert ready(client, client.folder) is None
-    client.apply()
-    first = ready(client, client.folder)
+    talk.start()
+    assert ready(talk.client, talk.client.folder) is None
+    talk.client.apply()
+    first = ready(talk.client, talk.client.folder)
     assert first is not None
     assert "Pinned." in first
-    assert ready(client, tmp_path) is None
-    conversation.answer(remember("Something new."))
-    client.talk("elsewhere").client.hook(
-        "session-start", {**client.talk("elsewhere").payload("SessionStart"), "cwd": str(tmp_path)}
+    assert ready(talk.client, tmp_path) is None
+    talk.answer(remember("Something new."))
+    talk.client.talk("elsewhere").client.hook(
+        "session-start",
+        {**talk.client.talk("elsewhere").payload("SessionStart"), "cwd": str(tmp_path)},
     )
-    client.apply()
-    assert ready(client, tmp_path) is not None
+    talk.client.apply()
+    assert ready(talk.client, tmp_path) is not None
 
 
-def test_a_context_is_prepared_in_parts(
-    client: Client, conversation: Conversation, ctx: Ctx
-) -> None:
+def test_a_context_is_prepared_in_parts(talk: Conversation, ctx: Ctx) -> None:
     assert ctx("config", "set", "context.budget", "6000").code == 0
     for number in range(60):
         assert (
             ctx("add", "--type=fact", "--tag=tier:reference", f"{number} " + "word " * 60).code == 0
         )
-    conversation.start()
-    client.apply()
-    with client.memory() as memory:
+    talk.start()
+    talk.client.apply()
+    with talk.client.memory() as memory:
         for part in (1, 2, 3):
             wanted = layers.ContextRequest("app", None, 6_000, part)
             made = layers.context([memory.user.connection], wanted).text
-            assert ready(client, client.folder, part) == made
-            given = context_of(conversation.start("clear", "--part", str(part)))
+            assert ready(talk.client, talk.client.folder, part) == made
+            given = context_of(talk.start("clear", "--part", str(part)))
             assert given == made
-    assert ready(client, client.folder, 4) is None
+    assert ready(talk.client, talk.client.folder, 4) is None
 
 
-def test_a_view_with_an_age_is_not_prepared(
-    client: Client, conversation: Conversation, ctx: Ctx
-) -> None:
+def test_a_view_with_an_age_is_not_prepared(talk: Conversation, ctx: Ctx) -> None:
     assert ctx("view", "update", "default", "--query", "created:>1d").code == 0
     assert ctx("add", "--type=fact", "New.").code == 0
-    assert "New." in context_of(conversation.start())
-    client.apply()
-    assert ready(client, client.folder) is None
-    assert "New." in context_of(conversation.start("clear"))
+    assert "New." in context_of(talk.start())
+    talk.client.apply()
+    assert ready(talk.client, talk.client.folder) is None
+    assert "New." in context_of(talk.start("clear"))
 
 
 def test_old_receipts_are_removed(
-    client: Client, conversation: Conversation, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
+    talk: Conversation, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert ctx("add", "--type=fact", "--tag=tier:pinned", "Pinned.").code == 0
-    conversation.start()
-    client.apply()
+    talk.start()
+    talk.client.apply()
 
     def count() -> int:
-        with client.memory() as memory:
+        with talk.client.memory() as memory:
             found = memory.local.execute("SELECT count(*) FROM receipts")
             return int(found.fetchone()[0])
 
     now = clock.now_ms()
     for days, expected in ((0, 1), (89, 1), (91, 0)):
         monkeypatch.setattr(clock, "now_ms", lambda days=days: now + days * DAY_MS)
-        client.apply()
+        talk.client.apply()
         assert count() == expected

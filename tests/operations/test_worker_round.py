@@ -25,45 +25,48 @@ def client(repo: Path, surroundings: Path, ctx: Ctx) -> Client:
 
 
 @pytest.fixture
-def conversation(client: Client) -> Conversation:
+def talk(client: Client) -> Conversation:
     found = client.talk()
     found.start()
     return found
 
 
-@pytest.fixture
-def problems() -> list[str]:
-    return []
+class Rounds(WorkerRounds):
+    """Rounds of a worker that notes what failed."""
 
+    def __init__(self, client: Client) -> None:
+        super().__init__(client.home, self._note)
+        self.client = client
+        self.problems: list[str] = []
 
-@pytest.fixture
-def rounds(client: Client, problems: list[str]) -> WorkerRounds:
     @contextmanager
-    def guard(doing: str) -> Iterator[None]:
+    def _note(self, doing: str) -> Iterator[None]:
         try:
             yield
         except RuntimeError as error:
-            problems.append(f"{doing}: {error}")
+            self.problems.append(f"{doing}: {error}")
 
-    return WorkerRounds(client.home, guard)
-
-
-def round_of(client: Client, rounds: WorkerRounds) -> tuple[str, ...]:
-    """The sessions that a round synthesised."""
-    with client.memory() as memory:
-        return rounds.round(memory).sessions
+    def sessions(self) -> tuple[str, ...]:
+        """The sessions that a round synthesised."""
+        with self.client.memory() as memory:
+            return self.round(memory).sessions
 
 
-def use_tool(conversation: Conversation, tool: str, use: str, **told: Any) -> None:
-    said = conversation.payload(
+@pytest.fixture
+def rounds(client: Client) -> Rounds:
+    return Rounds(client)
+
+
+def use_tool(talk: Conversation, tool: str, use: str, **told: Any) -> None:
+    said = talk.payload(
         "PostToolUse", tool_name=tool, tool_use_id=use, **{"tool_response": {}, **told}
     )
-    conversation.client.hook("post-tool-use", said)
+    talk.client.hook("post-tool-use", said)
 
 
-def run_command(conversation: Conversation, command: str, printed: str) -> None:
+def run_command(talk: Conversation, command: str, printed: str) -> None:
     use_tool(
-        conversation,
+        talk,
         "Bash",
         f"toolu_{command}",
         tool_input={"command": command},
@@ -71,21 +74,21 @@ def run_command(conversation: Conversation, command: str, printed: str) -> None:
     )
 
 
-def work_one_turn(conversation: Conversation) -> None:
+def work_one_turn(talk: Conversation) -> None:
     """One turn in which a file is written and tests pass."""
-    conversation.submit("Make the retries wait for a second.")
-    path = str(conversation.client.folder / "retry.py")
+    talk.submit("Make the retries wait for a second.")
+    path = str(talk.client.folder / "retry.py")
     made = "def wait() -> int:\n    return 1\n"
     use_tool(
-        conversation,
+        talk,
         "Write",
         "toolu_write",
         tool_input={"file_path": path, "content": made},
         tool_response={"type": "create", "filePath": path, "content": made},
     )
-    conversation.prompt("Make the retries wait for a second.")
-    conversation.reply("We decided to wait a second because the broker needs it.")
-    conversation.stop()
+    talk.prompt("Make the retries wait for a second.")
+    talk.reply("We decided to wait a second because the broker needs it.")
+    talk.stop()
 
 
 def fails(*_: Any, **__: Any) -> None:
@@ -100,19 +103,17 @@ def nodes(client: Client) -> list[str]:
         return [row[0] for row in rows]
 
 
-def test_a_session_is_synthesised_at_the_end_of_a_turn(
-    client: Client, conversation: Conversation, rounds: WorkerRounds
-) -> None:
-    conversation.submit("Look at the retries.")
-    assert round_of(client, rounds) == ()
-    work_one_turn(conversation)
-    assert round_of(client, rounds) == (SESSION,)
-    assert set(nodes(client)) == {"observation", "summary"}
-    assert round_of(client, rounds) == ()
-    conversation.end()
-    assert round_of(client, rounds) == (SESSION,)
-    assert round_of(client, rounds) == ()
-    with client.memory() as memory:
+def test_a_session_is_synthesised_at_the_end_of_a_turn(talk: Conversation, rounds: Rounds) -> None:
+    talk.submit("Look at the retries.")
+    assert rounds.sessions() == ()
+    work_one_turn(talk)
+    assert rounds.sessions() == (SESSION,)
+    assert set(nodes(talk.client)) == {"observation", "summary"}
+    assert rounds.sessions() == ()
+    talk.end()
+    assert rounds.sessions() == (SESSION,)
+    assert rounds.sessions() == ()
+    with talk.client.memory() as memory:
         found = session_state.get(memory.local, SESSION)
         made = memory.local.execute("SELECT text FROM contexts").fetchall()
     assert found.status == "completed"
@@ -122,25 +123,21 @@ def test_a_session_is_synthesised_at_the_end_of_a_turn(
     assert "wait a second" in made[0][0]
 
 
-def test_passing_tests_are_synthesised_at_once(
-    client: Client, conversation: Conversation, rounds: WorkerRounds
-) -> None:
-    conversation.submit("Fix it.")
-    run_command(conversation, "make lint", "nothing to do")
-    assert round_of(client, rounds) == ()
-    run_command(conversation, "pytest", "===== 12 passed in 0.31s =====")
-    assert round_of(client, rounds) == (SESSION,)
+def test_passing_tests_are_synthesised_at_once(talk: Conversation, rounds: Rounds) -> None:
+    talk.submit("Fix it.")
+    run_command(talk, "make lint", "nothing to do")
+    assert rounds.sessions() == ()
+    run_command(talk, "pytest", "===== 12 passed in 0.31s =====")
+    assert rounds.sessions() == (SESSION,)
 
 
-def test_late_events_are_synthesised_in_order(
-    client: Client, conversation: Conversation, rounds: WorkerRounds
-) -> None:
-    conversation.submit("Fix it.")
-    conversation.prompt("Fix it.")
-    conversation.reply("Done.")
-    conversation.stop()
-    assert round_of(client, rounds) == (SESSION,)
-    with client.memory() as memory:
+def test_late_events_are_synthesised_in_order(talk: Conversation, rounds: Rounds) -> None:
+    talk.submit("Fix it.")
+    talk.prompt("Fix it.")
+    talk.reply("Done.")
+    talk.stop()
+    assert rounds.sessions() == (SESSION,)
+    with talk.client.memory() as memory:
         connection = memory.local
         body = '{"hook_event_name": "UserPromptSubmit", "prompt": "What came first."}'
         connection.execute(
@@ -149,47 +146,40 @@ def test_late_events_are_synthesised_in_order(
             " folder, ? FROM events WHERE session = ?",
             (body, SESSION),
         )
-    assert round_of(client, rounds) == (SESSION,)
-    assert round_of(client, rounds) == ()
+    assert rounds.sessions() == (SESSION,)
+    assert rounds.sessions() == ()
 
 
 def test_a_session_without_a_client_is_synthesised_and_ended_later(
-    client: Client,
-    conversation: Conversation,
-    rounds: WorkerRounds,
-    monkeypatch: pytest.MonkeyPatch,
+    talk: Conversation, rounds: Rounds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its work is synthesised soon, and it is ended after a day."""
-    conversation.submit("Fix it.")
-    assert round_of(client, rounds) == ()
+    talk.submit("Fix it.")
+    assert rounds.sessions() == ()
     now = clock.wall_ms()
     monkeypatch.setattr(clock, "wall_ms", lambda: now + 20 * 60_000)
-    assert round_of(client, rounds) == (SESSION,)
-    assert round_of(client, rounds) == ()
+    assert rounds.sessions() == (SESSION,)
+    assert rounds.sessions() == ()
     monkeypatch.setattr(clock, "wall_ms", lambda: now + 25 * 3_600_000)
-    assert round_of(client, rounds) == (SESSION,)
-    assert round_of(client, rounds) == ()
-    with client.memory() as memory:
+    assert rounds.sessions() == (SESSION,)
+    assert rounds.sessions() == ()
+    with talk.client.memory() as memory:
         assert session_state.get(memory.local, SESSION).status == "interrupted"
 
 
 def test_a_failing_part_does_not_stop_the_others(
-    client: Client,
-    conversation: Conversation,
-    rounds: WorkerRounds,
-    problems: list[str],
-    monkeypatch: pytest.MonkeyPatch,
+    talk: Conversation, rounds: Rounds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(reconcile, "reconcile", fails)
         patch.setattr(learnings, "learn", fails)
         patch.setattr(worker_round, "drain", fails)
-        client.apply()
-        conversation.submit("Fix it.")
-        conversation.end()
-        client.apply()
-        assert round_of(client, rounds) == (SESSION,)
-    assert problems == [
+        talk.client.apply()
+        talk.submit("Fix it.")
+        talk.end()
+        talk.client.apply()
+        assert rounds.sessions() == (SESSION,)
+    assert rounds.problems == [
         "the spool: not today",
         f"the transcript of {SESSION}: not today",
         "learnings of app: not today",
@@ -197,62 +187,52 @@ def test_a_failing_part_does_not_stop_the_others(
 
 
 def test_a_session_that_fails_is_given_up(
-    client: Client,
-    conversation: Conversation,
-    rounds: WorkerRounds,
-    problems: list[str],
-    monkeypatch: pytest.MonkeyPatch,
+    talk: Conversation, rounds: Rounds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    conversation.submit("Fix it.")
-    conversation.end()
+    talk.submit("Fix it.")
+    talk.end()
     with monkeypatch.context() as patch:
         patch.setattr(session_writer, "synthesise", fails)
         for _ in range(5):
-            assert round_of(client, rounds) == ()
-    assert problems == [f"synthesis of {SESSION}: not today"] * 3
+            assert rounds.sessions() == ()
+    assert rounds.problems == [f"synthesis of {SESSION}: not today"] * 3
     # Something new is something else to tell.
-    conversation.start("resume")
-    conversation.submit("Go on with it.")
-    conversation.end()
-    assert round_of(client, rounds) == (SESSION,)
+    talk.start("resume")
+    talk.submit("Go on with it.")
+    talk.end()
+    assert rounds.sessions() == (SESSION,)
 
 
-def test_one_process_at_a_time_synthesises(
-    client: Client, rounds: WorkerRounds, problems: list[str]
-) -> None:
-    other = WorkerRounds(client.home, rounds._guard)
+def test_one_process_at_a_time_synthesises(client: Client, rounds: Rounds) -> None:
+    other = WorkerRounds(client.home, rounds._note)
     with client.memory() as memory, worker_round.hold_sessions(client.home) as held:
         assert held
         assert other.remember(memory) == (NOTHING, 0, 0, ())
-    assert problems == []
+    assert rounds.problems == []
 
 
 def test_a_daily_backup_is_made(
-    client: Client, rounds: WorkerRounds, surroundings: Path, ctx: Ctx
+    client: Client, rounds: Rounds, surroundings: Path, ctx: Ctx
 ) -> None:
     assert ctx("hook", "apply").code == 0
     # A copy of nothing would be the only one for a day.
     assert not (surroundings / ".ctx" / "backups").exists()
     assert ctx("add", "--type=fact", "One").code == 0
-    round_of(client, rounds)
+    rounds.sessions()
     assert len(list((surroundings / ".ctx" / "backups").iterdir())) == 1
-    round_of(client, rounds)
+    rounds.sessions()
     assert len(list((surroundings / ".ctx" / "backups").iterdir())) == 1
 
 
 def test_old_sessions_get_commands_and_excerpts(
-    client: Client,
-    conversation: Conversation,
-    rounds: WorkerRounds,
-    problems: list[str],
-    monkeypatch: pytest.MonkeyPatch,
+    talk: Conversation, rounds: Rounds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An older version of ctx stored none. Nodes do not change, and each session is tried once."""
-    conversation.submit("Run the tests. Never change the retries without asking me first.")
-    run_command(conversation, "pytest tests", "===== 12 passed in 0.31s =====")
-    conversation.stop()
-    assert round_of(client, rounds) == (SESSION,)
-    with client.memory() as memory:
+    talk.submit("Run the tests. Never change the retries without asking me first.")
+    run_command(talk, "pytest tests", "===== 12 passed in 0.31s =====")
+    talk.stop()
+    assert rounds.sessions() == (SESSION,)
+    with talk.client.memory() as memory:
         connection = memory.local
         stored = excerpt_table.sessions(connection), project_commands.sessions(connection)
         assert stored == ({SESSION}, {SESSION})
@@ -272,14 +252,14 @@ def test_old_sessions_get_commands_and_excerpts(
         assert excerpt_table.sessions(connection) == set()
 
         monkeypatch.setattr(session_writer, "fill_rows", fails)
-        later = WorkerRounds(client.home, rounds._guard)
+        later = WorkerRounds(talk.client.home, rounds._note)
         later.freshen(memory)
         later.freshen(memory)
-        assert problems == [f"commands and excerpts of {SESSION}: not today"]
+        assert rounds.problems == [f"commands and excerpts of {SESSION}: not today"]
 
 
 def test_a_few_old_sessions_at_a_time(
-    client: Client, rounds: WorkerRounds, monkeypatch: pytest.MonkeyPatch
+    client: Client, rounds: Rounds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     filled: list[str] = []
     monkeypatch.setattr(session_writer, "fill_rows", lambda _, it: filled.append(it.id))
