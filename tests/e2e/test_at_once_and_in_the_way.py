@@ -131,6 +131,7 @@ def test_a_question_about_a_damaged_store_that_nobody_answers(
 ) -> None:
     for number in range(5):
         ctx("add", "fact", f"Number {number} " + "words " * 50)
+    assert ctx("store", "backup").code == 0
     store = surroundings / ".ctx/store.db"
     data = bytearray(store.read_bytes())
     data[4096:] = b"\x99" * len(data[4096:])
@@ -140,7 +141,7 @@ def test_a_question_about_a_damaged_store_that_nobody_answers(
     damaged = store.read_bytes()
     # Ctrl-D, on a terminal; and without one, there is no question.
     shown = on_a_terminal(["list"], folder, answer="\x04", columns=80)
-    assert "[y/N] \r\nNothing changed.\r\n" in shown
+    assert "[y/N] \nNothing changed.\n" in shown
     question = shown[shown.index("Recover the store") :]
     assert all(len(line) <= 80 for line in question.splitlines())
     ran = ctx("list")
