@@ -40,13 +40,15 @@ def test_outside_of_a_project_it_is_a_node_alone(ctx: Ctx, repo: Path) -> None:
     shown = ctx("show", ran.out.split()[1], "--format=json").json["node"]
     assert shown["tags"] == ["note", "project:app", "tier:reference"]
     assert shown["metadata"] == {}
+    decision = ctx("add", "decision", "Run them at night", "--format=json").json["node"]
+    assert decision["tags"] == ["project:app", "tier:reference"]
     assert list(repo.iterdir()) == [repo / ".git"]
     # There is nothing to commit to.
     ran = ctx("add", "note", "x", "--commit")
     assert (ran.code, ran.err[:11]) == (1, "error E012:")
     ctx("init")
     assert ctx("add", "note", "x", "--commit", "--user").code == 2
-    assert ctx("list", "--format=json").json["total"] == 1
+    assert ctx("list", "--format=json").json["total"] == 2
 
 
 def test_with_a_body(ctx: Ctx, project: Path, piped: Piped) -> None:
@@ -70,8 +72,12 @@ def test_while_a_task_is_the_current_one_it_is_a_working_node(ctx: Ctx, project:
     assert (
         ctx("add", "note", "Half done").out.splitlines()[0].endswith(" (tier:working, task:retry)")
     )
-    ran = ctx("add", "note", "Kept for good", "--tag=tier:reference", "--format=json").json
-    assert ran["node"]["tags"] == ["note", "tier:reference"]
+    for word, tags in (
+        ("--tag=tier:reference", ["note", "tier:reference"]),
+        ("--no-tier", ["note", "task:retry"]),
+    ):
+        ran = ctx("add", "note", "Kept for good", word, "--format=json").json
+        assert ran["node"]["tags"] == tags
 
 
 def test_streams(ctx: Ctx, project: Path) -> None:
