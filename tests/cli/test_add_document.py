@@ -1,4 +1,4 @@
-"""`ctx add task`: a node, and in a project its file; `ctx task start` finds both."""
+"""`ctx add task`, `ctx add decision` and `ctx add note`: a node, and in a project its file."""
 
 import os
 import re
@@ -14,6 +14,8 @@ from ctx.cli.output import Output
 from tests.cli.conftest import Piped
 from tests.conftest import Ctx, git
 from tests.faults import NO_SPACE, Disk
+
+# Tasks
 
 
 def node(ctx: Ctx, name: str) -> dict[str, Any]:
@@ -94,7 +96,7 @@ def test_numbers_that_two_branches_took(ctx: Ctx, project: Path) -> None:
     assert ctx("add", "task", "Next", "--format=json").json["number"] == "task_0003"
 
 
-def test_titles(ctx: Ctx, project: Path) -> None:
+def test_titles_of_tasks(ctx: Ctx, project: Path) -> None:
     for number, (title, name, content) in enumerate(
         (
             ("../../etc/passwd", "etc-passwd", "../../etc/passwd"),
@@ -113,7 +115,7 @@ def test_titles(ctx: Ctx, project: Path) -> None:
         assert len(files(project)) == number
 
 
-def test_what_is_refused_leaves_nothing(
+def test_a_task_that_is_refused_leaves_nothing(
     ctx: Ctx, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     long = ctx("add", "task", "x" * 301)
@@ -144,7 +146,7 @@ def test_what_is_refused_leaves_nothing(
         assert ctx("list").out == "No nodes.\n"
 
 
-def test_secrets(ctx: Ctx, project: Path) -> None:
+def test_secrets_in_a_task(ctx: Ctx, project: Path) -> None:
     secret = "ghp_" + "k3X9w2Qz7Lm4Tn8Vb6Rc1Yd5Hf0Js2Pa4G7u"
     ran = ctx("add", "task", f"Rotate {secret}", "--body", f"It is {secret}.")
     assert ran.err.startswith("warning: 2 secrets removed: title, line 1 (")
@@ -172,7 +174,7 @@ def test_on_a_full_disk_there_is_no_task_without_its_file(ctx: Ctx, project: Pat
 
 
 @pytest.mark.slow
-def test_three_at_once(ctx: Ctx, project: Path) -> None:
+def test_three_tasks_at_once(ctx: Ctx, project: Path) -> None:
     command = [sys.executable, "-m", "ctx", "add", "task"]
     running = [
         subprocess.Popen([*command, f"Task {number}"], stdout=subprocess.DEVNULL)
@@ -183,7 +185,7 @@ def test_three_at_once(ctx: Ctx, project: Path) -> None:
     assert ctx("list", "--type=task", "--format=json").json["total"] == 3
 
 
-def test_outside_of_a_project(ctx: Ctx, repo: Path, piped: Piped) -> None:
+def test_a_task_outside_of_a_project(ctx: Ctx, repo: Path, piped: Piped) -> None:
     piped(b"Why not.\n")
     words = ["--body", "-", "--tag=area:net", "--mention=a.py"]
     added = ctx("add", "task", "Add retry", *words, "--format=json").json
@@ -196,7 +198,7 @@ def test_outside_of_a_project(ctx: Ctx, repo: Path, piped: Piped) -> None:
     assert not os.path.exists(".ctx")
 
 
-def test_in_the_editor(
+def test_a_task_in_the_editor(
     ctx: Ctx, project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     script = tmp_path / "editor"
@@ -219,3 +221,156 @@ def test_in_the_editor(
     added = ctx("add", "pattern", "--format=json").json
     assert (added["node"]["type"], added["node"]["content"]) == ("pattern", "Use tabs")
     assert added["given"] == ["tier:reference"]
+
+
+# Decisions
+
+
+def test_a_decision_of_a_project(ctx: Ctx, project: Path) -> None:
+    words = ["--body", "All at once would bring it down.", "--tag=area:net", "--mention=src/net.rs"]
+    ran = ctx("add", "decision", "Retry with jitter", *words)
+    [file] = (project / ".ctx/narrative/decisions").iterdir()
+    assert re.fullmatch(r"0001-retry-with-jitter-[0-9a-z]{4}\.md", file.name)
+    short = ran.out.split()[1]
+    assert ran.out == (
+        f"Added: {short} decision_0001 (tier:reference)\n  .ctx/narrative/decisions/{file.name}\n"
+    )
+    shown = ctx("show", "decision_0001", "--format=json").json["node"]
+    assert shown["content"] == "Retry with jitter\n\nAll at once would bring it down."
+    assert shown["tags"] == ["area:net", "tier:reference"]
+    at = shown["created_at"]
+    assert file.read_text() == (
+        f"# Retry with jitter\n\n<!-- metadata:\ncreated: {at}\nupdated: {at}\n"
+        f"node: {shown['id']}\n"
+        "tags: [area:net]\nmentions: [src/net.rs]\n-->\n\nAll at once would bring it down.\n"
+    )
+
+
+def test_the_page_of_all_decisions_is_local(ctx: Ctx, project: Path) -> None:
+    ctx("add", "decision", "Use tabs", "--body", "Everybody agrees.")
+    ctx("add", "decision", "Use spaces", "--body", "Nobody agreed.")
+    page = (project / ".ctx/narrative/decisions.md").read_text()
+    assert re.findall("^## .*", page, re.MULTILINE) == ["## 0002 Use spaces", "## 0001 Use tabs"]
+    assert "decisions.md" not in git("status", "--short", "-uall")
+    ctx("update", "decision_0002", "--content", "Use spaces after all")
+    page = (project / ".ctx/narrative/decisions.md").read_text()
+    assert re.findall("^## .*", page, re.MULTILINE)[0] == "## 0002 Use spaces after all"
+
+
+def test_the_words_of_a_decision_are_those_of_its_file(ctx: Ctx, project: Path) -> None:
+    node_id = ctx("add", "decision", "Use tabs", "--format=json").json["node"]["id"]
+    [file] = (project / ".ctx/narrative/decisions").iterdir()
+    file.write_text("# Use spaces\n\n<!-- metadata:\ntags: [area:style]\n-->\n\nWe voted.\n")
+    shown = ctx("show", node_id, "--format=json").json["node"]
+    assert shown["content"] == "Use spaces\n\nWe voted."
+    assert shown["tags"] == ["area:style", "tier:reference"]
+    file.unlink()
+    shown = ctx("show", node_id, "--format=json").json["node"]
+    assert (shown["content"], shown["tags"]) == ("Use tabs", ["tier:reference"])
+
+
+def test_a_decision_in_a_feature_and_for_all_projects(ctx: Ctx, project: Path) -> None:
+    words = ("--stream=retry", "--tag=tier:pinned", "--format=json")
+    added = ctx("add", "decision", "x", *words).json
+    assert added["path"].startswith(".ctx/narrative/feature/retry/decisions/0001-x-")
+    assert (added["number"], added["given"]) == ("decision_0001", [])
+    assert added["node"]["tags"] == ["tier:pinned"]
+    added = ctx("add", "decision", "y", "--user", "--format=json").json
+    assert (added["number"], added["node"]["scope"]) == (None, "user")
+    assert added["node"]["tags"] == ["tier:reference"]
+
+
+# Notes
+
+
+def test_a_note_of_a_project_is_a_node_and_a_file(ctx: Ctx, project: Path) -> None:
+    words = ["--tag=area:net", "--no-tier", "--format=json"]
+    added = ctx("add", "note", "The proxy", "timed out", *words).json
+    node = added["node"]
+    assert (node["type"], node["content"]) == ("observation", "The proxy timed out")
+    assert (node["tags"], node["scope"], node["staged"]) == (["area:net", "note"], "project", "cli")
+    assert added["number"] is None
+    path = added["path"].removeprefix(".ctx/narrative/")
+    assert node["metadata"] == {"file": path}
+    [file] = (project / ".ctx/narrative/log").iterdir()
+    assert f"log/{file.name}" == path
+    written = f"{node['created_at']}"
+    assert file.read_text() == (
+        "# The proxy timed out\n\n<!-- metadata:\n"
+        f"created: {written}\nupdated: {written}\nauthor: cli\nsession: cli\ntags: [area:net]\n"
+        "-->\n"
+    )
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert git("status", "--short", "--", ".ctx/narrative/log") == "?? .ctx/narrative/log/\n"
+    mine = ctx("add", "note", "Mine", "--user", "--no-tier", "--format=json").json
+    assert (mine["node"]["scope"], mine["node"]["tags"]) == ("user", ["note"])
+    assert mine["path"] is None
+
+
+def test_outside_of_a_project_a_note_is_a_node_alone(ctx: Ctx, repo: Path) -> None:
+    ran = ctx("add", "note", "Tests are slow")
+    assert ran.out.endswith(" (tier:reference, project:app)\n")
+    assert ran.err == (
+        "Added to your own store. `ctx init` creates a project store, with files.\n"
+        "Agents are shown this from their next session on. To prevent it: --no-tier\n"
+    )
+    shown = ctx("show", ran.out.split()[1], "--format=json").json["node"]
+    assert shown["tags"] == ["note", "project:app", "tier:reference"]
+    assert shown["metadata"] == {}
+    decision = ctx("add", "decision", "Run them at night", "--format=json").json["node"]
+    assert decision["tags"] == ["project:app", "tier:reference"]
+    assert list(repo.iterdir()) == [repo / ".git"]
+    # There is nothing to commit to.
+    ran = ctx("add", "note", "x", "--commit")
+    assert (ran.code, ran.err[:11]) == (1, "error E012:")
+    ctx("init")
+    assert ctx("add", "note", "x", "--commit", "--user").code == 2
+    assert ctx("list", "--format=json").json["total"] == 2
+
+
+def test_a_note_with_a_body(ctx: Ctx, project: Path, piped: Piped) -> None:
+    for data, words, content in (
+        (b"p99 is 45 ms\n", ["Load test", "--body", "-"], "Load test\n\np99 is 45 ms"),
+        (b"All of it\nfrom there\n", ["-"], "All of it\nfrom there"),
+        (b"", ["--body", "First line\nand more"], "First line\n\nand more"),
+    ):
+        piped(data)
+        assert ctx("add", "note", *words, "--format=json").json["node"]["content"] == content
+    missing = 'error E011: The text is missing.\n  `ctx add note "…"`, or --stdin\n'
+    assert ctx("add", "note").err == missing
+    assert ctx("add", "note", "  ").err.startswith("error E023: ")
+    ran = ctx("add", "note", "x", "--body", "y" * 1_000_000)
+    assert ran.err.startswith("error E023: The document would have 1,000,")
+    assert len(list((project / ".ctx/narrative/log").iterdir())) == 3
+
+
+def test_while_a_task_is_the_current_one_a_note_is_a_working_node(ctx: Ctx, project: Path) -> None:
+    ctx("task", "start", "Retry")
+    assert (
+        ctx("add", "note", "Half done").out.splitlines()[0].endswith(" (tier:working, task:retry)")
+    )
+    for word, tags in (
+        ("--tag=tier:reference", ["note", "tier:reference"]),
+        ("--no-tier", ["note", "task:retry"]),
+    ):
+        ran = ctx("add", "note", "Kept for good", word, "--format=json").json
+        assert ran["node"]["tags"] == tags
+
+
+def test_streams_of_notes(ctx: Ctx, project: Path) -> None:
+    one = ctx("add", "note", "a", "--stream=retry", "--format=json").json["path"]
+    two = ctx("add", "note", "b", "--stream=work", "--session=s-1", "--format=json").json["path"]
+    assert one.startswith(".ctx/narrative/feature/retry/log/")
+    assert two.startswith(".ctx/narrative/work/s-1/log/")
+    for name in ("../..", "a/b", ""):
+        ran = ctx("add", "note", "c", f"--stream={name}")
+        assert (ran.code, ran.err[:11]) == (2, "error E011:")
+
+
+def test_a_note_can_be_committed_at_once(ctx: Ctx, project: Path) -> None:
+    ran = ctx("add", "note", "Ready", "-m", "Retry with jitter", "--format=json").json
+    assert ran["commit"]["message"] == "Retry with jitter"
+    assert ran["added"]["path"].removeprefix(".ctx/narrative/") in ran["commit"]["documents"]
+    assert ctx("show", ran["added"]["node"]["id"], "--format=json").json["node"]["staged"] is None
+    ran = ctx("add", "note", "Said by itself", "--commit", "--format=json").json
+    assert ran["commit"]["message"] == "Said by itself"
