@@ -1,7 +1,8 @@
-"""`ctx import` of instruction files and of other tools' memory, through the command."""
+"""`ctx import` of instruction files, of other tools' memory, and of other hosts' sessions."""
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -109,3 +110,35 @@ def test_the_usual_places(ctx: Ctx, surroundings: Path) -> None:
     assert answer(ctx, "--from", "basic-memory")["added"] == {"fact": 1}
     ran = ctx("import", "--from", "mcp-memory", "-")
     assert "mcp-memory cannot be read from stdin" in ran.err
+
+
+# Past sessions of other hosts
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+FOLDERS = {"codex": ".codex/sessions/2026/11/16", "gemini": ".gemini/tmp/project/chats"}
+
+
+@pytest.mark.parametrize("host", FOLDERS)
+def test_past_sessions_of_another_host_are_imported_once(
+    host: str, ctx: Ctx, surroundings: Path
+) -> None:
+    shutil.copytree(GOLDEN / host / "transcripts", surroundings / FOLDERS[host])
+    older = answer(ctx, "--from", host, "--since", "2124-01-01")
+    assert (older["sessions"], older["left_out"]) == ([], 1)
+    would = answer(ctx, "--from", host, "--dry-run")
+    assert [each["what"] for each in would["sessions"]] == ["Please start"]
+    done = answer(ctx, "--from", host)
+    assert (len(done["sessions"]), done["skipped"]) == (1, [])
+    again = answer(ctx, "--from", host)
+    assert (again["sessions"], again["unchanged"]) == ([], 1)
+    assert "Nothing new in the transcripts." in ctx("import", "--from", host).out
+    listed = ctx("sessions", "list", "--all", "--format", "json").json
+    assert [each["host"] for each in listed["sessions"]] == [host]
+    shown = ctx("sessions", "list", "--all").out
+    assert shown.split()[:2] == [listed["sessions"][0]["id"][:12], host]
+    session = done["sessions"][0]["session"]
+    replay = ctx("sessions", "replay", session, "--format", "json").json
+    failed = [step for step in replay["steps"] if step["kind"] == "command" and not step["ok"]]
+    assert [(step["text"], step["exit_code"]) for step in failed] == [("echo oops >&2; exit 3", 3)]
+    refused = ctx("import", "--from", host, "--merge")
+    assert (refused.code, f"cannot be used with --from {host}" in refused.err) == (2, True)
