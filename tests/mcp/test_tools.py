@@ -174,6 +174,10 @@ def test_nothing_of_another_project_is_given(
     index = recall.answer(place, recall.parse({"query": "canary sings"}), RunningCall())
     texts = recall.answer(place, recall.parse({"ids": [foreign]}), RunningCall())
     assert "sings" not in index.text + texts.text
+    for words in ("project:other", "project:other canary", "NOT project:app", "tag:project:other"):
+        for tool, name in ((recall, "query"), (TOOLS["pack"], "task")):
+            asked = tool.answer(place, tool.parse({name: words}), RunningCall())
+            assert "sings" not in asked.text, words
     for name, arguments in (("forget", {"ids": [foreign]}), ("timeline", {"around": foreign})):
         tool = TOOLS[name]
         with pytest.raises(NodeNotFound):

@@ -15,7 +15,7 @@ from ctx.memory.model import ANCHOR_TYPES, Node
 from ctx.memory.query import execute
 from ctx.memory.query.compile import Scope
 from ctx.memory.query.filters import PathFilter, TagFilter, TypeFilter
-from ctx.memory.query.query_parser import And, Expression, Not, Or, Query, parse
+from ctx.memory.query.query_parser import And, Expression, Not, Or, Query
 from ctx.memory.receipts import (
     PackedChunk,
     PackReceipt,
@@ -25,7 +25,7 @@ from ctx.memory.receipts import (
     ReceiptOmission,
 )
 from ctx.operations import keep_receipt
-from ctx.operations.visible_nodes import VisibleNodes, scope_of
+from ctx.operations.visible_nodes import VisibleNodes, read_query, scope_of
 from ctx.packs import pack_pipeline
 from ctx.packs.chunks import NarrativeSection
 from ctx.packs.expand import InSight
@@ -71,7 +71,7 @@ class Options(NamedTuple):
 
 def pack(memory: Memory, options: Options) -> PromptPack:
     """What is worth reading for a task, found in the code and in memory."""
-    query = parse(options.query)
+    query = read_query(options.query, options.visible)
     task = query.words.strip() or query.text
     now = clock.now_ms()
     config = _config(memory, options, query)

@@ -18,7 +18,7 @@ from ctx.memory.query.compile import Scope
 from ctx.memory.query.query_parser import Query, parse
 from ctx.operations.compose import of_other_projects
 from ctx.operations.query import query_exact_first
-from ctx.operations.visible_nodes import VisibleNodes, scope_of
+from ctx.operations.visible_nodes import VisibleNodes, read_query, scope_of
 from ctx.packs import node_ranking
 from ctx.packs.node_ranking import Nearness, RankedNode
 from ctx.packs.prompt_pack import Signal
@@ -96,7 +96,7 @@ class _Answer(NamedTuple):
 
 def recall(memory: Memory, options: Options, nearness: Nearness | None = None) -> RecallResult:
     """The nodes that answer best, or all that match where there are only filters."""
-    query = parse(options.query)
+    query = read_query(options.query, options.visible)
     scope = scope_of(memory, options.visible)
     now_ms = clock.now_ms() if options.asked_ms is None else options.asked_ms
     if query.mode == "filters":

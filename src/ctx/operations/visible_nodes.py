@@ -4,7 +4,9 @@ from typing import NamedTuple
 
 from ctx.memory import model, pending
 from ctx.memory.model import Node
+from ctx.memory.query import query_parser
 from ctx.memory.query.compile import Scope
+from ctx.memory.query.query_parser import Query
 from ctx.workspace import Memory
 
 
@@ -18,6 +20,13 @@ class VisibleNodes(NamedTuple):
     include_superseded: bool = False
     session: str = ""
     """The session whose own nodes count, whichever project they name."""
+    is_for_agent: bool = False
+    """Then a query cannot ask for another project either."""
+
+
+def read_query(text: str, visible: VisibleNodes) -> Query:
+    query = query_parser.parse(text)
+    return query._replace(names_project=False) if visible.is_for_agent else query
 
 
 def scope_of(memory: Memory, visible: VisibleNodes) -> Scope:
@@ -35,7 +44,7 @@ def visible_to_agent(memory: Memory) -> VisibleNodes:
     """What an agent may see: nothing of other projects, even outside of a project. There, it has to
     name the project of what it remembers, and sees that again."""
     own = "" if memory.project else memory.session
-    return VisibleNodes(project=memory.project or "", session=own)
+    return VisibleNodes(project=memory.project or "", session=own, is_for_agent=True)
 
 
 def is_visible(node: Node, scope: Scope) -> bool:
