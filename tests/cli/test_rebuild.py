@@ -1,4 +1,6 @@
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -44,49 +46,6 @@ def test_the_same_heads_give_the_same_bytes(
     assert made[0] == made[1]
 
 
-def test_whatever_was_deleted_comes_again(project: Path, ctx: Ctx, add: Add) -> None:
-    add("--type=fact", "Staged alone")
-    before = ctx("list", "--format", "json").out
-    shutil.rmtree(project / ".git" / "ctx" / "main" / "index")
-    assert ctx("list", "--format", "json").out == before
-    assert ctx("rebuild", "--full", "--format", "json").json["how"] == "full"
-    assert ctx("list", "--format", "json").out == before
-    assert git("status", "--porcelain") == ""
-
-
-def test_a_damaged_index_is_made_anew(project: Path, ctx: Ctx) -> None:
-    before = ctx("list", "--format", "json").out
-    with index_of(project).open("r+b") as file:
-        file.seek(8192)
-        file.write(b"\xff" * 8192)
-    for beside in ("-wal", "-shm"):
-        index_of(project).with_name(f"store.db{beside}").unlink(missing_ok=True)
-    ran = ctx("rebuild")
-    assert ran.code == 0, ran.err
-    assert ran.out.splitlines()[1:] == ["1 damaged index removed."]
-    assert ctx("list", "--format", "json").out == before
-    assert ctx("rebuild", "--format", "json").json["removed"] == 0
-
-
-def test_the_index_of_words_alone(project: Path, ctx: Ctx) -> None:
-    import sqlite3
-    from contextlib import closing
-
-    with closing(sqlite3.connect(index_of(project))) as connection, connection:
-        connection.execute("INSERT INTO nodes_fts(nodes_fts) VALUES ('delete-all')")
-    assert ctx("search", "number", "--format", "json").json["nodes"] == []
-    assert ctx("rebuild", "--text").code == 0
-    assert len(ctx("search", "number", "--format", "json").json["nodes"]) == 3
-
-
-def test_where_there_is_no_code_there_are_no_cycles(project: Path, ctx: Ctx) -> None:
-    ran = ctx("rebuild", "--scc")
-    assert (ran.code, ran.out) == (
-        0,
-        "Cycles: 0 groups of files, 0 groups of items (`ctx code cycles`).\n",
-    )
-
-
 def test_the_index_of_the_code_is_made_with_it(project: Path, ctx: Ctx) -> None:
     (project / "a.py").write_text("import b\ndef f():\n    b.g()\n")
     (project / "b.py").write_text("import a\ndef g():\n    a.f()\n")
@@ -105,3 +64,30 @@ def test_the_index_of_the_code_is_made_with_it(project: Path, ctx: Ctx) -> None:
     made = ctx("rebuild", "--format", "json").json
     assert (made["removed"], made["code"]["parsed"], made["scc"]["file_cycles"]) == (0, 2, 1)
     assert ctx("rebuild", "--text", "--format", "json").json["code"] is None
+
+
+def test_whatever_was_deleted_or_damaged_comes_again(project: Path, ctx: Ctx, add: Add) -> None:
+    add("--type=fact", "Staged alone")
+    before = ctx("list", "--format", "json").out
+    shutil.rmtree(project / ".git" / "ctx" / "main" / "index")
+    assert ctx("list", "--format", "json").out == before
+    assert ctx("rebuild", "--full", "--format", "json").json["how"] == "full"
+    assert ctx("list", "--format", "json").out == before
+    assert git("status", "--porcelain") == ""
+    with closing(sqlite3.connect(index_of(project))) as connection, connection:
+        connection.execute("INSERT INTO nodes_fts(nodes_fts) VALUES ('delete-all')")
+    assert ctx("search", "number", "--format", "json").json["nodes"] == []
+    assert ctx("rebuild", "--text").code == 0
+    assert len(ctx("search", "number", "--format", "json").json["nodes"]) == 3
+    with index_of(project).open("r+b") as file:
+        file.seek(8192)
+        file.write(b"\xff" * 8192)
+    for beside in ("-wal", "-shm"):
+        index_of(project).with_name(f"store.db{beside}").unlink(missing_ok=True)
+    ran = ctx("rebuild")
+    assert ran.code == 0, ran.err
+    assert ran.out.splitlines()[1:] == ["1 damaged index removed."]
+    assert ctx("list", "--format", "json").out == before
+    assert ctx("rebuild", "--format", "json").json["removed"] == 0
+    told = "Cycles: 0 groups of files, 0 groups of items (`ctx code cycles`).\n"
+    assert ctx("rebuild", "--scc").out == told

@@ -16,11 +16,33 @@ def source(ctx: Ctx, node_id: str) -> str:
     return str(said)
 
 
-def test_what_a_person_adds(ctx: Ctx, add: Add) -> None:
+def test_what_a_person_adds(ctx: Ctx, project: Path, add: Add) -> None:
     node_id = add("--type=fact", "The API speaks OAuth.")
     assert source(ctx, node_id) == "user"
     assert ctx("show", node_id, "--format=json").json["node"]["metadata"] == {}
     assert source(ctx, add("--type=source", "--meta=source=web", "A page.")) == "web"
+    # People write the documents of the narrative.
+    ran = ctx("add", "decision", "Use SQLite", "--body=No servers.", "--format=json").json
+    assert ran["node"]["source"] == "user"
+    path = project / ran["path"]
+    path.write_text(path.read_text().replace("No servers.", "Nobody runs servers here."))
+    assert source(ctx, ran["node"]["id"]) == "user"
+    # Moving a node keeps its source.
+    notes = project.parent / "notes.jsonl"
+    notes.write_text('{"type": "pattern", "content": "From another program."}\n')
+    assert ctx("import", str(notes)).code == 0
+    (node,) = ctx("list", "--type=pattern", "--format=json").json["nodes"]
+    assert (node["source"], node["metadata"]) == ("agent", {})
+    assert ctx("move", node["id"], "--project").code == 0
+    assert source(ctx, node["id"]) == "agent"
+    # A person may pin a text of the repository.
+    (project / "RULES.md").write_text("Always use tabs.\n")
+    assert ctx("ingest", "RULES.md").code == 0
+    (node,) = ctx("query", "path:RULES.md", "--as=nodes", "--format=json").json["nodes"]
+    assert "tier:pinned" not in node["tags"]
+    assert ctx("tag", node["id"], "tier:pinned").code == 0
+    text = ctx("compose").out
+    assert f'## Pinned\n\n- [source:{node["id"][:12]}] (repository) "Always use tabs."\n' in text
 
 
 def test_what_an_agent_adds_in_its_shell(
@@ -56,31 +78,3 @@ def test_files_and_output_are_quoted(ctx: Ctx, repo: Path, add: Add, piped: Pipe
     assert "] (tool output)\n  ```\n  make passed" in text
     recalled = ctx("recall", "tabs", "--format=markdown").out
     assert f"- [{label}] (repository)\n{fence}" in recalled
-
-
-def test_a_person_may_pin_a_text_of_the_repository(ctx: Ctx, repo: Path) -> None:
-    (repo / "RULES.md").write_text("Always use tabs.\n")
-    assert ctx("ingest", "RULES.md").code == 0
-    (node,) = ctx("list", "--format=json").json["nodes"]
-    assert "tier:pinned" not in node["tags"]
-    assert ctx("tag", node["id"], "tier:pinned").code == 0
-    text = ctx("compose").out
-    assert f'## Pinned\n\n- [source:{node["id"][:12]}] (repository) "Always use tabs."\n' in text
-
-
-def test_people_write_the_documents_of_the_narrative(ctx: Ctx, project: Path) -> None:
-    ran = ctx("add", "decision", "Use SQLite", "--body=No servers.", "--format=json").json
-    assert ran["node"]["source"] == "user"
-    path = project / ran["path"]
-    path.write_text(path.read_text().replace("No servers.", "Nobody runs servers here."))
-    assert source(ctx, ran["node"]["id"]) == "user"
-
-
-def test_moving_a_node_keeps_its_source(ctx: Ctx, project: Path) -> None:
-    notes = project.parent / "notes.jsonl"
-    notes.write_text('{"type": "fact", "content": "From another program."}\n')
-    assert ctx("import", str(notes)).code == 0
-    (node,) = ctx("list", "--format=json").json["nodes"]
-    assert (node["source"], node["metadata"]) == ("agent", {})
-    assert ctx("move", node["id"], "--project").code == 0
-    assert source(ctx, node["id"]) == "agent"
