@@ -7,47 +7,29 @@ from tests.cli.conftest import Add, ageless
 from tests.conftest import Ctx
 
 
-def test_an_empty_store_lists_nothing(ctx: Ctx) -> None:
+def test_filters_and_the_limit(ctx: Ctx, add: Add) -> None:
     ran = ctx("list")
     assert (ran.code, ran.out, ran.err) == (0, "No nodes.\n", "")
-    assert ctx("list", "--format", "json").json == {
-        "nodes": [],
-        "short_ids": {},
-        "total": 0,
-        "scopes": ["user"],
-    }
-
-
-def test_the_newest_comes_first(ctx: Ctx, add: Add) -> None:
+    nothing = {"nodes": [], "short_ids": {}, "total": 0, "scopes": ["user"]}
+    assert ctx("list", "--format", "json").json == nothing
     first = add("--type=fact", "--tag=tier:reference", "Deploys run on Mondays")
     second = add("--type=decision", "--tag=project:shop", "We use SQLite")
     assert ageless(ctx("list").out) == (
         f"  {second}  decision  0 s  We use SQLite           project:shop\n"
         f"  {first}  fact      0 s  Deploys run on Mondays  tier:reference\n"
     )
-
-
-def test_filters_and_the_limit(ctx: Ctx, add: Add) -> None:
-    for number in range(5):
+    [node] = ctx("list", "--type=decision", "--format=json").json["nodes"]
+    assert node["content"] == "We use SQLite"
+    for number in range(3):
         add("--type=fact", "--tag=a:b", f"Fact {number}")
-    add("--type=task", "--tag=a:b", "A task")
-    assert [
-        node["content"] for node in ctx("list", "--type=task", "--format=json").json["nodes"]
-    ] == ["A task"]
     limited = ctx("list", "--tag=a:b", "--limit=2")
-    assert limited.out.splitlines()[-1] == "  … and 4 more (--limit)"
-    assert len(ctx("list", "--tag=a:b", "--limit=0").out.splitlines()) == 6
+    assert limited.out.splitlines()[-1] == "  … and 1 more (--limit)"
+    assert len(ctx("list", "--tag=a:b", "--limit=0").out.splitlines()) == 3
     assert ctx("list", "--since=1h", "--tag=a:b", "--tag=c:d").out == "No nodes.\n"
-    assert len(ctx("list", "--since=1h").out.splitlines()) == 6
-
-
-def test_superseded_nodes_are_listed_only_on_request(ctx: Ctx, add: Add) -> None:
-    old = add("--type=fact", "Deploys run on Fridays")
-    new = add("--type=fact", f"--supersedes={old}", "Deploys run on Mondays")
-    assert [n["id"][:12] for n in ctx("list", "--format=json").json["nodes"]] == [new]
-    both = ctx("list", "--include-superseded")
-    assert f"{old}  fact  0 s  Deploys run on Fridays (superseded)" in ageless(both.out)
-    assert new in both.out
+    assert len(ctx("list", "--since=1h").out.splitlines()) == 5
+    ran = ctx("list", "--type=fcat")
+    assert ran.code == 2
+    assert ran.err.startswith("error E011: There is no node type 'fcat'.\n  Did you mean `fact`?")
 
 
 def test_two_nodes_of_one_millisecond_can_both_be_named(ctx: Ctx, folder: Path) -> None:
@@ -80,16 +62,14 @@ def test_two_nodes_of_one_millisecond_can_both_be_named(ctx: Ctx, folder: Path) 
     )
 
 
-def test_an_unknown_type_is_named_with_the_nearest_right_one(ctx: Ctx) -> None:
-    ran = ctx("list", "--type=fcat")
-    assert ran.code == 2
-    assert ran.err.startswith("error E011: There is no node type 'fcat'.\n  Did you mean `fact`?")
-
-
-def test_anchors_are_listed_only_if_asked_for(ctx: Ctx, add: Add) -> None:
+def test_superseded_nodes_and_anchors_are_listed_only_on_request(ctx: Ctx, add: Add) -> None:
+    old = add("--type=fact", "Deploys run on Fridays")
+    new = add("--type=fact", f"--supersedes={old}", "Deploys run on Mondays")
     task = add("task", "Mend it", "--mention=a.py")
-    [node] = ctx("list", "--json").json["nodes"]
-    assert node["id"].startswith(task)
-    assert ctx("list", "--json").json["total"] == 1
-    assert ctx("list", "--anchors", "--json").json["total"] == 2
+    listed = ctx("list", "--json").json
+    assert [each["id"][:12] for each in listed["nodes"]] == [task, new]
+    assert listed["total"] == 2
+    both = ctx("list", "--include-superseded").out
+    assert f"{old}  fact  0 s  Deploys run on Fridays (superseded)" in ageless(both)
+    assert ctx("list", "--anchors", "--json").json["total"] == 3
     assert [each["type"] for each in ctx("list", "--type=item", "--json").json["nodes"]] == ["item"]

@@ -9,48 +9,6 @@ from tests.cli.conftest import Add
 from tests.conftest import Ctx
 
 
-def test_a_node_of_an_agent_is_shown_to_later_sessions(project: Path, ctx: Ctx) -> None:
-    ran = ctx("remember", "--type=decision", "--rationale=no servers", "We use SQLite")
-    assert (ran.code, ran.err) == (0, "")
-    words = ran.out.split()
-    assert (words[0], words[2]) == ("Remembered:", "(tier:reference)")
-    node = ctx("show", words[1], "--format", "json").json["node"]
-    assert (node["source"], node["metadata"]["rationale"]) == ("agent", "no servers")
-    assert "We use SQLite" in ctx("context").out
-
-
-def test_what_needs_approval_is_proposed(project: Path, ctx: Ctx) -> None:
-    ran = ctx("remember", "Never force-push", "--tag=tier:pinned", "--user", "--format=json")
-    assert ran.json["proposed"] == ["pin", "all projects"]
-    assert "tier:pinned" not in ran.json["node"]["tags"]
-    text = ctx("remember", "Never push on Fridays", "--tag=tier:pinned")
-    assert "Proposed to the user: pin" in text.out
-    assert "ctx review" in text.err
-
-
-def test_nodes_are_linked(project: Path, ctx: Ctx, add: Add) -> None:
-    one, two = add("Node one"), add("Node two")
-    ran = ctx("remember", "--id", two, "--link", f"DEPENDS_ON:{one}")
-    assert (ran.code, ran.out) == (0, f"Linked: {two}\n")
-    new = ctx("remember", "Node three", "--supersedes", one, "--link", f"relates-to:{two}")
-    assert new.code == 0
-    types = [edge["type"] for edge in ctx("edges", two, "--format", "json").json["edges"]]
-    assert sorted(types) == ["DEPENDS_ON", "RELATES_TO"]
-    assert ctx("show", one, "--format", "json").json["node"]["superseded_by"]
-
-
-@pytest.mark.parametrize(
-    "words",
-    [[], ["--id", "@"], ["text", "--id", "@"], ["text", "--link", "nothing"], ["--link", "A:@"]],
-)
-def test_invalid_requests_are_refused(words: list[str], project: Path, ctx: Ctx, add: Add) -> None:
-    node = add("A node")
-    ran = ctx("remember", *(node if word == "@" else word.replace("@", node) for word in words))
-    assert ran.code == 2
-    assert ran.err.startswith("error E011")
-    assert ctx("list", "--format", "json").json["total"] == 1
-
-
 def test_an_agent_in_a_shell_forgets_only_what_agents_said(
     project: Path, ctx: Ctx, add: Add, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -67,3 +25,38 @@ def test_an_agent_in_a_shell_forgets_only_what_agents_said(
     assert proposal["asked"] == ["forget"]
     assert ctx("review", "reject", proposal["short_id"]).code == 0
     assert ctx("list", "--format", "json").json["total"] == 1
+
+
+def test_options_and_answers(project: Path, ctx: Ctx, add: Add) -> None:
+    ran = ctx("remember", "--type=decision", "--rationale=no servers", "We use SQLite")
+    assert (ran.code, ran.err) == (0, "")
+    words = ran.out.split()
+    assert (words[0], words[2]) == ("Remembered:", "(tier:reference)")
+    node = ctx("show", words[1], "--format", "json").json["node"]
+    assert (node["source"], node["metadata"]["rationale"]) == ("agent", "no servers")
+    assert "We use SQLite" in ctx("context").out
+    ran = ctx("remember", "Never force-push", "--tag=tier:pinned", "--user", "--format=json")
+    assert ran.json["proposed"] == ["pin", "all projects"]
+    assert "tier:pinned" not in ran.json["node"]["tags"]
+    text = ctx("remember", "Never push on Fridays", "--tag=tier:pinned")
+    assert "Proposed to the user: pin" in text.out
+    assert "ctx review" in text.err
+    one, two = add("Node one"), add("Node two")
+    ran = ctx("remember", "--id", two, "--link", f"DEPENDS_ON:{one}")
+    assert (ran.code, ran.out) == (0, f"Linked: {two}\n")
+    new = ctx("remember", "Node three", "--supersedes", one, "--link", f"relates-to:{two}")
+    assert new.code == 0
+    types = [edge["type"] for edge in ctx("edges", two, "--format", "json").json["edges"]]
+    assert sorted(types) == ["DEPENDS_ON", "RELATES_TO"]
+    assert ctx("show", one, "--format", "json").json["node"]["superseded_by"]
+    before = ctx("list", "--format", "json").json["total"]
+    for wrong in (
+        [],
+        ["--id", two],
+        ["text", "--id", two],
+        ["text", "--link", "no"],
+        ["--link", two],
+    ):
+        ran = ctx("remember", *wrong)
+        assert (ran.code, ran.err[:10]) == (2, "error E011")
+    assert ctx("list", "--format", "json").json["total"] == before
