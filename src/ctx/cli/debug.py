@@ -16,7 +16,7 @@ from ctx.errors import CtxError, DiskFailure, LockConflict, NotAProject, PathRef
 from ctx.ids import ObjectId, SessionId, short
 from ctx.objects import codec, object_index, verify
 from ctx.objects.object_store import decode
-from ctx.objects.object_types import Commit, Typed, WorkCommit
+from ctx.objects.object_types import Commit, WorkCommit
 from ctx.objects.refs import MAIN, session_of
 from ctx.objects.repository import Repository
 from ctx.project.project_repository import WITHHELD, ProjectRepository
@@ -267,7 +267,8 @@ def _summary(repository: ProjectRepository, id: ObjectId) -> str:
         return str(error)
     match value:
         case Commit():
-            return _title(value) if id in repository.given.objects([id]) else WITHHELD
+            title = value.message.partition("\n")[0]
+            return title if id in repository.given.objects([id]) else WITHHELD
         case WorkCommit():
             return f"{value.step_kind} at {clock.iso(value.created_at * 1000)}"
         case _:
@@ -340,11 +341,6 @@ def render_history(history: ObjectHistory) -> list[Block]:
     if history.more:
         blocks.append(Line("… older commits are not shown; see --limit."))
     return blocks or [Line("No commits yet.")]
-
-
-def _title(commit: Typed) -> str:
-    assert isinstance(commit, Commit)
-    return commit.message.partition("\n")[0]
 
 
 def verified(repository: Repository, tick: clock.Tick) -> verify.Report:

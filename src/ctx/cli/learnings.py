@@ -136,7 +136,8 @@ def render(result: LearningList) -> list[Block]:
 
 def _no_learnings_text(result: LearningList) -> str:
     if result.left_out:
-        return f"No matching learnings; there {_are(result.left_out)} {_others_text(result)}."
+        are = "is" if result.left_out == 1 else "are"
+        return f"No matching learnings; there {are} {_others_text(result)}."
     where = f" in {result.project}" if result.project else ""
     return f"No learnings{where} yet."
 
@@ -149,10 +150,6 @@ def _others_text(result: LearningList) -> str:
     if result.rejected == result.left_out:
         return f"{result.rejected:,} rejected"
     return f"{others}, {result.rejected:,} of them rejected"
-
-
-def _are(number: int) -> str:
-    return "is" if number == 1 else "are"
 
 
 def _confidence_text(each: Learning) -> str:

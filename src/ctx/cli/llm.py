@@ -122,7 +122,9 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
     # Check what `--commit` commits before spending anything.
     committing = workspace_to_commit(options, settings, output)
     if options.model is not None:
-        settings = _with_model(settings, options.model.strip())
+        if not (model := options.model.strip()):
+            raise UsageError("--model needs a name.", hint="Leave it out for `llm.model`.")
+        settings = settings._replace(overrides=(*settings.overrides, f"llm.model={model}"))
     wanted = _llm_options(options, settings)
     appearing = _StreamedAnswer(output)
     with ExitStack() as stack:
@@ -191,12 +193,6 @@ class _StreamedAnswer:
 
 
 # Input
-
-
-def _with_model(settings: Settings, model: str) -> Settings:
-    if not model:
-        raise UsageError("--model needs a name.", hint="Leave it out for `llm.model`.")
-    return settings._replace(overrides=(*settings.overrides, f"llm.model={model}"))
 
 
 def _llm_options(options: argparse.Namespace, settings: Settings) -> LlmOptions:

@@ -21,6 +21,17 @@ ctx sessions synthesise 5dd6              send new steps to the model
 ctx sessions synthesise 5dd6 --again      send all steps again
 """
 
+REBUILD_EXAMPLES = """
+ctx sessions rebuild --dry-run    show what would change in this project
+ctx sessions rebuild              rebuild the sessions of this project
+ctx sessions rebuild 5dd6 9a1c    rebuild two sessions
+ctx sessions rebuild --all        rebuild the sessions of every project
+ctx undo                          revert it
+"""
+
+_SHORT = 12
+_LONGEST = 60
+
 
 def synthesise(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     from ctx.operations import model_questions
@@ -61,7 +72,8 @@ def render_synthesised(result: "SynthesisResult") -> list[Block]:
         return [] if result.problem else [Line("Nothing to ask about this session.")]
     questions = count(len(result.asked), "question")
     would = "Would ask" if result.dry_run else "Asked"
-    blocks: list[Block] = [Line(f"{would} {_model_at_server(result)} {questions}:")]
+    model = result.model if result.model not in ("", "default") else "the model"
+    blocks: list[Block] = [Line(f"{would} {model} at {result.where} {questions}:")]
     rows = [
         (
             f"{count(each.steps, 'step')}" if each.steps else "the whole session",
@@ -84,28 +96,11 @@ def render_synthesised(result: "SynthesisResult") -> list[Block]:
     return blocks
 
 
-def _model_at_server(result: "SynthesisResult") -> str:
-    model = result.model if result.model != "default" else "the model"
-    return f"{model or 'the model'} at {result.where}"
-
-
 def _question_outcome(result: "SynthesisResult", number: int) -> str:
     each = result.asked[number]
     if each.problem:
         return each.problem
     return count(each.observations, "observation") if each.kind == "steps" else "a summary"
-
-
-REBUILD_EXAMPLES = """
-ctx sessions rebuild --dry-run    show what would change in this project
-ctx sessions rebuild              rebuild the sessions of this project
-ctx sessions rebuild 5dd6 9a1c    rebuild two sessions
-ctx sessions rebuild --all        rebuild the sessions of every project
-ctx undo                          revert it
-"""
-
-_SHORT = 12
-_LONGEST = 60
 
 
 def rebuild_sessions(options: argparse.Namespace, settings: Settings, output: Output) -> None:

@@ -7,7 +7,7 @@ from ctx.capture.session_state import STATUSES
 from ctx.capture.steps import Step, StepFinding, outcome_text
 from ctx.cli import arguments, opening, session_synthesis
 from ctx.cli import options as shared
-from ctx.cli.output import Block, Line, Output, Table, beyond_limit, count
+from ctx.cli.output import Block, Line, Output, Table, beyond_limit, count, listing
 from ctx.cli.settings import Settings
 from ctx.cli.terminal import cut
 from ctx.errors import UsageError
@@ -54,7 +54,6 @@ _HEADINGS = {
     "notes": "Notes",
 }
 _SHORT = 12
-_MOST_FILES = 20
 _FORGOTTEN = "Its first steps have expired; see `ctx config explain capture.keep_days`."
 
 
@@ -136,7 +135,8 @@ def _delete(options: argparse.Namespace, settings: Settings, output: Output) -> 
     with opening.writing(settings, output) as memory:
         result = sessions.delete(memory, options.named, dry_run=True)
         if not options.dry_run:
-            output.confirm(f"{_deletion_text(result)} Continue?", yes=options.yes)
+            question = f"This deletes session {result.session}: {_amounts(result)} Continue?"
+            output.confirm(question, yes=options.yes)
             result = sessions.delete(memory, result.session, dry_run=False)
     output.show(result, render_deleted)
     if result.logs:
@@ -236,14 +236,8 @@ def _summary(details: SessionDetails) -> Iterator[Block]:
         return
     for name, heading in _HEADINGS.items():
         section = details.summary.get(name)
-        lines = (
-            [section]
-            if isinstance(section, str)
-            else section
-            if isinstance(section, list | tuple)
-            else []
-        )
-        if lines:
+        lines = [section] if isinstance(section, str) else section
+        if lines and isinstance(lines, list | tuple):
             yield Line("")
             yield Line(heading, "heading")
             yield from (Line(f"  {' '.join(str(each).split())}") for each in lines)
@@ -263,16 +257,12 @@ def _files(details: SessionDetails) -> Iterator[Block]:
     if rows:
         yield Line("")
         yield Line("Files", "heading")
-        yield Table(("file", "lines"), rows[:_MOST_FILES])
-        if len(rows) > _MOST_FILES:
-            yield Line(f"  … and {len(rows) - _MOST_FILES:,} more", "dim")
+        yield from listing(("file", "lines"), rows)
     if details.changes:
         changes = [(each.change, each.kind, each.name, each.path) for each in details.changes]
         yield Line("")
         yield Line("Code", "heading")
-        yield Table(("change", "kind", "name", "file"), changes[:_MOST_FILES])
-        if len(changes) > _MOST_FILES:
-            yield Line(f"  … and {len(changes) - _MOST_FILES:,} more", "dim")
+        yield from listing(("change", "kind", "name", "file"), changes)
 
 
 def render_steps(replay: SessionReplay) -> list[Block]:
@@ -375,10 +365,6 @@ def render_deleted(deleted: DeleteSessionResult) -> list[Block]:
         stay = "stays" if deleted.kept == 1 else "stay"
         blocks.append(Line(f"{count(deleted.kept, 'node')} {stay}: other sessions share them."))
     return blocks
-
-
-def _deletion_text(deleted: DeleteSessionResult) -> str:
-    return f"This deletes session {deleted.session}: {_amounts(deleted)}"
 
 
 def _amounts(deleted: DeleteSessionResult) -> str:
