@@ -224,8 +224,8 @@ def _manual_steps(plan: _InstallPlan) -> InstallResult:
 def _dry_run_result(plan: _InstallPlan) -> tuple[InstallResult, FileChange | None]:
     parts = [plan.store]
     if plan.skill:
-        parts.append(install.planned_skill(plan.place))
-    change = install.planned_hooks(plan.place, plan.entries) if plan.hooks else None
+        parts.append(install.write_skill(plan.place, dry_run=True))
+    change = install.register(plan.place, plan.entries, dry_run=True) if plan.hooks else None
     answer = _answer(plan, parts, change)
     return answer._replace(dry_run=True, diff=change.diff if change else ""), change
 
@@ -237,9 +237,9 @@ def _carry_out_plan(
     # A path that cannot hold the skill, unreadable settings and broken hooks are detected before
     # anything is written.
     if plan.skill:
-        install.planned_skill(plan.place)
+        install.write_skill(plan.place, dry_run=True)
     if plan.hooks:
-        install.planned_hooks(plan.place, plan.entries)
+        install.register(plan.place, plan.entries, dry_run=True)
         _require_ctx(plan.place, variables.get("PATH", ""))
         own_program.compile_bytecode()
         tried = install.try_hooks(plan.entries, variables)
@@ -248,7 +248,7 @@ def _carry_out_plan(
         parts = [plan.store]
     if plan.skill:
         parts.append(_write_skill(plan.place, output))
-    change = install.register(plan.place, plan.entries) if plan.hooks else None
+    change = install.register(plan.place, plan.entries, dry_run=False) if plan.hooks else None
     return _answer(plan, parts, change)._replace(tried=tried), change
 
 
@@ -311,7 +311,7 @@ def _entries(
 
 def _write_skill(place: InstallTarget, output: Output) -> InstalledPart:
     changed = skill.edited_pages(place.skill)
-    part = install.write_skill(place)
+    part = install.write_skill(place, dry_run=False)
     for path in changed if part.state == "updated" else ():
         output.warn(f"{path} was modified; the old file is kept beside it.")
     return part

@@ -155,7 +155,7 @@ class HostInstall:
     def _plan(self, claude_code: Callable[[], InstallResult] | None) -> "_Work":
         machine, hosts = self._machine, []
         for host in self._choice.others:
-            changes = list(host_install.planned_files(host, machine, self._parts))
+            changes = list(host_install.write_files(host, machine, self._parts, dry_run=True))
             diff = "".join(change.diff for change in changes)
             hosts.append(self._result(host, changes)._replace(diff=diff))
         parts: tuple[InstalledPart, ...] = ()
@@ -181,7 +181,7 @@ class HostInstall:
     def _check(self) -> dict[str, tuple[str, ...]]:
         """Raise an error if something cannot be installed. The hooks that were tried, by host."""
         for host in self._choice.others:
-            list(host_install.planned_files(host, self._machine, self._parts))
+            list(host_install.write_files(host, self._machine, self._parts, dry_run=True))
         if self._needs_skill:
             skill.planned_state(self._machine.shared_skill)
         if not self._parts.hooks:
@@ -270,8 +270,7 @@ def uninstall_hosts(
     """Remove what was installed for some hosts, and the skill unless another host reads it."""
     results = []
     for host in hosts:
-        removed = host_install.planned_removal if options.dry_run else host_install.remove_files
-        pairs = list(removed(host, machine))
+        pairs = list(host_install.remove_files(host, machine, dry_run=options.dry_run))
         listed = tuple(
             InstalledPart(file.what, file.path, "removed" if change.is_one else "missing")
             for file, change in pairs
@@ -282,8 +281,6 @@ def uninstall_hosts(
     staying = [host for host in registered_hosts(machine) if host not in hosts]
     if any(host.reads_shared_skill for host in staying):
         return tuple(results), None
-    if options.dry_run:
-        part = host_install.planned_removal_of_shared_skill(machine, force=options.force)
-    else:
-        part = host_install.remove_shared_skill(machine, force=options.force)
-    return tuple(results), part
+    return tuple(results), host_install.remove_shared_skill(
+        machine, force=options.force, dry_run=options.dry_run
+    )

@@ -86,8 +86,8 @@ class _ClaudeRemoval:
 
     def answer(self) -> UninstallResult:
         place, dry_run = self._place, self._options.dry_run
-        removed = _plan_removal if dry_run else _remove_parts
-        self._change, self._part = removed(place, force=self._options.force)
+        force = self._options.force
+        self._change, self._part = _remove_parts(place, force=force, dry_run=dry_run)
         state: State = "removed" if self._change.is_one else "missing"
         hooks = InstalledPart("hooks", place.settings, state)
         diff = self._change.diff if dry_run else ""
@@ -124,16 +124,13 @@ def _warn_of_kept_pages(folder: str, home: str, output: Output) -> None:
     output.warn(f"{changed}: kept, because you changed it. --force removes it too.")
 
 
-def _plan_removal(place: InstallTarget, *, force: bool) -> tuple[FileChange, InstalledPart]:
-    change = install.planned_removal_of_hooks(place)
-    return change, install.planned_removal_of_skill(place, force=force)
-
-
-def _remove_parts(place: InstallTarget, *, force: bool) -> tuple[FileChange, InstalledPart]:
+def _remove_parts(
+    place: InstallTarget, *, force: bool, dry_run: bool
+) -> tuple[FileChange, InstalledPart]:
     # The settings first: if they cannot be changed, nothing is removed.
-    change = install.unregister(place)
-    part = install.remove_skill(place, force=force)
-    if change.is_one or part.state == "removed":
+    change = install.unregister(place, dry_run=dry_run)
+    part = install.remove_skill(place, force=force, dry_run=dry_run)
+    if (change.is_one or part.state == "removed") and not dry_run:
         install.remove_folder(place)
     return change, part
 

@@ -11,7 +11,7 @@ import re
 import stat
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from typing import Any
 
@@ -152,28 +152,28 @@ def lines_that_mention(
     """
     marks = tuple(marks)
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+        with _opened(path) as (fd, size):
+            for _, line, _ in lines(fd, 0, size if end is None else min(end, size)):
+                if clock.monotonic() >= deadline:
+                    yield None
+                    return
+                if line is None:
+                    yield None
+                elif any(mark in line for mark in marks) and (entry := _parse(line)) is not None:
+                    yield entry
     except (OSError, ValueError):
         yield None
-        return
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[tuple[int, int]]:
+    """A plain file and its size. Opening a pipe without a writer would block."""
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
     try:
         status = os.fstat(fd)
         if not stat.S_ISREG(status.st_mode):
-            yield None
-            return
-        limit = status.st_size if end is None else min(end, status.st_size)
-        for _, line, _ in lines(fd, 0, limit):
-            if clock.monotonic() >= deadline:
-                yield None
-                return
-            if line is None:
-                yield None
-            elif any(mark in line for mark in marks):
-                entry = _parse(line)
-                if entry is not None:
-                    yield entry
-    except OSError:
-        yield None
+            raise OSError(None, "it is not a plain file")
+        yield fd, status.st_size
     finally:
         os.close(fd)
 

@@ -83,22 +83,18 @@ def _backup_of(folder: str, name: str) -> str:
 # Installing
 
 
-def planned_skill(place: InstallTarget) -> InstalledPart:
-    return InstalledPart("skill", place.skill, skill.planned_state(place.skill))
+def write_skill(place: InstallTarget, *, dry_run: bool) -> InstalledPart:
+    state = skill.write(place.skill, mode=place.mode, dry_run=dry_run)
+    return InstalledPart("skill", place.skill, state)
 
 
-def write_skill(place: InstallTarget) -> InstalledPart:
-    return InstalledPart("skill", place.skill, skill.write(place.skill, mode=place.mode))
-
-
-def planned_hooks(place: InstallTarget, entries: Mapping[str, Group]) -> FileChange:
-    """The change that registers these hooks; SettingsUnreadable if it is not possible."""
-    return edited_file.plan_change(place.settings, _add_hooks(entries), by_hand=_ADD_BY_HAND)
-
-
-def register(place: InstallTarget, entries: Mapping[str, Group]) -> FileChange:
+def register(place: InstallTarget, entries: Mapping[str, Group], *, dry_run: bool) -> FileChange:
+    """Register these hooks; SettingsUnreadable if it is not possible."""
     return edited_file.change(
-        place.settings, _add_hooks(entries), place.backup, by_hand=_ADD_BY_HAND, mode=place.mode
+        *(place.settings, _add_hooks(entries), place.backup),
+        by_hand=_ADD_BY_HAND,
+        mode=place.mode,
+        dry_run=dry_run,
     )
 
 
@@ -140,24 +136,16 @@ def unmanaged_hook_warnings(change: FileChange, advice: str) -> Iterator[str]:
 # Uninstalling
 
 
-def planned_removal_of_skill(place: InstallTarget, *, force: bool) -> InstalledPart:
-    if not os.path.lexists(os.path.join(place.skill, "SKILL.md")):
-        return InstalledPart("skill", place.skill, "missing")
-    kept = skill.edited_pages(place.skill) and not force
-    return InstalledPart("skill", place.skill, "kept" if kept else "removed")
+def remove_skill(place: InstallTarget, *, force: bool, dry_run: bool) -> InstalledPart:
+    state = skill.remove(place.skill, force=force, dry_run=dry_run)
+    return InstalledPart("skill", place.skill, state)
 
 
-def remove_skill(place: InstallTarget, *, force: bool) -> InstalledPart:
-    return InstalledPart("skill", place.skill, skill.remove(place.skill, force=force))
-
-
-def planned_removal_of_hooks(place: InstallTarget) -> FileChange:
-    return edited_file.plan_change(place.settings, _remove_hooks, by_hand=_REMOVE_BY_HAND)
-
-
-def unregister(place: InstallTarget) -> FileChange:
+def unregister(place: InstallTarget, *, dry_run: bool) -> FileChange:
     """Remove our hooks from the settings. A file that was created for them is deleted."""
-    return edited_file.change(place.settings, _remove_hooks, place.backup, by_hand=_REMOVE_BY_HAND)
+    return edited_file.change(
+        *(place.settings, _remove_hooks, place.backup), by_hand=_REMOVE_BY_HAND, dry_run=dry_run
+    )
 
 
 def remove_folder(place: InstallTarget) -> None:

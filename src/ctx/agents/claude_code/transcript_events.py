@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from ctx import clock
 from ctx.agents.claude_code import payloads, transcripts
-from ctx.agents.claude_code.transcripts import TeamReader, is_error
+from ctx.agents.claude_code.transcripts import TeamReader, is_error, text_of_block
 from ctx.capture import session_state
 from ctx.capture.steps import ASSISTANT_MESSAGE, RECAP, TITLE
 from ctx.hook_files import live
@@ -31,7 +31,6 @@ from ctx.hosts.transcript_reader import (
     event_id,
     text_field,
 )
-from ctx.hosts.transcripts import storable
 
 # Most lines are attachments and copies of requests.
 _MATTERS = re.compile(
@@ -216,7 +215,7 @@ class ClaudeReader(TranscriptReader):
     def _take_answer(
         self, entry: _Entry, offset: int, payload: dict[str, Any], blocks: list[dict[str, Any]]
     ) -> None:
-        text = "\n\n".join(filter(None, map(_text_of, blocks)))
+        text = "\n\n".join(filter(None, map(text_of_block, blocks)))
         message = payload["message"]
         if is_error(payload):
             if payload.get("isApiErrorMessage") is True and not entry.agent:
@@ -249,7 +248,7 @@ class ClaudeReader(TranscriptReader):
         call = self._calls.pop(tool_use, None)
         content = block.get("content")
         shown = content if isinstance(content, list) else [{"type": "text", "text": content}]
-        text = "\n".join(filter(None, map(_text_of, shown)))
+        text = "\n".join(filter(None, map(text_of_block, shown)))
         if text.startswith(_REJECTED):
             words = text.partition(_BECAUSE)[2].strip()
             if words and not words.startswith(_NO_REASON) and not entry.agent:
@@ -271,7 +270,7 @@ class ClaudeReader(TranscriptReader):
     def _read_user_text(
         self, entry: _Entry, payload: dict[str, Any], blocks: list[dict[str, Any]]
     ) -> None:
-        text = "\n\n".join(filter(None, map(_text_of, blocks))).strip()
+        text = "\n\n".join(filter(None, map(text_of_block, blocks))).strip()
         if text.startswith(_INTERRUPTED):
             if not entry.agent:
                 self._calls.clear()
@@ -316,11 +315,3 @@ def _text_between(text: str, opening: str, closing: str) -> str:
     _, separator, rest = text.partition(opening)
     inner, closed, _ = rest.partition(closing)
     return inner.strip() if separator and closed else ""
-
-
-def _text_of(block: Any) -> str:
-    """The text of a block of content; empty if it has none."""
-    if not isinstance(block, dict) or block.get("type", "text") != "text":
-        return ""
-    text = block.get("text")
-    return storable(text) if isinstance(text, str) and text.strip() else ""

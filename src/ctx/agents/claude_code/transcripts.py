@@ -172,12 +172,12 @@ def _message_texts(entry: dict[str, Any]) -> tuple[str, ...]:
     message = entry.get("message")
     content = message.get("content") if isinstance(message, dict) else None
     blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
-    return tuple(text for block in blocks if (text := _text(block)))
+    return tuple(text for block in blocks if (text := text_of_block(block)))
 
 
-def _text(block: Any) -> str:
+def text_of_block(block: Any) -> str:
     """The text of a block of content; empty if it has none."""
-    if not isinstance(block, dict) or block.get("type") != "text":
+    if not isinstance(block, dict) or block.get("type", "text") != "text":
         return ""
     text = block.get("text")
     return storable(text) if isinstance(text, str) and text.strip() else ""

@@ -11,15 +11,15 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 from ctx.agents.claude_code import payloads
-from ctx.agents.host_setup import edited_file, host_files, jsonc, toml_tables
+from ctx.agents.host_setup import edited_file, host_files, json_entries, toml_tables
 from ctx.agents.host_setup.hook_trials import EDITED
 from ctx.agents.host_setup.host_setups import HookSpec, HostFile, HostSetup, Machine
 from ctx.errors import CtxError
 from ctx.hook_files.spool import PRE_EDIT
+from ctx.hosts.json_fields import fields_of
 from ctx.operations.store_checks import DoctorCheck, ok
 from ctx.sqlite.connection import path_text
 
@@ -126,14 +126,9 @@ def read_review(folder: str) -> HookReview:
 
 def _our_hooks(path: str) -> Iterator[tuple[str, str, str]]:
     """The event, the key of the review, and the hash of each of our hooks."""
-    plain: Any = {}
-    with suppress(CtxError, OSError):
-        text = edited_file.read(path)
-        plain = jsonc.parse(text).root.plain if text and not jsonc.is_blank(text) else {}
-    hooks = plain.get("hooks") if isinstance(plain, dict) else None
-    for event, groups in hooks.items() if isinstance(hooks, dict) else ():
+    for event, groups in fields_of(json_entries.read_object(path).get("hooks")).items():
         for number, group in enumerate(groups if isinstance(groups, list) else ()):
-            listed = group.get("hooks") if isinstance(group, dict) else None
+            listed = fields_of(group).get("hooks")
             for position, hook in enumerate(listed if isinstance(listed, list) else ()):
                 if isinstance(hook, dict) and SETUP.word_of(hook.get("command")):
                     label = re.sub(r"(?<!^)(?=[A-Z])", "_", event).lower()

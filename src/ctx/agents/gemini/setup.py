@@ -10,9 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ctx.agents.claude_code import payloads
-from ctx.agents.host_setup import edited_file, host_files, jsonc
+from ctx.agents.host_setup import host_files, json_entries
 from ctx.agents.host_setup.host_setups import HookSpec, HostFile, HostSetup, Machine
-from ctx.errors import CtxError
 from ctx.operations.store_checks import DoctorCheck, ok
 from ctx.sqlite.connection import path_text
 
@@ -48,7 +47,7 @@ class GeminiSetup(HostSetup):
         )
 
     def notes(self, machine: Machine) -> Iterator[str]:
-        if not _is_trusted_server(_plain(self._settings(machine))):
+        if not _is_trusted_server(json_entries.read_object(self._settings(machine))):
             yield (
                 'Gemini CLI asks before each call of our MCP tools. Add `"trust": true` to'
                 " `mcpServers.ctx` to allow them; without it, `gemini -p` does not offer them."
@@ -56,7 +55,7 @@ class GeminiSetup(HostSetup):
 
     def checks(self, machine: Machine) -> Iterator[DoctorCheck]:
         path = self._settings(machine)
-        plain = _plain(path)
+        plain = json_entries.read_object(path)
         config = plain.get("hooksConfig")
         config = config if isinstance(config, dict) else {}
         if config.get("enabled") is False:
@@ -90,7 +89,7 @@ class GeminiSetup(HostSetup):
         is_off = isinstance(folder_trust, dict) and folder_trust.get("enabled") is False
         if is_off or machine.variables.get("GEMINI_CLI_TRUST_WORKSPACE") == "true":
             return False
-        rules = _plain(os.path.join(self.folder(machine), "trustedFolders.json"))
+        rules = json_entries.read_object(os.path.join(self.folder(machine), "trustedFolders.json"))
         trusted = [os.path.realpath(path) for path, rule in rules.items() if rule in _TRUSTED]
         project = os.path.realpath(machine.project or machine.home)
         return bool(machine.project) and not any(
@@ -102,16 +101,6 @@ def _is_trusted_server(plain: Mapping[str, Any]) -> bool:
     servers = plain.get("mcpServers")
     entry = servers.get("ctx") if isinstance(servers, dict) else None
     return isinstance(entry, dict) and entry.get("trust") is True
-
-
-def _plain(path: str) -> Mapping[str, Any]:
-    """The settings of a file; empty if they cannot be read."""
-    try:
-        text = edited_file.read(path)
-        plain = jsonc.parse(text).root.plain if text and not jsonc.is_blank(text) else {}
-    except (CtxError, OSError):
-        return {}
-    return plain if isinstance(plain, dict) else {}
 
 
 SETUP = GeminiSetup()

@@ -62,12 +62,20 @@ def plan_change(path: str, edit: Edit, *, by_hand: str = "") -> FileChange:
 
 
 def change(
-    path: str, edit: Edit, backup: str, *, by_hand: str = "", mode: int = disk.FILE_MODE
+    path: str,
+    edit: Edit,
+    backup: str,
+    *,
+    by_hand: str = "",
+    mode: int = disk.FILE_MODE,
+    dry_run: bool = False,
 ) -> FileChange:
     """Change a file; `backup` is the path of the backup, to which the time is added.
 
     `mode` is for a new file.
     """
+    if dry_run:
+        return plan_change(path, edit, by_hand=by_hand)
     with _in_words(path, by_hand):
         real = os.path.realpath(path)
         for _ in range(_ATTEMPTS):

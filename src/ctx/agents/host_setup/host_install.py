@@ -32,12 +32,6 @@ _WITH_HOOKS = ("hooks", "plugin")
 # Installing
 
 
-def planned_files(host: HostSetup, machine: Machine, parts: HostParts) -> Iterator[FileChange]:
-    """The change of each file; SettingsUnreadable if one is not possible."""
-    for file in parts.files(host, machine):
-        yield edited_file.plan_change(file.path, file.add, by_hand=_add_by_hand(host))
-
-
 def try_hooks(host: HostSetup, environment: Mapping[str, str]) -> tuple[str, ...]:
     """Run every hook as the host would. Raises HookFailed if one of them fails."""
     commands = host.hook_commands()
@@ -50,10 +44,14 @@ def try_hooks(host: HostSetup, environment: Mapping[str, str]) -> tuple[str, ...
     return tuple(commands)
 
 
-def write_files(host: HostSetup, machine: Machine, parts: HostParts) -> Iterator[FileChange]:
+def write_files(
+    host: HostSetup, machine: Machine, parts: HostParts, *, dry_run: bool = False
+) -> Iterator[FileChange]:
+    """The change of each file; SettingsUnreadable if one is not possible."""
+    by_hand = f"add it by hand: `ctx install --host {host.name} --print` shows it"
     for file in parts.files(host, machine):
         backup = backup_path(machine, host, file)
-        yield edited_file.change(file.path, file.add, backup, by_hand=_add_by_hand(host))
+        yield edited_file.change(file.path, file.add, backup, by_hand=by_hand, dry_run=dry_run)
 
 
 def added_part(file: HostFile, change: FileChange) -> InstalledPart:
@@ -72,23 +70,19 @@ def shared_skill_is_needed(hosts: Iterable[HostSetup], machine: Machine) -> bool
     )
 
 
-def _add_by_hand(host: HostSetup) -> str:
-    return f"add it by hand: `ctx install --host {host.name} --print` shows it"
-
-
 # Uninstalling
 
 
-def planned_removal(host: HostSetup, machine: Machine) -> Iterator[tuple[HostFile, FileChange]]:
-    for file in reversed(host.files(machine)):
-        yield file, edited_file.plan_change(file.path, file.remove, by_hand=_REMOVE_BY_HAND)
-
-
-def remove_files(host: HostSetup, machine: Machine) -> Iterator[tuple[HostFile, FileChange]]:
+def remove_files(
+    host: HostSetup, machine: Machine, *, dry_run: bool = False
+) -> Iterator[tuple[HostFile, FileChange]]:
+    by_hand = "remove by hand what `ctx install` added"
     for file in reversed(host.files(machine)):
         backup = backup_path(machine, host, file)
-        change = edited_file.change(file.path, file.remove, backup, by_hand=_REMOVE_BY_HAND)
-        if change.is_one and change.after is None:
+        change = edited_file.change(
+            file.path, file.remove, backup, by_hand=by_hand, dry_run=dry_run
+        )
+        if change.is_one and change.after is None and not dry_run:
             _remove_empty_folders(os.path.dirname(file.path), machine.home)
         yield file, change
 
@@ -102,23 +96,12 @@ def is_registered(host: HostSetup, machine: Machine) -> bool:
     return False
 
 
-def remove_shared_skill(machine: Machine, *, force: bool) -> InstalledPart:
+def remove_shared_skill(machine: Machine, *, force: bool, dry_run: bool) -> InstalledPart:
     folder = machine.shared_skill
-    part = InstalledPart("skill", folder, skill.remove(folder, force=force))
-    if part.state == "removed":
+    state = skill.remove(folder, force=force, dry_run=dry_run)
+    if state == "removed" and not dry_run:
         _remove_empty_folders(os.path.dirname(folder), machine.home)
-    return part
-
-
-def planned_removal_of_shared_skill(machine: Machine, *, force: bool) -> InstalledPart:
-    folder = machine.shared_skill
-    if not os.path.lexists(os.path.join(folder, "SKILL.md")):
-        return InstalledPart("skill", folder, "missing")
-    kept = skill.edited_pages(folder) and not force
-    return InstalledPart("skill", folder, "kept" if kept else "removed")
-
-
-_REMOVE_BY_HAND = "remove by hand what `ctx install` added"
+    return InstalledPart("skill", folder, state)
 
 
 def _remove_empty_folders(folder: str, home: str) -> None:

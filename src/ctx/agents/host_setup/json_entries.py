@@ -8,8 +8,9 @@ that were empty before, a blank line precedes our entry.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ctx.agents.host_setup import jsonc
+from ctx.agents.host_setup import edited_file, jsonc
 from ctx.agents.host_setup.jsonc import Element, Value
+from ctx.errors import CtxError
 
 IsOurs = Callable[[Any], bool]
 """Decides whether the value of an entry is ours."""
@@ -78,3 +79,13 @@ def _last_of_ours(
 def _require_object(text: str, value: Value, what: str) -> None:
     if not isinstance(value.plain, dict):
         raise jsonc.syntax_error(text, value.start, f"{what} should be an object, {{ … }}")
+
+
+def read_object(path: str) -> Mapping[str, Any]:
+    """The settings of a file; empty if they cannot be read."""
+    try:
+        text = edited_file.read(path)
+        plain = jsonc.parse(text).root.plain if text and not jsonc.is_blank(text) else {}
+    except (CtxError, OSError):
+        return {}
+    return plain if isinstance(plain, dict) else {}

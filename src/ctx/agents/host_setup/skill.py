@@ -47,11 +47,13 @@ def planned_state(folder: str) -> Literal["written", "updated", "current"]:
     return "updated" if present else "written"
 
 
-def write(folder: str, *, mode: int = disk.FILE_MODE) -> Literal["written", "updated", "current"]:
+def write(
+    folder: str, *, mode: int = disk.FILE_MODE, dry_run: bool = False
+) -> Literal["written", "updated", "current"]:
     """Write the pages to a folder, `…/skills/ctx`. The user's
     `edited_pages` are renamed first."""
     state = planned_state(folder)
-    if state == "current":
+    if state == "current" or dry_run:
         return state
     present = _present(folder)
     interrupts.defer()
@@ -69,7 +71,9 @@ def write(folder: str, *, mode: int = disk.FILE_MODE) -> Literal["written", "upd
     return state
 
 
-def remove(folder: str, *, force: bool) -> Literal["removed", "kept", "missing"]:
+def remove(
+    folder: str, *, force: bool, dry_run: bool = False
+) -> Literal["removed", "kept", "missing"]:
     """Remove our pages from a folder; changed ones only with `force`.
 
     Other files stay. The folder is removed if it is empty.
@@ -79,6 +83,9 @@ def remove(folder: str, *, force: bool) -> Literal["removed", "kept", "missing"]
     going += [name for name in _older_pages(folder) if name not in present]
     if not present and not going:
         return "missing"
+    state: Literal["removed", "kept"] = "removed" if set(present) <= set(going) else "kept"
+    if dry_run:
+        return state
     interrupts.defer()
     with disk.explain_errors("removing the skill"):
         for name in going:
@@ -86,7 +93,7 @@ def remove(folder: str, *, force: bool) -> Literal["removed", "kept", "missing"]
         for emptied in (folder, os.path.dirname(folder)):
             with suppress(OSError):
                 os.rmdir(emptied)
-    return "removed" if set(present) <= set(going) else "kept"
+    return state
 
 
 def edited_pages(folder: str) -> tuple[str, ...]:

@@ -10,7 +10,6 @@
     hook_receipts    receipts of what sessions were given
     notices          messages to the user at session start
     run_apply        runs an agent's commands, in the worker or in a process of its own
-    worker_request   requests to the worker over its socket
     hook_store       the store as a hook opens it
 
 Every hook loads this file, so it contains no code.

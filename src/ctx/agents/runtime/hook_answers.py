@@ -231,14 +231,12 @@ def _relevant(hook: "Hook", event: "HookEvent") -> Context:
     """What is relevant to the prompt; empty if no worker answers in time."""
     if not event.prompt.strip():
         return contexts.NOTHING
-    from ctx.agents.runtime import worker_request
-
     question = {
         "folder": _folder(hook, event),
         "session": event.session,
         "prompt": event.prompt[:_LONGEST_PROMPT],
     }
-    reply = worker_request.ask(hook, "/api/prompt", question, _RELEVANT_S * clock.patience)
+    reply = run_apply.ask(hook, "/api/prompt", question, _RELEVANT_S * clock.patience)
     try:
         if reply is None or not reply["text"]:
             return contexts.NOTHING
