@@ -257,6 +257,15 @@ def test_tests_that_fail_although_the_command_does_not() -> None:
             command_run("npx tsc --noEmit"),
             {"text": "npx tsc --noEmit", "exit_code": 0, "passed": True},
         ),
+        (
+            event(
+                *("PostToolUse",),
+                tool_name="Bash",
+                tool_input={"command": "pytest"},
+                tool_output={"stdout": "3 passed in 0.1s"},
+            ),
+            {"text": "pytest", "exit_code": 0, "passed": True, "output": "3 passed"},
+        ),
         (command_run("tsc | head"), {"text": "tsc | head", "exit_code": 0}),
         (command_run("cat log.txt", {"stdout": FAILING}), {"text": "cat log.txt", "exit_code": 0}),
         (command_run("sleep 9", {"backgroundTaskId": "b1"}), {"text": "sleep 9"}),
@@ -319,6 +328,7 @@ def test_a_secret_split_by_removed_text_is_redacted(between: str) -> None:
         tool_use("TodoWrite", todos=[{"content": f"Use {secret}", "status": "pending"}]),
         tool_use("Write", {"type": "create"}, file_path=f"{ROOT}/a.txt", content=f"x {secret}\n"),
         failed_command(f"deploy --token {secret}", "Exit code 1"),
+        command_run(f'git commit -m "Use {secret}"'),
     ):
         step = step_or_reason(said)
         assert isinstance(step, dict)
@@ -340,22 +350,6 @@ def test_a_secret_split_by_colour_codes_is_redacted() -> None:
     error = "Exit code 1\n" + "\x1b[m".join(_HALVES)
     body = event_store.body({"error": error, "tool_input": {"command": "make"}})
     assert _HALVES[1] not in body
-
-
-def test_the_older_key_tool_output_is_read() -> None:
-    said = event(
-        "PostToolUse",
-        tool_name="Bash",
-        tool_input={"command": "pytest"},
-        tool_output={"stdout": "3 passed in 0.1s"},
-    )
-    assert step_or_reason(said) == {
-        "kind": "command",
-        "text": "pytest",
-        "exit_code": 0,
-        "passed": True,
-        "output": "3 passed",
-    }
 
 
 # Files
@@ -670,7 +664,7 @@ NAMES = sorted([*spool.EVENTS.values(), *capture._EVENTS])
 FIELDS = ("prompt", "last_assistant_message", "text", "tool_input", "tool_response", "error")
 
 
-@settings(max_examples=effort.times(60), deadline=None, derandomize=True)
+@settings(max_examples=effort.times(40), deadline=None, derandomize=True)
 @given(
     st.sampled_from(NAMES),
     st.none() | st.sampled_from(TOOLS),
@@ -690,28 +684,6 @@ def test_any_event_gives_a_step_or_a_reason(
             assert steps.read(row) == found
         else:
             assert found.reason
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("path", sorted(SAMPLES.glob("P*.json")), ids=lambda path: path.stem)
-def test_damaged_samples_give_a_step_or_a_reason(path: Any) -> None:
-    """Each value in turn is replaced by one of an unexpected type."""
-    told = json.loads(path.read_bytes())
-    values: tuple[Any, ...] = (None, 7, "x", [], {}, [{"a": 1}], True)
-    for odd in values:
-        for name in told:
-            _assert_step_or_reason({**told, name: odd})
-            if isinstance(told[name], dict):
-                for inner in told[name]:
-                    _assert_step_or_reason({**told, name: {**told[name], inner: odd}})
-
-
-def _assert_step_or_reason(told: dict[str, Any]) -> None:
-    tool = told.get("tool_name") if isinstance(told.get("tool_name"), str) else None
-    name = str(told.get("hook_event_name"))
-    event = stored_event(Heading(ID, "s", name, AT, ROOT, tool, None), told)
-    found = capture.step_of(event, EVERYTHING, ROOT)
-    assert isinstance(found, DroppedEvent) or steps.body(found)
 
 
 def test_a_recap_is_kept_without_its_boilerplate() -> None:
@@ -760,9 +732,3 @@ def test_a_commit_message_is_read_from_the_command(command: str, message: str) -
     body = step_or_reason(command_run(command))
     assert isinstance(body, dict)
     assert body.get("message", "") == message
-
-
-def test_secrets_in_a_commit_message_are_redacted() -> None:
-    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
-    body = step_or_reason(command_run(f'git commit -m "Use {secret}"'))
-    assert secret not in json.dumps(body)

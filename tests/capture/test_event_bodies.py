@@ -32,13 +32,3 @@ def test_the_keys_of_payloads_are_redacted_once(monkeypatch: pytest.MonkeyPatch)
     assert "tool_input" not in scanned[1]
     assert scanned[1].count("token=") == 1
     assert TOKEN in scanned[1].split("\n\0\n")
-
-
-def test_the_known_keys_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    keys: set[str] = set()
-    monkeypatch.setattr(event_store, "_PLAIN_KEYS", keys)
-    event_store.body({"k" * 41: 1, "short": 2})
-    assert keys == {"short"}
-    monkeypatch.setattr(event_store, "_MOST_KEYS", 1)
-    event_store.body({"another": 1})
-    assert keys == {"short"}

@@ -457,7 +457,7 @@ def test_above_the_size_limit_synthesised_sessions_are_removed_first(
     assert rows.fetchall() == [(SESSION, 1), (second, 1), (first, 4)]
 
 
-@pytest.mark.parametrize("portion", [1, 2, 3, 100])
+@pytest.mark.parametrize("portion", [1, 3])
 def test_events_give_the_same_steps_in_batches_of_any_size(feed: EventFeed, portion: int) -> None:
     """The batches are of one event, of a few, or of all."""
     path = f"{feed.folder}/a.py"

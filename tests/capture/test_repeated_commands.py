@@ -166,7 +166,7 @@ def test_a_large_transcript_is_read_in_little_time_and_memory(tmp_path: Path) ->
     path = tmp_path / "transcript.jsonl"
     filler = json.dumps({"type": "user", "message": {"content": "x" * 100_000}}) + "\n"
     with path.open("w") as file:
-        for _ in range(600):
+        for _ in range(300):
             file.write(filler)
         file.write(json.dumps(PROMPT) + "\n")
     tracemalloc.start()
@@ -175,23 +175,11 @@ def test_a_large_transcript_is_read_in_little_time_and_memory(tmp_path: Path) ->
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert digest(command(PIN)) in found.digests
-    assert peak < 16_000_000
+    assert peak < 10_000_000
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "piece",
-    [
-        "<ctx:",
-        "<ctx:remember type=fact>",
-        "<ctx:a>b</ctx:a>\n",
-        "&lt;ctx:a>",
-        "</ctx:a>",
-        "\\",
-        "&amp;",
-        "< ctx ",
-    ],
-)
-def test_hostile_texts_take_linear_time(piece: str) -> None:
-    with at_most(10):
-        digests_in(piece * (250_000 // len(piece)))
+def test_hostile_texts_take_linear_time() -> None:
+    for piece in ("<ctx:", "<ctx:a>b</ctx:a>\n", "&lt;ctx:a>", "</ctx:a>", "\\", "&amp;", "< ctx "):
+        with at_most(5):
+            digests_in(piece * (50_000 // len(piece)))

@@ -287,7 +287,7 @@ _heard = st.lists(
 )
 
 
-@settings(max_examples=effort.times(60), deadline=None)
+@settings(max_examples=effort.times(25), deadline=None)
 @given(_heard.flatmap(lambda all_of: st.tuples(st.just(all_of), st.permutations(all_of))))
 def test_the_order_of_events_does_not_matter(
     told: tuple[list[tuple[str, int, str]], list[tuple[str, int, str]]],

@@ -1,12 +1,12 @@
 """Steps as they are stored and read."""
 
-import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx.capture import steps
 from ctx.capture.steps import Step, SuccessfulStep
 from ctx.sqlite.connection import transaction
+from tests import effort
 from tests.memory import graphs
 
 # What is kept has no half of a character, and no zero: SQLite would end a text there.
@@ -25,7 +25,7 @@ STEPS = st.builds(
 )
 
 
-@pytest.mark.slow
+@settings(max_examples=effort.times(25), deadline=None)
 @given(st.lists(STEPS, max_size=6))
 def test_successful_steps_are_the_steps_without_an_error(taken: list[Step]) -> None:
     with graphs.graph() as graph, transaction(graph.connection):

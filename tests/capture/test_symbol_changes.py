@@ -57,7 +57,7 @@ def test_changes_are_those_of_parsing_the_whole_file(path: Path) -> None:
     symbol_changes.forget()
     chance = random.Random(path.name)
     text, name = path.read_text(), str(path.relative_to(GOLDEN))
-    for _ in range(8):
+    for _ in range(4):
         after = edited(text, chance)
         found = symbol_changes.changes(name, FileContents(text, after, True), 10_000)
         told = [(each.change, each.kind, each.name, each.line) for each in found]

@@ -188,7 +188,7 @@ ACTIONS = st.lists(
 )
 
 
-@settings(max_examples=effort.times(40), deadline=None)
+@settings(max_examples=effort.times(20), deadline=None)
 @given(actions=ACTIONS, cap=st.integers(0, 1_500))
 def test_any_order_of_calls_stays_within_the_cap(
     tmp_path_factory: pytest.TempPathFactory, actions: list[Any], cap: int

@@ -11,6 +11,8 @@ from ctx.synthesis import learnings
 from ctx.synthesis.learnings import ObservedStatement, SessionWork, candidates
 from ctx.synthesis.sentence_similarity import contradicts
 
+NOW_MS = 1_780_000_000_000
+
 
 def day(number: int) -> str:
     return f"2026-03-{number:02d}T10:00:00Z"
@@ -198,21 +200,6 @@ def test_a_generator_script_is_not_a_check() -> None:
     assert candidates(runs, []) == []
 
 
-def test_confidence_decreases_with_time_and_not_with_sessions() -> None:
-    now_ms = 1_780_000_000_000
-    inferred = {"origin": "inferred", "confidence": 750, "times_seen": 4}
-    for days, expected in ((0, 750), (30, 750), (120, 375)):
-        last_seen = clock.iso(now_ms - days * 86_400_000)
-        assert (
-            learning_confidence.confidence_at({**inferred, "last_seen": last_seen}, now_ms)
-            == expected
-        )
-    old = clock.iso(now_ms - 900 * 86_400_000)
-    human = {"origin": "human", "confidence": 1000, "times_seen": 1, "last_seen": old}
-    assert learning_confidence.confidence_at(human, now_ms) == 1000
-    assert learning_confidence.confidence_at({}, now_ms) == 1000
-
-
 def test_the_wording_of_a_person_is_kept() -> None:
     said = [
         statement("decision", "Never edit a released migration", 1)._replace(human=True),
@@ -226,6 +213,14 @@ def test_confidence_depends_on_sessions_time_and_contradictions() -> None:
     assert confidence(4, 30) == 750
     assert confidence(4, 30 + 90) == 375
     assert confidence(4, 0, 1) == 375
+    old = {"confidence": 1000, "times_seen": 1, "last_seen": "2020-01-01T00:00:00Z"}
+    assert learning_confidence.confidence_at({**old, "origin": "human"}, NOW_MS) == 1000
+    assert learning_confidence.confidence_at({}, NOW_MS) == 1000
+    seen = {"origin": "inferred", "confidence": 750, "times_seen": 4}
+    for days, expected in ((0, 750), (30, 750), (120, 375)):
+        last_seen = clock.iso(NOW_MS - days * 86_400_000)
+        found = learning_confidence.confidence_at({**seen, "last_seen": last_seen}, NOW_MS)
+        assert found == expected
 
 
 @given(st.integers(1, 1000), st.floats(0, 10_000), st.integers(0, 50))

@@ -287,15 +287,6 @@ def test_a_decision_supersedes_one_that_it_contradicts(memory: Memory) -> None:
     assert memory.graph.node(second).superseded_by is None
 
 
-def test_an_opposite_decision_in_the_same_words_is_different(memory: Memory) -> None:
-    add_steps(memory, "prompt: We prefer tabs over spaces.\nread: a.py\nsay: OK.\n")
-    [first, _] = write_session(memory, is_over=True).new
-    add_steps(memory, "prompt: x\n" * 5 + "prompt: We prefer spaces over tabs.\nread: a.py\n", "s2")
-    [second, _] = write_session(memory, "s2", is_over=True).new
-    assert memory.graph.node(first).superseded_by == second
-    assert memory.graph.node(second).content == "Prefer spaces over tabs\n\nSaid by the user."
-
-
 def test_a_long_sentence_is_not_repeated_in_the_text(memory: Memory) -> None:
     rule = (
         "From now on tokens are only refreshed in `Session.get`, never by any of its callers,"
