@@ -8,8 +8,8 @@ from ctx import clock
 from ctx.memory import learning_confidence
 from ctx.memory.learning_confidence import confidence
 from ctx.synthesis import learnings
+from ctx.synthesis.dedupe import contradicts
 from ctx.synthesis.learnings import ObservedStatement, SessionWork, candidates
-from ctx.synthesis.sentence_similarity import contradicts
 
 NOW_MS = 1_780_000_000_000
 

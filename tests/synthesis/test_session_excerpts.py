@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx.capture.steps import Step
+from ctx.synthesis.sentences import LONGEST
 from ctx.synthesis.session_excerpts import LEAST_WORTH, MOST, MOST_KEPT, Excerpt, best, excerpts
-from ctx.synthesis.text_passages import LONGEST
 from tests import effort
 from tests.synthesis.session_scripts import steps
 from tests.synthesis.test_synthesis_properties import sessions

@@ -12,10 +12,10 @@ from ctx.redaction import needle
 from ctx.sqlite.connection import transaction
 from ctx.synthesis import excerpt_table
 from ctx.synthesis.observations import Observation, Synthesis
+from ctx.synthesis.sentences import LONGEST
 from ctx.synthesis.session_excerpts import excerpts
 from ctx.synthesis.statements import MOST, with_statements
 from ctx.synthesis.synthesise import synthesise
-from ctx.synthesis.text_passages import LONGEST
 from ctx.workspace import Memory
 from tests import effort
 from tests.synthesis import session_scripts

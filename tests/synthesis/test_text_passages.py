@@ -5,7 +5,7 @@ import time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctx.synthesis.text_passages import LONGEST, passages
+from ctx.synthesis.sentences import LONGEST, passages
 from tests import effort
 
 PIECES = st.sampled_from(

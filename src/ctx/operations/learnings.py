@@ -20,8 +20,8 @@ from ctx.memory.lookups import ObservationRow
 from ctx.memory.model import OFF_CONTEXT, Evidence, Node
 from ctx.project import anchors
 from ctx.project.anchors import Anchor
+from ctx.synthesis import dedupe, provenance
 from ctx.synthesis import learnings as recurring
-from ctx.synthesis import provenance, sentence_similarity
 from ctx.synthesis.learnings import LearningCandidate, ObservedStatement, SessionWork
 from ctx.workspace import Memory
 
@@ -225,7 +225,7 @@ def _same_statements(memory: Memory, node: Node) -> list[NodeId]:
     return [
         each.id
         for each in _observations(memory, tag)
-        if sentence_similarity.is_similar(_observation(each).text, node.content)
+        if dedupe.is_similar(_observation(each).text, node.content)
     ]
 
 
@@ -259,7 +259,7 @@ def _contradicting_statements(
         for each in told
         if each.kind == "decision"
         and each.at > since
-        and sentence_similarity.contradicts(each.text, node.content)
+        and dedupe.contradicts(each.text, node.content)
     ]
 
 
@@ -357,7 +357,7 @@ def _existing_learning(known: Mapping[NodeId, Node], candidate: LearningCandidat
     """The learning that there is of it: by its key, else what says the same in other words."""
     nodes = known.values()
     by_key = (node for node in nodes if node.metadata.get("key") == candidate.key)
-    alike = (node for node in nodes if sentence_similarity.is_similar(node.content, candidate.text))
+    alike = (node for node in nodes if dedupe.is_similar(node.content, candidate.text))
     return next(by_key, None) or next(alike, None)
 
 

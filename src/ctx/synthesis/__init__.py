@@ -1,14 +1,13 @@
 """Synthesis: turns the steps of a session into observations and a summary.
 
     observations           the results: observations and the session summary
-    sentences              splits a message into sentences, without markdown, code and quotations
+    sentences              splits a message into sentences and passages, without markdown and code
     one_line_text          one-line texts: lists, code names, shortening
     timeline               messages, goals and edits of a session, by step index
-    dedupe                 filters noise and repeated statements
+    dedupe                 filters noise and repeated statements, by what sentences mean
     cue_phrases            the phrases that mark a decision or a discovery
-    shell_edits            commands that change files
     check_commands         commands that run tests, compilers or linters, and how they overlap
-    command_words          the settings, wrappers, program and options of a command
+    command_words          settings, program and options of a command, and the files it changes
     part_outcomes          the outcome of each part of a compound command
     project_commands       the commands that test, lint, build and start, and their table
     failures               failures of checks, from the first run to the one that passes
@@ -24,7 +23,6 @@
     synthesise             runs all of the above
     by_model/              the same in a model's words, if one is configured; prompts/: the prompts
     session_excerpts       what was said, cut into excerpts, with what they are worth
-    text_passages          cuts a text into passages
     pasted_text            tells what a user typed from what they pasted
     statements             the best excerpts as observations
     excerpt_table          the table of excerpts
@@ -34,7 +32,6 @@
     provenance             what a summary and a learning rest on, as edges
     existing_observations  what memory already has about a session or a project
     learnings              what several sessions have in common
-    sentence_similarity    whether two sentences mean the same
 
 Except for `session_writer`, `session_stores`, `author_standing`, `provenance`, `project_commands`,
 `excerpt_table`, `existing_observations` and `by_model.model_answers`, these modules are functions

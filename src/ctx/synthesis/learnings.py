@@ -20,7 +20,7 @@ from itertools import combinations
 from typing import NamedTuple, TypeVar
 
 from ctx import terms
-from ctx.synthesis import sentence_similarity
+from ctx.synthesis import dedupe
 from ctx.synthesis.check_commands import Check, checks, covers
 from ctx.synthesis.one_line_text import is_test
 
@@ -147,7 +147,7 @@ def candidates(
 
 def category_of(text: str) -> str:
     """The category of a sentence."""
-    words = sentence_similarity.meaning_of(text).subject
+    words = dedupe.meaning_of(text).subject
     if words & _DEPENDENCY:
         return "dependency"
     return "architecture" if words & _ARCHITECTURE else "convention"
@@ -304,13 +304,13 @@ def _repeated_statements(
     groups: list[list[ObservedStatement]] = []
     for each in told:
         fewest = _FEWEST_OF_A_PERSON if each.human else _FEWEST_TERMS
-        is_enough = len(sentence_similarity.meaning_of(each.text).subject) >= fewest
+        is_enough = len(dedupe.meaning_of(each.text).subject) >= fewest
         if each.kind not in ("decision", "discovery") or not is_enough:
             continue
         if _ANSWERS.match(each.text):
             continue
         for group in groups:
-            if sentence_similarity.is_similar(group[0].text, each.text):
+            if dedupe.is_similar(group[0].text, each.text):
                 group.append(each)
                 break
         else:
@@ -323,7 +323,7 @@ def _repeated_statements(
         # Prefer the user's wording, then the latest.
         best = max(group, key=lambda each: (each.human, each.at))
         category = "gotcha" if best.kind == "discovery" else category_of(best.text)
-        first = sentence_similarity.meaning_of(group[0].text)
+        first = dedupe.meaning_of(group[0].text)
         key = f"said{' not' * first.says_no} {' '.join(sorted(first.subject)[:12])}"
         yield LearningCandidate(
             key,

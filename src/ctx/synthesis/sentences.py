@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 LONGEST = 400
-"""Longer sentences are enumerations or not prose; they are dropped."""
+"""Longer sentences are enumerations or not prose; they are dropped. Passages are cut."""
 
 _LONGEST_TEXT = 24_000
 _LONGEST_LINE = 4_000
@@ -135,3 +135,40 @@ def _fit_sentence(text: str) -> Iterator[str]:
     words = _SYMBOLS.sub("", _SPACE.sub(" ", text).strip())
     if words and len(words) <= LONGEST:
         yield words
+
+
+SHORTEST = 20
+"""The shortest passage: less says nothing without the conversation around it."""
+
+_BREAKS = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*+•]|\d+[.)])\s)|\n(?=#)")
+_FENCED = re.compile(
+    # A fence that is not closed ends with the text, as in markdown.
+    r"^[ \t]{0,3}(```|~~~).*?(?:^[ \t]{0,3}\1[ \t]*$|\Z)",
+    re.DOTALL | re.MULTILINE,
+)
+_SENTENCE_END = re.compile(r"[.!?…:;][)\"'”’*_]*\s")
+_BLANKS = re.compile(r"[ \t]+")
+
+
+def passages(text: str, shortest: int = SHORTEST) -> list[str]:
+    """The passages in order, without fenced code. Short neighbours are joined."""
+    text = _FENCED.sub("\n\n", text[:_LONGEST_TEXT])
+    joined: list[str] = []
+    for block in _BREAKS.split(text):
+        for passage in _cut_block(_BLANKS.sub(" ", block).strip()):
+            if joined and len(joined[-1]) + len(passage) < LONGEST:
+                joined[-1] += f"\n{passage}"
+            else:
+                joined.append(passage)
+    return [passage for passage in joined if len(passage) >= shortest]
+
+
+def _cut_block(text: str) -> Iterator[str]:
+    while len(text) > LONGEST:
+        ends = [end.end() for end in _SENTENCE_END.finditer(text, LONGEST // 3, LONGEST)]
+        at = ends[-1] if ends else text.rfind(" ", LONGEST // 2, LONGEST)
+        at = at if at > 0 else LONGEST
+        yield text[:at].strip()
+        text = text[at:].strip()
+    if text:
+        yield text

@@ -32,8 +32,7 @@ from ctx.capture.steps import Step
 from ctx.hosts import tool_calls
 from ctx.synthesis import cue_phrases
 from ctx.synthesis.pasted_text import is_fragment, line_keys, split_pasted
-from ctx.synthesis.sentences import split_sentences
-from ctx.synthesis.text_passages import LONGEST, SHORTEST, passages
+from ctx.synthesis.sentences import LONGEST, SHORTEST, passages, split_sentences
 
 ExcerptKind = Literal[
     "correction",

@@ -229,7 +229,13 @@ class _SessionWriter:
 
     def observations(self, found: Sequence[Observation], *, is_idle: bool, is_over: bool) -> None:
         fresh = [each for each in found if each.key not in self._known]
-        others = self._other_session_nodes([each.key for each in fresh]) if fresh else []
+        keys = [each.key for each in fresh]
+        # Nodes of the project from other sessions: the newest, and those with one of the keys.
+        others = (
+            existing_observations.of_project(self._change.graph, self._tag, keys, self._known)
+            if fresh
+            else []
+        )
         is_by_model = any(each.said_by == MODEL for each in fresh)
         settled = (
             existing_observations.titles_changed_by_others(
@@ -506,12 +512,6 @@ class _SessionWriter:
             **({"lasting": True} if found.is_lasting else {}),
             sources.KEY: sources.USER if found.said_by == "user" else sources.AGENT,
         }
-
-    def _other_session_nodes(self, keys: Sequence[str]) -> list[KnownNode]:
-        """Nodes of the project from other sessions: the newest, and those with one of the keys."""
-        return existing_observations.of_project(
-            self._change.graph, self._tag, keys, set(self._known)
-        )
 
 
 def _content(found: Observation) -> str:

@@ -11,9 +11,9 @@ from ctx.capture.injected_text import without_injected
 from ctx.capture.private_text import without_private
 from ctx.capture.steps import Step, title_of
 from ctx.synthesis import cue_phrases, dedupe, sentences
+from ctx.synthesis.command_words import shell_edit
 from ctx.synthesis.pasted_text import split_pasted
 from ctx.synthesis.sentences import Sentence
-from ctx.synthesis.shell_edits import shell_edit
 
 _LONGEST_TEXT = 60_000
 _FIRST, _LAST = 60, 440
