@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from ctx.layout import project_at
+from ctx.objects import commits
+from ctx.objects.repository import Repository
 from tests.conftest import Ctx, use_home
 from tests.e2e import merge_trials
 from tests.e2e.forked_commands import Forker, forker
@@ -87,6 +90,13 @@ def at(ctx: Ctx, surroundings: Path, repo: Path) -> Planted:
 def forked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forker]:
     with forker(tmp_path_factory.mktemp("forked")) as process:
         yield process
+
+
+def messages(folder: Path) -> set[str]:
+    """The messages of all commits of memory but the first."""
+    repository = Repository(project_at(str(folder)))
+    walked = commits.walk(repository.objects, [id for id, _ in repository.current()])
+    return {commit.message for _, commit in walked if commit} - {"Initial commit"}
 
 
 def state(folder: Path) -> set[str]:

@@ -17,13 +17,13 @@ from ctx import clock
 from ctx.cli.main import main
 from ctx.ids import CLI_SESSION
 from ctx.layout import project_at
-from ctx.objects import commits, trees
+from ctx.objects import trees
 from ctx.objects.repository import Repository
 from ctx.objects.verify import verify
 from ctx.project import staging
 from tests import effort
 from tests.conftest import git
-from tests.e2e.conftest import Saved
+from tests.e2e.conftest import Saved, messages
 from tests.faults import NO_SPACE, READ_ONLY, Disk, Stopped
 
 
@@ -73,13 +73,6 @@ def visible_files(folder: Path) -> dict[str, str]:
     staged = staging.files(repository, staging.chain(repository, CLI_SESSION))
     found.update((path, version.blob_id) for path, version in staged.items())
     return {path: reader.read(blob).payload.decode() for path, blob in found.items()}
-
-
-def messages(folder: Path) -> set[str]:
-    repository = Repository(project_at(str(folder)))
-    heads = [id for id, _ in repository.current()]
-    walked = commits.walk(repository.objects, heads)
-    return {commit.message for _, commit in walked if commit} - {"Initial commit"}
 
 
 def check(folder: Path, before: Step | None, now: Step, where: str) -> None:

@@ -32,11 +32,6 @@ def unsynced(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(disk, "sync", lambda _: None)
 
 
-@pytest.fixture
-def project(based: Path) -> Path:
-    return based
-
-
 def commit(ctx: Ctx, text: str) -> str:
     """Commit a fact to memory, and not to git."""
     assert ctx("-q", "add", "--type", "fact", text).code == 0
@@ -76,11 +71,11 @@ def snapshot(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("checked_out", [False, True])
-def test_a_removed_commit_is_recovered(project: Path, ctx: Ctx, checked_out: bool) -> None:
+def test_a_removed_commit_is_recovered(based: Path, ctx: Ctx, checked_out: bool) -> None:
     commit(ctx, "One.")
     assert ctx("add", "decision", "Use one queue", "--body", "It is simpler.").code == 0
     commit(ctx, "Two.")
-    before, known = snapshot(project / ".ctx"), facts(ctx)
+    before, known = snapshot(based / ".ctx"), facts(ctx)
     git("clean", "-qfdx")
     if checked_out:
         git("checkout", "-q", ".")
@@ -101,14 +96,14 @@ def test_a_removed_commit_is_recovered(project: Path, ctx: Ctx, checked_out: boo
     assert (done["message"], done["commits"], done["problem"]) == ("Two.", 2, None)
     assert any("decisions/" in path for path in done["documents"])
     assert facts(ctx) == known | {"Later."}
-    assert snapshot(project / ".ctx") == before
+    assert snapshot(based / ".ctx") == before
     assert recover(ctx, "--format", "json").json["commits"] == []
     assert ctx("debug", "verify").code == 0
     keep(ctx, "Three.")
     assert facts(ctx) == known | {"Later.", "Three."}
 
 
-def test_only_the_amended_commit_is_recovered(project: Path, ctx: Ctx) -> None:
+def test_only_the_amended_commit_is_recovered(based: Path, ctx: Ctx) -> None:
     commit(ctx, "One.")
     assert ctx("-q", "add", "--type", "fact", "Two.").code == 0
     assert ctx("commit", "--amend", "-m", "Both").code == 0
@@ -120,7 +115,7 @@ def test_only_the_amended_commit_is_recovered(project: Path, ctx: Ctx) -> None:
 
 
 def test_recovery_works_without_hard_links(
-    project: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
+    based: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(*_: object) -> None:
         raise OSError(1, "Operation not permitted")
@@ -132,7 +127,7 @@ def test_recovery_works_without_hard_links(
     assert facts(ctx) == {"Base.", "One."}
 
 
-def test_the_whole_store_is_recovered_into_a_new_one(project: Path, ctx: Ctx) -> None:
+def test_the_whole_store_is_recovered_into_a_new_one(based: Path, ctx: Ctx) -> None:
     """It was never added to git, and was deleted completely."""
     shutil.rmtree(".git")
     git("init", "-q", "-b", "main")
@@ -145,7 +140,7 @@ def test_the_whole_store_is_recovered_into_a_new_one(project: Path, ctx: Ctx) ->
     assert facts(ctx) == {"One."}
 
 
-def test_no_new_history_begins_after_a_removal(project: Path, ctx: Ctx) -> None:
+def test_no_new_history_begins_after_a_removal(based: Path, ctx: Ctx) -> None:
     commit(ctx, "One.")
     git("clean", "-qfdx")
     ctx("-q", "add", "--type", "fact", "Two.")
@@ -160,7 +155,7 @@ def test_no_new_history_begins_after_a_removal(project: Path, ctx: Ctx) -> None:
     assert facts(ctx) == {"Base.", "One.", "Two."}
 
 
-def test_a_removed_commit_can_be_given_up(project: Path, ctx: Ctx) -> None:
+def test_a_removed_commit_can_be_given_up(based: Path, ctx: Ctx) -> None:
     lost = commit(ctx, "One.")
     git("clean", "-qfdx")
     git("checkout", "-q", ".")
@@ -226,17 +221,15 @@ def add_in_part_and_reset() -> None:
         add_in_part_and_reset,
     ],
 )
-def test_commits_are_recovered_after(
-    project: Path, ctx: Ctx, throw_away: Callable[[], None]
-) -> None:
+def test_commits_are_recovered_after(based: Path, ctx: Ctx, throw_away: Callable[[], None]) -> None:
     commit(ctx, "One.")
     commit(ctx, "Two.")
     assert ctx("gc", "--aggressive").code == 0
     throw_away()
-    copies = snapshot(project / ".git/ctx/main/stage")
+    copies = snapshot(based / ".git/ctx/main/stage")
     for words in (["list"], ["search", "One"], ["log"], ["status"], ["doctor"], ["recall", "One"]):
         ctx(*words)
-    assert snapshot(project / ".git/ctx/main/stage") == copies
+    assert snapshot(based / ".git/ctx/main/stage") == copies
     assert "git removed its files" in ctx("status").out
     assert states(ctx) == ["thrown away"]
     assert ctx("gc", "--aggressive").code == 0
@@ -246,13 +239,13 @@ def test_commits_are_recovered_after(
 
 
 def test_commits_of_a_removed_working_tree_are_recovered(
-    project: Path, ctx: Ctx, tmp_path: Path
+    based: Path, ctx: Ctx, tmp_path: Path
 ) -> None:
     git("worktree", "add", "-q", str(tmp_path / "side"))
     os.chdir(tmp_path / "side")
     commit(ctx, "Committed.")
     assert ctx("-q", "add", "--type", "fact", "Staged.").code == 0
-    os.chdir(project)
+    os.chdir(based)
     git("worktree", "remove", "--force", str(tmp_path / "side"))
     assert facts(ctx) == {"Base."}
     assert "worktree-side left staged work" in ctx("status").out
@@ -262,7 +255,7 @@ def test_commits_of_a_removed_working_tree_are_recovered(
     assert ctx("debug", "verify").code == 0
 
 
-def test_commits_of_a_deleted_branch_are_recovered(project: Path, ctx: Ctx) -> None:
+def test_commits_of_a_deleted_branch_are_recovered(based: Path, ctx: Ctx) -> None:
     git("switch", "-qc", "feature")
     keep(ctx, "Feature.")
     commit(ctx, "Lost.")
@@ -280,7 +273,7 @@ def test_commits_of_a_deleted_branch_are_recovered(project: Path, ctx: Ctx) -> N
 
 
 def test_commands_work_without_git(
-    project: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    based: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     commit(ctx, "One.")
     git("commit", "-qm", "Another.", "--allow-empty")
@@ -292,20 +285,14 @@ def test_commands_work_without_git(
     assert facts(ctx) == {"Base.", "One.", "Two."}
 
 
-def test_a_commit_with_an_unreadable_entry_is_recovered(project: Path, ctx: Ctx) -> None:
+def test_commits_without_a_readable_entry_are_recovered(based: Path, ctx: Ctx) -> None:
     made = commit(ctx, "One.")
-    entry = project / ".git/ctx/main/untracked" / made
-    entry.write_text("{")
+    (based / ".git/ctx/main/untracked" / made).write_text("{")
     git("add", "-A")
     git("reset", "-q", "--hard")
     assert REMOVED in ctx("list").err
     assert "a head again" in recover(ctx).out
-    assert facts(ctx) == {"Base.", "One."}
-
-
-def test_commits_without_an_entry_are_recovered(project: Path, ctx: Ctx) -> None:
-    commit(ctx, "One.")
-    shutil.rmtree(project / ".git/ctx/main/untracked")
+    shutil.rmtree(based / ".git/ctx/main/untracked")
     git("clean", "-qfdx")
     git("checkout", "-q", ".")
     assert states(ctx) == ["thrown away"]
@@ -316,7 +303,7 @@ def test_commits_without_an_entry_are_recovered(project: Path, ctx: Ctx) -> None
 # Another branch is checked out
 
 
-def test_a_head_follows_to_branches_with_its_parents(project: Path, ctx: Ctx) -> None:
+def test_a_head_follows_to_branches_with_its_parents(based: Path, ctx: Ctx) -> None:
     git("branch", "feature")
     commit(ctx, "One.")
     git("switch", "-q", "feature")
@@ -327,7 +314,7 @@ def test_a_head_follows_to_branches_with_its_parents(project: Path, ctx: Ctx) ->
     assert facts(ctx) == {"Base."}
 
 
-def test_a_head_of_another_branch_is_parked(project: Path, ctx: Ctx) -> None:
+def test_a_head_of_another_branch_is_parked(based: Path, ctx: Ctx) -> None:
     git("switch", "-qc", "feature")
     keep(ctx, "Feature.")
     commit(ctx, "One.")
@@ -353,7 +340,7 @@ def test_a_head_of_another_branch_is_parked(project: Path, ctx: Ctx) -> None:
     assert facts(ctx) == known | {"Feature.", "One.", "Two.", "Three."}
 
 
-def test_a_parked_head_returns_when_its_branch_is_merged(project: Path, ctx: Ctx) -> None:
+def test_a_parked_head_returns_when_its_branch_is_merged(based: Path, ctx: Ctx) -> None:
     git("switch", "-qc", "feature")
     keep(ctx, "Feature.")
     commit(ctx, "One.")
@@ -364,9 +351,9 @@ def test_a_parked_head_returns_when_its_branch_is_merged(project: Path, ctx: Ctx
     assert facts(ctx) == {"Base.", "Feature.", "One."}
 
 
-def test_stray_files_among_the_heads_are_ignored(project: Path, ctx: Ctx) -> None:
+def test_stray_files_among_the_heads_are_ignored(based: Path, ctx: Ctx) -> None:
     for name in (".gitkeep", "x.orig", "ä\udcff"):
-        (project / ".ctx/heads" / name).write_bytes(b"x")
+        (based / ".ctx/heads" / name).write_bytes(b"x")
     keep(ctx, "One.")
     assert facts(ctx) == {"Base.", "One."}
     assert "Ignored in .ctx/heads: " in ctx("status").out
@@ -384,36 +371,35 @@ def left_alone(ctx: Ctx, expected: set[str]) -> None:
     assert snapshot(Path(".ctx")) == before
 
 
-def test_commits_of_another_branch_are_left_alone(project: Path, ctx: Ctx) -> None:
-    git("switch", "-qc", "feature")
-    keep(ctx, "Feature.")
-    git("switch", "-q", "main")
-    left_alone(ctx, {"Base."})
-    git("branch", "-qD", "feature")
-    left_alone(ctx, {"Base."})
-
-
-def test_git_runs_once(
-    project: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def test_commits_of_another_branch_are_left_alone(
+    based: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     git("switch", "-qc", "feature")
     keep(ctx, "Feature.")
     git("switch", "-q", "main")
-    assert facts(ctx) == {"Base."}
-    monkeypatch.setenv("PATH", str(tmp_path))
-    shown = ctx("list", "--format", "json")
-    assert (shown.code, shown.err) == (0, "")
+    left_alone(ctx, {"Base."})
+    with monkeypatch.context() as patch:
+        # What git was asked once is known.
+        patch.setenv("PATH", str(tmp_path))
+        shown = ctx("list", "--format", "json")
+        assert (shown.code, shown.err) == (0, "")
+    git("branch", "-qD", "feature")
+    left_alone(ctx, {"Base."})
 
 
-def test_a_reset_of_git_commits_is_left_alone(project: Path, ctx: Ctx) -> None:
+def test_a_reset_of_git_commits_and_added_files_are_left_alone(based: Path, ctx: Ctx) -> None:
     keep(ctx, "One.")
     # Once somebody has seen it in git, it is git's.
     assert ctx("gc").code == 0
     git("reset", "-q", "--hard", "HEAD~1")
     left_alone(ctx, {"Base."})
+    commit(ctx, "Two.")
+    git("add", "-A")
+    git("clean", "-qfdx")
+    left_alone(ctx, {"Base.", "Two."})
 
 
-def test_a_stash_is_left_alone(project: Path, ctx: Ctx) -> None:
+def test_a_stash_is_left_alone(based: Path, ctx: Ctx) -> None:
     commit(ctx, "One.")
     for before in ([], ["add", "-A"]):
         if before:
@@ -425,14 +411,7 @@ def test_a_stash_is_left_alone(project: Path, ctx: Ctx) -> None:
         assert facts(ctx) == {"Base.", "One."}
 
 
-def test_added_files_are_not_removed(project: Path, ctx: Ctx) -> None:
-    commit(ctx, "One.")
-    git("add", "-A")
-    git("clean", "-qfdx")
-    left_alone(ctx, {"Base.", "One."})
-
-
-def test_a_commit_is_recovered_only_on_its_own_branch(project: Path, ctx: Ctx) -> None:
+def test_a_commit_is_recovered_only_on_its_own_branch(based: Path, ctx: Ctx) -> None:
     git("switch", "-qc", "feature")
     keep(ctx, "Feature.")
     commit(ctx, "Swept.")
@@ -451,12 +430,12 @@ def test_a_commit_is_recovered_only_on_its_own_branch(project: Path, ctx: Ctx) -
 # Stopped in between
 
 
-def test_an_interrupted_recovery_can_be_repeated(project: Path, ctx: Ctx) -> None:
+def test_an_interrupted_recovery_can_be_repeated(based: Path, ctx: Ctx) -> None:
     commit(ctx, "One.")
     commit(ctx, "Two.")
-    whole = snapshot(project / ".ctx")
+    whole = snapshot(based / ".ctx")
     git("clean", "-qfdx")
-    saved = Saved(project)
+    saved = Saved(based)
     counting = Disk()
     with counting.installed():
         assert main(["stage", "recover"]) == 0
@@ -466,15 +445,15 @@ def test_an_interrupted_recovery_can_be_repeated(project: Path, ctx: Ctx) -> Non
             main(["stage", "recover"])
         recover(ctx)
         assert facts(ctx) == {"Base.", "One.", "Two."}, counting.log[number]
-        found = snapshot(project / ".ctx")
+        found = snapshot(based / ".ctx")
         assert {name for name in whole if name not in found} == set(), counting.log[number]
 
 
-def test_old_hard_links_are_collected(project: Path, ctx: Ctx) -> None:
+def test_old_hard_links_are_collected(based: Path, ctx: Ctx) -> None:
     keep(ctx, "One.")
     # An open session began from it, and needs no second name of it.
     ctx("-q", "add", "--type", "fact", "Staged.")
-    staged = project / ".git/ctx/main/stage/objects"
+    staged = based / ".git/ctx/main/stage/objects"
     head = os.listdir(".ctx/heads")[0]
     assert head in os.listdir(staged)
     for entry in staged.iterdir():
@@ -486,7 +465,7 @@ def test_old_hard_links_are_collected(project: Path, ctx: Ctx) -> None:
 
 
 def test_gc_works_if_the_base_of_a_session_is_on_another_branch(
-    project: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
+    based: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A hard link to a commit of another branch exists, but not all of its objects."""
     git("switch", "-qc", "feature")
@@ -497,7 +476,7 @@ def test_gc_works_if_the_base_of_a_session_is_on_another_branch(
         ctx("-q", "add", "--type", "fact", "Staged.")
     keep(ctx, "More.")
     git("switch", "-q", "main")
-    staged = project / ".git/ctx/main/stage/objects"
+    staged = based / ".git/ctx/main/stage/objects"
     for entry in staged.iterdir():
         if entry.name != head:
             os.utime(entry, LONG_AGO)

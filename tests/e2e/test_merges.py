@@ -26,11 +26,6 @@ def test_any_branches_merge_in_any_order(
 # One thing at a time
 
 
-@pytest.fixture
-def project(based: Path) -> Path:
-    return based
-
-
 def stage(ctx: Ctx, text: str) -> None:
     done = ctx("-q", "add", "--type", "fact", text)
     assert (done.code, done.err) == (0, ""), done
@@ -62,7 +57,7 @@ def assert_consistent(ctx: Ctx) -> None:
         assert done.code == 0 or words == ["doctor"], done
 
 
-def test_a_rebase_keeps_memory(project: Path, ctx: Ctx) -> None:
+def test_a_rebase_keeps_memory(based: Path, ctx: Ctx) -> None:
     git("switch", "-qc", "feature")
     keep(ctx, "One.")
     keep(ctx, "Two.")
@@ -77,7 +72,7 @@ def test_a_rebase_keeps_memory(project: Path, ctx: Ctx) -> None:
     assert facts(ctx) == {"Base.", "One.", "Two.", "Main.", "After."}
 
 
-def test_a_cherry_pick_takes_memory_along(project: Path, ctx: Ctx) -> None:
+def test_a_cherry_pick_takes_memory_along(based: Path, ctx: Ctx) -> None:
     """The commit before it stays on its branch; the history ends there without an error."""
     git("switch", "-qc", "feature")
     keep(ctx, "One.")
@@ -96,7 +91,7 @@ def test_a_cherry_pick_takes_memory_along(project: Path, ctx: Ctx) -> None:
     assert facts(ctx) == {"Base.", "One.", "Two.", "Main."}
 
 
-def test_a_squash_merge_keeps_memory(project: Path, ctx: Ctx) -> None:
+def test_a_squash_merge_keeps_memory(based: Path, ctx: Ctx) -> None:
     git("switch", "-qc", "feature")
     keep(ctx, "One.")
     keep(ctx, "Two.")
@@ -108,7 +103,7 @@ def test_a_squash_merge_keeps_memory(project: Path, ctx: Ctx) -> None:
     assert facts(ctx) == {"Base.", "One.", "Two.", "Main."}
 
 
-def test_a_revert_reverts_memory(project: Path, ctx: Ctx) -> None:
+def test_a_revert_reverts_memory(based: Path, ctx: Ctx) -> None:
     keep(ctx, "One.")
     git("revert", "--no-edit", "HEAD")
     assert_consistent(ctx)
@@ -120,7 +115,7 @@ def test_a_revert_reverts_memory(project: Path, ctx: Ctx) -> None:
     assert facts(ctx) == {"Base.", "One.", "Two."}
 
 
-def test_a_stash_contains_memory(project: Path, ctx: Ctx) -> None:
+def test_a_stash_contains_memory(based: Path, ctx: Ctx) -> None:
     stage(ctx, "Committed.")
     assert ctx("commit", "-m", "Committed").code == 0
     stage(ctx, "Staged.")
@@ -141,7 +136,7 @@ def test_a_stash_contains_memory(project: Path, ctx: Ctx) -> None:
     assert_consistent(ctx)
 
 
-def test_git_clean_does_not_remove_staged_nodes(project: Path, ctx: Ctx) -> None:
+def test_git_clean_does_not_remove_staged_nodes(based: Path, ctx: Ctx) -> None:
     stage(ctx, "Staged.")
     assert ctx("add", "task", "Ship it", "--body", "All of it.").code == 0
     git("clean", "-qfdx")
@@ -153,7 +148,7 @@ def test_git_clean_does_not_remove_staged_nodes(project: Path, ctx: Ctx) -> None
     assert facts(ctx) == there
 
 
-def test_working_trees_have_separate_memory(project: Path, ctx: Ctx, tmp_path: Path) -> None:
+def test_working_trees_have_separate_memory(based: Path, ctx: Ctx, tmp_path: Path) -> None:
     linked = tmp_path / "linked"
     git("worktree", "add", "-q", str(linked), "-b", "linked")
     stage(ctx, "Here.")
@@ -171,11 +166,11 @@ def test_working_trees_have_separate_memory(project: Path, ctx: Ctx, tmp_path: P
     assert facts(ctx) == {"Base.", "Here.", "There."}
 
 
-def test_a_shallow_clone_has_the_whole_memory(project: Path, ctx: Ctx, tmp_path: Path) -> None:
+def test_a_shallow_clone_has_the_whole_memory(based: Path, ctx: Ctx, tmp_path: Path) -> None:
     for text in ("One.", "Two.", "Three."):
         keep(ctx, text)
     clone = tmp_path / "clone"
-    git("clone", "-q", "--depth", "1", f"file://{project}", str(clone))
+    git("clone", "-q", "--depth", "1", f"file://{based}", str(clone))
     assert ctx("-C", str(clone), "trust", "--yes").code == 0
     assert facts(ctx, clone) == {"Base.", "One.", "Two.", "Three."}
     assert ctx("add", "--type", "fact", "Four.", "-C", str(clone)).code == 0
@@ -183,7 +178,7 @@ def test_a_shallow_clone_has_the_whole_memory(project: Path, ctx: Ctx, tmp_path:
     assert facts(ctx, clone) == {"Base.", "One.", "Two.", "Three.", "Four."}
 
 
-def test_memory_follows_the_branch(project: Path, ctx: Ctx) -> None:
+def test_memory_follows_the_branch(based: Path, ctx: Ctx) -> None:
     git("switch", "-qc", "feature")
     keep(ctx, "Feature.")
     stage(ctx, "Staged on feature.")
@@ -211,7 +206,7 @@ def test_memory_follows_the_branch(project: Path, ctx: Ctx) -> None:
     assert_consistent(ctx)
 
 
-def test_a_document_belongs_to_its_branch(project: Path, ctx: Ctx) -> None:
+def test_a_document_belongs_to_its_branch(based: Path, ctx: Ctx) -> None:
     git("switch", "-qc", "feature")
     made = ctx("add", "task", "Ship it", "--body", "All of it.", "--format", "json").json
     assert ctx("commit", "-m", "Task").code == 0
@@ -229,7 +224,7 @@ def test_a_document_belongs_to_its_branch(project: Path, ctx: Ctx) -> None:
     assert_consistent(ctx)
 
 
-def test_two_branches_can_use_the_same_document_number(project: Path, ctx: Ctx) -> None:
+def test_two_branches_can_use_the_same_document_number(based: Path, ctx: Ctx) -> None:
     for branch in ("one", "two"):
         git("switch", "-qc", branch, "main")
         assert ctx("add", "task", "Ship it", "--body", f"On {branch}.").code == 0
