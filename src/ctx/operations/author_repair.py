@@ -13,17 +13,14 @@ nodes of the user store in one change, which `ctx undo` reverts. A file says tha
 
 import json
 import os
-from collections.abc import Callable
 from typing import NamedTuple
 
 from ctx import clock, disk, ids
 from ctx.capture import prompt_authors, reconcile, session_state
-from ctx.capture.session_state import Session
-from ctx.hook_files import spool
 from ctx.memory import event_log
 from ctx.memory.graph import USER
-from ctx.operations import apply, worker_round
-from ctx.operations.worker_round import Guard
+from ctx.operations import apply
+from ctx.operations.worker_round import IdleJob
 from ctx.sqlite.connection import transaction
 from ctx.synthesis import author_standing, session_stores, session_writer
 from ctx.workspace import Memory
@@ -46,38 +43,12 @@ class RepairResult(NamedTuple):
     nodes: int = 0
 
 
-class AuthorRepair:
-    """The repair of one worker, in slices."""
-
-    def __init__(
-        self,
-        home: str,
-        guard: Guard,
-        is_stopping: Callable[[], bool],
-        log: Callable[[str], None],
-    ) -> None:
-        self._home = home
-        self._guard = guard
-        self._is_stopping = is_stopping
-        self._log = log
-        self._is_done = False
-        self._waiting: list[Session] | None = None
-        """Sessions whose transcripts are to be read; None: not listed yet."""
+class AuthorRepair(IdleJob):
+    """The repair of one worker: reads a few transcripts at a time, then corrects the nodes."""
 
     @property
     def is_under_way(self) -> bool:
         return bool(self._waiting)
-
-    def advance(self, memory: Memory) -> None:
-        """Read a few transcripts. After the last one, correct the nodes."""
-        if self._is_done:
-            return
-        with worker_round.hold_sessions(self._home) as held:
-            if not held:
-                return
-            # If it fails, the next worker tries again.
-            self._is_done = True
-            self._is_done = self._advance(memory)
 
     def _advance(self, memory: Memory) -> bool:
         if self._waiting is None:
@@ -86,8 +57,7 @@ class AuthorRepair:
             self._waiting = session_state.all_of(memory.local)
         until_s = clock.monotonic() + _SLICE_S
         while self._waiting:
-            is_wanted = self._is_stopping() or spool.pending_names(self._home)
-            if is_wanted or clock.monotonic() > until_s:
+            if self._is_wanted() or clock.monotonic() > until_s:
                 return False
             session = self._waiting.pop()
             with self._guard(f"the authors of {session.id}"):

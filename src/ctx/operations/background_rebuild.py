@@ -13,17 +13,16 @@ which were already rebuilt. A session that cannot be rebuilt is skipped.
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ctx import clock, disk, ids
 from ctx.capture import event_table, session_state
 from ctx.capture.session_state import Session
-from ctx.hook_files import spool
 from ctx.memory import event_log
-from ctx.operations import session_rebuild, worker_round
+from ctx.operations import session_rebuild
 from ctx.operations.session_rebuild import SkippedSession
-from ctx.operations.worker_round import Guard
+from ctx.operations.worker_round import IdleJob
 from ctx.synthesis import session_stores, session_writer
 from ctx.synthesis.session_writer import RULES, PreparedSession
 from ctx.workspace import Memory
@@ -44,49 +43,24 @@ class _Progress(NamedTuple):
     """When the last rebuilt session started, and its id; None: all are rebuilt."""
 
 
-class BackgroundRebuild:
-    """The rebuild of one worker, in slices."""
+class BackgroundRebuild(IdleJob):
+    """The rebuild of one worker: prepares a few sessions at a time, then writes them all."""
 
-    def __init__(
-        self,
-        home: str,
-        guard: Guard,
-        is_stopping: Callable[[], bool],
-        log: Callable[[str], None],
-    ) -> None:
-        self._home = home
-        self._guard = guard
-        self._is_stopping = is_stopping
-        self._log = log
-        self._is_done = False
-        self._waiting: list[Session] | None = None
-        """Sessions to prepare, oldest first; None: not read yet."""
-        self._prepared: list[tuple[PreparedSession, str]] = []
-        """Prepared sessions, each with its last step at that time."""
-        self._through: tuple[str, str] = "", ""
-        self._scrubbed = 0
+    _prepared: Sequence[tuple[PreparedSession, str]] = ()
+    """Prepared sessions, each with its last step at that time."""
+    _through = "", ""
+    _scrubbed = 0
 
     @property
     def is_under_way(self) -> bool:
         """Whether some sessions are prepared but not written yet."""
         return bool(self._prepared)
 
-    def advance(self, memory: Memory) -> None:
-        """Prepare a few sessions. After the last one, write them all."""
-        if self._is_done:
-            return
-        with worker_round.hold_sessions(self._home) as held:
-            if not held:
-                return
-            # If they cannot be written, the next worker tries again.
-            self._is_done = True
-            self._is_done = self._advance(memory)
-
     def _advance(self, memory: Memory) -> bool:
         """Whether all sessions are rebuilt."""
         scrubbed = event_log.last_id(memory.local, event_log.SCRUBBED)
         if self._waiting is None or scrubbed != self._scrubbed:
-            self._scrubbed, self._prepared = scrubbed, []
+            self._scrubbed, self._prepared = scrubbed, ()
             progress = _read(self._home)
             if progress.rules > RULES or (progress.rules == RULES and not progress.through):
                 return True
@@ -94,8 +68,7 @@ class BackgroundRebuild:
             self._waiting = _sessions_after(memory, self._through)
         until_s = clock.monotonic() + _SLICE_S
         while self._waiting and len(self._prepared) < _MOST_SESSIONS:
-            is_wanted = self._is_stopping() or spool.pending_names(self._home)
-            if is_wanted or clock.monotonic() > until_s:
+            if self._is_wanted() or clock.monotonic() > until_s:
                 return False
             self._prepare(memory, self._waiting.pop(0))
         if self._prepared:
@@ -109,7 +82,7 @@ class BackgroundRebuild:
             made = session_rebuild.prepare(memory, session)
             if not isinstance(made, SkippedSession):
                 last = event_table.last_step(memory.local, session.id)
-                self._prepared.append((session_writer.without_texts(made), last))
+                self._prepared = *self._prepared, (session_writer.without_texts(made), last)
 
     def _write(self, memory: Memory) -> None:
         """Write what is prepared, except sessions that were continued or deleted since."""
@@ -120,7 +93,7 @@ class BackgroundRebuild:
             and (now := session_state.find(memory.local, each.session.id)) is not None
             and now.status != session_state.ACTIVE
         ]
-        self._prepared = []
+        self._prepared = ()
         environment = memory.environment._replace(session=ids.session_id(SESSION))
         result = session_rebuild.write(
             Memory(memory.user, None, environment, session_stores.AUTHOR, local=memory.local),

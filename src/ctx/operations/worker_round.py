@@ -331,3 +331,42 @@ def hold_sessions(home: str, seconds: float = 0) -> Iterator[bool]:
     """Hold the lock for synthesis; yields False if another process holds it."""
     with locks.try_hold(f"{home}/{_LOCK}", seconds) as fd:
         yield fd is not None
+
+
+class IdleJob:
+    """What a worker does about all sessions when it is idle, in slices.
+
+    Another process must not process sessions meanwhile. If it fails, the next worker tries again.
+    """
+
+    def __init__(
+        self,
+        home: str,
+        guard: Guard,
+        is_stopping: Callable[[], bool],
+        log: Callable[[str], None],
+    ) -> None:
+        self._home = home
+        self._guard = guard
+        self._is_stopping = is_stopping
+        self._log = log
+        self._is_done = False
+        self._waiting: list[Session] | None = None
+        """The sessions that are left; None: not read yet."""
+
+    def advance(self, memory: Memory) -> None:
+        """Do one slice."""
+        if self._is_done:
+            return
+        with hold_sessions(self._home) as held:
+            if held:
+                self._is_done = True
+                self._is_done = self._advance(memory)
+
+    def _advance(self, memory: Memory) -> bool:
+        """Do one slice; whether it was the last."""
+        raise NotImplementedError
+
+    def _is_wanted(self) -> bool:
+        """Whether the worker has something else to do."""
+        return self._is_stopping() or bool(spool.pending_names(self._home))
