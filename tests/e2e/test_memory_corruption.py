@@ -104,18 +104,8 @@ def test_every_command_names_the_recovery_command(
             assert ctx(*words).code == 0, words
 
 
-def test_a_damaged_header_loses_nothing(ctx: Ctx, path: Path) -> None:
-    query = ("list", "--limit=0", "--include-superseded", "--format", "json")
-    before = ctx(*query).json["nodes"]
-    for suffix in ("-wal", "-shm"):
-        Path(f"{path}{suffix}").unlink(missing_ok=True)
-    DAMAGES["header"](path)
-    assert "Nothing was lost." in ctx("store", "recover").out
-    assert ctx(*query).json["nodes"] == before
-
-
 @pytest.mark.parametrize("suffix", ["-wal", "-shm", "-journal"])
-@pytest.mark.parametrize("rubbish", [b"", b"x", b"\0" * 40_000, b"rubbish " * 9000])
+@pytest.mark.parametrize("rubbish", [b"", b"rubbish " * 9000])
 def test_invalid_files_beside_the_store_are_ignored(
     ctx: Ctx, path: Path, suffix: str, rubbish: bytes
 ) -> None:
@@ -234,17 +224,6 @@ def test_a_damaged_backup_is_skipped(ctx: Ctx, path: Path) -> None:
     assert f"  3. newest backup: {newer.name} cannot be read either.\n" in ran.out
     assert f"  4. newest backup: {older.name}: " in ran.out
     assert ctx("list", "--limit=0", "--include-superseded", "--format", "json").json["total"] == 30
-
-
-def test_a_copy_of_a_store_in_use_is_complete(ctx: Ctx, path: Path, tmp_path: Path) -> None:
-    """It is copied with its log, as a backup tool does, but without the shared memory."""
-    with closing(user_store.open_for_writing(str(path))):
-        assert ctx("add", "--type=fact", "The last one.").code == 0
-        for suffix in ("", "-wal"):
-            shutil.copyfile(f"{path}{suffix}", tmp_path / f"copy.db{suffix}")
-    copy = str(tmp_path / "copy.db")
-    assert ctx("--db", copy, "search", "last", "--format", "json").json["total"] == 1
-    assert ctx("store", "check", "--db", copy).code == 0
 
 
 # On a terminal

@@ -1,5 +1,6 @@
 """Take in what ctx or another program has written."""
 
+import io
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -245,7 +246,7 @@ def _open_source(source: ImportSource, options: Options, folder: str) -> Iterato
 def _document(source: ImportSource) -> Iterator[GraphDocument]:
     """A document in parts, if it can be read so; else as a whole."""
     if (text := source.text) is not None:
-        items = graph_stream.open_stream(lambda: graph_stream.chunks_of_text(text))
+        items = graph_stream.open_stream(lambda: io.StringIO(text))
         yield GraphDocument(items, is_ours=True) if items else graph_document.parse(text)
         return
     (path,) = source.paths
@@ -257,7 +258,7 @@ def _document(source: ImportSource) -> Iterator[GraphDocument]:
             size = os.fstat(fd).st_size
         if size > _LARGEST_DOCUMENT:
             raise ContentRefused(f"{path_text(path)} has more than {_LARGEST_DOCUMENT:,} bytes.")
-        items = graph_stream.open_stream(lambda: graph_stream.chunks_of_file(fd))
+        items = graph_stream.open_stream(lambda: graph_stream.lines_of_file(fd))
         if items:
             yield GraphDocument(items, is_ours=True)
         else:
