@@ -4,7 +4,7 @@ import posixpath
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ctx.code import folders
+from ctx.code import coverage
 from ctx.codebase import freshness
 from ctx.codebase.indexing import IndexAge, OpenIndex
 from ctx.errors import NodeNotFound
@@ -60,7 +60,7 @@ def code_folder(memory: Memory, folder: str, first: int = 0, limit: int = 50) ->
     with freshness.open_as_it_is(codebase) as opened:
         if opened is None:
             return _without_index(memory, folder)
-        listed = folders.entries(opened.code.connection, folder)
+        listed = coverage.entries(opened.code.connection, folder)
         if not listed and folder:
             raise NodeNotFound(f"The code index has no folder {folder[:200]!r}.", hint="")
         by_file = code_trouble.trouble_by_file(code_trouble.file_mentions(memory, opened))
@@ -98,8 +98,8 @@ def _areas(opened: OpenIndex, folder: str, by_file: dict[str, Trouble]) -> tuple
         (path for path in by_file if path.startswith(beginning)),
         key=lambda path: -by_file[path].heat,
     )[: _MOST_AREAS // 2]
-    lines = folders.lines_of(connection, warm)
-    for path, size in folders.largest_files(connection, folder, _MOST_AREAS):
+    lines = coverage.lines_of(connection, warm)
+    for path, size in coverage.largest_files(connection, folder, _MOST_AREAS):
         if len(lines) < _MOST_AREAS:
             lines.setdefault(path, size)
     return tuple(
