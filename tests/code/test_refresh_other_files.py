@@ -33,11 +33,7 @@ CASES: dict[str, tuple[Files, Files]] = {
         {"a/__init__.py": ""},
     ),
     "a package becomes a folder": (
-        {
-            "a/b.py": "def f(): ...\n",
-            "a/__init__.py": "",
-            "c/x.py": "import b\ndef g(): b.f()\n",
-        },
+        {"a/b.py": "def f(): ...\n", "a/__init__.py": "", "c/x.py": "import b\ndef g(): b.f()\n"},
         {"a/__init__.py": None},
     ),
     "a star leads elsewhere": (
