@@ -468,27 +468,27 @@ def screen(
     opened.close()
 
 
-def test_tab_in_an_interactive_shell(memory: Store, screen: Screen) -> None:
-    memory.node("01M7ESYZ00AB", "one", "tier:pinned", "a:b:c")
+def test_tab_in_an_interactive_shell(hostile: Store, screen: Screen) -> None:
+    hostile.node("01N7ESYZ00AB", "one", "tier:pinned", "a:b:c")
     Path("file name.txt").touch()
     Path("folder").mkdir()
-    assert screen.after("ctx list --inc\t") == "ctx list --include-superseded "
-    assert screen.after("ctx show 01m7\t") == "ctx show 01M7ESYZ00AB "
-    assert screen.after("ctx list --tag tier:pi\t") == "ctx list --tag tier:pinned "
-    assert screen.after("ctx list --tag=a:b\t") == "ctx list --tag=a:b:c "
-    assert screen.after("ctx -C fo\t") == "ctx -C folder/"
-    assert screen.after("ctx add file file\t") == "ctx add file file\\ name.txt "
-    assert screen.after("ctx list > file\t") == "ctx list > file\\ name.txt "
-    assert screen.after("ctx list nothing\t") == "ctx list nothing"
-
-
-def test_hostile_tags_in_an_interactive_shell(hostile: Store, screen: Screen) -> None:
+    for typed, expected in (
+        ("ctx list --inc", "ctx list --include-superseded "),
+        ("ctx show 01n7", "ctx show 01N7ESYZ00AB "),
+        ("ctx list --tag tier:pi", "ctx list --tag tier:pinned "),
+        ("ctx list --tag=a:b", "ctx list --tag=a:b:c "),
+        ("ctx -C fo", "ctx -C folder/"),
+        ("ctx add file file", "ctx add file file\\ name.txt "),
+        ("ctx list > file", "ctx list > file\\ name.txt "),
+        ("ctx list nothing", "ctx list nothing"),
+    ):
+        assert screen.after(f"{typed}\t") == expected
     for tag in HOSTILE:
-        completed = screen.after(f"ctx list --tag {tag[:5]}\t")
-        assert completed.startswith("ctx list --tag evil")
-        words = run_shell(screen.shell, "-c", f"printf '%s\\0' {completed.removeprefix('ctx ')}")
+        line = screen.after(f"ctx list --tag {tag[:5]}\t")
+        assert line.startswith("ctx list --tag evil")
+        words = run_shell(screen.shell, "-c", f"printf '%s\\0' {line.removeprefix('ctx ')}")
         assert words.split("\0") == ["list", "--tag", tag, ""]
-    screen.after("ctx show \t\t\t")
+    screen.after("ctx show 01M\t\t\t")
     assert b"\x1b[2J" not in screen.shown
     assert not Path("pwned").exists()
 
