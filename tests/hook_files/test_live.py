@@ -158,6 +158,9 @@ def test_a_file_is_replaced_atomically(tmp_path: Path) -> None:
     live.remove(home, "a.stop")
     live.remove(home, "a.stop")
     assert live.read(home, "a.stop") == ""
+    # Nobody waits for a pipe in its place.
+    os.mkfifo(live.path_of(home, "a.stop"))
+    assert live.read(home, "a.stop") == ""
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,8 @@ def test_events_are_listed_oldest_first(tmp_path: Path) -> None:
 
 
 def test_ids_are_unique_and_contain_their_time(tmp_path: Path) -> None:
+    foreign = {"": 0, "x": 0, "-1-2": 0, "9" * 16: 0, "12-x": 12}
+    assert {name: spool.made_ms(name) for name in foreign} == foreign
     made = {spool.new_id(AT) for _ in range(1000)}
     assert len(made) == 1000
     for event_id in made:

@@ -88,10 +88,16 @@ def test_every_event_wakes_the_worker(hooks: Hooks) -> None:
     for word in WORDS:
         assert hooks.run(word, hooks.event(word)).code == 0
         assert bell.was_written(), word
+    # A full pipe is no error.
+    with suppress(BlockingIOError):
+        while True:
+            os.write(bell.fileno(), b"!" * 4096)
+    assert hooks.run("post-tool-use", hooks.event("post-tool-use")) == SILENT
     bell.close()
-    assert [name.partition(".")[0] for name, _ in hooks.spooled() if name != "receipt"] == list(
-        WORDS
-    )
+    assert [name.partition(".")[0] for name, _ in hooks.spooled() if name != "receipt"] == [
+        *WORDS,
+        "post-tool-use",
+    ]
 
 
 # Commands

@@ -201,20 +201,6 @@ def test_a_task_of_an_agent_is_a_file(client: Client, ctx: Ctx) -> None:
     assert "Token refresh" in context_of(client.talk("two").start())
 
 
-def test_why_lists_the_nodes_of_a_context(client: Client, ctx: Ctx) -> None:
-    mine = added(ctx, "--user", *REFERENCE, "Mine.")
-    ours = added(ctx, *REFERENCE, "Ours.")
-    client.talk().start()
-    for _ in range(2):
-        items = ctx("why", "--format=json").json["items"]
-        assert {item["id"]: (item["content"], item["changed"]) for item in items} == {
-            mine: ("Mine.", False),
-            ours: ("Ours.", False),
-        }
-        # First from the spool, then from the store.
-        client.apply()
-
-
 # Not trusted
 
 

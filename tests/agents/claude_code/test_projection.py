@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctx import tokens
-from ctx.agents.host_setup import projection
+from ctx.agents.host_setup import edited_file, projection
 from ctx.agents.host_setup.projection import BEGIN, END, with_block, without_block
 from ctx.cli import opening
 from ctx.cli.output import Output
@@ -59,6 +59,9 @@ def test_the_block_contains_pinned_and_reference_nodes(repo: Path, add: Add) -> 
     add("--type=fact", "--tag=tier:pinned", "--tag=project:other", "Of another project")
     add("--type=observation", "--tag=tier:working", "Half done")
     assert write(repo) == "written"
+    # Everybody who works there can read it.
+    mode = (repo / "AGENTS.md").stat().st_mode & 0o777
+    assert mode == edited_file.shared_mode() != 0o600
     written = (repo / "AGENTS.md").read_text()
     use, _, known = written.partition("\nWhat memory contains")
     assert use.startswith(f"{BEGIN}\n## Memory\n")

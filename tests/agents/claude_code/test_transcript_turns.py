@@ -260,6 +260,8 @@ def test_only_plain_files_are_read(tmp_path: Path) -> None:
 
 def test_reading_ends_at_the_time_limit(tmp_path: Path) -> None:
     path = write(tmp_path / "t.jsonl", block("a", "One."))
+    shorter = Turn((), "The transcript is shorter than it was.")
+    assert since(path, 10_000, None, SOON) == shorter
     expected = Turn((), "Reading the transcript took too long.")
     assert since(path, 0, None, clock.monotonic()) == expected
     assert last_turn(path, None, clock.monotonic()) == expected

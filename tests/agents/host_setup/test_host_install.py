@@ -107,7 +107,8 @@ def test_an_older_installation_is_updated(
 
 def test_hosts_of_other_homes(machine: Machine, tmp_path: Path) -> None:
     """Hosts whose folder a variable names."""
-    names = {"CODEX_HOME": "codex", "COPILOT_HOME": "copilot", "XDG_CONFIG_HOME": "opencode"}
+    names = {"CODEX_HOME": "codex", "COPILOT_HOME": "copilot", "QWEN_HOME": "qwen"}
+    names["XDG_CONFIG_HOME"] = "opencode"
     for variable, name in names.items():
         moved = machine._replace(variables={variable: str(tmp_path / "elsewhere")})
         for file in known_setups.setup_named(name).files(moved):

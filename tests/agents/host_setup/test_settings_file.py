@@ -222,6 +222,8 @@ def test_invalid_settings_are_refused_with_their_line(text: str, told: str) -> N
 
 
 def test_our_hooks_are_removed_from_a_duplicate_key() -> None:
+    for text in ("[]", '{"hooks": 3}', '{"hooks": {"Stop": {}, "X": [1, {"hooks": {}}]}}', " "):
+        assert without_hooks(text, is_ours) == text
     text = '{"hooks": {"Stop": [%s]}, "hooks": {}}' % GROUP  # noqa: UP031
     assert without_hooks(text, is_ours) == '{"hooks": {}}'
     assert registered_hooks(text, is_ours) == ()
