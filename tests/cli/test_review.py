@@ -120,17 +120,33 @@ def test_what_both_sides_changed_is_listed(merged: Merged, ctx: Ctx) -> None:
 def test_accepting_keeps_what_holds_for_everybody(
     merged: Merged, ctx: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for words in (
+        ("--accept", merged.tagged),
+        ("--accept", merged.edited, "--field", "type"),
+        ("--pick", merged.deleted, "--version", "3"),
+        ("--pick", merged.deleted),
+        ("--field", "content"),
+        ("--version", "1"),
+    ):
+        assert ctx("review", *words).code in (1, 2)
+    told = "3 conflicting changes after a merge"
+    assert "To review: 3 conflicting changes; `ctx review`\n" in ctx("status").out
+    assert "Next: `ctx review` shows changes" in ctx("status").out
+    assert ctx("status", "--json").json["conflicts"] == 3
+    assert f"warning: {told}: `ctx review`\n" in ctx("list").err
+    assert f"warning: {told}: `ctx review`\n" in ctx("context").err
+    assert told in ctx("doctor").out
     before = ctx("list", "--format", "json").json["nodes"]
     done = ctx("review", "--accept", merged.edited, "--format", "json").json
     assert [each["field"] for each in done["settled"]] == ["content", "metadata who"]
     assert [each["field"] for each in done["open"]] == ["node"]
-    ctx("review", "--accept", merged.deleted)
-    assert ctx("review").out == "Nothing to review.\n"
+    assert "\n  now: deleted\n" in ctx("review", "--accept", merged.deleted).out
+    for command in ("status", "list", "context", "doctor"):
+        ran = ctx(command)
+        assert "conflicting" not in ran.out + ran.err
     after = ctx("list", "--format", "json").json["nodes"]
     assert [each["content"] for each in after] == [each["content"] for each in before]
-    ctx("commit", "-m", "Settled")
-    git("add", "-A")
-    git("commit", "-qm", "settled")
+    _commit(ctx, "Settled")
     git("clone", "-q", ".", str(tmp_path / "clone"))
     monkeypatch.chdir(tmp_path / "clone")
     assert ctx("trust", "--yes").code == 0
@@ -150,19 +166,6 @@ def test_another_version_can_be_picked(merged: Merged, ctx: Ctx) -> None:
     assert (node["content"], node["metadata"]) == ("Deploys run on Fridays", {"who": "Bob"})
     assert ctx("show", merged.deleted).code == 0
     assert open_fields(ctx) == []
-
-
-def test_what_was_not_disputed_is_refused(merged: Merged, ctx: Ctx) -> None:
-    for words in (
-        ("--accept", merged.tagged),
-        ("--accept", merged.edited, "--field", "type"),
-        ("--pick", merged.deleted, "--version", "3"),
-        ("--pick", merged.deleted),
-        ("--field", "content"),
-        ("--version", "1"),
-    ):
-        assert ctx("review", *words).code in (1, 2)
-    assert len(open_fields(ctx)) == 3
 
 
 def test_one_line_of_history_has_nothing_to_review(repo: Path, ctx: Ctx, add: Add) -> None:
@@ -327,23 +330,8 @@ def test_accepting_once_is_enough_where_two_lose_with_the_same_words(
         git("switch", "-qc", name, "main")
         ctx("update", node, "--content", content)
         _commit(ctx, name)
-    git("merge", "-q", "--no-edit", "one")
-    git("merge", "-q", "--no-edit", "two")
+    for name in ("one", "two"):
+        git("merge", "-q", "--no-edit", name)
     assert open_fields(ctx) == [(node, "content", ["Other", "Same"])]
     ctx("review", "--accept", node)
     assert open_fields(ctx) == []
-
-
-def test_conflicts_are_reported_until_they_are_settled(merged: Merged, ctx: Ctx) -> None:
-    told = "3 conflicting changes after a merge"
-    assert "To review: 3 conflicting changes; `ctx review`\n" in ctx("status").out
-    assert "Next: `ctx review` shows changes" in ctx("status").out
-    assert ctx("status", "--json").json["conflicts"] == 3
-    assert f"warning: {told}: `ctx review`\n" in ctx("list").err
-    assert f"warning: {told}: `ctx review`\n" in ctx("context").err
-    assert told in ctx("doctor").out
-    for node in (merged.edited, merged.deleted):
-        assert ctx("review", "--accept", node).code == 0
-    for command in ("status", "list", "context", "doctor"):
-        ran = ctx(command)
-        assert "conflicting" not in ran.out + ran.err

@@ -34,11 +34,11 @@ def test_a_new_store(folder: Path, ctx: Ctx) -> None:
 
 def test_the_next_step(repo: Path, ctx: Ctx) -> None:
     def next_step() -> str | None:
-        answer = ctx("status", "--json").json
-        assert (answer["next_step"] or "") in ctx("status").out
-        return str(answer["next_step"]).partition(" ")[2][:14] if answer["next_step"] else None
+        step = ctx("status", "--json").json["next_step"]
+        return str(step).partition(" ")[2][:14] if step else None
 
     assert next_step() == "install` regis"
+    assert "\nNext: `ctx install` registers the hooks" in ctx("status").out
     ctx("install")
     assert ctx("status", "--json").json["hooks"] == "installed"
     assert next_step() == 'add "…"` store'
