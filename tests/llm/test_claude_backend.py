@@ -244,20 +244,25 @@ def test_files_of_killed_runs_are_removed_after_a_day(fake: Fake) -> None:
     assert not kept.exists()
 
 
-@pytest.mark.parametrize("name", ["a", ".DS_Store", "11111111-2222", "1" * 32])
-def test_folders_with_other_names_are_not_removed(fake: Fake, name: str) -> None:
-    stray = fake.folder / "own" / name
-    stray.mkdir(parents=True)
+def test_folders_with_other_names_are_not_removed(fake: Fake) -> None:
     config = fake.home / ".claude"
-    mine = [config / "projects" / "-shop" / f"{name}bc.jsonl", config / "agents" / f"his-{name}"]
-    mine.append(config / "skills" / f"{name}pi-docs" / "SKILL.md")
+    strays, mine = [], []
+    for name in ("a", ".DS_Store", "11111111-2222", "1" * 32):
+        strays.append(fake.folder / "own" / name)
+        mine += [
+            config / "projects" / "-shop" / f"{name}bc.jsonl",
+            config / "agents" / f"his-{name}",
+        ]
+        mine.append(config / "skills" / f"{name}pi-docs" / "SKILL.md")
+        strays[-1].mkdir(parents=True)
+        os.utime(strays[-1], (time.time() - 90_000,) * 2)
     for path in mine:
-        path.parent.mkdir(parents=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("mine")
-    os.utime(stray, (time.time() - 90_000,) * 2)
     fake.backend().ask(QUESTION, Metered(), ignore)
     assert sorted(path for path in config.rglob("*") if path.is_file()) == sorted(mine)
-    stray.rmdir()
+    for stray in strays:
+        stray.rmdir()
 
 
 @pytest.mark.parametrize("client", [NEW_OPTIONS, OPTIONS])
