@@ -114,41 +114,41 @@ LONG = b"var a=1;" * 300
 LINES = b"var a = 1;\n" * 300
 
 
-@pytest.mark.parametrize(
-    ("path", "content", "reason"),
-    [
-        ("a.py", b"", None),
-        ("a.py", b"x = 1\n", None),
-        ("a.py", b"\0", "binary"),
-        ("a.py", b"x = 1\n" * 1000 + b"\0", "binary"),
-        ("a.py", b"x = 1\n" * 10_000 + b"\0", None),
-        ("a.py", b"\x01\x02\x03" * 100, "not text"),
-        ("a.py", "x = 'é'\n".encode("latin-1") * 100, None),
-        ("a.py", b"x = '\x1b[0m\x0c'\n", None),
-        ("a.py", "x = 1\n".encode("utf-16"), None),
-        ("a.py", b"\xff\xfe" + "x = '😀'\n".encode("utf-16-le") * 1000, None),
-        ("a.py", b"\xfe\xff" + "x = 1\n".encode("utf-16-be") * 5000, None),
-        ("a.py", "x = 1\n".encode("utf-32"), None),
-        ("a.mp3", b"\xff\xfe\x00\xd8\x00\xd8" * 100, "not text"),
-        ("a.mp3", b"\xff\xfe\0\0" + b"\xff" * 400, "not text"),
-        ("a.bin", b"\xff\xfe" + b"a\0\0\0" * 100, "binary"),
-        ("a.py", b"x\n" * 60_000, "larger than 100,000 bytes"),
-        ("a.min.js", b"a\n", "minified"),
-        ("a-min.css", b"a\n", "minified"),
-        ("admin.js", b"a\n", None),
-        ("a.js", LONG, "minified"),
-        ("a.js", b"/*\n" + b" * The licence.\n" * 100 + b"*/\n" + LONG * 4, "minified"),
-        ("a.js", LINES + b"var data = '" + b"x" * 2500 + b"';\n", None),
-        ("a.js", LINES + b"//# sourceMappingURL=a.js.map\n", "generated"),
-        ("a.js", b"//# sourceMappingURL=is what we look for\n" + LINES, None),
-        ("a.css", b"a{b:c}" * 500, "minified"),
-        ("a.json", b"[1,2]" * 1000, "minified"),
-        ("a.py", b"data = '" + b"x" * 3000 + b"'\n" + b"x = 1\n" * 300, None),
-        ("a.md", b"A paragraph of some five hundred characters. " * 11 + b"\n", None),
-    ],
-)
-def test_why_a_file_is_not_parsed(path: str, content: bytes, reason: str | None) -> None:
-    assert language_detection.unfit(path, content, LIMITS) == reason
+UNFIT = [
+    ("a.py", b"", None),
+    ("a.py", b"x = 1\n", None),
+    ("a.py", b"\0", "binary"),
+    ("a.py", b"x = 1\n" * 1000 + b"\0", "binary"),
+    ("a.py", b"x = 1\n" * 10_000 + b"\0", None),
+    ("a.py", b"\x01\x02\x03" * 100, "not text"),
+    ("a.py", "x = 'é'\n".encode("latin-1") * 100, None),
+    ("a.py", b"x = '\x1b[0m\x0c'\n", None),
+    ("a.py", "x = 1\n".encode("utf-16"), None),
+    ("a.py", b"\xff\xfe" + "x = '😀'\n".encode("utf-16-le") * 1000, None),
+    ("a.py", b"\xfe\xff" + "x = 1\n".encode("utf-16-be") * 5000, None),
+    ("a.py", "x = 1\n".encode("utf-32"), None),
+    ("a.mp3", b"\xff\xfe\x00\xd8\x00\xd8" * 100, "not text"),
+    ("a.mp3", b"\xff\xfe\0\0" + b"\xff" * 400, "not text"),
+    ("a.bin", b"\xff\xfe" + b"a\0\0\0" * 100, "binary"),
+    ("a.py", b"x\n" * 60_000, "larger than 100,000 bytes"),
+    ("a.min.js", b"a\n", "minified"),
+    ("a-min.css", b"a\n", "minified"),
+    ("admin.js", b"a\n", None),
+    ("a.js", LONG, "minified"),
+    ("a.js", b"/*\n" + b" * The licence.\n" * 100 + b"*/\n" + LONG * 4, "minified"),
+    ("a.js", LINES + b"var data = '" + b"x" * 2500 + b"';\n", None),
+    ("a.js", LINES + b"//# sourceMappingURL=a.js.map\n", "generated"),
+    ("a.js", b"//# sourceMappingURL=is what we look for\n" + LINES, None),
+    ("a.css", b"a{b:c}" * 500, "minified"),
+    ("a.json", b"[1,2]" * 1000, "minified"),
+    ("a.py", b"data = '" + b"x" * 3000 + b"'\n" + b"x = 1\n" * 300, None),
+    ("a.md", b"A paragraph of some five hundred characters. " * 11 + b"\n", None),
+]
+
+
+def test_why_a_file_is_not_parsed() -> None:
+    for path, content, reason in UNFIT:
+        assert language_detection.unfit(path, content, LIMITS) == reason, (path, content[:99])
 
 
 VENDORED = """
@@ -262,12 +262,10 @@ def test_only_the_gitattributes_at_the_root_are_read(folder: Path) -> None:
 
 
 def test_some_files_are_excluded_without_reading_them() -> None:
-    def reason(path: str, size: int) -> str | None:
-        return language_detection.unfit_unread(path, size, LIMITS)
-
-    assert reason("a.py", 100_000) is None
-    assert reason("a.py", 100_001) == "larger than 100,000 bytes"
-    assert reason("vendor/a.py", 1 << 40) == "vendored"
+    unread = language_detection.unfit_unread
+    assert unread("a.py", 100_000, LIMITS) is None
+    assert unread("a.py", 100_001, LIMITS) == "larger than 100,000 bytes"
+    assert unread("vendor/a.py", 1 << 40, LIMITS) == "vendored"
 
 
 @pytest.mark.parametrize(

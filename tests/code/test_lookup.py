@@ -113,9 +113,8 @@ def test_names_are_written_as_in_their_language(code: Code) -> None:
         assert names(code, text) == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "folder", "expected"),
-    [
+def test_an_item_is_found_by_path_and_line(code: Code) -> None:
+    for text, folder, expected in (
         ("shop/net/client.py", "", "shop.net.client"),
         ("client.py", "shop/net", "shop.net.client"),
         ("./client.py", "shop/net", "shop.net.client"),
@@ -134,12 +133,8 @@ def test_names_are_written_as_in_their_language(code: Code) -> None:
         ("web/empty.ts:1", "", "web/empty"),
         ("cart/cart.go", "", "cart/cart.go"),
         ("crates/core/src/lib.rs", "", "shop_core"),
-    ],
-)
-def test_an_item_is_found_by_path_and_line(
-    code: Code, text: str, folder: str, expected: str
-) -> None:
-    assert names(code, text, folder) == [expected]
+    ):
+        assert names(code, text, folder) == [expected], text
 
 
 def test_a_path_can_be_absolute(code: Code, root: Path, tmp_path: Path) -> None:

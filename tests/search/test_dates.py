@@ -90,57 +90,44 @@ def test_seasons_around_the_new_year_are_parsed() -> None:
     assert date_ranges("last quarter", "2024-01-10") == ["2023-10-01 2023-12-31"]
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("the week before 9 June 2023", "2023-06-02 2023-06-08"),
-        ("the Friday before 15 July 2023", "2023-07-14"),
-        ("two weekends before 17 July 2023", "2023-07-08 2023-07-09"),
-        ("two weeks before August 11, 2023", "2023-07-25 2023-07-31"),
-        ("the day after May 3, 2023", "2023-05-04"),
-        ("the week of 23 August 2023", "2023-08-21 2023-08-27"),
-        ("from May to July 2023", "2023-05-01 2023-07-31"),
-        ("between 3 May and 9 June 2023", "2023-05-03 2023-06-09"),
-        ("from November to January 2023", "2022-11-01 2023-01-31"),
-    ],
-)
-def test_expressions_relative_to_a_date_are_parsed(text: str, expected: str) -> None:
-    assert date_ranges(text) == [expected]
+def test_expressions_relative_to_a_date_are_parsed() -> None:
+    for text, expected in {
+        "the week before 9 June 2023": "2023-06-02 2023-06-08",
+        "the Friday before 15 July 2023": "2023-07-14",
+        "two weekends before 17 July 2023": "2023-07-08 2023-07-09",
+        "two weeks before August 11, 2023": "2023-07-25 2023-07-31",
+        "the day after May 3, 2023": "2023-05-04",
+        "the week of 23 August 2023": "2023-08-21 2023-08-27",
+        "from May to July 2023": "2023-05-01 2023-07-31",
+        "between 3 May and 9 June 2023": "2023-05-03 2023-06-09",
+        "from November to January 2023": "2022-11-01 2023-01-31",
+    }.items():
+        assert date_ranges(text) == [expected]
 
 
-@pytest.mark.parametrize(
-    ("text", "inside", "outside"),
-    [
+def test_open_ranges_are_parsed() -> None:
+    for text, inside, outside in (
         ("before June 2023", "2023-05-31", "2023-06-01"),
         ("until 3 June", "2023-06-03", "2023-06-04"),
         ("since May", "2023-05-01", "2023-04-30"),
         ("after May 3, 2023", "2023-05-04", "2023-05-03"),
-    ],
-)
-def test_open_ranges_are_parsed(text: str, inside: str, outside: str) -> None:
-    (span,) = spans(text, number(TODAY))
-    assert span.nearest == number(inside)
-    assert span.first <= number(inside) <= span.last
-    assert not span.first <= number(outside) <= span.last
+    ):
+        (span,) = spans(text, number(TODAY))
+        assert span.nearest == number(inside)
+        assert span.first <= number(inside) <= span.last
+        assert not span.first <= number(outside) <= span.last
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_other_text_has_no_dates() -> None:
+    for text in (
         "May I march on? March on! May it be",
         "it may, or march, or sat. on, in dec",
         "2024-13 is no month, 12 is no year, 31 February is no day",
         "before the migration",
         "the last test, this time, next to it",
         " ".join(f"{day} June" for day in range(1, 20)),
-        "",
-    ],
-)
-def test_other_text_has_no_dates(text: str) -> None:
-    assert date_ranges(text) == []
-
-
-def test_text_without_dates() -> None:
+    ):
+        assert date_ranges(text) == []
     text = "What did we do the week before 9 June 2023 and on Monday?"
     found = spans(text, number(TODAY))
     assert dates.without(text, found).split() == "What did we do and ?".split()
@@ -152,9 +139,7 @@ def test_the_fit_of_a_day_decreases_with_its_distance() -> None:
     assert 1 > day.fit(101, 101) > day.fit(102, 102) > day.fit(99, 99) > day.fit(110, 110)
     # "This year" is less exact than the day itself.
     assert day.fit(100, 100) > day.fit(1, 365) >= 0.5
-
-
-def test_a_date_without_a_year_fits_any_year() -> None:
+    # A date without a year fits any year.
     (june,) = spans("in June", number(TODAY))
     this_year, last_year, wrong = (
         june.fit(number(day), number(day)) for day in ("2023-06-15", "2022-06-15", "2023-01-15")
@@ -162,9 +147,7 @@ def test_a_date_without_a_year_fits_any_year() -> None:
     assert this_year > last_year > wrong
     (dated,) = spans("in June 2023", number(TODAY))
     assert dated.fit(number("2022-06-15"), number("2022-06-15")) < 0.01
-
-
-def test_days_near_the_end_of_an_open_range_fit_better() -> None:
+    # Days near the end of an open range fit better.
     span = dates.before_day(100, (0, 0))
     assert span.fit(99, 99) > span.fit(60, 60) > 0.5 > span.fit(120, 120) == 0
 
