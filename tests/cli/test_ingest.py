@@ -92,9 +92,7 @@ def test_the_same_file_by_two_names(ctx: Ctx, folder: Path) -> None:
     (again,) = ingest(ctx, "link.md", "a.md")["files"]
     assert (again["state"], again["path"]) == ("unchanged", str(folder / "a.md"))
     assert len(ctx("list", "--format", "json").json["nodes"]) == 1
-
-
-def test_a_name_that_is_not_utf_8(ctx: Ctx, folder: Path) -> None:
+    # A name that is not UTF-8.
     bad = os.fsdecode(b"caf\xe9.md")
     (folder / bad).write_text("Coffee")
     (folder / "tea.md").write_text("Tea")
