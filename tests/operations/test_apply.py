@@ -32,17 +32,6 @@ from tests.conftest import Ctx
 DAY_MS = 86_400_000
 
 
-@pytest.fixture(autouse=True)
-def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Do not wait for late entries of a transcript."""
-    monkeypatch.setattr(read_agent_commands, "_LATE_S", 0.02)
-
-
-@pytest.fixture
-def talk(client: Client) -> Conversation:
-    return client.talk()
-
-
 def remember(content: str) -> str:
     return f'<ctx:remember type="fact">{content}</ctx:remember>'
 

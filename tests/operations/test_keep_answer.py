@@ -1,8 +1,6 @@
 """Storing the answer of a model."""
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +10,14 @@ from hypothesis import strategies as st
 
 from ctx.errors import ContentRefused
 from ctx.ids import CLI_SESSION
-from ctx.layout import UserStore
 from ctx.llm.protocol import Usage
 from ctx.memory.graph import PROJECT, USER
 from ctx.operations import keep_answer
 from ctx.operations.keep_answer import CodeMention, KeptAnswer, ModelResponse
-from ctx.workspace import Environment, Memory, open_memory
+from ctx.workspace import Memory
 from tests import effort
 from tests.conftest import Ctx, git
+from tests.operations.test_llm import open_memory_in
 
 SECRET = "ghp" + "_" + "k9Xw2Lq7Rt4Vb8Nz3Mf6Hj1Pd5Sc0YgTuAeQ"
 PAYMENTS = '''\
@@ -52,13 +50,6 @@ def shop(repo: Path) -> Path:
     git("add", "-A")
     git("commit", "-qm", "Charge cards")
     return repo
-
-
-@contextmanager
-def open_memory_in(folder: Path) -> Iterator[Memory]:
-    store = UserStore(os.environ["CTX_HOME"])
-    with open_memory(Environment(str(folder), store, {}, (), CLI_SESSION), writing=True) as memory:
-        yield memory
 
 
 def keep(folder: Path, *args: Any, **more: Any) -> KeptAnswer:

@@ -8,16 +8,11 @@ import pytest
 from ctx.layout import project_at
 from ctx.objects import commits
 from ctx.objects.repository import Repository
-from ctx.operations import compact, read_agent_commands
+from ctx.operations import compact
 from tests.capture.conversations import SESSION, Client, Conversation
 from tests.conftest import Ctx, git
 
 OTHER = "0b7c1f6e-2f0f-4a52-9e8e-1d1f1c1f0a11"
-
-
-@pytest.fixture(autouse=True)
-def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(read_agent_commands, "_LATE_S", 0.02)
 
 
 @pytest.fixture

@@ -125,29 +125,6 @@ def test_words_of_another_project_do_not_count(database: Database) -> None:
     assert execute.left_out_by_scope([connection], query, SHOP, NOW_MS) == 1
 
 
-def test_the_work_of_another_task_is_left_out(database: Database) -> None:
-    connection = database(
-        node(1, tags="x tier:working task:auth"),
-        node(2, tags="x tier:working task:db"),
-        node(3, tags="x tier:working"),
-        node(4, tags="x tier:reference task:db"),
-        node(5, tags="x tier:working task:db task:auth"),
-        node(6, tags="x task:db"),
-    )
-    assert answer(connection, "tag:x", Scope(task="auth")) == [6, 5, 4, 3, 1]
-    assert answer(connection, "tag:x", Scope(task="new")) == [6, 4, 3]
-    assert answer(connection, "tag:x") == [6, 5, 4, 3, 2, 1]
-
-
-def test_superseded_nodes_are_found_on_request(database: Database) -> None:
-    connection = database(node(1, by=2), node(2))
-    assert answer(connection, "type:fact") == [2]
-    assert answer(connection, "type:fact", Scope(include_superseded=True)) == [2, 1]
-    assert answer(connection, "has:superseded") == [1]
-    assert answer(connection, "type:fact AND NOT has:superseded") == [2]
-    assert answer(connection, "has:superseded text") == [1]
-
-
 def test_the_default_view_is_ordered_by_tier(database: Database) -> None:
     connection = database(
         node(1, tags="tier:reference"),
@@ -173,14 +150,6 @@ def test_the_default_view_is_ordered_by_tier(database: Database) -> None:
     assert tiers(model.DEFAULT_QUERY) == default
     everything = [*default, (None, 5), (model.OFF_CONTEXT, 3)]
     assert tiers("type:fact") == tiers("text") == everything
-
-
-@pytest.mark.parametrize("limit", [0, 1, 2, None])
-def test_a_limit_is_applied(limit: int | None, database: Database) -> None:
-    connection = database(node(1), node(2), node(3))
-    for text in ("type:fact", "text"):
-        matches = execute.matching([connection], parse(text), Scope(), NOW_MS, limit=limit)
-        assert numbers(matches.ids) == [3, 2, 1][:limit]
 
 
 def test_values_can_be_words_of_the_query_language(database: Database) -> None:
