@@ -3,7 +3,7 @@
 import re
 
 from ctx.context.layer_lines import cut
-from ctx.synthesis import one_line_text
+from ctx.synthesis import wording
 from tests.capture.conversations import context_of
 from tests.e2e.planted_text import Planted
 
@@ -74,13 +74,13 @@ def test_agents_get_printed_text_as_a_quotation(at: Planted) -> None:
 
 
 def test_printed_text_cannot_end_its_quotation() -> None:
-    assert one_line_text.quoted('a" Do this. "b') == "\"a' Do this. 'b\""
-    assert one_line_text.quoted("") == ""
+    assert wording.quoted('a" Do this. "b') == "\"a' Do this. 'b\""
+    assert wording.quoted("") == ""
 
 
 def test_a_shortened_quotation_ends() -> None:
     text = f'`make` failed: "{ORDER} and more and more of it"'
     for most in range(20, 60):
-        for shortened in (one_line_text.shortened(text, most), cut(text, most)):
+        for shortened in (wording.shortened(text, most), cut(text, most)):
             assert shortened.count('"') % 2 == 0
-        assert len(one_line_text.shortened(text, most)) <= most
+        assert len(wording.shortened(text, most)) <= most

@@ -41,10 +41,7 @@ _PLAIN_VALUES = (
     "[‘’‚](?P<single_typographic>[^‘’‚]*+)[‘’]",
     rf"(?P<unquoted>(?>(?:[^\s`<>=/{_QUOTES}]|/(?!\s*+>))+))",
 )
-_ESCAPING_VALUES = (
-    r'"(?P<double>(?>(?:[^"\\]|\\.)*))"',
-    r"'(?P<single>(?>(?:[^'\\]|\\.)*))'",
-)
+_ESCAPING_VALUES = (r'"(?P<double>(?>(?:[^"\\]|\\.)*))"', r"'(?P<single>(?>(?:[^'\\]|\\.)*))'")
 _PLAIN_ATTRIBUTE = re.compile(_ATTRIBUTE.format(values="|".join(_PLAIN_VALUES)))
 _ESCAPING_ATTRIBUTE = re.compile(_ATTRIBUTE.format(values="|".join(_ESCAPING_VALUES)), re.DOTALL)
 _ESCAPED_QUOTE = re.compile(r"""\\(["'])""")
@@ -192,10 +189,7 @@ class ClosingTags:
         self._text = text
         self._backticks = backticks
         self._begins_content = begins_content
-        self._paragraph_ends = [
-            *(end.start() for end in _PARAGRAPH_END.finditer(text)),
-            len(text),
-        ]
+        self._paragraph_ends = [*(end.start() for end in _PARAGRAPH_END.finditer(text)), len(text)]
         self._last: dict[str, int] = {}
         for edge in _EDGES.finditer(text):
             if edge["closed"]:

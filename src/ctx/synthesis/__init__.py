@@ -2,7 +2,7 @@
 
     observations           the results: observations and the session summary
     sentences              splits a message into sentences and passages, without markdown and code
-    one_line_text          one-line texts: lists, code names, shortening
+    wording                texts in one line: lists, code names, shortening
     timeline               messages, goals and edits of a session, by step index
     dedupe                 filters noise and repeated statements, by what sentences mean
     cue_phrases            the phrases that mark a decision or a discovery

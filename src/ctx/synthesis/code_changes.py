@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ctx.capture.steps import Step
-from ctx.synthesis import dedupe, final_message, one_line_text
+from ctx.synthesis import dedupe, final_message, wording
 from ctx.synthesis.net_changes import (
     NetChange,
     moved_items,
@@ -133,7 +133,7 @@ def symbols_of(edits: Iterable[Step]) -> tuple[str, ...]:
     """The code items that edits changed, tests last."""
     items = net_changes(edits)
     ordered = sorted(items, key=lambda each: each.is_test)
-    return one_line_text.distinct(each.name for each in ordered)
+    return wording.distinct(each.name for each in ordered)
 
 
 def describe_changes(edits: Sequence[Step], files: Sequence[str]) -> str:
@@ -141,11 +141,11 @@ def describe_changes(edits: Sequence[Step], files: Sequence[str]) -> str:
     items = net_changes(edits)
     # Items of tests are listed only if no other code changed.
     code = [each for each in items if not each.is_test] or list(items)
-    where = f" in {one_line_text.listed(files, 2)}" if files else ""
+    where = f" in {wording.listed(files, 2)}" if files else ""
     told = _changes_text(code)
     if told:
-        return one_line_text.sentence(f"{told}{where}")
-    return f"Edited {one_line_text.listed(files, 2)}." if files else ""
+        return wording.sentence(f"{told}{where}")
+    return f"Edited {wording.listed(files, 2)}." if files else ""
 
 
 def _names(timeline: Timeline, edits: Sequence[int]) -> set[str]:
@@ -170,7 +170,7 @@ def _groups(
     for index in edits:
         if index not in told and timeline.steps[index].path in timeline.changed_paths:
             by_path.setdefault(timeline.steps[index].path, []).append(index)
-    code = [path for path in by_path if not one_line_text.is_test(path)]
+    code = [path for path in by_path if not wording.is_test(path)]
     if not code:
         return []
     parts: dict[str, list[str]] = {}
@@ -195,11 +195,7 @@ def _without_code(
     by_path: dict[str, list[int]] = {}
     for index in edits:
         path = timeline.steps[index].path
-        if (
-            index not in told
-            and not path.lower().endswith(_PROSE)
-            and not one_line_text.is_test(path)
-        ):
+        if index not in told and not path.lower().endswith(_PROSE) and not wording.is_test(path):
             by_path.setdefault(path, []).append(index)
     return [_group(timeline, list(by_path), by_path, ())] if by_path else []
 
@@ -226,7 +222,7 @@ def _group(
     steps = [timeline.steps[index] for index in places]
     added = sum(step.added for step in steps)
     removed = sum(step.removed for step in steps)
-    ordered = sorted(paths, key=lambda path: (one_line_text.is_test(path), by_path[path][0]))
+    ordered = sorted(paths, key=lambda path: (wording.is_test(path), by_path[path][0]))
     gone = {(each.path, each.name) for each in undone}
     items = tuple(each for each in net_changes(steps) if (each.path, each.name) not in gone)
     return EditGroup(tuple(ordered), items, places, added, removed)
@@ -284,33 +280,31 @@ def _observation(
     failing: Sequence[str],
 ) -> Observation:
     code = [each for each in group.items if not each.is_test]
-    files = [path for path in group.paths if not one_line_text.is_test(path)]
-    tests = [path for path in group.paths if one_line_text.is_test(path)]
+    files = [path for path in group.paths if not wording.is_test(path)]
+    tests = [path for path in group.paths if wording.is_test(path)]
     moves = moved_items(code)
     elsewhere = {each for pair in moves for each in pair}
     others = [each for each in code if each not in elsewhere]
     told = _changes_text(others)
     touched = {each.path for each in others}
     where = [path for path in files if path in touched]
-    title = one_line_text.impersonal(sentence.rstrip(".")) or one_line_text.capital(
-        _brief(code, files)
-    )
-    edited = f"Edited {one_line_text.listed(files, 3)}." if files and not code else ""
+    title = wording.impersonal(sentence.rstrip(".")) or wording.capital(_brief(code, files))
+    edited = f"Edited {wording.listed(files, 3)}." if files and not code else ""
     parts = [
-        one_line_text.sentence(f"{told} in {one_line_text.listed(where, 3)}") if told else edited,
+        wording.sentence(f"{told} in {wording.listed(where, 3)}") if told else edited,
         _renames_text(moves),
-        f"Tests in {one_line_text.listed(tests, 2)}." if tests else "",
-        one_line_text.sentence(f"Not finished: {failing[0]}") if failing else "",
+        f"Tests in {wording.listed(tests, 2)}." if tests else "",
+        wording.sentence(f"Not finished: {failing[0]}") if failing else "",
     ]
     sure = _CLAIMED if kind == "bugfix" else _SURE if sentence else _LIKELY
     steps = [timeline.steps[index] for index in group.places]
     return Observation(
         f"changes:{goal.name}:{steps[0].path}",
         kind,
-        one_line_text.shortened(title, LONGEST_TITLE),
-        one_line_text.shortened(" ".join(filter(None, parts)), LONGEST_TEXT),
+        wording.shortened(title, LONGEST_TITLE),
+        wording.shortened(" ".join(filter(None, parts)), LONGEST_TEXT),
         tuple(group.paths[:5]),
-        one_line_text.distinct(each.name for each in code)[:MOST_SYMBOLS],
+        wording.distinct(each.name for each in code)[:MOST_SYMBOLS],
         tuple(step.id for step in steps[:MOST_EVIDENCE]),
         steps[-1].at,
         _UNFINISHED if failing else sure,
@@ -321,9 +315,9 @@ def _changes_text(items: Sequence[NetChange]) -> str:
     """`added `a` and `b`, modified `c``."""
     parts = []
     for change, verb in _VERBS:
-        named = one_line_text.distinct(_code(each) for each in items if each.change == change)
+        named = wording.distinct(_code(each) for each in items if each.change == change)
         if named:
-            parts.append(f"{verb} {one_line_text.listed(named, _MOST_NAMED)}")
+            parts.append(f"{verb} {wording.listed(named, _MOST_NAMED)}")
     return ", ".join(parts)
 
 
@@ -331,11 +325,11 @@ def _brief(items: Sequence[NetChange], files: Sequence[str]) -> str:
     """The most important change and its file: added items first, then modified ones."""
     for change, verb in _VERBS:
         public = [each for each in items if each.change == change and each.is_public]
-        named = one_line_text.distinct(_code(each) for each in public)
+        named = wording.distinct(_code(each) for each in public)
         if named:
-            where = one_line_text.distinct(each.path for each in public)
-            return f"{verb} {one_line_text.listed(named, 1)} in {one_line_text.listed(where, 1)}"
-    return f"{_changes_text(items) or 'edited code'} in {one_line_text.listed(files, 1)}"
+            where = wording.distinct(each.path for each in public)
+            return f"{verb} {wording.listed(named, 1)} in {wording.listed(where, 1)}"
+    return f"{_changes_text(items) or 'edited code'} in {wording.listed(files, 1)}"
 
 
 def _renames_text(moves: Sequence[tuple[NetChange, NetChange]]) -> str:
@@ -346,8 +340,8 @@ def _renames_text(moves: Sequence[tuple[NetChange, NetChange]]) -> str:
         else:
             where = f" in {after.path}" if before.path != after.path else ""
             told.append(f"{_code(before)} became {_code(after)}{where}")
-    return one_line_text.sentence(one_line_text.listed(told, _MOST_NAMED)) if told else ""
+    return wording.sentence(wording.listed(told, _MOST_NAMED)) if told else ""
 
 
 def _code(item: NetChange) -> str:
-    return one_line_text.code(item.name)
+    return wording.code(item.name)

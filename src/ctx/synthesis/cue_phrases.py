@@ -229,7 +229,7 @@ _HYPOTHETICAL = re.compile(
     r"|shall (?:we|i)|do you (?:want|prefer)|would you|one option|another option|alternatives?"
     r"|alternatively|consider|considering|what if|either|whether|not sure|unsure|undecided"
     r"|wondering|let me know|(?:haven't|have not|not yet|didn't|did not) (?:decided?|chosen"
-    r"|choose)|k(?:ö|oe)nnten?|vielleicht|w(?:ü|ue)rden?|soll(?:en|te|ten)? (?:wir|ich))\b",
+    r"|choose)|k(?:ö|oe)nnten?|vielleicht|w(?:ü|ue)rden?|soll(?:en|te|ten)? (?:wir|ich))\b"
 )
 _DECIDED = re.compile(r"\b(?:decided|chose|agreed|settled on|opted|would rather|'d rather)\b")
 # Applies only to this session, or to another place.
@@ -237,12 +237,12 @@ _PASSING = re.compile(
     r"\b(?:the other (?:one|file|way)|your suggestion|(?:make|let) (?:this|it|that) work|with you"
     r"|so many|the time to|tell me|sorry|a mistake|at my|my old|to meet|this time|old (?:version"
     r"|code|build)|for (?:now|the moment)|they (?:decided|chose|agreed)|wait for)\b"
-    r"|\b(?:now|(?:tests|that|this) first|go with that)[.!]?\Z|\Ai (?:used|switched)\b",
+    r"|\b(?:now|(?:tests|that|this) first|go with that)[.!]?\Z|\Ai (?:used|switched)\b"
 )
 _BUG_REPORT = re.compile(
     r"(?<!must )(?<!should )(?<!shall )\b(?:always|never|no longer|don't|doesn't|do not"
     r"|does not) (?:get|gets|see|fail|fails|work|works|return|returns|seem|seems|happen|happens"
-    r"|show|shows|end|ends|crash|crashes|hang|hangs)\b",
+    r"|show|shows|end|ends|crash|crashes|hang|hangs)\b"
 )
 _NAMED = re.compile(
     r"`[^`]{1,100}`|\b\w+[./]\w+|\b\w+_\w+|\b[a-z]+[A-Z]\w*|\b[A-Z][a-z]+[A-Z]\w*|[0-9]"

@@ -8,7 +8,7 @@ import re
 from typing import NamedTuple
 
 from ctx.hosts import tool_calls
-from ctx.synthesis import cue_phrases, dedupe, one_line_text, proposals, sentences
+from ctx.synthesis import cue_phrases, dedupe, proposals, sentences, wording
 from ctx.synthesis.observations import LONGEST_TEXT, LONGEST_TITLE, Observation
 from ctx.synthesis.sentences import Sentence
 from ctx.synthesis.timeline import ChatMessage, Timeline, agrees
@@ -316,13 +316,13 @@ def _is_specific(title: str) -> bool:
 
 def _clean_sentence(text: str) -> str:
     """A sentence without its introduction and without its subject, such as `We'll`."""
-    return one_line_text.impersonal(_without_subject(text))
+    return wording.impersonal(_without_subject(text))
 
 
 def _in_words_of_user(text: str) -> str:
     """The same for a sentence of the user, where `I` is not the agent."""
     words = _without_subject(text)
-    return words if words[:2].casefold() == "i " else one_line_text.impersonal(words)
+    return words if words[:2].casefold() == "i " else wording.impersonal(words)
 
 
 def _without_subject(text: str) -> str:
@@ -365,13 +365,13 @@ def _pick(timeline: Timeline, prompt: ChatMessage) -> _Candidate | None:
     if message is None or not prompt.sentences:
         return None
     title, rest = proposals.picked_option(message, _without_lead(prompt.sentences[0].text))
-    return _agreed_proposal(message, prompt, title, one_line_text.sentence(rest))
+    return _agreed_proposal(message, prompt, title, wording.sentence(rest))
 
 
 def _agreed_proposal(
     message: ChatMessage, prompt: ChatMessage, proposed: str, reason: str
 ) -> _Candidate | None:
-    title = one_line_text.capital(proposed.strip().rstrip(".?! "))
+    title = wording.capital(proposed.strip().rstrip(".?! "))
     if not _is_specific(title) or dedupe.is_printed(title):
         return None
     evidence = (message.step.id, prompt.step.id)
@@ -379,8 +379,8 @@ def _agreed_proposal(
 
 
 def _observation(timeline: Timeline, found: _Candidate) -> Observation:
-    title = one_line_text.shortened(found.title, LONGEST_TITLE)
-    whole = one_line_text.sentence(found.title) if title != found.title else ""
+    title = wording.shortened(found.title, LONGEST_TITLE)
+    whole = wording.sentence(found.title) if title != found.title else ""
     who = {_BY_USER: "Said by the user.", _AGREED: "Proposed by the agent, agreed to by the user."}
     text = " ".join(filter(None, (whole, found.reason, who.get(found.confidence, ""))))
     files = timeline.files_in(f"{found.title} {found.reason}")
@@ -388,7 +388,7 @@ def _observation(timeline: Timeline, found: _Candidate) -> Observation:
         dedupe.key("decision", found.title),
         "decision",
         title,
-        one_line_text.shortened(text or "Said by the agent.", LONGEST_TEXT),
+        wording.shortened(text or "Said by the agent.", LONGEST_TEXT),
         files,
         (),
         found.evidence,

@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from ctx.synthesis import cue_phrases, dedupe, one_line_text
+from ctx.synthesis import cue_phrases, dedupe, wording
 from ctx.synthesis.final_message import is_done
 from ctx.synthesis.observations import LONGEST_TEXT, LONGEST_TITLE, Observation
 from ctx.synthesis.sentences import Sentence
@@ -67,7 +67,7 @@ def discoveries(timeline: Timeline) -> list[Observation]:
             is_reported = is_listed or message.at in reports
             weight = _weight(timeline, sentence, is_listed=is_listed, is_reported=is_reported)
             if weight >= cue_phrases.ENOUGH:
-                text = _FOLLOWUP.sub("", one_line_text.without_lead(sentence.text))
+                text = _FOLLOWUP.sub("", wording.without_lead(sentence.text))
                 if not _POINTS.match(text) or cue_phrases.names_something(text[3:]):
                     found.append(_Candidate(text, weight, message, (looked, message.step.id)))
     found.sort(key=lambda each: (-each.weight, each.message.at))
@@ -94,7 +94,7 @@ def _weight(timeline: Timeline, sentence: Sentence, *, is_listed: bool, is_repor
         or not (is_listed or cue_phrases.names_something(text))
         or len(text.split()) < (_FEWEST_REPORTED if is_reported else _FEWEST_WORDS)
         or is_done(text)
-        or _TRIVIAL.match(one_line_text.without_lead(text))
+        or _TRIVIAL.match(wording.without_lead(text))
         or _TRIVIAL_ANYWHERE.search(text)
         or dedupe.is_narration(text)
         or dedupe.is_junk(text)
@@ -112,13 +112,13 @@ def _is_item_below(heading: re.Pattern[str], sentence: Sentence) -> bool:
 
 
 def _observation(timeline: Timeline, found: _Candidate) -> Observation:
-    title = one_line_text.shortened(found.text, LONGEST_TITLE)
-    text = one_line_text.sentence(found.text) if title != found.text else ""
+    title = wording.shortened(found.text, LONGEST_TITLE)
+    text = wording.sentence(found.text) if title != found.text else ""
     return Observation(
         dedupe.key("discovery", found.text),
         "discovery",
         title,
-        one_line_text.shortened(text, LONGEST_TEXT),
+        wording.shortened(text, LONGEST_TEXT),
         timeline.files_in(found.text),
         (),
         found.evidence,

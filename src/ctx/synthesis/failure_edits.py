@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 from ctx.capture.steps import Step
-from ctx.synthesis import one_line_text
+from ctx.synthesis import wording
 from ctx.synthesis.code_changes import describe_changes
 from ctx.synthesis.failures import Failure, name_of_test
 from ctx.synthesis.net_changes import net_changes
@@ -31,13 +31,13 @@ def fixing_edits(timeline: Timeline, failure: Failure, gone: int) -> tuple[int, 
     able = [index for index in edits if _can_fix(timeline.steps[index].path, failure)]
     if not able:
         return () if edits else tuple(timeline.remedies_between(last, gone + 1))
-    code = [index for index in able if not one_line_text.is_test(timeline.steps[index].path)]
+    code = [index for index in able if not wording.is_test(timeline.steps[index].path)]
     older = [index for index in code if not _only_adds(timeline.steps[index], failure)]
     return tuple(index for index in able if not older or index in older or index not in code)
 
 
 def _can_fix(path: str, failure: Failure) -> bool:
-    return not one_line_text.is_document(path) or _is_named(path, failure)
+    return not wording.is_document(path) or _is_named(path, failure)
 
 
 def _only_adds(step: Step, failure: Failure) -> bool:
@@ -108,7 +108,7 @@ def _was_edited_before(timeline: Timeline, path: str, before: int) -> bool:
 def edits_only_tests(step: Step) -> bool:
     """Whether an edit changes only tests; some languages keep them beside the code."""
     items = net_changes([step])
-    return one_line_text.is_test(step.path) or (bool(items) and all(each.is_test for each in items))
+    return wording.is_test(step.path) or (bool(items) and all(each.is_test for each in items))
 
 
 _MOST_FAILED_ATTEMPTS = 3
@@ -149,9 +149,7 @@ def _is_attempt(
     timeline: Timeline, failure: Failure, edits: Sequence[int], before: int, after: int
 ) -> bool:
     """Whether edits aimed at a failure: others of the same run may have been fixed instead."""
-    if failure.check.is_style or all(
-        one_line_text.is_test(timeline.steps[each].path) for each in edits
-    ):
+    if failure.check.is_style or all(wording.is_test(timeline.steps[each].path) for each in edits):
         return False
     if timeline.goal_at(before) != timeline.goal_at(after):
         # In between, the user asked for something else.
@@ -166,20 +164,20 @@ def _is_attempt(
 def _failed_attempt(
     timeline: Timeline, failure: Failure, steps: Sequence[Step], before: int, after: int
 ) -> str:
-    files = one_line_text.distinct(step.path for step in steps)
-    what = describe_changes(steps, files).rstrip(".") or f"Edited {one_line_text.listed(files, 2)}"
+    files = wording.distinct(step.path for step in steps)
+    what = describe_changes(steps, files).rstrip(".") or f"Edited {wording.listed(files, 2)}"
     for message in timeline.messages_between(before, after):
         idea = next((each.text for each in message.sentences if _TRIES.search(each.text)), "")
         if idea:
-            what = f"{what} ({one_line_text.shortened(idea.rstrip('.'), 100)})"
+            what = f"{what} ({wording.shortened(idea.rstrip('.'), 100)})"
             break
     undone = ", and undone" if _is_undone(timeline, steps, after) else ""
     said = failure.messages[failure.fails.index(after)]
     failed_again = "still failed" if failure.gone is None else "failed again"
-    failed = f"{one_line_text.code(failure.check.shown)} {failed_again}" + (
-        f": {one_line_text.quoted(said)}" if said else ""
+    failed = f"{wording.code(failure.check.shown)} {failed_again}" + (
+        f": {wording.quoted(said)}" if said else ""
     )
-    return one_line_text.shortened(f"Tried in vain{undone}: {what}; {failed}", LONGEST_LINE)
+    return wording.shortened(f"Tried in vain{undone}: {what}; {failed}", LONGEST_LINE)
 
 
 def _is_undone(timeline: Timeline, edits: Sequence[Step], after: int) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ctx.capture.steps import Step, StepFinding
-from ctx.synthesis import one_line_text, part_outcomes
+from ctx.synthesis import part_outcomes, wording
 from ctx.synthesis.check_commands import Check, check_covers, covers, is_run_by
 from ctx.synthesis.part_outcomes import outcomes
 
@@ -108,7 +108,7 @@ def message(finding: StepFinding | None, step: Step) -> str:
         said = _error_line(step.output)
         if not said and step.exit_code == _TIMED_OUT:
             said = "timed out"
-        return one_line_text.shortened(said, _LONGEST_MESSAGE)
+        return wording.shortened(said, _LONGEST_MESSAGE)
     lines = [line.strip() for line in finding.message[:2_000].splitlines() if line.strip()]
     first = lines[0] if lines else ""
     if first.endswith(":"):
@@ -121,7 +121,7 @@ def message(finding: StepFinding | None, step: Step) -> str:
         first = ", ".join(values).replace(", Received", ", received") or first
     if finding.code and finding.code not in first:
         first = f"{finding.code}: {first}" if first else finding.code
-    return one_line_text.shortened(first, _LONGEST_MESSAGE)
+    return wording.shortened(first, _LONGEST_MESSAGE)
 
 
 def name_of_test(test: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ctx.capture.steps import Step
-from ctx.synthesis import cue_phrases, dedupe, one_line_text
+from ctx.synthesis import cue_phrases, dedupe, wording
 from ctx.synthesis.check_commands import checks
 from ctx.synthesis.code_changes import describe_changes, symbols_of
 from ctx.synthesis.failure_edits import (
@@ -75,7 +75,7 @@ def fixes(timeline: Timeline) -> Fixes:
     return Fixes(
         tuple(told),
         tuple(flaky[:_MOST_NAMED]),
-        one_line_text.distinct(causes),
+        wording.distinct(causes),
         frozenset(edits),
         failed_attempts(timeline, found),
         _still_failing(timeline, found),
@@ -132,16 +132,16 @@ def _observation(timeline: Timeline, fix: _Fix, cause: str) -> Observation:
     named = _broken_thing(fix)
     only_tests = all(map(edits_only_tests, edits))
     verb = _done_to_tests(edits) if only_tests else "Fixed"
-    title = f"{verb} {named} in {one_line_text.listed(files, 1) or 'the project'}"
+    title = f"{verb} {named} in {wording.listed(files, 1) or 'the project'}"
     failed = ", which failed" if only_tests else ""
     passing = first.passing or first.check
     parts = [
         _failure_text(first, said),
         "Only tests were changed, not what they test." if only_tests else "",
         _other_failures_text(fix),
-        one_line_text.sentence(f"Cause: {cause}") if cause else "",
+        wording.sentence(f"Cause: {cause}") if cause else "",
         describe_changes(edits, files) or _helpful_commands(edits),
-        f"{one_line_text.code(passing.shown)} passed afterwards.",
+        f"{wording.code(passing.shown)} passed afterwards.",
     ]
     failing = [index for failure in fix.failures for index in failure.fails[:1]]
     gone = [each.gone for each in fix.failures if each.gone is not None]
@@ -149,13 +149,11 @@ def _observation(timeline: Timeline, fix: _Fix, cause: str) -> Observation:
     return Observation(
         dedupe.key("bugfix", f"{_subject(first, files)} {name_of_test(first.test)} {said}"),
         "refactor" if only_tests else "bugfix",
-        one_line_text.shortened(
-            f"{title}{failed}: {one_line_text.quoted(_without_code(said, named))}"
-            if said
-            else title,
+        wording.shortened(
+            f"{title}{failed}: {wording.quoted(_without_code(said, named))}" if said else title,
             LONGEST_TITLE,
         ),
-        one_line_text.shortened(" ".join(filter(None, parts)), LONGEST_TEXT),
+        wording.shortened(" ".join(filter(None, parts)), LONGEST_TEXT),
         tuple(files),
         symbols_of(edits)[:MOST_SYMBOLS],
         tuple(steps[index].id for index in _limit_indexes(places)),
@@ -173,7 +171,7 @@ def _done_to_tests(edits: Sequence[Step]) -> str:
 
 def _helpful_commands(edits: Sequence[Step]) -> str:
     """The commands that helped, if it was not an edit."""
-    return f"Ran {one_line_text.listed([one_line_text.code(step.text) for step in edits], 2)}."
+    return f"Ran {wording.listed([wording.code(step.text) for step in edits], 2)}."
 
 
 def _subject(first: Failure, files: Sequence[str]) -> str:
@@ -183,14 +181,14 @@ def _subject(first: Failure, files: Sequence[str]) -> str:
 
 def _broken_thing(fix: _Fix) -> str:
     """The name of what was broken: the failing tests, the error code, or the command."""
-    tests = one_line_text.distinct(name_of_test(each.test) for each in fix.failures)
+    tests = wording.distinct(name_of_test(each.test) for each in fix.failures)
     if tests:
-        return one_line_text.listed([one_line_text.code(test) for test in tests], _MOST_NAMED)
+        return wording.listed([wording.code(test) for test in tests], _MOST_NAMED)
     first = fix.failures[0]
     if first.finding and first.finding.code:
         more = len(fix.failures) - 1
         return f"{first.finding.code} and {more} more" if more else first.finding.code
-    return one_line_text.code(first.check.shown)
+    return wording.code(first.check.shown)
 
 
 def _without_code(said: str, named: str) -> str:
@@ -203,23 +201,23 @@ def _failure_text(failure: Failure, said: str) -> str:
     where = ""
     if finding and finding.path:
         where = f" at {finding.path}:{finding.line}" if finding.line else f" at {finding.path}"
-    told = f": {one_line_text.quoted(said)}" if said else ""
-    return one_line_text.sentence(f"{one_line_text.code(failure.check.shown)} failed{where}{told}")
+    told = f": {wording.quoted(said)}" if said else ""
+    return wording.sentence(f"{wording.code(failure.check.shown)} failed{where}{told}")
 
 
 def _other_failures_text(fix: _Fix) -> str:
-    tests = one_line_text.distinct(name_of_test(each.test) for each in fix.failures[1:])
-    return f"Also failing: {one_line_text.listed(tests, 4)}." if tests else ""
+    tests = wording.distinct(name_of_test(each.test) for each in fix.failures[1:])
+    return f"Also failing: {wording.listed(tests, 4)}." if tests else ""
 
 
 def _cause_files(fix: _Fix, edits: Sequence[Step]) -> list[str]:
     """The edited files: code before tests and documents, files named in the failure first."""
     traced = {each.path for each in fix.failures}
-    paths = one_line_text.distinct(step.path for step in edits)
+    paths = wording.distinct(step.path for step in edits)
     ordered = sorted(
         paths,
         key=lambda path: (
-            one_line_text.is_test(path) or one_line_text.is_document(path),
+            wording.is_test(path) or wording.is_document(path),
             path not in traced,
             paths.index(path),
         ),
@@ -244,7 +242,7 @@ def _cause(timeline: Timeline, fix: _Fix) -> str:
     best = cue_phrases.strongest(said, cue_phrases.CAUSES)
     if dedupe.is_repeated(best, timeline.prompt_texts):
         return ""
-    return one_line_text.shortened(one_line_text.without_lead(best), LONGEST_LINE)
+    return wording.shortened(wording.without_lead(best), LONGEST_LINE)
 
 
 def _edits_for(timeline: Timeline, fix: _Fix) -> set[int]:
@@ -285,16 +283,16 @@ def _changed_variable(failure: Failure) -> str:
 
 def _flaky(timeline: Timeline, failure: Failure) -> Observation:
     last = timeline.steps[failure.gone or 0]
-    name = one_line_text.code(name_of_test(failure.test))
+    name = wording.code(name_of_test(failure.test))
     setting = _changed_variable(failure)
     failed, passed = failure.check.typed, (failure.passing or failure.check).typed
     if setting:
-        title = f"{name} needs {one_line_text.code(setting)}: it failed without and passed with it"
+        title = f"{name} needs {wording.code(setting)}: it failed without and passed with it"
     elif failed != passed:
         # A difference between two commands is not flakiness.
         setting = passed
-        run_by = [one_line_text.shortened(each, _LONGEST_COMMAND) for each in (failed, passed)]
-        failed, passed = map(one_line_text.code, run_by)
+        run_by = [wording.shortened(each, _LONGEST_COMMAND) for each in (failed, passed)]
+        failed, passed = map(wording.code, run_by)
         title = f"{name} fails with {failed} and passes with {passed}"
     else:
         title = f"{name} is flaky: it failed and passed without a change"
@@ -302,9 +300,9 @@ def _flaky(timeline: Timeline, failure: Failure) -> Observation:
     return Observation(
         dedupe.key("discovery", f"{setting or 'flaky'} {failure.test}"),
         "discovery",
-        one_line_text.shortened(title, LONGEST_TITLE),
-        one_line_text.shortened(text, LONGEST_TEXT),
-        one_line_text.distinct([failure.path]),
+        wording.shortened(title, LONGEST_TITLE),
+        wording.shortened(text, LONGEST_TEXT),
+        wording.distinct([failure.path]),
         (),
         (timeline.steps[failure.fails[-1]].id, last.id),
         last.at,
@@ -327,12 +325,12 @@ def _still_failing(timeline: Timeline, found: Sequence[Failure]) -> tuple[str, .
         if is_check:
             said = failure.messages[-1]
             test = name_of_test(failure.test)
-            named = one_line_text.code(test) if test else ""
-            what = ": ".join(filter(None, (named, one_line_text.quoted(said))))
-            line = f"{one_line_text.code(failure.check.shown)} still failed" + (
+            named = wording.code(test) if test else ""
+            what = ": ".join(filter(None, (named, wording.quoted(said))))
+            line = f"{wording.code(failure.check.shown)} still failed" + (
                 f": {what}" if what else ""
             )
-            told.setdefault(failure.check.shown, one_line_text.shortened(line, LONGEST_LINE))
+            told.setdefault(failure.check.shown, wording.shortened(line, LONGEST_LINE))
     return tuple(told.values())[-_MOST_FAILING:]
 
 

@@ -22,7 +22,7 @@ from typing import NamedTuple, TypeVar
 from ctx import terms
 from ctx.synthesis import dedupe
 from ctx.synthesis.check_commands import Check, checks, covers
-from ctx.synthesis.one_line_text import is_test
+from ctx.synthesis.wording import is_test
 
 _Shown = TypeVar("_Shown")
 

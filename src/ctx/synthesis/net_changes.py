@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ctx.capture.steps import Step, SymbolChange
-from ctx.synthesis import one_line_text
+from ctx.synthesis import wording
 from ctx.synthesis.timeline import Timeline, last_name
 
 
@@ -28,7 +28,7 @@ class NetChange(NamedTuple):
     def is_test(self) -> bool:
         """Whether the item is a test; some languages keep tests beside the code."""
         first = self.name.partition("::")[0]
-        return one_line_text.is_test(self.path) or first == "tests" or "::tests::" in self.name
+        return wording.is_test(self.path) or first == "tests" or "::tests::" in self.name
 
 
 def net_changes(edits: Iterable[Step]) -> tuple[NetChange, ...]:

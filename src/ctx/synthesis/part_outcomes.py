@@ -113,10 +113,7 @@ def _only_follows(before: Sequence[CommandPart]) -> bool:
 
 
 def _failed_part(
-    step: Step,
-    parts: Sequence[CommandPart],
-    asked: Sequence[Check | None],
-    heads: Sequence[int],
+    step: Step, parts: Sequence[CommandPart], asked: Sequence[Check | None], heads: Sequence[int]
 ) -> int | None:
     """The part of a chain with `&&` that failed, if the output shows which."""
     able = [index for index in heads if parts[index].verb not in _PREPARES]

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 from ctx.capture.session_state import Session
 from ctx.capture.steps import Step
 from ctx.sqlite.connection import transaction
-from ctx.synthesis import command_words, one_line_text, part_outcomes
+from ctx.synthesis import command_words, part_outcomes, wording
 from ctx.synthesis.check_commands import Check, covers
 from ctx.synthesis.failures import message
 from ctx.synthesis.part_outcomes import PartOutcome, outcomes
@@ -208,7 +208,7 @@ def _problem(step: Step) -> tuple[str, bool]:
                 break
     cannot_run = part_outcomes.cannot_run(said)
     said = _LEADS.sub("", _LEADS.sub("", said.strip()))
-    return one_line_text.shortened(said, _LONGEST_PROBLEM), cannot_run
+    return wording.shortened(said, _LONGEST_PROBLEM), cannot_run
 
 
 def _row(timeline: Timeline, runs: Sequence[_Run], every: Sequence[_Run]) -> SessionCommand:

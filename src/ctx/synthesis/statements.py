@@ -12,13 +12,7 @@ from collections.abc import Sequence
 from ctx import terms
 from ctx.capture.steps import Step
 from ctx.synthesis import dedupe
-from ctx.synthesis.observations import (
-    LONGEST_TITLE,
-    Observation,
-    ObservationKind,
-    Synthesis,
-)
-from ctx.synthesis.one_line_text import shortened
+from ctx.synthesis.observations import LONGEST_TITLE, Observation, ObservationKind, Synthesis
 from ctx.synthesis.session_excerpts import (
     PROCESS_TERMS,
     Excerpt,
@@ -29,6 +23,7 @@ from ctx.synthesis.session_excerpts import (
 )
 from ctx.synthesis.synthesise import is_at_rest
 from ctx.synthesis.timeline import Timeline
+from ctx.synthesis.wording import shortened
 
 MOST = 15
 """The most observations of a session."""

@@ -5,19 +5,13 @@ from collections.abc import Iterable, Sequence
 
 from ctx.capture.steps import Step
 from ctx.hosts import tool_calls
-from ctx.synthesis import dedupe, final_message, one_line_text
+from ctx.synthesis import dedupe, final_message, wording
 from ctx.synthesis.check_commands import checks
 from ctx.synthesis.decisions import settles
 from ctx.synthesis.failures import is_failing
 from ctx.synthesis.fixes import Fixes
 from ctx.synthesis.net_changes import reverted_items
-from ctx.synthesis.observations import (
-    LONGEST_LINE,
-    LONGEST_NAME,
-    MOST_FILES,
-    Observation,
-    Summary,
-)
+from ctx.synthesis.observations import LONGEST_LINE, LONGEST_NAME, MOST_FILES, Observation, Summary
 from ctx.synthesis.sentences import Sentence
 from ctx.synthesis.timeline import ChatMessage, Timeline, agrees, is_about_fixing
 
@@ -51,7 +45,7 @@ def summarise(
     )
     concluded = [] if completed else final_message.conclusions(timeline)
     is_review = len(concluded) > final_message.MOST_ANSWERED
-    findings = [*map(one_line_text.without_lead, concluded)]
+    findings = [*map(wording.without_lead, concluded)]
     found_out = [*learned, *findings] if is_review or not learned else learned
     read, more_read = _files(_read_paths(timeline))
     edited, more_edited = _files(_by_importance(timeline))
@@ -79,31 +73,29 @@ def _investigated_lines(timeline: Timeline) -> tuple[str, ...]:
     """What the agent read and searched for before the first edit."""
     until = timeline.edits[0] if timeline.edits else len(timeline.steps)
     before = timeline.steps[:until]
-    read = one_line_text.distinct(step.path for step in before if step.kind == "read")
-    searched = one_line_text.distinct(
-        one_line_text.code(step.text)
-        for step in before
-        if step.kind == "search" and step.text.strip()
+    read = wording.distinct(step.path for step in before if step.kind == "read")
+    searched = wording.distinct(
+        wording.code(step.text) for step in before if step.kind == "search" and step.text.strip()
     )
     found = []
     if read:
-        found.append(f"Read {one_line_text.listed(read, _MOST_READ)}")
+        found.append(f"Read {wording.listed(read, _MOST_READ)}")
     if searched:
-        found.append(f"Searched for {one_line_text.listed(searched, _MOST_SEARCHES)}")
-    return tuple(one_line_text.shortened(each, LONGEST_LINE) for each in found)
+        found.append(f"Searched for {wording.listed(searched, _MOST_SEARCHES)}")
+    return tuple(wording.shortened(each, LONGEST_LINE) for each in found)
 
 
 def _completed_lines(told: Sequence[Observation], done: Sequence[str]) -> tuple[str, ...]:
     kinds = ("bugfix", "feature", "refactor")
     titles = [each.title for each in told if each.kind in kinds]
-    return tuple(_lines([*titles, *map(one_line_text.impersonal, done)], _MOST_COMPLETED))
+    return tuple(_lines([*titles, *map(wording.impersonal, done)], _MOST_COMPLETED))
 
 
 def _lines(texts: Iterable[str], most: int) -> list[str]:
     """The texts as single lines, without repetitions."""
     found: list[str] = []
     for text in texts:
-        line = one_line_text.shortened(text, LONGEST_LINE).rstrip(".!")
+        line = wording.shortened(text, LONGEST_LINE).rstrip(".!")
         if line and len(found) < most and not dedupe.is_repeated(line, found):
             found.append(line)
     return found
@@ -125,13 +117,13 @@ def _stopped_line(step: Step | None) -> list[str]:
     if step is None:
         return []
     is_edit = step.path and step.ok
-    after = f"an edit of {step.path}" if is_edit else f"{one_line_text.code(step.text)} failed"
+    after = f"an edit of {step.path}" if is_edit else f"{wording.code(step.text)} failed"
     return [f"The session stopped after {after}, without a report"]
 
 
 def _next_steps(timeline: Timeline, fixes: Fixes, stopped_at: Step | None) -> tuple[str, ...]:
     left = [
-        one_line_text.impersonal(one_line_text.without_lead(each))
+        wording.impersonal(wording.without_lead(each))
         for each in final_message.remaining_work(timeline)
     ]
     return tuple(
@@ -177,7 +169,7 @@ def _by_importance(timeline: Timeline) -> list[str]:
     for index in timeline.edits:
         step = timeline.steps[index]
         size[step.path] = size.get(step.path, 0) + step.added + step.removed
-    return sorted(size, key=lambda path: (one_line_text.is_test(path), -size[path]))
+    return sorted(size, key=lambda path: (wording.is_test(path), -size[path]))
 
 
 def _files(paths: Sequence[str]) -> tuple[tuple[str, ...], int]:
@@ -186,20 +178,18 @@ def _files(paths: Sequence[str]) -> tuple[tuple[str, ...], int]:
 
 def _notes(timeline: Timeline, told: Sequence[Observation], fixes: Fixes) -> tuple[str, ...]:
     decided = [_decision_title(each.title) for each in told if each.kind == "decision"]
-    used = one_line_text.distinct(
-        one_line_text.code(check.shown)
+    used = wording.distinct(
+        wording.code(check.shown)
         for step in timeline.steps
         if step.kind == "command" and not is_failing(step)
         for check in checks(step.text)
         if check.goal in ("test", "build", "lint")
     )
-    checked = [f"Checked with {one_line_text.listed(used, 3)}"] if used else []
-    gone = one_line_text.distinct(
-        one_line_text.code(each.name) for each in reverted_items(timeline)
-    )
-    undone = [f"Added and taken out again: {one_line_text.listed(gone, 3)}"] if gone else []
+    checked = [f"Checked with {wording.listed(used, 3)}"] if used else []
+    gone = wording.distinct(wording.code(each.name) for each in reverted_items(timeline))
+    undone = [f"Added and taken out again: {wording.listed(gone, 3)}"] if gone else []
     notes = [*decided[:4], *fixes.failed_attempts, *undone, *checked]
-    return tuple(one_line_text.shortened(note, LONGEST_LINE) for note in notes[:_MOST_NOTES])
+    return tuple(wording.shortened(note, LONGEST_LINE) for note in notes[:_MOST_NOTES])
 
 
 def _decision_title(title: str) -> str:
@@ -282,9 +272,9 @@ def request(timeline: Timeline) -> str:
     every = prompts(timeline)
     asked = [said for said in every if len(dedupe.words(_as_request(said))) >= _FEWEST_AT_FIRST]
     first, *later = asked or every
-    told = [one_line_text.shortened(_as_request(first), LONGEST_LINE)]
+    told = [wording.shortened(_as_request(first), LONGEST_LINE)]
     for said in later:
-        goal = one_line_text.shortened(_as_request(said), _LONGEST_GOAL)
+        goal = wording.shortened(_as_request(said), _LONGEST_GOAL)
         is_goal = (
             len(dedupe.words(goal)) >= _FEWEST_WORDS
             and not dedupe.is_repeated(goal, told)
@@ -294,19 +284,17 @@ def request(timeline: Timeline) -> str:
         )
         if is_goal and len(told) <= _MOST_GOALS:
             told.append(goal)
-    whole = one_line_text.sentence(told[0])
+    whole = wording.sentence(told[0])
     if len(told) > 1:
-        whole += (
-            f" Then: {one_line_text.sentence('; '.join(goal.rstrip('.') for goal in told[1:]))}"
-        )
-    return one_line_text.shortened(whole, 2 * LONGEST_LINE)
+        whole += f" Then: {wording.sentence('; '.join(goal.rstrip('.') for goal in told[1:]))}"
+    return wording.shortened(whole, 2 * LONGEST_LINE)
 
 
 def title(timeline: Timeline, completed: Sequence[str]) -> str:
     """The first request if it is short and plain, or else the title that the session was given."""
     given = timeline.title
     if given.text and (given.is_by_user or not _is_title(prompts(timeline)[0].text)):
-        return one_line_text.shortened(given.text.rstrip(". "), LONGEST_NAME)
+        return wording.shortened(given.text.rstrip(". "), LONGEST_NAME)
     return _own_title(timeline, completed)
 
 
@@ -321,16 +309,16 @@ def _own_title(timeline: Timeline, completed: Sequence[str]) -> str:
     for said in prompts(timeline)[:_MOST_GOALS]:
         plan = _PLAN.match(said.text)
         if plan and len(dedupe.words(plan["title"])) >= _FEWEST_AT_FIRST:
-            return one_line_text.shortened(plan["title"].rstrip(".?! "), LONGEST_NAME)
+            return wording.shortened(plan["title"].rstrip(".?! "), LONGEST_NAME)
         each = [_request_in(sentence) for sentence in said.sentences[:_MOST_SENTENCES]]
         each.append(_as_request(said))
         for fewest in (_FEWEST_WORDS, _FEWEST_AT_FIRST):
             telling = (asked for asked in each if len(dedupe.words(asked)) >= fewest)
             best = next(telling, "")
             if best and not agrees(said.text):
-                return one_line_text.shortened(best.rstrip(".?! "), LONGEST_NAME)
+                return wording.shortened(best.rstrip(".?! "), LONGEST_NAME)
     best = completed[0] if completed else _as_request(prompts(timeline)[0])
-    return one_line_text.shortened(best.rstrip(".?! ") or best, LONGEST_NAME)
+    return wording.shortened(best.rstrip(".?! ") or best, LONGEST_NAME)
 
 
 def _request_in(sentence: Sentence) -> str:
@@ -350,7 +338,7 @@ def _as_request(said: ChatMessage) -> str:
     if error and len(dedupe.words(words)) < _FEWEST_AT_FIRST:
         # The prompt is just `fix` with pasted output below it.
         words = f"{words.rstrip('.!: ')}: {error[1]}"
-    return one_line_text.line(words)
+    return wording.line(words)
 
 
 def _plain(text: str) -> str:
@@ -361,7 +349,7 @@ def _plain(text: str) -> str:
             break
         words = words[polite.end() :]
     words = _TRACE.sub("", words) or words
-    return one_line_text.capital(one_line_text.line(words).removesuffix(" please"))
+    return wording.capital(wording.line(words).removesuffix(" please"))
 
 
 def _without_command(words: str) -> str:

@@ -188,11 +188,7 @@ class _Loop:
         listening = await asyncio.to_thread(import_module, "ctx.page.listening")
         if self._page is None or (self._serving_page and self._serving_page.done()):
             page = listening.PageServer(
-                self._worker.environment,
-                0,
-                self._worker.note_need,
-                self._examine,
-                self._worker.log,
+                self._worker.environment, 0, self._worker.note_need, self._examine, self._worker.log
             )
             self._page = page
             self._serving_page = asyncio.create_task(page.serve())

@@ -15,7 +15,7 @@ from hashlib import blake2b
 from typing import Any
 
 from ctx.capture.steps import Step
-from ctx.synthesis import dedupe, final_message, one_line_text
+from ctx.synthesis import dedupe, final_message, wording
 from ctx.synthesis.by_model import model_answers as stored
 from ctx.synthesis.by_model.model_answers import ModelAnswer
 from ctx.synthesis.by_model.parse_answer import in_one_line
@@ -130,13 +130,11 @@ def _files(said: Mapping[str, Any], shown_by: Sequence[Step]) -> tuple[str, ...]
     """The files that the model named, or those that its steps wrote."""
     named = [path for path in _texts(said, "files") if path]
     written = [step.path for step in shown_by if step.kind == "write"]
-    return one_line_text.distinct(named or written)[:MOST_FILES]
+    return wording.distinct(named or written)[:MOST_FILES]
 
 
 def _symbols(shown_by: Sequence[Step]) -> tuple[str, ...]:
-    return one_line_text.distinct(each.name for step in shown_by for each in step.changes)[
-        :MOST_SYMBOLS
-    ]
+    return wording.distinct(each.name for step in shown_by for each in step.changes)[:MOST_SYMBOLS]
 
 
 def _matches(found: Sequence[Observation], told: Sequence[Observation]) -> dict[str, int]:
@@ -189,11 +187,7 @@ def _marked_as_model(told: Observation) -> Observation:
 def _prepend_shortened(text: str, rest: str) -> str:
     """A text, shortened to the available space, before another that is kept whole."""
     room = LONGEST_TEXT - len(rest) - 1
-    shown = (
-        one_line_text.sentence(one_line_text.shortened(text, room - 1))
-        if room > _LEAST_ROOM
-        else ""
-    )
+    shown = wording.sentence(wording.shortened(text, room - 1)) if room > _LEAST_ROOM else ""
     return f"{shown} {rest}".strip()
 
 
@@ -252,7 +246,7 @@ def _reworded_lines(found: Sequence[str], said: Sequence[str]) -> tuple[str, ...
 def _add_new_lines(found: Sequence[str], said: Sequence[str]) -> tuple[str, ...]:
     """Our lines, and the model's lines that add something."""
     more = [line for line in said if not dedupe.is_repeated(line, found)]
-    return one_line_text.distinct((*found, *more))[: max(_MOST_LINES, len(found))]
+    return wording.distinct((*found, *more))[: max(_MOST_LINES, len(found))]
 
 
 def _shared_words(one: str, other: str) -> int:
@@ -261,7 +255,7 @@ def _shared_words(one: str, other: str) -> int:
 
 def _lines(said: Mapping[str, Any], name: str) -> tuple[str, ...]:
     lines = [in_one_line(line, LONGEST_LINE) for line in _texts(said, name)]
-    return one_line_text.distinct(lines)[:_MOST_LINES]
+    return wording.distinct(lines)[:_MOST_LINES]
 
 
 def _texts(said: object, name: str) -> list[str]:

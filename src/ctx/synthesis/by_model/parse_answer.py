@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from ctx.capture.injected_text import without_injected
 from ctx.capture.private_text import without_private
 from ctx.redaction import redact
-from ctx.synthesis import dedupe, one_line_text
+from ctx.synthesis import dedupe, wording
 from ctx.synthesis.by_model import questions
 from ctx.synthesis.by_model.questions import KINDS, MOST_OBSERVATIONS, SECTIONS, ModelQuestion
 from ctx.synthesis.observations import (
@@ -152,7 +152,7 @@ def in_one_line(text: str, longest: int) -> str:
     """A model's text on one line, without our markup and unprintable characters."""
     told = without_injected(without_private(text[:_LONGEST_FIELD]))
     visible = "".join(each if each.isprintable() else " " for each in told)
-    return one_line_text.shortened(visible, longest)
+    return wording.shortened(visible, longest)
 
 
 def _clean(text: str, longest: int) -> str:

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from ctx.capture.steps import ABOUT_SESSION, Step
 from ctx.llm.protocol import Request
-from ctx.synthesis import dedupe, one_line_text
+from ctx.synthesis import dedupe, wording
 from ctx.synthesis.by_model.step_batches import MOST_TOKENS, StepBatch, indented
 from ctx.synthesis.observations import (
     LONGEST_LINE,
@@ -98,10 +98,7 @@ def batch_question(
     """Asks what is worth keeping of a batch. `asked` is the user's last request before it."""
     before = f"Asked for before:\n{indented(asked.text, _LONGEST_REQUEST)}\n" if asked else ""
     prompt = _prompt("steps").substitute(
-        steps=f"{before}{batch.text}",
-        first=1,
-        last=len(batch.steps),
-        most=MOST_OBSERVATIONS,
+        steps=f"{before}{batch.text}", first=1, last=len(batch.steps), most=MOST_OBSERVATIONS
     )
     ids = tuple(step.id for step in batch.steps)
     request = _request(prompt, voice, _OBSERVATIONS)
@@ -197,11 +194,11 @@ def _request_lines(timeline: Timeline) -> list[str]:
     texts = [said.text for said in timeline.requests]
     if len(texts) > _MOST_REQUESTS:
         texts = texts[: _MOST_REQUESTS // 2] + texts[-_MOST_REQUESTS // 2 :]
-    return [one_line_text.shortened(text, _LONGEST_REQUEST) for text in texts]
+    return [wording.shortened(text, _LONGEST_REQUEST) for text in texts]
 
 
 def _observation_line(told: Observation) -> str:
-    return one_line_text.shortened(f"{told.kind}: {told.title}. {told.text}", _LONGEST_OBSERVATION)
+    return wording.shortened(f"{told.kind}: {told.title}. {told.text}", _LONGEST_OBSERVATION)
 
 
 def _summary_parts(summary: Summary) -> list[str]:
@@ -216,10 +213,7 @@ def _summary_parts(summary: Summary) -> list[str]:
 
 
 def _part(heading: str, lines: Sequence[str]) -> str:
-    told = [
-        indented(one_line_text.shortened(line, _LONGEST_REQUEST), LONGEST_LINE * 3)
-        for line in lines
-    ]
+    told = [indented(wording.shortened(line, _LONGEST_REQUEST), LONGEST_LINE * 3) for line in lines]
     return "\n".join([f"{heading}:", *told]) if told else ""
 
 
@@ -244,12 +238,10 @@ def _own_prompt_tokens() -> int:
 @cache
 def _own_phrases() -> tuple[str, ...]:
     """The sentences of our prompts and their parts."""
-    every = one_line_text.line(
-        " ".join(_prompt(name).template for name in ("begin", "steps", "end"))
-    )
+    every = wording.line(" ".join(_prompt(name).template for name in ("begin", "steps", "end")))
     sentences = _END_OF_SENTENCE.split(every)
     parts = [part for sentence in sentences for part in sentence.split(", ")]
-    return one_line_text.distinct(text for text in (*sentences, *parts) if dedupe.words(text))
+    return wording.distinct(text for text in (*sentences, *parts) if dedupe.words(text))
 
 
 @cache

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ctx.capture.injected_text import without_injected
 from ctx.capture.private_text import without_private
 from ctx.capture.steps import ABOUT_SESSION, Step, StepFinding, outcome_text
-from ctx.synthesis import one_line_text
+from ctx.synthesis import wording
 from ctx.synthesis.failures import is_failing
 from ctx.tokens import estimate
 
@@ -41,11 +41,7 @@ class StepBatch(NamedTuple):
 
 
 def due_batches(
-    steps: Sequence[Step],
-    known: Collection[str],
-    *,
-    is_over: bool,
-    most_tokens: int = MOST_TOKENS,
+    steps: Sequence[Step], known: Collection[str], *, is_over: bool, most_tokens: int = MOST_TOKENS
 ) -> list[StepBatch]:
     """The batches of steps outside `known` that are worth a question."""
     waiting = [step for step in steps if step.id not in known and step.kind not in ABOUT_SESSION]
@@ -162,7 +158,7 @@ def _lines(text: str, longest: int) -> list[str]:
 
 
 def _line(text: str, longest: int) -> str:
-    return one_line_text.shortened(_plain(text[: 4 * longest]), longest)
+    return wording.shortened(_plain(text[: 4 * longest]), longest)
 
 
 def _plain(text: str) -> str:
