@@ -29,6 +29,7 @@ from ctx.workspace import Environment, Workspace
 
 if TYPE_CHECKING:
     from ctx.code.index_check import RefreshCounts, SourceTree
+    from ctx.config.resolve import Config
 
 _WAIT_SECONDS = 2.0
 _PATIENT_SECONDS = 600.0
@@ -147,13 +148,7 @@ class Codebase(NamedTuple):
 
 def codebase_of(workspace: Workspace) -> Codebase:
     """The code of a project that is open already."""
-    config = workspace.config
-    return Codebase(
-        workspace.project.code,
-        "",
-        tuple(config.texts("ingestion.ignore_globs")),
-        min(config.integer("ingestion.max_file_bytes"), LARGEST_FILE),
-    )
+    return _codebase(workspace.project.code, "", workspace.config)
 
 
 def codebase_at(environment: Environment) -> Codebase:
@@ -171,13 +166,15 @@ def codebase_at(environment: Environment) -> Codebase:
         environment.overrides,
     )
     inside = os.path.relpath(os.path.realpath(environment.folder), place.root)
-    return Codebase(
-        place,
-        "" if inside == "." else inside,
-        tuple(config.texts("ingestion.ignore_globs")),
-        min(config.integer("ingestion.max_file_bytes"), LARGEST_FILE),
-        user_store,
-    )
+    return _codebase(place, "" if inside == "." else inside, config, user_store)
+
+
+def _codebase(
+    place: CodePlace, folder: str, config: "Config", user_store: UserStore | None = None
+) -> Codebase:
+    globs = tuple(config.texts("ingestion.ignore_globs"))
+    max_bytes = min(config.integer("ingestion.max_file_bytes"), LARGEST_FILE)
+    return Codebase(place, folder, globs, max_bytes, user_store)
 
 
 def open_refreshed(codebase: Codebase, tick: clock.Tick = clock.no_tick) -> OpenIndex:
@@ -262,14 +259,9 @@ def rebuild(codebase: Codebase, tick: clock.Tick) -> IndexReport:
 
 
 def status(codebase: Codebase, opened: OpenIndex) -> IndexStatus:
-    path = codebase.place.database
-    return IndexStatus(
-        codebase.place.root,
-        path,
-        _bytes(path),
-        coverage.measure(opened.code.connection),
-        opened.age,
-    )
+    root, path = codebase.place.root, codebase.place.database
+    known = coverage.measure(opened.code.connection)
+    return IndexStatus(root, path, _bytes(path), known, opened.age)
 
 
 def _refresh_all(codebase: Codebase, tick: clock.Tick) -> "RefreshCounts":
@@ -282,15 +274,17 @@ def _refresh_all(codebase: Codebase, tick: clock.Tick) -> "RefreshCounts":
     def following(done: int, total: int) -> None:
         tick(4 * total + done, 5 * total)
 
-    try:
-        open_refreshed = _refresh(codebase, reading, None)
+    def attempt() -> "RefreshCounts":
+        counts = _refresh(codebase, reading, None)
         followed = build.follow(codebase.files, tick=following)
+        return counts._replace(resolved=counts.resolved + followed)
+
+    try:
+        return attempt()
     except IndexCorrupt:
         # Includes damage that only shows while names are resolved.
         _remove(codebase.place.database)
-        open_refreshed = _refresh(codebase, reading, None)
-        followed = build.follow(codebase.files, tick=following)
-    return open_refreshed._replace(resolved=open_refreshed.resolved + followed)
+        return attempt()
 
 
 def _refresh(
@@ -308,14 +302,16 @@ def _refresh(
                 return counts
     from ctx.code import build
 
-    try:
+    def attempt() -> "RefreshCounts":
         with explain_errors(files.database, IndexCorrupt):
             return build.refresh(files, tick, chosen=chosen, listing=listing)
+
+    try:
+        return attempt()
     except IndexCorrupt:
         # The index is derived data: a damaged one is rebuilt.
         _remove(files.database)
-        with explain_errors(files.database, IndexCorrupt):
-            return build.refresh(files, tick, chosen=chosen, listing=listing)
+        return attempt()
 
 
 def read_history(codebase: Codebase, tick: clock.Tick, wait_seconds: float) -> None:
@@ -388,30 +384,17 @@ def _open(codebase: Codebase, state: State, tick: clock.Tick = clock.no_tick) ->
 def _open_index(
     codebase: Codebase, code: Code, state: State, follower: _ResolveOnDemand
 ) -> OpenIndex:
-    return OpenIndex(
-        code,
-        IndexAge(coverage.refreshed_at(code.connection), state),
-        codebase.place.root,
-        codebase.folder,
-        follower,
-    )
+    age = IndexAge(coverage.refreshed_at(code.connection), state)
+    return OpenIndex(code, age, codebase.place.root, codebase.folder, follower)
 
 
 def _report(codebase: Codebase, done: "RefreshCounts") -> IndexReport:
     path = codebase.place.database
     with _open(codebase, "fresh") as opened:
         known = coverage.measure(opened.code.connection)
-    return IndexReport(
-        codebase.place.root,
-        path,
-        _bytes(path),
-        done.added,
-        done.changed,
-        done.removed,
-        done.resolved,
-        done.left_out,
-        known,
-    )
+    read = done.added, done.changed, done.removed, done.resolved
+    root = codebase.place.root
+    return IndexReport(root, path, _bytes(path), *read, done.left_out, known)
 
 
 def _bytes(path: str) -> int:
