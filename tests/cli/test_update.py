@@ -12,8 +12,8 @@ def node(ctx: Ctx, node_id: str) -> Any:
 
 
 def test_a_node_is_shown_whole(ctx: Ctx, add: Add) -> None:
-    node_id = add("--type=decision", "--tag=a:b", "--meta=rationale=cheap", "Line one\n  line two")
-    ran = ctx("show", node_id)
+    words = ["--type=decision", "--tag=a:b", "--meta=rationale=cheap", "--summary=Two lines"]
+    ran = ctx("show", add(*words, "Line one\n  line two"))
     times = re.sub(r"\d{4}-\S+Z \(\d s\)", "TIME (0 s)", ran.out)
     assert re.sub(r"[0-9A-Z]{26}", "ID", times) == (
         "decision ID\n"
@@ -21,6 +21,7 @@ def test_a_node_is_shown_whole(ctx: Ctx, add: Add) -> None:
         "  tags            a:b\n"
         "  created         TIME (0 s)\n"
         "  tokens          6\n"
+        "  summary         Two lines\n"
         "  meta rationale  cheap\n"
         "\n"
         "Line one\n  line two\n"
