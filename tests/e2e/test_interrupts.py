@@ -37,11 +37,12 @@ def interrupt_user_store(
     folder: Path,
     counts: tuple[int, int],
     chance: random.Random,
+    step: int = 1,
 ) -> tuple[int, int]:
     """Interrupt each command at some of its operations, and at some of its calls; how often
     nothing and how often everything was stored."""
     undone = done = 0
-    for name, command in effort.share(list(used_store.commands().items()), 2):
+    for name, command in list(used_store.commands().items())[::step]:
         path = copy_of(used_store, folder)
         before = state(path)
         words = [*command, "--db", str(path)]
@@ -78,7 +79,7 @@ def test_an_interrupted_command_is_done_or_not_done(
 ) -> None:
     counts = OPERATIONS, CALLS
     undone, done = interrupt_user_store(
-        used_store, forked, tmp_path / "copy", counts, random.Random(3)
+        used_store, forked, tmp_path / "copy", counts, random.Random(3), effort.every(2)
     )
     assert min(undone, done) > 10
 
