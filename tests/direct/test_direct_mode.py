@@ -218,17 +218,6 @@ def test_problems_with_a_server_are_explained_without_the_password(
                 assert "Traceback" not in ran.err
 
 
-def test_a_member_may_not_prepare_a_server(
-    ctx: Ctx, postgres: PostgresServer, database: str, container: Container
-) -> None:
-    container("cleo", "list")
-    with postgres.connect() as connection:
-        connection.execute(f"CREATE DATABASE {database}_other".encode())
-    ran = ctx("--db", postgres.url("cleo", f"{database}_other"), "list")
-    assert ran.code == 1
-    assert "The database is not prepared for ctx" in ran.err
-
-
 def test_a_cut_connection_loses_nothing(
     postgres: PostgresServer, team: str, container: Container
 ) -> None:

@@ -352,26 +352,19 @@ def test_older_versions_work_until_the_server_needs_a_newer_one(
             team_schema.prepare(connection)
 
 
-def test_who_may_not_create_a_schema_is_told_whom_to_ask(
-    postgres: PostgresServer, team: str
-) -> None:
+def test_who_may_not_use_a_server_is_told_why(postgres: PostgresServer, team: str) -> None:
     with postgres.connect() as connection:
         connection.execute(f"CREATE DATABASE empty_{team}".encode())
-    with (
-        closing(TeamTarget(postgres.url("anna", f"empty_{team}"))) as target,
-        pytest.raises(SyncFailure, match="not prepared"),
-    ):
-        target.listing()
-
-
-def test_a_stranger_is_refused(postgres: PostgresServer, team: str) -> None:
-    with postgres.connect() as connection:
         connection.execute(f"CREATE ROLE stranger_{team} LOGIN".encode())
-    with (
-        closing(TeamTarget(postgres.url(f"stranger_{team}", team))) as target,
-        pytest.raises(SyncFailure, match="not a member"),
+    for person, database, reason in (
+        ("anna", f"empty_{team}", "not prepared"),
+        (f"stranger_{team}", team, "not a member"),
     ):
-        target.listing()
+        with (
+            closing(TeamTarget(postgres.url(person, database))) as target,
+            pytest.raises(SyncFailure, match=reason),
+        ):
+            target.listing()
 
 
 # TLS

@@ -94,7 +94,7 @@ def salvage(path: str) -> Iterator[Salvage]:
         # Inserting a row must do nothing else. An index reads JSON, which may be damaged.
         for kind, name in rows.execute(
             "SELECT type, name FROM sqlite_master WHERE type = 'trigger'"
-            " OR type = 'index' AND sql NOT LIKE '%UNIQUE%'"
+            " OR type = 'index' AND tbl_name <> 'records' AND sql NOT LIKE '%UNIQUE%'"
         ).fetchall():
             rows.execute(f"DROP {kind} {name}")
         found = Salvage(rows)
