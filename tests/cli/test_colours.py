@@ -13,7 +13,7 @@ from ctx.cli.terminal import KINDS, colour_text
 from ctx.errors import NotAProject
 from ctx.memory.model import NODE_TYPES
 from tests.cli.test_output import Terminal
-from tests.e2e.terminals import on_a_terminal
+from tests.e2e.terminals import Running
 
 BLOCKS: list[Block] = [
     Line("Nodes", "heading"),
@@ -85,17 +85,16 @@ def test_every_node_type_has_one_of_the_basic_colours() -> None:
 
 def seen_by_a_terminal(folder: Path, *words: str, **environment: str) -> str:
     """What the program itself writes to a terminal, on stdout and stderr."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("NO_COLOR", raising=False)
-        for name, value in {"TERM": "xterm", **environment}.items():
-            patch.setenv(name, value)
-        return on_a_terminal([*words], folder).replace("\r\n", "\n")
+    variables = {"TERM": "xterm", "NO_COLOR": "", **environment}
+    running = Running(*words, on_terminal=True, folder=folder, **variables)
+    running.end()
+    return running.shown
 
 
 def test_the_surroundings_decide(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bare = "error E011: There is no command 'frobnicate'.\n  `ctx help --all` lists them.\n"
     coloured = bare.replace("error E011:", "\x1b[1;31merror E011:\x1b[0m")
-    assert seen_by_a_terminal(folder, "frobnicate", NO_COLOR="") == coloured
+    assert seen_by_a_terminal(folder, "frobnicate") == coloured
     assert seen_by_a_terminal(folder, "frobnicate", NO_COLOR="0") == bare
     assert seen_by_a_terminal(folder, "frobnicate", TERM="dumb") == bare
     # A table has headings on a terminal.
