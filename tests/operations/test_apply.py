@@ -222,7 +222,7 @@ HAPPENING = st.sampled_from(
 )
 
 
-@settings(max_examples=effort.times(20), deadline=None, derandomize=True)
+@settings(max_examples=effort.times(12), deadline=None, derandomize=True)
 @given(st.lists(HAPPENING, min_size=1, max_size=9))
 @example(["one late", "apply", "stop again", "apply", "write", "stop again"])
 @example(["twice late", "apply", "write", "stop again", "apply", "stop again"])
