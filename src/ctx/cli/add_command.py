@@ -77,7 +77,11 @@ def render(kept: AddCommandResult) -> list[Block]:
     how = kept.node.content.partition("\n")[0]
     blocks: list[Block] = [Line(f"Added: {kept.short_id} {how}{tags}")]
     errors = [each.line for each in kept.diagnostics if each.severity == "error"]
-    blocks += [Line(f"  {cut(line, _LONGEST_SHOWN)}") for line in errors[:_MOST_SHOWN]]
+    # What fits keeps the two spaces after its place.
+    blocks += [
+        Line(f"  {line if len(line) <= _LONGEST_SHOWN else cut(line, _LONGEST_SHOWN)}")
+        for line in errors[:_MOST_SHOWN]
+    ]
     if len(errors) > _MOST_SHOWN:
         blocks.append(Line(f"  and {count(len(errors) - _MOST_SHOWN, 'more error')}"))
     if kept.cut:
