@@ -9,7 +9,11 @@ import pytest
 from ctx.agents.claude_code.hooks import ClaudeHooks
 from ctx.agents.codex.hooks import CodexHooks
 from ctx.agents.gemini.hooks import GeminiHooks
-from ctx.agents.known_hosts import session_in_call, session_in_environment
+from ctx.agents.known_hosts import (
+    session_in_call,
+    session_in_environment,
+    without_sessions,
+)
 from ctx.agents.runtime import hook
 from ctx.agents.runtime.hook import Hook
 from ctx.agents.runtime.host_hooks import HostHooks
@@ -65,6 +69,20 @@ def test_gemini_gets_its_context_without_a_hook_at_the_start(place: Place) -> No
     host = GeminiHooks()
     assert "Builds run on Mondays." in place.run(host, "prompt-submit", prompt="Hello.")
     assert "Mondays" not in place.run(host, "prompt-submit", prompt="And then?")
+
+
+def test_a_worker_gets_what_applies_to_all_sessions() -> None:
+    kept = "CLAUDE_CONFIG_DIR CODEX_HOME COPILOT_HOME GEMINI_CLI_HOME GEMINI_API_KEY QWEN_HOME PATH"
+    dropped = "CLAUDECODE CODEX_CI COPILOT_CLI GEMINI_SESSION_ID OPENCODE_PID QWEN_PROJECT_DIR"
+    given = dict.fromkeys(f"{kept} {dropped} CLAUDE_PROJECT_DIR".split(), "x")
+    assert set(without_sessions(given)) == set(kept.split())
+
+
+def test_a_response_that_is_given_by_hand_counts() -> None:
+    payload = json.dumps({"session_id": "one", "response": "Said before."}).encode()
+    session, changed = CodexHooks().with_response(payload, "other", "/work", "Now.")
+    fields = {"session_id": "one", "cwd": "/work", "response": "Now."}
+    assert (session, json.loads(changed)) == ("one", fields)
 
 
 # The session of a call of the MCP server

@@ -213,6 +213,8 @@ def test_the_skill_is_removed_completely(place: Path) -> None:
     skill.write(str(place))
     (place / "SKILL.md").write_text(older(PAGES["SKILL.md"]))
     (place / "gone.md").write_text(older("A page that there was once.\n"))
+    assert skill.remove(str(place), force=False, dry_run=True) == "removed"
+    assert "gone.md" in contents(place)
     assert skill.remove(str(place), force=False) == "removed"
     assert not place.parent.exists()
 

@@ -183,6 +183,7 @@ def test_work_of_subagents_is_theirs(client: CopilotSession) -> None:
     client.line("assistant.message", "agent-1", messageId="m", content="I searched.")
     (event,) = Copilot.transcripts.events(str(client.path), 0).events
     assert (event.agent, event.branch, event.folder) == ("agent-1", "main", client.project)
+    assert event.transcript == str(client.path)
     assert (
         Copilot.transcripts.last_turn(str(client.path), None, time.monotonic() + 300).messages == ()
     )
@@ -306,7 +307,8 @@ def test_a_damaged_transcript_is_read_as_far_as_possible(client: CopilotSession)
 
 
 def test_a_transcript_shows_that_a_hook_answered(client: CopilotSession) -> None:
-    assert not Copilot.transcripts.shows_hook(str(client.path))
-    output = {"additionalContext": "<!-- ctx: 1 nodes, 9 tokens -->"}
-    client.line("hook.end", hookType="sessionStart", success=True, output=output)
+    for text in ("Of another program.", "<!-- ctx: 1 nodes, 9 tokens -->"):
+        assert not Copilot.transcripts.shows_hook(str(client.path))
+        output = {"additionalContext": text}
+        client.line("hook.end", hookType="sessionStart", success=True, output=output)
     assert Copilot.transcripts.shows_hook(str(client.path))

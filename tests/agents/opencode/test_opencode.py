@@ -167,6 +167,15 @@ def test_a_reading_ends_before_a_part_that_still_changes(client: OpenCodeSession
     assert later.next_offset == TRANSCRIPTS.stamp(client.name).size
 
 
+def test_parts_of_the_same_time_are_read_together(client: OpenCodeSession) -> None:
+    client.message("user")
+    for text in ("One.", "Two.", "Three."):
+        client.part(type="text", text=text)
+        client.now_ms -= 10
+    found = TRANSCRIPTS.events(client.name, 0, most=1).events
+    assert [event.text for event in found] == ["One.", "Two.", "Three."]
+
+
 def test_work_of_subagents_belongs_to_the_session(client: OpenCodeSession) -> None:
     client.prompt("Go on.")
     child = client.subagent("ses_child")

@@ -206,6 +206,7 @@ def test_a_transcript_shows_that_a_hook_answered(client: QwenSession) -> None:
     assert Qwen.transcripts.shows_hook(str(client.path))
     (_, prompt) = Qwen.transcripts.events(str(client.path), 0).events
     assert (prompt.text, prompt.branch) == ("Go on.", "main")
+    assert prompt.transcript == str(client.path)
     turn = Qwen.transcripts.last_turn(str(client.path), None, time.monotonic() + 300)
     assert turn.messages == ()
 
