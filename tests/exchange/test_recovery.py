@@ -187,6 +187,15 @@ def test_tables_are_rebuilt_from_records(path: Path) -> None:
     assert everything(new)[:2] == before[:2]
 
 
+def test_an_invalid_row_without_a_record_is_lost(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        tag = connection.execute("SELECT node_id, tag FROM tags LIMIT 1").fetchone()
+        connection.execute("DELETE FROM records WHERE subject = ? AND key = ?", tag)
+        connection.execute("UPDATE tags SET created_at = 'then' WHERE node_id = ? AND tag = ?", tag)
+    told, _ = recovered(path)
+    assert (told.from_tables, told.lost_tags) == (0, 1)
+
+
 def test_losses_are_reported(path: Path) -> None:
     with closing(user_store.open_for_reading(str(path))) as connection:
         nodes = {row[0] for row in connection.execute("SELECT id FROM nodes")}
@@ -299,6 +308,7 @@ def test_the_output_of_the_program_only_adds_valid_rows(
         INSERT INTO nodes(id) VALUES (1); DELETE FROM nodes;
         INSERT OR IGNORE {columns} VALUES (NULL, '{ids[0]}', 1, '{ids[0]}', {kind}, 'x:\', '{{}}');
         INSERT OR IGNORE {columns} VALUES (NULL, '{ids[1]}', 1, '{ids[1]}', {kind}, 'x:y', '{{');
+        INSERT OR IGNORE {columns} SELECT NULL, '{ids[2]}', 1, '{ids[2]}', {kind}, 'x:y', '{{}}';
         INSERT OR IGNORE {columns} VALUES (NULL, '{ids[2]}', 1, '{ids[2]}', {kind},
         INSERT OR IGNORE {columns} VALUES (NULL, '{ids[3]}', 1, '{ids[3]}', {kind}, 'x:y', '{{}}');
     """
