@@ -202,6 +202,12 @@ def test_outdated_hooks_are_a_warning(machine: Machine) -> None:
         ((state, seen, advice),) = machine.told("hooks")
         assert (state, advice) == ("warning", "`ctx install` updates them.")
         assert seen == f"{machine.settings} has hooks that differ from those of this ctx."
+    twice = users("2.1.325")
+    twice["Stop"]["hooks"] *= 2
+    outdated = machine.settings.read_text()
+    register(machine.settings, twice)
+    assert machine.states("hooks") == ["warning"]
+    machine.settings.write_text(outdated)
     fine, (state, seen, advice) = machine.told("hooks run")
     assert (fine[0], state) == ("ok", "problem")
     assert seen.startswith("stop: it does nothing.")
