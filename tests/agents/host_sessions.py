@@ -35,7 +35,9 @@ class HostSession:
 
     def hook(self, word: str, payload: dict[str, Any]) -> bytes:
         variables = {"CTX_HOME": self.home, "CTX_WORKER_AUTOSTART": "0"}
-        running = Hook(word, [], variables, known_hosts.hooks_of(self.host))
+        hooks = known_hosts.hooks_of(self.host)
+        assert hooks is not None
+        running = Hook(word, [], variables, hooks)
         data = json.dumps(payload).encode()
         with nothing_started():
             return hook.answer(running, lambda: data)

@@ -67,6 +67,7 @@ def test_hooks_survive_any_input(
     home = str(surroundings / ".ctx")
     variables = {"HOME": str(surroundings), "CTX_HOME": home, "CTX_WORKER_AUTOSTART": "0"}
     hooks = known_hosts.hooks_of(host)
+    assert hooks is not None
     seed = SEED + list(FIELDS).index(host)
     for said in islice(Inputs(seed, spool.EVENTS[word], repo), COUNT):
         for old, new in FIELDS[host].items():

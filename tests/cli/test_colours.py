@@ -86,7 +86,7 @@ def test_every_node_type_has_one_of_the_basic_colours() -> None:
 def seen_by_a_terminal(folder: Path, *words: str, **environment: str) -> str:
     """What the program itself writes to a terminal, on stdout and stderr."""
     variables = {"TERM": "xterm", "NO_COLOR": "", **environment}
-    running = Running(*words, on_terminal=True, folder=folder, **variables)
+    running = Running(*words, on_terminal=True, folder=folder, **variables)  # type: ignore[arg-type]
     running.end()
     return running.shown
 

@@ -89,8 +89,8 @@ def test_hooks_and_transcripts_are_read(world: World) -> None:
     world.hook("post-tool-use", did="shell", ref="r1", what="make", came="no rule", code=2)
     edited = str(world.folder / "a.py")
     world.hook("post-tool-use", did="edit", ref="r2", file=edited, old="a = 1\n", new="a = 2\n")
-    done = world.apply()
-    assert (done.events, done.refused) == (3, ())
+    applied = world.apply()
+    assert (applied.events, applied.refused) == (3, ())
     world.write(by="agent", words="The build has no rule.")
     assert reconcile.reconcile(world.memory, world.home, CHAT) == 1
     assert reconcile.reconcile(world.memory, world.home, CHAT) == 0
