@@ -178,3 +178,14 @@ def _keys(page: Page) -> None:
     expect(page.get_by_role("heading", level=1)).to_contain_text("open decisions")
     press(page, "g", "n")
     expect(page.get_by_role("heading", name="What a session here gets")).to_be_visible()
+
+
+def test_a_page_hears_of_changes_before_it_listened(repo: Path, ctx: Ctx) -> None:
+    with Served(repo) as served, FormVisitor(served) as visitor:
+        shown = visitor.get("/now").text
+        live = shown.partition('data-live="../../')[2].partition('"')[0]
+        ctx("add", "--type=fact", "Something quite new")
+        with visitor.client.stream("GET", live) as stream:
+            received = stream.iter_text()
+            assert next(received) == ": listening\n\n"
+            assert next(received).startswith("event: changed")

@@ -15,7 +15,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ctx.errors import CtxError, UsageError
-from ctx.page import access, rendering
+from ctx.page import access, live_updates, rendering
 from ctx.page.access import Access, BrowserSession, Gate, Refusal
 from ctx.page.api import api_routes
 from ctx.page.api_handlers import ENDPOINTS
@@ -60,8 +60,9 @@ def page_app(services: PageServices) -> ASGIApp:
 
             def work() -> Response:
                 place = services.places.find(request.path_params["place"])
+                environment = services.environment._replace(folder=place.folder)
                 asked = PageRequest(
-                    services.environment._replace(folder=place.folder),
+                    environment,
                     place,
                     request.path_params,
                     dict(request.query_params),
@@ -70,6 +71,7 @@ def page_app(services: PageServices) -> ASGIApp:
                     request.scope["root"],
                     _here(request, place),
                     doctor=services.doctor,
+                    stamp=live_updates.stamp(environment),
                 )
                 # A page that reads itself again replaces only its main part.
                 is_shown = request.method == "GET" and "x-refresh" not in request.headers
@@ -95,7 +97,8 @@ def page_app(services: PageServices) -> ASGIApp:
         def is_open() -> bool:
             return browser is None or services.access.is_open(browser)
 
-        stream = services.listeners.stream(environment, is_open)
+        since = request.query_params.get("since") or live_updates.stamp(environment)
+        stream = services.listeners.stream(environment, since, is_open)
         return StreamingResponse(stream, media_type="text/event-stream")
 
     routes = [
@@ -168,6 +171,7 @@ def _frame(services: PageServices, request: PageRequest, page: HtmlPage) -> Mapp
         "navigation": NAVIGATION,
         "csrf": browser.csrf if browser else "",
         "channel": browser.channel if browser else "",
+        "stamp": request.stamp,
     }
 
 

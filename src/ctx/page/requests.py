@@ -39,6 +39,8 @@ class PageRequest(NamedTuple):
     """The ETag that a program expects."""
     doctor: DoctorRuns | None = None
     """None if the server cannot run it."""
+    stamp: str = ""
+    """What the memory was before it was read, for the updates of the page."""
 
     @property
     def base(self) -> str:
