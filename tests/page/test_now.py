@@ -182,8 +182,7 @@ def _keys(page: Page) -> None:
 
 def test_a_page_hears_of_changes_before_it_listened(repo: Path, ctx: Ctx) -> None:
     with Served(repo) as served, FormVisitor(served) as visitor:
-        shown = visitor.get("/now").text
-        live = shown.partition('data-live="../../')[2].partition('"')[0]
+        live = visitor.get("/now").text.partition('data-live="../../')[2].partition('"')[0]
         ctx("add", "--type=fact", "Something quite new")
         with visitor.client.stream("GET", live) as stream:
             received = stream.iter_text()
