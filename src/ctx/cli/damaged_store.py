@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 from ctx import layout
 from ctx.errors import CtxError, DatabaseFailure
 from ctx.sqlite import truth
-from ctx.sqlite.connection import error_code, integrity_problems
+from ctx.sqlite.connection import DAMAGE, error_code, integrity_problems
 
 if TYPE_CHECKING:
     from ctx.cli.output import Output
     from ctx.cli.settings import Settings
 
-_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 # These commands examine or replace the store themselves, or run without a person.
 _WITHOUT = frozenset({"store", "restore", "doctor", "hook", "worker"})
 
@@ -47,7 +46,7 @@ def _reports_damage(error: CtxError) -> bool:
     return (
         isinstance(error, DatabaseFailure)
         and isinstance(cause, sqlite3.DatabaseError)
-        and error_code(cause) in _DAMAGE
+        and error_code(cause) in DAMAGE
     )
 
 
@@ -57,6 +56,6 @@ def _is_damaged(path: str) -> bool:
         with closing(truth.connect_for_reading(path)) as connection:
             return bool(integrity_problems(connection))
     except sqlite3.DatabaseError as error:
-        return error_code(error) in _DAMAGE
+        return error_code(error) in DAMAGE
     except (CtxError, OSError, UnicodeDecodeError):
         return False

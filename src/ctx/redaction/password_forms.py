@@ -79,13 +79,9 @@ def find(page: Page) -> Iterator[SecretSpan]:
         at = page.raw.find(sign)
         while at >= 0:
             start = max(0, at - _BEFORE)
-            if sign != b" / " or _has_login(lower[start:at]):
+            if sign != b" / " or any(word in lower[start:at] for word in _LOGIN_WORDS):
                 yield from _search(page, pattern, start, at + _AFTER)
             at = page.raw.find(sign, at + len(sign))
-
-
-def _has_login(before: bytes) -> bool:
-    return any(word in before for word in _LOGIN_WORDS)
 
 
 def _search(page: Page, pattern: str, start: int, end: int) -> Iterator[SecretSpan]:

@@ -110,6 +110,9 @@ def error_code(error: sqlite3.Error) -> int:
     return int(getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)) & 0xFF
 
 
+DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_TOOBIG)
+"""Error codes that SQLite has for a damaged file."""
+
 _RECOVER = "`ctx store recover` saves what can still be read, and keeps the damaged file."
 
 

@@ -18,6 +18,7 @@ from sqlite3 import Connection
 from ctx import clock, disk, interrupts
 from ctx.errors import DatabaseFailure
 from ctx.sqlite.connection import (
+    DAMAGE,
     IMMUTABLE,
     connect,
     error_code,
@@ -97,7 +98,7 @@ def can_be_opened(path: str) -> bool:
         # SQLite's message quotes a damaged name.
         return False
     except sqlite3.DatabaseError as error:
-        if error_code(error) in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+        if error_code(error) in DAMAGE:
             return False
         raise
 
