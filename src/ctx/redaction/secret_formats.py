@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ctx.redaction.entropy import is_placeholder, is_random, is_varied, wordiness
-from ctx.redaction.scan_text import Page, SecretSpan
+from ctx.redaction.scan_text import Page, SecretSpan, compiled
 
 RANK = 0
 
@@ -54,10 +54,10 @@ def read_formats() -> Iterator[Format]:
                 yield Format(rule, literal.encode(), int(place[1]) if place else 0, pattern)
 
 
-def read_lines() -> Iterator[str]:
-    for line in Path(__file__).with_name("formats.txt").read_text("ascii").splitlines():
-        if line and not line.startswith("#"):
-            yield line
+@cache
+def read_lines() -> list[str]:
+    text = Path(__file__).with_name("formats.txt").read_text("ascii")
+    return [line for line in text.splitlines() if line and not line.startswith("#")]
 
 
 # A value may follow an escaped line end (`\nghp_…`) or a percent-encoded sign (`%3Dghp_…`).
@@ -84,7 +84,7 @@ def find(page: Page) -> Iterator[SecretSpan]:
 
 
 def _find_format(page: Page, format_: Format, places: Iterable[int]) -> Iterator[SecretSpan]:
-    match = re.compile(_START + format_.pattern + _STOP, re.ASCII).match
+    match = compiled(_START + format_.pattern + _STOP).match
     done = 0
     for at in places:
         if at >= max(format_.lead, done) and (m := match(page.text, at - format_.lead)):

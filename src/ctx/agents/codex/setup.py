@@ -67,9 +67,8 @@ class CodexSetup(HostSetup):
         )
 
     def sample_payload(self, word: str, folder: str) -> Mapping[str, Any]:
-        event = next(spec.event for spec in self.hooks if spec.word == word)
         return payloads.sample(
-            event, folder, tool_input={"command": f"*** Update File: {EDITED}\n"}
+            self.event_of(word), folder, tool_input={"command": f"*** Update File: {EDITED}\n"}
         )
 
     def notes(self, machine: Machine) -> Iterator[str]:

@@ -41,9 +41,8 @@ class GeminiSetup(HostSetup):
         return os.path.join(self.folder(machine), "settings.json")
 
     def sample_payload(self, word: str, folder: str) -> Mapping[str, Any]:
-        event = next(spec.event for spec in self.hooks if spec.word == word)
         return payloads.sample(
-            event, folder, prompt_response="", timestamp="2026-01-01T00:00:00.000Z"
+            self.event_of(word), folder, prompt_response="", timestamp="2026-01-01T00:00:00.000Z"
         )
 
     def notes(self, machine: Machine) -> Iterator[str]:

@@ -109,6 +109,10 @@ class HostSetup(ABC):
     def is_ours(self, command: str) -> bool:
         return self.word_of(command) is not None
 
+    def event_of(self, word: str) -> str:
+        """What the host calls the event of a hook."""
+        return next(spec.event for spec in self.hooks if spec.word == word)
+
     def hook_commands(self) -> Mapping[str, str]:
         """The command line of each hook, by the word that it runs. Empty: the host has no hooks."""
         return {spec.word: self.command(spec.word) for spec in self.hooks}

@@ -32,9 +32,8 @@ class QwenSetup(HostSetup):
         )
 
     def sample_payload(self, word: str, folder: str) -> Mapping[str, Any]:
-        event = next(spec.event for spec in self.hooks if spec.word == word)
         # Without a text, the hook does nothing.
-        return payloads.sample(event, folder, prompt="ctx install")
+        return payloads.sample(self.event_of(word), folder, prompt="ctx install")
 
 
 SETUP = QwenSetup()
