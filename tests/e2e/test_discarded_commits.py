@@ -173,6 +173,19 @@ def test_a_removed_commit_can_be_given_up(based: Path, ctx: Ctx) -> None:
     assert facts(ctx) == {"Base.", "One.", "Two."}
 
 
+def test_an_amended_commit_is_recovered_with_what_git_had_of_it(based: Path, ctx: Ctx) -> None:
+    keep(ctx, "One.")
+    assert ctx("gc", "--aggressive").code == 0
+    assert ctx("-q", "add", "--type", "fact", "Two.").code == 0
+    assert ctx("commit", "--amend", "-m", "Both").code == 0
+    git("add", "-A")
+    git("reset", "-q", "--hard", "HEAD~1")
+    assert "a head again" in recover(ctx).out
+    shutil.rmtree(based / ".git/ctx/main/index")
+    assert facts(ctx) == {"Base.", "One.", "Two."}
+    assert ctx("debug", "verify").code == 0
+
+
 def reset_what_was_added() -> None:
     git("add", "-A")
     git("reset", "-q", "--hard")

@@ -6,10 +6,12 @@ for garbage collection: it cannot miss a field.
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 
+from ctx.errors import CtxError
 from ctx.ids import ObjectId
 from ctx.objects import codec
-from ctx.objects.object_store import Kind, Object
+from ctx.objects.object_store import Kind, Object, Reader, decode, read_typed
 from ctx.objects.object_types import (
     CodeSnapshot,
     Commit,
@@ -51,6 +53,27 @@ def required_ids(value: Typed | codec.UnknownObject | None) -> Iterator[ObjectId
                 yield from (id for id in texts if id is not None)
         case _:
             return
+
+
+def added_ids(reader: Reader, commit: ObjectId) -> set[ObjectId]:
+    """What a commit requires and its parents do not, and the commit itself."""
+    added = _required_by(reader, commit)
+    for parent in read_typed(reader, commit, Commit).parents:
+        # A parent beyond a boundary leaves more than necessary.
+        with suppress(CtxError):
+            added -= _required_by(reader, parent)
+    return added
+
+
+def _required_by(reader: Reader, commit: ObjectId) -> set[ObjectId]:
+    found: set[ObjectId] = set()
+    waiting = [commit]
+    while waiting:
+        id = waiting.pop()
+        if id not in found:
+            found.add(id)
+            waiting += required_ids(decode(reader.read(id)))
+    return found
 
 
 def referenced_ids(stored: Object) -> set[ObjectId]:

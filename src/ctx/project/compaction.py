@@ -25,7 +25,7 @@ from ctx.narrative import (
     narrative_scan,
     narrative_snapshots,
 )
-from ctx.objects import codec, commits, gc, refs, trees
+from ctx.objects import codec, commits, gc, references, refs, trees
 from ctx.objects.commits import Head, WorkStep
 from ctx.objects.object_store import DAMAGE, Object, decode, typed
 from ctx.objects.object_types import Commit, NarrativeRef, RecordBatch
@@ -142,7 +142,8 @@ def commit(
         contents = [document.content for document in kept if document.changed]
         survey = tool_snapshots.objects_for_commit(repository, staged.survey, head_ids)
         old = [*files.values(), *staged.blobs, *staged.reports.texts, *flushed, *survey]
-        _keep_all(repository, old, [*contents, *objects, *new_trees, made], head_ids)
+        new = [*contents, *objects, *new_trees, made]
+        _keep_all(repository, old, new, head_ids, amended)
         _give(repository, made.id, amended, objects, entry)
         # Besides its parents, the commit replaces heads that are ancestors of others.
         overtaken = set(repository.named_heads()).difference(head_ids)
@@ -382,13 +383,18 @@ def _keep_all(
     staged: Sequence[ObjectId],
     new: Sequence[Object],
     heads: Sequence[ObjectId],
+    amended: Head | None,
 ) -> None:
     """Write everything that a commit needs to the objects: staged and new objects."""
     _keep_blobs(repository, staged, heads)
     _keep(repository, new, heads)
     if repository.project.checkout is not None:
         # Until they are added, `git clean` removes these files, so a copy is kept.
-        brought = [*staged, *(object_.id for object_ in new)]
+        brought = {*staged, *(object_.id for object_ in new)}
+        if amended is not None:
+            # git has these too, until it drops the git commit with the amended one.
+            with contextlib.suppress(ObjectNotFound, *DAMAGE):
+                brought |= references.added_ids(repository.objects, amended.id) - {amended.id}
         repository.staged.name_too(brought, repository.objects)
 
 
