@@ -209,6 +209,13 @@ def render_add(added: SyncAddResult) -> list[Block]:
     blocks: list[Block] = [Line(f"{verb} {added.name}: {what} {from_home(added.place)}, {how}.")]
     if added.batches:
         blocks.append(Line(f"It already has {count(added.batches, 'batch', 'batches')}."))
+    if added.unopened:
+        batches = count(len(added.unopened), "batch", "batches")
+        names = ", ".join(added.unopened[:3]) + ", …" * (len(added.unopened) > 3)
+        blocks += [
+            Line(f"Encrypted with another passphrase or key: {batches} ({names})."),
+            Line("If none of your machines wrote that, delete it."),
+        ]
     return [*blocks, Line(f"To send and receive now: `ctx sync {added.name}`")]
 
 
@@ -225,12 +232,13 @@ def render(done: SyncResult) -> list[Block]:
         blocks += [
             Line(f"{target.name}: {_exchanged(target, dry_run=done.dry_run)}"),
             *listing(("left alone", "why"), target.unread),
+            *([Line(target.problem)] if target.problem and target.locked else []),
         ]
     return blocks
 
 
 def _exchanged(target: TargetResult, *, dry_run: bool) -> str:
-    if target.problem:
+    if target.problem and not target.locked:
         return target.problem
     would = "would have " if dry_run else ""
     parts = []

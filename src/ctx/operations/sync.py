@@ -28,12 +28,14 @@ AskSecret = Callable[[bool], bytes | None]
 new, so that a passphrase is asked for twice."""
 
 Samples = dict[bytes | None, list[BatchFile]]
-"""A few batches for each salt; None stands for no encryption."""
+"""The batches of each salt, a few with their content; None stands for no encryption."""
 
 _LOCK_WAIT_S = 30.0
 _STATUS_WAIT = ServerWait(2, 10.0)
 """How long `ctx sync status` waits for a server: it shows what is known here without it."""
 _MOST_SAMPLES = 3
+_MOST_SALTS = 20
+"""Deriving a key takes a tenth of a second, and anybody can write a file with another salt."""
 _SHORTEST_SECRET = 8
 
 
@@ -48,6 +50,8 @@ class SyncAddResult(NamedTuple):
     """How often the worker syncs: `10m`, or `never`."""
     batches: int
     """Batches that the target already has."""
+    unopened: tuple[str, ...]
+    """Those that the passphrase or key does not open."""
     added: bool
     """Whether the target is new here."""
     changed: bool
@@ -69,8 +73,10 @@ class TargetResult(NamedTuple):
     """Batches from which something that was scrubbed is removed."""
     unread: tuple[UnreadBatch, ...]
     """Files that were left alone."""
+    locked: int
+    """How many of them need a key that this machine does not have."""
     problem: str | None
-    """Why the target could not be synced."""
+    """Why the target could not be synced, or not all of it."""
 
 
 class SyncResult(NamedTuple):
@@ -162,6 +168,9 @@ def add(
     name, text, folder = place
     before = target_settings.target_named(store, name)
     kind, path = target_settings.place_of(text, folder)
+    if before and path == shown(before.place):
+        # Messages show it without the user name and password.
+        path = before.place
     if before and (before.kind, before.place) != (kind, path):
         raise UsageError(
             f"The target {name} is {shown(before.place)}.",
@@ -177,15 +186,17 @@ def add(
             names = sorted(opened.listing().batches)
             old = target_settings.stored_keys(store, before) if before else None
             keys: Keys = {}
+            samples: Samples = {}
             if kind != "postgresql":
-                keys = _keys(
-                    _samples(opened, names), old, shown(path), ask_secret, is_stated=is_stated
-                )
+                samples = _samples(opened, names)
+                keys = _keys(samples, old, shown(path), ask_secret, is_stated=is_stated)
             target = SyncTarget(name, kind, path, replica, bool(keys), every)
             interrupts.defer()
             target_settings.keep(store, target, keys)
-            _replication(store, connection, target, opened, keys).announce()
+            replication = _replication(store, connection, target, opened, keys)
+            replication.announce(is_empty=not names)
     is_changed = before is not None and (before.every, old) != (every, keys)
+    unopened = samples.keys() - keys.keys() - {None}
     return SyncAddResult(
         name,
         kind,
@@ -193,6 +204,7 @@ def add(
         bool(keys),
         every or default_every,
         len(names),
+        tuple(file.name for salt in unopened for file in samples[salt]),
         before is None,
         is_changed,
     )
@@ -218,7 +230,7 @@ def sync(
         for target in chosen:
             try:
                 counts = sync_target(store, connection, target, dry_run=dry_run, tick=tick)
-                results.append(TargetResult(target.name, *counts, None))
+                results.append(TargetResult(target.name, *counts, key_problem(target, counts)))
             except CtxError as error:
                 if len(chosen) == 1:
                     raise
@@ -248,8 +260,22 @@ def sync_target(
     if not dry_run:
         with transaction(connection):
             replicas.note_attempt(connection, target.replica)
+            if problem := key_problem(target, counts):
+                replicas.note_attempt(connection, target.replica, problem)
         sync_scrubs.wipe(store, connection)
     return counts
+
+
+def key_problem(target: SyncTarget, counts: SyncCounts) -> str | None:
+    """Report batches that are encrypted with a key that this machine does not have."""
+    if not counts.locked:
+        return None
+    batches = "1 batch needs" if counts.locked == 1 else f"{counts.locked:,} batches need"
+    return (
+        f"{batches} another key: machines that begin a target at the same time, or begin it again,"
+        " take different keys for one passphrase. Nothing is lost. To read them, run"
+        f" {target_settings.add_command(target)} with the passphrase."
+    )
 
 
 def status(store: UserStore, connection: Connection, default_every: str) -> SyncStatus:
@@ -348,7 +374,8 @@ def _replication(
     now = clock.iso(clock.now_ms())
     replica = Replica(target.replica, os.uname().nodename, now, False)
     on_applied = partial(sync_scrubs.note_applied, store)
-    return Replication(connection, target.name, opened, keys, replica, on_applied, tick)
+    command = target_settings.add_command(target)
+    return Replication(connection, target.name, opened, keys, replica, on_applied, tick, command)
 
 
 @contextmanager
@@ -380,24 +407,29 @@ def _keys(
 ) -> Keys:
     """Derive the keys of a target, and check that they open what is already there.
 
-    Nothing is asked if the `old` keys are enough. A secret that the user stated is checked.
+    Nothing is asked if the `old` keys are enough. A secret that the user stated is checked. Anybody
+    who can write to the target may have put a batch there, so a plain one beside encrypted ones
+    does not count.
     """
     salts = [salt for salt in samples if salt is not None] or [*(old or ())]
-    known: set[bytes | None] = {*old} if old else {None}
-    if old is not None and samples.keys() <= known and not is_stated:
+    if old is not None and samples.keys() <= {None, *old} and not is_stated:
         return old
     secret = ask_secret(not samples)
-    if secret is None and salts:
+    if secret is None and salts and old != {}:
         raise SyncFailure(f"{place} is encrypted.", hint="Give its passphrase instead of --plain.")
     if secret is None:
         return {}
-    if None in samples or (old is not None and not salts):
-        raise SyncFailure(f"{place} is not encrypted.", hint="Add --plain, or use another place.")
+    if old == {} or (samples and not salts):
+        raise SyncFailure(
+            f"{place} is not encrypted.",
+            hint="Add --plain if your other machines do; or use another place.",
+        )
     if len(secret) < _SHORTEST_SECRET:
         raise UsageError(
             "The passphrase is too short.", hint=f"It needs {_SHORTEST_SECRET} characters or more."
         )
-    keys = {salt: batch_files.derive_key(secret, salt) for salt in sorted(salts)}
+    likely = sorted(salts, key=lambda salt: (-len(samples.get(salt, ())), salt))[:_MOST_SALTS]
+    keys = {salt: batch_files.derive_key(secret, salt) for salt in likely}
     fitting = {
         salt: key
         for salt, key in keys.items()
@@ -409,7 +441,8 @@ def _keys(
             hint="Nothing was written. Use the one that the other machines use.",
         )
     if fitting:
-        return {**(old or {}), **fitting}
+        # New ones first: machines that began the target again have no others.
+        return {s: key for s, key in fitting.items() if s not in (old or {})} | dict(old or {})
     salt = batch_files.new_salt()
     return {salt: batch_files.derive_key(secret, salt)}
 
@@ -422,8 +455,7 @@ def _samples(opened: BatchTarget, names: Sequence[str]) -> Samples:
             few = samples.setdefault(batch_files.salt_of(data), [])
         except UnreadableFile:
             continue
-        if len(few) < _MOST_SAMPLES:
-            few.append(BatchFile(name, data))
+        few.append(BatchFile(name, data if len(few) < _MOST_SAMPLES else b""))
     return samples
 
 

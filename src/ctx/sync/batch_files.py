@@ -4,8 +4,9 @@
 
 Keys are derived from a passphrase with scrypt. The salt is in each file, so a target needs no file
 that two machines could create at once: the first one to write chooses a salt, and the others take
-it over. If two machines begin a target at the same time, it has two salts, and `ctx sync add` with
-the passphrase derives the second key.
+it over. If two machines begin a target at the same time, or one begins it again after it was
+emptied, it has two salts: `ctx sync add` with the passphrase derives the second key, and writes the
+batches of its machine again with it.
 
 The name of a file is a keyed hash of its content and its replica. So without the key, a target
 shows how many batches there are, their sizes and their times, and nothing else.
@@ -64,9 +65,11 @@ def derive_key(secret: bytes, salt: bytes) -> bytes:
 
 def salt_of(data: bytes) -> bytes | None:
     """The salt of an encrypted batch; None for a plain one."""
-    if not data.startswith(MAGIC) or data[4:5] not in (_PLAIN, _ENCRYPTED):
+    kind = data[4:5]
+    is_cut = kind == _ENCRYPTED and len(data) < _HEADER
+    if not data.startswith(MAGIC) or kind not in (_PLAIN, _ENCRYPTED) or is_cut:
         raise UnreadableFile("it is not a batch of ctx")
-    return data[5 : 5 + _SALT] if data[4:5] == _ENCRYPTED else None
+    return data[5 : 5 + _SALT] if kind == _ENCRYPTED else None
 
 
 def seal(batch: SyncBatch, keys: Keys) -> BatchFile:
@@ -86,8 +89,11 @@ def unseal(name: str, data: bytes, keys: Keys) -> DecodedBatch:
     """Read a file of a target; `UnreadableFile` if it is damaged or not a batch, or if it has the
     name of another one."""
     salt = salt_of(data)
-    if (salt is None) == bool(keys):
-        raise OtherKey("it is encrypted" if salt else "it is not encrypted")
+    if salt is None and keys:
+        # Anybody who can write to the target may have put it there.
+        raise UnreadableFile("it is not encrypted")
+    if salt and not keys:
+        raise OtherKey("it is encrypted")
     plain = data[5:] if salt is None else _decrypt(name, data, salt, keys)
     try:
         if salt is None and name != _name(b"", sync_batch.encoded_identity(plain)):

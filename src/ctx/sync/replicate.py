@@ -12,6 +12,7 @@ has all of its records.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from sqlite3 import Connection
 from typing import NamedTuple
@@ -62,6 +63,8 @@ class SyncCounts(NamedTuple):
     rewritten_batches: int = 0
     """Batches from which something that was scrubbed is removed."""
     unread: tuple[UnreadBatch, ...] = ()
+    locked: int = 0
+    """How many of them need a key that this machine does not have."""
 
 
 class Replication:
@@ -76,6 +79,7 @@ class Replication:
         replica: Replica,
         on_applied: OnApplied = lambda _connection, _scrubbed: None,
         tick: clock.Tick = clock.no_tick,
+        add_command: str = "",
     ) -> None:
         self._connection = connection
         self._name = name
@@ -87,8 +91,10 @@ class Replication:
         self._scrub = self._last_scrub()
         """The last scrub here before anything was read."""
         self._tick = tick
+        self._add_command = add_command
+        """The command that adds the target, for messages."""
         self._unread: list[UnreadBatch] = []
-        self._is_locked_out = False
+        self._locked = 0
 
     def _last_scrub(self) -> int:
         return event_log.last_id(self._connection, event_log.SCRUBBED)
@@ -107,6 +113,7 @@ class Replication:
             sent_records=sent.sent_records,
             rewritten_batches=rewritten,
             unread=tuple(self._unread),
+            locked=self._locked,
         )
 
     def receive(self) -> SyncCounts:
@@ -123,7 +130,7 @@ class Replication:
         listing = self._listing()
         known = replicas.known_batches(self._connection, self._replica.id)
         coming = [batch for _, batch in self._unseal(sorted(listing.batches - known))]
-        self._check_key(bool(coming or known))
+        self._check_key(bool(coming), known, listing)
         new = {each.record.id for batch in coming for each in batch.records}
         present = {
             each.record.id for each in record_versions.current_records(self._connection, list(new))
@@ -139,11 +146,28 @@ class Replication:
             len(unsent),
             len(outdated),
             tuple(self._unread),
+            self._locked,
         )
 
-    def announce(self) -> None:
-        """Tell the others that this replica exists."""
+    def announce(self, *, is_empty: bool) -> None:
+        """Tell the others that this replica exists. An empty target is to get everything again."""
+        known = replicas.batches_of_replica(self._connection, self._replica.id, self._replica.id)
+        if is_empty:
+            with transaction(self._connection):
+                replicas.forget_batches(self._connection, self._replica.id, known)
+        elif len(self._keys) > 1:
+            self._write_with_first_key(known)
         self._confirm()
+
+    def _write_with_first_key(self, names: Iterable[str]) -> None:
+        """Write batches of another key again, for machines that have only the first one."""
+        old: list[DecodedBatch] = []
+        for name in names:
+            with suppress(UnreadableFile):
+                data = self._target.read(name)
+                if batch_files.salt_of(data) != next(iter(self._keys)):
+                    old.append(batch_files.unseal(name, data, self._keys))
+        self._publish([each.batch for each in old], [each.contents.name for each in old])
 
     def leave(self) -> None:
         """Tell the others that this replica sends nothing more."""
@@ -155,8 +179,7 @@ class Replication:
         if known and not listing.batches:
             raise SyncFailure(
                 f"The target {self._name} is empty, and it had {len(known):,} batches.",
-                hint="Is the disk mounted? To send everything again, remove the target with"
-                f" `ctx sync remove {self._name}` and add it again.",
+                hint=f"Is the disk mounted? To send everything again: {self._add_command}",
             )
         self._unread += [UnreadBatch(name, "it is not a batch of ctx") for name in listing.others]
         return listing
@@ -172,7 +195,7 @@ class Replication:
             records += self._apply(batch)
             batches += 1
             self._tick(number, len(names))
-        self._check_key(bool(batches or known))
+        self._check_key(bool(batches), known, listing)
         if gone := known - listing.batches:
             with transaction(self._connection):
                 replicas.forget_batches(self._connection, self._replica.id, gone)
@@ -186,17 +209,21 @@ class Replication:
                 batch = batch_files.unseal(name, self._target.read(name), self._keys)
                 yield number, shared.admitted(batch) if shared and batch.records else batch
             except UnreadableFile as error:
-                self._is_locked_out |= isinstance(error, OtherKey)
+                self._locked += isinstance(error, OtherKey)
                 self._unread.append(UnreadBatch(name, error.message))
 
-    def _check_key(self, can_read: bool) -> None:
+    def _check_key(self, has_received: bool, known: set[str], listing: TargetListing) -> None:
         """Refuse to write to a target whose batches are all encrypted with another key."""
-        if self._is_locked_out and not can_read:
-            raise SyncFailure(
-                f"The target {self._name} is encrypted with another passphrase or key.",
-                hint=f"`ctx sync remove {self._name}`, then add it again with the passphrase that"
-                " the other machines use.",
-            )
+        if not self._locked or has_received or known & listing.batches:
+            return
+        what = f"The target {self._name} is encrypted with another passphrase or key."
+        if known:
+            what = f"The target {self._name} was emptied, and begun again with another key."
+        raise SyncFailure(
+            what,
+            hint=f"Nothing is lost: {self._add_command} with the passphrase of your other machines,"
+            f" then `ctx sync {self._name}` sends everything again.",
+        )
 
     def _apply(self, batch: DecodedBatch) -> int:
         with transaction(self._connection):

@@ -6,6 +6,7 @@ The key is derived from the passphrase, which is not stored. So the worker can s
 
 import os
 import re
+import shlex
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from typing import Literal, NamedTuple
@@ -19,7 +20,7 @@ from ctx.sync import team_connection
 from ctx.sync.batch_files import Keys
 from ctx.sync.batch_target import BatchTarget
 from ctx.sync.folder_target import FolderTarget
-from ctx.sync.git_target import GitTarget
+from ctx.sync.git_target import GitTarget, shown
 from ctx.sync.team_target import TeamTarget
 
 TargetKind = Literal["folder", "git-remote", "postgresql"]
@@ -93,6 +94,11 @@ def targets(store: UserStore) -> list[SyncTarget]:
 def target_named(store: UserStore, name: str) -> SyncTarget | None:
     check_name(name)
     return _read(store, name) if os.path.exists(_path(store, name, "json")) else None
+
+
+def add_command(target: SyncTarget) -> str:
+    """The command that adds a target, which also renews its keys."""
+    return f"`ctx sync add {target.name} {shlex.quote(shown(target.place))}`"
 
 
 def keys_of(store: UserStore, target: SyncTarget) -> Keys:

@@ -65,14 +65,15 @@ class SyncThread:
         from ctx.operations import sync
 
         with self._guard(f"sync with {target.name}"):
+            store, connection = self._environment.user_store, memory.user.connection
             try:
-                sync.sync_target(self._environment.user_store, memory.user.connection, target)
-                self._reported.pop(target.name, None)
+                problem = sync.key_problem(target, sync.sync_target(store, connection, target))
             except CtxError as error:
-                # Each problem is reported once; `ctx sync status` shows it too.
-                if self._reported.get(target.name) != error.message:
-                    self._reported[target.name] = error.message
-                    self._log(f"sync with {target.name}: {error.message}")
+                problem = error.message
+            # Each problem is reported once; `ctx sync status` shows it too.
+            if problem and self._reported.get(target.name) != problem:
+                self._log(f"sync with {target.name}: {problem}")
+            self._reported[target.name] = problem or ""
 
 
 def _is_due(memory: Memory, target: "SyncTarget", seconds: int) -> bool:
