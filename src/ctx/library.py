@@ -271,7 +271,9 @@ class Project:
     def _memory(self, *, writing: bool) -> Iterator[Memory]:
         with (
             self._open(),
-            workspace.open_memory(self._environment, writing=writing, author=_AUTHOR) as memory,
+            workspace.open_agent_memory(
+                self._environment, writing=writing, author=_AUTHOR
+            ) as memory,
         ):
             yield memory
 
@@ -279,7 +281,7 @@ class Project:
     def _project(self) -> Iterator[Workspace]:
         """The project store. E012 where there is none."""
         with self._open():
-            project = workspace.open_project(self._environment, reading=False)
+            project = workspace.open_project(self._environment)
             with closing(project.memory):
                 yield project
 

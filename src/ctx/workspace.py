@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import layout
-from ctx.errors import CtxError, IndexCorrupt, StoreNotTrusted
+from ctx.errors import IndexCorrupt, StoreNotTrusted
 from ctx.ids import SessionId
 from ctx.layout import Place, Project, UserStore
 from ctx.memory import model, sources, user_store
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from ctx.hosts.host_registry import Hosts
     from ctx.memory.changes import Change
     from ctx.memory.idempotency_keys import Claim
-    from ctx.project.given import GivenObjects
     from ctx.project.project_memory import ProjectMemory
     from ctx.project.project_repository import ProjectRepository
     from ctx.project.transaction import Transactions
@@ -113,20 +112,22 @@ class Memory:
         author: str,
         withheld: "Verdict | None" = None,
         local: sqlite3.Connection | None = None,
+        *,
+        is_for_agents: bool = False,
     ) -> None:
         self.user = user
         self.local = local or user.connection
         """The database with the tables of sessions, receipts and contexts, which belong to this
         machine: that of the user store, unless its graph is on a server."""
         self.project_memory = project_memory
-        """The memory of the project, beside its code. One that is not trusted is there only for
-        writing, and nothing can be read from it."""
+        """The memory of the project, beside its code. One that is not trusted is not there."""
         self.withheld = withheld
         """Why the store of the project here is not read; None where it is, or there is none."""
         self.folder = environment.folder
         self.session = environment.session
         self.environment = environment
         self.author = author
+        self._is_for_agents = is_for_agents
         self._only: str | None = None
 
     @property
@@ -137,7 +138,17 @@ class Memory:
 
     @property
     def home(self) -> str:
-        """The scope of the store where what is stated goes."""
+        """The scope of the store where what is stated goes.
+
+        Where the project's store is not trusted, what an agent states goes into the user store, and
+        a person decides: E032.
+        """
+        if self.withheld and not self._is_for_agents:
+            raise StoreNotTrusted(
+                f"{self.withheld.reason}: nothing can be added to it.",
+                hint="To review and trust it: `ctx trust`. To add to your own store instead: "
+                "`ctx add --user`",
+            )
         return PROJECT if self.project_memory else USER
 
     @property
@@ -179,7 +190,15 @@ class Memory:
         if scope == PROJECT and self.project_memory is None:
             layout.require_project(self.folder, self.environment.user_store.home)
         kept = self.project_memory if scope == PROJECT else None
-        found = Memory(self.user, kept, self.environment, self.author, self.withheld, self.local)
+        found = Memory(
+            self.user,
+            kept,
+            self.environment,
+            self.author,
+            None if scope == USER else self.withheld,
+            self.local,
+            is_for_agents=self._is_for_agents,
+        )
         found._only = scope
         return found
 
@@ -191,7 +210,7 @@ class Memory:
     @cached_property
     def config(self) -> "Config":
         project = layout.find_project(self.folder, self.environment.user_store.home)
-        return _config(self.environment, project, self.withheld)
+        return _config(self.environment, None if self.withheld else project)
 
     @cached_property
     def place(self) -> Place:
@@ -226,32 +245,24 @@ def open_memory(
 
     Everything that SQLite says inside is put into words.
     """
-    project, withheld = _project_here(environment)
-    # Who only looks has nothing of a store that is not trusted in hand.
-    openable = project if writing or not withheld else None
-    with _opened_memory(environment, openable, withheld, author, writing=writing) as memory:
+    with _opened_memory(environment, author, writing=writing) as memory:
         yield memory
 
 
 @contextmanager
 def open_agent_memory(environment: Environment, *, writing: bool, author: str) -> Iterator[Memory]:
-    """The same for an agent: also what it writes goes into the project's store only if that is
-    trusted, and into the user store otherwise."""
-    project, withheld = _project_here(environment._replace(untrusted=False))
-    openable = None if withheld else project
-    with _opened_memory(environment, openable, withheld, author, writing=writing) as memory:
+    """The same for an agent. Where the project's store is not trusted, what it states goes into the
+    user store."""
+    environment = environment._replace(untrusted=False)
+    with _opened_memory(environment, author, writing=writing, is_for_agents=True) as memory:
         yield memory
 
 
 @contextmanager
 def _opened_memory(
-    environment: Environment,
-    project: Project | None,
-    withheld: "Verdict | None",
-    author: str,
-    *,
-    writing: bool,
+    environment: Environment, author: str, *, writing: bool, is_for_agents: bool = False
 ) -> Iterator[Memory]:
+    project, withheld = _project_here(environment)
     if environment.is_on_server:
         from ctx.direct import team_graph_store
 
@@ -259,7 +270,9 @@ def _opened_memory(
             team_graph_store.open_graph(environment.database) as graph,
             closing(user_store.empty_store()) as local,
         ):
-            yield Memory(graph, None, environment, author, withheld, local)
+            yield Memory(
+                graph, None, environment, author, withheld, local, is_for_agents=is_for_agents
+            )
         return
     path = environment.graph_file
     with explain_errors(path), user_store.explain_corruption(path):
@@ -274,9 +287,16 @@ def _opened_memory(
             opened = user_store.open_for_reading(path)
         with (
             closing(opened),
-            _opened_project_memory(environment, project, withheld) as project_memory,
+            _opened_project_memory(environment, project) as project_memory,
         ):
-            yield Memory(Graph(opened), project_memory, environment, author, withheld)
+            yield Memory(
+                Graph(opened),
+                project_memory,
+                environment,
+                author,
+                withheld,
+                is_for_agents=is_for_agents,
+            )
 
 
 @contextmanager
@@ -284,13 +304,20 @@ def for_agents(memory: Memory, folder: str, session: SessionId, author: str) -> 
     """The same user store from where an agent works, with the project's own if it is trusted."""
     environment = memory.environment._replace(folder=folder, session=session, untrusted=False)
     project, withheld = _project_here(environment)
-    openable = None if withheld else project
-    with _opened_project_memory(environment, openable, withheld) as project_memory:
-        yield Memory(memory.user, project_memory, environment, author, withheld, memory.local)
+    with _opened_project_memory(environment, project) as project_memory:
+        yield Memory(
+            memory.user,
+            project_memory,
+            environment,
+            author,
+            withheld,
+            memory.local,
+            is_for_agents=True,
+        )
 
 
 def _project_here(environment: Environment) -> "tuple[Project | None, Verdict | None]":
-    """The project here, unless a file was named, and why its store is not read, if so.
+    """The project here, unless a file was named; or why its store is not opened.
 
     Every command comes by its project store here or through `open_project`: what is not trusted is
     not read.
@@ -305,7 +332,7 @@ def _project_here(environment: Environment) -> "tuple[Project | None, Verdict | 
 
     verdict = trust_check.verify(home, project)
     if not verdict.is_trusted:
-        return project, verdict
+        return None, verdict
     if project.local_before_git:
         from ctx.objects.repository import Repository
 
@@ -315,28 +342,15 @@ def _project_here(environment: Environment) -> "tuple[Project | None, Verdict | 
 
 @contextmanager
 def _opened_project_memory(
-    environment: Environment, project: Project | None, withheld: "Verdict | None"
+    environment: Environment, project: Project | None
 ) -> "Iterator[ProjectMemory | None]":
     if project is None:
         yield None
         return
     layout.refuse_links(project)
-    from ctx.project.project_memory import ProjectMemory
-
-    def config() -> "Config":
-        return _config(environment, project, withheld)
-
-    # An index of what is not trusted must not lie where a hook finds it.
-    keeps_index = not environment.untrusted
-    given = _given(environment, project, withheld)
-    memory = ProjectMemory(project, config, given, withheld, keeps_index=keeps_index)
-    with closing(memory) as project_memory:
+    with closing(_project_memory(environment, project)) as project_memory:
         try:
             yield project_memory
-        except CtxError as error:
-            if withheld and error.quotes_store:
-                raise error.unquoted() from error
-            raise
         except sqlite3.DatabaseError as error:
             if not project_memory.is_damaged():
                 raise
@@ -347,41 +361,39 @@ def _opened_project_memory(
             ) from error
 
 
-def _given(
-    environment: Environment, project: Project, withheld: "Verdict | None"
-) -> "GivenObjects":
+def _project_memory(environment: Environment, project: Project) -> "ProjectMemory":
     from ctx.project.given import EverythingGiven, GivenObjects
+    from ctx.project.project_memory import ProjectMemory
 
-    is_trusted = not (withheld or environment.untrusted)
-    return (GivenObjects if is_trusted else EverythingGiven)(environment.user_store.home, project)
+    given = EverythingGiven if environment.untrusted else GivenObjects
+    return ProjectMemory(
+        project,
+        lambda: _config(environment, project),
+        given(environment.user_store.home, project),
+        # An index of what is not trusted must not lie where a hook finds it.
+        keeps_index=not environment.untrusted,
+    )
 
 
-def _config(
-    environment: Environment, project: Project | None, withheld: "Verdict | None"
-) -> "Config":
+def _config(environment: Environment, project: Project | None) -> "Config":
     from ctx.config.resolve import load
 
     return load(
         environment.user_store.config_file,
-        None if withheld or project is None else project.config_file,
+        None if project is None else project.config_file,
         environment.variables,
         environment.overrides,
     )
 
 
-def open_project(environment: Environment, *, reading: bool = True) -> Workspace:
+def open_project(environment: Environment) -> Workspace:
     """The workspace of the project that a folder belongs to. E012 where there is none.
 
-    E032 where its store is not trusted, unless things are only put in.
+    E032 where its store is not trusted.
     """
-    from ctx.project.project_memory import ProjectMemory
-
     project = layout.require_project(environment.folder, environment.user_store.home)
     _, withheld = _project_here(environment._replace(database=""))
-    if withheld and reading:
+    if withheld:
         raise StoreNotTrusted(f"{withheld.reason}.")
-    config = _config(environment, project, withheld)
-    keeps_index = not environment.untrusted
-    given = _given(environment, project, withheld)
-    memory = ProjectMemory(project, lambda: config, given, withheld, keeps_index=keeps_index)
-    return Workspace(project, config, memory, environment.session)
+    memory = _project_memory(environment, project)
+    return Workspace(project, memory.config, memory, environment.session)

@@ -195,10 +195,6 @@ def test_in_an_untrusted_project_undo_does_not_choose_an_older_change(
     stranger: Path, ctx: Ctx
 ) -> None:
     before = ctx("add", "--user", "Mine, from before", "--json").json["node"]["id"]
-    added = ctx("add", "A note in their project")
-    assert added.code == 0
-    assert "Agents are shown this" not in added.err
-    assert "not trusted" in added.err
     ran = ctx("undo")
     assert ran.err.startswith("error E032: ")
     assert ctx("show", before).code == 0

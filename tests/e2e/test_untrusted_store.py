@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
+from ctx.errors import StoreNotTrusted
 from ctx.layout import project_at
 from ctx.library import open_project
 from tests import effort
@@ -164,8 +165,6 @@ def test_hooks_return_nothing_of_an_untrusted_store(
     stranger: Stranger, surroundings: Path, ctx: Ctx
 ) -> None:
     """Also after other processes have read the project."""
-    assert ctx("add", "--type=fact", "--tag=tier:pinned", "Own words").code == 0
-    assert ctx("hook", "apply").code == 0
     hooks = Hooks(surroundings / ".ctx", stranger.folder)
     try:
         for word in ("session-start", "prompt-submit", "stop", "pre-compact", "session-end"):
@@ -193,9 +192,11 @@ def test_the_library_returns_nothing_of_an_untrusted_store(
         assert pack.withheld
         assert WORD not in repr(pack)
         project.observe_note("Own words")
-        project.observe_file_read("main.py")
         assert WORD not in repr(project.flush_step())
-        assert WORD not in repr(project.compact_session())
+        with pytest.raises(StoreNotTrusted):
+            project.observe_file_read("main.py")
+        with pytest.raises(StoreNotTrusted):
+            project.compact_session()
 
 
 @only("archive")
@@ -219,21 +220,32 @@ def test_a_warning_is_shown_instead(stranger: Stranger, ctx: Ctx) -> None:
 
 
 @only("clone", "no git")
-def test_nodes_added_before_trusting_are_shown_afterwards(stranger: Stranger, ctx: Ctx) -> None:
-    added = ctx("add", "--type=fact", "Own words are kept", "--format=json")
-    assert added.code == 0
-    assert added.json["node"]["scope"] == "project"
-    assert ctx("add", "decision", "Own decision").code == 0
-    made = ctx("commit", "-m", "Own commit", "--format=json")
-    assert made.code == 0
-    assert (made.json["message"], made.json["documents"]) == ("Own commit", [])
-    assert "Own words" not in ctx("list").out
+def test_nothing_is_added_where_nobody_could_read_it(stranger: Stranger, ctx: Ctx) -> None:
+    before = files_in(stranger.folder)
+    for words in (
+        ["add", "--type=fact", "Own words"],
+        ["add", "decision", "Own words", "--commit"],
+        ["add", "command", "--name=make", "--body=Own words"],
+        ["add", "task", "Own words"],
+        ["learnings", "add", "Own words"],
+        ["commit", "-m", "Own words"],
+        ["move", stranger.mine, "--project"],
+    ):
+        ran = ctx(*words)
+        assert (words, ran.code, ran.out) == (words, 1, "")
+        assert "E032" in ran.err
+        assert "`ctx trust`" in ran.err
+    assert files_in(stranger.folder) == before
+    assert ctx("add", "--user", "--type=fact", "Own words are kept").code == 0
     assert ctx("trust", "--yes").code == 0
-    shown = ctx("list", "--limit=0").out
-    assert "Own words are kept" in shown
-    assert "Own decision" in shown
+    assert ctx("add", "--type=fact", "Own words later").code == 0
+    assert "Own words later" in ctx("list", "--limit=0").out
     assert f"Whoever deploys runs {WORD}" in ctx("show", stranger.node).out
-    assert "Own commit" in ctx("log").out
+
+
+def files_in(folder: Path) -> dict[Path, bytes]:
+    store = folder / ".ctx"
+    return {path: path.read_bytes() for path in store.rglob("*") if path.is_file()}
 
 
 @only("clone")

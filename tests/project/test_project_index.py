@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -374,10 +375,11 @@ def test_a_new_index_reads_each_object_once(
     assert made.connection.execute("SELECT count(*) FROM records WHERE stamp > 0").fetchone() == (
         5,
     )
-    empty = project_index.empty_index(repository)
-    assert _indexes(made.connection) == _indexes(empty.connection)
+    empty = sqlite3.connect(":memory:")
+    project_index._create(empty)
+    assert _indexes(made.connection) == _indexes(empty)
     made.connection.close()
-    empty.connection.close()
+    empty.close()
 
 
 def _indexes(connection: Connection) -> set[tuple[str, str]]:

@@ -278,11 +278,9 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
             arguments.default_tier(options, settings, typed=text.is_typed),
         )
         added = add(memory, wanted)
-        is_shown = options.user or not memory.withheld
     output.show(added, render)
     warn_of_redaction(added.redacted, output)
-    if is_shown:
-        note_tier(added.node, added.short_id, added.given, output)
+    note_tier(added.node, added.short_id, added.given, output)
     return 0
 
 

@@ -41,7 +41,6 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     with editor.keep_on_failure(words.file), opening.writing(settings, output) as memory:
         written = _add(memory, options, words, stream, _tier(options, settings, words))
         has_project = memory.project_memory is not None
-        is_shown = options.user or not memory.withheld
     if committing:
         message = options.message or written.node.content.partition("\n")[0]
         made = commit.commit(committing, commit.Options(message))
@@ -55,8 +54,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     if not has_project:
         output.note("Added to your own store. `ctx init` creates a project store, with files.")
     if options.subcommand == "note":
-        if is_shown:
-            note_tier(written.node, written.short_id, written.given, output)
+        note_tier(written.node, written.short_id, written.given, output)
     elif tier(written.node.tags) is None and options.subcommand == "task":
         output.note(f"To start it: `ctx task start {written.number or written.short_id}`")
 

@@ -156,15 +156,11 @@ def _cat(text: str, settings: Settings, output: Output) -> None:
 
 def _verify(settings: Settings, output: Output) -> int:
     """An untrusted store can be checked before it is trusted; its content is not shown."""
-    withheld = None
-    if settings.untrusted:
-        workspace = open_workspace(settings, output)
-    else:
-        workspace = opening.open_to_write(settings, output)
-        withheld = workspace.memory.withheld
+    is_shown = opening.trusted_project(settings, output) is not None
+    workspace = opening.open_to_verify(settings, output)
     with output.progress("Checking objects") as tick:
         report = verified(workspace.repository, tick)
-    if withheld:
+    if not is_shown:
         report = _without_names(report)
     output.show(report, render_report)
     return 1 if report.damages else 0

@@ -274,19 +274,14 @@ def open_for_repair(settings: Settings, output: Output) -> Workspace:
     return workspace
 
 
+def open_to_verify(settings: Settings, output: Output) -> Workspace:
+    """The project, trusted or not, for a command that shows nothing of an untrusted one."""
+    return open_project(_environment(settings, output)._replace(untrusted=True))
+
+
 def open_to_write(settings: Settings, output: Output) -> Workspace:
-    """The project for a command that only adds something: also if it is not trusted."""
-    environment = _environment(settings, output)._replace(untrusted=False)
-    workspace = open_project(environment, reading=False)
-    note_new_identity(settings, output)
-    if withheld := workspace.memory.withheld:
-        output.withhold()
-        output.warn(withheld.sentence)
-        return workspace
-    for warning in workspace.config.warnings:
-        output.warn(warning)
-    _warn_of_thrown_away(workspace.project, output)
-    return workspace
+    """The same, for a command that adds something: --untrusted is for reading."""
+    return open_workspace(settings._replace(untrusted=False), output)
 
 
 def _warn_of_thrown_away(project: Project, output: Output) -> None:

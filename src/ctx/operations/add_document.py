@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ctx import clock
 from ctx.errors import ContentRefused
 from ctx.memory import model, pending
-from ctx.memory.graph import USER
+from ctx.memory.graph import PROJECT, USER
 from ctx.memory.model import REFERENCE, WORKING, Redaction
 from ctx.narrative import document_format, document_names, document_roles, log_files, streams
 from ctx.operations import document, task
@@ -37,7 +37,7 @@ def add_note(memory: Memory, options: NoteOptions) -> AddDocumentResult:
     for tag in tags:
         if redact(tag).findings:
             raise ContentRefused("A tag contains a secret.", hint="Secrets are not stored.")
-    has_file = memory.project_memory is not None and not options.everywhere
+    has_file = not options.everywhere and memory.home == PROJECT
     path = None
     with ExitStack() as stack:
         create = stack.enter_context(document.new_files(memory)) if has_file else None
@@ -91,7 +91,7 @@ def of_task_and_project(
 def add_task(memory: Memory, options: Options) -> AddDocumentResult:
     """Add a task that is not started; `ctx task start` starts it."""
     drafted = document.resolve_mentions(memory, options)
-    has_file = memory.project_memory is not None and not options.everywhere
+    has_file = not options.everywhere and memory.home == PROJECT
     with ExitStack() as stack:
         create = stack.enter_context(document.new_files(memory)) if has_file else None
         change = stack.enter_context(memory.transaction("add task", None if has_file else USER))
@@ -116,7 +116,7 @@ def add_task(memory: Memory, options: Options) -> AddDocumentResult:
 def add_decision(memory: Memory, options: Options) -> AddDocumentResult:
     """Add a decision. Its tier is reference, unless another is given."""
     drafted = document.resolve_mentions(memory, options)
-    has_file = memory.project_memory is not None and not options.everywhere
+    has_file = not options.everywhere and memory.home == PROJECT
     path = new_id = times = None
     with ExitStack() as stack:
         create = stack.enter_context(document.new_files(memory)) if has_file else None

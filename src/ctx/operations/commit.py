@@ -72,34 +72,15 @@ class CommitResult(NamedTuple):
     """Where there was nothing to commit: the sessions that have something staged."""
 
 
-_WITHOUT_TEXT = (
-    "session", "commit", "parents", "amends", "steps", "nodes", "records", "edges", "disputes",
-    "unknown_to_git", "deleted_for_good",
-)  # fmt: skip
-"""The fields that say how much was committed, and not what."""
-
-
 def commit_for_git(workspace: Workspace) -> CommitResult:
     """For git's hook, which adds everything afterwards: nothing, where a secret would go along."""
     exposed = _exposed_secrets(workspace, _unknown_to_git(workspace))
-    if workspace.memory.withheld:
-        exposed = _without_file_names(exposed)
     if exposed:
         return CommitResult(workspace.session, None, exposed=exposed)
     return commit(workspace, Options(None, auto=True))
 
 
 def commit(workspace: Workspace, options: Options) -> CommitResult:
-    made = _commit(workspace, options)
-    if not workspace.memory.withheld:
-        return made
-    # What was staged before, and the documents, may be untrusted.
-    shown = {name: getattr(made, name) for name in _WITHOUT_TEXT}
-    message = made.message if options.message else ""
-    return CommitResult(**shown, message=message, exposed=_without_file_names(made.exposed))
-
-
-def _commit(workspace: Workspace, options: Options) -> CommitResult:
     if options.message is not None or not (options.amend or options.auto):
         require_message(options.message or "")
     message = redaction.redact(options.message.strip()) if options.message else None
@@ -155,11 +136,6 @@ def _commit(workspace: Workspace, options: Options) -> CommitResult:
         exposed=exposed,
         deleted_for_good=lost,
     )
-
-
-def _without_file_names(exposed: tuple[ExcludedSecret, ...]) -> tuple[ExcludedSecret, ...]:
-    """That there are secrets, without untrusted file names."""
-    return (ExcludedSecret("narrative", 0, exposed[0].rule),) if exposed else ()
 
 
 def _refuse_new_history(workspace: Workspace) -> None:

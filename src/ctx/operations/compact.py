@@ -46,12 +46,7 @@ class CompactResult(NamedTuple):
 
 
 def compact(beside: "ProjectMemory", session: SessionId, why: str) -> CompactResult | None:
-    """Turn the staging of a session into a commit; None if there is none, or if it is parked.
-
-    It runs unasked, so it does nothing to an untrusted store.
-    """
-    if beside.withheld:
-        return None
+    """Turn the staging of a session into a commit; None if there is none, or if it is parked."""
     try:
         return _compact(beside, session, why)
     except CtxError as error:

@@ -230,8 +230,6 @@ def new_files(memory: Memory) -> Iterator[Callable[[str, str], None]]:
 def _is_recorded(memory: Memory, path: str) -> bool:
     """Whether a node has the document. A step may be there although its writing failed at last."""
     assert memory.project_memory is not None
-    if memory.project_memory.withheld:
-        return True
     memory.project_memory.close()
     try:
         return owner(memory.project_memory.graph.connection, path) is not None

@@ -60,6 +60,7 @@ def move(
 ) -> MoveResult:
     """Bring nodes to a store. What is there already stays, and a second time changes nothing."""
     if memory.project_memory is None and target == PROJECT:
+        memory.require_trust()
         raise NotAProject(f"No project store in {memory.folder} or a folder above it.")
     wanted = list(dict.fromkeys(node_ids))
     leaving = _nodes_to_move(memory, wanted, target)

@@ -95,7 +95,7 @@ def _files(
     environment: Environment, files: Sequence[FileReadEvent | FileWriteEvent]
 ) -> dict[int, observe.ObservedFile | RejectedObservation]:
     """The files of a project. E012 if the folder is not in one."""
-    project = open_project(environment, reading=False)
+    project = open_project(environment)
     with closing(project.memory):
         return {
             id(each): observe.observe_file(project, environment.folder, each.path)

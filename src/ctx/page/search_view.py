@@ -108,9 +108,7 @@ def add_node(request: PageRequest) -> Answer:
             )
             made = add.add(memory, options)
             hidden = " A secret in it was removed." if made.redacted else ""
-            # What an untrusted store has is not shown.
-            path = "/now" if memory.withheld else f"/node/{made.node.id}"
-            return GoTo(path, f"Added.{hidden}", last_change(memory))
+            return GoTo(f"/node/{made.node.id}", f"Added.{hidden}", last_change(memory))
     except CtxError as error:
         return _refused(request, "add", error, ("type", "content", "tags", "summary"))
 

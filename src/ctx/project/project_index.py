@@ -286,15 +286,6 @@ def in_memory(repository: "ProjectRepository", now: ProjectState) -> Index:
     return Index(connection, repository, MEMORY)
 
 
-def empty_index(repository: "ProjectRepository") -> Index:
-    """An empty index in memory."""
-    connection = sqlite3.connect(MEMORY, isolation_level=None)
-    with transaction(connection):
-        _create(connection)
-    connection.execute("PRAGMA foreign_keys = ON")
-    return Index(connection, repository, MEMORY)
-
-
 def discard(path: str) -> None:
     shutil.rmtree(os.path.dirname(path), ignore_errors=True)
 

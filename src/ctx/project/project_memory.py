@@ -3,14 +3,11 @@
 Reading brings the index up to date if needed and then queries it. Writing holds the project's lock:
 a change becomes records, the records a batch, and the batch a step of the session. The step is
 durable before the index has it; after a crash the index catches up.
-
-A person can write to a store that is not trusted. Nothing of such a store is read except what was
-written here: its index is in memory and starts empty.
 """
 
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from functools import cached_property
 from sqlite3 import Connection
 from typing import TYPE_CHECKING
@@ -24,7 +21,6 @@ from ctx.narrative.narrative_scan import GivenNarrative
 from ctx.objects import untracked_commits
 from ctx.project import project_index_state
 from ctx.project.project_index_state import Fingerprint
-from ctx.project.trust_check import Verdict
 from ctx.sqlite.connection import explain_errors, integrity_problems, transaction
 
 if TYPE_CHECKING:
@@ -47,7 +43,6 @@ class ProjectMemory:
         project: Project,
         settings: "Callable[[], Config]",
         given: "GivenObjects",
-        withheld: Verdict | None = None,
         *,
         keeps_index: bool = True,
     ) -> None:
@@ -55,9 +50,6 @@ class ProjectMemory:
         self.given = given
         """Which objects and documents agents are given."""
         self._keeps_index = keeps_index
-        self.withheld = withheld
-        """Why existing memory is not read; None if the store is trusted."""
-        self._not_ours = frozenset(self._documents()) if withheld else frozenset()
         self._settings = settings
         self._connection: Connection | None = None
         self._index: Index | None = None
@@ -77,13 +69,13 @@ class ProjectMemory:
             self.project,
             self.given,
             compression_level=self.config.integer("storage.compression_level"),
-            limit=WorkLimit() if self.withheld or not self._keeps_index else None,
+            limit=None if self._keeps_index else WorkLimit(),
         )
 
     @property
     def graph(self) -> Graph:
         """The current graph. Reading it does not change the working tree."""
-        if self._connection is None and not self.withheld and self._keeps_index:
+        if self._connection is None and self._keeps_index:
             if untracked_commits.are_places_stale(self.project):
                 from ctx.objects import untracked_survey
 
@@ -126,11 +118,6 @@ class ProjectMemory:
         # Imported here, because reading an index that is up to date does not need it.
         from ctx.project import project_index
 
-        if self.withheld:
-            if self._index is None:
-                self._use(project_index.empty_index(self.repository))
-            assert self._index is not None
-            return self._index
         for _ in range(_ATTEMPTS):
             try:
                 if (opened := self._synced_index()) is not None:
@@ -202,9 +189,6 @@ class ProjectMemory:
         self, opened: "Index", fingerprints: Mapping[str, Fingerprint], again: Collection[str] = ()
     ) -> None:
         """Update the records of changed documents, and of those to read `again`."""
-        fingerprints = {
-            path: fingerprints[path] for path in fingerprints if path not in self._not_ours
-        }
         changed = sorted(opened.changed_documents(fingerprints).union(again))
         if self.repository.limit:
             sizes = [fingerprints[path].size for path in changed if path in fingerprints]
@@ -296,9 +280,6 @@ class ProjectMemory:
         from ctx.objects import untracked_survey
         from ctx.project import compaction, project_index, staged_sessions
 
-        if self.withheld:
-            with closing(self._unstored_memory()) as whole:
-                return whole.commit(wish)
         with self.repository.locked("ctx commit"):
             known = self.snapshots()
             before = self.repository.named_heads()
@@ -319,23 +300,10 @@ class ProjectMemory:
         """The deleted nodes that were never committed, and the sessions that have staged them."""
         from ctx.project import staged_private
 
-        if self.withheld:
-            with closing(self._unstored_memory()) as whole:
-                return whole.unpublished_deletions()
         return staged_private.unpublished_deletions(self.graph.connection)
-
-    def _unstored_memory(self) -> "ProjectMemory":
-        """The whole memory of an untrusted store, needed for writing to it.
-
-        Its index is not stored, because a hook would use it.
-        """
-        return ProjectMemory(self.project, self._settings, self.given, keeps_index=False)
 
     def snapshots(self) -> dict[str, ObjectId]:
         """The newest snapshot in history of each document."""
-        if self.withheld:
-            with closing(self._unstored_memory()) as whole:
-                return whole.snapshots()
         return {path: ObjectId(blob) for path, blob in self._up_to_date().last_snapshots()}
 
     def _active_tasks(self) -> list[str]:
@@ -358,7 +326,7 @@ class ProjectMemory:
         from ctx.project import project_index
 
         self.close()
-        if self._keeps_index and not self.withheld:
+        if self._keeps_index:
             project_index.discard(
                 project_index_state.path_for(self.project, project_index_state.state(self.project))
             )

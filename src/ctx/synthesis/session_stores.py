@@ -34,7 +34,13 @@ def session_memory(memory: Memory, session: Session) -> Iterator[Memory]:
         if staged is not None and staged.chain != name:
             environment = there.environment._replace(session=staged.chain)
             there = Memory(
-                there.user, there.project_memory, environment, AUTHOR, there.withheld, there.local
+                there.user,
+                there.project_memory,
+                environment,
+                AUTHOR,
+                there.withheld,
+                there.local,
+                is_for_agents=True,
             )
         yield there
 
