@@ -13,47 +13,16 @@ A view is searched like a text, for further encodings too.
 
 import binascii
 import re
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
-from itertools import chain
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, cached_property
+from itertools import accumulate, chain, pairwise
 from typing import NamedTuple
 
 from ctx.redaction.scan_text import UNBROKEN, Page, compiled, is_dense, is_long
-from ctx.redaction.secret_names import ANCHORS, find_anchors
+from ctx.redaction.secret_names import ANCHORS
 
 _SEPARATOR = "\n\0\n"  # No rule matches NUL.
-
-
-class _Segment(NamedTuple):
-    start: int  # In the view.
-    end: int
-    origin: int  # In the text.
-    origin_end: int
-
-
-class DecodedView(NamedTuple):
-    text: str
-    segments: list[_Segment]
-    pieces: list[int]  # Where the pieces start; a secret does not reach from one into the next.
-    is_guess: bool = False  # Whether the text may be meant differently.
-    unit: tuple[int, int] = (1, 1)  # So many characters of the view come from so many of the text.
-
-    def origin(self, start: int, end: int) -> tuple[int, int]:
-        """Where the characters from `start` to `end` come from."""
-        after = bisect_right(self.pieces, start)
-        if after < len(self.pieces):
-            end = min(end, self.pieces[after] - len(_SEPARATOR))
-        few, many = self.unit
-        first = self._segment(start)
-        last = self._segment(end - 1)
-        return (
-            first.origin + (start - first.start) // few * many,
-            last.origin_end - (last.end - end) // few * many,
-        )
-
-    def _segment(self, at: int) -> _Segment:
-        return self.segments[bisect_right(self.segments, at, key=lambda s: s.start) - 1]
 
 
 class _Substitution(NamedTuple):
@@ -62,51 +31,92 @@ class _Substitution(NamedTuple):
     text: str
 
 
+class _Segment(NamedTuple):
+    start: int  # In the piece.
+    end: int
+    origin: int  # In the text.
+    origin_end: int
+
+
+class _Piece:
+    """A decoded part of a text."""
+
+    def __init__(
+        self,
+        text: str,
+        segments: Callable[[], Iterable[_Segment]],  # Only needed if there is a secret in it.
+        unit: tuple[int, int] = (1, 1),  # So many characters come from so many of the text.
+    ) -> None:
+        self.text = text
+        self._find_segments = segments
+        self._unit = unit
+
+    def origin(self, start: int, end: int) -> tuple[int, int]:
+        few, many = self._unit
+        first, last = self._segment(start), self._segment(end - 1)
+        return (
+            first.origin + (start - first.start) // few * many,
+            last.origin_end - (last.end - end) // few * many,
+        )
+
+    def _segment(self, at: int) -> _Segment:
+        return self._segments[bisect_right(self._segments, at, key=lambda s: s.start) - 1]
+
+    @cached_property
+    def _segments(self) -> list[_Segment]:
+        return list(self._find_segments())
+
+
+class DecodedView:
+    def __init__(self, pieces: list[_Piece], *, is_guess: bool = False) -> None:
+        self.text = "".join([piece.text + _SEPARATOR for piece in pieces])
+        self.is_guess = is_guess  # The text may be meant differently.
+        self._pieces = pieces
+        sizes = (len(piece.text) + len(_SEPARATOR) for piece in pieces)
+        self._starts = list(accumulate(sizes, initial=0))
+
+    def origin(self, start: int, end: int) -> tuple[int, int]:
+        """Where the characters from `start` to `end` come from."""
+        number = bisect_right(self._starts, start) - 1
+        piece, base = self._pieces[number], self._starts[number]
+        # A secret does not reach from one piece into the next.
+        return piece.origin(start - base, min(end - base, len(piece.text)))
+
+
 def views(page: Page) -> Iterator[DecodedView]:
     if lines := _lines_with_escapes(page):
-        yield _substituted(page.text, [(*line, _escapes(page.text, *line)) for line in lines])
+        yield DecodedView([_unescaped(page.text, *line) for line in lines])
     if wrapped := list(_wrapped_lines(page)):
-        yield _substituted(page.text, wrapped)._replace(is_guess=True)
+        yield DecodedView([_joined(page.text, *lines) for lines in wrapped], is_guess=True)
     if encoded := list(_base64_values(page)):
-        yield _decoded(encoded)
+        yield DecodedView(encoded)
 
 
-def _substituted(
-    text: str, parts: Sequence[tuple[int, int, Iterable[_Substitution]]]
-) -> DecodedView:
-    strings: list[str] = []
-    segments: list[_Segment] = []
-    pieces: list[int] = []
+def _segments(start: int, end: int, substitutions: Iterable[_Substitution]) -> Iterator[_Segment]:
     size = 0
-    for start, end, substitutions in parts:
-        pieces.append(size)
-        for found in substitutions:
-            if found.start > start:
-                strings.append(text[start : found.start])
-                segments.append(_Segment(size, size + found.start - start, start, found.start))
-                size += found.start - start
-            if found.text:
-                strings.append(found.text)
-                segments.append(_Segment(size, size + 1, found.start, found.end))
-                size += 1
-            start = found.end
-        strings += (text[start:end], _SEPARATOR)
-        segments.append(_Segment(size, size + end - start, start, end))
-        size += end - start + len(_SEPARATOR)
-    return DecodedView("".join(strings), segments, pieces)
+    for found in substitutions:
+        if found.start > start:
+            yield _Segment(size, size + found.start - start, start, found.start)
+            size += found.start - start
+        if found.text:
+            yield _Segment(size, size + 1, found.start, found.end)
+            size += 1
+        start = found.end
+    yield _Segment(size, size + end - start, start, end)
 
 
 # --- escapes --------------------------------------------------------------------
 
 _INVISIBLE = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
-_HIDING = r"\\(?:u00(?P<u>[2-7][0-9A-Fa-f])|\r?\n|(?P<slash>/))"
-_QUOTATION = r"""\\(?:(?P<sign>["'`\\])|(?P<space>[nrt]))"""
+_BACKSLASH = r"\\(?:u00(?P<u>[2-7][0-9A-Fa-f])|\r?\n|(?P<sign>[\"'`\\/])|[nrt])"
+_HIDING = r"\\(?:u00[2-7]|\r?\n|/)"
+_QUOTATION = r"\\[\"'`\\nrt]"
 _PERCENT = r"%(?P<percent>[2-7][0-9A-Fa-f]|0[9AaDd])"
 _ENTITY = (
     r"&(?:\#(?P<decimal>\d{2,3})|\#[xX](?P<hex>[2-7][0-9A-Fa-f])|(?P<name>quot|amp|lt|gt|apos));"
 )
 _NAMED = {"quot": '"', "amp": "&", "lt": "<", "gt": ">", "apos": "'"}
-_WHITE = {"n": "\n", "r": "\r", "t": "\t"}
+_COMMON = {r"\n": "\n", r"\r": "\r", r"\t": "\t", r"\"": '"', r"\\": "\\"}
 _NEAR = 256  # Lines this near are one piece: one line of a key may be without an escape.
 
 
@@ -114,14 +124,14 @@ def _lines_with_escapes(page: Page) -> list[tuple[int, int]]:
     text = page.text
     lines: list[tuple[int, int]] = []
     if "\\" in text:
-        lines += _lines_with(compiled(_HIDING), text)
+        lines += _lines_with(_HIDING, text)
         lines += _quoting_lines(page)
     if "%" in text:
-        lines += _lines_with(compiled(_PERCENT), text)
+        lines += _lines_with(_PERCENT, text)
     if "&" in text:
-        lines += _lines_with(compiled(_ENTITY), text)
-    if not text.isascii() and any(mark in text for mark in _INVISIBLE):
-        lines += _lines_with(compiled(f"[{_INVISIBLE}]"), text)
+        lines += _lines_with(_ENTITY, text)
+    if _has_invisible(text):
+        lines += _lines_with(f"[{_INVISIBLE}]", text)
     lines.sort()
     merged: list[tuple[int, int]] = []
     for start, end in lines:
@@ -132,27 +142,25 @@ def _lines_with_escapes(page: Page) -> list[tuple[int, int]]:
     return merged
 
 
+def _has_invisible(text: str) -> bool:
+    return not text.isascii() and any(mark in text for mark in _INVISIBLE)
+
+
 def _quoting_lines(page: Page) -> Iterator[tuple[int, int]]:
     """Lines with an escaped quotation mark or line end, and a long value or the name of a secret.
 
     These escapes hide no letters, so they matter only there.
     """
-    text, end = page.text, -1
-    signs = chain(page.starts, *(find_anchors(page, anchor) for anchor in ANCHORS))
-    for at in sorted(signs):
-        if at > end:
-            start = text.rfind("\n", 0, at) + 1
-            end = text.find("\n", at)
-            if end < 0:
-                end = len(text)
-            escape = text.find("\\", start, end)
-            if escape >= 0 and compiled(_QUOTATION).search(text, escape, end):
-                yield start, end
+    signs = sorted(chain(page.starts, *(page.keywords[anchor] for anchor in ANCHORS)))
+    for start, end in _lines_with(_QUOTATION, page.text):
+        following = bisect_left(signs, start)
+        if following < len(signs) and signs[following] <= end:
+            yield start, end
 
 
-def _lines_with(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
-    end = 0
-    while found := pattern.search(text, end):
+def _lines_with(pattern: str, text: str) -> Iterator[tuple[int, int]]:
+    search, end = compiled(pattern).search, 0
+    while found := search(text, end):
         start = text.rfind("\n", 0, found.start()) + 1
         end = text.find("\n", found.end())
         if end < 0:
@@ -160,21 +168,30 @@ def _lines_with(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]
         yield start, end
 
 
-def _escapes(text: str, start: int, end: int) -> Iterator[_Substitution]:
-    pattern = compiled(f"{_HIDING}|{_QUOTATION}|{_PERCENT}|{_ENTITY}|[{_INVISIBLE}]")
-    for found in pattern.finditer(text, start, end):
-        yield _Substitution(*found.span(), _character(found))
+def _unescaped(text: str, start: int, end: int) -> _Piece:
+    part = text[start:end]
+    signs = (("\\", _BACKSLASH), ("%", _PERCENT), ("&", _ENTITY))
+    patterns = [pattern for sign, pattern in signs if sign in part]
+    if _has_invisible(part):
+        patterns.append(f"[{_INVISIBLE}]")
+    pattern = compiled("|".join(patterns))
+
+    def segments() -> Iterator[_Segment]:
+        found = pattern.finditer(text, start, end)
+        return _segments(start, end, (_Substitution(*m.span(), _character(m)) for m in found))
+
+    return _Piece(pattern.sub(_character, part), segments)
 
 
 def _character(found: re.Match[str]) -> str:
+    if character := _COMMON.get(found[0]):
+        return character
     kind, value = found.lastgroup, found[found.lastindex or 0]
     match kind:
         case "u" | "percent" | "hex":
             return chr(int(value, 16))
-        case "sign" | "slash":
+        case "sign":
             return value
-        case "space":
-            return _WHITE[value]
         case "name":
             return _NAMED[value]
         case "decimal":
@@ -189,10 +206,10 @@ _NARROWEST, _WIDEST = 32, 400
 _LINES_NEAR = 3
 
 
-def _wrapped_lines(page: Page) -> Iterator[tuple[int, int, list[_Substitution]]]:
-    """Lines of equal length, cut inside of a long value."""
+def _wrapped_lines(page: Page) -> Iterator[tuple[int, int, list[int]]]:
+    """Lines of equal length, cut inside of a long value, and the line ends that cut them."""
     text = page.text
-    start, joints = -1, list[_Substitution]()
+    start, joints = -1, list[int]()
     end = -1
     for line_end in _joint().finditer(page.raw):
         at = line_end.start()
@@ -202,12 +219,19 @@ def _wrapped_lines(page: Page) -> Iterator[tuple[int, int, list[_Substitution]]]
             if joints:
                 yield start, end, joints
             start, joints = text.rfind("\n", 0, at) + 1, []
-        joints.append(_Substitution(at, at + 1, ""))
+        joints.append(at)
         end = text.find("\n", at + 1)
         if end < 0:
             end = len(text)
     if joints:
         yield start, end, joints
+
+
+def _joined(text: str, start: int, end: int, joints: list[int]) -> _Piece:
+    bounds = pairwise([start - 1, *joints, end])
+    joined = "".join([text[before + 1 : after] for before, after in bounds])
+    cuts = [_Substitution(at, at + 1, "") for at in joints]
+    return _Piece(joined, lambda: _segments(start, end, cuts))
 
 
 @cache
@@ -255,7 +279,7 @@ _ASCII_FIRST = b"CIJKLMNOPQRSTUVWXYZabcdef"
 _STANDARD = bytes.maketrans(b"-_", b"+/")
 
 
-def _base64_values(page: Page) -> Iterator[tuple[int, int, str]]:
+def _base64_values(page: Page) -> Iterator[_Piece]:
     for found in re.finditer(_BASE64, page.long):
         value = found[0]
         if value[::4].translate(None, _ASCII_FIRST):
@@ -268,15 +292,9 @@ def _base64_values(page: Page) -> Iterator[tuple[int, int, str]]:
         decoded = binascii.a2b_base64(padded)
         if decoded.isascii():
             start = page.position(found.start())
-            yield start, start + len(value), decoded.decode("ascii")
+            yield _encoded(decoded, start, start + len(value), (3, 4))
 
 
-def _decoded(values: list[tuple[int, int, str]]) -> DecodedView:
-    segments, pieces = [], []
-    size = 0
-    for start, end, text in values:
-        pieces.append(size)
-        segments.append(_Segment(size, size + len(text), start, end))
-        size += len(text) + len(_SEPARATOR)
-    text = "".join(text + _SEPARATOR for _, _, text in values)
-    return DecodedView(text, segments, pieces, unit=(3, 4))
+def _encoded(decoded: bytes, start: int, end: int, unit: tuple[int, int]) -> _Piece:
+    segment = _Segment(0, len(decoded), start, end)
+    return _Piece(decoded.decode("ascii"), lambda: [segment], unit)

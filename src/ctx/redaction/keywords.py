@@ -14,9 +14,21 @@ _BY_LETTER = {
     b"c": (b"cred", b"secret", b"wachtwoord"),
     b"h": (b"senha", b"auth"),
     b"b": (b"bearer", b"identified by"),
-    b":": (b"://", b":*:"),
+    b"@": (b"@",),
+    b"*": (b":*:",),
 }
 KEYWORDS = tuple(word for words in _BY_LETTER.values() for word in words)
+
+# "key" is common, and is a keyword only after one of these.
+KEY_OF = (
+    "access account admin api app application auth client consumer cookie crypto decryption deploy "
+    "encryption hmac ingest integration jwt license master private project secret security server "
+    "recovery service session shared signing ssh storage subscription unlock unseal webhook"
+).split()
+_QUALIFIERS = tuple(word.encode() for word in KEY_OF)
+_QUALIFIED = b"(?:(?<=(?:%b)key)|(?<=(?:%b)[ _.-]key))" % (
+    (b"|".join({word[-2:] for word in _QUALIFIERS}),) * 2
+)
 
 _Matches = dict[bytes, tuple[bytes, int]]
 """What a search matches: the word, and how many of its characters precede the match."""
@@ -29,7 +41,13 @@ def find_keywords(lower: bytes) -> dict[bytes, list[int]]:
         for m in pattern.finditer(lower):
             word, before = matches[m[0]]
             positions[word].append(m.start() - before)
+    positions[b"key"] = [at for at in positions[b"key"] if _is_qualified(lower, at)]
     return positions
+
+
+def _is_qualified(lower: bytes, key: int) -> bool:
+    end = key - 1 if lower[key - 1 : key] in (b" ", b"_", b".", b"-") else key
+    return lower.endswith(_QUALIFIERS, 0, end)
 
 
 @cache
@@ -43,12 +61,14 @@ def _search(letter: bytes, words: tuple[bytes, ...]) -> tuple[re.Pattern[bytes],
     matches: _Matches = {}
     for word in words:
         lead, _, rest = word.partition(letter)
-        if letter in rest:  # The next word may begin there: `:*://`.
+        if letter in rest or rest == b":":  # The next word may begin there: `:*:*:`.
             alternatives.append(b"(?=%b)" % re.escape(rest))
             rest = b""
         else:
             alternatives.append(re.escape(rest))
         if lead:
             alternatives[-1] += b"(?<=%b)" % re.escape(lead + letter + rest)
+        if word == b"key":
+            alternatives[-1] += _QUALIFIED
         matches[letter + rest] = word, len(lead)
     return re.compile(re.escape(letter) + b"(?:%b)" % b"|".join(alternatives)), matches

@@ -12,10 +12,10 @@ from typing import Literal, NamedTuple
 
 from ctx.redaction.entropy import is_placeholder, is_random
 from ctx.redaction.http_secrets import authorization
-from ctx.redaction.nearby_secrets import nearby
+from ctx.redaction.nearby_secrets import given, nearby
 from ctx.redaction.password_words import can_be_password
-from ctx.redaction.scan_text import Page, SecretSpan, compiled, match, match_end
-from ctx.redaction.secret_names import ANCHORS, Name, find_anchors, name_at
+from ctx.redaction.scan_text import Page, SecretSpan, match, match_end
+from ctx.redaction.secret_names import ANCHORS, Name, name_at
 
 RANK = 1
 # From the end of an anchor to the start of the value.
@@ -70,26 +70,25 @@ class _Value(NamedTuple):
 
 
 def find(page: Page) -> Iterator[SecretSpan]:
-    sign = compiled(_SIGN).match
     for anchor in ANCHORS:
         done = 0
-        for at in find_anchors(page, anchor):
-            if at < done:
-                continue
-            end = at + len(anchor)
-            span = None
-            if m := sign(page.text, end):
-                span = _assigned_secret(page, at, end, m)
-            span = span or _option(page, at, end) or nearby(page, anchor, at, end)
-            if span:
+        for at in page.keywords[anchor]:
+            if at >= done and (span := _find_at(page, anchor, at)):
                 yield span
                 done = span.end
 
 
-def _assigned_secret(page: Page, at: int, end: int, sign: re.Match[str]) -> SecretSpan | None:
-    name = name_at(page, at, end)
-    if name is None:
-        return None
+def _find_at(page: Page, anchor: bytes, at: int) -> SecretSpan | None:
+    end = at + len(anchor)
+    if (name := name_at(page, at, end)) is None:
+        return given(page, anchor, at, end)
+    span = None
+    if sign := match(_SIGN, page.text, end):
+        span = _assigned_secret(page, name, sign)
+    return span or _option(page, name, at, end) or nearby(page, anchor, at, end)
+
+
+def _assigned_secret(page: Page, name: Name, sign: re.Match[str]) -> SecretSpan | None:
     if name.kind == "header":
         return authorization(page, sign.end())
     value = _value(page, name, sign)
@@ -238,14 +237,12 @@ def _is_argument(page: Page, name: Name) -> bool:
     return re.search(r"\w\(\\{0,3}[\"'`]\Z", lead) is not None
 
 
-def _option(page: Page, at: int, end: int) -> SecretSpan | None:
+def _option(page: Page, name: Name, at: int, end: int) -> SecretSpan | None:
     """The value in `--password value`."""
     dashes = page.raw.rfind(b" --", max(0, at - 24), at)
-    if dashes < 0 or page.raw.find(b" ", dashes + 1, at) >= 0:
+    if dashes < 0 or page.raw.find(b" ", dashes + 1, at) >= 0 or name.kind == "header":
         return None
-    m = match(_OPTION, page.text, end)
-    name = name_at(page, at, end)
-    if m is None or name is None or name.kind == "header":
+    if (m := match(_OPTION, page.text, end)) is None:
         return None
     start, body = m.end(), _BARE
     if quote := match(_QUOTE, page.text, start):

@@ -9,23 +9,29 @@ from bisect import bisect_left
 from ctx.redaction.entropy import is_placeholder, is_random
 from ctx.redaction.password_words import can_be_password
 from ctx.redaction.scan_text import Page, SecretSpan, match
-from ctx.redaction.secret_names import name_at
 
 RANK = 2
 NAMED_RANK = 1
 _NEAR = 48
 
 
-def nearby(page: Page, anchor: bytes, at: int, end: int) -> SecretSpan | None:
-    """A random value that follows the word directly, or soon and in the same line."""
-    if anchor in (b"auth", b"pw", b"psk"):
-        return None
+def given(page: Page, anchor: bytes, at: int, end: int) -> SecretSpan | None:
+    """The password in "with password …" or "credentials: admin / …"."""
     if anchor == b"pass" and (m := match(_GIVEN, page.text, end)):
         lead = page.text[max(0, at - 24) : at]
         if re.search(_WITH, lead) and _is_mixed(m[1]) and not is_placeholder(m[1]):
             return SecretSpan(*m.span(1), "password", NAMED_RANK)
     if anchor == b"cred" and (m := match(_LOGIN, page.text, end)) and can_be_password(m[1]):
         return SecretSpan(*m.span(1), "password", NAMED_RANK)
+    return None
+
+
+def nearby(page: Page, anchor: bytes, at: int, end: int) -> SecretSpan | None:
+    """A value that follows the name of a secret directly, or a random one soon in its line."""
+    if anchor in (b"auth", b"pw", b"psk"):
+        return None
+    if span := given(page, anchor, at, end):
+        return span
     if m := match(_NEXT_WORD, page.text, end):
         start, value = m.start(1), m[1].rstrip(".:?!")
         lead = page.text[max(0, at - 32) : at]
@@ -48,7 +54,7 @@ def nearby(page: Page, anchor: bytes, at: int, end: int) -> SecretSpan | None:
         shortest, longest = 20, 200
     if not shortest <= len(value) <= longest or re.search(_NO_NEIGHBOUR, value):
         return None
-    if not is_random(value) or is_placeholder(value) or name_at(page, at, end) is None:
+    if not is_random(value) or is_placeholder(value):
         return None
     return SecretSpan(start, start + len(value), "nearby-secret", RANK)
 

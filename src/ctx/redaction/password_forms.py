@@ -8,7 +8,7 @@ import re
 from collections.abc import Generator, Iterator
 
 from ctx.redaction.entropy import is_placeholder
-from ctx.redaction.scan_text import Page, SecretSpan, compiled
+from ctx.redaction.scan_text import Page, SecretSpan, compiled, match
 
 RANK = 1
 
@@ -17,26 +17,21 @@ _VALUE = r"""["'`]?(?P<value>[^\s"'`,|<>]{4,128}?)["'`]?[.,;?)]?(?=\s|\Z)"""
 _OLD = r"""["'`]?(?P<old>[^\s"'`,|<>]{4,128}?)["'`]?"""
 _BETWEEN = r"[^\n.:;=(){}]{0,40}?"
 _FROM_TO = rf"from[ ]{_OLD}[ ]to[ ]{_VALUE}"
-# Before or after a word for a password: what must be there, and the pattern.
+# Around a word for a password: what must be there, and the pattern.
 _SENTENCES_BEFORE = (
     (b"from ", rf"(?i)\b{_FROM_TO}{_BETWEEN}\b{_WORD}\b"),
     (
         b" as ",
         rf"(?i)\b(?:use|using|with|set|enter|try|type)[ ]{_OLD}[ ]as[ ][a-z ]{{0,30}}{_WORD}\b",
     ),
-    (b"and ", rf"(?i)\band[ ](?:the[ ])?{_WORD}[ ]{_VALUE}"),
-    (b"with ", rf"(?i)\bwith[ ](?:the[ ])?{_WORD}[ ]{_VALUE}"),
 )
-_SENTENCES_AFTER = (
+_SENTENCES_FROM = (
     (b" from ", rf"(?i)\b{_WORD}\b{_BETWEEN}[ ]{_FROM_TO}"),
     (b":\n", rf"(?i)(?<!\w){_WORD}(?:[ ]for[ ]\S{{1,64}})?:[ \t]*\n{_VALUE}(?=\s*\n|\s*\Z)"),
 )
-_ALONE = rf"(?i)(?<![^\n,;( ])pwd?[ ]{_VALUE}(?=[ \t]*(?:\n|\Z))"
+_NAMED = rf"(?i){_WORD}[ ]{_VALUE}"
+_ALONE = rf"(?i)pwd?[ ]{_VALUE}(?=[ \t]*(?:\n|\Z))"
 # Other signs, and what stands around them.
-_LOGIN_WORDS = tuple(
-    word.encode()
-    for word in "log wifi wi-fi wlan account user admin zugang cred access vpn".split()
-)
 _LOGIN = (
     r"(?i)\b(?:login|log[ ]in|wi-?fi|wlan|account|user(?:name)?|admin|zugang\w*|cred\w*|access|vpn)"
     rf"[ ]?[:=]?[ ]+[\w.@-]{{2,64}}[ ]/[ ]{_VALUE}"
@@ -58,34 +53,45 @@ _NO_PASSWORD = (
 
 def find(page: Page) -> Iterator[SecretSpan]:
     lower, table_end = page.lower, 0
+    is_word = re.compile(_WORD.encode() + rb"(?![a-z0-9_])").match
     for at in sorted(page.keywords[b"pass"] + page.keywords[b"pw"] + page.keywords[b"kennwort"]):
+        if not is_word(lower, at):
+            continue
         before, after = lower[max(0, at - 80) : at], lower[at : at + 80]
         for sign, pattern in _SENTENCES_BEFORE:
             if sign in before:
-                yield from _search(page, pattern, max(0, at - _BEFORE), at + _AFTER)
-        for sign, pattern in _SENTENCES_AFTER:
-            if sign in after:
-                yield from _search(page, pattern, at, at + _AFTER)
-        if before[-1:] in b"\n,;(":
-            yield from _search(page, _ALONE, at, at + _AFTER)
+                yield from _search(page, pattern, at)
+        patterns = [pattern for sign, pattern in _SENTENCES_FROM if sign in after]
+        if before.endswith((b" and ", b" with ", b" and the ", b" with the ")):
+            patterns.append(_NAMED)
+        if before.rstrip(b" ")[-1:] in b"\n,;(":
+            patterns.append(_ALONE)
+        for pattern in patterns:
+            yield from _chosen(match(pattern, page.text, at))
         if at >= table_end:
             table_end = yield from _find_column(page, at)
     for at in page.keywords[b"cred"]:
-        yield from _search(page, _PAIR, at, at + _AFTER)
+        yield from _chosen(match(_PAIR, page.text, at))
     for at in page.keywords[b"auth"]:
-        if b"(" in lower[at : at + 40]:
-            yield from _search(page, _ARGUMENTS, at, at + _AFTER)
-    for sign, pattern in ((b"@tcp(", _CONNECTION), (b"@unix(", _CONNECTION), (b" / ", _LOGIN)):
-        at = page.raw.find(sign)
-        while at >= 0:
-            start = max(0, at - _BEFORE)
-            if sign != b" / " or any(word in lower[start:at] for word in _LOGIN_WORDS):
-                yield from _search(page, pattern, start, at + _AFTER)
-            at = page.raw.find(sign, at + len(sign))
+        yield from _chosen(match(_ARGUMENTS, page.text, at))
+    for at in page.keywords[b"@"]:
+        if lower.startswith((b"tcp(", b"unix("), at + 1):
+            yield from _search(page, _CONNECTION, at)
+    for m in re.finditer(b"/(?<= /) ", lower):
+        if m.start() and re.search(_LOGIN_WORDS, lower[max(0, m.start() - _BEFORE) : m.start()]):
+            yield from _search(page, _LOGIN, m.start())
 
 
-def _search(page: Page, pattern: str, start: int, end: int) -> Iterator[SecretSpan]:
-    for m in compiled(pattern).finditer(page.text, start, end):
+_LOGIN_WORDS = b"log|wi-?fi|wlan|account|user|admin|zugang|cred|access|vpn"
+
+
+def _search(page: Page, pattern: str, at: int) -> Iterator[SecretSpan]:
+    for m in compiled(pattern).finditer(page.text, max(0, at - _BEFORE), at + _AFTER):
+        yield from _chosen(m)
+
+
+def _chosen(m: re.Match[str] | None) -> Iterator[SecretSpan]:
+    if m is not None:
         for name, value in m.groupdict().items():
             if _is_chosen(value):
                 yield SecretSpan(*m.span(name), "password", RANK)

@@ -2,18 +2,19 @@
 
 `formats.txt` has the facts: extend it. It is read when a text is searched for the first time.
 
-Most literals begin a word. So the first two characters of all words in long values are looked up,
-which takes as long for a thousand literals as for ten. The others are searched one by one.
+Most literals begin a word. So the beginnings of all words in long values are looked up, which takes
+as long for a thousand literals as for ten.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 from ctx.redaction.entropy import is_placeholder, is_random, is_varied, wordiness
-from ctx.redaction.scan_text import Page, SecretSpan, compiled
+from ctx.redaction.scan_text import Page, SecretSpan, compiled, match
 
 RANK = 0
 
@@ -29,7 +30,7 @@ class Format(NamedTuple):
 
 class _Formats(NamedTuple):
     words: dict[bytes, list[Format]]
-    """By the first two characters of the literal, for those that begin a word."""
+    """By the first three letters and digits of the literal, for those that begin a word."""
     others: list[Format]
 
 
@@ -38,7 +39,8 @@ def _formats() -> _Formats:
     found = _Formats({}, [])
     for format_ in read_formats():
         if format_.lead == 0 and format_.literal[:1].isalnum():
-            found.words.setdefault(format_.literal[:2], []).append(format_)
+            start = re.split(b"[^A-Za-z0-9]", format_.literal)[0][:3]
+            found.words.setdefault(start, []).append(format_)
         else:
             found.others.append(format_)
     return found
@@ -65,28 +67,27 @@ _START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2}))"
 _STOP = r"(?![A-Za-z0-9])"
 
 
-# The same in long values, which have no backslashes.
-_WORD_STARTS = rb"(?:(?<![A-Za-z0-9])|(?<=\n[nrt])|(?<=%[0-9A-Fa-f]{2}))(?=(..))"
-
-
 def find(page: Page) -> Iterator[SecretSpan]:
     if page.long:
         formats = _formats()
-        for m in re.finditer(_WORD_STARTS, page.long):
-            for format_ in formats.words.get(m[1], ()):
-                if page.long.startswith(format_.literal, m.start()):
-                    yield from _find_format(page, format_, [page.position(m.start())])
-        for format_ in formats.others:
+        starts = {word[:3] for word in re.split(b"[^A-Za-z0-9]+", page.long)}
+        if "\\" in page.text:
+            starts.update(re.findall(rb"\n[nrt]([A-Za-z0-9]{1,3})", page.long))
+        if b"%" in page.long:
+            starts.update(re.findall(b"%[0-9A-Fa-f]{2}([A-Za-z0-9]{1,3})", page.long))
+        starts.update([start[:2] for start in starts])
+        possible = [formats.words[start] for start in starts & formats.words.keys()]
+        for format_ in chain(formats.others, *possible):
             if format_.literal in page.long:
-                yield from _find_format(page, format_, page.find_long(format_.literal))
+                yield from _find_format(page, format_)
     yield from _find_private_keys(page)
     yield from _find_url_passwords(page)
 
 
-def _find_format(page: Page, format_: Format, places: Iterable[int]) -> Iterator[SecretSpan]:
+def _find_format(page: Page, format_: Format) -> Iterator[SecretSpan]:
     match = compiled(_START + format_.pattern + _STOP).match
     done = 0
-    for at in places:
+    for at in page.find_long(format_.literal):
         if at >= max(format_.lead, done) and (m := match(page.text, at - format_.lead)):
             start, end = m.span(m.lastindex or 0)
             value = page.text[start:end]
@@ -114,24 +115,22 @@ def _find_private_keys(page: Page) -> Iterator[SecretSpan]:
     Programs also mention keys: `"-----BEGIN PRIVATE KEY-----" in text`. So there is a key only if
     something that could be one follows.
     """
-    text = page.text
-    at = page.raw.find(b"-----BEGIN")
-    while at >= 0:
-        end = at + 10
-        if begin := re.compile(_BEGIN).match(text, at):
+    text, end = page.text, 0
+    for place in page.keywords[b"key"]:
+        at = page.raw.rfind(b"-----BEGIN", max(end, place - 60), place)
+        if at >= 0 and (begin := match(_BEGIN, text, at)):
             end = begin.end()
             stop = text.find("-----END ", end, end + _LONGEST_KEY)
             if stop >= 0 and text.find("-----BEGIN", end, stop) < 0:
-                foot = re.compile(_END).match(text, stop)
+                foot = match(_END, text, stop)
                 body_end, key_end = stop, foot.end() if foot else stop
-            elif body := re.compile(_CUT_SHORT).match(text, end):
+            elif body := match(_CUT_SHORT, text, end):
                 body_end = key_end = body.end()
             else:
                 body_end = key_end = end
             if _holds_key(text, end, body_end):
                 yield SecretSpan(at, key_end, "private-key", RANK)
                 end = key_end
-        at = page.raw.find(b"-----BEGIN", end)
 
 
 _LONGEST_KEY = 20_000
@@ -153,11 +152,15 @@ def _holds_key(text: str, start: int, end: int) -> bool:
 
 
 def _find_url_passwords(page: Page) -> Iterator[SecretSpan]:
-    for at in page.keywords[b"://"]:
-        if m := re.compile(_URL_PASSWORD).match(page.text, at):
+    done = 0
+    for sign in page.keywords[b"@"]:
+        at = page.raw.rfind(b"://", max(done, sign - _LONGEST_USER), sign)
+        if at >= 0 and (m := match(_URL_PASSWORD, page.text, at)):
+            done = m.end()
             user, password = m.groups()
             if password != user and len(password) > 2 and not is_placeholder(password):
                 yield SecretSpan(*m.span(2), "url-password", RANK)
 
 
+_LONGEST_USER = 200
 _URL_PASSWORD = r"""://([^\s:/?#@"'`<>\\]{0,64}):([^\s/?#"'`<>\\]{1,128})@(?=[\w.\[%$-])"""

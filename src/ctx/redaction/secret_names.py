@@ -4,19 +4,11 @@ import re
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
+from ctx.redaction.keywords import KEY_OF
 from ctx.redaction.scan_text import Page, match_end
 
-# Searched for everywhere, so there are few, and rare ones. "key" is common and counts only after
-# one of `_KEY_OF`; "pass" covers password, passwd, passphrase.
+# Searched for everywhere, so there are few. "pass" covers password, passwd, passphrase.
 ANCHORS = (b"secret", b"token", b"pass", b"pw", b"psk", b"cred", b"auth", b"key")
-
-_KEY_OF = (
-    "access account admin api app application auth client consumer cookie crypto decryption deploy "
-    "encryption hmac ingest integration jwt license master private project secret security server "
-    "recovery service session shared signing ssh storage subscription unlock unseal webhook"
-).split()
-_QUALIFIERS = tuple(word.encode() for word in _KEY_OF)
-_LAST_LETTERS = frozenset(word[-2:] for word in _QUALIFIERS)
 
 # A word of a name that makes it the name of a secret: by its end, as names are
 # glued together (`pgpassword`, `authtoken`), or as a whole.
@@ -83,22 +75,9 @@ def _kind(text: str) -> NameKind | None:
     for before, word in zip(["", *singular], singular, strict=False):
         if word.endswith(_SECRET_ENDS) or word in _SECRET_WORDS:
             return "secret"
-        if word == "key" and before in _KEY_OF:
+        if word == "key" and before in KEY_OF:
             return "secret"
     return None
 
 
 _NAME_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-."
-
-
-def find_anchors(page: Page, anchor: bytes) -> list[int]:
-    """The positions of an anchor; those of "key" only after a word that makes it a secret."""
-    positions = page.keywords[anchor]
-    return (
-        [at for at in positions if _is_qualified(page.lower, at)] if anchor == b"key" else positions
-    )
-
-
-def _is_qualified(lower: bytes, key: int) -> bool:
-    end = key - 1 if lower[key - 1 : key] in (b" ", b"_", b".", b"-") else key
-    return lower[end - 2 : end] in _LAST_LETTERS and lower.endswith(_QUALIFIERS, 0, end)

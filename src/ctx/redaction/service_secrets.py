@@ -6,7 +6,8 @@ and `new Acme("…")` say too little for the other rules, which look for words s
 
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
+from itertools import chain
 
 from ctx.redaction.entropy import is_random
 from ctx.redaction.scan_text import Page, SecretSpan, compiled, is_dense
@@ -23,43 +24,62 @@ _CHARACTERS = {
     "wide": r"[\w=-]+",
     "uuid": "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",
 }
-# Parts of paths are mostly commits.
-_VALUE = rb"(?<![\w/+.-])[\w-]{16,200}={0,2}(?![\w/+.-])"
+# A value with a digit, as nearly all have. Parts of paths are mostly commits.
+_VALUE = rb"(?<![\w/+.-])(?=[A-Za-z_-]{0,99}\d)[\w-]{16,200}+={0,2}(?![\w/+.-])"
 
 
 @cache
-def _services() -> dict[int, list[tuple[bytes, str]]]:
+def _services() -> dict[int, dict[bytes, list[str]]]:
     """The services with values of a length, and the characters of these values."""
-    found: dict[int, list[tuple[bytes, str]]] = {}
+    found: dict[int, dict[bytes, list[str]]] = {}
     for line in read_lines():
         if line.startswith("near "):
             _, length, characters, *names = line.split()
             low, _, high = length.partition("-")
             for each in range(int(low), int(high or low) + 1):
-                services = ((name.encode(), characters) for name in names)
-                found.setdefault(each, []).extend(services)
+                services = found.setdefault(each, {})
+                for name in names:
+                    services.setdefault(name.encode(), []).append(_CHARACTERS[characters])
     return found
 
 
 def find(page: Page) -> Iterator[SecretSpan]:
-    if not page.long:
-        return
-    services = _services()
+    services = _services() if page.long else {}
     for m in re.finditer(_VALUE, page.long):
-        named = services.get(len(m[0]))
-        if named and is_dense(m[0]):
+        value = m[0]
+        if (named := services.get(len(value))) and is_dense(value):
             at = page.position(m.start())
-            if _is_of_service(page, at, m[0].decode(), named):
-                yield SecretSpan(at, at + len(m[0]), "service-secret", RANK)
+            for name in _names_beside(page, at, at + len(value)):
+                text = value.decode()
+                if any(compiled(each).fullmatch(text) for each in named.get(name, ())):
+                    if is_random(text):
+                        yield SecretSpan(at, at + len(value), "service-secret", RANK)
+                    break
 
 
-def _is_of_service(page: Page, at: int, value: str, named: list[tuple[bytes, str]]) -> bool:
-    end = at + len(value)
-    line = page.lower.rfind(b"\n", max(0, at - _BEFORE), at) + 1
-    before = page.lower[line or max(0, at - _BEFORE) : at]
+def _names_beside(page: Page, start: int, end: int) -> Iterator[bytes]:
+    line = page.lower.rfind(b"\n", max(0, start - _BEFORE), start) + 1
+    before = page.lower[line or max(0, start - _BEFORE) : start]
     after = page.lower[end : end + _AFTER].partition(b"\n")[0]
-    beside = (before + b" " + after).translate(None, b"-_")
-    for name, characters in named:
-        if name in beside and compiled(_CHARACTERS[characters]).fullmatch(value):
-            return is_random(value)
-    return False
+    for word in re.findall(b"[a-z0-9]+", (before + b" " + after).translate(None, b"-_")):
+        yield from _names_in(word)
+
+
+@lru_cache(maxsize=8192)
+def _names_in(word: bytes) -> list[bytes]:
+    known = _names()
+    return [
+        name
+        for at in range(len(word) - 2)
+        for name in known.get(word[at : at + 3], ())
+        if word.startswith(name, at)
+    ]
+
+
+@cache
+def _names() -> dict[bytes, set[bytes]]:
+    """The names of services by their first three characters."""
+    names: dict[bytes, set[bytes]] = {}
+    for name in chain(*_services().values()):
+        names.setdefault(name[:3], set()).add(name)
+    return names
