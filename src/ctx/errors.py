@@ -33,8 +33,9 @@
     ├── SessionNotFound        E030  no session has that id
     ├── ModelFailure           E031  a model is unreachable, refuses, or sends an invalid answer
     ├── StoreNotTrusted        E032  a command needs a project store that is not trusted
-    ├── StoreTooLarge          E033  an untrusted project store exceeds the read limits
-    └── SyncFailure            E034  a sync target is missing, unknown, or needs another key
+    ├── StoreTooLarge          E033  a project store exceeds the read limits
+    ├── SyncFailure            E034  a sync target is missing, unknown, or needs another key
+    └── ObjectTooLarge         E035  an object is larger than any that ctx writes
 
 Each class defines its code and exit code. Each instance has a one-sentence message and, optionally,
 detail lines (candidates, the position in a query) and a hint with the next step. Only `cli/main.py`
@@ -248,3 +249,7 @@ class StoreTooLarge(CtxError):
 class SyncFailure(CtxError):
     code = "E034"
     default_hint = "`ctx sync status` shows the targets."
+
+
+class ObjectTooLarge(InvalidEnvelope):
+    code = "E035"

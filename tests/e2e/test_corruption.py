@@ -304,9 +304,6 @@ def contents(ctx: Ctx) -> tuple[set[str], str]:
     return {node["content"] for node in ran.json["nodes"]}, ran.err
 
 
-WARNING = "1 object of the project's memory is damaged: `ctx debug verify` names it."
-
-
 @pytest.mark.parametrize(
     ("which", "left", "wound"),
     [
@@ -330,12 +327,16 @@ def test_one_damaged_object_hides_only_its_own_nodes(
         path.mkdir()
     else:
         path.write_bytes(b"rubbish" if wound == "rubbish" else whole[:-3])
-    assert contents(ctx) == (left, f'{{"warning": "{WARNING}"}}\n')
+    warning = (
+        f"1 object of the project's memory cannot be read ({path.name[:12]}): `ctx debug verify`"
+        " says why."
+    )
+    assert contents(ctx) == (left, f'{{"warning": "{warning}"}}\n')
     ran = ctx("show", "01ZZZZ")
-    assert ran.err.count(WARNING) == 1
+    assert ran.err.count(warning) == 1
     assert "E020" in ran.err
     ran = ctx("add", "--type=fact", "More")
-    assert (ran.code, ran.err.count(WARNING)) == (0, 1), ran.err
+    assert (ran.code, ran.err.count(warning)) == (0, 1), ran.err
     assert contents(ctx)[0] == {*left, "More"}
     assert ctx("debug", "verify").code == 1
     # A commit that cannot be read is none to build upon.

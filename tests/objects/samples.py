@@ -193,6 +193,8 @@ def _field(hint: Any) -> st.SearchStrategy[Any]:
         return st.integers(-(2**60), 2**60)
     if hint is object_types.Count:
         return st.integers(0, 2**63)
+    if origin is typing.Annotated:
+        return _field(typing.get_args(hint)[0])
     if origin is types.UnionType or origin is typing.Union:
         return st.one_of([_field(option) for option in typing.get_args(hint)])
     if origin is tuple:

@@ -1,14 +1,19 @@
+import os
 import stat
 import sys
 from pathlib import Path
 
 import pytest
 
-from ctx.errors import HashMismatch, InvalidEnvelope, ObjectNotFound
+from ctx.errors import HashMismatch, InvalidEnvelope, ObjectNotFound, ObjectTooLarge
 from ctx.ids import ObjectId
+from ctx.layout import project_at
 from ctx.objects import loose_objects
 from ctx.objects.loose_objects import LooseStore
-from ctx.objects.object_store import blob
+from ctx.objects.object_store import LARGEST_TYPED, Kind, blob, from_payload, typed
+from ctx.objects.object_types import Commit
+from ctx.objects.repository import Repository
+from ctx.objects.trees import EMPTY
 from tests.contract.object_stores import A, B, ObjectStoreContract
 
 if sys.version_info >= (3, 14):
@@ -91,6 +96,51 @@ def test_a_small_file_cannot_decompress_to_a_huge_object(
     store_folder.write_bytes(store._seal(bomb.canonical))
     with pytest.raises(InvalidEnvelope, match="E003"):
         store.read(bomb.id)
+
+
+def test_a_large_typed_object_is_read_only_if_it_was_written_here(
+    store: LooseStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large = from_payload(Kind.TYPED, b"x" * (LARGEST_TYPED + 1))
+    largest = from_payload(Kind.TYPED, b"x" * LARGEST_TYPED)
+    store.write([large, largest])
+    assert store.read(largest.id) == largest
+    with pytest.raises(ObjectTooLarge, match=f"{large.id} is too large: .*4,194,305 bytes"):
+        store.read(large.id)
+    assert not store.is_sound(large.id)
+    monkeypatch.setattr(store, "_was_written_here", lambda id: id == large.id)
+    assert store.read(large.id) == large
+
+
+def test_what_a_commit_made_here_names_may_be_large(tmp_path: Path) -> None:
+    repository = Repository(project_at(str(tmp_path)))
+    batch, other = (from_payload(Kind.TYPED, bytes([at]) * LARGEST_TYPED * 2) for at in (1, 2))
+    made = typed(Commit((), 1, "Made here", EMPTY.id, record_batches=(batch.id,)))
+    repository.objects.write([batch, other, made])
+    os.makedirs(repository.project.local)
+    with pytest.raises(ObjectTooLarge):
+        repository.objects.read(batch.id)
+    repository.note_as_own([made.id])
+    # A replacement of what was made here was not made here.
+    repository.replaced.note([(made.id, other.id)])
+    repository = Repository(repository.project)
+    assert repository.objects.read(batch.id) == batch
+    for id in (other.id, made.id):
+        with pytest.raises(ObjectTooLarge):
+            repository.objects.read(id)
+
+
+def test_a_walk_checks_blobs_without_keeping_them(store: LooseStore) -> None:
+    large = blob(b"x" * (LARGEST_TYPED + 3 * 1024**2))
+    store.write([large, A])
+    skimming = store.skimming()
+    assert skimming.read(large.id) == large._replace(payload=b"")
+    assert skimming.read(A.id).payload == b""
+    assert store.read(large.id) == large
+    path = path_of(store, large.id)
+    path.write_bytes(store._seal(large.canonical[:-1] + b"y"))
+    with pytest.raises(HashMismatch):
+        skimming.read(large.id)
 
 
 def test_a_second_copy_is_read_if_the_first_is_gone(store: LooseStore) -> None:

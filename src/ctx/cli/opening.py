@@ -23,8 +23,11 @@ from ctx.workspace import Environment, Memory, Workspace, open_memory, open_proj
 if TYPE_CHECKING:
     from ctx.hosts.host_registry import Hosts
     from ctx.operations.compact import CompactResult
+    from ctx.project.project_memory import ProjectMemory
     from ctx.project.staged_sessions import StaleSession
     from ctx.project.trust_check import Verdict
+
+_MOST_NAMED = 4
 
 
 def reading(settings: Settings, output: Output) -> AbstractContextManager[Memory]:
@@ -90,7 +93,8 @@ def _open_memory(
             yield memory
         finally:
             # Also if the command fails: the damage may be the reason.
-            _warn_of_damage(memory, output)
+            if memory.project_memory:
+                warn_of_damage(memory.project_memory, output)
         if writing and compacting and memory.project_memory and memory.project_memory.stepped:
             from ctx.operations import compact
 
@@ -118,12 +122,13 @@ def _without_project_store(withheld: "Verdict", output: Output) -> Iterator[None
     output.warn(withheld.sentence)
 
 
-def _warn_of_damage(memory: Memory, output: Output) -> None:
-    if memory.project_memory and (damaged := memory.project_memory.damaged):
-        are, them = ("is", "it") if damaged == 1 else ("are", "them")
+def warn_of_damage(memory: "ProjectMemory", output: Output) -> None:
+    if damaged := memory.damaged:
+        shown = ", ".join(map(short, damaged[:_MOST_NAMED]))
+        more = ", …" if len(damaged) > _MOST_NAMED else ""
         output.warn(
-            f"{count(damaged, 'object')} of the project's memory {are} damaged: "
-            f"`ctx debug verify` names {them}."
+            f"{count(len(damaged), 'object')} of the project's memory cannot be read ({shown}"
+            f"{more}): `ctx debug verify` says why."
         )
 
 

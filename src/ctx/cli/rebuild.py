@@ -2,7 +2,7 @@
 
 import argparse
 
-from ctx.cli.opening import open_workspace, refuse_untrusted
+from ctx.cli.opening import open_workspace, refuse_untrusted, warn_of_damage
 from ctx.cli.output import Block, Line, Output, count, size
 from ctx.cli.settings import Settings
 from ctx.operations import rebuild
@@ -38,6 +38,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     with output.progress("Rebuilding") as tick:
         done = how(workspace, tick)
     output.show(done, render)
+    warn_of_damage(workspace.memory, output)
 
 
 def render(done: RebuildResult) -> list[Block]:

@@ -115,14 +115,16 @@ def collect(repository: Repository, limits: Limits, tick: clock.Tick = clock.no_
     pointers = {name: repository.refs.require(name) for name in names if name not in expired}
     chains = [id for name, id in pointers.items() if name != refs.MAIN]
     # Committed objects are in the project's objects. Staging is only needed for open chains.
-    staged = set(reachable(_ObjectsWithoutCommits(repository.everything), chains))
+    objects, staging = repository.objects.skimming(), repository.staged.skimming()
+    everything = LayeredReader(objects, staging)
+    staged = set(reachable(_ObjectsWithoutCommits(everything), chains))
     # Until git has a commit, its files in the working tree can be lost at any time.
     staged |= untracked_survey.objects_to_keep(repository)
-    here = LayeredReader(repository.objects, _ObjectsWithoutCommits(repository.staged))
+    here = LayeredReader(objects, _ObjectsWithoutCommits(staging))
     # The commit made here last may be on another branch by now.
     last = [id for id in pointers.values() if id in repository.objects]
-    roots = {*repository.heads.named(), *repository.named_heads(), *last}
-    committed = reachable(repository.objects, roots)
+    roots = {*repository.heads.named(), *untracked_commits.every_head(repository.project), *last}
+    committed = reachable(objects, roots)
     kept = staged.union(committed, reachable(here, chains))
     tracked = _tracked_objects(repository.project)
     fallow = _unused_object_files(repository, kept, _TRACKED_KEEP_DAYS) if limits.tracked else set()

@@ -8,6 +8,7 @@ A second copy of an object may exist as `ab12….<random>`; see `write_again`. F
 its replacement is read; see `replaced_objects`.
 """
 
+import copy
 import errno
 import os
 import secrets
@@ -15,11 +16,27 @@ import sys
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from typing import Self
+
+from blake3 import blake3
 
 from ctx import clock, disk
-from ctx.errors import HashMismatch, InvalidEnvelope, ObjectNotFound, PathRefused
+from ctx.errors import (
+    HashMismatch,
+    InvalidEnvelope,
+    ObjectNotFound,
+    ObjectTooLarge,
+    PathRefused,
+)
 from ctx.ids import OBJECT_ID_LENGTH, ObjectId, is_object_id
-from ctx.objects.object_store import HEADER_LENGTH, LARGEST_OBJECT, Kind, Object, id_of, parse
+from ctx.objects.object_store import (
+    HEADER_LENGTH,
+    LARGEST_OBJECT,
+    LARGEST_TYPED,
+    Kind,
+    Object,
+    parse,
+)
 from ctx.objects.read_limits import WorkLimit
 from ctx.objects.replaced_objects import ReplacedObjects
 
@@ -31,6 +48,7 @@ else:
 # A zstd skippable frame: its magic number, and the length of its content.
 _SEAL_HEADER = b"\x50\x2a\x4d\x18\x04\x00\x00\x00"
 _SEAL_LENGTH = len(_SEAL_HEADER) + 4
+_PART = 1024 * 1024
 # A folder that changed this recently may change again without a new time stamp.
 _RACY_NS = 2_000_000_000
 
@@ -49,7 +67,15 @@ class LooseStore:
         self._level = compression_level
         self._replaced = replaced
         self._limit = limit
+        self._keeps_blobs = True
         self._copies_in: dict[str, tuple[object, dict[ObjectId, list[str]]]] = {}
+
+    def skimming(self) -> Self:
+        """The same objects, with the same checks, but blobs come without their content: for walks
+        over everything, which must not need the memory of the largest blob."""
+        twin = copy.copy(self)
+        twin._keeps_blobs = False
+        return twin
 
     def write(self, objects: Iterable[Object]) -> int:
         missing: list[Object] = []
@@ -132,13 +158,19 @@ class LooseStore:
             if error.errno in (errno.ELOOP, errno.EINVAL):
                 raise InvalidEnvelope(f"Object {id} is not a plain file.") from error
             raise disk.failure(f"reading object {id}", error) from error
-        parsed = parse(id, self._unseal_object(id, stored))
-        if self._limit and parsed.kind is Kind.TYPED:
-            self._limit.check_typed(len(parsed.payload))
-        return parsed
+        return parse(id, self._unseal_object(id, stored))
 
     def _unseal_object(self, id: ObjectId, stored: bytes) -> bytes:
-        return unseal(id, stored, self._limit)
+        try:
+            return unseal(id, stored, self._limit, keeps_blobs=self._keeps_blobs)
+        except ObjectTooLarge:
+            if not self._was_written_here(id):
+                raise
+            return unseal(id, stored, self._limit, LARGEST_OBJECT)
+
+    def _was_written_here(self, id: ObjectId) -> bool:  # noqa: ARG002
+        """Whether a typed object above the limit may be read: earlier versions wrote some."""
+        return False
 
     def __contains__(self, id: ObjectId) -> bool:
         every = self._replaced.standing_in(id) if self._replaced else (id,)
@@ -262,8 +294,8 @@ def first_sealed(stored: bytes, limit: WorkLimit | None = None) -> tuple[bytes, 
     """
     decompressor = zstd.ZstdDecompressor()
     try:
-        canonical = _decompress(decompressor, stored, limit)
-    except (zstd.ZstdError, EOFError, MemoryError):
+        canonical = b"".join(_unfold("", decompressor, stored, limit, LARGEST_OBJECT))
+    except (zstd.ZstdError, EOFError, MemoryError, ObjectTooLarge):
         return None
     rest = decompressor.unused_data
     frame = stored[: len(stored) - len(rest)]
@@ -272,35 +304,73 @@ def first_sealed(stored: bytes, limit: WorkLimit | None = None) -> tuple[bytes, 
     return canonical, len(frame) + _SEAL_LENGTH
 
 
-def _decompress(
-    decompressor: zstd.ZstdDecompressor, frame: bytes, limit: WorkLimit | None
+def unseal(
+    id: ObjectId,
+    stored: bytes,
+    limit: WorkLimit | None = None,
+    largest_typed: int = LARGEST_TYPED,
+    *,
+    keeps_blobs: bool = True,
 ) -> bytes:
-    most = HEADER_LENGTH + LARGEST_OBJECT
-    if limit is None:
-        return decompressor.decompress(frame, most)
-    # Read one byte more than the limit, to see whether there is more.
-    canonical = decompressor.decompress(frame, min(most, limit.bytes_left + 1))
-    limit.count_bytes(len(canonical))
-    return canonical
-
-
-def unseal(id: ObjectId, stored: bytes, limit: WorkLimit | None = None) -> bytes:
-    """The canonical bytes in an object file, after all checks."""
+    """The canonical bytes in an object file, after all checks; of a blob that is not kept, those
+    of an empty one."""
     frame = stored[:-_SEAL_LENGTH]
     decompressor = zstd.ZstdDecompressor()
+    hashed, size = blake3(), 0
+    parts: list[bytes] = []
     try:
-        canonical = _decompress(decompressor, frame, limit)
+        for part in _unfold(id, decompressor, frame, limit, largest_typed):
+            hashed.update(part)
+            size += len(part)
+            if keeps_blobs or not parts:
+                parts.append(part)
     except zstd.ZstdError as error:
         raise InvalidEnvelope(f"Object {id} cannot be decompressed: {error}.") from error
     except (EOFError, MemoryError) as error:
         raise InvalidEnvelope(f"Object {id} cannot be decompressed.") from error
-    if not decompressor.eof:
+    if not decompressor.eof or size > HEADER_LENGTH + LARGEST_OBJECT:
         raise InvalidEnvelope(f"Object {id} is cut short, or larger than any object may be.")
-    if id_of(canonical) != id:
+    if hashed.hexdigest() != id:
         raise HashMismatch(f"Object {id} does not hold what its name says.")
     if stored[-_SEAL_LENGTH:] != _seal_of(frame):
         raise InvalidEnvelope(f"Object {id} is damaged in its stored form.")
+    canonical = b"".join(parts)
+    if not keeps_blobs and _is_blob(canonical) and _length(canonical) == size - HEADER_LENGTH:
+        return canonical[:6] + bytes(8)
     return canonical
+
+
+def _unfold(
+    id: str,
+    decompressor: zstd.ZstdDecompressor,
+    frame: bytes,
+    limit: WorkLimit | None,
+    largest_typed: int,
+) -> Iterator[bytes]:
+    """The canonical bytes in parts. A typed object is the first part; a blob may have more."""
+    part = decompressor.decompress(frame, HEADER_LENGTH + largest_typed + 1)
+    if len(part) > HEADER_LENGTH + largest_typed and not _is_blob(part):
+        raise ObjectTooLarge(
+            f"Object {id} is too large: more than {largest_typed // 1024**2} MB, and it declares"
+            f" {_length(part):,} bytes.",
+            hint=f"`git log -- '*{id}*'` names the git commit that brought it: revert that commit.",
+        )
+    size = 0
+    while part and size <= HEADER_LENGTH + LARGEST_OBJECT:
+        if limit:
+            limit.count_bytes(len(part))
+        yield part
+        size += len(part)
+        part = b"" if decompressor.eof else decompressor.decompress(b"", _PART)
+
+
+def _is_blob(canonical: bytes) -> bool:
+    return canonical[5:6] == bytes([Kind.BLOB])
+
+
+def _length(canonical: bytes) -> int:
+    """The length of the payload, as the header declares it."""
+    return int.from_bytes(canonical[6:HEADER_LENGTH], "little")
 
 
 def _seal_of(frame: bytes) -> bytes:

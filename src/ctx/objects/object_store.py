@@ -29,9 +29,11 @@ HEADER_LENGTH = len(MAGIC) + 1 + 8
 DAMAGE = (HashMismatch, InvalidEnvelope, DeserializationFailed)
 """Errors for an object that exists but is damaged."""
 
-# No object that ctx writes is nearly as large; a small file in an untrusted repository could
-# decompress to more.
 LARGEST_OBJECT = 256 * 1024 * 1024
+"""The bytes of the largest blob: the largest `ingestion.max_file_bytes`."""
+LARGEST_TYPED = 4 * 1024 * 1024
+"""The bytes of the largest typed object that ctx writes: what is larger is split. In memory it may
+take 50 times as much, and a file of a few kilobytes can decompress to any size."""
 
 
 class Kind(IntEnum):

@@ -123,7 +123,8 @@ class RecordBatch(Struct, frozen=True):
     when batches are merged.
     """
 
-    records: tuple[msgspec.Raw, ...]
+    # A record that is valid takes more than a hundred bytes. One byte takes a hundred in memory.
+    records: Annotated[tuple[msgspec.Raw, ...], msgspec.Meta(max_length=1_000_000)]
     created_at: int = 0
     blobs: tuple[Id, ...] = ()
     """What the records refer to, such as the output of a command."""

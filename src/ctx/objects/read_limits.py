@@ -17,8 +17,6 @@ MOST_RECORD_BYTES = 32 * 1024 * 1024
 """Every word of a record goes into the index, which takes longer than decompressing it."""
 MOST_BYTES = 256 * 1024 * 1024
 """Decompressed bytes of objects, and bytes of documents."""
-LARGEST_TYPED = 8 * 1024 * 1024
-"""Bytes of one typed object. In memory it may take 50 times as much."""
 
 
 class WorkLimit:
@@ -47,11 +45,6 @@ class WorkLimit:
         self.bytes_left -= number
         if self.bytes_left < 0:
             raise StoreTooLarge(_SENTENCE.format(f"{MOST_BYTES // 1024**2} MB"))
-
-    def check_typed(self, size: int) -> None:
-        """Refuse a typed object that would take too much memory."""
-        if size > LARGEST_TYPED:
-            raise StoreTooLarge(_SENTENCE.format(f"{LARGEST_TYPED // 1024**2} MB in one object"))
 
 
 _SENTENCE = "This store is larger than one that is not trusted may be: more than {}."

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable, Iterator
 
 from ctx import clock, disk, interrupts
-from ctx.errors import DeserializationFailed, RefNotFound, StagingConflict
+from ctx.errors import DeserializationFailed, RefNotFound, StagingConflict, StoreTooLarge
 from ctx.ids import ObjectId, SessionId, is_object_id
 
 MAIN = "main"
@@ -17,6 +17,9 @@ _WORK = "work/"
 _ABORTED = "aborted/"
 _DAMAGED = "damaged/"
 FOLDERS = ("work", "aborted", "damaged")
+
+MOST_HEADS = 1000
+"""Each branch adds one at most, and the next commit joins them."""
 
 
 def work(session: SessionId) -> str:
@@ -150,6 +153,18 @@ class Heads:
     def named(self) -> list[ObjectId]:
         """Every head file. Some may be outdated: see `commits.newest`."""
         return [ObjectId(name) for name in self._names() if is_object_id(name)]
+
+    def counted(self) -> list[ObjectId]:
+        """The same, for readers of the commits: counted before any of them is read."""
+        heads = self.named()
+        if len(heads) > MOST_HEADS:
+            raise StoreTooLarge(
+                f"There are {len(heads):,} heads in {self.folder}: more than {MOST_HEADS:,} are not"
+                " read.",
+                hint=f"`git log -- '{self.folder}'` names the git commit that brought them: revert"
+                " that commit. `ctx debug verify` checks each head.",
+            )
+        return heads
 
     def stray(self) -> list[str]:
         """Files that are not heads: `.gitkeep`, `Thumbs.db`, editor or NFS leftovers."""

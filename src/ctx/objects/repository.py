@@ -7,16 +7,25 @@ where `git add -A` and `git clean` do not reach them, until a commit takes them 
 import contextlib
 import os
 from collections.abc import Iterable, Iterator
+from functools import cached_property
+from typing import Self
 
 from ctx import checkouts, clock, disk, git, locks
 from ctx.checkouts import Checkout
 from ctx.errors import CtxError, ObjectNotFound, UsageError
 from ctx.ids import ObjectId, SessionId, object_id, object_prefix, session_id
 from ctx.layout import Project
-from ctx.objects import commits, local_state, refs, untracked_commits, untracked_survey
+from ctx.objects import (
+    commits,
+    local_state,
+    references,
+    refs,
+    untracked_commits,
+    untracked_survey,
+)
 from ctx.objects.commits import Head
 from ctx.objects.loose_objects import LooseStore
-from ctx.objects.object_store import LayeredReader, Object, read_typed
+from ctx.objects.object_store import LayeredReader, Object, decode, read_typed
 from ctx.objects.object_types import Commit
 from ctx.objects.read_limits import WorkLimit
 from ctx.objects.refs import Heads, Refs
@@ -43,6 +52,11 @@ class CommittedStore(LooseStore):
         self._project = project
         self._staged = staged
 
+    def skimming(self) -> Self:
+        twin = super().skimming()
+        twin._staged = self._staged.skimming()
+        return twin
+
     def read(self, id: ObjectId) -> Object:
         try:
             return super().read(id)
@@ -51,10 +65,32 @@ class CommittedStore(LooseStore):
                 raise
             return self._staged.read(id)
 
+    def _was_written_here(self, id: ObjectId) -> bool:
+        return id in self._own or id in self._named_by_own
+
+    @cached_property
+    def _own(self) -> set[str]:
+        return own_commits(self._project)
+
+    @cached_property
+    def _named_by_own(self) -> set[ObjectId]:
+        """What commits made here refer to."""
+        named: set[ObjectId] = set()
+        for id in self._own:
+            with contextlib.suppress(CtxError):
+                named.update(references.required_ids(decode(self._read_any(ObjectId(id)))))
+        return named
+
     def __contains__(self, id: ObjectId) -> bool:
         if super().__contains__(id):
             return True
         return id in untracked_commits.returned_objects(self._project) and id in self._staged
+
+
+def own_commits(project: Project) -> set[str]:
+    with disk.explain_errors("reading which commits were made here"):
+        named = disk.read_or_none(project.own) or b""
+    return set(named.decode("ascii", "replace").split())
 
 
 class Repository:
@@ -109,9 +145,7 @@ class Repository:
 
         Author names do not show this: anybody can write any name.
         """
-        with disk.explain_errors("reading which commits were made here"):
-            named = disk.read_or_none(self.project.own) or b""
-        return set(named.decode("ascii", "replace").split())
+        return own_commits(self.project)
 
     def note_as_own(self, ids: Iterable[ObjectId]) -> None:
         """Record what was made here: a commit, or the replacement of an object."""

@@ -106,5 +106,5 @@ class StagedStore(LooseStore):
             # Check every byte, also after the last object.
             if id_of(canonical) == id and (not rest or first_sealed(rest, self._limit)):
                 return canonical
-        # This raises the precise error.
-        return unseal(id, stored, self._limit)
+        # This raises the precise error. What is staged was written here, whatever its size.
+        return unseal(id, stored, self._limit, LARGEST_OBJECT, keeps_blobs=self._keeps_blobs)

@@ -143,7 +143,15 @@ def current_heads(project: Project) -> list[ObjectId]:
 
     If the branch changed since the last survey, these are the head files as they are.
     """
-    names = Heads(project.heads).named()
+    return _with_returned(project, Heads(project.heads).counted())
+
+
+def every_head(project: Project) -> list[ObjectId]:
+    """The same, however many there are."""
+    return _with_returned(project, Heads(project.heads).named())
+
+
+def _with_returned(project: Project, names: list[ObjectId]) -> list[ObjectId]:
     places = read_places(project) if ids(project) else None
     if not places:
         return names

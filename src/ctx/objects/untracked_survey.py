@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import git
 from ctx.checkouts import Checkout
-from ctx.errors import CtxError, DiskFailure, GitFailure
+from ctx.errors import CtxError, DiskFailure, GitFailure, StoreTooLarge
 from ctx.ids import ObjectId
 from ctx.objects import commits, parked_commits, references, refs, untracked_commits
 from ctx.objects.object_store import decode, read_typed
@@ -122,7 +122,7 @@ def _survey_git(repository: "Repository", checkout: Checkout) -> _GitState:
     every = entries(repository)
     held = _commits_in_git(repository, every)
     known = {id: entry for id, entry in every.items() if id not in held}
-    names = set(Heads(project.heads).named())
+    names = set(Heads(project.heads).counted())
     # A commit removes the head files of its parents from the working tree, but not from git.
     last = git.rev_parse_head(checkout)
     tracked = git.names_in(checkout, last, project.heads) if last else []
@@ -247,8 +247,8 @@ def refresh(repository: "Repository") -> None:
     project = repository.project
     if project.checkout is not None and untracked_commits.are_places_stale(project):
         at = untracked_commits.position(project.checkout)
-        # Without git, or on a read-only disk, head files count as they are.
-        with suppress(DiskFailure, GitFailure):
+        # Without git, on a read-only disk, or with too many heads, head files count as they are.
+        with suppress(DiskFailure, GitFailure, StoreTooLarge):
             places = _survey_git(repository, project.checkout).places
             untracked_commits.write_places(project, at, places)
 

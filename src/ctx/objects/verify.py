@@ -6,7 +6,7 @@ at a boundary. Everything else that is referred to must exist.
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ctx import clock, locks
@@ -21,10 +21,13 @@ from ctx.objects.repository import Repository
 
 
 class ReadObject(NamedTuple):
-    """An object file that was read; without a value for a blob and for damaged files."""
+    """An object file that was read, and what it refers to, packed: its content is not kept."""
 
     path: str
-    value: Typed | codec.UnknownObject | None
+    kind: type[Typed | codec.UnknownObject] | None = None
+    """None for a blob and for damaged files."""
+    parents: bytes = b""
+    needed: bytes = b""
 
 
 class Damage(NamedTuple):
@@ -68,16 +71,16 @@ def verify(repository: Repository, tick: clock.Tick = clock.no_tick) -> Report:
         tick(number, len(files))
         objects = committed if store is repository.objects else staged
         try:
-            value = decode(store.read_file(path))
+            value = decode(store.skimming().read_file(path))
         except StoreTooLarge:
             raise
         except CtxError as error:
             damages.append(Damage(error.code, path, error.message))
-            objects.setdefault(id, ReadObject(path, None))
+            objects.setdefault(id, ReadObject(path))
         else:
             newer += isinstance(value, codec.UnknownObject)
-            objects[id] = ReadObject(path, value)
-    commits = sum(isinstance(item.value, Commit) for item in committed.values())
+            objects[id] = _read_object(path, value)
+    commits = sum(item.kind is Commit for item in committed.values())
     damages += _damaged_replacements(repository)
     for old in repository.replaced.successors():
         stand_ins = repository.replaced.standing_in(old)
@@ -103,6 +106,20 @@ def verify(repository: Repository, tick: clock.Tick = clock.no_tick) -> Report:
     )
 
 
+def _read_object(path: str, value: Typed | codec.UnknownObject | None) -> ReadObject:
+    parents = value.parents if isinstance(value, Commit) else ()
+    kind = None if value is None else type(value)
+    return ReadObject(path, kind, _packed(parents), _packed(references.required_ids(value)))
+
+
+def _packed(ids: Iterable[ObjectId]) -> bytes:
+    return bytes.fromhex("".join(ids))
+
+
+def _unpacked(ids: bytes) -> Iterator[ObjectId]:
+    return (ObjectId(ids[start : start + 32].hex()) for start in range(0, len(ids), 32))
+
+
 def _follow(
     pointers: list[tuple[str, ObjectId]], objects: dict[ObjectId, ReadObject], damages: list[Damage]
 ) -> set[ObjectId]:
@@ -124,12 +141,13 @@ def _follow(
             damage = Damage(ObjectNotFound.code, path, f"Object {id} does not exist.")
             missing.append((damage, id, is_content))
             continue
-        here, value = objects[id]
-        parents = value.parents if isinstance(value, Commit) else ()
-        boundaries.update(parent for parent in parents if parent not in objects)
-        stack += [(here, parent, False) for parent in parents if parent in objects]
-        is_tree = isinstance(value, Tree)
-        stack += [(here, needed, is_tree) for needed in references.required_ids(value)]
+        here = objects[id]
+        for parent in _unpacked(here.parents):
+            if parent in objects:
+                stack.append((here.path, parent, False))
+            else:
+                boundaries.add(parent)
+        stack += [(here.path, needed, here.kind is Tree) for needed in _unpacked(here.needed)]
     for damage, id, is_content in missing:
         if is_content and boundaries:
             boundaries.add(id)

@@ -128,10 +128,11 @@ def _newest_ms(environment: Environment) -> int:
     times_ms = [clock.stamp_ms(last)] if last else []
     if project := layout.find_project(environment.folder, environment.user_store.home):
         repository = Repository(project)
-        for head in repository.heads.named():
-            with suppress(CtxError):
-                commit = read_typed(repository.objects, head, Commit)
-                times_ms.append(commit.timestamp_unix * 1000)
+        with suppress(CtxError):
+            for head in repository.named_heads():
+                with suppress(CtxError):
+                    commit = read_typed(repository.objects, head, Commit)
+                    times_ms.append(commit.timestamp_unix * 1000)
     return max(times_ms, default=0)
 
 

@@ -126,9 +126,10 @@ def damage_line(project: Project, damaged: str) -> str:
     return f"{damaged} {status.st_size} {status.st_mtime_ns}"
 
 
-def count_damaged(connection: Connection) -> int:
-    """How many objects were unreadable when the index was made."""
-    return len(_lines_of_damage(dict(connection.execute("SELECT name, value FROM present"))))
+def damaged_objects(connection: Connection) -> list[str]:
+    """The objects that were unreadable when the index was made."""
+    known = dict(connection.execute("SELECT name, value FROM present"))
+    return [line.split()[0] for line in _lines_of_damage(known)]
 
 
 def _lines_of_damage(known: Mapping[str, str]) -> list[str]:

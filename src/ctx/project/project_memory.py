@@ -92,17 +92,13 @@ class ProjectMemory:
         return Graph(self._connection, PROJECT)
 
     @property
-    def damaged(self) -> int:
-        """How many objects are unreadable and missing from the graph, if it was opened."""
+    def damaged(self) -> list[str]:
+        """The objects that are unreadable and missing from the graph, if it was opened."""
         try:
-            return (
-                0
-                if self._connection is None
-                else project_index_state.count_damaged(self._connection)
-            )
+            return project_index_state.damaged_objects(self._connection) if self._connection else []
         except sqlite3.DatabaseError:
             # The index itself is damaged, and is rebuilt.
-            return 0
+            return []
 
     @property
     def narrative(self) -> GivenNarrative:
