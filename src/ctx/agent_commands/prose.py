@@ -109,10 +109,13 @@ class Blocks:
         self.paragraphs: list[Paragraph] = []
         self.quoted: list[Span] = []
         self.raw = raw
+        self.prose: set[int] = set()
+        self.fenced: set[int] = set()
+        """The numbers of the lines in paragraphs and in fences."""
         self._fence_ends: dict[str, int] = {}
         start = _front_matter_end(text)
-        source = " " * start + text[start:].replace("\r\n", " \n").replace("\r", "\n")
-        _markdown().block.parse(source, _markdown(), {"blocks": self}, [])
+        self.source = " " * start + text[start:].replace("\r\n", " \n").replace("\r", "\n")
+        _markdown().block.parse(self.source, _markdown(), {"blocks": self}, [])
 
     def quote_until_fence(self, text: str, mark: str, start: int) -> None:
         """Quote what is between the end of an unclosed fence and the next end of a fence."""
@@ -152,12 +155,15 @@ def _note_lines(state: StateBlock, first: int) -> bool:
     }
     start, end = _text_start(state, first), state.eMarks[state.line - 1]
     state.env["blocks"].paragraphs.append(Paragraph(start, end, line_starts))
+    state.env["blocks"].prose.update(range(first, state.line))
     return True
 
 
 def _note_fence(state: StateBlock, first: int, end: int, silent: bool) -> bool:
     if not fence(state, first, end, silent):
         return False
+    if not silent:
+        state.env["blocks"].fenced.update(range(first, state.line))
     if not silent and state.line < state.lineMax:
         last = state.line - 1
         marks = state.tokens[-1].markup

@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from html import unescape
 from typing import NamedTuple
 
+from ctx.agent_commands import unfenced
 from ctx.agent_commands.markup import ESCAPED, MARK, Backticks, Span
 from ctx.agent_commands.prose import Blocks, Paragraph, RawHtml
 
@@ -97,7 +98,7 @@ class Quotations:
         blocks = Blocks(text, self._raw)
         self.paragraphs = blocks.paragraphs
         """Those outside of block quotes."""
-        self._spans = blocks.quoted
+        self._spans = blocks.quoted + unfenced.find(blocks)
         self._elements: list[_OpenElement] = []
         self._open_names: dict[str, int] = {}
         self._left_open: dict[str, int] = {}
