@@ -11,13 +11,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import layout
-from ctx.errors import IndexCorrupt, StoreNotTrusted
+from ctx.errors import DatabaseFailure, IndexCorrupt, StoreNotTrusted
 from ctx.ids import SessionId
 from ctx.layout import Place, Project, UserStore
 from ctx.memory import model, sources, user_store
 from ctx.memory.graph import PROJECT, USER, Graph
 from ctx.memory.graphs import Graphs
-from ctx.sqlite.connection import explain_errors
+from ctx.sqlite.connection import explain_errors, path_text
 
 if TYPE_CHECKING:
     from ctx.config.resolve import Config
@@ -239,13 +239,14 @@ class Memory:
 
 @contextmanager
 def open_memory(
-    environment: Environment, *, writing: bool, author: str = "cli"
+    environment: Environment, *, writing: bool, author: str = "cli", adding: bool = True
 ) -> Iterator[Memory]:
     """The graphs of the user store and of the project here; with `--db`, of that file alone.
 
-    Everything that SQLite says inside is put into words.
+    A file that was named must exist, unless something is added to it. Everything that SQLite says
+    inside is put into words.
     """
-    with _opened_memory(environment, author, writing=writing) as memory:
+    with _opened_memory(environment, author, writing=writing, adding=adding) as memory:
         yield memory
 
 
@@ -260,7 +261,12 @@ def open_agent_memory(environment: Environment, *, writing: bool, author: str) -
 
 @contextmanager
 def _opened_memory(
-    environment: Environment, author: str, *, writing: bool, is_for_agents: bool = False
+    environment: Environment,
+    author: str,
+    *,
+    writing: bool,
+    adding: bool = True,
+    is_for_agents: bool = False,
 ) -> Iterator[Memory]:
     project, withheld = _project_here(environment)
     if environment.is_on_server:
@@ -275,13 +281,16 @@ def _opened_memory(
             )
         return
     path = environment.graph_file
+    is_missing = environment.is_single_store and not user_store.store_exists(path)
+    if is_missing and not (writing and adding):
+        raise DatabaseFailure(
+            f"There is no store at {path_text(path)}.",
+            hint="Check --db or CTX_DB. `ctx add` and `ctx import` begin a store there.",
+        )
     with explain_errors(path), user_store.explain_corruption(path):
         if writing:
             opened = user_store.open_for_writing(path)
-        elif environment.is_single_store and (
-            not user_store.store_exists(path) or user_store.is_blank(path)
-        ):
-            # Whoever only looks at a place that was named, perhaps by mistake, makes nothing there.
+        elif environment.is_single_store and user_store.is_blank(path):
             opened = user_store.empty_store()
         else:
             opened = user_store.open_for_reading(path)

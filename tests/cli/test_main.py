@@ -83,6 +83,8 @@ def test_mistakes(ctx: Ctx, folder: Path) -> None:
 def test_a_hint_is_about_the_store_that_was_chosen(
     ctx: Ctx, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for name in ("my store.db", "../x.db"):
+        assert ctx("--db", name, "add", "A fact").code == 0
     ran = ctx("--db", "my store.db", "show", "01ZZZZZZ")
     assert ran.err == (
         "error E020: No node has an id that begins with '01ZZZZZZ'.\n"

@@ -29,8 +29,6 @@ def test_a_new_store(folder: Path, ctx: Ctx) -> None:
     assert re.fullmatch(
         r"Database: ~/.ctx/store.db \(\d.\d MB\)\nNodes: 0\n[^$]+", ctx("status").out
     )
-    there = folder / "other.db"
-    assert ctx("--db=other.db", "status").out == f"Database: {there} (new)\nNodes: 0\n"
 
 
 def test_the_next_step(repo: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch) -> None:

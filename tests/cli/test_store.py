@@ -311,3 +311,20 @@ def test_a_file_that_was_cut_off_is_not_called_whole(ctx: Ctx, tmp_path: Path) -
         assert "`ctx sync` fetches what other machines have" in told
     assert "Nothing was lost" not in ran.out
     assert ran.err.startswith("Could recover")
+
+
+def test_a_named_store_must_exist_unless_something_is_added(ctx: Ctx, folder: Path) -> None:
+    for words in (
+        ["list"],
+        ["status"],
+        ["search", "wal"],
+        ["update", "01M7", "--content=x"],
+        ["undo"],
+    ):
+        ran = ctx("--db=typo/store.db", *words)
+        assert (words, ran.code, ran.out) == (words, 1, "")
+        assert f"There is no store at {folder}/typo/store.db" in ran.err
+    assert not (folder / "typo").exists()
+    assert "typo/store.db does not exist" in ctx("--db=typo/store.db", "doctor").out
+    assert ctx("--db=typo/store.db", "add", "A fact").code == 0
+    assert "A fact" in ctx("--db=typo/store.db", "list").out

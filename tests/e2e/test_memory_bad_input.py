@@ -227,7 +227,7 @@ def test_a_read_only_home_can_be_read(ctx: Ctx, folder: Path, space: Path, forke
     space.chmod(0o555)
     database = ["--db", str(space / "home" / ".ctx" / "store.db")]
     # Whoever only looks finds nothing, and nothing has to be made for that.
-    looked = forked.run(["list", *database], as_nobody=True)
+    looked = forked.run(["list"], as_nobody=True)
     assert (looked.code, looked.out) == (0, "No nodes.\n")
     ran = forked.run(["add", "--type=fact", "x", *database], as_nobody=True)
     assert (ran.code, ran.out) == (1, "")

@@ -266,7 +266,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
     content = text.content
     if len(content) > LARGE_CONTENT:
         output.warn(f"Large node: {count(len(content), 'character')}.")
-    with editor.keep_on_failure(text.file), opening.writing(settings, output) as memory:
+    with editor.keep_on_failure(text.file), opening.adding(settings, output) as memory:
         wanted = Options(
             content,
             options.type,

@@ -36,7 +36,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     wanted = Options(
         options.name, _command_output(options), options.exit_code, options.tag, options.user
     )
-    with opening.writing(settings, output) as memory:
+    with opening.adding(settings, output) as memory:
         kept = add_command(memory, wanted)
     if committing:
         message = options.message or kept.node.content.partition("\n")[0]

@@ -38,7 +38,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     stream = streams.stream_named(options.stream)
     committing = workspace_to_commit(options, settings, output)
     words = _words(options, settings, output)
-    with editor.keep_on_failure(words.file), opening.writing(settings, output) as memory:
+    with editor.keep_on_failure(words.file), opening.adding(settings, output) as memory:
         written = _add(memory, options, words, stream, _tier(options, settings, words))
         has_project = memory.project_memory is not None
     if committing:

@@ -94,7 +94,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 
 def _apply(settings: Settings, output: Output, *, quick: bool) -> None:
     home = settings.user_store.home
-    with opening.writing(settings, output) as memory:
+    with opening.adding(settings, output) as memory:
         with apply.hold_spool(home) as held:
             if not held:
                 output.show(

@@ -126,7 +126,7 @@ def _open_memory(
         # Opening creates a store, and a dry run must not leave one.
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         settings = settings._replace(chosen_database=os.path.join(folder, "store.db"))
-    return stack.enter_context(opening.writing(settings, output))
+    return stack.enter_context(opening.adding(settings, output))
 
 
 def _sources(options: argparse.Namespace, settings: Settings) -> list[ImportSource]:

@@ -164,7 +164,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
         )
     paths = [path for path in options.files if path != "-"]
     wanted = Options(paths, text, options.name or "", options.tag, options.summary)
-    with opening.writing(settings, output) as memory:
+    with opening.adding(settings, output) as memory:
         ingested = ingest(memory, wanted)
         is_project = memory.project_memory is not None
     output.show(ingested, render)

@@ -95,7 +95,7 @@ def _offer_to_move(settings: Settings, output: Output, *, is_in_git: bool) -> No
     from ctx.operations.list import list_nodes
     from ctx.operations.move import move
 
-    with opening.writing(settings, output) as memory:
+    with opening.adding(settings, output) as memory:
         if memory.own_tag is None:
             return
         wanted = ListOptions(tags=[memory.own_tag], limit=0)

@@ -243,7 +243,7 @@ def _carry_out_plan(
         _require_ctx(plan.place, variables.get("PATH", ""))
         own_program.compile_bytecode()
         tried = install.try_hooks(plan.entries, variables)
-    with opening.writing(settings, output):
+    with opening.adding(settings, output):
         # Opening a missing store creates it.
         parts = [plan.store]
     if plan.skill:

@@ -169,7 +169,7 @@ class HostInstall:
         with output.progress("Trying the hooks"):
             tried = self._check()
         first = claude_code() if claude_code else None
-        with opening.writing(self._settings, output):
+        with opening.adding(self._settings, output):
             # Opening a missing store creates it.
             parts = (self._write_skill(),) if self._needs_skill else ()
         hosts = []

@@ -101,7 +101,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         text = arguments.text_of(options, options.text)
         if text is None:
             raise UsageError("The text is missing.", hint='`ctx learnings add "…"`, or --stdin')
-    with opening.writing(settings, output) as memory:
+    with opening.adding(settings, output) as memory:
         if text is not None:
             say = learnings.add_everywhere if options.user else learnings.add
             changed = [say(memory, text, options.category)]

@@ -285,7 +285,7 @@ def _keep(
     )
     is_to_commit = committing is not None and answered.stop not in ("cut", "interrupted")
     note = None
-    with opening.writing(settings, output) as memory:
+    with opening.adding(settings, output) as memory:
         kept = keep_answer.keep_answer(memory, response)
         # An answer that was stored earlier without a commit has no note yet.
         if is_to_commit and (kept.new or kept.node.staged):

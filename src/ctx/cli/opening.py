@@ -69,6 +69,11 @@ def writing(settings: Settings, output: Output) -> AbstractContextManager[Memory
     return _open_memory(settings, output, writing=True)
 
 
+def adding(settings: Settings, output: Output) -> AbstractContextManager[Memory]:
+    """The same for a command that can begin a store."""
+    return _open_memory(settings, output, writing=True, adding=True)
+
+
 def open_for_staging(settings: Settings, output: Output) -> AbstractContextManager[Memory]:
     """The memory, for a command about staging: nothing is compacted automatically."""
     return _open_memory(settings, output, writing=True, compacting=False)
@@ -76,10 +81,15 @@ def open_for_staging(settings: Settings, output: Output) -> AbstractContextManag
 
 @contextmanager
 def _open_memory(
-    settings: Settings, output: Output, *, writing: bool, compacting: bool = True
+    settings: Settings,
+    output: Output,
+    *,
+    writing: bool,
+    adding: bool = False,
+    compacting: bool = True,
 ) -> Iterator[Memory]:
     with ExitStack() as stack:
-        memory = _enter(stack, settings, output, writing=writing)
+        memory = _enter(stack, settings, output, writing=writing, adding=adding)
         if memory.withheld:
             with _without_project_store(memory.withheld, output):
                 yield memory
@@ -184,17 +194,19 @@ def _stale_sessions(memory: Memory) -> "Sequence[StaleSession]":
     )
 
 
-def _enter(stack: ExitStack, settings: Settings, output: Output, *, writing: bool) -> Memory:
+def _enter(
+    stack: ExitStack, settings: Settings, output: Output, *, writing: bool, adding: bool
+) -> Memory:
     environment = _environment(settings, output)
     if writing:
         # Reading only: commands that change a store need trust.
         environment = environment._replace(untrusted=False)
     try:
-        memory = stack.enter_context(open_memory(environment, writing=writing))
+        memory = stack.enter_context(open_memory(environment, writing=writing, adding=adding))
     except DatabaseFailure:
         if not _convert_go_store(settings, output):
             raise
-        memory = stack.enter_context(open_memory(environment, writing=writing))
+        memory = stack.enter_context(open_memory(environment, writing=writing, adding=adding))
     if memory.project_memory or memory.withheld:
         note_new_identity(settings, output)
     return memory

@@ -48,7 +48,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         options.evidence,
         options.span,
     )
-    with opening.writing(settings, output) as memory:
+    with opening.adding(settings, output) as memory:
         related = relate(memory, wanted)
     output.show(related, render)
     warn_of_redaction(related.redacted, output)

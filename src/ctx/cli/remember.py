@@ -55,7 +55,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         content = arguments.content_of(options)
     elif options.id is None:
         raise UsageError("The text is missing.", hint='`ctx remember "…"`, or --stdin')
-    with opening.writing(settings, output) as memory:
+    with opening.adding(settings, output) as memory:
         wanted = Options(
             content,
             options.type,

@@ -37,7 +37,7 @@ def synthesise(options: argparse.Namespace, settings: Settings, output: Output) 
     from ctx.operations import model_questions
     from ctx.operations.session_synthesis import plan_synthesis, synthesise_now
 
-    with opening.writing(settings, output) as memory:
+    with opening.adding(settings, output) as memory:
         # Project settings do not apply.
         file = settings.user_store.config_file
         config = survey(file, None, settings.environment, settings.overrides)
@@ -109,7 +109,7 @@ def rebuild_sessions(options: argparse.Namespace, settings: Settings, output: Ou
     from ctx.operations.session_rebuild import rebuild
 
     with (
-        opening.writing(settings, output) as memory,
+        opening.adding(settings, output) as memory,
         output.progress("Rebuilding sessions") as tick,
     ):
         project = None if options.all else memory.project

@@ -40,7 +40,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     if content is None:
         hint = "Give it as the last argument, in quotes, or with --stdin."
         raise UsageError("The summary is missing.", hint=hint)
-    with opening.writing(settings, output) as memory:
+    with opening.adding(settings, output) as memory:
         sources = [memory.graph.find(text) for text in ids]
         wanted = Options(sources, content, options.tag, options.archive_sources)
         made = summarize(memory, wanted)

@@ -117,7 +117,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
             output.show(list_tasks(memory, include_done=options.all), render_list)
         return
     name = " ".join(options.name)
-    with opening.writing(settings, output) as memory:
+    with opening.adding(settings, output) as memory:
         if options.subcommand == "start":
             started = start(memory, name)
             output.show(started, render_started)

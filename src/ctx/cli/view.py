@@ -101,7 +101,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     if options.subcommand == "create" and query is None:
         hint = f'`ctx view create {options.name} "type:decision"`'
         raise UsageError("The query is missing.", hint=hint)
-    with opening.writing(settings, output) as memory:
+    with opening.adding(settings, output) as memory:
         match options.subcommand:
             case "create":
                 wanted = options.name, query or "", options.budget

@@ -155,7 +155,7 @@ def _run(options: argparse.Namespace, settings: Settings, output: Output) -> Non
     with disk.explain_errors("running the worker"):
         reason = run.run(
             place,
-            lambda: opening.writing(ours, output),
+            lambda: opening.adding(ours, output),
             limits,
             variables(),
             patience_s,

@@ -21,9 +21,6 @@ _BUSY_MS = 500
 def keep(memory: Memory, receipt: Receipt) -> str | None:
     """The id of the receipt; None if it cannot be stored."""
     path = memory.environment.graph_file
-    if memory.environment.is_single_store and not user_store.store_exists(path):
-        # A question must not create a store at a path that was named by mistake.
-        return None
     try:
         with (
             explain_errors(path),
