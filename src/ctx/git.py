@@ -390,9 +390,10 @@ def add(checkout: Checkout, folder: str) -> None:
     run(checkout, "add", "--", inside, *left_out)
 
 
-def additions(checkout: Checkout, folder: str) -> dict[str, Addition]:
+def additions(checkout: Checkout, folder: str, *more: str) -> dict[str, Addition]:
     """Every file that any commit of any ref has added under a folder, relative to the top."""
-    listed = _log(checkout, folder, "--raw", "--no-abbrev", "--diff-filter=A", "--format=%x01%ct")
+    options = ("--raw", "--no-abbrev", "--diff-filter=A", "--format=%x01%ct")
+    listed = _log(checkout, folder, *options, *more)
     found: dict[str, Addition] = {}
     time = 0
     fields = iter(listed.split(b"\0"))
@@ -430,11 +431,23 @@ def names_in(checkout: Checkout, commit: str, folder: str) -> list[str]:
     return _paths(run(checkout, *asked, fine=(0, 128)))
 
 
-def adders(checkout: Checkout, folder: str, after: str | None = None) -> dict[str, str]:
+def adders(
+    checkout: Checkout, folder: str, after: str | None = None, *, in_refs: bool = False
+) -> dict[str, str]:
     """Files under a folder that were added by commits of any ref but the stash, each with such a
-    commit. Ancestors of the commit `after` are left out."""
-    reachable = ("--exclude=refs/stash", "--all", *_worktree_commits(checkout))
+    commit. Ancestors of the commit `after` are left out; with `in_refs`, also the commits that only
+    working trees without a branch have."""
+    # `--all` includes what is checked out.
+    every = ["--glob=refs/*"] if in_refs else ["--all", *_worktree_commits(checkout)]
+    reachable = ("--exclude=refs/stash", *every)
     return _adders(checkout, folder, *reachable, *(("--not", after) if after else ()))
+
+
+def reflog_adders(checkout: Checkout, folder: str) -> dict[str, str]:
+    """The same for commits that only reflogs have."""
+    stashed = run(checkout, "stash", "list", "--format=%H").decode("ascii", "replace").split()
+    living = ("--not", "--all", *_worktree_commits(checkout), *stashed)
+    return _adders(checkout, folder, "--reflog", *living)
 
 
 def branch_adders(checkout: Checkout, folder: str) -> dict[str, str]:
@@ -466,6 +479,14 @@ def _adders(checkout: Checkout, folder: str, *revisions: str) -> dict[str, str]:
         elif text:
             found.setdefault(os.path.join(checkout.top, text), commit)
     return found
+
+
+def ref_names(checkout: Checkout) -> list[str]:
+    """Every ref except the stash, branches first, and the commits of other working trees."""
+    listed = run(checkout, "for-each-ref", "--format=%(refname)", "--sort=-creatordate")
+    names = [name for name in listed.decode("utf-8", "replace").split() if name != "refs/stash"]
+    return [*sorted(names, key=lambda name: not name.startswith("refs/heads/")),
+            *_worktree_commits(checkout)]  # fmt: skip
 
 
 def missing_files(checkout: Checkout, wanted: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:

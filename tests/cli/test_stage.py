@@ -254,7 +254,7 @@ def test_what_is_aborted_comes_back_beside_what_went_on(project: Path, ctx: Ctx)
 def test_what_was_aborted_goes_with_the_garbage(project: Path, ctx: Ctx, local: Path) -> None:
     fact(ctx, "One")
     name = staged(ctx, "abort")["aborted"]
-    succeeded(ctx("gc", "--aggressive"))
+    succeeded(ctx("gc"))
     assert states(ctx) == {name: "aborted"}
     then = time.time() - 8 * DAY_S
     for path in (local / "refs" / "aborted" / name, *(local / "stage").rglob("*")):
@@ -320,7 +320,7 @@ def test_every_state(project: Path, ctx: Ctx, local: Path) -> None:
     assert states(ctx) == {**alive, aborted: "aborted", "broken": "damaged"}
     text = succeeded(ctx("stage")).out
     assert "`ctx stage compact --session stale`" in text
-    assert "parked is parked: check out its branch to continue." in text
+    assert "parked is parked: check out main to continue." in text
     assert f"`ctx stage recover {aborted}`" in text
     assert "`ctx stage recover broken`" in text
     refused = ctx("stage", "compact", "--session", "parked")

@@ -1,9 +1,10 @@
-"""Random git commands that throw work away, between commits of memory and git commits.
+"""Random git commands that throw work away, between memory commits, staged work and git commits.
 
-A trial commits facts to memory and lets git commands happen in between: they reset, restore, stash,
-drop, clean, switch, and remove branches and working trees. In the end every fact that was
-acknowledged and never was in a git commit must be visible, or named by `ctx status`; and on some
-branch `ctx stage recover` must bring it back.
+A trial adds texts to memory and lets git commands happen in between: they reset, amend, rebase,
+stash, drop, clean, switch, begin orphans, and remove branches and working trees. The oracle asks
+one thing: is every text that ctx acknowledged given to a reader of some branch, listed by
+`ctx status`, or offered by `ctx stage recover`? What is offered must be given after it was taken
+up.
 """
 
 import os
@@ -15,6 +16,8 @@ from typing import Any
 
 from tests.e2e.merge_trials import Unsound, ctx
 
+BRANCHES = ("main", "one", "two")
+
 
 class Trial:
     def __init__(self, folder: Path, seed: int) -> None:
@@ -23,60 +26,75 @@ class Trial:
         self.side = folder / "side"
         self.log: list[str] = []
         self.acknowledged: set[str] = set()
-        self.was_in_git: set[str] = set()
+        self.pruned: set[str] = set()
+        """What git had, and what it may have pruned since: nobody promises to have that."""
+        self.in_git: set[str] = set()
+        self.texts_of: dict[str, set[str]] = {}
+        """Of each commit of memory, by its id."""
         self.number = 0
 
     def run(self) -> int:
-        """Run the trial, and return the number of acknowledged facts."""
+        """Run the trial, and return the number of acknowledged texts."""
         self.top.mkdir()
         self.git("init", "-q", "-b", "main")
         self.ctx("init")
         (self.top / "code.py").write_text("x = 1\n")
-        self.add_fact(self.top)
+        self.add()
+        self.commit()
         self.commit_to_git()
         choices: Sequence[Callable[[], object]] = [
-            *[lambda: self.add_fact(self.top)] * 9,
-            *[self.commit_to_git] * 2,
-            *[lambda: self.git("add", "-A")] * 3,
+            *[self.add] * 9,
+            *[self.commit] * 6,
+            lambda: self.commit("--amend"),
+            *[self.commit_to_git] * 4,
+            lambda: self.commit_to_git("--amend"),
+            *[lambda: self.git("add", "-A")] * 2,
             self.add_some,
-            *[lambda: self.git("reset", "-q", "--hard")] * 2,
-            lambda: self.git("reset", "-q"),
-            lambda: self.git("reset", "-q", "--hard", "HEAD~1"),
+            lambda: self.git("reset", "-q", "--hard"),
+            lambda: self.git("reset", "-q", self.random.choice(["HEAD", "HEAD~1"])),
+            *[lambda: self.git("reset", "-q", "--hard", "HEAD~1")] * 3,
             lambda: self.git("restore", "--staged", "--worktree", "."),
-            *[lambda: self.git("stash", "-qu")] * 2,
-            lambda: self.git("stash", "-q"),
-            lambda: self.git("stash", "drop", "-q"),
-            lambda: self.git("stash", "pop", "-q"),
+            lambda: self.git("stash", self.random.choice(["-q", "-qu"])),
+            lambda: self.git("stash", self.random.choice(["drop", "pop"]), "-q"),
             lambda: self.git("rm", "-rq", "--cached", ".ctx"),
             lambda: self.git("checkout", "-qf"),
             *[self.switch] * 4,
-            *[lambda: self.git("clean", self.random.choice(["-qfd", "-qfdx"]))] * 2,
-            self.use_a_working_tree,
-            self.delete_a_branch,
+            self.begin_an_orphan,
+            *[self.rebase] * 2,
+            lambda: self.git("clean", self.random.choice(["-qfd", "-qfdx"])),
+            *[self.use_a_working_tree] * 2,
+            lambda: self.git("branch", "-qD", self.random.choice(BRANCHES)),
             self.collect_git_garbage,
-            lambda: self.ctx("gc", "--aggressive"),
-            *[self.read] * 2,
+            *[lambda: self.ctx("gc", "--aggressive")] * 2,
+            lambda: self.ctx("gc", "--keep-days", "0"),
+            self.read,
             lambda: self.ctx("stage", "recover"),
         ]
-        for _ in range(self.random.randint(8, 22)):
+        for _ in range(self.random.randint(8, 26)):
             self.random.choice(choices)()
         self.check()
         return len(self.acknowledged)
 
-    def add_fact(self, folder: Path) -> None:
+    def add(self, folder: Path | None = None) -> None:
         self.number += 1
-        fact = f"Fact {self.number} of the trial."
-        kind = self.random.choice(["fact", "fact", "decision"])
-        if self.ctx("add", "--type", kind, fact, folder=folder) is None:
-            return
-        made = self.ctx("commit", "-m", fact, folder=folder)
-        if made and made["commit"]:
-            self.acknowledged.add(fact)
+        text = f"Text {self.number} of the trial."
+        words = ["add", "--type", self.random.choice(["fact", "decision"]), text]
+        words += self.random.choice([[], [], ["--session", "other"]])
+        if self.ctx(*words, folder=folder) is not None:
+            self.acknowledged.add(text)
 
-    def commit_to_git(self) -> None:
+    def commit(self, *words: str, folder: Path | None = None) -> None:
+        """The texts that are visible then are in the new commit or before it."""
+        session = self.random.choice([[], [], ["--session", "other"]])
+        before = self.given(folder)
+        made = self.ctx("commit", "-m", f"Commit {self.number}", *session, *words, folder=folder)
+        if made and made["commit"]:
+            self.texts_of[made["commit"]] = before & self.acknowledged
+
+    def commit_to_git(self, *words: str) -> None:
         self.git("add", "-A")
-        if self.git("commit", "-qm", "Work.", "--allow-empty"):
-            self.was_in_git |= self.visible()
+        if self.git("commit", "-qm", "Work.", "--allow-empty", *words):
+            self.in_git |= self.given()
 
     def add_some(self) -> None:
         files = sorted(path for path in (self.top / ".ctx").rglob("*") if path.is_file())
@@ -85,23 +103,39 @@ class Trial:
 
     def switch(self) -> None:
         words = self.random.choice([["switch", "-q"], ["switch", "-qf"], ["checkout", "-qf"]])
-        name = self.random.choice(["main", "one", "two"])
+        name = self.random.choice(BRANCHES)
         if name not in self.branches() and self.random.random() < 0.7:
             words = ["switch", "-qc"]
         self.git(*words, name)
 
-    def delete_a_branch(self) -> None:
-        self.git("branch", "-qD", self.random.choice(["main", "one", "two"]))
+    def begin_an_orphan(self) -> None:
+        words = self.random.choice([["switch", "-q"], ["checkout", "-q"]])
+        self.git(*words, "--orphan", f"orphan-{self.number}")
+
+    def rebase(self) -> None:
+        words = self.random.choice([[name] for name in BRANCHES] + [["--onto", "HEAD~2", "HEAD~1"]])
+        self.git("rebase", "-q", *words) or self.git("rebase", "--abort")
 
     def collect_git_garbage(self) -> None:
         self.git("reflog", "expire", "--expire=now", "--expire-unreachable=now", "--all")
         self.git("gc", "-q", "--prune=now")
+        self.pruned |= self.in_git
 
     def use_a_working_tree(self) -> None:
-        if self.git("worktree", "add", "-q", "--detach", str(self.side)):
-            if (self.side / ".ctx").exists():
-                self.add_fact(self.side)
-            self.git("worktree", "remove", "--force", str(self.side))
+        """Work in another working tree, and remove it."""
+        start = self.random.choice([["--detach"], ["-B", "side"]])
+        if not self.git("worktree", "add", "-q", *start, str(self.side)):
+            return
+        steps = (
+            lambda: self.add(self.side),
+            lambda: self.commit(folder=self.side),
+            lambda: self.git("-C", str(self.side), "add", "-A"),
+            lambda: self.git("-C", str(self.side), "commit", "-qm", "Side."),
+            lambda: self.ctx("gc", "--aggressive", folder=self.side),
+        )
+        for _ in range(self.random.randint(1, 6)):
+            self.random.choice(steps)()
+        self.git("worktree", "remove", "--force", str(self.side))
 
     def read(self) -> None:
         """Check that reading deletes no copy."""
@@ -115,10 +149,6 @@ class Trial:
         found = (self.top / ".git/ctx").glob("*/stage/objects/*")
         return {str(path) for path in found if not path.name.endswith(".tmp")}
 
-    def visible(self) -> set[str]:
-        shown = self.ctx("list", "--limit", "0")
-        return {node["content"] for node in shown["nodes"]} if shown else set()
-
     def branches(self) -> list[str]:
         listed = subprocess.run(
             ["git", "for-each-ref", "--format=%(refname:short)", "refs/heads"],
@@ -126,30 +156,50 @@ class Trial:
         )  # fmt: skip
         return listed.stdout.split()
 
+    # The oracle
+
+    def given(self, folder: Path | None = None) -> set[str]:
+        shown = self.ctx("list", "--limit", "0", folder=folder)
+        return {node["content"] for node in shown["nodes"]} if shown else set()
+
+    def listed(self) -> set[str]:
+        """What `ctx status` names by the id of its commit, and does not call here."""
+        status = self.ctx("status") or {"untracked": []}
+        named = (self.texts_of.get(each["commit"], set()) for each in status["untracked"])
+        return set().union(*named)
+
+    def offered(self) -> set[str]:
+        found = self.ctx("stage", "recover", "--dry-run")
+        if found is None:
+            return set()
+        parts = [*found["commits"], *found["dropped"], *found["parked"]]
+        return {text for part in parts for text in part["texts"]}.union(found["worktree_texts"])
+
     def check(self) -> None:
-        wanted = self.acknowledged - self.was_in_git
-        if (status := self.ctx("status")) is None:
-            # Not even the settings of the store are in the working tree.
-            self.git("stash", "-qu")
-            self.git("checkout", "-qf", "HEAD")
-            status = self.ctx("status")
-        if status is None:
-            raise self.unsound("there is no store any more")
-        named = {each["message"] for each in status["untracked"]}
-        missing = wanted - self.visible() - named
-        if missing and not status["removed_worktrees"]:
-            raise self.unsound(f"neither visible nor named: {sorted(missing)}")
-        stashed = {each["message"] for each in status["untracked"] if each["state"] == "stashed"}
-        found: set[str] = set()
+        wanted = self.acknowledged - self.pruned
+        named = self.given() | self.listed() | self.offered()
         self.git("stash", "-qu")
         for branch in self.branches():
-            self.git("checkout", "-qf", branch)
+            self.check_out(branch)
+            named |= self.given() | self.listed() | self.offered()
+        if missing := wanted - named:
+            raise self.unsound(f"neither given, listed nor offered: {sorted(missing)}")
+        found: set[str] = set()
+        for branch in self.branches():
+            self.check_out(branch)
+            offered = self.offered()
             self.ctx("stage", "recover")
-            found |= self.visible()
-            status = self.ctx("status") or {"untracked": []}
-            stashed |= {e["message"] for e in status["untracked"] if e["state"] == "stashed"}
-        if missing := wanted - found - stashed:
+            given = self.given()
+            found |= given | self.listed()
+            if missing := offered - given - self.offered():
+                raise self.unsound(f"offered, and not given after that: {sorted(missing)}")
+        if missing := wanted - found - self.offered():
             raise self.unsound(f"cannot be brought back: {sorted(missing)}")
+
+    def check_out(self, branch: str) -> None:
+        self.git("checkout", "-qf", branch)
+        if not (self.top / ".ctx/config.toml").exists():
+            self.ctx("init")
 
     def git(self, *words: str) -> bool:
         """Run git, and ignore a refusal."""

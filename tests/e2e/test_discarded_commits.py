@@ -440,6 +440,120 @@ def test_a_commit_is_recovered_only_on_its_own_branch(based: Path, ctx: Ctx) -> 
     assert facts(ctx) == {"Base.", "Feature.", "Swept."}
 
 
+# Staged work that no branch has
+
+
+def stage(ctx: Ctx, text: str) -> None:
+    assert ctx("-q", "add", "--type", "fact", text).code == 0
+
+
+def drop_what_staged_work_is_built_on(ctx: Ctx) -> None:
+    keep(ctx, "Two.")
+    assert ctx("gc", "--aggressive").code == 0
+    stage(ctx, "Three.")
+    git("reset", "-q", "--hard", "HEAD~1")
+
+
+def test_parked_work_without_a_branch_is_taken_up_here(based: Path, ctx: Ctx) -> None:
+    drop_what_staged_work_is_built_on(ctx)
+    assert facts(ctx) == {"Base."}
+    shown = ctx("status").out
+    assert "Staged: cli (1 text, parked)" in shown
+    assert "Parked session cli: no branch has what it is built on; `ctx stage recover`" in shown
+    assert "cli is parked: no branch has what it is built on" in ctx("stage").out
+    before = snapshot(based / ".ctx"), snapshot(based / ".git/ctx/main/stage")
+    dry = recover(ctx, "--dry-run").out
+    assert {line.strip() for line in dry.splitlines()} >= {"+ Two.", "+ Three."}
+    assert "Session cli was parked: it would be taken up here." in dry
+    assert (snapshot(based / ".ctx"), snapshot(based / ".git/ctx/main/stage")) == before
+    recover(ctx)
+    assert facts(ctx) == {"Base.", "Two.", "Three."}
+    assert "Nothing to repair" in recover(ctx).out
+    keep(ctx, "Four.")
+    assert facts(ctx) == {"Base.", "Two.", "Three.", "Four."}
+    assert ctx("debug", "verify").code == 0
+
+
+def test_parked_work_is_taken_up_if_git_has_forgotten_its_commit(based: Path, ctx: Ctx) -> None:
+    drop_what_staged_work_is_built_on(ctx)
+    git("reflog", "expire", "--expire=now", "--all")
+    git("gc", "-q", "--prune=now")
+    found = recover(ctx, "--format", "json").json
+    assert found["parked"] == [{"session": "cli", "branch": None, "texts": ["Three."]}]
+    assert facts(ctx) == {"Base.", "Three."}
+    keep(ctx, "Four.")
+    assert facts(ctx) == {"Base.", "Three.", "Four."}
+    assert ctx("debug", "verify").code == 0
+
+
+def test_gc_copies_what_parked_work_is_built_on(based: Path, ctx: Ctx) -> None:
+    drop_what_staged_work_is_built_on(ctx)
+    assert ctx("gc", "--aggressive").code == 0
+    git("reflog", "expire", "--expire=now", "--all")
+    git("gc", "-q", "--prune=now")
+    assert ctx("gc", "--aggressive", "--keep-days", "0").code == 0
+    recover(ctx)
+    assert facts(ctx) == {"Base.", "Two.", "Three."}
+    assert ctx("debug", "verify").code == 0
+
+
+def test_parked_work_names_a_branch_that_has_it(based: Path, ctx: Ctx) -> None:
+    git("switch", "-qc", "gone")
+    keep(ctx, "Two.")
+    stage(ctx, "Three.")
+    git("branch", "-m", "renamed")
+    git("switch", "-q", "main")
+    assert "Parked session cli: check out renamed to continue" in ctx("status").out
+    assert recover(ctx, "--format", "json").json["parked"][0]["branch"] == "renamed"
+    assert facts(ctx) == {"Base."}
+    git("tag", "kept", "renamed")
+    git("branch", "-qD", "renamed")
+    assert "check out refs/tags/kept" in ctx("stage").out
+    git("tag", "-d", "kept")
+    assert "`ctx stage recover` takes it up here" in ctx("status").out
+    recover(ctx)
+    assert facts(ctx) == {"Base.", "Two.", "Three."}
+
+
+def test_a_commit_that_git_dropped_is_offered(based: Path, ctx: Ctx) -> None:
+    keep(ctx, "Two.")
+    dropped = os.listdir(".ctx/heads")[0][:12]
+    assert ctx("gc", "--aggressive").code == 0
+    git("reset", "-q", "--hard", "HEAD~1")
+    assert f"only git's reflog has it; `ctx stage recover --commit {dropped}`" in ctx("status").out
+    found = recover(ctx, "--format", "json").json
+    assert (found["commits"], found["dropped"][0]["texts"]) == ([], ["Two."])
+    assert facts(ctx) == {"Base."}
+    recover(ctx, "--commit", dropped)
+    assert facts(ctx) == {"Base.", "Two."}
+    assert states(ctx) == ["here"]
+    git("reset", "-q", "--hard", "HEAD@{1}")
+    assert (facts(ctx), states(ctx)) == ({"Base.", "Two."}, [])
+
+
+def test_a_commit_of_others_that_git_dropped_is_not_offered(based: Path, ctx: Ctx) -> None:
+    """Its texts may be anybody's, and agents read the status."""
+    keep(ctx, "Two.")
+    assert ctx("gc", "--aggressive").code == 0
+    (based / ".git/ctx/main/mine").unlink()
+    git("reset", "-q", "--hard", "HEAD~1")
+    assert states(ctx) == []
+    assert recover(ctx, "--format", "json").json["dropped"] == []
+
+
+def test_gc_removes_what_was_aborted_and_keeps_what_is_parked(based: Path, ctx: Ctx) -> None:
+    stage(ctx, "Given up.")
+    assert ctx("stage", "abort").code == 0
+    git("switch", "-qc", "feature")
+    keep(ctx, "Two.")
+    stage(ctx, "Parked.")
+    git("switch", "-q", "main")
+    assert ctx("gc", "--aggressive", "--keep-days", "0").code == 0
+    assert [each["state"] for each in ctx("stage", "--format", "json").json["chains"]] == ["parked"]
+    git("switch", "-q", "feature")
+    assert facts(ctx) == {"Base.", "Two.", "Parked."}
+
+
 # Stopped in between
 
 
@@ -460,6 +574,28 @@ def test_an_interrupted_recovery_can_be_repeated(based: Path, ctx: Ctx) -> None:
         assert facts(ctx) == {"Base.", "One.", "Two."}, counting.log[number]
         found = snapshot(based / ".ctx")
         assert {name for name in whole if name not in found} == set(), counting.log[number]
+
+
+@pytest.mark.parametrize("is_forgotten", [False, True])
+def test_parked_work_can_be_taken_up_after_an_interruption(
+    based: Path, ctx: Ctx, is_forgotten: bool
+) -> None:
+    drop_what_staged_work_is_built_on(ctx)
+    if is_forgotten:
+        git("reflog", "expire", "--expire=now", "--all")
+        git("gc", "-q", "--prune=now")
+    expected = {"Base.", "Three."} if is_forgotten else {"Base.", "Two.", "Three."}
+    saved = Saved(based)
+    counting = Disk()
+    with counting.installed():
+        assert main(["stage", "recover"]) == 0
+    for number in range(0, counting.operations, effort.every(3)):
+        saved.restore()
+        with Disk(number).installed(), suppress(Stopped):
+            main(["stage", "recover"])
+        recover(ctx)
+        assert facts(ctx) == expected, counting.log[number]
+        assert ctx("debug", "verify").code == 0
 
 
 def test_old_hard_links_are_collected(based: Path, ctx: Ctx) -> None:

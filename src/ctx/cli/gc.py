@@ -11,14 +11,14 @@ from ctx.cli.output import Block, Line, Output, count, listing, size
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
 from ctx.ids import ObjectId, short
-from ctx.objects import gc, untracked_survey
+from ctx.objects import gc, git_history, untracked_survey
 from ctx.objects.repository import Repository
 
 EXAMPLES = """
 ctx gc --dry-run            what would be deleted
 ctx gc                      delete what nothing has referred to for 7 days
 ctx gc --keep-days 0        regardless of age
-ctx gc --aggressive         also staging that was committed just now
+ctx gc --aggressive         also staging that was committed or aborted just now
 ctx gc --tracked            also what git tracks, if unreachable from every ref for 90 days
 """
 
@@ -51,7 +51,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "-n", "--dry-run", action="store_true", help="only show what would be deleted"
     )
     parser.add_argument(
-        "--aggressive", action="store_true", help="also delete recent staging objects"
+        "--aggressive",
+        action="store_true",
+        help="also delete the recent staging of ended and aborted sessions",
     )
     parser.add_argument(
         "--tracked", action="store_true", help="also objects that git tracks and no ref uses"
@@ -84,6 +86,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     if not options.dry_run:
         with repository.locked("ctx gc"):
             untracked_survey.prune(repository)
+            git_history.keep_needed(repository)
             result = collect(repository, limits, output)
             with output.progress("Deleting") as tick:
                 gc.delete(result, tick)

@@ -22,6 +22,8 @@ from ctx.operations.stage import (
     StageStatus,
     give_up_commit,
 )
+from ctx.operations.status import where_parked
+from ctx.project.parked_sessions import ParkedSession
 from ctx.project.recover_commits import RecoveredCommit
 from ctx.project.staging_chains import ABORTED, ACTIVE, DAMAGED, PARKED, STALE, Chain
 
@@ -57,9 +59,9 @@ ctx stage recover timeouts-0f3a9c         restore an aborted session
 ctx stage recover --commit 3f9a1c         a commit that was aborted
 """
 
+_MOST_TEXTS = 20
 _NEXT = {
     STALE: "`ctx stage compact --session {0}` commits it",
-    PARKED: "check out its branch to continue",
     ABORTED: "`ctx stage recover {0}` restores it",
     DAMAGED: "`ctx stage recover {0}` saves the undamaged part",
 }
@@ -251,7 +253,10 @@ def _next_steps(chains: Sequence[Chain]) -> list[Block]:
         if chain.state == ACTIVE:
             continue
         why = f" ({chain.reason})" if chain.reason else ""
-        hint = _NEXT[chain.state].format(chain.session)
+        if chain.state == PARKED:
+            hint = where_parked(chain.branch)
+        else:
+            hint = _NEXT[chain.state].format(chain.session)
         if damaged_name(chain.session):
             hint = "nothing of it could be saved, and `ctx gc` will remove it"
         lines.append(Line(f"{chain.session} is {chain.state}{why}: {hint}."))
@@ -267,7 +272,26 @@ def _recovered_commit(commit: RecoveredCommit, would: str) -> list[Block]:
     if commit.documents:
         named = ", ".join(f"narrative/{path}" for path in commit.documents)
         blocks.append(Line(f"  Documents: {named}"))
-    return blocks
+    return [*blocks, *_texts(commit.texts)]
+
+
+def _texts(texts: Sequence[str]) -> list[Block]:
+    lines: list[Block] = [Line(f"  + {text.partition(chr(10))[0]}") for text in texts[:_MOST_TEXTS]]
+    more = len(texts) - _MOST_TEXTS
+    return [*lines, Line(f"  and {more:,} more (--format json)")] if more > 0 else lines
+
+
+def _parked(session: ParkedSession, would: str) -> list[Block]:
+    where = where_parked(session.branch)
+    if session.branch is None:
+        where = f"it {would} taken up here"
+    return [Line(f"Session {session.session} was parked: {where}."), *_texts(session.texts)]
+
+
+def _dropped(commit: RecoveredCommit) -> list[Block]:
+    name = f'{short(commit.commit)} "{commit.message.partition(chr(10))[0]}"'
+    step = f"`ctx stage recover --commit {short(commit.commit)}` restores it"
+    return [Line(f"Only git's reflog has commit {name}: {step}."), *_texts(commit.texts)]
 
 
 def render_recovered(result: StageRecoverResult) -> list[Block]:
@@ -276,8 +300,13 @@ def render_recovered(result: StageRecoverResult) -> list[Block]:
         Line(f"Staged work of the removed working tree {name} {would} here.")
         for name in result.worktrees
     ]
+    blocks += _texts(result.worktree_texts)
     for commit in result.commits:
         blocks += _recovered_commit(commit, would)
+    for session in result.parked:
+        blocks += _parked(session, would)
+    for commit in result.dropped:
+        blocks += _dropped(commit)
     for each in result.mended:
         if each.steps:
             saved = f"{count(each.steps, 'step')} {'would be' if result.dry_run else 'were'} saved"

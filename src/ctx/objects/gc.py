@@ -12,13 +12,13 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
-from ctx import checkouts, clock, disk, git, interrupts
+from ctx import clock, disk, git, interrupts
 from ctx.errors import CommitOrphan, ObjectNotFound
 from ctx.ids import ObjectId, is_object_id
 from ctx.layout import Project
 from ctx.objects import references, refs, untracked_commits, untracked_survey
-from ctx.objects.loose_objects import LooseStore, unseal
-from ctx.objects.object_store import LayeredReader, Object, Reader, decode, parse
+from ctx.objects.git_history import GitObjects
+from ctx.objects.object_store import LayeredReader, Object, Reader, decode
 from ctx.objects.object_types import Commit, Tree
 from ctx.objects.repository import Repository
 
@@ -36,7 +36,7 @@ class Limits(NamedTuple):
     """Also delete objects that git tracks, if they have been unreachable for 90 days:
     another branch may need them."""
     aggressive: bool = False
-    """Delete unreachable staging objects whatever their age."""
+    """Delete the staging of ended and aborted sessions whatever its age."""
 
 
 class Garbage(NamedTuple):
@@ -110,7 +110,7 @@ def collect(repository: Repository, limits: Limits, tick: clock.Tick = clock.no_
     """Find what can be deleted. To delete it as well, hold the lock for this call and for
     `delete`."""
     ages = _FileAges(repository)
-    expired = _expired_refs(repository, limits.keep_days, ages)
+    expired = _expired_refs(repository, limits, ages)
     names = [name for name in repository.refs.names() if not refs.damaged_name(name)]
     pointers = {name: repository.refs.require(name) for name in names if name not in expired}
     chains = [id for name, id in pointers.items() if name != refs.MAIN]
@@ -223,12 +223,13 @@ class _ObjectsWithoutCommits:
         return id in self._reader
 
 
-def _expired_refs(repository: Repository, keep_days: int, ages: _FileAges) -> dict[str, Garbage]:
+def _expired_refs(repository: Repository, limits: Limits, ages: _FileAges) -> dict[str, Garbage]:
     """The refs of aborted and damaged chains that can no longer be restored."""
     garbage = {}
     for name in repository.refs.names():
         if refs.aborted_name(name) or refs.damaged_name(name):
             path = os.path.join(repository.refs.folder, name)
+            keep_days = 0 if limits.aggressive and refs.aborted_name(name) else limits.keep_days
             with contextlib.suppress(FileNotFoundError):
                 status = os.lstat(path)
                 if ages.is_old(status, keep_days):
@@ -309,7 +310,7 @@ def _unused_object_files(repository: Repository, kept: set[ObjectId], days: int)
         os.path.join(checkout.top, path): addition
         for path, addition in git.additions(checkout, project.objects).items()
     }
-    in_git = _GitObjects(checkout, repository.objects, additions)
+    in_git = GitObjects(repository, additions)
     try:
         reader = LayeredReader(repository.everything, in_git)
         for head in heads:
@@ -327,26 +328,3 @@ def _unused_object_files(repository: Repository, kept: set[ObjectId], days: int)
         for path, addition in additions.items()
         if addition.time < oldest and repository.objects.id_of_file(path) not in used
     }
-
-
-class _GitObjects:
-    """Object files of other branches, read from git."""
-
-    def __init__(
-        self, checkout: checkouts.Checkout, store: LooseStore, additions: dict[str, git.Addition]
-    ) -> None:
-        ids = ((store.id_of_file(path), addition.blob) for path, addition in additions.items())
-        self._blobs = {id: blob for id, blob in ids if id is not None}
-        self._git = git.Blobs(checkout)
-
-    def read(self, id: ObjectId) -> Object:
-        blob = self._blobs.get(id)
-        if blob is None:
-            raise ObjectNotFound(f"Object {id} does not exist.")
-        return parse(id, unseal(id, self._git.read(blob)))
-
-    def __contains__(self, id: ObjectId) -> bool:
-        return id in self._blobs
-
-    def close(self) -> None:
-        self._git.close()

@@ -54,6 +54,8 @@ def _move(project: Project, folder: str, source: str) -> None:
     target = os.path.join(project.local, os.path.relpath(source, folder))
     if os.path.exists(target) and os.path.dirname(source).endswith(os.path.join("refs", "work")):
         target = f"{target}-{disk.read(source).decode('ascii', 'replace')[:12]}"
+    if os.path.basename(source) == "mine" and os.path.exists(target):
+        disk.replace(target, disk.read(target) + disk.read(source))
     if not os.path.exists(target):
         disk.make_folder(os.path.dirname(target))
         shutil.move(source, target)

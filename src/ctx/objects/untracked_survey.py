@@ -7,8 +7,9 @@ staging store has them.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import git
@@ -16,8 +17,8 @@ from ctx.checkouts import Checkout
 from ctx.errors import CtxError, DiskFailure, GitFailure, StoreTooLarge
 from ctx.ids import ObjectId
 from ctx.objects import commits, parked_commits, references, refs, untracked_commits
-from ctx.objects.object_store import decode, read_typed
-from ctx.objects.object_types import Commit
+from ctx.objects.object_store import Reader, decode, read_typed
+from ctx.objects.object_types import Commit, WorkCommit
 from ctx.objects.refs import Heads
 from ctx.objects.untracked_commits import (
     BEHIND,
@@ -30,10 +31,16 @@ from ctx.objects.untracked_commits import (
 )
 
 if TYPE_CHECKING:
+    from ctx.objects.git_history import GitHistory
     from ctx.objects.repository import Repository
 
 STASHED = "stashed"
 DISCARDED_STATE = "thrown away"
+DROPPED = "dropped"
+"""git had it, and only reflogs have it now."""
+
+
+_NONE: Mapping[ObjectId, UntrackedCommit] = MappingProxyType({})
 
 
 class SurveyedCommit(NamedTuple):
@@ -41,7 +48,7 @@ class SurveyedCommit(NamedTuple):
 
     commit: ObjectId
     state: str
-    """here, parked, stashed or thrown away."""
+    """here, parked, stashed, thrown away or dropped."""
     message: str
     branch: str | None
     """The branch that was checked out when it was made."""
@@ -49,8 +56,10 @@ class SurveyedCommit(NamedTuple):
     """Whether no other commit in the same state follows it."""
 
 
-def entries(repository: "Repository") -> dict[ObjectId, UntrackedCommit]:
-    """Every commit that git may not have, parents before their children."""
+def entries(
+    repository: "Repository", dropped: Mapping[ObjectId, UntrackedCommit] = _NONE
+) -> dict[ObjectId, UntrackedCommit]:
+    """Every commit that git may not have, and `dropped` ones, parents before their children."""
     project = repository.project
     if project.checkout is None:
         return {}
@@ -62,6 +71,7 @@ def entries(repository: "Repository") -> dict[ObjectId, UntrackedCommit]:
                 known[id] = untracked_commits.read(project, id) or entry_of(repository, id)
     else:
         known = _without_entries(repository)
+    known = {**dropped, **known}
     # A crash may leave the entry of an amended commit.
     for entry in list(known.values()):
         for old in entry.replaces:
@@ -117,10 +127,15 @@ class _GitState(NamedTuple):
     """Those that should be heads of this branch but have no head file."""
 
 
-def _survey_git(repository: "Repository", checkout: Checkout) -> _GitState:
+def _survey_git(
+    repository: "Repository",
+    checkout: Checkout,
+    dropped: Mapping[ObjectId, UntrackedCommit] = _NONE,
+) -> _GitState:
     project, reader = repository.project, repository.everything
-    every = entries(repository)
-    held = _commits_in_git(repository, every)
+    every = entries(repository, dropped)
+    made = {id: entry for id, entry in every.items() if id not in dropped}
+    held = _commits_in_git(repository, made)
     known = {id: entry for id, entry in every.items() if id not in held}
     names = set(Heads(project.heads).counted())
     # A commit removes the head files of its parents from the working tree, but not from git.
@@ -151,19 +166,21 @@ def _survey_git(repository: "Repository", checkout: Checkout) -> _GitState:
     return _GitState(known, places, tips.difference(names))
 
 
-def survey(repository: "Repository") -> list[SurveyedCommit]:
+def survey(repository: "Repository", history: "GitHistory | None" = None) -> list[SurveyedCommit]:
     """Every commit that no git commit contains, and its state, children first.
 
-    This asks git each time.
+    This asks git each time. With `history`, it includes the commits that git dropped. Those on
+    which staged work or another commit is built count as thrown away.
     """
     project = repository.project
     checkout = project.checkout
     if checkout is None:
         return []
-    known, places, headless = _survey_git(repository, checkout)
+    dropped = history.dropped if history else _NONE
+    known, places, headless = _survey_git(repository, checkout, dropped)
     states: dict[ObjectId, str] = {}
     for id, entry in known.items():
-        is_gone = id in headless or any(
+        is_gone = id in headless | dropped.keys() or any(
             object_id not in repository.objects for object_id in entry.objects
         )
         here = DISCARDED_STATE if is_gone and not entry.is_parked else HERE
@@ -171,7 +188,7 @@ def survey(repository: "Repository") -> list[SurveyedCommit]:
     if PARKED in states.values():
         branches = git.adders(checkout, project.heads)
         for id in states:
-            before = (os.path.join(project.heads, parent) for parent in _base(known, id))
+            before = (os.path.join(project.heads, parent) for parent in base(known, id))
             if states[id] == PARKED and branches.keys().isdisjoint(before):
                 states[id] = DISCARDED_STATE
     if DISCARDED_STATE in states.values():
@@ -179,24 +196,55 @@ def survey(repository: "Repository") -> list[SurveyedCommit]:
         for id in states:
             if states[id] == DISCARDED_STATE and committed_path(project, id) in stashed:
                 states[id] = STASHED
+    bases = set(_bases_of_chains(repository))
+    below = {id for id, entry in known.items() if not bases.isdisjoint((id, *entry.replaces))}
+    needed = line(known, below | (known.keys() - dropped.keys()))
+    for id in dropped.keys() - needed.keys():
+        if states.get(id) == DISCARDED_STATE:
+            states[id] = DROPPED
+    reader = history.reader if history and dropped else repository.everything
     followed = {(parent, states[id]) for id in states for parent in known[id].parents}
     return [
         SurveyedCommit(
-            id, state, message_of(repository, id), known[id].branch, (id, state) not in followed
+            id, state, message_of(reader, id), known[id].branch, (id, state) not in followed
         )
         for id, state in reversed(list(states.items()))
     ]
 
 
-def message_of(repository: "Repository", commit: ObjectId) -> str:
+def line(
+    known: Mapping[ObjectId, UntrackedCommit], commits: Iterable[ObjectId]
+) -> dict[ObjectId, UntrackedCommit]:
+    """Some commits and their ancestors, as far as these are known, children first."""
+    found: dict[ObjectId, UntrackedCommit] = {}
+    waiting = list(commits)
+    while waiting:
+        id = waiting.pop()
+        if id in known and id not in found:
+            found[id] = known[id]
+            waiting += known[id].parents
+    return found
+
+
+def _bases_of_chains(repository: "Repository") -> Iterator[ObjectId]:
+    """The commits on which staged work was begun."""
+    for name in repository.refs.names():
+        if refs.session_of(name):
+            # `ctx stage recover` repairs a damaged chain.
+            with suppress(CtxError):
+                tip = repository.refs.require(name)
+                yield from read_typed(repository.everything, tip, WorkCommit).bases
+
+
+def message_of(reader: Reader, commit: ObjectId) -> str:
     """The content of a commit; empty if it cannot be read."""
     try:
-        return read_typed(repository.everything, commit, Commit).message
+        return read_typed(reader, commit, Commit).message
     except CtxError:
         return ""
 
 
-def _base(known: Mapping[ObjectId, UntrackedCommit], commit: ObjectId) -> set[ObjectId]:
+def base(known: Mapping[ObjectId, UntrackedCommit], commit: ObjectId) -> set[ObjectId]:
     """The ancestors of a commit that git has, past those that it does not have."""
     base: set[ObjectId] = set()
     waiting, visited = [commit], {commit}
@@ -211,9 +259,10 @@ def _base(known: Mapping[ObjectId, UntrackedCommit], commit: ObjectId) -> set[Ob
 
 
 def _commits_in_git(
-    repository: "Repository", known: Mapping[ObjectId, UntrackedCommit]
+    repository: "Repository", known: Mapping[ObjectId, UntrackedCommit], *, in_refs: bool = False
 ) -> set[ObjectId]:
-    """The commits that are complete in a git commit that a ref other than the stash reaches.
+    """The commits that are complete in a git commit that a ref other than the stash reaches, or,
+    without `in_refs`, that a working tree without a branch has.
 
     Of several commits made before one git commit, git has only the head file of the last; a commit
     with that file may contain the earlier ones too.
@@ -222,7 +271,7 @@ def _commits_in_git(
     if project.checkout is None or not known:
         return set()
     first = min(known.values(), key=lambda entry: entry.number)
-    holders = git.adders(project.checkout, project.heads, first.git_commit)
+    holders = git.adders(project.checkout, project.heads, first.git_commit, in_refs=in_refs)
     holder_of: dict[ObjectId, str] = {}
     for id in reversed(list(known)):
         holder = holders.get(os.path.join(project.heads, id)) or holder_of.get(id)
@@ -314,9 +363,12 @@ def settle(repository: "Repository") -> None:
 
 
 def prune(repository: "Repository") -> None:
-    """Remove the entries of commits that git has; none if git cannot be asked."""
+    """Remove the entries of commits that git has; none if git cannot be asked.
+
+    git drops a commit without a branch when its working tree is removed.
+    """
     with suppress(GitFailure):
-        for id in _commits_in_git(repository, entries(repository)):
+        for id in _commits_in_git(repository, entries(repository), in_refs=True):
             untracked_commits.remove(repository.project, id)
 
 

@@ -2,7 +2,7 @@
 
 Of a chain that is damaged, everything is saved that is whole. What was aborted is a session again,
 a commit that git threw away is a head again, and what a removed working tree had staged is staged
-here. Looking twice changes nothing.
+here. What is staged on a history that no branch has is taken up. Looking twice changes nothing.
 """
 
 import os
@@ -12,11 +12,21 @@ from ctx.errors import RefNotFound, UsageError
 from ctx.ids import SessionId, session_id, short
 from ctx.narrative import narrative_files, narrative_scan
 from ctx.objects import local_state, refs, untracked_survey
+from ctx.objects.git_history import GitHistory
 from ctx.objects.object_store import read_typed
 from ctx.objects.object_types import WorkCommit
 from ctx.objects.repository import Repository
-from ctx.project import broken_chains, compaction, current_session, staging, staging_chains
+from ctx.objects.untracked_survey import DISCARDED_STATE, DROPPED
+from ctx.project import (
+    broken_chains,
+    compaction,
+    current_session,
+    parked_sessions,
+    staging,
+    staging_chains,
+)
 from ctx.project.broken_chains import RepairedChain
+from ctx.project.parked_sessions import ParkedSession
 from ctx.project.recover_commits import RecoveredCommit, recover_commits, recover_discarded
 from ctx.workspace import Workspace
 
@@ -41,6 +51,13 @@ class StageRecoverResult(NamedTuple):
     """Working trees that were removed, and whose staged work is in this one now."""
     documents: tuple[str, ...] = ()
     """Documents that were removed when the session was aborted, and that are back."""
+    worktree_texts: tuple[str, ...] = ()
+    """What these working trees left: staged texts, and those of commits that git does not have."""
+    parked: tuple[ParkedSession, ...] = ()
+    """Sessions that are not in the history that is checked out. Those without a branch are taken
+    up."""
+    dropped: tuple[RecoveredCommit, ...] = ()
+    """Commits that git had and dropped. They are restored only by their id."""
 
 
 def recover(
@@ -54,16 +71,18 @@ def recover(
     repository = workspace.repository
     with repository.locked("ctx stage recover"):
         wanted = _find_ref(repository, name)
-        commits: list[RecoveredCommit] = []
         worktrees: list[str] = []
+        left: list[str] = []
         if name is None:
             untracked_survey.prune(repository)
             worktrees = local_state.removed_worktrees(workspace.project)
-            for folder in worktrees if not dry_run else ():
-                local_state.adopt_local_state(workspace.project, folder)
-            commits = recover_commits(repository, dry_run=dry_run)
+            for folder in worktrees:
+                left += parked_sessions.texts_left_in(workspace.project, folder)
+                if not dry_run:
+                    local_state.adopt_local_state(workspace.project, folder)
         broken = [each for each in broken_chains.broken_refs(repository) if wanted in (None, each)]
         mended = [broken_chains.repair_chain(repository, each, dry_run=dry_run) for each in broken]
+        commits, dropped, parked = _take_up(repository, name, dry_run=dry_run)
         restored, brought_back = None, []
         set_aside = {refs.aborted_ref(each.session) for each in mended if not each.steps}
         if wanted and refs.aborted_name(wanted) and wanted not in set_aside:
@@ -89,13 +108,37 @@ def recover(
         tuple(commits),
         tuple(os.path.basename(folder) for folder in worktrees),
         tuple(brought_back),
+        tuple(left),
+        tuple(parked),
+        tuple(dropped),
     )
 
 
+def _take_up(
+    repository: Repository, name: str | None, *, dry_run: bool
+) -> tuple[list[RecoveredCommit], list[RecoveredCommit], list[ParkedSession]]:
+    """Restore commits that git removed, and take up sessions that no branch has."""
+    with GitHistory(repository) as history:
+        parked = [
+            each
+            for each in parked_sessions.survey(repository, history)
+            if name in (None, each.session)
+        ]
+        homeless = [each.session for each in parked if each.branch is None]
+        if name is not None and not homeless:
+            return [], [], parked
+        dropped = recover_commits(repository, history, DROPPED, dry_run=True)
+        commits = recover_commits(repository, history, DISCARDED_STATE, dry_run=dry_run)
+    for session in homeless if not dry_run else ():
+        parked_sessions.take_up(repository, session)
+    return commits, dropped, parked
+
+
 def recover_given_up(workspace: Workspace, prefix: str, *, dry_run: bool) -> StageRecoverResult:
-    """Bring back a commit that `ctx stage abort --commit` gave up."""
-    with workspace.repository.locked("ctx stage recover"):
-        found = recover_discarded(workspace.repository, prefix, dry_run=dry_run)
+    """Bring back a commit that `ctx stage abort --commit` gave up, or that git dropped."""
+    repository = workspace.repository
+    with repository.locked("ctx stage recover"), GitHistory(repository) as history:
+        found = recover_discarded(repository, history, prefix, dry_run=dry_run)
     return StageRecoverResult(dry_run, 0, (), None, False, (), False, (found,), ())
 
 

@@ -7,10 +7,11 @@ hardly anything to lose: what is aborted can be had back for a while (see `recov
 import os
 import secrets
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from ctx import disk, git, layout, redaction
-from ctx.errors import CtxError, RefNotFound, StagingConflict, UsageError
+from ctx.errors import CtxError, GitFailure, RefNotFound, StagingConflict, UsageError
 from ctx.ids import CLI_SESSION, ObjectId, SessionId, session_id, short
 from ctx.memory import pending
 from ctx.memory.graph import USER
@@ -19,6 +20,7 @@ from ctx.narrative import narrative_scan, narrative_snapshots
 from ctx.narrative.narrative_snapshots import SkippedDocument, Snapshot
 from ctx.objects import commits, refs
 from ctx.objects.commits import WorkStep
+from ctx.objects.git_history import GitHistory
 from ctx.objects.object_store import blob
 from ctx.objects.object_types import StepKind
 from ctx.objects.repository import Repository
@@ -33,6 +35,7 @@ from ctx.project import (
     broken_chains,
     captured_staging,
     current_session,
+    parked_sessions,
     recover_commits,
     staging,
     staging_chains,
@@ -262,8 +265,9 @@ def abort(memory: Memory, reason: str | None, *, dry_run: bool) -> StageAbortRes
 
 def give_up_commit(workspace: Workspace, prefix: str, *, dry_run: bool) -> StageAbortCommitResult:
     """Stop naming a commit that git removed. It can be had back until garbage is collected."""
-    with workspace.repository.locked("ctx stage abort"):
-        entry = recover_commits.discard_commit(workspace.repository, prefix, dry_run=dry_run)
+    repository = workspace.repository
+    with repository.locked("ctx stage abort"), GitHistory(repository) as history:
+        entry = recover_commits.discard_commit(repository, history, prefix, dry_run=dry_run)
     return StageAbortCommitResult(dry_run, entry.commit, workspace.config.integer("gc.keep_days"))
 
 
@@ -314,12 +318,14 @@ def _task_of(memory: Memory, named: str | None, said: Iterable[Record]) -> str |
 
 def status(workspace: Workspace, home: str) -> StageStatus:
     found = current_session.read(workspace.project)
-    return StageStatus(
-        workspace.session,
-        found.session,
-        found.problem or None,
-        tuple(staging_chains.survey(workspace.repository, home)),
-    )
+    repository = workspace.repository
+    chains = staging_chains.survey(repository, home)
+    if any(chain.state == staging_chains.PARKED for chain in chains):
+        with suppress(GitFailure), GitHistory(repository) as history:
+            parked = parked_sessions.survey(repository, history)
+            branches = {str(each.session): each.branch for each in parked}
+            chains = [chain._replace(branch=branches.get(chain.session)) for chain in chains]
+    return StageStatus(workspace.session, found.session, found.problem or None, tuple(chains))
 
 
 def _project(memory: Memory) -> ProjectMemory:
@@ -349,5 +355,5 @@ def _refuse_parked(repository: Repository, session: SessionId, steps: Sequence[W
     if not commits.contain(repository.objects, repository.tips(), steps[0].work.bases):
         raise StagingConflict(
             f"Session {session} started from a history that is not checked out here.",
-            hint="Check out the branch on which it started; it is kept until then.",
+            hint="`ctx stage status` names its branch, or what to do without one.",
         )

@@ -1,6 +1,7 @@
 """How much there is in memory."""
 
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Literal, NamedTuple
 
@@ -11,10 +12,12 @@ from ctx.memory import event_log, inverse_changes, pending
 from ctx.memory.graph import PROJECT
 from ctx.memory.stats import ScopeCount, TierCount, TypeCount, by_scope, memory_stats
 from ctx.objects import local_state, untracked_survey
+from ctx.objects.git_history import GitHistory
 from ctx.objects.untracked_commits import HERE, PARKED
-from ctx.objects.untracked_survey import DISCARDED_STATE, STASHED, SurveyedCommit
+from ctx.objects.untracked_survey import DISCARDED_STATE, DROPPED, STASHED, SurveyedCommit
 from ctx.operations import agent_proposals, health, review
 from ctx.operations.health import Health
+from ctx.project import parked_sessions
 from ctx.sqlite.connection import size_of
 from ctx.workspace import Memory
 
@@ -84,6 +87,11 @@ class StagedSession(NamedTuple):
     """active, stale or parked; `ctx stage status` says more."""
     records: int
     tokens: int
+    branch: str | None = None
+    """For a parked session, a branch or another ref that contains what it is built on; if there is
+    none, `ctx stage recover` takes it up."""
+    texts: tuple[str, ...] = ()
+    """For a parked session, the texts of its nodes."""
 
 
 def status(memory: Memory, *, new: bool) -> MemoryStatus:
@@ -116,9 +124,19 @@ def status(memory: Memory, *, new: bool) -> MemoryStatus:
     repository = memory.project_memory.repository
     removed = local_state.removed_worktrees(repository.project)
     untracked: list[SurveyedCommit] = []
-    with suppress(GitFailure):
-        untracked = untracked_survey.survey(repository)
+    staged = found.staged
+    with suppress(GitFailure), GitHistory(repository) as history:
+        untracked = untracked_survey.survey(repository, history)
+        if any(each.state == "parked" for each in staged):
+            parked = {e.session: e for e in parked_sessions.survey(repository, history)}
+            staged = tuple(
+                each._replace(branch=known.branch, texts=known.texts)
+                if (known := parked.get(each.session))
+                else each
+                for each in staged
+            )
     return found._replace(
+        staged=staged,
         untracked=tuple(untracked),
         removed_worktrees=tuple(os.path.basename(folder) for folder in removed),
         stray_heads=tuple(repository.heads.stray()),
@@ -206,8 +224,25 @@ def as_text(found: MemoryStatus) -> str:
     return "\n".join(lines) + "\n"
 
 
+def where_parked(branch: str | None) -> str:
+    """What to do about a parked session."""
+    if branch == "refs/stash":
+        return "its commit is in git's stash"
+    if branch is None:
+        return "no branch has what it is built on; `ctx stage recover` takes it up here"
+    return f"check out {branch} to continue"
+
+
+def _texts(texts: Sequence[str]) -> str:
+    return "1 text" if len(texts) == 1 else f"{len(texts):,} texts"
+
+
 def _untracked_lines(found: MemoryStatus) -> list[str]:
-    lines = []
+    lines = [
+        f"Parked session {each.session}: {where_parked(each.branch)}"
+        for each in found.staged
+        if each.state == "parked"
+    ]
     here = sum(each.state == HERE for each in found.untracked)
     if here:
         noun = "commit" if here == 1 else "commits"
@@ -216,7 +251,8 @@ def _untracked_lines(found: MemoryStatus) -> list[str]:
     for each in others:
         title = each.message.partition("\n")[0]
         made = f" (made on {each.branch})" if each.branch else ""
-        lines.append(f'Commit {short(each.commit)} "{title}"{made}: {_NEXT_STEP[each.state]}')
+        step = _NEXT_STEP[each.state].format(short(each.commit))
+        lines.append(f'Commit {short(each.commit)} "{title}"{made}: {step}')
     lines += [
         f"Removed working tree {name} left staged work: `ctx stage recover`"
         for name in found.removed_worktrees
@@ -237,6 +273,7 @@ _NEXT_STEP = {
     PARKED: "parked until its branch is checked out",
     STASHED: "in git's stash",
     DISCARDED_STATE: "git removed its files; `ctx stage recover` restores it",
+    DROPPED: "only git's reflog has it; `ctx stage recover --commit {0}` restores it",
 }
 
 
@@ -247,6 +284,8 @@ def _of_scope(found: ScopeCount) -> str:
 
 
 def _of_session(found: StagedSession) -> str:
+    if found.texts:
+        return f"{found.session} ({_texts(found.texts)}, {found.state})"
     records = "1 record" if found.records == 1 else f"{found.records:,} records"
     state = "" if found.state == "active" else f", {found.state}"
     return f"{found.session} ({records}{state})"

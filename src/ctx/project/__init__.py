@@ -26,6 +26,7 @@
     graph_at_commit         a project's graph as of a commit
     authors                 who wrote what was not written here
     transaction             the one way to change memory: over the stores a command needs
+    parked_sessions         staged work of a history that is not checked out
     recover_commits         restores commits that git swept away
     trust_list, trust_check,
     repository_identity     whose store is trusted, and whether it is still the same repository

@@ -72,6 +72,17 @@ def read(reader: Reader, batch_id: ObjectId) -> list[Record]:
     return [record for record, _ in decode_batch(read_typed(reader, batch_id, RecordBatch))]
 
 
+def texts(written: Iterable[Record]) -> tuple[str, ...]:
+    """The last texts of the nodes in some records, without deleted ones."""
+    found: dict[str, str] = {}
+    for record in written:
+        if record.kind == "node.put" and isinstance(content := record.body.get("content"), str):
+            found[record.subject] = content
+        elif record.kind == "node.delete":
+            found.pop(record.subject, None)
+    return tuple(found.values())
+
+
 def decode_batch(
     batch: RecordBatch, fits: Callable[[Record], bool] = valid_records.fits
 ) -> list[tuple[Record, str]]:

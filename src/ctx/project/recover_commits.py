@@ -1,7 +1,8 @@
 """Restores commits whose files git removed before they were added to git.
 
 A commit is restored with its documents and with its removed ancestors. A commit of another branch
-stays parked until that branch is checked out.
+stays parked until that branch is checked out. A commit that git had and dropped is restored if
+staged work is built on it, or by its id.
 """
 
 import os
@@ -12,13 +13,15 @@ from typing import NamedTuple
 from ctx import git
 from ctx.errors import CtxError, ObjectNotFound, RefNotFound
 from ctx.ids import ObjectId
+from ctx.memory.records import Record
 from ctx.narrative import decisions_page, narrative_files
 from ctx.objects import commits, untracked_commits, untracked_survey
-from ctx.objects.object_store import read_typed
+from ctx.objects.git_history import GitHistory
+from ctx.objects.object_store import Reader, read_typed
 from ctx.objects.object_types import Commit
 from ctx.objects.repository import Repository
 from ctx.objects.untracked_commits import UntrackedCommit
-from ctx.objects.untracked_survey import DISCARDED_STATE
+from ctx.project import batches
 
 _TOGETHER = 100
 
@@ -36,41 +39,68 @@ class RecoveredCommit(NamedTuple):
     """The narrative documents that were written."""
     problem: str | None = None
     """Why it cannot be restored."""
+    texts: tuple[str, ...] = ()
+    """The texts of nodes that come back with it."""
 
 
-def recover_commits(repository: Repository, *, dry_run: bool) -> list[RecoveredCommit]:
-    """Restore all removed commits. The caller holds the lock."""
-    known = untracked_survey.entries(repository)
-    survey = untracked_survey.survey(repository)
+def recover_commits(
+    repository: Repository, history: GitHistory, state: str, *, dry_run: bool
+) -> list[RecoveredCommit]:
+    """Restore all commits in a state. The caller holds the lock."""
+    known = untracked_survey.entries(repository, history.dropped)
+    survey = untracked_survey.survey(repository, history)
     not_in_git = {entry.commit: known[entry.commit] for entry in survey}
     return [
-        _recover(repository, _line(entry.commit, not_in_git), dry_run=dry_run)
+        _recover(
+            repository,
+            history,
+            untracked_survey.line(not_in_git, [entry.commit]),
+            dry_run=dry_run,
+        )
         for entry in survey
-        if entry.is_tip and entry.state == DISCARDED_STATE
+        if entry.is_tip and entry.state == state
     ]
 
 
-def recover_discarded(repository: Repository, prefix: str, *, dry_run: bool) -> RecoveredCommit:
-    """Restore a commit that was discarded."""
+def recover_discarded(
+    repository: Repository, history: GitHistory, prefix: str, *, dry_run: bool
+) -> RecoveredCommit:
+    """Restore a commit that was discarded, or that git dropped."""
     project = repository.project
-    matching = [id for id in untracked_commits.discarded_commits(project) if id.startswith(prefix)]
-    entry = untracked_commits.read(project, matching[0]) if len(matching) == 1 else None
+    known = {**history.dropped, **dict.fromkeys(untracked_commits.discarded_commits(project))}
+    matching = [id for id in known if id.startswith(prefix)]
+    entry = None
+    if len(matching) == 1:
+        entry = history.dropped.get(matching[0]) or untracked_commits.read(project, matching[0])
     if entry is None:
         raise RefNotFound(
-            f"No commit that was given up begins with {prefix}.",
-            hint="`ctx gc` may have removed it.",
+            f"No commit that was given up or dropped begins with {prefix}.",
+            hint="`ctx gc` or `git gc` may have removed it.",
         )
-    if not dry_run:
+    if not dry_run and entry.commit not in history.dropped:
         untracked_commits.write(project, entry)
-    done = _recover(repository, [entry], dry_run=dry_run)
+    line = untracked_survey.line({**history.dropped, entry.commit: entry}, [entry.commit])
+    done = _recover(repository, history, line, dry_run=dry_run)
     if not dry_run:
         untracked_commits.remove_discarded(project, entry.commit)
     return done
 
 
-def discard_commit(repository: Repository, prefix: str, *, dry_run: bool) -> UntrackedCommit:
+def texts_of_commits(reader: Reader, ids: Iterable[ObjectId]) -> tuple[str, ...]:
+    """The texts of the nodes in some commits, as far as they can be read."""
+    records: list[Record] = []
+    with suppress(CtxError):
+        for id in ids:
+            for batch in read_typed(reader, id, Commit).record_batches:
+                records += batches.read(reader, batch)
+    return batches.texts(records)
+
+
+def discard_commit(
+    repository: Repository, history: GitHistory, prefix: str, *, dry_run: bool
+) -> UntrackedCommit:
     """Discard a commit that is not in git. The caller holds the lock."""
-    known = {entry.commit: entry for entry in untracked_survey.survey(repository)}
+    known = {entry.commit: entry for entry in untracked_survey.survey(repository, history)}
     matching = [id for id in known if id.startswith(prefix)]
     if len(matching) != 1:
         what = "No" if not matching else f"{len(matching)}"
@@ -83,52 +113,50 @@ def discard_commit(repository: Repository, prefix: str, *, dry_run: bool) -> Unt
             f"Commit {matching[0][:12]} is in use.",
             hint="Only what git threw away, or what is parked, can be given up.",
         )
-    entry = untracked_survey.entries(repository)[matching[0]]
+    entry = untracked_survey.entries(repository, history.dropped)[matching[0]]
     if not dry_run:
+        history.keep([entry.commit])
         untracked_commits.discard(repository.project, entry.commit)
     return entry
 
 
-def _line(commit: ObjectId, known: Mapping[ObjectId, UntrackedCommit]) -> list[UntrackedCommit]:
-    """A commit and its ancestors that are not in git, children first.
+def _recover(
+    repository: Repository,
+    history: GitHistory,
+    line_by_id: Mapping[ObjectId, UntrackedCommit],
+    *,
+    dry_run: bool,
+) -> RecoveredCommit:
+    """Write the objects first and the head last: an interrupted recovery can be repeated.
 
     Ancestors whose objects exist are included: an interrupted recovery may not have written their
     documents.
     """
-    line: dict[ObjectId, UntrackedCommit] = {}
-    waiting = [commit]
-    while waiting:
-        id = waiting.pop()
-        if id in known and id not in line:
-            line[id] = known[id]
-            waiting += known[id].parents
-    return list(line.values())
-
-
-def _recover(
-    repository: Repository, line: Sequence[UntrackedCommit], *, dry_run: bool
-) -> RecoveredCommit:
-    """Write the objects first and the head last: an interrupted recovery can be repeated."""
+    line = list(line_by_id.values())
     project, last = repository.project, line[0]
+    dropped = [entry.commit for entry in line if entry.commit in history.dropped]
+    reader = history.reader if dropped else repository.everything
     missing = [
         id
         for entry in reversed(line)
         for id in sorted(entry.objects, key=entry.commit.__eq__)
         if not os.path.exists(untracked_commits.committed_path(project, id))
     ]
-    message = untracked_survey.message_of(repository, last.commit)
-    recovered = RecoveredCommit(last.commit, message, len(line), len(missing), ())
-    lacking = [id for id in missing if id not in repository.staged]
+    message = untracked_survey.message_of(reader, last.commit)
+    texts = texts_of_commits(reader, [entry.commit for entry in reversed(line)])
+    recovered = RecoveredCommit(last.commit, message, len(line), len(missing), (), None, texts)
+    lacking = [id for id in missing if id not in reader]
     if lacking:
         problem = f"{len(lacking)} of its objects are gone, also from the git folder"
         return recovered._replace(problem=problem)
     try:
-        documents = _documents(repository, line)
+        documents = _documents(repository, reader, line)
     except ObjectNotFound as error:
         return recovered._replace(problem=error.message)
     recovered = recovered._replace(documents=tuple(sorted(documents)))
     if dry_run:
         return recovered
+    history.keep(dropped)
     _write(repository, [id for id in missing if id != last.commit])
     for path, text in documents.items():
         narrative_files.create(project.narrative, path, text)
@@ -159,7 +187,9 @@ def _adopt_entry(
     return entry._replace(parents=(*inside, *heads))
 
 
-def _documents(repository: Repository, line: Iterable[UntrackedCommit]) -> dict[str, str]:
+def _documents(
+    repository: Repository, reader: Reader, line: Iterable[UntrackedCommit]
+) -> dict[str, str]:
     """The last versions of the removed documents that git does not track."""
     project = repository.project
     assert project.checkout is not None
@@ -170,10 +200,10 @@ def _documents(repository: Repository, line: Iterable[UntrackedCommit]) -> dict[
     }
     texts: dict[str, str] = {}
     for entry in line:
-        for ref in read_typed(repository.everything, entry.commit, Commit).narrative_refs:
+        for ref in read_typed(reader, entry.commit, Commit).narrative_refs:
             is_there = os.path.lexists(os.path.join(project.narrative, ref.path))
             if not is_there and ref.path not in tracked and ref.path not in texts:
-                data = repository.everything.read(ref.blob_id).payload
+                data = reader.read(ref.blob_id).payload
                 texts[ref.path] = data.decode("utf-8", "surrogateescape")
     return texts
 

@@ -42,6 +42,9 @@ class Chain(NamedTuple):
     last: str | None = None
     reason: str | None = None
     """Why it was aborted or is damaged."""
+    branch: str | None = None
+    """For a parked chain, a branch or another ref that contains what it is built on; if there is
+    none, `ctx stage recover` takes it up."""
 
 
 def survey(repository: Repository, home: str) -> list[Chain]:
