@@ -79,10 +79,12 @@ def test_the_package_has_a_command_of_its_own_name() -> None:
     assert len(set(project["scripts"].values())) == 1
 
 
-def shell(shop: Path, **variables: str) -> Callable[[str], str]:
-    """Runs command lines in a folder, with `ctx` on the path."""
-    shop.mkdir()
-    binaries = shop.parent / "bin"
+def shell(folder: Path, **variables: str) -> Callable[[str], str]:
+    """Runs command lines with `ctx` on the path, the first one in this folder, which is empty."""
+    folder.mkdir()
+    place = folder.parent / "place"
+    place.write_text(str(folder))
+    binaries = folder.parent / "bin"
     binaries.mkdir()
     (binaries / "ctx").write_text(f'#!/bin/sh\nexec {sys.executable} -m ctx "$@"\n')
     (binaries / "ctx").chmod(0o755)
@@ -91,8 +93,8 @@ def shell(shop: Path, **variables: str) -> Callable[[str], str]:
 
     def run(command: str) -> str:
         done = subprocess.run(
-            ["bash", "-c", f"{command} 2>&1"],
-            cwd=shop,
+            ["bash", "-c", f'trap "pwd > {place}" EXIT; {{ {command}\n}} 2>&1'],
+            cwd=place.read_text().strip(),
             env=environment,
             capture_output=True,
             text=True,
@@ -104,9 +106,9 @@ def shell(shop: Path, **variables: str) -> Callable[[str], str]:
 
 
 def test_page_examples_of_the_tutorial(tmp_path: Path) -> None:
-    shop = tmp_path / "shop"
-    page = DOCS / "tutorial.md"
-    assert page_examples.check_console(page, shop, shell(shop), "command line") > 30
+    page, start = DOCS / "tutorial.md", tmp_path / "shop"
+    run = shell(start)
+    assert page_examples.check_console(page, start / "shop", run, "command line") > 30
 
 
 def test_page_examples_of_sync(tmp_path: Path) -> None:
@@ -126,8 +128,10 @@ def in_home(run: Callable[[str], str]) -> Callable[[str], str]:
 
 @pytest.mark.parametrize("page", ["models", "privacy", "team", "troubleshooting"])
 def test_page_examples_of_a_page(page: str, tmp_path: Path) -> None:
-    shop = tmp_path / "shop"
-    assert page_examples.check_console(DOCS / f"{page}.md", shop, in_home(shell(shop))) > 5
+    start = tmp_path / "shop"
+    run = in_home(shell(start))
+    shop = start / "shop" if page in ("privacy", "team") else start
+    assert page_examples.check_console(DOCS / f"{page}.md", shop, run) > 5
 
 
 def test_page_examples_of_moving_from_other_tools(tmp_path: Path) -> None:

@@ -150,10 +150,12 @@ def _store(environment: Environment) -> Iterator[DoctorCheck]:
         advice = "`ctx install` or the first `ctx add` creates it."
         if not os.access(folder, os.W_OK | os.X_OK):
             advice = f"It cannot be created: `ls -ld {shlex.quote(path_text(folder))}` shows why."
-        kind = "warning"
+        seen = f"{path_text(path)} does not exist yet."
         if environment.is_single_store:
-            kind, advice = "problem", f"Check --db or CTX_DB. {advice}"
-        yield DoctorCheck("store", kind, f"{path_text(path)} does not exist yet.", advice)
+            advice = f"Check --db or CTX_DB. {advice}"
+            yield DoctorCheck("store", "problem", seen, advice)
+        else:
+            yield DoctorCheck("store", "warning", seen, advice)
         yield from _check_lost_nodes(path)
     elif go_ctx.is_go_store(path):
         seen = f"{path_text(path)} is a store of the Go program `ctx`."
