@@ -56,6 +56,24 @@ def test_source_files_that_a_page_names_exist(page: Path) -> None:
     assert missing == []
 
 
+def test_each_promise_names_the_command_that_repeats_it() -> None:
+    lines = (DOCS / "promises.md").read_text().splitlines()
+    rows = [cells for line in lines if len(cells := line.split("|")) == 6][2:]
+    benches = {path.stem for path in (ROOT / "bench").iterdir()}
+    for _, _, command, tries, more, _ in rows:
+        if command != " command " and command != "---":
+            files = re.findall(r"tests/\S+\.py", command)
+            assert command == f" `pytest {' '.join(files)}` "
+            assert files
+            assert all((ROOT / file).is_file() for file in files)
+            assert tries.strip()
+        words = re.findall(r"`([^`]+)`", more)
+        assert all(
+            each == "make thorough" or each.removeprefix("bench ") in benches for each in words
+        )
+    assert len(rows) > 30
+
+
 def test_the_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_bytes()) <= 8192
 
