@@ -15,9 +15,9 @@ from ctx.worker.event_loop import WakePipe
 from tests.agents.claude_code.hook_processes import WORDS, Hooks, command
 from tests.conftest import Ctx
 
-CAPTURING, STARTING = 11, 3
+CAPTURING, STARTING = 12, 3
 """To store an event, and to start a worker."""
-ANSWERING, SEARCHING, COMPOSING = 27, 40, 48
+ANSWERING, SEARCHING, COMPOSING = 28, 41, 49
 """To answer at all, to find what belongs to a first prompt, to compose a context."""
 IN_PROJECT = 12
 

@@ -1,6 +1,6 @@
 """The spool: what hooks report, one file for each event, until somebody has time for it.
 
-    CTX_HOME/spool/1768906800123-4242-9f3a1c77.post-tool-use     what the client said, as it came
+    CTX_HOME/spool/1768906800123-4242-9f3a1c77.post-tool-use     what the client said
     CTX_HOME/spool/1768906800456-4243-0b1d22e4.stop.1024-20480   a Stop with commands in the
                                                                  transcript, between these bytes
     CTX_HOME/spool/1768906800789-4244-77aa01fe.receipt           what a hook gave to an agent

@@ -34,7 +34,7 @@ class Page(NamedTuple):
     starts: list[int]  # Where the long unbroken values start.
     long: bytes  # These values alone, one per line.
     lines: list[int]  # Where in `long` each of them starts; and where the next would.
-    redacted: list[tuple[int, int]]  # Replacements made earlier.
+    redacted: list[tuple[int, int, str]]  # Replacements made earlier, with their rules.
     keywords: dict[bytes, list[int]]  # The positions of each in the lower-case text.
 
     def find_long(self, anchor: bytes) -> Iterator[int]:
@@ -57,7 +57,7 @@ class Page(NamedTuple):
 def read(text: str) -> Page:
     redacted = []
     if "[redacted:" in text:
-        redacted = [m.span() for m in re.finditer(_MARKER, text)]
+        redacted = [(*m.span(), m[1]) for m in re.finditer(_MARKER, text)]
         # Redacted text must not match as a name (`[redacted:password]`) or as a value. No rule
         # matches NUL or across it.
         text = re.sub(_MARKER, lambda m: "\0" * len(m[0]), text)
@@ -90,7 +90,7 @@ def marker(rule: str) -> str:
 
 
 # Letters only: a name that could contain a secret is not one of ours.
-_MARKER = r"\[redacted:[a-z]{2,16}(?:-[a-z]{2,16}){0,3}\]"
+_MARKER = r"\[redacted:([a-z]{2,16}(?:-[a-z]{2,16}){0,3})\]"
 
 UNBROKEN = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/.=~:%$"
 _SHAPE = bytes(ord("x") if byte in UNBROKEN else ord(" ") for byte in range(256))

@@ -17,6 +17,7 @@ from ctx.redaction.entropy import is_placeholder, is_random, is_varied, wordines
 from ctx.redaction.scan_text import Page, SecretSpan, compiled, match
 
 RANK = 0
+_AWS_KEY = "aws-access-key"
 
 
 class Format(NamedTuple):
@@ -80,6 +81,10 @@ def find(page: Page) -> Iterator[SecretSpan]:
         for format_ in chain(formats.others, *possible):
             if format_.literal in page.long:
                 yield from _find_format(page, format_)
+    for start, _, rule in page.redacted:
+        if rule == _AWS_KEY:
+            # A hook may have removed the id before the event was stored.
+            yield from _find_aws_secrets(page, start)
     yield from _find_private_keys(page)
     yield from _find_url_passwords(page)
 
@@ -93,7 +98,7 @@ def _find_format(page: Page, format_: Format) -> Iterator[SecretSpan]:
             value = page.text[start:end]
             if is_varied(value) and "EXAMPLE" not in value:
                 yield SecretSpan(start, end, format_.rule, RANK)
-                if format_.rule == "aws-access-key":
+                if format_.rule == _AWS_KEY:
                     yield from _find_aws_secrets(page, at)
             done = m.end()
 

@@ -85,6 +85,14 @@ def test_an_event_is_stored_unchanged(hooks: Hooks, word: str) -> None:
     assert hooks.log() == []
 
 
+def test_an_event_is_stored_without_known_tokens(hooks: Hooks) -> None:
+    token = "ghp_" + "a1B2c3D4e5F6" * 3
+    hooks.run("post-tool-use", hooks.event("post-tool-use", tool_input={"command": token}))
+    (name,) = spool.pending_names(str(hooks.home))
+    said = (hooks.home / "spool" / name).read_text()
+    assert json.loads(said)["tool_input"]["command"] == "[redacted:github-token]"
+
+
 def test_another_store_can_be_used(hooks: Hooks, ctx: Ctx, tmp_path: Path) -> None:
     """Some characters would end a path inside a URI."""
     store = str(tmp_path / "my home%20#1?mode=rw&é" / "other.db")

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ctx.agents.stored_events import ToolReport, file_write, foreign_call
+from ctx.hook_files import known_tokens
 from ctx.hosts import tool_calls
 from ctx.hosts.json_fields import fields_of, text_of
 from ctx.hosts.tool_calls import Call, Outcome
@@ -65,11 +66,11 @@ def path_of(report: ToolReport) -> str:
 def call_id(timestamp: object, tool: str, arguments: object) -> str:
     """An id for a call: hooks report when it ended, but not its id.
 
-    The transcript contains the same payload, so it gives the same id.
+    The transcript contains the same payload, also with tokens, so it gives the same id.
     """
     if isinstance(timestamp, bool) or not isinstance(timestamp, int):
         return ""
-    called = json.dumps([tool, arguments], sort_keys=True).encode()
+    called = known_tokens.redact(json.dumps([tool, arguments], sort_keys=True).encode())
     return f"{timestamp}-{hashlib.blake2b(called, digest_size=6).hexdigest()}"
 
 

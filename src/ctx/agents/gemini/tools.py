@@ -13,6 +13,7 @@ from typing import Any
 from ctx.agents.gemini.hooks import without_context
 from ctx.agents.stored_events import foreign_call, todo_list
 from ctx.capture import written_lines
+from ctx.hook_files import known_tokens
 from ctx.hosts import tool_calls
 from ctx.hosts.json_fields import fields_of, nonblank_text_of
 from ctx.hosts.tool_calls import Call, FileContents, Outcome
@@ -52,9 +53,11 @@ class ToolResult:
 
 
 def tool_use(tool: str, arguments: Mapping[str, Any], result: ToolResult) -> str:
-    """The id of a call."""
+    """The id of a call. A hook removes tokens, the transcript has them."""
     group = _GROUP.search(result.text)
-    came = group[0] if group else (result.error or result.shown)[:_LONGEST_DISPLAY]
+    told = json.dumps([arguments, group[0] if group else result.error or result.shown], default=str)
+    arguments, came = json.loads(known_tokens.redact(told.encode()))
+    came = came if group else came[:_LONGEST_DISPLAY]
     told = json.dumps([tool, arguments, came], sort_keys=True, default=str)
     return f"{tool}-{blake2b(told.encode('utf-8', 'replace'), digest_size=8).hexdigest()}"
 

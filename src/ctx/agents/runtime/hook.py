@@ -1,10 +1,10 @@
 """One run of a hook: it stores the host's event, answers it, and never blocks the host.
 
-Most events need no answer. Their bytes are written to the spool unchanged: no JSON is parsed, and
-only a few modules are loaded (`tests/test_hook_imports.py` lists them). `hook_answers` answers
-SessionStart, UserPromptSubmit, PreCompact, and a Stop that contains commands. After each event the
-hook wakes the worker, or starts one. Only the `host`, which the entry point passes, knows what
-payloads and answers look like.
+Most events need no answer. Their bytes are written to the spool without known tokens, and otherwise
+unchanged: no JSON is parsed, and only a few modules are loaded (`tests/test_hook_imports.py` lists
+them). `hook_answers` answers SessionStart, UserPromptSubmit, PreCompact, and a Stop that contains
+commands. After each event the hook wakes the worker, or starts one. Only the `host`, which the
+entry point passes, knows what payloads and answers look like.
 
 Whatever happens, the process exits with 0 within its time limit and prints nothing or one JSON
 object on stdout. Errors are logged to `CTX_HOME/hook.log`.
@@ -16,7 +16,7 @@ import time
 from _thread import allocate_lock, start_new_thread
 
 from ctx import clock
-from ctx.hook_files import live, spool
+from ctx.hook_files import known_tokens, live, spool
 
 # Type checkers treat this name specially wherever it is defined. Importing it from `typing` takes
 # longer than the rest of the hook.
@@ -100,7 +100,12 @@ class Hook:
         return self.database != f"{self.home}/store.db"
 
     def put(self, event_id: str, kind: str, data: bytes, *, durable: bool = False) -> None:
-        """Write an event to the spool."""
+        """Write an event to the spool, without known tokens.
+
+        Commands are compared with the transcript, which has the tokens too.
+        """
+        if kind != spool.RECEIPT and not kind.startswith(f"{spool.STOP}."):
+            data = known_tokens.redact(data)
         name = spool.kind_for(self.host.spool_name, kind)
         mark = spool.mark_of(self.home, self.database)
         spool.put(self.home, event_id, f"{name}{mark}", data, durable=durable)
