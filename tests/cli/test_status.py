@@ -23,7 +23,7 @@ from tests.conftest import Ctx, git
 def test_a_new_store(folder: Path, ctx: Ctx) -> None:
     rest = (
         "Nodes: 0\nHooks: not installed; agents get no memory, and nothing is captured\n\n"
-        "Next: `ctx install` registers the hooks with Claude Code\n"
+        "Next: `ctx install` registers the hooks with your agents\n"
     )
     assert ctx("status").out == f"Database: ~/.ctx/store.db (new)\n{rest}"
     assert re.fullmatch(
@@ -42,7 +42,7 @@ def test_the_next_step(repo: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch) ->
     assert next_step() == "install` regis"
     assert "\nNext: `ctx install` registers the hooks" in ctx("status").out
     ctx("install")
-    assert ctx("status", "--json").json["hooks"] == "installed"
+    assert ctx("status", "--json").json["hooks"] == ["Claude Code"]
     assert next_step() == 'add "…"` store'
     ctx("add", "Deploys run on Mondays")
     assert next_step() is None

@@ -3,9 +3,11 @@
 import json
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Browser, expect
 
 from ctx import clock
+from ctx.agents.host_setup import hook_trials
 from ctx.hook_files import hook_log
 from ctx.llm.ledger import Caps, Ledger, ModelTarget, Purpose
 from ctx.llm.prices import prices
@@ -33,7 +35,7 @@ def test_health_without_javascript(surroundings: Path, project: Path, served: Se
     with served.visitor() as visitor:
         address = f"{base_of(visitor)}/health"
         page = visitor.get(address).text
-        assert "Capture works. No problems." in page
+        assert "Nothing is recorded: no agent has the hooks of ctx here." in page
         assert "1,300 tokens in 30 days" in page
         assert page.count('class="use-ground"') == 30
         assert page.count('<rect class="use-start"') == 1
@@ -45,6 +47,20 @@ def test_health_without_javascript(surroundings: Path, project: Path, served: Se
         assert "1 hook error in the last 24 hours" in troubled
         assert "<script>alert" not in troubled
         assert "stop &lt;script&gt;alert(1)" in troubled
+
+
+def test_which_agents_record_is_one_answer(
+    surroundings: Path, served: Served, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Trying the hooks takes a process for each.
+    monkeypatch.setattr(hook_trials, "_trial", lambda *_: "")
+    ctx("install", "--host", "codex,gemini")
+    with served.visitor() as visitor:
+        page = visitor.get(f"{base_of(visitor)}/health").text
+    assert "Capture works with Codex, Gemini CLI. No problems." in page
+    assert ctx("status", "--json").json["hooks"] == ["Codex", "Gemini CLI"]
+    checks = {each["name"]: each["seen"] for each in ctx("doctor", "--json").json["checks"]}
+    assert checks["capture"] == "with Codex, Gemini CLI"
 
 
 def test_pause_and_resume(project: Path, served: Served, ctx: Ctx) -> None:

@@ -15,9 +15,10 @@ from ctx.agents.host_setup.host_checks import check_hosts
 from ctx.cli import install_hosts
 from ctx.cli import settings as surroundings
 from ctx.cli.output import Block, Line, Output, Table, count
+from ctx.cli.recording_hosts import recording_hosts
 from ctx.cli.settings import Settings
 from ctx.errors import DiskFailure
-from ctx.operations.store_checks import DoctorCheck
+from ctx.operations.store_checks import DoctorCheck, ok
 from ctx.workspace import Environment
 
 Progress = Callable[[str], AbstractContextManager[clock.Tick]]
@@ -59,6 +60,11 @@ def diagnose(settings: Settings, progress: Progress) -> Diagnosis:
     with progress("Checking other hosts"):
         others = tuple(check_hosts(known_setups.SETUPS, machine))
     checks = [*diagnosis.checks, *others]
+    if recording := recording_hosts(settings):
+        checks.append(ok("capture", f"with {', '.join(recording)}"))
+    elif all(check.name != "hooks" or check.state == "ok" for check in checks):
+        seen = "Nothing is recorded: no agent has the hooks of ctx here."
+        checks.append(DoctorCheck("capture", "problem", seen, "`ctx install` adds them."))
     if not installed and any(install_hosts.registered_hosts(machine)):
         # Whoever uses another host need not have Claude Code.
         checks = [check for check in checks if not _is_about_missing_client(check, folder)]
@@ -67,7 +73,6 @@ def diagnose(settings: Settings, progress: Progress) -> Diagnosis:
 
 
 def checks_in(settings: Settings, folder: str) -> Sequence[DoctorCheck]:
-    """All checks for a folder, for the page."""
     return diagnose(settings._replace(folder=folder), _no_progress).checks
 
 

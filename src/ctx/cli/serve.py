@@ -5,9 +5,8 @@ import json
 import os
 import sys
 import webbrowser
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ctx import clock
 from ctx.cli import arguments, opening, worker
@@ -15,9 +14,6 @@ from ctx.cli.output import Block, Line, Output
 from ctx.cli.settings import Settings, variables
 from ctx.errors import ProgramFailure, UsageError
 from ctx.workspace import Environment
-
-if TYPE_CHECKING:
-    from ctx.operations.store_checks import DoctorCheck
 
 EXAMPLES = {
     "serve": """
@@ -78,17 +74,11 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         in_agents_shell=settings.is_in_agents_shell,
     )
 
-    def examine(folder: str) -> Sequence["DoctorCheck"]:
-        # Only who asks for it pays for its libraries.
-        from ctx.cli import doctor
-
-        return doctor.checks_in(settings, folder)
-
     def announce(address: str) -> None:
         output.show(PageAddress(address, settings.user_store.page_token), render)
         output.flush()
 
-    foreground.serve(environment, options.port, announce, examine, output.warn)
+    foreground.serve(environment, options.port, announce, worker.page_doctor(settings), output.warn)
 
 
 def _open_page(options: argparse.Namespace, settings: Settings, output: Output) -> None:

@@ -2,7 +2,6 @@
 
 import argparse
 import os
-from typing import Literal
 
 from ctx import layout
 from ctx.cli import opening
@@ -10,7 +9,6 @@ from ctx.cli.output import Output, VerbatimText, count
 from ctx.cli.settings import Settings
 from ctx.objects.untracked_commits import HERE
 from ctx.operations.status import MemoryStatus, as_text, status
-from ctx.workspace import Memory
 
 EXAMPLES = """
 ctx status                  what is in memory, what is open, and what to do next
@@ -28,18 +26,11 @@ def run(_options: argparse.Namespace, settings: Settings, output: Output) -> Non
     with opening.reading(settings, output) as memory:
         found = status(memory, new=new)
         if not memory.environment.is_single_store:
-            found = found._replace(hooks=_hooks(memory, settings))
+            from ctx.cli.recording_hosts import recording_hosts
+
+            found = found._replace(hooks=recording_hosts(settings))
             found = found._replace(next_step=_next_step(found))
         output.show(found, lambda result: [VerbatimText(as_text(result))])
-
-
-def _hooks(memory: Memory, settings: Settings) -> Literal["installed", "not installed"]:
-    """Whether Claude Code runs our hooks here, in whichever form."""
-    from ctx.agents.claude_code.settings import Setup
-
-    setup = Setup(memory.environment, settings.claude_folder, (), {})
-    has_hooks = setup.has_plugin or any(file.hooks or file.unmanaged for file in setup.files)
-    return "installed" if has_hooks else "not installed"
 
 
 def _next_step(found: MemoryStatus) -> str | None:
@@ -50,7 +41,7 @@ def _next_step(found: MemoryStatus) -> str | None:
             found.project_store == "not trusted"
         ),
         "`ctx review` shows changes that conflict after a merge": found.conflicts,
-        "`ctx install` registers the hooks with Claude Code": found.hooks == "not installed",
+        "`ctx install` registers the hooks with your agents": found.hooks == (),
         "`ctx review` shows what agents propose": found.proposals,
         "`ctx commit -m MESSAGE` commits what is staged": found.staged,
         f"`git add .ctx` adds {count(here, 'commit')} of memory to git": here,

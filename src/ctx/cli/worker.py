@@ -26,6 +26,7 @@ from ctx.workspace import Environment
 
 if TYPE_CHECKING:
     from ctx.operations.store_checks import DoctorCheck
+    from ctx.page.doctor_runs import Doctor
 
 EXAMPLES = """
 ctx worker status            whether it runs, and what is waiting
@@ -146,12 +147,6 @@ def _run(options: argparse.Namespace, settings: Settings, output: Output) -> Non
     # A worker that a user starts does not wait for the old one to stop.
     patience_s = _STOP_WAIT_S if options.detached else 0.0
 
-    def examine(folder: str) -> Sequence["DoctorCheck"]:
-        # Only who asks for it pays for its libraries.
-        from ctx.cli import doctor
-
-        return doctor.checks_in(settings, folder)
-
     with disk.explain_errors("running the worker"):
         reason = run.run(
             place,
@@ -159,7 +154,7 @@ def _run(options: argparse.Namespace, settings: Settings, output: Output) -> Non
             limits,
             variables(),
             patience_s,
-            examine,
+            page_doctor(settings),
         )
     if reason in ("large", "replaced") and options.detached:
         run.restart(store)
@@ -168,6 +163,23 @@ def _run(options: argparse.Namespace, settings: Settings, output: Output) -> Non
     # If its home was removed, there is nothing to report.
     if not options.detached and os.path.isdir(store.home):
         output.show(_status(settings, output, changed=reason is not None), render)
+
+
+def page_doctor(settings: Settings) -> "Doctor":
+    """Only who asks for it pays for its libraries."""
+    from ctx.page.doctor_runs import Doctor
+
+    def examine(folder: str) -> Sequence["DoctorCheck"]:
+        from ctx.cli import doctor
+
+        return doctor.checks_in(settings, folder)
+
+    def recording(folder: str) -> Sequence[str]:
+        from ctx.cli.recording_hosts import recording_hosts
+
+        return recording_hosts(settings._replace(folder=folder))
+
+    return Doctor(examine, recording)
 
 
 def _home_of(settings: Settings) -> UserStore:

@@ -68,8 +68,8 @@ class MemoryStatus(NamedTuple):
     """How many nodes and documents of this branch are not given to agents: `ctx review`."""
     corrected: "CorrectedNodes | None" = None
     """What was stored as the user's words, and is not any more: subagents or programs wrote it."""
-    hooks: Literal["installed", "not installed"] | None = None
-    """Whether the hooks of an agent are registered; null where a store was named."""
+    hooks: tuple[str, ...] | None = None
+    """The agents that run our hooks; null where a store was named."""
     next_step: str | None = None
     """What to do next, if there is anything."""
 
@@ -206,7 +206,8 @@ def as_text(found: MemoryStatus) -> str:
             f"Corrected: {corrected.nodes:,} {noun} by subagents or programs, which an older"
             f" version stored as your words; `ctx undo {corrected.change}` reverts it"
         )
-    lines += [_HOOKS[found.hooks]] if found.hooks else []
+    if found.hooks is not None:
+        lines.append(f"Hooks: {', '.join(found.hooks) or _NO_HOOKS}")
     lines += health.as_text(found.health) if found.health else []
     if found.nodes:
         lines += ["", "Tier breakdown:"]
@@ -265,10 +266,7 @@ def _untracked_lines(found: MemoryStatus) -> list[str]:
     return lines
 
 
-_HOOKS = {
-    "installed": "Hooks: installed",
-    "not installed": "Hooks: not installed; agents get no memory, and nothing is captured",
-}
+_NO_HOOKS = "not installed; agents get no memory, and nothing is captured"
 _NEXT_STEP = {
     PARKED: "parked until its branch is checked out",
     STASHED: "in git's stash",

@@ -4,7 +4,7 @@ import asyncio
 import signal
 from collections.abc import Callable
 
-from ctx.page.doctor_runs import Examine
+from ctx.page.doctor_runs import Doctor
 from ctx.page.listening import PageServer
 from ctx.workspace import Environment
 
@@ -13,20 +13,20 @@ def serve(
     environment: Environment,
     port: int,
     announce: Callable[[str], None],
-    examine: Examine,
+    doctor: Doctor,
     log: Callable[[str], None],
 ) -> None:
-    asyncio.run(_serve(environment, port, announce, examine, log))
+    asyncio.run(_serve(environment, port, announce, doctor, log))
 
 
 async def _serve(
     environment: Environment,
     port: int,
     announce: Callable[[str], None],
-    examine: Examine,
+    doctor: Doctor,
     log: Callable[[str], None],
 ) -> None:
-    server = PageServer(environment, port, examine=examine, log=log)
+    server = PageServer(environment, port, doctor=doctor, log=log)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, server.end)

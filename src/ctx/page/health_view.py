@@ -47,6 +47,7 @@ def health(request: PageRequest) -> Answer:
         "largest": max((each.size for each in report.sizes), default=0),
         "on_disk": sum(each.size for each in report.sizes),
         "can_examine": doctor is not None,
+        "hosts": doctor.recording_hosts(request.environment.folder) if doctor else None,
         "diagnosis": doctor.last(request.environment.folder) if doctor else None,
     }
     return HtmlPage("health.html", "Health", values)

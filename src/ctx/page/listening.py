@@ -13,7 +13,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from ctx.errors import UsageError
 from ctx.page import access, rendering
 from ctx.page.access import Access
-from ctx.page.doctor_runs import DoctorRuns, Examine
+from ctx.page.doctor_runs import Doctor, DoctorRuns
 from ctx.page.live_updates import Listeners
 from ctx.page.opening_files import OpeningFiles
 from ctx.page.page_app import PageServices, page_app
@@ -37,7 +37,7 @@ class PageServer:
         environment: Environment,
         port: int,
         touch: Callable[[], None] = lambda: None,
-        examine: Examine | None = None,
+        doctor: Doctor | None = None,
         log: Callable[[str], None] = lambda _: None,
     ) -> None:
         token = access.bearer_token(environment.user_store.page_token)
@@ -46,9 +46,9 @@ class PageServer:
         self._access = Access(self._socket.getsockname()[1], token)
         self._opening_files = OpeningFiles(environment.user_store.home)
         self.listeners = Listeners()
-        doctor = DoctorRuns(examine) if examine else None
+        doctor_runs = DoctorRuns(doctor) if doctor else None
         services = PageServices(
-            environment, self._access, self._places, self.listeners, touch, doctor, log
+            environment, self._access, self._places, self.listeners, touch, doctor_runs, log
         )
         config = asgi_server.config(
             page_app(services),

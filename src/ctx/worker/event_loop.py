@@ -24,7 +24,7 @@ from ctx.server.asgi_server import Server
 from ctx.worker.worker import ExitReason, Worker, end_children, resident_mb
 
 if TYPE_CHECKING:
-    from ctx.page.doctor_runs import Examine
+    from ctx.page.doctor_runs import Doctor
     from ctx.page.listening import PageServer
 
 _BURST_S = 0.05
@@ -69,16 +69,16 @@ class WakePipe:
             os.close(self._fd)
 
 
-def serve(worker: Worker, wake_pipe: WakePipe, examine: "Examine | None" = None) -> ExitReason:
+def serve(worker: Worker, wake_pipe: WakePipe, doctor: "Doctor | None" = None) -> ExitReason:
     """Run until there is a reason to exit."""
-    return asyncio.run(_Loop(worker, wake_pipe, examine).run())
+    return asyncio.run(_Loop(worker, wake_pipe, doctor).run())
 
 
 class _Loop:
-    def __init__(self, worker: Worker, wake_pipe: WakePipe, examine: "Examine | None") -> None:
+    def __init__(self, worker: Worker, wake_pipe: WakePipe, doctor: "Doctor | None") -> None:
         self._worker = worker
         self._wake_pipe = wake_pipe
-        self._examine = examine
+        self._doctor = doctor
         self._woken = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, "round")
         self._last_round = 0.0
@@ -188,7 +188,7 @@ class _Loop:
         listening = await asyncio.to_thread(import_module, "ctx.page.listening")
         if self._page is None or (self._serving_page and self._serving_page.done()):
             page = listening.PageServer(
-                self._worker.environment, 0, self._worker.note_need, self._examine, self._worker.log
+                self._worker.environment, 0, self._worker.note_need, self._doctor, self._worker.log
             )
             self._page = page
             self._serving_page = asyncio.create_task(page.serve())

@@ -20,7 +20,7 @@ from ctx.worker.worker import ExitReason, OpenMemory, Worker, WorkerLimits, end_
 from ctx.workspace import Environment
 
 if TYPE_CHECKING:
-    from ctx.page.doctor_runs import Examine
+    from ctx.page.doctor_runs import Doctor
 
 _EXITING_S = 3.0
 """How long to wait for a worker that is exiting."""
@@ -32,12 +32,12 @@ def run(
     limits: WorkerLimits,
     variables: Mapping[str, str],
     wait_s: float = _EXITING_S,
-    examine: "Examine | None" = None,
+    doctor: "Doctor | None" = None,
 ) -> ExitReason | None:
     """Run the worker until there is a reason to exit; None if one is already running.
 
     `variables` is the whole environment, for a backend that needs a key or starts a program.
-    `examine` is the doctor, for the page.
+    `doctor` is for the page.
     """
     store = environment.user_store
     # Until the event loop handles them.
@@ -57,7 +57,7 @@ def run(
             # These modules are slow to load.
             from ctx.worker import event_loop
 
-            reason = event_loop.serve(worker, wake_pipe, examine)
+            reason = event_loop.serve(worker, wake_pipe, doctor)
         finally:
             wake_pipe.close()
             worker.stop_asking()

@@ -18,10 +18,21 @@ EXTENSION = "ctx-memory"
 _PARTS = {"hooks": "hooks", "mcp": "MCP server", "plugin": "plugin"}
 
 
+def records(host: HostSetup, machine: Machine) -> bool:
+    """Whether the host runs our hooks."""
+    return os.path.isdir(_extension(host, machine)) or host_install.is_registered(
+        host, machine, host_install.WITH_HOOKS
+    )
+
+
+def _extension(host: HostSetup, machine: Machine) -> str:
+    return os.path.join(host.folder(machine), "extensions", EXTENSION)
+
+
 def check_hosts(hosts: Iterable[HostSetup], machine: Machine) -> Iterator[DoctorCheck]:
     """All checks of the hosts that are on this machine, or that ctx is registered with."""
     for host in hosts:
-        extension = os.path.join(host.folder(machine), "extensions", EXTENSION)
+        extension = _extension(host, machine)
         if host_install.is_registered(host, machine):
             yield from guard_check(host.name, _registered_host(host, machine))
             if os.path.isdir(extension):

@@ -1,7 +1,7 @@
 """Installs ctx for a host, and uninstalls it: its files, and the skill that hosts share."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from hashlib import blake2s
@@ -22,11 +22,11 @@ class HostParts(NamedTuple):
 
     def files(self, host: HostSetup, machine: Machine) -> tuple[HostFile, ...]:
         return tuple(
-            file for file in host.files(machine) if self.hooks or file.what not in _WITH_HOOKS
+            file for file in host.files(machine) if self.hooks or file.what not in WITH_HOOKS
         )
 
 
-_WITH_HOOKS = ("hooks", "plugin")
+WITH_HOOKS = ("hooks", "plugin")
 
 
 # Installing
@@ -87,9 +87,13 @@ def remove_files(
         yield file, change
 
 
-def is_registered(host: HostSetup, machine: Machine) -> bool:
-    """Whether a file of the host contains our part."""
+def is_registered(
+    host: HostSetup, machine: Machine, parts: Collection[str] = ("hooks", "mcp", "plugin")
+) -> bool:
+    """Whether a file of the host contains our part, or one of these parts."""
     for file in host.files(machine):
+        if file.what not in parts:
+            continue
         with suppress(CtxError):
             if edited_file.plan_change(file.path, file.remove).is_one:
                 return True
