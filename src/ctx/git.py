@@ -443,11 +443,11 @@ def adders(
     return _adders(checkout, folder, *reachable, *(("--not", after) if after else ()))
 
 
-def reflog_adders(checkout: Checkout, folder: str) -> dict[str, str]:
-    """The same for commits that only reflogs have."""
+def reflog_adders(checkout: Checkout, folder: str, *more: str) -> dict[str, str]:
+    """The same for commits that only reflogs have, and for `more` and their ancestors."""
     stashed = run(checkout, "stash", "list", "--format=%H").decode("ascii", "replace").split()
     living = ("--not", "--all", *_worktree_commits(checkout), *stashed)
-    return _adders(checkout, folder, "--reflog", *living)
+    return _adders(checkout, folder, "--reflog", *more, *living)
 
 
 def branch_adders(checkout: Checkout, folder: str) -> dict[str, str]:
@@ -479,6 +479,17 @@ def _adders(checkout: Checkout, folder: str, *revisions: str) -> dict[str, str]:
         elif text:
             found.setdefault(os.path.join(checkout.top, text), commit)
     return found
+
+
+def commits_outside(checkout: Checkout, commits: Iterable[str], *revisions: str) -> list[str]:
+    """Those of some commits that git has, and that are not in the history of `revisions`."""
+    wanted = dict.fromkeys(commits)
+    if not wanted:
+        return []
+    asked = ("rev-list", "--ignore-missing", *wanted, "--not", *revisions)
+    # git may have pruned an ancestor.
+    listed = run(checkout, *asked, fine=(0, 128)).decode("ascii", "replace").split()
+    return [commit for commit in listed if commit in wanted]
 
 
 def ref_names(checkout: Checkout) -> list[str]:

@@ -224,7 +224,7 @@ class Project(NamedTuple):
 
     @property
     def own(self) -> str:
-        """The file that names the commits which were made here."""
+        """The file that names the commits which were made here, and git commits with them."""
         return os.path.join(self.local, "mine")
 
     @property

@@ -520,7 +520,7 @@ def test_a_commit_that_git_dropped_is_offered(based: Path, ctx: Ctx) -> None:
     dropped = os.listdir(".ctx/heads")[0][:12]
     assert ctx("gc", "--aggressive").code == 0
     git("reset", "-q", "--hard", "HEAD~1")
-    assert f"only git's reflog has it; `ctx stage recover --commit {dropped}`" in ctx("status").out
+    assert f"no branch has it; `ctx stage recover --commit {dropped}`" in ctx("status").out
     found = recover(ctx, "--format", "json").json
     assert (found["commits"], found["dropped"][0]["texts"]) == ([], ["Two."])
     assert facts(ctx) == {"Base."}
@@ -529,6 +529,27 @@ def test_a_commit_that_git_dropped_is_offered(based: Path, ctx: Ctx) -> None:
     assert states(ctx) == ["here"]
     git("reset", "-q", "--hard", "HEAD@{1}")
     assert (facts(ctx), states(ctx)) == ({"Base.", "Two."}, [])
+
+
+def test_commits_of_a_removed_working_tree_and_its_branch_are_offered(
+    based: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their reflogs are gone too."""
+    side = based.parent / "side"
+    git("worktree", "add", "-q", "-b", "side", str(side))
+    monkeypatch.chdir(side)
+    for text in ("One.", "Two.", "Three."):
+        keep(ctx, text)
+    monkeypatch.chdir(based)
+    git("worktree", "remove", "--force", str(side))
+    git("branch", "-qD", "side")
+    (dropped,) = recover(ctx, "--dry-run", "--format", "json").json["dropped"]
+    assert dropped["texts"] == ["One.", "Two."]
+    recover(ctx)
+    assert facts(ctx) == {"Base.", "One.", "Two.", "Three."}
+    assert ctx("debug", "verify").out.count("no damage found") == 1
+    git("gc", "-q", "--prune=now")
+    assert (facts(ctx), states(ctx)) == ({"Base.", "One.", "Two.", "Three."}, ["here"])
 
 
 def test_a_commit_of_others_that_git_dropped_is_not_offered(based: Path, ctx: Ctx) -> None:

@@ -291,7 +291,7 @@ def _parked(session: ParkedSession, would: str) -> list[Block]:
 def _dropped(commit: RecoveredCommit) -> list[Block]:
     name = f'{short(commit.commit)} "{commit.message.partition(chr(10))[0]}"'
     step = f"`ctx stage recover --commit {short(commit.commit)}` restores it"
-    return [Line(f"Only git's reflog has commit {name}: {step}."), *_texts(commit.texts)]
+    return [Line(f"No branch has commit {name}: {step}."), *_texts(commit.texts)]
 
 
 def render_recovered(result: StageRecoverResult) -> list[Block]:

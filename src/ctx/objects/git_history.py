@@ -5,6 +5,7 @@ HEAD~1`, a rebase or `git branch -D` dropped. Both are read from git's objects.
 """
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import cached_property
@@ -20,6 +21,8 @@ from ctx.objects.object_store import LayeredReader, Object, Reader, parse, read_
 from ctx.objects.object_types import Commit
 from ctx.objects.repository import Repository
 from ctx.objects.untracked_commits import UntrackedCommit
+
+_GIT_COMMIT = re.compile(f"{untracked_commits.IN_GIT}([0-9a-f]{{40,64}})")
 
 
 class GitObjects:
@@ -69,7 +72,7 @@ class GitHistory:
         checkout = self._project.checkout
         if checkout is None:
             return self._repository.everything
-        additions = git.additions(checkout, self._project.objects, "--reflog")
+        additions = git.additions(checkout, self._project.objects, "--reflog", *self._unnamed)
         self._in_git = GitObjects(self._repository, additions)
         return LayeredReader(self._repository.everything, self._in_git)
 
@@ -108,12 +111,12 @@ class GitHistory:
 
     @cached_property
     def dropped(self) -> dict[ObjectId, UntrackedCommit]:
-        """The commits made here that git had, and that only reflogs have now."""
+        """The commits made here that git had, and that no ref has now."""
         checkout = self._project.checkout
         if checkout is None:
             return {}
         heads = self._project.heads
-        with_heads = git.reflog_adders(checkout, heads)
+        with_heads = git.reflog_adders(checkout, heads, *self._unnamed)
         names = set(map(os.path.basename, with_heads)) & self._made_here
         if not names:
             return {}
@@ -153,6 +156,13 @@ class GitHistory:
         files = (os.path.join(together, name, "mine") for name in disk.names(together))
         texts = (disk.read_or_none(path) or b"" for path in files)
         return {id for text in texts for id in text.decode("ascii", "replace").split()}
+
+    @cached_property
+    def _unnamed(self) -> list[str]:
+        """git commits with commits made here that no ref has, and perhaps no reflog."""
+        assert self._project.checkout is not None
+        noted = filter(None, map(_GIT_COMMIT.fullmatch, sorted(self._made_here)))
+        return git.commits_outside(self._project.checkout, (each[1] for each in noted), "--all")
 
     def _known_here(self) -> set[ObjectId]:
         """The commits that have an entry, and those that they amend."""

@@ -149,12 +149,19 @@ class Repository:
 
     def note_as_own(self, ids: Iterable[ObjectId]) -> None:
         """Record what was made here: a commit, or the replacement of an object."""
+        self._append_to_own(ids)
+
+    def note_git_commits(self, commits: Iterable[str]) -> None:
+        """Record git commits that have commits made here."""
+        self._append_to_own(f"{untracked_commits.IN_GIT}{commit}" for commit in commits)
+
+    def _append_to_own(self, lines: Iterable[str]) -> None:
         # If a crash loses it, users see their own name as an author, which does no harm.
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
         with contextlib.suppress(OSError):
             fd = os.open(self.project.own, flags, disk.FILE_MODE)
             try:
-                os.write(fd, "".join(f"{id}\n" for id in ids).encode())
+                os.write(fd, "".join(f"{line}\n" for line in lines).encode())
             finally:
                 os.close(fd)
 

@@ -37,6 +37,9 @@ PARKED = "parked"
 HELD = "held"
 """Its files are missing in the working tree, and git has them."""
 
+IN_GIT = "git:"
+"""In the file of what was made here, before a git commit with such a commit of memory."""
+
 _FOLDER = "untracked"
 _DISCARDED = "discarded"
 _PLACES = "untracked.places"

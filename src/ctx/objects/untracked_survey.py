@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 STASHED = "stashed"
 DISCARDED_STATE = "thrown away"
 DROPPED = "dropped"
-"""git had it, and only reflogs have it now."""
+"""git had it, and no ref has it now."""
 
 
 _NONE: Mapping[ObjectId, UntrackedCommit] = MappingProxyType({})
@@ -260,16 +260,16 @@ def base(known: Mapping[ObjectId, UntrackedCommit], commit: ObjectId) -> set[Obj
 
 def _commits_in_git(
     repository: "Repository", known: Mapping[ObjectId, UntrackedCommit], *, in_refs: bool = False
-) -> set[ObjectId]:
+) -> dict[ObjectId, str]:
     """The commits that are complete in a git commit that a ref other than the stash reaches, or,
-    without `in_refs`, that a working tree without a branch has.
+    without `in_refs`, that a working tree without a branch has; each with that git commit.
 
     Of several commits made before one git commit, git has only the head file of the last; a commit
     with that file may contain the earlier ones too.
     """
     project = repository.project
     if project.checkout is None or not known:
-        return set()
+        return {}
     first = min(known.values(), key=lambda entry: entry.number)
     holders = git.adders(project.checkout, project.heads, first.git_commit, in_refs=in_refs)
     holder_of: dict[ObjectId, str] = {}
@@ -288,7 +288,7 @@ def _commits_in_git(
     missing = git.missing_files(
         project.checkout, [pair for pairs in files.values() for pair in pairs]
     )
-    return {id for id, pairs in files.items() if missing.isdisjoint(pairs)}
+    return {id: holder_of[id] for id, pairs in files.items() if missing.isdisjoint(pairs)}
 
 
 def refresh(repository: "Repository") -> None:
@@ -365,10 +365,18 @@ def settle(repository: "Repository") -> None:
 def prune(repository: "Repository") -> None:
     """Remove the entries of commits that git has; none if git cannot be asked.
 
-    git drops a commit without a branch when its working tree is removed.
+    git drops a commit without a branch when its working tree is removed. A removed working tree
+    takes its reflog with it, so after `git branch -D` only the noted git commit leads to the rest.
     """
+    checkout = repository.project.checkout
+    if checkout is None:
+        return
     with suppress(GitFailure):
-        for id in _commits_in_git(repository, entries(repository), in_refs=True):
+        if held := _commits_in_git(repository, entries(repository), in_refs=True):
+            tracked = git.ids_of(checkout, ["main-worktree/HEAD"])
+            outside = git.commits_outside(checkout, held.values(), *filter(None, tracked))
+            repository.note_git_commits(outside)
+        for id in held:
             untracked_commits.remove(repository.project, id)
 
 

@@ -271,7 +271,7 @@ _NEXT_STEP = {
     PARKED: "parked until its branch is checked out",
     STASHED: "in git's stash",
     DISCARDED_STATE: "git removed its files; `ctx stage recover` restores it",
-    DROPPED: "only git's reflog has it; `ctx stage recover --commit {0}` restores it",
+    DROPPED: "no branch has it; `ctx stage recover --commit {0}` restores it",
 }
 
 
