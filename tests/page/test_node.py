@@ -13,7 +13,7 @@ from tests.cli.conftest import Add
 from tests.conftest import Ctx
 from tests.page.form_visitor import FormVisitor, field
 from tests.page.served import Served
-from tests.page.visits import HOSTILE, press, watch
+from tests.page.visits import HOSTILE, base_of, press, watch
 from tests.synthesis.test_session_writer import add_steps, open_writable
 
 
@@ -223,3 +223,12 @@ def test_editing_with_the_keyboard(served: Served, add: Add, ctx: Ctx, browser: 
     expect(page.locator(".node > .content")).to_have_text("Tea is cold.")
     assert f"/node/{node}" in page.url
     page.context.close()
+
+
+def test_a_node_without_a_tier_says_when_it_is_given(served: Served, add: Add) -> None:
+    stated = add("--type=fact", "--no-tier", "Clients send XML.")
+    captured = add("--type=observation", "--no-tier", "--tag=kind:bugfix", "Fixed the retries.")
+    with served.visitor() as visitor:
+        texts = [visitor.get(f"{base_of(visitor)}/node/{node}").text for node in (stated, captured)]
+    assert "no tier: given with prompts about it, not at the start" in texts[0]
+    assert "captured: given at the start while it is new, and with prompts about it" in texts[1]

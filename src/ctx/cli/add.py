@@ -26,7 +26,7 @@ ctx add code                                           read the code; also: rust
 
 NODE_EXAMPLES = """
 ctx add "Deploys run on Fridays"                      a fact, which agents are shown
-ctx add question "Who may deploy?" --no-tier          only found by search
+ctx add question "Who may deploy?" --no-tier          not given at the start
 ctx add --type=decision --tag=project:shop --tag=tier:pinned "We use SQLite"
 ctx add --type=decision --meta rationale="no servers to run" "We use SQLite"
 ctx add --type=fact --supersedes 01M7ESYZ1SB4 "Deploys run on Mondays"

@@ -118,7 +118,9 @@ def edge_type(parser: argparse.ArgumentParser, help_text: str, default: str | No
 
 def no_tier(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--no-tier", action="store_true", help="agents find it only by a search, see `help tiers`"
+        "--no-tier",
+        action="store_true",
+        help="agents are not given it at the start, see `help tiers`",
     )
 
 

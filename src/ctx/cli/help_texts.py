@@ -18,14 +18,15 @@ TOPICS = {
     "tiers": (
         "which nodes agents are shown, and when",
         """
-A tier is a tag that decides when agents see a node.
+A tier is a tag that decides when agents are given a node.
 
   tier:pinned        in every context, before everything else; shortened rather
                      than left out when the budget is small
   tier:reference     in contexts, as far as the budget allows
   tier:working       in contexts while its task is the current one
   tier:off-context   only found by search
-  (no tier)          only found by search
+  (no tier)          with a prompt or an edit that they are about; what was
+                     captured from sessions also at the start, while it is new
 
 Text that you type with `ctx add` (as an argument, in the editor, on a terminal)
 gets tier:working during a task, else tier:reference; with --no-tier it gets

@@ -39,7 +39,7 @@ def accept(memory: Memory, node_ids: Sequence[NodeId]) -> None:
             here = change.in_scope(scope)
             for node in nodes:
                 here.update_node(node.id, metadata=metadata)
-                if model.tier(node.tags) is None and not _has_layer(node):
+                if model.tier(node.tags) is None and not has_layer(node):
                     here.set_tier(node.id, REFERENCE)
 
 
@@ -73,7 +73,7 @@ def reveal(memory: Memory, node_id: NodeId) -> None:
         learnings.confirm(memory, node.id)
         return
     with memory.transaction("reveal", node.scope) as change:
-        if _has_layer(node):
+        if has_layer(node):
             change.untag(node.id, OFF_CONTEXT)
         else:
             change.set_tier(node.id, REFERENCE)
@@ -93,7 +93,8 @@ def is_learning(node: Node) -> bool:
     return any(tag.startswith(learnings.TAG) for tag in node.tags)
 
 
-def _has_layer(node: Node) -> bool:
+def has_layer(node: Node) -> bool:
+    """Whether it comes from a session, and is given while it is new."""
     return node.type == "summary" or any(tag.startswith(_KINDS) for tag in node.tags)
 
 

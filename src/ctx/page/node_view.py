@@ -9,7 +9,7 @@ from ctx.errors import CtxError, NodeNotFound
 from ctx.ids import NodeId
 from ctx.memory import model, walk
 from ctx.memory.model import Edge, Evidence, Node
-from ctx.operations import add, delete, link, show, tag, trace, undo, update
+from ctx.operations import add, delete, link, show, tag, trace, undo, update, visibility
 from ctx.operations.show import ShowResult
 from ctx.operations.update import EditConflict
 from ctx.page import node_history
@@ -95,6 +95,7 @@ def _values(memory: Memory, node_id: NodeId) -> dict[str, Any]:
         "node": shown.node,
         "short_id": shown.short_ids[node_id],
         "tier": model.tier(shown.node.tags),
+        "is_captured": visibility.has_layer(shown.node),
         "is_pinned": model.PINNED in shown.node.tags,
         "base_text": digest(shown.node.content),
         "groups": _edge_groups(shown, node_id),
