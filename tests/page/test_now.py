@@ -7,6 +7,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from ctx.page.now_view import LAYER_NAMES
 from tests.cli.conftest import Add
 from tests.conftest import Ctx
 from tests.page import filled_project
@@ -39,6 +40,10 @@ def test_every_item_says_why_it_is_there(filled: FilledProject, repo: Path, ctx:
         for layer in told["layers"]:
             if layer["shown"]:
                 assert f'part-{layer["name"]}"' in text
+                # The legend of the bar and the heading of the section.
+                label, tokens = LAYER_NAMES[layer["name"]], f"{layer['tokens']:,}"
+                assert f'{label} <span class="number">{tokens}</span></li>' in text
+                assert f'{label} <span class="quiet number">{tokens}</span></h3>' in text
         # An agent wants to pin this one.
         assert f"accept-proposal {filled.proposal}" in text
         with served.program() as program:

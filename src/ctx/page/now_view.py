@@ -69,6 +69,8 @@ class ShownLayer(NamedTuple):
     name: str
     label: str
     items: Sequence[GivenItem | OmittedItem]
+    tokens: int = 0
+    """Of the layer with its heading, as in the bar; nothing for what is left out."""
     more: str = ""
     """What else there is."""
 
@@ -127,21 +129,22 @@ def _shown(result: ContextResult) -> ShownContext:
     by_layer: dict[str, list[GivenItem]] = {}
     for item in result.items:
         by_layer.setdefault(item.layer, []).append(item)
-    frame = max(0, result.tokens - sum(each.tokens for each in result.layers))
+    tokens = {each.name: each.tokens for each in result.layers}
+    frame = max(0, result.tokens - sum(tokens.values()))
     return ShownContext(
         result,
         _bar(result, frame),
         frame,
         max((each.tokens for each in result.items), default=0),
-        [_layer_of_items(name, items) for name, items in by_layer.items()],
+        [_layer_of_items(name, items, tokens[name]) for name, items in by_layer.items()],
         [layer for each in result.layers if (layer := _omitted(result, each))],
     )
 
 
-def _layer_of_items(name: str, items: Sequence[GivenItem]) -> ShownLayer:
+def _layer_of_items(name: str, items: Sequence[GivenItem], tokens: int) -> ShownLayer:
     rest = len(items) - _MOST_ITEMS
     more = f"{rest:,} more: see the text above." if rest > 0 else ""
-    return ShownLayer(name, LAYER_NAMES[name], items[:_MOST_ITEMS], more)
+    return ShownLayer(name, LAYER_NAMES[name], items[:_MOST_ITEMS], tokens, more)
 
 
 def _omitted(result: ContextResult, layer: ContextLayer) -> ShownLayer | None:
@@ -155,7 +158,7 @@ def _omitted(result: ContextResult, layer: ContextLayer) -> ShownLayer | None:
         limit = _LIMITS.get(layer.name)
         setting = f", because of the setting `{limit}`" if limit and not named else ""
         more = f"{rest:,}{at_least} more{setting}"
-    return ShownLayer(layer.name, LAYER_NAMES[layer.name], named, more)
+    return ShownLayer(layer.name, LAYER_NAMES[layer.name], named, more=more)
 
 
 def _bar(result: ContextResult, frame: int) -> list[BarPart]:
