@@ -11,6 +11,7 @@ from ctx.agents.claude_code import clients, install, registration
 from ctx.agents.claude_code.clients import Client
 from ctx.agents.claude_code.install import InstallTarget
 from ctx.agents.claude_code.registration import Group
+from ctx.agents.claude_code.settings import read_settings
 from ctx.agents.host_setup import (
     hook_commands,
     own_program,
@@ -306,6 +307,7 @@ def _entries(
         [client.version for client in installed],
         interpreter=hook_commands.interpreter(),
         budget=config.integer("context.budget"),
+        present=read_settings(place.settings).hooks,
     )
 
 

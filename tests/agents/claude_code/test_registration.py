@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from ctx.agents.claude_code import registration
 from ctx.agents.host_setup import hook_commands
+from ctx.agents.host_setup.settings_file import RegisteredHook
 from ctx.hook_files.spool import EVENTS
 
 EDITS = "Edit|MultiEdit|Write|NotebookEdit"
@@ -48,6 +49,25 @@ def test_one_old_client_limits_the_hooks(
     versions: tuple[str | None, ...],
 ) -> None:
     assert registered(*versions) == WHAT_ALL_KNOW
+
+
+@pytest.mark.parametrize(
+    ("versions", "kept"),
+    [((), True), ((None,), True), ((None, "2.1.325"), True), ((None, "2.0.47"), False)],
+)
+def test_a_shell_that_does_not_find_the_client_drops_no_hook(
+    versions: tuple[str | None, ...], *, kept: bool
+) -> None:
+    present = [
+        RegisteredHook(event, "", hook)
+        for event, hooks in WHAT_NEW_ONES_KNOW.items()
+        for hook in hooks
+    ]
+    entries = registration.user_entries(
+        versions, interpreter="/my tools/python", budget=2000, present=present
+    )
+    hooks = {event: group["hooks"] for event, group in entries.items()}
+    assert hooks == (WHAT_NEW_ONES_KNOW if kept else WHAT_ALL_KNOW)
 
 
 @pytest.mark.parametrize(

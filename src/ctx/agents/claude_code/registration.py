@@ -10,10 +10,11 @@ code 2 as a veto, so every command ends in `|| true`.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ctx.agents.host_setup.hook_commands import command_line, entry_ending, entry_script, hook_name
+from ctx.agents.host_setup.settings_file import RegisteredHook
 from ctx.context import layers
 from ctx.hook_files.spool import EVENTS, PRE_EDIT
 
@@ -49,26 +50,40 @@ _SOMEWHERE = re.compile(
 
 
 def user_entries(
-    versions: Iterable[str | None], *, interpreter: str, budget: int
+    versions: Iterable[str | None],
+    *,
+    interpreter: str,
+    budget: int,
+    present: Iterable[RegisteredHook] = (),
 ) -> dict[str, Group]:
     """The hooks for a user whose clients have these versions; None: unknown.
 
+    What is registered already stays if no known version forbids it: which clients are found depends
+    on the PATH of the shell.
     `budget` is the size of the context at the start, in tokens. One hook can return only so much: a
     larger context comes in parts.
     """
-    known = [_numbers(version) for version in versions]
+    numbers = [_numbers(version) for version in versions]
     # If no client is installed yet, any version may be installed later.
-    oldest = min(known, default=())
+    oldest = min(numbers, default=())
+    kept: dict[str, bool] = {}
+    if not oldest:
+        oldest_known = min(filter(None, numbers), default=_ASYNC_SINCE)
+        kept = {
+            str(word_of(each.command)): each.hook.get("async") is True
+            for each in present
+            if oldest_known >= _ASYNC_SINCE
+        }
 
     def command(word: str) -> str:
         return command_line(word, interpreter=interpreter, entry=ENTRY)
 
-    return _entries(oldest, command, parts=layers.parts(budget))
+    return _entries(oldest, command, parts=layers.parts(budget), kept=kept)
 
 
 def project_entries() -> dict[str, Group]:
     """The hooks for a project's settings."""
-    return _entries((), plain_command, parts=1)
+    return _entries((), plain_command, parts=1, kept={})
 
 
 def plugin_entries() -> dict[str, list[Group]]:
@@ -105,14 +120,18 @@ def word_of(command: str) -> str | None:
 
 
 def _entries(
-    oldest: tuple[int, ...], command: Callable[[str], str], *, parts: int
+    oldest: tuple[int, ...],
+    command: Callable[[str], str],
+    *,
+    parts: int,
+    kept: Mapping[str, bool],
 ) -> dict[str, Group]:
     registered: dict[str, Group] = {}
     for word, event in EVENTS.items():
-        if oldest < _SINCE.get(word, ()):
+        if oldest < _SINCE.get(word, ()) and word not in kept:
             continue
         hook: dict[str, Any] = {"type": "command", "command": command(word), "timeout": _TIMEOUT_S}
-        if word in _CAPTURES and oldest >= _ASYNC_SINCE:
+        if word in _CAPTURES and (oldest >= _ASYNC_SINCE or kept.get(word)):
             hook["async"] = True
         further = range(2, parts + 1) if word == "session-start" else ()
         more = [{**hook, "command": command(f"{word} --part {part}")} for part in further]

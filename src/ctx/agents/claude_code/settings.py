@@ -67,11 +67,11 @@ class Setup:
 
     @cached_property
     def user(self) -> ClientSettings:
-        return _read_settings(os.path.join(self.claude_folder, "settings.json"))
+        return read_settings(os.path.join(self.claude_folder, "settings.json"))
 
     @cached_property
     def project(self) -> ClientSettings:
-        return _read_settings(os.path.join(self.project_folder, "settings.json"))
+        return read_settings(os.path.join(self.project_folder, "settings.json"))
 
     @cached_property
     def is_project(self) -> bool:
@@ -83,7 +83,7 @@ class Setup:
         """All settings files that the client reads here, in their order."""
         if not self.is_project:
             return (self.user,)
-        return self.user, self.project, _read_settings(f"{self.project_folder}/settings.local.json")
+        return self.user, self.project, read_settings(f"{self.project_folder}/settings.local.json")
 
     @property
     def has_plugin(self) -> bool:
@@ -99,6 +99,7 @@ class Setup:
             [client.version for client in self.clients],
             interpreter=hook_commands.interpreter(),
             budget=config.integer("context.budget"),
+            present=self.user.hooks,
         )
 
     def by_install(self, does: str) -> str:
@@ -116,7 +117,7 @@ class Setup:
         return f"`ctx install` {does}."
 
 
-def _read_settings(path: str) -> ClientSettings:
+def read_settings(path: str) -> ClientSettings:
     try:
         with disk.explain_errors("reading it"):
             text = edited_file.read(path)
