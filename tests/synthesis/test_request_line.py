@@ -50,6 +50,11 @@ def summary_of(*prompts: str) -> Summary:
             "Keep the cart in a file",
             "Keep the cart in a file.",
         ),
+        (
+            "is currently in Preview. Put a note on the download page.",
+            "Put a note on the download page",
+            "Is currently in Preview. Put a note on the download page.",
+        ),
     ],
 )
 def test_one_prompt_gives_title_and_request(prompt: str, title: str, asked: str) -> None:

@@ -160,7 +160,7 @@ def render_list(listed: SessionList) -> list[Block]:
             each.id[:_SHORT],
             *((each.host,) if has_hosts else ()),
             each.project or "",
-            _minute(each.started_at),
+            _minute(each.last_at),
             each.status,
             f"{each.steps:,}",
             cut(f"↳ {each.teammate}: {each.what}" if each.lead else each.what),
@@ -168,7 +168,7 @@ def render_list(listed: SessionList) -> list[Block]:
         for each in listed.sessions
     ]
     host, style = (("host",), ("tags",)) if has_hosts else ((), ())
-    headings = ("id", *host, "project", "started", "status", "steps", "what")
+    headings = ("id", *host, "project", "last active", "status", "steps", "what")
     styles = ("id", *style, "tags", "age", "", "number", "text")
     return [Table(headings, rows, styles), *beyond_limit(listed.more)]
 

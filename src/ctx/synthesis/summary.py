@@ -230,6 +230,7 @@ _POLITE = re.compile(
     r"|let(?:'s|’s) |kannst du (?:bitte )?)",
     re.IGNORECASE,
 )
+_HAS_NO_SUBJECT = re.compile(r"(?:is|are|was|were|has|have|had|does|will|would)\b", re.IGNORECASE)
 _TRAILING_REQUEST = re.compile(
     r"[,;–—] *(?:can|could|would|will|please|bitte)\b[^,;]*\Z", re.IGNORECASE
 )
@@ -323,7 +324,9 @@ def _own_title(timeline: Timeline, completed: Sequence[str]) -> str:
 
 def _request_in(sentence: Sentence) -> str:
     is_lead = sentence.text.endswith(":") or not dedupe.words(sentence.text)
-    return "" if is_lead else _TRAILING_REQUEST.sub("", _plain(sentence.text))
+    # Its subject is in the heading above it, or was cut off with an abbreviation.
+    is_rest = _HAS_NO_SUBJECT.match(sentence.text) and not sentence.is_question
+    return "" if is_lead or is_rest else _TRAILING_REQUEST.sub("", _plain(sentence.text))
 
 
 def _as_request(said: ChatMessage) -> str:
