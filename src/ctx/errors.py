@@ -23,7 +23,7 @@
     ├── NodeNotFound           E020  no node has this id
     ├── AmbiguousId            E021  several nodes match this id prefix
     ├── QueryInvalid           E022  invalid query (exit code 2)
-    ├── ContentRefused         E023  content is refused: empty, not text, or too large
+    ├── ContentRefused         E023  content is refused: empty, not text, or too large (exit code 2)
     ├── ImportConflict         E024  imported data conflicts with existing data
     ├── ViewNotFound           E025  no view has this name
     ├── HookFailed             E026  a hook fails its test and is not registered
@@ -192,6 +192,7 @@ class QueryInvalid(CtxError):
 
 class ContentRefused(CtxError):
     code = "E023"
+    exit_code = 2
 
 
 class ImportConflict(CtxError):

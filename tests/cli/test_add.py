@@ -71,7 +71,7 @@ def test_content_from_stdin(ctx: Ctx, piped: Piped) -> None:
     ):
         piped(data)
         ran = ctx("add", "--type=fact", "--stdin")
-        assert (ran.code, ran.out) == (1, "")
+        assert (ran.code, ran.out) == (2, "")
         assert ran.err.startswith(f"error E023: {message}")
     for words in (["--stdin"], ["-"]):
         piped("\n  zwölf\n    indented\n".encode())
@@ -113,7 +113,7 @@ def test_a_secret_is_removed_and_reported(ctx: Ctx) -> None:
     assert SECRET not in ran.err
     assert SECRET not in ctx("export").out
     ran = ctx("add", "--type=fact", f"--tag=key:{SECRET}", "x")
-    assert ran.code == 1
+    assert ran.code == 2
     assert "A tag contains a secret." in ran.err
     assert ctx("list", "--format=json").json["total"] == 1
 

@@ -127,6 +127,7 @@ def test_options_and_their_values(offered: Offered, folder: Path) -> None:
     every = words_of(offered("config", "list", "-"))
     assert every[:2] == ["--changed", "--help"]
     assert "-C" in every
+    assert offered("install", "--host", "codex,g") == ["words", "codex,gemini", "codex,goose"]
     # One that was given is not offered again, unless it may be given several times.
     given = words_of(offered("config", "list", "--changed", "--set", "gc.keep_days=1", "--"))
     assert given == [word for word in every if word not in ("--changed", "-C")]

@@ -128,9 +128,9 @@ def test_what_may_not_live_in_a_file(ctx: Ctx, project: Path, folder: Path) -> N
 def test_set_refuses_before_it_writes(ctx: Ctx, project: Path, user: Path) -> None:
     before = project.read_text()
     ran = ctx("config", "set", "storage.compression_level", "fast")
-    assert ran.code == 1
+    assert ran.code == 2
     assert ran.err == (
-        "error E013: storage.compression_level must be a whole number from 0 to 22, "
+        "error E011: storage.compression_level must be a whole number from 0 to 22, "
         'not "fast".\n  See `ctx config explain storage.compression_level`.\n'
     )
     assert "SQLite is used instead" in ctx("config", "set", "index.backend", "redb").err

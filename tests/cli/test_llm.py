@@ -123,7 +123,7 @@ def test_a_pack_in_a_file(ctx: Ctx, project: Path, server: Server) -> None:
     for path, code, told in (
         ("none.json", 2, "none.json cannot be read: No such file or directory."),
         ("src", 2, "src cannot be read: Is a directory."),
-        ("notes.txt", 1, "error E023: The pack is not JSON (line 1).\n"),
+        ("notes.txt", 2, "error E023: The pack is not JSON (line 1).\n"),
     ):
         refused = ctx("llm", "--pack", path, *openai(server))
         assert (refused.code, refused.out, told in refused.err) == (code, "", True)

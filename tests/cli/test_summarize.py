@@ -54,7 +54,7 @@ def test_mistakes_change_nothing(folder: Path, ctx: Ctx, add: Add) -> None:
     one, two = add("--type=fact", "One"), add("--type=fact", "Two")
     for words, code, told in (
         ([two], 2, "E011: The summary is missing.\n  Give it as the last argument,"),
-        (["--content="], 1, "E023: There is no content.\n"),
+        (["--content="], 2, "E023: There is no content.\n"),
         (["--content=x", "--stdin"], 2, "E011: Give the text as an argument,"),
         (["Two words", "--content=x"], 2, "E011"),
         (["--content=x", "--tag=tier:nope"], 2, "E011: There is no tier 'tier:nope'.\n"),

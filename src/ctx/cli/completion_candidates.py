@@ -75,6 +75,12 @@ def candidates_for(what: "Completes", typed: str, settings: "Settings") -> Compl
             return offer(
                 (CompletionCandidate(known.name, known.doc) for known in SETTINGS.values()), typed
             )
+        case "host":
+            from ctx.agents.host_setup.known_setups import NAMES
+
+            # Several names are separated by commas.
+            before = typed[: typed.rfind(",") + 1]
+            return offer((CompletionCandidate(before + name) for name in NAMES), typed)
         case "node":
             return offer(_from_stores(_nodes, typed, settings), typed)
         case "tag":

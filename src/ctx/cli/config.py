@@ -12,7 +12,7 @@ from ctx.config import resolve, schema, setting
 from ctx.config.config_files import ConfigPlace
 from ctx.config.resolve import Config, Layer
 from ctx.config.setting import Setting, Value, as_toml
-from ctx.errors import ConfigInvalid, ContentRefused, StoreNotTrusted, UsageError
+from ctx.errors import ContentRefused, StoreNotTrusted, UsageError
 
 if TYPE_CHECKING:
     from ctx.config.edit_file import SettingChange
@@ -223,7 +223,7 @@ def _change(parsed: argparse.Namespace, place: ConfigPlace, known: Setting) -> "
     raw = setting.from_word(known, parsed.value)
     value = setting.accept(known, raw)
     if value is None or setting.is_without_effect(known, raw):
-        raise ConfigInvalid(
+        raise UsageError(
             f"{setting.refusal(known, raw)}.",
             hint=f"See `ctx config explain {known.name}`.",
         )

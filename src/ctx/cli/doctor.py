@@ -55,10 +55,11 @@ def diagnose(settings: Settings, progress: Progress) -> Diagnosis:
     variables, folder = surroundings.variables(), settings.claude_folder
     with progress("Asking Claude Code for its version") as tick:
         installed = clients.find_clients(variables.get("PATH", ""), home, folder, tick)
-    diagnosis = examine(Setup(around, folder, installed, variables))
+    with progress("Checking the store and Claude Code") as tick:
+        diagnosis = examine(Setup(around, folder, installed, variables), tick)
     machine = install_hosts.machine_of(settings)
-    with progress("Checking other hosts"):
-        others = tuple(check_hosts(known_setups.SETUPS, machine))
+    with progress("Checking other hosts") as tick:
+        others = tuple(check_hosts(known_setups.SETUPS, machine, tick))
     checks = [*diagnosis.checks, *others]
     if recording := recording_hosts(settings):
         checks.append(ok("capture", f"with {', '.join(recording)}"))

@@ -20,6 +20,7 @@ from ctx.agents.host_setup.host_install import HostParts
 from ctx.agents.host_setup.host_setups import HostSetup, InstalledPart, Machine, State, find_host
 from ctx.agents.runtime.notices import CAPTURED
 from ctx.cli import opening
+from ctx.cli import options as shared
 from ctx.cli import settings as surroundings
 from ctx.cli.install_answers import (
     ByHand,
@@ -45,11 +46,12 @@ class HostChoice(NamedTuple):
 
 
 def host_options(group: argparse._ActionsContainer, doing: str) -> None:
-    group.add_argument(
+    named = group.add_argument(
         "--host",
         metavar="NAME,…",
         help=f"{doing} these hosts: {', '.join(known_setups.NAMES)}",
     )
+    shared.complete_with(named, "host")
     group.add_argument(
         "--all", dest="all_hosts", action="store_true", help=f"{doing} every host on this machine"
     )

@@ -19,7 +19,7 @@ FORMATS = ("text", "json", "markdown")
 COLOURS = ("auto", "always", "never")
 
 Completes = Literal[
-    "node", "tag", "task", "view", "node-type", "edge-type", "setting", "file", "folder"
+    "node", "tag", "task", "view", "node-type", "edge-type", "setting", "host", "file", "folder"
 ]
 """The kinds of arguments, for shell completion. Only the first four are read from stores."""
 

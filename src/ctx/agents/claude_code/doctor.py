@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from ctx import disk
+from ctx import clock, disk
 from ctx.agents.claude_code import clients, install, registration
 from ctx.agents.claude_code.clients import Client
 from ctx.agents.claude_code.registration import Group
@@ -35,9 +35,10 @@ class Diagnosis(NamedTuple):
     warnings: int
 
 
-def examine(setup: Setup) -> Diagnosis:
+def examine(setup: Setup, tick: clock.Tick = clock.no_tick) -> Diagnosis:
     checks = [*store_checks(setup.environment)]
-    for name, check in CHECKS.items():
+    for done, (name, check) in enumerate(CHECKS.items()):
+        tick(done, len(CHECKS))
         checks += guard_check(name, check(setup))
     states = [check.state for check in checks]
     return Diagnosis(tuple(checks), states.count("problem"), states.count("warning"))

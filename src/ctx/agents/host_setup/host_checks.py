@@ -1,10 +1,11 @@
 """What `ctx doctor` checks for a host other than Claude Code. It changes nothing."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Literal
 
+from ctx import clock
 from ctx.agents.host_setup import edited_file, hook_trials, host_install, skill
 from ctx.agents.host_setup.edited_file import FileChange
 from ctx.agents.host_setup.host_setups import HostFile, HostSetup, Machine, find_host
@@ -29,9 +30,12 @@ def _extension(host: HostSetup, machine: Machine) -> str:
     return os.path.join(host.folder(machine), "extensions", EXTENSION)
 
 
-def check_hosts(hosts: Iterable[HostSetup], machine: Machine) -> Iterator[DoctorCheck]:
+def check_hosts(
+    hosts: Sequence[HostSetup], machine: Machine, tick: clock.Tick = clock.no_tick
+) -> Iterator[DoctorCheck]:
     """All checks of the hosts that are on this machine, or that ctx is registered with."""
-    for host in hosts:
+    for done, host in enumerate(hosts):
+        tick(done, len(hosts))
         extension = _extension(host, machine)
         if host_install.is_registered(host, machine):
             yield from guard_check(host.name, _registered_host(host, machine))

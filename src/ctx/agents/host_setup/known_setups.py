@@ -113,7 +113,7 @@ def split_names(value: str) -> tuple[str, ...]:
         raise UsageError("--host needs a name.", hint=f"Known: {', '.join(NAMES)}.")
     for name in names:
         if name not in NAMES:
-            near = difflib.get_close_matches(name, NAMES, n=1, cutoff=0.5)
+            near = difflib.get_close_matches(name, NAMES, n=1, cutoff=0.7)
             guess = f"Did you mean `{near[0]}`? " if near else ""
             raise UsageError(
                 f"ctx does not know the host {name}.",
