@@ -42,6 +42,7 @@ OWNERS = {
             "replicas",
             "confirmed",
             "changes",
+            "unread",
         )
     },
 }

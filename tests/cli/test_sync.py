@@ -119,6 +119,67 @@ def test_two_machines_share_their_memory(on: On, place: str, tmp_path: Path) -> 
     assert {stat.S_IMODE(path.stat().st_mode) for path in own} == {0o600}
 
 
+@pytest.mark.parametrize("later", ["one", "two"])
+def test_the_earlier_of_two_edits_is_offered(on: On, place: str, later: str) -> None:
+    """Machine `one` syncs first, and machine `two` edits before it receives that."""
+    node = on("one", "add", "Deploys run daily.", "--json").json["node"]["id"]
+    for machine in ("one", "two"):
+        on(machine, "sync", "add", "home", place)
+        on(machine, "sync")
+    earlier = "two" if later == "one" else "one"
+    for machine in (earlier, later):
+        on(machine, "update", node, "--content", f"As {machine} said.")
+    told = "1 text edited on two machines at once: `ctx review`\n"
+    assert told not in on("one", "sync").out
+    assert on("two", "sync").out.endswith(told)
+    assert on("one", "sync").out.endswith(told)
+    for machine, other in (("one", "two"), ("two", "one")):
+        assert "To review: 1 conflicting change;" in on(machine, "status").out
+        (field,) = on(machine, "review", "--json").json["open"]
+        machines = {machine: "this machine", other: f"the-{other}"}
+        assert [(each["value"], each["machine"]) for each in field["versions"]] == [
+            (f"As {each} said.", machines[each]) for each in (later, earlier)
+        ]
+    assert "\n1 field changed on two machines. Version 1" in on("two", "review").out
+    # What one machine refuses is offered on none, until that is undone.
+    on("one", "review", "--accept", node)
+    for machine in ("one", "two"):
+        on(machine, "sync")
+        assert on(machine, "review").out == "Nothing to review.\n"
+    on("one", "undo")
+    on("one", "review", "--pick", node, "--version=2")
+    for machine in ("one", "two"):
+        on(machine, "sync")
+        assert on(machine, "review").out == "Nothing to review.\n"
+        assert contents(on, machine) == [f"As {earlier} said."]
+    on("one", "undo")
+    assert contents(on, "one") == [f"As {later} said."]
+
+
+def test_edits_that_saw_each_other_are_not_offered(on: On, place: str) -> None:
+    node = on("one", "add", "Deploys run daily.", "--json").json["node"]["id"]
+    for machine in ("one", "two"):
+        on(machine, "sync", "add", "home", place)
+    for number, machine in enumerate(("one", "two", "one", "one", "two")):
+        on(machine, "sync")
+        on(machine, "update", node, "--content", f"Text {number}.")
+        on(machine, "sync")
+    for machine in ("one", "two", "one"):
+        assert "edited on" not in on(machine, "sync").out
+        assert on(machine, "review").out == "Nothing to review.\n"
+    # A text that one machine deletes, and metadata, on both at once.
+    on("one", "update", node, "--meta", "who=Ann")
+    on("two", "update", node, "--meta", "who=Bob")
+    for machine in ("one", "two", "one"):
+        assert "edited on" not in on(machine, "sync").out
+    on("two", "update", node, "--content", "Text 5.")
+    on("one", "delete", node, "--yes")
+    for machine in ("one", "two", "one"):
+        on(machine, "sync")
+    assert on("one", "review", "--pick", node, "--version=2").code == 0
+    assert contents(on, "one") == ["Text 5."]
+
+
 def test_a_wrong_passphrase_is_refused_before_anything_is_written(
     on: On, place: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

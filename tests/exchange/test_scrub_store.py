@@ -44,6 +44,7 @@ NAMES = {
     "sync_replicas": "target replica sent_at",
     "sync_confirmed": "target replica version",
     "sync_changes": "change",
+    "sync_unread": "record unread",
     "schema_version": "applied_at",
 }
 """Columns without text: ids, kinds, times and derived values."""

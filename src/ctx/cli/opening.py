@@ -329,7 +329,7 @@ def note_conflicts(memory: Memory, output: Output) -> None:
         return
     from ctx.operations import review
 
-    if conflicts := review.count_conflicts(memory):
+    if conflicts := review.count(memory.project_memory.graph):
         output.warn(f"{review.pending_text(conflicts)} after a merge: `ctx review`")
 
 

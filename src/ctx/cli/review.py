@@ -177,9 +177,12 @@ def render(review: Review) -> list[Block]:
     for each in review.open:
         blocks += [*_dispute(each), Line("")]
     fields = count(len(review.open), "field")
+    of_sync = {each.versions[0].machine is not None for each in review.open}
+    where = {False: "both branches", True: "two machines"}
+    places = " or ".join(where[each] for each in sorted(of_sync))
     return [
         *blocks,
-        Line(f"{fields} changed on both branches. Version 1 is in effect:"),
+        Line(f"{fields} changed on {places}. Version 1 is in effect:"),
         Line(
             "Keep it with `ctx review --accept ID`, or take another with `--pick ID --version=N`."
         ),
@@ -267,15 +270,16 @@ def _dispute(each: OpenField) -> Iterator[Block]:
     rows = [
         (
             f"{version.number}{' (current)' if version.number == 1 else ''}",
-            short(version.commit) if version.commit else "staged",
+            version.machine or (short(version.commit) if version.commit else "staged"),
             age_text(version.at, now),
             version.author,
             _value(each.field, version.value),
         )
         for version in each.versions
     ]
-    headings = ("version", "commit", "age", "author", "value")
-    yield Table(headings, rows, ("", "id", "age", "dim", "text"))
+    place, style = ("machine", "") if each.versions[0].machine else ("commit", "id")
+    headings = ("version", place, "age", "author", "value")
+    yield Table(headings, rows, ("", style, "age", "dim", "text"))
 
 
 def _value(field: str, value: Any) -> str:

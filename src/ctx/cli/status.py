@@ -40,7 +40,7 @@ def _next_step(found: MemoryStatus) -> str | None:
         "`ctx trust` shows what the project store holds, and asks whether to use it": (
             found.project_store == "not trusted"
         ),
-        "`ctx review` shows changes that conflict after a merge": found.conflicts,
+        "`ctx review` shows changes that conflict": found.conflicts,
         "`ctx install` registers the hooks with your agents": found.hooks == (),
         "`ctx review` shows what agents propose": found.proposals,
         "`ctx commit -m MESSAGE` commits what is staged": found.staged,

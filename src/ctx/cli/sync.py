@@ -234,6 +234,9 @@ def render(done: SyncResult) -> list[Block]:
             *listing(("left alone", "why"), target.unread),
             *([Line(target.problem)] if target.problem and target.locked else []),
         ]
+    if done.conflicts:
+        edits = count(done.conflicts, "text")
+        blocks.append(Line(f"{edits} edited on two machines at once: `ctx review`"))
     return blocks
 
 

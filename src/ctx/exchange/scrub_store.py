@@ -192,7 +192,10 @@ def foreign_tables(connection: Connection, needle: Needle) -> list[str]:
     """The tables that contain it and that ctx did not create."""
     known = {*_TABLE_LABELS, *_DERIVED, "records", "tags", "contexts", "schema_version"}
     # These have only ids.
-    known |= {f"sync_{each}" for each in ("batches", "records", "versions", "confirmed", "changes")}
+    known |= {
+        f"sync_{each}"
+        for each in ("batches", "records", "versions", "confirmed", "changes", "unread")
+    }
     query = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
     names = [row[0] for row in connection.execute(query)]
     others = [name for name in names if name not in known and "_fts" not in name]

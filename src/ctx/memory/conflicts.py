@@ -1,4 +1,4 @@
-"""Fields that were edited on two branches at once and not reviewed since.
+"""Fields that were edited on two branches or machines at once and not reviewed since.
 
 Records commute: if two records set one field, the later one wins and the other stays readable. The
 clock decides that. If neither author could see the other's edit and the values differ, a person may
@@ -7,8 +7,11 @@ want to decide.
 A record sees another one if its commit descends from the other's commit, unless the commit lists
 the other as unread (it arrived while this one was staged). A staged record sees the history at the
 time of its step, and everything staged in the same working tree, even if that has been committed
-since. The edits of a field that no later edit saw are its open edits. If they have more than one
-value, the field has a conflict. A new edit that sees all of them ends the conflict, and so does a
+since. In the user store, a record sees all earlier ones, except those that `replicas` has noted as
+unread when they came from another machine.
+
+The edits of a field that no later edit saw are its open edits. If they have more than one value,
+the field has a conflict. A new edit that sees all of them ends the conflict, and so does a
 `node.settle` record.
 """
 
@@ -17,8 +20,8 @@ from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from ctx.ids import NodeId, Ulid
-from ctx.memory import history, inverse_changes, records, replay
-from ctx.memory.graph import Graph
+from ctx.memory import history, inverse_changes, records, replay, replicas
+from ctx.memory.graph import USER, Graph
 from ctx.memory.history import IndexedCommit
 from ctx.memory.records import Record
 
@@ -63,6 +66,8 @@ class _FieldRecord(NamedTuple):
 
 def find_conflicts(graph: Graph) -> list[Conflict]:
     """All open conflicts, by node."""
+    if graph.scope == USER:
+        return list(_conflicts_of_replicas(graph))
     if history.is_linear(graph.connection):
         return []
     commits = history.commits(graph.connection)
@@ -75,6 +80,35 @@ def find_conflicts(graph: Graph) -> list[Conflict]:
             graph, node_id, holders.edits(node_id, ancestry), ancestry
         ).conflicts()
     ]
+
+
+def _conflicts_of_replicas(graph: Graph) -> Iterator[Conflict]:
+    """The conflicts about texts. Machines also write metadata, which nobody could decide about."""
+    for subject, pairs in replicas.unread_by_node(graph.connection).items():
+        edits = [
+            _FieldRecord(record, (), "", frozenset())
+            for record in records.records_about(graph.connection, subject, "node.")
+            if record.kind != "node.put" or not record.body.keys().isdisjoint(_TEXTS)
+        ]
+        node = _Node(graph, NodeId(Ulid(subject)), edits, _ReadRecords(pairs))
+        yield from (each for each in node.conflicts() if each.field in (LIFE, *_TEXTS))
+
+
+_TEXTS = ("content", "summary")
+
+
+class _ReadRecords:
+    """Which edits of the user store saw which others."""
+
+    def __init__(self, unread: Set[tuple[str, str]]) -> None:
+        self._unread = unread
+
+    def commit(self, _edit: "_FieldRecord") -> None:
+        """There are no commits."""
+
+    def sees(self, later: "_FieldRecord", earlier: "_FieldRecord") -> bool:
+        ids = later.record.id, earlier.record.id
+        return later.record.order > earlier.record.order and ids not in self._unread
 
 
 def unread(graph: Graph, session: str) -> tuple[Ulid, ...]:
@@ -225,10 +259,14 @@ class _Ancestry:
 
 
 class _Node:
-    """A node that several commits edit."""
+    """A node that several commits or machines edit."""
 
     def __init__(
-        self, graph: Graph, node_id: NodeId, edits: Sequence[_FieldRecord], ancestry: _Ancestry
+        self,
+        graph: Graph,
+        node_id: NodeId,
+        edits: Sequence[_FieldRecord],
+        ancestry: _Ancestry | _ReadRecords,
     ) -> None:
         self._graph = graph
         self._id = node_id

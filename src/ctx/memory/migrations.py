@@ -88,6 +88,11 @@ def m012_prompts(connection: Connection) -> None:
     )
 
 
+def m013_unread_edits(connection: Connection) -> None:
+    """Edits that two machines made without reading each other's."""
+    execute_script(connection, _UNREAD)
+
+
 _FIRST = "0" * 26
 _EPOCH = "1970-01-01T00:00:00Z"
 _DEFAULT_QUERY = "tag:tier:pinned OR tag:tier:reference OR tag:tier:working"
@@ -442,6 +447,14 @@ CREATE TABLE sync_changes (
 ) WITHOUT ROWID;
 """
 
+_UNREAD = """
+CREATE TABLE sync_unread (
+    record TEXT NOT NULL,
+    unread TEXT NOT NULL,
+    PRIMARY KEY (record, unread)
+) WITHOUT ROWID;
+"""
+
 MIGRATIONS = (
     m001_graph,
     m002_sessions,
@@ -455,4 +468,5 @@ MIGRATIONS = (
     m010_faster_views,
     m011_sync,
     m012_prompts,
+    m013_unread_edits,
 )

@@ -8,6 +8,7 @@ is to be rewritten.
 A target is named by the id that this replica has in it.
 """
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from sqlite3 import Connection
 from typing import NamedTuple
@@ -182,6 +183,84 @@ def is_foreign_change(connection: Connection, change: str) -> bool:
     """Whether another replica made a change."""
     row = connection.execute("SELECT 1 FROM sync_changes WHERE change = ?", (change,)).fetchone()
     return row is not None
+
+
+# Edits of a text on two machines
+
+
+def find_unread(connection: Connection, came: Iterable[str], again: Iterable[str]) -> None:
+    """Inside a transaction: note which edits of a text here and among those that came were made
+    without reading each other.
+
+    An edit that comes now was not read by any that was made here, and one that was never sent was
+    read nowhere. Edits of this replica that came back just now (`again`) may have read it.
+    """
+    note_unread(
+        connection,
+        connection.execute(
+            "SELECT iif(is_later, own, other), iif(is_later, other, own) FROM ("
+            " SELECT own.id AS own, r.id AS other,"
+            " (own.stamp, own.id) > (r.stamp, r.id) AS is_later"
+            " FROM json_each(?) AS came JOIN records AS r ON r.id = came.value"
+            " JOIN records AS own ON own.subject = r.subject"
+            f" WHERE {_EDITS.format('r')} AND {_EDITS.format('own')}"
+            " AND own.change NOT IN (SELECT change FROM sync_changes)"
+            " AND own.id NOT IN (SELECT value FROM json_each(?)))"
+            " WHERE is_later OR NOT EXISTS (SELECT 1 FROM sync_records WHERE record = own)",
+            (json.dumps([*came]), json.dumps([*again])),
+        ).fetchall(),
+    )
+
+
+_EDITS = (
+    "({0}.kind IN ('node.delete', 'node.restore') OR {0}.kind = 'node.put' AND"
+    " coalesce(json_type({0}.body, '$.content'), json_type({0}.body, '$.summary')) IS NOT NULL)"
+)
+
+
+def note_unread(connection: Connection, pairs: Iterable[tuple[str, str]]) -> None:
+    """Inside a transaction: note later edits, each with one that its author had not read."""
+    connection.executemany(
+        "INSERT OR IGNORE INTO sync_unread (record, unread) VALUES (?, ?)", pairs
+    )
+
+
+def unread_of(connection: Connection, wanted: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """What was not read by the authors of some records, and of the edits that did not read them."""
+    found: dict[str, tuple[str, ...]] = {}
+    rows = connection.execute(
+        "SELECT record, unread FROM sync_unread, (SELECT json(?) AS wanted)"
+        " WHERE record IN (SELECT value FROM json_each(wanted))"
+        " OR unread IN (SELECT value FROM json_each(wanted)) ORDER BY record, unread",
+        (json.dumps([*wanted]),),
+    )
+    for record, unread in rows:
+        found[record] = (*found.get(record, ()), unread)
+    return found
+
+
+def unread_by_node(connection: Connection) -> dict[str, set[tuple[str, str]]]:
+    """For each node that was edited like this: the later edits, each with one that was not read."""
+    found: dict[str, set[tuple[str, str]]] = {}
+    for subject, *pair in connection.execute(
+        "SELECT r.subject, u.record, u.unread FROM sync_unread AS u JOIN records AS r"
+        " ON r.id = u.record ORDER BY r.subject"
+    ):
+        found.setdefault(subject, set()).add((pair[0], pair[1]))
+    return found
+
+
+def machine_of(connection: Connection, record: Record) -> str:
+    """The machine on which a change was made, for people."""
+    if not is_foreign_change(connection, record.change):
+        return "this machine"
+    row = connection.execute(
+        "SELECT s.machine FROM sync_records AS r JOIN sync_batches AS b ON b.id = r.batch"
+        " JOIN sync_replicas AS s ON s.target = b.target AND s.replica = b.replica"
+        " WHERE r.record = ? AND b.replica <> b.target",
+        (record.id,),
+    ).fetchone()
+    return row[0] if row and row[0] else "another machine"
 
 
 # Replicas

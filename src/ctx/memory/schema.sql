@@ -336,6 +336,13 @@ CREATE TABLE sync_changes (
     change TEXT PRIMARY KEY
 ) WITHOUT ROWID;
 
+-- Edits of a text on two machines: the author of `record` had not read `unread`, an earlier edit.
+CREATE TABLE sync_unread (
+    record TEXT NOT NULL,
+    unread TEXT NOT NULL,
+    PRIMARY KEY (record, unread)
+) WITHOUT ROWID;
+
 -- ctx searches in `terms`; other SQLite clients can search in `content`.
 CREATE VIRTUAL TABLE nodes_fts USING fts5(
     content,

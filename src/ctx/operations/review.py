@@ -1,4 +1,5 @@
-"""What waits for the user's decision: what two branches changed at once, what agents propose."""
+"""What waits for the user's decision: what two branches or machines changed at once, what
+agents propose."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -7,10 +8,10 @@ from ctx import ids, layout
 from ctx.errors import NodeNotFound, UsageError
 from ctx.ids import NodeId
 from ctx.memory import conflicts as found
-from ctx.memory import records, replay
+from ctx.memory import records, replay, replicas
 from ctx.memory.changes import Change
 from ctx.memory.conflicts import LIFE, METADATA, Conflict
-from ctx.memory.graph import PROJECT, Graph
+from ctx.memory.graph import USER, Graph
 from ctx.memory.model import Redaction
 from ctx.operations import agent_proposals, branch_proposals
 from ctx.operations.agent_proposals import Proposal
@@ -34,6 +35,8 @@ class FieldVersion(NamedTuple):
     commit: str | None
     """None if it is staged."""
     record: str
+    machine: str | None = None
+    """The machine that made it, in the user store."""
 
 
 class OpenField(NamedTuple):
@@ -69,10 +72,9 @@ class Review(NamedTuple):
 
 
 def review(memory: Memory) -> Review:
-    """What is open. Only in a project can two branches change the same."""
-    disputed = _disputes(memory) if memory.project_memory else []
+    """What is open: in the user store from other machines, in a project from other branches."""
     return Review(
-        tuple(_open_field(project(memory), each) for each in disputed),
+        tuple(_open_field(graph, each) for graph, each in _disputes(memory)),
         proposals=tuple(agent_proposals.proposals(memory)),
         branch=tuple(branch_proposals.proposals(memory.project_memory))
         if memory.project_memory
@@ -107,8 +109,8 @@ def count(graph: Graph) -> int:
 
 
 def count_conflicts(memory: Memory) -> int:
-    """How many are open here; none outside of a project."""
-    return count(memory.project_memory.graph) if memory.project_memory else 0
+    """How many are open here."""
+    return sum(map(count, _graphs(memory)))
 
 
 def count_withheld(memory: Memory) -> int:
@@ -134,7 +136,7 @@ def pending_text(conflicts: int, proposals: int = 0, withheld: int = 0) -> str:
 def accept(memory: Memory, node_id: NodeId, field: str | None) -> Review:
     """Let what holds hold, in one field of a node or in all that are in conflict."""
     settled = []
-    with memory.transaction(ACTION, PROJECT) as change:
+    with memory.transaction(ACTION, _scope(memory, node_id)) as change:
         for dispute in _disputes_of(memory, node_id, field):
             settled.append(_open_field(change.graph, dispute))
             _settle(change, dispute)
@@ -163,7 +165,7 @@ def replace(memory: Memory, node_id: NodeId, field: str, value: Any) -> Review:
     """Let a field be what a person says it is, whatever the versions were."""
     if field == LIFE and not isinstance(value, bool):
         raise UsageError("Whether the node stays is not a text.", hint="Pick a version.")
-    with memory.transaction(ACTION, PROJECT) as change:
+    with memory.transaction(ACTION, _scope(memory, node_id)) as change:
         [dispute] = _disputes_of(memory, node_id, field)
         shown = _open_field(change.graph, dispute)
         if not _put_value(change, dispute, value):
@@ -173,19 +175,32 @@ def replace(memory: Memory, node_id: NodeId, field: str, value: Any) -> Review:
     )
 
 
-def project(memory: Memory) -> Graph:
-    """The graph of the project: only there people change things at once. E012 without one."""
+def _graphs(memory: Memory) -> list[Graph]:
+    """The stores in which several can change things at once. On a server, everybody sees each
+    change."""
+    graphs = [] if memory.environment.is_on_server else [memory.user]
+    return [*graphs, memory.project_memory.graph] if memory.project_memory else graphs
+
+
+def _scope(memory: Memory, node_id: NodeId) -> str:
+    """The store with a disputed node."""
+    return next((graph.scope for graph, each in _disputes(memory) if each.node_id == node_id), USER)
+
+
+def _require_project(memory: Memory) -> None:
+    """Explain why nothing of a project is in conflict, if there is none. E012."""
     memory.require_trust()
     if memory.project_memory is None:
         layout.require_project(memory.folder, memory.environment.user_store.home)
         raise UsageError("With --db there is no project.", hint="Leave --db out.")
-    return memory.project_memory.graph
 
 
 def find(memory: Memory, text: str) -> NodeId:
     """The disputed node that a person means; it may be one that was deleted."""
-    known = dict.fromkeys(dispute.node_id for dispute in _disputes(memory))
+    known = dict.fromkeys(dispute.node_id for _, dispute in _disputes(memory))
     named = [node_id for node_id in known if node_id.startswith(text.strip().upper())]
+    if not named:
+        _require_project(memory)
     if len(named) != 1 or len(text.strip()) < ids.SHORTEST_PREFIX:
         raise NodeNotFound(
             f"There is no conflict about {text[:40]!r}.", hint="`ctx review` lists the conflicts."
@@ -193,14 +208,14 @@ def find(memory: Memory, text: str) -> NodeId:
     return named[0]
 
 
-def _disputes(memory: Memory) -> list[Conflict]:
-    return found.find_conflicts(project(memory))
+def _disputes(memory: Memory) -> list[tuple[Graph, Conflict]]:
+    return [(graph, each) for graph in _graphs(memory) for each in found.find_conflicts(graph)]
 
 
 def _disputes_of(memory: Memory, node_id: NodeId, field: str | None) -> list[Conflict]:
     chosen = [
         dispute
-        for dispute in _disputes(memory)
+        for _, dispute in _disputes(memory)
         if dispute.node_id == node_id and field in (None, dispute.field)
     ]
     if not chosen:
@@ -253,6 +268,9 @@ def _open_field(graph: Graph, dispute: Conflict) -> OpenField:
                 version.record.session,
                 version.commit.id if version.commit else None,
                 version.record.id,
+                replicas.machine_of(graph.connection, version.record)
+                if graph.scope == USER
+                else None,
             )
             for number, version in enumerate(dispute.versions, 1)
         ),

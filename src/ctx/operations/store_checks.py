@@ -323,7 +323,7 @@ def _conflicts(environment: Environment) -> Iterator[DoctorCheck]:
     if not is_readable or not os.path.exists(environment.user_store.database):
         return
     with open_memory(environment, writing=False) as memory:
-        found = review.count_conflicts(memory)
+        found = review.count(memory.project_memory.graph) if memory.project_memory else 0
     if found:
         seen = f"{review.pending_text(found)} after a merge."
         yield DoctorCheck("conflicts", "warning", seen, "To decide: `ctx review`")

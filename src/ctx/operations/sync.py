@@ -11,6 +11,8 @@ from ctx import clock, disk, ids, interrupts
 from ctx.errors import CtxError, LockConflict, SyncFailure, UsageError
 from ctx.layout import UserStore
 from ctx.memory import replicas
+from ctx.memory.conflicts import find_conflicts
+from ctx.memory.graph import Graph
 from ctx.memory.replicas import Replica
 from ctx.operations import sync_scrubs
 from ctx.sqlite.connection import transaction
@@ -84,6 +86,8 @@ class SyncResult(NamedTuple):
 
     dry_run: bool
     targets: tuple[TargetResult, ...]
+    conflicts: int
+    """Texts that were edited on two machines at once; `ctx review` shows them."""
 
 
 class ReplicaStatus(NamedTuple):
@@ -235,7 +239,7 @@ def sync(
                 if len(chosen) == 1:
                     raise
                 results.append(TargetResult(target.name, *SyncCounts(), str(error)))
-    return SyncResult(dry_run, tuple(results))
+    return SyncResult(dry_run, tuple(results), len(find_conflicts(Graph(connection))))
 
 
 def sync_target(

@@ -103,7 +103,7 @@ def decide_imports(request: PageRequest) -> Answer:
 
 
 def write_version(request: PageRequest) -> Answer:
-    """Another text than those of both branches."""
+    """Another text than those of both sides."""
     name, field, value = (request.field(each) for each in ("node", "field", "value"))
     with request.writing() as memory:
         try:

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from ctx import clock, interrupts
 from ctx.errors import SyncFailure
+from ctx.ids import Ulid
 from ctx.memory import event_log, record_versions, replicas
 from ctx.memory.record_versions import VersionedRecord
 from ctx.memory.records import Record
@@ -190,11 +191,19 @@ class Replication:
         known = replicas.known_batches(self._connection, self._replica.id)
         names = sorted(listing.batches - known)
         batches = records = 0
+        came: list[str] = []
+        again: list[str] = []
         for number, batch in self._unseal(names):
             interrupts.defer()
-            records += self._apply(batch)
+            new = self._apply(batch)
+            (again if batch.replica.id == self._replica.id else came).extend(new)
+            records += len(new)
             batches += 1
             self._tick(number, len(names))
+        if came:
+            with transaction(self._connection):
+                # Now it is known which records of this replica the target has.
+                replicas.find_unread(self._connection, came, again)
         self._check_key(bool(batches), known, listing)
         if gone := known - listing.batches:
             with transaction(self._connection):
@@ -225,7 +234,8 @@ class Replication:
             f" then `ctx sync {self._name}` sends everything again.",
         )
 
-    def _apply(self, batch: DecodedBatch) -> int:
+    def _apply(self, batch: DecodedBatch) -> list[Ulid]:
+        """Add the records of a batch; those that are new."""
         with transaction(self._connection):
             applied = record_versions.apply_records(self._connection, batch.records)
             replicas.add_batch(self._connection, self._replica.id, batch.contents)
@@ -233,9 +243,11 @@ class Replication:
             replicas.note_replica(self._connection, self._replica.id, batch.replica, confirmed)
             if batch.replica.id != self._replica.id:
                 replicas.note_foreign_changes(self._connection, applied.new)
+            pairs = [(id, each) for id, unread in batch.batch.unread.items() for each in unread]
+            replicas.note_unread(self._connection, pairs)
             self._on_applied(self._connection, applied.scrubbed)
         self._scrubbed += len(applied.scrubbed)
-        return len(applied.new)
+        return [record.id for record in applied.new]
 
     # Rewrite
 
@@ -269,7 +281,7 @@ class Replication:
         for project, part in (
             (project, part) for project, ids in unsent for part in parts(self._connection, ids)
         ):
-            waiting.append(sync_batch.new_batch(self._replica, part, project=project))
+            waiting.append(self._new_batch(part, project))
             batches += 1
             records += len(part)
             if len(waiting) == _MOST_BATCHES:
@@ -309,8 +321,12 @@ class Replication:
         larger = list(parts(self._connection, ids))
         is_complete = sum(map(len, larger)) == len(ids)
         if is_complete and 2 * len(larger) < len(small):
-            merged = [sync_batch.new_batch(self._replica, part) for part in larger]
+            merged = [self._new_batch(part) for part in larger]
             self._publish([*merged, self._confirmation()], small)
+
+    def _new_batch(self, part: Sequence[VersionedRecord], project: str = "") -> SyncBatch:
+        unread = replicas.unread_of(self._connection, (each.record.id for each in part))
+        return sync_batch.new_batch(self._replica, part, project=project, unread=unread)
 
     def _confirmation(self) -> SyncBatch:
         applied = sorted(record_versions.versions(self._connection))

@@ -6,6 +6,7 @@ has one encoding everywhere. Records that a scrub has changed have a version bes
 
 import sys
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import msgspec
@@ -48,6 +49,8 @@ class SyncBatch(msgspec.Struct, frozen=True, omit_defaults=True):
     """Whether the replica will send nothing more."""
     project: str = ""
     """The project whose members may read it on a team's server; empty for one person's own."""
+    unread: dict[str, tuple[str, ...]] = {}
+    """Edits, each with earlier ones of the same text that its author had not read."""
 
 
 class DecodedBatch(NamedTuple):
@@ -68,6 +71,7 @@ def new_batch(
     records: Sequence[VersionedRecord] = (),
     confirmed: Sequence[str] = (),
     project: str = "",
+    unread: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
 ) -> SyncBatch:
     packed = batches.encode_batch([each.record for each in records]).payload if records else b""
     versions: dict[str, tuple[str, ...]] = {
@@ -77,7 +81,7 @@ def new_batch(
     }
     return SyncBatch(
         replica.id, replica.machine, clock.now_ms(), packed, versions, tuple(sorted(confirmed)),
-        replica.has_left, project,
+        replica.has_left, project, dict(unread),
     )  # fmt: skip
 
 
@@ -113,8 +117,9 @@ def decode(name: str, data: bytes) -> DecodedBatch:
         batch = _FIELDS.decode(fields)
         found = _record_batch(batch)
         contents = contents_of(name, batch)
-        if not all(word.isalnum() for words in batch.versions.values() for word in words):
-            raise ValueError("a version is not an id")
+        named = (*batch.versions.values(), *batch.unread.values(), tuple(batch.unread))
+        if not all(word.isalnum() for words in named for word in words):
+            raise ValueError("a version or a record is not an id")
     except (*_DAMAGE, msgspec.MsgspecError, zstd.ZstdError) as error:
         raise DeserializationFailed("it is damaged") from error
     versions = {
