@@ -144,6 +144,48 @@ def test_only_the_value_of_an_assignment_is_redacted() -> None:
     check("Server=db;Password=Summer;2024;Db=x", "Server=db;Password=[redacted:password];Db=x")
 
 
+@pytest.mark.parametrize(
+    "name", ["appSecret", "X_API_TOKEN", "bind-cred", "signing_key", "DB_PW_OLD"]
+)
+def test_chosen_secrets_are_found_in_every_form_of_an_assignment(name: str) -> None:
+    rule = "password" if name == "DB_PW_OLD" else "named-secret"
+    for form in (
+        *("{n}={v}", "{n} = '{v}'", "{n}: {v}", "{n} := {v}", "{n} -> {v}", "{n},{v}", "{n}\t{v}"),
+        *("ENV {n} {v}", "- **{n}**: `{v}`", "| {n} | {v} |", "--{n} {v}", "${{{n}:-{v}}}"),
+        *("const {n}: &str = '{v}'", "var {n} string = '{v}'", "static char {n}[] = '{v}'"),
+        *(
+            "set_{n}('{v}')",
+            "put('{n}', '{v}')",
+            "VALUES (1, '{n}', '{v}')",
+            'std::string {n}{{"{v}"}}',
+        ),
+        *('{{"name": "{n}", "value": "{v}"}}', "gh secret set {n} --body {v}"),
+        *("<a key='{n}'>{v}</a>", "<ns:{n} a='b'>{v}</ns:{n}>", "<td>{n}</td><td>{v}</td>"),
+    ):
+        for value in ("Kirsche4417", "bold-comet-981"):
+            before, after = (form.format(n=name, v=v) for v in (value, f"[redacted:{rule}]"))
+            check(before, after)
+
+
+def test_only_values_of_its_kind_belong_to_a_name() -> None:
+    words = "tiger walnut meadow canyon monkey violet velvet marble dragon lantern thunder otter"
+    for name, value in (
+        ("card_pin", "4417"),
+        ("otpSeed", "WKLJXUECLOXQGLZW"),
+        ("wallet_mnemonic", words),
+        ("seed_phrase", words),
+        ("PAYMENT_KEY", "Kirsche4417"),
+    ):
+        check(f'{name} = "{value}"', f'{name} = "[redacted:named-secret]"')
+    for text in (
+        *('token_color = "#a1b2c3"', 'auth_psk = "Auth-PSK"', 'KEY_SPEC_TOKEN = "RSA_2048"'),
+        *('token = "secret_key_123"', 'create_token("GTE0PRE")', 'led_pin = "13"', "spin: 4417"),
+        *('S3_KEY = "fs.s3.retry1"', 'cache_key = "user-123-feed"', '"pass": "要素は有効です1"'),
+        *('x["token"] = next2', "token: Ed448Key | X448Key", 'token_count = "Kirsche4417"'),
+    ):
+        check(text, text)
+
+
 def test_only_the_password_of_a_connection_string_is_redacted() -> None:
     check(
         "postgres://shop:" + "s3cr9t-x@db:5432/shop?sslmode=require",

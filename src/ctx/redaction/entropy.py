@@ -94,6 +94,8 @@ _STAND_INS = frozenset(
 _TEMPLATE = (
     r"\$\{|\$\([\w./ -]+\)|\{\{|\#\{|%\(\w+\)|\{\w*(?:[.:!][^{}]*)?\}|<[^<>]*>"
     r"|\*{3}|\.{3}|…|•{2}|\A%\w*%?\Z|\A\$[A-Za-z_]\w*\Z|\A\[.*\]?\Z|\A[@&]\w+\Z|\A-+\Z|EXAMPLE"
+    # Words of languages without letters of ASCII, also as JSON escapes them; <string> in HTML.
+    r"|[\u2e80-\uffff]{2}|(?:\\u[2-9a-fA-F][\da-fA-F]{3}){2}|\A&(?:lt|#x3C|#60);"
 )
 _PLACEHOLDER_WORDS = (
     r"x{4}|your|example|sample|dummy|placeholder|change.?me|change.?it|insert|replace|todo|fixme|redacted"

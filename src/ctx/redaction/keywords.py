@@ -8,10 +8,11 @@ hundred characters of source code, and is part of five words.
 import re
 from functools import cache
 
+SEEDS = (b"pseed", b"p_seed", b"p-seed", b"p.seed")  # Of `otp` and `totp`.
 _BY_LETTER = {
     b"k": (b"key", b"kennwort", b"token", b"cookie", b"psk"),
-    b"p": (b"pass", b"pw"),
-    b"c": (b"cred", b"secret", b"wachtwoord"),
+    b"p": (b"pass", b"pw", b"pin", b"phrase", *SEEDS),
+    b"c": (b"cred", b"secret", b"wachtwoord", b"mnemonic", b"code"),
     b"h": (b"senha", b"auth"),
     b"b": (b"bearer", b"identified by"),
     b"@": (b"@",),
@@ -21,14 +22,27 @@ KEYWORDS = tuple(word for words in _BY_LETTER.values() for word in words)
 
 # "key" is common, and is a keyword only after one of these.
 KEY_OF = (
-    "access account admin api app application auth client consumer cookie crypto decryption deploy "
-    "encryption hmac ingest integration jwt license master private project secret security server "
-    "recovery service session shared signing ssh storage subscription unlock unseal webhook"
+    "access account activation admin api app application auth backup client consumer cookie crypto "
+    "decryption deploy encryption hmac ingest integration jwt license master network private "
+    "product project secret security server recovery registration service session shared signing "
+    "ssh storage subscription unlock unseal webhook wpa"
 ).split()
-_QUALIFIERS = tuple(word.encode() for word in KEY_OF)
-_QUALIFIED = b"(?:(?<=(?:%b)key)|(?<=(?:%b)[ _.-]key))" % (
-    (b"|".join({word[-2:] for word in _QUALIFIERS}),) * 2
-)
+# The same for other common words.
+QUALIFIERS = {
+    "key": KEY_OF,
+    "code": "recovery backup unlock security access door alarm verification activation".split(),
+    "phrase": "seed recovery secret backup mnemonic wallet".split(),
+}
+_QUALIFIERS = {
+    word.encode(): tuple(before.encode() for before in all_before)
+    for word, all_before in QUALIFIERS.items()
+}
+
+
+def _qualified(word: bytes) -> bytes:
+    ends = b"|".join({before[-2:] for before in _QUALIFIERS[word]})
+    return b"(?:(?<=(?:%b)%b)|(?<=(?:%b)[ _.-]%b))" % (ends, word, ends, word)
+
 
 _Matches = dict[bytes, tuple[bytes, int]]
 """What a search matches: the word, and how many of its characters precede the match."""
@@ -41,13 +55,16 @@ def find_keywords(lower: bytes) -> dict[bytes, list[int]]:
         for m in pattern.finditer(lower):
             word, before = matches[m[0]]
             positions[word].append(m.start() - before)
-    positions[b"key"] = [at for at in positions[b"key"] if _is_qualified(lower, at)]
+    for word, qualifiers in _QUALIFIERS.items():
+        positions[word] = [at for at in positions[word] if _is_qualified(lower, at, qualifiers)]
     return positions
 
 
-def _is_qualified(lower: bytes, key: int) -> bool:
-    end = key - 1 if lower[key - 1 : key] in (b" ", b"_", b".", b"-") else key
-    return lower.endswith(_QUALIFIERS, 0, end)
+def _is_qualified(lower: bytes, at: int, qualifiers: tuple[bytes, ...]) -> bool:
+    if lower[at - 1 : at + 3] in (b"_key", b"-key"):
+        return True
+    end = at - 1 if lower[at - 1 : at] in (b" ", b"_", b".", b"-") else at
+    return lower.endswith(qualifiers, 0, end)
 
 
 @cache
@@ -68,7 +85,11 @@ def _search(letter: bytes, words: tuple[bytes, ...]) -> tuple[re.Pattern[bytes],
             alternatives.append(re.escape(rest))
         if lead:
             alternatives[-1] += b"(?<=%b)" % re.escape(lead + letter + rest)
+        if word in _QUALIFIERS:
+            alternatives[-1] += _qualified(word)
         if word == b"key":
-            alternatives[-1] += _QUALIFIED
+            alternatives[-1] = alternatives[-1][:-1] + b"|(?<=[_-]key))"
+        if word == b"pin":
+            alternatives[-1] += b"(?![a-z])"
         matches[letter + rest] = word, len(lead)
     return re.compile(re.escape(letter) + b"(?:%b)" % b"|".join(alternatives)), matches

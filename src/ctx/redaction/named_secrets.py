@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from ctx.redaction.entropy import is_placeholder, is_random
+from ctx.redaction.entropy import RANDOM, is_placeholder, is_random, wordiness
 from ctx.redaction.http_secrets import authorization
 from ctx.redaction.nearby_secrets import given, nearby
-from ctx.redaction.password_words import can_be_password
+from ctx.redaction.password_words import NAME_OF_A_SECRET, can_be_password, is_chosen
 from ctx.redaction.scan_text import Page, SecretSpan, match, match_end
 from ctx.redaction.secret_names import ANCHORS, Name, name_at
 
@@ -22,13 +22,16 @@ RANK = 1
 _SIGN = r"""(?x)
 [\w.-]{0,40}+                                        # the rest of the name
 (?:
-    \*{0,2}(?P<quote>\\{0,3}["'`])?[\])]?[ \t]*+
-    (?: :[ \t]*[A-Za-z_][\w.\[\],| ]{0,40}[ ]=(?=[ ][bru]?["'`])  # name: type = "…"
-      | (?P<sign> :=|=>|[=!]==?|=|:(?!:)|\|\||\?\?|(?<=[ ])(?:\||or)(?=[ ]) )\*{0,2}
-      | (?P<call> , )
+    (?P<pair> (?: \\{0,3}["']?[,;]?\s{0,24}\\{0,3}["']?[Vv]alue\\{0,3}["']?[ \t]*[:=]
+            | [ ]--?(?:value|body|secret-string)[ =] ) )[ \t]*+
+  | \*{0,2}(?P<quote>\\{0,3}["'`])?(?:\[\d*\]|[\])])?[ \t]*+
+    (?: (?: :[ \t]*[A-Za-z_&][\w.\[\],|& ]{0,40} | [a-z]{3,9} )[ ]=(?=[ ][bru]?["'`])  # name: str =
+      | (?P<sign> :=|=>|->|\?=|\?:|:-|[=!]==?|=|:(?!:)|\|\||\?\?|(?<=[ ])(?:\||or|-|–|—)(?=[ ]) )
+        \*{0,2}
+      | (?P<call> [,({](?=[ \t]*[bfru]{0,2}\\{0,3}["'`]) )
     )[ \t]*+
-  | (?P<tag> > )                                     # <name>…</name>
-  | (?P<pair> \\{0,3}["']?[,;]?\s{0,24}\\{0,3}["']?value\\{0,3}["']?[ \t]*[:=] )[ \t]*+
+  # <name>…</name>, <item key="name">…</item>, <td>name</td><td>…</td>
+  | (?P<tag> (?:["']|[ ][^<>\n]{1,80}|</\w{1,12}>\s{0,20}<\w{1,12}[^<>\n]{0,60})?>(?:<!\[CDATA\[)? )
   | (?P<block> ["'][ \t]*\{[^{}]{0,200}?\sdefault[ \t]*=[ \t]*(?=") )  # Terraform
   | (?:\\{0,3}["'`])?
     (?P<scope> [ \t]+(?:for|of|on|at|von|f\u00fcr|vom|zum|zur)[ ][^\n.:;,=(){}<>]{1,40}? )?
@@ -36,6 +39,7 @@ _SIGN = r"""(?x)
                      | (?:is|ist|lautet|war|was|\u00e8|to)(?:[ ]now)?:? )
       | (?<=\w)(?P<after> : ) )[ \t]+
   | [ \t]+(?=["'`])                                  # the password `…`
+  | (?P<blank> [ \t]+|[,;|] )                        # ENV NAME …
 )
 """
 _OPTION = r"[\w-]{0,40}+[ \t]++(?!-)"
@@ -51,6 +55,9 @@ _BARE = r"""[^\s"'`,;&<>(){}\[\]|\\]{1,256}+"""
 _BARE_PASSWORD = r"""(?>(?:[^\s"'`<>,;&\\]|[,;&](?!\s|\Z|[\w.-]{2,40}=)){1,256})"""
 _REST_OF_LINE = r"(\S{1,256}+)[ \t]*+(?:\#[^\n]*)?(?:\r?\n|\Z)"
 _LINE_LEAD = r"(?:\A|\n)[ \t>+-]*(?:(?:export|set|setx|declare -x|ENV|ARG)[ \t]+)?\Z"
+_DIRECTIVE = (
+    r"(?:(?:\A|\n)[ \t]*(?:ENV|ARG|setenv|SetEnv|set(?: -g?x)?)|(?i:config(?: set)?))[ \t]+\Z"
+)
 _TAIL = r"""[^\s"'`,;&<>(){}\[\]|\\]*+"""
 
 
@@ -85,7 +92,9 @@ def _find_at(page: Page, anchor: bytes, at: int) -> SecretSpan | None:
     span = None
     if sign := match(_SIGN, page.text, end):
         span = _assigned_secret(page, name, sign)
-    return span or _option(page, name, at, end) or nearby(page, anchor, at, end)
+    if span or name.kind == "key":
+        return span
+    return _option(page, name, end) or nearby(page, anchor, at, end)
 
 
 def _assigned_secret(page: Page, name: Name, sign: re.Match[str]) -> SecretSpan | None:
@@ -95,7 +104,7 @@ def _assigned_secret(page: Page, name: Name, sign: re.Match[str]) -> SecretSpan 
     if value is None:
         return None
     text = page.text[value.start : value.end]
-    if sign["call"] and not (sign["quote"] and (is_random(text) or _is_argument(page, name))):
+    if sign["call"] and not _is_argument(page, name, sign, value):
         return None
     if name.text.lower() == "pass" and not (sign["sign"] or sign["tag"] or sign["pair"]):
         return None  # "… to pass to …", "Pass `--verbose` …"
@@ -116,6 +125,10 @@ def _span(page: Page, name: Name, value: _Value) -> SecretSpan:
 
 def _value(page: Page, name: Name, sign: re.Match[str]) -> _Value | None:
     text, start = page.text, sign.end()
+    if sign["tag"]:
+        end = text.find("</", start, start + 4096)
+        end -= 3 * text.endswith("]]>", start, max(end, start))
+        return _Value(start, end, "quoted") if end > start else None
     if m := match(_QUOTE, text, start):
         quote = m[1]
         body = _QUOTED_ESCAPED if len(quote) > 1 else _QUOTED[quote]
@@ -123,7 +136,13 @@ def _value(page: Page, name: Name, sign: re.Match[str]) -> _Value | None:
     if sign["call"]:
         return None
     lead = text[max(0, name.start - 24) : name.start]
-    if sign["sign"] in ("=", ":") and re.search(_LINE_LEAD, lead):
+    if sign["blank"]:
+        m = match(r"([^\s:]{4,256}?);?[ \t]*+(?:\#[^\n]*)?(?:\r?\n|\Z)", text, start)
+        if not m or not (re.search(_DIRECTIVE, lead) or is_chosen(m[1])):
+            return None
+        is_line = re.search(_DIRECTIVE, lead) or re.search(_LINE_LEAD, lead)
+        return _Value(*m.span(1), "line") if is_line else None
+    if sign["sign"] in ("=", ":", ":=", "?=") and re.search(_LINE_LEAD, lead):
         m = match(_REST_OF_LINE, text, start)
         glued = sign["sign"] == "=" and text[start - 1] == "="
         # `name = value` may be a line of a program, and value another name.
@@ -134,12 +153,11 @@ def _value(page: Page, name: Name, sign: re.Match[str]) -> _Value | None:
         )
         if m and m[1][-1] not in ",;({[)" and is_value:
             return _Value(*m.span(1), "line")
-    if sign["tag"]:
-        end = text.find("</", start, start + 4096)
-        return _Value(start, end, "quoted") if end > start else None
+    if sign["sign"] == ":-":
+        return _Value(start, text.find("}", start, start + 256), "quoted")
     said = sign["verb"] or sign["after"]
     glued = text[start - 1] == "=" or _is_setting(page, name, sign)
-    is_value = glued or said or sign["pair"] or sign["sign"] in (":", "|")
+    is_value = glued or said or sign["pair"] or sign["sign"] in (":", "|", "->", "-", "–", "—")
     before = page.raw[max(0, name.start - 1) : name.start]
     if name.kind == "password" and is_value and before not in (b"(", b",", b"."):
         end = match_end(_BARE_PASSWORD, page.text, start)
@@ -159,7 +177,7 @@ def _value(page: Page, name: Name, sign: re.Match[str]) -> _Value | None:
 
 def _is_setting(page: Page, name: Name, sign: re.Match[str]) -> bool:
     """Whether `name = value` is a line of a settings file or a comment, not of a program."""
-    if sign["sign"] != "=" or name.kind != "password":
+    if sign["sign"] != "=":
         return False
     text = page.text
     value = match(r"(\S{4,128}+)[ \t]*+(?:\r?\n|\Z)", text, sign.end())
@@ -187,24 +205,52 @@ _SETTING = r"(?i)\b(?:set|chang|reset|updat|rotat)"
 def _is_alone(page: Page, name: Name, start: int, end: int) -> bool:
     """Whether a value ends its sentence or field, outside of a call of a program."""
     text = page.text
+    if re.search(r"\|[ ]*\Z", text[max(0, start - 4) : start]):  # In a table.
+        return match(r"[ ]*(?:\||\r?\n|\Z)", text, end) is not None
     before = text[max(0, name.start - 200) : name.start].rpartition("\n")[2]
     if re.search(r"[({\[]|\A[ \t]*(?:#|//|\*)?[ \t]*@|:(?:param|type)", before):
         return False
-    field, sentence = r"\Z|[\s&;\"'`]", r"[.,!?;]?(?:\Z|[ \t]*\r?\n)"
+    field = r"\Z|[\s&;\"'`]|,[\w.-]{1,40}="
+    sentence = r"[.,!?;]?(?:\Z|[\"'`]|[ \t]*\r?\n)"
     return match(field if text[start - 1] == "=" else sentence, text, end) is not None
 
 
+def _repeats(name: str, value: str) -> bool:
+    """Whether the parts of a value are parts of its name: `PSK_WITH_AES = "psk-aes"`."""
+    parts = re.findall(r"[a-z]+|\d+", value)
+    return all(len(part) > 1 and part in name for part in parts)
+
+
 def _is_code(value: str) -> bool:
-    return value.isidentifier() and sum(c.isdigit() for c in value) < 4
+    return value.isidentifier() and sum(c.isdigit() for c in value) < 4 and not is_random(value)
 
 
 def _is_secret(value: str, name: Name, form: ValueForm) -> bool:
-    if len(value) < 6:
+    if len(value) < (4 if name.kind == "pin" else 6):
         return False
     value = value[:_JUDGED]
-    looks_random = is_random(value)
-    if not looks_random and (name.kind == "secret" or form == "loose"):
+    if name.kind == "pin":
+        return form in _CLEAR and re.fullmatch(r"\d{4,8}", value) is not None
+    if re.fullmatch(r"#\w+|[A-Z]+(?:_[A-Z0-9]+)+", value) or value.startswith("arn:"):
+        return False  # A colour, a constant, the name of a resource.
+    if _repeats(re.sub(r"[\W_]", "", name.text).lower(), value.lower()):
         return False
+    if name.kind == "phrase":
+        return len(re.findall(r"[a-z]{3,8}(?=[ -]|\Z)", value)) >= 12
+    looks_random = is_random(value)
+    if name.kind == "key" and re.search("[./]", value):
+        return False
+    if name.kind == "key" and not (looks_random and len(value) >= 16):
+        return name.text.isupper() and form in _CLEAR and len(value) >= 8 and is_chosen(value)
+    if not looks_random and form == "loose":
+        return False
+    if not looks_random and name.kind == "secret":
+        if form in _CLEAR and re.fullmatch("[A-Z2-7]{16,64}", value):  # Base32
+            return wordiness(value) <= RANDOM
+        if len(value) < 8 or not (form in _CLEAR and is_chosen(value)):
+            return False
+        if re.search(NAME_OF_A_SECRET, value):
+            return False
     if is_placeholder(value) or re.search(_NO_SECRET, value):
         return False
     if looks_random:
@@ -213,15 +259,16 @@ def _is_secret(value: str, name: Name, form: ValueForm) -> bool:
         return False
     # A password that a person chose, then: digits or odd signs among letters.
     if value.isdigit():
-        return form in ("quoted", "line", "word")
+        return form in _CLEAR
     if re.fullmatch(_WORDS, value):
         is_attribute = form != "quoted" and "." in value[:-1]
-        return form in ("quoted", "line", "word") and not is_attribute and can_be_password(value)
+        return form in _CLEAR and not is_attribute and can_be_password(value)
     if m := re.fullmatch(r"\W*(\w?[A-Za-z]+)\W*\w?", value):  # A word with a sign at its end.
-        return form in ("quoted", "line", "word") and can_be_password(m[1])
+        return form in _CLEAR and can_be_password(m[1])
     return any(c.isalpha() for c in value)
 
 
+_CLEAR = ("quoted", "line", "word")
 _JUDGED = 128  # Characters of a value that are examined.
 # Several words, named hashes, URLs (their passwords have a rule of their own).
 _NO_SECRET = r"\s|\A\$\(|\A(?:sha\d+|md5|blake\w*)[-:$]|://"
@@ -230,24 +277,35 @@ _PATH = r"\A(?:\.{0,2}/|~/|[A-Za-z]:\\)"
 _WORDS = r"[A-Za-z]+(?:[ _./:@-]+[A-Za-z]+)*[.:]?"
 
 
-def _is_argument(page: Page, name: Name) -> bool:
-    """Whether this is the first argument of a call, `setenv("PASSWORD", …)`, and not a list
-    item."""
+def _is_argument(page: Page, name: Name, sign: re.Match[str], value: _Value) -> bool:
+    """Whether this is the first argument of a call, `setenv("PASSWORD", …)`, or of `password(…)`,
+    or the last one of a pair, and not a list item."""
+    text = page.text[value.start : value.end]
+    if not sign["quote"]:
+        return sign["call"] != "," and is_chosen(text) and not re.match(_VERB, name.text)
     lead = page.text[max(0, name.start - 6) : name.start]
-    return re.search(r"\w\(\\{0,3}[\"'`]\Z", lead) is not None
+    if re.search(r"\w\(\\{0,3}[\"'`]\Z", lead):
+        return True
+    is_last = match(r"\\{0,3}[\"'`][ ]?\)", page.text, value.end) is not None
+    return is_random(text) or (is_last and (is_chosen(text) or name.kind in ("phrase", "pin")))
 
 
-def _option(page: Page, name: Name, at: int, end: int) -> SecretSpan | None:
+# Not `set_password("…")`.
+_VERB = r"(?i)\W*(?:add|check|create|find|get|has|is|make|new|next|on|parse|read|test|to|verify)_?"
+
+
+def _option(page: Page, name: Name, end: int) -> SecretSpan | None:
     """The value in `--password value`."""
-    dashes = page.raw.rfind(b" --", max(0, at - 24), at)
-    if dashes < 0 or page.raw.find(b" ", dashes + 1, at) >= 0 or name.kind == "header":
+    if not name.text.startswith("-") or name.kind == "header":
+        return None
+    if page.raw[name.start - 1 : name.start].strip(b" \t\n\"'"):
         return None
     if (m := match(_OPTION, page.text, end)) is None:
         return None
     start, body = m.end(), _BARE
     if quote := match(_QUOTE, page.text, start):
         start, body = quote.end(), _QUOTED_ESCAPED
-    value = _Value(start, match_end(body, page.text, start), "inline")
+    value = _Value(start, match_end(body, page.text, start), "word")
     if not _is_secret(page.text[start : value.end], name, value.form):
         return None
     return _span(page, name, value)

@@ -7,7 +7,7 @@ a sign of its own, and a value that a person could have chosen: letters with dig
 import re
 from collections.abc import Generator, Iterator
 
-from ctx.redaction.entropy import is_placeholder
+from ctx.redaction.password_words import is_chosen
 from ctx.redaction.scan_text import Page, SecretSpan, compiled, match
 
 RANK = 1
@@ -45,10 +45,6 @@ _ARGUMENTS = (
 _BEFORE, _AFTER = 100, 200
 _COLUMN = r"(?i)\W*(?:\w+[ _-]){0,2}(?:password|passwort|kennwort|passwd|pwd|pw)\W*"
 _HEADING = r"[ \t\"']*[A-Za-z][\w -]{0,30}[ \t\r\"']*"
-# Parts of code, paths, addresses, names of files, something cut short, words.
-_NO_PASSWORD = (
-    r"""[\s()\[\]{}=\\"'<>;]|\A[$%@.-]|/.*/|://|\A[\w-]+\.\w+\Z|\.{3}|\A\W*[A-Za-z]+\W*\Z"""
-)
 
 
 def find(page: Page) -> Iterator[SecretSpan]:
@@ -93,7 +89,7 @@ def _search(page: Page, pattern: str, at: int) -> Iterator[SecretSpan]:
 def _chosen(m: re.Match[str] | None) -> Iterator[SecretSpan]:
     if m is not None:
         for name, value in m.groupdict().items():
-            if _is_chosen(value):
+            if is_chosen(value):
                 yield SecretSpan(*m.span(name), "password", RANK)
 
 
@@ -120,18 +116,7 @@ def _find_column(page: Page, at: int) -> Generator[SecretSpan, None, int]:
         if len(cells) != len(names):
             break
         value = cells[column].strip(" \t\r\"'")
-        if _is_chosen(value):
+        if is_chosen(value):
             begin = text.index(value, start + sum(map(len, cells[:column])) + column)
             yield SecretSpan(begin, begin + len(value), "password", RANK)
     return start
-
-
-def _is_chosen(value: str) -> bool:
-    """Whether a person may have chosen this: letters, and digits or odd signs among them."""
-    return (
-        len(value) >= 6
-        and re.search("[A-Za-z]", value) is not None
-        and re.search("[0-9!@#$%^&*+?~]", value) is not None
-        and re.search(_NO_PASSWORD, value) is None
-        and not is_placeholder(value)
-    )

@@ -11,8 +11,8 @@ from ctx.redaction.entropy import is_placeholder
 _SHORTEST = 6
 
 _TYPES = (
-    "bytes bytestring callable char charfield element integer nullable number object optional "
-    "password secretstr sensitive string strings unicode varchar widget"
+    "bytes bytestring callable char charfield element incomplete integer nullable number object "
+    "optional password secretstr sensitive string strings unicode varchar widget"
 )
 _STATES = (
     "absent accepted active again allowed already always anything available blank bad both cached "
@@ -51,18 +51,34 @@ _ABOUT_PASSWORDS = frozenset(" ".join((_TYPES, _STATES, _TALK, _CODE, _OTHER_LAN
 # Endings of adjectives and participles: "encrypted", "readable", "case-sensitive".
 _ADJECTIVE = r"(?:ed|able|ible|tive|sive|ally|ory)\Z"
 _CONSTANT = r"_?[A-Z]+(?:_[A-Z]+)+"
-_NAME_OF_A_SECRET = (
-    r"(?i)passw|passphrase|passcode|\A(?:my|the|your)?[_-]?secret\Z|token|apikey|credential"
-)
+NAME_OF_A_SECRET = r"(?i)passw|passphrase|passcode|secret[_-]?key|\A(?:my|the|your)?[_-]?secret\Z|token|apikey|credential"
 
 
 def can_be_password(word: str) -> bool:
     lowered = word.lower().rstrip(".:!?")
     return (
         len(lowered) >= _SHORTEST
-        and lowered not in _ABOUT_PASSWORDS
+        and _ABOUT_PASSWORDS.isdisjoint((lowered, lowered.rpartition("_")[2]))
         and not re.search(_ADJECTIVE, lowered)
         and not re.fullmatch(_CONSTANT, word)
-        and not re.search(_NAME_OF_A_SECRET, word)
+        and not re.search(NAME_OF_A_SECRET, word)
         and not is_placeholder(word)
     )
+
+
+def is_chosen(value: str) -> bool:
+    """Whether a person may have chosen this: letters, and digits or odd signs among them."""
+    return (
+        len(value) >= 6
+        and re.search("[A-Za-z]", value) is not None
+        and re.search("[0-9!@#$%^&*+?~]", value) is not None
+        and re.search(_NO_PASSWORD, value) is None
+        and not is_placeholder(value)
+    )
+
+
+# Parts of code, paths, addresses, names of files, something cut short, words, versions.
+_NO_PASSWORD = (
+    r"""[\s()\[\]{}=\\"'<>;]|\A[$%@.-]|/.*/|://|\A[\w-]+\.\w+\Z|\.{3}|\A\W*[A-Za-z]+\W*\Z"""
+    r"|\bv?\d+\.\d+\.\d"
+)

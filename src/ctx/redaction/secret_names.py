@@ -4,11 +4,14 @@ import re
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from ctx.redaction.keywords import KEY_OF
+from ctx.redaction.keywords import QUALIFIERS, SEEDS
 from ctx.redaction.scan_text import Page, match_end
 
 # Searched for everywhere, so there are few. "pass" covers password, passwd, passphrase.
-ANCHORS = (b"secret", b"token", b"pass", b"pw", b"psk", b"cred", b"auth", b"key")
+ANCHORS = (
+    *(b"secret", b"token", b"pass", b"pw", b"psk", b"cred", b"auth", b"key"),
+    *(b"pin", b"mnemonic", b"phrase", b"code", *SEEDS),
+)
 
 # A word of a name that makes it the name of a secret: by its end, as names are
 # glued together (`pgpassword`, `authtoken`), or as a whole.
@@ -25,21 +28,26 @@ _ABOUT = frozenset(
     "cursor".split()
 )
 _ABOUT_LAST = frozenset(
-    "algorithm arn at attempts attr author backend callback charset class cls code column count "
-    "created ctx date dir doc docs duration enabled endpoint env error expired expires expiry "
-    "expiration field file filename flow fn format func function grant group handler header help "
-    "hint host id identifier ids idx index info interval issuer kind label length len lifetime "
-    "limit line list location manager max message method min mode model module msg name names "
-    "namespace ns "
-    "offset owner page param parameter path pattern placeholder policy pos position prefix prompt "
-    "property provider re ref regex region regexp reset role rule scheme scope scopes separator "
-    "seq server service set size source span start state status stdin stream style suffix table "
-    "target text time timeout title ttl type types uid uri url urls usage used user username "
-    "validator var vars verifier version".split()
+    "algorithm arn at attempts attr author backend callback char chars charset check class cls "
+    "code column count created ctx date dir doc docs duration enabled endpoint env error expired "
+    "expires expiry expiration field file filename flow fn format func function grant group "
+    "handler header help hint host id identifier ids idx index info interval issuer kind label "
+    "length len lifetime limit line list location manager max message method mgr min mode model "
+    "module msg name names namespace ns offset owner page param parameter path pattern "
+    "placeholder policy pos position prefix prompt property provider re realm ref regex region "
+    "regexp reset role rule scheme scope scopes separator seq server service set size source span "
+    "spec start state status stdin stream style suffix table target text time timeout title ttl "
+    "type types uid uri url urls usage used user username validator var vars verifier "
+    "version".split()
 )
 
+# Which of several secrets: `DB_PASS_PROD`, `token_old`.
+_WHICH = frozenset(
+    "old new prod production dev staging stage test live local main primary secondary current "
+    "previous temp tmp default initial".split()
+)
 
-NameKind = Literal["password", "secret", "header"]
+NameKind = Literal["password", "secret", "header", "pin", "phrase", "key"]
 
 
 class Name(NamedTuple):
@@ -60,9 +68,13 @@ def name_at(page: Page, at: int, end: int) -> Name | None:
 @lru_cache(maxsize=4096)
 def _kind(text: str) -> NameKind | None:
     words = [w.lower() for w in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", text)]
-    if words[0] == "key":  # "api key", with a blank: the anchor was qualified.
-        words.insert(0, "api")
-    if words[-1] in _ABOUT_LAST or not _ABOUT.isdisjoint(words) or text == "PWD":
+    while len(words) > 1 and (words[-1] in _WHICH or words[-1].isdigit()):
+        words.pop()
+    if (
+        words[0] in QUALIFIERS and text[0].isalpha()
+    ):  # "api key", with a blank: the anchor was qualified.
+        words.insert(0, QUALIFIERS[words[0]][0])
+    if words[-1] in _ABOUT_LAST or not _ABOUT.isdisjoint(words):
         return None
     if words[-1] == "authorization":
         return "header"
@@ -75,9 +87,19 @@ def _kind(text: str) -> NameKind | None:
     for before, word in zip(["", *singular], singular, strict=False):
         if word.endswith(_SECRET_ENDS) or word in _SECRET_WORDS:
             return "secret"
-        if word == "key" and before in KEY_OF:
+        if before in QUALIFIERS.get(word, ()):
+            return "phrase" if word == "phrase" else "secret"
+        if word in ("seed", "secret") and before in ("otp", "totp"):
             return "secret"
-    return None
+        if word in ("pin", "mnemonic", "seedphrase"):
+            return "pin" if word == "pin" else "phrase"
+    return "key" if words[-1] == "key" and _NO_SECRET_KEY.isdisjoint(words) else None
+
+
+_NO_SECRET_KEY = frozenset(
+    "annotation by cache dict foreign group hash hot index item label lookup map natural object "
+    "parent partition primary public range registry row sort state unique".split()
+)
 
 
 _NAME_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-."
