@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ctx.hosts.host_registry import Hosts
     from ctx.memory.changes import Change
     from ctx.memory.idempotency_keys import Claim
-    from ctx.project.project_memory import ProjectMemory
+    from ctx.project.project_memory import Progress, ProjectMemory
     from ctx.project.project_repository import ProjectRepository
     from ctx.project.transaction import Transactions
     from ctx.project.trust_check import Verdict
@@ -46,6 +46,7 @@ class Environment(NamedTuple):
     """The hosts that the entry point knows; without any, nothing of an agent can be taken in."""
     in_agents_shell: bool = False
     """Whether an agent runs the command."""
+    progress: "Progress | None" = None
 
     @property
     def graph_file(self) -> str:
@@ -381,6 +382,7 @@ def _project_memory(environment: Environment, project: Project) -> "ProjectMemor
         given(environment.user_store.home, project),
         # An index of what is not trusted must not lie where a hook finds it.
         keeps_index=not environment.untrusted,
+        progress=environment.progress,
     )
 
 

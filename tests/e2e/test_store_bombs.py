@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from ctx import clock
+from ctx.objects import read_limits
 from tests import effort
 from tests.conftest import Ctx
 from tests.e2e import store_bombs
@@ -67,6 +68,16 @@ def test_every_command_ends_in_limited_time_and_memory(untrusted: Path, number: 
     assert ("error E033" in shown) == is_too_large, shown
     is_counted = BOMBS[number][0] is store_bombs.empty_heads
     assert not is_too_large or ("git log" if is_counted else "`ctx trust`") in shown
+
+
+def test_a_trusted_store_of_any_size_is_checked(
+    repo: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert ctx("init").code == 0
+    store_bombs.long_history(repo, 20)
+    monkeypatch.setattr(read_limits, "MOST_OBJECTS", 5)
+    monkeypatch.setattr(read_limits, "MOST_BYTES", 1000)
+    assert ctx("debug", "verify").code == 0
 
 
 def test_a_large_store_can_be_trusted(untrusted: Path, ctx: Ctx) -> None:

@@ -4,6 +4,7 @@ import os
 import shutil
 import sqlite3
 import tempfile
+import tracemalloc
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctx import disk
+from ctx import clock, disk
 from ctx.ids import ObjectId, SessionId, derived_ulid
 from ctx.memory import records
 from ctx.memory.materialise import materialise_all
@@ -24,11 +25,12 @@ from ctx.objects.loose_objects import LooseStore
 from ctx.objects.object_store import Object, typed
 from ctx.objects.object_types import Commit, StepKind, WorkCommit
 from ctx.objects.trees import EMPTY
-from ctx.project import batches, project_index, project_index_state
+from ctx.project import batches, index_sync, project_index, project_index_state
 from ctx.project.project_index import IndexedDocument
 from ctx.project.project_index_state import Fingerprint
 from ctx.sqlite.connection import transaction
 from tests import effort
+from tests.e2e.growing_project import open_project_memory
 from tests.memory.graphs import TABLES, graph
 from tests.memory.test_replay import RECORD_FIELDS, STAMP, generated_record
 from tests.project.repositories import repository_at
@@ -387,3 +389,41 @@ def _indexes(connection: Connection) -> set[tuple[str, str]]:
         "SELECT name, sql FROM sqlite_master WHERE type IN ('index', 'trigger') AND sql IS NOT NULL"
     )
     return set(connection.execute(sql))
+
+
+def test_a_large_index_is_built_in_little_memory_and_shows_progress(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_project_memory(tmp_path) as memory:
+        (tmp_path / ".ctx" / "heads").mkdir(parents=True)
+        tip: ObjectId | None = None
+        for number in range(30):
+            body = {"type": "fact", "content": "It.", "metadata": {"text": "x" * 500_000}}
+            node_id = derived_ulid(1, f"{number}")
+            added = generated_record(number, number + 1, "node.put", node_id, "", None, body)
+            batch = batches.encode_batch([added])
+            message = "y" * 200_000
+            made = (tip,) if tip else ()
+            commit = typed(Commit(made, 1, message, EMPTY.id, record_batches=(batch.id,)))
+            tip = commit.id
+            memory.repository.objects.write([batch, commit])
+        assert tip
+        (tmp_path / ".ctx" / "heads" / tip).touch()
+        monkeypatch.setattr(index_sync, "_KEPT_BYTES", 1_000_000)
+        ticks: list[tuple[int, ...]] = []
+        doing = []
+
+        @contextmanager
+        def progress(text: str) -> Iterator[clock.Tick]:
+            doing.append(text)
+            yield lambda *done: ticks.append(done)
+
+        memory._progress = progress
+        tracemalloc.start()
+        connection = memory.graph.connection
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert connection.execute("SELECT count(*) FROM nodes").fetchone() == (30,)
+        assert peak < 12_000_000
+        assert doing == ["Reading the project's memory"]
+        assert (29, 30) in ticks

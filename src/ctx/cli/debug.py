@@ -155,9 +155,11 @@ def _cat(text: str, settings: Settings, output: Output) -> None:
 
 
 def _verify(settings: Settings, output: Output) -> int:
-    """An untrusted store can be checked before it is trusted; its content is not shown."""
+    """An untrusted store can be checked before it is trusted; its content is not shown, and its
+    size is limited."""
     is_shown = opening.trusted_project(settings, output) is not None
-    workspace = opening.open_to_verify(settings, output)
+    is_trusted = is_shown and not settings.untrusted
+    workspace = (opening.open_workspace if is_trusted else opening.open_to_verify)(settings, output)
     with output.progress("Checking objects") as tick:
         report = verified(workspace.repository, tick)
     if not is_shown:

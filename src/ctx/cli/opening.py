@@ -354,4 +354,5 @@ def _environment(settings: Settings, output: Output) -> Environment:
         settings.untrusted,
         load_hosts,
         settings.is_in_agents_shell,
+        output.progress,
     )

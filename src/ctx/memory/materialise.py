@@ -10,7 +10,6 @@ a thousand nodes, and the next save must not cost more than the first.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import islice
 from sqlite3 import Connection
 
 from ctx import clock, terms, tokens
@@ -19,7 +18,8 @@ from ctx.memory.records import Record
 from ctx.memory.replay import EdgeState, NodeState, ViewState
 from ctx.memory.written_records import NewSubjects, WrittenRecords, parts
 
-_PART = 500
+_PART_BYTES = 1024 * 1024
+_ROW_BYTES = 100
 _NODE_COLUMNS = (
     "(id, type, content, summary, token_estimate, created_at, updated_at, metadata, terms)"
 )
@@ -95,11 +95,18 @@ def fill_tables(
     tick: clock.Tick = clock.no_tick,
 ) -> None:
     """Fill empty tables from records that are grouped by subject, also from another database."""
-    done = 0
-    while part := list(islice(grouped, _PART)):
-        _fill(connection, part)
-        done += sum(len(about) for _, about in part)
-        tick(done, total)
+    rows: dict[str, list[tuple[object, ...]]] = {}
+    done = size = 0
+    for subject, about in grouped:
+        done += len(about)
+        for table, row in _rows_about(connection, subject, about):
+            rows.setdefault(table, []).append(row)
+            size += _ROW_BYTES + sum(len(value) for value in row if isinstance(value, str))
+        if size > _PART_BYTES:
+            _insert_rows(connection, rows)
+            rows, size = {}, 0
+            tick(done, total)
+    _insert_rows(connection, rows)
     # Edges are inserted before it is known whether their targets exist.
     connection.execute("DELETE FROM edges WHERE to_id NOT IN (SELECT id FROM nodes)")
     update_all_superseded(connection)
@@ -116,31 +123,35 @@ def _by_subject(
         yield subject, by_subject[subject]
 
 
-def _fill(connection: Connection, part: list[tuple[str, list[Record]]]) -> None:
-    """Insert the rows of subjects that are not in the tables yet."""
-    nodes: list[tuple[object, ...]] = []
-    tags: list[tuple[str, str, str]] = []
-    edges: dict[str, list[tuple[str, ...]]] = {"edges": [], "outside": []}
-    for subject, subject_records in part:
-        about: dict[str, list[Record]] = {}
-        for record in subject_records:
-            about.setdefault(record.kind.partition(".")[0], []).append(record)
-        state = replay.node(about["node"]) if "node" in about else None
-        if state is not None and state.alive:
-            nodes.append(_node_row(subject, state))
-            node_tags = replay.tags(about.get("tag", ()))
-            tags += [(subject, tag, created_at) for tag, created_at in node_tags.items()]
-            for (_, key), edge in replay.edges(about.get("edge", ())).items():
-                edge_type, _, to_id = key.partition(" ")
-                edges[_table(edge)].append(_edge_row(subject, to_id, edge_type, edge))
-        if view := replay.view(about.get("view", ())):
-            _put_view(connection, subject, view)
-        if "task" in about and replay.current_task(about["task"]):
-            _write_current_task(connection, subject)
-    _insert_nodes(connection, nodes)
-    connection.executemany("INSERT INTO tags (node_id, tag, created_at) VALUES (?, ?, ?)", tags)
-    for table, rows in edges.items():
-        connection.executemany(f"INSERT INTO {table} {_EDGE_COLUMNS}", rows)
+def _rows_about(
+    connection: Connection, subject: str, subject_records: Sequence[Record]
+) -> Iterator[tuple[str, tuple[object, ...]]]:
+    """The rows of a subject that is not in the tables yet, each with its table."""
+    about: dict[str, list[Record]] = {}
+    for record in subject_records:
+        about.setdefault(record.kind.partition(".")[0], []).append(record)
+    state = replay.node(about["node"]) if "node" in about else None
+    if state is not None and state.alive:
+        yield "nodes", _node_row(subject, state)
+        for tag, created_at in replay.tags(about.get("tag", ())).items():
+            yield "tags", (subject, tag, created_at)
+        for (_, key), edge in replay.edges(about.get("edge", ())).items():
+            edge_type, _, to_id = key.partition(" ")
+            yield _table(edge), _edge_row(subject, to_id, edge_type, edge)
+    if view := replay.view(about.get("view", ())):
+        _put_view(connection, subject, view)
+    if "task" in about and replay.current_task(about["task"]):
+        _write_current_task(connection, subject)
+
+
+def _insert_rows(connection: Connection, rows: Mapping[str, Sequence[tuple[object, ...]]]) -> None:
+    """Insert rows into tables that do not have them yet."""
+    _insert_nodes(connection, rows.get("nodes", ()))
+    connection.executemany(
+        "INSERT INTO tags (node_id, tag, created_at) VALUES (?, ?, ?)", rows.get("tags", ())
+    )
+    for table in ("edges", "outside"):
+        connection.executemany(f"INSERT INTO {table} {_EDGE_COLUMNS}", rows.get(table, ()))
 
 
 def _materialise_keys(

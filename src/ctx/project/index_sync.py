@@ -16,9 +16,9 @@ from ctx.memory import materialise as making
 from ctx.memory import records
 from ctx.memory.materialise import materialise_all
 from ctx.memory.records import Record
-from ctx.objects import commits
+from ctx.objects import codec, commits
 from ctx.objects.object_store import DAMAGE, decode
-from ctx.objects.object_types import RecordBatch
+from ctx.objects.object_types import Commit, RecordBatch
 from ctx.project import project_index_state
 from ctx.project.commit_history import CommitHistory, parents_of
 from ctx.project.project_index_state import ProjectState
@@ -28,7 +28,10 @@ if TYPE_CHECKING:
     from ctx.project.project_repository import ProjectRepository
 
 
+# What is kept in memory until it is written; a store may be larger than the memory.
 _WRITTEN_AT_ONCE = 10_000
+_KEPT_RECORDS = 100_000
+_KEPT_BYTES = 16 * 1024 * 1024
 
 
 class BatchOwner(NamedTuple):
@@ -89,19 +92,33 @@ class IndexSync:
 
     def _follow_history(self) -> None:
         """Update the table `commits` to the commits that the heads reach."""
-        known = parents_of(self._connection)
-        walked = CommitHistory(self._repository, known)
-        reached = walked.walk(self._now.heads)
-        for gone in known.keys() - reached:
-            self._delete_commit(gone)
-        came = sorted(reached - known.keys())
+        gone = parents_of(self._connection)
+        walked = CommitHistory(self._repository, dict(gone), self._tick)
+        amended = commits.AmendedCommits(self._repository.objects)
+        came: dict[ObjectId, Commit] = {}
+        size = 0
+        for commit_id, commit in walked.walk(self._now.heads):
+            gone.pop(commit_id, None)
+            if commit:
+                came[commit_id] = commit
+                size += len(codec.encode(commit))
+                if size > _KEPT_BYTES or len(came) == _WRITTEN_AT_ONCE:
+                    self._insert_commits(came, amended)
+                    came, size = {}, 0
+        self._insert_commits(came, amended)
+        for old in gone:
+            self._delete_commit(old)
+        self._missing.update(walked.missing)
+        self._damaged.update(walked.damaged)
+
+    def _insert_commits(
+        self, came: Mapping[ObjectId, Commit], amended: commits.AmendedCommits
+    ) -> None:
         given = self._repository.given.objects(came)
         own = self._repository.own() if came else set()
-        amended = commits.AmendedCommits(self._repository.objects)
         new = [
             (commit_id, commit if commit_id in given else without_text(commit))
-            for commit_id in came
-            for commit in (walked.commits[commit_id],)
+            for commit_id, commit in sorted(came.items())
         ]
         self._connection.executemany(
             "INSERT INTO commits VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -114,8 +131,8 @@ class IndexSync:
                     commit.author,
                     commit.session_id,
                     commit.message,
-                    " ".join(walked.commits[commit_id].record_batches),
-                    int(self._repository.is_as_made_here(ObjectId(commit_id), commit, own)),
+                    " ".join(came[commit_id].record_batches),
+                    int(self._repository.is_as_made_here(commit_id, commit, own)),
                 )
                 for commit_id, commit in new
             ),
@@ -132,8 +149,6 @@ class IndexSync:
                 for ref in commit.narrative_refs
             ),
         )
-        self._missing.update(walked.missing)
-        self._damaged.update(walked.damaged)
 
     def _committed_batches(self) -> dict[str, BatchOwner]:
         """The given batches of history. A batch that several commits name belongs to the oldest."""
@@ -220,7 +235,7 @@ class IndexSync:
         said_before = self._connection.execute("SELECT 1 FROM records WHERE stamp > 0 LIMIT 1")
         is_new = said_before.fetchone() is None
         came: list[Record] = []
-        is_torn = False
+        size, is_large, is_torn = 0, False, False
         writer = BatchWriter(self._connection) if is_new else None
         # Sorted, so that the result does not depend on the order of discovery.
         for done, batch_id in enumerate(sorted(wanted)):
@@ -228,6 +243,11 @@ class IndexSync:
             if batch_id not in known:
                 batch, unread = self._read_batch(batch_id)
                 owner = wanted[batch_id]
+                size += sum(len(body) for _, body in batch)
+                if size > _KEPT_BYTES or len(came) > _KEPT_RECORDS:
+                    if not is_new:
+                        materialise(self._connection, came)
+                    came, size, is_large = [], 0, is_new
                 if writer and batch and writer.add(batch_id, owner, batch, " ".join(unread)):
                     came += [record for record, _ in batch]
                     continue
@@ -250,13 +270,15 @@ class IndexSync:
         if is_torn and not is_new:
             return True
         note(self._connection, "torn", "yes" if is_torn else "")
-        went = remove_batches(
-            self._connection, [batch_id for batch_id in known if batch_id not in wanted]
-        )
-        if is_new and not went:
-            materialise_all(self._connection, self._tick, came)
-        else:
-            materialise(self._connection, [*came, *went])
+        if is_new:
+            materialise_all(self._connection, self._tick, () if is_large else came)
+        for batch_id in known.keys() - wanted.keys():
+            came += remove_batches(self._connection, [batch_id])
+            if len(came) > _KEPT_RECORDS:
+                materialise(self._connection, came)
+                came = []
+        if not is_new:
+            materialise(self._connection, came)
         return False
 
     def _read_batch(self, batch_id: str) -> tuple[list[tuple[Record, str]], tuple[str, ...]]:
@@ -294,25 +316,26 @@ class BatchWriter:
         self._ids: set[str] = set()
         self._batches: list[tuple[object, ...]] = []
         self._records: list[tuple[object, ...]] = []
+        self._size = 0
         self._number = 0
 
     def add(
         self, batch_id: str, by: BatchOwner, said: Sequence[tuple[Record, str]], unread: str
     ) -> bool:
-        """Add a batch; False if another batch has one of its records. Then all others are in the
-        tables, and this one has to be compared with them."""
+        """Add a batch; False if another batch may have one of its records. Then all others are in
+        the tables, and this one has to be compared with them."""
         new = {record.id for record, _ in said}
-        is_repeated = not self._ids.isdisjoint(new)
-        self._ids |= new
-        if is_repeated:
+        if len(self._ids) > _KEPT_RECORDS or not self._ids.isdisjoint(new):
             self.flush()
             return False
+        self._ids |= new
         if not self._batches:
             self._number = self._last_number()
         self._number += 1
         self._batches.append((self._number, batch_id, *by, unread))
         self._records += (records.row_of(record, body, self._number) for record, body in said)
-        if len(self._records) >= _WRITTEN_AT_ONCE:
+        self._size += sum(len(body) for _, body in said)
+        if len(self._records) >= _WRITTEN_AT_ONCE or self._size > _KEPT_BYTES:
             self.flush()
         return True
 
@@ -329,6 +352,7 @@ class BatchWriter:
         records.insert_rows(self._connection, self._records)
         self._batches.clear()
         self._records.clear()
+        self._size = 0
 
 
 def _contradicts(
@@ -390,7 +414,7 @@ def add_batch(connection: Connection, batch_id: str, by: BatchOwner) -> int:
 
 
 def remove_batches(connection: Connection, batch_ids: Iterable[str]) -> list[Record]:
-    """Remove batches; returns the records that no other batch holds.
+    """Remove batches; returns the records that no other batch holds, without their bodies.
 
     A record that is in several batches stays until the last of them is removed.
     """
@@ -406,7 +430,7 @@ def remove_batches(connection: Connection, batch_ids: Iterable[str]) -> list[Rec
             ).fetchone()[0]
             if other is None:
                 connection.execute("DELETE FROM records WHERE id = ?", (record.id,))
-                gone.append(record)
+                gone.append(record._replace(body={}))
             else:
                 connection.execute("UPDATE records SET batch = ? WHERE id = ?", (other, record.id))
                 connection.execute(

@@ -154,12 +154,12 @@ class Index:
             path for path in {**known, **fingerprints} if known.get(path) != fingerprints.get(path)
         }
 
-    def bring(self, now: ProjectState) -> bool:
+    def bring(self, now: ProjectState, tick: clock.Tick = clock.no_tick) -> bool:
         """Bring it up to date, inside a transaction; whether anything changed."""
         is_held = holds(self.connection, self._repository.project, now)
         if is_held and not self._repository.given.has_more(withheld_by(self.connection)):
             return False
-        IndexSync(self.connection, self._repository, now).run()
+        IndexSync(self.connection, self._repository, now, tick).run()
         return True
 
     def owners(self) -> dict[str, str | None]:
@@ -252,13 +252,15 @@ class Index:
         return [(path, blob) for path, blob, _ in rows]
 
 
-def open_index(repository: "ProjectRepository", now: ProjectState) -> Index:
+def open_index(
+    repository: "ProjectRepository", now: ProjectState, tick: clock.Tick = clock.no_tick
+) -> Index:
     """Open the index of some heads for writing; `bring` then brings it up to date."""
     path = path_for(repository.project, now)
     for _ in range(3):
         with disk.explain_errors("opening the index"):
             if not os.path.exists(path):
-                _make(repository, now, path)
+                _make(repository, now, path, tick)
             connection = _connect_index(path, now)
         if connection is not None:
             return Index(connection, repository, path)
@@ -278,10 +280,12 @@ def _connect_index(path: str, now: ProjectState) -> Connection | None:
     return connection
 
 
-def in_memory(repository: "ProjectRepository", now: ProjectState) -> Index:
+def in_memory(
+    repository: "ProjectRepository", now: ProjectState, tick: clock.Tick = clock.no_tick
+) -> Index:
     """An index in memory, for a place where nothing can be written."""
     connection = sqlite3.connect(MEMORY, isolation_level=None)
-    _fill(connection, repository, now)
+    _fill(connection, repository, now, tick)
     connection.execute("PRAGMA foreign_keys = ON")
     return Index(connection, repository, MEMORY)
 
@@ -319,9 +323,7 @@ def rebuild(repository: "ProjectRepository", now: ProjectState, tick: clock.Tick
     return path
 
 
-def _make(
-    repository: "ProjectRepository", now: ProjectState, path: str, tick: clock.Tick = clock.no_tick
-) -> None:
+def _make(repository: "ProjectRepository", now: ProjectState, path: str, tick: clock.Tick) -> None:
     """Build an index under a temporary name, and rename it when it is complete."""
     from ctx.objects.object_index import make_room
 
@@ -334,7 +336,7 @@ def _make(
         file = os.path.join(building, FILE)
         os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, disk.FILE_MODE))
         source = _nearest(repository, now)
-        if source is None or not _copy(source, file, repository, now):
+        if source is None or not _copy(source, file, repository, now, tick):
             with open(file, "wb"), closing(_unsafe(file)) as connection:
                 _fill(connection, repository, now, tick)
         fd = os.open(file, os.O_RDONLY)
@@ -372,7 +374,13 @@ def _unsafe(path: str) -> Connection:
     return connection
 
 
-def _copy(source: str, path: str, repository: "ProjectRepository", now: ProjectState) -> bool:
+def _copy(
+    source: str,
+    path: str,
+    repository: "ProjectRepository",
+    now: ProjectState,
+    tick: clock.Tick,
+) -> bool:
     """Make an index from a copy of another one; False if that one is damaged."""
     try:
         with closing(_unsafe(path)) as connection:
@@ -380,7 +388,7 @@ def _copy(source: str, path: str, repository: "ProjectRepository", now: ProjectS
                 known.backup(connection)
             connection.execute("PRAGMA foreign_keys = ON")
             with transaction(connection):
-                IndexSync(connection, repository, now).run()
+                IndexSync(connection, repository, now, tick).run()
             connection.execute("PRAGMA journal_mode = WAL")
         return True
     except sqlite3.DatabaseError:
@@ -391,7 +399,7 @@ def _fill(
     connection: Connection,
     repository: "ProjectRepository",
     now: ProjectState,
-    tick: clock.Tick = clock.no_tick,
+    tick: clock.Tick,
 ) -> None:
     """Build an index from objects alone."""
     with transaction(connection):
@@ -433,15 +441,17 @@ def _create(connection: Connection) -> None:
 def _nearest(repository: "ProjectRepository", now: ProjectState) -> str | None:
     """The cached index that differs least from these heads."""
     project = repository.project
-    by_path: dict[str, dict[str, list[str]]] = {}
+    by_path: dict[str, set[str]] = {}
+    every: dict[str, list[str]] = {}
     for name in disk.names(project.indexes):
         path = os.path.join(project.indexes, name, FILE)
         if os.path.exists(path):
             with suppress(sqlite3.DatabaseError), closing(connect_for_reading(path)) as known:
                 if is_index(known) and scrubbed_digest_of(known) == now.replaced:
-                    by_path[path] = parents_of(known)
+                    parents = parents_of(known)
+                    by_path[path] = set(parents)
+                    every.update(parents)
     if not by_path:
         return None
-    every = {commit: parents for known in by_path.values() for commit, parents in known.items()}
-    wanted = CommitHistory(repository, every).walk(now.heads)
-    return min(by_path, key=lambda path: len(by_path[path].keys() ^ wanted))
+    wanted = {id for id, _ in CommitHistory(repository, every).walk(now.heads)}
+    return min(by_path, key=lambda path: len(by_path[path] ^ wanted))

@@ -7,11 +7,12 @@ durable before the index has it; after a crash the index catches up.
 
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
 from sqlite3 import Connection
 from typing import TYPE_CHECKING
 
+from ctx import clock
 from ctx.errors import CtxError, DiskFailure, IndexCorrupt, StagingConflict
 from ctx.ids import ObjectId, SessionId, Ulid
 from ctx.layout import Project
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from ctx.project.project_index import Index
     from ctx.project.project_repository import ProjectRepository
 
+Progress = Callable[[str], AbstractContextManager[clock.Tick]]
+"""Shows what takes long."""
 
 _ATTEMPTS = 20
 
@@ -45,11 +48,13 @@ class ProjectMemory:
         given: "GivenObjects",
         *,
         keeps_index: bool = True,
+        progress: Progress | None = None,
     ) -> None:
         self.project = project
         self.given = given
         """Which objects and documents agents are given."""
         self._keeps_index = keeps_index
+        self._progress = progress or (lambda _: nullcontext(clock.no_tick))
         self._settings = settings
         self._connection: Connection | None = None
         self._index: Index | None = None
@@ -116,7 +121,9 @@ class ProjectMemory:
 
         for _ in range(_ATTEMPTS):
             try:
-                if (opened := self._synced_index()) is not None:
+                with self._progress("Reading the project's memory") as tick:
+                    opened = self._synced_index(tick)
+                if opened is not None:
                     return opened
                 self.close()
             except IndexCorrupt:
@@ -133,7 +140,7 @@ class ProjectMemory:
             "The project's heads and refs keep changing.", hint="Run the command again."
         )
 
-    def _synced_index(self) -> "Index | None":
+    def _synced_index(self, tick: clock.Tick) -> "Index | None":
         """The updated index; None if the heads have moved, so that another index is needed."""
         from ctx.project import project_index
 
@@ -143,7 +150,7 @@ class ProjectMemory:
             now = project_index_state.state(self.project)
             with explain_errors(project_index_state.path_for(self.project, now), IndexCorrupt):
                 make = project_index.open_index if self._keeps_index else project_index.in_memory
-                self._use(make(self.repository, now))
+                self._use(make(self.repository, now, tick))
         opened = self._index
         assert opened is not None
         with explain_errors(opened.path, IndexCorrupt), transaction(opened.connection):
@@ -153,7 +160,7 @@ class ProjectMemory:
             if not is_same and opened.path != project_index.MEMORY:
                 return None
             before = project_index_state.withheld_by(opened.connection)
-            changed = opened.bring(now)
+            changed = opened.bring(now, tick)
             fingerprints = self._documents()
             self._take_documents(opened, fingerprints, before.documents if changed else ())
             # A new index may be a copy of one with other records.
