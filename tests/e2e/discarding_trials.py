@@ -4,7 +4,7 @@ A trial adds texts to memory and lets git commands happen in between: they reset
 stash, drop, clean, switch, begin orphans, and remove branches and working trees. The oracle asks
 one thing: is every text that ctx acknowledged given to a reader of some branch, listed by
 `ctx status`, or offered by `ctx stage recover`? What is offered must be given after it was taken
-up.
+up. What was in a git commit that `git gc` pruned since is left out: nobody promises to have that.
 """
 
 import os
@@ -12,11 +12,23 @@ import random
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tests.e2e.merge_trials import Unsound, ctx
 
 BRANCHES = ("main", "one", "two")
+
+
+class Counts(NamedTuple):
+    """What became of the texts. Each counts once, in the first of these that applies."""
+
+    acknowledged: int = 0
+    given: int = 0
+    listed: int = 0
+    offered: int = 0
+    pruned: int = 0
+    """git pruned the commits that had them."""
+    lost: int = 0
 
 
 class Trial:
@@ -26,15 +38,15 @@ class Trial:
         self.side = folder / "side"
         self.log: list[str] = []
         self.acknowledged: set[str] = set()
+        self.counts = Counts()
         self.pruned: set[str] = set()
-        """What git had, and what it may have pruned since: nobody promises to have that."""
-        self.in_git: set[str] = set()
+        self.in_git: dict[str, set[str]] = {}
+        """The texts that each git commit has."""
         self.texts_of: dict[str, set[str]] = {}
-        """Of each commit of memory, by its id."""
+        """The texts that each commit of memory added."""
         self.number = 0
 
-    def run(self) -> int:
-        """Run the trial, and return the number of acknowledged texts."""
+    def run(self) -> None:
         self.top.mkdir()
         self.git("init", "-q", "-b", "main")
         self.ctx("init")
@@ -58,13 +70,14 @@ class Trial:
             lambda: self.git("stash", self.random.choice(["drop", "pop"]), "-q"),
             lambda: self.git("rm", "-rq", "--cached", ".ctx"),
             lambda: self.git("checkout", "-qf"),
+            lambda: self.git("checkout", "-q", "--detach"),
             *[self.switch] * 4,
             self.begin_an_orphan,
             *[self.rebase] * 2,
             lambda: self.git("clean", self.random.choice(["-qfd", "-qfdx"])),
             *[self.use_a_working_tree] * 2,
             lambda: self.git("branch", "-qD", self.random.choice(BRANCHES)),
-            self.collect_git_garbage,
+            *[self.collect_git_garbage] * 2,
             *[lambda: self.ctx("gc", "--aggressive")] * 2,
             lambda: self.ctx("gc", "--keep-days", "0"),
             self.read,
@@ -73,7 +86,6 @@ class Trial:
         for _ in range(self.random.randint(8, 26)):
             self.random.choice(choices)()
         self.check()
-        return len(self.acknowledged)
 
     def add(self, folder: Path | None = None) -> None:
         self.number += 1
@@ -84,17 +96,20 @@ class Trial:
             self.acknowledged.add(text)
 
     def commit(self, *words: str, folder: Path | None = None) -> None:
-        """The texts that are visible then are in the new commit or before it."""
         session = self.random.choice([[], [], ["--session", "other"]])
-        before = self.given(folder)
+        before = self.nodes(folder)
         made = self.ctx("commit", "-m", f"Commit {self.number}", *session, *words, folder=folder)
         if made and made["commit"]:
-            self.texts_of[made["commit"]] = before & self.acknowledged
+            staged = {text for text, session in before.items() if session == made["session"]}
+            amended = self.texts_of.get(made["amends"], set())
+            self.texts_of[made["commit"]] = (staged | amended) & self.acknowledged
 
-    def commit_to_git(self, *words: str) -> None:
-        self.git("add", "-A")
-        if self.git("commit", "-qm", "Work.", "--allow-empty", *words):
-            self.in_git |= self.given()
+    def commit_to_git(self, *words: str, folder: Path | None = None) -> None:
+        there = folder or self.top
+        self.git("-C", str(there), "add", "-A")
+        if self.git("-C", str(there), "commit", "-qm", "Work.", "--allow-empty", *words):
+            committed = {text for text, session in self.nodes(folder).items() if session is None}
+            self.in_git[self.ask("-C", str(there), "rev-parse", "HEAD")[0]] = committed
 
     def add_some(self) -> None:
         files = sorted(path for path in (self.top / ".ctx").rglob("*") if path.is_file())
@@ -119,7 +134,9 @@ class Trial:
     def collect_git_garbage(self) -> None:
         self.git("reflog", "expire", "--expire=now", "--expire-unreachable=now", "--all")
         self.git("gc", "-q", "--prune=now")
-        self.pruned |= self.in_git
+        left = set(self.ask("cat-file", "--batch-all-objects", "--batch-check=%(objectname)"))
+        gone = [texts for commit, texts in self.in_git.items() if commit not in left]
+        self.pruned |= set().union(*gone)
 
     def use_a_working_tree(self) -> None:
         """Work in another working tree, and remove it."""
@@ -130,12 +147,15 @@ class Trial:
             lambda: self.add(self.side),
             lambda: self.commit(folder=self.side),
             lambda: self.git("-C", str(self.side), "add", "-A"),
-            lambda: self.git("-C", str(self.side), "commit", "-qm", "Side."),
+            lambda: self.commit_to_git(folder=self.side),
+            lambda: self.commit_to_git(folder=self.side),
             lambda: self.ctx("gc", "--aggressive", folder=self.side),
         )
         for _ in range(self.random.randint(1, 6)):
             self.random.choice(steps)()
         self.git("worktree", "remove", "--force", str(self.side))
+        if self.random.random() < 0.5:
+            self.git("branch", "-qD", "side")
 
     def read(self) -> None:
         """Check that reading deletes no copy."""
@@ -150,56 +170,72 @@ class Trial:
         return {str(path) for path in found if not path.name.endswith(".tmp")}
 
     def branches(self) -> list[str]:
-        listed = subprocess.run(
-            ["git", "for-each-ref", "--format=%(refname:short)", "refs/heads"],
-            cwd=self.top, capture_output=True, text=True, check=True,
-        )  # fmt: skip
-        return listed.stdout.split()
+        return self.ask("for-each-ref", "--format=%(refname:short)", "refs/heads")
 
     # The oracle
 
-    def given(self, folder: Path | None = None) -> set[str]:
+    def nodes(self, folder: Path | None = None) -> dict[str, str | None]:
+        """The texts that a reader is given, each with the session that has staged it."""
         shown = self.ctx("list", "--limit", "0", folder=folder)
-        return {node["content"] for node in shown["nodes"]} if shown else set()
+        return {node["content"]: node["staged"] for node in shown["nodes"]} if shown else {}
 
     def listed(self) -> set[str]:
-        """What `ctx status` names by the id of its commit, and does not call here."""
-        status = self.ctx("status") or {"untracked": []}
-        named = (self.texts_of.get(each["commit"], set()) for each in status["untracked"])
-        return set().union(*named)
+        """What `ctx status` names, by its commit or as staged."""
+        status = self.ctx("status") or {"untracked": [], "staged": []}
+        return self.named([*status["untracked"], *status["staged"]])
 
     def offered(self) -> set[str]:
-        found = self.ctx("stage", "recover", "--dry-run")
-        if found is None:
-            return set()
-        parts = [*found["commits"], *found["dropped"], *found["parked"]]
-        return {text for part in parts for text in part["texts"]}.union(found["worktree_texts"])
+        found = self.ctx("stage", "recover", "--dry-run") or {}
+        parts = [each for name in ("commits", "dropped", "parked") for each in found.get(name, ())]
+        return self.named(parts).union(found.get("worktree_texts", ()))
+
+    def named(self, parts: Sequence[Any]) -> set[str]:
+        by_commit = (self.texts_of.get(each.get("commit"), set()) for each in parts)
+        return set().union(*by_commit, *(each.get("texts", ()) for each in parts))
 
     def check(self) -> None:
-        wanted = self.acknowledged - self.pruned
-        named = self.given() | self.listed() | self.offered()
-        self.git("stash", "-qu")
-        for branch in self.branches():
+        given: set[str] = set()
+        listed, offered = set(given), set(given)
+        places = [None, *self.branches()]
+        for branch in places:
             self.check_out(branch)
-            named |= self.given() | self.listed() | self.offered()
-        if missing := wanted - named:
+            given |= self.nodes().keys()
+            listed |= self.listed()
+            offered |= self.offered()
+        sorts = [given, listed, offered, self.pruned, self.acknowledged]
+        known: set[str] = set()
+        sizes = []
+        for texts in sorts:
+            sizes.append(len((texts & self.acknowledged) - known))
+            known |= texts
+        self.counts = Counts(len(self.acknowledged), *sizes)
+        wanted = self.acknowledged - self.pruned
+        if missing := wanted - given - listed - offered:
             raise self.unsound(f"neither given, listed nor offered: {sorted(missing)}")
         found: set[str] = set()
-        for branch in self.branches():
+        for branch in places[1:] or places:
             self.check_out(branch)
             offered = self.offered()
             self.ctx("stage", "recover")
-            given = self.given()
-            found |= given | self.listed()
-            if missing := offered - given - self.offered():
+            now = self.nodes().keys()
+            found |= now | self.listed()
+            if missing := offered - now - self.offered():
                 raise self.unsound(f"offered, and not given after that: {sorted(missing)}")
         if missing := wanted - found - self.offered():
             raise self.unsound(f"cannot be brought back: {sorted(missing)}")
 
-    def check_out(self, branch: str) -> None:
-        self.git("checkout", "-qf", branch)
+    def check_out(self, branch: str | None) -> None:
+        """Check out a branch, or use what is checked out."""
+        if branch:
+            self.git("stash", "-qu")
+            self.git("checkout", "-qf", branch)
         if not (self.top / ".ctx/config.toml").exists():
             self.ctx("init")
+
+    def ask(self, *words: str) -> list[str]:
+        words = ("git", *words)
+        asked = subprocess.run(words, cwd=self.top, capture_output=True, text=True, check=True)
+        return asked.stdout.split()
 
     def git(self, *words: str) -> bool:
         """Run git, and ignore a refusal."""

@@ -597,15 +597,24 @@ def test_an_interrupted_recovery_can_be_repeated(based: Path, ctx: Ctx) -> None:
         assert {name for name in whole if name not in found} == set(), counting.log[number]
 
 
-@pytest.mark.parametrize("is_forgotten", [False, True])
+@pytest.mark.parametrize("gone", ["branch", "commit", "working tree"])
 def test_parked_work_can_be_taken_up_after_an_interruption(
-    based: Path, ctx: Ctx, is_forgotten: bool
+    based: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch, gone: str
 ) -> None:
-    drop_what_staged_work_is_built_on(ctx)
-    if is_forgotten:
+    expected = {"Base.", "Two.", "Three."}
+    if gone == "working tree":
+        git("worktree", "add", "-q", "--detach", str(based.parent / "side"))
+        monkeypatch.chdir(based.parent / "side")
+        keep(ctx, "Two.")
+        stage(ctx, "Three.")
+        monkeypatch.chdir(based)
+        git("worktree", "remove", "--force", str(based.parent / "side"))
+    else:
+        drop_what_staged_work_is_built_on(ctx)
+    if gone == "commit":
         git("reflog", "expire", "--expire=now", "--all")
         git("gc", "-q", "--prune=now")
-    expected = {"Base.", "Three."} if is_forgotten else {"Base.", "Two.", "Three."}
+        expected.remove("Two.")
     saved = Saved(based)
     counting = Disk()
     with counting.installed():
@@ -614,6 +623,11 @@ def test_parked_work_can_be_taken_up_after_an_interruption(
         saved.restore()
         with Disk(number).installed(), suppress(Stopped):
             main(["stage", "recover"])
+        found = recover(ctx, "--dry-run", "--format", "json").json
+        parts = [*found["commits"], *found["parked"]]
+        offered = {text for part in parts for text in part["texts"]}.union(found["worktree_texts"])
+        shown = ctx("list", "--format", "json").json["nodes"]
+        assert offered.union(node["content"] for node in shown) == expected, counting.log[number]
         recover(ctx)
         assert facts(ctx) == expected, counting.log[number]
         assert ctx("debug", "verify").code == 0
@@ -657,6 +671,6 @@ def test_gc_works_if_the_base_of_a_session_is_on_another_branch(
     assert facts(ctx) == {"Base.", "Feature.", "Staged.", "More."}
 
 
-@pytest.mark.parametrize("seed", range(effort.times(8)))
+@pytest.mark.parametrize("seed", range(effort.times(12)))
 def test_random_git_commands_lose_nothing_without_a_report(tmp_path: Path, seed: int) -> None:
     Trial(tmp_path, seed).run()

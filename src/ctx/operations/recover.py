@@ -77,7 +77,7 @@ def recover(
             untracked_survey.prune(repository)
             worktrees = local_state.removed_worktrees(workspace.project)
             for folder in worktrees:
-                left += parked_sessions.texts_left_in(workspace.project, folder)
+                left += parked_sessions.texts_left_in(repository, folder)
                 if not dry_run:
                     local_state.adopt_local_state(workspace.project, folder)
         broken = [each for each in broken_chains.broken_refs(repository) if wanted in (None, each)]

@@ -12,10 +12,9 @@ import msgspec
 
 from ctx.errors import CtxError
 from ctx.ids import ObjectId, SessionId
-from ctx.layout import Project
 from ctx.objects import commits, refs, untracked_commits, untracked_survey
 from ctx.objects.git_history import GitHistory
-from ctx.objects.object_store import Object, typed
+from ctx.objects.object_store import LayeredReader, Object, typed
 from ctx.objects.repository import Repository
 from ctx.objects.untracked_survey import STASHED
 from ctx.project import batches, recover_commits, staging, staging_chains
@@ -93,13 +92,16 @@ def take_up(repository: Repository, session: SessionId) -> None:
         repository.refs.rename(name, tip, own)
 
 
-def texts_left_in(project: Project, folder: str) -> list[str]:
+def texts_left_in(repository: Repository, folder: str) -> list[str]:
     """The texts in the local folder of a removed working tree: staged ones, and those of commits
     that git does not have."""
+    project = repository.project
     assert project.checkout is not None
     worktree = os.path.basename(folder).removeprefix("worktree-").removesuffix(project.part)
     git_dir = os.path.join(project.checkout.common_dir, "worktrees", worktree)
     there = Repository(project._replace(checkout=project.checkout._replace(git_dir=git_dir)))
+    # An interrupted recovery has moved some objects.
+    there.everything = LayeredReader(there.everything, repository.everything)
     known = untracked_survey.entries(there)
     texts = [*recover_commits.texts_of_commits(there.everything, known)]
     for session in _sessions(there):
