@@ -542,9 +542,11 @@ def test_commits_of_a_removed_working_tree_and_its_branch_are_offered(
         keep(ctx, text)
     monkeypatch.chdir(based)
     git("worktree", "remove", "--force", str(side))
+    assert recover(ctx, "--dry-run", "--format", "json").json["worktree_texts"] == []
     git("branch", "-qD", "side")
-    (dropped,) = recover(ctx, "--dry-run", "--format", "json").json["dropped"]
-    assert dropped["texts"] == ["One.", "Two."]
+    found = recover(ctx, "--dry-run", "--format", "json").json
+    assert found["worktree_texts"] == ["Three."]
+    assert [each["texts"] for each in found["dropped"]] == [["One.", "Two."]]
     recover(ctx)
     assert facts(ctx) == {"Base.", "One.", "Two.", "Three."}
     assert ctx("debug", "verify").out.count("no damage found") == 1

@@ -135,7 +135,7 @@ def _survey_git(
     project, reader = repository.project, repository.everything
     every = entries(repository, dropped)
     made = {id: entry for id, entry in every.items() if id not in dropped}
-    held = _commits_in_git(repository, made)
+    held = commits_in_git(repository, made)
     known = {id: entry for id, entry in every.items() if id not in held}
     names = set(Heads(project.heads).counted())
     # A commit removes the head files of its parents from the working tree, but not from git.
@@ -258,7 +258,7 @@ def base(known: Mapping[ObjectId, UntrackedCommit], commit: ObjectId) -> set[Obj
     return base
 
 
-def _commits_in_git(
+def commits_in_git(
     repository: "Repository", known: Mapping[ObjectId, UntrackedCommit], *, in_refs: bool = False
 ) -> dict[ObjectId, str]:
     """The commits that are complete in a git commit that a ref other than the stash reaches, or,
@@ -372,7 +372,7 @@ def prune(repository: "Repository") -> None:
     if checkout is None:
         return
     with suppress(GitFailure):
-        if held := _commits_in_git(repository, entries(repository), in_refs=True):
+        if held := commits_in_git(repository, entries(repository), in_refs=True):
             tracked = git.ids_of(checkout, ["main-worktree/HEAD"])
             outside = git.commits_outside(checkout, held.values(), *filter(None, tracked))
             repository.note_git_commits(outside)

@@ -103,7 +103,9 @@ def texts_left_in(repository: Repository, folder: str) -> list[str]:
     # An interrupted recovery has moved some objects.
     there.everything = LayeredReader(there.everything, repository.everything)
     known = untracked_survey.entries(there)
-    texts = [*recover_commits.texts_of_commits(there.everything, known)]
+    held = untracked_survey.commits_in_git(there, known, in_refs=True)
+    left = [id for id in known if id not in held]
+    texts = [*recover_commits.texts_of_commits(there.everything, left)]
     for session in _sessions(there):
         try:
             steps = staging.chain(there, session)
