@@ -20,7 +20,7 @@ NOT_BENCHMARKS = {
     *("baselines", "checkouts", "conversations", "dated_questions", "packs", "paired"),
     *("plots", "scale_code", "scale_memory", "scale_stores"),
     *("session_ablations", "session_evidence", "task_agent", "task_script", "two_session_tasks"),
-    *("secret_encodings", "secret_passwords", "secret_values"),
+    *("secret_encodings", "secret_passwords", "secret_values", "trials"),
 }
 
 NEED_DATA = {"calls", "code", "localisation", "peers", "query", "recall", "sessions"}

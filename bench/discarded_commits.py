@@ -23,10 +23,10 @@ from pathlib import Path
 from typing import Any
 
 from bench import report
-from bench.merges import MEMORY, prepare
 from bench.timing import Figure
+from bench.trials import MEMORY, prepare
 from tests.e2e.discarding_trials import Counts, Trial
-from tests.e2e.merge_trials import Unsound
+from tests.e2e.trial_commands import Unsound
 
 NAMES = {
     "acknowledged": "texts acknowledged in random sequences of ctx and git commands",

@@ -19,38 +19,17 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-import pytest
-
 from bench import report
 from bench.timing import Figure
-from ctx import disk
+from bench.trials import MEMORY, prepare
 from tests.e2e import merge_trials
-
-# Power failures are not tested here.
-MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108 - a fresh folder
+from tests.e2e.trial_commands import Unsound
 
 
 class Outcome(NamedTuple):
     seed: int
     tried: merge_trials.Tried | None
     problem: str
-
-
-def prepare(space: str) -> None:
-    """A temporary home for this process, and git without user settings."""
-    patch = pytest.MonkeyPatch()
-    for name in list(os.environ):
-        if name.startswith(("CTX_", "GIT_", "CLAUDE")):
-            patch.delenv(name)
-    home = tempfile.mkdtemp(dir=space)
-    patch.setenv("HOME", home)
-    patch.setenv("CTX_HOME", f"{home}/.ctx")
-    patch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    patch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
-    for role in ("AUTHOR", "COMMITTER"):
-        patch.setenv(f"GIT_{role}_NAME", "A Person")
-        patch.setenv(f"GIT_{role}_EMAIL", "person@example.org")
-    patch.setattr(disk, "sync", lambda _: None)
 
 
 def base_of(seed: int, space: str) -> Path:
@@ -63,7 +42,7 @@ def try_out(asked: tuple[int, str]) -> Outcome:
     folder = Path(tempfile.mkdtemp(dir=space))
     try:
         return Outcome(seed, merge_trials.trial(base_of(seed, space), folder, seed), "")
-    except merge_trials.Unsound as error:
+    except Unsound as error:
         return Outcome(seed, None, str(error))
     finally:
         shutil.rmtree(folder)

@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from bench import report, timing
-from bench.merges import MEMORY
 from bench.timing import Figure
+from bench.trials import MEMORY
 from ctx import ids
 from ctx.memory import user_store
 from ctx.memory.changes import ChangeAuthor, changing

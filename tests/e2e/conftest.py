@@ -12,7 +12,7 @@ from ctx.layout import project_at
 from ctx.objects import commits
 from ctx.objects.repository import Repository
 from tests.conftest import Ctx, use_home
-from tests.e2e import merge_trials
+from tests.e2e import merge_trials, trial_commands
 from tests.e2e.forked_commands import Forker, forker
 from tests.e2e.planted_text import Planted, a_project
 
@@ -31,9 +31,9 @@ def _base(tmp_path_factory: pytest.TempPathFactory) -> Path:
         folder = home / "app"
         folder.mkdir()
         merge_trials.git(folder, "init", "-q", "-b", "main")
-        merge_trials.ctx(folder, "init")
-        merge_trials.ctx(folder, "add", "--type", "fact", "Base.")
-        merge_trials.ctx(folder, "commit", "-m", "Base.")
+        trial_commands.ctx(folder, "init")
+        trial_commands.ctx(folder, "add", "--type", "fact", "Base.")
+        trial_commands.ctx(folder, "commit", "-m", "Base.")
         merge_trials.commit(folder, "Base.")
     return folder
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.e2e.merge_trials import Unsound, ctx
+from tests.e2e.trial_commands import Unsound, ctx
 
 BRANCHES = ("main", "one", "two")
 

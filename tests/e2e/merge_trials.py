@@ -5,9 +5,6 @@ clones without settings, in several orders. git must always merge them without c
 resulting memory must not depend on the order.
 """
 
-import contextlib
-import io
-import json
 import os
 import random
 import shutil
@@ -17,11 +14,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ctx.cli.main import main
 from ctx.config.resolve import load
 from ctx.layout import project_at
 from ctx.project.given import EverythingGiven
 from ctx.project.project_memory import ProjectMemory
+from tests.e2e.trial_commands import Unsound, ctx
 from tests.memory.graphs import TABLES
 
 Tables = dict[str, list[tuple[Any, ...]]]
@@ -41,26 +38,12 @@ WORK = {
 MARKERS = (b"<<<<<<<", b"=======\n", b">>>>>>>")
 
 
-class Unsound(Exception):
-    """A rule that must hold after a merge is violated."""
-
-
 def git(folder: Path, *words: str) -> str:
     """Plain git; the command must succeed."""
     done = subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
         raise Unsound(f"git {' '.join(words)}: {done.stdout}{done.stderr}")
     return done.stdout
-
-
-def ctx(folder: Path, *words: str) -> Any:
-    """Run a command in this process and return its JSON."""
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = main(["-C", str(folder), *words, "--format", "json"])
-    if code:
-        raise Unsound(f"ctx {' '.join(words)}: {out.getvalue()}{err.getvalue()}")
-    return json.loads(out.getvalue()) if out.getvalue() else None
 
 
 def graph(folder: Path) -> Tables:

@@ -12,7 +12,7 @@ import pytest
 from ctx.memory import user_store
 from ctx.operations import store_backups
 from tests.conftest import Ctx, use_home
-from tests.e2e import merge_trials
+from tests.e2e import trial_commands
 from tests.e2e.terminals import on_a_terminal
 
 PAGE = 4096
@@ -26,7 +26,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
         before: list[str] = []
         for number in range(30):
             text = f"Node {number}. " + "And more. " * number
-            added = merge_trials.ctx(home, "add", "--tag=a:b", "--type=fact", *before, text)
+            added = trial_commands.ctx(home, "add", "--tag=a:b", "--type=fact", *before, text)
             before = ["--supersedes", added["node"]["id"]]
     return home / ".ctx" / "store.db"
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.agents.claude_code.hook_processes import Hooks, additional
 from tests.conftest import Ctx, git
-from tests.e2e import merge_trials
+from tests.e2e import trial_commands
 from tests.e2e.terminals import on_a_terminal
 from tests.page.form_visitor import FormVisitor
 from tests.page.served import Served
@@ -29,7 +29,7 @@ class Repositories(NamedTuple):
 
 
 def done(folder: Path, *words: str) -> Any:
-    return merge_trials.ctx(folder, *words)
+    return trial_commands.ctx(folder, *words)
 
 
 def commit_all(folder: Path, message: str) -> None:

@@ -18,7 +18,7 @@ from ctx.library import open_project
 from tests import effort
 from tests.agents.claude_code.hook_processes import Hooks
 from tests.conftest import Ctx, git, use_home
-from tests.e2e import merge_trials
+from tests.e2e import trial_commands
 from tests.e2e.command_examples import OTHER_WRITES, READS, STORE_WRITES, filled, lines
 from tests.e2e.terminals import on_a_terminal
 
@@ -43,7 +43,7 @@ class Stranger(NamedTuple):
 
 def fill(folder: Path) -> tuple[str, str]:
     """Create a store with the word in every place, and return a node and a commit."""
-    done = partial(merge_trials.ctx, folder)
+    done = partial(trial_commands.ctx, folder)
     done("init")
     tags = (f"--tag={WORD}:{WORD}", "--tag=tier:pinned", f"--tag=task:{WORD}")
     node = done(
