@@ -79,6 +79,13 @@ ANSWERS = [
     "Write \\[ without an end.\n\n{+}",
     "- \\[x\\] tests\n- \\[ \\] docs\n{+}",
     "$$\na\n$$\n\n$$\n\n{-}\n\n$$\nb\n$$\n\n{+}",
+    "\\begin{align*}\na &= b \\\\\n{-}\n\n{-}\n\\end{align*}\n\n{+}",
+    "With \\begin{align} a formula begins.\n{+}",
+    "\\begin{align}\n\n{+}\n\n\\end{table}",
+    # Merge conflicts.
+    "In a.md:\n\n<<<<<<< HEAD\n{-}\n=======\n\n{-}\n>>>>>>> main\n\nYours is right. {+}",
+    "- <<<<<<< ours\n  {-}\n  >>>>>>> theirs\n- {+}",
+    "<<<<<<< HEAD begins a conflict.\n{+}",
     # YAML.
     f"The skill:\n\n---\n{SKILL}{{-}}\n---\n\n# Deploy\n\nRun `make`.\n\n{{+}}",
     f"The skill is now\n---\n{SKILL}  {{-}}\n---\n{{+}}",

@@ -1,9 +1,11 @@
-"""Finds code that stands in an answer without a fence: diffs, heredocs, YAML and mathematics.
+"""Finds code that stands in an answer without a fence: diffs, merge conflicts, heredocs, YAML and
+mathematics.
 
 A line of prose that only looks like the beginning of one quotes nothing. They end, with their first
 and last lines quoted too, at
 
-    heredoc, patch  the line that closes it. If there is none, a heredoc at the end of a line quotes
+    heredoc, patch, merge conflict, environment (`\\begin{align}`)
+                    the line that closes it. If there is none, a heredoc at the end of a line quotes
                     the rest of its paragraph
     diff            the first line without `+`, `-` or a space, or a blank line behind as many lines
                     as the head of the hunk announces
@@ -30,6 +32,8 @@ _KEY = re.compile(
     r""" *((?:- +)*)(["']?)(?:[a-z_][\w.-]*\2 *:(?: +|$)|[\w.-]+\2 *: +(?=[|>]))([|>][-+\d]*$)?"""
 )
 _MATHEMATICS = re.compile(r"(?<!\\)(?:\$\$|\\[\[\]])")
+_ENVIRONMENT = re.compile(r"\\begin(\{[a-z]{1,20}\*?\})")
+_CONFLICT, _CONFLICT_END = "<<<<<<< ", ">>>>>>> "
 _MARKS = ("$$", "\\[", "\\]")
 _YAML_ENDS = ("", "---", "...")
 _LONGEST_END = 100
@@ -70,7 +74,9 @@ class _Unfenced:
         for number, line in enumerate(self.lines):
             if number not in blocks.fenced and len(line) < _LONGEST_END:
                 self._ends.setdefault(line, []).append(number + 1)
-                self._ends.setdefault(f"\t{line.strip()}", []).append(number + 1)
+                plain = line.strip()
+                plain = _CONFLICT_END if plain.startswith(_CONFLICT_END) else plain
+                self._ends.setdefault(f"\t{plain}", []).append(number + 1)
 
     def end(self, at: int) -> int:
         """The number of the line after the code that begins in a line of a paragraph."""
@@ -86,6 +92,10 @@ class _Unfenced:
         line, end = self.lines[at], 0
         if line.startswith("*** Begin Patch", lead):
             return self._after("\t*** End Patch", at)
+        if line.startswith(_CONFLICT, lead):
+            return self._after(f"\t{_CONFLICT_END}", at)
+        if environment := _ENVIRONMENT.match(line, lead):
+            return self._after(f"\t\\end{environment[1]}", at)
         for found in _outside_of_code(_HEREDOC, line):
             word = f"\t{found[3]}" if found[1] or lead else found[3]
             end = self._after(word, end or at + 1) or end
