@@ -11,7 +11,11 @@ from pathlib import Path
 import pytest
 
 from ctx import clock
-from ctx.objects import read_limits
+from ctx.ids import ObjectId
+from ctx.layout import project_at
+from ctx.objects import object_store, read_limits
+from ctx.objects.object_store import Kind
+from ctx.objects.repository import Repository
 from tests import effort
 from tests.conftest import Ctx
 from tests.e2e import store_bombs
@@ -78,6 +82,26 @@ def test_a_trusted_store_of_any_size_is_checked(
     monkeypatch.setattr(read_limits, "MOST_OBJECTS", 5)
     monkeypatch.setattr(read_limits, "MOST_BYTES", 1000)
     assert ctx("debug", "verify").code == 0
+
+
+def test_what_is_written_can_be_read_elsewhere(
+    repo: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert ctx("init").code == 0
+    monkeypatch.setattr(object_store, "LARGEST_TYPED", 5000)
+    ran = ctx("add", "--type=fact", "word " * 1500)
+    assert (ran.code, "E010" in ran.err) == (1, True)
+    for number in range(20):
+        assert ctx("add", "--type=fact", f"{number} {'word ' * 80}").code == 0
+    assert ctx("commit", "-m", "Many").code == 0
+    sizes = [
+        len(read.payload)
+        for path in (repo / ".ctx" / "objects").glob("*/*")
+        for read in [Repository(project_at(str(repo))).objects.read(ObjectId(path.name))]
+        if read.kind is Kind.TYPED
+    ]
+    assert max(sizes) <= 5000 < sum(sizes)
+    assert len(ctx("list", "--limit=0", "--format=json").json["nodes"]) == 20
 
 
 def test_a_large_store_can_be_trusted(untrusted: Path, ctx: Ctx) -> None:

@@ -8,12 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx import clock, ids
+from ctx.errors import BudgetExceeded
 from ctx.ids import NodeId, Ulid
 from ctx.memory import records
 from ctx.memory.changes import changing
 from ctx.memory.graph import Graph
 from ctx.memory.materialise import materialise, materialise_all
 from ctx.memory.records import Record
+from ctx.objects import object_store
 from ctx.objects.in_memory import InMemoryStore
 from ctx.objects.object_store import Object, typed
 from ctx.objects.object_types import RecordBatch
@@ -92,6 +94,18 @@ def test_blobs_of_merged_batches_are_kept() -> None:
     store.write([first, second])
     joined = batches.merge_batches(store, [first.id, second.id])
     assert joined == first
+
+
+def test_what_is_too_large_is_split(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [row(id=ids.new_ulid()) for _ in range(20)]
+    whole = batch(*rows)
+    monkeypatch.setattr(object_store, "LARGEST_TYPED", 1000)
+    parts = object_store.parts_of(whole, "records", "blobs")
+    assert len(parts) > 2
+    assert read(*parts) == read(whole)
+    object_store.refuse_too_large(parts)
+    with pytest.raises(BudgetExceeded, match=r"in one object \(record_batch\)"):
+        object_store.refuse_too_large([whole])
 
 
 def test_records_of_a_newer_version_are_kept_and_skipped() -> None:

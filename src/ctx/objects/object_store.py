@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from enum import IntEnum
 from typing import NamedTuple, Protocol, TypeVar
 
+import msgspec
 from blake3 import blake3
 
 from ctx.errors import (
@@ -64,6 +65,34 @@ def blob(payload: bytes) -> Object:
 
 def typed(value: Typed) -> Object:
     return from_payload(Kind.TYPED, codec.encode(value))
+
+
+def parts_of(whole: Object, *fields: str) -> list[Object]:
+    """The object, or several with a part of the values in these fields each, if it is too large
+    to be read elsewhere."""
+    value = decode(whole)
+    lists = {name: getattr(value, name) for name in fields}
+    is_whole = len(whole.payload) <= LARGEST_TYPED or max(map(len, lists.values())) < 2
+    if is_whole or value is None or isinstance(value, codec.UnknownObject):
+        return [whole]
+    first, second = {}, {}
+    for name, every in lists.items():
+        middle = (len(every) + 1) // 2
+        first[name], second[name] = every[:middle], every[middle:]
+    halves = (typed(msgspec.structs.replace(value, **half)) for half in (first, second))
+    return [part for half in halves for part in parts_of(half, *fields)]
+
+
+def refuse_too_large(made: Iterable[Object]) -> None:
+    """Refuse to write typed objects that nobody could read elsewhere."""
+    for each in made:
+        if each.kind is Kind.TYPED and len(each.payload) > LARGEST_TYPED:
+            name = codec.type_name(codec.decode(each.payload))
+            raise BudgetExceeded(
+                f"This needs {len(each.payload):,} bytes in one object ({name}). In a project's"
+                f" store, at most {LARGEST_TYPED:,} bytes are read.",
+                hint="Shorten the text. To store it as a file: `ctx add file`",
+            )
 
 
 def from_payload(kind: Kind, payload: bytes) -> Object:

@@ -27,7 +27,14 @@ from ctx.narrative import (
 )
 from ctx.objects import codec, commits, gc, references, refs, trees
 from ctx.objects.commits import Head, WorkStep
-from ctx.objects.object_store import DAMAGE, Object, decode, typed
+from ctx.objects.object_store import (
+    DAMAGE,
+    Object,
+    decode,
+    parts_of,
+    refuse_too_large,
+    typed,
+)
 from ctx.objects.object_types import Commit, NarrativeRef, RecordBatch
 from ctx.objects.repository import Repository
 from ctx.project import batches, changelog, commit_edges, staged_private, staging, tool_snapshots
@@ -75,7 +82,7 @@ class _StagedContents(NamedTuple):
     """The contents of a chain."""
 
     steps: Sequence[WorkStep]
-    batch: Object | None
+    batches: Sequence[Object]
     records: Sequence[Record]
     blobs: Sequence[ObjectId]
     flushed: Mapping[str, NarrativeRef]
@@ -124,20 +131,22 @@ def commit(
         if not wish.narrative:
             staged = staged._replace(flushed={})
         has_content = (
-            files or staged.batch or staged.flushed or staged.survey.summary or staged.extracted
+            files or staged.batches or staged.flushed or staged.survey.summary or staged.extracted
         )
         if heads and not (has_content or changed or reworded or joins):
             if staged.steps:
                 repository.refs.move(refs.work(wish.session), staged.steps[0].id, None)
             return None
         edges = commit_edges.edges_of_records(graph, staged.records) if graph else None
-        objects = [
-            object_ for object_ in (staged.batch, staged.extracted, edges) if object_ is not None
+        edge_batches = [
+            part for each in (staged.extracted, edges) if each for part in parts_of(each, "edges")
         ]
+        objects = [*staged.batches, *edge_batches]
         value = _commit(wish, base, amended, root, staged, kept)
-        if edges is not None:
-            value = msgspec.structs.replace(value, edge_batches=(*value.edge_batches, edges.id))
+        edge_ids = (*value.edge_batches, *(each.id for each in edge_batches))
+        value = msgspec.structs.replace(value, edge_batches=edge_ids)
         made = typed(value)
+        refuse_too_large([made])
         flushed = [ref.blob_id for ref in staged.flushed.values()]
         contents = [document.content for document in kept if document.changed]
         survey = tool_snapshots.objects_for_commit(repository, staged.survey, head_ids)
@@ -218,7 +227,7 @@ def _staged_contents(
     visible = [record for record in records if record.id not in unseen]
     return _StagedContents(
         steps,
-        merged,
+        parts_of(merged, "records", "blobs") if merged else (),
         visible,
         blobs,
         _without_files(deleted_documents(repository, steps), hidden),
@@ -356,8 +365,7 @@ def _commit(
         amends, old = None, Commit((), 0, "", root)
         parents, message = tuple(id for id, _ in base), wish.message or ""
     steps = staged.steps
-    new_batches = (staged.batch.id,) if staged.batch else ()
-    extracted = (staged.extracted.id,) if staged.extracted else ()
+    new_batches = (batch.id for batch in staged.batches)
     return msgspec.structs.replace(
         old,
         parents=parents,
@@ -367,7 +375,7 @@ def _commit(
         author=wish.author,
         session_id=wish.session,
         record_batches=(*old.record_batches, *new_batches),
-        edge_batches=(*old.edge_batches, *staged.survey.edges, *extracted),
+        edge_batches=(*old.edge_batches, *staged.survey.edges),
         cargo_snapshot=staged.survey.cargo or old.cargo_snapshot,
         code_snapshot=staged.survey.code or old.code_snapshot,
         diagnostics_snapshot=staged.reports.last or old.diagnostics_snapshot,

@@ -254,7 +254,7 @@ class ProjectMemory:
 
     def _stage(self, opened: "Index", change: "Change", session: SessionId) -> None:
         """Write a change as a step. It is durable when this returns."""
-        from ctx.objects.object_store import Kind
+        from ctx.objects.object_store import Kind, parts_of, refuse_too_large
         from ctx.objects.object_types import StepKind
         from ctx.project import batches, staging
 
@@ -264,6 +264,7 @@ class ProjectMemory:
         batch = None
         if change.written:
             batch = batches.encode_batch(change.written, [object_.id for object_ in change.objects])
+            refuse_too_large(parts_of(batch, "records", "blobs"))
             objects.append(batch)
             payload.insert(0, batch.id)
         change.step = staging.append(self.repository, session, kind, objects, payload)
