@@ -51,7 +51,10 @@ _ABOUT_PASSWORDS = frozenset(" ".join((_TYPES, _STATES, _TALK, _CODE, _OTHER_LAN
 # Endings of adjectives and participles: "encrypted", "readable", "case-sensitive".
 _ADJECTIVE = r"(?:ed|able|ible|tive|sive|ally|ory)\Z"
 _CONSTANT = r"_?[A-Z]+(?:_[A-Z]+)+"
-NAME_OF_A_SECRET = r"(?i)passw|passphrase|passcode|secret[_-]?key|\A(?:my|the|your)?[_-]?secret\Z|token|apikey|credential"
+NAME_OF_A_SECRET = (
+    r"(?i)passw|passphrase|passcode|secret[_-]?key|\A(?:my|the|your)?[_-]?secret\Z"
+    r"|token|apikey|credential"
+)
 
 
 def can_be_password(word: str) -> bool:
