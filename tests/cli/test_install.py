@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from ctx import __version__
+from ctx.agents.claude_code.hooks import HOOKS
+from ctx.agents.host_setup.hook_commands import command_line
 from tests.conftest import Ctx, Ran, git
 
 ENTRY = Path(__file__).parents[2] / "src" / "ctx" / "agents" / "claude_code" / "entry.py"
@@ -66,7 +68,7 @@ def hooks_of(path: Path) -> dict[str, list[dict[str, Any]]]:
 
 
 def entry(word: str, **more: Any) -> dict[str, Any]:
-    command = f"{sys.executable} -I -S {ENTRY} {word} || true"
+    command = command_line(word, HOOKS, interpreter=sys.executable, entry=str(ENTRY))
     return {"type": "command", "command": command, "timeout": 10, **more}
 
 
@@ -296,7 +298,7 @@ def test_a_hook_that_does_not_work_is_not_registered(
     lines = ctx("install", "--no-skill").err.splitlines()
     assert lines[0].startswith("error E026: The hook session-start does not work: it does nothing.")
     assert lines[1:] == [
-        f"  /nowhere/python -I -S {ENTRY} session-start || true",
+        f"  {entry('session-start')['command']}",
         "  Nothing was registered. Run `ctx doctor` for details.",
     ]
     assert tree(home) == before

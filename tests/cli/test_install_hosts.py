@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ctx.agents.host_setup import known_setups
+from ctx.agents.host_setup import hook_commands, known_setups
 from ctx.cli import settings as surroundings_module
 from ctx.cli.output import Output
 from tests.conftest import Ctx
@@ -101,7 +101,7 @@ def test_registered_hooks_run(ctx: Ctx, home: Path, folder: Path, name: str) -> 
     written = "".join(part["text"] for part in printed["hosts"][0]["by_hand"])
     host = known_setups.setup_named(name)
     for word, command in host.hook_commands().items():
-        words = shlex.split(command.removesuffix(" || true"))
+        words = shlex.split(command.partition(" || ")[0])
         assert words == [sys.executable, "-I", "-S", str(AGENTS / name / "entry.py"), word]
         assert json.dumps(words[3])[1:-1] in written
         done = subprocess.run(
@@ -113,6 +113,20 @@ def test_registered_hooks_run(ctx: Ctx, home: Path, folder: Path, name: str) -> 
         )
         assert (done.returncode, done.stderr) == (0, b""), word
     assert os.listdir(home / ".ctx" / "spool")
+
+
+@pytest.mark.parametrize("name", WITH_HOOKS)
+def test_a_start_says_so_if_ctx_is_gone(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    host = known_setups.setup_named(name)
+    printed = {
+        word: subprocess.check_output(["/bin/sh", "-c", command], stderr=subprocess.DEVNULL)
+        for word, command in host.hook_commands().items()
+    }
+    assert hook_commands.GONE in json.dumps(json.loads(printed.pop("session-start")))
+    assert set(printed.values()) == {b""}
+    # The command with which an agent starts is still ours, and is replaced or removed.
+    assert host.is_ours(host.command("session-start"))
 
 
 def test_a_hook_before_a_tool_is_only_registered_in_codex(ctx: Ctx, home: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from ctx import __version__
 from ctx.agents.claude_code import clients, registration
 from ctx.agents.claude_code.doctor import CHECKS, examine
+from ctx.agents.claude_code.hooks import HOOKS
 from ctx.agents.claude_code.settings import Setup
 from ctx.agents.host_setup import hook_commands, skill
 from ctx.cli.settings import Settings, variables
@@ -197,7 +198,7 @@ def test_outdated_hooks_are_a_warning(machine: Machine) -> None:
     machine.client()
     entry = "/gone/ctx/agents/claude_code/entry.py"
     for interpreter, script in ((sys.executable, entry), ("/gone/python", registration.ENTRY)):
-        gone = hook_commands.command_line("stop", interpreter=interpreter, entry=script)
+        gone = hook_commands.command_line("stop", HOOKS, interpreter=interpreter, entry=script)
         register(machine.settings, {**users("2.1.325"), **one("Stop", gone)})
         ((state, seen, advice),) = machine.told("hooks")
         assert (state, advice) == ("warning", "`ctx install` updates them.")

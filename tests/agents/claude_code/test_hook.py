@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctx.agents.claude_code.hooks import ClaudeHooks
+from ctx.agents.claude_code.hooks import HOOKS, ClaudeHooks
 from ctx.agents.host_setup import hook_commands
 from ctx.agents.runtime import hook
 from ctx.agents.runtime.hook import Hook
@@ -317,14 +317,15 @@ def test_an_unknown_or_missing_hook_is_logged(hooks: Hooks) -> None:
 
 
 def test_the_registered_command_line_works(hooks: Hooks) -> None:
-    words = hook_commands.command_line(
-        "post-tool-use", interpreter=sys.executable, entry=str(ENTRY)
-    )
-    assert hooks.run_command(["sh", "-c", words], hooks.event("post-tool-use")) == SILENT
-    gone = hook_commands.command_line("post-tool-use", interpreter="/no/python", entry=str(ENTRY))
-    assert hooks.run_command(["sh", "-c", gone], b"").code == 0
-    gone = hook_commands.command_line("post-tool-use", interpreter=sys.executable, entry="/no/x.py")
-    assert hooks.run_command(["sh", "-c", gone], b"").code == 0
+    def line(interpreter: str, entry: str) -> list[str]:
+        word = "post-tool-use"
+        registered = hook_commands.command_line(word, HOOKS, interpreter=interpreter, entry=entry)
+        return ["sh", "-c", registered]
+
+    event = hooks.event("post-tool-use")
+    assert hooks.run_command(line(sys.executable, str(ENTRY)), event) == SILENT
+    assert hooks.run_command(line("/no/python", str(ENTRY)), b"").code == 0
+    assert hooks.run_command(line(sys.executable, "/no/x.py"), b"").code == 0
     assert [kind for kind, _ in hooks.spooled()] == ["post-tool-use"]
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ctx.agents.claude_code import install, registration
+from ctx.agents.claude_code.hooks import HOOKS
 from ctx.agents.claude_code.install import try_command
 from ctx.agents.host_setup import hook_commands, own_program
 from ctx.errors import HookFailed, PathRefused
@@ -19,7 +20,9 @@ RAN = 'touch "$CTX_HOME/spool"'
 
 
 def command(word: str) -> str:
-    return hook_commands.command_line(word, interpreter=sys.executable, entry=registration.ENTRY)
+    return hook_commands.command_line(
+        word, HOOKS, interpreter=sys.executable, entry=registration.ENTRY
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -67,9 +70,11 @@ def test_problems_of_a_hook_are_described(line: str, problem: str) -> None:
 
 
 def test_a_missing_program_is_noticed() -> None:
-    found = try_command("/nowhere/python entry.py stop || true", "stop", ENVIRONMENT)
-    assert found.startswith("it does nothing. ")
-    assert "/nowhere/python" in found
+    for word in ("stop", "session-start"):
+        line = hook_commands.command_line(word, HOOKS, interpreter="/nowhere/python", entry="x.py")
+        found = try_command(line, word, ENVIRONMENT)
+        assert found.startswith("it does nothing. ")
+        assert "/nowhere/python" in found
 
 
 def test_a_hook_gets_a_sample_payload_and_a_clean_environment(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The hooks that are registered for a client, and how our hooks are recognised."""
 
+import json
 import shlex
 from typing import Any
 
@@ -8,17 +9,30 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx.agents.claude_code import registration
+from ctx.agents.claude_code.hooks import HOOKS
 from ctx.agents.host_setup import hook_commands
 from ctx.agents.host_setup.settings_file import RegisteredHook
 from ctx.hook_files.spool import EVENTS
 
+ANSWER = {
+    "hookSpecificOutput": {
+        "hookEventName": "SessionStart",
+        "additionalContext": hook_commands.GONE,
+    },
+    "systemMessage": hook_commands.GONE,
+}
 EDITS = "Edit|MultiEdit|Write|NotebookEdit"
 ENTRY = shlex.quote(registration.ENTRY)
 
 
 def entry(word: str, **more: Any) -> dict[str, Any]:
-    command = f"'/my tools/python' -I -S {ENTRY} {word} || true"
+    command = f"'/my tools/python' -I -S {ENTRY} {word} || {otherwise(word)}"
     return {"type": "command", "command": command, "timeout": 10, **more}
+
+
+def otherwise(word: str) -> str:
+    """What runs if ctx cannot."""
+    return f"echo '{json.dumps(ANSWER)}'" if word == "session-start" else "true"
 
 
 def registered(*versions: str | None, budget: int = 2000) -> dict[str, list[dict[str, Any]]]:
@@ -99,8 +113,9 @@ def test_project_hooks_run_plain_ctx_and_work_in_every_client() -> None:
 def test_a_command_line_survives_the_shell_and_is_recognised(path: str) -> None:
     interpreter, script = f"/{path}/python", f"/{path}/ctx/agents/claude_code/entry.py"
     for word in EVENTS:
-        line = hook_commands.command_line(word, interpreter=interpreter, entry=script)
-        assert shlex.split(line) == [interpreter, "-I", "-S", script, word, "||", "true"]
+        line = hook_commands.command_line(word, HOOKS, interpreter=interpreter, entry=script)
+        words = [interpreter, "-I", "-S", script, word, "||", *shlex.split(otherwise(word))]
+        assert shlex.split(line) == words
         assert registration.word_of(line) == word
 
 
@@ -135,6 +150,7 @@ def test_our_command_lines_are_recognised(command: str, word: str | None) -> Non
         "ctx hook stop && make",
         "ctx hook stop; true",
         "ctx hook stop # mine",
+        "ctx hook session-start || echo broken",
         "sh -c 'ctx hook stop'",
         "ctx -C /x --db y.db hook stop",
         # From a version that knows more.

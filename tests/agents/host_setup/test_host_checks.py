@@ -145,6 +145,23 @@ def test_hooks_that_codex_has_not_reviewed(machine: Machine) -> None:
     ]
 
 
+def test_an_update_voids_the_review_of_codex(machine: Machine) -> None:
+    install("codex", machine)
+    folder = Path(machine.home) / ".codex"
+    path = folder / "hooks.json"
+    current = path.read_text()
+    start = json.loads(current)["hooks"]["SessionStart"][0]["hooks"][0]["command"]
+    path.write_text(current.replace(json.dumps(start), json.dumps(f"{start.split(' || ')[0]}")))
+    write_reviews(folder, {key: digest for _, key, digest in setup._our_hooks(str(path))})
+    checks = host_checks.check_hosts([setup.SETUP], machine)
+    [advice] = [check.advice for check in checks if "hooks.json" in check.seen]
+    assert advice.endswith("updates it. Codex then asks you to review the changed hooks again.")
+    install("codex", machine)
+    [check] = own_checks("codex", machine)
+    assert check.seen == "Changed after your review, so Codex skips them: SessionStart."
+    assert "Review again, because they changed: SessionStart." in next(setup.SETUP.notes(machine))
+
+
 def test_hooks_in_both_files_of_codex(machine: Machine) -> None:
     install("codex", machine)
     path = Path(machine.home) / ".codex" / "config.toml"

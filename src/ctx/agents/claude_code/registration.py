@@ -5,14 +5,15 @@ only events that all clients on this machine know are registered. Project settin
 used on other machines with unknown clients: they get the events that every client knows.
 
 For a user, a hook runs with the interpreter of ctx, which needs no PATH and is fastest. In shared
-settings it runs plain `ctx`. A missing program must not block the client, which interprets exit
-code 2 as a veto, so every command ends in `|| true`.
+settings it runs plain `ctx`, and says nothing where ctx is not installed. A missing program must
+not block the client, which interprets exit code 2 as a veto, so no command fails.
 """
 
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from ctx.agents.claude_code.hooks import HOOKS
 from ctx.agents.host_setup.hook_commands import command_line, entry_ending, entry_script, hook_name
 from ctx.agents.host_setup.settings_file import RegisteredHook
 from ctx.context import layers
@@ -76,7 +77,7 @@ def user_entries(
         }
 
     def command(word: str) -> str:
-        return command_line(word, interpreter=interpreter, entry=ENTRY)
+        return command_line(word, HOOKS, interpreter=interpreter, entry=ENTRY)
 
     return _entries(oldest, command, parts=layers.parts(budget), kept=kept)
 

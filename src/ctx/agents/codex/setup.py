@@ -48,6 +48,7 @@ class CodexSetup(HostSetup):
     name = "codex"
     title = "Codex"
     program = "codex"
+    after_update = " Codex then asks you to review the changed hooks again."
     # In seconds. Codex allows three for the end of a session, and warns at every start about more.
     hooks = (
         HookSpec("SessionStart", "session-start", 10),
@@ -74,21 +75,24 @@ class CodexSetup(HostSetup):
     def notes(self, machine: Machine) -> Iterator[str]:
         review = read_review(self.folder(machine))
         if waiting := len(review.new) + len(review.changed):
+            again = f" Review again, because they changed: {', '.join(review.changed)}."
             yield (
                 "Codex runs no hook that you have not reviewed, and `codex exec` skips it without"
-                f" a message. {_advice(waiting)}"
+                f" a message.{again if review.changed else ''} {_advice(waiting)}"
             )
 
     def checks(self, machine: Machine) -> Iterator[DoctorCheck]:
         folder = self.folder(machine)
         review = read_review(folder)
-        if waiting := (*review.new, *review.changed):
-            seen = f"Not reviewed, so Codex skips them: {', '.join(waiting)}."
-            yield DoctorCheck(self.name, "problem", seen, _advice(len(waiting)))
+        waiting = {"Not reviewed": review.new, "Changed after your review": review.changed}
+        for why, events in waiting.items():
+            if events:
+                seen = f"{why}, so Codex skips them: {', '.join(events)}."
+                yield DoctorCheck(self.name, "problem", seen, _advice(len(events)))
         if review.disabled:
             seen = f"Disabled in Codex: {', '.join(review.disabled)}."
             yield DoctorCheck(self.name, "warning", seen, "`/hooks` in Codex enables them.")
-        if review.trusted and not (waiting or review.disabled):
+        if review.trusted and not (review.new or review.changed or review.disabled):
             yield ok(self.name, f"{len(review.trusted)} hooks, reviewed and trusted")
         yield from self._doubled_hooks(folder)
 

@@ -2,12 +2,23 @@
 
 A hook runs with the interpreter of ctx, which needs no PATH and is fastest. A missing program must
 not block a host, which may interpret an exit code as a veto, so every command ends in `|| true`.
+The command at the start of a session prints a message instead.
 """
 
 import os
 import re
 import shlex
 import sys
+
+from ctx.agents.runtime.host_hooks import HostHooks
+from ctx.hosts.hook_events import HookAnswer
+
+_GONE = "ctx cannot run"
+GONE = (
+    f"{_GONE}, so nothing is remembered. Install it again and run `ctx install`, or remove its"
+    " hooks."
+)
+"""What a host shows at the start of a session if ctx was removed without its hooks."""
 
 _WORD = re.compile(r"[a-z]+(?:-[a-z]+)*")
 # Our command lines are never longer, however they are quoted. Parsing a much longer line would take
@@ -31,9 +42,15 @@ def entry_ending(host: str) -> str:
     return f"/ctx/agents/{host.replace('-', '_')}/entry.py"
 
 
-def command_line(word: str, *, interpreter: str, entry: str) -> str:
+def command_line(word: str, host: HostHooks, *, interpreter: str, entry: str) -> str:
     """The command line of a hook in a user's settings, with all paths quoted."""
-    return f"{shlex.join([interpreter, '-I', '-S', entry])} {word} || true"
+    otherwise = "true"
+    if word == "session-start":
+        # Such a host would put a text for the agent in front of the first prompt.
+        text = "" if host.starts_with_prompt else GONE
+        answer = host.write("SessionStart", HookAnswer(text, GONE)).decode().strip()
+        otherwise = f"echo {shlex.quote(answer)}"
+    return f"{shlex.join([interpreter, '-I', '-S', entry])} {word} || {otherwise}"
 
 
 def hook_name(command: str, ending: str, *, with_program: bool = False) -> str | None:
@@ -54,6 +71,8 @@ def hook_name(command: str, ending: str, *, with_program: bool = False) -> str |
         return None
     if words[-2:] == ["||", "true"]:
         del words[-2:]
+    elif words[-3:-1] == ["||", "echo"] and _GONE in words[-1]:
+        del words[-3:]
     if words[-2:-1] == ["--part"] and words[-1].isdecimal():
         del words[-2:]
     match words:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ctx import clock, disk
 from ctx.agents import known_hosts
-from ctx.agents.host_setup import program_runs
+from ctx.agents.host_setup import hook_commands, program_runs
 from ctx.hook_files import anchored_files
 from ctx.memory import user_store
 from ctx.sqlite.connection import explain_errors
@@ -62,7 +62,8 @@ def _trial(command: str, payload: Payload, environment: Mapping[str, str], folde
     ended = program_runs.run(words, variables, project, seconds=seconds, stdin=stdin)
     if ended is None:
         return f"it takes longer than {seconds:.0f} s."
-    has_run = bool(ended.out) or set(os.listdir(home)) != before
+    is_gone = hook_commands.GONE.encode() in ended.out
+    has_run = (bool(ended.out) and not is_gone) or set(os.listdir(home)) != before
     log = disk.read_or_none(os.path.join(home, "hook.log")) or b""
     lines = log.decode("utf-8", "replace").splitlines()
     return _problem(ended, has_run=has_run) or (lines[-1] if lines else "")
@@ -80,6 +81,6 @@ def _problem(ended: program_runs.ProcessResult, *, has_run: bool) -> str:
         if not isinstance(answer, dict):
             start = " ".join(ended.out.decode("utf-8", "replace").split())[:100]
             return f"what it prints is not a JSON object: {start}"
-    # The command ends in `|| true`, so a missing program looks like one that prints nothing. A hook
-    # of ctx either prints something or creates a file in the folder of its store.
+    # The command never fails, so a missing program looks like one that prints nothing. A hook of
+    # ctx either prints something or creates a file in the folder of its store.
     return "" if has_run else f"it does nothing. {complaint}".rstrip()

@@ -88,7 +88,8 @@ def _outdated_part(
         seen = f"{host.title}: the {_PARTS[file.what]} of ctx is not in {where}."
         return DoctorCheck(host.name, state, seen, f"`{command}` adds it.")
     seen = f"{where} differs from what this ctx registers."
-    return DoctorCheck(host.name, "warning", seen, f"`{command}` updates it.")
+    then = host.after_update if file.what in host_install.WITH_HOOKS else ""
+    return DoctorCheck(host.name, "warning", seen, f"`{command}` updates it.{then}")
 
 
 def _skill(host: HostSetup, machine: Machine, command: str) -> Iterator[DoctorCheck]:

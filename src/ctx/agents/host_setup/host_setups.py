@@ -83,6 +83,8 @@ class HostSetup(ABC):
     reads_claude_skill = False
     """Whether it also reads the skill of Claude Code, and needs no second copy."""
     hooks: tuple[HookSpec, ...] = ()
+    after_update = ""
+    """What the user must do in the host after its hooks were updated."""
 
     @abstractmethod
     def files(self, machine: Machine) -> tuple[HostFile, ...]:
@@ -94,9 +96,13 @@ class HostSetup(ABC):
 
     def command(self, word: str) -> str:
         """The command line of a hook."""
-        entry = hook_commands.entry_script(self.name)
+        host = known_hosts.hooks_of(self.name)
+        assert host is not None, f"{self.name} has no hooks"
         return hook_commands.command_line(
-            word, interpreter=hook_commands.interpreter(), entry=entry
+            word,
+            host,
+            interpreter=hook_commands.interpreter(),
+            entry=hook_commands.entry_script(self.name),
         )
 
     def word_of(self, command: Any) -> str | None:

@@ -15,6 +15,9 @@ const DATABASE = join(DATA, "opencode", "opencode.db")
 const LIMIT_MS = { "session-start": 10000, "prompt-submit": 10000, stop: 10000 }
 const SHORT_MS = 5000
 const LONGEST = 400000
+const GONE =
+  "ctx cannot run, so nothing is remembered. Install it again and run `ctx install`, or remove its" +
+  " plugin. Tell the user."
 
 // The beginning and the end of a long text.
 const short = (text) =>
@@ -37,12 +40,14 @@ function run(word, payload) {
       clearTimeout(timer)
       resolve(text)
     }
+    const fail = () =>
+      end(word === "session-start" ? JSON.stringify({ additionalContext: GONE }) : "")
     try {
       child = spawn(COMMAND[0], [...COMMAND.slice(1), word], { stdio: ["pipe", "pipe", "ignore"] })
-      child.on("error", () => end(""))
+      child.on("error", fail)
       child.stdin.on("error", () => {})
       child.stdout.on("data", (piece) => (out += piece))
-      child.on("close", () => end(out))
+      child.on("close", (code) => (code ? fail() : end(out)))
       child.stdin.end(JSON.stringify(payload))
     } catch {
       end("")
