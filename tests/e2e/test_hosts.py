@@ -6,6 +6,7 @@ Only what a person typed becomes the user's: no task of a subagent, and no summa
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -377,8 +378,12 @@ def user(request: pytest.FixtureRequest, surroundings: Path, tmp_path: Path) -> 
 
 def test_what_one_session_remembers_is_given_to_the_next(user: User) -> None:
     host, person = user
-    first = user.say("Add the price, please.", *host.work, f"Done. {REMEMBER}")
+    # Some show their model `<` as an entity, which it takes for the form of a command.
+    is_escaped = host in (GEMINI, QWEN)
+    command = escape(REMEMBER, quote=False) if is_escaped else REMEMBER
+    first = user.say("Add the price, please.", *host.work, f"Done. {command}")
     assert "Releases have names." in first[0].text
+    assert ("&lt;ctx:remember" in first[0].text) == is_escaped
     assert host.failure in "\n".join(first[-1].results)
     (session,) = person.sessions(1 if host.reports_ends else 0)
     assert session["host"] == host.name

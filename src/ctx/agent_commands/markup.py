@@ -126,6 +126,14 @@ def _unescaped(value: str | None) -> str | None:
     return None if value is None else _ESCAPED_QUOTE.sub(r"\1", value)
 
 
+_ESCAPED_TAG = re.compile(r"&lt;(/?+ctx:(?:[^<>&]|&(?!gt;|lt;/?+ctx:))*+)&gt;", re.IGNORECASE)
+
+
+def unescape_tags(text: str) -> str:
+    """What an agent wrote in a host that shows it `<` as `&lt;`, also in the context of ctx."""
+    return _ESCAPED_TAG.sub(r"<\1>", text)
+
+
 _EDGE = rf"</ctx:(?P<closed>{_COMMAND})\s*+>|{MARK}(?P<opened>{_COMMAND})"
 _EDGES = re.compile(_EDGE)
 _IN_CONTENT = re.compile(

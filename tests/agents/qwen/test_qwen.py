@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Iterator
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -130,8 +131,8 @@ def play(client: QwenSession, host: HostSession, *, with_hooks: bool) -> None:
     report("post-tool-use-failure", failed)
     missing = {"file_path": f"{client.project}/b.py"}
     report("post-tool-use-failure", client.call("read_file", missing, "", error="File not found"))
-    client.say(f"Done. {REMEMBER}")
-    last = f"Done. {REMEMBER}"
+    last = f"Done. {escape(REMEMBER, quote=False)}"
+    client.say(last)
     report("stop", client.payload("Stop", last_assistant_message=last))
 
 

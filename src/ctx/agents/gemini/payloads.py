@@ -8,6 +8,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from ctx.agent_commands.markup import unescape_tags
 from ctx.agents.claude_code.payloads import common_fields, heading_of
 from ctx.agents.gemini import tools
 from ctx.agents.gemini.hooks import EVENTS, without_context
@@ -86,13 +87,13 @@ def _words(name: str, payload: Mapping[str, Any]) -> tuple[str | None, Speaker]:
         own = without_context(text)
         return own, "host" if own.lstrip().startswith(NOT_TYPED) else "user"
     if name == ASSISTANT_MESSAGE:
-        return plain_text_of(payload, "text"), "agent"
+        return unescape_tags(plain_text_of(payload, "text")), "agent"
     if name == "Stop":
         # It is all of the turn. The transcript has the messages one by one, and is complete.
         if os.path.isfile(plain_text_of(payload, "transcript_path").replace("\0", "")):
             return None, "agent"
         text = payload.get("prompt_response")
-        return text if isinstance(text, str) else None, "agent"
+        return unescape_tags(text) if isinstance(text, str) else None, "agent"
     return None, ""
 
 

@@ -23,6 +23,7 @@ from contextlib import suppress
 from typing import Any
 
 from ctx import clock, disk
+from ctx.agent_commands.markup import unescape_tags
 from ctx.agents.gemini import payloads
 from ctx.agents.gemini.hooks import CLOSING, OPENING, without_context
 from ctx.agents.gemini.tools import ToolResult
@@ -144,7 +145,7 @@ def _turn_entry(entry: Any, offset: int) -> TurnEntry | None:
         return None
     name = text_field(entry, "id") or str(offset)
     if entry.get("type") == "gemini":
-        return TurnEntry(name, name, message_texts(entry))
+        return TurnEntry(name, name, tuple(map(unescape_tags, message_texts(entry))))
     is_prompt = entry.get("type") == "user" and _prompt(entry)
     return TurnEntry(None, name) if is_prompt else None
 

@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from ctx.agent_commands.markup import unescape_tags
 from ctx.agents import stored_events
 from ctx.agents.qwen import tools
 from ctx.agents.qwen.hooks import NAME
@@ -49,7 +50,7 @@ def _content(name: str, payload: Mapping[str, Any]) -> EventContent:
         case "Stop":
             response = payload.get("response")
             return content._replace(
-                text=text_of(payload, "last_assistant_message"),
+                text=unescape_tags(text_of(payload, "last_assistant_message")),
                 speaker="agent",
                 response=response if isinstance(response, str) else None,
             )

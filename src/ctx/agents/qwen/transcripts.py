@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ctx.agent_commands.markup import unescape_tags
 from ctx.agents.line_transcripts import LineTranscripts, files_below
 from ctx.agents.qwen import tools
 from ctx.agents.qwen.hooks import NAME
@@ -48,6 +49,10 @@ def _texts(entry: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(storable(text) for text in texts if text.strip())
 
 
+def _answer(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(map(unescape_tags, _texts(entry)))
+
+
 def _prompt(entry: Mapping[str, Any]) -> str:
     """What a person typed; empty if nobody did."""
     if entry.get("provenance", "real_user") != "real_user":
@@ -62,7 +67,7 @@ def _turn_entry(entry: Any, offset: int) -> TurnEntry | None:
         return None
     name = text_of(entry, "uuid") or str(offset)
     if entry.get("type") == "assistant":
-        return TurnEntry(name, name, _texts(entry))
+        return TurnEntry(name, name, _answer(entry))
     is_prompt = entry.get("type") == "user" and bool(_prompt(entry))
     return TurnEntry(None, name) if is_prompt else None
 
@@ -85,7 +90,7 @@ class _QwenReader(StoringReader):
                 self._take_results(entry)
 
     def _take_answer(self, offset: int, entry: dict[str, Any]) -> None:
-        if text := "\n\n".join(_texts(entry)):
+        if text := "\n\n".join(_answer(entry)):
             self._add(entry, ASSISTANT_MESSAGE, EventContent(text, "agent"))
         for part in _parts(entry):
             call = fields_of(part.get("functionCall"))

@@ -46,7 +46,7 @@ _LARGEST_TAIL = 4 * 1024 * 1024
 _AT_ONCE_S = 0.1
 _AGAIN_S = 0.01
 _OPTIONS = ("--response", "--part")
-_COMMAND = (b"<ctx:", b"\\u003cctx:", b"\\u003Cctx:")
+_COMMAND = (b"<ctx:", b"\\u003cctx:", b"\\u003Cctx:", b"&lt;ctx:")
 
 
 class Hook:
