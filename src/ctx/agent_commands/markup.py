@@ -126,7 +126,7 @@ def _unescaped(value: str | None) -> str | None:
     return None if value is None else _ESCAPED_QUOTE.sub(r"\1", value)
 
 
-_ESCAPED_TAG = re.compile(r"&lt;(/?+ctx:(?:[^<>&]|&(?!gt;|lt;/?+ctx:))*+)&gt;", re.IGNORECASE)
+_ESCAPED_TAG = re.compile(r"&lt;(/?+ctx:(?>(?:[^<>&]|&(?!gt;|lt;/?+ctx:))*))&gt;", re.IGNORECASE)
 
 
 def unescape_tags(text: str) -> str:
