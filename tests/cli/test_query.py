@@ -380,7 +380,8 @@ def test_why_explains_a_pack(shop: Path, ctx: Ctx) -> None:
     assert "\nFiles by rank\n" in told
     head = why.out.splitlines()[:4]
     used = pack["token_budget"]["used"]
-    assert head[0].endswith(f": {len(pack['retrieved'])} chunks, {used:,} of 16,000 tokens")
+    of_kinds = "4 passages of files and 1 node"
+    assert head[0].endswith(f": {of_kinds}, {used:,} of 16,000 tokens")
     assert head[1:] == [
         f"Session cli, receipt {receipt}",
         f"Task: {TASK}",
@@ -396,7 +397,7 @@ def test_why_explains_a_pack(shop: Path, ctx: Ctx) -> None:
     [given] = explained["items"]
     assert given["content"].startswith("Timeouts double at every retry")
     listed = ctx("why", "--list", "--limit=1").out
-    assert f"  query  {len(pack['retrieved'])} chunks  " in listed
+    assert f"  query  {of_kinds}  " in listed
 
 
 def test_where_nothing_was_found(

@@ -1,15 +1,15 @@
 """`ctx why`"""
 
-import re
 from pathlib import Path
 
 import pytest
 
-from ctx import clock
+from ctx import clock, terms
 from ctx.hook_files import spool
 from tests.capture.conversations import SESSION, Client, context_of
 from tests.cli.conftest import Add, ageless
 from tests.conftest import Ctx
+from tests.packs.session_store import change, command, session
 
 
 @pytest.fixture
@@ -74,12 +74,16 @@ def test_the_receipt_of_a_context(
     lines = shown.splitlines()
     assert lines[0] == f"SessionStart for app, {found['at']}: 3 nodes, {tokens} tokens"
     assert lines[1] == f"Session {SESSION}, receipt {receipt}"
-    rows = [re.split(r" {2,}", line.strip()) for line in lines[2:]]
-    assert rows == [
-        [labels[0], str(costs[0]), "Deploys run on Fridays"],
-        [labels[1], str(costs[1]), "(deleted since)"],
-        [labels[2], str(costs[2]), text[:59] + "…"],
-        ["frame", str(found["frame"]), "(everything but the nodes)"],
+    said = "user, {} tokens: {}"
+    assert lines[2:] == [
+        "",
+        "Deploys run on Fridays",
+        f"  {labels[0]}, {said.format(costs[0], 'pinned')}",
+        "(deleted since)",
+        f"  {labels[1]}, {costs[1]} tokens: in the view `default`",
+        text[:77] + "…",
+        f"  {labels[2]}, {said.format(costs[2], '`tier:reference`, in the view `default`')}",
+        f"Headings and instructions: {found['frame']} tokens",
     ]
     for named in (receipt, receipt[:13], SESSION):
         assert ctx("why", named).out == shown
@@ -88,7 +92,52 @@ def test_the_receipt_of_a_context(
     client.apply()
     assert ctx("why").out == shown
     assert ctx("update", pinned, "--content", "As it is").code == 0
-    assert ctx("why").out.splitlines()[2].endswith("  As it is (changed since)")
+    assert ctx("why").out.splitlines()[3] == "As it is (changed since)"
+
+
+def test_all_that_is_not_a_node_has_its_text_and_a_reason(
+    client: Client, ctx: Ctx, add: Add
+) -> None:
+    rule = "Never push the exporter yourself, I review every change first."
+    with client.memory() as memory:
+        user = memory.user
+        session(user, "earlier", 1)
+        change(user, "earlier", "auth/service.py", "def refresh(self) -> Token")
+        command(user, "earlier", "make test", runs=4)
+        user.connection.execute(
+            "INSERT INTO excerpts (session, project, step, part, at, kind, source, worth, text,"
+            " terms) VALUES ('earlier', 'app', 's', 0, '2026-11-01T00:00:00Z', 'correction',"
+            " 'user', 3000, ?, ?)",
+            (rule, terms.column(rule)),
+        )
+    conversation = client.talk()
+    conversation.start()
+    start = ctx("why").out
+    assert ": 1 command and 1 changed file, " in start
+    assert "\nmake test\n  command, " in start
+    assert "\nauth/service.py\n  changed file, " in start
+    assert rule in context_of(conversation.submit("push the change of the exporter, please"))
+    assert "correction of an earlier session, matches the prompt" in ctx("why").out
+    # From now on, the prompt is stored too.
+    assert ctx("hook", "apply").code == 0
+    given = ctx("why", "--format=json").json
+    assert given["counts"] == {"passage of a session": 1}
+    assert [(each["content"], each["source"], each["reason"]) for each in given["items"]] == [
+        (
+            rule,
+            "user",
+            "correction of an earlier session, shares `push`, `change`, `exporter` with the prompt",
+        )
+    ]
+    assert ctx("query", "exporter", "--quiet").code == 0
+    assert ctx("why", "--format=json").json == given, "a person's own pack is no session's"
+    assert ctx("why", "cli").out.startswith("pack for app, ")
+    add("--type=fact", "The exporter runs as the user app")
+    conversation.answer('<ctx:recall query="exporter"/>')
+    client.apply()
+    assert "runs as the user" in context_of(conversation.submit())
+    [recalled] = ctx("why", "--format=json").json["items"]
+    assert recalled["reason"] == "the agent asked for it"
 
 
 def test_what_was_recalled(client: Client, ctx: Ctx, add: Add) -> None:
@@ -121,7 +170,8 @@ def test_a_memory_that_was_empty(client: Client, ctx: Ctx) -> None:
         f"SessionStart for app, {found['at']}: nothing relevant in memory,"
         f" {found['tokens']} tokens\n"
         f"Session {SESSION}, receipt {found['receipt']}\n"
-        f"  frame  {found['tokens']}  (everything but the nodes)\n"
+        "\n"
+        f"Headings and instructions: {found['tokens']} tokens\n"
     )
     assert ageless(ctx("why", "--list").out) == (
         f"  {found['receipt']}  0 s  SessionStart  nothing relevant in memory"

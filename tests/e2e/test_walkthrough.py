@@ -266,7 +266,7 @@ def check_answers(walk: Walk) -> None:
     led = [chunk["via"] for chunk in involved["retrieved"] if chunk["path"] == RETRY]
     assert led, "the words of the question are not in it"
     assert all(led)
-    assert walk.json("why")["packed"]["task"] == "connection handling"
+    assert walk.json("why", "cli")["packed"]["task"] == "connection handling"
 
 
 def shown(pack: dict[str, Any], path: str) -> str:

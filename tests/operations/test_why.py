@@ -71,6 +71,7 @@ def test_nodes_are_shown_as_they_were_and_as_they_are(
         assert client.waiting() == []
     monkeypatch.setattr(clock, "now_ms", lambda: AT + 3_600_000)
     one, two, three = items
+    why_given = "in the view `default`"
     with client.memory() as memory:
         with changing(memory.user, "test", graphs.WHO) as change:
             change.update_node(two[0], content="Was changed.")
@@ -85,10 +86,13 @@ def test_nodes_are_shown_as_they_were_and_as_they_are(
             123,
             123 - 3 * 7,
             (
-                ReceiptNode(one[0], one[1], 7, one[2], "Stays.", False, source="user"),
-                ReceiptNode(two[0], two[1], 7, two[2], "Was changed.", True, source="user"),
-                ReceiptNode(three[0], three[1], 7, three[2], None, True),
+                ReceiptNode(*one[:2], 7, one[2], "Stays.", False, source="user", reason=why_given),
+                ReceiptNode(
+                    *two[:2], 7, two[2], "Was changed.", True, source="user", reason=why_given
+                ),
+                ReceiptNode(*three[:2], 7, three[2], None, True, reason=why_given),
             ),
+            counts={"node": 3},
         )
         kept = tuple(ReceiptItem(*item[:4]) for item in items)
         receipt = Receipt(receipt_id, SESSION, "SessionStart", WHEN, "app", 123, kept)

@@ -119,7 +119,8 @@ def test_what_a_session_was_given(memory: Memory, session: str, served: Served) 
         assert "90 tokens" in visitor.get(address).text
         page = visitor.get(address, params={"receipt": "1794700800000-1-r"}).text
         assert "50 tokens of headings" in page
-        assert "memory, 40 tokens, changed since" in page
+        assert "1 node<" in page
+        assert "node, 40 tokens, changed since: in the view <code>default</code>" in page
 
 
 def test_hostile_text_is_shown_and_runs_nothing(

@@ -109,14 +109,14 @@ commits. It follows calls and imports to related code. It then selects the parts
 with the most value per token. No model is used.
 
 The output is an overview on a terminal, and JSON in a pipe. ctx stores a
-receipt for every pack: `ctx why` shows why each part is in it. If the
-confidence is low, name a file or a function in the task.
+receipt for every pack: `ctx why cli` shows why each part of your last one is
+in it. If the confidence is low, name a file or a function in the task.
 
 examples:
   ctx pack "Fix the timeout in Client.connect"
   ctx pack "Fix the timeout in Client.connect" --budget 4000 --explain
   ctx pack "timeout path:src" --format markdown
-  ctx why
+  ctx why cli
   ctx config get retrieval.default_budget
 """,
     ),

@@ -1,26 +1,36 @@
 """`ctx why`"""
 
 import argparse
+from collections.abc import Mapping
 
 from ctx.cli import arguments, opening, pack_answers
 from ctx.cli.output import Block, Line, Output, Table, age_text, beyond_limit, count
 from ctx.cli.settings import Settings
 from ctx.cli.terminal import cut
 from ctx.errors import UsageError
-from ctx.memory import code_anchors, sources
-from ctx.memory.receipts import PackReceipt, Receipt
-from ctx.operations.why import ReceiptDetails, ReceiptList, ReceiptNode, last, why
+from ctx.memory import code_anchors
+from ctx.memory.receipts import PackReceipt
+from ctx.operations.why import (
+    ReceiptDetails,
+    ReceiptList,
+    ReceiptNode,
+    chunk_kind,
+    counts,
+    counts_text,
+    last,
+    why,
+)
 
 EXAMPLES = """
-ctx why                     the last context or pack of this project
+ctx why                     what a session of this project was last given
 ctx why --list              the last receipts of this project; of all, where it has none
 ctx why --list --limit=0    all of them
 ctx why 1768906800123       one of them, by its id; of a pack also why each part is in it
 ctx why agent-7             the last one of a session
+ctx why cli                 your own last pack
 """
 
-_PREVIEW_LENGTH = 60
-_LAYERS = {"past_work": "past work", "before_edit": "before an edit"}
+_PREVIEW_LENGTH = 78
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -46,58 +56,44 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 def render(explained: ReceiptDetails) -> list[Block]:
     if explained.packed is not None:
         return _render_pack(explained, explained.packed)
-    place = f" for {explained.project}" if explained.project else ""
-    head = (
-        f"{explained.event}{place}, {explained.at}: {_amount(explained)},"
-        f" {explained.tokens:,} tokens"
-    )
-    return [
-        Line(head),
+    blocks: list[Block] = [
+        Line(f"{_head(explained)}, {explained.tokens:,} tokens"),
         Line(f"Session {explained.session}, receipt {explained.receipt}"),
-        _given_nodes(explained),
+        Line(""),
     ]
-
-
-def _given_nodes(explained: ReceiptDetails) -> Table:
-    """One row per node. Layers and sources have a column if any is unusual."""
-    items = explained.items
-    columns = [
-        ("node", "id", [each.label for each in items]),
-        ("tokens", "number", [f"{each.tokens:,}" for each in items]),
-    ]
-    if any(each.layer != "memory" for each in items):
-        columns.append(("layer", "dim", [_LAYERS.get(each.layer, each.layer) for each in items]))
-    if any(each.source not in (None, sources.USER) for each in items):
-        columns.append(("source", "dim", [each.source or "" for each in items]))
-    columns.append(("content", "text", [_current_text(each) for each in items]))
+    for each in explained.items:
+        blocks += [Line(_current_text(each)), Line(f"  {_about(each)}", "dim")]
     if explained.frame:
-        frame = {
-            "node": "frame",
-            "tokens": f"{explained.frame:,}",
-            "content": "(everything but the nodes)",
-        }
-        for heading, _, cells in columns:
-            cells.append(frame.get(heading, ""))
-    headings, kinds, texts = zip(*columns, strict=True)
-    return Table(headings, list(zip(*texts, strict=True)), kinds)
+        blocks.append(Line(f"Headings and instructions: {explained.frame:,} tokens", "dim"))
+    return blocks
+
+
+def _head(explained: ReceiptDetails) -> str:
+    place = f" for {explained.project}" if explained.project else ""
+    event = "pack" if explained.packed else explained.event
+    return f"{event}{place}, {explained.at}: {_amount(explained.event, explained.counts)}"
+
+
+def _about(each: ReceiptNode) -> str:
+    """What it is, who said it, what it cost, and why it was given."""
+    what = each.label if each.id or each.content is None else each.kind
+    parts = [what, each.source, count(each.tokens, "token")]
+    return f"{', '.join(filter(None, parts))}: {each.reason}"
 
 
 def _render_pack(explained: ReceiptDetails, packed: PackReceipt) -> list[Block]:
-    place = f" for {explained.project}" if explained.project else ""
     free = packed.budget - packed.reserved
     blocks: list[Block] = [
-        Line(
-            f"{explained.event}{place}, {explained.at}: {_amount(explained)},"
-            f" {explained.tokens:,} of {free:,} tokens"
-        ),
+        Line(f"{_head(explained)}, {explained.tokens:,} of {free:,} tokens"),
         Line(f"Session {explained.session}, receipt {explained.receipt}"),
         Line(f"Task: {packed.task}"),
         Line(f"Confidence {pack_answers.percent(packed.confidence)}; the code: {packed.code}"),
     ]
     for chunk in packed.chunks:
-        line = f"  {chunk.kind}, {chunk.tokens:,} tokens, score {chunk.score:.2f}"
+        line = f"  {chunk_kind(chunk.kind)}, {chunk.tokens:,} tokens, score {chunk.score:.2f}"
         reasons = f": {pack_answers.sums(chunk.reasons)}" if chunk.reasons else ""
-        blocks += [Line(""), Line(chunk.title, "heading"), Line(f"{line}{reasons}")]
+        blocks += [Line(""), Line(cut(chunk.title, _PREVIEW_LENGTH), "heading")]
+        blocks.append(Line(f"{line}{reasons}"))
         if chunk.via:
             blocks.append(Line(f"  by way of {pack_answers.path_text(chunk.via)}"))
     if packed.narrative:
@@ -118,19 +114,13 @@ def _render_pack(explained: ReceiptDetails, packed: PackReceipt) -> list[Block]:
     return blocks
 
 
-def _amount(receipt: ReceiptDetails | Receipt) -> str:
-    if receipt.packed is not None:
-        return count(len(receipt.packed.chunks), "chunk")
-    if not receipt.items and receipt.event == "SessionStart":
+def _amount(event: str, of_kinds: Mapping[str, int]) -> str:
+    if not of_kinds and event == "SessionStart":
         return "nothing relevant in memory"
-    nodes = count(sum(1 for each in receipt.items if each.id), "node")
-    files = sum(1 for each in receipt.items if not each.id)
-    return f"{nodes} and {count(files, 'changed file')}" if files else nodes
+    return counts_text(of_kinds) or "0 nodes"
 
 
 def _current_text(each: ReceiptNode) -> str:
-    if not each.id:
-        return f"changed in a session, last at {each.updated_at}"
     if each.content is None:
         return "(deleted since)" if each.changed else "(not known here)"
     text = cut(each.content, _PREVIEW_LENGTH)
@@ -147,11 +137,11 @@ def render_list(listed: ReceiptList) -> list[Block]:
             each.id,
             age_text(each.at),
             each.event,
-            _amount(each),
+            _amount(each.event, counts(each)),
             f"{each.tokens:,} tokens",
             each.project or "",
         )
         for each in listed.receipts
     ]
-    headings = ("receipt", "age", "event", "nodes", "tokens", "project")
+    headings = ("receipt", "age", "event", "content", "tokens", "project")
     return [Table(headings, rows, ("id", "", "")), *beyond_limit(listed.more)]

@@ -28,6 +28,8 @@ SAID = "said"
 """The layer of excerpts, which come with a prompt and have no ids."""
 BEFORE_EDIT = "before_edit"
 """The layer of what memory knows about a file that is about to be edited."""
+HINT, RECALLED = "hint", "recalled"
+"""The layers of nodes that come with a prompt: they match it, or the agent asked for them."""
 
 
 class ContextItem(NamedTuple):

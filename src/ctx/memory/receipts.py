@@ -22,7 +22,7 @@ _KNOWN_BY = 60
 
 class ReceiptItem(NamedTuple):
     id: NodeId
-    """Empty if it is not a node but a file with changed code."""
+    """Empty for what is not a node: a passage of a session, a command, a file with changed code."""
     label: str
     """The label in the text: `fact:01HQ1A2B3C4D`."""
     updated_at: str
@@ -30,6 +30,8 @@ class ReceiptItem(NamedTuple):
     tokens: int
     layer: str = "memory"
     """The layer of the context."""
+    digest: str = ""
+    """The checksum of the text of something that is not a node."""
 
 
 class Reason(NamedTuple):
@@ -102,13 +104,19 @@ class HookReceipt(NamedTuple):
 def read(receipt_id: str, at: str, data: Any) -> HookReceipt:
     """Parse a receipt that a hook wrote. Raises `ContentRefused` if it is invalid."""
     try:
-        items = tuple(ReceiptItem(*item[:4], *item[5:6]) for item in data["items"])
+        items = tuple(map(_item_of_hook, data["items"]))
         project = None if data["project"] is None else str(data["project"])
         shape = str(data["session"]), str(data["event"]), at, project, int(data["tokens"])
-    except (KeyError, TypeError, ValueError):
+    except (IndexError, KeyError, TypeError, ValueError):
         raise ContentRefused("This is not a receipt.") from None
     made = data.get("context")
     return HookReceipt(Receipt(receipt_id, *shape, items), made if isinstance(made, dict) else {})
+
+
+def _item_of_hook(data: Sequence[Any]) -> ReceiptItem:
+    """A hook writes the checksum of each text before its layer."""
+    item = ReceiptItem(*data[:4], *data[5:6])
+    return item if item.id else item._replace(digest=data[4])
 
 
 def keep(connection: Connection, receipt: Receipt) -> bool:
@@ -183,6 +191,12 @@ def keys_given(connection: Connection, session: str, most: int) -> set[str]:
 def newest(connection: Connection, project: str | None, limit: int) -> list[Receipt]:
     """The last receipts of a project, newest first; of all projects if it is None."""
     return _rows(connection, _of_project(project), project, limit)
+
+
+def newest_of_agents(connection: Connection, project: str | None) -> list[Receipt]:
+    """The last of them that is not of a person's own command; empty if there is none."""
+    where = f"{_of_project(project)} AND session <> '{CLI_SESSION}'"
+    return _rows(connection, where, project, 1)
 
 
 def ids(connection: Connection, project: str | None) -> set[str]:
@@ -260,7 +274,7 @@ def _rows(connection: Connection, where: str, value: str | None, limit: int = 20
 def _read_items(data: Any) -> tuple[tuple[ReceiptItem, ...], PackReceipt | None]:
     """Parse the items column: a list of nodes, or for a pack an object with the nodes and more."""
     items, packed = (data["items"], data["packed"]) if isinstance(data, dict) else (data, None)
-    return tuple(ReceiptItem(*item[:5]) for item in items), _read_pack(packed) if packed else None
+    return tuple(ReceiptItem(*item[:6]) for item in items), _read_pack(packed) if packed else None
 
 
 def _read_pack(data: Sequence[Any]) -> PackReceipt:

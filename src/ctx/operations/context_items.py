@@ -7,11 +7,13 @@ from ctx import clock, terms
 from ctx.context import excerpt_search
 from ctx.context.context_page import MadeContext
 from ctx.context.contexts import (
+    BEFORE_EDIT,
     CODE,
     COMMANDS,
     LEARNINGS,
     MEMORY,
     PAST_WORK,
+    RECALLED,
     RULES,
     SESSIONS,
     STANDING,
@@ -82,7 +84,7 @@ def of_context(
     last = made[-1] if made else None
     nodes = _Nodes(memory, [*(item.id for item, _ in pairs if item.id), *_omitted_ids(last)])
     given = [
-        nodes.given_item(item, text, _reason(item, nodes.by_id.get(item.id)))
+        nodes.given_item(item, text, layer_reason(item.layer, nodes.by_id.get(item.id)))
         for item, text in pairs
     ]
     return ItemList(tuple(given), tuple(_omitted(nodes, last, budget, caps) if last else ()))
@@ -93,11 +95,13 @@ def of_hits(
 ) -> tuple[GivenItem, ...]:
     """The items of what a session gets with a prompt."""
     nodes = _Nodes(memory, [item.id for item in items if item.id])
-    wanted = {word: terms.significant(word) for word in _words(prompt)}
+    asked = terms_of_words(prompt)
     found = []
     for item, hit in zip(items, hits, strict=True):
         text = excerpt_search.line_of(hit).rstrip("\n")
-        given = nodes.given_item(item, text, _match(hit, wanted))
+        kind = "" if hit.node else hit.kind
+        why = match_reason(asked, hit.text, kind, is_past_work=bool(hit.line))
+        given = nodes.given_item(item, text, why)
         found.append(given._replace(source=hit.source, session=hit.session))
     return tuple(found)
 
@@ -128,16 +132,17 @@ class _Nodes:
 # Why something is in a context
 
 
-def _reason(item: ContextItem, node: Node | None) -> str:
+def layer_reason(layer: str, node: Node | None) -> str:
+    """Why something is in a layer of a context."""
     about: Mapping[str, Any] = node.metadata if node else {}
-    if item.layer == MEMORY:
+    if layer == MEMORY:
         return _tier_reason(node.tags if node else ())
-    if item.layer == LEARNINGS:
+    if layer == LEARNINGS:
         times, now_ms = about.get("times_seen", 1), clock.now_ms()
         sure = learning_confidence.confidence_at(dict(about), now_ms) / CERTAIN
         return f"learning with confidence {sure:.2f}, {_times(times)}"
-    if item.layer in (RULES, PAST_WORK):
-        return _kind_reason(item.layer, node, about)
+    if layer in (RULES, PAST_WORK):
+        return _kind_reason(layer, node, about)
     return {
         STANDING: "what the last session left open"
         if node and node.type == "summary"
@@ -145,7 +150,9 @@ def _reason(item: ContextItem, node: Node | None) -> str:
         SESSIONS: "one of the latest sessions",
         COMMANDS: "what sessions ran here",
         CODE: "changed in one of the last sessions",
-    }.get(item.layer, item.layer)
+        BEFORE_EDIT: "about the file that was to be edited",
+        RECALLED: "the agent asked for it",
+    }.get(layer, layer)
 
 
 def _tier_reason(tags: Sequence[str]) -> str:
@@ -175,20 +182,24 @@ def _times(count: Any) -> str:
     return "seen in 1 session" if number == 1 else f"seen in {number:,} sessions"
 
 
-def _words(prompt: str) -> list[str]:
+def terms_of_words(prompt: str) -> dict[str, frozenset[str]]:
+    """The words of a prompt, each with its terms."""
     every = (word.strip(_AROUND_WORDS) for word in prompt[:_LONGEST_PROMPT].split())
-    return list(dict.fromkeys(filter(None, every)))
+    return {word: terms.significant(word) for word in dict.fromkeys(filter(None, every))}
 
 
-def _match(hit: Hit, wanted: Mapping[str, frozenset[str]]) -> str:
-    own = terms.significant(hit.text)
-    shared = [word for word, terms in wanted.items() if terms & own]
+def match_reason(
+    asked: Mapping[str, frozenset[str]], text: str, kind: str = "", *, is_past_work: bool = False
+) -> str:
+    """Why a text is given with a prompt of these words; `kind` is that of an excerpt."""
+    own = terms.significant(text)
+    shared = [word for word, terms in asked.items() if terms & own]
     words = ", ".join(code(word) for word in shared[:_MOST_WORDS])
     stated = f"shares {words} with the prompt" if shared else "matches the prompt"
-    if hit.line:
+    if is_past_work:
         # Past work that is worth much is given even if it shares no words.
         return f"past work, {stated}" if shared else "among the best of past work"
-    return stated if hit.node else f"{hit.kind} of an earlier session, {stated}"
+    return f"{kind} of an earlier session, {stated}" if kind else stated
 
 
 def _source_of_layer(layer: str) -> str:

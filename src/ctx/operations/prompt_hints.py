@@ -14,7 +14,7 @@ from ctx import clock, disk, ids, tokens
 from ctx.capture.injected_text import without_injected
 from ctx.context import compose, excerpt_search, layer_rows, relevance
 from ctx.context.compose import ContextEntry, ContextFrame, OmittedNodes
-from ctx.context.contexts import ContextItem
+from ctx.context.contexts import HINT, ContextItem
 from ctx.context.excerpt_search import Hit
 from ctx.context.relevance import RelevantNode
 from ctx.errors import ContentRefused
@@ -203,7 +203,7 @@ def _fitted_hints(there: Memory, chosen: Sequence[RelevantNode], preface: str) -
             if cost <= left:
                 left -= cost
                 parts.append(f"{text}\n")
-                items.append(ContextItem(node.id, entry.label, node.updated_at, cost, ""))
+                items.append(ContextItem(node.id, entry.label, node.updated_at, cost, "", HINT))
                 break
     if not items:
         return NOTHING

@@ -1,13 +1,18 @@
-"""Receipts: what an agent was given, when, and at what cost."""
+"""Receipts: what an agent was given, when, why, and at what cost."""
 
 import json
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Literal, NamedTuple
 
 from ctx import clock, disk
+from ctx.capture import steps
 from ctx.capture.session_state import SHORTEST_PREFIX
 from ctx.codebase import anchor_check
+from ctx.context.contexts import COMMANDS, HINT, MEMORY, RECALLED, SAID
+from ctx.context.layer_lines import digest
 from ctx.errors import AmbiguousId, ContentRefused, ReceiptNotFound
 from ctx.hook_files import spool
 from ctx.ids import NodeId
@@ -15,32 +20,59 @@ from ctx.memory import receipts
 from ctx.memory.code_anchors import AnchorState
 from ctx.memory.model import Node
 from ctx.memory.receipts import HookReceipt, PackReceipt, Receipt, ReceiptItem
+from ctx.operations.context_items import layer_reason, match_reason, terms_of_words
+from ctx.synthesis import excerpt_table
 from ctx.workspace import Memory
 
+Kind = Literal[
+    "node",
+    "passage of a session",
+    "passage of a file",
+    "passage of a document",
+    "command",
+    "changed file",
+]
+
 _ALL = 2**31
+_KINDS: Mapping[str, Kind] = {SAID: "passage of a session", COMMANDS: "command"}
+"""What an item is that has no id, by its layer."""
+_CHUNK_KINDS: Mapping[str, Kind] = {
+    "FileContent": "passage of a file",
+    "SymbolDefinition": "passage of a file",
+    "NarrativeExcerpt": "passage of a document",
+}
+_PLURALS = {
+    "passage of a session": "passages of sessions",
+    "passage of a file": "passages of files",
+    "passage of a document": "passages of documents",
+}
 
 
 class ReceiptNode(NamedTuple):
-    """A node that an agent was given, and its current state."""
+    """Something that an agent was given, mostly a node, and its current state."""
 
     id: NodeId
+    """Empty if it is not a node."""
     label: str
     tokens: int
     updated_at: str
     """The version that was given."""
     content: str | None
-    """The current content; None if it was deleted, or if no open store has it."""
+    """The current content of a node, or the text of a passage, a command or a path; None if it was
+    deleted, or if no open store has it."""
     changed: bool | None
     """Whether it has changed since; None if no open store has it, such as a node of another
     project or branch."""
     layer: str = "memory"
     """Its part of the context: `memory`, `standing`, `rules`, `commands`, `past_work`, `code`,
-    `sessions`, `learnings`, or `said` for excerpts with a prompt. Changed files, commands and
-    excerpts are not nodes and have no id."""
+    `sessions`, `learnings`, `before_edit`; with a prompt `said`, `hint` or `recalled`."""
     source: str | None = None
     """Its source; None if no open store has it."""
     anchors: tuple[AnchorState, ...] = ()
     """The code that it is about, and the state of that code."""
+    kind: Kind = "node"
+    reason: str = ""
+    """Why it was given. A pack has the reasons of its chunks."""
 
 
 class ReceiptDetails(NamedTuple):
@@ -59,6 +91,8 @@ class ReceiptDetails(NamedTuple):
     items: tuple[ReceiptNode, ...]
     packed: PackReceipt | None = None
     """For a pack: why each part is in it, and what was left out."""
+    counts: Mapping[str, int] = MappingProxyType({})
+    """How many there are of each kind."""
 
 
 class ReceiptList(NamedTuple):
@@ -70,16 +104,49 @@ class ReceiptList(NamedTuple):
 
 
 def why(memory: Memory, named: str | None) -> ReceiptDetails:
-    """A receipt by name, or the last one that `last` lists."""
+    """A receipt by name, or the last one of a session: in this project, else in any.
+
+    A person's own packs are of no session.
+    """
     if named is not None:
         return _receipt_details(memory, _find_receipt(memory, named))
-    latest = last(memory, 1).receipts
-    if not latest:
+    latest = _last_of_agents(memory, memory.project) or _last_of_agents(memory, None)
+    if latest is None:
+        if last(memory, 1).receipts:
+            raise ReceiptNotFound(
+                "No session was given anything yet.",
+                hint="`ctx why cli` shows your own last pack.",
+            )
         raise ReceiptNotFound(
             "No receipts yet.",
             hint="`ctx install` registers the hooks; `ctx doctor` checks them.",
         )
-    return _receipt_details(memory, latest[0])
+    return _receipt_details(memory, latest)
+
+
+def counts(receipt: Receipt) -> dict[str, int]:
+    """How many things of each kind an agent was given."""
+    if receipt.packed is not None:
+        return dict(Counter(chunk_kind(chunk.kind) for chunk in receipt.packed.chunks))
+    return dict(Counter(map(_kind, receipt.items)))
+
+
+def counts_text(of_kinds: Mapping[str, int]) -> str:
+    """`3 nodes, 1 command and 2 passages of sessions`; empty for nothing."""
+    words = [
+        f"{number:,} {kind if number == 1 else _PLURALS.get(kind, f'{kind}s')}"
+        for kind, number in of_kinds.items()
+    ]
+    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
+
+
+def chunk_kind(kind: str) -> Kind:
+    """What a chunk of a pack is."""
+    return _CHUNK_KINDS.get(kind, "node")
+
+
+def _kind(item: ReceiptItem) -> Kind:
+    return "node" if item.id else _KINDS.get(item.layer, "changed file")
 
 
 def last(memory: Memory, limit: int) -> ReceiptList:
@@ -117,6 +184,12 @@ def _of_session(memory: Memory, waiting: Sequence[Receipt], text: str) -> list[R
         text = next(iter(meant), text)
     pending = [each for each in waiting if each.session == text]
     return pending + receipts.of_session(memory.local, text)
+
+
+def _last_of_agents(memory: Memory, project: str | None) -> Receipt | None:
+    waiting = [each for each in _spooled_receipts(memory) if project in (None, each.project)]
+    every = waiting + receipts.newest_of_agents(memory.local, project)
+    return max(every, key=lambda each: each.id, default=None)
 
 
 def _newest(memory: Memory, project: str | None, limit: int) -> ReceiptList:
@@ -158,25 +231,94 @@ def _receipt_details(memory: Memory, receipt: Receipt) -> ReceiptDetails:
     ids = [item.id for item in receipt.items if item.id]
     now = {node.id: node for node in memory.graph.nodes(ids)}
     states = anchor_check.check(memory, now.values())
+    asked = terms_of_words(_prompt(memory, receipt))
     items = tuple(
-        _given_node(memory, item, now.get(item.id), states.get(item.id, ()))
+        _given_node(memory, receipt, item, now.get(item.id), asked)._replace(
+            anchors=states.get(item.id, ())
+        )
+        if item.id
+        else _given_text(memory, item, asked)
         for item in receipt.items
     )
     item_tokens = sum(item.tokens for item in items)
     if receipt.packed is not None:
         item_tokens = receipt.packed.narrative + sum(each.tokens for each in receipt.packed.chunks)
-    return ReceiptDetails(*receipt[:6], receipt.tokens - item_tokens, items, receipt.packed)
+    frame = receipt.tokens - item_tokens
+    return ReceiptDetails(*receipt[:6], frame, items, receipt.packed, counts(receipt))
+
+
+def _prompt(memory: Memory, receipt: Receipt) -> str:
+    """The prompt with which something was given; empty if it is not stored."""
+    if not any(item.layer in (SAID, HINT) for item in receipt.items):
+        return ""
+    prompts = [
+        each.text
+        for each in steps.of_session(memory.local, receipt.session)
+        if each.kind == "prompt" and each.at <= receipt.at
+    ]
+    return prompts[-1] if prompts else ""
 
 
 def _given_node(
-    memory: Memory, item: ReceiptItem, now: Node | None, anchors: tuple[AnchorState, ...]
+    memory: Memory,
+    receipt: Receipt,
+    item: ReceiptItem,
+    now: Node | None,
+    asked: Mapping[str, frozenset[str]],
 ) -> ReceiptNode:
     changed: bool | None = None
     if now is not None:
         changed = now.updated_at != item.updated_at
-    elif item.id and any(graph.was_deleted(item.id) for graph in memory.graph.graphs):
+    elif any(graph.was_deleted(item.id) for graph in memory.graph.graphs):
         changed = True
-    content = now.content if now else None
-    source = now.source if now else None
-    shape = item.id, item.label, item.tokens, item.updated_at
-    return ReceiptNode(*shape, content, changed, item.layer, source, anchors)
+    return ReceiptNode(
+        *(item.id, item.label, item.tokens, item.updated_at),
+        content=now.content if now else None,
+        changed=changed,
+        layer=item.layer,
+        source=now.source if now else None,
+        reason=_reason(receipt, item, now, asked),
+    )
+
+
+def _reason(
+    receipt: Receipt, item: ReceiptItem, now: Node | None, asked: Mapping[str, frozenset[str]]
+) -> str:
+    if receipt.packed is not None:
+        return ""
+    if item.layer in (SAID, HINT):
+        text, tags = (now.content, now.tags) if now else ("", ())
+        is_past_work = item.layer == SAID and any(tag.startswith("kind:") for tag in tags)
+        return match_reason(asked, text, is_past_work=is_past_work)
+    if receipt.event == spool.EVENTS["prompt-submit"] and item.layer == MEMORY:
+        return "it matches the prompt, or the agent asked for it"
+    if receipt.event not in spool.EVENTS.values():
+        return layer_reason(RECALLED, now)
+    return layer_reason(item.layer, now)
+
+
+def _given_text(
+    memory: Memory, item: ReceiptItem, asked: Mapping[str, frozenset[str]]
+) -> ReceiptNode:
+    """Something that is not a node. Its label begins with what it is."""
+    name = item.label.partition(":")[2]
+    given = ReceiptNode(
+        *(item.id, item.label, item.tokens, item.updated_at),
+        content=name,
+        changed=False,
+        layer=item.layer,
+        kind=_kind(item),
+        reason=layer_reason(item.layer, None),
+    )
+    if item.layer != SAID:
+        return given
+    there = excerpt_table.at_time(memory.local, name, item.updated_at)
+    same = [each for each in there if digest(each.text) == item.digest]
+    if not same and not item.digest and len(there) == 1:
+        # Receipts of older versions have no checksum.
+        same = there
+    if not same:
+        return given._replace(content=None, changed=None, reason="said in an earlier session")
+    found = same[0]
+    reason = match_reason(asked, found.text, found.kind)
+    return given._replace(content=found.text, source=found.source, reason=reason)

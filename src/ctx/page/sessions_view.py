@@ -13,6 +13,7 @@ from ctx.operations import session_story, session_timeline, sessions
 from ctx.operations.session_story import SessionStory, StoryFailure, StoryOptions
 from ctx.operations.session_timeline import SessionEntry
 from ctx.operations.session_turns import StoryTurn
+from ctx.operations.why import chunk_kind, counts_text
 from ctx.page.rendering import first_line
 from ctx.page.requests import Answer, Download, GoTo, HtmlPage, PageRequest, PageRoute
 
@@ -160,6 +161,8 @@ def one(request: PageRequest) -> Answer:
         "duration": _duration(session.started_at, session.last_at),
         "opened": options.step,
         "longest": _LONGEST_SHOWN,
+        "counts_text": counts_text,
+        "chunk_kind": chunk_kind,
         "copied": as_markdown(story),
         "mark": lambda text: _marked(text, story.text),
         "around": lambda text: _around(text, story.text),

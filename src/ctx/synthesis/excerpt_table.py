@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from sqlite3 import Connection
+from typing import NamedTuple
 
 from ctx import clock, terms
 from ctx.synthesis.session_excerpts import Excerpt
@@ -41,6 +42,23 @@ def replace(
             if key not in stored
         ],
     )
+
+
+class StoredExcerpt(NamedTuple):
+    session: str
+    kind: str
+    source: str
+    text: str
+
+
+def at_time(connection: Connection, session: str, at: str) -> list[StoredExcerpt]:
+    """The excerpts of one moment of a session, of which the beginning of the id is known."""
+    rows = connection.execute(
+        "SELECT session, kind, source, text FROM excerpts"
+        " WHERE session >= ?1 AND substr(session, 1, length(?1)) = ?1 AND at = ?2",
+        (session, at),
+    )
+    return [StoredExcerpt._make(row) for row in rows]
 
 
 def sessions(connection: Connection) -> set[str]:

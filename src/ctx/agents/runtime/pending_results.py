@@ -14,7 +14,7 @@ from sqlite3 import Connection
 from ctx import clock
 from ctx.agents.runtime import hook_store
 from ctx.context import layers
-from ctx.context.contexts import ContextItem
+from ctx.context.contexts import RECALLED, ContextItem
 from ctx.hook_files import live
 
 TYPE_CHECKING = False
@@ -40,7 +40,8 @@ def take(
     They are in the last store, the user's. The nodes may be in any store.
     """
     taken = _take(hook, stores[-1], session, _KINDS)
-    return _as_text(hook, stores, taken, hook.host.largest_answer)
+    text, items = _as_text(hook, stores, taken, hook.host.largest_answer)
+    return text, [item._replace(layer=RECALLED) for item in items]
 
 
 def take_expanded(
