@@ -346,7 +346,7 @@ def test_invalid_decisions_are_refused(talk: Conversation, ctx: Ctx) -> None:
     assert ctx("review", "accept", "01M7", "--all").code == 2
     ran = ctx("review", "reject", "01ZZZZZZZZZZ")
     assert ran.code == 1
-    assert "There is no proposal for '01ZZZZZZZZZZ'." in ran.err
+    assert "Nothing to review has the id '01ZZZZZZZZZZ'." in ran.err
     assert ctx("review", "accept", "--all").out == "No proposals.\n"
     outcome_of(talk, f"{remember('One.')}\n{remember('Two.')}")
     one = id_of(ctx, "One.")

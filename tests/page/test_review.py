@@ -9,7 +9,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.conftest import Ctx
+from tests.conftest import Ctx, git
 from tests.page import filled_project
 from tests.page.filled_project import FilledProject
 from tests.page.form_visitor import FormVisitor, form_fields
@@ -58,6 +58,61 @@ def test_everything_open_is_counted_and_decided(
         assert filled.imported not in shown
         for wrong in ("", "burn x", "pick", "pick x y z", f"pick 9 {filled.conflict} content"):
             assert visitor.send("/review", do=wrong).status_code in (400, 404, 409), wrong
+
+
+def test_the_command_line_lists_and_decides_the_same(
+    filled: FilledProject, repo: Path, ctx: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs = tmp_path / "theirs"
+    git("clone", "-q", str(repo), str(theirs))
+    monkeypatch.chdir(theirs)
+    ctx("trust", "--yes")
+    ctx("add", "--type=fact", "The mirror is in Oslo")
+    ctx("commit", "-m", "The mirror")
+    git("add", "-A")
+    git("commit", "-qm", "The mirror")
+    monkeypatch.chdir(repo)
+    git("pull", "-q", "--no-edit", str(theirs), "main")
+    with Served(repo) as served, served.program() as program:
+
+        def total() -> int:
+            """The number of open decisions, which all of them say."""
+            status = ctx("status", "--json").json["review"]
+            numbers = {
+                status["total"],
+                sum(status[name] for name in status if name != "total"),
+                ctx("review", "--json").json["total"],
+                program.get("/api/v1/review").json()["total"],
+            }
+            assert len(numbers) == 1
+            return numbers.pop()
+
+        assert total() == 10
+        assert (
+            "To review: 10 open decisions (1 conflicting change, 1 commit or document of this"
+            " branch, 1 proposal of agents, 5 learnings, 2 imported texts); `ctx review`\n"
+        ) in ctx("status").out
+        shown = ctx("review").out
+        assert shown.startswith("10 open decisions.\n")
+        for each in (filled.proposal, filled.learning, filled.imported):
+            assert f"  {each[:12]}  " in shown
+        assert "  … and 4 more (--limit)\n" in ctx("review", "list", "--limit=1").out
+        done = ctx("review", "accept", filled.learning, filled.imported).out
+        assert "Accepted learning: The tests need a running Redis\n" in done
+        assert done.endswith("\n8 open decisions left.\n")
+        assert total() == 8
+        assert node(ctx, filled.learning)["metadata"]["origin"] == "human"
+        assert node(ctx, filled.imported)["source"] == "user"
+        [imported] = ctx("review", "--json").json["imports"]
+        assert ctx("review", "reject", imported["short_id"]).code == 0
+        assert "tier:off-context" in node(ctx, imported["node"]["id"])["tags"]
+        # Learnings and imports are decided one by one.
+        ctx("review", "accept", "--all")
+        assert total() == 5
+        assert ctx("review", "reject", filled.rule).code == 1
+        ctx("trust", "--revoke")
+        assert total() == 5
+        assert "The memory of this project is not trusted" in ctx("review").out
 
 
 def test_several_at_once(filled: FilledProject, repo: Path, ctx: Ctx) -> None:
@@ -128,7 +183,7 @@ def test_through_the_api(filled: FilledProject, repo: Path, ctx: Ctx) -> None:
         accepted = {"decision": "accept", "ids": [filled.imported]}
         assert post("imports", accepted).json()["import_count"] == 1
         settled = {"id": filled.conflict, "field": "content", "value": "Deploys run at noon"}
-        assert post("conflicts", settled).json()["conflicts"] == []
+        assert post("conflicts", settled).json()["open"] == []
         assert node(ctx, filled.conflict)["content"] == "Deploys run at noon"
         assert post("proposals", {"decision": "accept"}).status_code == 200
         for path, body in (

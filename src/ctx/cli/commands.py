@@ -61,7 +61,7 @@ GROUPS = {
         "stage": "manage staged work: start, flush, compact, abort, status, recover",
         "log": "show commits and what each changed, newest first",
         "diff": "compare the memory of two commits",
-        "review": "decide on proposals of agents and on conflicting changes",
+        "review": "decide on proposals, conflicting changes, learnings, imports",
         "rebuild": "rebuild the index of the project",
         "trust": "trust a project store, so that agents are shown its memory",
         "scrub": "remove a word or a secret from everything stored",
@@ -122,7 +122,7 @@ EVERYDAY = {
     },
     "team": {
         "commit": "commit staged memory",
-        "review": "decide on proposals of agents and on conflicting changes",
+        "review": "decide on proposals, conflicting changes, learnings, imports",
         "trust": "trust the memory that came with a clone",
     },
     "code": {"code": "query the code: outline, callers, imports, changed"},

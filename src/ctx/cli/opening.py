@@ -323,14 +323,14 @@ def note_conflicts(memory: Memory, output: Output) -> None:
     """Say that two branches changed the same node, until somebody decides."""
     if memory.project_memory is None:
         return
-    from ctx.memory import history
+    from ctx.memory import conflicts, history
 
     if history.is_linear(memory.project_memory.graph.connection):
         return
-    from ctx.operations import review
+    if found := conflicts.find_conflicts(memory.project_memory.graph):
+        from ctx.operations import review
 
-    if conflicts := review.count(memory.project_memory.graph):
-        output.warn(f"{review.pending_text(conflicts)} after a merge: `ctx review`")
+        output.warn(f"{review.conflicts_text(len(found))} after a merge: `ctx review`")
 
 
 def load_hosts() -> "Hosts":

@@ -5,21 +5,22 @@ from collections.abc import Iterator
 from typing import Any
 
 from ctx import clock
-from ctx.cli import editor, opening
+from ctx.cli import arguments, editor, opening
 from ctx.cli import options as shared
 from ctx.cli.nodes import warn_of_redaction
-from ctx.cli.output import Block, Line, Output, Table, age_text, count
+from ctx.cli.output import Block, Line, Output, Table, age_text, beyond_limit, count
 from ctx.cli.settings import Settings
 from ctx.cli.terminal import cut
 from ctx.errors import UsageError
 from ctx.ids import short
 from ctx.memory.conflicts import LIFE
 from ctx.operations import review as reviewing
-from ctx.operations.review import OpenField, Review
+from ctx.operations.review import Review
+from ctx.operations.review_queue import OpenField
 from ctx.workspace import Memory
 
 EXAMPLES = """
-ctx review                                  proposals of agents and of this branch, and conflicts
+ctx review                                  all that waits for you, as on the page
 ctx review accept 01M7ESYZ1SB4              pin a node as the agent asked
 ctx review reject --all                     reject every proposal
 ctx review --pick 01M7ESYZ1SB4 --version=2  take the other of two versions
@@ -30,6 +31,7 @@ ALONE = "list"
 
 LIST_EXAMPLES = """
 ctx review                                  on a terminal, ask which version to keep
+ctx review --limit 0                        all learnings and imports
 ctx review --accept 01M7ESYZ1SB4            keep the current version
 ctx review --pick 01M7ESYZ1SB4 --version=2  take the other one
 """
@@ -37,16 +39,19 @@ ctx review --pick 01M7ESYZ1SB4 --version=2  take the other one
 ACCEPT_EXAMPLES = """
 ctx review accept 01M7ESYZ1SB4              do what the agent proposes; keep a pin that it made
 ctx review accept 01M7ESYZ1SB4 01M7ESYZ2AA0
-ctx review accept 5d1f0a2b77c9               give agents a commit of this branch
-ctx review accept --all
+ctx review accept 01M7ESYZ3Q9D              confirm a learning; imported text counts as yours then
+ctx review accept 5d1f0a2b77c9              give agents a commit of this branch
+ctx review accept --all                     all that agents and this branch propose
 ctx undo                                    undo the last decision
 """
 
 REJECT_EXAMPLES = """
 ctx review reject 01M7ESYZ1SB4              keep the node as it is; remove a pin that an agent made
+ctx review reject 01M7ESYZ3Q9D              a learning is not learned again; hide imported text
 ctx review reject --all
 """
 
+_ALL = 2**31
 _LONGEST = 200
 
 
@@ -54,13 +59,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     group = shared.subcommands(parser)
     _configure_list(shared.add_subcommand(group, "list", "show open decisions", LIST_EXAMPLES))
     for name, help_text, examples in (
-        ("accept", "accept proposals", ACCEPT_EXAMPLES),
-        ("reject", "reject proposals", REJECT_EXAMPLES),
+        ("accept", "accept proposals, learnings or imports", ACCEPT_EXAMPLES),
+        ("reject", "reject proposals, learnings or imports", REJECT_EXAMPLES),
     ):
         deciding = shared.add_subcommand(group, name, help_text, examples)
-        named = deciding.add_argument("ids", nargs="*", metavar="ID", help="ids of proposals")
+        named = deciding.add_argument("ids", nargs="*", metavar="ID", help="ids of what is open")
         shared.complete_with(named, "node")
-        deciding.add_argument("--all", action="store_true", help="all proposals")
+        deciding.add_argument(
+            "--all", action="store_true", help="all that agents and this branch propose"
+        )
         shared.session_option(deciding)
 
 
@@ -76,6 +83,7 @@ def _configure_list(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--field", metavar="NAME", help="only this field (default: all of the node)"
     )
+    arguments.limit(parser)
     shared.session_option(parser)
 
 
@@ -91,7 +99,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     with opening.writing(settings, output) as memory:
         names = None if options.all else options.ids
         done = reviewing.decide(memory, names, accepting=options.subcommand == "accept")
-    output.show(_readable(done, output), render_decided)
+    output.show(done if output.is_on_a_terminal else done.without_foreign_text, render_decided)
 
 
 def _list(options: argparse.Namespace, settings: Settings, output: Output) -> None:
@@ -104,12 +112,13 @@ def _list(options: argparse.Namespace, settings: Settings, output: Output) -> No
         raise UsageError("--field needs --accept or --pick.", hint="ctx review --help")
     if not (options.accept or options.pick):
         with opening.reading(settings, output) as memory:
-            review = _readable(reviewing.review(memory), output)
+            review = reviewing.review(memory, most=options.limit or _ALL)
+        if not output.is_on_a_terminal:
+            review = review.without_foreign_text
         if not (review.open and output.is_interactive and output.is_for_people):
             output.show(review, render)
             return
-        if review.proposals or review.branch:
-            output.preview([*_branch(review), *_proposals(review)])
+        output.preview(_undisputed(review))
         _ask(review, settings, output)
         return
     with opening.writing(settings, output) as memory:
@@ -169,9 +178,9 @@ def _edit_value(each: OpenField, settings: Settings, output: Output) -> str:
 
 
 def render(review: Review) -> list[Block]:
-    if not (review.open or review.proposals or review.branch):
+    if not review.total:
         return [Line("Nothing to review.")]
-    blocks: list[Block] = [*_branch(review), *_proposals(review)]
+    blocks = _undisputed(review)
     if not review.open:
         return blocks
     for each in review.open:
@@ -186,6 +195,19 @@ def render(review: Review) -> list[Block]:
         Line(
             "Keep it with `ctx review --accept ID`, or take another with `--pick ID --version=N`."
         ),
+    ]
+
+
+def _undisputed(review: Review) -> list[Block]:
+    """Everything but conflicting changes, below the number of all."""
+    return [
+        Line(f"{count(review.total, 'open decision')}."),
+        Line(""),
+        *_untrusted(review),
+        *_branch(review),
+        *_proposals(review),
+        *_learnings(review),
+        *_imports(review),
     ]
 
 
@@ -210,20 +232,13 @@ def render_decided(done: Review) -> list[Block]:
         Line(f"{word}: {each.kind} {each.short_id} {each.title}".rstrip())
         for word, each in of_branch
     ]
+    nodes = [("Accepted", each) for each in done.accepted_nodes]
+    nodes += [("Rejected", each) for each in done.rejected_nodes]
+    blocks += [Line(f"{word} {each.kind}: {cut(each.title)}") for word, each in nodes]
     if not blocks:
         return [Line("No proposals.")]
-    left = len(done.proposals) + len(done.branch)
-    return [*blocks, Line(f"{count(left, 'proposal')} left.")] if left else blocks
-
-
-def _readable(review: Review, output: Output) -> Review:
-    """Without the text of a branch where an agent may read it."""
-    if output.is_on_a_terminal:
-        return review
-    lists = ("branch", "accepted_branch", "rejected_branch")
-    return review._replace(
-        **{name: tuple(each.without_text for each in getattr(review, name)) for name in lists}
-    )
+    left = [Line(f"{count(done.total, 'open decision')} left.")]
+    return [*blocks, *left] if done.total else blocks
 
 
 def _branch(review: Review) -> Iterator[Block]:
@@ -262,6 +277,40 @@ def _proposals(review: Review) -> Iterator[Block]:
     if any(each.is_done for each in review.proposals):
         yield Line("(done): already pinned by an agent. Accept keeps the pin, reject removes it.")
     yield Line("")
+
+
+def _learnings(review: Review) -> Iterator[Block]:
+    if not review.learning_count:
+        return
+    yield Line("Learnings, inferred from sessions:", "heading")
+    rows = [
+        (each.short_id, each.category, f"{each.confidence:.2f}", each.node.content)
+        for each in review.learnings
+    ]
+    yield Table(("id", "category", "confidence", "text"), rows, ("id", "", "number", "text"))
+    yield from beyond_limit(review.learning_count - len(rows))
+    yield Line("Confirm with `ctx review accept ID`. A rejected learning is not learned again.")
+    yield Line("")
+
+
+def _imports(review: Review) -> Iterator[Block]:
+    if not review.import_count:
+        return
+    yield Line("Imported text, given to agents as a quotation:", "heading")
+    rows = [
+        (each.short_id, each.node.type, each.program, each.node.content) for each in review.imports
+    ]
+    yield Table(("id", "type", "from", "text"), rows, ("id", "", "", "text"))
+    yield from beyond_limit(review.import_count - len(rows))
+    yield Line("`ctx review accept ID`: it counts as said by you. `ctx review reject ID` hides it.")
+    yield Line("")
+
+
+def _untrusted(review: Review) -> Iterator[Block]:
+    if review.untrusted:
+        yield Line("The memory of this project is not trusted:", "heading")
+        yield Line(f"{review.untrusted.reason}. Agents get nothing of it. Decide with `ctx trust`.")
+        yield Line("")
 
 
 def _dispute(each: OpenField) -> Iterator[Block]:

@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ctx import ids
-from ctx.errors import NodeNotFound
 from ctx.ids import NodeId
 from ctx.memory import model, records, replay, sources
 from ctx.memory.graph import USER
@@ -232,18 +231,6 @@ def proposals(memory: Memory) -> list[Proposal]:
             if last and last[0].author in agents and node.superseded_by is None:
                 found.setdefault(node.id, _proposal(memory, node, ["pin"], last[0], is_done=True))
     return [found[node_id] for node_id in sorted(found)]
-
-
-def find(memory: Memory, text: str) -> Proposal:
-    """The proposal that a person means."""
-    prefix = text.strip().upper()
-    named = [each for each in proposals(memory) if each.id.startswith(prefix)]
-    if len(named) != 1 or len(prefix) < ids.SHORTEST_PREFIX:
-        raise NodeNotFound(
-            f"There is no proposal for {text[:40]!r}.",
-            hint="`ctx review` lists the proposals. For a conflict: `ctx review --accept ID`",
-        )
-    return named[0]
 
 
 def accept(memory: Memory, proposal: Proposal) -> None:

@@ -8,13 +8,13 @@ from typing import NamedTuple
 from ctx import git, redaction
 from ctx.errors import CommitOrphan, CtxError, GitFailure, UsageError
 from ctx.ids import ObjectId, SessionId, short
+from ctx.memory import conflicts
 from ctx.narrative import decisions_page, narrative_scan
 from ctx.narrative.narrative_snapshots import SkippedDocument
 from ctx.objects import refs
 from ctx.objects.object_store import read_typed
 from ctx.objects.object_types import EdgeBatch
 from ctx.objects.untracked_survey import discarded_by_git
-from ctx.operations import review
 from ctx.project import compaction
 from ctx.workspace import Workspace
 
@@ -131,7 +131,7 @@ def commit(workspace: Workspace, options: Options) -> CommitResult:
         secrets=tuple(
             ExcludedSecret(where, finding.line, finding.rule) for where, finding in found
         ),
-        disputes=review.count(workspace.memory.graph) if may_dispute else 0,
+        disputes=len(conflicts.find_conflicts(workspace.memory.graph)) if may_dispute else 0,
         unknown_to_git=len(unknown),
         exposed=exposed,
         deleted_for_good=lost,

@@ -1,5 +1,4 @@
-"""What waits for the user's decision: what two branches or machines changed at once, what
-agents propose."""
+"""Decide about what waits for the user: see `review_queue`."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -7,54 +6,44 @@ from typing import Any, NamedTuple
 from ctx import ids, layout
 from ctx.errors import NodeNotFound, UsageError
 from ctx.ids import NodeId
-from ctx.memory import conflicts as found
-from ctx.memory import records, replay, replicas
 from ctx.memory.changes import Change
 from ctx.memory.conflicts import LIFE, METADATA, Conflict
-from ctx.memory.graph import USER, Graph
+from ctx.memory.graph import USER
 from ctx.memory.model import Redaction
-from ctx.operations import agent_proposals, branch_proposals
+from ctx.operations import agent_proposals, branch_proposals, review_queue, visibility
 from ctx.operations.agent_proposals import Proposal
 from ctx.operations.branch_proposals import BranchProposal
+from ctx.operations.learnings import Learning
+from ctx.operations.review_queue import (
+    ImportedNode,
+    OpenDecisions,
+    OpenField,
+    ReviewCounts,
+    UntrustedStore,
+)
 from ctx.project import project_index_state
 from ctx.workspace import Memory
 
 ACTION = "review"
+PAGE = 50
+_LONGEST_TITLE = 200
 
 
-class FieldVersion(NamedTuple):
-    """What one side says. The first of them is what holds."""
-
-    number: int
-    value: Any
-    """For a whole node: false if it was deleted."""
-    at: str
-    author: str
-    """The author of the commit; the source of the change, if it is staged."""
-    session: str
-    commit: str | None
-    """None if it is staged."""
-    record: str
-    machine: str | None = None
-    """The machine that made it, in the user store."""
-
-
-class OpenField(NamedTuple):
-    """A field that two sides set to different values, neither knowing of the other."""
+class DecidedNode(NamedTuple):
+    """A learning or an import that was accepted or rejected."""
 
     id: NodeId
-    short_id: str
-    type: str
+    kind: str
+    """`learning` or `import`."""
     title: str
-    field: str
-    """`type`, `content`, `summary`, `metadata KEY`, or `node` for the node as a whole."""
-    versions: tuple[FieldVersion, ...]
+    """The beginning of its text."""
 
 
 class Review(NamedTuple):
-    """The answer of `ctx review`."""
+    """The answer of `ctx review`: what is open, and what this command has decided."""
 
     open: tuple[OpenField, ...]
+    """What two branches or machines changed at once."""
     settled: tuple[OpenField, ...] = ()
     """What this command has settled, as it was."""
     redacted: tuple[Redaction, ...] = ()
@@ -69,48 +58,109 @@ class Review(NamedTuple):
     current: tuple[Any, ...] = ()
     """The values that the settled fields have now, in the same order; for a whole node, false if it
     is deleted."""
+    learnings: tuple[Learning, ...] = ()
+    """What was inferred from sessions: one page of it."""
+    imports: tuple[ImportedNode, ...] = ()
+    """Imported text: one page of it."""
+    accepted_nodes: tuple[DecidedNode, ...] = ()
+    rejected_nodes: tuple[DecidedNode, ...] = ()
+    untrusted: UntrustedStore | None = None
+    total: int = 0
+    """How much is open, of all kinds and on all pages."""
+    proposal_count: int = 0
+    learning_count: int = 0
+    import_count: int = 0
+
+    @property
+    def without_foreign_text(self) -> "Review":
+        """Without the text of a branch and of an untrusted store, where an agent may read it."""
+        untrusted = self.untrusted
+        if untrusted:
+            untrusted = untrusted._replace(contents=untrusted.contents._replace(authors=()))
+        return self._replace(
+            untrusted=untrusted,
+            branch=tuple(each.without_text for each in self.branch),
+            accepted_branch=tuple(each.without_text for each in self.accepted_branch),
+            rejected_branch=tuple(each.without_text for each in self.rejected_branch),
+        )
 
 
-def review(memory: Memory) -> Review:
-    """What is open: in the user store from other machines, in a project from other branches."""
+def review(
+    memory: Memory, *, most: int = PAGE, learnings_after: int = 0, imports_after: int = 0
+) -> Review:
+    """What is open here. Of learnings and imports, a page begins after so many."""
+    found = review_queue.find_open(memory)
+    imported = found.imports[imports_after : imports_after + most]
     return Review(
-        tuple(_open_field(graph, each) for graph, each in _disputes(memory)),
-        proposals=tuple(agent_proposals.proposals(memory)),
-        branch=tuple(branch_proposals.proposals(memory.project_memory))
-        if memory.project_memory
-        else (),
+        tuple(review_queue.open_field(graph, each) for graph, each in found.conflicts),
+        proposals=tuple(found.proposals),
+        branch=tuple(found.branch),
+        learnings=tuple(found.learnings[learnings_after : learnings_after + most]),
+        imports=review_queue.imported_nodes(memory, imported),
+        untrusted=review_queue.untrusted_store(memory),
+        total=found.counts.total,
+        proposal_count=len(found.proposals),
+        learning_count=len(found.learnings),
+        import_count=len(found.imports),
     )
 
 
 def decide(memory: Memory, names: Sequence[str] | None, *, accepting: bool) -> Review:
-    """Accept or reject what agents or this branch propose; None: all of it."""
+    """Accept or reject what is open, by ids; None: all that agents and this branch propose."""
     # All of them are looked up before anything is decided.
+    found = review_queue.find_open(memory)
     here = memory.project_memory
-    of_branch = branch_proposals.proposals(here) if here and names is None else []
-    of_agents = agent_proposals.proposals(memory) if names is None else []
+    branch = dict.fromkeys(found.branch if names is None else ())
+    agents = dict.fromkeys(found.proposals if names is None else ())
+    others: dict[NodeId, None] = {}
     for name in names or ():
-        if here and (found := branch_proposals.find(here, name)):
-            of_branch.append(found)
-        else:
-            of_agents.append(agent_proposals.find(memory, name))
-    agents, branch = tuple(dict.fromkeys(of_agents)), tuple(dict.fromkeys(of_branch))
+        if here and (proposed := branch_proposals.find(here, name)):
+            branch[proposed] = None
+            continue
+        node_id = _find_node(found, name)
+        asked = [each for each in found.proposals if each.id == node_id]
+        agents.update(dict.fromkeys(asked))
+        if not asked:
+            others[node_id] = None
+    inferred = {each.node.id for each in found.learnings}
+    nodes = tuple(
+        DecidedNode(
+            node.id,
+            "learning" if node.id in inferred else "import",
+            " ".join(node.content[:_LONGEST_TITLE].split()),
+        )
+        for node in memory.graph.nodes(others)
+    )
     for each in agents:
         (agent_proposals.accept if accepting else agent_proposals.reject)(memory, each)
     if here and branch:
-        (branch_proposals.accept if accepting else branch_proposals.reject)(here, branch)
+        (branch_proposals.accept if accepting else branch_proposals.reject)(here, list(branch))
+    (visibility.accept if accepting else visibility.hide)(memory, list(others))
+    left = review(memory)
     if accepting:
-        return review(memory)._replace(accepted=agents, accepted_branch=branch)
-    return review(memory)._replace(rejected=agents, rejected_branch=branch)
+        return left._replace(
+            accepted=tuple(agents), accepted_branch=tuple(branch), accepted_nodes=nodes
+        )
+    return left._replace(
+        rejected=tuple(agents), rejected_branch=tuple(branch), rejected_nodes=nodes
+    )
 
 
-def count(graph: Graph) -> int:
-    """How many are open."""
-    return len(found.find_conflicts(graph))
-
-
-def count_conflicts(memory: Memory) -> int:
-    """How many are open here."""
-    return sum(map(count, _graphs(memory)))
+def _find_node(found: OpenDecisions, text: str) -> NodeId:
+    """The node that a person means, of those that are proposed, inferred or imported."""
+    prefix = text.strip().upper()
+    every = [
+        *(each.id for each in found.proposals),
+        *(each.node.id for each in found.learnings),
+        *(each.id for each in found.imports),
+    ]
+    named = {node_id for node_id in every if node_id.startswith(prefix)}
+    if len(named) != 1 or len(prefix) < ids.SHORTEST_PREFIX:
+        raise NodeNotFound(
+            f"Nothing to review has the id {text[:40]!r}.",
+            hint="`ctx review` lists what is open. For a conflict: `ctx review --accept ID`",
+        )
+    return named.pop()
 
 
 def count_withheld(memory: Memory) -> int:
@@ -120,17 +170,29 @@ def count_withheld(memory: Memory) -> int:
     return project_index_state.withheld_by(memory.project_memory.graph.connection).items
 
 
-def pending_text(conflicts: int, proposals: int = 0, withheld: int = 0) -> str:
+def conflicts_text(number: int) -> str:
+    return "1 conflicting change" if number == 1 else f"{number:,} conflicting changes"
+
+
+def pending_text(counts: ReviewCounts) -> str:
     """What waits for the user, in words; empty if nothing does."""
-    changes = "1 conflicting change" if conflicts == 1 else f"{conflicts:,} conflicting changes"
-    asked = "1 proposal of agents" if proposals == 1 else f"{proposals:,} proposals of agents"
-    items = "1 item" if withheld == 1 else f"{withheld:,} items"
-    words = [
-        *([changes] if conflicts else []),
-        *([asked] if proposals else []),
-        *([f"{items} of this branch that agents are not given"] if withheld else []),
-    ]
-    return ", ".join(words)
+    words = []
+    for number, one, many in (
+        (counts.conflicts, "conflicting change", "conflicting changes"),
+        (
+            counts.branch,
+            "commit or document of this branch",
+            "commits and documents of this branch",
+        ),
+        (counts.proposals, "proposal of agents", "proposals of agents"),
+        (counts.learnings, "learning", "learnings"),
+        (counts.imports, "imported text", "imported texts"),
+    ):
+        if number:
+            words.append(f"{number:,} {one if number == 1 else many}")
+    words += ["a project store that is not trusted"] if counts.untrusted else []
+    listed = ", ".join(words)
+    return f"{counts.total:,} open decisions ({listed})" if len(words) > 1 else listed
 
 
 def accept(memory: Memory, node_id: NodeId, field: str | None) -> Review:
@@ -138,7 +200,7 @@ def accept(memory: Memory, node_id: NodeId, field: str | None) -> Review:
     settled = []
     with memory.transaction(ACTION, _scope(memory, node_id)) as change:
         for dispute in _disputes_of(memory, node_id, field):
-            settled.append(_open_field(change.graph, dispute))
+            settled.append(review_queue.open_field(change.graph, dispute))
             _settle(change, dispute)
     current = tuple(each.versions[0].value for each in settled)
     return review(memory)._replace(settled=tuple(settled), current=current)
@@ -167,7 +229,7 @@ def replace(memory: Memory, node_id: NodeId, field: str, value: Any) -> Review:
         raise UsageError("Whether the node stays is not a text.", hint="Pick a version.")
     with memory.transaction(ACTION, _scope(memory, node_id)) as change:
         [dispute] = _disputes_of(memory, node_id, field)
-        shown = _open_field(change.graph, dispute)
+        shown = review_queue.open_field(change.graph, dispute)
         if not _put_value(change, dispute, value):
             _settle(change, dispute)
     return review(memory)._replace(
@@ -175,16 +237,10 @@ def replace(memory: Memory, node_id: NodeId, field: str, value: Any) -> Review:
     )
 
 
-def _graphs(memory: Memory) -> list[Graph]:
-    """The stores in which several can change things at once. On a server, everybody sees each
-    change."""
-    graphs = [] if memory.environment.is_on_server else [memory.user]
-    return [*graphs, memory.project_memory.graph] if memory.project_memory else graphs
-
-
 def _scope(memory: Memory, node_id: NodeId) -> str:
     """The store with a disputed node."""
-    return next((graph.scope for graph, each in _disputes(memory) if each.node_id == node_id), USER)
+    disputes = review_queue.disputes(memory)
+    return next((graph.scope for graph, each in disputes if each.node_id == node_id), USER)
 
 
 def _require_project(memory: Memory) -> None:
@@ -197,7 +253,7 @@ def _require_project(memory: Memory) -> None:
 
 def find(memory: Memory, text: str) -> NodeId:
     """The disputed node that a person means; it may be one that was deleted."""
-    known = dict.fromkeys(dispute.node_id for _, dispute in _disputes(memory))
+    known = dict.fromkeys(dispute.node_id for _, dispute in review_queue.disputes(memory))
     named = [node_id for node_id in known if node_id.startswith(text.strip().upper())]
     if not named:
         _require_project(memory)
@@ -208,14 +264,10 @@ def find(memory: Memory, text: str) -> NodeId:
     return named[0]
 
 
-def _disputes(memory: Memory) -> list[tuple[Graph, Conflict]]:
-    return [(graph, each) for graph in _graphs(memory) for each in found.find_conflicts(graph)]
-
-
 def _disputes_of(memory: Memory, node_id: NodeId, field: str | None) -> list[Conflict]:
     chosen = [
         dispute
-        for _, dispute in _disputes(memory)
+        for _, dispute in review_queue.disputes(memory)
         if dispute.node_id == node_id and field in (None, dispute.field)
     ]
     if not chosen:
@@ -248,30 +300,3 @@ def _put_value(change: Change, dispute: Conflict, value: Any) -> bool:
         metadata=metadata,
     )
     return bool(changed)
-
-
-def _open_field(graph: Graph, dispute: Conflict) -> OpenField:
-    state = replay.node(records.records_about(graph.connection, dispute.node_id, "node."))
-    lines: Sequence[str] = state.content.splitlines() if state else ()
-    return OpenField(
-        dispute.node_id,
-        graph.shown([dispute.node_id])[dispute.node_id],
-        state.type if state else "",
-        " ".join(lines[0].split()) if lines else "",
-        dispute.field,
-        tuple(
-            FieldVersion(
-                number,
-                version.value,
-                replay.wall_time(version.record),
-                version.commit.author if version.commit else version.record.author,
-                version.record.session,
-                version.commit.id if version.commit else None,
-                version.record.id,
-                replicas.machine_of(graph.connection, version.record)
-                if graph.scope == USER
-                else None,
-            )
-            for number, version in enumerate(dispute.versions, 1)
-        ),
-    )

@@ -15,8 +15,9 @@ from ctx.objects import local_state, untracked_survey
 from ctx.objects.git_history import GitHistory
 from ctx.objects.untracked_commits import HERE, PARKED
 from ctx.objects.untracked_survey import DISCARDED_STATE, DROPPED, STASHED, SurveyedCommit
-from ctx.operations import agent_proposals, health, review
+from ctx.operations import health, review, review_queue
 from ctx.operations.health import Health
+from ctx.operations.review_queue import ReviewCounts
 from ctx.project import parked_sessions
 from ctx.sqlite.connection import size_of
 from ctx.workspace import Memory
@@ -66,6 +67,8 @@ class MemoryStatus(NamedTuple):
     """What agents ask for: `ctx review`."""
     withheld: int = 0
     """How many nodes and documents of this branch are not given to agents: `ctx review`."""
+    review: ReviewCounts | None = None
+    """Everything that `ctx review` and the page list."""
     corrected: "CorrectedNodes | None" = None
     """What was stored as the user's words, and is not any more: subagents or programs wrote it."""
     hooks: tuple[str, ...] | None = None
@@ -96,6 +99,7 @@ class StagedSession(NamedTuple):
 
 def status(memory: Memory, *, new: bool) -> MemoryStatus:
     path = memory.environment.graph_file
+    open_here = review_queue.counts(memory)
     size = size_of(path) + size_of(f"{path}-wal")
     if memory.environment.is_on_server:
         path, size = layout.server_text(path), 0
@@ -113,9 +117,10 @@ def status(memory: Memory, *, new: bool) -> MemoryStatus:
         staged=_staged_sessions(memory),
         scopes=by_scope(memory.graph),
         health=None if memory.environment.is_single_store or new else health.health(memory),
-        conflicts=review.count_conflicts(memory),
-        proposals=len(agent_proposals.proposals(memory)),
+        conflicts=open_here.conflicts,
+        proposals=open_here.proposals,
         withheld=review.count_withheld(memory),
+        review=open_here,
         corrected=_corrected_nodes(memory),
         **memory_stats(memory.graph)._asdict(),
     )
@@ -198,7 +203,7 @@ def as_text(found: MemoryStatus) -> str:
     lines += [f"Task: {found.task}"] if found.task else []
     lines += [f"Staged: {', '.join(map(_of_session, found.staged))}"] if found.staged else []
     lines += _untracked_lines(found)
-    if waiting := review.pending_text(found.conflicts, found.proposals, found.withheld):
+    if found.review and (waiting := review.pending_text(found.review)):
         lines.append(f"To review: {waiting}; `ctx review`")
     if corrected := found.corrected:
         noun = "node" if corrected.nodes == 1 else "nodes"

@@ -17,7 +17,7 @@ from ctx.config.resolve import survey
 from ctx.errors import CtxError, DatabaseFailure
 from ctx.exchange.foreign import go_ctx
 from ctx.hook_files import hook_log, spool
-from ctx.memory import records, replicas, stats, user_store
+from ctx.memory import conflicts, records, replicas, stats, user_store
 from ctx.memory.migrations import MIGRATIONS
 from ctx.objects.object_store import read_typed
 from ctx.objects.object_types import Commit
@@ -323,9 +323,10 @@ def _conflicts(environment: Environment) -> Iterator[DoctorCheck]:
     if not is_readable or not os.path.exists(environment.user_store.database):
         return
     with open_memory(environment, writing=False) as memory:
-        found = review.count(memory.project_memory.graph) if memory.project_memory else 0
+        here = memory.project_memory
+        found = conflicts.find_conflicts(here.graph) if here else []
     if found:
-        seen = f"{review.pending_text(found)} after a merge."
+        seen = f"{review.conflicts_text(len(found))} after a merge."
         yield DoctorCheck("conflicts", "warning", seen, "To decide: `ctx review`")
 
 

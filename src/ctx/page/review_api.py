@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 import msgspec
 
 from ctx.errors import UsageError
-from ctx.operations import learnings, review, review_queue, visibility
-from ctx.operations.review_queue import ReviewQueue
+from ctx.operations import learnings, review, visibility
+from ctx.operations.review import Review
 from ctx.page.api import PlaceQuery
 from ctx.page.endpoints import ApiEndpoint
 from ctx.page.requests import PageRequest
@@ -43,62 +43,62 @@ class ConflictDecision(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     value: str | None = None
 
 
-def open_decisions(request: PageRequest, query: ReviewQuery) -> ReviewQueue:
+def open_decisions(request: PageRequest, query: ReviewQuery) -> Review:
     """List what waits for a decision."""
     with request.reading() as memory:
-        queue = review_queue.queue(
+        queue = review.review(
             memory, learnings_after=query.learnings_after, imports_after=query.imports_after
         )
     if request.browser:
         return queue
     # An agent may read what a program is sent.
-    return queue._replace(branch=tuple(each.without_text for each in queue.branch))
+    return queue.without_foreign_text
 
 
 def decide_proposals(
     request: PageRequest,
     query: PlaceQuery,  # noqa: ARG001
     body: ProposalDecision,
-) -> ReviewQueue:
+) -> Review:
     """Accept or reject what agents propose."""
     _require_person(request)
     with request.writing() as memory:
         review.decide(memory, body.ids, accepting=body.decision == "accept")
-        return review_queue.queue(memory)
+        return review.review(memory)
 
 
 def decide_learnings(
     request: PageRequest,
     query: PlaceQuery,  # noqa: ARG001
     body: Decision,
-) -> ReviewQueue:
+) -> Review:
     """Confirm or reject learnings."""
     _require_person(request)
     decide = learnings.confirm if body.decision == "accept" else learnings.reject
     with request.writing() as memory:
         for node_id in [memory.graph.find(name) for name in body.ids]:
             decide(memory, node_id)
-        return review_queue.queue(memory)
+        return review.review(memory)
 
 
 def decide_imports(
     request: PageRequest,
     query: PlaceQuery,  # noqa: ARG001
     body: Decision,
-) -> ReviewQueue:
+) -> Review:
     """Accept imported nodes as said by the user, or hide them from agents."""
     _require_person(request)
     decide = visibility.accept if body.decision == "accept" else visibility.hide
     with request.writing() as memory:
         decide(memory, [memory.graph.find(name) for name in body.ids])
-        return review_queue.queue(memory)
+        return review.review(memory)
 
 
 def settle_conflict(
     request: PageRequest,
     query: PlaceQuery,  # noqa: ARG001
     body: ConflictDecision,
-) -> ReviewQueue:
+) -> Review:
     """Settle a field that two branches changed."""
     _require_person(request)
     if (body.version is None) == (body.value is None):
@@ -109,7 +109,7 @@ def settle_conflict(
             review.pick(memory, node_id, body.field, body.version)
         else:
             review.replace(memory, node_id, body.field, body.value)
-        return review_queue.queue(memory)
+        return review.review(memory)
 
 
 def _require_person(request: PageRequest) -> None:

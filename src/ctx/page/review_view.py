@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from ctx.errors import CtxError, UsageError
 from ctx.memory.conflicts import LIFE
-from ctx.operations import agent_proposals, learnings, review, review_queue, visibility
-from ctx.operations.review import FieldVersion, OpenField
-from ctx.operations.review_queue import PAGE
+from ctx.operations import agent_proposals, learnings, review, visibility
+from ctx.operations.review import PAGE
+from ctx.operations.review_queue import FieldVersion, OpenField
 from ctx.page.requests import Answer, GoTo, HtmlPage, PageRequest, PageRoute, last_change
 from ctx.page.text_differences import DiffPart, compare
 from ctx.workspace import Memory
@@ -33,7 +33,7 @@ def open_decisions(request: PageRequest) -> Answer:
 def _page(request: PageRequest, written: WrittenText) -> HtmlPage:
     after = {name: request.number(name, 0) for name in ("learnings_after", "imports_after")}
     with request.reading() as memory:
-        queue = review_queue.queue(memory, **after)
+        queue = review.review(memory, **after)
     values = {
         "queue": queue,
         "after": after,
