@@ -52,6 +52,8 @@ class Host(NamedTuple):
     """What the model is told about the command."""
     recall: str
     """Our tool, as the host names it."""
+    read: Sequence[Answer]
+    """What shows `cart.py`."""
     delegates: Sequence[Answer]
     subagent: Sequence[Answer]
     on_the_side: str = "A title"
@@ -95,10 +97,10 @@ PATCH = """\
 """
 UPDATE = """\
 *** Begin Patch
-*** Update File: shop.py
+*** Update File: cart.py
 @@
--    return 1
-+    return 3
+-total = 0
++total = 1
 *** End Patch
 """
 
@@ -120,6 +122,7 @@ CODEX = Host(
     ("write shop.py",),
     "code 2",
     "mcp__ctx.recall",
+    (calls("exec_command", cmd="sed -n 1,80p cart.py"), calls("apply_patch", text=UPDATE)),
     (
         calls("multi_agent_v1.spawn_agent", message=TASK),
         _wait_for_agent,
@@ -169,6 +172,7 @@ COPILOT = Host(
     ("write shop.py", "write shop.py"),
     "exit code 2",
     "ctx-recall",
+    (calls("view", path="{cart.py}"),),
     (calls("task", prompt=TASK, name="count", **COPILOT_TASK), "Counted."),
     (
         # Its subagent has one too.
@@ -212,6 +216,7 @@ GEMINI = Host(
     ("write shop.py",),
     "2",
     "mcp_ctx_recall",
+    (calls("read_file", file_path="cart.py"),),
     (calls("invoke_agent", agent_name="generalist", prompt=TASK), "Counted."),
     (
         calls("list_directory", dir_path="."),
@@ -273,6 +278,7 @@ OPENCODE = Host(
     ("write shop.py", "write shop.py"),
     "File not found",
     "ctx_recall",
+    (calls("read", filePath="{cart.py}"),),
     (
         calls("task", description="Count prices", prompt=TASK, subagent_type="general"),
         # The next request would be too large: the conversation is compacted first.
@@ -312,6 +318,7 @@ QWEN = Host(
     ("write shop.py",),
     "Exit Code: 2",
     "mcp__ctx__recall",
+    (calls("read_file", file_path="{cart.py}"),),
     (
         calls("agent", description="Count", prompt=TASK, subagent_type="general-purpose"),
         "Counting goes on.",
@@ -378,6 +385,8 @@ def user(request: pytest.FixtureRequest, surroundings: Path, tmp_path: Path) -> 
 
 def test_what_one_session_remembers_is_given_to_the_next(user: User) -> None:
     host, person = user
+    (person.project / "cart.py").write_text("total = 0\n")
+    person.ctx("add", "decision", DECISION, "--no-tier", "--mention", "cart.py")
     # Some show their model `<` as an entity, which it takes for the form of a command.
     is_escaped = host in (GEMINI, QWEN)
     command = escape(REMEMBER, quote=False) if is_escaped else REMEMBER
@@ -399,26 +408,22 @@ def test_what_one_session_remembers_is_given_to_the_next(user: User) -> None:
         resumed = user.say("Go on.", "On it.", resume=session["id"])
         assert resumed[0].text.count("Releases have names.") == 1
         assert FACT in resumed[0].text
-    asked: list[Answer] = [calls(host.recall, query="deploys Fridays"), "On Fridays."]
-    if host is CODEX:
-        person.ctx("add", "decision", DECISION, "--no-tier", "--mention", "shop.py")
-        user.say("Hello.", "Hello.")
-        asked.insert(1, calls("apply_patch", text=UPDATE))
-    second = user.say("When do deploys happen?", *asked)
+    recall = calls(host.recall, query="deploys Fridays")
+    second = user.say("When do deploys happen?", recall, *host.read, "On Fridays.")
     assert FACT in second[0].text
     # Some list the tools of servers in a text, or let the model search for them.
     assert {host.recall, "tool_search"} & {*second[0].tools} or host.recall in second[0].text
     assert FACT in second[1].results[0]
     assert "Added `price`" in second[0].text or not host.reports_ends
-    if host is CODEX:
-        # What memory knows about a file comes with the patch of it, and not before.
-        assert DECISION not in second[1].text
-        assert f"## Before you edit shop.py\n- [decision] {DECISION}" in second[2].text
+    # What memory knows about a file comes when it is read, and once.
+    assert DECISION not in second[1].text
+    assert f"## Before you edit cart.py\n- [decision] {DECISION}" in second[2].text
+    assert second[-1].text.count(DECISION) == 1
     if host.reports_ends:
         newest, *_ = person.sessions(2)
         # A call of our own tools is no step.
         of_tools = [step for step in person.steps(newest["id"]) if step[0] not in ("say", "prompt")]
-        assert of_tools == ([("write", "shop.py")] if host is CODEX else [])
+        assert [step for step in of_tools if "cart.py" not in step[1]] == []
     if host.is_imported:
         done = person.ctx("import", "--from", host.name)
         assert (done["sessions"], done["steps"]) == ([], 0)

@@ -38,7 +38,7 @@ _DOES = {
     "pre-compact": "save the state before a compaction",
     "session-end": "record the end of a session",
     "subagent-stop": "record the end of a subagent",
-    "pre-edit": "print what memory knows about a file before it is edited",
+    "pre-edit": "print what memory knows about a file that is read or edited",
 }
 
 

@@ -1,4 +1,4 @@
-"""What an agent is given before it edits a file: rules, past failures and decisions about it.
+"""What an agent is given about a file that it reads or edits: rules, past failures and decisions.
 
     ## Before you edit src/auth.py
     - Never log the token: the logs are shared.

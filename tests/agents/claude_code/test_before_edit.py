@@ -1,15 +1,19 @@
-"""What an agent is given before it edits a file."""
+"""What an agent is given when it reads a file, or before it edits one."""
 
+import json
 import os
+import sys
 from collections.abc import Iterator
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ctx import tokens
+from ctx.agents import known_hosts
 from ctx.capture.injected_text import without_injected
 from ctx.hook_files import anchored_files
 from tests.agents.claude_code.hook_processes import (
@@ -20,6 +24,7 @@ from tests.agents.claude_code.hook_processes import (
     Ran,
     additional,
     command,
+    line,
     sample,
 )
 from tests.conftest import Ctx
@@ -78,6 +83,77 @@ def test_what_memory_says_about_a_file_is_given_once_for_each_session(
     assert edit(hooks, "src/other.py") == SILENT
     assert RULE in additional(edit(hooks, session="another"))
     assert hooks.log() == []
+
+
+def test_a_read_gives_it_to_each_agent_of_a_session(hooks: Hooks, ctx: Ctx) -> None:
+    assert ctx("add", "decision", RULE, "--no-tier", "--mention", "src/auth.py").code == 0
+    begin(hooks, ctx, "first")
+    folder = str(hooks.folder)
+    call = {"file_path": os.path.join(folder, "src/auth.py")}
+    said = {**json.loads(sample("PreToolUse.Read")), "cwd": folder, "tool_input": call}
+    assert RULE in additional(hooks.run("pre-edit", line({"agent_id": "a1", **said})))
+    assert RULE in additional(hooks.run("pre-edit", line(said)))
+    assert edit(hooks) == SILENT
+
+
+# The payload of a host after a file was read.
+PLACE = {"session_id": SESSION, "cwd": "FOLDER"}
+OF_GEMINI = {**PLACE, "tool_name": "read_file", "tool_input": {"file_path": "FILE"}}
+READS = {
+    "gemini": [OF_GEMINI],
+    "qwen": [OF_GEMINI],
+    "opencode": [
+        {
+            "session": SESSION,
+            "folder": "FOLDER",
+            "agent": "",
+            "tool": "read",
+            "args": {"filePath": "FILE"},
+        }
+    ],
+    "copilot": [
+        {
+            "sessionId": SESSION,
+            "cwd": "FOLDER",
+            "toolName": "view",
+            "toolArgs": {"path": "FOLDER/FILE"},
+        }
+    ],
+    "codex": [
+        {**PLACE, "tool_name": "Bash", "tool_input": {"command": shown}, "tool_response": "x = 1"}
+        for shown in (
+            "cat FILE",
+            "sed -n '1,80p' FOLDER/FILE",
+            'rg -n "def refresh" FILE',
+            "nl -ba 'FILE' | sed -n 1,80p",
+        )
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("host", "payload"), [(host, payload) for host in READS for payload in READS[host]]
+)
+def test_a_read_in_another_host(host: str, payload: dict[str, Any], hooks: Hooks, ctx: Ctx) -> None:
+    assert ctx("add", "decision", RULE, "--no-tier", "--mention", "src/auth.py").code == 0
+    begin(hooks, ctx, "first")
+    entry = Path(known_hosts.__file__).parent / host / "entry.py"
+
+    def after_read(file: str) -> bytes:
+        said = json.dumps(payload).replace("FOLDER", str(hooks.folder)).replace("FILE", file)
+        words = [sys.executable, "-I", "-S", str(entry), "post-tool-use"]
+        ran = hooks.run_command(words, said.encode())
+        assert (ran.code, ran.err) == (0, b"")
+        return ran.out
+
+    assert after_read("src/other.py") == b""
+    answer = json.loads(after_read("src/auth.py"))
+    text = answer.get("hookSpecificOutput", answer)["additionalContext"]
+    assert text == f"## Before you edit src/auth.py\n- [decision] {RULE}\n\n"
+    assert after_read("src/auth.py") == b""
+    assert [kind for kind, _ in hooks.spooled() if "receipt" not in kind] == [
+        f"{host}:post-tool-use"
+    ] * 3
 
 
 def test_the_receipt_is_shown_by_why(hooks: Hooks, ctx: Ctx) -> None:

@@ -21,7 +21,7 @@ ANSWER = {
     },
     "systemMessage": hook_commands.GONE,
 }
-EDITS = "Edit|MultiEdit|Write|NotebookEdit"
+EDITS = "Read|Edit|MultiEdit|Write|NotebookEdit"
 ENTRY = shlex.quote(registration.ENTRY)
 
 

@@ -83,9 +83,10 @@ def test_an_agent_is_told_about_a_file_before_it_edits_it(resident: Person) -> N
         "Done.",
     )
     assert path.read_text() == "x = 2\n"
-    assert rule not in said.requests[1].text
+    assert rule not in said.requests[0].text
     if person.client.reports_hooks:
-        # Older clients do not pass it on.
-        assert said.requests[-1].text.count(f"## Before you edit auth.py\n- [decision] {rule}") == 1
+        # Older clients do not pass it on. It comes when the file is read, and once.
+        about = f"## Before you edit auth.py\n- [decision] {rule}"
+        assert [request.text.count(about) for request in said.requests[1:]] == [1, 1, 1]
         person.settles()
         assert person.ctx("why", said.session)["items"][-1]["layer"] == "before_edit"

@@ -21,6 +21,8 @@ class ClaudeStyleHooks(HostHooks):
     folder_key = "cwd"
     transcript_key = "transcript_path"
     agent_key = "agent_id"
+    tool_key = "tool_name"
+    read_key = "file_path"
 
     def is_of_subagent(self, payload: bytes) -> bool:
         # Behind it are objects that may have such a field too: background tasks, tool inputs.

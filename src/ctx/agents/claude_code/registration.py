@@ -30,8 +30,9 @@ _CAPTURES = ("post-tool-use", "post-tool-use-failure", "subagent-stop")
 # The first version that is known to support asynchronous hooks.
 _SINCE = {"post-tool-use-failure": (2, 1, 15)}
 _ASYNC_SINCE = (2, 1, 15)
-# The tools of the client that change a file. No other call of a tool waits for a hook.
-_MATCHERS = {PRE_EDIT: "Edit|MultiEdit|Write|NotebookEdit"}
+# The tools of the client that read or change a file. No other call of a tool waits for a hook. The
+# agent reads a context with the result of the call: before an edit, it has read the file.
+_MATCHERS = {PRE_EDIT: "Read|Edit|MultiEdit|Write|NotebookEdit"}
 # Hooks enforce a shorter limit themselves. Without this one, SessionEnd would have 1.5 s, in which
 # a busy machine may not even start the interpreter.
 _TIMEOUT_S = 10

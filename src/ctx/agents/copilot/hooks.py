@@ -23,6 +23,9 @@ class CopilotHooks(HostHooks):
     folder_key = "cwd"
     transcript_key = "transcriptPath"
     agent_key = "agentId"
+    tool_key = "toolName"
+    reader = "view"
+    read_key = "path"
     answer_key = "additionalContext"
     by_agent = (b'"type":"assistant.message"', b'"type": "assistant.message"')
     variables = ("COPILOT_", "CLAUDE_PROJECT_DIR")

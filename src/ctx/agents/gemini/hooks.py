@@ -24,6 +24,7 @@ OPENING, CLOSING = "<hook_context>", "</hook_context>"
 
 class GeminiHooks(ClaudeStyleHooks):
     spool_name = "gemini"
+    reader = "read_file"
     largest_answer = 100_000
     """Twice as much was taken whole. It limits results, not contexts, which are much smaller."""
     starts_with_prompt = True

@@ -148,13 +148,14 @@ export const Ctx = async ({ directory }) => {
     "tool.execute.after": guarded(async (input, output) => {
       // The tools of a server have a list of contents in place of a text.
       const texts = (output.content ?? []).map((part) => part.text ?? "")
-      await ask("post-tool-use", input.sessionID, {
+      const text = await ask("post-tool-use", input.sessionID, {
         tool: input.tool,
         call: input.callID,
         args: input.args,
         output: short(output.output ?? texts.join("\n")),
         metadata: { exit: output.metadata?.exit, exists: output.metadata?.exists },
       })
+      if (text) output.output += `\n\n${text}`
     }),
 
     "experimental.text.complete": guarded((input, output) => {

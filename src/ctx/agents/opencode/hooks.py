@@ -22,6 +22,9 @@ class OpenCodeHooks(HostHooks):
     session_key = "session"
     folder_key = "folder"
     agent_key = "agent"
+    tool_key = "tool"
+    reader = "read"
+    read_key = "filePath"
     answer_key = "additionalContext"
     variables = ("OPENCODE",)
 

@@ -17,6 +17,7 @@ NAME = "qwen"
 
 class QwenHooks(ClaudeStyleHooks):
     spool_name = NAME
+    reader = "read_file"
     by_agent = (b'"type":"assistant"', b'"type": "assistant"')
     variables = ("QWEN_", "GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR")
     session_variable = "QWEN_CODE_SESSION_ID"

@@ -1,10 +1,11 @@
-"""What memory knows about a file that an agent is about to edit."""
+"""What memory knows about a file that an agent reads or is about to edit."""
 
 import os
 from sqlite3 import Connection
 from zlib import crc32
 
 from ctx.agents.runtime import session_context
+from ctx.agents.runtime.host_hooks import field
 from ctx.context import before_edit
 from ctx.context.before_edit import AboutFile
 from ctx.context.contexts import NOTHING, Context, ProjectStoreState
@@ -27,12 +28,13 @@ def about_file(
     event: "HookEvent",
     file: str,
 ) -> Context:
-    """Once for each file and session. What the session got at its start is not repeated."""
+    """Once for each file and agent of a session. What it got at its start is not repeated."""
     listed = anchored_files.find(hook.home, file)
     if listed is None:
         return NOTHING
     path, item_ids = listed
-    name = f"{event.session}.edit-{crc32(os.fsencode(file)):08x}"
+    agent = field(event.raw, hook.host.agent_key)
+    name = f"{event.session}.edit-{crc32(os.fsencode(file + agent)):08x}"
     if not live.claim(hook.home, name, hook.now_ms(), _A_SESSION_MS):
         return NOTHING
     before = start_receipts.received_items(hook.home, event.session)

@@ -99,6 +99,11 @@ class Hook:
         used."""
         return self.database != f"{self.home}/store.db"
 
+    def files(self, data: bytes) -> "list[str]":
+        """The files that the agent has read, or is about to read or edit."""
+        is_read = self.word == spool.POST_TOOL
+        return self.host.read_files(data) if is_read else self.host.edited_files(data)
+
     def put(self, event_id: str, kind: str, data: bytes, *, durable: bool = False) -> None:
         """Write an event to the spool, without known tokens.
 
@@ -281,7 +286,7 @@ def _answer(hook: Hook, data: bytes) -> bytes:
     if hook.host.is_noise(hook.word, data, hook.environment):
         return hook.host.nothing
     if hook.word == spool.PRE_EDIT:
-        return _before_edit(hook, data)
+        return _about_files(hook, data)
     is_of_subagent = hook.host.is_of_subagent(data)
     if not is_of_subagent and not hook.host.process(hook.environment):
         live.touch(hook.home, hook.host.session(data))
@@ -303,14 +308,16 @@ def _answer(hook: Hook, data: bytes) -> bytes:
         hook_answers.end(hook, data)
     elif not is_paused:
         hook.wake_worker()
-    return b""
+    return _about_files(hook, data) if hook.word == spool.POST_TOOL else b""
 
 
-def _before_edit(hook: Hook, data: bytes) -> bytes:
+def _about_files(hook: Hook, data: bytes) -> bytes:
     """Memory knows nothing about most files, so most of these hooks end here."""
+    files = [file for file in hook.files(data) if os.path.isabs(file)]
+    if not files:
+        return b""
     from ctx.hook_files import anchored_files
 
-    files = filter(os.path.isabs, hook.host.edited_files(data))
     if not any(anchored_files.find(hook.home, file) for file in files):
         return b""
     from ctx.agents.runtime import hook_answers

@@ -261,11 +261,11 @@ def pre_compact(hook: "Hook", event: "HookEvent") -> None:
         live.write(hook.home, f"{event.session}.source", "compact")
 
 
-def pre_edit(hook: "Hook", event: "HookEvent") -> "HookAnswer | None":
-    """What memory knows about a file that the agent is about to edit, once for each session."""
+def about_files(hook: "Hook", event: "HookEvent") -> "HookAnswer | None":
+    """What memory knows about a file that the agent reads or edits, once for each session."""
     from ctx.agents.runtime import anchored_nodes
 
-    for file in filter(os.path.isabs, hook.host.edited_files(event.raw)):
+    for file in filter(os.path.isabs, hook.files(event.raw)):
         # It may belong to another project.
         there = event._replace(folder=os.path.dirname(file))
         place = _place(hook, there)
@@ -283,7 +283,8 @@ ANSWERS: "dict[str, Callable[[Hook, HookEvent], HookAnswer | None]]" = {
     "session-start": session_start,
     "prompt-submit": prompt_submit,
     "pre-compact": pre_compact,
-    spool.PRE_EDIT: pre_edit,
+    spool.POST_TOOL: about_files,
+    spool.PRE_EDIT: about_files,
 }
 
 

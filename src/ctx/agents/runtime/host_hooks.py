@@ -37,6 +37,9 @@ class HostHooks:
     session_key = folder_key = transcript_key = agent_key = ""
     """The fields of a payload with the session, the folder in which the agent works, the path of
     the transcript, and the subagent that it is about; empty: there is none."""
+    tool_key = reader = read_key = ""
+    """The field of a payload with the tool, the tool that reads a file, and the field with the path
+    of that file. Empty: what memory knows about a file is not given when it was read."""
     answer_key = ""
     """The field of an answer with the text for the agent."""
     by_agent: tuple[bytes, ...] = ()
@@ -67,8 +70,14 @@ class HostHooks:
         return field(payload, self.transcript_key)
 
     def edited_files(self, payload: bytes) -> "list[str]":  # noqa: ARG002
-        """The files that the agent is about to edit, as absolute paths."""
+        """The files that the agent is about to read or edit, as absolute paths."""
         return []
+
+    def read_files(self, payload: bytes) -> "list[str]":
+        """The files that the agent has just read, as absolute paths."""
+        if not self.reader or field(payload, self.tool_key) != self.reader:
+            return []
+        return [os.path.join(self.folder(payload), field(payload, self.read_key))]
 
     def is_by_agent(self, line: bytes) -> bool:
         """Whether the agent wrote a line of the transcript."""
