@@ -99,6 +99,27 @@ def test_nodes_are_shown_as_they_were_and_as_they_are(
         assert last(memory, 20) == ReceiptList((receipt,))
 
 
+@pytest.mark.parametrize(
+    ("event", "layer", "reason"),
+    [
+        ("UserPromptSubmit", "hint", "matches the prompt"),
+        ("UserPromptSubmit", "recalled", "the agent asked for it"),
+        # Of an older version, which did not store the difference.
+        ("UserPromptSubmit", "memory", "it matches the prompt, or the agent asked for it"),
+        ("PreToolUse", "before_edit", "about the file that was to be edited"),
+        ("recall", "memory", "the agent asked for it"),
+    ],
+)
+def test_the_reason_is_that_of_the_moment(
+    client: Client, event: str, layer: str, reason: str
+) -> None:
+    with client.memory() as memory:
+        node = nodes_of(memory)[0]
+    write_receipt(client, 1, event=event, items=[[*node, layer]])
+    with client.memory() as memory:
+        assert [each.reason for each in why(memory, None).items] == [reason]
+
+
 @pytest.mark.parametrize("taken_in", [0, 2, 4])
 def test_a_receipt_is_found_by_id_and_by_session(client: Client, taken_in: int) -> None:
     """Both in the store and in the spool."""
