@@ -106,7 +106,7 @@ def test_nodes_are_shown_as_they_were_and_as_they_are(
         ("UserPromptSubmit", "recalled", "the agent asked for it"),
         # Of an older version, which did not store the difference.
         ("UserPromptSubmit", "memory", "it matches the prompt, or the agent asked for it"),
-        ("PreToolUse", "before_edit", "about the file that was to be edited"),
+        ("PreToolUse", "before_edit", "about the file that the agent read or edited"),
         ("recall", "memory", "the agent asked for it"),
     ],
 )

@@ -150,7 +150,7 @@ def layer_reason(layer: str, node: Node | None) -> str:
         SESSIONS: "one of the latest sessions",
         COMMANDS: "what sessions ran here",
         CODE: "changed in one of the last sessions",
-        BEFORE_EDIT: "about the file that was to be edited",
+        BEFORE_EDIT: "about the file that the agent read or edited",
         RECALLED: "the agent asked for it",
     }.get(layer, layer)
 

@@ -163,7 +163,7 @@ def test_the_receipt_is_shown_by_why(hooks: Hooks, ctx: Ctx) -> None:
     list_files(ctx)
     shown = ctx("why", SESSION)
     assert RULE in shown.out
-    assert "about the file that was to be edited" in shown.out
+    assert "about the file that the agent read or edited" in shown.out
 
 
 def test_only_rules_failures_and_decisions_are_given(hooks: Hooks, ctx: Ctx) -> None:
