@@ -14,7 +14,7 @@ from ctx.agents.claude_code import clients, registration
 from ctx.agents.claude_code.doctor import CHECKS, examine
 from ctx.agents.claude_code.hooks import HOOKS
 from ctx.agents.claude_code.settings import Setup
-from ctx.agents.host_setup import hook_commands, skill
+from ctx.agents.host_setup import hook_commands, settings_file, skill
 from ctx.cli.settings import Settings, variables
 from ctx.ids import CLI_SESSION
 from ctx.operations.store_checks import DoctorCheck
@@ -203,6 +203,11 @@ def test_outdated_hooks_are_a_warning(machine: Machine) -> None:
         ((state, seen, advice),) = machine.told("hooks")
         assert (state, advice) == ("warning", "`ctx install` updates them.")
         assert seen == f"{machine.settings} has hooks that differ from those of this ctx."
+    former = users("2.1.325")
+    former["PreToolUse"]["matcher"] = settings_file.FORMER[0]
+    register(machine.settings, former)
+    assert machine.states("hooks") == ["warning"]
+    register(machine.settings, {**users("2.1.325"), **one("Stop", gone)})
     twice = users("2.1.325")
     twice["Stop"]["hooks"] *= 2
     outdated = machine.settings.read_text()

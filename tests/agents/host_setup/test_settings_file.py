@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from ctx.agents.host_setup import jsonc
 from ctx.agents.host_setup.settings_file import (
+    FORMER,
     RegisteredHook,
     UnmanagedHook,
     registered_hooks,
@@ -251,6 +252,16 @@ def test_a_changed_matcher_is_kept() -> None:
     )
     assert [each.is_narrowed for each in found] == [True, True, False]
     assert with_hooks(text, BOTH, is_ours) == text
+
+
+def test_a_matcher_of_an_earlier_version_is_updated() -> None:
+    """Unless it also decides when a hook of the user runs."""
+    wanted = {"PreToolUse": {"matcher": "Read|Edit", "hooks": [hook("edit")]}}
+    theirs = {"type": "command", "command": "make lint"}
+    for hooks, matcher in (([], "Read|Edit"), ([theirs], FORMER[0])):
+        old = {"matcher": FORMER[0], "hooks": [hook("edit"), *hooks]}
+        text = with_hooks(json.dumps({"hooks": {"PreToolUse": [old]}}), wanted, is_ours)
+        assert json.loads(text) == {"hooks": {"PreToolUse": [{**old, "matcher": matcher}]}}
 
 
 @pytest.mark.parametrize(

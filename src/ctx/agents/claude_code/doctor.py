@@ -16,7 +16,7 @@ from ctx.agents.claude_code import clients, install, registration
 from ctx.agents.claude_code.clients import Client
 from ctx.agents.claude_code.registration import Group
 from ctx.agents.claude_code.settings import ClientSettings, Setup
-from ctx.agents.host_setup import own_program, skill
+from ctx.agents.host_setup import own_program, settings_file, skill
 from ctx.agents.host_setup.settings_file import NamedEvent
 from ctx.config.resolve import survey
 from ctx.llm import backends, ledger
@@ -209,7 +209,8 @@ def _differs(file: ClientSettings, entries: Mapping[str, Group]) -> bool:
         if event in events_there
         for hook in group["hooks"]
     ]
-    return len(standing) != len(wanted) or any(hook not in standing for hook in wanted)
+    is_former = any(hook.matcher in settings_file.FORMER for hook in file.hooks)
+    return is_former or len(standing) != len(wanted) or any(hook not in standing for hook in wanted)
 
 
 def _run_hooks(setup: Setup) -> Iterator[DoctorCheck]:

@@ -16,6 +16,7 @@ The client reads only plain JSON. A file with comments can still be edited, and 
 explains why the client does not load it.
 """
 
+import json
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -32,6 +33,8 @@ WITHOUT_MATCHER = ("UserPromptSubmit", "Stop")
 """Our events for which the client ignores matchers."""
 FOR_SOME = ("PreToolUse",)
 """Our events that are registered for some calls only."""
+FORMER = ("Edit|MultiEdit|Write|NotebookEdit",)
+"""Matchers that ctx wrote in earlier versions."""
 
 
 class RegisteredHook(NamedTuple):
@@ -211,6 +214,13 @@ def _step(
         present = [entry for entry in ours if entry.event.key == event]
         if not present:
             return _with_group(text, hooks, style, event, group)
+        for entry in present:
+            old = jsonc.last(entry.group.value, "matcher")
+            siblings = [each.value.plain for each in _list_of(entry).elements]
+            is_all_ours = all(_is_our_hook(each, is_ours) for each in siblings)
+            if old is not None and entry.matcher in FORMER and is_all_ours:
+                new = json.dumps(group["matcher"])
+                return text[: old.value.start] + new + text[old.value.end :]
         # Hooks stay under the matcher that the user gave them.
         for matcher in dict.fromkeys(entry.matcher for entry in present):
             beside = [entry for entry in present if entry.matcher == matcher]
