@@ -103,6 +103,7 @@ def test_passwords_in_the_forms_that_people_write() -> None:
         "change the password column from varchar(20) to varchar(64)",
         "use utf8mb4 as charset, not a password",
         "name,password\nbob,missing\n",
+        "id,token,kind\n1,2945500b7f,a\n",
         "get(url, auth=(user, 'password'))",
         "Password:\n  type: string\n",
         "8 / 2 and user / group",
@@ -115,6 +116,7 @@ def test_values_beside_the_name_of_their_service_are_found() -> None:
     found = "[redacted:service-secret]"
     for text in ("HELP_SCOUT={}", "cloudsmith: {}", 'wandb.login("{}")', "Use {} for todoist."):
         check(text.format(secret), text.format(found))
+    check(f"[meraki]\nkey = {secret}", f"[meraki]\nkey = {found}")
     for text in (
         "commit {}",
         "cloudsmith: {}0",
@@ -158,6 +160,8 @@ def test_chosen_secrets_are_found_in_every_form_of_an_assignment(name: str) -> N
             "put('{n}', '{v}')",
             "VALUES (1, '{n}', '{v}')",
             'std::string {n}{{"{v}"}}',
+            "string {n} {{ get; set; }} = '{v}'",
+            "SET value = '{v}' WHERE key = '{n}'",
         ),
         *('{{"name": "{n}", "value": "{v}"}}', "gh secret set {n} --body {v}"),
         *("<a key='{n}'>{v}</a>", "<ns:{n} a='b'>{v}</ns:{n}>", "<td>{n}</td><td>{v}</td>"),
@@ -165,6 +169,17 @@ def test_chosen_secrets_are_found_in_every_form_of_an_assignment(name: str) -> N
         for value in ("Kirsche4417", "bold-comet-981"):
             before, after = (form.format(n=name, v=v) for v in (value, f"[redacted:{rule}]"))
             check(before, after)
+
+
+def test_secrets_below_their_name_are_found() -> None:
+    for text, value in (
+        ("id,accessToken,at\n1,{},2025-01-09\n", "aQu*acz6y5sja0DpWF"),
+        ("|| User || Password ||\n| bob | {} |", "tiger-jacket-cobalt"),
+        ("USER   PASSWORD    HOST\nbob    {}   nas\n", "Monkey.garden93"),
+        ("id | passwd\n---+------\n 7 | {}\n", "canyon-comet-falcon"),
+        ("name\tpin\nbob\t{}\n", "4417"),
+    ):
+        assert value not in redaction.redact(text.format(value)).text
 
 
 def test_only_values_of_its_kind_belong_to_a_name() -> None:
@@ -175,11 +190,21 @@ def test_only_values_of_its_kind_belong_to_a_name() -> None:
         ("wallet_mnemonic", words),
         ("seed_phrase", words),
         ("PAYMENT_KEY", "Kirsche4417"),
+        ("pinCode", "4417"),
+        ("backup_codes", "j3pgk-rxl82"),
+        ("PASSWORD_SALT", "jFW8v8m4CQvB"),
+        ("csrf_secret", "gf083b53d747"),
+        ("GITHUB_PAT", "TcWiehPkczLpT"),
+        ("ERLANG_COOKIE", "K4kbqgENJRSa"),
     ):
         check(f'{name} = "{value}"', f'{name} = "[redacted:named-secret]"')
+    for name in ("smtppass", "proxy_pass_word", "snmp_community", "redis_auth"):
+        check(f"{name}='Kirsche4417'", f"{name}='[redacted:password]'")
+    check(f"MNEMONIC={words}\n", "MNEMONIC=[redacted:named-secret]\n")
     for text in (
         *('token_color = "#a1b2c3"', 'auth_psk = "Auth-PSK"', 'KEY_SPEC_TOKEN = "RSA_2048"'),
         *('token = "secret_key_123"', 'create_token("GTE0PRE")', 'led_pin = "13"', "spin: 4417"),
+        *('"pass": "Предложение"', 'bypass = "Kirsche4417"', 'csrf_token = "Kirsche4417"'),
         *('S3_KEY = "fs.s3.retry1"', 'cache_key = "user-123-feed"', '"pass": "要素は有効です1"'),
         *('x["token"] = next2', "token: Ed448Key | X448Key", 'token_count = "Kirsche4417"'),
     ):

@@ -11,9 +11,10 @@ from functools import cache
 SEEDS = (b"pseed", b"p_seed", b"p-seed", b"p.seed")  # Of `otp` and `totp`.
 _BY_LETTER = {
     b"k": (b"key", b"kennwort", b"token", b"cookie", b"psk"),
-    b"p": (b"pass", b"pw", b"pin", b"phrase", *SEEDS),
-    b"c": (b"cred", b"secret", b"wachtwoord", b"mnemonic", b"code"),
+    b"p": (b"pass", b"pw", b"pin", b"phrase", b"pepper", b"_pat", b"puk", *SEEDS),
+    b"c": (b"cred", b"secret", b"wachtwoord", b"mnemonic", b"code", b"community"),
     b"h": (b"senha", b"auth"),
+    b"l": (b"salt",),
     b"b": (b"bearer", b"identified by"),
     b"@": (b"@",),
     b"*": (b":*:",),
@@ -22,15 +23,18 @@ KEYWORDS = tuple(word for words in _BY_LETTER.values() for word in words)
 
 # "key" is common, and is a keyword only after one of these.
 KEY_OF = (
-    "access account activation admin api app application auth backup client consumer cookie crypto "
-    "decryption deploy encryption hmac ingest integration jwt license master network private "
-    "product project secret security server recovery registration service session shared signing "
-    "ssh storage subscription unlock unseal webhook wpa"
+    "access account activation admin api app application auth backup client consumer cookie "
+    "crypto decryption deploy encryption gossip hmac ingest integration jwt kms license master "
+    "network private product project secret security server recovery registration service session "
+    "shared signing ssh storage subscription unlock unseal webhook wpa"
 ).split()
 # The same for other common words.
 QUALIFIERS = {
     "key": KEY_OF,
-    "code": "recovery backup unlock security access door alarm verification activation".split(),
+    "code": (
+        "recovery backup unlock security access door alarm verification activation emergency "
+        "scratch pin"
+    ).split(),
     "phrase": "seed recovery secret backup mnemonic wallet".split(),
 }
 _QUALIFIERS = {
@@ -89,7 +93,7 @@ def _search(letter: bytes, words: tuple[bytes, ...]) -> tuple[re.Pattern[bytes],
             alternatives[-1] += _qualified(word)
         if word == b"key":
             alternatives[-1] = alternatives[-1][:-1] + b"|(?<=[_-]key))"
-        if word == b"pin":
+        if word in (b"pin", b"_pat", b"puk"):
             alternatives[-1] += b"(?![a-z])"
         matches[letter + rest] = word, len(lead)
     return re.compile(re.escape(letter) + b"(?:%b)" % b"|".join(alternatives)), matches

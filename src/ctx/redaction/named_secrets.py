@@ -10,11 +10,12 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
+from ctx.redaction import secret_columns
 from ctx.redaction.entropy import RANDOM, is_placeholder, is_random, wordiness
 from ctx.redaction.http_secrets import authorization
 from ctx.redaction.nearby_secrets import given, nearby
 from ctx.redaction.password_words import NAME_OF_A_SECRET, can_be_password, is_chosen
-from ctx.redaction.scan_text import Page, SecretSpan, match, match_end
+from ctx.redaction.scan_text import Page, SecretSpan, compiled, match, match_end
 from ctx.redaction.secret_names import ANCHORS, Name, name_at
 
 RANK = 1
@@ -24,7 +25,7 @@ _SIGN = r"""(?x)
 (?:
     (?P<pair> (?: \\{0,3}["']?[,;]?\s{0,24}\\{0,3}["']?[Vv]alue\\{0,3}["']?[ \t]*[:=]
             | [ ]--?(?:value|body|secret-string)[ =] ) )[ \t]*+
-  | \*{0,2}(?P<quote>\\{0,3}["'`])?(?:\[\d*\]|[\])])?[ \t]*+
+  | \*{0,2}(?P<quote>\\{0,3}["'`])?(?:\[\d*\]|[\])]|[ ]\{[ ]?get;[^{}\n]{0,30}\})?[ \t]*+
     (?: (?: :[ \t]*[A-Za-z_&][\w.\[\],|& ]{0,40} | [a-z]{3,9} )[ ]=(?=[ ][bru]?["'`])  # name: str =
       | (?P<sign> :=|=>|->|\?=|\?:|:-|[=!]==?|=|:(?!:)|\|\||\?\?|(?<=[ ])(?:\||or|-|–|—)(?=[ ]) )
         \*{0,2}
@@ -53,6 +54,7 @@ _QUOTED_ESCAPED = r"""[^"'`\\\n]{0,256}+"""
 _BARE = r"""[^\s"'`,;&<>(){}\[\]|\\]{1,256}+"""
 # Up to the next blank, field (`;Database=…`) or parameter (`&user=…`).
 _BARE_PASSWORD = r"""(?>(?:[^\s"'`<>,;&\\]|[,;&](?!\s|\Z|[\w.-]{2,40}=)){1,256})"""
+_PHRASE = r"[a-z]{3,8}(?:[ ][a-z]{3,8}){11,23}(?![\w-])"
 _REST_OF_LINE = r"(\S{1,256}+)[ \t]*+(?:\#[^\n]*)?(?:\r?\n|\Z)"
 _LINE_LEAD = r"(?:\A|\n)[ \t>+-]*(?:(?:export|set|setx|declare -x|ENV|ARG)[ \t]+)?\Z"
 _DIRECTIVE = (
@@ -80,18 +82,24 @@ def find(page: Page) -> Iterator[SecretSpan]:
     for anchor in ANCHORS:
         done = 0
         for at in page.keywords[anchor]:
-            if at >= done and (span := _find_at(page, anchor, at)):
+            if at < done:
+                continue
+            name = name_at(page, at, at + len(anchor))
+            if span := _find_at(page, name, anchor, at):
                 yield span
                 done = span.end
+            elif name:
+                yield from secret_columns.find(page, name)
 
 
-def _find_at(page: Page, anchor: bytes, at: int) -> SecretSpan | None:
+def _find_at(page: Page, name: Name | None, anchor: bytes, at: int) -> SecretSpan | None:
     end = at + len(anchor)
-    if (name := name_at(page, at, end)) is None:
+    if name is None:
         return given(page, anchor, at, end)
     span = None
     if sign := match(_SIGN, page.text, end):
         span = _assigned_secret(page, name, sign)
+    span = span or _value_before(page, name)
     if span or name.kind == "key":
         return span
     return _option(page, name, end) or nearby(page, anchor, at, end)
@@ -123,8 +131,27 @@ def _span(page: Page, name: Name, value: _Value) -> SecretSpan:
     return SecretSpan(value.start, end, rule, RANK)
 
 
+def _value_before(page: Page, name: Name) -> SecretSpan | None:
+    """The value in `SET value = '…' WHERE name = 'DB_PASSWORD'`."""
+    start = name.start
+    if page.raw[start - 1 : start] not in (b'"', b"'") or b"=" not in page.raw[start - 8 : start]:
+        return None
+    m = compiled(_VALUE_BEFORE).search(page.text, max(0, start - 400), start)
+    if m is None or not _is_secret(m["value"], name, "quoted"):
+        return None
+    return _span(page, name, _Value(*m.span("value"), "quoted"))
+
+
+_VALUE_BEFORE = (
+    r"""(?i)value["'`]?[ ]*[=:][ ]*["'](?P<value>[^"'\\\n]{4,256})["']"""
+    r"""[^;"'<>\n]{1,40}(?:key|name|setting|option)\W{1,6}\Z"""
+)
+
+
 def _value(page: Page, name: Name, sign: re.Match[str]) -> _Value | None:
     text, start = page.text, sign.end()
+    if name.kind == "phrase" and (m := match(_PHRASE, text, start)):
+        return _Value(*m.span(), "quoted")
     if sign["tag"]:
         end = text.find("</", start, start + 4096)
         end -= 3 * text.endswith("]]>", start, max(end, start))
@@ -233,14 +260,18 @@ def _is_secret(value: str, name: Name, form: ValueForm) -> bool:
         return form in _CLEAR and re.fullmatch(r"\d{4,8}", value) is not None
     if re.fullmatch(r"#\w+|[A-Z]+(?:_[A-Z0-9]+)+", value) or value.startswith("arn:"):
         return False  # A colour, a constant, the name of a resource.
+    if not value.isascii() and not re.search("[0-9]", value):
+        return False  # A label in another language.
     if _repeats(re.sub(r"[\W_]", "", name.text).lower(), value.lower()):
         return False
     if name.kind == "phrase":
         return len(re.findall(r"[a-z]{3,8}(?=[ -]|\Z)", value)) >= 12
-    looks_random = is_random(value)
-    if name.kind == "key" and re.search("[./]", value):
+    looks_random = is_random(value) or (
+        form in _CLEAR and re.fullmatch(_LETTERS, value) is not None and wordiness(value) <= RANDOM
+    )
+    if name.kind == "key" and re.search("[./]", value) and not (looks_random and len(value) >= 20):
         return False
-    if name.kind == "key" and not (looks_random and len(value) >= 16):
+    if name.kind == "key" and not (looks_random and len(value) >= 12):
         return name.text.isupper() and form in _CLEAR and len(value) >= 8 and is_chosen(value)
     if not looks_random and form == "loose":
         return False
@@ -268,6 +299,8 @@ def _is_secret(value: str, name: Name, form: ValueForm) -> bool:
     return any(c.isalpha() for c in value)
 
 
+# Letters alone are random if capitals are everywhere.
+_LETTERS = r"(?=.{12})[a-z]*+(?:[A-Z]++[a-z]++){3,}[A-Z]*+"
 _CLEAR = ("quoted", "line", "word")
 _JUDGED = 128  # Characters of a value that are examined.
 # Several words, named hashes, URLs (their passwords have a rule of their own).

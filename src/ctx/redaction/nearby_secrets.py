@@ -62,7 +62,7 @@ def nearby(page: Page, anchor: bytes, at: int, end: int) -> SecretSpan | None:
 # "log in with password …", "credentials: admin / …"
 _WITH = r"(?i)\b(?:with|use|using|mit|avec|con)[ ](?:(?:the|this|dem|le|la)[ ])?\Z"
 _GIVEN = r"""(?:word|wort|phrase|code)[ ]["'`]?([^\s"'`(),<>]{6,128}?)["'`]?[.,!?]?(?=\s|\Z)"""
-_LOGIN = r"""entials?(?:[ ]are)?:?[ ][\w.@-]{2,64}[ ]?[/:][ ]?([^\s"'`/<>]{6,128})"""
+_LOGIN = r"""entials?(?:[ ]are|:)[ ][\w.@-]{2,64}[ ]?[/:][ ]?([^\s"'`/<>]{6,128})"""
 
 
 def _is_mixed(value: str) -> bool:

@@ -1,11 +1,11 @@
 """Passwords in the forms in which people write them down.
 
-A column of a table, the answer to a prompt, "from … to …", "bob / …", `bob:…@tcp(`. Each form needs
+The answer to a prompt, "from … to …", "bob / …", `bob:…@tcp(`. Each form needs
 a sign of its own, and a value that a person could have chosen: letters with digits or odd signs.
 """
 
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 
 from ctx.redaction.password_words import is_chosen
 from ctx.redaction.scan_text import Page, SecretSpan, compiled, match
@@ -43,12 +43,10 @@ _ARGUMENTS = (
     r"[\"'](?P<value>[^\"'\n]{3,128})[\"']"
 )
 _BEFORE, _AFTER = 100, 200
-_COLUMN = r"(?i)\W*(?:\w+[ _-]){0,2}(?:password|passwort|kennwort|passwd|pwd|pw)\W*"
-_HEADING = r"[ \t\"']*[A-Za-z][\w -]{0,30}[ \t\r\"']*"
 
 
 def find(page: Page) -> Iterator[SecretSpan]:
-    lower, table_end = page.lower, 0
+    lower = page.lower
     is_word = re.compile(_WORD.encode() + rb"(?![a-z0-9_])").match
     for at in sorted(page.keywords[b"pass"] + page.keywords[b"pw"] + page.keywords[b"kennwort"]):
         if not is_word(lower, at):
@@ -64,8 +62,6 @@ def find(page: Page) -> Iterator[SecretSpan]:
             patterns.append(_ALONE)
         for pattern in patterns:
             yield from _chosen(match(pattern, page.text, at))
-        if at >= table_end:
-            table_end = yield from _find_column(page, at)
     for at in page.keywords[b"cred"]:
         yield from _chosen(match(_PAIR, page.text, at))
     for at in page.keywords[b"auth"]:
@@ -91,32 +87,3 @@ def _chosen(m: re.Match[str] | None) -> Iterator[SecretSpan]:
         for name, value in m.groupdict().items():
             if is_chosen(value):
                 yield SecretSpan(*m.span(name), "password", RANK)
-
-
-def _find_column(page: Page, at: int) -> Generator[SecretSpan, None, int]:
-    """Find passwords below a heading, in a table with columns that a sign separates.
-
-    Returns where the table ends.
-    """
-    text = page.text
-    start, end = text.rfind("\n", max(0, at - 400), at) + 1, text.find("\n", at, at + 400)
-    sign = next((sign for sign in "|,;\t" if sign in text[start:end]), "")
-    if end < 0 or not sign:
-        return at
-    names = text[start:end].split(sign)
-    column = text.count(sign, start, at)
-    filled = [name for name in names if name.strip()]
-    is_heading = len(filled) > 1 and all(map(compiled(_HEADING).fullmatch, filled))
-    if not is_heading or not compiled(_COLUMN).fullmatch(names[column]):
-        return at
-    while end >= 0:
-        start = end + 1
-        end = text.find("\n", start)
-        cells = text[start : end if end >= 0 else None].split(sign)
-        if len(cells) != len(names):
-            break
-        value = cells[column].strip(" \t\r\"'")
-        if is_chosen(value):
-            begin = text.index(value, start + sum(map(len, cells[:column])) + column)
-            yield SecretSpan(begin, begin + len(value), "password", RANK)
-    return start

@@ -26,26 +26,26 @@ _STATES = (
 )
 _TALK = (
     "accept after against another argument attribute authentication based because before below "
-    "between change column configuration connection contains create dialog during encoding enter "
-    "entered entry environment example except expect failure fallback field format function "
-    "generator getpass handling hashing header however inside instead interactive keyring length "
-    "letters longer lookup manager managers method nothing number option options output param "
+    "between change column command commands configuration connection contains create dialog during "
+    "encoding enter entered entry environment example except expect failure fallback field "
+    "format function generator getpass handling hashing header however inside instead interactive keyring "
+    "length letters longer lookup manager managers method nothing number option options output param "
     "parameter passing people phrase please policy policies prompt property protection providers "
-    "reading recovery replace request requirements response return returns rotation server setting "
-    "settings should shorter somehow source storage strength support system template through "
-    "together typed update user username usernames validation validator validators value values "
-    "variable variables vault verification whatever whether within"
+    "reading recovery replace request requirements respectively response return returns rotation "
+    "server setting settings should shorter somehow source storage strength support system "
+    "template through together typed update user username usernames validation validator "
+    "validators value values variable variables vault verification whatever whether within"
 )
 _CODE = (
     "attrs config context credentials default environ getattr inherit kwargs lambda options params "
     "payload props request require result secrets security self session settings state values"
 )
 _OTHER_LANGUAGES = (
-    "abgelaufen erforderlich falsch gespeichert korrekt leer notwendig richtig ungültig vergessen "
-    "verschlüsselt obligatoire oublié requis incorrecte incorrecta incorrecto inválida inválido "
-    "invalide obligatoria obligatorio olvidada requerida necesaria sbagliata errata obbligatoria "
-    "richiesta obrigatória incorreta necessária esquecida onjuist verplicht vergeten ongeldig "
-    "nieprawidłowe wymagane неверный обязателен felaktigt krävs"
+    "ensuite abgelaufen erforderlich falsch gespeichert korrekt leer notwendig richtig ungültig "
+    "vergessen verschlüsselt obligatoire oublié requis incorrecte incorrecta incorrecto inválida "
+    "inválido invalide obligatoria obligatorio olvidada requerida necesaria sbagliata errata "
+    "obbligatoria richiesta obrigatória incorreta necessária esquecida onjuist verplicht vergeten "
+    "ongeldig nieprawidłowe wymagane неверный обязателен felaktigt krävs"
 )
 _ABOUT_PASSWORDS = frozenset(" ".join((_TYPES, _STATES, _TALK, _CODE, _OTHER_LANGUAGES)).split())
 # Endings of adjectives and participles: "encrypted", "readable", "case-sensitive".
@@ -80,8 +80,27 @@ def is_chosen(value: str) -> bool:
     )
 
 
+def is_passphrase(value: str) -> bool:
+    """Whether this is three or more words of a passphrase: `correct-horse-battery`."""
+    return (
+        re.fullmatch(
+            r"[A-Za-z][a-z]{2,}(?:([-_.+])[A-Za-z][a-z]{2,})(?:\1[A-Za-z][a-z]{2,})+", value
+        )
+        is not None
+        and _NO_PASSPHRASE.isdisjoint(re.split("[-_.+]", value.lower()))
+        and not is_placeholder(value)
+    )
+
+
+_NO_PASSPHRASE = frozenset(
+    "and app auth based client config end factor file for free from get group host http https key "
+    "local login name non not off one only out password policy project random role safe secret "
+    "server service set state test the this token two use user version with".split()
+)
+
+
 # Parts of code, paths, addresses, names of files, something cut short, words, versions.
 _NO_PASSWORD = (
-    r"""[\s()\[\]{}=\\"'<>;]|\A[$%@.-]|/.*/|://|\A[\w-]+\.\w+\Z|\.{3}|\A\W*[A-Za-z]+\W*\Z"""
-    r"|\bv?\d+\.\d+\.\d"
+    r"""[\s()\[\]{}=\\"'<>;]|\A[$%@.-]|/.*/|://|\.{3}|\A\W*[A-Za-z]+\W*\Z"""
+    r"|\A[\w-]+\.[a-z][a-z0-9]{0,4}\Z|\bv?\d+\.\d+\.\d"
 )

@@ -10,7 +10,8 @@ from ctx.redaction.scan_text import Page, match_end
 # Searched for everywhere, so there are few. "pass" covers password, passwd, passphrase.
 ANCHORS = (
     *(b"secret", b"token", b"pass", b"pw", b"psk", b"cred", b"auth", b"key"),
-    *(b"pin", b"mnemonic", b"phrase", b"code", *SEEDS),
+    *(b"pin", b"mnemonic", b"phrase", b"code", b"salt", b"pepper", b"community", b"cookie"),
+    *(b"bearer", b"_pat", b"puk", *SEEDS),
 )
 
 # A word of a name that makes it the name of a secret: by its end, as names are
@@ -20,10 +21,15 @@ _SECRET_ENDS = ("secret", "token", "credential", "apikey", "secretkey", "accessk
 _PASSWORD_ENDS = ("password", "passwd", "passphrase", "passcode", "pwd", "passwort", "passord",
                   "storepass", "keypass", "userpass", "dbpass", "psk")  # fmt: skip
 _SECRET_WORDS = frozenset(("auth", "cred"))
+# `smtppass`, not `bypass`.
+_PASS = (
+    r"(?:admin|api|app|auth|bind|cert|client|db|ftp|http|key|ldap|login|mail|mysql|net|pg|proxy"
+    r"|redis|require|root|server|sftp|smtp|sql|ssh|store|su|sudo|trust|user|vpn|web|wifi)(?:pass|pw)"
+)
 
 # Names of things about a secret: `token_count`, `password_hash`, `public_key`.
 _ABOUT = frozenset(
-    "csrf xsrf hash hashed hasher sha md blake digest checksum fingerprint integrity "
+    "hash hashed hasher sha md blake digest checksum fingerprint integrity csrf xsrf "
     "public pub tokenizer next starting continuation change lock pagination idempotency "
     "cursor".split()
 )
@@ -44,7 +50,7 @@ _ABOUT_LAST = frozenset(
 # Which of several secrets: `DB_PASS_PROD`, `token_old`.
 _WHICH = frozenset(
     "old new prod production dev staging stage test live local main primary secondary current "
-    "previous temp tmp default initial".split()
+    "previous temp tmp default initial hex base64 b64 value".split()
 )
 
 NameKind = Literal["password", "secret", "header", "pin", "phrase", "key"]
@@ -67,6 +73,7 @@ def name_at(page: Page, at: int, end: int) -> Name | None:
 
 @lru_cache(maxsize=4096)
 def _kind(text: str) -> NameKind | None:
+    text = re.sub(r"(?i)(pass)_(?=word|phrase|code|wd)", r"\1", text)
     words = [w.lower() for w in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", text)]
     while len(words) > 1 and (words[-1] in _WHICH or words[-1].isdigit()):
         words.pop()
@@ -74,26 +81,45 @@ def _kind(text: str) -> NameKind | None:
         words[0] in QUALIFIERS and text[0].isalpha()
     ):  # "api key", with a blank: the anchor was qualified.
         words.insert(0, QUALIFIERS[words[0]][0])
+    if words[-1].removesuffix("s") == "code" and len(words) > 1:
+        return _KINDS.get(words[-2]) or ("secret" if words[-2] in QUALIFIERS["code"] else None)
+    if words[-1] in _SALTS:  # `hash_salt`, `csrf_secret`: a secret, whatever it is for.
+        return "secret" if words[-1] == "secret" else "key"
     if words[-1] in _ABOUT_LAST or not _ABOUT.isdisjoint(words):
         return None
     if words[-1] == "authorization":
         return "header"
     singular = [w if w.endswith("ss") else w.removesuffix("s") for w in words]
     for word in singular:
-        if word.endswith(_PASSWORD_ENDS):
+        if word.endswith(_PASSWORD_ENDS) or re.fullmatch(_PASS, word):
             return "password"
-    if words[-1] in ("pass", "pw"):  # Not `pass_fds`.
+    if words[-1] in ("pass", "pw") or words[-2:] == ["redis", "auth"]:  # Not `pass_fds`.
         return "password"
+    for before, word in zip(["", *singular], singular, strict=False):
+        if before in QUALIFIERS.get(word, ()):
+            return _KINDS.get(word, "secret")
     for before, word in zip(["", *singular], singular, strict=False):
         if word.endswith(_SECRET_ENDS) or word in _SECRET_WORDS:
             return "secret"
-        if before in QUALIFIERS.get(word, ()):
-            return "phrase" if word == "phrase" else "secret"
         if word in ("seed", "secret") and before in ("otp", "totp"):
             return "secret"
-        if word in ("pin", "mnemonic", "seedphrase"):
-            return "pin" if word == "pin" else "phrase"
-    return "key" if words[-1] == "key" and _NO_SECRET_KEY.isdisjoint(words) else None
+        if word in _KINDS and word != "phrase":
+            return _KINDS[word]
+    if words[-1] in ("bearer", "pat"):
+        return "secret"
+    if "community" in words:
+        return "password" if words[0] == "snmp" or words[-1] == "string" else "key"
+    if words[-1] == "key" and _NO_SECRET_KEY.isdisjoint(words):
+        return "key" if _KEY_OF.isdisjoint(words) else "secret"
+    return "key" if words[-1] == "cookie" and len(words) > 1 else None
+
+
+_KINDS: dict[str, NameKind] = {
+    **dict.fromkeys(("pin", "puk"), "pin"),
+    **dict.fromkeys(("mnemonic", "seedphrase", "phrase"), "phrase"),
+}
+_SALTS = ("secret", "salt", "pepper")
+_KEY_OF = frozenset(QUALIFIERS["key"])
 
 
 _NO_SECRET_KEY = frozenset(

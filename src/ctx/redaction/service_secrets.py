@@ -58,11 +58,17 @@ def find(page: Page) -> Iterator[SecretSpan]:
 
 
 def _names_beside(page: Page, start: int, end: int) -> Iterator[bytes]:
-    line = page.lower.rfind(b"\n", max(0, start - _BEFORE), start) + 1
-    before = page.lower[line or max(0, start - _BEFORE) : start]
+    lines = page.lower[max(0, start - _BEFORE) : start].split(b"\n")
+    before = lines[-1]
+    if lines[1:] and (lines[2:] or start < _BEFORE) and re.fullmatch(_HEAD, lines[-2]):
+        before = lines[-2] + b" " + before
     after = page.lower[end : end + _AFTER].partition(b"\n")[0]
     for word in re.findall(b"[a-z0-9]+", (before + b" " + after).translate(None, b"-_")):
         yield from _names_in(word)
+
+
+# `# acme` or `[acme]`, above `key = …`.
+_HEAD = rb"[ \t]*[#/\[{\"'-]*[ \t]*[a-z0-9_-]+[\]\"': {]*"
 
 
 @lru_cache(maxsize=8192)
