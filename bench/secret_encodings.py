@@ -116,6 +116,32 @@ def _base64(sample: Sample, rng: random.Random) -> str:
             return f"echo {base64.b64encode(text.encode()).decode()} | base64 -d"
 
 
+def _undo_hex(text: str) -> str:
+    return re.sub("(?:[0-9a-f]{2})+", lambda found: bytes.fromhex(found[0]).decode(), text)
+
+
+def _undo_mail(text: str) -> str:
+    return text.replace("=\n", "").replace("=3D", "=")
+
+
+def _parts(sample: Sample, size: int) -> list[str]:
+    text = sample.text.replace("=", "=3D")
+    return [text[at : at + size] for at in range(0, len(text), size)]
+
+
+def _strings(sample: Sample, rng: random.Random) -> str:
+    cut = rng.choice(['"\n    "', '" + "', '" +\n    "', '" \\\n    "'])
+    return f'text = "{_inside(sample, cut, rng)}"'
+
+
+def _quoted(sample: Sample, rng: random.Random) -> str:
+    return "> " + _columns(sample, rng).replace("\n", "\n> ")
+
+
+def _coloured(sample: Sample, rng: random.Random) -> str:
+    return _inside(sample, "\x1b[0m\x1b[1;31m", rng)
+
+
 def _undo_base64(text: str) -> str:
     pieces = [text]
     for run in re.findall(r"[A-Za-z0-9+/_-]{8,}", text):
@@ -140,6 +166,11 @@ ENCODINGS = (
     Encoding("URL", _url, urllib.parse.unquote_plus),
     Encoding("40 columns", _columns, lambda text: text.replace("\n", "")),
     Encoding("base64", _base64, _undo_base64),
+    Encoding("hexadecimal", lambda sample, _: sample.text.encode().hex(), _undo_hex),
+    Encoding("mail", lambda sample, _: "=\n".join(_parts(sample, 30)), _undo_mail),
+    Encoding("strings", _strings, lambda text: re.sub(r'"\s*\+?\s*"', "", text)),
+    Encoding("quoted", _quoted, lambda text: text.replace("\n> ", "")),
+    Encoding("coloured", _coloured, lambda text: re.sub(r"\x1b\[[0-9;]*m", "", text)),
 )
 
 

@@ -3,11 +3,13 @@
 `python -m bench redaction` prints the same figures over more samples, and the speed.
 """
 
+import base64
 import json
 import os
 import random
 import sysconfig
 import time
+import zlib
 from collections import Counter
 from collections.abc import Iterator
 
@@ -156,6 +158,24 @@ def test_logs_of_ci_give_no_false_alarm() -> None:
 # --- decoding -------------------------------------------------------------------
 
 TOKEN = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
+LINE, MARK = f"GITHUB_TOKEN={TOKEN}", "[redacted:github-token]"
+
+
+def base32(text: str) -> str:
+    return base64.b32encode(text.encode()).decode()
+
+
+def compressed(text: str) -> str:
+    return base64.b64encode(zlib.compress(text.encode())).decode()
+
+
+def dump(text: str) -> str:
+    """What `xxd` prints."""
+    lines = (text[at : at + 16] for at in range(0, len(text), 16))
+    return "\n".join(
+        f"{16 * number:08x}: {line.encode().hex(' ', -2):<39}  {line}"
+        for number, line in enumerate(lines)
+    )
 
 
 def test_the_line_after_a_secret_is_kept() -> None:
@@ -177,6 +197,22 @@ def test_the_line_after_a_secret_is_kept() -> None:
         (f"curl {TOKEN[:20]}\\\n{TOKEN[20:]} \\\n -v", "curl [redacted:github-token] \\\n -v"),
         (json.dumps(json.dumps(f"x {TOKEN}\ny")), '"\\"x [redacted:github-token]\\\\ny\\""'),
         ("a caption &lt;b&gt; &amp; more", None),
+        (base32(f"#{LINE}"), base32(f"#{LINE}")[:16] + MARK + "="),
+        (compressed(LINE), MARK + "=="),
+        (base64.b64encode(LINE.encode("utf-16-le")).decode() + "\n", None),
+        (LINE.encode("utf-16-le").decode(), None),
+        ("".join(rf"\x{ord(c):02x}" for c in f"k {TOKEN}"), rf"\x6b\x20{MARK}"),
+        ("".join(rf"\{ord(c):03o}" for c in f"k {TOKEN}"), rf"\153\040{MARK}"),
+        (LINE.encode().hex(" "), f"{LINE[:13].encode().hex(' ')} {MARK}"),
+        (
+            ", ".join(map(hex, LINE.encode())),
+            f"{', '.join(map(hex, LINE[:13].encode()))}, 0x{MARK}",
+        ),
+        (str([*LINE.encode()]), f"{str([*LINE[:13].encode()])[:-1]}, {MARK}]"),
+        (dump(LINE), f"00000000: 4749 5448 5542 5f54 4f4b 454e {MARK}"),
+        (f"+{TOKEN[:20]}\n+{TOKEN[20:]}", f"+{MARK}"),
+        (f"10:01:02 app: {TOKEN[:20]}\n10:01:03 app: {TOKEN[20:]}", f"10:01:02 app: {MARK}"),
+        (f"key: >-\n  {TOKEN[:25]}\n  {TOKEN[25:]}\n", f"key: >-\n  {MARK}\n"),
     ],
 )
 def test_the_encoded_secret_is_replaced_where_it_is(before: str, after: str | None) -> None:
@@ -195,6 +231,8 @@ def test_the_encoded_secret_is_replaced_where_it_is(before: str, after: str | No
     "unit",
     [
         "\\", "\\n", "\\\n", "\\u0041", "%41", "%", "&quot;", "&#65;", "&", "\u200b", "x\u200bA1",
+        "\\x41", "=41", "41 ", "0x41, ", "101, ", "\x1b[0m", "A\0", '"A1B2C3"\n', "> A1B2C3d4\n",
+        "00000000: 4142 4344\n", "0000", "4142", "H4sIAAAA", compressed("A" * 10**6),
         "eyJh", "QUFB", "UVVGQlFVRkI", "aB3\n", "aB3+/xY9" * 5 + "\n", " -p", "mysql -p",
         "sshpass -p ", "curl -u a:", "echo 'x' | sudo -S ", "htpasswd -b a b ", "identified by '",
         ":5432:", ":*:", "*:*:*:a:", "login a password ", "cookie: a=", "cookie=", "; a=b",

@@ -19,7 +19,8 @@ these signs, from the most to the least certain:
 Each module has a function `find`, which yields spans of a `Page` (`scan_text.py`); `named_secrets`
 calls `nearby_secrets`. `keywords.py` finds the words beside which secrets stand, and
 `secret_names.py` the names of secrets. `decoding.py` decodes parts of the page, for which the same
-functions are called, and maps the spans back. `needle.py` finds what `ctx scrub` removes.
+functions are called, and maps the spans back; its decoders are in `escapes.py`, `broken_lines.py`
+and `encoded_values.py`. `needle.py` finds what `ctx scrub` removes.
 
 A random-looking value alone is never a secret: source code is full of hashes,
 ids and encoded fixtures, and a memory that lost them would be worthless. `entropy.py`
@@ -47,6 +48,7 @@ from ctx.redaction import (
     service_secrets,
     spoken_passwords,
 )
+from ctx.redaction.decoding import DecodedView
 from ctx.redaction.entropy import is_random
 from ctx.redaction.scan_text import Page, SecretSpan, marker, read
 
@@ -129,26 +131,33 @@ def _scan(text: str) -> list[SecretSpan]:
 def _candidates(page: Page, depth: int) -> Iterator[SecretSpan]:
     plain = [span for rules in _RULES for span in rules.find(page)]
     yield from plain
-    bounds = {at for span in plain for at in (span.start, span.end)}
-    for view in decoding.views(page) if depth else ():
+    if depth and (view := decoding.view(page)):
+        plain.sort(key=lambda span: -span.rank)
+        ranks = {at: span.rank for span in plain for at in (span.end, span.start)}
         for found in _candidates(read(view.text), depth - 1):
-            start, end = view.origin(found.start, found.end)
+            start, end, is_guess = view.origin(found.start, found.end)
             span = found._replace(start=start, end=end)
-            if not view.is_guess or _was_cut(page, span, bounds):
+            if not is_guess or _was_cut(page, span, view, found, ranks):
                 yield span
 
 
-def _was_cut(page: Page, span: SecretSpan, bounds: set[int]) -> bool:
-    """Whether a secret in joined lines was one value before, and not a secret and another line."""
+def _was_cut(
+    page: Page, span: SecretSpan, view: DecodedView, found: SecretSpan, ranks: dict[int, int]
+) -> bool:
+    """Whether a secret in joined lines was one value before, and not a secret and another line.
+
+    `ranks` has the starts and ends of the secrets that are in the lines.
+    """
     cut = page.text.find("\n", span.start, span.end)
     if cut < 0 or span.rank == nearby_secrets.RANK:
         return False
-    if cut not in bounds:
-        return True
-    if cut + 1 in bounds:
+    at = found.start + cut - span.start
+    is_value = not re.search(r"[=:][^=\s]", view.text[at : found.end + 2])
+    if cut not in ranks:
+        return is_value or span.rank == secret_formats.RANK
+    if view.origin(at, at + 1)[0] in ranks:
         return False
-    rest = page.text[cut + 1 : span.end]
-    return is_random(rest) and not re.search("[=:]", page.text[cut + 1 : span.end + 1])
+    return span.rank < ranks[cut] or (is_value and is_random(view.text[at : found.end]))
 
 
 _RULES = (

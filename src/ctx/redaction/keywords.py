@@ -6,6 +6,7 @@ hundred characters of source code, and is part of five words.
 """
 
 import re
+from collections.abc import Callable, Iterator
 from functools import cache
 
 SEEDS = (b"pseed", b"p_seed", b"p-seed", b"p.seed")  # Of `otp` and `totp`.
@@ -52,15 +53,26 @@ _Matches = dict[bytes, tuple[bytes, int]]
 """What a search matches: the word, and how many of its characters precede the match."""
 
 
-def find_keywords(lower: bytes) -> dict[bytes, list[int]]:
+_Search = tuple[bytes, Callable[[bytes], Iterator[re.Match[bytes]]], _Matches]
+
+
+class Positions(dict[bytes, list[int]]):
+    """The positions of each keyword in a text."""
+
+    def __missing__(self, word: bytes) -> list[int]:
+        return []
+
+
+def find_keywords(lower: bytes) -> Positions:
     """The positions of each keyword in a lower-case text."""
-    positions: dict[bytes, list[int]] = {word: [] for word in KEYWORDS}
-    for pattern, matches in _searches():
-        for m in pattern.finditer(lower):
-            word, before = matches[m[0]]
-            positions[word].append(m.start() - before)
-    for word, qualifiers in _QUALIFIERS.items():
-        positions[word] = [at for at in positions[word] if _is_qualified(lower, at, qualifiers)]
+    positions = Positions()
+    for letter, find, matches in _searches():
+        if letter in lower:
+            for m in find(lower):
+                word, before = matches[m[0]]
+                at = m.start() - before
+                if word not in _QUALIFIERS or _is_qualified(lower, at, _QUALIFIERS[word]):
+                    positions.setdefault(word, []).append(at)
     return positions
 
 
@@ -72,12 +84,12 @@ def _is_qualified(lower: bytes, at: int, qualifiers: tuple[bytes, ...]) -> bool:
 
 
 @cache
-def _searches() -> list[tuple[re.Pattern[bytes], _Matches]]:
+def _searches() -> list[_Search]:
     # Compiled when first needed: at import this would cost more than the import.
     return [_search(letter, words) for letter, words in _BY_LETTER.items()]
 
 
-def _search(letter: bytes, words: tuple[bytes, ...]) -> tuple[re.Pattern[bytes], _Matches]:
+def _search(letter: bytes, words: tuple[bytes, ...]) -> _Search:
     alternatives: list[bytes] = []
     matches: _Matches = {}
     for word in words:
@@ -96,4 +108,5 @@ def _search(letter: bytes, words: tuple[bytes, ...]) -> tuple[re.Pattern[bytes],
         if word in (b"pin", b"_pat", b"puk"):
             alternatives[-1] += b"(?![a-z])"
         matches[letter + rest] = word, len(lead)
-    return re.compile(re.escape(letter) + b"(?:%b)" % b"|".join(alternatives)), matches
+    pattern = re.compile(re.escape(letter) + b"(?:%b)" % b"|".join(alternatives))
+    return letter, pattern.finditer, matches

@@ -13,7 +13,7 @@ from functools import cache
 from itertools import accumulate
 from typing import NamedTuple
 
-from ctx.redaction.keywords import find_keywords
+from ctx.redaction.keywords import Positions, find_keywords
 
 # The shortest value with its own format is an AWS key id.
 LONG = 20
@@ -35,7 +35,7 @@ class Page(NamedTuple):
     long: bytes  # These values alone, one per line.
     lines: list[int]  # Where in `long` each of them starts; and where the next would.
     redacted: list[tuple[int, int, str]]  # Replacements made earlier, with their rules.
-    keywords: dict[bytes, list[int]]  # The positions of each in the lower-case text.
+    keywords: Positions  # The positions of each in the lower-case text.
 
     def find_long(self, anchor: bytes) -> Iterator[int]:
         """Yield the positions of `anchor` inside long values."""
@@ -74,6 +74,11 @@ def read(text: str) -> Page:
 def compiled(pattern: str) -> re.Pattern[str]:
     # Compiled when first needed: at import this would cost more than the import.
     return re.compile(pattern, re.ASCII)
+
+
+@cache
+def compiled_bytes(pattern: bytes) -> re.Pattern[bytes]:
+    return re.compile(pattern)
 
 
 def match(pattern: str, text: str, start: int) -> re.Match[str] | None:
