@@ -160,8 +160,11 @@ def test_a_node_can_be_dragged_and_the_drawing_moved(graph: Served, browser: Bro
     page, problems = open_graph(graph, browser, "?type=decision")
     box = page.locator(".stage").bounding_box()
     assert box is not None
-    page.locator(".graph-list button", has_text="Use sockets").click()
+    listed = page.locator(".graph-list button", has_text="Use sockets")
+    place = listed.bounding_box()
+    listed.click()
     expect(page.locator(".chosen-node h2")).to_have_text("Use sockets")
+    assert listed.bounding_box() == place, "it stays below the pointer"
     middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     page.mouse.move(*middle)
     page.mouse.down()

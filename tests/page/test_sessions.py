@@ -239,6 +239,19 @@ def test_keys_copy_and_a_narrow_window(session: str, served: Served, browser: Br
     page.context.close()
 
 
+def test_the_times_of_a_long_session_do_not_cover_its_title(
+    memory: Memory, session: str, served: Served, browser: Browser
+) -> None:
+    with transaction(memory.local):
+        memory.local.execute("UPDATE sessions SET started_at = '2026-11-01T10:00:00Z'")
+    page = served.open(browser, viewport={"width": 800, "height": 600})
+    page.goto(page.url.replace("/now", "/sessions"))
+    when, title = page.locator(".session-line .when"), page.locator(".session-line .what")
+    ends = when.evaluate("each => each.getBoundingClientRect().left + each.scrollWidth")
+    assert ends <= title.evaluate("each => each.getBoundingClientRect().left")
+    page.context.close()
+
+
 def test_ten_thousand_sessions(memory: Memory, served: Served) -> None:
     with transaction(memory.local):
         memory.local.executemany(

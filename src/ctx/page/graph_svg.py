@@ -14,20 +14,20 @@ _LONGEST_LABEL = 40
 _LEGEND_ROW = 20
 
 COLOURS: Mapping[str, str] = {
-    "decision": "#1f5a9c",
-    "pattern": "#6a4c9c",
-    "fact": "#2b7a78",
-    "observation": "#5c7a29",
-    "task": "#a8641a",
-    "summary": "#7a6a55",
-    "source": "#8a8578",
-    "question": "#b0487c",
-    "file": "#4a5a6a",
-    "item": "#7d8fa3",
-    "package": "#34495e",
-    "diagnostic": "#a12a22",
+    "decision": "#468bff",
+    "pattern": "#7446b9",
+    "fact": "#005d5d",
+    "observation": "#e85d00",
+    "task": "#a21700",
+    "summary": "#5d0017",
+    "source": "#b974a2",
+    "question": "#2e1774",
+    "file": "#468bff",
+    "item": "#005d5d",
+    "package": "#5d0017",
+    "diagnostic": "#a21700",
 }
-"""As in `static/graph.css`, for light."""
+"""As in `static/graph.css` and `static/page.css`, for light."""
 _LINE, _CYCLE, _TEXT, _GROUND = "#b9b4aa", "#a12a22", "#23211e", "#fbfaf8"
 
 
