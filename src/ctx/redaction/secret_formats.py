@@ -66,12 +66,13 @@ def read_lines() -> list[str]:
 # A value may follow an escaped line end (`\nghp_…`) or a percent-encoded sign (`%3Dghp_…`).
 _START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2}))"
 _STOP = r"(?![A-Za-z0-9])"
+_WORDS = bytes(byte if chr(byte).isalnum() and byte < 128 else ord(" ") for byte in range(256))
 
 
 def find(page: Page) -> Iterator[SecretSpan]:
     if page.long:
         formats = _formats()
-        starts = {word[:3] for word in re.split(b"[^A-Za-z0-9]+", page.long)}
+        starts = {word[:3] for word in set(page.long.translate(_WORDS).split())}
         if "\\" in page.text:
             starts.update(re.findall(rb"\n[nrt]([A-Za-z0-9]{1,3})", page.long))
         if b"%" in page.long:
