@@ -12,6 +12,7 @@ from ctx.redaction.secret_names import Name
 RANK = 1
 _BESIDE = b"|,;\t\"'\r\n "
 _HEADING = r"[\"'` ]*[A-Za-z][\w -]{0,30}[\"'`\r ]*"
+_HEADINGS = r"[\w\s\"'`|,;-]*"
 _RULE = r"[-+=:| \t]+"
 _GAPS = {"|": r"\|+", "  ": r"[ ]{2,}"}
 _MOST_ROWS = 2000
@@ -31,7 +32,7 @@ def find(page: Page, name: Name) -> Iterator[SecretSpan]:
     end = text.find("\n", after, after + 400)
     heading = text[start:end]
     sign = next((sign for sign in ("|", ",", ";", "\t", "  ") if sign in heading), "")
-    if end < 0 or not sign:
+    if end < 0 or not sign or not compiled(_HEADINGS).fullmatch(heading):
         return
     headings = _cells(heading, start, sign)
     column = sum(cell.start <= name.start for cell in headings) - 1
