@@ -95,9 +95,27 @@ def test_passwords_in_the_forms_that_people_write() -> None:
         "bob:{}@tcp(127.0.0.1:3306)/db",
         "get(url, auth=('bob', '{}'))",
         "pw {}",
+        "the wifi password here is {} if you need it",
+        "just type {} when it asks for the password",
+        "the password was {} and is now {}",
+        "# TODO remove the hardcoded password {}",
+        "[sudo] password for bob: \n{}\nSorry, try again.",
+        "Password for 'https://bob@nas.home': {}",
+        'expect "assword:"\nsend "{}\\r"',
+        "INSERT INTO users (name, password) VALUES ('kim', '{}');",
+        "session.auth = ('ann', '{}')",
+        "bcrypt.hashSync('{}', 10)",
+        "evil-winrm -i nas.home -u deploy -p '{}'",
+        "ssh-keygen -p -P {} -N {} -f id",
+        "lftp -u kim,{} sftp://nas.home",
+        "winexe -U bob%{} //nas cmd",
+        "kinit bob <<< {}",
+        "rabbitmqctl add_user bob {}",
+        "sqlplus bob/{}@nas:1521/XE",
     ):
         count = text.count("{}")
         check(text.format(*["Sommer-2024!", "T1ger#lily"][:count]), text.format(*[found] * count))
+        check(text.format(*["k1rsch3nB4um", "Kirsche4417"][:count]), text.format(*[found] * count))
     for text in (
         "The password changed from md5 to bcrypt.",
         "change the password column from varchar(20) to varchar(64)",
@@ -107,6 +125,9 @@ def test_passwords_in_the_forms_that_people_write() -> None:
         "get(url, auth=(user, 'password'))",
         "Password:\n  type: string\n",
         "8 / 2 and user / group",
+        "Normalize the password according to rfc7613, with PBKDF2 and sha512.",
+        "cargo test -p ctx-core-api, pass merge-strategy-specific options",
+        "npm:string-width-cjs@4.2.0",
     ):
         check(text, text)
 

@@ -4,10 +4,12 @@
 near it. Its group `value` is the password, or one of the groups of `_WORD`.
 """
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from ctx.redaction.entropy import is_placeholder
+from ctx.redaction.password_words import is_sure
 from ctx.redaction.scan_text import Page, SecretSpan, compiled
 
 RANK = 0
@@ -69,8 +71,21 @@ PLACES = (
 )
 # fmt: on
 
+# Any program: a password after an option, and in its command a sign that it is one. `-p` and `-a`
+# have many meanings, so the value must look like a password.
+_OPTION_VALUE = rf"(?<=[ ])(?:-h?[pPwsAXNWkc]|--?[a-z]*-?pass\w*|/rp|/p:)[ =]?{_WORD}"
+_USER_VALUE = (
+    rf"(?<=[ ])(?:-[auUl]|--?(?:auth|user|login)|open -u)[ =]?[\"']?[\w.@\\/-]{{1,40}}[:%,]{_WORD}",
+    rf"(?<=[ ])-U[ ]\S{{1,64}}[ ]//\S{{1,64}}[ ]{_WORD}",
+)
+_SUBJECT = (
+    r"(?i)[ ](?:-[uUlD]|--user(?:name)?|/ru)[ =]?[^\s-]"
+    r"|key|pass|crypt|snmp|ipmi|luks|gpg|ssl|zip|rar"
+    r"|pdf|ldap|secret|cred"
+)
+
 # Most commands have a short option. The search for it starts with a fixed character, so it is fast.
-_OPTION = r"-(?<=[\s\"'`,]-)(?:p|[PakwuUS][ \t\"']|b\w*[ \t]|-(?:user|proxy-user)[ =])"
+_OPTION = r"-(?<=[\s\"'`,]-)(?:p|[PakwuUSN][ \t\"']|b\w*[ \t]|-(?:user|proxy-user|auth)[ =])"
 _ANCHORS = (b"identified by", b"psk", b":*:")
 _BEFORE, _AFTER, _STEP = 300, 500, 200
 
@@ -108,6 +123,18 @@ def _find_near(page: Page, at: int) -> Iterator[SecretSpan]:
                 group = m.lastgroup or 0
                 if _is_password(m[group]):
                     yield SecretSpan(*m.span(group), rule, RANK)
+    for pattern in (_OPTION_VALUE, *_USER_VALUE):
+        for m in compiled(pattern).finditer(page.text, start, end):
+            group = m.lastgroup or 0
+            if is_sure(m[group].strip("\"'")) and (
+                pattern is not _OPTION_VALUE or _is_secret_command(page.text, m.start())
+            ):
+                yield SecretSpan(*m.span(group), "password", RANK)
+
+
+def _is_secret_command(text: str, at: int) -> bool:
+    command = re.split(r"[\n|;&]", text[max(0, at - 160) : at])[-1]
+    return re.search(_SUBJECT, command) is not None
 
 
 def _is_password(value: str) -> bool:

@@ -10,12 +10,34 @@ from collections.abc import Callable, Iterator
 from functools import cache
 
 SEEDS = (b"pseed", b"p_seed", b"p-seed", b"p.seed")  # Of `otp` and `totp`.
+# Functions that take a password.
+CALLS = (
+    b"securestring",
+    b"nnect(",
+    b"nnection(",
+    b"crypt",
+    b"create_user(",
+    b"createuser(",
+    b"create_superuser(",
+    b"hashsync(",
+)
 _BY_LETTER = {
-    b"k": (b"key", b"kennwort", b"token", b"cookie", b"psk"),
-    b"p": (b"pass", b"pw", b"pin", b"phrase", b"pepper", b"_pat", b"puk", *SEEDS),
-    b"c": (b"cred", b"secret", b"wachtwoord", b"mnemonic", b"code", b"community"),
-    b"h": (b"senha", b"auth"),
-    b"l": (b"salt",),
+    b"k": (b"key", b"kennwort", b"adgangskode", b"token", b"cookie", b"psk"),
+    b"p": (
+        b"pass",
+        b"pw",
+        b"pin",
+        b"phrase",
+        b"pepper",
+        b"_pat",
+        b"puk",
+        b"pdo(",
+        b"parola",
+        *SEEDS,
+    ),
+    b"c": (b"cred", b"secret", b"wachtwoord", b"mnemonic", b"code", b"community", b"clave", *CALLS),
+    b"h": (b"senha", b"auth", b"heslo"),
+    b"l": (b"salt", b"login", b"log in"),
     b"b": (b"bearer", b"identified by"),
     b"@": (b"@",),
     b"*": (b":*:",),
@@ -27,7 +49,7 @@ KEY_OF = (
     "access account activation admin api app application auth backup client consumer cookie "
     "crypto decryption deploy encryption gossip hmac ingest integration jwt kms license master "
     "network private product project secret security server recovery registration service session "
-    "shared signing ssh storage subscription unlock unseal webhook wpa"
+    "shared signing ssh storage subscription unlock unseal webhook wifi wlan wpa fi"
 ).split()
 # The same for other common words.
 QUALIFIERS = {

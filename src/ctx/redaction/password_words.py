@@ -26,8 +26,8 @@ _STATES = (
 )
 _TALK = (
     "accept after against another argument attribute authentication based because before below "
-    "between change column command commands configuration connection contains create dialog during "
-    "encoding enter entered entry environment example except expect failure fallback field "
+    "between change column command commands configuration connection contains create dialog "
+    "during encoding enter entered entry environment example except expect failure fallback field "
     "format function generator getpass handling hashing header however inside instead interactive "
     "keyring length letters longer lookup manager managers method nothing number option options "
     "output param parameter passing people phrase please policy policies prompt property "
@@ -81,14 +81,42 @@ def is_chosen(value: str) -> bool:
     )
 
 
+def is_distinctive(value: str) -> bool:
+    """Whether hardly anything but a password looks like this, even in a sentence."""
+    value = re.sub("(?<=[a-z])=", "+", value).rstrip(".!?*:,;")
+    return (
+        is_chosen(value)
+        and re.fullmatch(_DISTINCTIVE, value) is not None
+        and re.search(_TECHNICAL, value.lower()) is None
+    )
+
+
+def is_sure(value: str) -> bool:
+    return is_distinctive(value) or is_passphrase(value)
+
+
+# `Kirsche4417`, `k1rsch3n`, `Kirsche!baum12`.
+_DISTINCTIVE = (
+    r"[A-Za-z]?[a-z]{3,11}\d{2,4}"
+    r"|(?!0x|[0-9a-fA-F]+\Z)[A-Za-z]{0,8}(?:\d{1,2}[A-Za-z]{1,8}){2,6}\d{0,4}"
+    r"|[A-Za-z]{3,12}[~!*+=.#@$%&?-][A-Za-z]{0,12}\d{1,4}\W?"
+    r"|(?=\D*\d)[A-Za-z]\w{2,12}[~!*+=#$%&?][A-Za-z0-9]{2,12}\W?"
+)
+_TECHNICAL = (
+    r"\A(?:aes|auth|base|blowfish|bug|chapter|crypt|bcrypt|debian|file|host|http|issue|java|latin|lib\w+"
+    r"|mysql|oauth|openssl|page|perl|php|pkcs|postgres\w*|python|rfc|ruby|sha|shake|md|section|server|table|test|user"
+    r"|utf|vers\w*|windows)\W?\d"
+)
+
+
 def is_passphrase(value: str) -> bool:
     """Whether this is three or more words of a passphrase: `correct-horse-battery`."""
     return (
         re.fullmatch(
-            r"[A-Za-z][a-z]{2,}(?:([-_.+])[A-Za-z][a-z]{2,})(?:\1[A-Za-z][a-z]{2,})+", value
+            r"[A-Za-z][a-z]{2,}(?:([-.+])[A-Za-z][a-z]{2,})(?:\1[A-Za-z][a-z]{2,})+", value
         )
         is not None
-        and _NO_PASSPHRASE.isdisjoint(re.split("[-_.+]", value.lower()))
+        and _NO_PASSPHRASE.isdisjoint(re.split("[-.+]", value.lower()))
         and not is_placeholder(value)
     )
 

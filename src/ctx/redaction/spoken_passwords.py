@@ -9,26 +9,26 @@ from collections.abc import Iterator
 from functools import cache
 
 from ctx.redaction.entropy import is_placeholder
-from ctx.redaction.password_words import can_be_password
+from ctx.redaction.password_words import can_be_password, is_sure
 from ctx.redaction.scan_text import Page, SecretSpan
 
 RANK = 1
 
 # What is searched for in the lower-case text, in which a letter that is not ASCII is a `?`.
-_ANCHORS = (b"kennwort", b"senha", b"wachtwoord")
+_ANCHORS = (b"kennwort", b"senha", b"wachtwoord", b"clave", b"heslo", b"parola", b"adgangskode")
 _OTHER_ANCHORS = (
-    *("ontrase", "ароль", "asło", "ösenord", "dgangskode", "eslo", "elszó", "arola", "ifre"),
+    *("ontrase", "ароль", "asło", "ösenord", "elszó", "ifre"),
     *("密码", "密碼", "パスワード", "비밀번호"),
 )
 _NOUN = (
-    "kennwort|mot de passe|contrase(?:ñ|n|n\u0303)a|senha|wachtwoord|парол[ьяю]|hasło"
+    "kennwort|clave|mot de passe|contrase(?:ñ|n|n\u0303)a|senha|wachtwoord|парол[ьяю]|hasło"
     "|lösenord(?:et)?|adgangskode(?:n)?|heslo|jelszó|parola|şifre(?:si)?|密码|密碼|パスワード|비밀번호"
 )
 _SCOPE = r"(?:[ \t]+(?:für|pour|de|du|para|do|da|del|voor|för|для|do)[ ][^\n.:;,=(){}<>]{1,40}?)?"
 _SIGN = (
     r"(?:[ \t\u00a0]*(?:[:=：—是为為は])[ \t]*"
     r"|[ \t]+(?:ist|lautet|est|es|è|é|is|to|är|er|je|это)"
-    r"(?:[ ](?:maintenant|ahora|agora|nu))?:?[ \t]+)"
+    r"(?:[ ](?:maintenant|ahora|agora|nu))?:?[ \t]+|(?P<blank>[ ]))"
 )
 _VALUE = r"""(?P<quote>["'`«„“])?(?P<value>[!-~]{4,128})"""
 
@@ -41,7 +41,9 @@ def find(page: Page) -> Iterator[SecretSpan]:
             done = m.end()
             start, end = m.span("value")
             end = start + len(m["value"].rstrip(""".,;!?"'`"""))
-            if _is_password(page.text[start:end]):
+            value = page.text[start:end]
+            is_bare = m["blank"] or m[0][:5].lower() == "clave"
+            if is_sure(value) if is_bare else _is_password(value):
                 yield SecretSpan(start, end, "password", RANK)
 
 
