@@ -458,6 +458,19 @@ def test_only_the_persons_words_become_the_users(user: User) -> None:
     assert len(person.sessions(2 if host.reports_ends else 0)) == 2
 
 
+@pytest.mark.parametrize("user", [COPILOT], indirect=True, ids=["copilot"])
+def test_a_turn_that_is_compacted_has_its_context(user: User) -> None:
+    def work(request: ChatRequest) -> Reply:
+        # The model is asked for the summary while it works.
+        is_summary = "create a detailed summary" in request.text
+        return Reply((SUMMARY,), ()) if is_summary else calls("bash", **LS)
+
+    large = calls("bash", **LS)._replace(input_tokens=61_000)
+    asked = user.say(PROMPT, large, work, work, "Done.")
+    assert SUMMARY in asked[-1].text
+    assert asked[-1].text.count("Releases have names.") == 1
+
+
 @pytest.mark.parametrize("user", [GEMINI], indirect=True, ids=["gemini"])
 def test_the_extension_of_this_repository_does_what_an_installation_does(user: User) -> None:
     host, person = user

@@ -308,7 +308,22 @@ def _answer(hook: Hook, data: bytes) -> bytes:
         hook_answers.end(hook, data)
     elif not is_paused:
         hook.wake_worker()
-    return _about_files(hook, data) if hook.word == spool.POST_TOOL else b""
+    if hook.word != spool.POST_TOOL:
+        return b""
+    if not is_of_subagent and _has_compacted(hook, data):
+        from ctx.agents.runtime import hook_answers
+
+        hook.limit = ANSWER_S
+        return hook_answers.answer(hook, data)
+    return _about_files(hook, data)
+
+
+def _has_compacted(hook: Hook, data: bytes) -> bool:
+    """Whether the conversation was compacted, and the agent has not received a context since."""
+    if not hook.host.compacts_silently:
+        return False
+    session = hook.host.session(data)
+    return live.is_session(session) and os.path.exists(live.path_of(hook.home, f"{session}.source"))
 
 
 def _about_files(hook: Hook, data: bytes) -> bytes:

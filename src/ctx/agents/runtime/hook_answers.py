@@ -261,6 +261,16 @@ def pre_compact(hook: "Hook", event: "HookEvent") -> None:
         live.write(hook.home, f"{event.session}.source", "compact")
 
 
+def after_tool(hook: "Hook", event: "HookEvent") -> HookAnswer:
+    """The context of a session that was compacted in the middle of a turn, and what memory knows
+    about a file that was read."""
+    start = NO_ANSWER
+    if hook.host.compacts_silently:
+        start = _start_with_prompt(hook, event, is_paused=hook.is_paused(event.raw))
+    found = about_files(hook, event) or NO_ANSWER
+    return HookAnswer(_below(start.text, found.text), _below(start.message, found.message))
+
+
 def about_files(hook: "Hook", event: "HookEvent") -> "HookAnswer | None":
     """What memory knows about a file that the agent reads or edits, once for each session."""
     from ctx.agents.runtime import anchored_nodes
@@ -283,7 +293,7 @@ ANSWERS: "dict[str, Callable[[Hook, HookEvent], HookAnswer | None]]" = {
     "session-start": session_start,
     "prompt-submit": prompt_submit,
     "pre-compact": pre_compact,
-    spool.POST_TOOL: about_files,
+    spool.POST_TOOL: after_tool,
     spool.PRE_EDIT: about_files,
 }
 

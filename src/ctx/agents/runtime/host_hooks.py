@@ -31,8 +31,8 @@ class HostHooks:
     """Whether the context of a session is given with its first prompt, because the host does not
     handle an answer at the start well."""
     compacts_silently = False
-    """Whether no start of the session follows a compaction: then the next prompt gets what a
-    compacted session needs."""
+    """Whether no start of the session follows a compaction: then the next result of a tool or the
+    next prompt gets what a compacted session needs."""
 
     session_key = folder_key = transcript_key = agent_key = ""
     """The fields of a payload with the session, the folder in which the agent works, the path of
