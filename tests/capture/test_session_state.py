@@ -1,4 +1,5 @@
-"""The state of a session follows from its events, in whatever order they arrive."""
+"""The state of a session follows import subprocess
+from its events, in whatever order they arrive."""
 
 import json
 import os
@@ -192,9 +193,11 @@ def test_a_notification_is_not_the_request(connection: Connection, home: str) ->
     assert only_session(connection).request == "Do it"
 
 
-def test_a_silent_session_becomes_interrupted_after_a_day(
+def test_a_session_is_over_when_its_client_has_ended_or_is_silent_for_a_day(
     connection: Connection, home: str
 ) -> None:
+    ended = subprocess.Popen(["true"])
+    ended.wait()
     now = NOON + 2 * DAY_MS
     told = {
         "long-ago": [prompt("a", NOON)],
@@ -203,25 +206,28 @@ def test_a_silent_session_becomes_interrupted_after_a_day(
         "still-there": [prompt("a", NOON)],
         "lately": [prompt("a", now - DAY_MS + 1_000)],
         "over": [prompt("a", NOON), event("SessionEnd", NOON + 1)],
+        "left": [prompt("a", now - 60_000), event("Stop", now - 30_000)],
+        "killed": [prompt("a", now - 30_000)],
+        "leaves": [prompt("a", now - 30_000), event("Stop", now - 10_000)],
     }
     for session, heard in told.items():
         renamed = [each._replace(session=session, id=f"{each.id}{session}") for each in heard]
         record_events(connection, home, renamed)
     live.begin(home, "still-there", "1", "/")
+    for session in ("left", "killed", "leaves"):
+        live.begin(home, session, str(ended.pid), "/")
 
     found = [each.id for each in session_state.silent_sessions(connection, home, now)]
-    assert sorted(found) == ["failed", "long-ago", "stopped"]
+    assert sorted(found) == ["failed", "killed", "left", "long-ago", "stopped"]
     with transaction(connection):
         for session in found:
             session_state.end(
                 connection, session, session_state.closing_status(connection, session)
             )
     stand = {each.id: each.status for each in session_state.all_of(connection)}
-    assert [stand[name] for name in ("long-ago", "failed", "stopped", "still-there")] == [
-        "interrupted",
-        "failed",
-        "aborted",
-        "active",
+    names = "long-ago", "failed", "stopped", "still-there", "left", "killed"
+    assert [stand[name] for name in names] == [
+        *("interrupted", "failed", "aborted", "active", "completed", "interrupted"),
     ]
     assert session_state.silent_sessions(connection, home, now) == []
 

@@ -16,14 +16,13 @@ SUMMARY = "Never restart the cactus server on Mondays."
 """The summary of the compacted conversation."""
 
 
-def check_words(person: Person, *, ended: bool = True) -> str:
+def check_words(person: Person) -> str:
     """Only what the person said is the user's, and the work of the subagent is in their session.
 
-    `ended`: the host reports the end of a session. The id of the only session.
+    The id of the only session.
     """
-    person.settles()
-    (session,) = person.ctx("sessions", "list")["sessions"]
-    assert session["status"] == ("completed" if ended else "active")
+    (session,) = person.sessions(1)
+    assert session["status"] == "completed"
     replay = person.ctx("sessions", "replay", session["id"])["steps"]
     own = [step["text"] for step in replay if step["kind"] == "prompt" and not step["agent"]]
     assert own[0] == PROMPT

@@ -61,7 +61,6 @@ class Host(NamedTuple):
     """What a person types for it; else the conversation is compacted when it is too large."""
     settings: tuple[str, str] = ("", "")
     serving: Callable[[ChatScript], AbstractContextManager[str]] = serving_chat
-    reports_ends: bool = True
     is_imported: bool = False
     """Whether its sessions can be resumed here, and imported: nothing is stored twice."""
 
@@ -328,7 +327,6 @@ QWEN = Host(
     (calls("run_shell_command", **LS, is_background=False), "There are three."),
     compact="/compress",
     settings=(".qwen/settings.json", json.dumps(QWEN_SETTINGS)),
-    reports_ends=False,
 )  # fmt: skip
 
 
@@ -394,12 +392,12 @@ def test_what_one_session_remembers_is_given_to_the_next(user: User) -> None:
     assert "Releases have names." in first[0].text
     assert ("&lt;ctx:remember" in first[0].text) == is_escaped
     assert host.failure in "\n".join(first[-1].results)
-    (session,) = person.sessions(1 if host.reports_ends else 0)
+    (session,) = person.sessions(1)
     assert session["host"] == host.name
     steps = [" ".join(step) for step in person.steps(session["id"])]
     expected = ["command make price", "prompt Add the price, please.", *host.steps]
     assert [step for step in steps if not step.startswith("say ")] == expected
-    assert {"say Done.", "say I look."} <= set(steps) or not host.reports_ends
+    assert {"say Done.", "say I look."} <= set(steps)
     if host.is_imported:
         replay = person.ctx("sessions", "replay", session["id"])["steps"]
         (command,) = [step for step in replay if step["kind"] == "command"]
@@ -414,16 +412,15 @@ def test_what_one_session_remembers_is_given_to_the_next(user: User) -> None:
     # Some list the tools of servers in a text, or let the model search for them.
     assert {host.recall, "tool_search"} & {*second[0].tools} or host.recall in second[0].text
     assert FACT in second[1].results[0]
-    assert "Added `price`" in second[0].text or not host.reports_ends
+    assert "Added `price`" in second[0].text
     # What memory knows about a file comes when it is read, and once.
     assert DECISION not in second[1].text
     assert f"## Before you edit cart.py\n- [decision] {DECISION}" in second[2].text
     assert second[-1].text.count(DECISION) == 1
-    if host.reports_ends:
-        newest, *_ = person.sessions(2)
-        # A call of our own tools is no step.
-        of_tools = [step for step in person.steps(newest["id"]) if step[0] not in ("say", "prompt")]
-        assert [step for step in of_tools if "cart.py" not in step[1]] == []
+    newest, *_ = person.sessions(2)
+    # A call of our own tools is no step.
+    of_tools = [step for step in person.steps(newest["id"]) if step[0] not in ("say", "prompt")]
+    assert [step for step in of_tools if "cart.py" not in step[1]] == []
     if host.is_imported:
         done = person.ctx("import", "--from", host.name)
         assert (done["sessions"], done["steps"]) == ([], 0)
@@ -433,7 +430,7 @@ def test_only_the_persons_words_become_the_users(user: User) -> None:
     host, person = user
     subagent = Subagent(TASK, host.subagent)
     user.say(PROMPT, *host.delegates, subagent=subagent, on_the_side=host.on_the_side)
-    session = check_words(person, ended=host.reports_ends)
+    session = check_words(person)
     if host is GEMINI:
         # The conversation is compressed before its next request: it has two prompts, and is large.
         large = calls("list_directory", dir_path=".")._replace(input_tokens=985_000)
@@ -443,7 +440,7 @@ def test_only_the_persons_words_become_the_users(user: User) -> None:
     elif host.compact:
         user.say(host.compact, SNAPSHOT if host is QWEN else SUMMARY, resume=session)
         user.say("Go on.", "On it.", resume=session)
-    check_words(person, ended=host.reports_ends)
+    check_words(person)
     steps = person.ctx("sessions", "replay", session)["steps"]
     if host not in (GEMINI, QWEN):
         assert ("recap", SUMMARY) in [(step["kind"], step["text"]) for step in steps]
@@ -455,7 +452,7 @@ def test_only_the_persons_words_become_the_users(user: User) -> None:
     if host is CODEX:
         # The transcripts of subagents are no sessions, neither here nor in an import.
         assert person.ctx("import", "--from", "codex")["sessions"] == []
-    assert len(person.sessions(2 if host.reports_ends else 0)) == 2
+    assert len(person.sessions(2)) == 2
 
 
 @pytest.mark.parametrize("user", [COPILOT], indirect=True, ids=["copilot"])

@@ -48,6 +48,8 @@ SHORTEST_PREFIX = 4
 """The fewest characters of an id that can name a session."""
 
 SILENCE_MS = 86_400_000
+QUIET_MS = 20_000
+"""How long a session may be quiet before it is processed, or over if its client has ended."""
 """After so long without an event a session is considered over."""
 
 # Events that may arrive shortly after the end do not reopen a session.
@@ -137,6 +139,8 @@ def _end_status(names: Iterable[str], otherwise: Status) -> Status:
             return FAILED
         case "UserInterrupt":
             return ABORTED
+        case "Stop":
+            return COMPLETED
         case _:
             return otherwise
 
@@ -149,10 +153,15 @@ def end(connection: Connection, session_id: str, status: Status) -> None:
 
 
 def silent_sessions(connection: Connection, home: str, now_ms: int) -> list[Session]:
-    """Active sessions without an event for a day whose client is gone."""
-    before = clock.iso(now_ms - SILENCE_MS)
-    found = _rows(connection, "WHERE status = ? AND last_at < ? ORDER BY last_at", ACTIVE, before)
-    return [each for each in found if not live.is_live(home, each.id, clock.wall_s())]
+    """Active sessions whose client has ended, or is gone after a day without an event."""
+    before, quiet = clock.iso(now_ms - SILENCE_MS), clock.iso(now_ms - QUIET_MS)
+    found = _rows(connection, "WHERE status = ? AND last_at < ? ORDER BY last_at", ACTIVE, quiet)
+    return [
+        each
+        for each in found
+        if live.is_gone(home, each.id)
+        or (each.last_at < before and not live.is_live(home, each.id, clock.wall_s()))
+    ]
 
 
 def find(connection: Connection, session_id: str) -> Session | None:

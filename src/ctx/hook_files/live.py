@@ -185,19 +185,29 @@ def continued_session(home: str, session: str) -> str:
     return found if is_session(found) and found != session else ""
 
 
+def is_gone(home: str, session: str) -> bool:
+    """Whether the client of a session has ended; False if its process is not known."""
+    process = read(home, session).partition("\n")[0]
+    return process.isdecimal() and not _runs(int(process))
+
+
 def is_live(home: str, session: str, now_s: float) -> bool:
     """Whether the client of a session still runs."""
     process = read(home, session).partition("\n")[0]
     if process.isdecimal():
-        try:
-            os.kill(int(process), 0)
-        except (ProcessLookupError, OverflowError):
-            return False
-        except OSError:
-            pass
-        return True
+        return _runs(int(process))
     try:
         # After the clock is set back, a session must not stay live for years.
         return -_SKEW_S < now_s - os.stat(path_of(home, session)).st_mtime < _SILENCE_S
     except OSError:
         return False
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        pass
+    return True

@@ -35,7 +35,6 @@ Guard = Callable[[str], AbstractContextManager[None]]
 """A context manager around a part, called with its name, that handles errors."""
 
 _LOCK = "tend.lock"
-_QUIET_S = 20
 _RECENT_MS = 2 * 86_400_000
 _MOST_TRIES = 3
 _UPKEEP_S = 3_600
@@ -154,7 +153,7 @@ class WorkerRounds:
             return True
         if event_table.has_rested(connection, session.id, first):
             return True
-        is_quiet = session.last_at < clock.iso(now_ms - _QUIET_S * 1000)
+        is_quiet = session.last_at < clock.iso(now_ms - session_state.QUIET_MS)
         return is_quiet and not live.is_live(self._home, session.id, clock.wall_s())
 
     def _reconcile(self, memory: Memory, due: Sequence[Session]) -> int:

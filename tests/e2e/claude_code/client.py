@@ -174,6 +174,17 @@ class Person:
         nodes: list[dict[str, Any]] = self.ctx("list", "--limit", "0")["nodes"]
         return nodes
 
+    def sessions(self, count: int) -> list[dict[str, Any]]:
+        """The sessions, newest first, as soon as this many have ended."""
+        deadline = time.monotonic() + SECONDS
+        while True:
+            self.settles()
+            found: list[dict[str, Any]] = self.ctx("sessions", "list")["sessions"]
+            ended = [each for each in found if each["status"] != "active"]
+            if len(ended) >= count or time.monotonic() > deadline:
+                return found
+            time.sleep(0.2)
+
     def settles(self) -> None:
         """Process everything that a hook left for later because the machine was busy."""
         self.ctx("hook", "apply")

@@ -4,11 +4,9 @@ The program runs in its own environment without network; its model is the script
 """
 
 import subprocess
-import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
 
 from tests.e2e.claude_code.client import Client, Person
 from tests.e2e.host_clients.chat_api import (
@@ -67,17 +65,6 @@ class HostPerson(Person):
         assert process.returncode == 0, f"{words}: {out[-2000:]}{err[-2000:]}"
         assert not script.unplayed, f"the model was not asked for {script.unplayed}"
         return script.requests
-
-    def sessions(self, count: int) -> list[dict[str, Any]]:
-        """The sessions, newest first, as soon as this many have ended."""
-        deadline = time.monotonic() + SECONDS
-        while True:
-            self.settles()
-            found: list[dict[str, Any]] = self.ctx("sessions", "list")["sessions"]
-            ended = [each for each in found if each["status"] != "active"]
-            if len(ended) >= count or time.monotonic() > deadline:
-                return found
-            time.sleep(0.2)
 
     def steps(self, session: str) -> list[tuple[str, str]]:
         """What happened in a session, without marks such as its end."""

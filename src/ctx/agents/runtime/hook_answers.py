@@ -31,6 +31,7 @@ _AT_ONCE_MS = 1_000
 _MOMENT_MS = 10_000
 _A_SESSION_MS = 30 * 86_400_000
 _RELEVANT_S = 0.1
+_SHELLS = ("sh", "bash", "dash", "zsh", "fish", "ksh", "ash")
 _LONGEST_PROMPT = 20_000
 _PROPOSED = "## Proposed to the user"
 
@@ -410,9 +411,45 @@ def _folder(hook: "Hook", event: "HookEvent | None" = None) -> str:
     return os.getcwd()
 
 
+def _client() -> str:
+    """The process that runs the hooks of a session, with a shell between; empty: it is unknown."""
+    process, name = os.getppid(), _SHELLS[0]
+    while process > 1:
+        found, parent, name = str(process), *_parent(process)
+        if name not in _SHELLS:
+            return found if name else ""
+        process = parent
+    return ""
+
+
+def _parent(process: int) -> tuple[int, str]:
+    """The parent of a process, and the name of its program; empty: it is unknown."""
+    try:
+        with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as file:
+            name, _, rest = file.read().partition("(")[2].rpartition(") ")
+        return int(rest.split()[1]), name
+    except FileNotFoundError:
+        return _parent_by_ps(process)
+    except (OSError, ValueError, IndexError):
+        return 0, ""
+
+
+def _parent_by_ps(process: int) -> tuple[int, str]:
+    """The same where the system shows no files about processes."""
+    import subprocess
+
+    words = ["ps", "-o", "ppid=,comm=", "-p", str(process)]
+    try:
+        found = subprocess.run(words, capture_output=True, text=True, timeout=1, check=True).stdout
+        parent, _, name = found.strip().partition(" ")
+        return int(parent), os.path.basename(name.strip().lstrip("-"))
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return 0, ""
+
+
 def _mark_live(hook: "Hook", event: "HookEvent") -> None:
     session, source = event.session, event.source
-    process = hook.host.process(hook.environment)
+    process = hook.host.process(hook.environment) or _client()
     live.begin(hook.home, session, process, _folder(hook, event))
     before = ""
     if source == "clear":
