@@ -1,8 +1,8 @@
-"""The state of a session follows import subprocess
-from its events, in whatever order they arrive."""
+"""The state of a session follows from its events, in whatever order they arrive."""
 
 import json
 import os
+import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path

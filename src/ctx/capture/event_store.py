@@ -15,6 +15,7 @@ from ctx import clock
 from ctx.capture import event_table, written_lines
 from ctx.capture.command_steps import STEERING
 from ctx.capture.private_text import without_private
+from ctx.capture.steps import NEW
 from ctx.errors import ContentRefused
 from ctx.hook_files import spool
 from ctx.hosts.events import Event, Heading
@@ -61,6 +62,19 @@ def keep(connection: Connection, event: Event) -> bool:
         (*event[:5], redact(event.tool).text if event.tool else None, event.tool_use, content),
     )
     return done.rowcount > 0
+
+
+def learn_agent(connection: Connection, event: Event) -> bool:
+    """Inside a transaction: record the subagent that made a call, if no hook named it; whether that
+    is new."""
+    known = 0
+    for status, field in ((NEW, "$.agent_id"), ("step", "$.agent")):
+        known += connection.execute(
+            "UPDATE events SET body = json_set(body, ?1, ?2) WHERE tool_use = ?3 AND session = ?4"
+            " AND status = ?5 AND json_extract(body, ?1) IS NULL",
+            (field, event.agent, event.tool_use, event.session, status),
+        ).rowcount
+    return known > 0
 
 
 def _in_main_session(connection: Connection, event: Event) -> Event:

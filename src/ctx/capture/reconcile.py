@@ -181,6 +181,8 @@ def _store_missing_events(
                 if _is_known(connection, event, memory.environment.hosts):
                     # An older version of ctx did not record teams.
                     team_table.record_event(connection, event)
+                    if event.agent and event_store.learn_agent(connection, event):
+                        session_table.request_synthesis(connection, event.session)
                     continue
                 made_ms = spool.made_ms(event.id)
                 if places.is_paused(event.folder, made_ms):

@@ -19,6 +19,9 @@ from ctx.hosts.json_fields import fields_of, plain_text_of
 
 NAME = "gemini"
 
+AGENT = "agent_id"
+"""The subagent that made a call: hooks do not name it, its chat does."""
+
 NOT_TYPED = ("<session_context>", "<state_snapshot>", "System: Potential loop detected.")
 """Messages of the client with the role of the user: where it runs, the summary of a compressed chat
 or what it tells a model that repeats itself."""
@@ -75,6 +78,7 @@ def restore(heading: Heading, payload: Mapping[str, Any]) -> Event:
         continues=payload.get("source") == "resume",
         response=response if isinstance(response, str) else None,
         is_host_command=speaker == "user" and _is_own_command(text or ""),
+        agent=plain_text_of(payload, AGENT),
     )
 
 

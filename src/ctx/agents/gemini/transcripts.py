@@ -58,8 +58,10 @@ class _ChatReader(TranscriptReader):
 
     def __init__(self, path: str, most: int, deadline: float) -> None:
         super().__init__(path, most, deadline)
-        self._session = session_of(path)
-        self._folder = project_folder(path)
+        self._agent = _subagent_of(path)
+        chat = os.path.dirname(path) if self._agent else path
+        self._session = os.path.basename(chat) if self._agent else session_of(path)
+        self._folder = project_folder(chat)
         self._known: set[str] = set()
 
     def take(self, offset: int, entry: dict[str, Any], line: bytes) -> None:  # noqa: ARG002
@@ -116,6 +118,7 @@ class _ChatReader(TranscriptReader):
             "transcript_path": self.path,
             **({"cwd": self._folder} if self._folder else {}),
             "hook_event_name": name,
+            **({payloads.AGENT: self._agent} if self._agent else {}),
         }
 
 
@@ -151,7 +154,6 @@ def _turn_entry(entry: Any, offset: int) -> TurnEntry | None:
 
 
 class GeminiTranscripts(LineTranscripts):
-    # What subagents do is in the chat of the session.
     file_names = "session-<time>-<session>.jsonl"
     turns = TurnLines(_may_matter, _turn_entry)
     context_marks = (OPENING.encode(),)
@@ -165,6 +167,12 @@ class GeminiTranscripts(LineTranscripts):
 
     def session_of(self, path: str) -> str:
         return session_of(path)
+
+    def of_subagents(self, path: str, since_ms: int) -> list[str]:
+        session = session_of(path)
+        folder = os.path.join(os.path.dirname(path), session)
+        chats = files_below(folder, 0, _subagent_of) if session else []
+        return [each for each in chats if self.stamp(each).changed_ms >= since_ms]
 
     def beginning(self, path: str) -> TranscriptStart:
         time = _parsed(first_bytes(path).partition(b"\n")[0]).get("startTime")
@@ -197,6 +205,14 @@ def session_of(path: str) -> str:
     session = first.get("sessionId")
     is_main = first.get("kind", "main") == "main"
     return session if is_main and isinstance(session, str) and live.is_session(session) else ""
+
+
+def _subagent_of(path: str) -> str:
+    """The subagent whose chat a file is; empty if it is none. Its folder is named after the
+    session."""
+    name, suffix = os.path.splitext(os.path.basename(path))
+    is_chat = suffix == ".jsonl" and live.is_session(os.path.basename(os.path.dirname(path)))
+    return name if is_chat and _first_line(path).get("kind") == "subagent" else ""
 
 
 def project_folder(path: str) -> str:
