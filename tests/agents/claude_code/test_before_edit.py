@@ -151,9 +151,6 @@ def test_a_read_in_another_host(host: str, payload: dict[str, Any], hooks: Hooks
     text = answer.get("hookSpecificOutput", answer)["additionalContext"]
     assert text == f"## Before you edit src/auth.py\n- [decision] {RULE}\n\n"
     assert after_read("src/auth.py") == b""
-    assert [kind for kind, _ in hooks.spooled() if "receipt" not in kind] == [
-        f"{host}:post-tool-use"
-    ] * 3
 
 
 def test_the_receipt_is_shown_by_why(hooks: Hooks, ctx: Ctx) -> None:
