@@ -9,6 +9,7 @@ import pytest
 
 from ctx import clock
 from ctx.capture import reconcile, session_state
+from ctx.hook_files import live
 from ctx.operations import learnings, worker_round
 from ctx.operations.apply import NOTHING
 from ctx.operations.worker_round import WorkerRounds
@@ -155,6 +156,7 @@ def test_a_session_without_a_client_is_synthesised_and_ended_later(
 ) -> None:
     """Its work is synthesised soon, and it is ended after a day."""
     talk.submit("Fix it.")
+    live.begin(talk.client.home, SESSION, "", "/")
     assert rounds.sessions() == ()
     now = clock.wall_ms()
     monkeypatch.setattr(clock, "wall_ms", lambda: now + 20 * 60_000)
