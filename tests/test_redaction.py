@@ -214,6 +214,7 @@ def test_only_values_of_its_kind_belong_to_a_name() -> None:
         ("pinCode", "4417"),
         ("backup_codes", "j3pgk-rxl82"),
         ("PASSWORD_SALT", "jFW8v8m4CQvB"),
+        ("app_pepper", "jFW8v8m4CQvB"),
         ("csrf_secret", "gf083b53d747"),
         ("GITHUB_PAT", "TcWiehPkczLpT"),
         ("ERLANG_COOKIE", "K4kbqgENJRSa"),

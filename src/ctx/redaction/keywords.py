@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 
 SEEDS = (b"pseed", b"p_seed", b"p-seed", b"p.seed")  # Of `otp` and `totp`.
+SIGNS = (b"login", b"log in")
 # Functions that take a password.
 CALLS = (
     b"securestring",
@@ -37,7 +38,7 @@ _BY_LETTER = {
     ),
     b"c": (b"cred", b"secret", b"wachtwoord", b"mnemonic", b"code", b"community", b"clave", *CALLS),
     b"h": (b"senha", b"auth", b"heslo"),
-    b"l": (b"salt", b"login", b"log in"),
+    b"l": (b"salt", *SIGNS),
     b"b": (b"bearer", b"identified by"),
     b"@": (b"@",),
     b"*": (b":*:",),

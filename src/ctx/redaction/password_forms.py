@@ -8,7 +8,7 @@ sentence it must also look like nothing else, or stand where only a password can
 import re
 from collections.abc import Callable, Iterator
 
-from ctx.redaction.keywords import CALLS
+from ctx.redaction.keywords import CALLS, SIGNS
 from ctx.redaction.password_words import is_chosen, is_distinctive, is_passphrase, is_sure
 from ctx.redaction.scan_text import Page, SecretSpan, compiled, match
 
@@ -109,7 +109,6 @@ _AFTER_SIGN = (
     (b"_user ", _USER_PASSWORD),
     (b"/user:", _USER_PASSWORD),
     (b" /rp ", rf"[ ]/rp[ ]{_VALUE}"),
-    (b" /p:", rf"[ ]/p:{_VALUE}"),
     (b"login", _LOG_IN),
     (b"log in", _LOG_IN),
 )
@@ -165,8 +164,7 @@ def _by_signs(page: Page) -> Iterator[SecretSpan]:
         if b"send" in lower[at : at + _NEAR]:
             yield from _chosen(match(_SENT, page.text, at))
     for sign, pattern in _AFTER_SIGN:
-        known = page.keywords.get(sign)
-        for at in _find_all(lower, sign) if known is None else known:
+        for at in page.keywords[sign] if sign in SIGNS else _find_all(lower, sign):
             for m in compiled(pattern).finditer(page.text, max(0, at - _BEFORE), at + _AFTER):
                 yield from _chosen(m, is_sure)
     for at in page.keywords[b"@"]:
