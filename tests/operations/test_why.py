@@ -1,6 +1,7 @@
 """Receipts: the nodes that an agent got, and why."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from ctx import clock
 from ctx.errors import AmbiguousId, ReceiptNotFound
 from ctx.hook_files import spool
+from ctx.ids import NodeId
 from ctx.memory.changes import changing
 from ctx.memory.receipts import Receipt, ReceiptItem
 from ctx.operations import add
@@ -59,6 +61,14 @@ def nodes_of(memory: Memory) -> list[list[Any]]:
     return [[node.id, f"fact:{node.id[:12]}", node.updated_at, 7, "digest"] for node in nodes]
 
 
+def given(item: Sequence[str], content: str | None, changed: bool, source: str) -> ReceiptNode:
+    node, label, updated = item
+    reason = "in the view `default`"
+    return ReceiptNode(
+        NodeId(node), label, 7, updated, content, changed, source=source, reason=reason
+    )
+
+
 @pytest.mark.parametrize("taken_in", [False, True])
 def test_nodes_are_shown_as_they_were_and_as_they_are(
     client: Client, taken_in: bool, monkeypatch: pytest.MonkeyPatch
@@ -71,7 +81,6 @@ def test_nodes_are_shown_as_they_were_and_as_they_are(
         assert client.waiting() == []
     monkeypatch.setattr(clock, "now_ms", lambda: AT + 3_600_000)
     one, two, three = items
-    why_given = "in the view `default`"
     with client.memory() as memory:
         with changing(memory.user, "test", graphs.WHO) as change:
             change.update_node(two[0], content="Was changed.")
@@ -86,11 +95,9 @@ def test_nodes_are_shown_as_they_were_and_as_they_are(
             123,
             123 - 3 * 7,
             (
-                ReceiptNode(*one[:2], 7, one[2], "Stays.", False, source="user", reason=why_given),
-                ReceiptNode(
-                    *two[:2], 7, two[2], "Was changed.", True, source="user", reason=why_given
-                ),
-                ReceiptNode(*three[:2], 7, three[2], None, True, reason=why_given),
+                given(one, "Stays.", False, "user"),
+                given(two, "Was changed.", True, "user"),
+                given(three, None, True, ""),
             ),
             counts={"node": 3},
         )

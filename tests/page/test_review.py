@@ -85,7 +85,7 @@ def test_the_command_line_lists_and_decides_the_same(
                 program.get("/api/v1/review").json()["total"],
             }
             assert len(numbers) == 1
-            return numbers.pop()
+            return int(numbers.pop())
 
         assert total() == 10
         assert (
