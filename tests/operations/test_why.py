@@ -10,7 +10,6 @@ import pytest
 from ctx import clock
 from ctx.errors import AmbiguousId, ReceiptNotFound
 from ctx.hook_files import spool
-from ctx.ids import NodeId
 from ctx.memory.changes import changing
 from ctx.memory.receipts import Receipt, ReceiptItem
 from ctx.operations import add
@@ -61,12 +60,12 @@ def nodes_of(memory: Memory) -> list[list[Any]]:
     return [[node.id, f"fact:{node.id[:12]}", node.updated_at, 7, "digest"] for node in nodes]
 
 
-def given(item: Sequence[str], content: str | None, changed: bool, source: str) -> ReceiptNode:
-    node, label, updated = item
+def given(
+    item: Sequence[Any], content: str | None, changed: bool, source: str | None
+) -> ReceiptNode:
+    node, label, updated, *_ = item
     reason = "in the view `default`"
-    return ReceiptNode(
-        NodeId(node), label, 7, updated, content, changed, source=source, reason=reason
-    )
+    return ReceiptNode(node, label, 7, updated, content, changed, source=source, reason=reason)
 
 
 @pytest.mark.parametrize("taken_in", [False, True])
@@ -97,7 +96,7 @@ def test_nodes_are_shown_as_they_were_and_as_they_are(
             (
                 given(one, "Stays.", False, "user"),
                 given(two, "Was changed.", True, "user"),
-                given(three, None, True, ""),
+                given(three, None, True, None),
             ),
             counts={"node": 3},
         )
