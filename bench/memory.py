@@ -131,7 +131,7 @@ def questions(memory: Memory) -> Iterator[Question]:
     some = connection.execute(recent).fetchone()[0]
     yield Question(
         "`list --limit 20`",
-        lambda: [node.id for node in list_nodes(graph, ListOptions()).nodes],
+        lambda: [node.id for node in list_nodes(memory, ListOptions()).nodes],
         joined(""),
     )
     yield Question(

@@ -215,12 +215,14 @@ class Memory:
 
     @cached_property
     def place(self) -> Place:
-        from ctx.project import trust_check
-
         home = self.environment.user_store.home
-        return layout.place(
-            self.folder, home, lambda project: trust_check.verify(home, project).is_trusted
-        )
+
+        def is_trusted(project: Project) -> bool:
+            from ctx.project import trust_check
+
+            return trust_check.verify(home, project).is_trusted
+
+        return layout.place(self.folder, home, is_trusted)
 
     @property
     def project(self) -> str | None:

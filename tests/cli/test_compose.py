@@ -180,7 +180,7 @@ def test_nodes_of_other_projects(repo: Path, ctx: Ctx, add: Add) -> None:
     add("--type=fact", "--tag=tier:reference", "--tag=project:shop", "Theirs")
     ran = ctx("compose")
     assert "Theirs" not in ran.out
-    assert ran.err == "1 node of other projects was left out; --all-projects shows it.\n"
+    assert ran.err == "1 more in other projects: --all-projects\n"
     assert contents(ctx) == ["Mine", "Everybody's"]
     assert contents(ctx, "--all-projects") == ["Theirs", "Mine", "Everybody's"]
     assert contents(ctx, "--project-name=shop") == ["Theirs", "Everybody's"]

@@ -10,7 +10,7 @@ from tests.conftest import Ctx
 def test_filters_and_the_limit(ctx: Ctx, add: Add) -> None:
     ran = ctx("list")
     assert (ran.code, ran.out, ran.err) == (0, "No nodes.\n", "")
-    nothing = {"nodes": [], "short_ids": {}, "total": 0, "scopes": ["user"]}
+    nothing = {"nodes": [], "short_ids": {}, "total": 0, "scopes": ["user"], "other_projects": 0}
     assert ctx("list", "--format", "json").json == nothing
     first = add("--type=fact", "--tag=tier:reference", "Deploys run on Mondays")
     second = add("--type=decision", "--tag=project:shop", "We use SQLite")

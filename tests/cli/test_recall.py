@@ -89,7 +89,7 @@ def test_projects_and_tasks(repo: Path, ctx: Ctx, add: Add) -> None:
     for query in ("token", "type:fact"):
         ran = ctx("recall", query)
         assert ran.out == f"  {mine}  fact  Token of mine\n"
-        assert ran.err == "1 node of other projects was left out; --all-projects shows it.\n"
+        assert ran.err == "1 more in other projects: --all-projects\n"
     assert "theirs" in ctx("recall", "token", "--all-projects").out
     assert "theirs" in ctx("recall", "token", "--project-name=shop").out
 

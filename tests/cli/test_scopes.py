@@ -182,3 +182,44 @@ def test_a_history_names_commits_and_documents(nodes: Nodes, ctx: Ctx, folder: P
     [node] = ctx("list", "--type=decision", "--format", "json").json["nodes"]
     history = ctx("show", node["id"], "--history", "--format", "json").json["history"]
     assert {each["document"] for each in history} == {"narrative/decisions/0001-jitter-ab12.md"}
+
+
+def test_reading_commands_see_this_project_and_what_is_in_none(
+    repo: Path, ctx: Ctx, add: Add, tmp_path: Path
+) -> None:
+    theirs = add("--type=fact", "--tag=project:shop", "A token of theirs")
+    mine = add("--type=fact", "A token of mine")
+    everybodys = add("--type=fact", "--user", "A token of everybody's")
+
+    def found(*words: str) -> list[str]:
+        return sorted(node["id"][:12] for node in ctx(*words, "--json").json["nodes"])
+
+    every = sorted([theirs, mine, everybodys])
+    recall = ["recall", "token", "--only=nodes"]
+    for words in (["list"], ["search", "token"], ["query", "type:fact"], recall):
+        assert found(*words) == sorted([mine, everybodys])
+        assert ctx(*words).err.count("1 more in other projects: --all-projects\n") == 1
+        assert found(*words, "--all-projects") == every
+        assert found(*words, "--project") == [mine]
+        assert found("-C", str(tmp_path), *words) == every
+    for words in (
+        ["list", "--tag=project:shop"],
+        ["search", "token", "--tag=project:shop"],
+        ["query", "tag:project:shop"],
+        ["recall", "token project:shop", "--only=nodes"],
+    ):
+        assert found(*words) == [theirs]
+    assert [node["id"][:12] for node in ctx("export").json["nodes"]] == every
+    assert ctx("status", "--json").json["nodes"] == 3
+    assert "project:shop" in ctx("tags").out
+    assert ctx("show", theirs).code == 0
+    # Some of nearly all nodes are counted without reading them.
+    add("--type=fact", "--tag=project:shop", "--tag=project:app", "Of both")
+    add("--type=fact", f"--supersedes={theirs}", "--tag=project:shop", "Of theirs, newer")
+    add("--type=file", "--tag=project:shop", "an/anchor")
+    for limit in ("1", "0"):
+        for words, numbers in ((["--type=fact"], (3, 1)), ([], (3, 1)), (["--anchors"], (3, 2))):
+            listed = ctx("list", "-n", limit, *words, "--json").json
+            assert (listed["total"], listed["other_projects"]) == numbers
+        listed = ctx("list", "-n", limit, "--include-superseded", "--json").json
+        assert (listed["total"], listed["other_projects"]) == (3, 2)

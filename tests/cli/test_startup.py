@@ -53,7 +53,7 @@ ctx.errors ctx.ids ctx.interrupts ctx.layout ctx.markdown ctx.memory ctx.memory.
 ctx.memory.graphs
 ctx.memory.migrations ctx.memory.model ctx.memory.short_ids ctx.memory.records
 ctx.memory.sources ctx.memory.user_store
-ctx.operations ctx.operations.list ctx.repository_names ctx.sqlite
+ctx.operations ctx.operations.list ctx.operations.visible_nodes ctx.repository_names ctx.sqlite
 ctx.sqlite.connection ctx.sqlite.truth ctx.workspace
 """
 # Of the standard library, these would be felt: each costs several milliseconds.

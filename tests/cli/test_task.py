@@ -11,7 +11,7 @@ from tests.conftest import Ctx, git
 
 
 def nodes(ctx: Ctx) -> dict[str, Any]:
-    found = ctx("list", "--limit=0", "--format=json").json["nodes"]
+    found = ctx("list", "--all-projects", "--limit=0", "--format=json").json["nodes"]
     return {node["content"]: node for node in found}
 
 

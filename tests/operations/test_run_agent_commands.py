@@ -355,6 +355,12 @@ def test_expand_returns_the_sources_of_a_summary(agent: Agent) -> None:
     assert agent.nodes()["One."].tags == ("project:app", "tier:off-context")
 
 
+def test_expand_finds_nothing_of_another_project(agent: Agent) -> None:
+    theirs = agent.add("Theirs.", "project:shop")
+    agent.writes(f'<ctx:expand node="{theirs.id}"/>')
+    assert "No node has the id" in agent.next_context()
+
+
 def test_expand_returns_the_evidence_of_an_observation(agent: Agent) -> None:
     prompt = Step("0000000000001-1-0", "s1", "2026-11-15T00:00:00Z", "prompt", text="Use tabs.")
     with transaction(agent.graph.connection):

@@ -56,6 +56,21 @@ def test_a_superseded_node_is_found_on_request(served: Served, add: Add) -> None
         assert "Use XML" in visitor.text("/search?q=xml&superseded=1")
 
 
+def test_other_projects_are_shown_on_request(served: Served, add: Add) -> None:
+    add("--type=fact", "Mine is tea.")
+    add("--type=fact", "--tag=project:shop", "Theirs is tea.")
+    with FormVisitor(served) as visitor:
+        for query in ("", "q=tea", "q=tea&every=1", "q=type:fact"):
+            shown = visitor.text(f"/search?{query}")
+            assert "Mine is" in shown
+            assert "Theirs is" not in shown
+            assert "1 more in other projects" in shown
+            assert "Theirs is" in visitor.text(f"/search?{query}&all=1")
+    with served.program() as client:
+        assert client.get("/api/v1/nodes").json()["total"] == 1
+        assert client.get("/api/v1/nodes?all=true").json()["total"] == 2
+
+
 def test_many_nodes_come_in_pages(served: Served) -> None:
     with served.program() as client:
         for number in range(60):

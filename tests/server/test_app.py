@@ -85,6 +85,12 @@ def test_nodes_are_searched(ask: Ask, ctx: Ctx) -> None:
     assert contents("/api/search?q=type:fact") == []
 
 
+def test_an_agent_searches_its_own_project(ask: Ask, ctx: Ctx, repo: Path) -> None:
+    assert ctx("add", "--type=fact", "--tag=project:shop", "Theirs alone.").code == 0
+    assert ask("/api/search?q=alone").value["total"] == 1
+    assert ask(f"/api/search?q=alone&project_path={repo}").value["nodes"] == []
+
+
 def test_the_context_of_a_project_is_returned(ask: Ask, ctx: Ctx, repo: Path) -> None:
     assert ctx("add", "--type=fact", "--tag=tier:pinned", "Money is in cents.").code == 0
     answer = ask("/api/context", params={"project_path": str(repo), "session_id": "a-session"})

@@ -16,7 +16,9 @@ from ctx.workspace import Memory
 # Type checkers know this name from anywhere; importing it from `typing` costs 15 ms.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ctx.cli.output import Output
     from ctx.operations.add import DefaultTier
+    from ctx.operations.visible_nodes import VisibleNodes
 
 _DIGITS = 15
 """The digits of a number that are shown in an error."""
@@ -144,7 +146,7 @@ def superseded(parser: argparse.ArgumentParser) -> None:
 def scope(
     parser: argparse.ArgumentParser,
     yours: str = "only your own store",
-    its: str = "only the project store",
+    its: str = "only what belongs to this project",
 ) -> None:
     """Which store counts: `--project` is the project you are in, in every command."""
     group = parser.add_mutually_exclusive_group()
@@ -168,7 +170,9 @@ def whose(parser: argparse.ArgumentParser) -> None:
     group = parser.add_mutually_exclusive_group()
     project_name(group, "those of another project")
     this_project(group, "those of this project (the default)")
-    group.add_argument("--all", action="store_true", help="those of every project")
+    group.add_argument(
+        "--all-projects", "--all", dest="all", action="store_true", help="those of every project"
+    )
 
 
 def check_project(memory: Memory, options: argparse.Namespace) -> None:
@@ -186,6 +190,39 @@ def within(memory: Memory, options: argparse.Namespace) -> Memory:
     if name and f"project:{name}" in dict(memory.graph.tag_counts(f"project:{name}")):
         raise project_takes_no_name(name, " A word to search for comes before --project.")
     return memory.only(options.scope) if options.scope else memory
+
+
+def visible_within(memory: Memory, options: argparse.Namespace) -> "tuple[Memory, VisibleNodes]":
+    """The same for a command that reads nodes, with what it may see of them.
+
+    Where a project has no store, `--project` means the nodes that are tagged with it.
+    """
+    has_store = memory.project_memory is not None or memory.withheld is not None
+    if options.scope == PROJECT and not has_store and memory.project is not None:
+        return memory.only(USER), visible(options)._replace(only_project=True)
+    return within(memory, options), visible(options)
+
+
+def visible(options: argparse.Namespace) -> "VisibleNodes":
+    from ctx.operations.visible_nodes import VisibleNodes
+
+    return VisibleNodes(
+        getattr(options, "project", None),
+        options.all_projects,
+        getattr(options, "include_superseded", False),
+    )
+
+
+def all_projects(parser: "argparse._ActionsContainer") -> None:
+    parser.add_argument(
+        "--all-projects", action="store_true", help="include nodes of other projects"
+    )
+
+
+def note_other_projects(left_out: int, output: "Output", *, or_more: bool = False) -> None:
+    if left_out:
+        more = f"More than {left_out:,}" if or_more else f"{left_out:,} more"
+        output.note(f"{more} in other projects: --all-projects")
 
 
 def limit(parser: argparse.ArgumentParser, default: int = 20) -> None:

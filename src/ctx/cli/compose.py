@@ -4,10 +4,9 @@ import argparse
 
 from ctx.cli import arguments, opening
 from ctx.cli.options import complete_with
-from ctx.cli.output import Markdown, Output, count
+from ctx.cli.output import Markdown, Output
 from ctx.cli.settings import Settings
 from ctx.operations.compose import Composition, Options, compose
-from ctx.operations.visible_nodes import VisibleNodes
 
 EXAMPLES = """
 ctx compose                                          pinned, reference and working nodes
@@ -44,13 +43,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     query = arguments.query_of(options)
     with opening.reading(settings, output) as opened:
-        memory = arguments.within(opened, options)
+        memory, visible = arguments.visible_within(opened, options)
         wanted = Options(
             query,
             options.budget,
             [memory.graph.find(text) for text in options.seed],
             options.depth,
-            visible(options),
+            visible,
         )
         show(compose(memory, wanted), output)
 
@@ -59,15 +58,7 @@ def show(composition: Composition, output: Output) -> None:
     """The markdown, which is the text form too, or the nodes as JSON."""
     output.show(composition.context, lambda _: [Markdown(composition.text)])
     meta = composition.context.meta
-    note_other_projects(meta.other_projects, meta.more_other_projects, output)
-
-
-def note_other_projects(left_out: int, or_more: bool, output: Output) -> None:
-    if left_out:
-        nodes = f"More than {left_out:,} nodes" if or_more else count(left_out, "node")
-        verb, them = ("was", "it") if left_out == 1 else ("were", "them")
-        message = f"{nodes} of other projects {verb} left out; --all-projects shows {them}."
-        output.note(message)
+    arguments.note_other_projects(meta.other_projects, output, or_more=meta.more_other_projects)
 
 
 def budget(parser: argparse.ArgumentParser) -> None:
@@ -79,12 +70,4 @@ def budget(parser: argparse.ArgumentParser) -> None:
 def projects(parser: argparse.ArgumentParser) -> None:
     group = parser.add_mutually_exclusive_group()
     arguments.project_name(group, "the project (default: that of the folder)")
-    group.add_argument(
-        "--all-projects", action="store_true", help="include nodes of other projects"
-    )
-
-
-def visible(options: argparse.Namespace) -> VisibleNodes:
-    return VisibleNodes(
-        options.project, options.all_projects, getattr(options, "include_superseded", False)
-    )
+    arguments.all_projects(group)

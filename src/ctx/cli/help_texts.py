@@ -54,9 +54,10 @@ Memory is stored in two places, and commands read both together.
   project store   .ctx in the repository, created by `ctx init`. It is in git:
                   clones contain it, and each branch has its own version.
 
-In every command, --project is the project you are in, and --user is your own
-store. Another project is --project-name NAME where a command has this option,
-and `tag:project:NAME` in a query.
+Inside a project, lists and searches show its nodes and those of no project, and
+outside the whole store. `project:NAME` in a query or --tag names another,
+--all-projects shows all, --project only the one you are in. --user is your own
+store. `export`, `status`, `tags` and `sync` cover everything.
 
 In a project with a store, `ctx add` writes to the project store. Captured
 sessions stay in the user store, except after `ctx stage start` or with

@@ -99,7 +99,7 @@ def _offer_to_move(settings: Settings, output: Output, *, is_in_git: bool) -> No
         if memory.own_tag is None:
             return
         wanted = ListOptions(tags=[memory.own_tag], limit=0)
-        listed = list_nodes(memory.only(USER).graph, wanted)
+        listed = list_nodes(memory.only(USER), wanted)
         # What was captured is about sessions, which stay on this machine.
         nodes = [node for node in listed.nodes if node.source == sources.USER]
         if not nodes:

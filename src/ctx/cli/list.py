@@ -13,7 +13,8 @@ EXAMPLES = """
 ctx list                                  the 20 newest
 ctx list --type=decision --tag=project:shop
 ctx list --since=1h --limit=0             everything of the last hour
-ctx list --user                           only your own store
+ctx list --project                        only what belongs to this project
+ctx list --all-projects                   also the nodes of other projects
 ctx list --type=file                      files that memory mentions
 ctx list --deleted                        deleted nodes
 ctx list --format json                    whole nodes, for scripts
@@ -36,9 +37,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     arguments.limit(parser)
     arguments.superseded(parser)
+    arguments.all_projects(parser)
     arguments.scope(parser)
     parser.add_argument(
-        "--deleted", action="store_true", help="deleted nodes, which `ctx restore` restores"
+        "--deleted",
+        action="store_true",
+        help="deleted nodes, of every project; `ctx restore` restores them",
     )
 
 
@@ -48,10 +52,12 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         options.tag,
         options.since,
         options.limit,
-        options.include_superseded,
         options.deleted,
         options.anchors,
     )
-    with opening.reading(settings, output) as memory:
-        output.show(list_nodes(arguments.within(memory, options).graph, wanted), render_listing)
+    with opening.reading(settings, output) as opened:
+        memory, visible = arguments.visible_within(opened, options)
+        listed = list_nodes(memory, wanted._replace(visible=visible))
+        output.show(listed, render_listing)
+        arguments.note_other_projects(listed.other_projects, output)
         opening.note_conflicts(memory, output)

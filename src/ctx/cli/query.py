@@ -16,6 +16,7 @@ from ctx.memory.query.query_parser import Query, parse
 from ctx.memory.query.syntax import tokens
 from ctx.operations import output_file
 from ctx.operations.query import QueryResult, find
+from ctx.operations.visible_nodes import list_scope
 
 if TYPE_CHECKING:
     from ctx.packs.prompt_pack import PromptPack
@@ -73,6 +74,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     if is_pack:
         _pack_options(parser)
     arguments.superseded(parser)
+    arguments.all_projects(parser)
     arguments.scope(parser)
     if not is_pack:
         _pack_options(parser.add_argument_group("packs"))
@@ -160,7 +162,6 @@ def _show_pack(
 ) -> "PromptPack":
     from ctx.cli import pack_answers
     from ctx.operations.pack import Options, pack
-    from ctx.operations.visible_nodes import VisibleNodes
 
     wanted = Options(
         query.text,
@@ -169,10 +170,10 @@ def _show_pack(
         options.narrative,
         options.limit or 0,
         code=options.scope != USER,
-        visible=VisibleNodes(include_superseded=options.include_superseded),
     )
     with opening.reading(settings, output) as memory:
-        built = pack(arguments.within(memory, options), wanted)
+        chosen, visible = arguments.visible_within(memory, options)
+        built = pack(chosen, wanted._replace(visible=visible))
         is_in_project = memory.project is not None
     if getattr(options, "format", "text") == "markdown":
         explained, plain = pack_answers.render_markdown_explained, pack_answers.render_markdown
@@ -214,13 +215,14 @@ def answer(
     query: Query, options: argparse.Namespace, settings: Settings, output: Output
 ) -> QueryResult:
     """Show the matches; `ctx search` uses this too."""
-    with opening.reading(settings, output) as memory:
-        graph = arguments.within(memory, options).graph
-        scope = Scope(include_superseded=options.include_superseded)
-        result = find(graph, query, scope, options.limit)
+    with opening.reading(settings, output) as opened:
+        memory, visible = arguments.visible_within(opened, options)
+        scope = list_scope(memory, visible)
+        result = find(memory.graph, query, scope, options.limit)
         output.show(result, render)
-        _note_superseded(graph, result, query, scope, output)
+        _note_superseded(memory.graph, result, query, scope, output)
     _note_partial(result, output)
+    arguments.note_other_projects(result.other_projects, output)
     return result
 
 
@@ -229,7 +231,7 @@ def _note_superseded(
 ) -> None:
     """If nothing is found, say whether superseded nodes match."""
     if not result.nodes and not scope.include_superseded:
-        hidden = find(graph, query, Scope(include_superseded=True), 1)
+        hidden = find(graph, query, scope._replace(include_superseded=True), 1)
         if hidden.nodes and not hidden.partial:
             matching = count(hidden.total, "superseded node matches", "superseded nodes match")
             output.note(f"{matching}: --include-superseded.")

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from ctx import tokens
 from ctx.cli import arguments, opening, pack_answers
-from ctx.cli.compose import budget, note_other_projects, projects, visible
+from ctx.cli.compose import budget, projects
 from ctx.cli.nodes import place
 from ctx.cli.output import Block, Line, Markdown, Output, Table, beyond_limit
 from ctx.cli.settings import Settings
@@ -64,10 +64,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     limit = DEFAULT_LIMIT if options.limit is None else options.limit
-    wanted = Options(arguments.query_of(options) or "", limit, options.budget, visible(options))
+    wanted = Options(arguments.query_of(options) or "", limit, options.budget)
     kinds = [kind for kind in _KINDS if kind in (options.only or _KINDS)]
     with opening.reading(settings, output) as opened:
-        memory = arguments.within(opened, options)
+        memory, visible = arguments.visible_within(opened, options)
+        wanted = wanted._replace(visible=visible)
         result = recall_everything(
             memory, wanted, kinds, node_vectors.nearness(memory, wanted.query)
         )
@@ -82,7 +83,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     output.show(result, render_markdown if as_given else render)
     if result.partial and result.nodes and not as_given:
         output.note("No node has all of these words; these have some.")
-    note_other_projects(result.other_projects, result.more_other_projects, output)
+    arguments.note_other_projects(result.other_projects, output, or_more=result.more_other_projects)
 
 
 def _without_nodes(result: RecallResult) -> RecallResult:

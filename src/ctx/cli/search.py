@@ -33,6 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     complete_with(tag, "tag")
     arguments.limit(parser)
     arguments.superseded(parser)
+    arguments.all_projects(parser)
     arguments.scope(parser)
 
 
@@ -50,10 +51,12 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     # `recall` reads filters, which are words here.
     is_plain = not filters and ":" not in words and options.scope is None
     if has_few and is_plain and output.is_for_people:
-        _mention_recall(words, found.total, settings, output)
+        _mention_recall(words, options, found.total, settings, output)
 
 
-def _mention_recall(words: str, total: int, settings: Settings, output: Output) -> None:
+def _mention_recall(
+    words: str, options: argparse.Namespace, total: int, settings: Settings, output: Output
+) -> None:
     """Say what `ctx recall` finds beside nodes with these words."""
     from ctx.operations.passages import KINDS
     from ctx.operations.recall import Options, recall_everything
@@ -61,7 +64,8 @@ def _mention_recall(words: str, total: int, settings: Settings, output: Output) 
     with opening.reading(settings, output) as memory:
         if memory.withheld:
             return
-        found = recall_everything(memory, Options(words), KINDS)
+        _, visible = arguments.visible_within(memory, options)
+        found = recall_everything(memory, Options(words, visible=visible), KINDS)
     more = {
         "node": max(found.total - total, 0),
         "section": len([each for each in found.beside if each.kind == "narrative"]),

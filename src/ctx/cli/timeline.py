@@ -3,7 +3,7 @@
 import argparse
 
 from ctx.cli import arguments, opening
-from ctx.cli.compose import projects, visible
+from ctx.cli.compose import projects
 from ctx.cli.output import Block, Line, Output, Table
 from ctx.cli.settings import Settings
 from ctx.operations.timeline import DEFAULT_LIMIT, Options, TimelineResult, timeline
@@ -32,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     with opening.reading(settings, output) as memory:
-        wanted = Options(options.around, options.limit, options.before, visible(options))
+        wanted = Options(options.around, options.limit, options.before, arguments.visible(options))
         found = timeline(memory, wanted)
     output.show(found, render)
 

@@ -4,7 +4,7 @@ import argparse
 
 from ctx.cli import arguments, opening
 from ctx.cli import options as shared
-from ctx.cli.compose import budget, projects, show, visible
+from ctx.cli.compose import budget, projects, show
 from ctx.cli.output import Block, Line, Output, Table
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
@@ -95,7 +95,10 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
             if options.subcommand == "list":
                 output.show(views.list_views(memory), render_views)
             else:
-                show(views.render(memory, options.name, options.budget, visible(options)), output)
+                show(
+                    views.render(memory, options.name, options.budget, arguments.visible(options)),
+                    output,
+                )
         return
     query = arguments.query_of(options) if options.subcommand != "delete" else None
     if options.subcommand == "create" and query is None:

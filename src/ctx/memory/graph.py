@@ -19,6 +19,12 @@ DIRECTIONS: tuple[Direction, ...] = ("in", "out", "both")
 
 _BATCH = 500
 _CANDIDATES_SHOWN = 5
+_OF_PROJECTS = "tag >= 'project:' AND tag < 'project;'"
+# Tagged with other projects and not with this one.
+_ELSEWHERE = (
+    "coalesce((SELECT min(CASE WHEN tag <> ? THEN 1 ELSE 0 END) FROM tags"
+    f" WHERE node_id = nodes.id AND {_OF_PROJECTS}), 0) = 1"
+)
 _EDGE_COLUMNS = "id, from_id, to_id, type, created_at, metadata"
 
 
@@ -189,8 +195,10 @@ class Graph:
         *,
         include_superseded: bool = False,
         except_types: Sequence[str] = (),
+        project: str | None = None,
     ) -> tuple[list[NodeId], int]:
-        """The newest nodes with one of the types and all of the tags, and their total number."""
+        """The newest nodes with one of the types and all of the tags, and their total number;
+        with a project, those of it and of none."""
         where: list[str] = []
         values: list[str] = []
         if not include_superseded:
@@ -208,16 +216,39 @@ class Graph:
         for tag in tags:
             where.append("id IN (SELECT node_id FROM tags WHERE tag = ?)")
             values.append(tag)
-        condition = " AND ".join(where) or "TRUE"
+        here = [] if project is None else [f"NOT {_ELSEWHERE}"]
+        own = [] if project is None else [f"project:{project}"]
+        condition = " AND ".join([*where, *here]) or "TRUE"
         rows = self.connection.execute(
             f"SELECT id FROM nodes WHERE {condition} ORDER BY id DESC"
             + ("" if limit is None else " LIMIT ?"),
-            values if limit is None else (*values, limit),
+            [*values, *own] if limit is None else (*values, *own, limit),
         ).fetchall()
         total = len(rows)
         if limit is not None and total == limit:
-            total = self._count(where, values)
+            if project is not None and (node_types or tags or since):
+                total = self._number([*where, *here], [*values, *own])
+            else:
+                total = self._count(where, values)
+                total -= self._count_elsewhere(where, values, own[0]) if own else 0
         return [row[0] for row in rows], total
+
+    def _count_elsewhere(self, where: list[str], values: list[str], tag: str) -> int:
+        """How many of nearly all nodes are tagged with other projects.
+
+        The tags of projects have an index of their own, and few nodes have to be subtracted.
+        """
+        every, mine = self.connection.execute(
+            "SELECT (SELECT count(*) FROM (SELECT DISTINCT node_id FROM tags INDEXED BY"
+            f" idx_tags_project WHERE {_OF_PROJECTS}) AS tagged),"
+            " (SELECT count(*) FROM tags WHERE tag = ?)",
+            (tag,),
+        ).fetchone()
+        left_out = " OR ".join(
+            part.replace("IS NULL", "IS NOT NULL").replace("NOT IN", "IN") for part in where
+        )
+        others = self._number([f"({left_out})", _ELSEWHERE], [*values, tag]) if where else 0
+        return int(every - mine - others)
 
     def _count(self, where: list[str], values: list[str]) -> int:
         """The number of nodes.

@@ -160,8 +160,10 @@ class Graphs:
         *,
         include_superseded: bool = False,
         except_types: Sequence[str] = (),
+        project: str | None = None,
     ) -> tuple[list[NodeId], int]:
-        """The newest nodes with one of the types and all of the tags, and their total number."""
+        """The newest nodes with one of the types and all of the tags, and their total number;
+        with a project, those of it and of none."""
         parts = [
             graph.newest(
                 node_types,
@@ -170,6 +172,7 @@ class Graphs:
                 limit,
                 include_superseded=include_superseded,
                 except_types=except_types,
+                project=project,
             )
             for graph in self.graphs
         ]

@@ -1,6 +1,7 @@
 """List nodes, the newest first."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from ctx import clock
@@ -8,6 +9,8 @@ from ctx.ids import NodeId, short
 from ctx.memory import model
 from ctx.memory.graphs import Graphs
 from ctx.memory.model import Node
+from ctx.operations.visible_nodes import VisibleNodes, project_of
+from ctx.workspace import Memory
 
 
 class NodeList(NamedTuple):
@@ -18,6 +21,8 @@ class NodeList(NamedTuple):
     """How many there are, of which the first are here."""
     scopes: tuple[str, ...]
     """The stores that were asked: `project`, `user`, or both."""
+    other_projects: int = 0
+    """How many more there are in other projects."""
 
 
 def node_list(graph: Graphs, node_ids: Iterable[NodeId], total: int | None = None) -> NodeList:
@@ -32,16 +37,18 @@ class Options(NamedTuple):
     since: str | None = None
     limit: int = 20
     """0 is no limit."""
-    include_superseded: bool = False
     deleted: bool = False
     """Those that were deleted, the last one first; nothing else counts then."""
     anchors: bool = False
     """Whether to include the nodes that stand for something in the code, if no type is named."""
     offset: int = 0
     """How many of the newest to skip."""
+    visible: VisibleNodes = VisibleNodes()
 
 
-def list_nodes(graph: Graphs, options: Options) -> NodeList:
+def list_nodes(memory: Memory, options: Options) -> NodeList:
+    """The newest nodes; of all projects if a tag names one. Deleted nodes are always of all."""
+    graph = memory.graph
     if options.deleted:
         gone, total = graph.deleted(options.limit or None)
         shown = {node.id: short(node.id) for node in gone}
@@ -51,12 +58,20 @@ def list_nodes(graph: Graphs, options: Options) -> NodeList:
         from ctx.memory.query.time_filters import moment
 
         since = clock.iso(moment(options.since, clock.now_ms()))
-    found, total = graph.newest(
+    tags = [model.tag(tag) for tag in options.tags]
+    names_project = any(tag.startswith("project:") for tag in tags)
+    project = None if names_project else project_of(memory, options.visible)
+    if options.visible.only_project and memory.own_tag:
+        tags.append(memory.own_tag)
+    newest = partial(
+        graph.newest,
         [model.node_type(word) for word in options.types],
-        [model.tag(tag) for tag in options.tags],
+        tags,
         since,
-        options.offset + options.limit if options.limit else None,
-        include_superseded=options.include_superseded,
+        include_superseded=options.visible.include_superseded,
         except_types=() if options.types or options.anchors else model.ANCHOR_TYPES,
     )
-    return node_list(graph, found[options.offset :], total)
+    most = options.offset + options.limit if options.limit else None
+    found, total = newest(most, project=project)
+    others = 0 if project is None else newest(1)[1] - total
+    return node_list(graph, found[options.offset :], total)._replace(other_projects=max(others, 0))

@@ -16,7 +16,7 @@ from ctx.memory.model import Node
 from ctx.operations import keep_receipt, recall
 from ctx.operations.passages import KINDS, Passage
 from ctx.operations.recall import RecallResult
-from ctx.operations.visible_nodes import VisibleNodes, is_visible, scope_of, visible_to_agent
+from ctx.operations.visible_nodes import VisibleNodes, is_visible, list_scope, visible_to_agent
 from ctx.packs.node_ranking import Nearness
 from ctx.project import authors
 from ctx.redaction import redact
@@ -160,7 +160,7 @@ def _visible_nodes(memory: Memory, ids: Sequence[str]) -> tuple[list[Node], list
 def _is_visible(memory: Memory, node: Node) -> bool:
     visible: VisibleNodes = visible_to_agent(memory)._replace(include_superseded=True)
     # A task that is not the current one hides its working notes from lists, not from questions.
-    return is_visible(node, scope_of(memory, visible)._replace(task=None))
+    return is_visible(node, list_scope(memory, visible))
 
 
 def _as_result(memory: Memory, nodes: Sequence[Node]) -> RecallResult:

@@ -41,6 +41,7 @@ from ctx.operations import (
     trace,
 )
 from ctx.operations.agent_proposals import NO_PROPOSED_CHANGE, ProposedChange
+from ctx.operations.recall_index import find_visible
 from ctx.operations.visible_nodes import visible_to_agent
 from ctx.redaction import redact
 from ctx.sqlite.connection import transaction
@@ -216,7 +217,7 @@ def _status(memory: Memory, _command: Command, claim: Claim, _may_pin: bool) -> 
 
 def _expand(memory: Memory, command: Command, claim: Claim, _may_pin: bool) -> _CommandResult:
     graph = memory.graph
-    node = graph.node(graph.find(command.attributes["node"]))
+    node = graph.node(find_visible(memory, command.attributes["node"]))
     sources = [edge.to_id for edge in graph.edges(node.id, "out", "DERIVED_FROM")]
     # The sentences behind a summary are those of its observations, which have their own.
     behind = [node] if node.type == "summary" else [node, *graph.nodes(sources)]

@@ -21,13 +21,12 @@ from ctx.ids import NodeId
 from ctx.memory.code_anchors import AnchorState
 from ctx.memory.graph import TagCount
 from ctx.memory.model import Node
-from ctx.memory.query.compile import Scope
 from ctx.memory.query.query_parser import Query, parse
 from ctx.memory.stats import TypeCount, type_counts
 from ctx.operations import list as listing
 from ctx.operations import query as querying
 from ctx.operations import recall
-from ctx.operations.visible_nodes import VisibleNodes
+from ctx.operations.visible_nodes import VisibleNodes, list_scope
 from ctx.packs.prompt_pack import Signal
 from ctx.workspace import Memory
 
@@ -72,6 +71,7 @@ class Options(NamedTuple):
     every: bool = False
     """Whether to list all nodes with the words instead of the best answers."""
     include_superseded: bool = False
+    all_projects: bool = False
 
 
 class SearchHit(NamedTuple):
@@ -132,10 +132,15 @@ class _Listed(NamedTuple):
 
 def search(memory: Memory, options: Options) -> SearchResult:
     query = parse(options.query) if options.query.strip() else None
-    listed = _newest(memory, options) if query is None else _matching(memory, query, options)
+    visible = VisibleNodes(None, options.all_projects, options.include_superseded)
+    if query is None:
+        listed = _newest(memory, visible, options)
+    else:
+        listed = _matching(memory, query, visible, options)
     hidden = 0
     if query is not None and not listed.total and not options.include_superseded:
-        every = querying.find(memory.graph, query, Scope(include_superseded=True), 1)
+        scope = list_scope(memory, visible._replace(include_superseded=True))
+        every = querying.find(memory.graph, query, scope, 1)
         hidden = 0 if every.partial else every.total
     wanted = frozenset(terms.query(query.words)) if query and query.words else frozenset()
     return SearchResult(
@@ -161,19 +166,20 @@ def facets(memory: Memory) -> Facets:
     return Facets(type_counts(memory.graph), tuple(most_used))
 
 
-def _newest(memory: Memory, options: Options) -> _Listed:
-    wanted = listing.Options(
-        limit=options.limit,
-        include_superseded=options.include_superseded,
-        offset=options.offset,
+def _newest(memory: Memory, visible: VisibleNodes, options: Options) -> _Listed:
+    wanted = listing.Options(limit=options.limit, offset=options.offset, visible=visible)
+    newest = listing.list_nodes(memory, wanted)
+    return _Listed(
+        newest.nodes,
+        newest.short_ids,
+        newest.total,
+        "newest",
+        other_projects=newest.other_projects,
     )
-    newest = listing.list_nodes(memory.graph, wanted)
-    return _Listed(newest.nodes, newest.short_ids, newest.total, "newest")
 
 
-def _matching(memory: Memory, query: Query, options: Options) -> _Listed:
+def _matching(memory: Memory, query: Query, visible: VisibleNodes, options: Options) -> _Listed:
     if query.mode == "text" and not options.every and not options.offset:
-        visible = VisibleNodes(include_superseded=options.include_superseded)
         best = recall.recall(memory, recall.Options(query.text, options.limit, visible=visible))
         if best.nodes:
             about = best.scores, best.signals, best.anchors
@@ -187,10 +193,10 @@ def _matching(memory: Memory, query: Query, options: Options) -> _Listed:
                 best.other_projects,
                 *about,
             )
-    scope = Scope(include_superseded=options.include_superseded)
+    scope = list_scope(memory, visible)
     every = querying.find(memory.graph, query, scope, options.limit, offset=options.offset)
     order: Order = "newest" if query.mode == "filters" else "words"
-    kind = every.partial, every.beginnings
+    kind = every.partial, every.beginnings, every.other_projects
     return _Listed(every.nodes, every.short_ids, every.total, order, *kind)
 
 

@@ -17,6 +17,7 @@ from ctx.operations.show import ShowResult
 from ctx.operations.tag import TagResult
 from ctx.operations.undo import UndoResult
 from ctx.operations.update import UpdateResult
+from ctx.operations.visible_nodes import VisibleNodes
 from ctx.page.api import PlaceQuery, check_unchanged
 from ctx.page.endpoints import ApiEndpoint
 from ctx.page.requests import PageRequest
@@ -38,6 +39,9 @@ class ListQuery(PlaceQuery, frozen=True):
     offset: PageOffset = 0
     superseded: bool = False
     deleted: bool = False
+    """Deleted nodes instead, of every project."""
+    all: bool = False
+    """Nodes of every project."""
 
 
 class NodeBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -103,12 +107,12 @@ def list_of_nodes(request: PageRequest, query: ListQuery) -> NodeList:
         [query.type] * bool(query.type),
         [query.tag] * bool(query.tag),
         limit=query.limit,
-        include_superseded=query.superseded,
         deleted=query.deleted,
         offset=query.offset,
+        visible=VisibleNodes(None, query.all, query.superseded),
     )
     with request.reading() as memory:
-        return list.list_nodes(memory.graph, options)
+        return list.list_nodes(memory, options)
 
 
 def add_node(request: PageRequest, query: PlaceQuery, body: NodeBody) -> AddResult:  # noqa: ARG001

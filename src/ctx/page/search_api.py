@@ -160,6 +160,8 @@ class SearchQuery(PlaceQuery, frozen=True):
     offset: PageOffset = 0
     every: bool = False
     superseded: bool = False
+    all: bool = False
+    """Nodes of every project."""
 
 
 class CompletionsQuery(PlaceQuery, frozen=True):
@@ -177,7 +179,9 @@ class ViewBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def search_nodes(request: PageRequest, query: SearchQuery) -> SearchResult:
     """Search memory by words, filters or both; without a query, the newest nodes."""
-    wanted = search.Options(query.q, query.limit, query.offset, query.every, query.superseded)
+    wanted = search.Options(
+        query.q, query.limit, query.offset, query.every, query.superseded, query.all
+    )
     with request.reading() as memory:
         return search.search(memory, wanted)
 

@@ -47,6 +47,7 @@ def _page(request: PageRequest, query: str, sent: SentForm | None = None) -> Htm
         offset=request.number("from", 0),
         every=request.text("every") == "1",
         include_superseded=request.text("superseded") == "1",
+        all_projects=request.text("all") == "1",
     )
     found: SearchResult | None = None
     error: CtxError | None = None
@@ -58,6 +59,7 @@ def _page(request: PageRequest, query: str, sent: SentForm | None = None) -> Htm
         values: dict[str, Any] = {
             "facets": search.facets(memory) if not query.strip() else None,
             "views": view.list_views(memory),
+            "own_project": memory.project,
         }
     values |= {
         "query": query,
@@ -70,6 +72,7 @@ def _page(request: PageRequest, query: str, sent: SentForm | None = None) -> Htm
         "pages": _pages(wanted, found) if found else {},
         "every": _address(wanted._replace(every=True, offset=0)),
         "superseded": _address(wanted._replace(include_superseded=True, offset=0)),
+        "all_projects": _address(wanted._replace(all_projects=True, offset=0)),
     }
     status = 400 if error or sent else 200
     return HtmlPage("search.html", query or "Search", values, status)
@@ -91,6 +94,7 @@ def _address(wanted: search.Options) -> str:
         "q": wanted.query,
         "every": "1" * wanted.every,
         "superseded": "1" * wanted.include_superseded,
+        "all": "1" * wanted.all_projects,
         "from": str(wanted.offset or ""),
     }
     return f"/search?{urlencode({name: value for name, value in parameters.items() if value})}"

@@ -83,13 +83,15 @@ def context(request: RouteRequest) -> ContextAnswer:
 
 
 def search(request: RouteRequest) -> Any:
-    from ctx.memory.query.compile import Scope
     from ctx.memory.query.query_parser import parse_words
     from ctx.operations.query import find
+    from ctx.operations.visible_nodes import VisibleNodes, list_scope, visible_to_agent
 
-    with _memory_at(request, request.text("project_path")) as memory:
+    folder = request.text("project_path")
+    with _memory_at(request, folder) as memory:
         query = parse_words(request.required("q"), [])
-        return find(memory.graph, query, Scope(), request.limit())
+        visible = visible_to_agent(memory) if folder else VisibleNodes(all_projects=True)
+        return find(memory.graph, query, list_scope(memory, visible), request.limit())
 
 
 def apply(request: RouteRequest) -> Any:

@@ -85,6 +85,8 @@ class Scope(NamedTuple):
     project: str | None = None
     """Hide the nodes of other projects. A node belongs to all projects that it is tagged with, and
     a node without such a tag to every project."""
+    only_project: bool = False
+    """Hide also the nodes of no project."""
     task: str | None = None
     """Hide the working nodes of other tasks."""
     session: str = ""
@@ -278,6 +280,8 @@ def _limits(query: Query, scope: Scope) -> list[Expression]:
         limits.append(Not(_SUPERSEDED))
     if scope.project is not None and not query.names_project:
         limits.append(Not(hidden_nodes(scope)))
+    if scope.only_project and scope.project is not None:
+        limits.append(TagFilter(PROJECT + scope.project))
     if scope.task is not None and not query.names_task:
         limits.append(Not(And((TagFilter(model.WORKING), OtherNameFilter(TASK, scope.task)))))
     return limits
